@@ -261,6 +261,12 @@ def radios() -> str:
 def radio(name: str) -> str:
     """One radio profile, by the name of one that ships or by the path of a file, as JSON. Raises `InputError`."""
 
+def radio_fit(name: str, averages: Sequence[tuple[int, float]], powers: Sequence[tuple[str, float]]) -> str:
+    """A profile fitted on averages (DTIM period and power), with other powers of states. Raises `InputError`."""
+
+def trace_means(path: str | PathLike[str], times: Sequence[tuple[float, float]]) -> list[float | None]:
+    """The mean current of a trace in each of several times, in amperes. Raises `InputError`."""
+
 def radio_template() -> str:
     """A commented profile to start from, as TOML."""
 

@@ -143,6 +143,18 @@ class LinkDirection(Record):
     """Its rate."""
 
 
+class ModeAccount(Record):
+    """What a time costs with the host in one mode."""
+
+    __slots__ = ()
+    average_power_w: float
+    """Mean power."""
+    id: str
+    """The name after the colon of a radio's name."""
+    name: str
+    """The maker's name."""
+
+
 class NamedCell(Record):
     """One cell."""
 
@@ -377,11 +389,47 @@ class LinkResult(Record):
     """From the second node to the first."""
 
 
+class ProfileAccount(Record):
+    """What a profile says of an energy: the mode that it assumes, the power in the others, and how far it may
+    be off."""
+
+    __slots__ = ()
+    _parts: ClassVar[Mapping[str, type[Record]]] = {"modes": ModeAccount}
+    borrowed: list[str]
+    """The borrowed keys of which that share consists."""
+    borrowed_share: float
+    """Share of the energy that depends on values of another chip, at most."""
+    error: float | None
+    """Largest error of the profile's predictions of published averages that it is not fitted on, as a share;
+    `None` if there is none to compare with."""
+    mode: str | None
+    """The maker's name of the assumed mode; `None` if the profile has no modes."""
+    modes: list[ModeAccount]
+    """The same time in each mode."""
+
+
+class TunnelResult(Record):
+    """The tunnel of a station."""
+
+    __slots__ = ()
+    _parts: ClassVar[Mapping[str, type[Record]]] = {"down": TunnelDirection, "up": TunnelDirection}
+    down: TunnelDirection
+    """What the other end sent through it."""
+    station: int
+    """The number of the station."""
+    up: TunnelDirection
+    """What the station sent through it."""
+
+
 class StationResult(Record):
     """One station."""
 
     __slots__ = ()
-    _parts: ClassVar[Mapping[str, type[Record]]] = {"energy_by_cause_j": EnergyByCause, "state_s": StateSeconds}
+    _parts: ClassVar[Mapping[str, type[Record]]] = {
+        "energy_by_cause_j": EnergyByCause,
+        "profile": ProfileAccount,
+        "state_s": StateSeconds,
+    }
     average_current_a: float | None
     """The same over the supply voltage of the radio; `None` if its profile has none."""
     average_power_w: float
@@ -412,6 +460,9 @@ class StationResult(Record):
     """Its node."""
     policy: str
     """Power-save policy."""
+    profile: ProfileAccount | None
+    """What the radio's profile says of the energy: the same in other modes of the host, the share that rests on
+    values of another chip, and the profile's error. Absent if it says nothing."""
     ps_polls: int
     """PS-Polls."""
     radio: str
@@ -426,19 +477,6 @@ class StationResult(Record):
     """Number of wake-ups of the radio."""
     wakeups_by_reason: Mapping[str, int]
     """Number of wake-ups by reason."""
-
-
-class TunnelResult(Record):
-    """The tunnel of a station."""
-
-    __slots__ = ()
-    _parts: ClassVar[Mapping[str, type[Record]]] = {"down": TunnelDirection, "up": TunnelDirection}
-    down: TunnelDirection
-    """What the other end sent through it."""
-    station: int
-    """The number of the station."""
-    up: TunnelDirection
-    """What the station sent through it."""
 
 
 class RunResult(Record):

@@ -107,6 +107,9 @@ class WebApplication(TypedDict, total=False):
 class RequestResponseApplication(TypedDict, total=False):
     """small requests and responses, as keys typed into a remote shell"""
 
+    begins: Literal["sender", "receiver"]
+    """The end that begins, which sends the requests: `receiver` if the flow's data, whose direction `direction`
+    is, are the responses, `sender` if they are the requests."""
     count: int
     """Number of requests. Without it as many as the run has time for."""
     kind: Literal["request-response"]
@@ -116,6 +119,70 @@ class RequestResponseApplication(TypedDict, total=False):
     """Data of a request."""
     response: str | Quantity
     """Data of a response."""
+
+class PeriodicApplication(TypedDict, total=False):
+    """a message once in each interval, with a reply or without, as a sensor reports"""
+
+    begins: Literal["sender", "receiver"]
+    """The end that begins, which sends the messages: `sender` if the flow's data, whose direction `direction`
+    is, are the messages, `receiver` if they are the replies."""
+    count: int
+    """Number of messages. Without it as many as the run has time for."""
+    interval: str | Quantity
+    """Time from one message to the next."""
+    jitter: str | Quantity
+    """Each message is late by a random time, uniform up to this, which is shorter than the interval."""
+    kind: Literal["periodic"]
+    packet: str | Quantity
+    """Data in a message."""
+    phase: str | Quantity
+    """When the first message comes, after the flow's start. A flow's `start_spread` draws it for each
+    station."""
+    reply: str | Quantity
+    """Data in the other end's reply. Without it there is none."""
+
+class MqttApplication(TypedDict, total=False):
+    """the keep-alives of MQTT over TLS: a ping and its response"""
+
+    keep_alive: str | Quantity
+    """Keep-alive of the CONNECT packet, after which the client sends a ping. 60 s is the default of common
+    client libraries."""
+    kind: Literal["mqtt"]
+    record: str | Quantity
+    """What TLS adds to each message: 22 B with TLS 1.3 (RFC 8446 5.2: header 5, content type 1, tag 16), 29 B
+    with TLS 1.2 and AES-GCM (RFC 5288: header 5, nonce 8, tag 16), 0 B without TLS."""
+
+class CoapApplication(TypedDict, total=False):
+    """the keep-alives of CoAP over DTLS: an empty message and its reset"""
+
+    interval: str | Quantity
+    """Time between two messages. CoAP has no keep-alive of its own; 2 min is the least time for which a NAT
+    must keep a UDP binding (RFC 4787 REQ-5); many keep it for 30 s only."""
+    kind: Literal["coap"]
+    record: str | Quantity
+    """What DTLS adds to each message: 29 B with DTLS 1.2 and AES-CCM-8, CoAP's mandatory suite (RFC 7252 9.1.3;
+    RFC 6347 4.1: header 13; RFC 6655: nonce 8, tag 8), 0 B without DTLS."""
+
+class Lwm2mApplication(TypedDict, total=False):
+    """the updates of a registration by which LwM2M keeps it alive"""
+
+    interval: str | Quantity
+    """Time between two updates, less than the registration's lifetime. The default is the lifetime of 86,400 s
+    that LwM2M is said to have by default (not verified), less the 247 s that an exchange of CoAP may take (RFC
+    7252 4.8.2)."""
+    kind: Literal["lwm2m"]
+    record: str | Quantity
+    """What DTLS adds to each message: 29 B with DTLS 1.2 and AES-CCM-8 (RFC 6347 4.1, RFC 6655), 0 B without
+    DTLS."""
+
+class MatterApplication(TypedDict, total=False):
+    """the empty reports by which Matter keeps a subscription alive"""
+
+    interval: str | Quantity
+    """Longest interval of the subscription, after which an empty report is due. Up to 60 min (not verified)."""
+    kind: Literal["matter"]
+    record: str | Quantity
+    """The integrity check of each message, 16 B."""
 
 class SaturatedApplication(TypedDict, total=False):
     """a transmission queue at the head of the air that never runs empty (UDP only)"""
@@ -129,6 +196,11 @@ ApplicationConfig: TypeAlias = (
     | StreamingApplication
     | WebApplication
     | RequestResponseApplication
+    | PeriodicApplication
+    | MqttApplication
+    | CoapApplication
+    | Lwm2mApplication
+    | MatterApplication
     | SaturatedApplication
 )
 
@@ -328,9 +400,9 @@ class FlowGroup(TypedDict, total=False):
     count: int
     """With `from` and `to`: number of flows between each pair of nodes. Default: 1."""
     direction: Literal["down", "up"]
-    """Towards the station or from it; in the short form, instead of `from` and `to`. Of `web` and `request-
-    response` it is the direction of the responses: with `down` the station asks and the server answers, with
-    `up` the server asks the station."""
+    """Towards the station or from it; in the short form, instead of `from` and `to`. It is the direction of the
+    data; who begins is said by the application's key `begins`. Of `web` and `request-response` the data are the
+    responses: with `down` the station asks and the server answers, with `up` the server asks the station."""
     neighbours: int
     """Number of hosts on a wire at the access point, instead of stations. Their flows share the wired path with
     those of the stations and never come to the air."""

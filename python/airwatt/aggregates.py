@@ -98,3 +98,16 @@ def cause_name(name: str) -> str:
 def over(runs: Sequence[RunResult], number: Number) -> Estimate:
     """The mean and interval of one number over several runs."""
     return estimate([number(run) for run in runs])
+
+
+def mean_profile(profiles: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None:
+    """What a radio's profile says of the energies of several runs: the mean power in each mode of the host."""
+    known = [profile for profile in profiles if profile is not None]
+    if not known:
+        return None
+    most = max(known, key=lambda profile: float(profile["borrowed_share"]))
+    modes = [
+        {**mode, "average_power_w": math.fsum(one["modes"][place]["average_power_w"] for one in known) / len(known)}
+        for place, mode in enumerate(known[0]["modes"])
+    ]
+    return {**most, "modes": modes}

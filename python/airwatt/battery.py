@@ -8,11 +8,14 @@ temperature.
 
 import math
 import re
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from airwatt._core import InputError, Quantity
 
 SECONDS_A_DAY = 86_400.0
+MOST_BORROWED = 0.05
+"""Share of a charge that may rest on values of another chip."""
 _MONTH_S = 365.25 / 12 * SECONDS_A_DAY
 _MILLIAMPERE_HOURS = re.compile(r"(?P<number>[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(?P<unit>mAh|Ah)(?:@(?P<voltage>.+))?")
 _FORM = "CAPACITY[,self-discharge=P%][,cutoff=P%][,load=CURRENT], as in 1000mAh@3.7V,load=0.5mA or 3.7Wh"
@@ -34,12 +37,14 @@ class Battery(NamedTuple):
     """Current of the host and of its sensors, beside the radio's."""
     load_w: float = 0.0
     """The same, written as a power."""
+    allow_borrowed: bool = False
+    """Whether days are said though more than `MOST_BORROWED` of the charge rests on values of another chip."""
 
     @classmethod
     def parse(cls, text: str) -> "Battery":
         """Reads the notation. Raises `InputError`."""
         capacity, *options = (part.strip() for part in text.split(","))
-        fields: dict[str, float] = _capacity(text, capacity)
+        fields: dict[str, Any] = dict(_capacity(text, capacity))
         for option in options:
             key, separator, value = option.partition("=")
             if not separator or key not in ("self-discharge", "cutoff", "load"):
@@ -73,6 +78,10 @@ class Battery(NamedTuple):
         if self.load_a and volts is None:
             raise InputError("--battery: expected a load as a power, since no voltage is known, got a current")
         return self.load_w + self.load_a * (volts or 0.0)
+
+    def refuses(self, profile: Mapping[str, Any] | None) -> bool:
+        """Whether the profile of a radio, as results have it, borrows too much for an answer in days."""
+        return profile is not None and not self.allow_borrowed and profile["borrowed_share"] > MOST_BORROWED
 
     def lasts_s(self, power_w: float, radio_v: float | None) -> float:
         """How long it lasts if the radio draws this power.

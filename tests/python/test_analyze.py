@@ -159,8 +159,11 @@ def test_a_measured_current_is_laid_beside_the_prediction(airwatt, tmp_path):
     assert current["measured_c"] == pytest.approx(charge_c, rel=0.05)
     assert sum(state["share"] for state in current["states"]) == pytest.approx(1.0)
     assert "measured current" in airwatt.output([str(word) for word in short])
-    given = airwatt(*short, "--offset", "5s", "--json").json["current"]
-    assert (given["offset_s"], given["offset_given"]) == (5.0, True)
+    apart = airwatt(*short, "--offset", "5h")
+    assert apart.status == 1
+    assert apart.is_one_line("overlaps with the capture")
+    given = airwatt(*short, "--offset", "-600ms", "--json").json["current"]
+    assert (given["offset_s"], given["offset_given"]) == (-0.6, True)
     assert given["correlation"] < current["correlation"]
     noise = tmp_path / "noise.csv"
     noise.write_text("Timestamp(ms),Current(uA)\n" + "".join(f"{i},{(i * 7919) % 997}\n" for i in range(2000)))

@@ -4,6 +4,7 @@ import pytest
 from conftest import ROOT
 
 import airwatt
+from airwatt import laboratory
 
 KEEP_ALIVE = """
 base = "idle"
@@ -46,8 +47,12 @@ def test_a_keep_alive_is_not_what_the_siwx917_lacks(tmp_path):
     assert 1e3 * _average_a(scenario, receiving, ap__dtim_period=10) == pytest.approx(0.065, abs=1e-3)
 
 
-def test_either_of_two_assumptions_explains_the_esp32_c5_at_5_ghz(tmp_path):
-    air = {"wifi__standard": "802.11a", "wifi__beacon_rate": "6Mbps"}
-    for old, new in (('min_awake = "1ms"', 'min_awake = "1.22ms"'), ('receive = "80mA"', 'receive = "94mA"')):
-        changed = _profile(tmp_path, "esp32-c5-5ghz", old, new)
-        assert 1e3 * _average_a("idle", changed, **air) == pytest.approx(1.514, rel=2e-3)
+def test_the_page_says_what_the_profiles_say_of_their_modes():
+    page = (ROOT / "docs" / "radios.md").read_text()
+    for name in ("esp32", "esp32-c2", "esp32-c3", "esp32-c5", "esp32-c5-5ghz", "esp32-s3"):
+        radio = laboratory.radio(name)
+        for mode in radio.modes[1:]:
+            currents = [1e3 * average.predicted_w / radio.voltage_v for average in mode.averages]
+            row = f"| {1e3 * mode.sleep_w / radio.voltage_v:.2f} |"
+            assert row in page, (name, mode.id, row)
+            assert " / ".join(f"{current:.2f}" for current in currents) in page, (name, mode.id)

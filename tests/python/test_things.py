@@ -57,7 +57,7 @@ def test_a_rate_of_sixteen_bits_a_second(airwatt, tmp_path):
 
 
 def test_slow_rates_have_no_prefix_below_one():
-    from airwatt.cli.tables import quantity
+    from airwatt.tables import quantity
 
     assert quantity(0.5467, "b/s") == "0.547 b/s"
     assert quantity(0.5467e-3, "J") == "546.7 µJ"

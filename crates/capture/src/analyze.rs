@@ -225,6 +225,9 @@ fn analyze_with(
         None => stations::clear(capture),
     };
     let mut document = report::describe(capture, station.as_ref(), Some(&radio));
+    if question.station.is_none() {
+        document.station_share = station.as_ref().map(|station| stations::share(capture, station));
+    }
     document.timeline = question.trace.then(|| report::timeline(capture, station.as_ref(), &radio));
     if station.is_none() && document.candidates.is_empty() {
         return Err(no_stations(capture));
@@ -245,6 +248,9 @@ fn analyze_with(
         if question.trace || trace.is_some() {
             what_if.trace();
         }
+        if trace.is_some() {
+            what_if.simulate_idle_time();
+        }
         document.cell = Some(what_if.cell()?);
         document.pace = Some(pace(what_if.segments()));
         document.policies = what_if.run(&choices)?;
@@ -256,7 +262,7 @@ fn analyze_with(
             let observed = timeline::as_captured(capture, &seen, &station, &radio);
             let offset_s = question.current.and_then(|current| current.offset_s);
             let (name, periods) = prediction(question.policies, &states, observed.as_deref());
-            let compared = current::compare(trace, name, periods, &radio, offset_s);
+            let compared = current::compare(trace, name, periods, &radio, offset_s, question.trace);
             document.current = Some(compared.map_err(AnalyzeError::Nothing)?);
         }
         if let Some(line) = &mut document.timeline {

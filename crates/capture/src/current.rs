@@ -1,40 +1,35 @@
-//! A measured current beside a prediction: alignment by correlation, and what the charge was spent on.
+//! A measured current beside a prediction: what it is on the average, where its clock stands ([`align`]), the current of each state
+//! of the radio ([`fit`]), and what that says ([`verdict`]).
 //!
-//! A trace of a current meter has its own clock, whose offset from the capture's is not known. Both are reduced to mean
-//! currents of equal bins, and the offset is the one at which they correlate best: first over coarse bins, then
-//! over finer ones around it. Then the charge of each bin is divided among the radio's states as the prediction divides it.
-//!
-//! A radio that only receives beacons has the same current in each beacon interval, so that many offsets correlate. If another
-//! one is as likely as the best, the report has it.
+//! A trace that does not vary, or not as the prediction does, has no place on the capture's clock; what it says is its mean
+//! current, and that the radio or the host does not sleep.
 //!
 //! Left out: meters whose clock runs faster or slower than that of the capture, and a prediction that is refined by the
 //! measurement.
 
+mod align;
+mod fit;
 mod trace;
+mod verdict;
+mod windows;
 
-use std::collections::BTreeMap;
-
-use airwatt_base::{Instant, Span};
 use airwatt_energy::{Radio, RadioState};
 use airwatt_sim::replay::RadioPeriod;
 use serde::Serialize;
 
-pub use self::trace::{Trace, TraceError};
+use self::align::Aligned;
+use self::fit::Fit;
+pub use self::trace::{Interval, Trace, TraceError};
+pub use self::verdict::{Verdict, VerdictKind};
+pub use self::windows::Window;
 
 /// A correlation below this says that trace and capture do not belong together.
 pub const LEAST_CORRELATION: f64 = 0.5;
-/// Bins of the coarsest comparison, at most.
-const COARSE_BINS: usize = 8_000;
-/// Bins over which the correlation is reported and the last offset but one is found.
-const REPORT_BIN: Span = Span::from_millis(10);
-/// The finest bins: those of the trace.
-const FINE_BIN: Span = Span::from_millis(1);
-/// An offset that is further from the one that is found is another one.
-const ANOTHER: Span = Span::from_millis(50);
-/// Another offset that correlates less by no more than this is as likely.
-const AS_LIKELY: f64 = 0.05;
-/// Share of the shorter series that must overlap.
-const LEAST_OVERLAP: f64 = 0.5;
+/// A current whose means of 10 ms deviate from their mean by less than this share of it does not vary.
+const FLAT: f64 = 0.05;
+
+/// The current in each state, in amperes.
+type StateCurrents = [f64; RadioState::ALL.len()];
 
 /// A measured current beside a prediction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -45,25 +40,54 @@ pub struct CurrentReport {
     pub samples: u64,
     /// The prediction that the measurement is compared with: a policy, or `as captured`.
     pub prediction: String,
-    /// The capture's time at which the trace begins, in seconds; negative if it begins before the first packet.
-    pub offset_s: f64,
+    /// Mean current of the whole trace.
+    pub mean_a: f64,
+    /// Charge of the whole trace.
+    pub charge_c: f64,
+    /// Time that the trace covers, without its gaps.
+    pub covered_s: f64,
+    /// Gaps in it: times without samples, of which nothing is known.
+    pub gaps_s: f64,
+    /// The current that it falls below for 5 % of the time, over means of 1 ms.
+    pub low_a: f64,
+    /// The capture's time at which the trace begins, in seconds; negative if it begins before the first packet. `null` if the
+    /// trace does not vary, so that it has no place.
+    pub offset_s: Option<f64>,
     /// Whether the caller gave it.
     pub offset_given: bool,
     /// Correlation of both currents over bins of 10 ms.
-    pub correlation: f64,
-    /// Another offset that is as likely, since the current repeats itself: beacons alone have the same pattern every 102.4 ms. `null`
-    /// if there is none, and if the offset was given.
+    pub correlation: Option<f64>,
+    /// The first of `other_offsets`.
     pub other_offset_s: Option<f64>,
     /// The correlation there.
     pub other_correlation: Option<f64>,
+    /// Other offsets that are as likely, since the current repeats itself: beacons alone have the same pattern every 102.4 ms.
+    /// Empty if there is none, and if the offset was given.
+    pub other_offsets: Vec<OtherOffset>,
     /// Time that both cover.
     pub overlap_s: f64,
     /// Measured charge in that time.
     pub measured_c: f64,
     /// Predicted charge in that time.
     pub predicted_c: f64,
+    /// Predicted mean current, of the whole prediction where the trace has no place in it.
+    pub predicted_a: f64,
     /// The measured charge by the predicted state of the radio.
     pub states: Vec<StateCharge>,
+    /// What it says.
+    pub verdict: Verdict,
+    /// Both currents in short times worth looking at, if time lines are asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<Window>,
+}
+
+/// An offset that is as likely as the one that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct OtherOffset {
+    /// The offset.
+    pub offset_s: f64,
+    /// The correlation there.
+    pub correlation: f64,
 }
 
 /// The charge while the radio is predicted to be in one state.
@@ -75,240 +99,169 @@ pub struct StateCharge {
     pub time_s: f64,
     /// Predicted charge.
     pub predicted_c: f64,
-    /// Measured charge.
+    /// Measured charge: the current of least squares times the time.
     pub measured_c: f64,
     /// Share of the measured charge, 0 to 1.
     pub share: f64,
+    /// The current of least squares.
+    pub measured_a: f64,
+    /// Its standard error, as far as samples err independently.
+    pub error_a: f64,
 }
 
-/// The currents that a prediction expects, as means of bins of [`FINE_BIN`], in amperes.
-struct Predicted {
-    current_a: Vec<f32>,
-}
-
-/// The current in each state, in amperes; `None` if the radio's profile has no voltage.
-fn currents(radio: &Radio) -> Option<[f64; RadioState::ALL.len()]> {
+/// The current in each state; `None` if the radio's profile has no voltage.
+fn currents(radio: &Radio) -> Option<StateCurrents> {
     let volts = radio.voltage?.as_volts();
     Some(RadioState::ALL.map(|state| radio.power(state).as_watts() / volts))
 }
 
-/// Calls `part` with each bin that a period covers a part of, and the length of that part in seconds.
-fn bins_of(period: &RadioPeriod, mut part: impl FnMut(usize, f64)) {
-    let bin = FINE_BIN.as_nanos();
-    let (mut at, end) = (period.start.as_nanos(), period.start.as_nanos() + period.duration.as_nanos());
-    while at < end {
-        let index = at / bin;
-        let until = end.min((index + 1) * bin);
-        part(index as usize, (until - at) as f64 * 1e-9);
-        at = until;
-    }
-}
-
-impl Predicted {
-    fn of(periods: &[RadioPeriod], currents: &[f64; RadioState::ALL.len()]) -> Self {
-        let end = periods.last().map_or(Instant::ZERO, |last| last.start + last.duration);
-        let bins = (end.as_nanos() / FINE_BIN.as_nanos()) as usize + 1;
-        let mut current_a = vec![0.0f32; bins];
-        let bin_s = FINE_BIN.as_secs_f64();
-        for period in periods {
-            let current = currents[period.state as usize];
-            bins_of(period, |index, seconds| current_a[index] += (current * seconds / bin_s) as f32);
-        }
-        Self { current_a }
-    }
-}
-
-/// Means of `count` neighbouring bins.
-fn coarser(series: &[f32], count: usize) -> Vec<f32> {
-    series.chunks(count).map(|chunk| chunk.iter().sum::<f32>() / chunk.len() as f32).collect()
-}
-
-/// Correlation of `measured`, moved by `offset` bins, with `predicted`; `None` if they do not overlap enough, or one is constant.
-fn correlation(predicted: &[f32], measured: &[f32], offset: i64) -> Option<f64> {
-    let from = offset.max(0);
-    let until = (offset + measured.len() as i64).min(predicted.len() as i64);
-    let shorter = predicted.len().min(measured.len()) as f64;
-    let count = until - from;
-    if count < 2 || (count as f64) < LEAST_OVERLAP * shorter {
-        return None;
-    }
-    let predicted = &predicted[from as usize..until as usize];
-    let measured = &measured[(from - offset) as usize..(until - offset) as usize];
-    let (mut x, mut y, mut xx, mut yy, mut xy) = (0.0f64, 0.0f64, 0.0f64, 0.0f64, 0.0f64);
-    for (a, b) in predicted.iter().zip(measured) {
-        let (a, b) = (f64::from(*a), f64::from(*b));
-        (x, y, xx, yy, xy) = (x + a, y + b, xx + a * a, yy + b * b, xy + a * b);
-    }
-    let n = count as f64;
-    let spread = (xx - x * x / n) * (yy - y * y / n);
-    (spread > 0.0).then(|| (xy - x * y / n) / spread.sqrt())
-}
-
-/// An offset in bins and the correlation there.
-type Fit = (i64, f64);
-
-/// The offset in bins at which the correlation is highest, among those of `range`.
-fn best(predicted: &[f32], measured: &[f32], range: impl Iterator<Item = i64>) -> Option<Fit> {
-    let found = range.filter_map(|offset| Some((offset, correlation(predicted, measured, offset)?)));
-    found.max_by(|a, b| a.1.total_cmp(&b.1))
-}
-
-/// The offset of the trace in fine bins, and the correlation over bins of [`REPORT_BIN`]; then another offset that is as likely, if
-/// there is one.
-fn align(predicted: &[f32], measured: &[f32]) -> Option<(Fit, Option<Fit>)> {
-    let longest = predicted.len().max(measured.len());
-    let report = (REPORT_BIN.as_nanos() / FINE_BIN.as_nanos()) as usize;
-    let mut count = report;
-    while longest / count > COARSE_BINS {
-        count *= 2;
-    }
-    let (p, m) = (coarser(predicted, count), coarser(measured, count));
-    let all = || -(m.len() as i64)..p.len() as i64;
-    let (coarse, _) = best(&p, &m, all())?;
-    let found = refined(predicted, measured, coarse, count)?;
-    let apart = ((ANOTHER.as_nanos() / FINE_BIN.as_nanos()) as i64 / count as i64).max(2);
-    let others = all().filter(|offset| (offset - coarse).abs() >= apart);
-    let other = best(&p, &m, others).and_then(|(other, _)| refined(predicted, measured, other, count));
-    Some((found, other.filter(|other| other.1 >= found.1 - AS_LIKELY)))
-}
-
-/// The best offset near `offset`, which is in bins of `count` fine bins: in fine bins, with its correlation.
-fn refined(predicted: &[f32], measured: &[f32], mut offset: i64, count: usize) -> Option<Fit> {
-    let report = (REPORT_BIN.as_nanos() / FINE_BIN.as_nanos()) as usize;
-    let mut at = count;
-    // Each level halves the bins and looks around the place that the level before it found.
-    while at > 1 {
-        let finer = if at == report { 1 } else { (at / 2).max(report) };
-        let ratio = (at / finer) as i64;
-        let (p, m) = (coarser(predicted, finer), coarser(measured, finer));
-        let centre = offset * ratio;
-        (offset, _) = best(&p, &m, centre - 2 * ratio..=centre + 2 * ratio)?;
-        at = finer;
-    }
-    Some((offset, reported(predicted, measured, offset)?))
-}
-
-/// The correlation over bins of [`REPORT_BIN`] at an offset in fine bins.
-fn reported(predicted: &[f32], measured: &[f32], offset: i64) -> Option<f64> {
-    let report = (REPORT_BIN.as_nanos() / FINE_BIN.as_nanos()) as usize;
-    // The bins begin where the trace does.
-    let (cut_p, cut_m) = if offset >= 0 { (offset as usize, 0) } else { (0, offset.unsigned_abs() as usize) };
-    let (p, m) = (predicted.get(cut_p..)?, measured.get(cut_m..)?);
-    let length = p.len().min(m.len());
-    correlation(&coarser(&p[..length], report), &coarser(&m[..length], report), 0)
-}
-
-/// Compares a trace with a prediction. `offset` is the capture's time at which the trace begins, in seconds.
+/// Compares a trace with a prediction. `offset` is the capture's time at which the trace begins, in seconds; `traced` asks for
+/// windows.
 ///
 /// # Errors
-/// A sentence, if the radio has no voltage, trace and capture do not overlap, or they correlate too weakly to be aligned.
+/// A sentence, if the radio has no voltage, trace and capture do not overlap, or the current varies but correlates too weakly.
 pub fn compare(
     trace: &Trace,
     prediction: &str,
     periods: &[RadioPeriod],
     radio: &Radio,
     offset: Option<f64>,
+    traced: bool,
 ) -> Result<CurrentReport, String> {
     let Some(currents) = currents(radio) else {
         return Err(format!("--current: expected a radio whose profile has a voltage, got {}", radio.name));
     };
-    let predicted = Predicted::of(periods, &currents).current_a;
-    let measured = &trace.current_a;
-    let bin_s = FINE_BIN.as_secs_f64();
-    let ((bins, correlation), other) = match offset {
-        Some(seconds) => {
-            let bins = (seconds / bin_s).round() as i64;
-            ((bins, reported(&predicted, measured, bins).unwrap_or(0.0)), None)
+    let aligned = match offset {
+        Some(offset_s) => {
+            let correlation = align::correlation_at(trace, periods, &currents, offset_s).unwrap_or(0.0);
+            Some(Aligned { offset_s, correlation, others: Vec::new() })
         }
-        None => match align(&predicted, measured) {
-            Some(aligned) if aligned.0.1 >= LEAST_CORRELATION => aligned,
-            Some(((bins, correlation), _)) => {
-                return Err(format!(
-                    "{}: expected a current that correlates with the prediction {prediction} by {LEAST_CORRELATION} or more, got \
-                     {correlation:.2} at best, at an offset of {:.3} s; hint: --offset SECONDS if it is known, another \
-                     --policy or --radio",
-                    trace.file,
-                    bins as f64 * bin_s
-                ));
-            }
-            None => {
-                return Err(format!(
-                    "{}: expected a current that varies and overlaps with the capture for half of the shorter of both, got none",
-                    trace.file
-                ));
-            }
-        },
+        None => found(trace, prediction, periods, &currents)?,
     };
-    Ok(explain(
-        trace,
-        prediction,
-        periods,
-        &currents,
-        &predicted,
-        Aligned { bins, correlation, other, given: offset.is_some() },
-    ))
-}
-
-/// An alignment: the offset in fine bins and what it is based on.
-struct Aligned {
-    bins: i64,
-    correlation: f64,
-    /// Another offset that is as likely, with its correlation.
-    other: Option<Fit>,
-    given: bool,
-}
-
-/// Divides the measured charge of each bin among the states in it, in proportion to their predicted charge.
-fn explain(
-    trace: &Trace,
-    prediction: &str,
-    periods: &[RadioPeriod],
-    currents: &[f64; RadioState::ALL.len()],
-    predicted: &[f32],
-    aligned: Aligned,
-) -> CurrentReport {
-    let bin_s = FINE_BIN.as_secs_f64();
-    let measured_at = |bin: usize| {
-        let index = bin as i64 - aligned.bins;
-        usize::try_from(index)
-            .ok()
-            .and_then(|index| trace.current_a.get(index))
-            .map(|a| f64::from(*a) * bin_s)
-    };
-    let mut totals: BTreeMap<RadioState, (f64, f64, f64)> = BTreeMap::new();
-    for period in periods {
-        let entry = totals.entry(period.state).or_default();
-        bins_of(period, |bin, seconds| {
-            let Some(measured_c) = measured_at(bin) else { return };
-            let charge_c = currents[period.state as usize] * seconds;
-            let whole_c = f64::from(predicted[bin]) * bin_s;
-            // A radio without any current still takes its share of time.
-            let share = if whole_c > 0.0 { charge_c / whole_c } else { seconds / bin_s };
-            *entry = (entry.0 + seconds, entry.1 + charge_c, entry.2 + measured_c * share);
-        });
+    let fit = aligned.as_ref().map(|aligned| Fit::of(periods, &trace.intervals, aligned.offset_s));
+    if fit.is_some_and(|fit| fit.covered_s == 0.0) {
+        return Err(format!("{}: expected a trace that overlaps with the capture, got none", trace.file));
     }
-    let measured_c: f64 = totals.values().map(|total| total.2).sum();
-    let states = totals.iter().filter(|(_, total)| total.0 > 0.0).map(|(state, total)| StateCharge {
-        state: state.name(),
-        time_s: total.0,
-        predicted_c: total.1,
-        measured_c: total.2,
-        share: if measured_c > 0.0 { total.2 / measured_c } else { 0.0 },
-    });
-    CurrentReport {
+    let states = fit.as_ref().map_or_else(Vec::new, |fit| states(fit, &currents));
+    let elapsed_s: f64 = periods.iter().map(|period| period.duration.as_secs_f64()).sum();
+    let predicted_c = |period: &RadioPeriod| currents[period.state as usize] * period.duration.as_secs_f64();
+    let overlap_s = fit.map_or(0.0, |fit| fit.covered_s);
+    let of_states_c: f64 = states.iter().map(|state| state.predicted_c).sum();
+    let predicted_a = match fit {
+        Some(_) => of_states_c / overlap_s,
+        None => periods.iter().map(predicted_c).sum::<f64>() / elapsed_s.max(f64::MIN_POSITIVE),
+    };
+    let (charge_c, covered_s) = (trace.charge_c(), trace.covered_s());
+    let (mean_a, low_a) = (charge_c / covered_s, low(trace));
+    let offset_s = aligned.as_ref().map(|aligned| aligned.offset_s);
+    let others = aligned.as_ref().map_or(&[][..], |aligned| aligned.others.as_slice());
+    let measured = verdict::Measured {
+        mean_a: fit.map_or(mean_a, |fit| fit.mean_a()),
+        low_a,
+        varies: varies(trace),
+        predicted_a,
+        states: &states,
+    };
+    Ok(CurrentReport {
         file: trace.file.clone(),
         samples: trace.samples,
         prediction: prediction.to_owned(),
-        offset_s: aligned.bins as f64 * bin_s,
-        offset_given: aligned.given,
-        correlation: aligned.correlation,
-        other_offset_s: aligned.other.map(|(bins, _)| bins as f64 * bin_s),
-        other_correlation: aligned.other.map(|(_, correlation)| correlation),
-        overlap_s: totals.values().map(|total| total.0).sum(),
-        measured_c,
-        predicted_c: totals.values().map(|total| total.1).sum(),
-        states: states.collect(),
+        mean_a,
+        charge_c,
+        covered_s,
+        gaps_s: trace.gaps_s(),
+        low_a,
+        offset_s,
+        offset_given: offset.is_some(),
+        correlation: aligned.as_ref().map(|aligned| aligned.correlation),
+        other_offset_s: others.first().map(|other| other.0),
+        other_correlation: others.first().map(|other| other.1),
+        other_offsets: others
+            .iter()
+            .map(|&(offset_s, correlation)| OtherOffset { offset_s, correlation })
+            .collect(),
+        overlap_s,
+        measured_c: fit.map_or(0.0, |fit| fit.measured_c),
+        predicted_c: of_states_c,
+        predicted_a,
+        verdict: verdict::of(&measured, radio, &currents),
+        windows: match offset_s {
+            Some(offset_s) if traced => windows::of(trace, periods, &currents, offset_s),
+            _ => Vec::new(),
+        },
+        states,
+    })
+}
+
+/// Finds the place of a trace; `None` of one that does not vary.
+fn found(
+    trace: &Trace,
+    prediction: &str,
+    periods: &[RadioPeriod],
+    currents: &StateCurrents,
+) -> Result<Option<Aligned>, String> {
+    match align::align(trace, periods, currents) {
+        Some(aligned) if aligned.correlation >= LEAST_CORRELATION => Ok(Some(aligned)),
+        _ if !varies(trace) => Ok(None),
+        Some(aligned) => Err(format!(
+            "{}: expected a current that correlates with the prediction {prediction} by {LEAST_CORRELATION} or more, got \
+             {:.2} at best, at an offset of {:.3} s, with a mean of {:.4} mA; hint: --offset SECONDS if it is known, another \
+             --policy or --radio",
+            trace.file,
+            aligned.correlation,
+            aligned.offset_s,
+            1e3 * trace.charge_c() / trace.covered_s()
+        )),
+        None => Err(format!(
+            "{}: expected a current that overlaps with the capture for half of the shorter of both, got one with a mean of {:.4} \
+             mA over {:.3} s",
+            trace.file,
+            1e3 * trace.charge_c() / trace.covered_s(),
+            trace.covered_s()
+        )),
     }
+}
+
+/// Whether a current varies, over means of 10 ms.
+fn varies(trace: &Trace) -> bool {
+    let mut means = trace.grid(align::REPORT_BIN.as_secs_f64());
+    means.retain(|mean| !mean.is_nan());
+    let n = means.len() as f64;
+    let mean = means.iter().map(|mean| f64::from(*mean)).sum::<f64>() / n;
+    let squares: f64 = means.iter().map(|each| (f64::from(*each) - mean).powi(2)).sum();
+    (squares / n).sqrt() > FLAT * mean.abs()
+}
+
+/// The current below which it is for 5 % of the time, over means of 1 ms.
+fn low(trace: &Trace) -> f64 {
+    let mut means = trace.grid(align::FINE_BIN.as_secs_f64());
+    means.retain(|mean| !mean.is_nan());
+    if means.is_empty() {
+        return trace.charge_c() / trace.covered_s();
+    }
+    let at = means.len() / 20;
+    let (_, low, _) = means.select_nth_unstable_by(at, f32::total_cmp);
+    f64::from(*low)
+}
+
+fn states(fit: &Fit, currents: &StateCurrents) -> Vec<StateCharge> {
+    let fitted = fit.solve();
+    let present = RadioState::ALL.into_iter().filter(|state| fit.time_s[*state as usize] > 0.0);
+    let state = |state: RadioState| {
+        let index = state as usize;
+        let (time_s, measured_a) = (fit.time_s[index], fitted.current_a[index]);
+        let measured_c = measured_a * time_s;
+        StateCharge {
+            state: state.name(),
+            time_s,
+            predicted_c: currents[index] * time_s,
+            measured_c,
+            share: if fit.measured_c > 0.0 { measured_c / fit.measured_c } else { 0.0 },
+            measured_a,
+            error_a: fitted.error_a[index],
+        }
+    };
+    present.map(state).collect()
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::packet::{AirFrame, CapturedPacket};
 
 /// The share of the bytes in percent that an address must take part in to be the station without doubt. The rest is room for
 /// background traffic: name lookups of neighbours, discovery.
-const CLEAR_PERCENT: u64 = 95;
+const CLEAR_PERCENT: u64 = 80;
 
 /// The address of a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -214,7 +214,7 @@ pub fn named(capture: &Capture, text: &str) -> Result<Station, CaptureError> {
     Err(CaptureError::NoStation { file: capture.file.clone(), station: text.to_owned(), candidates })
 }
 
-/// The one station that the capture leaves no doubt about.
+/// The one station that the capture leaves little doubt about: it has most of the bytes, or is alone.
 pub fn clear(capture: &Capture) -> Option<Station> {
     if capture.is_air() {
         clear_on_air(capture)
@@ -223,11 +223,28 @@ pub fn clear(capture: &Capture) -> Option<Station> {
     }
 }
 
+/// The share of the capture's bytes that come from a station or go to it; 1 if there are none.
+pub(crate) fn share(capture: &Capture, station: &Station) -> f64 {
+    let ends = candidates(capture);
+    let of_kind = ends.iter().filter(|end| match end.station {
+        Station::Mac(_) => matches!(station, Station::Mac(_)),
+        Station::Ip(_) => matches!(station, Station::Ip(_)),
+    });
+    // A packet of a wire has two ends.
+    let ends_each = if capture.is_air() { 1.0 } else { 2.0 };
+    let total = of_kind.map(StationCandidate::bytes).sum::<u64>() as f64 / ends_each;
+    let own = ends.iter().find(|end| end.station == *station).map_or(0, StationCandidate::bytes) as f64;
+    if total > 0.0 { (own / total).min(1.0) } else { 1.0 }
+}
+
 fn clear_on_air(capture: &Capture) -> Option<Station> {
     let ends = candidates(capture);
     let stations = || ends.iter().filter(|end| matches!(end.station, Station::Mac(_)));
     let total: u64 = stations().map(StationCandidate::bytes).sum();
     let busiest = stations().next()?;
+    if stations().count() == 1 {
+        return Some(busiest.station);
+    }
     (total > 0 && busiest.bytes() * 100 >= total * CLEAR_PERCENT).then_some(busiest.station)
 }
 

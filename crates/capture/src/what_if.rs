@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use airwatt_base::settings::{NoSettings, SettingError};
 use airwatt_base::{Energy, Instant, Rate, Span};
 use airwatt_dot11::Standard;
-use airwatt_energy::{Cause, Radio, RadioState, StateSeconds};
+use airwatt_energy::{Cause, ProfileAccount, Radio, RadioState, StateSeconds};
 use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::RunError;
 use airwatt_sim::net::RunProgress;
@@ -227,6 +227,11 @@ impl<'a> WhatIf<'a> {
     /// Keeps the states of the radio under the policies of [`WhatIf::run`].
     pub(crate) fn trace(&mut self) {
         self.radio_states = Some(Vec::new());
+    }
+
+    /// Simulates idle time in full, so that every beacon has its place.
+    pub(crate) const fn simulate_idle_time(&mut self) {
+        self.skip_gaps = None;
     }
 
     /// Takes the states of the radio by policy, as times of the capture.
@@ -526,6 +531,17 @@ impl<'a> WhatIf<'a> {
         list
     }
 
+    /// The energy of timeout tails by peer.
+    fn timeout_tail_by_peer(&self, total: &Total) -> BTreeMap<String, f64> {
+        let peers = self.traffic.peers();
+        let mut tails: BTreeMap<String, f64> = BTreeMap::new();
+        for (flow, energy) in &total.tails {
+            let peer = peers.get(*flow as usize).map_or("others", String::as_str);
+            *tails.entry(peer.to_owned()).or_default() += energy.as_joules();
+        }
+        tails
+    }
+
     /// The energy by peer: the same total as by cause.
     fn energy_by_peer(&self, total: &Total) -> BTreeMap<String, f64> {
         let peers = self.traffic.peers();
@@ -568,10 +584,14 @@ impl<'a> WhatIf<'a> {
             energy_by_cause_j: total.energy_by_cause(),
             energy_by_peer_j: self.energy_by_peer(total),
             timeout_tail_by_flow_j: total.timeout_tail_by_flow(),
+            timeout_tail_by_peer_j: self.timeout_tail_by_peer(total),
             idealized_energy_j: total.idealized.as_joules(),
             average_power_w: share(total.energy_j()),
             sleep_share: share(total.asleep.as_secs_f64()),
             state_s: total.states,
+            profile: Radio::find(self.cell.radio_name)
+                .ok()
+                .and_then(|radio| ProfileAccount::if_any(&radio, &total.states, energy_j)),
             added_delay_s,
             wakeups: total.wakeups.clone(),
             packets: total.packets,

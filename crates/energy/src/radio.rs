@@ -3,13 +3,18 @@
 //! A profile is a TOML file, read in [`file`]. The profiles that ship are compiled in; each value has its source beside
 //! it in the file. A value that no source gives is assumed, and [`Radio::assumed`] says so.
 //!
-//! Left out: different depths of sleep, power per chain or per transmit power, and the warm-up of amplifiers: no
+//! What the host of a module does while the radio dozes has modes, as its maker names them ([`modes`]). An associated host wakes
+//! up for other things than beacons; what that takes is `housekeeping`, and [`average`] fits it on published averages.
+//!
+//! Left out: power per chain or per transmit power, and the warm-up of amplifiers: no
 //! published profile that we know of gives them together with the rest. Transmit power may depend on the rate; a station
 //! is charged that of its data rate for all its frames, so ACKs and polls at lower rates cost slightly less than they
 //! should.
 
+pub mod average;
 mod error;
 mod file;
+pub mod modes;
 #[cfg(test)]
 mod tests;
 
@@ -19,8 +24,10 @@ use std::sync::LazyLock;
 
 use airwatt_base::{Energy, Power, Rate, SleepClock, Span, Voltage, read_text, reason_of};
 
+pub use self::average::Average;
 pub use self::error::RadioError;
 pub use self::file::TEMPLATE;
+pub use self::modes::HostMode;
 use crate::state::RadioState;
 
 /// The shipped files: stem and text. A test compares the list with the folder.
@@ -88,8 +95,10 @@ pub struct Radio {
     pub receive: Power,
     /// Power while awake without transmitting or receiving (idle, carrier sense).
     pub listen: Power,
-    /// Power while asleep.
+    /// Power while asleep, with `housekeeping`.
     pub sleep: Power,
+    /// The part of `sleep` that an associated host takes on the average for wake-ups other than the radio's.
+    pub housekeeping: Power,
     /// The part of `sleep` that the host of a module draws, if the figures are those of a module and the source says it.
     pub host: Option<Power>,
     /// The transition from awake to sleep.
@@ -107,6 +116,14 @@ pub struct Radio {
     pub beacon_wait: Span,
     /// Keys whose values no source gives, each with the reason for the value that stands in the file.
     pub assumed: BTreeMap<String, String>,
+    /// Keys whose values are those of another chip.
+    pub borrowed: Vec<String>,
+    /// Averages of the associated device without traffic that its maker publishes, or that were measured.
+    pub averages: Vec<Average>,
+    /// What the host may do while the radio dozes; the first is the one of the profile's figures. Empty if nothing is known.
+    pub modes: Vec<HostMode>,
+    /// The place in `modes` of the one that holds.
+    pub mode: usize,
 }
 
 impl Radio {
@@ -151,11 +168,24 @@ impl Radio {
     }
 
     /// Returns the shipped profile of this name, or the profile in the file at this path. A text that contains a `/` or
-    /// ends in `.toml` is a path.
+    /// ends in `.toml` is a path. A mode of the host may follow after a colon: `esp32-c3:modem-sleep`.
     ///
     /// # Errors
-    /// Returns an error if there is no such name or file, or the file is not a profile.
-    pub fn find(name_or_path: &str) -> Result<Self, RadioError> {
+    /// Returns an error if there is no such name, file or mode, or the file is not a profile.
+    pub fn find(text: &str) -> Result<Self, RadioError> {
+        match text.rsplit_once(':') {
+            Some((profile, mode)) if !Self::is_file(mode) => {
+                let radio = Self::profile(profile)?;
+                let modes = radio.modes.iter().map(|mode| mode.id.clone()).collect();
+                let unknown =
+                    || RadioError::UnknownMode { radio: profile.to_owned(), mode: mode.to_owned(), modes };
+                radio.in_mode(mode).ok_or_else(unknown)
+            }
+            _ => Self::profile(text),
+        }
+    }
+
+    fn profile(name_or_path: &str) -> Result<Self, RadioError> {
         if Self::is_file(name_or_path) {
             let text = read_text(name_or_path).map_err(|error| RadioError::Unreadable {
                 file: name_or_path.to_owned(),
@@ -167,9 +197,10 @@ impl Radio {
         found.cloned().ok_or_else(|| RadioError::Unknown { name: name_or_path.to_owned() })
     }
 
-    /// Whether a text is the path of a profile, and not the name of one that ships.
+    /// Whether a text is the path of a profile, perhaps with a mode, and not the name of one that ships.
     pub fn is_file(name_or_path: &str) -> bool {
-        name_or_path.contains('/') || has_toml_extension(name_or_path)
+        let path = name_or_path.rsplit_once(':').map_or(name_or_path, |(path, _)| path);
+        name_or_path.contains('/') || has_toml_extension(name_or_path) || has_toml_extension(path)
     }
 
     /// Parses a profile. `file` names it in errors.

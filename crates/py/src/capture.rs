@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use airwatt_capture::current::Trace;
 use airwatt_capture::report::Analysis;
 use airwatt_capture::timeline::Timeline;
 use airwatt_capture::{AnalysisProgress, AnalyzeError, Current, Limits, Question, Watch};
@@ -107,6 +108,21 @@ pub(crate) fn write_timeline_perfetto(
     let line: Timeline = serde_json::from_str(timeline)
         .map_err(|error| InputError::new_err(format!("timeline: expected that of an analysis: {error}")))?;
     output::write(py, file, |out| line.write_perfetto(&findings, out))
+}
+
+/// The mean current of a trace in each of several times, in amperes; `None` where it has no samples. Raises `InputError`.
+#[pyfunction]
+pub(crate) fn trace_means(
+    py: Python<'_>,
+    path: PathBuf,
+    times: Vec<(f64, f64)>,
+) -> PyResult<Vec<Option<f64>>> {
+    let file = path.display().to_string();
+    let source = std::fs::File::open(&path)
+        .map_err(|error| InputError::new_err(format!("{file}: {}", airwatt_base::reason_of(&error))))?;
+    let trace = py.detach(|| Trace::read(&file, source, &mut |_| true));
+    let trace = trace.map_err(|error| InputError::new_err(error.to_string()))?;
+    Ok(times.into_iter().map(|(from_s, until_s)| trace.mean_a(from_s, until_s)).collect())
 }
 
 fn limits(text: Option<&str>) -> PyResult<Limits> {

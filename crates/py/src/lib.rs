@@ -36,7 +36,7 @@ mod _core {
     #[pymodule_export]
     use crate::advise::{advise_analysis, advise_candidates, advise_choose, advise_scenario};
     #[pymodule_export]
-    use crate::capture::{analyze, annotate, write_timeline_perfetto};
+    use crate::capture::{analyze, annotate, trace_means, write_timeline_perfetto};
     #[pymodule_export]
     use crate::control::Control;
     #[pymodule_export]
@@ -49,7 +49,8 @@ mod _core {
     use crate::fairness::{fairness_index, fairness_sliding};
     #[pymodule_export]
     use crate::lists::{
-        finding_kinds, policies, radio, radio_template, radios, result_schema, scenarios, schema, transports,
+        finding_kinds, policies, radio, radio_fit, radio_template, radios, result_schema, scenarios, schema,
+        transports,
     };
     #[pymodule_export]
     use crate::log::log_to_stderr;

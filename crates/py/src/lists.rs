@@ -2,7 +2,7 @@
 
 use airwatt_base::settings::KindInfo;
 use airwatt_base::{Power, Rate, Voltage};
-use airwatt_energy::{BeaconReception, Radio, RadioState, Transition};
+use airwatt_energy::{Average, BeaconReception, HostMode, Radio, RadioState, Transition};
 use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::record::RunResult;
 use airwatt_sim::scenario::{Scenario, Transport, policy_kinds, shipped};
@@ -43,14 +43,86 @@ pub(crate) fn radios() -> String {
 /// One radio profile, by the name of one that ships or by the path of a file, as JSON.
 #[pyfunction]
 pub(crate) fn radio(name: &str) -> PyResult<String> {
-    let radio = Radio::find(name).map_err(|error| InputError::new_err(error.to_string()))?;
-    Ok(profile(&radio).to_string())
+    Ok(profile(&found(name)?).to_string())
 }
 
 /// A commented profile to start from, as TOML.
 #[pyfunction]
 pub(crate) const fn radio_template() -> &'static str {
     airwatt_energy::radio::TEMPLATE
+}
+
+/// Fits a profile on averages of the idle, associated device, each a DTIM period and a power: the shortest and the longest period,
+/// or of one average the wake-up alone. `powers` replace those of states before. Returns the profile as JSON, and says of every
+/// average what it predicts. Raises `InputError`.
+#[pyfunction]
+pub(crate) fn radio_fit(
+    name: &str,
+    averages: Vec<(u32, f64)>,
+    powers: Vec<(String, f64)>,
+) -> PyResult<String> {
+    let mut radio = found(name)?;
+    let watts = |watts: f64| Power::from_nanowatts((watts * 1e9).round() as u64);
+    for (state, power_w) in &powers {
+        let power = watts(*power_w);
+        match state.as_str() {
+            "transmit" => (radio.transmit, radio.transmit_by_rate) = (power, Vec::new()),
+            "receive" => {
+                if radio.assumed.contains_key("listen") {
+                    radio.listen = power;
+                }
+                radio.receive = power;
+            }
+            "listen" => {
+                radio.listen = power;
+                radio.assumed.remove("listen");
+            }
+            _ => (radio.sleep, radio.housekeeping) = (power, Power::ZERO),
+        }
+        radio.borrowed.retain(|key| key != state);
+    }
+    let mut averages: Vec<Average> = averages
+        .into_iter()
+        .map(|(dtim_period, power_w)| Average { dtim_period, power: watts(power_w), is_fitted: false })
+        .collect();
+    averages.sort_by_key(|average| average.dtim_period);
+    if !averages.is_empty() {
+        let fit = radio.fit(&averages).map_err(|text| InputError::new_err(format!("averages: {text}")))?;
+        let ends = [averages[0].dtim_period, averages[averages.len() - 1].dtim_period];
+        averages.iter_mut().for_each(|average| average.is_fitted = ends.contains(&average.dtim_period));
+        radio = radio.fitted(fit);
+        radio.averages = averages;
+    }
+    Ok(profile(&radio).to_string())
+}
+
+fn found(name: &str) -> PyResult<Radio> {
+    Radio::find(name).map_err(|error| InputError::new_err(error.to_string()))
+}
+
+/// Averages beside what a profile predicts.
+fn averages(radio: &Radio) -> Value {
+    let average = |average: &Average| {
+        json!({
+            "dtim_period": average.dtim_period,
+            "power_w": average.power.as_watts(),
+            "fitted": average.is_fitted,
+            "predicted_w": radio.idle_w(average.every()),
+            "residual": radio.residual(average),
+        })
+    };
+    Value::Array(radio.averages.iter().map(average).collect())
+}
+
+fn mode(radio: &Radio, mode: &HostMode) -> Value {
+    let own = radio.clone().in_mode(&mode.id);
+    json!({
+        "id": mode.id,
+        "name": mode.name,
+        "sleep_w": mode.sleep.as_watts(),
+        "set": mode.set,
+        "averages": own.as_ref().map(averages),
+    })
 }
 
 fn profile(radio: &Radio) -> Value {
@@ -91,6 +163,11 @@ fn profile(radio: &Radio) -> Value {
             "wait_s": radio.beacon_wait.as_secs_f64(),
         },
         "assumed": radio.assumed,
+        "housekeeping_w": radio.housekeeping.as_watts(),
+        "borrowed": radio.borrowed,
+        "averages": averages(radio),
+        "mode": radio.modes.get(radio.mode).map(|mode| &mode.id),
+        "modes": radio.modes.iter().map(|each| mode(radio, each)).collect::<Vec<_>>(),
     })
 }
 

@@ -129,7 +129,7 @@ class Advice:
             name: self.battery.lasts_s(row.simulation.power_w, self.voltage_v)
             for name, rows in named.items()
             for row in rows
-            if row.simulation and row.simulation.power_w > 0
+            if row.simulation and row.simulation.power_w > 0 and not self.battery.refuses(row.simulation.profile)
         }
 
     def to_dict(self) -> dict[str, Any]:

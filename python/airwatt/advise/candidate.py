@@ -1,6 +1,8 @@
 """A candidate, and what it costs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -39,3 +41,5 @@ class Figures:
     goodput_ci95_bps: float | None = None
     causes: dict[str, float] | None = None
     """Shares of the energy by cause, the largest first; None from a model."""
+    profile: Mapping[str, Any] | None = None
+    """What the radio's profile says of the energy: the modes of the host, and how far it may be off."""

@@ -89,4 +89,5 @@ def _figures(replay: dict[str, Any]) -> Figures:
         energy_low_j=replay["energy_low_j"],
         energy_high_j=replay["energy_high_j"],
         causes=dict(cause_shares([replay["energy_by_cause_j"]])),
+        profile=replay["profile"],
     )

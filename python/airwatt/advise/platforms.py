@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _NONE = "has no setting for it"
 _ESP_LONGEST_MS = 60
 """The end of the range of CONFIG_ESP_WIFI_SLP_DEFAULT_MIN_ACTIVE_TIME."""
+_ESP_USUAL_MS = 50
+"""Its value if it is not set, so that policy `timeout` of 50 ms stands for WIFI_PS_MIN_MODEM as it comes."""
 PLATFORMS = ("iw", "NetworkManager", "ESP-IDF", "nRF Connect SDK", "hostapd")
 
 
@@ -35,8 +37,30 @@ def described(settings: Sequence[str | None]) -> list[str]:
     return [f"{name}: {how or _NONE}" for name, how in zip(PLATFORMS, settings, strict=True)]
 
 
+_OF_RADIO = {"esp32": "ESP-IDF", "nrf7002": "nRF Connect SDK"}
+"""The platform of a chip, by the begin of its radio's name."""
+
+
+def of_radio(radio: str) -> str | None:
+    """The platform on which a radio's chip is programmed, if there is one alone."""
+    return next((platform for begin, platform in _OF_RADIO.items() if radio.startswith(begin)), None)
+
+
+def can_set(platform: str, candidate: Candidate) -> bool:
+    """Whether a platform has a setting for all of a candidate."""
+    is_set = _how(candidate)[PLATFORMS.index(platform)] is not None
+    # ESP-IDF always stays awake after traffic.
+    return is_set and not (platform == "ESP-IDF" and candidate.policy in ("psm", "psm-legacy"))
+
+
+def _esp_listening(beacons: int) -> str:
+    return f"listen_interval = {beacons} in wifi_sta_config_t, then esp_wifi_set_ps(WIFI_PS_MAX_MODEM)"
+
+
 def _esp_timeout(wait_ms: int) -> str:
     mode = "esp_wifi_set_ps(WIFI_PS_MIN_MODEM)"
+    if wait_ms == _ESP_USUAL_MS:
+        return f"{mode} as it comes: its least active time is {wait_ms} ms"
     if wait_ms <= _ESP_LONGEST_MS:
         active = f"CONFIG_ESP_WIFI_SLP_DEFAULT_MIN_ACTIVE_TIME={wait_ms}"
         return f"{mode}, CONFIG_ESP_WIFI_SLP_IRAM_OPT=y and {active}"
@@ -57,6 +81,18 @@ def _how(candidate: Candidate) -> tuple[str | None, ...]:
             "wifi ps off",
             "nothing to set",
         )
+    if candidate.policy == "timeout" and beacons is not None:
+        wait = values.get("timeout", "100ms").removesuffix("ms")
+        return (
+            None,
+            None,
+            f"{_esp_listening(beacons)}, as it comes: its least active time is {_ESP_USUAL_MS} ms"
+            if int(wait) == _ESP_USUAL_MS
+            else None,
+            f"wifi ps_timeout {wait}, wifi ps_listen_interval {beacons} before connecting, wifi ps_wakeup_mode "
+            "listen_interval, wifi ps on",
+            f"dtim_period={beacons} has the same effect for stations that receive DTIM beacons",
+        )
     if candidate.policy == "timeout":
         wait = values.get("timeout", "100ms")
         count = wait.removesuffix("ms")
@@ -72,7 +108,8 @@ def _how(candidate: Candidate) -> tuple[str | None, ...]:
             return (
                 "iw dev wlan0 set power_save on; iwconfig wlan0 power timeout 0",
                 None,
-                f"{_esp_timeout(8)}, its least value; it receives DTIM beacons only",
+                # It stays awake for 8 ms at least after traffic, which is policy timeout.
+                None,
                 f"wifi ps_mode {'WMM' if candidate.policy == 'psm' else 'legacy'}, wifi ps_timeout 0, wifi ps on; "
                 "it receives DTIM beacons only",
                 "uapsd_advertisement_enabled=1" if candidate.policy == "psm" else "nothing to set",
@@ -80,7 +117,8 @@ def _how(candidate: Candidate) -> tuple[str | None, ...]:
         return (
             None,
             None,
-            f"listen_interval = {beacons} in wifi_sta_config_t, then esp_wifi_set_ps(WIFI_PS_MAX_MODEM)",
+            f"{_esp_listening(beacons)}; after traffic it stays awake for {_ESP_USUAL_MS} ms all the same, as policy "
+            "timeout does",
             f"wifi ps_listen_interval {beacons} before connecting, wifi ps_wakeup_mode listen_interval, wifi ps on",
             f"dtim_period={beacons} has the same effect for stations that receive DTIM beacons",
         )

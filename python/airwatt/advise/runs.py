@@ -33,6 +33,8 @@ class _Run:
     p99s_s: list[float | None]
     causes_j: Sequence[Mapping[str, Any]]
     """Energy by cause of each station."""
+    profile: Mapping[str, Any] | None = None
+    """What the profile of the first station's radio says of its energy."""
 
 
 def _kept(run: FinishedRun) -> _Run:
@@ -42,7 +44,9 @@ def _kept(run: FinishedRun) -> _Run:
     p95s = [flow.latency_s_p95 if flow.responses is None else flow.response_s_p95 for flow in result.flows]
     p99s = [flow.latency_s_p99 if flow.responses is None else flow.response_s_p99 for flow in result.flows]
     causes_j = [station.energy_by_cause_j for station in result.stations]
-    return _Run(energy, energy / result.simulated_s, aggregates.goodput_bps(result), delays, p95s, p99s, causes_j)
+    profile = result.to_dict()["stations"][0].get("profile")
+    power = energy / result.simulated_s
+    return _Run(energy, power, aggregates.goodput_bps(result), delays, p95s, p99s, causes_j, profile)
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,7 @@ def _figures(runs: Sequence[_Run], awake: Sequence[_Run]) -> Figures:
         None if p99 is None else p99[0],
         goodput_ci95_bps=goodput_ci95,
         causes=dict(aggregates.cause_shares([by_cause_j for run in runs for by_cause_j in run.causes_j])),
+        profile=aggregates.mean_profile([run.profile for run in runs]),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from airwatt import laboratory
 from airwatt._core import InputError
@@ -87,6 +87,7 @@ def command(
         Option("--keep-alive", metavar="TIME", help="Price keep-alives of this mean interval, and of longer ones."),
     ] = None,
     battery: options.Battery = None,
+    allow_borrowed: options.AllowBorrowed = False,
     set_: options.Set = None,
     seed: options.Seed = 1,
     runs: options.Runs = 3,
@@ -107,7 +108,7 @@ def command(
     limits = options.thresholds(fail_if)
     check_picture("--plot", plot)
     budget = advise.quantity("--delay", delay, "time")
-    lasting = options.battery(battery)
+    lasting = options.battery(battery, allow_borrowed)
     keep_alive_s = None if keep_alive is None else advise.interval_of(keep_alive)
     settings = _settings(
         radio,
@@ -338,7 +339,11 @@ def _candidate_name(candidate: Candidate) -> str:
     return " ".join([candidate.policy, *(value for _, value in candidate.parameters), *skipping])
 
 
-def _charges(found: Advice, confirmed: list[Row]) -> Iterator[Table]:
+_IN_OTHER_MODES = 4
+"""Candidates for which the modes of the host are listed."""
+
+
+def _charges(found: Advice, confirmed: list[Row]) -> Iterator[str | Table]:
     """What each candidate spends most on; current and charge a day, and how long the battery lasts."""
     from airwatt.cli import charge
     from airwatt.tables import table
@@ -349,8 +354,13 @@ def _charges(found: Advice, confirmed: list[Row]) -> Iterator[Table]:
         if (figures := rows[0].simulation) is not None
     ]
     if charge.has_any([found.voltage_v], found.battery):
-        rows = [[name, *charge.cells(figures.power_w, found.voltage_v, found.battery)] for name, figures in groups]
-        yield table(["policy", *charge.heads(found.battery)], rows)
+        rows = [
+            [name, *charge.cells(figures.power_w, found.voltage_v, found.battery, figures.profile)]
+            for name, figures in groups
+        ]
+        yield table(["policy", *charge.heads(found.battery, groups[0][1].profile)], rows)
+        best = [(name, figures.profile) for name, figures in groups[:_IN_OTHER_MODES]]
+        yield from charge.host_modes("policy", best, found.voltage_v, found.battery)
     yield charge.causes_table([(name, figures.causes or {}) for name, figures in groups])
 
 
@@ -415,7 +425,21 @@ def _how_to_set(found: Advice) -> Iterator[str]:
         for one in found.beside:
             if one.is_better(found.budget_s):
                 text += [f"to set {one.setting.name}:", *platforms.described(one.setting.how)]
+        text += _host_mode(found)
         yield "\n".join(textwrap.fill(line, _COLUMNS, subsequent_indent="    ") for line in text)
+
+
+def _host_mode(found: Advice) -> list[str]:
+    """What sets the mode of the host that the figures assume."""
+    try:
+        radio = laboratory.radio(found.radio)
+    except InputError:
+        # Several radios, or one of a file that a capture's analysis names by its content.
+        return []
+    for mode in radio.modes:
+        if mode.id == radio.mode:
+            return [f"and for the host, {mode.name}, which the figures assume:", *mode.set]
+    return []
 
 
 def _verdict(found: Advice) -> Iterator[str]:
@@ -429,6 +453,7 @@ def _verdict(found: Advice) -> Iterator[str]:
     lines = [f"take       {_name(best)}: {_costs(found, best)}{_less(found)}"]
     if found.alike:
         lines.append(f"the same   {', '.join(_name(row) for row in found.alike)}")
+    lines += _on_its_platform(found)
     if found.runner_up is not None:
         chance = "; the difference is within chance" if found.within_chance else ""
         lines.append(f"runner-up  {_name(found.runner_up)}: {_costs(found, found.runner_up)}{chance}")
@@ -445,6 +470,19 @@ def _verdict(found: Advice) -> Iterator[str]:
         )
     lines += _disagreement(found)
     yield "\n".join(textwrap.fill(line, _COLUMNS, subsequent_indent=" " * 11) for line in lines)
+
+
+def _on_its_platform(found: Advice) -> list[str]:
+    """The best candidate that the platform of the radio's chip can set, if it is another one."""
+    from airwatt.advise import platforms
+
+    platform = platforms.of_radio(found.radio)
+    if platform is None or platforms.can_set(platform, found.ranked[0].candidate):
+        return []
+    own = next((row for row in found.ranked if platforms.can_set(platform, row.candidate)), None)
+    if own is None:
+        return [f"on {platform}: nothing within the budget has a setting there"]
+    return [f"on {platform}, which has no setting for that, take {_name(own)}: {_costs(found, own)}"]
 
 
 def _less(found: Advice) -> str:
@@ -469,7 +507,24 @@ def _lasts(found: Advice) -> str:
 
     assert found.battery is not None
     times = ", ".join(f"{name} {lasting(seconds)}" for name, seconds in found.battery_lasts_s.items())
-    return f"{found.battery.text} lasts: {times}"
+    profile = found.ranked[0].simulation.profile if found.ranked[0].simulation else None
+    if not times:
+        return f"{found.battery.text}: no days, see above"
+    mode = f", with the host in {profile['mode']} while the radio dozes" if profile and profile["mode"] else ""
+    return f"{found.battery.text} lasts: {times}{mode}{_other_modes(found, profile)}"
+
+
+def _other_modes(found: Advice, profile: Mapping[str, Any] | None) -> str:
+    """Says how long the battery lasts with the same policy if the host does something else."""
+    from airwatt.battery import lasting
+
+    assert found.battery is not None
+    others = [
+        f"in {mode['name']} {lasting(found.battery.lasts_s(mode['average_power_w'], found.voltage_v))}"
+        for mode in (profile or {}).get("modes", [])
+        if profile and mode["name"] != profile["mode"]
+    ]
+    return f"; {', '.join(others)}" if others else ""
 
 
 def _costs(found: Advice, row: Row) -> str:

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from airwatt import laboratory
 from airwatt._core import InputError
 from airwatt.aggregates import cause_name
+from airwatt.battery import SECONDS_A_DAY
 from airwatt.cli import options
 from airwatt.cli.output import check_file, check_picture, print_json, say, show, streaming, writing
-from airwatt.cli.parameters import Argument, Option
+from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.cli.presentation import holding, keep
 from airwatt.cli.progress import bar
+from airwatt.cli.status import FAILED
 from airwatt.statistics import leaves
 from airwatt.threshold import RowNumbers
 
@@ -73,6 +75,7 @@ def command(
         ),
     ] = None,
     battery: options.Battery = None,
+    allow_borrowed: options.AllowBorrowed = False,
     seed: options.Seed = 1,
     limit: options.Limit = None,
     user: options.User = None,
@@ -119,7 +122,7 @@ def command(
         raise InputError("--pcap: expected a capture in a file, which is read twice, got standard input")
     policies = _policies_of(options.names("--policy", policy))
     settings = options.overrides(set_)
-    lasting = options.battery(battery)
+    lasting = options.battery(battery, allow_borrowed)
     offset_s = None if offset is None else _offset_s(offset)
     limits = _thresholds(fail_if, policies)
     reader = options.parser_of_captures(user)
@@ -156,7 +159,17 @@ def command(
         print_json(document)
     else:
         show(*itertools.chain.from_iterable(_parts(one, lasting) for one in documents))
+    asked = {"--current": current, "--policy": policy, "--plot": plot, "--fail-if": fail_if}
+    if any(one["station"] is None for one in documents):
+        _require_station([option for option, value in asked.items() if value is not None])
     _hold(limits, document, documents)
+
+
+def _require_station(asked: list[str]) -> None:
+    """Exits with 1 if something was asked of a station, and the capture leaves doubt which is meant."""
+    if asked:
+        say(f"{', '.join(asked)}: expected --station ADDR, since the capture leaves doubt which station is meant")
+        raise Exit(FAILED)
 
 
 def _all_policies() -> list[str]:
@@ -252,11 +265,15 @@ def _add_lifetimes(document: dict[str, Any], battery: "Battery") -> None:
     volts = _radio_voltage(document)
     voltage = battery.voltage(volts)
     document["battery"] = {"text": battery.text, "capacity_j": battery.capacity_j(volts), "voltage_v": voltage}
+    if document.get("current") is not None:
+        mean_w = document["current"]["mean_a"] * (volts or 0.0)
+        document["current"]["battery_lasts_s"] = battery.lasts_s(mean_w, volts)
     for policy in document["policies"]:
-        policy["battery_lasts_s"] = battery.lasts_s(policy["average_power_w"], volts)
+        refused = battery.refuses(policy["profile"])
+        policy["battery_lasts_s"] = None if refused else battery.lasts_s(policy["average_power_w"], volts)
 
 
-def _currents(document: dict[str, Any], battery: "Battery | None") -> "Iterator[Table]":
+def _currents(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str | Table]":
     """Yields what each policy's energy was spent on, and its current, charge a day and lifetime on the battery."""
     from airwatt.aggregates import cause_shares
     from airwatt.cli import charge
@@ -265,9 +282,14 @@ def _currents(document: dict[str, Any], battery: "Battery | None") -> "Iterator[
     policies = document["policies"]
     volts = _radio_voltage(document)
     if charge.has_any([volts], battery):
-        powers = [(policy["policy"], policy["average_power_w"]) for policy in policies]
-        rows = [[name, quantity(power_w, "W"), *charge.cells(power_w, volts, battery)] for name, power_w in powers]
-        yield table(["policy", "power", *charge.heads(battery)], rows)
+        rows = []
+        for policy in policies:
+            power_w, profile = policy["average_power_w"], policy["profile"]
+            cells = charge.cells(power_w, volts, battery, profile)
+            rows.append([policy["policy"], quantity(power_w, "W"), *cells])
+        yield table(["policy", "power", *charge.heads(battery, policies[0]["profile"])], rows)
+        profiles = [(policy["policy"], policy["profile"]) for policy in policies]
+        yield from charge.host_modes("policy", profiles, volts, battery)
     shares = [(policy["policy"], dict(cause_shares([policy["energy_by_cause_j"]]))) for policy in policies]
     yield charge.causes_table(shares)
 
@@ -289,7 +311,7 @@ def _has_picture(analysis: "Analysis", plot: Path) -> bool:
 
 
 def _parts(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str | Table]":
-    from airwatt.tables import count, quantity
+    from airwatt.tables import count, percent, quantity
 
     capture = document["capture"]
     lines = [
@@ -305,6 +327,10 @@ def _parts(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str
         lines.append(
             f"station {document['station']}: " + ", ".join(f"{quantity(n, 'B')} {k}" for k, n in sizes.items())
         )
+        if document["station_share"] is not None:
+            lines.append(
+                f"chosen since it has {percent(document['station_share'])} of the bytes; --station names another"
+            )
     yield "\n".join(lines)
     if document["station"] is None:
         yield "The capture leaves doubt which station is meant; choose one with --station:"
@@ -315,7 +341,7 @@ def _parts(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str
         yield from _currents(document, battery)
         yield from _assumptions(document["policies"])
         yield from _flows(document)
-    yield from _measured_current(document)
+    yield from _measured_current(document, battery)
     yield from _group(document)
     if document["air"] is not None:
         yield from _air(document["air"], capture["covered_s"])
@@ -424,16 +450,25 @@ def _flows(document: dict[str, Any]) -> "Iterator[str | Table]":
         for row in rows
     ]
     yield table(header, cells, left=2)
-    peers = {peer: energy_j for peer, energy_j in policy["energy_by_peer_j"].items() if peer not in ("none", "others")}
-    listed = _most(peers)
+    # As in the table above, a peer costs its frames and the tails after them.
+    by_peer, tails_of = policy["energy_by_peer_j"], policy["timeout_tail_by_peer_j"]
+    peers = {
+        peer: energy_j + tails_of.get(peer, 0.0) for peer, energy_j in by_peer.items() if peer not in ("none", "others")
+    }
     if not 1 < len(peers) < document["flow_count"]:
         return
     yield "and by peer:"
-    if len(peers) > len(listed) or "others" in policy["energy_by_peer_j"]:
-        listed.append(("others", total - none_j - math.fsum(dict(listed).values())))
-    listed.append(("none", none_j))
-    cells = [[peer, quantity(energy_j, "J"), _share(energy_j, total)] for peer, energy_j in listed]
-    yield table(["peer", "energy", "share"], cells)
+    listed = [(peer, by_peer[peer], tails_of.get(peer, 0.0)) for peer, _ in _most(peers)]
+    tails_j = math.fsum(tails_of.values())
+    if len(peers) > len(listed) or "others" in by_peer:
+        rest_j = total - none_j - math.fsum(energy_j for _, energy_j, _ in listed)
+        listed.append(("others", rest_j, tails_j - math.fsum(tail_j for _, _, tail_j in listed)))
+    listed.append(("none", max(0.0, none_j - tails_j), 0.0))
+    cells = [
+        [peer, quantity(energy_j, "J"), quantity(tail_j, "J") if tail_j else NOTHING, _share(energy_j + tail_j, total)]
+        for peer, energy_j, tail_j in listed
+    ]
+    yield table(["peer", "energy", "tail", "share"], cells)
 
 
 def _beside_flows(policy: dict[str, Any]) -> "list[tuple[str, float]]":
@@ -507,25 +542,44 @@ def _group(document: dict[str, Any]) -> "Iterator[str | Table]":
     yield table(["protocol", "frames", "on the air", "air time", "energy", "power", "current"], rows)
 
 
-def _measured_current(document: dict[str, Any]) -> "Iterator[str | Table]":
-    """A measured current beside the prediction."""
+def _measured_current(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str | Table]":
+    """A measured current beside a prediction: its mean and a day of it, what it says, and the part of each state."""
+    from airwatt.battery import Battery, lasting
+    from airwatt.cli import charge
     from airwatt.tables import percent, quantity, table
 
     current = document.get("current")
     if current is None:
         return
-    how = "given" if current["offset_given"] else "found"
-    ratio = current["measured_c"] / current["predicted_c"] if current["predicted_c"] else 0.0
+    volts = _radio_voltage(document)
+    assert volts is not None
+    cell = battery or Battery.parse("1000mAh")
+    power_w = current["mean_a"] * volts
+    gaps = f", without gaps of {quantity(current['gaps_s'], 's')}" if current["gaps_s"] else ""
     yield (
-        f"measured current, {current['file']}, beside {current['prediction']}: correlation "
-        f"{current['correlation']:.3f} at an offset of {current['offset_s']:.3f} s ({how}); over "
-        f"{quantity(current['overlap_s'], 's')} {quantity(current['measured_c'], 'C')} measured, "
-        f"{quantity(current['predicted_c'], 'C')} predicted: {percent(ratio)} of the prediction"
+        f"measured current, {current['file']}: {quantity(current['mean_a'], 'A')} on the average over "
+        f"{quantity(current['covered_s'], 's')}{gaps}, {quantity(current['charge_c'], 'C')}; a day "
+        f"{charge.charge(power_w * SECONDS_A_DAY, volts)}, and {cell.text} {'lasts' if battery else 'would last'} "
+        f"{lasting(cell.lasts_s(power_w, volts))}; predicted ({current['prediction']}) are "
+        f"{quantity(current['predicted_a'], 'A')}"
     )
-    if current["other_offset_s"] is not None:
+    yield f"{current['verdict']['kind']}: {current['verdict']['text']}"
+    if current["offset_s"] is None:
+        yield "the current does not vary, so that it has no place on the capture's clock"
+        return
+    how = "given" if current["offset_given"] else "found"
+    yield (
+        f"the trace begins at {current['offset_s']:.5f} s of the capture ({how}), correlation "
+        f"{current['correlation']:.3f}; over the {quantity(current['overlap_s'], 's')} of both "
+        f"{quantity(current['measured_c'], 'C')} measured, {quantity(current['predicted_c'], 'C')} predicted"
+    )
+    if current["other_offsets"]:
+        others = ", ".join(
+            f"{other['offset_s']:.3f} s ({other['correlation']:.3f})" for other in current["other_offsets"]
+        )
         yield (
-            f"the offset is not certain: {current['other_offset_s']:.3f} s correlates with "
-            f"{current['other_correlation']:.3f}, since beacons repeat; more traffic in the trace or --offset decides"
+            f"the offset is not certain, since beacons repeat: as likely are {others}; more traffic in the trace or "
+            "--offset decides"
         )
     rows = [
         [
@@ -533,12 +587,13 @@ def _measured_current(document: dict[str, Any]) -> "Iterator[str | Table]":
             quantity(state["time_s"], "s"),
             quantity(state["measured_c"], "C"),
             percent(state["share"]),
-            quantity(state["measured_c"] / state["time_s"], "A"),
+            quantity(state["measured_a"], "A"),
+            quantity(state["error_a"], "A"),
             quantity(state["predicted_c"] / state["time_s"], "A"),
         ]
         for state in current["states"]
     ]
-    yield table(["predicted state", "time", "measured", "share", "current", "predicted"], rows)
+    yield table(["predicted state", "time", "measured", "share", "current", "\N{PLUS-MINUS SIGN}", "predicted"], rows)
 
 
 def _air(air: dict[str, Any], covered_s: float) -> "Iterator[str | Table]":

@@ -6,7 +6,7 @@ are no currents, but a battery whose capacity is an energy still has a lifetime.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airwatt.aggregates import over
@@ -37,16 +37,22 @@ def has_any(volts: Sequence[float | None], battery: Battery | None) -> bool:
     return battery is not None or any(volts)
 
 
-def heads(battery: Battery | None) -> list[str]:
-    """The headings of `cells`."""
+def heads(battery: Battery | None, profile: Mapping[str, Any] | None = None) -> list[str]:
+    """The headings of `cells`, with the mode of the host for which the days hold."""
     host = ["host", "together"] if battery is not None and (battery.load_a or battery.load_w) else []
     # The capacity alone: options would take the room of the numbers.
-    lasts = [] if battery is None else [f"{battery.text.partition(',')[0]} lasts"]
+    mode = f" in {profile['mode']}" if profile is not None and profile["mode"] else ""
+    lasts = [] if battery is None else [f"{battery.text.partition(',')[0]} lasts{mode}"]
     return ["current", *host, "charge a day", *lasts]
 
 
-def cells(power_w: float | None, radio_v: float | None, battery: Battery | None) -> list[str]:
-    """A radio's current, its host's if the battery feeds one, the charge of a day, and how long the battery lasts."""
+def cells(
+    power_w: float | None, radio_v: float | None, battery: Battery | None, profile: Mapping[str, Any] | None = None
+) -> list[str]:
+    """A radio's current, its host's if the battery feeds one, the charge of a day, and how long the battery lasts.
+
+    A `profile` that borrows too much from another chip says no days.
+    """
     if power_w is None:
         return [NOTHING] * len(heads(battery))
     volts = radio_v if battery is None else battery.voltage(radio_v)
@@ -56,8 +62,52 @@ def cells(power_w: float | None, radio_v: float | None, battery: Battery | None)
     return [
         *(quantity(power / volts if volts else None, "A") for power in powers),
         charge((power_w + extra_w) * SECONDS_A_DAY, volts),
-        *([] if battery is None else [lasting(battery.lasts_s(power_w, radio_v))]),
+        *([] if battery is None else [_lasting(power_w, radio_v, battery, profile)]),
     ]
+
+
+def _lasting(power_w: float, radio_v: float | None, battery: Battery, profile: Mapping[str, Any] | None = None) -> str:
+    return NOTHING if battery.refuses(profile) else lasting(battery.lasts_s(power_w, radio_v))
+
+
+def host_modes(
+    what: str,
+    rows: Sequence[tuple[str, Mapping[str, Any] | None]],
+    radio_v: float | None,
+    battery: Battery | None,
+) -> Iterator[str | Table]:
+    """What the same traffic costs in each mode of the host, and how far the answer may be off."""
+    profiles = [profile for _, profile in rows if profile is not None]
+    if not profiles:
+        return
+    modes = profiles[0]["modes"]
+    volts = radio_v if battery is None else battery.voltage(radio_v)
+    if modes and volts:
+        heads = [what, *(f"{mode['name']}" for mode in modes)]
+        cells = []
+        for name, profile in rows:
+            if profile is None:
+                continue
+            powers = [mode["average_power_w"] for mode in profile["modes"]]
+            texts = [quantity(power_w / volts, "A") for power_w in powers]
+            if battery is not None:
+                days = [_lasting(power_w, radio_v, battery, profile) for power_w in powers]
+                texts = [f"{text}\n{lasts}" for text, lasts in zip(texts, days, strict=True)]
+            cells.append([name, *texts])
+        yield (
+            f"assumed is that the host is in {profiles[0]['mode']} while the radio dozes; airwatt radios NAME lists "
+            "what sets each mode; the same traffic in each:"
+        )
+        yield table(heads, cells)
+    worst = max((profile["error"] or 0.0 for profile in profiles), default=0.0)
+    if worst and (battery is not None or modes):
+        yield f"band: the profile errs by up to {100 * worst:.1f} % where it predicts its maker's averages"
+    if battery is not None and any(battery.refuses(profile) for profile in profiles):
+        most = max(profiles, key=lambda profile: profile["borrowed_share"])
+        yield (
+            f"no days: up to {100 * most['borrowed_share']:.0f} % of the charge rest on values of another chip "
+            f"({', '.join(most['borrowed'])}); --allow-borrowed says days all the same"
+        )
 
 
 def charge(energy_j: float | None, volts: float | None) -> str:
@@ -70,12 +120,14 @@ def charge(energy_j: float | None, volts: float | None) -> str:
     return f"{charge_mah:.4g} mAh"
 
 
-def document(power_w: float, radio_v: float | None, battery: Battery) -> dict[str, Any]:
+def document(
+    power_w: float, radio_v: float | None, battery: Battery, profile: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """The same for JSON."""
     volts = battery.voltage(radio_v)
     extra_w = battery.extra_w(radio_v)
     return {
-        "lasts_s": battery.lasts_s(power_w, radio_v),
+        "lasts_s": None if battery.refuses(profile) else battery.lasts_s(power_w, radio_v),
         "average_current_a": power_w / volts if volts else None,
         "host_current_a": extra_w / volts if volts else None,
         "charge_per_day_c": (power_w + extra_w) * SECONDS_A_DAY / volts if volts else None,

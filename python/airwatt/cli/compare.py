@@ -50,10 +50,11 @@ def command(
     json: options.Json = False,
     plot: options.Plot = None,
     battery: options.Battery = None,
+    allow_borrowed: options.AllowBorrowed = False,
     fail_if: options.FailIf = None,
 ) -> None:
     """Run the same traffic under each choice. Several kinds of choice make their product."""
-    lasting = options.battery(battery)
+    lasting = options.battery(battery, allow_borrowed)
     check_picture("--plot", plot)
     policies = _policies(scenario, options.names("--policy", policy), dict(options.overrides(set_)))
     transports = options.names("--transport", transport)
@@ -168,9 +169,9 @@ def _print_table(comparison: Comparison, battery: Battery | None) -> None:
     show(*parts)
 
 
-def _currents(comparison: Comparison, battery: Battery | None) -> Iterator[Table]:
+def _currents(comparison: Comparison, battery: Battery | None) -> Iterator[str | Table]:
     """Current and charge a day of the mean station, how long its battery lasts, and what most was spent on."""
-    from airwatt.aggregates import causes
+    from airwatt.aggregates import causes, mean_profile
     from airwatt.cli import charge
     from airwatt.tables import table
 
@@ -181,14 +182,18 @@ def _currents(comparison: Comparison, battery: Battery | None) -> Iterator[Table
     cells = [
         [
             *row.choice.values(),
-            *charge.cells(charge.power_w(row.runs), radio_v, battery),
+            *charge.cells(charge.power_w(row.runs), radio_v, battery, row.runs[0].stations[0].profile),
             charge.mostly(causes(row.runs)),
         ]
         for row, radio_v in zip(rows, volts, strict=True)
     ]
     choices = _short(list(rows[0].choice))
-    heads = [*choices, *charge.heads(battery), "mostly for"]
+    heads = [*choices, *charge.heads(battery, rows[0].runs[0].stations[0].profile), "mostly for"]
     yield table(heads, cells, left=len(choices), also_left=[len(heads) - 1])
+    profiles = [
+        (" ".join(row.choice.values()), mean_profile([run.stations[0].profile for run in row.runs])) for row in rows
+    ]
+    yield from charge.host_modes(", ".join(choices), profiles, volts[0], battery)
 
 
 def _battery(comparison: Comparison, battery: Battery) -> dict[str, object]:
@@ -196,7 +201,12 @@ def _battery(comparison: Comparison, battery: Battery) -> dict[str, object]:
     from airwatt.cli import charge
 
     rows = [
-        {"choice": dict(row.choice), **charge.document(charge.power_w(row.runs), charge.voltage(row.runs[0]), battery)}
+        {
+            "choice": dict(row.choice),
+            **charge.document(
+                charge.power_w(row.runs), charge.voltage(row.runs[0]), battery, row.runs[0].stations[0].profile
+            ),
+        }
         for row in comparison.rows
         if row.runs and row.runs[0].stations
     ]

@@ -49,6 +49,11 @@ Battery = Annotated[
     ),
 ]
 
+AllowBorrowed = Annotated[
+    bool,
+    Option("--allow-borrowed", help="Say days though more than 5 % of the charge rest on values of another chip."),
+]
+
 Limit = Annotated[
     str | None,
     Option(
@@ -102,9 +107,9 @@ def storing(store: Path | None) -> Iterator[None]:
         yield
 
 
-def battery(text: str | None) -> _Battery | None:
+def battery(text: str | None, allow_borrowed: bool = False) -> _Battery | None:
     """Reads `--battery`. Raises `InputError`."""
-    return None if text is None else _Battery.parse(text)
+    return None if text is None else _Battery.parse(text)._replace(allow_borrowed=allow_borrowed)
 
 
 def overrides(pairs: Iterable[str] | None) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from airwatt._core import InputError, RunError
 from airwatt._documents import FlowResult, HostResult, RunResult, StationResult
-from airwatt.aggregates import Number, cause_name, over
+from airwatt.aggregates import Number, cause_name, mean_profile, over
 from airwatt.cli.output import note_file, print_json, show, writing
 from airwatt.results import Result, Runs
 
@@ -82,9 +82,11 @@ def _draw(result: "Result | Analysis", plot: Path) -> None:
 
         timeline.draw(result, result.traces(), plot)
     else:
-        from airwatt.plots import analyze
+        from airwatt.plots import analyze, current
 
-        analyze.draw(result.to_dict(), plot)
+        document = result.to_dict()
+        is_measured = bool((document.get("current") or {}).get("windows"))
+        (current if is_measured else analyze).draw(document, plot)
 
 
 def present(result: Result | Runs, json: bool, battery: "Battery | None" = None) -> None:
@@ -328,7 +330,7 @@ def _station(runs: Sequence[RunResult], index: int) -> list[str]:
     ]
 
 
-def _currents(runs: Sequence[RunResult], battery: "Battery | None") -> "Iterator[Table]":
+def _currents(runs: Sequence[RunResult], battery: "Battery | None") -> "Iterator[str | Table]":
     """Current and charge a day of stations whose radio has a voltage, and how long the battery lasts."""
     from airwatt.cli import charge
     from airwatt.tables import table
@@ -338,10 +340,15 @@ def _currents(runs: Sequence[RunResult], battery: "Battery | None") -> "Iterator
     if not charge.has_any(volts, battery):
         return
     rows = [
-        [_name(first, station), *charge.cells(charge.power_w(runs, index), volts[index], battery)]
+        [_name(first, station), *charge.cells(charge.power_w(runs, index), volts[index], battery, station.profile)]
         for index, station in enumerate(first.stations)
     ]
-    yield table(["station", *charge.heads(battery)], rows)
+    yield table(["station", *charge.heads(battery, first.stations[0].profile)], rows)
+    profiles = [
+        (_name(first, station), mean_profile([run.stations[index].profile for run in runs]))
+        for index, station in enumerate(first.stations)
+    ]
+    yield from charge.host_modes("station", profiles, volts[0], battery)
 
 
 def _battery(runs: Sequence[RunResult], battery: "Battery") -> dict[str, object]:
@@ -350,7 +357,10 @@ def _battery(runs: Sequence[RunResult], battery: "Battery") -> dict[str, object]
 
     first = runs[0]
     stations = [
-        {"id": station.id, **charge.document(charge.power_w(runs, index), charge.voltage(first, index), battery)}
+        {
+            "id": station.id,
+            **charge.document(charge.power_w(runs, index), charge.voltage(first, index), battery, station.profile),
+        }
         for index, station in enumerate(first.stations)
     ]
     capacity_j = battery.capacity_j(charge.voltage(first)) if first.stations else battery.energy_j

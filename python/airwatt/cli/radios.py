@@ -1,7 +1,8 @@
 """`airwatt radios`: the radio profiles that ship, one profile with its sources, and a profile to start from."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from airwatt import laboratory
 from airwatt._core import InputError, radio_template
@@ -10,10 +11,14 @@ from airwatt.cli.output import print_json, show
 from airwatt.cli.parameters import Argument, Option
 from airwatt.record import Record
 
+if TYPE_CHECKING:
+    from airwatt.cli.layout import Table
+
 EPILOG = """\b
 Examples:
   airwatt radios
   airwatt radios esp32-c3
+  airwatt radios --fit-averages dtim1=1.40mA,dtim3=0.62mA
 """
 
 _STATES = ("transmit", "receive", "listen", "sleep")
@@ -27,9 +32,38 @@ def command(
         Path | None,
         Option("--new", metavar="FILE", help="Write a commented profile to start from.", show_default=False),
     ] = None,
+    fit: Annotated[
+        Path | None,
+        Option("--fit", metavar="CSV", help="Make a profile from a measured current, whose times --state explains."),
+    ] = None,
+    state: Annotated[
+        list[str] | None,
+        Option(
+            "--state",
+            metavar="NAME=FROM..UNTIL",
+            help="What the device did in --fit: sleep, listen, receive, transmit, or dtimN for idle and associated.",
+        ),
+    ] = None,
+    fit_averages: Annotated[
+        str | None,
+        Option(
+            "--fit-averages", metavar="dtimN=CURRENT,...", help="Make a profile from averages, idle and associated."
+        ),
+    ] = None,
     json: options.Json = False,
 ) -> None:
-    """List the radio profiles that ship, show one with its sources, or write one to start from."""
+    """List the radio profiles that ship, show one with its sources, or make one: to start from, or from measurements.
+
+    A profile from measurements has everything else from the one that is named, by default the ESP32-C3, and says so.
+    With --new it is written into a file.
+    """
+    if fit is not None or fit_averages is not None:
+        from airwatt.cli import fitting
+
+        fitting.make(name, fit, state or [], fit_averages, new, json=json)
+        return
+    if state:
+        raise InputError(f"--state {state[0]}: expected --fit with it, got none")
     if new is not None:
         if name is not None:
             raise InputError(f"--new: expected no profile beside it, got {name}")
@@ -58,8 +92,13 @@ def _named(name: str) -> Record:
 def _write(path: Path) -> None:
     if path.exists():
         raise InputError(f"--new {path}: expected a new file, got one that exists")
+    write(path, radio_template())
+
+
+def write(path: Path, text: str) -> None:
+    """Writes a new profile. Raises `InputError`."""
     try:
-        path.write_text(radio_template(), encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"--new {path}: {error.strerror}") from None
     show(f"wrote {path}\ncheck it with: airwatt radios ./{path}" if path.parent == Path() else f"wrote {path}")
@@ -102,6 +141,8 @@ def _show(radio: Record) -> None:
             rows.append(row(state, state, radio[f"{state}_w"]))
     if radio.host_w is not None:
         rows.append(row("host, in sleep", "host", radio.host_w))
+    if radio.housekeeping_w:
+        rows.append(row("housekeeping, in sleep", "housekeeping", radio.housekeeping_w))
     for what, key in (("wake-up", "wake_up"), ("to sleep", "to_sleep")):
         rows.append(row(what, key, radio[key].power_w, radio[key].time_s))
     clock, beacon = radio.sleep_clock, radio.beacon
@@ -113,6 +154,49 @@ def _show(radio: Record) -> None:
         f"beacons: reception of the {'whole frame' if beacon.reception == 'whole' else 'frame up to its TIM'};"
         f" given up after {quantity(beacon.wait_s, 's')}",
         f"source: {radio.source}",
+        *([f"borrowed from another chip: {', '.join(radio.borrowed)}"] if radio.borrowed else []),
         *(f"assumed, {key}: {why}" for key, why in assumed.items()),
     ]
-    show(f"{radio.name}: {radio.description}", table(["", "power", "current", "time", "from"], rows), "\n".join(lines))
+    show(
+        f"{radio.name}: {radio.description}",
+        table(["", "power", "current", "time", "from"], rows),
+        "\n".join(lines),
+        *averages_parts(radio),
+        *_modes(radio),
+    )
+
+
+def averages_parts(radio: Record) -> "Iterator[str | Table]":
+    """Averages of the idle, associated device beside what the profile predicts, in each mode of the host."""
+    from airwatt.tables import quantity, table
+
+    volts = radio.voltage_v
+    known = [(mode.name, mode.averages) for mode in radio.modes] or [("", radio.averages)]
+    rows = [
+        [
+            name,
+            f"DTIM {average.dtim_period}",
+            quantity(average.power_w / volts, "A") if volts else quantity(average.power_w, "W"),
+            quantity(average.predicted_w / volts, "A") if volts else quantity(average.predicted_w, "W"),
+            f"{100 * average.residual:+.1f} %",
+            "fitted" if average.fitted else "predicted",
+        ]
+        for name, averages in known
+        for average in averages
+    ]
+    if rows:
+        yield "averages of the associated device without traffic, beacons each 102.4 ms:"
+        yield table(["host", "beacons", "published", "profile", "off by", ""], rows, left=2, also_left=[5])
+
+
+def _modes(radio: Record) -> Iterator[str]:
+    """What sets each mode of the host."""
+    from airwatt.tables import quantity
+
+    volts = radio.voltage_v
+    for mode in radio.modes:
+        stays = quantity(mode.sleep_w / volts, "A") if volts else quantity(mode.sleep_w, "W")
+        chosen = " (assumed)" if mode.id == radio.mode else ""
+        base = radio.name.partition(":")[0]
+        lines = [f"{mode.name}{chosen}, {base}:{mode.id}: {stays} stay while the radio dozes; all of this sets it:"]
+        yield "\n".join([*lines, *(f"    {each}" for each in mode.set)])

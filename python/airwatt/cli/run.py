@@ -51,6 +51,7 @@ def command(
         Option("--perfetto", metavar="FILE", help="Write the first run's time line for the Perfetto viewer."),
     ] = None,
     battery: options.Battery = None,
+    allow_borrowed: options.AllowBorrowed = False,
     fail_if: options.FailIf = None,
     show_config: Annotated[
         bool,
@@ -63,7 +64,7 @@ def command(
 ) -> None:
     """Simulate a scenario: throughput and energy of each flow and station."""
     limits = options.thresholds_of_runs(fail_if)
-    lasting = options.battery(battery)
+    lasting = options.battery(battery, allow_borrowed)
     check_picture("--plot", plot)
     check_file("--pcap", pcap)
     check_file("--perfetto", perfetto)

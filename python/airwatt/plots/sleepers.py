@@ -68,6 +68,15 @@ def scale_of(times: Numbers, end: float) -> Scale:
     return Scale(knots, places, gaps)
 
 
+def _shortening(scale: Scale) -> str:
+    """By how much silence is shortened: what the tinted parts stand for, and how much of the axis they have."""
+    edges = np.array(scale.gaps)
+    lengths = scale.time(edges[:, 1]) - scale.time(edges[:, 0])
+    share = (edges[:, 1] - edges[:, 0]).sum() / (scale.places[-1] - scale.places[0])
+    each = clock(lengths[0]) if len(lengths) == 1 else f"{clock(lengths.min())} to {clock(lengths.max())} each"
+    return f"tinted: {each}, {clock(lengths.sum())} of {clock(scale.times[-1])} on {100 * share:.0f} % of the axis"
+
+
 def clock(seconds: float) -> str:
     """A time on an axis: seconds, or hours and minutes of long captures."""
     if seconds < 120:
@@ -150,8 +159,22 @@ class Sleepers:
             _ticks(axes[-1], scale)
         silent = "1 silent time" if len(whole.gaps) == 1 else f"{len(whole.gaps)} silent times"
         shortened = f", {silent} shortened (tinted)" if whole.gaps else ""
-        grid[0, 0].set_title(f"the whole capture, {clock(self.end)}{shortened}")
+        grid[0, 0].set_title(f"the whole capture, {clock(self.end)}{shortened}", pad=16 if whole.gaps else None)
+        if whole.gaps:
+            grid[-1, 0].set_xlabel(_shortening(whole), fontsize=8)
+            self._proportions(grid[0, 0])
         grid[0, 1].set_title(f"{1000 * (end - begin):.0f} ms from {begin:.3f} s")
+
+    def _proportions(self, axes: Axes) -> None:
+        """A lane above the others in which time is as long as it was."""
+        lane = axes.inset_axes((0, 1.03, 1, 0.1))
+        lane.vlines(self.times, 0, 1, color=style.INK, linewidth=0.4)
+        lane.set_xlim(0, self.end)
+        lane.set_ylim(0, 1)
+        lane.set_facecolor("#F3F3F3")
+        lane.set_xticks([])
+        lane.set_yticks([0.5], ["true proportions"])
+        lane.tick_params(axis="y", length=0)
 
     def _signals(self, axes: Axes, scale: Scale) -> None:
         """Lanes of packets or beacons, and of findings."""

@@ -28,6 +28,8 @@ use setting::Setting;
 /// Settings of policy `timeout` that are candidates.
 const TIMEOUTS: [Span; 4] =
     [Span::from_millis(10), Span::from_millis(50), Span::from_millis(100), Span::from_millis(200)];
+/// The setting of `timeout` that is tried with longer listen intervals too: what ESP-IDF does if nothing is set.
+const USUAL_TIMEOUT: Span = Span::from_millis(50);
 /// Settings of policy `uapsd` that are candidates.
 const INTERVALS: [Span; 5] = [
     Span::from_millis(5),
@@ -67,7 +69,14 @@ impl Candidate {
                 found.extend(values.iter().map(one));
             };
             match policy {
-                "timeout" => with("timeout", &TIMEOUTS),
+                "timeout" => {
+                    with("timeout", &TIMEOUTS);
+                    found.extend(LISTEN_INTERVALS.map(|beacons| Self {
+                        policy,
+                        setting: Some(("timeout", USUAL_TIMEOUT)),
+                        listen_interval: Some(beacons),
+                    }));
+                }
                 "uapsd" => with("interval", &INTERVALS),
                 "psm" | "psm-legacy" => {
                     let intervals = std::iter::once(None).chain(LISTEN_INTERVALS.map(Some));

@@ -1,8 +1,8 @@
 //! Traces of known currents, aligned and divided.
 
+use airwatt_base::{Instant, Span};
 use airwatt_energy::Radio;
 
-use super::trace::Trace;
 use super::*;
 
 fn read(text: &str) -> Result<Trace, String> {
@@ -13,11 +13,20 @@ fn read(text: &str) -> Result<Trace, String> {
 fn traces_of_both_meters() {
     let ppk =
         read("Timestamp(ms),Current(uA),D0-D7\n0.00,1000,0\n0.01,3000,0\n1.00,500,0\n3.00,100,0\n").unwrap();
-    assert_eq!((ppk.samples, ppk.current_a), (4, vec![2e-3, 5e-4, 5e-4, 1e-4]));
+    assert_eq!(ppk.samples, 4);
+    let lengths: Vec<f32> = ppk.intervals.iter().map(|interval| interval.length_s * 1e3).collect();
+    // The last sample lasts as long as usual.
+    assert!(lengths.iter().zip([0.01, 0.99, 2.0, 0.99]).all(|(a, b)| (a - b).abs() < 1e-5), "{lengths:?}");
+    // 10 us of 1 mA and 990 us of 3 mA; the sample at 1 ms holds for two.
+    let grid = ppk.grid(1e-3);
+    assert!(
+        grid.iter().zip([2.98e-3, 5e-4, 5e-4, 1e-4]).all(|(a, b): (&f32, f32)| (a - b).abs() < 1e-8),
+        "{grid:?}"
+    );
     let otii = read("\"Timestamp\";\"Main current (A)\"\n5.000;0.1\n5.001;0.2\n").unwrap();
-    assert_eq!(otii.current_a, [0.1, 0.2]);
+    assert_eq!(otii.intervals.iter().map(|interval| interval.current_a).collect::<Vec<_>>(), [0.1, 0.2]);
     let exported = read("Timestamp,Value\n0.00000,0.1\n0.00100,0.2\n").unwrap();
-    assert_eq!(exported.current_a, [0.1, 0.2]);
+    assert_eq!(exported.intervals.len(), 2);
     for (text, problem) in [
         ("", "Timestamp(ms),Current(uA)"),
         ("a,b\n1,2\n", "Timestamp(ms),Current(uA)"),
@@ -33,6 +42,28 @@ fn traces_of_both_meters() {
     }
 }
 
+/// Half of two seconds is missing: the mean is that of what is there.
+#[test]
+fn of_a_gap_nothing_is_known() {
+    let mut text = "Timestamp(ms),Current(uA)\n".to_owned();
+    for ms in (0..500).chain(1_500..2_000) {
+        text += &format!("{ms},{}\n", if ms < 1_000 { 1_000 } else { 3_000 });
+    }
+    let trace = read(&text).unwrap();
+    assert!((trace.covered_s() - 1.0).abs() < 1e-4 && (trace.gaps_s() - 1.0).abs() < 1e-4);
+    assert!((trace.charge_c() - 2e-3).abs() < 1e-7);
+    // A gap does not hide the place of a trace: it takes no part in the correlation.
+    let periods = periods();
+    let mut holed = metered(&periods, 1_000, 0.0, predicted);
+    holed.intervals.retain(|interval| !(1.0..2.5).contains(&interval.start_s));
+    let report = compared(&holed, &periods, None);
+    assert!(
+        report.offset_s.unwrap().abs() < 3e-5 && report.correlation.unwrap() > 0.999,
+        "{:?}",
+        report.offset_s
+    );
+}
+
 /// Bursts of 3 to 40 ms at distances that do not repeat.
 fn periods() -> Vec<RadioPeriod> {
     let mut list = Vec::new();
@@ -40,7 +71,9 @@ fn periods() -> Vec<RadioPeriod> {
     for number in 0..60u64 {
         let spans = [
             (RadioState::Sleep, 80 + number * number % 97),
+            (RadioState::WakeUp, 1),
             (RadioState::Listen, 3 + number * 7 % 37),
+            (RadioState::Receive, 1 + number % 3),
             (RadioState::Transmit, 1),
         ];
         for (state, millis) in spans {
@@ -52,93 +85,185 @@ fn periods() -> Vec<RadioPeriod> {
     list
 }
 
-fn radio() -> Radio {
-    Radio::find("esp32-c3").unwrap()
-}
-
-/// What a meter shows that starts `ahead` bins before the capture, with a host's current beside the radio's.
-fn measured(ahead: usize, host_a: f32, scale: f32) -> Trace {
-    let predicted = Predicted::of(&periods(), &currents(&radio()).unwrap()).current_a;
-    let sleep = predicted.iter().copied().fold(f32::INFINITY, f32::min);
-    let mut current_a = vec![sleep + host_a; ahead];
-    current_a.extend(predicted.iter().map(|current| current * scale + host_a));
-    Trace { file: "trace.csv".to_owned(), samples: 1, current_a }
-}
-
-#[test]
-fn an_offset_is_found_to_the_millisecond() {
-    for ahead in [0, 1, 137, 2_500] {
-        let report = compare(&measured(ahead, 2e-3, 1.1), "psm", &periods(), &radio(), None).unwrap();
-        assert!((report.offset_s + ahead as f64 * 1e-3).abs() < 1e-9, "{ahead}: {}", report.offset_s);
-        assert!(report.correlation > 0.999, "{}", report.correlation);
+/// Beacons alone, each 102.4 ms.
+fn beacons() -> Vec<RadioPeriod> {
+    let mut at = Instant::ZERO;
+    let mut list = Vec::new();
+    for _ in 0..100 {
+        for (state, micros) in [
+            (RadioState::Sleep, 100_100),
+            (RadioState::WakeUp, 1_000),
+            (RadioState::Listen, 588),
+            (RadioState::Receive, 712),
+        ] {
+            let duration = Span::from_micros(micros);
+            list.push(RadioPeriod { start: at, duration, state, is_simulated: true });
+            at += duration;
+        }
     }
-    // A trace that begins in the middle of the capture.
-    let mut late = measured(0, 0.0, 1.0);
-    late.current_a.drain(..1_234);
-    let report = compare(&late, "psm", &periods(), &radio(), None).unwrap();
-    assert!((report.offset_s - 1.234).abs() < 1e-9, "{}", report.offset_s);
+    list
+}
+
+fn radio() -> Radio {
+    // Listening has a current of its own, so that it is told from receiving.
+    Radio { listen: "150mW".parse().unwrap(), ..Radio::find("esp32-c3").unwrap() }
+}
+
+/// What a meter shows that takes `hertz` means a second and starts `ahead_s` before the capture: `current` of each state.
+fn metered(periods: &[RadioPeriod], hertz: u32, ahead_s: f64, current: impl Fn(RadioState) -> f64) -> Trace {
+    let end_s = periods.last().map_or(0.0, |last| (last.start + last.duration).as_secs_f64());
+    let step_s = 1.0 / f64::from(hertz);
+    let mut text = "Timestamp(ms),Current(uA)\n".to_owned();
+    let mut first = 0;
+    for number in 0..((end_s + ahead_s) / step_s) as u64 {
+        let from_s = number as f64 * step_s - ahead_s;
+        let until_s = from_s + step_s;
+        let mut charge_c = current(RadioState::Sleep) * (0.0f64.min(until_s) - 0.0f64.min(from_s));
+        while periods.get(first).is_some_and(|p| (p.start + p.duration).as_secs_f64() <= from_s) {
+            first += 1;
+        }
+        for period in periods[first..].iter().take_while(|period| period.start.as_secs_f64() < until_s) {
+            let (start_s, stop_s) =
+                (period.start.as_secs_f64(), (period.start + period.duration).as_secs_f64());
+            charge_c += current(period.state) * (stop_s.min(until_s) - start_s.max(from_s)).max(0.0);
+        }
+        text += &format!("{:.5},{:.6}\n", number as f64 * step_s * 1e3, charge_c / step_s * 1e6);
+    }
+    read(&text).unwrap()
+}
+
+fn predicted(state: RadioState) -> f64 {
+    currents(&radio()).unwrap()[state as usize]
+}
+
+fn compared(trace: &Trace, periods: &[RadioPeriod], offset: Option<f64>) -> CurrentReport {
+    compare(trace, "psm", periods, &radio(), offset, true).unwrap()
+}
+
+/// A constant current is the current of every state, whatever the samples span.
+#[test]
+fn a_constant_current_is_that_of_every_state() {
+    for (hertz, offset_s) in [(1_000, 0.0), (100_000, 0.0), (50, 0.0), (1_000, 0.0371)] {
+        for periods in [periods(), beacons()] {
+            let report = compared(&metered(&periods, hertz, 0.0, |_| 63e-3), &periods, Some(offset_s));
+            assert_eq!(report.states.len(), if periods.len() == 400 { 4 } else { 5 });
+            for state in &report.states {
+                assert!((state.measured_a - 63e-3).abs() < 1e-7, "{hertz}: {state:?}");
+            }
+            assert_eq!(report.verdict.kind, VerdictKind::Awake);
+            assert!(
+                report.verdict.text.contains("the radio or the host does not sleep: the current is 63.0 mA")
+            );
+        }
+    }
+}
+
+/// A trace of a known profile gives the profile back within 1 %, from samples that are longer than the states, and with an offset
+/// that is no multiple of a millisecond, which is found.
+#[test]
+fn a_known_profile_comes_back() {
+    for (hertz, ahead_s) in [(100_000, 0.0), (1_000, 0.0), (1_000, 1.2345), (10_000, 0.00037), (250, 0.0)] {
+        let periods = periods();
+        let trace = metered(&periods, hertz, ahead_s, |state| 1.3 * predicted(state) + 2e-3);
+        let offset = (hertz == 250).then_some(0.0);
+        let report = compared(&trace, &periods, offset);
+        assert!((report.offset_s.unwrap() + ahead_s).abs() < 3e-5, "{hertz}: {:?}", report.offset_s);
+        for state in &report.states {
+            let known = 1.3 * state.predicted_c / state.time_s + 2e-3;
+            assert!((state.measured_a / known - 1.0).abs() < 0.01, "{hertz}, {ahead_s}: {known} {state:?}");
+        }
+        let sum: f64 = report.states.iter().map(|state| state.measured_c).sum();
+        assert!((sum / report.measured_c - 1.0).abs() < 1e-9);
+        let shares: f64 = report.states.iter().map(|state| state.share).sum();
+        assert!((shares - 1.0).abs() < 1e-9);
+    }
+}
+
+/// Noise of 1 mA moves a state's current by what its standard error says.
+#[test]
+fn noise_is_in_the_errors() {
+    let periods = periods();
+    let mut trace = metered(&periods, 10_000, 0.0, predicted);
+    let mut random = 1u64;
+    for interval in &mut trace.intervals {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        interval.current_a += ((random >> 40) as f32 / 16_777_216.0 - 0.5) * 3.46e-3;
+    }
+    for state in &compared(&trace, &periods, Some(0.0)).states {
+        let off_a = (state.measured_a - state.predicted_c / state.time_s).abs();
+        assert!(off_a < 4.0 * state.error_a && state.error_a < 2e-4, "{state:?}");
+        let expected_a = 1e-3 / (state.time_s * 1e4).sqrt();
+        assert!(
+            state.error_a > 0.8 * expected_a && state.error_a < 2.0 * expected_a,
+            "{state:?} {expected_a}"
+        );
+    }
 }
 
 #[test]
 fn a_current_that_repeats_itself_fits_at_several_offsets() {
-    let sure = compare(&measured(0, 0.0, 1.0), "psm", &periods(), &radio(), None).unwrap();
-    assert_eq!((sure.other_offset_s, sure.other_correlation), (None, None));
-    // Beacons alone.
-    let mut at = Instant::ZERO;
-    let mut beacons = Vec::new();
-    for _ in 0..100 {
-        for (state, micros) in [(RadioState::Sleep, 100_000), (RadioState::Receive, 2_400)] {
-            let duration = Span::from_micros(micros);
-            beacons.push(RadioPeriod { start: at, duration, state, is_simulated: true });
-            at += duration;
-        }
+    let periods = periods();
+    let sure = compared(&metered(&periods, 1_000, 0.0, predicted), &periods, None);
+    assert_eq!((sure.other_offset_s, sure.other_offsets.len()), (None, 0));
+    let beacons = beacons();
+    let doubtful = compared(&metered(&beacons, 1_000, 0.0, predicted), &beacons, None);
+    assert_eq!(doubtful.other_offsets.len(), 4);
+    for other in &doubtful.other_offsets {
+        let intervals = (other.offset_s - doubtful.offset_s.unwrap()).abs() / 0.1024;
+        assert!(intervals > 0.5 && (intervals - intervals.round()).abs() < 0.02, "{other:?}");
+        assert!(other.correlation > 0.9);
     }
-    let current_a = Predicted::of(&beacons, &currents(&radio()).unwrap()).current_a;
-    let trace = Trace { file: "trace.csv".to_owned(), samples: 1, current_a };
-    let doubtful = compare(&trace, "psm", &beacons, &radio(), None).unwrap();
-    let away_s = (doubtful.other_offset_s.expect("another offset") - doubtful.offset_s).abs();
-    let intervals = away_s / 0.1024;
-    assert!(intervals > 0.5 && (intervals - intervals.round()).abs() < 0.02, "{away_s} s");
-    assert!(doubtful.other_correlation.unwrap() > 0.9);
 }
 
 #[test]
-fn the_charge_is_divided_by_state() {
-    let report = compare(&measured(0, 0.0, 1.0), "psm", &periods(), &radio(), Some(0.0)).unwrap();
-    assert!((report.measured_c / report.predicted_c - 1.0).abs() < 1e-4);
-    for state in &report.states {
-        let of_state: Span = periods()
-            .iter()
-            .filter(|period| period.state.name() == state.state)
-            .map(|period| period.duration)
-            .sum();
-        assert!((state.time_s - of_state.as_secs_f64()).abs() < 1e-9, "{}", state.state);
-        assert!((state.measured_c - state.predicted_c).abs() < 1e-3 * report.measured_c, "{state:?}");
+fn a_flat_trace_is_an_answer() {
+    let beacons = beacons();
+    let report = compared(&metered(&beacons, 1_000, 0.0, |_| 63e-3), &beacons, None);
+    assert_eq!((report.offset_s, report.states.len()), (None, 0));
+    assert!((report.mean_a - 63e-3).abs() < 1e-8 && (report.low_a - 63e-3).abs() < 1e-8);
+    assert_eq!(report.verdict.kind, VerdictKind::Awake);
+    assert!(report.verdict.text.starts_with("the radio or the host does not sleep: the current is 63.0 mA"));
+    // The host of a modem sleep: what stays is 20.6 mA.
+    let hosted = metered(&beacons, 1_000, 0.0, |state| predicted(state).max(20.6e-3));
+    let report = compared(&hosted, &beacons, None);
+    assert_eq!(report.verdict.kind, VerdictKind::HostAwake);
+    assert!(report.verdict.text.contains("Modem-sleep"), "{}", report.verdict.text);
+    let same = compared(&metered(&beacons, 1_000, 0.0, predicted), &beacons, None);
+    assert_eq!(same.verdict.kind, VerdictKind::AsPredicted);
+}
+
+#[test]
+fn windows_show_what_is_worth_looking_at() {
+    let periods = periods();
+    let report = compared(&metered(&periods, 1_000, 0.0, |state| 1.5 * predicted(state)), &periods, None);
+    let names: Vec<&str> = report.windows.iter().map(|window| window.what).collect();
+    assert_eq!(names, ["whole trace", "one exchange", "largest difference"]);
+    for window in &report.windows {
+        assert!(window.measured.len() == window.predicted_mean_a.len() && window.from_s < window.until_s);
     }
-    let shares: f64 = report.states.iter().map(|state| state.share).sum();
-    assert!((shares - 1.0).abs() < 1e-12);
-    // A host's current shows where the radio sleeps.
-    let hosted = compare(&measured(0, 5e-3, 1.0), "psm", &periods(), &radio(), Some(0.0)).unwrap();
-    let sleep = hosted.states.iter().find(|state| state.state == "sleep").unwrap();
-    assert!((sleep.measured_c - sleep.predicted_c) / sleep.time_s > 4.9e-3);
+    let beacons = beacons();
+    let idle = compared(&metered(&beacons, 1_000, 0.0, predicted), &beacons, Some(0.0));
+    assert_eq!(idle.windows[1].what, "one beacon");
+    // Wake-up, guard and beacon take 2.3 ms; 5 ms stand on either side.
+    assert!((idle.windows[1].until_s - idle.windows[1].from_s - 0.0123).abs() < 1e-9);
 }
 
 #[test]
 fn what_does_not_belong_together_is_refused() {
-    let mut other = measured(0, 0.0, 1.0);
+    let periods = periods();
+    let mut other = metered(&periods, 1_000, 0.0, predicted);
     let mut state = 1u64;
-    for current in &mut other.current_a {
+    for interval in &mut other.intervals {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        *current = (state >> 40) as f32 * 1e-8;
+        interval.current_a = (state >> 40) as f32 * 1e-8;
     }
-    let error = compare(&other, "psm", &periods(), &radio(), None).unwrap_err();
+    let error = compare(&other, "psm", &periods, &radio(), None, false).unwrap_err();
     assert!(error.contains("by 0.5 or more") && error.contains("--offset"), "{error}");
-    // An offset that is given is taken.
-    assert!(compare(&other, "psm", &periods(), &radio(), Some(0.0)).is_ok());
-    other.current_a.fill(0.1);
-    assert!(compare(&other, "psm", &periods(), &radio(), None).unwrap_err().contains("varies"));
-    let bare = Radio::shipped().iter().find(|radio| radio.voltage.is_none());
-    if let Some(bare) = bare {
-        assert!(compare(&other, "psm", &periods(), bare, None).unwrap_err().contains("voltage"));
-    }
+    // An offset that is given is taken, if there is an overlap.
+    assert!(compare(&other, "psm", &periods, &radio(), Some(0.0), false).is_ok());
+    let apart = compare(&other, "psm", &periods, &radio(), Some(1e4), false).unwrap_err();
+    assert!(apart.contains("overlaps with the capture"), "{apart}");
+    let bare = Radio::shipped().iter().find(|radio| radio.voltage.is_none()).unwrap();
+    let error = compare(&other, "psm", &periods, bare, None, false).unwrap_err();
+    assert!(error.contains("voltage"), "{error}");
 }

@@ -3,29 +3,59 @@
 //! The first line names the columns and their units: `Timestamp(ms),Current(uA)` as the PPK2's application writes it, or
 //! `Timestamp,Value` as Otii writes them, a file for each channel ("Main current - Arc.csv"), in seconds and amperes. A column
 //! without a unit is in these. Fields are divided by commas, semicolons or tabs; other columns are left out. A file of any
-//! length is read as a stream, and means of 1 ms are kept.
+//! length is read as a stream.
+//!
+//! A sample is the mean current from its time to that of the next one. Where the next one comes ten times later than usual, there
+//! is a gap of which nothing is known. Of long traces, neighbouring samples are put together.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 
 use airwatt_base::reason_of;
 
-/// Samples are averaged over this time.
-const BIN_S: f64 = 1e-3;
-/// Bins that are kept at most: three hours.
-const MOST_BINS: usize = 10_800_000;
+/// Longest trace.
+const MOST_S: f64 = 3.0 * 3_600.0;
+/// Intervals that are kept: 40 s of 100,000 samples/s are kept as they are, ten minutes by tenths of a millisecond.
+const MOST_INTERVALS: usize = 4_000_000;
+/// Samples from which the usual distance is learnt.
+const LEARN: usize = 100;
+/// A distance of so many usual ones is a gap.
+const GAP: f64 = 10.0;
 /// A line is never longer.
 const MOST_LINE_BYTES: u64 = 4_096;
 
-/// A trace, as mean currents of 1 ms from its first sample on. Times without samples repeat the current before them.
+/// A mean current.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// Begin, in seconds since the first sample.
+    pub start_s: f64,
+    /// Length in seconds.
+    pub length_s: f32,
+    /// Mean current in amperes.
+    pub current_a: f32,
+}
+
+impl Interval {
+    /// Its end, in seconds since the first sample.
+    pub fn end_s(&self) -> f64 {
+        self.start_s + f64::from(self.length_s)
+    }
+
+    /// Its charge in coulombs.
+    pub fn charge_c(&self) -> f64 {
+        f64::from(self.length_s) * f64::from(self.current_a)
+    }
+}
+
+/// A trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
     /// The file.
     pub file: String,
     /// Samples.
     pub samples: u64,
-    /// Mean currents in amperes.
-    pub current_a: Vec<f32>,
+    /// Mean currents in order of time, without overlap.
+    pub intervals: Vec<Interval>,
 }
 
 /// The reason for which a trace cannot be read; one line.
@@ -121,7 +151,7 @@ impl Trace {
                     .to_owned(),
             )
         })?;
-        let mut bins = Bins::default();
+        let mut samples = Samples::default();
         let mut number = 1u64;
         loop {
             let read = next(&mut lines, &mut line).map_err(unreadable)?;
@@ -135,16 +165,69 @@ impl Trace {
             let (time_s, current_a) = columns.sample(&line).ok_or_else(|| {
                 failed(format!("line {number}: expected a time and a current, got {:?}", line.trim_end()))
             })?;
-            bins.add(time_s, current_a).map_err(|text| failed(format!("line {number}: {text}")))?;
+            samples.add(time_s, current_a).map_err(|text| failed(format!("line {number}: {text}")))?;
             if number.is_multiple_of(100_000) && !goes_on(bytes) {
                 return Err(failed("interrupted".to_owned()));
             }
         }
-        let (samples, current_a) = bins.finish();
+        let (samples, intervals) = samples.finish();
         if samples < 2 {
             return Err(failed("expected at least two samples".to_owned()));
         }
-        Ok(Self { file: file.to_owned(), samples, current_a })
+        Ok(Self { file: file.to_owned(), samples, intervals })
+    }
+
+    /// The time that it covers, without gaps, in seconds.
+    pub fn covered_s(&self) -> f64 {
+        self.intervals.iter().map(|interval| f64::from(interval.length_s)).sum()
+    }
+
+    /// The time of which nothing is known between its first and its last sample, in seconds.
+    pub fn gaps_s(&self) -> f64 {
+        let end_s = self.intervals.last().map_or(0.0, Interval::end_s);
+        let gaps_s = end_s - self.covered_s();
+        // Lengths are rounded.
+        if gaps_s > 1e-6 * end_s { gaps_s } else { 0.0 }
+    }
+
+    /// The mean current between two times since the first sample; `None` if nothing is known of it.
+    pub fn mean_a(&self, from_s: f64, until_s: f64) -> Option<f64> {
+        let (mut charge_c, mut covered_s) = (0.0, 0.0);
+        for interval in &self.intervals {
+            let part_s = interval.end_s().min(until_s) - interval.start_s.max(from_s);
+            if part_s > 0.0 {
+                charge_c += part_s * f64::from(interval.current_a);
+                covered_s += part_s;
+            }
+        }
+        (covered_s > 0.0).then(|| charge_c / covered_s)
+    }
+
+    /// The charge in that time, in coulombs.
+    pub fn charge_c(&self) -> f64 {
+        self.intervals.iter().map(Interval::charge_c).sum()
+    }
+
+    /// Means of `bin_s` seconds each from the first sample on, in amperes. What gaps leave empty is not a number.
+    pub fn grid(&self, bin_s: f64) -> Vec<f32> {
+        let end_s = self.intervals.last().map_or(0.0, Interval::end_s);
+        let mut charge_c = vec![0.0f64; (end_s / bin_s - 1e-6).ceil().max(1.0) as usize];
+        let mut covered_s = charge_c.clone();
+        for interval in &self.intervals {
+            let (mut at_s, last_s) = (interval.start_s, interval.end_s());
+            let mut bin = (at_s / bin_s + 1e-6) as usize;
+            while at_s < last_s && bin < charge_c.len() {
+                let until_s = last_s.min((bin + 1) as f64 * bin_s);
+                charge_c[bin] += (until_s - at_s) * f64::from(interval.current_a);
+                covered_s[bin] += until_s - at_s;
+                (at_s, bin) = (until_s, bin + 1);
+            }
+        }
+        // A remainder of a sample does not stand for its bin.
+        let mean = |(charge_c, covered_s): (f64, f64)| {
+            if covered_s > 0.5 * bin_s { (charge_c / covered_s) as f32 } else { f32::NAN }
+        };
+        charge_c.into_iter().zip(covered_s).map(mean).collect()
     }
 }
 
@@ -158,52 +241,104 @@ fn next(lines: &mut impl BufRead, line: &mut String) -> io::Result<u64> {
     Ok(read as u64)
 }
 
-/// Means under construction.
+/// Intervals under construction.
 #[derive(Default)]
-struct Bins {
-    first_s: Option<f64>,
-    last_s: f64,
-    samples: u64,
-    current_a: Vec<f32>,
-    sum: f64,
-    count: u32,
+struct Samples {
+    first_s: f64,
+    count: u64,
+    /// Samples whose end is not known: before the usual distance is known the first ones, then the last one.
+    open: Vec<(f64, f64)>,
+    /// Samples of one time, of which there is the mean.
+    alike: u32,
+    usual_s: Option<f64>,
+    intervals: Vec<Interval>,
+    /// Neighbours are put together up to this length.
+    least_s: f64,
 }
 
-impl Bins {
+impl Samples {
     fn add(&mut self, time_s: f64, current_a: f64) -> Result<(), String> {
-        let first_s = *self.first_s.get_or_insert(time_s);
-        if self.samples > 0 && time_s < self.last_s {
-            return Err(format!("expected times in order, got {time_s} s after {} s", self.last_s));
+        if self.count == 0 {
+            self.first_s = time_s;
         }
-        self.last_s = time_s;
-        self.samples += 1;
-        let bin = ((time_s - first_s) / BIN_S + 1e-6) as usize;
-        if bin >= MOST_BINS {
+        self.count += 1;
+        let time_s = time_s - self.first_s;
+        if time_s > MOST_S {
             return Err("expected a trace of at most three hours".to_owned());
         }
-        while self.current_a.len() < bin {
-            self.close();
+        if let Some((last_s, mean_a)) = self.open.last_mut() {
+            if time_s < *last_s {
+                let first_s = self.first_s;
+                return Err(format!(
+                    "expected times in order, got {} s after {} s",
+                    time_s + first_s,
+                    *last_s + first_s
+                ));
+            }
+            if time_s <= *last_s {
+                self.alike += 1;
+                *mean_a += (current_a - *mean_a) / f64::from(self.alike);
+                return Ok(());
+            }
         }
-        self.sum += current_a;
-        self.count += 1;
+        self.alike = 1;
+        self.open.push((time_s, current_a));
+        if self.usual_s.is_some() || self.open.len() > LEARN {
+            self.settle();
+        }
         Ok(())
     }
 
-    /// Ends the present bin.
-    fn close(&mut self) {
-        let mean = if self.count > 0 {
-            (self.sum / f64::from(self.count)) as f32
-        } else {
-            self.current_a.last().copied().unwrap_or_default()
-        };
-        self.current_a.push(mean);
-        (self.sum, self.count) = (0.0, 0);
+    /// Ends all open samples but the last.
+    fn settle(&mut self) {
+        let usual_s = *self.usual_s.get_or_insert_with(|| {
+            let mut distances: Vec<f64> = self.open.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+            distances.sort_by(f64::total_cmp);
+            distances.get(distances.len() / 2).copied().unwrap_or(1e-3)
+        });
+        let open = std::mem::take(&mut self.open);
+        for pair in open.windows(2) {
+            let distance_s = pair[1].0 - pair[0].0;
+            self.push(pair[0], if distance_s > GAP * usual_s { usual_s } else { distance_s });
+        }
+        self.open.extend(open.last());
     }
 
-    fn finish(mut self) -> (u64, Vec<f32>) {
-        if self.count > 0 {
-            self.close();
+    fn push(&mut self, (start_s, current_a): (f64, f64), length_s: f64) {
+        let interval = Interval { start_s, length_s: length_s as f32, current_a: current_a as f32 };
+        put_together(&mut self.intervals, interval, self.least_s);
+        if self.intervals.len() >= MOST_INTERVALS {
+            self.least_s = 2.0 * self.least_s.max(interval.end_s() / self.intervals.len() as f64);
+            let mut fewer = Vec::with_capacity(self.intervals.len() / 2 + 1);
+            for interval in self.intervals.drain(..) {
+                put_together(&mut fewer, interval, self.least_s);
+            }
+            self.intervals = fewer;
         }
-        (self.samples, self.current_a)
     }
+
+    fn finish(mut self) -> (u64, Vec<Interval>) {
+        if self.open.len() > 1 {
+            self.settle();
+        }
+        if let (Some(last), Some(usual_s)) = (self.open.pop(), self.usual_s) {
+            self.push(last, usual_s);
+        }
+        (self.count, self.intervals)
+    }
+}
+
+/// Appends an interval, or extends the last one if it touches it and both are no longer than `least_s`.
+fn put_together(list: &mut Vec<Interval>, next: Interval, least_s: f64) {
+    if let Some(last) = list.last_mut() {
+        let touches = next.start_s - last.end_s() < 1e-3 * f64::from(next.length_s);
+        let length_s = next.end_s() - last.start_s;
+        if touches && length_s <= least_s {
+            last.current_a =
+                ((last.charge_c() + next.charge_c()) / f64::from(last.length_s + next.length_s)) as f32;
+            last.length_s = length_s as f32;
+            return;
+        }
+    }
+    list.push(next);
 }

@@ -37,6 +37,8 @@ pub struct Analysis {
     pub capture: CaptureReport,
     /// The station; `null` if the capture leaves doubt and none was named.
     pub station: Option<String>,
+    /// Its share of the capture's bytes, if it was chosen for that; `null` if it was named.
+    pub station_share: Option<f64>,
     /// The addresses to choose from, those with most bytes first.
     pub candidates: Vec<CandidateReport>,
     /// IP bytes by class: of the station, or of the whole capture without one.
@@ -91,6 +93,7 @@ pub fn describe(capture: &Capture, station: Option<&Station>, radio: Option<&Rad
         version: env!("CARGO_PKG_VERSION"),
         capture: capture::capture_report(capture),
         station: station.map(Station::to_string),
+        station_share: None,
         candidates: stations::candidates(capture).iter().take(LIST_LIMIT).map(capture::candidate).collect(),
         bytes,
         flow_count,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use airwatt_base::{Span, percentile};
-use airwatt_energy::StateSeconds;
+use airwatt_energy::{ProfileAccount, StateSeconds};
 use airwatt_sim::record::EnergyByCause;
 use serde::Serialize;
 
@@ -122,6 +122,8 @@ pub struct PolicyReport {
     /// The same total by the address at the other end of each flow: the 20 with most bytes, `others`, and `none` for everything
     /// that is no packet of a flow.
     pub energy_by_peer_j: BTreeMap<String, f64>,
+    /// `energy_by_cause_j.timeout_tail` by the peer of the packet before each tail, with the names of `energy_by_peer_j`.
+    pub timeout_tail_by_peer_j: BTreeMap<String, f64>,
     /// `energy_by_cause_j.timeout_tail` by the flow of the packet before each tail, numbered as in `energy_by_cause_j.flow`.
     pub timeout_tail_by_flow_j: BTreeMap<u32, f64>,
     /// Energy without what idle listening costs.
@@ -132,6 +134,9 @@ pub struct PolicyReport {
     pub sleep_share: f64,
     /// Time in each state.
     pub state_s: StateSeconds,
+    /// What the radio's profile says of the energy: the same in other modes of the host, the share that rests on values of another
+    /// chip, and the profile's error. `null` if it says nothing.
+    pub profile: Option<ProfileAccount>,
     /// Delay beyond what the same packets take with the radio always awake.
     pub added_delay_s: Option<DelayReport>,
     /// Wake-ups by reason.

@@ -14,6 +14,15 @@ pub enum RadioError {
         /// The requested name.
         name: String,
     },
+    /// The profile has no such mode of the host.
+    UnknownMode {
+        /// The profile.
+        radio: String,
+        /// The requested mode.
+        mode: String,
+        /// The modes that it has.
+        modes: Vec<String>,
+    },
     /// The file cannot be read.
     Unreadable {
         /// The path of the file.
@@ -42,6 +51,15 @@ impl fmt::Display for RadioError {
                     Some(near) => write!(f, "; hint: {near:?} is similar"),
                     None => Ok(()),
                 }
+            }
+            Self::UnknownMode { radio, mode, modes } if modes.is_empty() => {
+                write!(
+                    f,
+                    "{radio}: expected no mode after the colon, since the profile has none, got {mode:?}"
+                )
+            }
+            Self::UnknownMode { radio, mode, modes } => {
+                write!(f, "{radio}: expected one of {} after the colon, got {mode:?}", modes.join(", "))
             }
             Self::Unreadable { file, reason } => write!(f, "{file}: {reason}"),
             Self::Invalid { file, line: Some(line), error } => write!(f, "{file}:{line}: {error}"),

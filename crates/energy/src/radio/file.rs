@@ -10,7 +10,8 @@ use airwatt_base::settings::SettingError;
 use airwatt_base::{Charge, Current, Energy, Power, Rate, SleepClock, Span, Voltage};
 use serde::{Deserialize, Deserializer};
 
-use super::{BeaconReception, Radio, RadioError, Transition};
+use super::modes::BORROWABLE;
+use super::{Average, BeaconReception, HostMode, Radio, RadioError, Transition};
 
 /// A profile to start from: every key, with a comment.
 pub const TEMPLATE: &str = include_str!("template.toml");
@@ -126,6 +127,38 @@ enum ProfileReception {
     Tim,
 }
 
+/// What an associated host takes for wake-ups of its own: a mean, or a charge once in each period.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProfileHousekeeping {
+    current: Option<Current>,
+    power: Option<Power>,
+    period: Option<Span>,
+    charge: Option<Charge>,
+}
+
+/// Averages in the notation of a file: `dtim1 = "1.40mA"` and so on, and the names of those on which the profile is fitted.
+#[derive(Default, Deserialize)]
+struct ProfileAverages {
+    #[serde(default)]
+    fitted: Vec<String>,
+    #[serde(flatten)]
+    by_period: BTreeMap<String, Draw>,
+}
+
+/// A mode of the host in the notation of a file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProfileMode {
+    id: String,
+    name: String,
+    sleep: Option<Draw>,
+    #[serde(default)]
+    averages: ProfileAverages,
+    #[serde(default)]
+    set: Vec<String>,
+}
+
 /// A profile in the notation of a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -146,6 +179,13 @@ struct Profile {
     beacon: Option<ProfileBeacon>,
     #[serde(default)]
     assumed: BTreeMap<String, String>,
+    housekeeping: Option<ProfileHousekeeping>,
+    #[serde(default)]
+    borrowed: Vec<String>,
+    #[serde(default)]
+    averages: ProfileAverages,
+    #[serde(default)]
+    mode: Vec<ProfileMode>,
 }
 
 /// The reason that stands in [`Radio::assumed`] for `listen` if a profile leaves it out.
@@ -177,6 +217,21 @@ impl Profile {
             self.assumed.entry("listen".to_owned()).or_insert_with(|| LISTEN_IS_RECEIVE.to_owned());
         }
         let beacon = self.beacon.take();
+        if let Some(unknown) = self.borrowed.iter().find(|key| !BORROWABLE.contains(&key.as_str())) {
+            return Err(SettingError::out_of_range(
+                "borrowed",
+                format!("{unknown:?}"),
+                BORROWABLE.join(", "),
+            ));
+        }
+        let housekeeping =
+            self.housekeeping.take().map_or(Ok(Power::ZERO), |written| written.resolve(voltage))?;
+        let doze = needed("sleep", self.sleep)?;
+        let sleep = Power::from_nanowatts(doze.as_nanowatts().saturating_add(housekeeping.as_nanowatts()));
+        let averages = self.averages.resolve("averages", voltage)?;
+        let modes = std::mem::take(&mut self.mode);
+        let modes = (0..).zip(modes).map(|(place, mode)| mode.resolve(place, sleep, &averages, voltage));
+        let modes = modes.collect::<Result<Vec<_>, _>>()?;
         Ok(Radio {
             transmit: transmit_by_rate[0].1,
             transmit_by_rate: if matches!(self.transmit, Some(Transmit::One(_))) {
@@ -186,7 +241,12 @@ impl Profile {
             },
             receive,
             listen: self.listen.map_or(Ok(receive), |draw| power("listen", draw, voltage))?,
-            sleep: needed("sleep", self.sleep)?,
+            sleep,
+            housekeeping,
+            borrowed: self.borrowed,
+            averages,
+            modes,
+            mode: 0,
             host: self.host.map(|draw| power("host", draw, voltage)).transpose()?,
             to_sleep: transition("to_sleep", self.to_sleep)?,
             wake_up: transition("wake_up", self.wake_up)?,
@@ -238,6 +298,78 @@ fn transmit(
         Some(Transmit::ByRate(table)) => {
             table.iter().map(|(rate, draw)| Ok((*rate, power("transmit", *draw, voltage)?))).collect()
         }
+    }
+}
+
+impl ProfileHousekeeping {
+    fn resolve(self, voltage: Option<Voltage>) -> Result<Power, SettingError> {
+        let needs =
+            |key| SettingError::missing(key, "housekeeping as power, as current, or as period and charge");
+        let volts = || {
+            voltage.ok_or_else(|| SettingError::missing("voltage", "a voltage beside a current or a charge"))
+        };
+        match (self.power, self.current, self.period, self.charge) {
+            (Some(power), None, None, None) => Ok(power),
+            (None, Some(current), None, None) => Ok(current * volts()?),
+            (None, None, Some(period), Some(charge)) => {
+                mean_power(charge * volts()?, period).map_err(|error| error.under("housekeeping"))
+            }
+            _ => Err(needs("housekeeping")),
+        }
+    }
+}
+
+impl ProfileAverages {
+    fn resolve(&self, key: &'static str, voltage: Option<Voltage>) -> Result<Vec<Average>, SettingError> {
+        let expected = || "names such as dtim1 and dtim10, with a period from 1 to 255";
+        let mut averages = Vec::new();
+        for (name, draw) in &self.by_period {
+            let period = name.strip_prefix("dtim").and_then(|number| number.parse().ok());
+            let Some(dtim_period) = period.filter(|period| (1..=255).contains(period)) else {
+                return Err(SettingError::out_of_range(key, format!("{name:?}"), expected()));
+            };
+            let is_fitted = self.fitted.contains(name);
+            let power = power(key, *draw, voltage)?;
+            if power == Power::ZERO {
+                return Err(SettingError::out_of_range(key, format!("{name} = {power}"), "more than 0W"));
+            }
+            averages.push(Average { dtim_period, power, is_fitted });
+        }
+        if let Some(unknown) = self.fitted.iter().find(|name| !self.by_period.contains_key(*name)) {
+            return Err(SettingError::out_of_range(
+                key,
+                format!("fitted {unknown:?}"),
+                "averages that stand beside it",
+            ));
+        }
+        averages.sort_by_key(|average| average.dtim_period);
+        Ok(averages)
+    }
+}
+
+impl ProfileMode {
+    /// The first mode is that of the profile's own figures.
+    fn resolve(
+        self,
+        place: usize,
+        sleep: Power,
+        averages: &[Average],
+        voltage: Option<Voltage>,
+    ) -> Result<HostMode, SettingError> {
+        let own = self.averages.resolve("mode.averages", voltage)?;
+        let (sleep, averages) = match (self.sleep, place) {
+            (None, 0) => (sleep, averages.to_vec()),
+            (None, _) => return Err(SettingError::missing("mode.sleep", "what stays while the radio dozes")),
+            (Some(_), 0) => {
+                return Err(SettingError::conflict(
+                    "mode.sleep",
+                    "the first mode",
+                    "that is the profile's own",
+                ));
+            }
+            (Some(draw), _) => (power("mode.sleep", draw, voltage)?, own),
+        };
+        Ok(HostMode { id: self.id, name: self.name, sleep, set: self.set, averages })
     }
 }
 

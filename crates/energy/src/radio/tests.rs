@@ -6,6 +6,8 @@ use airwatt_base::Charge;
 
 use super::error::edits;
 use super::*;
+use crate::account::ProfileAccount;
+use crate::ledger::StateSeconds;
 
 #[test]
 fn every_file_of_the_folder_is_compiled_in() {
@@ -87,7 +89,21 @@ fn the_template_is_a_profile() {
     assert!(radio.assumed["listen"].contains("equal to receive"));
     assert_eq!(radio.sleep_clock.accuracy_ppb, 20_000);
     // Every key of the notation stands in the template, if only as a comment.
-    for key in ["listen", "host", "min_awake", "to_sleep", "reception", "wait", "wander_ppm", "charge"] {
+    for key in [
+        "listen",
+        "host",
+        "min_awake",
+        "to_sleep",
+        "reception",
+        "wait",
+        "wander_ppm",
+        "charge",
+        "housekeeping",
+        "borrowed",
+        "averages",
+        "fitted",
+        "mode",
+    ] {
         assert!(TEMPLATE.contains(key), "{key}");
     }
     let optional = TEMPLATE.lines().map(|line| match line.strip_prefix("# ") {
@@ -143,9 +159,126 @@ fn profiles_of_today_mark_what_is_assumed() {
     let siwx917 = Radio::find("siwx917").unwrap();
     assert!(!siwx917.assumed.contains_key("listen"), "its listen current is published");
     assert_eq!(siwx917.listen, "54.45mW".parse().unwrap());
-    // One chip has one wake-up charge in both bands.
-    let [low, high] = ["esp32-c5", "esp32-c5-5ghz"].map(|name| Radio::find(name).unwrap());
-    assert_eq!(low.wake_up, high.wake_up);
+}
+
+/// Two published averages give the third: each chip's largest error is that of docs/radios.md.
+#[test]
+fn two_averages_predict_the_third() {
+    for (name, error) in [
+        ("esp32", 0.068),
+        ("esp32-c2", 0.009),
+        ("esp32-c3", 0.018),
+        ("esp32-c5", 0.013),
+        ("esp32-c5-5ghz", 0.049),
+        ("esp32-s3", 0.004),
+    ] {
+        let radio = Radio::find(name).unwrap();
+        for average in &radio.averages {
+            let residual = radio.residual(average);
+            let most = if average.is_fitted { 0.006 } else { error + 0.001 };
+            assert!(residual.abs() < most, "{name}, DTIM {}: {residual:+.4}", average.dtim_period);
+        }
+        let stated = radio.error().unwrap();
+        assert!((stated - error).abs() < 1e-3, "{name}: {stated}");
+        // The modes that the maker measured: one current each, fitted on the longest period.
+        for mode in &radio.modes[1..] {
+            let other = radio.clone().in_mode(&mode.id).unwrap();
+            let most = if name == "esp32" { 0.085 } else { 0.03 };
+            for average in &other.averages {
+                let residual = other.residual(average);
+                assert!(
+                    residual.abs() < most,
+                    "{name}, {}, {}: {residual:+.4}",
+                    mode.id,
+                    average.dtim_period
+                );
+            }
+        }
+    }
+}
+
+/// A fit on what a profile predicts gives the profile back.
+#[test]
+fn a_fit_gives_a_known_profile_back() {
+    for name in ["esp32-c3", "esp32-s3", "esp32"] {
+        let radio = Radio::find(name).unwrap();
+        let average = |dtim_period| {
+            let every = average::BEACON_INTERVAL * u64::from(dtim_period);
+            let power = Power::from_nanowatts((radio.idle_w(every) * 1e9).round() as u64);
+            Average { dtim_period, power, is_fitted: true }
+        };
+        let fit = radio.fit(&[average(3), average(1)]).unwrap();
+        assert!((fit.sleep_w / radio.sleep.as_watts() - 1.0).abs() < 1e-4, "{name}: {fit:?}");
+        let known_j = radio.wake_up.energy().as_joules();
+        assert!((fit.wake_up_j / known_j - 1.0).abs() < 1e-2, "{name}: {fit:?} {known_j}");
+        assert_eq!(radio.fit(&[average(10)]).unwrap().sleep_w, radio.sleep.as_watts());
+        let again = Radio { sleep: "1mW".parse().unwrap(), ..radio.clone() }.fitted(fit);
+        assert!((again.idle_w(average(7).every()) / radio.idle_w(average(7).every()) - 1.0).abs() < 1e-4);
+    }
+    let radio = Radio::find("esp32-c3").unwrap();
+    assert!(radio.fit(&[]).unwrap_err().contains("got none"));
+    let small = Average { dtim_period: 1, power: "1mW".parse().unwrap(), is_fitted: true };
+    assert!(radio.fit(&[small]).unwrap_err().contains("less than nothing"));
+}
+
+#[test]
+fn a_mode_of_the_host_follows_a_colon() {
+    let modem = Radio::find("esp32-c3:modem-sleep").unwrap();
+    assert_eq!(
+        (modem.name.as_str(), modem.modes[modem.mode].name.as_str()),
+        ("esp32-c3:modem-sleep", "Modem-sleep")
+    );
+    assert!((modem.sleep.as_watts() / 3.3 - 20.556e-3).abs() < 1e-6);
+    assert_eq!(Radio::find("esp32-c3:light-sleep").unwrap(), Radio::find("esp32-c3").unwrap());
+    let back = modem.clone().in_mode("light-sleep").unwrap();
+    assert_eq!((back.name.as_str(), back.sleep), ("esp32-c3", Radio::find("esp32-c3").unwrap().sleep));
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../radios/esp32-c3.toml:dfs");
+    assert!(Radio::is_file(path) && Radio::find(path).unwrap().name == "esp32-c3:dfs");
+    let error = |name: &str| Radio::find(name).unwrap_err().to_string();
+    assert_eq!(
+        error("esp32-c3:deep"),
+        "esp32-c3: expected one of light-sleep, dfs, modem-sleep after the colon, got \"deep\""
+    );
+    assert!(error("nrf7002:deep").contains("the profile has none"));
+}
+
+/// Ten seconds, of which one listens, in each mode; and who lent the values.
+#[test]
+fn an_account_says_what_other_modes_cost_and_what_is_borrowed() {
+    let spent = StateSeconds { listen: 1.0, sleep: 9.0, ..StateSeconds::default() };
+    let radio = Radio::find("esp32-c3").unwrap();
+    let energy_j = radio.listen.as_watts() + 9.0 * radio.sleep.as_watts();
+    let account = ProfileAccount::of(&radio, &spent, energy_j);
+    assert_eq!((account.mode.as_deref(), account.borrowed_share), (Some("Auto Light-sleep"), 0.0));
+    let currents: Vec<f64> = account.modes.iter().map(|mode| mode.average_power_w / 3.3 * 1e3).collect();
+    // 8.4 mA of listening and 90 % of what stays.
+    for (current, expected) in currents.iter().zip([8.526, 17.560, 26.900]) {
+        assert!((current - expected).abs() < 2e-3, "{currents:?}");
+    }
+    let nordic = Radio::find("nrf7002").unwrap();
+    let account =
+        ProfileAccount::of(&nordic, &spent, nordic.listen.as_watts() + 9.0 * nordic.sleep.as_watts());
+    assert!(account.borrowed_share > 0.99 && account.borrowed.contains(&"listen".to_owned()), "{account:?}");
+    assert_eq!((account.error, account.mode), (None, None));
+}
+
+#[test]
+fn housekeeping_averages_and_modes_are_checked() {
+    let with = |more: &str| error(&format!("{GOOD}{more}"));
+    let radio = Radio::from_toml(&format!("{GOOD}housekeeping = {{ power = \"2mW\" }}"), "").unwrap();
+    assert_eq!((radio.sleep, radio.housekeeping), ("3mW".parse().unwrap(), "2mW".parse().unwrap()));
+    let rate = "voltage = \"3V\"\nhousekeeping = { period = \"2s\", charge = \"1mC\" }";
+    assert_eq!(
+        Radio::from_toml(&format!("{GOOD}{rate}"), "").unwrap().housekeeping,
+        "1.5mW".parse().unwrap()
+    );
+    assert!(with("housekeeping = { period = \"1s\" }").contains("housekeeping as power"));
+    assert!(with("borrowed = [\"colour\"]").contains("borrowed: expected transmit, receive"));
+    assert!(with("[averages]\ndtim0 = \"1mW\"").contains("dtim1"));
+    assert!(with("[averages]\nfitted = [\"dtim1\"]").contains("fitted"));
+    assert!(with("[[mode]]\nid = \"a\"\nname = \"A\"\nsleep = \"1mW\"").contains("mode.sleep"));
+    let two = "[[mode]]\nid = \"a\"\nname = \"A\"\n[[mode]]\nid = \"b\"\nname = \"B\"";
+    assert!(with(two).contains("mode.sleep: expected what stays"));
 }
 
 /// A radio whose source says nothing of its clock keeps the guard that every station had before profiles had one.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use airwatt_base::{Energy, Instant, Rate, Size, Span};
 use airwatt_energy::fairness::{self, Index, sliding_window};
-use airwatt_energy::{Cause, Causes, Ledger, Radio, StateSeconds, overhead};
+use airwatt_energy::{Cause, Causes, Ledger, ProfileAccount, Radio, StateSeconds, overhead};
 use airwatt_models::max_throughput;
 use airwatt_proto::powersave::{StationCounts, StationId};
 
@@ -480,6 +480,7 @@ impl Network {
             average_power_w,
             average_current_a: radio.voltage.map(|voltage| average_power_w / voltage.as_volts()),
             state_s: StateSeconds::of(&ledger),
+            profile: ProfileAccount::if_any(radio, &StateSeconds::of(&ledger), energy_j),
             wakeups: wakeups.values().sum(),
             wakeups_by_reason: wakeups,
             triggers: counts.triggers,

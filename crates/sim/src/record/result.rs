@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use airwatt_base::percentile::{self, Histogram};
 use airwatt_base::{Energy, Span};
-use airwatt_energy::{Cause, HostSeconds, StateSeconds};
+use airwatt_energy::{Cause, HostSeconds, ProfileAccount, StateSeconds};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -301,6 +301,10 @@ pub struct StationResult {
     pub average_current_a: Option<f64>,
     /// How long the radio was in each state.
     pub state_s: StateSeconds,
+    /// What the radio's profile says of the energy: the same in other modes of the host, the share that rests on values of another
+    /// chip, and the profile's error. Absent if it says nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ProfileAccount>,
     /// Number of wake-ups of the radio.
     pub wakeups: u64,
     /// Number of wake-ups by reason.

@@ -1,0 +1,194 @@
+//! The offset of a trace's clock: the one at which measured and predicted current correlate best.
+//!
+//! Both are reduced to means of equal bins: first coarse ones, then finer ones around the best offset, down to a millisecond. From
+//! there the offset is the one that leaves the least after a fit of the states' currents ([`super::fit`]), to a hundredth of a
+//! millisecond, since a beacon takes one or two. A radio that only receives beacons has the same current in each beacon
+//! interval, so that many offsets are as likely.
+
+use airwatt_base::{Instant, Span};
+use airwatt_sim::replay::RadioPeriod;
+
+use super::StateCurrents;
+use super::fit::Fit;
+use super::trace::{Interval, Trace};
+
+/// Bins of the coarsest comparison, at most.
+const COARSE_BINS: usize = 8_000;
+/// Bins over which the correlation is reported and other offsets are looked for.
+pub(super) const REPORT_BIN: Span = Span::from_millis(10);
+/// The finest bins.
+pub(super) const FINE_BIN: Span = Span::from_millis(1);
+/// An offset that is further from the one that is found is another one.
+const ANOTHER: Span = Span::from_millis(50);
+/// Another offset that correlates less by no more than this is as likely.
+const AS_LIKELY: f64 = 0.05;
+/// Share of the shorter series that must overlap.
+const LEAST_OVERLAP: f64 = 0.5;
+/// Other offsets that are named.
+const MOST_OTHERS: usize = 4;
+/// Intervals from which the last digits of the offset are found.
+const REFINED: usize = 200_000;
+
+/// An offset in bins and the correlation there.
+type Shift = (i64, f64);
+
+/// Where a trace begins.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Aligned {
+    /// The capture's time at which it begins.
+    pub offset_s: f64,
+    pub correlation: f64,
+    /// Others that are as likely, with their correlations, the best first.
+    pub others: Vec<(f64, f64)>,
+}
+
+/// The currents that a prediction expects, as means of bins of [`FINE_BIN`], in amperes.
+pub(super) fn predicted(periods: &[RadioPeriod], currents: &StateCurrents) -> Vec<f32> {
+    let end = periods.last().map_or(Instant::ZERO, |last| last.start + last.duration);
+    let bin = FINE_BIN.as_nanos();
+    let mut current_a = vec![0.0f32; (end.as_nanos() / bin) as usize + 1];
+    for period in periods {
+        let current = currents[period.state as usize];
+        let (mut at, end) = (period.start.as_nanos(), (period.start + period.duration).as_nanos());
+        while at < end {
+            let until = end.min((at / bin + 1) * bin);
+            current_a[(at / bin) as usize] += (current * (until - at) as f64 / bin as f64) as f32;
+            at = until;
+        }
+    }
+    current_a
+}
+
+/// Means of `count` neighbouring bins, as far as there is something in them.
+fn coarser(series: &[f32], count: usize) -> Vec<f32> {
+    let mean = |chunk: &[f32]| {
+        let known = || chunk.iter().filter(|each| !each.is_nan());
+        known().sum::<f32>() / known().count() as f32
+    };
+    series.chunks(count).map(mean).collect()
+}
+
+/// Correlation of `measured`, moved by `offset` bins, with `predicted`; `None` if they do not overlap enough, or one is constant.
+fn correlation(predicted: &[f32], measured: &[f32], offset: i64) -> Option<f64> {
+    let from = offset.max(0);
+    let until = (offset + measured.len() as i64).min(predicted.len() as i64);
+    let shorter = predicted.len().min(measured.len()) as f64;
+    let count = until - from;
+    if count < 2 || (count as f64) < LEAST_OVERLAP * shorter {
+        return None;
+    }
+    let predicted = &predicted[from as usize..until as usize];
+    let measured = &measured[(from - offset) as usize..(until - offset) as usize];
+    // What gaps leave empty takes no part.
+    let pairs = || {
+        let both = predicted.iter().zip(measured).filter(|(_, measured)| !measured.is_nan());
+        both.map(|(a, b)| (f64::from(*a), f64::from(*b)))
+    };
+    let (n, x, y) = pairs().fold((0.0, 0.0, 0.0), |(n, x, y), (a, b)| (n + 1.0, x + a, y + b));
+    if n < LEAST_OVERLAP * shorter || n < 2.0 {
+        return None;
+    }
+    let (x, y) = (x / n, y / n);
+    let (mut xx, mut yy, mut xy) = (0.0f64, 0.0f64, 0.0f64);
+    for (a, b) in pairs() {
+        let (a, b) = (a - x, b - y);
+        (xx, yy, xy) = (xx + a * a, yy + b * b, xy + a * b);
+    }
+    // What rounding leaves of a constant is no variation.
+    let varies = |squares: f64, mean: f64| squares > n * (1e-6 * mean).powi(2);
+    (varies(xx, x) && varies(yy, y)).then(|| xy / (xx * yy).sqrt())
+}
+
+/// The offset in bins at which the correlation is highest, among those of `range`.
+fn best(predicted: &[f32], measured: &[f32], range: impl Iterator<Item = i64>) -> Option<Shift> {
+    let found = range.filter_map(|offset| Some((offset, correlation(predicted, measured, offset)?)));
+    found.max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// Finds the offset of a trace; `None` if one of both currents is constant, or they do not overlap enough.
+pub(super) fn align(trace: &Trace, periods: &[RadioPeriod], currents: &StateCurrents) -> Option<Aligned> {
+    let (predicted, measured) = (predicted(periods, currents), trace.grid(FINE_BIN.as_secs_f64()));
+    let longest = predicted.len().max(measured.len());
+    let mut count = (REPORT_BIN.as_nanos() / FINE_BIN.as_nanos()) as usize;
+    while longest / count > COARSE_BINS {
+        count *= 2;
+    }
+    let (p, m) = (coarser(&predicted, count), coarser(&measured, count));
+    let all = || -(m.len() as i64)..p.len() as i64;
+    let (coarse, _) = best(&p, &m, all())?;
+    let found = refined(&predicted, &measured, coarse, count)?;
+    let bin_s = FINE_BIN.as_secs_f64();
+    let apart = ((ANOTHER.as_nanos() / FINE_BIN.as_nanos()) as i64 / count as i64).max(2);
+    let mut others: Vec<Shift> = Vec::new();
+    let mut taken = vec![coarse];
+    while others.len() < MOST_OTHERS {
+        let free = all().filter(|offset| taken.iter().all(|other| (offset - other).abs() >= apart));
+        let Some((other, _)) = best(&p, &m, free) else { break };
+        taken.push(other);
+        match refined(&predicted, &measured, other, count) {
+            Some(other) if other.1 >= found.1 - AS_LIKELY => others.push(other),
+            _ => break,
+        }
+    }
+    Some(Aligned {
+        offset_s: to_the_end(trace, periods, found.0 as f64 * bin_s),
+        correlation: found.1,
+        others: others.into_iter().map(|(bins, correlation)| (bins as f64 * bin_s, correlation)).collect(),
+    })
+}
+
+/// The best offset near `offset`, which is in bins of `count` fine bins: in fine bins, with its correlation.
+fn refined(predicted: &[f32], measured: &[f32], mut offset: i64, count: usize) -> Option<Shift> {
+    let report = (REPORT_BIN.as_nanos() / FINE_BIN.as_nanos()) as usize;
+    let mut at = count;
+    // Each level halves the bins and looks around the place that the level before it found.
+    while at > 1 {
+        let finer = if at == report { 1 } else { (at / 2).max(report) };
+        let ratio = (at / finer) as i64;
+        let (p, m) = (coarser(predicted, finer), coarser(measured, finer));
+        let centre = offset * ratio;
+        (offset, _) = best(&p, &m, centre - 2 * ratio..=centre + 2 * ratio)?;
+        at = finer;
+    }
+    Some((offset, reported(predicted, measured, offset)?))
+}
+
+/// The correlation over bins of [`REPORT_BIN`] at an offset in fine bins.
+fn reported(predicted: &[f32], measured: &[f32], offset: i64) -> Option<f64> {
+    let report = (REPORT_BIN.as_nanos() / FINE_BIN.as_nanos()) as usize;
+    // The bins begin where the trace does.
+    let (cut_p, cut_m) = if offset >= 0 { (offset as usize, 0) } else { (0, offset.unsigned_abs() as usize) };
+    let (p, m) = (predicted.get(cut_p..)?, measured.get(cut_m..)?);
+    let length = p.len().min(m.len());
+    correlation(&coarser(&p[..length], report), &coarser(&m[..length], report), 0)
+}
+
+/// The correlation at an offset that the caller gives.
+pub(super) fn correlation_at(
+    trace: &Trace,
+    periods: &[RadioPeriod],
+    currents: &StateCurrents,
+    offset_s: f64,
+) -> Option<f64> {
+    let bin_s = FINE_BIN.as_secs_f64();
+    reported(&predicted(periods, currents), &trace.grid(bin_s), (offset_s / bin_s).round() as i64)
+}
+
+/// The offset within 1.5 ms at which a fit leaves the least, to a hundredth of a millisecond.
+fn to_the_end(trace: &Trace, periods: &[RadioPeriod], offset_s: f64) -> f64 {
+    let overlapping =
+        trace.intervals.partition_point(|interval: &Interval| interval.end_s() + offset_s < 0.0);
+    let some = &trace.intervals[overlapping..];
+    let some = &some[..some.len().min(REFINED)];
+    let left = |at: f64| {
+        let fit = Fit::of(periods, some, at);
+        fit.solve().left / fit.covered_s.max(f64::MIN_POSITIVE)
+    };
+    let mut best_s = offset_s;
+    for step_s in [1e-4, 1e-5] {
+        let around = (-15i32..=15).map(|step| best_s + f64::from(step) * step_s);
+        let with_left = around.map(|at| (at, left(at)));
+        best_s = with_left.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(best_s, |(at, _)| at);
+    }
+    best_s
+}

@@ -1,0 +1,189 @@
+//! The current of each state of a radio, from a measured current and the times at which the radio is predicted to be in them.
+//!
+//! A sample that spans a boundary belongs to each state by its share of time. With `f` the share of a state in an interval of the
+//! trace, the currents `x` of the states are those for which the sum of `length x (measured - sum of f x)^2` over all intervals is
+//! least. Since the shares of an interval add up to one, the charges of the states add up to what was measured, and a
+//! constant current is the current of every state. States that the trace cannot tell apart, as two that always come together in
+//! one interval, share what is left: the deviations from the mean current are the smallest that fit.
+
+use airwatt_energy::RadioState;
+use airwatt_sim::replay::RadioPeriod;
+
+use super::trace::Interval;
+
+const STATES: usize = RadioState::ALL.len();
+type Vector = [f64; STATES];
+type Matrix = [Vector; STATES];
+
+/// Directions with less than this share of the largest weight are not told apart.
+const RANK: f64 = 1e-9;
+/// Share of an interval that must be predicted.
+const COVERED: f64 = 0.999;
+
+/// Time in each state within one interval, by share.
+pub(super) struct Shares {
+    pub interval: Interval,
+    /// Its begin as time of the capture, in seconds.
+    pub start_s: f64,
+    pub shares: Vector,
+}
+
+/// Calls `each` with the intervals that the prediction covers, if the trace begins at `offset_s` of the capture.
+pub(super) fn for_each(
+    periods: &[RadioPeriod],
+    intervals: &[Interval],
+    offset_s: f64,
+    mut each: impl FnMut(&Shares),
+) {
+    let seconds = |period: &RadioPeriod| {
+        let start_s = period.start.as_secs_f64();
+        (start_s, start_s + period.duration.as_secs_f64())
+    };
+    let mut first = 0;
+    for interval in intervals {
+        let (from_s, until_s) = (interval.start_s + offset_s, interval.end_s() + offset_s);
+        while periods.get(first).is_some_and(|period| seconds(period).1 <= from_s) {
+            first += 1;
+        }
+        if first == periods.len() {
+            return;
+        }
+        let mut shares = [0.0; STATES];
+        let mut covered = 0.0;
+        for period in &periods[first..] {
+            let (start_s, end_s) = seconds(period);
+            if start_s >= until_s {
+                break;
+            }
+            let part = (end_s.min(until_s) - start_s.max(from_s)).max(0.0) / (until_s - from_s);
+            shares[period.state as usize] += part;
+            covered += part;
+        }
+        if covered < COVERED {
+            continue;
+        }
+        shares.iter_mut().for_each(|share| *share /= covered);
+        each(&Shares { interval: *interval, start_s: from_s, shares });
+    }
+}
+
+/// The sums of a fit.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Fit {
+    count: u64,
+    /// Time covered, in seconds, and charge in it.
+    pub covered_s: f64,
+    pub measured_c: f64,
+    /// Time in each state, in seconds.
+    pub time_s: Vector,
+    products: Matrix,
+    /// Of the shares with the measured current, each times the length.
+    right: Vector,
+    squares: f64,
+}
+
+/// What a fit found.
+pub(super) struct Fitted {
+    /// Mean current of each state, in amperes, and its standard error; of states without time, the mean of all.
+    pub current_a: Vector,
+    pub error_a: Vector,
+    /// Sum of squares that is left.
+    pub left: f64,
+}
+
+impl Fit {
+    pub(super) fn of(periods: &[RadioPeriod], intervals: &[Interval], offset_s: f64) -> Self {
+        let mut fit = Self::default();
+        for_each(periods, intervals, offset_s, |part| {
+            let (length_s, current_a) =
+                (f64::from(part.interval.length_s), f64::from(part.interval.current_a));
+            fit.count += 1;
+            fit.covered_s += length_s;
+            fit.measured_c += length_s * current_a;
+            fit.squares += length_s * current_a * current_a;
+            for (row, share) in part.shares.iter().enumerate().filter(|(_, share)| **share > 0.0) {
+                fit.time_s[row] += length_s * share;
+                fit.right[row] += length_s * share * current_a;
+                for (column, other) in part.shares.iter().enumerate() {
+                    fit.products[row][column] += length_s * share * other;
+                }
+            }
+        });
+        fit
+    }
+
+    pub(super) fn mean_a(&self) -> f64 {
+        if self.covered_s > 0.0 { self.measured_c / self.covered_s } else { 0.0 }
+    }
+
+    /// Solves the normal equations for the deviations from the mean current.
+    pub(super) fn solve(&self) -> Fitted {
+        let mean_a = self.mean_a();
+        let mut right = self.right;
+        for (row, value) in right.iter_mut().enumerate() {
+            *value -= mean_a * self.time_s[row];
+        }
+        let (values, vectors) = eigen(self.products);
+        let largest = values.iter().copied().fold(0.0, f64::max);
+        let mut deviations = [0.0; STATES];
+        let mut variances = [0.0; STATES];
+        for (value, vector) in values.iter().zip(&vectors).filter(|(value, _)| **value > RANK * largest) {
+            let along: f64 = vector.iter().zip(&right).map(|(a, b)| a * b).sum();
+            for (state, part) in vector.iter().enumerate() {
+                deviations[state] += along / value * part;
+                variances[state] += part * part / value;
+            }
+        }
+        let explained: f64 = deviations.iter().zip(&right).map(|(a, b)| a * b).sum();
+        let left = (self.squares - mean_a * self.measured_c - explained).max(0.0);
+        let freedom = (self.count as f64 - STATES as f64).max(1.0);
+        // Lengths are weights: the variance of one sample's error, times its length.
+        let variance = left / freedom;
+        Fitted {
+            current_a: deviations.map(|deviation| mean_a + deviation),
+            error_a: variances.map(|part| (variance * part).sqrt()),
+            left,
+        }
+    }
+}
+
+/// Eigenvalues and eigenvectors of a symmetric matrix (Jacobi's rotations; six by six needs few).
+fn eigen(mut a: Matrix) -> (Vector, Matrix) {
+    let mut vectors = [[0.0; STATES]; STATES];
+    for (index, vector) in vectors.iter_mut().enumerate() {
+        vector[index] = 1.0;
+    }
+    let scale = a.iter().flatten().fold(0.0f64, |most, value| most.max(value.abs()));
+    for _ in 0..50 {
+        let mut off = 0.0f64;
+        for p in 0..STATES {
+            for q in p + 1..STATES {
+                off = off.max(a[p][q].abs());
+                if a[p][q].abs() <= 1e-15 * scale {
+                    continue;
+                }
+                let theta = (a[q][q] - a[p][p]) / (2.0 * a[p][q]);
+                let t = theta.signum() / (theta.abs() + theta.hypot(1.0));
+                let cosine = 1.0 / t.hypot(1.0);
+                let sine = t * cosine;
+                for row in &mut a {
+                    (row[p], row[q]) = (cosine * row[p] - sine * row[q], sine * row[p] + cosine * row[q]);
+                }
+                let (of_p, of_q) = (a[p], a[q]);
+                for column in 0..STATES {
+                    a[p][column] = cosine * of_p[column] - sine * of_q[column];
+                    a[q][column] = sine * of_p[column] + cosine * of_q[column];
+                }
+                let (of_p, of_q) = (vectors[p], vectors[q]);
+                for column in 0..STATES {
+                    vectors[p][column] = cosine * of_p[column] - sine * of_q[column];
+                    vectors[q][column] = sine * of_p[column] + cosine * of_q[column];
+                }
+            }
+        }
+        if off <= 1e-15 * scale {
+            break;
+        }
+    }
+    (std::array::from_fn(|index| a[index][index]), vectors)
+}

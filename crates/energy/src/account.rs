@@ -1,0 +1,94 @@
+//! What a profile says of an energy beside its amount: the mode of the host that it assumes and the same time in the others, how
+//! much rests on values of another chip, and how far the profile may be off.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::ledger::StateSeconds;
+use crate::radio::{HostMode, Radio};
+
+/// What a profile says of an energy: the mode that it assumes, the power in the others, and how far it may be off.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct ProfileAccount {
+    /// The maker's name of the assumed mode; `None` if the profile has no modes.
+    pub mode: Option<String>,
+    /// The same time in each mode.
+    pub modes: Vec<ModeAccount>,
+    /// Share of the energy that depends on values of another chip, at most.
+    pub borrowed_share: f64,
+    /// The borrowed keys of which that share consists.
+    pub borrowed: Vec<String>,
+    /// Largest error of the profile's predictions of published averages that it is not fitted on, as a share; `None` if
+    /// there is none to compare with.
+    pub error: Option<f64>,
+}
+
+/// What a time costs with the host in one mode.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ModeAccount {
+    /// The name after the colon of a radio's name.
+    pub id: String,
+    /// The maker's name.
+    pub name: String,
+    /// Mean power.
+    pub average_power_w: f64,
+}
+
+impl ProfileAccount {
+    /// What the profile says of a time whose energy is `energy_j`; `None` if it knows no modes, borrows nothing and is compared
+    /// with nothing.
+    pub fn if_any(radio: &Radio, spent: &StateSeconds, energy_j: f64) -> Option<Self> {
+        let says = !(radio.modes.is_empty() && radio.borrowed.is_empty() && radio.averages.is_empty());
+        says.then(|| Self::of(radio, spent, energy_j))
+    }
+
+    /// What the profile says of a time whose energy is `energy_j`.
+    pub fn of(radio: &Radio, spent: &StateSeconds, energy_j: f64) -> Self {
+        let elapsed = spent.transmit + spent.receive + spent.listen + spent.sleep + spent.transition;
+        let power_w = |energy_j: f64| if elapsed > 0.0 { energy_j / elapsed } else { 0.0 };
+        let in_mode = |mode: &HostMode| {
+            let more_w = mode.sleep.as_watts() - radio.sleep.as_watts();
+            ModeAccount {
+                id: mode.id.clone(),
+                name: mode.name.clone(),
+                average_power_w: power_w(energy_j + more_w * spent.sleep),
+            }
+        };
+        // The guard before a beacon is listening; not all listening is one.
+        let depends = |key: &str| match key {
+            "transmit" => radio.transmit.as_watts() * spent.transmit,
+            "receive" => radio.receive.as_watts() * spent.receive,
+            "listen" | "min_awake" | "sleep_clock" => radio.listen.as_watts() * spent.listen,
+            "sleep" => radio.sleep.as_watts() * spent.sleep,
+            "wake_up" => radio.wake_up.power.as_watts() * spent.transition,
+            _ => radio.to_sleep.power.as_watts() * spent.transition,
+        };
+        let mut keys: Vec<&str> = radio.borrowed.iter().map(String::as_str).collect();
+        // What is borrowed to receive stands for listening too, if nothing is known of that.
+        if keys.contains(&"receive") && radio.assumed.contains_key("listen") && !keys.contains(&"listen") {
+            keys.push("listen");
+        }
+        let mut share = 0.0;
+        let mut listening = false;
+        let mut borrowed = Vec::new();
+        for key in keys {
+            let is_listening = matches!(key, "listen" | "min_awake" | "sleep_clock");
+            let part = if energy_j > 0.0 { depends(key) / energy_j } else { 0.0 };
+            if part > 0.0 {
+                borrowed.push(key.to_owned());
+            }
+            // Several keys decide on listening, which counts once.
+            if !(is_listening && listening) {
+                share += part;
+            }
+            listening |= is_listening;
+        }
+        Self {
+            mode: radio.modes.get(radio.mode).map(|mode| mode.name.clone()),
+            modes: radio.modes.iter().map(in_mode).collect(),
+            borrowed_share: share.min(1.0),
+            borrowed,
+            error: radio.error(),
+        }
+    }
+}

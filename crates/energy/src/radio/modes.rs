@@ -1,0 +1,51 @@
+//! What the host of a module does while the radio dozes.
+//!
+//! A mode is one current: what stays while the radio dozes. All else is taken to be the same in each mode: the radio's own times
+//! and its currents while it is awake. Left out: a slower wake-up from deeper modes, which makes a profile's wake-up, made for its
+//! own mode, too dear in the others; the averages of each mode say how much that is.
+
+use airwatt_base::Power;
+
+use super::{Average, Radio};
+
+/// Keys that may be borrowed from another chip.
+pub(super) const BORROWABLE: [&str; 8] =
+    ["transmit", "receive", "listen", "sleep", "wake_up", "to_sleep", "min_awake", "sleep_clock"];
+
+/// A mode of the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostMode {
+    /// The name after the colon of a radio's name.
+    pub id: String,
+    /// The maker's name.
+    pub name: String,
+    /// Power while the radio dozes.
+    pub sleep: Power,
+    /// What sets it: configuration keys and calls, all of them.
+    pub set: Vec<String>,
+    /// Published averages in this mode.
+    pub averages: Vec<Average>,
+}
+
+impl Radio {
+    /// The same radio with its host in another mode; `None` if there is no such mode.
+    #[must_use]
+    pub fn in_mode(mut self, id: &str) -> Option<Self> {
+        let place = self.modes.iter().position(|mode| mode.id == id)?;
+        if place == self.mode {
+            return Some(self);
+        }
+        let mode = &self.modes[place];
+        if let Some((profile, _)) = self.name.split_once(':') {
+            self.name = profile.to_owned();
+        }
+        if place > 0 {
+            self.name = format!("{}:{id}", self.name);
+        }
+        // Of what stays in another mode, nothing is told apart.
+        (self.sleep, self.housekeeping) = (mode.sleep, Power::ZERO);
+        self.averages.clone_from(&mode.averages);
+        self.mode = place;
+        Some(self)
+    }
+}

@@ -1,0 +1,135 @@
+"""Modes of the host, borrowed values, and profiles from measurements."""
+
+import pytest
+
+import airwatt as library
+
+IDLE = ["run", "idle", "--radio", "esp32-c3", "--set", "duration=60s"]
+
+
+def _words(text):
+    return " ".join(text.split())
+
+
+def test_days_name_the_mode_of_the_host_and_the_others(airwatt):
+    shown = _words(airwatt.output([*IDLE, "--battery", "1000mAh"]))
+    assert "assumed is that the host is in Auto Light-sleep while the radio dozes" in shown
+    assert "DFS + Modem-sleep" in shown
+    assert "errs by up to 1.8 %" in shown
+    modes = library.run("idle", set={"station.radio": "esp32-c3", "duration": "60s"}).stations[0].profile.modes
+    assert [mode.id for mode in modes] == ["light-sleep", "dfs", "modem-sleep"]
+    # The same run with its radio in that mode draws what the account says.
+    for mode in modes:
+        own = library.run("idle", set={"station.radio": f"esp32-c3:{mode.id}", "duration": "60s"}).stations[0]
+        assert own.average_power_w == pytest.approx(mode.average_power_w, rel=1e-9)
+    assert modes[2].average_power_w / 3.3 == pytest.approx(21.37e-3, rel=1e-3)
+
+
+def test_borrowed_values_need_to_be_allowed(airwatt):
+    idle = ["run", "idle", "--radio", "nrf7002", "--set", "duration=60s", "--battery", "1000mAh"]
+    shown = _words(airwatt.output(idle))
+    assert "no days: up to" in shown
+    assert "--allow-borrowed" in shown
+    assert airwatt(*idle, "--json").json["battery"]["stations"][0]["lasts_s"] is None
+    allowed = airwatt(*idle, "--allow-borrowed", "--json").json["battery"]["stations"][0]
+    assert allowed["lasts_s"] > 86_400
+    assert "no days" not in airwatt.output([*idle, "--allow-borrowed"])
+
+
+def test_a_profile_of_a_chip_shows_what_sets_its_modes(airwatt):
+    shown = _words(airwatt.output(["radios", "esp32-c3"]))
+    for text in (
+        "Auto Light-sleep (assumed)",
+        "CONFIG_FREERTOS_USE_TICKLESS_IDLE=y",
+        "light_sleep_enable = true",
+        "-1.8 %",
+    ):
+        assert text in shown
+    assert airwatt("run", "idle", "--radio", "esp32-c3:deep").is_one_line("light-sleep, dfs, modem-sleep", "deep")
+
+
+def test_averages_make_a_profile(airwatt, tmp_path):
+    new = tmp_path / "mine.toml"
+    made = airwatt("radios", "--fit-averages", "dtim1=1.40mA,dtim3=0.62mA,dtim10=0.31mA", "--new", new)
+    assert made.status == 0, made.err
+    assert "predicted" in made.out
+    idle = library.run("idle", set={"station.radio": str(new)}).stations[0]
+    assert idle.average_current_a == pytest.approx(1.40e-3, rel=2e-3)
+    tenth = library.run("idle", set={"station.radio": str(new), "ap.dtim_period": 10}).stations[0]
+    assert tenth.average_current_a == pytest.approx(0.31e-3, rel=3e-3)
+    # Two averages of a profile that is known give it back.
+    text = airwatt.output(["radios", "esp32-s3", "--fit-averages", "dtim1=2.45mA,dtim10=0.93mA"])
+    assert 'charge = "86.4' in text
+    assert 'current = "0.481' in text
+    for wrong in ("dtim0=1mA", "dtim1=1", "dtim1", "dtim1=0.001mA"):
+        assert airwatt("radios", "--fit-averages", wrong).status == 2
+    assert airwatt("radios", "--fit-averages", "dtim1=1mA", "--new", new).is_one_line("--new", "exists")
+
+
+def test_a_trace_makes_a_profile(airwatt, tmp_path):
+    trace, new = tmp_path / "trace.csv", tmp_path / "board.toml"
+    currents = [0.5] * 2_000 + [40.0] * 1_000 + [250.0] * 1_000 + [2.0] * 4_000
+    rows = "\n".join(f"{ms},{1e3 * current}" for ms, current in enumerate(currents))
+    trace.write_text(f"Timestamp(ms),Current(uA)\n{rows}\n")
+    states = ["sleep=0s..2s", "receive=2s..3s", "transmit=3s..4s", "dtim1=4s..8s"]
+    options = [word for state in states for word in ("--state", state)]
+    made = airwatt("radios", "esp32-c3", "--fit", trace, *options, "--new", new)
+    assert made.status == 0, made.err
+    radio = library.laboratory.radio(str(new))
+    for key, current in (("sleep", 0.5), ("receive", 40.0), ("transmit", 250.0)):
+        assert radio[f"{key}_w"] / 3.3 == pytest.approx(1e-3 * current, rel=1e-5)
+    idle = library.run("idle", set={"station.radio": str(new), "duration": "120s"}).stations[0]
+    assert idle.average_current_a == pytest.approx(2.0e-3, rel=5e-3)
+    for wrong in (["--state", "sleep=2s..1s"], ["--state", "sleep"], ["--state", "sleep=90s..99s"], []):
+        assert airwatt("radios", "--fit", trace, *wrong).status == 2
+    assert airwatt("radios", "--state", "sleep=0s..1s").is_one_line("--fit")
+
+
+def _flat(path, hertz, seconds, current_ma):
+    rows = "\n".join(f"{1e3 * n / hertz:.2f},{1e3 * current_ma}" for n in range(hertz * seconds))
+    path.write_text(f"Timestamp(ms),Current(uA)\n{rows}\n")
+
+
+@pytest.mark.parametrize("hertz", [1_000, 100_000])
+def test_sixty_three_milliamperes_are_sixty_three_in_every_state(airwatt, tmp_path, hertz):
+    run = library.run("office", set={"station.radio": "esp32-c3", "duration": "4s"}, trace=True)
+    capture, trace = tmp_path / "run.pcapng", tmp_path / "trace.csv"
+    run.write_pcapng(capture)
+    _flat(trace, hertz, 3, 63.0)
+    short = ["analyze", capture, "--radio", "esp32-c3", "--policy", "psm", "--current", trace, "--battery", "1000mAh"]
+    given = airwatt(*short, "--offset", "0s", "--json")
+    assert given.status == 0, given.err
+    states = given.json["current"]["states"]
+    assert {state["state"] for state in states} >= {"receive", "sleep", "wake-up"}
+    assert all(state["measured_a"] == pytest.approx(63e-3, rel=1e-5) for state in states)
+    # Without an offset it is an answer, with days and a verdict.
+    answer = airwatt(*short)
+    assert answer.status == 0, answer.err
+    shown = _words(answer.out)
+    assert "63.00 mA on the average" in shown
+    assert "1000mAh lasts 15.9 h" in shown
+    assert "awake: the radio or the host does not sleep: the current is 63.0 mA throughout" in shown
+    assert airwatt(*short, "--json").json["current"]["battery_lasts_s"] == pytest.approx(1000 / 63 * 3600)
+    picture = tmp_path / "current.png"
+    assert airwatt(*short, "--offset", "0s", "--plot", picture).status == 0
+    assert picture.stat().st_size > 10_000
+
+
+def test_what_is_asked_of_no_clear_station_is_not_ignored(airwatt, tmp_path):
+    """Two stations with about the same bytes: candidates are listed, and the exit status says that nothing was done."""
+    run = library.run(
+        "fast-dsl", set={"station.0.count": 2, "flow.application.size": "50kB", "station.radio": "esp32-c3"}, trace=True
+    )
+    capture, trace = tmp_path / "two.pcapng", tmp_path / "trace.csv"
+    run.write_pcapng(capture)
+    _flat(trace, 1_000, 1, 63.0)
+    listed = airwatt("analyze", capture)
+    assert listed.status == 0, listed.err
+    assert "choose one with --station" in listed.out
+    for asked in (["--current", trace], ["--policy", "psm"]):
+        refused = airwatt("analyze", capture, *asked)
+        assert refused.status == 1
+        assert f"{asked[0]}: expected --station ADDR" in refused.err
+        assert "choose one with --station" in refused.out
+    alone = airwatt.output(["analyze", "captures/tcp-download.pcapng", "--policy", "psm"])
+    assert "of the bytes; --station names another" in alone
