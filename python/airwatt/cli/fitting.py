@@ -6,11 +6,15 @@ import json as json_
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from airwatt import _core, laboratory
 from airwatt._core import InputError
 from airwatt.cli.output import print_json, print_text, show
 from airwatt.record import Record
+
+if TYPE_CHECKING:
+    from airwatt.layout import Table
 
 _BASE = "esp32-c3"
 _STATES = ("sleep", "listen", "receive", "transmit")
@@ -37,8 +41,6 @@ def make(
     radio = Record(json_.loads(_core.radio_fit(name or _BASE, periods, powers)))
     text = _toml(radio, name, fit, {key for key, _ in powers} | ({"wake_up"} if periods else set()))
     if new is not None:
-        from airwatt.cli.radios import write
-
         write(new, text)
     if json:
         print_json({"schema": _core.SCHEMA, "version": _core.__version__, "radio": radio.to_dict(), "toml": text})
@@ -46,8 +48,6 @@ def make(
     if new is None:
         print_text(text)
         return
-    from airwatt.cli.radios import averages_parts
-
     shown = Record(json_.loads(_core.radio(str(new) if new.suffix == ".toml" else f"./{new}")))
     show(f"wrote {new}", *averages_parts(shown))
 
@@ -160,3 +160,34 @@ def _toml(radio: Record, name: str | None, fit: Path | None, own: set[str]) -> s
 
 def _plain(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def write(path: Path, text: str) -> None:
+    """Writes a new profile. Raises `InputError`."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"--new {path}: {error.strerror}") from None
+
+
+def averages_parts(radio: Record) -> Iterator[str | Table]:
+    """Averages of the idle, associated device beside what the profile predicts, in each mode of the host."""
+    from airwatt.tables import quantity, table
+
+    volts = radio.voltage_v
+    known = [(mode.name, mode.averages) for mode in radio.modes] or [("", radio.averages)]
+    rows = [
+        [
+            name,
+            f"DTIM {average.dtim_period}",
+            quantity(average.power_w / volts, "A") if volts else quantity(average.power_w, "W"),
+            quantity(average.predicted_w / volts, "A") if volts else quantity(average.predicted_w, "W"),
+            f"{100 * average.residual:+.1f} %",
+            "fitted" if average.fitted else "predicted",
+        ]
+        for name, averages in known
+        for average in averages
+    ]
+    if rows:
+        yield "averages of the associated device without traffic, beacons each 102.4 ms:"
+        yield table(["host", "beacons", "published", "profile", "off by", ""], rows, left=2, also_left=[5])

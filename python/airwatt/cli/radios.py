@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from airwatt import laboratory
 from airwatt._core import InputError, radio_template
@@ -10,9 +10,6 @@ from airwatt.cli import options
 from airwatt.cli.output import print_json, show
 from airwatt.cli.parameters import Argument, Option
 from airwatt.record import Record
-
-if TYPE_CHECKING:
-    from airwatt.cli.layout import Table
 
 EPILOG = """\b
 Examples:
@@ -92,15 +89,9 @@ def _named(name: str) -> Record:
 def _write(path: Path) -> None:
     if path.exists():
         raise InputError(f"--new {path}: expected a new file, got one that exists")
+    from airwatt.cli.fitting import write
+
     write(path, radio_template())
-
-
-def write(path: Path, text: str) -> None:
-    """Writes a new profile. Raises `InputError`."""
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"--new {path}: {error.strerror}") from None
     show(f"wrote {path}\ncheck it with: airwatt radios ./{path}" if path.parent == Path() else f"wrote {path}")
 
 
@@ -120,6 +111,7 @@ def _list(radios: list[Record]) -> None:
 
 
 def _show(radio: Record) -> None:
+    from airwatt.cli.fitting import averages_parts
     from airwatt.tables import NOTHING, quantity, table
 
     volts, assumed = radio.voltage_v, radio.assumed.to_dict()
@@ -164,29 +156,6 @@ def _show(radio: Record) -> None:
         *averages_parts(radio),
         *_modes(radio),
     )
-
-
-def averages_parts(radio: Record) -> "Iterator[str | Table]":
-    """Averages of the idle, associated device beside what the profile predicts, in each mode of the host."""
-    from airwatt.tables import quantity, table
-
-    volts = radio.voltage_v
-    known = [(mode.name, mode.averages) for mode in radio.modes] or [("", radio.averages)]
-    rows = [
-        [
-            name,
-            f"DTIM {average.dtim_period}",
-            quantity(average.power_w / volts, "A") if volts else quantity(average.power_w, "W"),
-            quantity(average.predicted_w / volts, "A") if volts else quantity(average.predicted_w, "W"),
-            f"{100 * average.residual:+.1f} %",
-            "fitted" if average.fitted else "predicted",
-        ]
-        for name, averages in known
-        for average in averages
-    ]
-    if rows:
-        yield "averages of the associated device without traffic, beacons each 102.4 ms:"
-        yield table(["host", "beacons", "published", "profile", "off by", ""], rows, left=2, also_left=[5])
 
 
 def _modes(radio: Record) -> Iterator[str]:

@@ -148,7 +148,7 @@ fn window(
     let begin = periods.partition_point(|period| (period.start + period.duration).as_secs_f64() <= from_s);
     let end = periods.partition_point(|period| period.start.as_secs_f64() < until_s);
     let inside = &periods[begin..end.max(begin)];
-    let states = if inside.len() > MOST_POINTS { [].iter() } else { inside.iter() };
+    let states = if inside.len() > MOST_POINTS { &[][..] } else { inside }.iter();
     let state = |period: &RadioPeriod| {
         (period.start.as_secs_f64().max(from_s), period.state.name(), currents[period.state as usize])
     };
