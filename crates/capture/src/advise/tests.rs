@@ -25,7 +25,9 @@ fn candidates_are_each_policy_with_its_settings_once() {
     let all = Candidate::all();
     assert!(all.iter().enumerate().all(|(index, one)| !all[..index].contains(one)));
     assert!(all.iter().all(|one| one.policy != "ideal"));
-    assert_eq!(all.iter().filter(|one| one.policy == "timeout").count(), 4);
+    // Four times, one of them with two listen intervals too.
+    let timeouts = || all.iter().filter(|one| one.policy == "timeout");
+    assert_eq!((timeouts().count(), timeouts().filter(|one| one.listen_interval.is_some()).count()), (6, 2));
     assert_eq!(all.iter().filter(|one| one.policy == "uapsd").count(), 5);
 }
 
