@@ -252,6 +252,9 @@ def schema() -> str:
 def result_schema() -> str:
     """The JSON schema of the document of one run."""
 
+def analysis_schema() -> str:
+    """The JSON schema of the document of an analysis."""
+
 def scenarios() -> str:
     """What ships, as a JSON list of `{name, description}`."""
 

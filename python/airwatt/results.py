@@ -274,10 +274,13 @@ class Analysis(Record):
 
     def _finding_columns(self) -> dict[str, list[Any]]:
         columns: dict[str, list[Any]] = {
-            name: [] for name in ("time_ns", "packet", "kind", "certainty", "severity", "station")
+            name: [] for name in ("time_ns", "packet", "verdict", "kind", "certainty", "severity", "station")
         }
         for finding in self._data["findings"]:
             for place in finding["occurrences"]:
+                if place["verdict"] == "kept":
+                    continue
+                columns["verdict"].append(place["verdict"])
                 columns["time_ns"].append(round(1e9 * place["time_s"]))
                 columns["packet"].append(place["packet"])
                 for name in ("kind", "certainty", "severity", "station"):

@@ -217,9 +217,53 @@ def test_a_shipped_capture_lacks_tim_bits(airwatt, tmp_path):
     assert made.read_bytes() == shipped.read_bytes()
     [finding] = airwatt("analyze", shipped, "--policy", "psm-legacy", "--json").json["findings"]
     assert (finding["kind"], finding["certainty"], finding["count"]) == ("tim-never-set", "found", 3)
-    assert [place["packet"] for place in finding["occurrences"]] == [9, 10, 11]
+    violated = [place for place in finding["occurrences"] if place["verdict"] == "violated"]
+    assert [place["packet"] for place in violated] == [9, 10, 11]
+    # More Data, the PS-Polls around the beacon that show that the station slept, the beacon, and the frame that waited.
+    assert violated[0]["packets"] == [6, 7, 9, 12, 13]
     # From the first beacon without the bit to the frame.
     assert finding["delay_s"] == pytest.approx(0.5152 - 0.3072, abs=1e-6)
+
+
+def test_checks_for_ci_say_what_was_violated_and_what_was_not_evaluated(airwatt, tmp_path):
+    import json
+    from xml.etree import ElementTree
+
+    from conftest import ROOT
+
+    shipped, other = ROOT / "captures" / "tim-never-set.pcap", ROOT / "captures" / "tcp-download.pcapng"
+    junit, sarif, before = tmp_path / "a.xml", tmp_path / "a.sarif", tmp_path / "before.json"
+    psm = ["--policy", "psm"]
+    done = airwatt("analyze", shipped, *psm, "--junit", junit, "--sarif", sarif, "--json")
+    assert done.status == 0, done.err
+    document = done.json
+    schema = airwatt("analyze", "--schema").json
+    assert document.keys() <= schema["properties"].keys()
+    assert set(schema["required"]) <= document.keys()
+    cases = {case.get("name"): [part.tag for part in case] for case in ElementTree.parse(junit).getroot()}
+    assert cases["tim-never-set"] == ["failure"]
+    assert cases["beacon-late"] == ["skipped"]
+    assert cases["dtim-skipped"] == []
+    [run] = json.loads(sarif.read_text())["runs"]
+    assert [result["properties"]["packet"] for result in run["results"]] == [9, 10, 11]
+    before.write_text(json.dumps(document))
+    assert airwatt("analyze", shipped, *psm, "--compare", before).status == 0
+    [check] = [check for check in document["checks"] if check["kind"] == "tim-never-set"]
+    check["violated"] = 2
+    before.write_text(json.dumps(document))
+    worse = airwatt("analyze", shipped, *psm, "--compare", before)
+    assert worse.status == 1
+    assert "violated 3 times, 2 before" in worse.err
+    for capture, kind, reason in [
+        (other, "tim-never-set", "takes a capture of 802.11 frames"),
+        (shipped, "uapsd-not-granted", "no occasion"),
+    ]:
+        done = airwatt("analyze", capture, *psm, "--fail-if", f"findings.{kind}.count > 0")
+        assert done.status == 1
+        assert reason in done.err
+    wrong = airwatt("analyze", shipped, "--compare", sarif)
+    assert wrong.status == 2
+    assert "expected a document of analyze --json" in wrong.err
 
 
 def test_all_policies_are_taken_once(airwatt):

@@ -28,7 +28,7 @@ use crate::error::AnalyzeError;
 use crate::file::{OnReading, Reading, SourceFile, read_to_sink, sources};
 use crate::limits::Limits;
 use crate::packet::{AirFrame, CapturedPacket, PacketSink};
-use crate::power_save::{self, ModeSpan, Observations};
+use crate::power_save::{self, ModeSpan, Observations, Verdict};
 use crate::report::KEEP_ALIVE;
 use crate::stations::station_of;
 
@@ -107,11 +107,12 @@ impl<'a> Comments<'a> {
         let seen = power_save::observe(capture);
         let mut findings: BTreeMap<u32, Vec<String>> = BTreeMap::new();
         for finding in &seen.findings {
-            let (kind, sure) = (finding.kind, finding.certainty.name());
-            for occurrence in &finding.occurrences {
+            let kind = finding.kind;
+            for occurrence in finding.occurrences.iter().filter(|one| one.verdict != Verdict::Kept) {
+                let word = if occurrence.verdict == Verdict::Violated { "finding" } else { "undecidable" };
                 let detail =
                     occurrence.detail.as_deref().map_or_else(String::new, |text| format!(": {text}"));
-                let text = format!("airwatt finding {}, {sure} [{}]{detail}", kind.name(), kind.clause());
+                let text = format!("airwatt {word} {} [{}]{detail}", kind.name(), kind.clause());
                 findings.entry(occurrence.packet).or_default().push(text);
             }
         }

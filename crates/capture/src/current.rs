@@ -15,6 +15,7 @@ mod windows;
 
 use airwatt_energy::{Radio, RadioState};
 use airwatt_sim::replay::RadioPeriod;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::align::Aligned;
@@ -32,7 +33,7 @@ const FLAT: f64 = 0.05;
 type StateCurrents = [f64; RadioState::ALL.len()];
 
 /// A measured current beside a prediction.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CurrentReport {
     /// The file of the trace.
     pub file: String,
@@ -91,7 +92,7 @@ pub struct OtherOffset {
 }
 
 /// The charge while the radio is predicted to be in one state.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct StateCharge {
     /// `transmit`, `receive`, `listen`, `sleep`, `to-sleep` or `wake-up`.
     pub state: &'static str,

@@ -31,9 +31,11 @@ const TYPE_TRANSPARENT_ETHERNET: u16 = 0x6558;
 /// Aruba's access points tunnel 802.11 frames to their controller under these GRE protocol numbers.
 const TYPES_ARUBA: std::ops::RangeInclusive<u16> = 0x8200..=0x83ff;
 
+const PROTOCOL_ICMP: u8 = 1;
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
 const PROTOCOL_GRE: u8 = 47;
+const PROTOCOL_ICMP6: u8 = 58;
 
 /// Length of the FCS at the end of a frame.
 const FCS_BYTES: u32 = 4;
@@ -300,7 +302,8 @@ impl Decoder {
                     aids,
                 });
             }
-            Ok(Some(ManagementBody::AssociationRequest { elements, .. })) => {
+            Ok(Some(ManagementBody::AssociationRequest { elements, listen_interval, .. })) => {
+                found.listen_interval = Some(listen_interval);
                 found.requested_uapsd = Some(elements.wmm().map_or(0, |wmm| wmm.station_uapsd()));
             }
             Ok(Some(ManagementBody::AssociationResponse(response, elements))) if response.status == 0 => {
@@ -379,6 +382,7 @@ fn air_frame(frame: &Frame<'_>, length: u32, radiotap: &Radiotap) -> AirFrame {
         eosp: from_ap && header.qos.is_some_and(|qos| qos.eosp()),
         aid: header.ps_poll_aid(),
         requested_uapsd: None,
+        listen_interval: None,
         grants_uapsd: false,
         beacon: None,
         air_bytes: length + FCS_BYTES,
@@ -545,6 +549,11 @@ fn transport(protocol: u8, data: &[u8], length: u32, fragment: bool) -> Transpor
         }),
         PROTOCOL_UDP if data.len() >= 4 => {
             TransportHeader::Udp { source_port: port(0), destination_port: port(2) }
+        }
+        // Type, code, checksum, identifier, number.
+        PROTOCOL_ICMP | PROTOCOL_ICMP6 if data.len() >= 8 && matches!(data[0], 0 | 8 | 128 | 129) => {
+            let reply = matches!(data[0], 0 | 129);
+            TransportHeader::Echo { protocol, identifier: port(4), number: port(6), reply }
         }
         _ => TransportHeader::Other(protocol),
     }

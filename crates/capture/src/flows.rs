@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use airwatt_base::{Instant, Seq, Span};
 use airwatt_sim::Direction;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::capture::Capture;
@@ -19,7 +20,7 @@ pub const QUIET: Span = Span::from_millis(200);
 pub const SMALL_BURST_BYTES: u64 = 1_000;
 
 /// IP bytes by what carries them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ByteClasses {
     /// TCP.
     pub tcp: u64,
@@ -45,7 +46,7 @@ impl ByteClasses {
             TransportHeader::Udp { source_port, destination_port } => {
                 if is_quic(source_port, destination_port) { &mut self.quic } else { &mut self.udp }
             }
-            TransportHeader::Other(_) => &mut self.other,
+            TransportHeader::Echo { .. } | TransportHeader::Other(_) => &mut self.other,
         };
         *class += u64::from(ip.bytes);
     }
@@ -295,6 +296,7 @@ pub(crate) fn endpoints(ip: &Ip) -> (u8, FlowEndpoint, FlowEndpoint) {
     let protocol = match ip.transport {
         TransportHeader::Tcp(_) => 6,
         TransportHeader::Udp { .. } => 17,
+        TransportHeader::Echo { protocol, .. } => protocol,
         TransportHeader::Other(number) => number,
     };
     let end = |ip, port| FlowEndpoint { address: Station::Ip(ip), port };

@@ -13,6 +13,7 @@ use airwatt_base::{Rate, Span};
 use airwatt_dot11::{Layout, MacAddress, Standard};
 use airwatt_energy::Radio;
 use airwatt_sim::Direction;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::capture::Capture;
@@ -23,7 +24,7 @@ use crate::power_save::{ModeSpan, Observations};
 use crate::stations::Station;
 
 /// The cost of group-addressed frames to a station that sleeps.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct GroupReport {
     /// The rate at which they are sent, in words.
     pub rate: String,
@@ -38,7 +39,7 @@ pub struct GroupReport {
 }
 
 /// The frames of one protocol.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct GroupCost {
     /// `arp`, `mdns`, `ssdp`, `llmnr`, `ipv6-nd`, `igmp-mld`, `dhcp`, `other-ip`, `other`, `encrypted`.
     pub protocol: &'static str,

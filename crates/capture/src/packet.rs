@@ -52,6 +52,17 @@ pub enum TransportHeader {
         /// Receiver's port.
         destination_port: u16,
     },
+    /// An echo request or reply (RFC 792, RFC 4443 4).
+    Echo {
+        /// ICMP or ICMPv6.
+        protocol: u8,
+        /// Whose request it is.
+        identifier: u16,
+        /// Which of them.
+        number: u16,
+        /// Whether it is a reply.
+        reply: bool,
+    },
     /// Another protocol, by its number; also fragments after the first, whose ports are unknown.
     Other(u8),
 }
@@ -102,7 +113,7 @@ impl TransportHeader {
         match self {
             Self::Tcp(tcp) => Some((tcp.source_port, tcp.destination_port)),
             Self::Udp { source_port, destination_port } => Some((*source_port, *destination_port)),
-            Self::Other(_) => None,
+            Self::Echo { .. } | Self::Other(_) => None,
         }
     }
 }
@@ -128,6 +139,8 @@ pub struct AirFrame {
     pub aid: Option<u16>,
     /// In an association request: the station's U-APSD access categories, one bit each; zero without WMM.
     pub requested_uapsd: Option<u8>,
+    /// In an association request: the beacon intervals that the station may sleep through.
+    pub listen_interval: Option<u16>,
     /// In an association response: whether its WMM element grants U-APSD.
     pub grants_uapsd: bool,
     /// Index into [`crate::Capture::beacons`].

@@ -9,6 +9,7 @@ use std::fmt;
 
 use airwatt_base::{Rate, Span};
 use airwatt_dot11::{Format, Layout, Standard, TIME_UNIT};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::capture::Capture;
@@ -36,7 +37,7 @@ pub(crate) const ASSUMED_BEACONS: Rate = Rate::from_bps(1_000_000);
 pub(crate) const FAST_BEACONS: Rate = Rate::from_bps(6_000_000);
 
 /// The source of a figure of energy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Basis {
     /// From a replay of the packets at an assumed rate.

@@ -10,7 +10,7 @@ use airwatt_dot11::{
 use airwatt_sim::Direction;
 use proptest::prelude::*;
 
-use crate::power_save::{Certainty, FindingKind};
+use crate::power_save::{FindingKind, Verdict};
 use crate::report::DelayReport;
 use crate::stations::Station;
 use crate::*;
@@ -340,19 +340,28 @@ fn findings(capture: &Capture) -> Vec<power_save::Finding> {
 }
 
 fn kinds(capture: &Capture) -> Vec<(FindingKind, u64)> {
-    findings(capture).iter().map(|finding| (finding.kind, finding.occurrences.len() as u64)).collect()
+    let reported = |finding: &power_save::Finding| {
+        (finding.kind, finding.count(Verdict::Violated) + finding.count(Verdict::Undecidable))
+    };
+    findings(capture).iter().map(reported).filter(|(_, count)| *count > 0).collect()
 }
 
-/// The TIM findings with their certainty and the packets of their occurrences.
-fn tim_never_set(frames: &[(u64, Vec<u8>)]) -> Vec<(Certainty, Vec<u32>)> {
-    let of_kind = |finding: &&power_save::Finding| finding.kind == FindingKind::TimNeverSet;
-    let places =
-        |finding: &power_save::Finding| finding.occurrences.iter().map(|place| place.packet).collect();
-    findings(&ladder(frames))
-        .iter()
-        .filter(of_kind)
-        .map(|finding| (finding.certainty, places(finding)))
-        .collect()
+/// The findings with an occurrence that did not keep the rule.
+fn reported(capture: &Capture) -> Vec<power_save::Finding> {
+    let all = findings(capture).into_iter();
+    all.filter(|found| found.occurrences.iter().any(|one| one.verdict != Verdict::Kept)).collect()
+}
+
+/// The verdict of a capture's only finding that is reported.
+fn verdict(capture: &Capture) -> Verdict {
+    reported(capture)[0].occurrences.iter().map(|one| one.verdict).find(|one| *one != Verdict::Kept).unwrap()
+}
+
+/// The verdicts about TIM bits with their packets.
+fn tim_never_set(frames: &[(u64, Vec<u8>)]) -> Vec<(Verdict, u32)> {
+    let all = findings(&ladder(frames));
+    let of_kind = all.iter().filter(|finding| finding.kind == FindingKind::TimNeverSet);
+    of_kind.flat_map(|finding| &finding.occurrences).map(|one| (one.verdict, one.packet)).collect()
 }
 
 /// The station sleeps from 2 ms on and fetches at 102 ms a frame with More Data, so another one is buffered from then on.
@@ -376,7 +385,7 @@ fn buffered() -> Vec<(u64, Vec<u8>)> {
 fn a_frame_that_is_known_to_wait_has_to_be_announced() {
     let later = [(202, beacon(&[])), (305, beacon(&[7])), (306, poll()), (307, data(3, false))];
     let frames = [&buffered()[..], &later].concat();
-    assert_eq!(tim_never_set(&frames), [(Certainty::Found, vec![7, 8])]);
+    assert_eq!(tim_never_set(&frames), [(Verdict::Kept, 6), (Verdict::Violated, 7), (Verdict::Violated, 8)]);
     let of_kind = |finding: &power_save::Finding| finding.kind == FindingKind::TimNeverSet;
     let found = findings(&ladder(&frames)).into_iter().find(of_kind).unwrap();
     // From the first of the beacons to the frame.
@@ -387,9 +396,13 @@ fn a_frame_that_is_known_to_wait_has_to_be_announced() {
 #[test]
 fn an_access_point_that_announces_is_not_accused() {
     let announced = [(202, beacon(&[1])), (203, poll()), (204, data(3, false))];
-    assert_eq!(tim_never_set(&[&buffered()[..], &announced].concat()), []);
+    assert_eq!(
+        tim_never_set(&[&buffered()[..], &announced].concat()),
+        [(Verdict::Kept, 6), (Verdict::Kept, 9)]
+    );
     let at_once = [(108, beacon(&[])), (112, poll()), (113, data(3, false))];
-    assert_eq!(tim_never_set(&[&buffered()[..], &at_once].concat()), []);
+    let composed_before = [(Verdict::Kept, 6), (Verdict::Undecidable, 9)];
+    assert_eq!(tim_never_set(&[&buffered()[..], &at_once].concat()), composed_before);
 }
 
 /// Beacons without the bit while the station slept prove nothing: the frame may have come after the last of them.
@@ -397,7 +410,7 @@ fn an_access_point_that_announces_is_not_accused() {
 fn a_frame_of_unknown_arrival_is_possible_only() {
     let slept = [(0, poll()), (1, data(1, false)), (2, null(true)), (100, beacon(&[])), (202, beacon(&[]))];
     let fetched = [(290, poll()), (291, data(2, false))];
-    assert_eq!(tim_never_set(&[&slept[..], &fetched].concat()), [(Certainty::Possible, vec![7])]);
+    assert_eq!(tim_never_set(&[&slept[..], &fetched].concat()), [(Verdict::Undecidable, 7)]);
 }
 
 #[test]
@@ -438,12 +451,11 @@ fn group_frames_follow_dtim_beacons() {
     let own = Radiotap { tx_flags: Some(airwatt_dot11::TxFlags(0)), ..Radiotap::default() };
     let sent_here =
         frame_with(&own, FrameKind::Data, false, |header| header.address1 = MacAddress::BROADCAST);
-    let certainty = |sent| {
-        let frames = [(0, null(true)), (100, beacon_with(1, &[])), (103, sent)];
-        findings(&ladder(&frames))[0].certainty
+    let judged = |sent| {
+        verdict(&ladder(&[(0, null(true)), (100, beacon_with(1, &[])), (103, sent), (150, null(true))]))
     };
-    assert_eq!(certainty(group()), Certainty::Found);
-    assert_eq!(certainty(sent_here), Certainty::Possible);
+    assert_eq!(judged(group()), Verdict::Violated);
+    assert_eq!(judged(sent_here), Verdict::Undecidable);
 }
 
 /// The kinds of the documentation are those of the code, and each has a section with a ladder.
@@ -499,7 +511,7 @@ fn what_an_access_point_does_wrong() {
     let unannounced = [(100, beacon(&[])), (202, beacon(&[7])), (203, poll()), (204, data(2, false))];
     // When the frame came to the access point is not known: possible only.
     assert_eq!(kinds(&with(&unannounced)), [(FindingKind::TimNeverSet, 1)]);
-    assert_eq!(findings(&with(&unannounced))[0].certainty, Certainty::Possible);
+    assert_eq!(verdict(&with(&unannounced)), Verdict::Undecidable);
     let broken_promise =
         [(100, beacon(&[1])), (101, poll()), (102, data(2, true)), (103, poll()), (500, beacon(&[]))];
     assert_eq!(kinds(&with(&broken_promise)), [(FindingKind::MoreDataThenNothing, 1)]);

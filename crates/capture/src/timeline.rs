@@ -11,6 +11,7 @@ use airwatt_energy::{Radio, RadioState};
 use airwatt_sim::Direction;
 use airwatt_sim::perfetto::Writer;
 use airwatt_sim::replay::RadioPeriod;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::capture::Capture;
@@ -18,7 +19,7 @@ use crate::power_save::Observations;
 use crate::stations::{Station, station_of};
 
 /// The tables of a time line.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Timeline {
     /// Addresses of stations, to which `station` is an index elsewhere.
     pub stations: Vec<String>,
@@ -43,7 +44,7 @@ pub struct Timeline {
 }
 
 /// Times in which a station's mode was known.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Modes {
     /// Index of the station.
     pub station: Vec<u32>,
@@ -56,7 +57,7 @@ pub struct Modes {
 }
 
 /// Frames to and from stations.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FrameCounts {
     /// Index of the station.
     pub station: Vec<u32>,
@@ -83,7 +84,7 @@ pub struct FrameCounts {
 }
 
 /// Beacons.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Beacons {
     /// Index of the access point.
     pub cell: Vec<u32>,
@@ -100,7 +101,7 @@ pub struct Beacons {
 }
 
 /// Packets of the station in question, of any link type, without 802.11 retransmissions.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PacketCounts {
     /// Time.
     pub time_ns: Vec<u64>,
@@ -113,7 +114,7 @@ pub struct PacketCounts {
 }
 
 /// States of a radio under policies.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RadioStates {
     /// Index of the policy.
     pub policy: Vec<u32>,

@@ -23,6 +23,12 @@ pub(crate) fn result_schema() -> String {
     RunResult::json_schema().to_string()
 }
 
+/// The JSON schema of the document of an analysis.
+#[pyfunction]
+pub(crate) fn analysis_schema() -> String {
+    airwatt_capture::report::schema().to_value().to_string()
+}
+
 /// What ships, as a JSON list of `{name, description}`.
 #[pyfunction]
 pub(crate) fn scenarios() -> PyResult<String> {

@@ -1,9 +1,10 @@
 """`airwatt analyze`: what a station's radio spent, or would have spent, from a real capture."""
 
 import itertools
+import json as json_module
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,7 @@ from airwatt import laboratory
 from airwatt._core import InputError
 from airwatt.aggregates import cause_name
 from airwatt.battery import SECONDS_A_DAY
-from airwatt.cli import options
+from airwatt.cli import options, verdicts
 from airwatt.cli.output import check_file, check_picture, print_json, say, show, streaming, writing
 from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.cli.presentation import holding, keep
@@ -41,6 +42,14 @@ _LONGEST_SSID = 20
 _ENOUGH_BEACONS = 0.5
 _USUAL_POLICY = "timeout"
 """Whose energy is divided by flow and by peer, if it is there: what chips run."""
+
+
+def _print_schema(asked: bool) -> None:
+    if asked:
+        from airwatt._core import analysis_schema
+
+        print_json(json_module.loads(analysis_schema()))
+        raise Exit(0)
 
 
 def command(
@@ -101,6 +110,20 @@ def command(
         Path | None,
         Option("--pcap", metavar="FILE", help="Write the capture as pcapng with comments that Wireshark shows."),
     ] = None,
+    junit: Annotated[
+        Path | None, Option("--junit", metavar="FILE", help="Write the rules as test cases for CI (JUnit XML).")
+    ] = None,
+    sarif: Annotated[
+        Path | None, Option("--sarif", metavar="FILE", help="Write what was violated as SARIF 2.1.0.")
+    ] = None,
+    compare: Annotated[
+        Path | None,
+        Option("--compare", metavar="JSON", help="Exit with 1 if a rule is violated more often than in this document."),
+    ] = None,
+    schema: Annotated[
+        bool,
+        Option("--schema", help="Print the JSON schema of the document.", is_eager=True, callback=_print_schema),
+    ] = False,
     fail_if: options.FailIf = None,
 ) -> None:
     """Say what a station's radio spent or would have spent under each policy, and what is worth knowing.
@@ -113,6 +136,9 @@ def command(
     check_picture("--plot", plot)
     check_file("--perfetto", perfetto)
     check_file("--pcap", pcap)
+    check_file("--junit", junit)
+    check_file("--sarif", sarif)
+    before = None if compare is None else verdicts.baseline(compare)
     traced = any(wanted is not None for wanted in (plot, perfetto, trace))
     if offset is not None and current is None:
         raise InputError("--offset: expected --current with it, got none")
@@ -159,6 +185,15 @@ def command(
         print_json(document)
     else:
         show(*itertools.chain.from_iterable(_parts(one, lasting) for one in documents))
+    if junit is not None:
+        verdicts.write_junit(junit, documents)
+        verdicts.check_any("--junit", documents)
+    if sarif is not None:
+        verdicts.write_sarif(sarif, documents)
+        verdicts.check_any("--sarif", documents)
+    if compare is not None and before is not None:
+        verdicts.compare(compare, before, documents)
+        verdicts.check_any("--compare", documents)
     asked = {"--current": current, "--policy": policy, "--plot": plot, "--fail-if": fail_if}
     if any(one["station"] is None for one in documents):
         _require_station([option for option, value in asked.items() if value is not None])
@@ -197,7 +232,7 @@ def _thresholds(expressions: list[str] | None, policies: list[str]) -> "list[Thr
     """
     limits = options.thresholds(expressions)
     names = policies or _all_policies()
-    known = dict(leaves({"findings": _counts(())}))
+    known = dict(leaves({"findings": verdicts.counts(())}))
     for limit in limits:
         limit.check_rows([{"policy": name} for name in names])
         if limit.key.startswith("findings.") and not limit.row:
@@ -207,7 +242,7 @@ def _thresholds(expressions: list[str] | None, policies: list[str]) -> "list[Thr
 
 def _hold(limits: "list[Threshold]", document: dict[str, Any], documents: list[dict[str, Any]]) -> None:
     """Exits with 3 where a threshold does not hold: of the whole document, or of the policies that it names."""
-    findings = _counts(finding for one in documents for finding in one["findings"])
+    findings = verdicts.counts(documents)
     rows = [
         RowNumbers({"policy": policy["policy"]}, dict(leaves(policy)))
         for one in documents
@@ -215,6 +250,13 @@ def _hold(limits: "list[Threshold]", document: dict[str, Any], documents: list[d
     ]
     whole = [RowNumbers({}, dict(leaves({**document, "findings": findings})))]
     options.hold_rows((limit, rows if limit.row else whole) for limit in limits)
+    for limit in limits:
+        if limit.key.startswith("findings."):
+            kind = limit.key.split(".")[1]
+            if kind == "*":
+                verdicts.check_any(f"--fail-if {limit.text!r}", documents)
+            else:
+                verdicts.check_evaluated(f"--fail-if {limit.text!r}", [kind], documents)
 
 
 def _keep(analyses: "list[Analysis]", plot: Path | None, perfetto: Path | None, trace: Path | None) -> None:
@@ -244,16 +286,6 @@ def _remarks(analysis: "Analysis") -> list[tuple[int, str]]:
         if finding["kind"] == "keep-alive"
         for place in finding["occurrences"]
     ]
-
-
-def _counts(findings: Iterable[dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """Gives the number of occurrences by kind: 0 for every kind that was not found."""
-    from airwatt._core import finding_kinds
-
-    counts = {kind: {"count": 0.0, "possible": 0.0} for kind in finding_kinds()}
-    for finding in findings:
-        counts[finding["kind"]]["count" if finding["certainty"] == "found" else "possible"] += finding["count"]
-    return counts
 
 
 def _radio_voltage(document: dict[str, Any]) -> float | None:
@@ -345,8 +377,10 @@ def _parts(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str
     yield from _group(document)
     if document["air"] is not None:
         yield from _air(document["air"], capture["covered_s"])
-    if document["findings"]:
-        yield "\n".join(_finding(finding) for finding in document["findings"])
+    found = [finding for finding in document["findings"] if finding["count"]]
+    if found:
+        yield "\n".join(_finding(finding) for finding in found)
+    yield from _undecided(document["findings"])
 
 
 def _candidates(candidates: list[dict[str, Any]]) -> "Table":
@@ -655,13 +689,28 @@ def _cells(air: dict[str, Any], covered_s: float) -> "Iterator[str | Table]":
         )
 
 
+def _undecided(findings: list[dict[str, Any]]) -> Iterator[str]:
+    """What the captured frames leave open accuses nobody: one line with the counts."""
+    from airwatt.tables import count
+
+    open_ = [finding for finding in findings if finding["undecidable"]]
+    if not open_:
+        return
+    sums: dict[str, list[int]] = {}
+    for finding in open_:
+        first = next(place["packet"] for place in finding["occurrences"] if place["verdict"] == "undecidable")
+        total = sums.setdefault(finding["kind"], [0, first])
+        total[0] += finding["undecidable"]
+    parts = [f"{kind} {count(total)} (first: packet {first})" for kind, (total, first) in sums.items()]
+    yield f"undecidable by the captured frames, and nobody's fault so far: {', '.join(parts)}"
+
+
 def _finding(finding: dict[str, Any]) -> str:
     from airwatt.tables import quantity
 
     where = finding["examples"][:1]
     file = "" if not where or "file" not in where[0] else " ({}: {})".format(*where[0]["file"])
     place = f" (first: packet {where[0]['packet']}{file}, {where[0]['time_s']:.3f} s)" if where else ""
-    sure = "" if finding["certainty"] == "found" else " possible,"
     times = f" {finding['count']} times," if finding["count"] > 1 else ""
     clause = f" [{finding['clause']}]" if finding["clause"] else ""
     costs = []
@@ -671,4 +720,4 @@ def _finding(finding: dict[str, Any]) -> str:
         costs.append(f"{quantity(finding['cost_j'], 'J')} of energy")
     cost = f"; in all {' and '.join(costs)}" if costs else ""
     whose = f"{finding['severity']} of the {finding['whose']}, {finding['station']}"
-    return f"{finding['kind']},{sure}{times} {whose}: {finding['text']}{place}{cost}{clause}"
+    return f"{finding['kind']},{times} {whose}: {finding['text']}{place}{cost}{clause}"

@@ -119,11 +119,16 @@ class Sleepers:
         """Heights of the panels, relative to each other."""
         return [0.8, *([0.7] * len(self.stations)), *([0.4] * len(self.policies))]
 
+    def _violated(self) -> list[float]:
+        """The times at which a rule was violated."""
+        places = [place for finding in self.document["findings"] for place in finding["occurrences"]]
+        return [place["time_s"] for place in places if place["verdict"] == "violated"]
+
     def zoom(self) -> tuple[float, float]:
         """A second of the capture: around the first finding, or where most packets are."""
         if self.end <= 2 * _ZOOM_S:
             return (0.0, self.end)
-        places = [place["time_s"] for finding in self.document["findings"] for place in finding["occurrences"]]
+        places = self._violated()
         air = self.document["air"] is not None
         if places and air:
             centre = min(places) + 0.2 * _ZOOM_S
@@ -187,7 +192,7 @@ class Sleepers:
             down = np.array(self.line["packets"]["down"], dtype=bool)
             both = [(self.packets[down], style.BLUE), (self.packets[~down], style.VERMILION)]
             lanes.append(("packets to, from", both))
-        places = [place["time_s"] for finding in self.document["findings"] for place in finding["occurrences"]]
+        places = self._violated()
         lanes.append(("findings", [(np.array(places, dtype=np.float64), style.PURPLE)]))
         for lane, (_, series) in enumerate(lanes):
             for part, (times, colour) in enumerate(series):

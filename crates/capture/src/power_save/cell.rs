@@ -6,8 +6,9 @@ use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 
 use super::Mark;
-use super::finding::{Certainty, FindingKind, Findings, find};
+use super::finding::{FindingKind, Findings, Verdict, find};
 use super::record::AirTotal;
+use super::sequence::{Counter, Sequences};
 use crate::packet::{AirFrame, Beacon, CapturedPacket};
 
 /// A beacon that is transmitted this long after its target time is late. A busy channel delays beacons by some frames.
@@ -16,6 +17,8 @@ const LATE_BEACON: Span = Span::from_millis(10);
 const ENOUGH_BEACONS: usize = 20;
 /// The share of a cell's beacons in percent that a monitor must have captured for one that is missing to be reported.
 const CAPTURED_PERCENT: u64 = 90;
+/// Beacons that are late by the same time show that the access point's clock was set.
+const SAME_DELAY: Span = Span::from_millis(1);
 /// More missing beacons in a row say that the monitor or the access point was away.
 const MOST_MISSING: u64 = 10;
 
@@ -27,12 +30,14 @@ pub(super) struct Cell {
     air: Vec<AirTotal>,
     /// By association identifier, the places in `marks` of the beacons that have its TIM bit set.
     tim: BTreeMap<u16, Vec<u32>>,
+    /// Whether nothing was missed between each beacon and the one before, by their sequence numbers.
+    follows: Vec<bool>,
     /// The access point's clock at each beacon in microseconds.
     timestamps_us: Vec<u64>,
     /// The first beacon of the present segment, as a place in `marks`.
     segment_from: usize,
     /// Time between beacons, as the last one states it.
-    interval: Span,
+    pub(super) interval: Span,
     /// DTIM count and period of the last beacon.
     dtim: Option<(u8, u8)>,
     /// A DTIM beacon that announced group-addressed frames, of which none has followed so far.
@@ -41,6 +46,22 @@ pub(super) struct Cell {
     group_frame: Option<(Mark, Option<u16>, bool)>,
     /// Whether data frames of the access point were captured.
     has_data: bool,
+    /// The numbers of its frames.
+    pub(super) sequences: Sequences,
+    /// Group-addressed frames that no sleeping station would have received. Whether one slept is known later.
+    pub(super) doubts: Vec<Doubt>,
+}
+
+/// A group-addressed frame that violates a rule if a station of the cell was in power save.
+#[derive(Clone, Debug)]
+pub(super) struct Doubt {
+    pub(super) kind: FindingKind,
+    pub(super) mark: Mark,
+    /// The packets that decide it, but for those of the sleeping station.
+    pub(super) deciding: Vec<u32>,
+    /// What leaves it undecidable, if anything does.
+    pub(super) unknown: Option<&'static str>,
+    pub(super) detail: String,
 }
 
 impl Cell {
@@ -53,7 +74,7 @@ impl Cell {
         findings: &mut Findings,
     ) {
         let mark = (packet.at, packet.number);
-        let found = |kind| (kind, Certainty::Found, beacon.bssid);
+        let verdict = |is_violated| if is_violated { Verdict::Violated } else { Verdict::Kept };
         let interval = beacon.interval;
         let last = self.marks[self.segment_from..].last().copied();
         let is_next = last.is_some_and(|(at, _)| {
@@ -61,16 +82,29 @@ impl Cell {
             after * 2 > interval && after * 2 < interval * 3
         });
         if let Some(announced) = self.group_announced.take().filter(|_| is_next && self.has_data) {
-            let key = (FindingKind::GroupNotSent, Certainty::Possible, beacon.bssid);
-            find(findings, key, announced, || {
-                "a DTIM beacon announced group-addressed frames, and none was captured before the next beacon"
-                    .to_owned()
+            let missed_none =
+                self.sequences.nothing_missed_since(beacon.bssid).is_some_and(|since| since <= announced.0);
+            let verdict = if missed_none { Verdict::Violated } else { Verdict::Undecidable };
+            let key = (FindingKind::GroupNotSent, verdict, beacon.bssid);
+            let found = find(findings, key, announced, &[announced.1, packet.number], || {
+                let why = if missed_none {
+                    "the sequence numbers of both beacons leave no room for one"
+                } else {
+                    "the monitor may have missed them"
+                };
+                format!(
+                    "a DTIM beacon announced group-addressed frames, and none was captured up to the beacon of packet {}: {why}",
+                    packet.number
+                )
             });
+            // Stations listen for them until the next beacon at most.
+            if let Some(finding) = found {
+                finding.costs(Span::ZERO, mark.0.saturating_since(announced.0));
+            }
         }
-        if beacon.is_tim_missing {
-            find(findings, found(FindingKind::TimMissing), mark, || {
-                "a beacon without a TIM element".to_owned()
-            });
+        if beacon.dtim.is_some() || beacon.is_tim_missing {
+            let key = (FindingKind::TimMissing, verdict(beacon.is_tim_missing), beacon.bssid);
+            find(findings, key, mark, &[], || "a beacon without a TIM element".to_owned());
         }
         let restarted = self.timestamps_us.last().is_some_and(|last| *last > beacon.timestamp_us);
         if let (Some((count, period)), Some((before, same))) = (beacon.dtim, self.dtim.filter(|_| is_next))
@@ -78,13 +112,13 @@ impl Cell {
             && !restarted
         {
             let expected = if before == 0 { period.saturating_sub(1) } else { before - 1 };
-            if count != expected {
-                find(findings, found(FindingKind::DtimSkipped), mark, || {
-                    format!(
-                        "DTIM count {count} after {before}, with a DTIM period of {period}: expected {expected}"
-                    )
-                });
-            }
+            let deciding = [last.map_or(packet.number, |(_, number)| number), packet.number];
+            let key = (FindingKind::DtimSkipped, verdict(count != expected), beacon.bssid);
+            find(findings, key, mark, &deciding, || {
+                format!(
+                    "DTIM count {count} after {before}, with a DTIM period of {period}: expected {expected}"
+                )
+            });
         }
         self.dtim = beacon.dtim;
         self.interval = interval;
@@ -98,6 +132,11 @@ impl Cell {
         let place = self.marks.len() as u32;
         let mut air = self.air.last().copied().unwrap_or_default();
         air.add(frame);
+        let before = self.marks.last().map(|(at, _)| *at);
+        let counters = [Counter::Shared(beacon.bssid), Counter::Beacons(beacon.bssid)];
+        let since = counters.map(|counter| self.sequences.unbroken_since(counter));
+        self.follows
+            .push(since.into_iter().flatten().any(|since| before.is_some_and(|before| since <= before)));
         self.marks.push(mark);
         self.air.push(air);
         self.timestamps_us.push(beacon.timestamp_us);
@@ -106,7 +145,8 @@ impl Cell {
         }
     }
 
-    /// Enters a frame of the access point that is no beacon. `sleeps` says whether a station of the cell is in power save.
+    /// Enters a frame of the access point that is no beacon. `sleeps` says whether a station of the cell is in power save, as far
+    /// as the frames so far show it.
     ///
     /// A group-addressed data frame then follows a DTIM beacon, and all but the last have the More Data bit.
     pub(super) fn frame(
@@ -122,43 +162,56 @@ impl Cell {
         if !frame.receiver.is_group() {
             return;
         }
-        self.group_announced = None;
+        let mark = (packet.at, packet.number);
+        if let Some((_, announced)) = self.group_announced.take() {
+            let key = (FindingKind::GroupNotSent, Verdict::Kept, bssid);
+            find(findings, key, mark, &[announced, packet.number], || "it was sent".to_owned());
+        }
         if !is_data || packet.repeated {
             return;
         }
-        let mark = (packet.at, packet.number);
         let before = self.group_frame.replace((mark, frame.sequence_control, frame.control.more_data));
-        let (Some((count, _)), Some((at, _))) = (self.dtim, self.marks.last()) else { return };
+        let (Some((count, _)), Some((at, beacon))) = (self.dtim, self.marks.last()) else { return };
         let after = packet.at.saturating_since(*at);
         if after > self.interval || !sleeps() {
             return;
         }
+        // The machine that sends a frame captures it and the beacon when its driver hands them over or has them back,
+        // which is not the order on the air. Late in the interval a beacon may be missing between both.
+        let unknown = if frame.sent_here {
+            Some("it was sent by the capturing machine, so that its time on the air is not known")
+        } else if after * 2 > self.interval {
+            Some("the next beacon may be missing between both")
+        } else {
+            None
+        };
+        let mut doubt = |kind, mark, deciding: &[u32], detail| {
+            self.doubts.push(Doubt { kind, mark, deciding: deciding.to_vec(), unknown, detail });
+        };
         if count > 0 {
-            // The machine that sends a frame captures it and the beacon when its driver hands them over or has them back,
-            // which is not the order on the air.
-            let (certainty, unknown) = if frame.sent_here {
-                (
-                    Certainty::Possible,
-                    "; sent by the capturing machine, so that its time on the air is not known",
-                )
-            } else {
-                (Certainty::Found, "")
-            };
-            find(findings, (FindingKind::GroupNotAfterDtim, certainty, bssid), mark, || {
-                let after_ms = 1e3 * after.as_secs_f64();
-                format!(
-                    "{after_ms:.1} ms after a beacon with DTIM count {count}, while a station was in power save{unknown}"
-                )
-            });
-        } else if let Some((last, sequence, false)) = before
-            && sequence != frame.sequence_control
-        {
-            find(findings, (FindingKind::MoreDataMissing, Certainty::Found, bssid), last, || {
-                format!(
-                    "More Data was 0, and packet {} brought another group-addressed frame in the same beacon interval",
-                    packet.number
-                )
-            });
+            let after_ms = 1e3 * after.as_secs_f64();
+            let detail = format!(
+                "{after_ms:.1} ms after a beacon with DTIM count {count}, while a station was in power save"
+            );
+            doubt(FindingKind::GroupNotAfterDtim, mark, &[*beacon, packet.number], detail);
+            return;
+        }
+        let key = (FindingKind::GroupNotAfterDtim, Verdict::Kept, bssid);
+        find(findings, key, mark, &[*beacon, packet.number], || "after a DTIM beacon".to_owned());
+        let Some((last, sequence, more)) =
+            before.filter(|(_, sequence, _)| *sequence != frame.sequence_control)
+        else {
+            return;
+        };
+        if more {
+            let key = (FindingKind::MoreDataMissing, Verdict::Kept, bssid);
+            find(findings, key, last, &[last.1, packet.number], || "More Data was set".to_owned());
+        } else if sequence.is_some() {
+            let detail = format!(
+                "More Data was 0, and packet {} brought another group-addressed frame in the same beacon interval",
+                packet.number
+            );
+            doubt(FindingKind::MoreDataMissing, last, &[*beacon, last.1, packet.number], detail);
         }
     }
 
@@ -185,16 +238,35 @@ impl Cell {
         let mut sorted: Vec<u64> = timestamps.iter().map(relative).collect();
         sorted.sort_unstable();
         let usual = sorted[sorted.len() / 2];
-        for (timestamp, mark) in timestamps.iter().zip(&self.marks[from..]) {
+        // A clock that was set is no late beacon.
+        let late_by = |timestamp: &u64| {
             let late = Span::from_micros(relative(timestamp).saturating_sub(usual));
-            // A clock that was set is no late beacon.
-            if late > LATE_BEACON && timestamp >= &timestamps[0] {
-                let key = (FindingKind::BeaconLate, Certainty::Found, bssid);
-                let finding = find(findings, key, *mark, || {
-                    format!("transmitted {late} after its target time by the access point's clock")
-                });
-                finding.delay += late;
-                finding.awake += late;
+            if timestamp >= &timestamps[0] { late } else { Span::ZERO }
+        };
+        let late: Vec<Span> = timestamps.iter().map(late_by).collect();
+        for (index, (late_by, mark)) in late.iter().zip(&self.marks[from..]).enumerate() {
+            let is_as_late = |other: Option<&Span>| {
+                other.is_some_and(|other| {
+                    other.saturating_sub(*late_by).max(late_by.saturating_sub(*other)) <= SAME_DELAY
+                })
+            };
+            let was_set = is_as_late(index.checked_sub(1).and_then(|before| late.get(before)))
+                || is_as_late(late.get(index + 1));
+            let verdict = match *late_by > LATE_BEACON {
+                false => Verdict::Kept,
+                true if was_set => Verdict::Undecidable,
+                true => Verdict::Violated,
+            };
+            let found = find(findings, (FindingKind::BeaconLate, verdict, bssid), *mark, &[], || {
+                let clock = if was_set {
+                    "; the beacon beside it is as late, so that its clock may have been set"
+                } else {
+                    ""
+                };
+                format!("transmitted {late_by} after its target time by the access point's clock{clock}")
+            });
+            if let Some(finding) = found {
+                finding.costs(*late_by, *late_by);
             }
         }
     }
@@ -206,15 +278,23 @@ impl Cell {
         if marks.len() as u64 * 100 < expected * CAPTURED_PERCENT {
             return;
         }
-        for pair in marks.windows(2) {
+        for (pair, follows) in marks.windows(2).zip(&self.follows[from + 1..]) {
             let gap = pair[1].0.saturating_since(pair[0].0);
             let missing = (gap + self.interval / 2).whole(self.interval).saturating_sub(1);
-            if (1..=MOST_MISSING).contains(&missing) {
-                let key = (FindingKind::BeaconMissing, Certainty::Possible, bssid);
-                let finding = find(findings, key, pair[1], || {
-                    format!("no beacon was captured in the {gap} before this one: {missing} missing")
-                });
-                finding.delay += self.interval * missing;
+            if missing > MOST_MISSING {
+                continue;
+            }
+            let (verdict, why) = match (missing, follows) {
+                (0, _) => (Verdict::Kept, ""),
+                (_, true) => (Verdict::Violated, ", and its sequence number follows that of the one before"),
+                (_, false) => (Verdict::Undecidable, ", and the monitor may have missed them"),
+            };
+            let key = (FindingKind::BeaconMissing, verdict, bssid);
+            let found = find(findings, key, pair[1], &[pair[0].1, pair[1].1], || {
+                format!("no beacon was captured in the {gap} before this one: {missing} missing{why}")
+            });
+            if let Some(finding) = found {
+                finding.costs(self.interval * missing, Span::ZERO);
             }
         }
     }
@@ -237,6 +317,12 @@ impl Cell {
         let set = self.tim.get(&aid).map_or(&[][..], Vec::as_slice);
         let range = first..end.max(first);
         range.filter(|place| set.binary_search(&(*place as u32)).is_err()).map(|place| self.marks[place])
+    }
+
+    /// The last beacon before `until`.
+    pub(super) fn last_before(&self, until: Instant) -> Option<Mark> {
+        let end = self.marks.partition_point(|(at, _)| *at < until);
+        self.marks.get(end.checked_sub(1)?).copied()
     }
 
     /// The number of beacons from `from` on with the TIM bit of `aid`, and the first of them.

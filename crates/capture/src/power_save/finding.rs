@@ -8,7 +8,7 @@ use airwatt_dot11::MacAddress;
 use super::Mark;
 
 /// Occurrences of a finding that are kept with a description; of all others time and packet are.
-const EXAMPLES: usize = 5;
+const EXAMPLES: u64 = 5;
 
 /// The kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -134,21 +134,24 @@ impl FindingKind {
     }
 }
 
-/// The certainty of a finding.
+/// The answer to the question whether a rule was kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Certainty {
-    /// It follows from frames that were captured.
-    Found,
-    /// It rests on the absence of a frame that the monitor may have missed, or on a time that it cannot see.
-    Possible,
+pub enum Verdict {
+    /// It was not, as captured frames prove.
+    Violated,
+    /// It was, as captured frames prove.
+    Kept,
+    /// The captured frames allow both: one that the monitor may have missed decides, or a time that no frame shows.
+    Undecidable,
 }
 
-impl Certainty {
+impl Verdict {
     /// Its name in results.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Found => "found",
-            Self::Possible => "possible",
+            Self::Violated => "violated",
+            Self::Kept => "kept",
+            Self::Undecidable => "undecidable",
         }
     }
 }
@@ -160,46 +163,78 @@ pub struct Occurrence {
     pub at: Instant,
     /// The packet's number in the file.
     pub packet: u32,
+    /// Whether the rule was kept.
+    pub verdict: Verdict,
+    /// The packets from which the verdict follows, in order; the packet itself if they are empty.
+    pub deciding: Vec<u32>,
     /// A description, of the first few occurrences.
     pub detail: Option<String>,
 }
 
-/// A finding about one station.
+/// What was found about one rule and one station.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// Its kind.
     pub kind: FindingKind,
     /// The station; the access point if the finding concerns all of its stations.
     pub station: MacAddress,
-    /// Its certainty.
-    pub certainty: Certainty,
-    /// The occurrences in order of time.
+    /// The occurrences in order of time; of those that kept the rule the first ones.
     pub occurrences: Vec<Occurrence>,
-    /// Time by which frames were late, over all occurrences.
+    /// Occurrences by verdict.
+    counts: [u64; 3],
+    /// Time by which frames were late, over all occurrences that violated the rule.
     pub delay: Span,
     /// Of that, the time for which the station was awake and waited.
     pub awake: Span,
 }
 
-/// The findings by kind, certainty and station.
-pub(super) type Findings = BTreeMap<(FindingKind, Certainty, MacAddress), Finding>;
+impl Finding {
+    /// The number of occurrences with a verdict.
+    pub const fn count(&self, verdict: Verdict) -> u64 {
+        self.counts[verdict as usize]
+    }
 
-/// Adds an occurrence. Returns its finding.
-pub(super) fn find(
-    findings: &mut Findings,
-    (kind, certainty, station): (FindingKind, Certainty, MacAddress),
+    /// Decides that all undecidable occurrences violated the rule.
+    pub(super) fn convict(&mut self) {
+        for occurrence in self.occurrences.iter_mut().filter(|one| one.verdict == Verdict::Undecidable) {
+            occurrence.verdict = Verdict::Violated;
+        }
+        self.counts[Verdict::Violated as usize] +=
+            std::mem::take(&mut self.counts[Verdict::Undecidable as usize]);
+    }
+
+    /// Adds times to an occurrence that violated the rule.
+    pub(super) fn costs(&mut self, delay: Span, awake: Span) {
+        self.delay += delay;
+        self.awake += awake;
+    }
+}
+
+/// The findings by kind and station.
+pub(super) type Findings = BTreeMap<(FindingKind, MacAddress), Finding>;
+
+/// Adds an occurrence. Returns its finding if it violated the rule, so that its costs can be added.
+pub(super) fn find<'f>(
+    findings: &'f mut Findings,
+    (kind, verdict, station): (FindingKind, Verdict, MacAddress),
     (at, packet): Mark,
+    deciding: &[u32],
     detail: impl FnOnce() -> String,
-) -> &mut Finding {
-    let finding = findings.entry((kind, certainty, station)).or_insert_with(|| Finding {
+) -> Option<&'f mut Finding> {
+    let finding = findings.entry((kind, station)).or_insert_with(|| Finding {
         kind,
         station,
-        certainty,
         occurrences: Vec::new(),
+        counts: [0; 3],
         delay: Span::ZERO,
         awake: Span::ZERO,
     });
-    let detail = (finding.occurrences.len() < EXAMPLES).then(detail);
-    finding.occurrences.push(Occurrence { at, packet, detail });
-    finding
+    let count = &mut finding.counts[verdict as usize];
+    *count += 1;
+    let is_example = *count <= EXAMPLES;
+    if is_example || verdict != Verdict::Kept {
+        let detail = is_example.then(detail);
+        finding.occurrences.push(Occurrence { at, packet, verdict, deciding: deciding.to_vec(), detail });
+    }
+    (verdict == Verdict::Violated).then_some(finding)
 }

@@ -3,9 +3,9 @@
 //! The analysis follows each station's PM bit, PS-Polls, triggers and TIM bits through the frames (`station`) and the beacons
 //! and group-addressed frames of each cell (`cell`), and reports what the rules of 802.11-2020 11.1 and 11.2.3 do not
 //! allow or what wastes energy (`finding`). A monitor misses frames, and it does not see when a packet
-//! reaches the access point. Therefore there are the grace periods below, each occurrence names its packet, and a finding
-//! is [`Certainty::Found`] only if it follows from frames that were captured. What rests on the absence of a frame, or on
-//! a time that no frame shows, is [`Certainty::Possible`]. `docs/findings.md` has a ladder for each kind.
+//! reaches the access point. So each occurrence has a [`Verdict`] with the packets that decide it: a rule is violated or kept only
+//! if that follows from frames that were captured, and undecidable otherwise. That a frame was not sent follows from sequence
+//! numbers alone (`sequence`), and that one did not arrive earlier from what it answers (`requests`). `docs/findings.md` has a ladder for each kind.
 //!
 //! Left out: S-APSD, TWT, and stations of ad hoc networks.
 
@@ -13,12 +13,14 @@ mod cell;
 mod finding;
 mod observer;
 mod record;
+mod requests;
+mod sequence;
 mod station;
 
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::FrameKind;
 
-pub use self::finding::{Certainty, Finding, FindingKind, Occurrence};
+pub use self::finding::{Finding, FindingKind, Occurrence, Verdict};
 pub use self::record::{ModeSpan, Observations, ObservedCounts, StationRecord};
 use crate::capture::Capture;
 use crate::packet::AirFrame;

@@ -6,9 +6,11 @@ use airwatt_base::Span;
 use airwatt_dot11::{FrameKind, MacAddress};
 
 use super::cell::Cell;
-use super::finding::{Certainty, FindingKind, Findings, find};
+use super::finding::{FindingKind, Findings, Verdict, find};
 use super::record::Observations;
-use super::station::StationState;
+use super::requests::Requests;
+use super::sequence::{Counter, proves_sleep};
+use super::station::{Delivery, StationState};
 use crate::capture::{Capture, SteadyPart};
 use crate::packet::{AirFrame, CapturedPacket};
 use crate::stations::station_of;
@@ -27,6 +29,8 @@ pub(super) struct Observer {
     hears_acks: bool,
     /// Stations with frames in the present segment.
     active: Vec<MacAddress>,
+    /// What stations asked their peers for, by which the age of a frame for them is bounded.
+    requests: Requests,
 }
 
 impl Observer {
@@ -38,6 +42,9 @@ impl Observer {
         let packets = &capture.packets[segment.first..segment.end];
         for (index, packet) in packets.iter().enumerate() {
             let Some(frame) = capture.frame(packet) else { continue };
+            if let Some(bssid) = frame.bssid.filter(|bssid| frame.transmitter == Some(*bssid)) {
+                self.cells.entry(bssid).or_default().sequences.note(frame, packet.at);
+            }
             if let Some(beacon) = frame.beacon.and_then(|at| capture.beacons.get(at as usize)) {
                 self.cells.entry(beacon.bssid).or_default().beacon(packet, frame, beacon, &mut self.findings);
                 continue;
@@ -52,14 +59,38 @@ impl Observer {
             state.read_beacons(&self.cells, &mut self.findings);
             state.end_segment(segment.until, &mut self.findings);
         }
+        self.decide_doubts();
+        self.requests.clear();
         for (bssid, cell) in &mut self.cells {
             cell.end_segment(*bssid, &mut self.findings);
+        }
+    }
+
+    /// Decides what depends on whether a station of a cell was in power save: that is known when its next frame is.
+    fn decide_doubts(&mut self) {
+        for (bssid, cell) in &mut self.cells {
+            for doubt in std::mem::take(&mut cell.doubts) {
+                let of_cell = self.stations.values().filter(|state| state.record.bssid == Some(*bssid));
+                let asleep = of_cell.filter_map(|state| proves_sleep(&state.frames, doubt.mark.0)).next();
+                let (verdict, why) = match (doubt.unknown, asleep) {
+                    (Some(unknown), _) => (Verdict::Undecidable, unknown),
+                    (None, Some(_)) => (Verdict::Violated, ""),
+                    (None, None) => (Verdict::Undecidable, "the station may have left power save unseen"),
+                };
+                let mut deciding = doubt.deciding;
+                deciding.extend(asleep.into_iter().flatten());
+                deciding.sort_unstable();
+                find(&mut self.findings, (doubt.kind, verdict, *bssid), doubt.mark, &deciding, || {
+                    if why.is_empty() { doubt.detail } else { format!("{}; {why}", doubt.detail) }
+                });
+            }
         }
     }
 
     pub(super) fn finish(mut self) -> Observations {
         for state in self.stations.values_mut() {
             state.read_beacons(&self.cells, &mut self.findings);
+            state.judge_service_periods(&mut self.findings);
         }
         let mut seen =
             Observations { findings: self.findings.into_values().collect(), ..Observations::default() };
@@ -91,7 +122,9 @@ impl Observer {
             state.ps_poll(packet, frame, acknowledged, findings);
         } else if let Some(uapsd) = frame.requested_uapsd {
             if let Some(station) = frame.transmitter {
-                self.station(station, frame).0.record.uapsd = Some(uapsd != 0);
+                let state = self.station(station, frame).0;
+                state.record.uapsd = Some(uapsd != 0);
+                state.listen_interval = frame.listen_interval;
             }
         } else if let Some(aid) = frame.aid {
             self.associated(capture, packet, frame, aid);
@@ -106,12 +139,25 @@ impl Observer {
             state.expire(packet.at, findings);
             state.count_air(frame, up);
             if up {
-                state.sent_by_station(packet, frame, findings);
-            } else if !packet.repeated {
+                state.sent_by_station(packet, frame, acknowledged, findings);
+                let is_first = !frame.control.retry;
+                self.requests.sent(station, packet, is_first, self.stations[&station].uplink_unbroken());
+            } else if packet.repeated {
+                state.repeated_to_station(frame, acknowledged);
+            } else {
                 let cell = state.record.bssid;
                 let state = self.stations.entry(station).or_default();
                 let cell = cell.and_then(|bssid| self.cells.get(&bssid));
-                state.sent_to_station(packet, frame, acknowledged, cell, &mut self.findings);
+                let counter = Counter::of(frame);
+                let unbroken_since = counter.zip(cell).and_then(|(counter, cell)| {
+                    let shared = cell.sequences.nothing_missed_since(frame.transmitter?);
+                    let is_plain = matches!(counter, Counter::Plain(_));
+                    shared.filter(|_| is_plain).or_else(|| cell.sequences.unbroken_since(counter))
+                });
+                let not_before = self.requests.answered_by(station, packet);
+                let delivery =
+                    Delivery { packet, frame, acknowledged, cell, counter, unbroken_since, not_before };
+                state.sent_to_station(&delivery, &mut self.findings);
             }
         }
     }
@@ -121,10 +167,11 @@ impl Observer {
         let (state, findings) = self.station(frame.receiver, frame);
         state.record.aid = Some(aid);
         let announces = frame.bssid.and_then(|bssid| capture.networks.get(&bssid)?.uapsd) == Some(true);
-        if state.record.uapsd == Some(true) && announces && !frame.grants_uapsd {
-            state.record.uapsd = Some(false);
-            let key = (FindingKind::UapsdNotGranted, Certainty::Found, frame.receiver);
-            find(findings, key, (packet.at, packet.number), || {
+        if state.record.uapsd == Some(true) && announces {
+            let verdict = if frame.grants_uapsd { Verdict::Kept } else { Verdict::Violated };
+            state.record.uapsd = Some(frame.grants_uapsd);
+            let key = (FindingKind::UapsdNotGranted, verdict, frame.receiver);
+            find(findings, key, (packet.at, packet.number), &[], || {
                 "the access point announces U-APSD and the station requested it; the association response does not have it"
                     .to_owned()
             });

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 use airwatt_energy::{Ledger, RadioState};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Finding;
@@ -40,7 +41,7 @@ pub struct StationRecord {
 }
 
 /// The frames and changes of a station, counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ObservedCounts {
     /// Changes of the PM bit.
     pub pm_changes: u32,

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use airwatt_base::{Instant, Span};
-use airwatt_dot11::{FrameKind, MacAddress, TIME_UNIT};
+use airwatt_dot11::{FrameKind, MacAddress};
 
 use super::cell::Cell;
-use super::finding::{Certainty, FindingKind, Findings, find};
+use super::finding::{FindingKind, Findings, Verdict, find};
 use super::record::{AirTotal, ModeSpan, StationRecord};
+use super::sequence::{Counter, ModeFrame, Sequences, proves_sleep};
 use super::{FLAP_CHANGES, FLAP_INTERVAL, IN_FLIGHT, Mark, NEVER, PROMPT, WAS_WAITING};
 use crate::packet::{AirFrame, CapturedPacket};
 
@@ -22,6 +23,13 @@ const POLL_AGAIN: Span = Span::from_millis(20);
 /// are triggers each, and the access point has not had its turn (802.11-2020 11.2.3.5.2).
 const SAME_PERIOD: Span = Span::from_millis(20);
 
+/// Time by which a beacon and the frames after it may be late, so that a station is not.
+const LATE: Span = Span::from_millis(20);
+/// Service periods with frames of which none has EOSP: from here on no monitor missed them all.
+const UNENDED: u32 = 5;
+/// The latest frames of a station, among whose counters are all that it uses at the time.
+const RECENT: usize = 32;
+
 /// A service period that a trigger has opened (U-APSD, 802.11-2020 11.2.3.5).
 #[derive(Clone, Copy, Debug)]
 struct ServicePeriod {
@@ -32,6 +40,54 @@ struct ServicePeriod {
     last: Instant,
 }
 
+/// A frame with the More Data bit: another one was buffered from then on.
+#[derive(Clone, Copy, Debug)]
+struct Promise {
+    mark: Mark,
+    counter: Option<Counter>,
+    /// When the station requested what it announced, and whether the access point acknowledged that.
+    requested: Option<(Mark, bool)>,
+}
+
+/// The first beacon with the TIM bit since the last delivery.
+#[derive(Clone, Copy, Debug)]
+struct Announcement {
+    beacon: Mark,
+    interval: Span,
+    /// When the station requested the frames, and whether the access point acknowledged that.
+    requested: Option<(Mark, bool)>,
+}
+
+/// A frame to a station that had not requested it.
+#[derive(Clone, Copy, Debug)]
+struct Suspect {
+    mark: Mark,
+    asleep: Span,
+    sequence_control: Option<u16>,
+    /// Transmissions of which none was acknowledged; `None` if the station or the capture leaves that open.
+    unheard: Option<u32>,
+}
+
+/// A frame to a station, and what is known of it.
+pub(super) struct Delivery<'a> {
+    pub(super) packet: &'a CapturedPacket,
+    pub(super) frame: &'a AirFrame,
+    /// `None` if the capture has no acknowledgements.
+    pub(super) acknowledged: Option<bool>,
+    pub(super) cell: Option<&'a Cell>,
+    pub(super) counter: Option<Counter>,
+    /// Since when no frame with the same counter was missed.
+    pub(super) unbroken_since: Option<Instant>,
+    /// The frame of the station that it answers: it did not arrive at the access point before that.
+    pub(super) not_before: Option<Mark>,
+}
+
+impl Delivery<'_> {
+    const fn mark(&self) -> Mark {
+        (self.packet.at, self.packet.number)
+    }
+}
+
 /// The state of a station at one time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StationState {
@@ -40,29 +96,42 @@ pub(super) struct StationState {
     pub(super) beacons_read: usize,
     /// Whether it has frames in the present segment.
     pub(super) is_active: bool,
+    /// The listen interval of its association, in beacon intervals.
+    pub(super) listen_interval: Option<u16>,
+    /// Its frames that show its mode.
+    pub(super) frames: Vec<ModeFrame>,
+    /// The numbers of its frames.
+    uplink: Sequences,
+    /// Since when nothing was missed of what the access point sends without a QoS counter.
+    nothing_missed_since: Option<Instant>,
     /// PM bit and since when.
-    mode: Option<(bool, Instant)>,
+    mode: Option<(bool, Mark)>,
     /// Up to when the time in the mode is counted.
     counted: Instant,
     /// A PS-Poll without a response so far.
     polled: Option<Mark>,
-    /// Whether that PS-Poll was acknowledged.
+    /// Whether that PS-Poll was acknowledged, or the capture has no acknowledgements.
     poll_acknowledged: bool,
+    /// Whether an acknowledgement of it was captured.
+    poll_heard: bool,
+    /// Whether the last announcement turned out to be of nothing, and no data followed.
+    was_empty: bool,
     /// Whether the station sent that PS-Poll again, as it does if it receives no response.
     poll_repeated: bool,
-    /// The time of a frame whose More Data bit announced another buffered frame.
-    buffered_since: Option<Instant>,
     /// A service period that is open.
     service: Option<ServicePeriod>,
-    /// A frame with the More Data bit; and when the station requested what it announced.
-    promised: Option<(Mark, Option<Instant>)>,
-    /// The first beacon with the TIM bit since the last delivery; and when the station requested the frames.
-    announced: Option<(Mark, Option<Instant>)>,
-    /// Beacons since the station entered power save, and whether one had its TIM bit.
-    beacons_asleep: u32,
-    announced_asleep: bool,
-    /// The time at which it left power save, with the two values above.
-    woke: Option<(Instant, u32, bool)>,
+    promised: Option<Promise>,
+    announced: Option<Announcement>,
+    /// The last frame to the station, or the one in which it entered power save: beacons are counted from there.
+    beacons_from: Option<Mark>,
+    /// The time at which it left power save.
+    woke: Option<Instant>,
+    suspects: Vec<Suspect>,
+    /// Counters of frames to the station.
+    counters: Vec<Counter>,
+    /// Service periods with frames and without EOSP, and whether one had it.
+    unended: u32,
+    ended: bool,
     /// The last PM change, and the number of changes that followed each other closely.
     last_change: Option<Instant>,
     close_changes: u32,
@@ -82,6 +151,8 @@ impl StationState {
         let Some(cell) = self.record.bssid.and_then(|bssid| cells.get(&bssid)) else { return };
         let from = std::mem::replace(&mut self.beacons_read, cell.marks.len());
         let Some((last, _)) = cell.marks[from..].last() else { return };
+        self.nothing_missed_since =
+            self.record.bssid.and_then(|bssid| cell.sequences.nothing_missed_since(bssid));
         self.expire(*last, findings);
         let air = cell.air_since(from);
         self.add_air(air, false);
@@ -90,12 +161,11 @@ impl StationState {
         let (set, first) = cell.tim_since(from, aid);
         self.record.counts.beacons += beacons;
         self.record.counts.tim_set += set;
-        if self.is_asleep() {
-            self.beacons_asleep += beacons;
-            self.announced_asleep |= set > 0;
-            if let Some(first) = first {
-                self.announced.get_or_insert((first, None));
-            }
+        if self.is_asleep()
+            && let Some(beacon) = first
+        {
+            let interval = cell.interval;
+            self.announced.get_or_insert(Announcement { beacon, interval, requested: None });
         }
     }
 
@@ -148,11 +218,16 @@ impl StationState {
 
     fn forget(&mut self, at: Instant, findings: &mut Findings) {
         self.end_busy(findings);
+        self.judge_suspects(findings);
         self.count_mode(at);
         *self = Self {
             record: self.record,
             beacons_read: self.beacons_read,
             modes: std::mem::take(&mut self.modes),
+            frames: std::mem::take(&mut self.frames),
+            listen_interval: self.listen_interval,
+            unended: self.unended,
+            ended: self.ended,
             ..Self::default()
         };
     }
@@ -175,13 +250,25 @@ impl StationState {
     fn end_busy(&mut self, findings: &mut Findings) {
         let Some((first, last)) = self.busy.take() else { return };
         let awake = last.saturating_since(first.0);
-        if awake >= BUSY {
-            let key = (FindingKind::AwakeInPowerSave, Certainty::Found, self.record.mac);
-            let finding = find(findings, key, first, || {
+        if awake < BUSY {
+            return;
+        }
+        // The last frame that shows its mode has to be of this stretch or later.
+        let is_sure = self.frames.last().is_some_and(|frame| frame.asleep && frame.at >= last);
+        let verdict = if is_sure { Verdict::Violated } else { Verdict::Undecidable };
+        let found =
+            find(findings, (FindingKind::AwakeInPowerSave, verdict, self.record.mac), first, &[], || {
                 format!("in power save it sent or acknowledged a frame at least every {NAP} for {awake}")
             });
-            finding.awake += awake;
+        if let Some(finding) = found {
+            finding.costs(Span::ZERO, awake);
         }
+    }
+
+    /// Since when no frame of the station was missed.
+    pub(super) fn uplink_unbroken(&self) -> Option<Instant> {
+        let counters = self.frames.iter().rev().take(RECENT).filter_map(|frame| frame.number);
+        counters.filter_map(|(counter, _)| self.uplink.unbroken_since(counter)).max()
     }
 
     /// Ends the waits that have lasted too long.
@@ -191,35 +278,60 @@ impl StationState {
             // A frame that was promised is another finding. A station without a response sends its PS-Poll again: if it
             // did not, the monitor missed the response.
             if self.poll_repeated && !self.poll_acknowledged && self.promised.is_none() {
-                let key = (FindingKind::PsPollUnanswered, Certainty::Possible, self.record.mac);
-                find(findings, key, mark, || {
+                // Whether the access point received any of them no monitor sees.
+                let key = (FindingKind::PsPollUnanswered, Verdict::Undecidable, self.record.mac);
+                find(findings, key, mark, &[], || {
                     "the station repeated its PS-Poll, and neither an acknowledgement nor data followed"
                         .to_owned()
                 });
             }
         }
-        if let Some((mark, Some(requested))) = self.promised
-            && now.saturating_since(requested) > NEVER
+        if let Some(Promise { mark, counter, requested: Some((request, is_heard)) }) = self.promised
+            && now.saturating_since(request.0) > NEVER
         {
             self.promised = None;
-            let key = (FindingKind::MoreDataThenNothing, Certainty::Possible, self.record.mac);
-            find(findings, key, mark, || {
-                "More Data was set, the station requested the frame, and none was captured".to_owned()
+            let has_shared = matches!(counter, Some(Counter::Plain(_)));
+            let missed_none = self.nothing_missed_since.is_some_and(|since| since <= mark.0);
+            let is_sure = has_shared && missed_none && is_heard;
+            let verdict = if is_sure { Verdict::Violated } else { Verdict::Undecidable };
+            let key = (FindingKind::MoreDataThenNothing, verdict, self.record.mac);
+            let found = find(findings, key, mark, &[mark.1, request.1], || {
+                let why = if is_sure {
+                    "by the access point's sequence numbers none was sent"
+                } else {
+                    "the monitor may have missed it"
+                };
+                format!("More Data was set, the station requested the frame, and none was captured: {why}")
             });
+            if let Some(finding) = found {
+                finding.costs(NEVER, NEVER);
+            }
         }
         if self.service.is_some_and(|period| now.saturating_since(period.trigger.0) > NEVER) {
             self.end_service(findings);
         }
     }
 
-    /// Ends a service period without EOSP.
+    /// Ends a service period without EOSP. A monitor may have missed the frame that had it; if no frame of several periods has
+    /// it, [`StationState::judge_service_periods`] says so.
     fn end_service(&mut self, findings: &mut Findings) {
         let Some(period) = self.service.take() else { return };
+        self.unended += u32::from(period.answered);
         let what = if period.answered { "frames were sent" } else { "nothing was sent" };
-        let key = (FindingKind::EospMissing, Certainty::Possible, self.record.mac);
-        find(findings, key, period.trigger, || {
+        let key = (FindingKind::EospMissing, Verdict::Undecidable, self.record.mac);
+        find(findings, key, period.trigger, &[], || {
             format!("the station's trigger opened a service period, {what}, and no EOSP ended it")
         });
+    }
+
+    /// An access point of which no service period has EOSP, out of several with frames, does not send it.
+    pub(super) fn judge_service_periods(&mut self, findings: &mut Findings) {
+        if self.ended || self.unended < UNENDED {
+            return;
+        }
+        if let Some(finding) = findings.get_mut(&(FindingKind::EospMissing, self.record.mac)) {
+            finding.convict();
+        }
     }
 
     /// A trigger opens a service period, unless one is open in which frames are still being exchanged.
@@ -235,12 +347,12 @@ impl StationState {
     }
 
     /// The station requests what is buffered: by PS-Poll, by trigger or by leaving power save.
-    fn request_buffered(&mut self, at: Instant) {
-        if let Some((_, requested)) = &mut self.promised {
-            requested.get_or_insert(at);
+    fn request_buffered(&mut self, request: Mark, is_heard: bool) {
+        if let Some(promise) = &mut self.promised {
+            promise.requested.get_or_insert((request, is_heard));
         }
-        if let Some((_, requested)) = &mut self.announced {
-            requested.get_or_insert(at);
+        if let Some(announcement) = &mut self.announced {
+            announcement.requested.get_or_insert((request, is_heard));
         }
     }
 
@@ -257,6 +369,7 @@ impl StationState {
         if packet.repeated || is_repetition {
             self.poll_repeated = true;
             self.poll_acknowledged |= acknowledged != Some(false);
+            self.poll_heard |= acknowledged == Some(true);
             return;
         }
         self.poll_repeated = false;
@@ -265,15 +378,26 @@ impl StationState {
         self.record.aid = frame.aid.or(self.record.aid);
         self.polled = Some((packet.at, packet.number));
         self.poll_acknowledged = acknowledged != Some(false);
-        self.request_buffered(packet.at);
+        self.poll_heard = acknowledged == Some(true);
+        self.request_buffered((packet.at, packet.number), acknowledged == Some(true));
+        self.shows_mode(packet, frame, true);
+    }
+
+    fn shows_mode(&mut self, packet: &CapturedPacket, frame: &AirFrame, asleep: bool) {
+        self.uplink.note(frame, packet.at);
+        let number = Counter::of(frame).zip(frame.sequence_control.map(|control| control >> 4));
+        self.frames.push(ModeFrame { at: packet.at, packet: packet.number, asleep, number });
     }
 
     pub(super) fn sent_by_station(
         &mut self,
         packet: &CapturedPacket,
         frame: &AirFrame,
+        acknowledged: Option<bool>,
         findings: &mut Findings,
     ) {
+        self.shows_mode(packet, frame, frame.control.power_management);
+        let is_heard = acknowledged == Some(true);
         let kind = frame.control.kind;
         let asleep = frame.control.power_management;
         if !packet.repeated {
@@ -286,28 +410,35 @@ impl StationState {
             self.is_awake_at((packet.at, packet.number), findings);
         }
         if before != Some(asleep) {
-            self.change_mode(packet, asleep, findings);
+            self.change_mode(packet, asleep, is_heard, findings);
         } else if asleep && kind.is_qos() && self.record.uapsd == Some(true) && !packet.repeated {
             self.record.counts.triggers += 1;
             self.trigger(packet, findings);
-            self.request_buffered(packet.at);
+            self.request_buffered((packet.at, packet.number), is_heard);
         }
     }
 
-    fn change_mode(&mut self, packet: &CapturedPacket, asleep: bool, findings: &mut Findings) {
+    fn change_mode(
+        &mut self,
+        packet: &CapturedPacket,
+        asleep: bool,
+        is_heard: bool,
+        findings: &mut Findings,
+    ) {
         let at = packet.at;
         self.count_mode(at);
         self.end_busy(findings);
         let known = self.mode.is_some();
         let had_data = std::mem::take(&mut self.has_data);
-        self.mode = Some((asleep, at));
+        self.mode = Some((asleep, (at, packet.number)));
         // A station in active mode has no service period and no PS-Poll open.
         (self.polled, self.service) = (None, None);
         if asleep {
-            (self.beacons_asleep, self.announced_asleep, self.woke) = (0, false, None);
+            (self.beacons_from, self.woke) = (Some((at, packet.number)), None);
         } else {
-            self.woke = known.then_some((at, self.beacons_asleep, self.announced_asleep));
-            self.request_buffered(at);
+            self.judge_suspects(findings);
+            self.woke = known.then_some(at);
+            self.request_buffered((at, packet.number), is_heard);
         }
         if !known {
             return;
@@ -317,173 +448,300 @@ impl StationState {
         self.close_changes = if close { self.close_changes + 1 } else { 1 };
         let active = at.saturating_since(self.last_change.unwrap_or(at));
         self.last_change = Some(at);
-        let key = (FindingKind::PmFlapping, Certainty::Found, self.record.mac);
+        let key = (FindingKind::PmFlapping, self.record.mac);
         // Being awake served nothing if no data was exchanged.
         if self.close_changes > FLAP_CHANGES
             && asleep
             && !had_data
             && let Some(finding) = findings.get_mut(&key)
         {
-            finding.awake += active;
+            finding.costs(Span::ZERO, active);
         }
         if self.close_changes == FLAP_CHANGES {
-            find(findings, key, (at, packet.number), || {
+            let key = (FindingKind::PmFlapping, Verdict::Violated, self.record.mac);
+            find(findings, key, (at, packet.number), &[], || {
                 format!("{FLAP_CHANGES} changes of PM or more, each within {FLAP_INTERVAL} of the last")
             });
         }
     }
 
-    pub(super) fn sent_to_station(
-        &mut self,
-        packet: &CapturedPacket,
-        frame: &AirFrame,
-        acknowledged: Option<bool>,
-        cell: Option<&Cell>,
-        findings: &mut Findings,
-    ) {
-        let mark = (packet.at, packet.number);
+    pub(super) fn sent_to_station(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
+        let (mark, frame) = (delivery.mark(), delivery.frame);
         if frame.eosp {
             self.record.uapsd = Some(true);
+            self.ended = true;
         }
-        if acknowledged == Some(true) {
+        if delivery.acknowledged == Some(true) {
             self.is_awake_at(mark, findings);
         }
         self.has_data |= frame.control.kind.has_payload();
         if frame.control.kind.has_payload() {
             self.record.counts.data_down += 1;
-            self.check_announced(mark, frame, cell, findings);
-            self.check_waiting(mark, frame, findings);
-            self.check_asleep(mark, acknowledged, findings);
-            self.check_late(mark, findings);
-            self.promised = None;
-            self.buffered_since = None;
+            self.was_empty = false;
+            if let Some(counter) = delivery.counter.filter(|counter| !self.counters.contains(counter)) {
+                self.counters.push(counter);
+            }
+            self.check_announced(delivery, findings);
+            self.check_asleep(delivery);
+            self.check_late(delivery, findings);
+            if let Some(promise) = self.promised.take() {
+                let key = (FindingKind::MoreDataThenNothing, Verdict::Kept, self.record.mac);
+                find(findings, key, promise.mark, &[promise.mark.1, mark.1], || "it was sent".to_owned());
+            }
             if frame.control.more_data && self.is_asleep() {
-                self.promised = Some((mark, None));
-                self.buffered_since = Some(mark.0);
+                self.promised = Some(Promise { mark, counter: delivery.counter, requested: None });
+            }
+            if self.is_asleep() {
+                self.beacons_from = Some(mark);
             }
         }
-        self.check_stuck(mark, frame, findings);
+        self.check_stuck(delivery, findings);
         self.polled = None;
         if let Some(period) = &mut self.service {
             (period.answered, period.last) = (true, mark.0);
+            if frame.eosp {
+                let key = (FindingKind::EospMissing, Verdict::Kept, self.record.mac);
+                find(findings, key, period.trigger, &[period.trigger.1, mark.1], || {
+                    "EOSP ended it".to_owned()
+                });
+            }
         }
         if frame.eosp {
             self.service = None;
         }
     }
 
+    /// Whether nothing but the frame was sent to the station since `since`: its counter is unbroken, and the station has no other.
+    fn is_next_since(&self, delivery: &Delivery<'_>, since: Instant) -> bool {
+        let is_only = self.counters.iter().all(|counter| Some(*counter) == delivery.counter);
+        is_only && delivery.unbroken_since.is_some_and(|unbroken| unbroken <= since)
+    }
+
     /// A Null frame is the answer to a PS-Poll if nothing is buffered (802.11-2020 11.2.3.6); the TIM bit is then clear.
-    fn check_stuck(&mut self, mark: Mark, frame: &AirFrame, findings: &mut Findings) {
+    fn check_stuck(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
+        let (mark, frame) = (delivery.mark(), delivery.frame);
         let is_null = matches!(frame.control.kind, FrameKind::Null | FrameKind::QosNull);
-        if !is_null || frame.control.more_data || self.polled.is_none() {
+        if !is_null || frame.control.more_data {
             return;
         }
-        let Some((announcement, requested)) = self.announced.take() else { return };
-        let key = (FindingKind::TimStuck, Certainty::Found, self.record.mac);
-        let finding = find(findings, key, mark, || {
+        let Some(poll) = self.polled else { return };
+        let Some(Announcement { beacon, .. }) = self.announced.take() else { return };
+        // A frame in between, which the monitor missed, may have emptied the buffer. Nothing else does: a second time is enough.
+        let is_sure = self.is_next_since(delivery, beacon.0) || self.was_empty;
+        self.was_empty = true;
+        let verdict = if is_sure { Verdict::Violated } else { Verdict::Undecidable };
+        let key = (FindingKind::TimStuck, verdict, self.record.mac);
+        let found = find(findings, key, mark, &[beacon.1, poll.1, mark.1], || {
+            let doubt =
+                if is_sure { "" } else { "; the monitor may have missed that it was delivered before" };
             format!(
                 "the beacon of packet {} had the station's TIM bit, and the answer to its PS-Poll was a Null frame without \
-                 More Data",
-                announcement.1
+                 More Data{doubt}",
+                beacon.1
             )
         });
-        finding.awake += mark.0.saturating_since(requested.unwrap_or(announcement.0));
+        if let Some(finding) = found {
+            finding.costs(Span::ZERO, mark.0.saturating_since(poll.0));
+        }
     }
 
     /// Data for a station in power save is allowed only as the response to a PS-Poll and in a service period.
-    fn check_asleep(&self, mark: Mark, acknowledged: Option<bool>, findings: &mut Findings) {
-        let Some((true, since)) = self.mode else { return };
-        let allowed = self.polled.is_some() || self.service.is_some();
+    fn check_asleep(&mut self, delivery: &Delivery<'_>) {
+        let Some((true, (since, _))) = self.mode else { return };
+        let (mark, acknowledged) = (delivery.mark(), delivery.acknowledged);
         // A station whose U-APSD is not known may have opened a service period by any QoS frame.
-        if allowed
-            || self.record.uapsd.is_none() && self.record.counts.ps_polls == 0 && acknowledged == Some(true)
-        {
-            return;
-        }
+        let allowed = self.polled.is_some() || self.service.is_some();
+        let may_serve =
+            self.record.uapsd.is_none() && self.record.counts.ps_polls == 0 && acknowledged == Some(true);
         let asleep = mark.0.saturating_since(since);
-        if asleep > IN_FLIGHT {
-            // A station that acknowledges is awake: the frame in which it said so may not have been captured.
-            let (certainty, reception) = match acknowledged {
-                Some(true) => (Certainty::Possible, "it acknowledged"),
-                Some(false) => (Certainty::Found, "no acknowledgement was captured"),
-                None => (Certainty::Possible, "the capture has no acknowledgements"),
-            };
-            find(findings, (FindingKind::SentToSleeper, certainty, self.record.mac), mark, || {
-                format!("data {:.3} s after the station set PM = 1; {reception}", asleep.as_secs_f64())
+        if !allowed && !may_serve && asleep > IN_FLIGHT {
+            self.suspects.push(Suspect {
+                mark,
+                asleep,
+                sequence_control: delivery.frame.sequence_control,
+                // A station that acknowledges is awake, and the frame in which it said so was perhaps not captured.
+                unheard: (acknowledged == Some(false)).then_some(1),
             });
         }
     }
 
-    /// A frame is known to be buffered from the time of a frame before it with the More Data bit until it is sent. Each
-    /// beacon in between has to have the station's TIM bit. Stations with U-APSD may have access categories that the TIM
-    /// does not announce (802.11-2020 11.2.3.6), so theirs is possible only.
-    fn check_announced(&self, mark: Mark, frame: &AirFrame, cell: Option<&Cell>, findings: &mut Findings) {
-        let (Some(since), Some(aid), Some(cell)) = (self.buffered_since, self.record.aid, cell) else {
+    /// Another transmission of a frame that was captured.
+    pub(super) fn repeated_to_station(&mut self, frame: &AirFrame, acknowledged: Option<bool>) {
+        let same = |suspect: &&mut Suspect| suspect.sequence_control == frame.sequence_control;
+        if let Some(suspect) = self.suspects.last_mut().filter(same) {
+            suspect.unheard = suspect.unheard.filter(|_| acknowledged == Some(false)).map(|count| count + 1);
+        }
+    }
+
+    /// Decides about frames that the station had not requested. It was asleep if no transmission of the frame was acknowledged, and
+    /// the frames before and after say so.
+    fn judge_suspects(&mut self, findings: &mut Findings) {
+        // How the access point serves the station has to be known, and that nothing the station sent can have been a request.
+        let is_known = self.record.uapsd.is_some() || self.record.counts.ps_polls > 0;
+        for suspect in std::mem::take(&mut self.suspects) {
+            let before = self.frames.partition_point(|frame| frame.at <= suspect.mark.0);
+            let last = before.checked_sub(1).map(|index| self.frames[index].at);
+            let is_silent = last.is_some_and(|last| suspect.mark.0.saturating_since(last) > PROMPT);
+            let asleep = proves_sleep(&self.frames, suspect.mark.0).filter(|_| is_known && is_silent);
+            let (verdict, why) = match (suspect.unheard, asleep) {
+                (None, _) => (
+                    Verdict::Undecidable,
+                    "it may have been awake, since an acknowledgement was captured or none is",
+                ),
+                (Some(1), _) => {
+                    (Verdict::Undecidable, "one transmission alone may answer a request that was missed")
+                }
+                (Some(_), None) => {
+                    (Verdict::Undecidable, "it may have left power save or opened a service period unseen")
+                }
+                (Some(_), Some(_)) => (Verdict::Violated, "no transmission was acknowledged"),
+            };
+            let mut deciding = asleep.map_or_else(Vec::new, |both| both.to_vec());
+            deciding.push(suspect.mark.1);
+            deciding.sort_unstable();
+            let key = (FindingKind::SentToSleeper, verdict, self.record.mac);
+            find(findings, key, suspect.mark, &deciding, || {
+                format!("data {:.3} s after the station set PM = 1; {why}", suspect.asleep.as_secs_f64())
+            });
+        }
+    }
+
+    /// A frame that was fetched from the buffer should have been announced by every beacon while it was there.
+    ///
+    /// It was there from a frame before it with the More Data bit, if nothing was sent in between. It was not there before the
+    /// station sent what it answers. Without either, a beacon that announced it says that the bit was set, and beacons without the
+    /// bit say nothing. Stations with U-APSD may have access categories that the TIM does not announce (802.11-2020 11.2.3.6).
+    fn check_announced(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
+        let (mark, frame) = (delivery.mark(), delivery.frame);
+        let woke = self.woke.take().filter(|woke| mark.0.saturating_since(*woke) <= WAS_WAITING);
+        let is_fetched =
+            self.polled.is_some() || woke.is_some() || self.is_asleep() && self.promised.is_some();
+        let (Some(aid), Some(cell), Some(from), true) =
+            (self.record.aid, delivery.cell, self.beacons_from, is_fetched)
+        else {
             return;
         };
-        // The machine that sends a frame captures it and the beacons at other times than those on the air.
-        let is_doubtful = self.record.uapsd == Some(true) || frame.sent_here;
-        let certainty = if is_doubtful { Certainty::Possible } else { Certainty::Found };
-        let key = (FindingKind::TimNeverSet, certainty, self.record.mac);
-        let mut first = true;
-        for beacon in cell.without_tim(since + IN_FLIGHT, mark.0, aid) {
-            let waited = beacon.0.saturating_since(since);
-            let finding = find(findings, key, beacon, || {
+        let is_doubtful = self.record.uapsd == Some(true) || frame.sent_here || frame.control.retry;
+        let since = self.promised.filter(|promise| {
+            !is_doubtful
+                && promise.counter == delivery.counter
+                && self.is_next_since(delivery, promise.mark.0)
+        });
+        let waited_from = since.map(|promise| promise.mark.0 + IN_FLIGHT);
+        let without: Vec<Mark> = cell.without_tim(from.0, mark.0, aid).collect();
+        let mut violated = 0;
+        for beacon in without.iter().filter(|beacon| waited_from.is_some_and(|since| beacon.0 > since)) {
+            let (Some(promise), Some(asleep)) = (since, proves_sleep(&self.frames, beacon.0)) else {
+                continue;
+            };
+            let mut deciding = vec![promise.mark.1, asleep[0], beacon.1, asleep[1], mark.1];
+            deciding.sort_unstable();
+            deciding.dedup();
+            let waited = beacon.0.saturating_since(promise.mark.0);
+            let key = (FindingKind::TimNeverSet, Verdict::Violated, self.record.mac);
+            let found = find(findings, key, *beacon, &deciding, || {
                 format!(
                     "a beacon without the station's TIM bit, {:.3} s after More Data announced the frame of packet {}",
                     waited.as_secs_f64(),
                     mark.1
                 )
             });
-            if std::mem::take(&mut first) {
-                finding.delay += mark.0.saturating_since(beacon.0);
+            if let Some(finding) = found.filter(|_| violated == 0) {
+                finding.costs(mark.0.saturating_since(beacon.0), Span::ZERO);
             }
+            violated += 1;
         }
+        if violated > 0 {
+            return;
+        }
+        self.judge_announcement(delivery, from, &without, findings);
     }
 
-    /// A buffered frame whose arrival at the access point is not known was perhaps announced too late: enough beacons
-    /// without the TIM bit were captured while the station slept.
-    fn check_waiting(&mut self, mark: Mark, frame: &AirFrame, findings: &mut Findings) {
-        let (beacons, announced) = match self.woke.take() {
-            Some((woke, beacons, announced)) if mark.0.saturating_since(woke) <= WAS_WAITING => {
-                (beacons, announced)
-            }
-            _ if self.polled.is_some() || self.is_asleep() && frame.control.more_data => {
-                (self.beacons_asleep, self.announced_asleep)
-            }
-            _ => return,
+    /// The verdict about a frame that no beacon is proven to have concealed. `without` are the beacons since `from` that do not have
+    /// the bit.
+    fn judge_announcement(
+        &self,
+        delivery: &Delivery<'_>,
+        from: Mark,
+        without: &[Mark],
+        findings: &mut Findings,
+    ) {
+        let mark = delivery.mark();
+        let mut report = |verdict, deciding: &[u32], detail: String| {
+            find(findings, (FindingKind::TimNeverSet, verdict, self.record.mac), mark, deciding, || detail);
         };
-        if beacons >= 2 && !announced && self.record.aid.is_some() && self.buffered_since.is_none() {
-            find(findings, (FindingKind::TimNeverSet, Certainty::Possible, self.record.mac), mark, || {
-                format!(
-                    "a frame was buffered since an unknown time, and none of the {beacons} beacons since the station's last \
-                     frame had its TIM bit"
-                )
-            });
+        let before =
+            delivery.cell.and_then(|cell| cell.last_before(mark.0)).filter(|beacon| beacon.0 > from.0);
+        if let Some((_, beacon)) = before.filter(|beacon| without.last() != Some(beacon)) {
+            report(Verdict::Kept, &[beacon, mark.1], format!("the beacon of packet {beacon} announced it"));
+            return;
         }
-        (self.beacons_asleep, self.announced_asleep) = (0, false);
+        let Some(last) = without.last() else { return };
+        match delivery.not_before.filter(|(at, _)| *at > last.0) {
+            Some((_, request)) => report(
+                Verdict::Kept,
+                &[last.1, request, mark.1],
+                format!(
+                    "it answers packet {request}, so that it is younger than the last beacon without the TIM bit, packet {}",
+                    last.1
+                ),
+            ),
+            None => report(
+                Verdict::Undecidable,
+                &[from.1, last.1, mark.1],
+                format!(
+                    "it arrived at an unknown time, and {} since packet {} had no TIM bit for the station",
+                    if without.len() == 1 {
+                        "the beacon".to_owned()
+                    } else {
+                        format!("{} beacons", without.len())
+                    },
+                    from.1
+                ),
+            ),
+        }
     }
 
-    fn check_late(&mut self, mark: Mark, findings: &mut Findings) {
-        let requested = self.polled.map(|(at, _)| at).or(self.announced.and_then(|(_, requested)| requested));
-        if let Some(waited) =
-            requested.map(|at| mark.0.saturating_since(at)).filter(|waited| *waited > PROMPT)
-        {
-            let key = (FindingKind::LateDelivery, Certainty::Found, self.record.mac);
-            let finding = find(findings, key, mark, || {
-                format!("{:.3} s after the station requested it", waited.as_secs_f64())
-            });
-            finding.delay += waited;
-            finding.awake += waited;
+    fn check_late(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
+        let mark = delivery.mark();
+        let announced = self.announced.take();
+        let polled = self.polled.map(|poll| (poll, self.poll_heard));
+        let requested = polled.or(announced.and_then(|announcement| announcement.requested));
+        let mac = self.record.mac;
+        if let Some((request, is_heard)) = requested {
+            let waited = mark.0.saturating_since(request.0);
+            // A frame in between, which the monitor missed, would have been the answer.
+            let is_sure = is_heard && self.is_next_since(delivery, request.0);
+            let verdict = match waited > PROMPT {
+                false => Verdict::Kept,
+                true if is_sure => Verdict::Violated,
+                true => Verdict::Undecidable,
+            };
+            let found =
+                find(findings, (FindingKind::LateDelivery, verdict, mac), mark, &[request.1, mark.1], || {
+                    format!("{:.3} s after the station requested it", waited.as_secs_f64())
+                });
+            if let Some(finding) = found {
+                finding.costs(waited, waited);
+            }
         }
-        let Some((announcement, requested)) = self.announced.take() else { return };
-        let fetched = requested.unwrap_or(mark.0).saturating_since(announcement.0);
-        if fetched > TIME_UNIT * 210 {
-            let key = (FindingKind::LateFetch, Certainty::Found, self.record.mac);
-            let finding = find(findings, key, announcement, || {
-                format!("announced by TIM, requested {:.3} s later", fetched.as_secs_f64())
-            });
-            finding.delay += fetched;
+        let Some(Announcement { beacon, interval, requested }) = announced else { return };
+        let fetched = requested.map_or(mark, |(request, _)| request);
+        let after = fetched.0.saturating_since(beacon.0);
+        // A station may sleep through as many beacons as its association says, and one more until it is served.
+        let allowed = self.listen_interval.map(|beacons| interval * u64::from(beacons.max(1)) + interval);
+        let verdict = match allowed {
+            _ if after <= interval * 2 + LATE => Verdict::Kept,
+            Some(allowed) if after <= allowed + LATE => Verdict::Kept,
+            Some(_) if self.is_next_since(delivery, beacon.0) => Verdict::Violated,
+            _ => Verdict::Undecidable,
+        };
+        let deciding = [beacon.1, fetched.1, mark.1];
+        let found = find(findings, (FindingKind::LateFetch, verdict, mac), beacon, &deciding, || {
+            format!("announced by TIM, requested {:.3} s later", after.as_secs_f64())
+        });
+        if let Some(finding) = found {
+            finding.costs(after, Span::ZERO);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use airwatt_base::Span;
 use airwatt_energy::Radio;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Basis, LIST_LIMIT};
@@ -11,7 +12,7 @@ use crate::power_save::{Observations, ObservedCounts, StationRecord};
 use crate::stations::Station;
 
 /// The power save that the 802.11 frames show.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct AirReport {
     /// Cells.
     pub networks: Vec<NetworkReport>,
@@ -20,7 +21,7 @@ pub struct AirReport {
 }
 
 /// A cell.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct NetworkReport {
     /// Its address.
     pub bssid: String,
@@ -37,7 +38,7 @@ pub struct NetworkReport {
 }
 
 /// The power save of a station.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct StationReport {
     /// Its address.
     pub mac: String,
@@ -59,7 +60,7 @@ pub struct StationReport {
 }
 
 /// Energy from air time: between sleeping through all of power save and never sleeping.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MeasuredReport {
     /// `measured`.
     pub basis: Basis,

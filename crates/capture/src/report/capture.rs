@@ -1,6 +1,7 @@
 //! The file, its segments, its flows, and the addresses that may be the station.
 
 use airwatt_base::Span;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::capture::{Capture, FileFormat};
@@ -10,7 +11,7 @@ use crate::packet::CapturedPacket;
 use crate::stations::{Station, StationCandidate};
 
 /// About the file.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CaptureReport {
     /// Its name as given.
     pub file: String,
@@ -40,7 +41,7 @@ pub struct CaptureReport {
 }
 
 /// A segment of the capture.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SegmentReport {
     /// Seconds since the capture's earliest packet.
     pub from_s: f64,
@@ -51,7 +52,7 @@ pub struct SegmentReport {
 }
 
 /// An address that may be the station.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CandidateReport {
     /// IP or MAC address.
     pub address: String,
@@ -66,7 +67,7 @@ pub struct CandidateReport {
 }
 
 /// A flow.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FlowReport {
     /// Its number in `energy_by_cause_j.flow`: its place in the list.
     pub id: u32,

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use airwatt_base::Span;
 use airwatt_energy::Radio;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::capture::Capture;
 use crate::flows;
-use crate::power_save::{self, Certainty, Finding, Observations, StationRecord};
+use crate::power_save::{self, Finding, FindingKind, Observations, StationRecord, Verdict};
 use crate::stations::Station;
 
 /// Peers whose lone exchanges are reported.
@@ -16,7 +17,7 @@ const LONE_LIMIT: usize = 5;
 /// Lone exchanges with one peer from which on they are a finding.
 const LONE_COUNT: u64 = 3;
 /// A finding.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FindingReport {
     /// Its kind.
     pub kind: &'static str,
@@ -24,15 +25,18 @@ pub struct FindingReport {
     pub clause: &'static str,
     /// `error` if the standard does not allow it, `warning` if it wastes energy or time, `note` otherwise.
     pub severity: &'static str,
-    /// `found` if it follows from captured frames, `possible` if it rests on one that the monitor may have missed or on a time
-    /// that it cannot see.
+    /// `found` if an occurrence violated the rule, as captured frames prove; `possible` if all are undecidable.
     pub certainty: &'static str,
     /// The device that causes it: `access point`, `station` or `peer`.
     pub whose: &'static str,
     /// The station concerned.
     pub station: String,
-    /// Number of occurrences.
+    /// Number of occurrences that violated the rule.
     pub count: u64,
+    /// Number of those that the captured frames do not decide.
+    pub undecidable: u64,
+    /// How often the rule was kept.
+    pub kept: u64,
     /// A description.
     pub text: String,
     /// Its cost. Of keep-alives under the policy of [`FindingReport::policy`]: the energy of the replay less that of one without
@@ -46,21 +50,53 @@ pub struct FindingReport {
     pub delay_s: Option<f64>,
     /// The first few times, each with a description.
     pub examples: Vec<ExampleReport>,
-    /// All times.
+    /// All that violated the rule or are undecidable, and the first few that kept it.
     pub occurrences: Vec<OccurrenceReport>,
 }
 
 /// The place of one occurrence of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct OccurrenceReport {
     /// Seconds since the capture's earliest packet.
     pub time_s: f64,
     /// Packet number, as Wireshark counts. In a folder it counts through all files.
     pub packet: u32,
+    /// `violated`, `kept` or `undecidable`.
+    pub verdict: &'static str,
+    /// The packets that decide that.
+    pub packets: Vec<u32>,
+}
+
+/// How often a rule was checked, by verdict.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct CheckReport {
+    /// The kind of the finding that it would be.
+    pub kind: &'static str,
+    /// Times that it was violated.
+    pub violated: u64,
+    /// Times that it was kept.
+    pub kept: u64,
+    /// Times that the captured frames do not decide it.
+    pub undecidable: u64,
+}
+
+/// The checks of every kind, also of those that had no occasion.
+pub(super) fn checks<'f>(findings: impl Iterator<Item = &'f Finding> + Clone) -> Vec<CheckReport> {
+    let check = |kind: FindingKind| {
+        let of_kind = findings.clone().filter(|finding| finding.kind == kind);
+        let count = |verdict| of_kind.clone().map(|finding| finding.count(verdict)).sum();
+        CheckReport {
+            kind: kind.name(),
+            violated: count(Verdict::Violated),
+            kept: count(Verdict::Kept),
+            undecidable: count(Verdict::Undecidable),
+        }
+    };
+    FindingKind::ALL.into_iter().map(check).collect()
 }
 
 /// One occurrence of a finding.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ExampleReport {
     /// Seconds since the capture's earliest packet.
     pub time_s: f64,
@@ -87,7 +123,11 @@ fn file_of(capture: &Capture, packet: u32) -> Option<(String, u32)> {
 
 pub(super) fn finding(capture: &Capture, finding: &Finding, radio: Option<&Radio>) -> FindingReport {
     let kind = finding.kind;
-    let described = finding.occurrences.iter().filter_map(|occurrence| {
+    let (count, undecidable) = (finding.count(Verdict::Violated), finding.count(Verdict::Undecidable));
+    let is_found = count > 0;
+    let shown = if is_found { Verdict::Violated } else { Verdict::Undecidable };
+    let described = finding.occurrences.iter().filter(|occurrence| occurrence.verdict == shown);
+    let described = described.filter_map(|occurrence| {
         let detail = occurrence.detail.clone()?;
         let file = file_of(capture, occurrence.packet);
         Some(ExampleReport { time_s: occurrence.at.as_secs_f64(), packet: occurrence.packet, file, detail })
@@ -97,11 +137,14 @@ pub(super) fn finding(capture: &Capture, finding: &Finding, radio: Option<&Radio
     FindingReport {
         kind: kind.name(),
         clause: kind.clause(),
-        severity: kind.severity(),
-        certainty: finding.certainty.name(),
+        // What is not decided accuses nobody.
+        severity: if is_found { kind.severity() } else { "note" },
+        certainty: if is_found { "found" } else { "possible" },
         whose: kind.cause(),
         station: finding.station.to_string(),
-        count: finding.occurrences.len() as u64,
+        count,
+        undecidable,
+        kept: finding.count(Verdict::Kept),
         text: examples.first().map(|example| example.detail.clone()).unwrap_or_default(),
         cost_j: awake.zip(radio).map(|(awake, radio)| (radio.listen * awake).as_joules()),
         policy: None,
@@ -114,6 +157,12 @@ pub(super) fn finding(capture: &Capture, finding: &Finding, radio: Option<&Radio
             .map(|occurrence| OccurrenceReport {
                 time_s: occurrence.at.as_secs_f64(),
                 packet: occurrence.packet,
+                verdict: occurrence.verdict.name(),
+                packets: if occurrence.deciding.is_empty() {
+                    vec![occurrence.packet]
+                } else {
+                    occurrence.deciding.clone()
+                },
             })
             .collect(),
     }
@@ -148,10 +197,12 @@ pub(super) fn lone_findings(capture: &Capture, station: &Station) -> Vec<Finding
             kind: KEEP_ALIVE,
             clause: "",
             severity: "note",
-            certainty: Certainty::Found.name(),
+            certainty: "found",
             whose: "peer",
             station: station.to_string(),
             count: lone.count,
+            undecidable: 0,
+            kept: 0,
             text: text.clone(),
             cost_j: None,
             policy: None,
@@ -160,7 +211,12 @@ pub(super) fn lone_findings(capture: &Capture, station: &Station) -> Vec<Finding
             occurrences: lone
                 .starts
                 .iter()
-                .map(|&(at, packet)| OccurrenceReport { time_s: at.as_secs_f64(), packet })
+                .map(|&(at, packet)| OccurrenceReport {
+                    time_s: at.as_secs_f64(),
+                    packet,
+                    verdict: Verdict::Violated.name(),
+                    packets: vec![packet],
+                })
                 .collect(),
             examples: vec![ExampleReport {
                 time_s: lone.from.as_secs_f64(),

@@ -7,19 +7,22 @@ mod policy;
 
 use airwatt_base::Voltage;
 use airwatt_energy::Radio;
+use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
 
 pub use self::air::{AirReport, MeasuredReport, NetworkReport, StationReport};
 pub use self::capture::{CandidateReport, CaptureReport, FlowReport, SegmentReport};
 pub(crate) use self::finding::keep_alives;
-pub use self::finding::{ExampleReport, FindingReport, KEEP_ALIVE, OccurrenceReport, finding_kinds};
+pub use self::finding::{
+    CheckReport, ExampleReport, FindingReport, KEEP_ALIVE, OccurrenceReport, finding_kinds,
+};
 pub use self::policy::{AssumptionReport, CellReport, DelayReport, GapReport, PaceReport, PolicyReport};
 use crate::capture::Capture;
 use crate::current::CurrentReport;
 use crate::flows::{self, ByteClasses};
 use crate::group::GroupReport;
 pub use crate::phy::Basis;
-use crate::power_save;
+use crate::power_save::{self, Verdict};
 use crate::stations::{self, Station};
 use crate::timeline::Timeline;
 
@@ -27,7 +30,7 @@ use crate::timeline::Timeline;
 pub(crate) const LIST_LIMIT: usize = 20;
 
 /// The analysis of one capture.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Analysis {
     /// 1.
     pub schema: u32,
@@ -63,6 +66,8 @@ pub struct Analysis {
     pub air: Option<AirReport>,
     /// Findings.
     pub findings: Vec<FindingReport>,
+    /// How often each rule about 802.11 frames was checked, by verdict; empty for other captures.
+    pub checks: Vec<CheckReport>,
     /// The cost of group-addressed frames to the station if it sleeps; `null` if there are none.
     pub group: Option<GroupReport>,
     /// A measured current beside the prediction, if one was given.
@@ -73,16 +78,25 @@ pub struct Analysis {
     pub timeline: Option<Timeline>,
 }
 
+/// The JSON schema of the document.
+pub fn schema() -> Schema {
+    schema_for!(Analysis)
+}
+
 /// The document without energy figures: everything that follows from the capture alone. `radio` adds what the
 /// stations of a radiotap capture really spent.
 pub fn describe(capture: &Capture, station: Option<&Station>, radio: Option<&Radio>) -> Analysis {
     let (list, bytes) = flows::by_bytes(capture, station);
     let flow_count = list.len();
     let observations = power_save::observe(capture);
-    let mut findings: Vec<FindingReport> = observations
-        .findings
-        .iter()
-        .filter(|found| finding::concerns(found, station, &observations))
+    let concerned =
+        || observations.findings.iter().filter(|found| finding::concerns(found, station, &observations));
+    let checks = if capture.is_air() { finding::checks(concerned()) } else { Vec::new() };
+    let is_kept = |found: &&power_save::Finding| {
+        found.count(Verdict::Violated) + found.count(Verdict::Undecidable) == 0
+    };
+    let mut findings: Vec<FindingReport> = concerned()
+        .filter(|found| !is_kept(found))
         .map(|found| finding::finding(capture, found, radio))
         .collect();
     if let Some(station) = station {
@@ -106,6 +120,7 @@ pub fn describe(capture: &Capture, station: Option<&Station>, radio: Option<&Rad
         policies: Vec::new(),
         air: capture.is_air().then(|| air::air(capture, &observations, station, radio)),
         findings,
+        checks,
         group: None,
         current: None,
         timeline: None,

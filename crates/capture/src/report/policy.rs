@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use airwatt_base::{Span, percentile};
 use airwatt_energy::{ProfileAccount, StateSeconds};
 use airwatt_sim::record::EnergyByCause;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Basis;
 
 /// The cell of the replays: what the caller sets, otherwise what the capture shows, otherwise what is assumed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct CellReport {
     /// Time between two beacons.
     pub beacon_interval_s: f64,
@@ -25,7 +26,7 @@ pub struct CellReport {
 }
 
 /// A delay's distribution in seconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct DelayReport {
     /// Arithmetic mean.
     pub mean: f64,
@@ -49,7 +50,7 @@ impl DelayReport {
 }
 
 /// The times of a station's packets, which the timers of a policy depend on.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PaceReport {
     /// Time covered, with the tail of a replay.
     pub elapsed_s: f64,
@@ -64,7 +65,7 @@ pub struct PaceReport {
 }
 
 /// Gaps that are longer than a bound.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct GapReport {
     /// The bound.
     pub longer_than_s: f64,
@@ -98,7 +99,7 @@ impl GapReport {
 }
 
 /// The replay of the capture's arrivals under one policy.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PolicyReport {
     /// Its name, with its time if one was stated.
     pub policy: String,
@@ -148,7 +149,7 @@ pub struct PolicyReport {
 }
 
 /// An assumption that moves the energy by 2 % or more.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct AssumptionReport {
     /// `data rate`, `beacon rate`, `listen` or `wake-up charge`.
     pub what: String,

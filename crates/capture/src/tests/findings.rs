@@ -36,7 +36,7 @@ fn a_tim_bit_without_a_frame_is_stuck() {
     assert_eq!(has(&stuck, FindingKind::TimStuck), 1);
     let found =
         findings(&ladder(&stuck)).into_iter().find(|found| found.kind == FindingKind::TimStuck).unwrap();
-    assert_eq!((found.certainty, found.awake), (Certainty::Found, Span::from_millis(2)));
+    assert_eq!((found.count(Verdict::Undecidable), found.awake), (1, Span::ZERO));
     // Without the bit the station asked in vain, which is no fault of the access point; and data is what it asks for.
     assert_eq!(has(&with(&[(100, beacon(&[])), (101, poll()), (103, empty())]), FindingKind::TimStuck), 0);
     assert_eq!(
@@ -134,7 +134,7 @@ fn a_station_that_sends_all_the_time_is_awake() {
         [&[(0, null(false)), (10, null(true))], &frames[..]].concat()
     };
     assert_eq!(kinds(&ladder(&sends(8))), [(FindingKind::AwakeInPowerSave, 1)]);
-    assert_eq!(findings(&ladder(&sends(8)))[0].awake, Span::from_millis(29 * 8));
+    assert_eq!(reported(&ladder(&sends(8)))[0].awake, Span::from_millis(29 * 8));
     assert_eq!(kinds(&ladder(&sends(20))), [], "it may sleep for 20 ms");
 }
 
@@ -146,7 +146,7 @@ fn group_frames_that_are_announced_are_sent() {
     let first = (0, data(1, false));
     let nothing = [first.clone(), (100, dtim(0, 1, true)), (202, dtim(0, 1, false))];
     assert_eq!(kinds(&ladder(&nothing)), [(FindingKind::GroupNotSent, 1)]);
-    assert_eq!(findings(&ladder(&nothing))[0].certainty, Certainty::Possible);
+    assert_eq!(verdict(&ladder(&nothing)), Verdict::Undecidable);
     let sent = [first.clone(), (100, dtim(0, 1, true)), (103, group(1, false)), (202, dtim(0, 1, false))];
     assert_eq!(kinds(&ladder(&sent)), []);
     // The monitor was away, or captures beacons alone.
@@ -182,8 +182,8 @@ fn beacons(offset_us: u64, count: u64, delayed: (u64, u64), without: &[u64]) -> 
 fn a_late_beacon_is_late_by_the_clock_of_its_access_point() {
     let capture = beacons(40_000, 30, (12, 15_000), &[]);
     assert_eq!(kinds(&capture), [(FindingKind::BeaconLate, 1)]);
-    let found = &findings(&capture)[0];
-    assert_eq!(found.occurrences[0].packet, 13);
+    let found = &reported(&capture)[0];
+    assert_eq!(found.occurrences.iter().find(|one| one.verdict == Verdict::Violated).unwrap().packet, 13);
     assert!(found.delay > Span::from_millis(14) && found.delay <= Span::from_millis(15), "{}", found.delay);
     assert_eq!(kinds(&beacons(40_000, 30, (12, 8_000), &[])), [], "a busy channel");
     assert_eq!(kinds(&beacons(102_300, 30, (0, 0), &[])), [], "offsets next to the interval");
@@ -193,7 +193,7 @@ fn a_late_beacon_is_late_by_the_clock_of_its_access_point() {
 fn a_beacon_is_missing_if_nearly_all_others_were_captured() {
     let capture = beacons(0, 40, (0, 0), &[20]);
     assert_eq!(kinds(&capture), [(FindingKind::BeaconMissing, 1)]);
-    assert_eq!(findings(&capture)[0].certainty, Certainty::Possible);
+    assert_eq!(verdict(&capture), Verdict::Undecidable);
     let every_third: Vec<u64> = (0..40).filter(|number| number % 3 == 1).collect();
     assert_eq!(kinds(&beacons(0, 40, (0, 0), &every_third)), [], "a monitor that misses many");
     assert_eq!(kinds(&beacons(0, 40, (0, 0), &[])), []);

@@ -1,0 +1,122 @@
+//! Sequence numbers: the one proof that a monitor has missed no frame of a sender.
+//!
+//! A sender numbers its frames (802.11-2020 10.3.2.14.2). If the numbers of a counter follow each other, it sent nothing in
+//! between. QoS data has a counter for each receiver and traffic identifier; everything else has one of the sender. Some
+//! access points count beacons apart: beacons and other frames belong to one counter only if the capture shows them in turns.
+
+use std::collections::BTreeMap;
+
+use airwatt_base::Instant;
+use airwatt_dot11::{FrameKind, MacAddress};
+
+use crate::packet::AirFrame;
+
+/// A counter of sequence numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Counter {
+    /// Of QoS data to one receiver with one traffic identifier.
+    Qos(MacAddress, MacAddress, u8),
+    /// Of a sender's other frames without beacons.
+    Plain(MacAddress),
+    /// Of an access point's beacons.
+    Beacons(MacAddress),
+    /// Of an access point's beacons and other frames, if it has one for both.
+    Shared(MacAddress),
+}
+
+/// Numbers that follow each other without a gap.
+#[derive(Clone, Copy, Debug)]
+struct Unbroken {
+    last: u16,
+    since: Instant,
+    was_beacon: bool,
+    /// How often a beacon followed another frame, or the other way round, without a gap.
+    turns: u32,
+}
+
+/// The counters of all senders.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sequences(BTreeMap<Counter, Unbroken>);
+
+/// A counter is shared if beacons and other frames took turns this often: by chance numbers fit once in 4,096 times.
+const TURNS: u32 = 2;
+
+impl Counter {
+    /// The counter of a frame. QoS Null frames may have any number (802.11-2020 10.3.2.14.2), control frames have none.
+    pub(super) fn of(frame: &AirFrame) -> Option<Self> {
+        let transmitter = frame.transmitter?;
+        let kind = frame.control.kind;
+        match kind {
+            FrameKind::QosNull | FrameKind::PsPoll => None,
+            FrameKind::Beacon => Some(Self::Beacons(transmitter)),
+            _ if kind.is_qos() && !frame.receiver.is_group() => {
+                Some(Self::Qos(transmitter, frame.receiver, frame.tid.unwrap_or(0)))
+            }
+            _ => Some(Self::Plain(transmitter)),
+        }
+    }
+}
+
+impl Sequences {
+    /// Enters a frame.
+    pub(super) fn note(&mut self, frame: &AirFrame, at: Instant) {
+        let (Some(counter), Some(control)) = (Counter::of(frame), frame.sequence_control) else { return };
+        let number = control >> 4;
+        let is_beacon = matches!(counter, Counter::Beacons(_));
+        let shared = match counter {
+            Counter::Beacons(sender) | Counter::Plain(sender) => Some(Counter::Shared(sender)),
+            Counter::Qos(..) | Counter::Shared(_) => None,
+        };
+        for counter in [Some(counter), shared].into_iter().flatten() {
+            let fresh = Unbroken { last: number, since: at, was_beacon: is_beacon, turns: 0 };
+            let run = self.0.entry(counter).or_insert(fresh);
+            let step = number.wrapping_sub(run.last) & 0xfff;
+            // Fragments and retransmissions repeat a number.
+            if step == 0 && (frame.control.retry || control & 0xf != 0) {
+                continue;
+            }
+            if step == 1 {
+                run.turns += u32::from(run.was_beacon != is_beacon);
+            } else {
+                run.since = at;
+            }
+            (run.last, run.was_beacon) = (number, is_beacon);
+        }
+    }
+
+    /// Since when no frame of the counter was missed, up to the last that was captured.
+    pub(super) fn unbroken_since(&self, counter: Counter) -> Option<Instant> {
+        let run = self.0.get(&counter)?;
+        let is_one = !matches!(counter, Counter::Shared(_)) || run.turns >= TURNS;
+        is_one.then_some(run.since)
+    }
+
+    /// Since when nothing was missed that the access point sent without a QoS counter: beacons, management, group-addressed frames.
+    pub(super) fn nothing_missed_since(&self, bssid: MacAddress) -> Option<Instant> {
+        self.unbroken_since(Counter::Shared(bssid))
+    }
+}
+
+/// A frame of a station, as far as it shows its mode.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ModeFrame {
+    pub(super) at: Instant,
+    pub(super) packet: u32,
+    pub(super) asleep: bool,
+    /// Its counter and number; `None` for PS-Polls, which have none.
+    pub(super) number: Option<(Counter, u16)>,
+}
+
+/// The frames before and after `at` if they prove that the station was in power save then: nothing between them can have
+/// changed its mode, by their numbers or since both say so and one is a PS-Poll.
+pub(super) fn proves_sleep(frames: &[ModeFrame], at: Instant) -> Option<[u32; 2]> {
+    let after = frames.partition_point(|frame| frame.at <= at);
+    let (before, after) = (frames.get(after.checked_sub(1)?)?, frames.get(after)?);
+    let is_unbroken = match (before.number, after.number) {
+        (Some((one, first)), Some((other, second))) => {
+            one == other && second.wrapping_sub(first) & 0xfff <= 1
+        }
+        _ => after.asleep,
+    };
+    (before.asleep && is_unbroken).then_some([before.packet, after.packet])
+}

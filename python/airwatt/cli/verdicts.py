@@ -1,0 +1,147 @@
+"""Findings for machines: counts for `--fail-if`, JUnit and SARIF files, and the comparison with an earlier analysis."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from airwatt._core import InputError, RunError, __version__, finding_kinds
+from airwatt.cli.output import say, writing
+from airwatt.files import replacing
+
+Document = Mapping[str, Any]
+_LEVELS = {"error": "error", "warning": "warning", "note": "note"}
+
+
+def counts(documents: Sequence[Document]) -> dict[str, dict[str, float]]:
+    """Gives occurrences by kind and verdict; `count` is how many violated the rule, 0 without an occasion."""
+    found = {kind: {"count": 0.0, "kept": 0.0, "undecidable": 0.0} for kind in finding_kinds()}
+    for document in documents:
+        for check in document["checks"]:
+            of_kind = found[check["kind"]]
+            of_kind["count"] += check["violated"]
+            of_kind["kept"] += check["kept"]
+            of_kind["undecidable"] += check["undecidable"]
+        for finding in document["findings"]:
+            if finding["kind"] == "keep-alive":
+                found["keep-alive"]["count"] += finding["count"]
+    return found
+
+
+def check_evaluated(option: str, kinds: Iterable[str], documents: Sequence[Document]) -> None:
+    """Raises `RunError` where the captures decide nothing about one of these kinds: passing would mean nothing."""
+    found = counts(documents)
+    for kind in kinds:
+        if kind == "keep-alive" and any(document["station"] is not None for document in documents):
+            continue
+        if found[kind]["count"] + found[kind]["kept"]:
+            continue
+        undecidable = int(found[kind]["undecidable"])
+        if undecidable:
+            reason = f"of {undecidable} occasions the captured frames decide none"
+        elif any(document["air"] is not None for document in documents):
+            reason = "the captured frames have no occasion for it"
+        else:
+            reason = "that takes a capture of 802.11 frames"
+        raise RunError(f"{option}: {kind} was not evaluated: {reason}")
+
+
+def check_any(option: str, documents: Sequence[Document]) -> None:
+    """Raises `RunError` where the captures decide no rule at all."""
+    if not any(of_kind["count"] + of_kind["kept"] for of_kind in counts(documents).values()):
+        raise RunError(f"{option}: nothing was evaluated: no captured frame decides any rule")
+
+
+def write_junit(path: Path, documents: Sequence[Document]) -> None:
+    """Writes a test case for each rule: failed where it was violated, skipped where nothing was decided."""
+    found = counts(documents)
+    texts = _texts(documents)
+    suite = ElementTree.Element("testsuite", name="airwatt analyze", tests=str(len(found)))
+    failed = skipped = 0
+    for kind, of_kind in found.items():
+        file = documents[0]["capture"]["file"]
+        case = ElementTree.SubElement(suite, "testcase", classname=Path(file).name, name=kind)
+        if of_kind["count"]:
+            failed += 1
+            message = f"{of_kind['count']:.0f} times violated, {of_kind['undecidable']:.0f} undecidable"
+            ElementTree.SubElement(case, "failure", message=message).text = "\n".join(texts.get(kind, []))
+        elif not of_kind["kept"]:
+            skipped += 1
+            ElementTree.SubElement(case, "skipped", message=f"{of_kind['undecidable']:.0f} undecidable, none decided")
+    suite.set("failures", str(failed))
+    suite.set("skipped", str(skipped))
+    ElementTree.indent(suite)
+    with writing("--junit", path), replacing(path) as out:
+        out.write(ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True) + b"\n")
+
+
+def write_sarif(path: Path, documents: Sequence[Document]) -> None:
+    """Writes each violated occurrence as a result of SARIF 2.1.0, with the packets that decide it."""
+    rules: dict[str, dict[str, Any]] = {}
+    results = []
+    for document in documents:
+        for finding in document["findings"]:
+            rule = {"id": finding["kind"], "shortDescription": {"text": finding["clause"] or finding["kind"]}}
+            rules.setdefault(finding["kind"], rule)
+            for place in finding["occurrences"]:
+                if place["verdict"] == "violated":
+                    results.append(_sarif_result(document, finding, place))
+    driver = {"name": "airwatt analyze", "version": __version__, "rules": list(rules.values())}
+    log = {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": results}],
+    }
+    with writing("--sarif", path), replacing(path) as out:
+        out.write(json.dumps(log, indent=2).encode() + b"\n")
+
+
+def _sarif_result(document: Document, finding: Document, place: Document) -> dict[str, Any]:
+    details = {example["packet"]: example["detail"] for example in finding["examples"]}
+    text = details.get(place["packet"], finding["text"])
+    packets = ", ".join(map(str, place["packets"]))
+    return {
+        "ruleId": finding["kind"],
+        "level": _LEVELS[finding["severity"]],
+        "message": {"text": f"packet {place['packet']}, {finding['station']}: {text} (decided by packets {packets})"},
+        "locations": [{"physicalLocation": {"artifactLocation": {"uri": document["capture"]["file"]}}}],
+        "properties": {"packet": place["packet"], "time_s": place["time_s"], "packets": place["packets"]},
+    }
+
+
+def _texts(documents: Sequence[Document]) -> dict[str, list[str]]:
+    texts: dict[str, list[str]] = {}
+    for document in documents:
+        for finding in document["findings"]:
+            if finding["count"]:
+                lines = [f"packet {example['packet']}: {example['detail']}" for example in finding["examples"]]
+                texts.setdefault(finding["kind"], []).extend(lines)
+    return texts
+
+
+def baseline(path: Path) -> dict[str, dict[str, float]]:
+    """Reads the counts of an earlier analysis. Raises `InputError` unless the file is from `analyze --json`."""
+    try:
+        document = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"--compare {path}: cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise InputError(f"--compare {path}: expected a document of analyze --json, got no JSON") from None
+    documents = document.get("analyses", [document]) if isinstance(document, dict) else []
+    if not documents or not all(isinstance(one, dict) and "checks" in one and "findings" in one for one in documents):
+        raise InputError(f"--compare {path}: expected a document of analyze --json, got another one")
+    return counts(documents)
+
+
+def compare(path: Path, before: Mapping[str, Mapping[str, float]], documents: Sequence[Document]) -> None:
+    """Says what changed since an earlier analysis. Raises `RunError` if a rule is violated more often than it was."""
+    worse = []
+    for kind, now in counts(documents).items():
+        was = before.get(kind, {}).get("count", 0.0)
+        if now["count"] != was:
+            say(f"--compare {path}: {kind}: violated {now['count']:.0f} times, {was:.0f} before")
+        if now["count"] > was:
+            worse.append(kind)
+    if worse:
+        raise RunError(f"--compare {path}: {', '.join(worse)}: violated more often than before")
