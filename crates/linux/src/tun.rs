@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use tun_rs::{DeviceBuilder, Layer, SyncDevice};
 
-use crate::Error;
+use crate::{Error, link};
 
 /// The smallest MTU that IPv6 accepts (RFC 8200, section 5).
 const IPV6_MTU: u16 = 1280;
@@ -42,27 +42,12 @@ pub fn create(settings: &TunSettings) -> Result<SyncDevice, Error> {
         return Err(Error::new(what, io::Error::new(io::ErrorKind::InvalidInput, text)));
     }
     let offload = settings.offload;
-    let mut builder = DeviceBuilder::new()
-        .name(&settings.name)
-        .layer(Layer::L3)
-        .mtu(settings.mtu)
-        .offload(offload)
-        .enable(false);
-    let mut is_first_v4 = true;
-    let mut later_v4 = Vec::new();
+    let builder = DeviceBuilder::new().name(&settings.name).layer(Layer::L3).mtu(settings.mtu);
+    let device = builder.offload(offload).enable(false).build_sync().map_err(Error::of(&what))?;
+    // The library's own addresses would bring another netlink with them.
+    let index = device.if_index().map_err(Error::of(&what))?;
     for (address, prefix) in &settings.addresses {
-        match address {
-            IpAddr::V4(address) if is_first_v4 => {
-                builder = builder.ipv4(*address, *prefix, None);
-                is_first_v4 = false;
-            }
-            IpAddr::V4(address) => later_v4.push((*address, *prefix)),
-            IpAddr::V6(address) => builder = builder.ipv6(*address, *prefix),
-        }
-    }
-    let device = builder.build_sync().map_err(Error::of(&what))?;
-    for (address, prefix) in later_v4 {
-        device.add_address_v4(address, prefix).map_err(Error::of(&what))?;
+        link::add_address(index, *address, *prefix)?;
     }
     make_silent(&settings.name);
     device.enabled(true).map_err(Error::of(&what))?;
