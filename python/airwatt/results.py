@@ -5,6 +5,7 @@ Nothing is computed here that the documents do not hold, but for the summaries o
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
@@ -23,6 +24,7 @@ from airwatt.statistics import summarize
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 
 class _Tabular(ABC):
@@ -244,7 +246,7 @@ class Analysis(Record):
             "state": line["states"],
         }
 
-        def column(name: str, values: list[Any]) -> Any:
+        def column(name: str, values: Any) -> Any:
             # A column of indices becomes one of names.
             if name in names:
                 return pa.DictionaryArray.from_arrays(pa.array(values, pa.int32()), pa.array(names[name], pa.string()))
@@ -254,9 +256,10 @@ class Analysis(Record):
 
         tables = {
             table: pa.table({name: column(name, values) for name, values in line[table].items()})
-            for table in ("modes", "frames", "beacons", "packets", "radio_states")
+            for table in ("modes", "frames", "beacons", "packets")
         }
-        return tables | {"findings": pa.table(self._finding_columns())}
+        states = {name: column(name, values) for name, values in radio_states(line).items()}
+        return tables | {"radio_states": pa.table(states)} | {"findings": pa.table(self._finding_columns())}
 
     def write_tables(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Replaces the Parquet files of the time line in a folder, all of them or none. Raises `OSError`."""
@@ -286,6 +289,17 @@ class Analysis(Record):
                 for name in ("kind", "certainty", "severity", "station"):
                     columns[name].append(finding[name])
         return columns
+
+
+def radio_states(line: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """Gives the columns of a time line's radio states, which the core hands over as the base64 of their numbers."""
+    import numpy as np
+
+    kinds = {"policy": "<u2", "time_ns": "<i8", "duration_ns": "<i8", "state": "u1", "simulated": "?"}
+    return {
+        name: np.frombuffer(base64.b64decode(line["radio_states"][name]), np.dtype(kind))
+        for name, kind in kinds.items()
+    }
 
 
 def _write_parquet(tables: Mapping[str, pa.Table], folder: str | os.PathLike[str]) -> list[Path]:

@@ -234,7 +234,7 @@ fn analyze_with(
     }
     if let Some(station) = station {
         let traffic = Traffic::of(capture, &station);
-        check_memory(&traffic, &station, &question.limits)?;
+        let memory_left = check_memory(&traffic, &station, &question.limits)?;
         let phy = Phy::of(capture, &station);
         let set: Vec<String> =
             question.settings.iter().map(|(key, value)| format!("{key} = {value}")).collect();
@@ -246,7 +246,7 @@ fn analyze_with(
         let mut watch = |share| watch(AnalysisProgress::Replaying(share));
         let mut what_if = WhatIf::new(&traffic, phy, cell, question.seed, events, &mut watch)?;
         if question.trace || trace.is_some() {
-            what_if.trace();
+            what_if.trace(memory_left);
         }
         if trace.is_some() {
             what_if.simulate_idle_time();
@@ -255,6 +255,7 @@ fn analyze_with(
         document.pace = Some(pace(what_if.segments()));
         document.policies = what_if.run(&choices)?;
         let states = what_if.take_radio_states();
+        document.capture.notes.extend(untraced_note(what_if.untraced(), &question.limits, capture));
         let seen = power_save::observe(capture);
         document.group =
             group::report(capture, &seen, &station, &radio, (phy.standard, beacon_rate(question, &phy)));
@@ -294,12 +295,13 @@ fn beacon_rate(question: &Question<'_>, phy: &Phy) -> Rate {
 }
 
 /// Refuses a replay that would take more memory than the limit, before anything is allocated for it.
-fn check_memory(traffic: &Traffic<'_>, station: &Station, limits: &Limits) -> Result<(), AnalyzeError> {
+/// Returns the memory that is left for time lines, in bytes.
+fn check_memory(traffic: &Traffic<'_>, station: &Station, limits: &Limits) -> Result<u64, AnalyzeError> {
     let (capture, packets) = (traffic.capture, traffic.count());
     let memory_bytes = packets.saturating_mul(ARRIVAL_BYTES).saturating_add(capture.memory_bytes());
     let limit_bytes = limits.memory_bytes_for(capture.bytes);
     if memory_bytes <= limit_bytes {
-        return Ok(());
+        return Ok(limits.trace_bytes_for(capture.bytes, memory_bytes));
     }
     let largest = traffic.flows.first().map_or_else(String::new, |flow| {
         format!("; the largest flow is {} to {} with {} bytes", flow.first, flow.second, flow.bytes())
@@ -311,6 +313,15 @@ fn check_memory(traffic: &Traffic<'_>, station: &Station, limits: &Limits) -> Re
         Size::from_bytes(memory_bytes),
         Size::from_bytes(limit_bytes)
     )))
+}
+
+/// What the time lines leave out for want of memory.
+fn untraced_note(policies: &[String], limits: &Limits, capture: &Capture) -> Option<String> {
+    let limit = Size::from_bytes(limits.trace_bytes_for(capture.bytes, 0));
+    let names = policies.join(", ");
+    (!policies.is_empty()).then(|| {
+        format!("no time line of {names}: it would take more than the limit of {limit}; hint: raise --limit memory=SIZE, or choose fewer with --policy")
+    })
 }
 
 /// The policy whose cost of keep-alives is reported first, since it is what chips run.

@@ -23,6 +23,9 @@ pub const SMALL_MEMORY_BYTES: u64 = 200_000_000;
 /// Events for a small capture: some three seconds of simulation.
 pub const SMALL_EVENTS: u64 = 15_000_000;
 
+/// Memory for the time lines of a small capture: what is left when the libraries that draw and write them are loaded, 140 MB.
+pub const SMALL_TRACE_BYTES: u64 = 64_000_000;
+
 /// Decompressed bytes for each byte of the file, at most.
 pub(crate) const EXPANSION_LIMIT: u64 = 200;
 
@@ -45,6 +48,13 @@ impl Limits {
     pub fn memory_bytes_for(&self, capture_bytes: u64) -> u64 {
         let small = capture_bytes < SMALL_CAPTURE_BYTES;
         self.memory_bytes.unwrap_or(if small { SMALL_MEMORY_BYTES } else { DEFAULT_MEMORY_BYTES })
+    }
+
+    /// Memory in bytes for time lines of a capture of `capture_bytes` that takes `used_bytes` itself.
+    pub fn trace_bytes_for(&self, capture_bytes: u64, used_bytes: u64) -> u64 {
+        let left = self.memory_bytes_for(capture_bytes).saturating_sub(used_bytes);
+        let is_small = capture_bytes < SMALL_CAPTURE_BYTES && self.memory_bytes.is_none();
+        if is_small { left.min(SMALL_TRACE_BYTES) } else { left }
     }
 
     /// Events for a capture of `capture_bytes`.

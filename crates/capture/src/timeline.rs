@@ -113,19 +113,79 @@ pub struct PacketCounts {
     pub bytes: Vec<u32>,
 }
 
-/// States of a radio under policies.
+/// States of a radio under policies. Their number does not follow from the size of the capture, so that a column crosses to Python as the
+/// base64 of its little-endian numbers: as decimal numbers it took ten times as much memory there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RadioStates {
-    /// Index of the policy.
-    pub policy: Vec<u32>,
-    /// Begin.
+    /// Index of the policy, 16 bits.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
+    pub policy: Vec<u16>,
+    /// Begin, 64 bits.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
     pub time_ns: Vec<u64>,
-    /// Length.
+    /// Length, 64 bits.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
     pub duration_ns: Vec<u64>,
-    /// Index of the state.
+    /// Index of the state, 8 bits.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
     pub state: Vec<u8>,
-    /// Whether it was simulated, rather than charged as other idle time was.
-    pub simulated: Vec<bool>,
+    /// Whether it was simulated (1), rather than charged as other idle time was (0).
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
+    pub simulated: Vec<u8>,
+}
+
+/// Memory that a period of a radio's states takes in all forms that exist at the same time, as measured: a [`RadioPeriod`], its columns with
+/// their spare room, their base64 in Rust, in Python's text and in Python's document, and the tables that are written.
+pub(crate) const PERIOD_BYTES: u64 = 170;
+
+/// Columns of numbers as base64 text.
+mod column {
+    use base64::Engine;
+    use base64::prelude::BASE64_STANDARD;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    /// A number of fixed width.
+    pub(super) trait Number: Copy {
+        fn put(self, out: &mut Vec<u8>);
+        fn all(bytes: &[u8]) -> Option<Vec<Self>>;
+    }
+
+    macro_rules! numbers {
+        ($($type:ty),+) => { $(impl Number for $type {
+            fn put(self, out: &mut Vec<u8>) {
+                out.extend_from_slice(&self.to_le_bytes());
+            }
+            fn all(bytes: &[u8]) -> Option<Vec<Self>> {
+                let (numbers, rest) = bytes.as_chunks();
+                rest.is_empty().then(|| numbers.iter().map(|number| Self::from_le_bytes(*number)).collect())
+            }
+        })+ };
+    }
+    numbers!(u8, u16, u64);
+
+    pub(super) fn serialize<T: Number, S: Serializer>(
+        numbers: &[T],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let mut bytes = Vec::with_capacity(size_of_val(numbers));
+        numbers.iter().for_each(|number| number.put(&mut bytes));
+        serializer.serialize_str(&BASE64_STANDARD.encode(bytes))
+    }
+
+    pub(super) fn deserialize<'de, T: Number, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<T>, D::Error> {
+        let bytes = BASE64_STANDARD.decode(String::deserialize(deserializer)?);
+        bytes
+            .ok()
+            .and_then(|bytes| T::all(&bytes))
+            .ok_or_else(|| serde::de::Error::custom("expected the base64 of numbers"))
+    }
 }
 
 const fn nanos(at: Instant) -> u64 {
@@ -200,7 +260,7 @@ impl Timeline {
     /// Adds the states of the radio under policies.
     pub(crate) fn add_radio_states(&mut self, lines: Vec<(String, Vec<RadioPeriod>)>) {
         for (policy, periods) in lines {
-            let index = self.policies.len() as u32;
+            let index = self.policies.len() as u16;
             self.policies.push(policy);
             let states = &mut self.radio_states;
             for period in periods {
@@ -208,7 +268,7 @@ impl Timeline {
                 states.time_ns.push(nanos(period.start));
                 states.duration_ns.push(period.duration.as_nanos());
                 states.state.push(period.state as u8);
-                states.simulated.push(period.is_simulated);
+                states.simulated.push(u8::from(period.is_simulated));
             }
         }
     }
@@ -263,7 +323,7 @@ impl Timeline {
             let states = writer.track("radio", Some(parent), None)?;
             let power = writer.track("power", Some(parent), Some("uW"))?;
             let radio = &self.radio_states;
-            for row in (0..radio.policy.len()).filter(|row| radio.policy[*row] == index) {
+            for row in (0..radio.policy.len()).filter(|row| u32::from(radio.policy[*row]) == index) {
                 let (start, end) = span(&radio.time_ns[row], &radio.duration_ns[row]);
                 let state = usize::from(radio.state[row]);
                 let Some(name) = self.states.get(state) else { continue };

@@ -25,11 +25,20 @@ use crate::error::AnalyzeError;
 use crate::phy::{ASSUMED_FAST, ASSUMED_SLOW, FAST_BEACONS, Phy, has_dsss};
 use crate::replay::{SegmentArrivals, TAIL, Traffic};
 use crate::report::{AssumptionReport, Basis, CellReport, DelayReport, LIST_LIMIT, PolicyReport};
+use crate::timeline::PERIOD_BYTES;
 
 /// Memory that a packet of a replay takes, in bytes: the list, the replay's copy of it and its working set, and the delays
 /// under two policies.
 pub(crate) const ARRIVAL_BYTES: u64 =
     (3 * size_of::<Arrival>() + size_of::<Delay>() + 3 * size_of::<Option<Span>>() + 8) as u64;
+
+/// Memory that an event of a traced replay takes until its replay ends, in bytes: frames on the air and changes of the radio's state.
+const TRACED_EVENT_BYTES: u64 = 128;
+
+/// Memory for periods of a radio's states, in bytes.
+fn periods_bytes(periods: &[RadioPeriod]) -> u64 {
+    periods.len() as u64 * PERIOD_BYTES
+}
 
 /// Idle time that is simulated in full: gaps of at least [`GAP`] that add up to no more. It costs 0.7 s for all policies
 /// at three rates.
@@ -184,6 +193,12 @@ pub(crate) struct WhatIf<'a> {
     events_limit: u64,
     /// The states of the radio under each policy, if they are kept.
     radio_states: Option<Vec<(String, Vec<RadioPeriod>)>>,
+    /// Memory that is left for them, in bytes.
+    trace_bytes: u64,
+    /// Whether the replay was ended because its trace exceeds that memory.
+    is_trace_full: bool,
+    /// Policies whose states are not kept for that reason.
+    untraced: Vec<String>,
 }
 
 impl<'a> WhatIf<'a> {
@@ -221,12 +236,21 @@ impl<'a> WhatIf<'a> {
             events,
             events_limit,
             radio_states,
+            trace_bytes: 0,
+            is_trace_full: false,
+            untraced: Vec::new(),
         })
     }
 
-    /// Keeps the states of the radio under the policies of [`WhatIf::run`].
-    pub(crate) fn trace(&mut self) {
+    /// Keeps the states of the radio under the policies of [`WhatIf::run`], as far as they take no more than this memory.
+    pub(crate) fn trace(&mut self, memory_bytes: u64) {
         self.radio_states = Some(Vec::new());
+        self.trace_bytes = memory_bytes;
+    }
+
+    /// The policies whose states would have taken more memory than was left.
+    pub(crate) fn untraced(&self) -> &[String] {
+        &self.untraced
     }
 
     /// Simulates idle time in full, so that every beacon has its place.
@@ -275,11 +299,7 @@ impl<'a> WhatIf<'a> {
         let mut totals = Vec::new();
         for choice in choices {
             let is_awake = choice.policy == ACTIVE && !choice.lower_bound && self.radio_states.is_none();
-            let mut total = if is_awake {
-                awake.clone()
-            } else {
-                self.replay_traced(choice, self.radio_states.is_some())?
-            };
+            let mut total = if is_awake { awake.clone() } else { self.replay_kept(choice)? };
             if let Some(kept) = self.radio_states.as_mut().filter(|_| !total.radio_states.is_empty()) {
                 kept.push((choice.name.clone(), std::mem::take(&mut total.radio_states)));
             }
@@ -325,6 +345,21 @@ impl<'a> WhatIf<'a> {
             }
         }
         Ok(bands)
+    }
+
+    /// Replays the packets, and keeps the states of the radio if they are asked for and there is memory left.
+    fn replay_kept(&mut self, choice: &Choice) -> Result<Total, AnalyzeError> {
+        if self.radio_states.is_some() {
+            match self.replay_traced(choice, true) {
+                Err(_) if std::mem::take(&mut self.is_trace_full) => self.untraced.push(choice.name.clone()),
+                Ok(total) => {
+                    self.trace_bytes = self.trace_bytes.saturating_sub(periods_bytes(&total.radio_states));
+                    return Ok(total);
+                }
+                failed => return failed,
+            }
+        }
+        self.replay_traced(choice, false)
     }
 
     fn replay_traced(&mut self, choice: &Choice, trace: bool) -> Result<Total, AnalyzeError> {
@@ -431,6 +466,10 @@ impl<'a> WhatIf<'a> {
             self.check_events(0, choice, rate)?;
             let from = self.traffic.capture.segments.get(index).map_or(Instant::ZERO, |segment| segment.from);
             total.add(&self.segments[index].arrivals, from, &replayed);
+            if trace && periods_bytes(&total.radio_states) > self.trace_bytes {
+                self.is_trace_full = true;
+                return Err(AnalyzeError::Interrupted);
+            }
             debug!(policy = choice.name, %rate, segment = index, events = replayed.events, "segment replayed");
             self.done += 1;
             if (self.watch)((self.done as f64 / self.runs as f64).min(1.0)).is_break() {
@@ -451,10 +490,11 @@ impl<'a> WhatIf<'a> {
         let segment = &self.segments[index];
         let (done, runs) = (self.done as f64, self.runs as f64);
         let events_left = self.events_limit.saturating_sub(self.events);
+        let events_traced = if trace { self.trace_bytes / TRACED_EVENT_BYTES } else { u64::MAX };
         let mut events = 0;
         let mut watch = |progress: RunProgress| {
             events = progress.events;
-            if events > events_left {
+            if events > events_left || events > events_traced {
                 return ControlFlow::Break(());
             }
             (self.watch)(((done + progress.share.clamp(0.0, 1.0)) / runs).min(1.0))
@@ -467,6 +507,8 @@ impl<'a> WhatIf<'a> {
             Ok(replayed) => Ok(replayed),
             Err(RunError::Interrupted) => {
                 self.check_events(events, choice, rate)?;
+                self.is_trace_full = events > events_traced;
+                self.events = self.events.saturating_add(events);
                 Err(AnalyzeError::Interrupted)
             }
             Err(error) => Err(AnalyzeError::Option(error.to_string())),

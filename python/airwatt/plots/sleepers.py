@@ -14,6 +14,7 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from airwatt.plots import style
+from airwatt.results import radio_states
 
 Numbers = NDArray[np.float64]
 
@@ -95,8 +96,7 @@ class Sleepers:
         frames, packets = self.line["frames"], self.line["packets"]
         self.packets = _seconds(packets["time_ns"])
         self.frames = _seconds(frames["time_ns"])
-        states = self.line["radio_states"]
-        self.state_ends = _seconds(states["time_ns"]) + _seconds(states["duration_ns"])
+        self.states = radio_states(self.line)
         self.times = np.unique(np.concatenate([self.packets, self.frames]))
         beacons = _seconds(self.line["beacons"]["time_ns"])
         self.end = float(max([1e-6, *(array.max() for array in (self.times, beacons) if len(array))]))
@@ -200,7 +200,7 @@ class Sleepers:
                 height = 0.76 / len(series)
                 bottom = lane + 0.12 + height * part
                 width = 0.9 if len(inside) < 200 else 0.4
-                axes.vlines(scale.place(inside), bottom, bottom + height, color=colour, linewidth=width)
+                axes.vlines(_distinct(scale, inside), bottom, bottom + height, color=colour, linewidth=width)
         axes.set_ylim(len(lanes), 0)
         axes.set_yticks([0.5 + lane for lane in range(len(lanes))], [name for name, _ in lanes])
 
@@ -225,17 +225,16 @@ class Sleepers:
             inside = self.frames[wanted]
             inside = inside[(inside >= scale.times[0]) & (inside <= scale.times[-1])]
             width = 0.8 if len(inside) < 300 else 0.3
-            axes.vlines(scale.place(inside), low, low + 0.5, color=colour, linewidth=width)
+            axes.vlines(_distinct(scale, inside), low, low + 0.5, color=colour, linewidth=width)
         axes.set_ylim(0, 1)
         axes.set_yticks([0.5], [f"{self.line['stations'][station]}\nas captured"])
 
     def _policy(self, axes: Axes, scale: Scale, policy: str) -> None:
         """Simulated radio states as shares of each dot."""
-        states = self.line["radio_states"]
-        own = np.array(states["policy"], dtype=np.int64) == self.line["policies"].index(policy)
-        starts = _seconds(states["time_ns"])[own]
-        ends = self.state_ends[own]
-        codes = np.array(states["state"], dtype=np.int64)[own]
+        own = self.states["policy"] == self.line["policies"].index(policy)
+        starts = _seconds(self.states["time_ns"][own])
+        ends = starts + _seconds(self.states["duration_ns"][own])
+        codes = self.states["state"][own]
         edges = np.linspace(scale.places[0], scale.places[-1], _DOTS + 1)
         times = scale.time(edges)
         base = np.zeros(_DOTS + 1)
@@ -257,7 +256,16 @@ def handles(air: bool) -> list[Patch]:
     return [Patch(color=colour, label=names.get(state, state)) for state, colour in style.STATES.items()]
 
 
-def _seconds(nanoseconds: Sequence[int]) -> Numbers:
+def _distinct(scale: Scale, times: Numbers) -> Numbers:
+    """Gives the positions of times, one for all that fall on the same quarter of a dot where there are many."""
+    places = scale.place(times)
+    if len(places) <= 4 * _DOTS:
+        return places
+    quarter = (scale.places[-1] - scale.places[0]) / (4 * _DOTS)
+    return places[np.unique(np.floor(places / quarter), return_index=True)[1]]
+
+
+def _seconds(nanoseconds: "Sequence[int] | NDArray[np.int64]") -> Numbers:
     return np.array(nanoseconds, dtype=np.float64) / 1e9
 
 

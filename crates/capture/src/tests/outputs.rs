@@ -237,3 +237,40 @@ fn a_limit_of_events_takes_the_bands_first() {
     }
     assert!(matches!(with(100), Err(AnalyzeError::Limit(_))));
 }
+
+/// Two packets, a quarter of an hour apart: the time line of a policy that does not fit into the memory is left out and named, and the
+/// report of every policy stays what it was.
+#[test]
+fn time_lines_keep_to_the_limit_of_memory() {
+    let capture =
+        File::new(101).packet(1, &udp(A, B, (1, 2), 0)).packet(900_000_000, &udp(B, A, (2, 1), 0)).read();
+    let policies = ["timeout".to_owned(), "uapsd:interval=2ms".to_owned()];
+    let with = |memory_bytes, trace| {
+        let limits = Limits { memory_bytes, ..Limits::default() };
+        let question = Question { policies: &policies, trace, limits, ..Question::default() };
+        analyze_capture(&capture, &question, &mut go_on).unwrap()
+    };
+    let plain = with(None, false);
+    let whole = with(Some(2_000_000_000), true);
+    let states = &whole.timeline.as_ref().unwrap().radio_states;
+    assert!(whole.capture.notes.iter().all(|note| !note.contains("no time line")));
+    let of_timeout = states.policy.iter().filter(|policy| **policy == 0).count() as u64;
+    let of_both = states.policy.len() as u64;
+    assert!(of_both > 3 * of_timeout, "{of_timeout} of {of_both} periods");
+    // Room for the first policy and not for the second.
+    let less = with(Some(2 * of_timeout * crate::timeline::PERIOD_BYTES + 1_000_000), true);
+    let line = less.timeline.as_ref().unwrap();
+    assert_eq!(line.policies, ["timeout"]);
+    let kept = line.radio_states.policy.len() as u64;
+    assert_eq!(kept, of_timeout);
+    let note = less.capture.notes.iter().find(|note| note.contains("no time line of uapsd")).expect("a note");
+    assert!(note.contains("--limit memory=SIZE"), "{note}");
+    for other in [&whole, &less] {
+        let energies = |analysis: &crate::report::Analysis| -> Vec<f64> {
+            analysis.policies.iter().map(|policy| policy.energy_j).collect()
+        };
+        assert_eq!(energies(&plain), energies(other));
+    }
+    let text = serde_json::to_string(line).unwrap();
+    assert_eq!(serde_json::from_str::<crate::timeline::Timeline>(&text).unwrap(), *line);
+}
