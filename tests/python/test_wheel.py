@@ -25,9 +25,10 @@ def wheel():
 def test_the_wheel_is_for_any_python_from_3_11_and_typed(wheel):
     assert "-cp311-abi3-" in wheel.name
     names = zipfile.ZipFile(wheel).namelist()
+    assert wheel.stat().st_size < 15e6
     assert {"airwatt/py.typed", "airwatt/_core.pyi", "airwatt/_settings.pyi", "airwatt/_core.abi3.so"} <= set(names)
     metadata = zipfile.ZipFile(wheel).read(next(name for name in names if name.endswith("METADATA"))).decode()
-    for extra in ("plots", "pandas", "cluster"):
+    for extra in ("all", "plots", "pandas", "tables", "cluster"):
         assert f"Provides-Extra: {extra}\n" in metadata
 
 
@@ -48,6 +49,17 @@ def test_it_installs_and_runs_without_a_compiler(wheel, tmp_path):
     run(place / "bin" / "pip", "install", "--quiet", "--only-binary", ":all:", wheel)
     airwatt = place / "bin" / "airwatt"
     assert '"energy_j"' in run(airwatt, "run", "fast-dsl", "--set", "flow.application.size=2MB", "--json")
+    # What is an extra is asked for by name.
+    for line, package, extra in (
+        ("compare fast-dsl --policy psm --plot x.png", "matplotlib", "plots"),
+        ("run fast-dsl --trace folder", "pyarrow", "tables"),
+    ):
+        missing = subprocess.run(
+            [airwatt, *line.split()], capture_output=True, text=True, check=False, cwd=tmp_path, env=environment
+        )
+        assert missing.returncode == 4, missing
+        assert f"{package} is not installed; `pip install 'airwatt[{extra}]'`" in missing.stderr
+    run(place / "bin" / "pip", "install", "--quiet", "--only-binary", ":all:", f"airwatt[all] @ {wheel.as_uri()}")
     compared = run(airwatt, "compare", "fast-dsl", "--policy", "active,psm", "--plot", "energy.png")
     assert "psm" in compared
     assert (tmp_path / "energy.png").read_bytes().startswith(b"\x89PNG")

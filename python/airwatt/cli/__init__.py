@@ -78,6 +78,9 @@ def _run(arguments: Sequence[str]) -> int:
         return end.status
 
 
+EXTRAS = {"distributed": "cluster", "matplotlib": "plots", "pandas": "pandas", "pyarrow": "tables"}
+"""The packages that only some options need, and the extra that brings each."""
+
 _VERBOSITY = {"-v": "info", "--verbose": "info", "-vv": "debug"}
 
 
@@ -122,6 +125,12 @@ def _explain(error: BaseException, arguments: Sequence[str]) -> int:
             for line in str(error).splitlines() or [""]:
                 say(line)
             return status
+    extra = EXTRAS.get((error.name or "").partition(".")[0]) if isinstance(error, ModuleNotFoundError) else None
+    if extra is not None:
+        assert isinstance(error, ModuleNotFoundError)
+        package = (error.name or "").partition(".")[0]
+        say(f"{package} is not installed; `pip install 'airwatt[{extra}]'` or the system's python3-{package} brings it")
+        return MISSING_FEATURE
     # Only a line that typer read can raise its errors.
     application = sys.modules.get("airwatt.cli.application")
     if application is not None and isinstance(error, application.UsageError):
