@@ -1,4 +1,4 @@
-"""The Debian package in a fresh Debian: installed, used, removed, purged. Needs root, debootstrap and a mirror."""
+"""The Debian packages in a fresh Debian: installed, used, upgraded, removed, purged. Needs root and debootstrap."""
 
 import shutil
 import subprocess
@@ -11,10 +11,11 @@ pytestmark = [*NEEDED, pytest.mark.xdist_group("wheel")]
 
 
 @pytest.fixture(scope="module")
-def package():
+def packages():
     done = subprocess.run(["make", "deb"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return ROOT / done.stdout.splitlines()[-1]
+    paths = [ROOT / line for line in done.stdout.splitlines() if line.endswith(".deb")]
+    return {path.name.partition("_")[0]: path for path in paths}
 
 
 @pytest.fixture(scope="module")
@@ -61,39 +62,45 @@ def completed_by_zsh(inside, *words):
     return inside("zsh", "-fc", script).split()
 
 
-def test_the_package_installs_runs_is_removed_and_purged(package, root, inside):
-    shutil.copy(package, root / "tmp")
-    inside("apt-get", "update", "-q")
-    # Its dependencies stay when it goes, so they come first.
-    depends = inside("dpkg-deb", "--field", f"/tmp/{package.name}", "Depends")
-    inside("apt-get", "install", "-qy", *(part.split()[0] for part in depends.split(",")))
-    before = files(root)
-    inside("apt-get", "install", "-qy", f"/tmp/{package.name}")
+def version(package, root, number):
+    """The same package with another version, in the root."""
+    made = root / "tmp" / f"{package.stem}-{number}.deb"
+    place = root / "tmp" / f"unpacked-{number}"
+    subprocess.run(["dpkg-deb", "--raw-extract", package, place], check=True)
+    control = place / "DEBIAN" / "control"
+    lines = control.read_text().splitlines()
+    control.write_text(
+        "\n".join(f"Version: {number}" if line.startswith("Version:") else line for line in lines) + "\n"
+    )
+    subprocess.run(["dpkg-deb", "--root-owner-group", "--build", place, made], check=True, capture_output=True)
+    shutil.rmtree(place)
+    return f"/tmp/{made.name}"
 
-    assert '"energy_j"' in inside(
-        "airwatt", "run", "fast-dsl", "--set", "flow.application.size=2MB", "--json", user="nobody"
-    )
-    assert "psm" in inside(
-        "airwatt", "compare", "fast-dsl", "--policy", "active,psm", "--plot", "/tmp/x.png", user="nobody"
-    )
+
+def test_the_packages_install_run_are_upgraded_removed_and_purged(packages, root, inside):
+    assert packages.keys() == {"airwattd", "airwatt", "airwatt-doc"}
+    for package in packages.values():
+        shutil.copy(package, root / "tmp")
+    local = {name: f"/tmp/{package.name}" for name, package in packages.items()}
+    inside("apt-get", "update", "-q")
+    # Their dependencies stay when they go, so these come first.
+    for path in (local["airwattd"], local["airwatt"]):
+        depends = inside("dpkg-deb", "--field", path, "Depends")
+        inside("apt-get", "install", "-qy", *(part.split()[0] for part in depends.split(",")))
+    before = files(root)
+
+    inside("apt-get", "install", "-qy", local["airwattd"])
+    assert int(inside("dpkg-query", "--show", "--showformat=${Installed-Size}", "airwattd")) < 15_000
     assert inside("airwattd", "--version").startswith("airwattd ")
     assert "airwattd tunnel up" in inside("airwattd", "tunnel", "up", "--help")
-    assert "AIRWATT-RUN(1)" in inside("man", "airwatt-run")
     assert "AIRWATTD(8)" in inside("man", "8", "airwattd")
-    assert "KEYS" in inside("man", "5", "airwatt-scenario")
     for page in ("tunnel", "gateway", "station"):
         assert f"AIRWATTD-{page.upper()}(5)" in inside("man", "5", f"airwattd-{page}")
-    for shell in ("bash-completion/completions", "zsh/vendor-completions", "fish/vendor_completions.d"):
-        assert len(list((root / "usr/share" / shell).glob("*airwatt*"))) == 2
-    known = inside("zsh", "-fc", "autoload -Uz compinit; compinit -u -D; print $_comps[airwatt] $_comps[airwattd]")
-    assert known.split() == ["_airwatt", "_airwattd"]
-    assert "sweep" in completed_by_zsh(inside, "airwatt", "sw")
-    assert {"--over", "--until"} <= set(completed_by_zsh(inside, "airwatt", "sweep", "--"))
     units = {path.name for path in (root / "usr/lib/systemd/system").glob("airwattd*")}
     services = {"airwattd-cc@", "airwattd-gateway@", "airwattd-station", "airwattd-tunnel@"}
     assert {f"{service}.service" for service in services} <= units
     assert not list((root / "etc/systemd").rglob("airwattd*")), "a unit is enabled"
-    assert list((root / "usr/lib/NetworkManager/conf.d").glob("*airwatt*"))
+    assert not list((root / "usr/lib/NetworkManager").rglob("*airwatt*")), "the installation changes NetworkManager"
     tunnel = (root / "usr/lib/systemd/system/airwattd-tunnel@.service").read_text()
     assert "ExecStart=/usr/bin/airwattd tunnel up /etc/airwatt/%i.toml" in tunnel
     gateway = (root / "usr/lib/systemd/system/airwattd-gateway@.service").read_text()
@@ -101,12 +108,40 @@ def test_the_package_installs_runs_is_removed_and_purged(package, root, inside):
     assert "NAME" not in gateway
     assert "ReadWritePaths=/run\n" in gateway
 
+    inside("apt-get", "install", "-qy", local["airwatt"], local["airwatt-doc"])
+    assert '"energy_j"' in inside(
+        "airwatt", "run", "fast-dsl", "--set", "flow.application.size=2MB", "--json", user="nobody"
+    )
+    assert "psm" in inside("airwatt", "compare", "fast-dsl", "--policy", "active,psm", user="nobody")
+    assert "AIRWATT-RUN(1)" in inside("man", "airwatt-run")
+    assert "KEYS" in inside("man", "5", "airwatt-scenario")
+    for shell in ("bash-completion/completions", "zsh/vendor-completions", "fish/vendor_completions.d"):
+        assert len(list((root / "usr/share" / shell).glob("*airwatt*"))) == 2
+    known = inside("zsh", "-fc", "autoload -Uz compinit; compinit -u -D; print $_comps[airwatt] $_comps[airwattd]")
+    assert known.split() == ["_airwatt", "_airwattd"]
+    assert "sweep" in completed_by_zsh(inside, "airwatt", "sw")
+    assert {"--over", "--until"} <= set(completed_by_zsh(inside, "airwatt", "sweep", "--"))
+    assert (root / "usr/share/doc/airwatt-doc/README.md").exists()
+    # Only typer and what it needs come along.
+    vendored = {path.name for path in (root / "usr/lib/airwatt/python").iterdir()}
+    assert vendored <= {"airwatt", "typer", "shellingham", "click", "annotated_doc", "__pycache__"}
+
     key = root / "etc/airwatt/key.toml"
     key.write_text("# a configuration\n")
-    inside("apt-get", "remove", "-qy", "airwatt")
+    newer, older = (version(packages["airwattd"], root, number) for number in ("99.0-1", "0.0.1-1"))
+    inside("apt-get", "install", "-qy", newer)
+    assert inside("dpkg-query", "--show", "--showformat=${Version}", "airwattd") == "99.0-1"
+    inside("apt-get", "install", "-qy", "--allow-downgrades", older)
+    assert inside("dpkg-query", "--show", "--showformat=${Version}", "airwattd") == "0.0.1-1"
+    inside("airwattd", "--version")
+    assert key.exists(), "a configuration outlives upgrades"
+
+    inside("apt-get", "remove", "-qy", "airwatt", "airwatt-doc", "airwattd")
     assert key.exists(), "a configuration outlives the removal"
     assert not (root / "usr/bin/airwatt").exists()
-    inside("apt-get", "purge", "-qy", "airwatt")
+    assert not (root / "usr/bin/airwattd").exists()
+    inside("apt-get", "purge", "-qy", "airwatt", "airwatt-doc", "airwattd")
     left = files(root) - before
     assert not {name for name in left if "airwatt" in name}, left
     assert not (root / "usr/lib/airwatt").exists()
+    assert not (root / "etc/airwatt").exists()
