@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 RUST := $(shell find crates -name '*.rs' -o -name '*.c' -o -name '*.h' -o -name Cargo.toml) $(shell find hosts radios scenarios -name '*.toml' 2>/dev/null)
 
-.PHONY: help build dcsctp demo wheel deb test test-long test-wifi bench docs bless fuzz clean
+.PHONY: help build dcsctp demo wheel deb test test-long test-wifi bench docs site bless fuzz fuzz-all mutants audit release clean
 .DEFAULT_GOAL := help
 
 help: ## Print this list
@@ -18,7 +18,7 @@ help: ## Print this list
 
 build: $(VENV)/.core $(DAEMON) ## Install what is missing and build; leaves .venv/bin/airwatt and target/release/airwattd
 
-demo: build ## Build, run the main job, and say where the pictures are
+demo: $(if $(wildcard $(VENV)/.core),build,$(VENV)/.demo) ## Build what it needs, run the main job, and say where the pictures are
 	@mkdir -p $(OUT)
 	@echo '$$ airwatt compare fast-dsl --policy active,psm'
 	@$(BIN)/airwatt compare fast-dsl --policy active,psm --plot $(OUT)/compare.png 2>$(OUT)/demo.log || { cat $(OUT)/demo.log; exit 1; }
@@ -43,7 +43,7 @@ wheel: build ## Build the Python package with its core (abi3: one file for Pytho
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin build --release --out $(WHEEL_OUT) >$(VENV)/wheel.log 2>&1 || { cat $(VENV)/wheel.log >&2; exit 1; }
 	@ls $(WHEEL_OUT)/*.whl
 
-deb: wheel ## Build the Debian package for this system's Python into target/debian
+deb: wheel ## Build the Debian packages airwattd, airwatt and airwatt-doc into target/debian
 	@packaging/debian/build $$(ls $(WHEEL_OUT)/*.whl) $(DAEMON) $(CURDIR)/$(BIN)/python target/debian
 
 test: ## Run every check and test; quiet unless one fails
@@ -90,7 +90,27 @@ TARGET ?= pcap
 SECONDS ?= 60
 
 fuzz: ## Mutate the corpus of TARGET for SECONDS; stops at the first input that breaks a rule (fuzz/README.md)
-	@cargo run --release --quiet --package airwatt-fuzz -- $(TARGET) $(SECONDS) $(SEED) $(KEEP)
+	@cargo run --profile fuzz --quiet --package airwatt-fuzz -- $(TARGET) $(SECONDS) $(SEED) $(KEEP)
+
+HOURS ?= 1
+
+fuzz-all: ## Fuzz every target for HOURS together, and add the counts to fuzz/counts.csv
+	@.ci/fuzz-all $(HOURS)
+
+SHARD ?= 0/50
+
+mutants: ## Change the code of each crate in a shard (SHARD=K/N) of all places, and name the changes that its tests do not notice
+	@.ci/mutants $(SHARD) $(CRATES)
+
+audit: ## Check licences, sources and known vulnerabilities of everything that is installed or compiled in
+	@.ci/audit
+	@python3 .ci/dependencies.py --check
+
+site: $(VENV)/.packages ## Build the documentation as a site with a search and the references of Rust and Python into target/site
+	@.ci/site
+
+release: ## Build wheel, Debian packages and site of this version, and try them in a fresh Debian (as root)
+	@.ci/release
 
 clean: ## Remove everything that was built or installed here
 	rm -rf $(VENV) $(OUT) target python/airwatt/_core*.so
@@ -104,6 +124,15 @@ $(VENV)/.packages: pyproject.toml $(VENV)/.system
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python .ci/requirements.py >$(VENV)/requirements.txt
 	@$(BIN)/pip install --quiet --requirement $(VENV)/requirements.txt
+	@touch $@
+
+# What the demo needs and nothing else: the module in the profile of the tests, which takes a third of the time of a release, and no daemon.
+$(VENV)/.demo: $(VENV)/.system pyproject.toml Cargo.toml Cargo.lock $(RUST)
+	@echo 'building (two minutes or so the first time)' >&2
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python .ci/requirements.py plots >$(VENV)/requirements-demo.txt
+	@$(BIN)/pip install --quiet --requirement $(VENV)/requirements-demo.txt 'maturin>=1.9.4,<2'
+	@CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop >$(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
 	@touch $@
 
 $(VENV)/.core: $(VENV)/.packages pyproject.toml packaging/wheel/scripts/airwatt Cargo.toml Cargo.lock $(RUST)
