@@ -159,7 +159,14 @@ impl Causes {
 
     /// The time in `state` that is charged to `cause`.
     pub fn duration(&self, cause: Cause, state: RadioState) -> Span {
-        self.all().find(|(other, _)| *other == cause).map_or(Span::ZERO, |(_, spent)| spent[state as usize])
+        let spent = match cause {
+            Cause::Flow(flow) => {
+                let place = self.flows.binary_search_by_key(&flow, |(other, _)| *other).ok();
+                place.map(|place| &self.flows[place].1)
+            }
+            fixed => fixed.index().map(|index| &self.fixed[index]),
+        };
+        spent.map_or(Span::ZERO, |spent| spent[state as usize])
     }
 
     /// The energy of each cause with `radio`: the fixed ones in the order of the results, then flows by number.

@@ -38,6 +38,21 @@ pub struct Nap {
     pub until: Instant,
 }
 
+/// Frames of an exchange that are reported together, before they are on the air: RTS, CTS, data and its acknowledgement.
+const EXCHANGE: usize = 4;
+
+/// A frame that is accounted for, to take it back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Charged {
+    state: RadioState,
+    /// End of the frame before.
+    from: Instant,
+    /// Start of the time that is charged to it.
+    start: Instant,
+    /// Whether the gap before it is a nap.
+    is_nap: bool,
+}
+
 /// The account of a radio with perfect knowledge of its own traffic, as running sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LowerBound {
@@ -53,6 +68,9 @@ pub struct LowerBound {
     naps: u64,
     /// Duration of all naps, transitions included.
     napping: Span,
+    /// The last frames, and the number of all.
+    last: [Option<Charged>; EXCHANGE],
+    frames: usize,
 }
 
 impl LowerBound {
@@ -67,22 +85,20 @@ impl LowerBound {
             listening: Span::ZERO,
             naps: 0,
             napping: Span::ZERO,
+            last: [None; EXCHANGE],
+            frames: 0,
         }
     }
 
     /// Accounts for a frame that the radio sends from `start` to `end`. Returns the nap before it, if there was one. A part of
     /// the frame before the end of the previous one is charged to the previous one.
     pub fn transmit(&mut self, start: Instant, end: Instant) -> Option<Nap> {
-        let (nap, length) = self.frame(start, end);
-        self.transmitting += length;
-        nap
+        self.frame(RadioState::Transmit, start, end)
     }
 
     /// Accounts for a frame that is addressed to the radio, as [`LowerBound::transmit`] does for one that it sends.
     pub fn receive(&mut self, start: Instant, end: Instant) -> Option<Nap> {
-        let (nap, length) = self.frame(start, end);
-        self.receiving += length;
-        nap
+        self.frame(RadioState::Receive, start, end)
     }
 
     /// End of the last frame.
@@ -90,9 +106,10 @@ impl LowerBound {
         self.since
     }
 
-    /// The account up to `now`, without further frames, and the nap that lasts to its end. A frame in progress is charged in
-    /// full: the account may end slightly after `now`. `radio` is the profile of [`LowerBound::new`].
-    pub fn finish(&self, radio: &Radio, now: Instant) -> (Ledger, Option<Nap>) {
+    /// The account up to `now`, without further frames, and the nap that lasts to its end. What an exchange in progress has after
+    /// `now` is not charged. `radio` is the profile of [`LowerBound::new`].
+    pub fn finish(mut self, radio: &Radio, now: Instant) -> (Ledger, Option<Nap>) {
+        self.cut(now);
         let mut ledger = Ledger::new(self.start);
         let mut spend = |state, span| {
             let until = ledger.since() + span;
@@ -119,24 +136,52 @@ impl LowerBound {
         (ledger, sleeps.then_some(Nap { from: self.since, until: now }))
     }
 
-    /// Moves the account to `end`. Returns the nap before `start`, and the length of the frame that is not charged yet.
-    fn frame(&mut self, start: Instant, end: Instant) -> (Option<Nap>, Span) {
+    /// Accounts for a frame and the gap before it. Returns the gap if it is a nap.
+    fn frame(&mut self, state: RadioState, start: Instant, end: Instant) -> Option<Nap> {
         let from = self.since;
         if end <= from {
-            return (None, Span::ZERO);
+            return None;
         }
         self.since = end;
-        if start <= from {
-            return (None, end - from);
-        }
+        let start = start.max(from);
         let gap = start - from;
-        if gap < self.worth_sleeping {
+        let is_nap = !gap.is_zero() && gap >= self.worth_sleeping;
+        *self.time_of(state) += end - start;
+        if is_nap {
+            self.naps += 1;
+            self.napping += gap;
+        } else {
             self.listening += gap;
-            return (None, end - start);
         }
-        self.naps += 1;
-        self.napping += gap;
-        (Some(Nap { from, until: start }), end - start)
+        self.last[self.frames % EXCHANGE] = Some(Charged { state, from, start, is_nap });
+        self.frames += 1;
+        is_nap.then_some(Nap { from, until: start })
+    }
+
+    fn time_of(&mut self, state: RadioState) -> &mut Span {
+        if state == RadioState::Transmit { &mut self.transmitting } else { &mut self.receiving }
+    }
+
+    /// Takes back what the last frames have after `now`.
+    fn cut(&mut self, now: Instant) {
+        while self.since > now && self.frames > 0 {
+            self.frames -= 1;
+            let Some(frame) = self.last[self.frames % EXCHANGE].take() else { return };
+            let end = self.since;
+            *self.time_of(frame.state) -= end - frame.start.max(now);
+            if frame.start < now {
+                self.since = now;
+                return;
+            }
+            let gap = frame.start - frame.from;
+            if frame.is_nap {
+                self.naps -= 1;
+                self.napping -= gap;
+            } else {
+                self.listening -= gap;
+            }
+            self.since = frame.from;
+        }
     }
 }
 

@@ -78,10 +78,29 @@ fn no_time_is_charged_twice() {
     bound.transmit(ns(0), ns(10));
     bound.receive(ns(5), ns(8));
     bound.receive(ns(5), ns(12));
-    let (ledger, _) = bound.finish(&radio, ns(11));
+    let (ledger, _) = bound.finish(&radio, ns(12));
     ledger.check(ns(12));
     assert_eq!(ledger.duration(RadioState::Transmit), Span::from_nanos(10));
     assert_eq!(ledger.duration(RadioState::Receive), Span::from_nanos(2));
+}
+
+/// The frames of an exchange are reported when it begins. At any time of it, the account ends at that time.
+#[test]
+fn an_exchange_in_progress_is_charged_up_to_now() {
+    let radio = radio(30, 2, (10, 30), (20, 60));
+    let mut bound = LowerBound::new(ns(0), &radio);
+    bound.receive(ns(0), ns(10));
+    // A nap, RTS, CTS, data and acknowledgement with gaps between them.
+    bound.transmit(ns(1_010), ns(1_020));
+    bound.receive(ns(1_025), ns(1_035));
+    bound.transmit(ns(1_040), ns(1_140));
+    bound.receive(ns(1_145), ns(1_155));
+    for now in 10..1_200 {
+        let (ledger, _) = bound.finish(&radio, ns(now));
+        ledger.check(ns(now));
+        let sent = now.clamp(1_010, 1_020) - 1_010 + now.clamp(1_040, 1_140) - 1_040;
+        assert_eq!(ledger.duration(RadioState::Transmit), Span::from_nanos(sent), "at {now} ns");
+    }
 }
 
 /// The least energy of a gap, found by trying both ways.

@@ -229,8 +229,7 @@ impl Network {
             return (ledger, causes);
         }
         let bound = self.lower_bound(medium, number, end);
-        // A frame in progress is charged in full.
-        bound.check(bound.since().max(end));
+        bound.check(end);
         let causes = Causes::of_bound(&bound, &causes);
         (bound, causes)
     }

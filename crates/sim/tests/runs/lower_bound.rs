@@ -139,3 +139,17 @@ fn ideal_stands_for_active_with_its_bound() {
     assert!(error.contains("power_save.policy: expected \"active\" with lower_bound"), "{error}");
     assert!(PowerSaveConfig::named("ideal").is_err());
 }
+
+/// Whenever a run ends, also in the middle of an exchange, the states of the bound add up to the run.
+#[test]
+fn the_states_of_the_bound_add_up_to_the_run() {
+    for micros in [900_013_u64, 950_250, 1_000_111, 1_234_567, 1_500_000] {
+        let set = [("policy", "ideal"), ("duration", &format!("{micros}us")), ("measure_from", "100ms")];
+        let run = simulate(&crate::support::scenario("saturation", &set), 1);
+        for station in &run.result.stations {
+            let states = station.state_s;
+            let sum = states.transmit + states.receive + states.listen + states.sleep + states.transition;
+            assert!((sum - run.result.simulated_s).abs() < 1e-9, "{sum} of {}", run.result.simulated_s);
+        }
+    }
+}
