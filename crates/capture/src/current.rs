@@ -21,7 +21,7 @@ use serde::Serialize;
 use self::align::Aligned;
 use self::fit::Fit;
 pub use self::trace::{Interval, Trace, TraceError};
-pub use self::verdict::{Verdict, VerdictKind};
+pub use self::verdict::{CurrentVerdict, CurrentVerdictKind};
 pub use self::windows::Window;
 
 /// A correlation below this says that trace and capture do not belong together.
@@ -76,14 +76,14 @@ pub struct CurrentReport {
     /// The measured charge by the predicted state of the radio.
     pub states: Vec<StateCharge>,
     /// What it says.
-    pub verdict: Verdict,
+    pub verdict: CurrentVerdict,
     /// Both currents in short times worth looking at, if time lines are asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<Window>,
 }
 
 /// An offset that is as likely as the one that was found.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct OtherOffset {
     /// The offset.
     pub offset_s: f64,

@@ -150,7 +150,7 @@ fn a_constant_current_is_that_of_every_state() {
             for state in &report.states {
                 assert!((state.measured_a - 63e-3).abs() < 1e-7, "{hertz}: {state:?}");
             }
-            assert_eq!(report.verdict.kind, VerdictKind::Awake);
+            assert_eq!(report.verdict.kind, CurrentVerdictKind::Awake);
             assert!(
                 report.verdict.text.contains("the radio or the host does not sleep: the current is 63.0 mA")
             );
@@ -221,15 +221,15 @@ fn a_flat_trace_is_an_answer() {
     let report = compared(&metered(&beacons, 1_000, 0.0, |_| 63e-3), &beacons, None);
     assert_eq!((report.offset_s, report.states.len()), (None, 0));
     assert!((report.mean_a - 63e-3).abs() < 1e-8 && (report.low_a - 63e-3).abs() < 1e-8);
-    assert_eq!(report.verdict.kind, VerdictKind::Awake);
+    assert_eq!(report.verdict.kind, CurrentVerdictKind::Awake);
     assert!(report.verdict.text.starts_with("the radio or the host does not sleep: the current is 63.0 mA"));
     // The host of a modem sleep: what stays is 20.6 mA.
     let hosted = metered(&beacons, 1_000, 0.0, |state| predicted(state).max(20.6e-3));
     let report = compared(&hosted, &beacons, None);
-    assert_eq!(report.verdict.kind, VerdictKind::HostAwake);
+    assert_eq!(report.verdict.kind, CurrentVerdictKind::HostAwake);
     assert!(report.verdict.text.contains("Modem-sleep"), "{}", report.verdict.text);
     let same = compared(&metered(&beacons, 1_000, 0.0, predicted), &beacons, None);
-    assert_eq!(same.verdict.kind, VerdictKind::AsPredicted);
+    assert_eq!(same.verdict.kind, CurrentVerdictKind::AsPredicted);
 }
 
 #[test]

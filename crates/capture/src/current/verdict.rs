@@ -5,6 +5,7 @@
 //! explanation of the kinds is in docs/same-current.md.
 
 use airwatt_energy::{HostMode, Radio, RadioState};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{StateCharge, StateCurrents};
@@ -20,18 +21,18 @@ const LIKE_MODE: f64 = 0.15;
 const LISTENS: f64 = 0.6;
 
 /// What a measurement says.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Verdict {
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct CurrentVerdict {
     /// The kind.
-    pub kind: VerdictKind,
+    pub kind: CurrentVerdictKind,
     /// The same as a sentence.
     pub text: String,
 }
 
 /// Kinds of verdicts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum VerdictKind {
+pub enum CurrentVerdictKind {
     /// The mean is that of the prediction.
     AsPredicted,
     /// Something awake draws its current while the radio is predicted to doze, and it is too little for a radio.
@@ -51,7 +52,7 @@ pub(super) struct Measured<'a> {
     pub states: &'a [StateCharge],
 }
 
-pub(super) fn of(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> Verdict {
+pub(super) fn of(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> CurrentVerdict {
     let (sleep_a, listen_a) = (currents[RadioState::Sleep as usize], currents[RadioState::Listen as usize]);
     let asleep = measured.states.iter().find(|state| state.state == RadioState::Sleep.name());
     let quiet_a = asleep.map_or(measured.low_a, |state| state.measured_a);
@@ -60,7 +61,7 @@ pub(super) fn of(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrent
     if ratio.abs() <= error.max(CLOSE) {
         let text =
             format!("{} on the average, {:+.1} % off the prediction", milli(measured.mean_a), 100.0 * ratio);
-        return Verdict { kind: VerdictKind::AsPredicted, text };
+        return CurrentVerdict { kind: CurrentVerdictKind::AsPredicted, text };
     }
     if quiet_a > AWAKE * sleep_a && quiet_a > sleep_a + LEAST_A {
         return awake(measured, quiet_a, radio, (sleep_a, listen_a));
@@ -83,11 +84,16 @@ pub(super) fn of(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrent
         milli(measured.predicted_a),
         100.0 * ratio
     );
-    Verdict { kind: VerdictKind::Differs, text }
+    CurrentVerdict { kind: CurrentVerdictKind::Differs, text }
 }
 
 /// The device does not sleep when it is predicted to.
-fn awake(measured: &Measured<'_>, quiet_a: f64, radio: &Radio, (sleep_a, listen_a): (f64, f64)) -> Verdict {
+fn awake(
+    measured: &Measured<'_>,
+    quiet_a: f64,
+    radio: &Radio,
+    (sleep_a, listen_a): (f64, f64),
+) -> CurrentVerdict {
     let volts = radio.voltage.map_or(1.0, airwatt_base::Voltage::as_volts);
     let of_mode = |mode: &HostMode| mode.sleep.as_watts() / volts;
     let own = radio.modes.get(radio.mode).map_or_else(String::new, |mode| format!(" in {}", mode.name));
@@ -98,9 +104,9 @@ fn awake(measured: &Measured<'_>, quiet_a: f64, radio: &Radio, (sleep_a, listen_
         format!("the current is {} throughout", milli(measured.mean_a))
     };
     let (kind, who) = if quiet_a < LISTENS * listen_a {
-        (VerdictKind::HostAwake, "the host does not sleep")
+        (CurrentVerdictKind::HostAwake, "the host does not sleep")
     } else {
-        (VerdictKind::Awake, "the radio or the host does not sleep")
+        (CurrentVerdictKind::Awake, "the radio or the host does not sleep")
     };
     let mut text = format!("{who}: {quiet}, where {} are predicted{own}", milli(sleep_a));
     if let Some(mode) = like {
@@ -111,7 +117,7 @@ fn awake(measured: &Measured<'_>, quiet_a: f64, radio: &Radio, (sleep_a, listen_
             text += &format!(", the host in {} {}", mode.name, milli(of_mode(mode)));
         }
     }
-    Verdict { kind, text: text + " (docs/same-current.md)" }
+    CurrentVerdict { kind, text: text + " (docs/same-current.md)" }
 }
 
 fn milli(amperes: f64) -> String {

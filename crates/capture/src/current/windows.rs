@@ -3,6 +3,7 @@
 
 use airwatt_energy::RadioState;
 use airwatt_sim::replay::RadioPeriod;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::StateCurrents;
@@ -17,7 +18,7 @@ const DIFFERENCE_S: f64 = 0.1;
 const MOST_POINTS: usize = 2_000;
 
 /// Both currents in a short time.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Window {
     /// `whole trace`, `one beacon`, `one exchange` or `largest difference`.
     pub what: &'static str,
