@@ -63,13 +63,16 @@ fn mutate(trace: &RunTrace, number: u64) -> (RunTrace, Span) {
     let mut mutant = trace.clone();
     mutant.frames.sort_by_key(|frame| frame.start);
     let loss = [0.0, 0.002, 0.02, 0.1, 0.3][(number % 5) as usize];
-    let from =
-        if number % 3 == 0 { Instant::ZERO } else { Instant::from_nanos((random.unit() * 4e9) as u64) };
+    let from = if number.is_multiple_of(3) {
+        Instant::ZERO
+    } else {
+        Instant::from_nanos((random.unit() * 4e9) as u64)
+    };
     let stretch = Instant::from_nanos((random.unit() * 8e9) as u64);
     let until = stretch + Span::from_nanos((random.unit() * 3e8) as u64);
     mutant.frames.retain(|frame| {
         frame.start >= from
-            && !(number % 2 == 0 && stretch <= frame.start && frame.start < until)
+            && !(number.is_multiple_of(2) && stretch <= frame.start && frame.start < until)
             && random.unit() >= loss
     });
     let first = mutant.frames.first().map_or(Instant::ZERO, |frame| frame.start);
