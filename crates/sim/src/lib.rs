@@ -4,7 +4,7 @@
 //! * [`engine`]: which machine is woken next.
 //! * [`net`]: nodes, media between them, routes, and the loop of a run.
 //! * [`media`]: wires, point-to-point hops and the 802.11 cell.
-//! * [`stack`]: sockets, applications and middleboxes.
+//! * [`stack`]: sockets, applications and programs of nodes.
 //! * [`replay`]: the packets of a capture through such a network.
 //! * [`live`]: the same network under the clock of the caller, with packets of external hosts.
 //! * [`record`]: the result document, traces and captures of a run.

@@ -6,11 +6,11 @@ use airwatt_proto::tunnel;
 
 use super::flow::FlowRecord;
 use super::meter::Meter;
-use super::node::{ImpairmentId, Node, Ports, Stack};
+use super::node::{Node, Ports, Stack};
 use super::packet::FlowLabel;
 use super::plan::{self, FlowPlan, MediumKind, MediumPlan, NetworkPlan, Traffic, TunnelPlan};
 use super::route::{Address, Interface, InterfaceId, MediumId, NodeId, Route, Routes, VIRTUAL};
-use super::{ApplicationEntry, ImpairmentEntry, MediumEntry, MiddleboxEntry, Network, Owner, Source};
+use super::{ApplicationEntry, MediumEntry, Network, Owner, ProgramEntry, Source};
 use crate::direction::Direction;
 use crate::engine::Fingerprint;
 use crate::media::cell::CellMedium;
@@ -18,8 +18,9 @@ use crate::media::errors::{ErrorConfig, ErrorModel};
 use crate::media::{Medium, Pipe, PointToPointMedium, Wire};
 use crate::stack::application::ApplicationId;
 use crate::stack::impairment::Impairment;
-use crate::stack::middlebox::{
-    GatewayBox, Middlebox, MiddleboxId, SctpTunnelBox, ServedFlow, TunnelBox, TunnelEnds,
+use crate::stack::program::{
+    GatewayProgram, ImpairmentProgram, NodeProgram, Program, ProgramId, SctpTunnelProgram, ServedFlow,
+    TunnelEnds, TunnelProgram,
 };
 use crate::stack::role::Role;
 use crate::stack::socket::{End, Socket, SocketId};
@@ -68,8 +69,7 @@ impl Network {
             nodes,
             interfaces,
             routes,
-            middleboxes: Vec::new(),
-            impairments: Vec::new(),
+            programs: Vec::new(),
             schedule: Schedule::new(0),
             sources,
             messages: Default::default(),
@@ -152,33 +152,36 @@ impl Network {
         served
     }
 
-    /// Adds a gateway with the connections that it serves. Middlebox n is gateway n of the plan.
+    /// Adds a program of a node, which the schedule knows under `name`.
+    fn add_program(&mut self, node: NodeId, machine: Program, name: &str) -> ProgramId {
+        let (id, slot) = (self.programs.len() as ProgramId, self.sources.len() as Slot);
+        self.sources.push(Source::new(Owner::Program(id), name));
+        self.programs.push(ProgramEntry { machine, node, slot });
+        id
+    }
+
+    /// Adds a gateway with the connections that it serves.
     fn add_gateway(&mut self, index: usize, flows: Vec<ServedFlow>) {
         if flows.is_empty() {
             return;
         }
-        let id = self.middleboxes.len() as MiddleboxId;
-        let slot = self.sources.len() as Slot;
         let plan::GatewayPlan { node, buffer, handshake } = self.plan.gateways[index];
         let name = match index {
             0 => "gateway".to_owned(),
             _ => format!("{}/gateway", self.plan.nodes[usize::from(node)].name),
         };
-        self.sources.push(Source::new(Owner::Middlebox(id), &name));
-        let machine = Middlebox::Gateway(Box::new(GatewayBox::new(buffer, !handshake, flows)));
-        self.middleboxes.push(MiddleboxEntry { machine, node, slot });
-        self.nodes[usize::from(node)].tap = Some(id);
+        let machine = Program::Gateway(Box::new(GatewayProgram::new(buffer, !handshake, flows)));
+        let id = self.add_program(node, machine, &name);
+        self.nodes[usize::from(node)].chain.push(id);
     }
 
-    /// Adds the impairment of a node.
+    /// Adds the impairment of a node, behind its other programs.
     fn add_impairment(&mut self, index: usize, seed: u64) {
         let plan::ImpairmentPlan { node, name, towards, config } = self.plan.impairments[index].clone();
-        let id = self.impairments.len() as ImpairmentId;
-        let slot = self.sources.len() as Slot;
-        self.sources.push(Source::new(Owner::Impairment(id), &format!("{name}/impairment")));
         let machine = Impairment::new(config, towards, &name, seed);
-        self.impairments.push(ImpairmentEntry { machine, node, slot });
-        self.nodes[usize::from(node)].impairment = Some(id);
+        let machine = Program::Impairment(Box::new(ImpairmentProgram::new(node, machine)));
+        let id = self.add_program(node, machine, &format!("{name}/impairment"));
+        self.nodes[usize::from(node)].chain.push(id);
     }
 
     /// Adds both ends of every tunnel, each with a virtual interface to which the routes to the other end lead.
@@ -190,15 +193,14 @@ impl Network {
                 (tunnel::TunnelEnd::Concentrator, concentrator, client, "concentrator"),
             ] {
                 let Some(route) = self.routes.get(node, Address(peer)) else { continue };
-                let (id, slot) = (self.middleboxes.len() as MiddleboxId, self.sources.len() as Slot);
-                self.sources.push(Source::new(Owner::Middlebox(id), &format!("tunnel/{name}/{end_name}")));
+                let name = format!("tunnel/{name}/{end_name}");
                 let ends = TunnelEnds { local: Address(node), peer: Address(peer), route };
-                let random = RandomStream::new(seed, &format!("tunnel/{name}/{end_name}/sctp"));
-                let machine = match SctpTunnelBox::new(config, end, ends, random) {
-                    Some(tunnel) => Middlebox::SctpTunnel(Box::new(tunnel)),
-                    None => Middlebox::Tunnel(Box::new(TunnelBox::new(config, end, ends))),
+                let random = RandomStream::new(seed, &format!("{name}/sctp"));
+                let machine = match SctpTunnelProgram::new(config, end, ends, random) {
+                    Some(tunnel) => Program::SctpTunnel(Box::new(tunnel)),
+                    None => Program::Tunnel(Box::new(TunnelProgram::new(config, end, ends))),
                 };
-                self.middleboxes.push(MiddleboxEntry { machine, node, slot });
+                let id = self.add_program(node, machine, &name);
                 let interface = self.interfaces.len() as InterfaceId;
                 self.interfaces.push(Interface { node, medium: VIRTUAL, member: id });
                 self.routes.redirect(node, route, Route { interface, next: 0 });
@@ -207,13 +209,13 @@ impl Network {
         }
     }
 
-    /// Sets the first timers of media, middleboxes and applications. Sockets and impairments have none before their first packet.
+    /// Sets the first timers of media, programs and applications. Sockets have none before their first packet.
     fn set_timers(&mut self, seed: u64) {
         for entry in &self.media {
             self.schedule.set(entry.slots[0], entry.medium.due(Direction::Down));
         }
         // A tunnel's keep-alive runs from the start of the run, not from the first packet.
-        for entry in &self.middleboxes {
+        for entry in &self.programs {
             self.schedule.put(entry.slot, entry.machine.due());
         }
         for (index, entry) in self.applications.iter().enumerate() {

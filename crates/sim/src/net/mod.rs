@@ -47,13 +47,12 @@ use crate::media::cell::{CellTrace, RadioEvent};
 use crate::media::{Medium, MediumOutput};
 use crate::pending::Pending;
 use crate::stack::application::{Application, ApplicationId, Fate};
-use crate::stack::impairment::{Impairment, ImpairmentOutput};
-use crate::stack::middlebox::{Middlebox, MiddleboxId, MiddleboxOutput, TunnelCounts};
+use crate::stack::program::{Mark, NodeProgram, Output, Program, ProgramId, Report, TunnelCounts};
 use crate::stack::role::Role;
 use crate::stack::socket::{Socket, SocketId};
 use crate::stack::transport::SocketTransport;
 use flow::FlowRecord;
-use node::{ImpairmentId, Node, Stack};
+use node::{Node, Stack};
 use packet::{FlowLabel, Packet, Payload};
 use route::{Interface, InterfaceId, MediumId, Member, NodeId, Route, Routes, VIRTUAL};
 
@@ -67,10 +66,8 @@ enum Message {
     Transmit { interface: InterfaceId, next: Member, packet: Packet },
     /// A packet with this payload has arrived at a connection.
     Deliver { socket: SocketId, payload: Payload },
-    /// A packet has arrived at a middlebox.
-    Intercept { middlebox: MiddleboxId, packet: Packet },
-    /// A node forwards a packet through its impairment.
-    Impair { impairment: ImpairmentId, packet: Packet },
+    /// A packet enters a program of a node.
+    Enter { program: ProgramId, packet: Packet },
 }
 
 /// What a slot of the schedule wakes.
@@ -79,8 +76,7 @@ enum Owner {
     Medium(MediumId, Direction),
     Application(ApplicationId),
     Socket(SocketId),
-    Middlebox(MiddleboxId),
-    Impairment(ImpairmentId),
+    Program(ProgramId),
 }
 
 /// A source of wake-ups, by the slot of the schedule.
@@ -122,19 +118,11 @@ pub(crate) struct ApplicationEntry {
     finished: bool,
 }
 
-/// A middlebox with its place in the network.
+/// A program with its place in the network.
 #[derive(Clone, Debug)]
-struct MiddleboxEntry {
-    machine: Middlebox,
+struct ProgramEntry {
+    machine: Program,
     node: NodeId,
-    slot: Slot,
-}
-
-/// An impairment with its place in the network.
-#[derive(Clone, Debug)]
-pub(crate) struct ImpairmentEntry {
-    pub(crate) machine: Impairment,
-    pub(crate) node: NodeId,
     slot: Slot,
 }
 
@@ -194,8 +182,7 @@ pub struct Network {
     nodes: Vec<Node>,
     interfaces: Vec<Interface>,
     routes: Routes,
-    middleboxes: Vec<MiddleboxEntry>,
-    pub(crate) impairments: Vec<ImpairmentEntry>,
+    programs: Vec<ProgramEntry>,
     schedule: Schedule,
     /// What each slot of the schedule wakes.
     sources: Vec<Source>,
@@ -346,13 +333,9 @@ impl Network {
                 self.wake_socket(id);
                 self.drain_socket(id);
             }
-            Owner::Middlebox(id) => {
-                self.middleboxes[usize::from(id)].machine.handle_timeout(at);
-                self.drain_middlebox(id);
-            }
-            Owner::Impairment(id) => {
-                self.impairments[usize::from(id)].machine.handle_timeout(at);
-                self.drain_impairment(id);
+            Owner::Program(id) => {
+                self.programs[usize::from(id)].machine.handle_timeout(at);
+                self.drain_program(id);
             }
         }
         self.deliver_messages();
@@ -365,7 +348,7 @@ impl Network {
                 Message::Transmit { interface, next, packet } => {
                     let Interface { node, medium, member } = self.interfaces[usize::from(interface)];
                     if medium == VIRTUAL {
-                        self.enter_middlebox(member, packet);
+                        self.enter_program(member, packet);
                         continue;
                     }
                     if let Some(host) = &mut self.nodes[usize::from(node)].host {
@@ -378,11 +361,7 @@ impl Network {
                     self.sockets[socket as usize].transport.receive(payload, now);
                     self.drain_socket(socket);
                 }
-                Message::Intercept { middlebox, packet } => self.enter_middlebox(middlebox, packet),
-                Message::Impair { impairment, packet } => {
-                    self.impairments[usize::from(impairment)].machine.handle_input(packet, now);
-                    self.drain_impairment(impairment);
-                }
+                Message::Enter { program, packet } => self.enter_program(program, packet),
             }
         }
     }
@@ -438,18 +417,28 @@ impl Network {
         if let Some(host) = &mut entry.host {
             host.receive(node::host_packet(node, packet), self.now);
         }
-        if let Some(middlebox) = entry.tap
-            && self.middleboxes[usize::from(middlebox)].machine.wants(packet)
-        {
-            return self.messages.push_back(Message::Intercept { middlebox, packet: *packet });
+        if entry.chain.is_empty() {
+            return self.take_or_forward(node, packet);
         }
-        if packet.dst.0 == node {
-            self.deliver(node, packet);
-        } else if let Some(impairment) = entry.impairment {
-            self.messages.push_back(Message::Impair { impairment, packet: *packet });
-        } else {
-            self.forward(node, packet);
+        self.pass(node, 0, packet);
+    }
+
+    /// Gives a packet to the first program of the node's chain, from place `from` on, that wants it, or else to the node itself.
+    fn pass(&mut self, node: NodeId, from: usize, packet: &Packet) {
+        let chain = &self.nodes[usize::from(node)].chain;
+        let wants = |id: &&ProgramId| self.programs[usize::from(**id)].machine.wants(packet);
+        match chain[from..].iter().find(wants) {
+            Some(program) => {
+                self.messages.push_back(Message::Enter { program: *program, packet: *packet });
+            }
+            None => self.take_or_forward(node, packet),
         }
+    }
+
+    /// No program wants the packet: it is for the node, or goes on by its route.
+    #[inline]
+    fn take_or_forward(&mut self, node: NodeId, packet: &Packet) {
+        if packet.dst.0 == node { self.deliver(node, packet) } else { self.forward(node, packet) }
     }
 
     /// A node sends a packet on by its route.
@@ -468,7 +457,7 @@ impl Network {
         let entry = &self.nodes[usize::from(node)];
         if let Payload::Carried(..) | Payload::Sctp(_) = packet.payload {
             return match entry.tunnel(packet.src) {
-                Some(middlebox) => self.messages.push_back(Message::Intercept { middlebox, packet: *packet }),
+                Some(program) => self.messages.push_back(Message::Enter { program, packet: *packet }),
                 None => self.lose(packet),
             };
         }
@@ -524,19 +513,19 @@ impl Network {
     /// The power save of a station bounds what the senders of its downloads may send: the sockets of its downloads that are
     /// under way offer equal parts of it.
     fn grant(&mut self, node: NodeId, window: Window) {
-        let downloads: Vec<FlowLabel> = (0..self.records.len() as FlowLabel)
-            .filter(|flow| {
-                let plan = &self.plan.flows[*flow as usize];
-                plan.client == node && plan.down && matches!(plan.traffic, Traffic::Transfer { .. })
-            })
-            .collect();
-        let under_way = downloads.iter().filter(|flow| self.records[**flow as usize].is_under_way()).count();
+        let Stack::Host(ports) = &self.nodes[usize::from(node)].stack else { return };
+        let receives = |id: &SocketId| {
+            let socket = &self.sockets[*id as usize];
+            socket.role == Role::Receiver && matches!(socket.transport, SocketTransport::Connection { .. })
+        };
+        let downloads: Vec<SocketId> = ports.sockets().filter(receives).collect();
+        let flow = |id: &SocketId| self.sockets[*id as usize].flow as usize;
+        let under_way = downloads.iter().filter(|id| self.records[flow(id)].is_under_way()).count();
         let share = match window {
             Window::Open => None,
             Window::Grant { bytes } => Some(bytes / under_way.max(1) as u64),
         };
-        for flow in downloads {
-            let [_, receiver] = self.applications[flow as usize].sockets;
+        for receiver in downloads {
             let transport = &mut self.sockets[receiver as usize].transport;
             if let SocketTransport::Connection { end: AnyEnd::Tcp(connection), .. } = transport {
                 connection.handle_input(tcp::Input::Grant(share), self.now);
@@ -545,63 +534,55 @@ impl Network {
         }
     }
 
-    // Middleboxes and impairments.
+    // Programs.
 
-    fn enter_middlebox(&mut self, id: MiddleboxId, packet: Packet) {
-        self.middleboxes[usize::from(id)].machine.handle_packet(packet, &mut self.store, self.now);
-        self.drain_middlebox(id);
+    fn enter_program(&mut self, id: ProgramId, packet: Packet) {
+        self.programs[usize::from(id)].machine.handle_packet(packet, &mut self.store, self.now);
+        self.drain_program(id);
     }
 
-    /// Takes the outputs of a middlebox.
-    fn drain_middlebox(&mut self, id: MiddleboxId) {
+    /// Takes the outputs of a program.
+    fn drain_program(&mut self, id: ProgramId) {
         let now = self.now;
-        let node = self.middleboxes[usize::from(id)].node;
-        while let Some(output) = self.middleboxes[usize::from(id)].machine.poll_output(&mut self.store, now) {
+        let node = self.programs[usize::from(id)].node;
+        while let Some(output) = self.programs[usize::from(id)].machine.poll_output(&mut self.store, now) {
             match output {
-                MiddleboxOutput::Transmit { packet, counted } => {
-                    if counted && let Some(record) = self.records.get_mut(packet.flow as usize) {
+                Output::Send { packet, counts } => {
+                    if counts && let Some(record) = self.records.get_mut(packet.flow as usize) {
                         record.bytes_sent += u64::from(packet.bytes);
                     }
                     self.forward(node, &packet);
                 }
-                MiddleboxOutput::TransmitBy { route: Route { interface, next }, packet } => {
+                Output::SendBy { route: Route { interface, next }, packet } => {
                     self.messages.push_back(Message::Transmit { interface, next, packet });
                 }
-                MiddleboxOutput::Arrive(packet) => self.arrive(node, &packet),
-                MiddleboxOutput::Lose(packet) => self.lose(&packet),
-                MiddleboxOutput::Discard(packet) => self.leave(packet.dst.0, &packet, false),
-                MiddleboxOutput::GaveUp(flow, bytes) => self.records[flow as usize].zeros += bytes,
-                MiddleboxOutput::Lost(flow) => {
+                Output::Pass(packet) => {
+                    let place = self.nodes[usize::from(node)].chain.iter().position(|other| *other == id);
+                    self.pass(node, place.map_or(0, |place| place + 1), &packet);
+                }
+                Output::Arrive(packet) => self.arrive(node, &packet),
+                Output::Lose(packet) => self.lose(&packet),
+                Output::Discard(packet) => self.leave(packet.dst.0, &packet, false),
+                Output::Mark(flow, Mark::GaveUp(bytes)) => self.records[flow as usize].zeros += bytes,
+                Output::Mark(flow, Mark::Lost) => {
                     self.records[flow as usize].lose_connection();
                     self.note_end(flow);
                 }
             }
         }
-        let entry = &self.middleboxes[usize::from(id)];
+        let entry = &self.programs[usize::from(id)];
         self.schedule.put(entry.slot, entry.machine.due());
     }
 
-    /// Takes the outputs of an impairment.
-    fn drain_impairment(&mut self, id: ImpairmentId) {
-        while let Some(output) = self.impairments[usize::from(id)].machine.poll_output() {
-            match output {
-                ImpairmentOutput::Forward(packet) => {
-                    self.forward(self.impairments[usize::from(id)].node, &packet)
-                }
-                ImpairmentOutput::Lost(packet) => self.lose(&packet),
-            }
-        }
-        let entry = &self.impairments[usize::from(id)];
-        self.schedule.put(entry.slot, entry.machine.poll_timeout().map(|timeout| timeout.at));
+    /// The nodes of all programs and what these have counted, in the order of the plan.
+    pub(crate) fn reports(&self) -> impl Iterator<Item = (NodeId, Report)> {
+        self.programs.iter().map(|entry| (entry.node, entry.machine.report()))
     }
 
     /// What the ends of tunnels have counted: for each tunnel the client, then the concentrator.
     pub(crate) fn tunnel_counts(&self) -> impl Iterator<Item = TunnelCounts> {
-        self.middleboxes.iter().filter_map(|entry| match &entry.machine {
-            Middlebox::Tunnel(tunnel) => Some(tunnel.counts()),
-            Middlebox::SctpTunnel(tunnel) => Some(tunnel.counts()),
-            Middlebox::Gateway(_) => None,
-        })
+        self.reports()
+            .filter_map(|(_, report)| if let Report::Tunnel(counts) = report { Some(counts) } else { None })
     }
 
     /// The accounts of hosts with the names of their nodes.

@@ -5,19 +5,17 @@ use airwatt_energy::{Host, HostLedger, HostPacket};
 
 use super::packet::Packet;
 use super::route::{Address, NodeId};
-use crate::stack::middlebox::MiddleboxId;
+use crate::stack::program::ProgramId;
 use crate::stack::socket::SocketId;
 
 /// One node.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) stack: Stack,
-    /// The middlebox through which packets for other nodes, and of its connections, pass.
-    pub(crate) tap: Option<MiddleboxId>,
-    /// What delays, loses and reorders the packets that it forwards.
-    pub(crate) impairment: Option<ImpairmentId>,
+    /// The programs through which packets pass that arrive, in this order.
+    pub(crate) chain: Vec<ProgramId>,
     /// The tunnels that end at the node, by the address of the other end.
-    pub(crate) tunnels: Vec<(Address, MiddleboxId)>,
+    pub(crate) tunnels: Vec<(Address, ProgramId)>,
     /// The account of what the host draws beside its radio.
     pub(crate) host: Option<Box<HostLedger>>,
 }
@@ -25,17 +23,17 @@ pub(crate) struct Node {
 impl Node {
     pub(crate) fn new(stack: Stack, host: Option<Host>) -> Self {
         let host = host.map(|host| Box::new(HostLedger::new(host, Instant::ZERO)));
-        Self { stack, tap: None, impairment: None, tunnels: Vec::new(), host }
+        Self { stack, chain: Vec::new(), tunnels: Vec::new(), host }
     }
 
     /// Adds the end of a tunnel to `peer`.
-    pub(crate) fn add_tunnel(&mut self, peer: Address, middlebox: MiddleboxId) {
+    pub(crate) fn add_tunnel(&mut self, peer: Address, program: ProgramId) {
         let place = self.tunnels.partition_point(|(other, _)| *other < peer);
-        self.tunnels.insert(place, (peer, middlebox));
+        self.tunnels.insert(place, (peer, program));
     }
 
     /// The end of the tunnel to `peer`.
-    pub(crate) fn tunnel(&self, peer: Address) -> Option<MiddleboxId> {
+    pub(crate) fn tunnel(&self, peer: Address) -> Option<ProgramId> {
         let place = self.tunnels.binary_search_by_key(&peer, |(peer, _)| *peer).ok()?;
         Some(self.tunnels[place].1)
     }
@@ -49,9 +47,6 @@ pub(crate) fn host_packet(node: NodeId, packet: &Packet) -> HostPacket {
         sack_blocks: packet.payload.sack_blocks(),
     }
 }
-
-/// Index of an impairment in its network.
-pub(crate) type ImpairmentId = u16;
 
 /// What receives the packets for a node.
 #[derive(Clone, Debug)]
@@ -73,6 +68,11 @@ impl Ports {
             Ok(_) => panic!("node {node}: port {port} has one socket"),
             Err(place) => self.0.insert(place, (port, socket)),
         }
+    }
+
+    /// The sockets in the order of their ports.
+    pub(crate) fn sockets(&self) -> impl Iterator<Item = SocketId> {
+        self.0.iter().map(|(_, socket)| *socket)
     }
 
     /// The socket of a port.

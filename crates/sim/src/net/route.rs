@@ -14,7 +14,7 @@ pub type MediumId = u16;
 /// Index of an interface on its medium. On a cell, member 0 is the access point.
 pub type Member = u16;
 
-/// The medium of a virtual interface, as a TUN device is: what it transmits enters the middlebox whose index is the interface's
+/// The medium of a virtual interface, as a TUN device is: what it transmits enters the program whose index is the interface's
 /// member number.
 pub const VIRTUAL: MediumId = MediumId::MAX;
 

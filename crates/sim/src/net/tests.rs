@@ -4,7 +4,7 @@ use super::*;
 use crate::media::cell::CellMedium;
 use crate::net::packet::NO_FLOW;
 use crate::scenario::Scenario;
-use crate::stack::middlebox::TunnelCounts;
+use crate::stack::program::TunnelCounts;
 
 fn plan(keys: &str) -> NetworkPlan {
     let text = format!("base = \"fast-dsl\"\n{keys}");

@@ -14,9 +14,10 @@ use super::{
 use crate::media::{Medium, PipeStatistics};
 use crate::net::plan::CellPlan;
 use crate::net::route::NodeId;
-use crate::net::{ImpairmentEntry, MediumKind, Network};
+use crate::net::{MediumKind, Network};
 use crate::scenario::Scenario;
 use crate::stack::impairment::ImpairmentCounts;
+use crate::stack::program::Report;
 
 impl Network {
     /// What a reader of this run's trace must know of it.
@@ -190,11 +191,12 @@ impl Network {
 
     /// What impairments did, in the order of their nodes.
     pub(super) fn impairment_results(&self) -> Vec<ImpairmentResult> {
-        let of = |entry: &ImpairmentEntry| {
+        let of = |(node, report): (NodeId, Report)| {
+            let Report::Impairment(counts) = report else { return None };
             let ImpairmentCounts { forwarded, lost, lost_in_bursts, lost_in_outages, queue_drops, reordered } =
-                entry.machine.counts();
-            let node = self.plan.nodes[usize::from(entry.node)].name.clone();
-            ImpairmentResult {
+                counts;
+            let node = self.plan.nodes[usize::from(node)].name.clone();
+            Some(ImpairmentResult {
                 node,
                 forwarded,
                 lost,
@@ -202,8 +204,8 @@ impl Network {
                 lost_in_outages,
                 queue_drops,
                 reordered,
-            }
+            })
         };
-        self.impairments.iter().map(of).collect()
+        self.reports().filter_map(of).collect()
     }
 }

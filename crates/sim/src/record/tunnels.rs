@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::net::Network;
-use crate::stack::middlebox::TunnelCounts;
+use crate::stack::program::TunnelCounts;
 
 /// The tunnel of a station.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]

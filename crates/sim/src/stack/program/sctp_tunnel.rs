@@ -9,10 +9,12 @@ use airwatt_base::random::RandomStream;
 use airwatt_base::{Instant, Machine, Seq};
 use airwatt_proto::tunnel::sctp::{InnerMessage, SctpConfig};
 use airwatt_proto::tunnel::wire::{OuterIp, carrier_bytes};
-use airwatt_proto::tunnel::{DropReason, Inner, Input, Output, Sctp, Tunnel, TunnelConfig, TunnelEnd};
+use airwatt_proto::tunnel::{
+    DropReason, Inner, Input, Output as TunnelOutput, Sctp, Tunnel, TunnelConfig, TunnelEnd,
+};
 
-use super::MiddleboxOutput;
 use super::tunnel::{PORT, TunnelCounts, TunnelEnds, acknowledged};
+use super::{NodeProgram, Output, Report};
 use crate::net::packet::{Endpoints, Packet, Payload};
 use crate::net::route::Address;
 use crate::net::store::Store;
@@ -73,7 +75,7 @@ impl InnerMessage for Admitted {
 
 /// One end of a tunnel over SCTP.
 #[derive(Clone, Debug)]
-pub(crate) struct SctpTunnelBox {
+pub(crate) struct SctpTunnelProgram {
     machine: Tunnel<Sctp<Admitted>>,
     ends: TunnelEnds,
     /// Bytes that an outer packet has beside those of SCTP.
@@ -81,7 +83,7 @@ pub(crate) struct SctpTunnelBox {
     outer_bytes: u64,
 }
 
-impl SctpTunnelBox {
+impl SctpTunnelProgram {
     /// One end of a tunnel, if its settings have SCTP. `random` is the source of the association's tags.
     pub(crate) fn new(
         config: TunnelConfig,
@@ -94,7 +96,7 @@ impl SctpTunnelBox {
         Some(Self { machine, ends, overhead: carrier_bytes(OuterIp::V4, config.plain), outer_bytes: 0 })
     }
 
-    pub(crate) fn counts(&self) -> TunnelCounts {
+    fn counts(&self) -> TunnelCounts {
         TunnelCounts {
             machine: *self.machine.counts(),
             outer_bytes: self.outer_bytes,
@@ -102,8 +104,10 @@ impl SctpTunnelBox {
             repeated: Some(self.machine.association().retransmissions()),
         }
     }
+}
 
-    pub(super) fn handle_packet(&mut self, packet: Packet, store: &mut Store, now: Instant) {
+impl NodeProgram for SctpTunnelProgram {
+    fn handle_packet(&mut self, packet: Packet, store: &mut Store, now: Instant) {
         let input = match packet.payload {
             Payload::Sctp(ticket) if packet.src == self.ends.peer && packet.dst == self.ends.local => {
                 Input::Outer(store.take_bytes(ticket))
@@ -118,25 +122,25 @@ impl SctpTunnelBox {
         self.machine.handle_input(input, now);
     }
 
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
+    fn handle_timeout(&mut self, now: Instant) {
         self.machine.handle_timeout(now);
     }
 
-    pub(super) fn poll_output(&mut self, store: &mut Store, now: Instant) -> Option<MiddleboxOutput> {
+    fn poll_output(&mut self, store: &mut Store, now: Instant) -> Option<Output> {
         loop {
             let output = match self.machine.poll_output()? {
-                Output::Transmit(packet) => {
+                TunnelOutput::Transmit(packet) => {
                     let bytes = packet.len() as u32 + self.overhead;
                     self.outer_bytes += u64::from(bytes);
                     let payload = Payload::Sctp(store.put_bytes(&packet));
                     return Some(self.ends.transmit(payload, PORT, bytes, now));
                 }
-                Output::Deliver(inner) => store.claim(inner.number).map(MiddleboxOutput::Arrive),
-                Output::Dropped(inner, DropReason::Superseded) => {
-                    store.claim(inner.number).map(MiddleboxOutput::Discard)
+                TunnelOutput::Deliver(inner) => store.claim(inner.number).map(Output::Arrive),
+                TunnelOutput::Dropped(inner, DropReason::Superseded) => {
+                    store.claim(inner.number).map(Output::Discard)
                 }
-                Output::Dropped(inner, DropReason::QueueFull | DropReason::Abandoned) => {
-                    store.claim(inner.number).map(MiddleboxOutput::Lose)
+                TunnelOutput::Dropped(inner, DropReason::QueueFull | DropReason::Abandoned) => {
+                    store.claim(inner.number).map(Output::Lose)
                 }
             };
             if output.is_some() {
@@ -145,7 +149,11 @@ impl SctpTunnelBox {
         }
     }
 
-    pub(super) fn due(&self) -> Option<Instant> {
+    fn due(&self) -> Option<Instant> {
         self.machine.poll_timeout().map(|timeout| timeout.at)
+    }
+
+    fn report(&self) -> Report {
+        Report::Tunnel(self.counts())
     }
 }

@@ -7,10 +7,11 @@
 use airwatt_base::{Instant, Machine, Seq};
 use airwatt_proto::tunnel::wire::OuterIp;
 use airwatt_proto::tunnel::{
-    Counts, Datagram, DropReason, Inner, Input, Output, Plain, Tunnel, TunnelConfig, TunnelEnd,
+    Counts, Datagram, DropReason, Inner, Input, Output as TunnelOutput, Plain, Tunnel, TunnelConfig,
+    TunnelEnd,
 };
 
-use super::MiddleboxOutput;
+use super::{NodeProgram, Output, Report};
 use crate::net::packet::{Endpoints, NO_FLOW, Packet, Payload};
 use crate::net::route::{Address, Route};
 use crate::net::store::Store;
@@ -52,7 +53,7 @@ pub(crate) struct TunnelEnds {
 
 impl TunnelEnds {
     /// An outer packet.
-    pub(super) fn transmit(&self, payload: Payload, port: u16, bytes: u32, now: Instant) -> MiddleboxOutput {
+    pub(super) fn transmit(&self, payload: Payload, port: u16, bytes: u32, now: Instant) -> Output {
         let packet = Packet {
             src: self.local,
             dst: self.peer,
@@ -65,13 +66,13 @@ impl TunnelEnds {
             ecn: 0,
             payload,
         };
-        MiddleboxOutput::TransmitBy { route: self.route, packet }
+        Output::SendBy { route: self.route, packet }
     }
 }
 
 /// One end of a tunnel.
 #[derive(Clone, Debug)]
-pub(crate) struct TunnelBox {
+pub(crate) struct TunnelProgram {
     machine: Tunnel<Plain<Packet>>,
     ends: TunnelEnds,
     /// Bytes that an outer packet has beside those that it carries.
@@ -91,7 +92,7 @@ pub(crate) struct TunnelCounts {
     pub(crate) repeated: Option<u64>,
 }
 
-impl TunnelBox {
+impl TunnelProgram {
     /// One end of a tunnel of datagrams.
     pub(crate) fn new(config: TunnelConfig, end: TunnelEnd, ends: TunnelEnds) -> Self {
         let association = Plain::new(config.bundle_bytes(OuterIp::V4));
@@ -103,7 +104,7 @@ impl TunnelBox {
         }
     }
 
-    pub(crate) fn counts(&self) -> TunnelCounts {
+    fn counts(&self) -> TunnelCounts {
         TunnelCounts {
             machine: *self.machine.counts(),
             outer_bytes: self.outer_bytes,
@@ -111,8 +112,10 @@ impl TunnelBox {
             repeated: None,
         }
     }
+}
 
-    pub(super) fn handle_packet(&mut self, packet: Packet, store: &mut Store, now: Instant) {
+impl NodeProgram for TunnelProgram {
+    fn handle_packet(&mut self, packet: Packet, store: &mut Store, now: Instant) {
         let input = match packet.payload {
             Payload::Carried(ticket, header)
                 if packet.src == self.ends.peer && packet.dst == self.ends.local =>
@@ -124,28 +127,32 @@ impl TunnelBox {
         self.machine.handle_input(input, now);
     }
 
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
+    fn handle_timeout(&mut self, now: Instant) {
         self.machine.handle_timeout(now);
     }
 
-    pub(super) fn poll_output(&mut self, store: &mut Store, now: Instant) -> Option<MiddleboxOutput> {
+    fn poll_output(&mut self, store: &mut Store, now: Instant) -> Option<Output> {
         Some(match self.machine.poll_output()? {
-            Output::Transmit(Datagram { header, packets }) => {
+            TunnelOutput::Transmit(Datagram { header, packets }) => {
                 let inner: u32 = packets.iter().map(|packet| packet.bytes).sum();
                 let bytes = inner + self.overhead;
                 self.outer_bytes += u64::from(bytes);
                 let payload = Payload::Carried(store.put_packets(packets), header);
                 self.ends.transmit(payload, PORT, bytes, now)
             }
-            Output::Deliver(packet) => MiddleboxOutput::Arrive(packet),
-            Output::Dropped(packet, DropReason::Superseded) => MiddleboxOutput::Discard(packet),
-            Output::Dropped(packet, DropReason::QueueFull | DropReason::Abandoned) => {
-                MiddleboxOutput::Lose(packet)
+            TunnelOutput::Deliver(packet) => Output::Arrive(packet),
+            TunnelOutput::Dropped(packet, DropReason::Superseded) => Output::Discard(packet),
+            TunnelOutput::Dropped(packet, DropReason::QueueFull | DropReason::Abandoned) => {
+                Output::Lose(packet)
             }
         })
     }
 
-    pub(super) fn due(&self) -> Option<Instant> {
+    fn due(&self) -> Option<Instant> {
         self.machine.poll_timeout().map(|timeout| timeout.at)
+    }
+
+    fn report(&self) -> Report {
+        Report::Tunnel(self.counts())
     }
 }

@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 
 use airwatt_base::{Instant, Machine, Schedule, Slot};
 use airwatt_proto::end::{AnyEnd, AnyPacket};
-use airwatt_proto::gateway::{Gateway, Input, Output, RelayId, Snoop, SnoopConfig, SnoopInput, SnoopOutput};
+use airwatt_proto::gateway::{
+    Gateway, Input, Output as GatewayOutput, RelayId, Snoop, SnoopConfig, SnoopInput, SnoopOutput,
+};
 
-use super::MiddleboxOutput;
+use super::{Mark, NodeProgram, Output};
 use crate::net::packet::{Endpoints, FlowLabel, Packet, Payload};
+use crate::net::store::Store;
 use crate::stack::socket::End;
 use crate::stack::transport::{SocketTransport, packet_bytes};
 
@@ -60,7 +63,7 @@ enum Service {
 
 /// A gateway and the connections that it serves.
 #[derive(Clone, Debug)]
-pub(crate) struct GatewayBox {
+pub(crate) struct GatewayProgram {
     machine: Gateway<AnyEnd, AnyEnd>,
     ends: Vec<RelayEnds>,
     /// An agent for each connection that stays whole. Its payload is the packet, which goes on as it is.
@@ -71,7 +74,7 @@ pub(crate) struct GatewayBox {
     served: BTreeMap<Endpoints, (Service, bool)>,
 }
 
-impl GatewayBox {
+impl GatewayProgram {
     /// A gateway of these connections, which holds `buffer` bytes for each at most. `stand` says whether they stand from the
     /// beginning.
     pub(crate) fn new(buffer: u64, stand: bool, flows: Vec<ServedFlow>) -> Self {
@@ -99,11 +102,18 @@ impl GatewayBox {
         Self { machine: Gateway::new(buffer, stand, legs), ends, agents, schedule, served }
     }
 
-    pub(super) fn wants(&self, packet: &Packet) -> bool {
+    fn update_timer(&mut self, agent: usize) {
+        let due = self.agents[agent].poll_timeout().map(|timeout| timeout.at);
+        self.schedule.put(agent as Slot, due);
+    }
+}
+
+impl NodeProgram for GatewayProgram {
+    fn wants(&self, packet: &Packet) -> bool {
         self.served.contains_key(&packet.endpoints())
     }
 
-    pub(super) fn handle_packet(&mut self, packet: Packet, now: Instant) {
+    fn handle_packet(&mut self, packet: Packet, _: &mut Store, now: Instant) {
         let Some(&(service, from_server)) = self.served.get(&packet.endpoints()) else { return };
         let Some(inner) = packet.payload.of_connection() else { return };
         match (service, inner) {
@@ -120,12 +130,7 @@ impl GatewayBox {
         }
     }
 
-    fn update_timer(&mut self, agent: usize) {
-        let due = self.agents[agent].poll_timeout().map(|timeout| timeout.at);
-        self.schedule.put(agent as Slot, due);
-    }
-
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
+    fn handle_timeout(&mut self, now: Instant) {
         self.machine.handle_timeout(now);
         while let Some((_, agent)) = self.schedule.first().filter(|(at, _)| *at <= now) {
             self.agents[agent as usize].handle_timeout(now);
@@ -133,28 +138,30 @@ impl GatewayBox {
         }
     }
 
-    pub(super) fn poll_output(&mut self, now: Instant) -> Option<MiddleboxOutput> {
+    fn poll_output(&mut self, _: &mut Store, now: Instant) -> Option<Output> {
         let Some(output) = self.machine.poll_output() else {
             return self.agents.iter_mut().find_map(|agent| agent.poll_output().map(snooped));
         };
         Some(match output {
-            Output::ToWired(relay, packet) => {
+            GatewayOutput::ToWired(relay, packet) => {
                 let bytes = packet_bytes(self.machine.wired(relay), &packet, false);
                 let packet = self.ends[relay as usize].packet(false, packet.into(), bytes, now);
-                MiddleboxOutput::Transmit { packet, counted: false }
+                Output::Send { packet, counts: false }
             }
-            Output::ToWireless(relay, packet) => {
+            GatewayOutput::ToWireless(relay, packet) => {
                 let ends = &self.ends[relay as usize];
                 let bytes = packet_bytes(self.machine.wireless(relay), &packet, ends.tcp_headers);
                 let packet = ends.packet(true, packet.into(), bytes, now);
-                MiddleboxOutput::Transmit { packet, counted: true }
+                Output::Send { packet, counts: true }
             }
-            Output::GaveUp(relay, bytes) => MiddleboxOutput::GaveUp(self.ends[relay as usize].flow, bytes),
-            Output::Lost(relay) => MiddleboxOutput::Lost(self.ends[relay as usize].flow),
+            GatewayOutput::GaveUp(relay, bytes) => {
+                Output::Mark(self.ends[relay as usize].flow, Mark::GaveUp(bytes))
+            }
+            GatewayOutput::Lost(relay) => Output::Mark(self.ends[relay as usize].flow, Mark::Lost),
         })
     }
 
-    pub(super) fn due(&self) -> Option<Instant> {
+    fn due(&self) -> Option<Instant> {
         let relays = self.machine.poll_timeout().map(|timeout| timeout.at);
         let agents = self.schedule.first().map(|(at, _)| at);
         relays.into_iter().chain(agents).min()
@@ -170,11 +177,9 @@ fn connection(transport: SocketTransport) -> (AnyEnd, bool) {
 }
 
 /// What an agent's output is for the network. A retransmission of the agent counts as sent for its flow.
-const fn snooped(output: SnoopOutput<Packet>) -> MiddleboxOutput {
+const fn snooped(output: SnoopOutput<Packet>) -> Output {
     match output {
-        SnoopOutput::ToWired(_, packet) => MiddleboxOutput::Transmit { packet, counted: false },
-        SnoopOutput::ToWireless { payload, copy, .. } => {
-            MiddleboxOutput::Transmit { packet: payload, counted: copy }
-        }
+        SnoopOutput::ToWired(_, packet) => Output::Send { packet, counts: false },
+        SnoopOutput::ToWireless { payload, copy, .. } => Output::Send { packet: payload, counts: copy },
     }
 }
