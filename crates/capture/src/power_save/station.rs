@@ -64,6 +64,7 @@ struct Suspect {
     mark: Mark,
     asleep: Span,
     sequence_control: Option<u16>,
+    is_qos: bool,
     /// Transmissions of which none was acknowledged; `None` if the station or the capture leaves that open.
     unheard: Option<u32>,
 }
@@ -559,6 +560,7 @@ impl StationState {
                 mark,
                 asleep,
                 sequence_control: delivery.frame.sequence_control,
+                is_qos: delivery.frame.control.kind.is_qos(),
                 // A station that acknowledges is awake, and the frame in which it said so was perhaps not captured.
                 unheard: (acknowledged == Some(false)).then_some(1),
             });
@@ -577,12 +579,17 @@ impl StationState {
     /// the frames before and after say so.
     fn judge_suspects(&mut self, findings: &mut Findings) {
         // How the access point serves the station has to be known, and that nothing the station sent can have been a request.
-        let is_known = self.record.uapsd.is_some() || self.record.counts.ps_polls > 0;
+        // A service period has QoS frames alone: a station with U-APSD that gets others is served in another way.
+        let is_known = |suspect: &Suspect| match self.record.uapsd {
+            Some(uapsd) => !uapsd || suspect.is_qos,
+            None => self.record.counts.ps_polls > 0,
+        };
         for suspect in std::mem::take(&mut self.suspects) {
             let before = self.frames.partition_point(|frame| frame.at <= suspect.mark.0);
             let last = before.checked_sub(1).map(|index| self.frames[index].at);
             let is_silent = last.is_some_and(|last| suspect.mark.0.saturating_since(last) > PROMPT);
-            let asleep = proves_sleep(&self.frames, suspect.mark.0).filter(|_| is_known && is_silent);
+            let asleep =
+                proves_sleep(&self.frames, suspect.mark.0).filter(|_| is_known(&suspect) && is_silent);
             let (verdict, why) = match (suspect.unheard, asleep) {
                 (None, _) => (
                     Verdict::Undecidable,
