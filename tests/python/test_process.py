@@ -59,20 +59,31 @@ def test_interrupts_while_help_and_errors_are_made_are_quiet_too(program):
             assert len(err.splitlines()) <= 1, err
 
 
-@pytest.mark.parametrize("command", ["run", "compare", "analyze", "advise", "emulate"])
+@pytest.mark.parametrize("command", ["analyze", "advise"])
 def test_an_interrupt_ends_the_wait_for_a_pipe(program, tmp_path, command):
     fifo = tmp_path / "fifo.pcap"
     os.mkfifo(fifo)
-    extra = {"compare": ["--policy", "active,psm"]}.get(command, [])
-    status, err = _interrupt(program(command, fifo, *extra), 0.8)
+    status, err = _interrupt(program(command, fifo), 0.8)
     assert (status, err) == (130, "airwatt: interrupted\n")
     # A writer that says nothing.
-    process = program(command, fifo, *extra)
+    process = program(command, fifo)
     writer = os.open(fifo, os.O_RDWR)
     try:
         assert _interrupt(process, 0.8) == (130, "airwatt: interrupted\n")
     finally:
         os.close(writer)
+
+
+@pytest.mark.parametrize("command", ["run", "compare", "emulate"])
+def test_a_scenario_is_never_read_from_a_pipe(program, tmp_path, command):
+    fifo = tmp_path / "fifo.toml"
+    os.mkfifo(fifo)
+    extra = {"compare": ["--policy", "active,psm"]}.get(command, [])
+    process = program(command, fifo, *extra)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert len(err.splitlines()) == 1
+    assert "regular file" in str(err)
 
 
 def test_an_interrupt_ends_the_wait_for_standard_input(program):

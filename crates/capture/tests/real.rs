@@ -29,7 +29,7 @@ const CAPTURES: [Expected; 15] = [
     ("wifi-phone-ps-pmkid.cap", 20_056, LinkType::Dot11, 380.5, None),
     ("wpa-psk-linksys.cap", 587, LinkType::Dot11, 10.1, Some("00:13:ce:55:98:ef")),
     ("radiotap-ap-ping-ps.pcapng", 187, LinkType::Radiotap, 4.9, Some("5a:f7:19:2b:ed:5e")),
-    ("radiotap-exthdr.pcap", 10, LinkType::Radiotap, 3.0, None),
+    ("radiotap-exthdr.pcap", 10, LinkType::Radiotap, 3.0, Some("90:a4:de:c0:46:11")),
 ];
 
 fn shipped() -> PathBuf {
