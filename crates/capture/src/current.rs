@@ -1,5 +1,5 @@
-//! A measured current beside a prediction: what it is on the average, where its clock stands ([`align`]), the current of each state
-//! of the radio ([`fit`]), and what that says ([`verdict`]).
+//! A measured current beside a prediction: what it is on the average, where its clock stands (`align`), the current of each state
+//! of the radio (`fit`), and what that says (`verdict`).
 //!
 //! A trace that does not vary, or not as the prediction does, has no place on the capture's clock; what it says is its mean
 //! current, and that the radio or the host does not sleep.

@@ -86,7 +86,7 @@ pub enum StationInput {
     /// The answer to [`StationOutput::MeasureAirTime`].
     AirTime(AirTime),
     /// A packet of a flow was handed to the MAC or received; after [`StationInput::Backlog`] or [`StationInput::Received`]
-    /// of the same packet, and so perhaps after a reply to it. Its times are those of the packet. Only if [`StationPowerSave::sees_flows`].
+    /// of the same packet, and so perhaps after a reply to it. Its times are those of the packet. Only if [`StationPowerSave::sees_flows`](super::station::StationPowerSave::sees_flows).
     Flow(FlowSample),
 }
 
