@@ -44,12 +44,13 @@ _USUAL_POLICY = "timeout"
 """Whose energy is divided by flow and by peer, if it is there: what chips run."""
 
 
-def _print_schema(asked: bool) -> None:
+def _print_schema(asked: bool) -> bool:
     if asked:
         from airwatt._core import analysis_schema
 
         print_json(json_module.loads(analysis_schema()))
         raise Exit(0)
+    return asked
 
 
 def command(
@@ -133,6 +134,8 @@ def command(
     measured if its frames have their rates.
     Of long idle times a part is simulated, so that a capture of days costs what its packets cost.
     """
+    # A line that is read without typer has not called it.
+    _print_schema(schema)
     check_picture("--plot", plot)
     check_file("--perfetto", perfetto)
     check_file("--pcap", pcap)
