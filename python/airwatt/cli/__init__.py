@@ -22,6 +22,8 @@ COMMANDS = (
     "advise",
     "reproduce",
     "sweep",
+    "archive",
+    "rerun",
     "report",
     "explore",
     "radios",
@@ -29,6 +31,7 @@ COMMANDS = (
     "policies",
     "transports",
     "keys",
+    "cite",
     "init",
     "completion",
     "help",
@@ -87,16 +90,17 @@ _VERBOSITY = {"-v": "info", "--verbose": "info", "-vv": "debug"}
 def _quick(arguments: Sequence[str]) -> int | None:
     """Runs a line in the usual form with what its command needs; hands every other one to typer."""
     levels = os.environ.get("AIRWATT_LOG")
+    verbose = bool(arguments) and arguments[0] in _VERBOSITY
     while arguments and arguments[0] in _VERBOSITY:
         levels, arguments = _VERBOSITY[arguments[0]], arguments[1:]
     if levels:
         from airwatt import _core
 
         _core.log_to_stderr(levels)
-    if list(arguments) == ["--version"]:
-        from airwatt import __version__
+    if arguments and arguments[0] == "--version" and all(word in _VERBOSITY for word in arguments[1:]):
+        from airwatt.cli import version
 
-        print(f"airwatt {__version__}")
+        print(version.text(verbose=len(arguments) > 1 or verbose))
         return None
     if arguments and arguments[0] in COMMANDS:
         from importlib import import_module

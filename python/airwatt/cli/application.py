@@ -80,7 +80,9 @@ def _declaration(parameter: Parameter) -> Any:
 
 def _print_version(asked: bool) -> None:
     if asked:
-        print(f"airwatt {_core.__version__}")
+        from airwatt.cli import version
+
+        print(version.text(verbose=False))
         raise typer.Exit
 
 
@@ -88,7 +90,12 @@ def _root(
     context: typer.Context,
     _version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+        typer.Option(
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Print the version and exit; after -v with what a report of a fault needs.",
+        ),
     ] = False,
     # Read before typer is asked; here for --help.
     _verbose: Annotated[

@@ -14,6 +14,7 @@ from airwatt.cli.output import check_file, note_file, print_json, print_text, sa
 from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.cli.progress import bar
 from airwatt.cli.status import FAILED, INTERRUPTED
+from airwatt.files import write_text
 from airwatt.sweeps import grid
 from airwatt.sweeps import plan as plans
 from airwatt.sweeps import sweep as sweeps
@@ -31,12 +32,15 @@ Examples:
   airwatt sweep fast-dsl --over wired.rtt=1ms:1s:x1.5 --policy all --runs 30 --dry-run
   airwatt sweep status fast-dsl.sweep
   airwatt sweep export fast-dsl.sweep --out runs.csv
+  airwatt sweep export fast-dsl.sweep --out points.tex
 """
 
 VERBS = ("status", "resume", "retry", "repair", "export")
 _MOST_POINTS = 24
 """A sweep of more points shows no table of them."""
 _MOST_FAILURES = 10
+_TYPESET = (".tex", ".dat")
+"""Forms of an export with a row a point."""
 
 
 def command(
@@ -96,7 +100,12 @@ def command(
     ] = False,
     out: Annotated[
         Path | None,
-        Option("--out", metavar="FILE", help="With export: a .csv, .parquet or .feather file; CSV is printed without."),
+        Option(
+            "--out",
+            metavar="FILE",
+            help="With export: a .csv, .parquet or .feather file, or a row a point as .tex or .dat; CSV is printed"
+            " without.",
+        ),
     ] = None,
     table: Annotated[
         str | None,
@@ -392,9 +401,17 @@ def _export(stores: Sequence[Store], out: Path | None, what: str) -> None:
         pyarrow.csv.write_csv(exported(stores, what), buffer)
         print_text(buffer.getvalue().decode())
         return
-    if out.suffix.lower() not in FORMATS:
-        raise InputError(f"--out {out}: expected a name that ends in {', '.join(FORMATS)}")
+    form = out.suffix.lower()
+    if form not in (*FORMATS, *_TYPESET):
+        raise InputError(f"--out {out}: expected a name that ends in {', '.join((*FORMATS, *_TYPESET))}")
+    if form in _TYPESET and len(stores) > 1:
+        raise InputError(f"--out {out}: expected one store for a table of its points, got {len(stores)}")
     check_file("--out", out)
     with writing("--out", out):
-        export(stores, out, what)
+        if form in _TYPESET:
+            from airwatt.sweeps import typeset
+
+            write_text(out, typeset.points(stores[0])[_TYPESET.index(form)])
+        else:
+            export(stores, out, what)
     note_file(out)

@@ -103,19 +103,20 @@ def prepare(request: Request) -> Plan:
     return planned
 
 
-def again(old: Plan) -> Plan:
+def again(old: Plan, *, with_files: bool = False) -> Plan:
     """The plan of the same sweep for the core library of this process. Raises `InputError`.
 
-    The columns of its settings are taken as they are.
+    The columns of its settings are taken as they are. `with_files` says that a user trusts the mechanisms in files.
     """
     import pyarrow as pa
 
     assert old.texts is not None
-    if has_files(old):
+    if has_files(old) and not with_files:
         raise InputError(f"{old.scenario}: mechanisms in files: expected the whole sweep command, got a store alone")
     loaded = [Scenario.from_toml(text.as_py(), name=old.scenario) for text in old.texts]
-    new = plans.plan((({}, one) for one in loaded), seed=old.seed, runs=old.runs, until=old.until, name=old.scenario)
-    settings = old.settings.set_column(0, "point", pa.array([plans.key_of(one) for one in loaded]))
+    own = ({"policy": pair[0] or "", "transport": pair[1] or ""} for pair in map(old.mechanisms, range(len(loaded))))
+    new = plans.plan(zip(own, loaded, strict=True), seed=old.seed, runs=old.runs, until=old.until, name=old.scenario)
+    settings = old.settings.set_column(old.settings.schema.get_field_index("point"), "point", pa.array(new.points))
     return replace(new, settings=settings, varied=old.varied)
 
 

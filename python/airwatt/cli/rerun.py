@@ -1,0 +1,65 @@
+"""`airwatt rerun`: the runs of an archive once more, compared with the archived ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from airwatt._core import SCHEMA, __version__
+from airwatt.cli import options
+from airwatt.cli.output import print_json, say, show, writing
+from airwatt.cli.parameters import Argument, Exit, Option
+from airwatt.cli.progress import bar
+from airwatt.cli.status import FAILED
+
+if TYPE_CHECKING:
+    from airwatt.archive import Comparison
+
+EPILOG = """\b
+Examples:
+  airwatt rerun study.zip
+"""
+
+
+def command(
+    archive: Annotated[Path, Argument(metavar="FILE", help="What airwatt archive wrote.", show_default=False)],
+    store: Annotated[
+        Path | None, Option("--store", metavar="DIR", help="Keep the new runs there; a further call goes on.")
+    ] = None,
+    trust: Annotated[bool, Option("--trust", help="Execute the archive's mechanisms in Python.")] = False,
+    json: options.Json = False,
+) -> None:
+    """Run an archive again and compare every value bit for bit; exit status 1 if one is another.
+
+    Numbers are the same on every machine with the same build of airwatt. Another version may have changed a model: its
+    changelog names the results that moved.
+    """
+    from airwatt.archive import rerun
+
+    with writing("--store", store or archive), bar(archive.name) as on_progress:
+        found = rerun(archive, store, trust=trust, on_progress=on_progress)
+    if json:
+        first = None if found.first is None else found.first._asdict()
+        print_json(
+            {"schema": SCHEMA, "version": __version__, "archive": str(archive), **found._asdict(), "first": first}
+        )
+    else:
+        _show(found)
+    if found.different or found.missing:
+        raise Exit(FAILED)
+
+
+def _show(found: Comparison) -> None:
+    from airwatt.tables import count
+
+    if found.missing:
+        say(f"{count(found.missing)} runs of the archive failed this time")
+    if found.first is None:
+        show(f"{count(found.runs)} runs made again: all {count(found.values)} values are the same bit for bit")
+        return
+    first = found.first
+    show(
+        f"{count(found.runs)} runs made again: {count(found.different)} of {count(found.values)} values differ",
+        f"the first is {first.column} in {first.table}, point {first.point}, seed {first.seed}:"
+        f" {first.archived!r} in the archive, {first.again!r} now",
+    )

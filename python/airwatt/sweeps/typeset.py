@@ -1,0 +1,109 @@
+"""The points of a store for a publication: a LaTeX table (booktabs, siunitx), and columns for pgfplots.
+
+Both have a row a point: its settings, how many runs it has, and the mean and the half width of the 95 % interval of
+energy, goodput and the time until everything was complete.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from airwatt.statistics import Estimate
+from airwatt.sweeps.frames import Store
+
+_NUMBERS = {"energy_j": ("energy", "J"), "goodput_bps": ("goodput", "b/s"), "completed_s": ("done at", "s")}
+_UNITS = {"J": r"\joule", "b/s": r"\bit\per\second", "s": r"\second"}
+_PREFIXES = {9: r"\giga", 6: r"\mega", 3: r"\kilo", 0: "", -3: r"\milli", -6: r"\micro"}
+_SPECIAL = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"
+}  # fmt: skip
+
+
+class _Points(NamedTuple):
+    keys: list[str]
+    rows: list[tuple[dict[str, Any], int, list[Estimate]]]
+
+
+def points(store: Store) -> tuple[str, str]:
+    """The LaTeX table and the columns of a store. Raises `InputError`."""
+    rows = store.summary(list(_NUMBERS))
+    found = _Points(list(rows[0][0]) if rows else [], rows)
+    return _latex(found), _columns(found)
+
+
+def _latex(found: _Points) -> str:
+    shown = [index for index in range(len(_NUMBERS)) if any(row[2][index].mean is not None for row in found.rows)]
+    powers = [_power([row[2][index] for row in found.rows]) for index in shown]
+    names = list(_NUMBERS.values())
+    heads = [*map(_escaped, found.keys), "runs"]
+    for index, power in zip(shown, powers, strict=True):
+        name, unit = names[index]
+        heads.append(f"{{{name} / \\unit{{{_PREFIXES[power]}{_UNITS[unit]}}}}}")
+    lines = [
+        "% Means and half widths of their 95 % intervals. Needs the packages booktabs and siunitx (version 3).",
+        f"\\begin{{tabular}}{{{'l' * len(found.keys)}r{'S[separate-uncertainty]' * len(shown)}}}",
+        r"\toprule",
+        " & ".join(heads) + r" \\",
+        r"\midrule",
+    ]
+    for settings, runs, numbers in found.rows:
+        cells = [*(_cell(settings[key]) for key in found.keys), str(runs)]
+        cells += [_number(numbers[index], power) for index, power in zip(shown, powers, strict=True)]
+        lines.append(" & ".join(cells) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def _power(numbers: Sequence[Estimate]) -> int:
+    """The power of ten of the prefix that the largest mean has."""
+    largest = max((abs(number.mean) for number in numbers if number.mean), default=1.0)
+    return min(9, max(-6, 3 * math.floor(math.log10(largest) / 3)))
+
+
+def _number(number: Estimate, power: int) -> str:
+    """A mean with its interval, both to the second digit of the interval; a single run to four digits."""
+    if number.mean is None:
+        return "{--}"
+    mean = number.mean / 10**power
+    half = None if number.ci95 is None else number.ci95 / 10**power
+    if half:
+        digits = max(0, 1 - math.floor(math.log10(half)))
+        return f"{mean:.{digits}f} +- {half:.{digits}f}"
+    digits = 3 if mean == 0 else max(0, 3 - math.floor(math.log10(abs(mean))))
+    return f"{mean:.{digits}f}"
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return (
+        f"\\num{{{value!r}}}"
+        if isinstance(value, int | float) and not isinstance(value, bool)
+        else _escaped(str(value))
+    )
+
+
+def _escaped(text: str) -> str:
+    return "".join(_SPECIAL.get(letter, letter) for letter in text)
+
+
+def _columns(found: _Points) -> str:
+    heads = [*found.keys, "runs", *(head for name in _NUMBERS for head in (name, f"{name}_ci95"))]
+    lines = [" ".join(heads)]
+    for settings, runs, numbers in found.rows:
+        cells = [_word(settings[key]) for key in found.keys]
+        lines.append(" ".join([*cells, str(runs), *_values(numbers)]))
+    return "\n".join([*lines, ""])
+
+
+def _values(numbers: Sequence[Estimate]) -> Iterator[str]:
+    for number in numbers:
+        for value in number:
+            yield "nan" if value is None else repr(value)
+
+
+def _word(value: Any) -> str:
+    """A setting as one word; a missing one is empty in braces, as pgfplotstable reads it."""
+    text = "" if value is None else str(value)
+    return f"{{{text}}}" if not text or any(letter.isspace() for letter in text) else text

@@ -1,0 +1,204 @@
+"""Archives of stores: what is in them, that they run again bit for bit, and what strangers may put into them."""
+
+import json
+import shutil
+import zipfile
+
+import pytest
+from conftest import ROOT
+
+import airwatt as laboratory
+from airwatt._core import InputError
+from airwatt.archive import archive, rerun
+from airwatt.sweeps.frames import Store
+
+TINY = ["fast-dsl", "--set", "flow.application.size=20kB"]
+MINE = """
+from airwatt import Policy
+
+class Nap(Policy):
+    needs = ("switch",)
+
+    def on_start(self, radio):
+        pass
+"""
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """A store of eight runs and its archive."""
+    folder = tmp_path_factory.mktemp("study")
+    laboratory.sweep(
+        "fast-dsl", over={"wired.rtt": ["20ms", "40ms"]}, policy=["active", "psm"], runs=2,
+        set={"flow.application.size": "20kB"}, store=folder / "study.sweep",
+    )  # fmt: skip
+    archive(folder / "study.sweep", folder / "study.zip")
+    return folder
+
+
+def changed(source, target, members):
+    """Writes an archive with some members replaced; one that is None is left out."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            content = members.get(name, old.read(name))
+            if content is not None:
+                new.writestr(name, content)
+    return target
+
+
+def test_an_archive_runs_again_bit_for_bit(airwatt, study, tmp_path):
+    answer = airwatt("rerun", study / "study.zip", "--store", tmp_path / "again")
+    assert answer.status == 0
+    assert "8 runs made again: all" in answer.out
+    assert len(Store(tmp_path / "again")) == 8
+    found = airwatt("rerun", study / "study.zip", "--json").json
+    assert (found["runs"], found["different"], found["missing"]) == (8, 0, 0)
+    assert found["values"] > 8 * 50
+
+
+def test_an_archive_depends_on_its_store_alone(study, tmp_path):
+    archive(study / "study.sweep", tmp_path / "study.zip")
+    assert (tmp_path / "study.zip").read_bytes() == (study / "study.zip").read_bytes()
+
+
+def test_a_number_that_is_another_one_is_found_and_named(airwatt, study, tmp_path):
+    import io
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with zipfile.ZipFile(study / "study.zip") as packed:
+        table = pq.read_table(io.BytesIO(packed.read("results/runs.parquet")))
+    energy = table.column("energy_j").to_pylist()
+    energy[3] *= 1 + 1e-15
+    assert energy[3] != table.column("energy_j")[3].as_py()
+    out = io.BytesIO()
+    pq.write_table(table.set_column(table.schema.get_field_index("energy_j"), "energy_j", pa.array(energy)), out)
+    other = changed(study / "study.zip", tmp_path / "other.zip", {"results/runs.parquet": out.getvalue()})
+    answer = airwatt("rerun", other)
+    assert answer.status == 1
+    assert "1 of" in answer.out
+    assert f"energy_j in runs, point {table.column('point')[3]}" in answer.out.replace("\n", " ")
+
+
+def test_profiles_and_mechanisms_are_in_it(airwatt, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert airwatt("radios", "--new", "mine.toml").status == 0
+    (tmp_path / "own.py").write_text(MINE)
+    (tmp_path / "here.toml").write_text('base = "fast-dsl"\n[[station]]\nradio = "mine.toml"\n')
+    line = ["sweep", "here.toml", "--set", "flow.application.size=20kB", "--policy", "active,./own.py:Nap"]
+    assert airwatt(*line, "--store", "store").status == 0
+    assert airwatt("archive", "store", "-o", "study.zip").status == 0
+    # Everything that it was made from goes, so that only what is in the archive is left.
+    shutil.rmtree("store")
+    for name in ("mine.toml", "own.py", "here.toml"):
+        (tmp_path / name).unlink()
+    with zipfile.ZipFile("study.zip") as packed:
+        assert {"profiles/mine.toml", "mechanisms/own.py"} <= set(packed.namelist())
+        assert all(
+            str(tmp_path).encode() not in packed.read(name) for name in packed.namelist() if name != "report.html"
+        )
+    assert airwatt("rerun", "study.zip").is_one_line(
+        "expected an archive without code", "mechanisms/own.py:Nap", "--trust"
+    )
+    answer = airwatt("rerun", "study.zip", "--trust")
+    assert answer.status == 0, answer.err + answer.out
+    assert "2 runs made again: all" in answer.out
+
+
+def test_a_changed_mechanism_is_not_archived(airwatt, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(MINE)
+    assert airwatt("sweep", *TINY, "--policy", "./own.py:Nap", "--store", "store").status == 0
+    (tmp_path / "own.py").write_text(MINE + "\n# another one\n")
+    answer = airwatt("archive", "store", "-o", "study.zip")
+    assert answer.status == 2
+    assert answer.is_one_line("./own.py:Nap as it was when the sweep began")
+    assert not (tmp_path / "study.zip").exists()
+
+
+@pytest.mark.parametrize(
+    ("members", "word"),
+    [
+        ({"about.json": None}, "about.json"),
+        ({"about.json": b"{"}, "about.json"),
+        ({"about.json": b"[]"}, "about.json"),
+        ({"about.json": b'{"sweeps": 3, "mechanisms": {}}'}, "about.json"),
+        ({"about.json": b'{"sweeps": [{}], "mechanisms": {}}'}, "about.json"),
+        ({"results/runs.parquet": b"PAR1"}, "results/runs.parquet"),
+        ({"results/flows.parquet": None}, "results/flows.parquet"),
+    ],
+)
+def test_damaged_archives_are_one_line(airwatt, study, tmp_path, members, word):
+    answer = airwatt("rerun", changed(study / "study.zip", tmp_path / "bad.zip", members))
+    assert answer.status == 2
+    assert answer.is_one_line("bad.zip", word)
+
+
+def test_what_is_no_archive_is_one_line(airwatt, tmp_path, study):
+    (tmp_path / "text.zip").write_text("no archive")
+    for path in (tmp_path / "text.zip", tmp_path / "none.zip", tmp_path):
+        answer = airwatt("rerun", path)
+        assert answer.status == 2
+        assert answer.is_one_line("expected an archive of airwatt")
+    assert airwatt("archive", tmp_path, "-o", tmp_path / "a.zip").status == 2
+    assert airwatt("archive", study / "study.sweep", "-o", tmp_path / "a.tar").is_one_line(".zip")
+
+
+def test_an_archive_of_a_stranger_writes_nowhere_else(study, tmp_path):
+    with zipfile.ZipFile(study / "study.zip") as packed:
+        about = json.loads(packed.read("about.json"))
+        text = packed.read(f"scenarios/{about['sweeps'][0]['points'][0]['point']}.toml").decode()
+    name = f"scenarios/{about['sweeps'][0]['points'][0]['point']}.toml"
+    other = tmp_path / "evil.zip"
+    changed(
+        study / "study.zip",
+        other,
+        {name: text.replace('radio = "broadcom-4311"', 'radio = "profiles/../../x.toml"').encode()},
+    )
+    with zipfile.ZipFile(other, "a") as packed:
+        packed.writestr("profiles/../../x.toml", "name = 'x'")
+    with pytest.raises(InputError):
+        rerun(other, tmp_path / "new" / "store")
+    assert not (tmp_path / "x.toml").exists()
+    assert not (tmp_path / "new" / "x.toml").exists()
+
+
+def test_a_table_for_latex_and_columns_for_pgfplots(airwatt, study, tmp_path):
+    for name in ("points.tex", "points.dat"):
+        assert airwatt("sweep", "export", study / "study.sweep", "--out", tmp_path / name).status == 0
+    latex = (tmp_path / "points.tex").read_text()
+    assert latex.count(r" \\") == 5
+    assert r"{energy / \unit{\milli\joule}}" in latex
+    assert r"policy & wired.rtt\_s & runs" in latex
+    lines = [line.split(" ") for line in (tmp_path / "points.dat").read_text().splitlines()]
+    assert {len(line) for line in lines} == {9}
+    mean = Store(study / "study.sweep").summary(["energy_j"])[0][2][0].mean
+    assert float(lines[1][lines[0].index("energy_j")]) == mean
+
+
+def test_citations_are_of_what_was_used(airwatt, study):
+    answer = airwatt("cite", study / "study.sweep")
+    assert answer.status == 0
+    keys = [line.partition("{")[2].rstrip(",") for line in answer.out.splitlines() if line.startswith("@")]
+    assert keys == ["airwatt", "ieee80211", "airwatt-radio-broadcom-4311", "rfc5681", "rfc6582"]
+    assert answer.out.count("{") == answer.out.count("}")
+    assert "hashimoto2013" in airwatt("cite", "newreno+ackloss").out
+    assert airwatt("cite", "nobody").is_one_line("nobody")
+
+
+def test_every_mechanism_that_somebody_published_has_an_entry():
+    from airwatt import citation
+
+    own = {"latency-guard", "ideal", "udp"}
+    for item in (*laboratory.policies(), *laboratory.transports()):
+        assert bool(citation.of(item.name)) != (item.name in own), item.name
+
+
+def test_the_readme_says_how_to_run_it_again(study):
+    with zipfile.ZipFile(study / "study.zip") as packed:
+        readme = packed.read("README.md").decode()
+    assert "8 runs of airwatt" in readme
+    assert "airwatt rerun study.zip\n" in readme
+    assert "* fast-dsl: 4 points, 2 seeds from 1 on\n" in readme
+    assert ROOT.name not in readme
