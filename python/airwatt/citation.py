@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from airwatt import laboratory
-from airwatt.built import commit
 from airwatt._core import Scenario, __version__
+from airwatt.built import commit
 
 Entry = Mapping[str, str]
 """The fields of a BibTeX entry, with its `key` and its `type`."""

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import typer
 
-from airwatt import _core
 from airwatt.cli import COMMANDS
 from airwatt.cli.parameters import Option, Parameter, declared
 

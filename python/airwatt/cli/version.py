@@ -10,15 +10,16 @@ _PACKAGES = ("numpy", "rich", "typer", "pyarrow", "pandas", "matplotlib", "distr
 
 
 def text(*, verbose: bool) -> str:
-    """The version with the commit, where it is known; with `verbose` also the core library, Python, kernel, packages."""
+    """The version with the commit, where it is known; with `verbose` also core, Python, kernel, packages."""
     built = commit()
     first = f"airwatt {__version__}" + (f" ({built})" if built else "")
     if not verbose:
         return first
     from airwatt.sweeps.plan import core_hash
 
-    lines = [first, f"core library {core_hash()}", f"Python {platform.python_version()} ({platform.python_implementation()})",
-             f"{platform.system()} {platform.release()} {platform.machine()}"]  # fmt: skip
+    python = f"Python {platform.python_version()} ({platform.python_implementation()})"
+    system = f"{platform.system()} {platform.release()} {platform.machine()}"
+    lines = [first, f"core library {core_hash()}", python, system]
     return "\n".join([*lines, *(f"{name} {_version_of(name)}" for name in _PACKAGES)])
 
 
