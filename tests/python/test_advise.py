@@ -239,7 +239,7 @@ def test_listen_intervals_are_searched_and_said_how_to_set(airwatt):
     assert best["average_current_a"] == pytest.approx(0.31e-3, rel=0.01)
     assert document["battery_lasts_s"]["as advised"] == pytest.approx(134.4 * 86_400, rel=0.01)
     shown = airwatt("advise", *question).out
-    assert "listen_interval = 10 in wifi_sta_config_t" in " ".join(shown.split())
+    assert "wifi_config.sta.listen_interval = 10;" in " ".join(shown.split())
     assert "iw: has no setting for it" in shown
 
 
@@ -303,6 +303,44 @@ def test_what_is_set_beside_the_best_is_compared_with_it():
         assert not one.is_better(0.02) or one.figures.energy_j < 0.98 * best.simulation.energy_j
     without_tcp = advise.advise(advise.scenario_of(["up:cbr:64kbps:160B"], {}, "2s"), 0.02, runs=1)
     assert all(one.setting.name.startswith("bursts") for one in without_tcp.beside)
+
+
+@pytest.mark.parametrize("target", platforms.TARGETS)
+def test_a_target_has_only_what_can_be_set_there(airwatt, target):
+    question = ["idle", "--delay", "1s", "--runs", "1", "--radio", "esp32-c3", "--target", target]
+    document = airwatt("advise", *question, "--json").json
+    found = {
+        (row["policy"], tuple(row["parameters"].items()), row["listen_interval"]) for row in document["candidates"]
+    }
+    expected = {
+        (each.policy, each.parameters, each.listen_interval)
+        for each in advise.candidates()
+        if platforms.is_for(target, each)
+    }
+    assert found == expected
+    assert all(row["simulation"] for row in document["candidates"])
+    shown = airwatt("advise", *question).out
+    _, _, to_paste = shown.partition(f" on {target}:\n")
+    assert to_paste.startswith("    ")
+    assert "has no setting" not in shown
+
+
+def test_what_esp_idf_is_told_is_code_and_options(airwatt):
+    question = ["--flow", "up:periodic:1s:60B", "--delay", "5ms", "--runs", "1", "--radio", "esp32-c3"]
+    shown = airwatt("advise", *question, "--target", "esp-idf").out
+    code = shown.partition(" on esp-idf:\n")[2].partition("\n\n")[0]
+    assert re.search(r"^    esp_wifi_set_ps\(WIFI_PS_\w+\);$", code, re.M)
+    assert "CONFIG_PM_ENABLE=y" in shown
+    assert airwatt("advise", *question, "--target", "amiga").is_one_line("linux, esp-idf, nrf, zephyr, hostapd")
+
+
+def test_what_no_platform_can_set_is_marked(airwatt):
+    question = ["slow-dsl", "--delay", "50ms", "--runs", "1", "--set", "flow.application.size=500kB"]
+    marked = {row["policy"]: row["can_be_set"] for row in airwatt("advise", *question, "--json").json["candidates"]}
+    assert marked["uapsd"] is marked["ba-ta"] is False
+    assert marked["psm"] is marked["timeout"] is marked["active"] is marked["latency-guard"] is True
+    shown = airwatt("advise", *question).out
+    assert "\n* no platform has a setting for all of it" in shown
 
 
 def test_settings_are_within_the_ranges_of_the_platforms():

@@ -6,7 +6,7 @@ The core decides: candidates, thresholds and the order are in `crates/capture/sr
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from airwatt import _core
@@ -58,6 +58,8 @@ class Advice:
     """What keep-alives cost, for each candidate that was run."""
     beside: list[CombinedSetting] = field(default_factory=list)
     """What can be set beside the best candidate, if it was run."""
+    target: str | None = None
+    """One of `platforms.TARGETS`, whose settings alone are candidates."""
     _choice: dict[str, Any] = field(default_factory=dict)
     """The decision of the core, by indices of rows."""
 
@@ -153,6 +155,7 @@ class Advice:
             "delay_disagreements": [self._shown(row) for row in self.late],
             "ideal": None if self.bound is None else vars(self.bound),
             "battery_lasts_s": self.battery_lasts_s,
+            "target": self.target,
             "settings": platforms.settings(ranked[0].candidate) if ranked else [],
             "beside": [one.to_dict(self.budget_s) for one in self.beside],
             "keep_alives": [one.to_dict() for one in self.keep_alives],
@@ -170,6 +173,7 @@ class Advice:
             "policy": row.candidate.policy,
             "parameters": dict(row.candidate.parameters),
             "listen_interval": row.candidate.listen_interval,
+            "can_be_set": platforms.can_be_set(row.candidate),
             "average_current_a": self.current_a(row),
             "model": None if row.model is None else vars(row.model),
             "simulation": None if row.simulation is None else vars(row.simulation),
@@ -183,12 +187,13 @@ def candidates() -> list[Candidate]:
     return [_candidate(entry) for entry in json.loads(_core.advise_candidates())]
 
 
-def rows_of(plan: dict[str, Any], *, sets_listening: bool) -> list[Row]:
+def rows_of(plan: dict[str, Any], *, sets_listening: bool, target: str | None = None) -> list[Row]:
     """The candidates of a plan of the core, each with its model.
 
-    No listen intervals are tried if the caller `sets_listening`.
+    No listen intervals are tried if the caller `sets_listening`. With a `target` the candidates are those that can be
+    set there, and all of them are confirmed: the models' best are often others.
     """
-    return [
+    rows = [
         Row(
             _candidate(entry),
             None if entry["model"] is None else Figures(**entry["model"]),
@@ -197,6 +202,9 @@ def rows_of(plan: dict[str, Any], *, sets_listening: bool) -> list[Row]:
         for entry in plan["candidates"]
         if entry["listen_interval"] is None or not sets_listening
     ]
+    if target is None:
+        return rows
+    return [replace(row, confirm=True) for row in rows if platforms.is_for(target, row.candidate)]
 
 
 def _candidate(entry: dict[str, Any]) -> Candidate:

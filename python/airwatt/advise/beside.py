@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from airwatt.advise.platforms import Setting as How
+
 if TYPE_CHECKING:
     from airwatt.advise.candidate import Candidate, Figures
 
@@ -22,27 +24,33 @@ class Setting:
 
     name: str
     overrides: tuple[tuple[str, str], ...]
-    how: tuple[str | None, ...]
+    how: tuple[How | None, ...]
     """How it is set on each of `platforms.PLATFORMS`; None if the platform has no setting for it."""
 
 
-_TUNNEL = "airwattd tunnel at both ends (docs/tunnel.md)"
+_TUNNEL = How((), "airwattd tunnel at both ends (docs/tunnel.md)")
 
 SETTINGS = (
     Setting(
         "ACK at once",
         (("tcp.delayed_ack", "false"),),
-        ("ip route change ROUTE quickack 1", None, None, None, None),
+        (How(("ip route change ROUTE quickack 1",)), None, None, None, None),
     ),
     Setting(
         "ACK in 40ms",
         (("tcp.delayed_ack", "true"), ("tcp.delayed_ack_timeout", "40ms")),
-        ("as it comes: ip route change ROUTE quickack 0", None, "CONFIG_LWIP_TCP_TMR_INTERVAL=40", None, None),
+        (
+            How(("ip route change ROUTE quickack 0",), "as it comes"),
+            None,
+            How(("CONFIG_LWIP_TCP_TMR_INTERVAL=40",)),
+            None,
+            None,
+        ),
     ),
     Setting(
         "ACK in 250ms",
         (("tcp.delayed_ack", "true"), ("tcp.delayed_ack_timeout", "250ms")),
-        (None, None, "as it comes: CONFIG_LWIP_TCP_TMR_INTERVAL=250", None, None),
+        (None, None, How(("CONFIG_LWIP_TCP_TMR_INTERVAL=250",), "as it comes"), None, None),
     ),
     Setting("bursts of 5", (("tunnel.burst", "5"), ("tunnel.hold", "100ms")), (_TUNNEL, _TUNNEL, None, None, None)),
     Setting("bursts of 20", (("tunnel.burst", "20"), ("tunnel.hold", "400ms")), (_TUNNEL, _TUNNEL, None, None, None)),

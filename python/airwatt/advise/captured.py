@@ -28,12 +28,14 @@ def advise_capture(
     confirm: int = CONFIRM,
     limit: str | None = None,
     user: str | None = None,
+    target: str | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Advice:
     """Finds what would have spent least on a station's captured traffic.
 
     `settings` are keys of the cell, as in `airwatt.analyze`. `limit` bounds the cost of each of the two analyses, and
-    `user` parses the capture, as there. Raises `InputError`, or `RunError` if the limit is exceeded.
+    `user` parses the capture, as there. `target` (`platforms.TARGETS`) leaves only candidates that can be set there.
+    Raises `InputError`, or `RunError` if the limit is exceeded.
     """
     analyze = partial(
         laboratory.analyze,
@@ -52,7 +54,9 @@ def advise_capture(
             f"{capture}: expected a capture of one station, got several; hint: --station with one of {there}"
         )
     sets_listening = any(key == "station.listen_interval" for key, _ in settings)
-    rows = rows_of(json.loads(_core.advise_analysis(first, budget_s, confirm)), sets_listening=sets_listening)
+    rows = rows_of(
+        json.loads(_core.advise_analysis(first, budget_s, confirm)), sets_listening=sets_listening, target=target
+    )
     confirmed = [row for row in rows if row.confirm]
     radio_name = str(first["radio"])
     advice = Advice(
@@ -69,6 +73,7 @@ def advise_capture(
                 advice.bound = _figures(replay)
             else:
                 names[replay["policy"]].simulation = _figures(replay)
+    advice.target = target
     return advice.decide()
 
 

@@ -8,8 +8,8 @@ and the commented hostapd.conf. docs/advise.md has them as a table. A driver or 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from airwatt.advise.candidate import Candidate
@@ -20,21 +20,62 @@ _ESP_LONGEST_MS = 60
 _ESP_USUAL_MS = 50
 """Its value if it is not set, so that policy `timeout` of 50 ms stands for WIFI_PS_MIN_MODEM as it comes."""
 PLATFORMS = ("iw", "NetworkManager", "ESP-IDF", "nRF Connect SDK", "hostapd")
+_ACCESS_POINTS = ("hostapd",)
+TARGETS: Mapping[str, tuple[str, ...]] = {
+    "linux": ("iw", "NetworkManager"),
+    "esp-idf": ("ESP-IDF",),
+    "nrf": ("nRF Connect SDK",),
+    "zephyr": ("nRF Connect SDK",),
+    "hostapd": ("hostapd",),
+}
+"""The platforms of what `--target` names. nRF Connect SDK has Zephyr's shell."""
 
 
-def settings(candidate: Candidate) -> list[dict[str, str | None]]:
+class Setting(NamedTuple):
+    """How a platform is set: lines as they are typed or written into a file, and what has to be known with them."""
+
+    lines: tuple[str, ...] = ()
+    note: str = ""
+    whole: bool = True
+    """Whether the lines set all of a candidate, rather than only a part that it needs."""
+
+    def __str__(self) -> str:
+        return "; ".join([*self.lines, *([self.note] if self.note else [])])
+
+
+def settings(candidate: Candidate) -> list[dict[str, object]]:
     """For each platform how the candidate is set; `set` is None if the platform has no setting for all of it."""
-    return [{"platform": name, "set": how} for name, how in zip(PLATFORMS, _how(candidate), strict=True)]
+    return [
+        {"platform": name, "set": None if one is None else str(one), "lines": [] if one is None else list(one.lines)}
+        for name, one in zip(PLATFORMS, how(candidate), strict=True)
+    ]
 
 
 def lines(candidate: Candidate) -> list[str]:
     """The same as text, a line for each platform."""
-    return described(_how(candidate))
+    return described(how(candidate))
 
 
-def described(settings: Sequence[str | None]) -> list[str]:
+def described(settings: Sequence[Setting | None]) -> list[str]:
     """The settings of each platform as lines."""
-    return [f"{name}: {how or _NONE}" for name, how in zip(PLATFORMS, settings, strict=True)]
+    return [f"{name}: {one or _NONE}" for name, one in zip(PLATFORMS, settings, strict=True)]
+
+
+def to_paste(target: str, settings: Sequence[Setting | None]) -> list[str]:
+    """What to write on a target, with notes as comments."""
+    found = []
+    for name in TARGETS[target]:
+        setting = settings[PLATFORMS.index(name)]
+        if setting is None:
+            continue
+        comment = "//" if name == "ESP-IDF" else "#"
+        own = [f"{comment} {name}"] if len(TARGETS[target]) > 1 else []
+        for line in setting.lines:
+            if line.startswith("CONFIG_") and (not own or not own[-1].startswith("CONFIG_")):
+                own.append("# sdkconfig.defaults")
+            own.append(line)
+        found += [*own, *([f"{comment} {setting.note}"] if setting.note else [])]
+    return found
 
 
 _OF_RADIO = {"esp32": "ESP-IDF", "nrf7002": "nRF Connect SDK"}
@@ -48,83 +89,103 @@ def of_radio(radio: str) -> str | None:
 
 def can_set(platform: str, candidate: Candidate) -> bool:
     """Whether a platform has a setting for all of a candidate."""
-    is_set = _how(candidate)[PLATFORMS.index(platform)] is not None
-    # ESP-IDF always stays awake after traffic.
-    return is_set and not (platform == "ESP-IDF" and candidate.policy in ("psm", "psm-legacy"))
+    setting = how(candidate)[PLATFORMS.index(platform)]
+    return setting is not None and setting.whole
 
 
-def _esp_listening(beacons: int) -> str:
-    return f"listen_interval = {beacons} in wifi_sta_config_t, then esp_wifi_set_ps(WIFI_PS_MAX_MODEM)"
+def is_for(target: str, candidate: Candidate) -> bool:
+    """Whether what `--target` names has a setting for all of a candidate, or for a part of it that it needs."""
+    return any(can_set(platform, candidate) for platform in TARGETS[target])
 
 
-def _esp_timeout(wait_ms: int) -> str:
-    mode = "esp_wifi_set_ps(WIFI_PS_MIN_MODEM)"
+def can_be_set(candidate: Candidate) -> bool:
+    """Whether some station's platform has a setting for all of a candidate."""
+    return any(can_set(platform, candidate) for platform in PLATFORMS if platform not in _ACCESS_POINTS)
+
+
+_NOTHING = Setting((), "nothing to set")
+
+
+def _esp_listening(beacons: int, note: str, *, whole: bool = True) -> Setting:
+    lines = (f"wifi_config.sta.listen_interval = {beacons};", "esp_wifi_set_ps(WIFI_PS_MAX_MODEM);")
+    return Setting(lines, note, whole)
+
+
+def _esp_timeout(wait_ms: int) -> Setting:
+    mode = "esp_wifi_set_ps(WIFI_PS_MIN_MODEM);"
     if wait_ms == _ESP_USUAL_MS:
-        return f"{mode} as it comes: its least active time is {wait_ms} ms"
+        return Setting((mode,), f"as it comes, its least active time is {wait_ms} ms")
     if wait_ms <= _ESP_LONGEST_MS:
         active = f"CONFIG_ESP_WIFI_SLP_DEFAULT_MIN_ACTIVE_TIME={wait_ms}"
-        return f"{mode}, CONFIG_ESP_WIFI_SLP_IRAM_OPT=y and {active}"
-    return (
-        f"{mode} and esp_wifi_set_sleep_min_active_time({1000 * wait_ms}) of esp_private/wifi.h; its Kconfig option "
-        f"ends at {_ESP_LONGEST_MS} ms"
+        return Setting(("CONFIG_ESP_WIFI_SLP_IRAM_OPT=y", active, mode))
+    return Setting(
+        (mode, f"esp_wifi_set_sleep_min_active_time({1000 * wait_ms});"),
+        f"of esp_private/wifi.h, since the Kconfig option ends at {_ESP_LONGEST_MS} ms",
     )
 
 
-def _how(candidate: Candidate) -> tuple[str | None, ...]:
+def _dtim(beacons: int) -> Setting:
+    return Setting((f"dtim_period={beacons}",), "has the same effect for stations that receive DTIM beacons")
+
+
+def how(candidate: Candidate) -> tuple[Setting | None, ...]:
+    """How the candidate is set on each of `PLATFORMS`; None where a platform has no setting for it."""
     values = dict(candidate.parameters)
     beacons = candidate.listen_interval
+    on, modify = "iw dev wlan0 set power_save on", "nmcli connection modify NAME 802-11-wireless.powersave"
+    listening = ("wifi ps_wakeup_mode listen_interval", "wifi ps on")
     if candidate.policy == "active":
         return (
-            "iw dev wlan0 set power_save off",
-            "802-11-wireless.powersave 2 (nmcli connection modify NAME ...)",
-            "esp_wifi_set_ps(WIFI_PS_NONE)",
-            "wifi ps off",
-            "nothing to set",
-        )
-    if candidate.policy == "timeout" and beacons is not None:
-        wait = values.get("timeout", "100ms").removesuffix("ms")
-        return (
-            None,
-            None,
-            f"{_esp_listening(beacons)}, as it comes: its least active time is {_ESP_USUAL_MS} ms"
-            if int(wait) == _ESP_USUAL_MS
-            else None,
-            f"wifi ps_timeout {wait}, wifi ps_listen_interval {beacons} before connecting, wifi ps_wakeup_mode "
-            "listen_interval, wifi ps on",
-            f"dtim_period={beacons} has the same effect for stations that receive DTIM beacons",
+            Setting(("iw dev wlan0 set power_save off",)),
+            Setting((f"{modify} 2",)),
+            Setting(("esp_wifi_set_ps(WIFI_PS_NONE);",)),
+            Setting(("wifi ps off",)),
+            _NOTHING,
         )
     if candidate.policy == "timeout":
-        wait = values.get("timeout", "100ms")
-        count = wait.removesuffix("ms")
-        return (
-            f"iw dev wlan0 set power_save on; the time-out only by iwconfig wlan0 power timeout {count}m",
-            "802-11-wireless.powersave 3; it cannot set the time-out",
-            _esp_timeout(int(count)),
-            f"wifi ps_timeout {count}, then wifi ps on",
-            "nothing to set",
-        )
-    if candidate.policy in ("psm", "psm-legacy"):
-        if beacons is None:
+        count = int(values.get("timeout", "100ms").removesuffix("ms"))
+        if beacons is not None:
+            usual = f"as it comes, its least active time is {_ESP_USUAL_MS} ms"
+            interval = (f"wifi ps_listen_interval {beacons}", f"wifi ps_timeout {count}")
             return (
-                "iw dev wlan0 set power_save on; iwconfig wlan0 power timeout 0",
                 None,
-                # It stays awake for 8 ms at least after traffic, which is policy timeout.
                 None,
-                f"wifi ps_mode {'WMM' if candidate.policy == 'psm' else 'legacy'}, wifi ps_timeout 0, wifi ps on; "
-                "it receives DTIM beacons only",
-                "uapsd_advertisement_enabled=1" if candidate.policy == "psm" else "nothing to set",
+                _esp_listening(beacons, usual) if count == _ESP_USUAL_MS else None,
+                Setting((*interval, *listening), "before connecting"),
+                _dtim(beacons),
             )
         return (
+            Setting((on, f"iwconfig wlan0 power timeout {count}m"), "iw has no command for the time-out"),
+            Setting((f"{modify} 3",), "it cannot set the time-out", whole=False),
+            _esp_timeout(count),
+            Setting((f"wifi ps_timeout {count}", "wifi ps on")),
+            _NOTHING,
+        )
+    if candidate.policy in ("psm", "psm-legacy") and beacons is None:
+        mode = "WMM" if candidate.policy == "psm" else "legacy"
+        return (
+            Setting((on, "iwconfig wlan0 power timeout 0")),
+            None,
+            # It stays awake for 8 ms at least after traffic, which is policy timeout.
+            None,
+            Setting((f"wifi ps_mode {mode}", "wifi ps_timeout 0", "wifi ps on"), "it receives DTIM beacons only"),
+            Setting(("uapsd_advertisement_enabled=1",)) if candidate.policy == "psm" else _NOTHING,
+        )
+    if candidate.policy in ("psm", "psm-legacy"):
+        assert beacons is not None
+        awake = f"after traffic it stays awake for {_ESP_USUAL_MS} ms all the same, as policy timeout does"
+        return (
             None,
             None,
-            f"{_esp_listening(beacons)}; after traffic it stays awake for {_ESP_USUAL_MS} ms all the same, as policy "
-            "timeout does",
-            f"wifi ps_listen_interval {beacons} before connecting, wifi ps_wakeup_mode listen_interval, wifi ps on",
-            f"dtim_period={beacons} has the same effect for stations that receive DTIM beacons",
+            _esp_listening(beacons, awake, whole=False),
+            Setting((f"wifi ps_listen_interval {beacons}", *listening), "before connecting"),
+            _dtim(beacons),
         )
     if candidate.policy == "latency-guard":
-        daemon = "airwattd station (docs/station.md)"
-        return (daemon, f"{daemon}, with its drop-in file", None, None, "nothing to set")
+        daemon = "systemctl enable --now airwattd-station"
+        drop_in = "with its drop-in file, docs/station.md"
+        return (Setting((daemon,), "docs/station.md"), Setting((daemon,), drop_in), None, None, _NOTHING)
     # Only the access point's part of U-APSD has a setting that is common to drivers.
-    access_point = "uapsd_advertisement_enabled=1" if candidate.policy != "psm-throttling" else "nothing to set"
-    return (None, None, None, "wifi ps_mode WMM; its firmware decides when to trigger", access_point)
+    access_point = Setting(("uapsd_advertisement_enabled=1",), whole=False)
+    nordic = Setting(("wifi ps_mode WMM",), "its firmware decides when to trigger", whole=False)
+    return (None, None, None, nordic, access_point if candidate.policy != "psm-throttling" else _NOTHING)

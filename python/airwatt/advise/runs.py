@@ -9,6 +9,7 @@ from typing import Any
 
 from airwatt import _core, aggregates, laboratory
 from airwatt._core import InputError, Scenario
+from airwatt.advise import platforms
 from airwatt.advise.answer import Advice, rows_of
 from airwatt.advise.beside import SETTINGS, CombinedSetting
 from airwatt.advise.candidate import Candidate, Figures
@@ -124,12 +125,13 @@ def advise(
     limit: str | None = None,
     keep_alive_s: float | None = None,
     store: StorePath = None,
+    target: str | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Advice:
     """Finds what spends least on a scenario's traffic within a delay budget. Raises `InputError`, `RunError`.
 
     `limit` bounds each run, and `store` keeps them, as in `airwatt.run`. With `keep_alive_s` keep-alives of this mean
-    interval are priced.
+    interval are priced. `target` (`platforms.TARGETS`) leaves only candidates that can be set there.
     """
     laboratory.check_seeds(seed, runs)
     loaded = laboratory.load(scenario, (), set)
@@ -139,7 +141,7 @@ def advise(
     plan = json.loads(_core.advise_scenario(loaded, budget_s, confirm))
     # A DTIM period has an effect with `dtim` alone, so that no other listen interval is possible beside it.
     sets_listening = "station.listen_interval" in (set or {}) or text["ap"]["dtim_period"] > 1
-    rows = rows_of(plan, sets_listening=sets_listening)
+    rows = rows_of(plan, sets_listening=sets_listening, target=target)
     confirmed = [row for row in rows if row.confirm]
     measured = loaded.replace([("latency_percentiles", "true")])
     make = _Runs(range(seed, seed + runs), limit, store, on_progress)
@@ -156,6 +158,7 @@ def advise(
     advice = Advice(
         budget_s, loaded.name, ", ".join(sorted({one["radio"] for one in text["station"]})), rows, runs, seed
     )
+    advice.target = target
     advice.voltage_v = laboratory.radio(text["station"][0]["radio"]).voltage_v
     if keep_alive_s is not None:
         from airwatt.advise import keep_alives
@@ -169,7 +172,7 @@ def advise(
     if advice.ranked:
         best = advice.ranked[0]
         assert best.simulation is not None
-        advice.beside = _beside(measured, best.candidate, best.simulation, awake, make)
+        advice.beside = _beside(measured, best.candidate, best.simulation, awake, make, target)
     return advice
 
 
@@ -179,10 +182,13 @@ def _beside(
     alone: Figures,
     awake: Sequence[_Run],
     make: _Runs,
+    target: str | None,
 ) -> list[CombinedSetting]:
     """Runs what can be set beside a candidate, as far as it has an effect on the scenario."""
     possible = []
     for setting in SETTINGS:
+        if target is not None and not platforms.to_paste(target, setting.how):
+            continue
         try:
             scenario.replace([*candidate.overrides, *setting.overrides])
         except InputError:

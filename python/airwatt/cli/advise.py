@@ -44,6 +44,7 @@ Examples:
   airwatt advise captures/tcp-download.pcapng --delay 30ms
   airwatt advise --delay 1s --flow down:interactive:30s --battery 1000mAh@3.7V
   airwatt advise idle --delay 1s --keep-alive 30s --battery 1000mAh
+  airwatt advise idle --delay 1s --radio esp32-c3 --target esp-idf
 """
 
 _COLUMNS = 80
@@ -70,6 +71,14 @@ def command(
     confirm: Annotated[
         int, Option("--confirm", metavar="N", min=1, help="How many of the models' best are simulated.")
     ] = 4,
+    target: Annotated[
+        str | None,
+        Option(
+            "--target",
+            metavar="NAME",
+            help="linux, esp-idf, nrf, zephyr or hostapd: only what can be set there, ready to paste.",
+        ),
+    ] = None,
     station: Annotated[str | None, Option("--station", metavar="ADDR", help="The station in a capture.")] = None,
     cross: Annotated[
         str | None, Option("--cross", metavar="RATE", help="Traffic of others on the line down, which delays packets.")
@@ -104,9 +113,12 @@ def command(
     the budget.
     """
     from airwatt import advise
+    from airwatt.advise import platforms
 
     limits = options.thresholds(fail_if)
     check_picture("--plot", plot)
+    if target is not None and target not in platforms.TARGETS:
+        raise InputError(f"--target {target}: expected {', '.join(platforms.TARGETS)}, got another name")
     budget = advise.quantity("--delay", delay, "time")
     lasting = options.battery(battery, allow_borrowed)
     keep_alive_s = None if keep_alive is None else advise.interval_of(keep_alive)
@@ -148,6 +160,7 @@ def command(
                 confirm=confirm,
                 limit=limit,
                 user=reader,
+                target=target,
                 on_progress=on_progress,
             )
     else:
@@ -156,7 +169,15 @@ def command(
                 raise InputError(f"{option} {value}: expected a capture beside it, got none")
         with options.storing(store):
             found = _simulated(
-                source, flow or [], settings, duration, limit, keep_alive_s, store, (budget, runs, seed, confirm)
+                source,
+                flow or [],
+                settings,
+                duration,
+                limit,
+                keep_alive_s,
+                store,
+                (budget, runs, seed, confirm),
+                target,
             )
     found.battery = lasting
     document = found.to_dict()
@@ -184,6 +205,7 @@ def _simulated(
     keep_alive_s: float | None,
     store: Path | None,
     how: tuple[float, int, int, int],
+    target: str | None,
 ) -> Advice:
     """Gives the advice for a scenario, or for one that the flows make."""
     from airwatt import advise
@@ -205,6 +227,7 @@ def _simulated(
             limit=limit,
             keep_alive_s=keep_alive_s,
             store=store,
+            target=target,
             on_progress=on_progress,
         )
 
@@ -279,6 +302,8 @@ def _parts(found: Advice) -> Iterator[str | Table]:
     if skipped:
         names = ", ".join(_name(row) for row in skipped)
         yield textwrap.fill(f"not simulated, as the models put others first: {names}", _COLUMNS)
+    if any(_name(row).endswith(_UNSETTABLE) for row in found.rows):
+        yield "* no platform has a setting for all of it: a driver or a firmware would have to do it"
 
 
 def _grouped(rows: list[Row]) -> list[list[Row]]:
@@ -330,13 +355,20 @@ def _percent(share: float) -> str:
     return "0 %" if text in ("-0 %", "+0 %") else text
 
 
+_UNSETTABLE = "*"
+
+
 def _name(row: Row) -> str:
     return _candidate_name(row.candidate)
 
 
 def _candidate_name(candidate: Candidate) -> str:
+    """The policy with its parameters, marked where no platform of a station can set it."""
+    from airwatt.advise import platforms
+
+    mark = "" if platforms.can_be_set(candidate) else _UNSETTABLE
     skipping = [] if candidate.listen_interval is None else [f"every {candidate.listen_interval} beacons"]
-    return " ".join([candidate.policy, *(value for _, value in candidate.parameters), *skipping])
+    return " ".join([candidate.policy, *(value for _, value in candidate.parameters), *skipping]) + mark
 
 
 _IN_OTHER_MODES = 4
@@ -417,19 +449,25 @@ def _keep_alives(found: Advice) -> Iterator[str | Table]:
 
 
 def _how_to_set(found: Advice) -> Iterator[str]:
-    """How the best candidate is set on each platform."""
+    """How the best candidate, and what is advised beside it, is set on each platform, or on the target."""
     from airwatt.advise import platforms
 
-    if found.ranked:
-        text = [f"to set {_name(found.ranked[0])}:", *platforms.lines(found.ranked[0].candidate)]
-        for one in found.beside:
-            if one.is_better(found.budget_s):
-                text += [f"to set {one.setting.name}:", *platforms.described(one.setting.how)]
-        text += _host_mode(found)
-        yield "\n".join(textwrap.fill(line, _COLUMNS, subsequent_indent="    ") for line in text)
+    if not found.ranked:
+        return
+    beside = [(one.setting.name, one.setting.how) for one in found.beside if one.is_better(found.budget_s)]
+    wanted = [(_name(found.ranked[0]), platforms.how(found.ranked[0].candidate)), *beside]
+    if found.target is not None:
+        for name, how in wanted:
+            lines = [f"    {line}" for line in platforms.to_paste(found.target, how)]
+            yield "\n".join([f"to set {name} on {found.target}:", *lines])
+        if found.target == "esp-idf":
+            yield "\n".join(_host_mode(found, "    "))
+        return
+    text = [line for name, how in wanted for line in (f"to set {name}:", *platforms.described(how))]
+    yield "\n".join(textwrap.fill(line, _COLUMNS, subsequent_indent="    ") for line in [*text, *_host_mode(found)])
 
 
-def _host_mode(found: Advice) -> list[str]:
+def _host_mode(found: Advice, indent: str = "") -> list[str]:
     """What sets the mode of the host that the figures assume."""
     try:
         radio = laboratory.radio(found.radio)
@@ -438,7 +476,7 @@ def _host_mode(found: Advice) -> list[str]:
         return []
     for mode in radio.modes:
         if mode.id == radio.mode:
-            return [f"and for the host, {mode.name}, which the figures assume:", *mode.set]
+            return [f"and for the host, {mode.name}, which the figures assume:", *(indent + line for line in mode.set)]
     return []
 
 
@@ -473,16 +511,21 @@ def _verdict(found: Advice) -> Iterator[str]:
 
 
 def _on_its_platform(found: Advice) -> list[str]:
-    """The best candidate that the platform of the radio's chip can set, if it is another one."""
+    """The best candidate that can be set on the platform of the radio's chip, or on any, if it is another one."""
     from airwatt.advise import platforms
 
     platform = platforms.of_radio(found.radio)
-    if platform is None or platforms.can_set(platform, found.ranked[0].candidate):
+
+    def is_possible(row: Row) -> bool:
+        return platforms.can_be_set(row.candidate) if platform is None else platforms.can_set(platform, row.candidate)
+
+    if found.target is not None or is_possible(found.ranked[0]):
         return []
-    own = next((row for row in found.ranked if platforms.can_set(platform, row.candidate)), None)
+    own = next((row for row in found.ranked if is_possible(row)), None)
+    where = "anywhere" if platform is None else f"on {platform}"
     if own is None:
-        return [f"on {platform}: nothing within the budget has a setting there"]
-    return [f"on {platform}, which has no setting for that, take {_name(own)}: {_costs(found, own)}"]
+        return [f"can be set {where}: nothing within the budget"]
+    return [f"can be set {where}: {_name(own)}, {_costs(found, own)}"]
 
 
 def _less(found: Advice) -> str:
