@@ -45,7 +45,7 @@ class Record(Mapping[str, Any]):
         return [*super().__dir__(), *self._data]
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{key}={value!r}" for key, value in self._data.items())
+        fields = ", ".join(f"{key}={_short(value)}" for key, value in self._data.items())
         return f"{type(self).__name__}({fields})"
 
     def to_dict(self) -> dict[str, Any]:
@@ -57,6 +57,20 @@ class Record(Mapping[str, Any]):
     def json(self) -> str:
         """The document as JSON text."""
         return json.dumps(self._data, allow_nan=False)
+
+
+_LONG_TEXT = 60
+"""A longer text is cut where a record is shown."""
+
+
+def _short(value: Any) -> str:
+    """A value in a line: numbers and texts as they are, of objects and lists how much is in them."""
+    if isinstance(value, Mapping):
+        return f"{{{len(value)} keys}}" if value else "{}"
+    if isinstance(value, list):
+        return f"[{len(value)} items]" if value else "[]"
+    text = repr(value)
+    return text if len(text) <= _LONG_TEXT else f"{text[: _LONG_TEXT - 4]}...{text[-1]}"
 
 
 def _wrap(value: Any, kind: type[Record]) -> Any:

@@ -5,7 +5,6 @@ Nothing is computed here that the documents do not hold, but for the summaries o
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 import os
@@ -17,14 +16,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from airwatt import _core
 from airwatt._core import SCHEMA, InputError, MissingFeature, Run, __version__
 from airwatt._documents import RunResult
+from airwatt.compared import ComparedRow, names_of
 from airwatt.files import replacing
+from airwatt.radio_states import radio_states
 from airwatt.record import Record
 from airwatt.statistics import summarize
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
-    from numpy.typing import NDArray
 
 
 class _Tabular(ABC):
@@ -133,6 +133,16 @@ class Result(RunResult, _Tabular):
         """
         return _write_parquet(self.traces(), folder)
 
+    def __repr__(self) -> str:
+        from airwatt import notebook
+
+        return notebook.line_of_runs("Result", [self])
+
+    def _repr_html_(self) -> str:
+        from airwatt import notebook
+
+        return notebook.of_run(self, self.traces())
+
     def _rows(self, what: str) -> list[dict[str, Any]]:
         return list(_run_rows(self._data, what))
 
@@ -160,22 +170,18 @@ class Runs(Record, _Tabular):
         super().__init__(document)
         self.results = list(results)
 
+    def __repr__(self) -> str:
+        from airwatt import notebook
+
+        return notebook.line_of_runs("Runs", self.runs)
+
+    def _repr_html_(self) -> str:
+        from airwatt import notebook
+
+        return notebook.of_runs(self.runs)
+
     def _rows(self, what: str) -> list[dict[str, Any]]:
         return [row for document in self._data["runs"] for row in _run_rows(document, what)]
-
-
-class ComparedRow(Record):
-    """One choice: `.choice` by the name of what is chosen, `.runs`, and `.summary`."""
-
-    __slots__ = ()
-    _parts: ClassVar[Mapping[str, type[Record]]] = {"runs": RunResult}
-    choice: Mapping[str, str]
-    runs: list[RunResult]
-
-
-def names_of(choice: Mapping[str, str]) -> list[str]:
-    """Gives the names of a row: policies and transports by their own, values of other keys with the key."""
-    return [value if key in ("policy", "transport") else f"{key}={value}" for key, value in choice.items()]
 
 
 class Comparison(Record, _Tabular):
@@ -212,6 +218,14 @@ class Comparison(Record, _Tabular):
         super().__init__(document)
         self.results = [list(results) for _, results in rows]
 
+    def __repr__(self) -> str:
+        return f"<Comparison {self.scenario}: {', '.join(' '.join(names_of(row.choice)) for row in self.rows)}>"
+
+    def _repr_html_(self) -> str:
+        from airwatt import notebook
+
+        return notebook.of_comparison(self.scenario, self.rows)
+
     def _rows(self, what: str) -> list[dict[str, Any]]:
         return [
             {**{f"choice.{key}": value for key, value in row["choice"].items()}, **fields}
@@ -225,6 +239,16 @@ class Analysis(Record):
     """What a capture says about a station's radio, or with several stations `analyses`, one for each."""
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        if "analyses" in self._data:
+            return f"<Analysis of {len(self._data['analyses'])} stations>"
+        return f"<Analysis of {self._data.get('station') or 'no station'} in {self._data['capture']['file']}>"
+
+    def _repr_html_(self) -> str:
+        from airwatt import notebook
+
+        return notebook.of_analysis(self._data)
 
     @property
     def of_stations(self) -> list[Analysis]:
@@ -289,17 +313,6 @@ class Analysis(Record):
                 for name in ("kind", "certainty", "severity", "station"):
                     columns[name].append(finding[name])
         return columns
-
-
-def radio_states(line: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """Gives the columns of a time line's radio states, which the core hands over as the base64 of their numbers."""
-    import numpy as np
-
-    kinds = {"policy": "<u2", "time_ns": "<i8", "duration_ns": "<i8", "state": "u1", "simulated": "?"}
-    return {
-        name: np.frombuffer(base64.b64decode(line["radio_states"][name]), np.dtype(kind))
-        for name, kind in kinds.items()
-    }
 
 
 def _write_parquet(tables: Mapping[str, pa.Table], folder: str | os.PathLike[str]) -> list[Path]:

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 from airwatt import _core
 from airwatt._core import InputError
-from airwatt.results import Comparison, Runs, names_of
+from airwatt.compared import names_of
+from airwatt.results import Comparison, Runs
 from airwatt.statistics import NOT_MEASURED, leaves, summarize
 
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {

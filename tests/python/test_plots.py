@@ -56,8 +56,8 @@ def test_pictures(airwatt, tmp_path, arguments):
 def test_equal_documents_give_equal_files(tmp_path, suffix):
     compared = library.compare("fast-dsl", policy=["active", "psm"], set={"flow.application.size": "1MB"})
     first, second = tmp_path / f"a{suffix}", tmp_path / f"b{suffix}"
-    compare_picture.draw(compared, first)
-    compare_picture.draw(compared, second)
+    compare_picture.draw(compared.scenario, compared.rows, first)
+    compare_picture.draw(compared.scenario, compared.rows, second)
     assert first.read_bytes() == second.read_bytes()
 
 
@@ -65,7 +65,7 @@ def test_a_comparison_where_nothing_completed(tmp_path):
     comparison = library.compare(
         "fast-dsl", policy=["active", "psm"], set={"flow.application.size": "1GB", "duration": "2s"}
     )
-    compare_picture.draw(comparison, tmp_path / "x.png")
+    compare_picture.draw(comparison.scenario, comparison.rows, tmp_path / "x.png")
 
 
 @pytest.mark.parametrize(("entries", "label"), [(4, "psm"), (4, "psm-throttling, fast-dsl, slow Wi-Fi"), (60, "psm")])

@@ -12,7 +12,8 @@ from airwatt.cli import options
 from airwatt.cli.output import check_picture, note_file, print_json, show, writing
 from airwatt.cli.parameters import Option
 from airwatt.cli.progress import bar
-from airwatt.results import ComparedRow, Comparison
+from airwatt.compared import ComparedRow
+from airwatt.results import Comparison
 
 if TYPE_CHECKING:
     from airwatt.battery import Battery
@@ -85,7 +86,7 @@ def command(
         from airwatt.plots import compare as picture
 
         with writing("--plot", plot):
-            picture.draw(comparison, plot)
+            picture.draw(comparison.scenario, comparison.rows, plot)
         note_file(plot)
     if json:
         print_json(comparison.to_dict() | ({} if lasting is None else {"battery": _battery(comparison, lasting)}))

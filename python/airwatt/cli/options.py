@@ -183,7 +183,7 @@ def hold(limits: "Iterable[Threshold]", result: Mapping[str, Any]) -> None:
 def hold_rows(limits: "Iterable[tuple[Threshold, Sequence[RowNumbers]]]") -> None:
     """The same for thresholds, each with what it is held against."""
     from airwatt.cli.output import say
-    from airwatt.results import names_of
+    from airwatt.compared import names_of
 
     tripped = False
     for limit, held in limits:

@@ -8,13 +8,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from airwatt import aggregates
+from airwatt.compared import ComparedRow, names_of
 from airwatt.plots import style
-from airwatt.results import ComparedRow, Comparison, names_of
 
 
-def draw(comparison: Comparison, path: Path) -> None:
-    """Draws a comparison. Raises `OSError`."""
-    rows = comparison.rows
+def draw(scenario: str, rows: Sequence[ComparedRow], path: Path) -> None:
+    """Draws the rows of a comparison. Raises `OSError`."""
     labels = ["\n".join(names_of(row.choice)) for row in rows]
     with style.styled():
         lines = max(text.count("\n") + 1 for text in labels)
@@ -47,15 +46,15 @@ def draw(comparison: Comparison, path: Path) -> None:
         throughput.set_yticks(range(len(rows)), labels)
         throughput.invert_yaxis()
         figure.legend(*time.get_legend_handles_labels(), loc="outside lower right", ncols=5, handlelength=1.0)
-        figure.suptitle(_title(comparison), x=0.01, ha="left", fontsize=11, fontweight="bold")
+        figure.suptitle(_title(scenario, rows), x=0.01, ha="left", fontsize=11, fontweight="bold")
         style.save(figure, path)
 
 
-def _title(comparison: Comparison) -> str:
-    runs = max(len(row.runs) for row in comparison.rows)
-    seed = comparison.rows[0].runs[0].seed
+def _title(scenario: str, rows: Sequence[ComparedRow]) -> str:
+    runs = max(len(row.runs) for row in rows)
+    seed = rows[0].runs[0].seed
     note = f"mean of {runs} runs, 95 % confidence intervals" if runs > 1 else f"seed {seed}"
-    return f"{comparison.scenario}: {' × '.join(comparison.rows[0].choice)}  ({note})"
+    return f"{scenario}: {' × '.join(rows[0].choice)}  ({note})"
 
 
 def _causes(axes: Axes, rows: Sequence[ComparedRow]) -> None:

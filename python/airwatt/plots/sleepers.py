@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from airwatt.plots import style
-from airwatt.results import radio_states
+from airwatt.radio_states import radio_states
 
 Numbers = NDArray[np.float64]
 

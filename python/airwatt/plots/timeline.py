@@ -17,8 +17,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from airwatt._documents import RunResult
 from airwatt.plots import style
-from airwatt.results import Result
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,7 +43,7 @@ _QUEUES = {
 }
 
 
-def draw(result: Result, traces: Mapping[str, "pa.Table"], path: Path) -> None:
+def draw(result: RunResult, traces: Mapping[str, "pa.Table"], path: Path) -> None:
     """Draws the traces of a run. Raises `OSError`."""
     end = max(result.simulated_s, 1e-6)
     whole = (0.0, end)
@@ -84,7 +84,7 @@ def draw(result: Result, traces: Mapping[str, "pa.Table"], path: Path) -> None:
                 legend = panel.get_legend()
                 if legend is not None:
                     legend.remove()
-            axes[-1].set_xlabel("time (s)" if result.realtime is not None else "simulated time (s)")
+            axes[-1].set_xlabel("time (s)" if "realtime" in result else "simulated time (s)")
             axes[-1].set_xlim(*span)
             for panel in axes:
                 panel.grid(axis="x", visible=True)
@@ -139,7 +139,7 @@ def _control(
         _levels(rates, shown, span, "throughput\n(Mb/s)", kind="station")
 
 
-def _title(result: Result, shown: int, stations: int) -> str:
+def _title(result: RunResult, shown: int, stations: int) -> str:
     policies = dict.fromkeys(station.policy for station in result.stations)
     rest = f", {shown} of {stations} stations" if shown < stations else ""
     return f"{result.scenario}, {', '.join(policies)}, seed {result.seed}{rest}"

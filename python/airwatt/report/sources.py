@@ -19,13 +19,14 @@ from airwatt._core import SCHEMA, InputError
 from airwatt._documents import RunResult
 from airwatt.advise.question import is_capture
 from airwatt.battery import Battery
+from airwatt.compared import names_of
 from airwatt.parallel import Progress
 from airwatt.report import capture, runs, sweep
 from airwatt.report.check import mistake
 from airwatt.report.pack import Pack
 from airwatt.report.study import Study
 from airwatt.report.timeline import POINTS
-from airwatt.results import Result, names_of
+from airwatt.results import Result
 from airwatt.tasks import Task, run_tasks
 
 if TYPE_CHECKING:

@@ -1,0 +1,131 @@
+"""How results look where they are not printed as a document: a line each, and in a notebook a table with a picture.
+
+A picture is made where matplotlib is installed and the result has what it shows: a comparison always, a run and an
+analysis if they were traced.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airwatt import aggregates
+from airwatt.tables import estimate, percent, quantity
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from airwatt._documents import RunResult
+    from airwatt.compared import ComparedRow
+
+
+def line_of_runs(name: str, runs: Sequence[RunResult]) -> str:
+    """What runs of one choice came to, in a line."""
+    seeds = f"seed {runs[0].seed}" if len(runs) == 1 else f"{len(runs)} runs from seed {runs[0].seed}"
+    shown = [f"{quantity(aggregates.over(runs, aggregates.energy_j).mean, 'J')}"]
+    if any(run.flows for run in runs):
+        shown.append(quantity(aggregates.over(runs, aggregates.goodput_bps).mean, "b/s"))
+    return f"<{name} {runs[0].scenario}, {seeds}: {', '.join(shown)}>"
+
+
+def of_run(result: RunResult, traces: Mapping[str, pa.Table]) -> str:
+    """A run as HTML: its stations, its flows, and the time line where it was traced."""
+    stations = [
+        [str(one.id), one.policy, quantity(one.energy_j, "J"), quantity(one.average_power_w, "W"),
+         percent(one.state_s["sleep"] / (sum(one.state_s.values()) or 1.0))] for one in result.stations
+    ]  # fmt: skip
+    flows = [[str(one.id), one.transport, quantity(one.goodput_bps, "b/s"), quantity(one.completed_s, "s")]
+             for one in result.flows]  # fmt: skip
+    parts = [_paragraph(f"{result.scenario}, seed {result.seed}, {quantity(result.simulated_s, 's')}")]
+    parts += [_table(["station", "policy", "energy", "power", "asleep"], stations)] if stations else []
+    parts += [_table(["flow", "transport", "goodput", "done at"], flows)] if flows else []
+    if traces:
+
+        def draw(path: Path) -> None:
+            from airwatt.plots import timeline
+
+            timeline.draw(result, traces, path)
+
+        parts.append(_picture(draw))
+    return "\n".join(parts)
+
+
+def of_runs(runs: Sequence[RunResult]) -> str:
+    """Repeated runs as HTML: means and 95 % intervals."""
+    title = f"{runs[0].scenario}, {len(runs)} runs from seed {runs[0].seed}"
+    return "\n".join([_paragraph(title), _table(_HEADS, [_numbers(runs)])])
+
+
+def of_comparison(scenario: str, compared: Sequence[ComparedRow]) -> str:
+    """A comparison as HTML: a row a choice, and the picture of `airwatt compare --plot`."""
+
+    def draw(path: Path) -> None:
+        from airwatt.plots import compare
+
+        compare.draw(scenario, compared, path)
+
+    rows = [[*row.choice.values(), *_numbers(row.runs)] for row in compared]
+    heads = [*(compared[0].choice if compared else ()), *_HEADS]
+    return "\n".join([_paragraph(scenario), _table(heads, rows), *([_picture(draw)] if compared else [])])
+
+
+def of_analysis(document: Mapping[str, Any]) -> str:
+    """An analysis as HTML: what each policy would have spent, the findings, and the time line if it was traced."""
+    if "analyses" in document:
+        return _paragraph(f"{len(document['analyses'])} stations: of_stations has the analysis of each")
+    if "candidates" in document and not document.get("policies"):
+        return _paragraph(f"{len(document['candidates'])} stations, none of them chosen: station= names one")
+    rows = [[one["policy"], quantity(one["energy_j"], "J"), quantity(one["average_power_w"], "W")]
+            for one in document["policies"]]  # fmt: skip
+    found = [[one["kind"], str(one["count"]), str(one["undecidable"])] for one in document.get("findings", [])]
+    parts = [_table(["policy", "energy", "power"], rows)] if rows else []
+    parts += [_table(["finding", "violated", "undecidable"], found)] if found else []
+    if "timeline" in document:
+
+        def draw(path: Path) -> None:
+            from airwatt.plots import analyze
+
+            analyze.draw(document, path)
+
+        parts.append(_picture(draw))
+    return "\n".join(parts)
+
+
+_HEADS = ["goodput", "done at", "energy", "asleep"]
+
+
+def _numbers(runs: Sequence[RunResult]) -> list[str]:
+    def mean(number: aggregates.Number, unit: str) -> str:
+        return estimate(aggregates.over(runs, number), unit) if any(run.flows for run in runs) else ""
+
+    asleep = aggregates.over(runs, lambda run: aggregates.share(run, "sleep")).mean
+    energy = estimate(aggregates.over(runs, aggregates.energy_j), "J")
+    return [mean(aggregates.goodput_bps, "b/s"), mean(aggregates.completed_s, "s"), energy, percent(asleep)]
+
+
+def _paragraph(text: str) -> str:
+    return f"<p>{html.escape(text)}</p>"
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    def row(cells: Sequence[str], kind: str) -> str:
+        texts = (html.escape(" ".join(cell.split())) for cell in cells)
+        return "<tr>" + "".join(f"<{kind}>{text}</{kind}>" for text in texts) + "</tr>"
+
+    return "\n".join(["<table>", row(heads, "th"), *(row(cells, "td") for cells in rows), "</table>"])
+
+
+def _picture(draw: Callable[[Path], None]) -> str:
+    """A picture within the text; nothing where matplotlib is not installed."""
+    with tempfile.TemporaryDirectory(prefix="airwatt-") as folder:
+        path = Path(folder) / "picture.png"
+        try:
+            draw(path)
+        except ImportError:
+            return ""
+        data = base64.b64encode(path.read_bytes()).decode()
+    return f'<img src="data:image/png;base64,{data}" style="max-width: 100%">'

@@ -1,0 +1,59 @@
+"""Results in a notebook: a line each, a table with a picture, and the tutorial's cells, which all run."""
+
+import json
+import re
+
+import matplotlib
+import pytest
+from conftest import ROOT
+
+import airwatt
+
+SHORT = {"flow.application.size": "100kB"}
+NOTEBOOK = ROOT / "docs" / "tutorials" / "notebook.ipynb"
+
+
+def test_a_result_is_a_line():
+    result = airwatt.run("fast-dsl", set=SHORT)
+    assert re.fullmatch(r"<Result fast-dsl, seed 1: [\d.]+ m?J, [\d.]+ Mb/s>", repr(result))
+    assert repr(airwatt.run("fast-dsl", set=SHORT, runs=3)).startswith("<Runs fast-dsl, 3 runs from seed 1: ")
+    compared = airwatt.compare("fast-dsl", policy=["active", "psm"], set=SHORT)
+    assert repr(compared) == "<Comparison fast-dsl: active, psm>"
+    for shown in (result.stations[0], result.flows[0], compared.rows[0], airwatt.radios()[0]):
+        assert len(repr(shown)) < 2_000
+
+
+def test_html_has_the_numbers_and_a_picture():
+    compared = airwatt.compare("fast-dsl", policy=["active", "psm"], set=SHORT, runs=2)
+    shown = compared._repr_html_()
+    assert shown.count("<tr>") == 3
+    assert "<td>psm</td>" in shown
+    assert shown.count("data:image/png;base64,") == 1
+    traced = airwatt.run("fast-dsl", set=SHORT, trace=True)
+    assert "data:image/png" in traced._repr_html_()
+    assert "data:image/png" not in airwatt.run("fast-dsl", set=SHORT)._repr_html_()
+    analysis = airwatt.analyze(ROOT / "captures" / "tcp-download.pcapng", trace=True)
+    assert repr(analysis).startswith("<Analysis of 192.168.7.2 in ")
+    assert "<th>policy</th>" in analysis._repr_html_()
+    assert "data:image/png" in analysis._repr_html_()
+
+
+def test_an_absent_key_raises():
+    result = airwatt.run("fast-dsl", set=SHORT)
+    with pytest.raises(KeyError):
+        _ = result["energy"]
+    with pytest.raises(AttributeError, match="no field 'enrgy_j'"):
+        _ = result.stations[0].enrgy_j
+
+
+def test_the_tutorial_runs_from_its_first_cell_to_its_last(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    matplotlib.use("Agg")
+    names: dict[str, object] = {}
+    cells = json.loads(NOTEBOOK.read_text())["cells"]
+    assert sum(cell["cell_type"] == "code" for cell in cells) >= 8
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            assert not cell["outputs"], "the notebook is kept without outputs"
+            exec(compile("".join(cell["source"]), NOTEBOOK.name, "exec"), names)
+    assert len(names["frame"]) == 30
