@@ -64,15 +64,15 @@ def frames() -> list[tuple[float, int, bytes]]:
     return sorted(found)
 
 
-def main(path: str) -> None:
+def write(path: str, frames: list[tuple[float, int, bytes]]) -> None:
     """Writes a pcap file of radiotap frames."""
     with Path(path).open("wb") as out:
         out.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 127))
-        for at, rate, frame in frames():
+        for at, rate, frame in frames:
             channel = BAND_2GHZ | (CCK if rate == 2 else OFDM)
             whole = struct.pack("<BBHIBxHH", 0, 0, 14, 1 << 2 | 1 << 3, rate, CHANNEL_MHZ, channel) + frame
             out.write(struct.pack("<IIII", int(at), round(at % 1 * 1e6), len(whole), len(whole)) + whole)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "tim-never-set.pcap")
+    write(sys.argv[1] if len(sys.argv) > 1 else "tim-never-set.pcap", frames())

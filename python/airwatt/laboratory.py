@@ -248,6 +248,8 @@ def analyze(
     trace: bool = False,
     current: str | os.PathLike[str] | None = None,
     offset: float | None = None,
+    wpa_pwd: Sequence[str] = (),
+    wpa_psk: Sequence[str] = (),
     limit: str | None = None,
     user: str | None = None,
     on_progress: Callable[[Progress], None] | None = None,
@@ -259,7 +261,8 @@ def analyze(
     Without `policies` it takes all that there are. `settings` are keys of the cell and the station with their values,
     as in `("wifi.beacon_rate", "1Mbps")`. With `trace` the result can be written as a time line. `current` is
     a measured current as CSV (PPK2, Otii), which is laid beside the prediction; it begins at `offset` seconds of the
-    capture, or where both correlate best. `limit` bounds the
+    capture, or where both correlate best. `wpa_pwd` are passphrases of networks (`"PASSPHRASE"` or
+    `"PASSPHRASE:SSID"`) and `wpa_psk` their keys (64 hexadecimal digits), which decrypt frames. `limit` bounds the
     cost, as in `"memory=2GB,events=1e10"`, the
     default of captures above 1 MB. With `user`, for which root is needed, a process of its own opens the file and
     becomes that user before it reads the first byte. Raises `InputError`, `RunError` if a limit is exceeded or nothing
@@ -279,6 +282,8 @@ def analyze(
             trace=trace,
             current=current,
             offset=offset,
+            wpa_pwd=list(wpa_pwd),
+            wpa_psk=list(wpa_psk),
             limit=limit,
             user=user,
             control=control,
@@ -292,17 +297,21 @@ def annotate(
     out: BinaryIO,
     *,
     remarks: Sequence[tuple[int, str]] = (),
+    wpa_pwd: Sequence[str] = (),
+    wpa_psk: Sequence[str] = (),
     limit: str | None = None,
     user: str | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> None:
     """Writes a copy of a capture as pcapng with comments at its 802.11 frames: states of stations, and findings.
 
-    `remarks` are further comments, each with its packet number. Raises as `analyze`, and what `out` raises.
+    `remarks` are further comments, each with its packet number. With the keys of `analyze` it comments
+    what that finds. Raises as `analyze`, and what `out` raises.
     """
 
     def job(control: Control) -> str:
-        _core.annotate(capture, out, remarks=list(remarks), limit=limit, user=user, control=control)
+        keys = {"wpa_pwd": list(wpa_pwd), "wpa_psk": list(wpa_psk)}
+        _core.annotate(capture, out, remarks=list(remarks), **keys, limit=limit, user=user, control=control)
         out.flush()
         return ""
 

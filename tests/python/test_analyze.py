@@ -225,6 +225,56 @@ def test_a_shipped_capture_lacks_tim_bits(airwatt, tmp_path):
     assert finding["delay_s"] == pytest.approx(0.5152 - 0.3072, abs=1e-6)
 
 
+def test_a_passphrase_decrypts_a_capture(airwatt, tmp_path):
+    from conftest import ROOT
+
+    subprocess.run([sys.executable, ROOT / "captures" / "wpa2.py", tmp_path], check=True)
+    psm = ["--policy", "psm"]
+    for name in ("wpa2-ccmp.pcap", "wpa2-gcmp.pcap"):
+        shipped = ROOT / "captures" / name
+        assert (tmp_path / name).read_bytes() == shipped.read_bytes()
+        by_argument = ["analyze", shipped, "--station", "192.168.7.2", *psm, "--wpa-pwd", "correct horse"]
+        document = airwatt(*by_argument, "--json").json
+        assert document["bytes"]["udp"] == 8 * 68
+        found = document["capture"]["decryption"]
+        assert (found["verdict"], found["protected_frames"], found["decrypted_frames"]) == ("partly", 16, 15)
+        schema = airwatt("analyze", "--schema").json
+        assert found.keys() == schema["$defs"]["DecryptionReport"]["properties"].keys()
+        assert "correct horse" not in airwatt.output(by_argument)
+        # The capture does not say which station is meant, so that the station is named.
+        wrong = airwatt("analyze", shipped, "--station", "02:00:00:00:00:02", *psm, "--wpa-pwd", "wrong horse")
+        assert wrong.status == 1
+        assert "undecidable: nothing was decrypted: no given passphrase or key fits" in wrong.err
+        assert "wrong horse" not in wrong.out + wrong.err
+    # An annotated copy is written from the same knowledge, and its frames stay encrypted.
+    copy = tmp_path / "copy.pcapng"
+    done = airwatt("analyze", shipped, "--station", "192.168.7.2", *psm, "--wpa-pwd", "correct horse", "--pcap", copy)
+    assert done.status == 0, done.err
+    assert b"correct horse" not in copy.read_bytes()
+
+
+def test_a_secret_comes_from_standard_input(airwatt):
+    from conftest import ROOT
+
+    shipped = str(ROOT / "captures" / "wpa2-ccmp.pcap")
+    command = [sys.executable, "-m", "airwatt", "analyze"]
+    asked = ["--station", "192.168.7.2", "--policy", "psm", "--wpa-pwd", "-"]
+
+    def of(capture: str, text: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*command, capture, *asked], input=text, capture_output=True, text=True, check=False)
+
+    assert "15 of 16 protected data frames decrypted" in of(shipped, "no such word\ncorrect horse\n").stdout
+    for capture, text, problem in (
+        (shipped, "", "got none"),
+        ("-", "", "standard input for both"),
+        (shipped, "x", "8 to 63"),
+    ):
+        done = of(capture, text)
+        assert done.returncode == 2
+        assert done.stderr.count("\n") == 1
+        assert problem in done.stderr
+
+
 def test_checks_for_ci_say_what_was_violated_and_what_was_not_evaluated(airwatt, tmp_path):
     import json
     from xml.etree import ElementTree

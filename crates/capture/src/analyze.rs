@@ -17,6 +17,7 @@ use tracing::debug;
 
 use crate::capture::Capture;
 use crate::current::{self, Trace};
+use crate::decrypt::NetworkKey;
 use crate::error::AnalyzeError;
 use crate::file::Reading;
 use crate::group;
@@ -49,6 +50,8 @@ pub struct Question<'a> {
     pub trace: bool,
     /// A measured current to lay beside the prediction.
     pub current: Option<Current<'a>>,
+    /// Passphrases and keys of networks whose frames are encrypted.
+    pub keys: &'a [NetworkKey],
     /// Upper bounds of memory and events.
     pub limits: Limits,
 }
@@ -168,7 +171,7 @@ fn open(
     watch: Watch<'_>,
 ) -> Result<Capture, AnalyzeError> {
     Options::parse(question)?;
-    Ok(Capture::open_then(path, &question.limits, opened, &mut |reading| {
+    Ok(Capture::open_then(path, &question.limits, question.keys, opened, &mut |reading| {
         watch(AnalysisProgress::Reading(reading))
     })?)
 }

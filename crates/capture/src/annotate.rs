@@ -24,6 +24,7 @@ use pcap_file::{DataLink, Endianness, PcapError};
 
 use crate::analyze::AnalysisProgress;
 use crate::capture::Capture;
+use crate::decrypt::NetworkKey;
 use crate::error::AnalyzeError;
 use crate::file::{OnReading, Reading, SourceFile, read_to_sink, sources};
 use crate::limits::Limits;
@@ -40,7 +41,7 @@ const NAMED_STATIONS: usize = 6;
 /// A finding at a packet: packet number, and the text of its comment.
 pub type Remark = (u32, String);
 
-/// Writes the capture at `path` to `out`, with comments. `remarks` are further comments, those of the keep-alives of an
+/// Writes the capture at `path` to `out`, with comments. What is decrypted with `keys` tells more about it, and is written as it was. `remarks` are further comments, those of the keep-alives of an
 /// analysis. `opened` is called when the files are open and nothing of them has been read.
 ///
 /// # Errors
@@ -48,6 +49,7 @@ pub type Remark = (u32, String);
 pub fn annotate(
     path: &Path,
     limits: &Limits,
+    keys: &[NetworkKey],
     remarks: &[Remark],
     out: &mut dyn io::Write,
     opened: impl FnOnce() -> io::Result<()>,
@@ -65,7 +67,7 @@ pub fn annotate(
         source.open()?;
     }
     let mut on_reading = |reading: Reading| watch(AnalysisProgress::Reading(reading));
-    let capture = Capture::open_then(path, limits, opened, &mut on_reading)?;
+    let capture = Capture::open_then(path, limits, keys, opened, &mut on_reading)?;
     let comments = Comments::of(&capture, remarks);
     copy(&capture, again, &comments, out, &mut on_reading)
 }

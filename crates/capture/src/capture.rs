@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 
+use crate::decrypt::DecryptionReport;
 use crate::packet::{AirFrame, Beacon, CapturedPacket, ObservedCell};
 
 /// The container.
@@ -138,6 +139,8 @@ pub struct Capture {
     pub files: Vec<CaptureFile>,
     /// Its defects.
     pub notes: Notes,
+    /// What became of its protected frames, if a key was given.
+    pub decryption: Option<DecryptionReport>,
 }
 
 impl Notes {

@@ -16,6 +16,7 @@ use airwatt_dot11::{
 use etherparse::LaxIpSlice;
 
 use crate::capture::{Capture, FileFormat, LinkType, Notes, Oversized};
+use crate::decrypt::Decryption;
 use crate::packet::{
     AirFrame, Beacon, CapturedPacket, GroupProtocol, Ip, ObservedCell, PacketSink, TcpFields, TransportHeader,
 };
@@ -68,12 +69,13 @@ pub(crate) struct Decoder {
     aids: usize,
     networks: BTreeMap<MacAddress, ObservedCell>,
     notes: Notes,
+    decryption: Decryption,
     memory_limit_bytes: u64,
 }
 
 impl Decoder {
-    /// A decoder whose records may occupy `memory_limit_bytes`.
-    pub(crate) fn new(memory_limit_bytes: u64) -> Self {
+    /// A decoder whose records may occupy `memory_limit_bytes`, and which opens protected frames with `decryption`.
+    pub(crate) fn new(memory_limit_bytes: u64, decryption: Decryption) -> Self {
         Self {
             packets_in_file: 0,
             bytes_on_link: 0,
@@ -84,6 +86,7 @@ impl Decoder {
             aids: 0,
             networks: BTreeMap::new(),
             notes: Notes::default(),
+            decryption,
             memory_limit_bytes,
         }
     }
@@ -136,6 +139,11 @@ impl Decoder {
             self.networks.insert(bssid, network);
         }
         self.notes.append(other.notes);
+    }
+
+    /// Hands over what was learnt of keys, for the next file of a capture.
+    pub(crate) fn take_decryption(&mut self) -> Decryption {
+        std::mem::take(&mut self.decryption)
     }
 
     /// Orders the packets of several files by time.
@@ -228,21 +236,35 @@ impl Decoder {
         packet.macs = frame.header().source().map(|source| (source, frame.header().destination()));
         packet.frame = Some(self.frames.len() as u32);
         let header = frame.header();
-        let readable = header.control.kind.has_payload() && !header.control.protected && !found.damaged;
         let control = header.control;
+        let readable = control.kind.has_payload() && !found.damaged;
+        let opened =
+            (readable && control.protected).then(|| self.decryption.open(&frame, whole, packet.number));
+        let body = match &opened {
+            None => frame.body(),
+            Some(None) => &[],
+            Some(Some(body)) => {
+                found.msdu_bytes = (body.len() as u32).saturating_sub(8);
+                body
+            }
+        };
+        let readable = readable && opened != Some(None);
+        if readable && !control.protected {
+            self.decryption.observe(&frame, body);
+        }
         if header.address1.is_group() && control.from_ds && !control.to_ds && control.kind.has_payload() {
-            let inside = snap_payload(frame.body()).filter(|_| readable);
+            let inside = snap_payload(body).filter(|_| readable);
             let protocol = inside.map(|(kind, rest)| GroupProtocol::of(kind, rest));
             packet.group = Some(protocol.unwrap_or(GroupProtocol::Encrypted));
         }
         let amsdu = header.qos.is_some_and(|qos| qos.amsdu());
         self.frames.push(found);
         if readable && amsdu {
-            self.aggregate(packet, frame.body());
+            self.aggregate(packet, body);
             return;
         }
         if readable {
-            packet.ip = logical_link(frame.body(), found.msdu_bytes, 0);
+            packet.ip = logical_link(body, found.msdu_bytes, 0);
         }
         self.packets.push(packet);
     }
@@ -272,6 +294,7 @@ impl Decoder {
                 let is_beacon = found.control.kind == FrameKind::Beacon;
                 let network = self.networks.entry(bssid).or_default();
                 network.interval = interval;
+                self.decryption.name(bssid, elements);
                 if let Some(ssid) = elements.ssid().filter(|ssid| !ssid.iter().all(|byte| *byte == 0)) {
                     network.ssid = String::from_utf8_lossy(ssid).into_owned();
                 }
@@ -303,6 +326,7 @@ impl Decoder {
                 });
             }
             Ok(Some(ManagementBody::AssociationRequest { elements, listen_interval, .. })) => {
+                self.decryption.name(frame.header().address1, elements);
                 found.listen_interval = Some(listen_interval);
                 found.requested_uapsd = Some(elements.wmm().map_or(0, |wmm| wmm.station_uapsd()));
             }
@@ -331,6 +355,7 @@ impl Decoder {
             segments: Vec::new(),
             files: Vec::new(),
             notes: self.notes,
+            decryption: None,
         }
     }
 }

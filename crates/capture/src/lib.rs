@@ -11,7 +11,8 @@
 //! header; *simulated* is a replay at rates that were captured; *inferred* is a replay of packets for which a rate is
 //! assumed.
 //!
-//! Left out: decryption (encrypted frames count by size, with their cipher's overhead taken off), reassembly of IP and
+//! Encrypted frames are opened with the passphrase of their network ([`NetworkKey`]); without it they count by size, with their
+//! cipher's overhead taken off. Left out: reassembly of IP and
 //! 802.11 fragments, and payload of any kind, of which nothing is kept.
 
 pub mod advise;
@@ -21,6 +22,7 @@ mod capture;
 pub mod clock;
 pub mod current;
 mod decode;
+mod decrypt;
 mod error;
 mod file;
 pub mod flows;
@@ -41,6 +43,7 @@ pub use analyze::{
 };
 pub use annotate::{Remark, annotate};
 pub use capture::{Capture, CaptureFile, FileFormat, LinkType, Notes, Oversized, SteadyPart};
+pub use decrypt::{DecryptionReport, NetworkKey, ParseKeyError, UndecryptedReport};
 pub use error::{AnalyzeError, CaptureError};
 pub use file::{OnReading, Reading};
 pub use limits::Limits;

@@ -186,7 +186,9 @@ fn what_cannot_be_read_says_so_in_one_line() {
 fn privileges_can_be_given_up_between_opening_and_reading() {
     let open = |path: &str, opened: &mut dyn FnMut() -> std::io::Result<()>| {
         let mut goes_on = |_| ControlFlow::Continue(());
-        Capture::open_then(path.as_ref(), &Limits::default(), opened, &mut goes_on).unwrap_err().to_string()
+        Capture::open_then(path.as_ref(), &Limits::default(), &[], opened, &mut goes_on)
+            .unwrap_err()
+            .to_string()
     };
     let mut calls = 0;
     let mut refused = || {

@@ -9,7 +9,7 @@
 //!
 //! What is here is what power save, contention and the ledger of air time need: frame control, addresses, sequence
 //! and QoS control, beacons with their TIM, association, PS-Poll, the control frames, and the radiotap fields from
-//! which a data rate follows. Left out: security (protected bodies stay opaque), action frames' contents, EHT and
+//! which a data rate follows. Left out: security (protected bodies stay opaque here; the crate `capture` opens them), action frames' contents, EHT and
 //! radiotap's TLV fields, which end the decoding of a radiotap header without harm to what was read before.
 
 mod address;

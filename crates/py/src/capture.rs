@@ -8,7 +8,9 @@ use std::sync::Arc;
 use airwatt_capture::current::Trace;
 use airwatt_capture::report::Analysis;
 use airwatt_capture::timeline::Timeline;
-use airwatt_capture::{AnalysisProgress, AnalyzeError, Current, Limits, Question, Watch};
+use airwatt_capture::{
+    AnalysisProgress, AnalyzeError, Current, Limits, NetworkKey, ParseKeyError, Question, Watch,
+};
 use airwatt_linux::user::User;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -22,7 +24,7 @@ use crate::output;
 /// `InputError`, `RunError` if a limit is exceeded or the capture holds nothing to analyse, or `KeyboardInterrupt` when
 /// stopped.
 #[pyfunction]
-#[pyo3(signature = (path, *, stations = Vec::new(), radio = None, policies = Vec::new(), settings = Vec::new(), seed = 1, trace = false, current = None, offset = None, limit = None, user = None, control = None))]
+#[pyo3(signature = (path, *, stations = Vec::new(), radio = None, policies = Vec::new(), settings = Vec::new(), seed = 1, trace = false, current = None, offset = None, wpa_pwd = Vec::new(), wpa_psk = Vec::new(), limit = None, user = None, control = None))]
 #[expect(clippy::too_many_arguments, reason = "keywords of a Python function")]
 pub(crate) fn analyze(
     py: Python<'_>,
@@ -35,17 +37,30 @@ pub(crate) fn analyze(
     trace: bool,
     current: Option<PathBuf>,
     offset: Option<f64>,
+    wpa_pwd: Vec<String>,
+    wpa_psk: Vec<String>,
     limit: Option<&str>,
     user: Option<&str>,
     control: Option<&Control>,
 ) -> PyResult<String> {
     let limits = limits(limit)?;
+    let keys = network_keys(&wpa_pwd, &wpa_psk)?;
+    let keys = keys.as_slice();
     let user = user.map(named).transpose()?;
     let station = stations.first().filter(|_| stations.len() == 1).map(String::as_str);
     let station = station.filter(|name| *name != "all");
     let current = current.as_deref().map(|path| Current { path, offset_s: offset });
-    let question =
-        Question { station, radio, policies: &policies, settings: &settings, seed, trace, current, limits };
+    let question = Question {
+        station,
+        radio,
+        policies: &policies,
+        settings: &settings,
+        seed,
+        trace,
+        current,
+        keys,
+        limits,
+    };
     let is_several = station.is_none() && !stations.is_empty();
     let shared = shared(control);
     let work = |watch: Watch<'_>| {
@@ -73,23 +88,28 @@ fn several(analyses: &[Analysis]) -> Result<String, serde_json::Error> {
 /// `remarks`, which are packet numbers with texts. `limit` and `user` are those of `analyze`. Raises what `analyze` and
 /// the file raise.
 #[pyfunction]
-#[pyo3(signature = (path, file, *, remarks = Vec::new(), limit = None, user = None, control = None))]
+#[expect(clippy::too_many_arguments, reason = "keywords of a Python function")]
+#[pyo3(signature = (path, file, *, remarks = Vec::new(), wpa_pwd = Vec::new(), wpa_psk = Vec::new(), limit = None, user = None, control = None))]
 pub(crate) fn annotate(
     py: Python<'_>,
     path: PathBuf,
     file: Py<PyAny>,
     remarks: Vec<(u32, String)>,
+    wpa_pwd: Vec<String>,
+    wpa_psk: Vec<String>,
     limit: Option<&str>,
     user: Option<&str>,
     control: Option<&Control>,
 ) -> PyResult<()> {
     let limits = limits(limit)?;
+    let keys = network_keys(&wpa_pwd, &wpa_psk)?;
     let user = user.map(named).transpose()?;
     let opened = || user.as_ref().map_or(Ok(()), give_up);
     let mut outcome = Ok(());
     let shared = shared(control);
     output::write(py, file, |out| {
-        let work = |watch: Watch<'_>| airwatt_capture::annotate(&path, &limits, &remarks, out, opened, watch);
+        let work =
+            |watch: Watch<'_>| airwatt_capture::annotate(&path, &limits, &keys, &remarks, out, opened, watch);
         outcome = watched(&shared, work);
         Ok(())
     })?;
@@ -123,6 +143,15 @@ pub(crate) fn trace_means(
     let trace = py.detach(|| Trace::read(&file, source, &mut |_| true));
     let trace = trace.map_err(|error| InputError::new_err(error.to_string()))?;
     Ok(times.into_iter().map(|(from_s, until_s)| trace.mean_a(from_s, until_s)).collect())
+}
+
+/// Passphrases, each with the name of its network or without, and keys in hexadecimal digits.
+fn network_keys(passphrases: &[String], keys: &[String]) -> PyResult<Vec<NetworkKey>> {
+    let named = |option: &str, key: Result<NetworkKey, ParseKeyError>| {
+        key.map_err(|error| InputError::new_err(format!("{option}: {error}")))
+    };
+    let passphrases = passphrases.iter().map(|text| named("--wpa-pwd", NetworkKey::passphrase(text)));
+    passphrases.chain(keys.iter().map(|text| named("--wpa-psk", NetworkKey::psk(text)))).collect()
 }
 
 fn limits(text: Option<&str>) -> PyResult<Limits> {

@@ -12,7 +12,7 @@ from airwatt import laboratory
 from airwatt._core import InputError
 from airwatt.aggregates import cause_name
 from airwatt.battery import SECONDS_A_DAY
-from airwatt.cli import options, verdicts
+from airwatt.cli import decryption, options, verdicts
 from airwatt.cli.output import check_file, check_picture, print_json, say, show, streaming, writing
 from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.cli.presentation import holding, keep
@@ -87,6 +87,8 @@ def command(
     battery: options.Battery = None,
     allow_borrowed: options.AllowBorrowed = False,
     seed: options.Seed = 1,
+    wpa_pwd: options.WpaPwd = None,
+    wpa_psk: options.WpaPsk = None,
     limit: options.Limit = None,
     user: options.User = None,
     json: options.Json = False,
@@ -155,6 +157,7 @@ def command(
     offset_s = None if offset is None else _offset_s(offset)
     limits = _thresholds(fail_if, policies)
     reader = options.parser_of_captures(user)
+    passphrases, keys = options.secrets("--wpa-pwd", wpa_pwd, capture), options.secrets("--wpa-psk", wpa_psk, capture)
     label = _printable(Path(capture).name or capture)
     with holding(trace):
         with bar(label) as on_progress:
@@ -168,6 +171,8 @@ def command(
                 trace=traced,
                 current=current,
                 offset=offset_s,
+                wpa_pwd=passphrases,
+                wpa_psk=keys,
                 limit=limit,
                 user=reader,
                 on_progress=on_progress,
@@ -176,8 +181,16 @@ def command(
     if pcap is not None:
         with streaming("--pcap", pcap) as out, bar(label) as on_progress:
             assert out is not None
-            remarks = _remarks(analysis)
-            laboratory.annotate(capture, out, remarks=remarks, limit=limit, user=reader, on_progress=on_progress)
+            laboratory.annotate(
+                capture,
+                out,
+                remarks=_remarks(analysis),
+                wpa_pwd=passphrases,
+                wpa_psk=keys,
+                limit=limit,
+                user=reader,
+                on_progress=on_progress,
+            )
     document = analysis.to_dict()
     document.pop("timeline", None)
     documents = document.get("analyses", [document])
@@ -201,6 +214,7 @@ def command(
     if any(one["station"] is None for one in documents):
         _require_station([option for option, value in asked.items() if value is not None])
     _hold(limits, document, documents)
+    decryption.require(documents)
 
 
 def _require_station(asked: list[str]) -> None:
@@ -357,6 +371,7 @@ def _parts(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str
     if capture.get("files"):
         lines.append(f"{count(len(capture['files']))} files, from {capture['files'][0][0]}")
     lines += [f"note: {note}" for note in capture["notes"]]
+    lines += decryption.lines(capture)
     sizes = {name: size for name, size in document["bytes"].items() if size}
     if document["station"] is not None:
         lines.append(

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -47,6 +48,19 @@ Battery = Annotated[
         help="How long it lasts: 1000mAh@3.7V, 1000mAh, 3.7Wh; then ,self-discharge=2% ,cutoff=10% ,load=0.5mA.",
         show_default=False,
     ),
+]
+
+WpaPwd = Annotated[
+    list[str] | None,
+    Option(
+        "--wpa-pwd",
+        metavar="PASS[:SSID]",
+        help="Decrypt WPA2 with a passphrase; - reads standard input, since ps shows arguments; may be repeated.",
+    ),
+]
+WpaPsk = Annotated[
+    list[str] | None,
+    Option("--wpa-psk", metavar="HEX", help="Decrypt WPA2 with a key of 64 digits; - as above; may be repeated."),
 ]
 
 AllowBorrowed = Annotated[
@@ -149,6 +163,22 @@ def parser_of_captures(user: str | None) -> str | None:
         caller = os.environ.get("SUDO_USER") or "root"
         user = "nobody" if caller == "root" else caller
     return None if user == "root" else user
+
+
+def secrets(option: str, texts: Sequence[str] | None, capture: str) -> list[str]:
+    """Gives the secrets of a repeated option: with `-` the lines of standard input. Raises `InputError`."""
+    found: list[str] = []
+    for text in texts or ():
+        if text != "-":
+            found.append(text)
+            continue
+        if capture == "-":
+            raise InputError(f"{option}: expected a capture in a file with -, got standard input for both")
+        lines = sys.stdin.read().splitlines()
+        if not any(lines):
+            raise InputError(f"{option}: expected a line in standard input, got none")
+        found += [line for line in lines if line]
+    return found
 
 
 def thresholds(expressions: Iterable[str] | None) -> "list[Threshold]":

@@ -24,6 +24,7 @@ pub(crate) use self::sources::SourceFile;
 use crate::capture::{Capture, CaptureFile, FileFormat};
 use crate::clock;
 use crate::decode::Decoder;
+use crate::decrypt::{Decryption, NetworkKey};
 use crate::error::CaptureError;
 use crate::limits::Limits;
 use crate::packet::PacketSink;
@@ -51,10 +52,10 @@ impl Capture {
     /// [`CaptureError`]: the file is not a capture, exceeds the limits, or the caller asked to stop.
     pub fn open(path: &Path, limits: &Limits, goes_on: OnReading<'_>) -> Result<Self, CaptureError> {
         let sources = sources::of(path)?;
-        Self::read_sources(&file_name(path), sources, limits, goes_on)
+        Self::read_sources(&file_name(path), sources, limits, &[], goes_on)
     }
 
-    /// As [`Capture::open`], but `opened` is called when all files are open and nothing of them has been read, so that the
+    /// As [`Capture::open`], but protected frames are opened with `keys`, and `opened` is called when all files are open and nothing of them has been read, so that the
     /// caller can give up privileges there. Opening a named pipe blocks until there is a writer.
     ///
     /// # Errors
@@ -62,6 +63,7 @@ impl Capture {
     pub fn open_then(
         path: &Path,
         limits: &Limits,
+        keys: &[NetworkKey],
         opened: impl FnOnce() -> io::Result<()>,
         goes_on: OnReading<'_>,
     ) -> Result<Self, CaptureError> {
@@ -71,34 +73,37 @@ impl Capture {
             source.open()?;
         }
         opened().map_err(|error| failure(&name, &error))?;
-        Self::read_sources(&name, sources, limits, goes_on)
+        Self::read_sources(&name, sources, limits, keys, goes_on)
     }
 
     fn read_sources(
         name: &str,
         sources: Vec<SourceFile>,
         limits: &Limits,
+        keys: &[NetworkKey],
         goes_on: OnReading<'_>,
     ) -> Result<Self, CaptureError> {
+        let mut decryption = Decryption::new(keys);
         let mut parts = Vec::new();
         let mut memory_bytes = limits.memory_bytes();
         let (of, is_folder) = (sources::total_bytes(&sources), sources::is_folder(&sources));
         let mut before = 0;
         for source in sources {
             let (file, size) = (source.name.clone(), source.bytes);
-            let mut sink = Decoder::new(memory_bytes);
+            let mut sink = Decoder::new(memory_bytes, decryption);
             let mut ask = |bytes| goes_on(Reading { bytes: before + bytes, of });
             let read = read_to_sink(source, &mut sink, &mut ask);
             match &read {
                 Ok(_) => debug!(file, packets = sink.packets_in_file(), "capture read"),
                 Err(error) => debug!(file, %error, "capture not read"),
             }
+            decryption = sink.take_decryption();
             let part = Part::new(file, sink, read?, limits)?;
             memory_bytes = memory_bytes.saturating_sub(part.decoder.memory_bytes());
             before += size.unwrap_or_default();
             parts.push(part);
         }
-        Part::join(name, parts, is_folder)
+        Ok(Self { decryption: decryption.report(), ..Part::join(name, parts, is_folder)? })
     }
 
     /// Reads a capture from bytes, within the default limits; `name` stands for the file in errors and results.
@@ -107,7 +112,7 @@ impl Capture {
     /// [`CaptureError`]: the bytes are not a capture, or it exceeds the limits.
     pub fn read(name: &str, source: impl Read) -> Result<Self, CaptureError> {
         let limits = Limits::default();
-        let mut decoder = Decoder::new(limits.memory_bytes());
+        let mut decoder = Decoder::new(limits.memory_bytes(), Decryption::default());
         let read = read_limited(name, source, None, &mut decoder)?;
         let part = Part::new(name.to_owned(), decoder, read, &limits)?;
         Part::join(name, vec![part], false)

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::capture::{Capture, FileFormat};
 use crate::clock;
+use crate::decrypt::DecryptionReport;
 use crate::flows::Flow;
 use crate::packet::CapturedPacket;
 use crate::stations::{Station, StationCandidate};
@@ -38,6 +39,9 @@ pub struct CaptureReport {
     pub oversized_packets: u32,
     /// Defects of the file, a sentence each.
     pub notes: Vec<String>,
+    /// What became of the protected frames, if a passphrase or a key was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decryption: Option<DecryptionReport>,
 }
 
 /// A segment of the capture.
@@ -117,6 +121,7 @@ pub(super) fn capture_report(capture: &Capture) -> CaptureReport {
             .collect(),
         oversized_packets: capture.notes.oversized.map_or(0, |oversized| oversized.count),
         notes: notes(capture),
+        decryption: capture.decryption.clone(),
     }
 }
 

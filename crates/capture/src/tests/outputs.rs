@@ -88,7 +88,7 @@ fn the_copy_has_the_packets_and_comments() {
     let path = folder.write("x.pcap", &exchange().0);
     let mut copy = Vec::new();
     let remarks = [(3, "a remark".to_owned())];
-    annotate(&path, &Limits::default(), &remarks, &mut copy, || Ok(()), &mut go_on).unwrap();
+    annotate(&path, &Limits::default(), &[], &remarks, &mut copy, || Ok(()), &mut go_on).unwrap();
     let (before, after) = (exchange().read(), Capture::read("copy", &copy[..]).unwrap());
     assert_eq!(before.packets, after.packets);
     assert_eq!((before.frames, before.start_unix_ns), (after.frames, after.start_unix_ns));
@@ -97,7 +97,7 @@ fn the_copy_has_the_packets_and_comments() {
     assert!(text.contains(&format!("airwatt: from {STATION}, in power save since 0.010000 s")), "{text}");
     assert!(text.contains("airwatt finding keep-alive: a remark"), "{text}");
     let pipe =
-        annotate("/dev/null".as_ref(), &Limits::default(), &[], &mut Vec::new(), || Ok(()), &mut go_on);
+        annotate("/dev/null".as_ref(), &Limits::default(), &[], &[], &mut Vec::new(), || Ok(()), &mut go_on);
     assert!(pipe.unwrap_err().to_string().contains("save it to a file"));
 }
 
@@ -123,7 +123,7 @@ fn a_folder_stands_for_its_captures() {
     assert_eq!([1, 2, 3].map(file_of), [Some(("b.pcap0", 1)), Some(("b.pcap0", 2)), Some(("a.pcap1", 1))]);
     assert!(sizes.iter().all(|size| size.is_some_and(|bytes| bytes > 100)), "{sizes:?}");
     let mut copy = Vec::new();
-    annotate(&folder.0, &Limits::default(), &[], &mut copy, || Ok(()), &mut go_on).unwrap();
+    annotate(&folder.0, &Limits::default(), &[], &[], &mut copy, || Ok(()), &mut go_on).unwrap();
     assert_eq!(Capture::read("copy", &copy[..]).unwrap().packets, capture.packets);
     let bare = Folder::new("bare");
     bare.write("notes.txt", b"no capture");
