@@ -391,7 +391,13 @@ impl Channel {
         }
     }
 
+    /// How long the frame is on the air.
+    pub(super) fn frame_time(&self, ppdu: &Ppdu) -> Span {
+        self.modes.get(ppdu.mode).layout.time(ppdu.bytes)
+    }
+
     /// Durations of the parts of the exchange of a frame.
+    #[inline]
     pub(super) fn plan(&self, ppdu: &Ppdu) -> Plan {
         let times = &self.times;
         let tau = self.path(ppdu).map_or(Span::ZERO, |path| path.propagation);
@@ -428,8 +434,7 @@ impl Channel {
 
     /// How long the frame, or its RTS, is on the air.
     fn colliding_time(&self, ppdu: &Ppdu) -> Span {
-        let plan = self.plan(ppdu);
-        if plan.rts { plan.rts_time } else { plan.data_time }
+        if ppdu.rts { self.times.rts } else { self.frame_time(ppdu) }
     }
 
     /// The frame that exceeds the sum of the others by the capture ratio, if there is one.
@@ -532,11 +537,6 @@ impl Plan {
     /// From the beginning of the exchange to the arrival of the acknowledgement.
     fn total(&self) -> Span {
         self.before_data + self.data_time + self.sifs + self.ack_time + self.tau * 2
-    }
-
-    /// Duration of the data frame.
-    pub(super) const fn frame(&self) -> Span {
-        self.data_time
     }
 
     /// Appends the frames of the exchange to `parts`.

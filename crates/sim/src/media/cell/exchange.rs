@@ -173,7 +173,7 @@ impl CellMedium {
 
     #[inline(never)]
     fn beacon_arrived(&mut self, ppdu: &Ppdu, now: Instant) {
-        let start = now - self.channel.plan(ppdu).frame();
+        let start = now - self.channel.frame_time(ppdu);
         let (macs, mut out) = self.split();
         macs[ppdu.from as usize].conclude(ppdu, true, now, &mut out);
         let Mac::AccessPoint(access_point) = &macs[ppdu.from as usize] else { return };
@@ -187,7 +187,7 @@ impl CellMedium {
     /// A broadcast of a node outside has arrived at all nodes that are awake.
     #[inline(never)]
     fn external_broadcast_arrived(&mut self, ppdu: &Ppdu, now: Instant) {
-        let start = now - self.channel.plan(ppdu).frame();
+        let start = now - self.channel.frame_time(ppdu);
         for station in 0..self.stations.len() as RadioId {
             if self.member_of(station) == ppdu.from || !self.radios.hears(station, start) {
                 continue;
@@ -208,7 +208,7 @@ impl CellMedium {
     /// A group-addressed frame has arrived at the stations of its BSS.
     #[inline(never)]
     fn group_frame_arrived(&mut self, ppdu: &Ppdu, now: Instant) {
-        let start = now - self.channel.plan(ppdu).frame();
+        let start = now - self.channel.frame_time(ppdu);
         let (macs, mut out) = self.split();
         macs[ppdu.from as usize].conclude(ppdu, true, now, &mut out);
         let Mac::AccessPoint(access_point) = &macs[ppdu.from as usize] else { return };
@@ -232,7 +232,7 @@ impl CellMedium {
     #[inline(never)]
     fn tim_arrived(&mut self, now: Instant) {
         let ppdu = self.channel.ppdus()[self.channel.current()];
-        let start = self.channel.data_end() - self.channel.plan(&ppdu).frame();
+        let start = self.channel.data_end() - self.channel.frame_time(&ppdu);
         let Mac::AccessPoint(access_point) = &self.macs[ppdu.from as usize] else { return };
         for station in access_point.stations() {
             self.beacon_received(ppdu.from, station, BeaconReception::Tim, start, now);

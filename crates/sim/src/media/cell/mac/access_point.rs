@@ -77,7 +77,6 @@ impl AccessPointMac {
                 retries: config.retry_limit,
                 rts_threshold: config.ap_rts_threshold,
                 overhead: config.mac_overhead,
-                mode: ModeId::DATA,
             },
             modes: Vec::new(),
             power_save: AccessPointPowerSave::new(config.power_save),
@@ -175,8 +174,8 @@ impl AccessPointMac {
         match category {
             Category::Data => {
                 let mpdu = self.queue.front()?;
-                let limits = FrameLimits { mode: self.modes[self.local(mpdu.to) as usize], ..self.limits };
-                Some(limits.ppdu(mpdu, self.member, self.data_contender, false))
+                let mode = self.modes[self.local(mpdu.to) as usize];
+                Some(self.limits.ppdu(mpdu, mode, self.member, self.data_contender, false))
             }
             Category::Beacon => {
                 let body = self.next_broadcast()?;
@@ -184,7 +183,7 @@ impl AccessPointMac {
                 // More Data is for stations in power save only (802.11-2020 9.2.4.1.8).
                 let is_group = matches!(body, Body::Group(_));
                 mpdu.flags.more_data = is_group && self.group.len() > 1 && self.has_sleeping_station();
-                let ppdu = self.limits.ppdu(&mpdu, self.member, self.beacon_contender, false);
+                let ppdu = self.limits.ppdu(&mpdu, ModeId::GROUP, self.member, self.beacon_contender, false);
                 Some(Ppdu { to: Receiver::Group, rts: false, ..ppdu })
             }
         }

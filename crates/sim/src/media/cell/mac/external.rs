@@ -58,7 +58,7 @@ impl ExternalMac {
     ) -> Self {
         let [data, beacon] = contenders;
         // The queues are limited outside.
-        let queue = FrameQueue::new(member, data, FrameLimits::of_station(config, mode), u32::MAX);
+        let queue = FrameQueue::new(member, data, mode, FrameLimits::of_station(config), u32::MAX);
         let broadcasts = VecDeque::new();
         Self { id, member, queue, broadcasts, beacon, slot, mode: RadioMode::Awake, given_up: 0 }
     }
@@ -142,7 +142,7 @@ impl ExternalMac {
             Category::Data => self.queue.next_ppdu(false),
             Category::Beacon => {
                 let mpdu = Mpdu::new(self.member, self.next_broadcast()?, 0);
-                let ppdu = self.queue.limits().ppdu(&mpdu, self.member, self.beacon, false);
+                let ppdu = self.queue.limits().ppdu(&mpdu, ModeId::GROUP, self.member, self.beacon, false);
                 Some(Ppdu { to: Receiver::Group, rts: false, ..ppdu })
             }
         }

@@ -50,30 +50,28 @@ pub(super) struct FrameLimits {
     pub(super) rts_threshold: Option<u32>,
     /// Bytes that a data MPDU adds to an IP packet.
     pub(super) overhead: u32,
-    /// The mode of data.
-    pub(super) mode: ModeId,
 }
 
 impl FrameLimits {
-    /// The limits of a station whose data has this mode.
-    const fn of_station(config: &CellConfig, mode: ModeId) -> Self {
+    /// The limits of a station.
+    const fn of_station(config: &CellConfig) -> Self {
         Self {
             retries: config.retry_limit,
             rts_threshold: config.station_rts_threshold,
             overhead: config.mac_overhead,
-            mode,
         }
     }
 
-    /// The attempt at a frame that `from` sends as `contender` with this power-management bit.
-    fn ppdu(&self, mpdu: &Mpdu, from: Member, contender: ContenderId, pm: bool) -> Ppdu {
+    /// The attempt at a frame that `from` sends as `contender`, with this power-management bit and, if it is data, in this mode.
+    #[inline]
+    fn ppdu(&self, mpdu: &Mpdu, data: ModeId, from: Member, contender: ContenderId, pm: bool) -> Ppdu {
         let (kind, bytes) = (mpdu.body.kind(), mpdu.body.frame_bytes(self.overhead));
         Ppdu {
             from,
             to: Receiver::Member(mpdu.to),
             contender,
             kind,
-            mode: kind.mode(self.mode),
+            mode: kind.mode(data),
             bytes,
             flags: mpdu.flags,
             retry: mpdu.retries > 0,

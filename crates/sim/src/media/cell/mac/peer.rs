@@ -34,8 +34,8 @@ impl PeerMac {
         contender: ContenderId,
         mode: ModeId,
     ) -> Self {
-        let limits = FrameLimits::of_station(config, mode);
-        let queue = FrameQueue::new(member, contender, limits, config.station_buffer);
+        let limits = FrameLimits::of_station(config);
+        let queue = FrameQueue::new(member, contender, mode, limits, config.station_buffer);
         Self { id, queue, given_up: 0 }
     }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::FrameLimits;
 use crate::media::cell::contention::ContenderId;
-use crate::media::cell::frame::{Body, Mpdu, Ppdu};
+use crate::media::cell::frame::{Body, ModeId, Mpdu, Ppdu};
 use crate::net::packet::Packet;
 use crate::net::route::Member;
 
@@ -13,6 +13,8 @@ use crate::net::route::Member;
 pub(super) struct FrameQueue {
     member: Member,
     contender: ContenderId,
+    /// The mode of data.
+    mode: ModeId,
     limits: FrameLimits,
     /// Largest number of packets.
     buffer: u32,
@@ -24,15 +26,16 @@ pub(super) struct FrameQueue {
 }
 
 impl FrameQueue {
-    /// Makes an empty queue whose frames are sent by `member` as `contender`.
+    /// Makes an empty queue whose frames are sent by `member` as `contender`, data in this mode.
     pub(super) const fn new(
         member: Member,
         contender: ContenderId,
+        mode: ModeId,
         limits: FrameLimits,
         buffer: u32,
     ) -> Self {
         let frames = VecDeque::new();
-        Self { member, contender, limits, buffer, frames, packets: 0, sequence: 0, in_flight: false }
+        Self { member, contender, mode, limits, buffer, frames, packets: 0, sequence: 0, in_flight: false }
     }
 
     pub(super) const fn contender(&self) -> ContenderId {
@@ -84,7 +87,7 @@ impl FrameQueue {
     /// The PPDU of the first frame with this power-management bit.
     pub(super) fn next_ppdu(&self, pm: bool) -> Option<Ppdu> {
         let mpdu = self.frames.front()?;
-        Some(self.limits.ppdu(mpdu, self.member, self.contender, pm))
+        Some(self.limits.ppdu(mpdu, self.mode, self.member, self.contender, pm))
     }
 
     /// Length of the IP packet in a data frame of this cell.
@@ -131,13 +134,12 @@ mod tests {
     use airwatt_proto::powersave::PowerSaveFrame::{PmNull, PsPoll, Trigger};
 
     use super::*;
-    use crate::media::cell::frame::ModeId;
 
     const ACCESS_POINT: Member = 0;
 
     fn queue() -> FrameQueue {
-        let limits = FrameLimits { retries: 7, rts_threshold: None, overhead: 38, mode: ModeId::DATA };
-        FrameQueue::new(1, 0, limits, 10)
+        let limits = FrameLimits { retries: 7, rts_threshold: None, overhead: 38 };
+        FrameQueue::new(1, 0, ModeId::DATA, limits, 10)
     }
 
     /// The bodies in the order of transmission, each after a failed first attempt: a retry keeps its place.

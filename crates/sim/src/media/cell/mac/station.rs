@@ -53,14 +53,14 @@ impl StationMac {
         mode: ModeId,
         slot: Slot,
     ) -> Self {
-        let limits = FrameLimits::of_station(config, mode);
+        let limits = FrameLimits::of_station(config);
         Self {
             id,
             access_point,
             slot,
             power_save: StationPowerSave::new(station.power_save, station.policy.clone()),
             air_time: ps::AirTime::default(),
-            queue: FrameQueue::new(member, contender, limits, config.station_buffer),
+            queue: FrameQueue::new(member, contender, mode, limits, config.station_buffer),
             arrived: None,
             given_up: 0,
         }
