@@ -1,16 +1,16 @@
-//! How frames are laid out in time at one transmit vector: what an exchange computes with.
+//! The layout of frames in time at one transmit vector. Exchanges compute with it.
 
 use airwatt_base::Span;
 
 /// A preamble, whole symbols, and what follows them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// With `extension`.
+    /// The time of everything but the data, `extension` included.
     preamble: Span,
     /// The part of `preamble` that is behind the data: packet extension and signal extension.
     extension: Span,
     symbol: Span,
-    /// What the time of all symbols is rounded up to.
+    /// The time of all symbols is rounded up to a multiple of this.
     grid: Span,
     /// Data bits in a thousand symbols.
     bits_per_kilosymbol: u64,
@@ -28,17 +28,17 @@ impl Layout {
         Self { preamble: preamble + extension, extension, symbol, grid, bits_per_kilosymbol, fixed_bits }
     }
 
-    /// Training fields and headers, with what follows the data.
+    /// The time of everything but the data: training fields, headers, and the extensions behind the data.
     pub const fn preamble(&self) -> Span {
         self.preamble
     }
 
-    /// Training fields and headers: what a receiver hears before the body.
+    /// The time of training fields and headers, which a receiver hears before the body.
     pub fn training(&self) -> Span {
         self.preamble - self.extension
     }
 
-    /// What the body is rounded up to.
+    /// The length of a symbol.
     pub const fn symbol(&self) -> Span {
         self.symbol
     }
@@ -54,7 +54,7 @@ impl Layout {
         self.time(bytes) - self.extension
     }
 
-    /// How long a PPDU with a PSDU of so many bytes is on the air.
+    /// The time for which a PPDU with a PSDU of so many bytes is on the air.
     pub const fn time(&self, psdu_bytes: u32) -> Span {
         let bits = psdu_bytes as u64 * 8 + self.fixed_bits;
         let symbols = (bits * 1_000).div_ceil(self.bits_per_kilosymbol);

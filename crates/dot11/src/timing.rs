@@ -176,7 +176,7 @@ impl Standard {
         }
     }
 
-    /// How a frame at `rate` is laid out, as [`Standard::vector`] sends it.
+    /// The layout in time of a frame at `rate`, as [`Standard::vector`] sends it.
     pub fn layout(self, rate: Rate) -> Option<Layout> {
         Some(self.vector(rate)?.layout(self.band()))
     }

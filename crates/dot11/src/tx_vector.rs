@@ -1,4 +1,4 @@
-//! What a transmitter decides about a PPDU, and what follows from it: its data rate and its layout in time.
+//! Transmit vectors: the decisions of a transmitter about a PPDU, from which its data rate and its layout in time follow.
 //!
 //! This is the only law of air time in the project: the simulated cell, captures, models and radiotap headers compute with it.
 //! Clauses are those of IEEE 802.11-2020, and of 802.11ax-2021 and 802.11be-2024 for HE and EHT.
@@ -37,13 +37,13 @@ pub enum Width {
 /// Guard interval between symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Guard {
-    /// 0.4 us, HT and VHT.
+    /// 0.4 us (HT and VHT).
     Short,
     /// 0.8 us.
     Long,
-    /// 1.6 us, HE and EHT.
+    /// 1.6 us (HE and EHT).
     Double,
-    /// 3.2 us, HE and EHT.
+    /// 3.2 us (HE and EHT).
     Quadruple,
 }
 
@@ -61,11 +61,11 @@ impl Guard {
 /// Length of the training fields of HE and EHT, without their guard interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ltf {
-    /// 1x, 3.2 us.
+    /// 1x: 3.2 us.
     Single,
-    /// 2x, 6.4 us.
+    /// 2x: 6.4 us.
     Double,
-    /// 4x, 12.8 us.
+    /// 4x: 12.8 us.
     Quadruple,
 }
 
@@ -90,7 +90,7 @@ pub enum HeForm {
     TriggerBased,
 }
 
-/// What only PPDUs of HE and EHT have.
+/// The fields that only PPDUs of HE and EHT have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HeFields {
     /// Form.
@@ -145,7 +145,7 @@ pub enum Band {
     Ghz6,
 }
 
-/// What a transmitter decides about a PPDU. It exists only for combinations that have a number of bits in a symbol.
+/// The decisions of a transmitter about a PPDU. A vector exists only for combinations that have a number of bits in a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TxVector {
     format: Format,
@@ -396,7 +396,7 @@ impl TxVector {
         }
     }
 
-    /// What precedes the data: training fields and headers.
+    /// The time of training fields and headers, which precede the data.
     fn preamble(&self) -> Span {
         // One field for one stream, otherwise an even number of them (tables 19-13 and 21-13).
         let fields = if self.streams == 1 { 1 } else { u64::from(self.streams).next_multiple_of(2) };
@@ -437,7 +437,7 @@ impl TxVector {
         SERVICE_BITS + TAIL_BITS * encoders
     }
 
-    /// How frames are laid out in time.
+    /// The layout of frames in time.
     pub fn layout(&self, band: Band) -> Layout {
         let is_extended = band == Band::Ghz2 && !matches!(self.format, Format::Dsss { .. });
         let silence = if is_extended { SIGNAL_EXTENSION } else { Span::ZERO };
@@ -456,7 +456,7 @@ impl TxVector {
         )
     }
 
-    /// How long a PPDU with a PSDU of so many bytes is on the air. One MPDU that is not in an A-MPDU is a PSDU.
+    /// The time for which a PPDU with a PSDU of so many bytes is on the air. One MPDU that is not in an A-MPDU is a PSDU.
     pub fn frame_time(&self, band: Band, psdu_bytes: u32) -> Span {
         self.layout(band).time(psdu_bytes)
     }
