@@ -15,6 +15,7 @@ use airwatt_energy::StateSeconds;
 use airwatt_linux::hwsim::{RadioAddress, SentFrame};
 use airwatt_sim::media::cell::frame::{CellFrameKind, ExternalFrame};
 use airwatt_sim::media::cell::{CellConfig, CellInput, CellMedium, CellOutput, CellStation};
+use airwatt_sim::net::route::Member;
 use serde::Serialize;
 
 use super::power::PowerManagement;
@@ -212,7 +213,7 @@ impl Air {
         node.sent += 1;
         // A frame wakes the radio.
         node.wakeups += u64::from(std::mem::take(&mut node.asleep));
-        let (from, to) = (from as u32, to.map(|to| to as u32));
+        let (from, to) = (from as Member, to.map(|to| to as Member));
         self.cell.handle_input(CellInput::Frame { from, to, frame: external }, now);
     }
 
@@ -244,12 +245,12 @@ impl Air {
 
     /// Puts radios to sleep and wakes them as their power management says.
     fn apply_power(&mut self, now: Instant) {
-        for (station, node) in (0..).zip(&mut self.nodes) {
+        for (of, node) in (0..).zip(&mut self.nodes) {
             let asleep = node.power.may_doze() && node.pending == 0;
             if asleep != node.asleep {
                 node.asleep = asleep;
                 node.wakeups += u64::from(!asleep);
-                self.cell.handle_input(CellInput::Radio { station, awake: !asleep }, now);
+                self.cell.handle_input(CellInput::Radio { of, awake: !asleep }, now);
             }
         }
     }

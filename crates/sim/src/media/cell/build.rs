@@ -1,17 +1,18 @@
 //! Constructors of a cell: which members it has, and which contenders, radios, slots and random streams they use.
 
 use airwatt_base::{Instant, RandomStream, Schedule, Slot};
-use airwatt_proto::powersave::{StationId, StationPolicy};
+use airwatt_proto::powersave::StationPolicy;
 
 use super::channel::Channel;
 use super::config::{Bss, CellConfig, CellStation};
 use super::contention::{Access, ContenderId, Contention};
 use super::frame::{ModeId, Node};
 use super::mac::{AccessPointMac, Category, ExternalMac, GroupSources, Mac, PeerMac, StationMac};
-use super::radio::Radios;
+use super::radio::{RadioId, Radios};
 use super::sniffer::Sniffer;
-use super::{CellMedium, Contender, StationPlace};
+use super::{CellMedium, Contender};
 use crate::net::route::Member;
+
 impl CellMedium {
     /// Makes a cell with one access point at time zero. Its random streams derive from `seed`.
     pub fn new(config: CellConfig, stations: Vec<CellStation>, seed: u64) -> Self {
@@ -100,15 +101,14 @@ impl CellMedium {
         let beacons = RandomStream::new(seed, &format!("{name}/beacon"));
         let beacon = self.add_contender(contender(Category::Beacon), broadcast_access(config), beacons);
         if let Some(id) = radio {
-            let station = &self.macs[self.stations[id as usize].member as usize];
+            let station = &self.macs[self.stations[id as usize] as usize];
             self.pairs.push([station.contender(), data]);
         }
         self.channel.add_access_point();
         self.sniffer.add(Node::AccessPoint, self.access_points.len());
         let slot = self.access_points.len() as Slot;
-        let first_station = self.stations.len() as StationId;
         let sources = GroupSources::new(&config.group, name, seed);
-        let mac = AccessPointMac::new(config, member, first_station, [data, beacon], radio, slot, sources);
+        let mac = AccessPointMac::new(config, member, [data, beacon], radio, slot, sources);
         self.schedule.set(slot, mac.due());
         self.access_points.push(member);
         self.macs.push(Mac::AccessPoint(Box::new(mac)));
@@ -116,49 +116,47 @@ impl CellMedium {
 
     fn add_station(&mut self, config: &CellConfig, station: &CellStation, seed: u64) {
         let access_point = self.access_points.last().copied().expect("a station follows its access point");
-        let (id, member, contender, mode) = self.add_radio(config, station, seed);
+        let (radio, member, contender, mode) = self.add_radio(config, station, seed);
         if let Mac::AccessPoint(mac) = &mut self.macs[access_point as usize] {
             mac.add_station(station.policy.needs_uapsd(), mode);
         }
-        self.stations.push(StationPlace { member, access_point });
-        let slot = self.first_station_slot + 2 * id;
-        let mac = StationMac::new(config, station, id, [member, access_point], contender, mode, slot);
+        let slot = self.first_station_slot + 2 * radio;
+        let mac = StationMac::new(config, station, radio, [member, access_point], contender, mode, slot);
         self.schedule.set(slot, mac.due());
         self.macs.push(Mac::Station(Box::new(mac)));
     }
 
     fn add_peer(&mut self, config: &CellConfig, station: &CellStation, seed: u64) {
-        let (id, member, contender, mode) = self.add_radio(config, station, seed);
-        self.stations.push(StationPlace { member, access_point: member });
-        self.macs.push(Mac::Peer(Box::new(PeerMac::new(config, id, member, contender, mode))));
+        let (radio, member, contender, mode) = self.add_radio(config, station, seed);
+        self.macs.push(Mac::Peer(Box::new(PeerMac::new(config, radio, member, contender, mode))));
     }
 
     fn add_external(&mut self, config: &CellConfig, node: &CellStation, seed: u64) {
-        let (id, member, data, mode) = self.add_radio(config, node, seed);
-        self.stations.push(StationPlace { member, access_point: member });
-        let contender = Contender { member, category: Category::Beacon, radio: Some(id) };
+        let (radio, member, data, mode) = self.add_radio(config, node, seed);
+        let contender = Contender { member, category: Category::Beacon, radio: Some(radio) };
         let beacons = RandomStream::new(seed, &format!("{}/beacon", node.name));
         let beacon = self.add_contender(contender, broadcast_access(config), beacons);
-        let slot = self.first_station_slot + 2 * id;
-        let mac = ExternalMac::new(config, id, member, [data, beacon], mode, slot);
+        let slot = self.first_station_slot + 2 * radio;
+        let mac = ExternalMac::new(config, radio, member, [data, beacon], mode, slot);
         self.macs.push(Mac::External(Box::new(mac)));
     }
 
-    /// Adds what every kind of station has. Returns its number, its member, its contender and the mode of its data.
+    /// Adds what every kind of station has. Returns its radio, its member, its contender and the mode of its data.
     fn add_radio(
         &mut self,
         config: &CellConfig,
         station: &CellStation,
         seed: u64,
-    ) -> (StationId, Member, ContenderId, ModeId) {
+    ) -> (RadioId, Member, ContenderId, ModeId) {
         let member = self.macs.len() as Member;
-        let id = self.radios.add(station.radio.clone());
+        let radio = self.radios.add(station.radio.clone());
+        self.stations.push(member);
         let backoff = RandomStream::new(seed, &format!("{}/backoff", station.name));
-        let contender = Contender { member, category: Category::Data, radio: Some(id) };
+        let contender = Contender { member, category: Category::Data, radio: Some(radio) };
         let contender = self.add_contender(contender, config.station_access, backoff);
         let mode = self.channel.add_station(config, station);
-        self.sniffer.add(Node::Station(id), self.access_points.len().saturating_sub(1));
-        (id, member, contender, mode)
+        self.sniffer.add(Node::Station(radio), self.access_points.len().saturating_sub(1));
+        (radio, member, contender, mode)
     }
 
     fn add_contender(&mut self, contender: Contender, access: Access, backoff: RandomStream) -> ContenderId {

@@ -155,7 +155,7 @@ impl Channel {
         self.modes.of_link(station.data_rate)
     }
 
-    /// How frames are sent.
+    /// The transmit modes.
     pub(super) const fn modes(&self) -> &Modes {
         &self.modes
     }
@@ -391,7 +391,7 @@ impl Channel {
         }
     }
 
-    /// How long the frame is on the air.
+    /// The time for which the frame is on the air.
     pub(super) fn frame_time(&self, ppdu: &Ppdu) -> Span {
         self.modes.get(ppdu.mode).layout.time(ppdu.bytes)
     }

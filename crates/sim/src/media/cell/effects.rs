@@ -2,13 +2,14 @@
 
 use airwatt_base::{Instant, Schedule, Slot};
 use airwatt_energy::Cause;
-use airwatt_proto::powersave::{Adaptation, Purpose, StationId};
+use airwatt_proto::powersave::{Adaptation, Purpose};
 
 use super::CellOutput;
 use super::channel::Channel;
 use super::contention::{ContenderId, Contention};
 use super::radio::{RadioId, Radios};
 use super::sniffer::Sniffer;
+use crate::net::route::Member;
 
 /// The parts of a cell as a MAC reaches them.
 pub(super) struct Effects<'a> {
@@ -117,7 +118,7 @@ impl<'a> Effects<'a> {
     }
 
     /// Traces what a station's policy knows about its traffic.
-    pub(super) fn note_adaptation(&mut self, station: StationId, adaptation: Adaptation, now: Instant) {
+    pub(super) fn note_adaptation(&mut self, station: Member, adaptation: Adaptation, now: Instant) {
         self.sniffer.note_adaptation(station, adaptation, now);
     }
 

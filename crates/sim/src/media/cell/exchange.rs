@@ -163,7 +163,7 @@ impl CellMedium {
         let pm = match sender {
             Mac::Station(mac) => mac.pm_at_arrival(&ppdu),
             Mac::External(mac) => {
-                mac.arrived(&ppdu, receiver.radio().expect("it has a radio"), &mut out);
+                mac.arrived(&ppdu, to, &mut out);
                 ppdu.pm
             }
             Mac::AccessPoint(_) | Mac::Peer(_) => ppdu.pm,
@@ -188,15 +188,16 @@ impl CellMedium {
     #[inline(never)]
     fn external_broadcast_arrived(&mut self, ppdu: &Ppdu, now: Instant) {
         let start = now - self.channel.frame_time(ppdu);
-        for station in 0..self.stations.len() as RadioId {
-            if self.member_of(station) == ppdu.from || !self.radios.hears(station, start) {
+        for index in 0..self.stations.len() {
+            let (radio, at) = (index as RadioId, self.stations[index]);
+            if at == ppdu.from || !self.radios.hears(radio, start) {
                 continue;
             }
             let cause = if ppdu.kind == CellFrameKind::Beacon { Cause::Beacon } else { Cause::Group };
-            self.radios.heard_group(station, cause, start, now, self.channel.airborne());
+            self.radios.heard_group(radio, cause, start, now, self.channel.airborne());
             let (macs, mut out) = self.split();
             if let Mac::External(mac) = &macs[usize::from(ppdu.from)] {
-                mac.arrived(ppdu, station, &mut out);
+                mac.arrived(ppdu, at, &mut out);
             }
         }
         let (macs, mut out) = self.split();

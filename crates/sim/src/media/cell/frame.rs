@@ -63,7 +63,7 @@ impl Mpdu {
     }
 }
 
-/// How a frame is sent: a transmit mode, by its place in the table of its cell.
+/// A transmit mode, by its place in the table of its cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModeId(pub(super) u8);
 
@@ -89,7 +89,7 @@ pub struct Ppdu {
     pub contender: ContenderId,
     /// The kind of the frame.
     pub kind: CellFrameKind,
-    /// How it is sent.
+    /// Its transmit mode.
     pub mode: ModeId,
     /// Length of the frame, MAC header to FCS, in bytes.
     pub bytes: u32,

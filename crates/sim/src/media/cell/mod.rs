@@ -70,42 +70,29 @@ use crate::pending::Pending;
 /// What enters the cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CellInput {
-    /// A packet for a station, at its access point.
-    Down {
-        /// The destination.
-        station: StationId,
-        /// The packet.
-        packet: Packet,
-    },
-    /// A packet that a station's host sends to its access point.
-    Up {
+    /// A packet that an access point sends to one of its stations, a station to its access point, or a station of an ad-hoc
+    /// network to another.
+    Packet {
         /// The source.
-        station: StationId,
-        /// The packet.
-        packet: Packet,
-    },
-    /// A packet that a station of an ad-hoc network sends to another.
-    Peer {
-        /// The source.
-        from: StationId,
+        from: Member,
         /// The destination.
-        to: StationId,
+        to: Member,
         /// The packet.
         packet: Packet,
     },
     /// A frame of a node outside.
     Frame {
         /// The node that sends it.
-        from: StationId,
+        from: Member,
         /// The destination; `None` is the group address.
-        to: Option<StationId>,
+        to: Option<Member>,
         /// The frame.
         frame: ExternalFrame,
     },
     /// The radio of a node outside is to sleep, unless it has a frame to send, or to be awake.
     Radio {
         /// The node.
-        station: StationId,
+        of: Member,
         /// Whether it is to be awake.
         awake: bool,
     },
@@ -114,24 +101,17 @@ pub enum CellInput {
 /// What the cell emits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CellOutput {
-    /// A packet has arrived at a station.
-    ToStation {
-        /// The station.
-        station: StationId,
-        /// The packet.
-        packet: Packet,
-    },
-    /// A packet has arrived at the station's access point.
-    ToWire {
-        /// The station that sent it.
-        station: StationId,
+    /// A packet has arrived.
+    Arrived {
+        /// The member that received it.
+        at: Member,
         /// The packet.
         packet: Packet,
     },
     /// The receivers of a station have to offer this receive window from now on.
     Window {
         /// The station.
-        station: StationId,
+        member: Member,
         /// The window.
         window: ps::Window,
     },
@@ -140,7 +120,7 @@ pub enum CellOutput {
         /// The number of the frame.
         number: u32,
         /// The node that received it.
-        at: StationId,
+        at: Member,
     },
     /// A frame of a node outside has left its queue.
     FrameEnded {
@@ -151,26 +131,8 @@ pub enum CellOutput {
         /// How often it was sent.
         attempts: u32,
     },
-    /// A packet was lost in the cell.
-    Lost {
-        /// The station that sent it or to which it was addressed.
-        station: StationId,
-        /// The packet.
-        packet: Packet,
-        /// Where.
-        place: LossPlace,
-    },
-}
-
-/// Where a cell loses packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LossPlace {
-    /// The access point's transmission queue or power-save buffer was full.
-    AccessPointBuffer,
-    /// The station's transmission queue was full.
-    StationBuffer,
-    /// The retry limit was reached.
-    RetryLimit,
+    /// A packet was lost in the cell: it found a buffer full, or reached the retry limit.
+    Lost(Packet),
 }
 
 airwatt_base::timer_kinds! {
@@ -240,8 +202,8 @@ pub struct CellMedium {
     macs: Vec<Mac>,
     /// The members that are access points, in the order of their BSSs.
     access_points: Vec<Member>,
-    /// The members that are stations, by their numbers.
-    stations: Vec<StationPlace>,
+    /// The members that are stations, by the numbers of their radios.
+    stations: Vec<Member>,
     /// By [`ContenderId`].
     contenders: Vec<Contender>,
     /// Contenders for data that share a radio: of the station, and of the access point.
@@ -263,14 +225,6 @@ pub struct CellMedium {
     txop: Span,
     /// The contenders of the present access, kept for its memory.
     winners: Vec<ContenderId>,
-}
-
-/// Where a station is among the members.
-#[derive(Clone, Copy, Debug)]
-struct StationPlace {
-    member: Member,
-    /// The access point of its BSS; the station itself in an ad-hoc network.
-    access_point: Member,
 }
 
 impl CellMedium {
@@ -298,15 +252,10 @@ impl CellMedium {
         let began = None;
         for output in &self.outputs {
             each(match output {
-                CellOutput::ToStation { station, packet } => {
-                    MediumOutput::Arrived { at: self.member_of(*station), packet, began }
-                }
-                CellOutput::ToWire { station, packet } => {
-                    MediumOutput::Arrived { at: self.access_point_of(*station), packet, began }
-                }
-                CellOutput::Lost { packet, .. } => MediumOutput::Lost { packet, began },
-                CellOutput::Window { station, window } => {
-                    MediumOutput::Grant { member: self.member_of(*station), window: *window }
+                CellOutput::Arrived { at, packet } => MediumOutput::Arrived { at: *at, packet, began },
+                CellOutput::Lost(packet) => MediumOutput::Lost { packet, began },
+                CellOutput::Window { member, window } => {
+                    MediumOutput::Grant { member: *member, window: *window }
                 }
                 CellOutput::FrameArrived { .. } | CellOutput::FrameEnded { .. } => {
                     unreachable!("nodes outside are no part of a network")
@@ -314,16 +263,6 @@ impl CellMedium {
             });
         }
         self.outputs.clear();
-    }
-
-    /// The member that is this station.
-    pub fn member_of(&self, station: StationId) -> Member {
-        self.stations[station as usize].member
-    }
-
-    /// The member that is the access point of this station; in an ad-hoc network the station itself.
-    pub fn access_point_of(&self, station: StationId) -> Member {
-        self.stations[station as usize].access_point
     }
 
     /// Keeps frames, radio states and queue lengths from now on.
@@ -381,7 +320,7 @@ impl CellMedium {
 
     /// Counts of a station's power save. Those of an ad-hoc station, which has none, are zero.
     pub fn counts(&self, station: StationId) -> StationCounts {
-        match &self.macs[self.stations[station as usize].member as usize] {
+        match &self.macs[self.stations[station as usize] as usize] {
             Mac::Station(mac) => mac.power_save().counts().clone(),
             Mac::AccessPoint(_) | Mac::Peer(_) | Mac::External(_) => StationCounts::default(),
         }
@@ -429,8 +368,7 @@ impl CellMedium {
     }
 
     /// Calls the MAC of a node outside.
-    fn with_external(&mut self, station: StationId, call: impl FnOnce(&mut ExternalMac, &mut Effects<'_>)) {
-        let member = self.member_of(station);
+    fn with_external(&mut self, member: Member, call: impl FnOnce(&mut ExternalMac, &mut Effects<'_>)) {
         let (macs, mut out) = self.split();
         if let Mac::External(mac) = &mut macs[member as usize] {
             call(mac, &mut out);
@@ -442,7 +380,7 @@ impl CellMedium {
     fn serve(&mut self, slot: Slot, now: Instant) {
         let place = slot.checked_sub(self.first_station_slot);
         let member = match place {
-            Some(place) => self.stations[place as usize / 2].member,
+            Some(place) => self.stations[place as usize / 2],
             None => self.access_points[slot as usize],
         };
         let (macs, mut out) = self.split();
@@ -472,27 +410,12 @@ impl Machine for CellMedium {
 
     fn handle_input(&mut self, input: CellInput, now: Instant) {
         match input {
-            CellInput::Down { station, packet } => {
-                let StationPlace { member, access_point } = self.stations[station as usize];
-                self.transmit(access_point, member, packet, now);
-            }
-            CellInput::Up { station, packet } => {
-                let StationPlace { member, access_point } = self.stations[station as usize];
-                self.transmit(member, access_point, packet, now);
-            }
-            CellInput::Peer { from, to, packet } => {
-                self.transmit(self.member_of(from), self.member_of(to), packet, now);
-            }
+            CellInput::Packet { from, to, packet } => self.transmit(from, to, packet, now),
             CellInput::Frame { from, to, frame } => {
-                let to = to.map(|to| self.member_of(to));
                 self.with_external(from, |mac, out| mac.enqueue(to, frame, now, out));
             }
-            CellInput::Radio { station, awake: true } => {
-                self.with_external(station, |mac, out| mac.wake(now, out));
-            }
-            CellInput::Radio { station, awake: false } => {
-                self.with_external(station, |mac, out| mac.doze(now, out));
-            }
+            CellInput::Radio { of, awake: true } => self.with_external(of, |mac, out| mac.wake(now, out)),
+            CellInput::Radio { of, awake: false } => self.with_external(of, |mac, out| mac.doze(now, out)),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The transmit modes of a cell: how its frames are sent, and how long the responses to them take.
+//! The transmit modes of a cell: a rate, the layout of frames at it, and the time of the response to them.
 //!
 //! A MAC sets the mode of a PPDU when it composes it. The modes of beacons, control frames and group-addressed frames belong to the
 //! channel; each link has one for data, and links at the same rate share it.
@@ -18,7 +18,7 @@ pub(super) struct Mode {
     pub(super) layout: Layout,
     /// Rate of the ACK of a frame in this mode.
     pub(super) ack_rate: Rate,
-    /// Duration of that.
+    /// Duration of the ACK.
     pub(super) ack: Span,
 }
 
@@ -60,7 +60,7 @@ impl Modes {
         &self.table[usize::from(id.0)]
     }
 
-    /// How frames at `rate` are laid out.
+    /// The layout of frames at `rate`.
     pub(super) fn layout(&self, rate: Rate) -> Layout {
         let vector = self.standard.vector(rate).expect("a checked scenario has rates of its PHY");
         let vector = if self.short_preamble { vector.with_short_preamble() } else { vector };

@@ -48,9 +48,8 @@ impl Sniffer {
         body: &Body,
         parts: &Parts,
         (plan, modes): (&Plan, &Modes),
-        marked: Vec<StationId>,
+        marked: Vec<Member>,
     ) {
-        let Some(trace) = &mut self.trace else { return };
         let node = |member: Member| self.nodes[member as usize];
         let (sender, bss) = node(ppdu.from);
         let receiver = match ppdu.to {
@@ -59,10 +58,12 @@ impl Sniffer {
         };
         let beacon = match body {
             Body::Beacon { dtim_count, group, .. } => {
+                let marked = marked.into_iter().filter_map(|member| self.station(member)).collect();
                 Some(BeaconContent { dtim_count: *dtim_count, group: *group, marked })
             }
             _ => None,
         };
+        let Some(trace) = &mut self.trace else { return };
         for part in parts.iter() {
             let (from, to) = if part.by_sender { (sender, receiver) } else { (receiver, sender) };
             let is_body = !matches!(part.kind, CellFrameKind::Rts | CellFrameKind::Cts | CellFrameKind::Ack);
@@ -100,8 +101,17 @@ impl Sniffer {
         }
     }
 
+    /// The number of the station that is this member.
+    fn station(&self, member: Member) -> Option<StationId> {
+        match self.nodes[member as usize] {
+            (Node::Station(station), _) => Some(station),
+            _ => None,
+        }
+    }
+
     /// Records what a station's policy knows about its traffic, if that has changed.
-    pub(super) fn note_adaptation(&mut self, station: StationId, adaptation: Adaptation, now: Instant) {
+    pub(super) fn note_adaptation(&mut self, station: Member, adaptation: Adaptation, now: Instant) {
+        let Some(station) = self.station(station) else { return };
         let Some(trace) = &mut self.trace else { return };
         let last = trace.adaptations.iter().rev().find(|(_, other, _)| *other == station);
         if last.is_none_or(|(_, _, last)| *last != adaptation) {

@@ -9,6 +9,7 @@ use super::contention::{Access, AccessMethod, Contention};
 use super::frame::Node;
 use super::{Bss, CellConfig, CellInput, CellMedium, CellOutput, CellStation};
 use crate::net::packet::{Packet, Payload};
+use crate::net::route::Member;
 use crate::net::{MediumKind, NetworkPlan};
 use crate::scenario::Scenario;
 
@@ -147,8 +148,23 @@ fn cell(policies: &[&str], set: &[(&str, &str)]) -> CellMedium {
     CellMedium::new(config, stations, 1)
 }
 
-/// Packets both ways at random times, several at once now and then.
-fn traffic(stations: u32, packets: u64) -> Vec<(Instant, CellInput)> {
+/// A packet from one member to another.
+const fn sent([from, to]: [Member; 2], packet: Packet) -> CellInput {
+    CellInput::Packet { from, to, packet }
+}
+
+/// A packet that has arrived at a member.
+const fn arrived(at: Member, packet: Packet) -> CellOutput {
+    CellOutput::Arrived { at, packet }
+}
+
+/// The ways down to so many stations of one access point.
+fn ways(stations: usize) -> Vec<[Member; 2]> {
+    (1..=stations as Member).map(|station| [0, station]).collect()
+}
+
+/// Packets in both directions of these ways at random times, several at once now and then.
+fn traffic(ways: &[[Member; 2]], packets: u64) -> Vec<(Instant, CellInput)> {
     let mut random = RandomStream::new(9, "traffic");
     let mut at = Instant::ZERO;
     (0..packets as u32)
@@ -156,11 +172,11 @@ fn traffic(stations: u32, packets: u64) -> Vec<(Instant, CellInput)> {
             if !random.chance(0.4) {
                 at += Span::from_secs_f64(random.exponential(0.003));
             }
-            let station = random.below(stations);
+            let [from, to] = ways[random.below(ways.len() as u32) as usize];
             let bytes = 40 + random.below(1_461);
             let packet = Packet::datagram(number, bytes, at);
             let down = random.chance(0.6);
-            (at, if down { CellInput::Down { station, packet } } else { CellInput::Up { station, packet } })
+            (at, sent(if down { [from, to] } else { [to, from] }, packet))
         })
         .collect()
 }
@@ -178,7 +194,7 @@ fn the_cell_keeps_the_machine_contract() {
         &[("ap.priority", "true"), ("ap.queue", "fq-codel"), ("wifi.access", "dcf")],
         &[("wifi.path_loss.capture_db", "0"), ("station.distance", "12m"), ("wifi.data_rate", "65Mbps")],
     ] {
-        let inputs = traffic(every.len() as u32, 800);
+        let inputs = traffic(&ways(every.len()), 800);
         let done = check_machine(|| cell(&every, set), &inputs, Instant::from_secs(300));
         assert_accounted(&done, inputs.len(), set);
     }
@@ -188,12 +204,7 @@ fn the_cell_keeps_the_machine_contract() {
 fn assert_accounted(done: &[(Instant, CellOutput)], sent: usize, set: &[(&str, &str)]) {
     let mut seen = vec![0; sent];
     for (_, output) in done {
-        let (CellOutput::ToStation { packet, .. }
-        | CellOutput::ToWire { packet, .. }
-        | CellOutput::Lost { packet, .. }) = output
-        else {
-            continue;
-        };
+        let (CellOutput::Arrived { packet, .. } | CellOutput::Lost(packet)) = output else { continue };
         if let Payload::Datagram(number) = packet.payload {
             seen[number as usize] += 1;
         }
@@ -206,7 +217,7 @@ fn assert_accounted(done: &[(Instant, CellOutput)], sent: usize, set: &[(&str, &
 fn ledgers_add_up_at_any_time() {
     let every = ["active", "timeout", "psm", "psm-legacy", "uapsd"];
     let mut cell = cell(&every, &[("wifi.frame_error_rate", "0.2")]);
-    for (at, input) in traffic(every.len() as u32, 500) {
+    for (at, input) in traffic(&ways(every.len()), 500) {
         while cell.poll_timeout().is_some_and(|t| t.at <= at) {
             let due = cell.poll_timeout().unwrap().at;
             cell.handle_timeout(due);
@@ -295,13 +306,9 @@ fn access_points_on_one_channel_defer_to_each_other() {
     let bsss = [bss("access-point", None, &["active"]), bss("ap2", None, &["active"])];
     let mut cell = CellMedium::with_access_points("air", &bsss, 1);
     cell.trace();
-    let inputs = [
-        (us(100), CellInput::Down { station: 0, packet: packet(0) }),
-        (us(150), CellInput::Down { station: 1, packet: packet(1) }),
-    ];
+    let inputs = [(us(100), sent([0, 1], packet(0))), (us(150), sent([2, 3], packet(1)))];
     let outputs = drive(&mut cell, &inputs, Instant::from_millis(2), |_| None);
-    let arrived = |station| CellOutput::ToStation { station, packet: packet(station) };
-    assert_eq!(outputs, [arrived(0), arrived(1)]);
+    assert_eq!(outputs, [arrived(1, packet(0)), arrived(3, packet(1))]);
     // The exchange ends at 106 + 244 + 16 + 28 = 394; DIFS and the backoff follow.
     let slots = RandomStream::new(1, "ap2/backoff").below(bsss[1].config.ap_access.cw_min + 1);
     let second = 394 + 34 + 9 * slots;
@@ -328,25 +335,15 @@ fn a_relay_sends_again_what_it_has_received() {
     let mut cell = CellMedium::with_access_points("air", &bsss, 1);
     cell.trace();
     let forward = |output| match output {
-        CellOutput::ToStation { station: 0, packet } => Some(CellInput::Down { station: 1, packet }),
-        CellOutput::ToWire { station: 1, packet } => Some(CellInput::Up { station: 0, packet }),
+        CellOutput::Arrived { at: 1, packet } => Some(sent([2, 3], packet)),
+        CellOutput::Arrived { at: 2, packet } => Some(sent([1, 0], packet)),
         _ => None,
     };
-    let inputs = [
-        (us(100), CellInput::Down { station: 0, packet: packet(0) }),
-        (us(2_000), CellInput::Up { station: 1, packet: packet(1) }),
-    ];
+    let inputs = [(us(100), sent([0, 1], packet(0))), (us(2_000), sent([3, 2], packet(1)))];
     let end = Instant::from_millis(4);
     let outputs = drive(&mut cell, &inputs, end, forward);
-    assert_eq!(
-        outputs,
-        [
-            CellOutput::ToStation { station: 0, packet: packet(0) },
-            CellOutput::ToStation { station: 1, packet: packet(0) },
-            CellOutput::ToWire { station: 1, packet: packet(1) },
-            CellOutput::ToWire { station: 0, packet: packet(1) },
-        ]
-    );
+    let [down, up] = [packet(0), packet(1)];
+    assert_eq!(outputs, [arrived(1, down), arrived(3, down), arrived(2, up), arrived(0, up)]);
     let kinds: Vec<String> =
         ladder(&mut cell).iter().map(|line| line.split(' ').skip(2).collect::<Vec<_>>().join(" ")).collect();
     assert_eq!(
@@ -383,10 +380,7 @@ fn two_macs_of_one_radio_do_not_send_at_once() {
     let bsss = [bss("access-point", None, &["active"]), bss("relay", Some(0), &["active"])];
     let mut cell = CellMedium::with_access_points("air", &bsss, 1);
     cell.trace();
-    let inputs = [
-        (us(100), CellInput::Up { station: 0, packet: packet(0) }),
-        (us(101), CellInput::Down { station: 1, packet: packet(1) }),
-    ];
+    let inputs = [(us(100), sent([1, 0], packet(0))), (us(101), sent([2, 3], packet(1)))];
     let outputs = drive(&mut cell, &inputs, Instant::from_millis(4), |_| None);
     assert_eq!(outputs.len(), 2);
     assert_eq!(cell.statistics().collisions, 0);
@@ -402,15 +396,13 @@ fn ad_hoc_stations_pass_a_packet_on() {
     let mut cell = CellMedium::ad_hoc("air", &config, &stations, 1);
     cell.trace();
     let forward = |output| match output {
-        CellOutput::ToStation { station, packet } if station < 3 => {
-            Some(CellInput::Peer { from: station, to: station + 1, packet })
-        }
+        CellOutput::Arrived { at, packet } if at < 3 => Some(sent([at, at + 1], packet)),
         _ => None,
     };
-    let inputs = [(us(100), CellInput::Peer { from: 0, to: 1, packet: packet(7) })];
+    let inputs = [(us(100), sent([0, 1], packet(7)))];
     let end = Instant::from_millis(3);
     let outputs = drive(&mut cell, &inputs, end, forward);
-    assert_eq!(outputs.last(), Some(&CellOutput::ToStation { station: 3, packet: packet(7) }));
+    assert_eq!(outputs.last(), Some(&arrived(3, packet(7))));
     let ladder = ladder(&mut cell);
     assert_eq!(ladder[..2], ["106 244 bss0 sta0 sta1 data", "366 28 bss0 sta1 sta0 ack"]);
     let kinds: Vec<&str> =
@@ -430,22 +422,21 @@ fn ad_hoc_stations_pass_a_packet_on() {
 #[test]
 fn saturated_access_points_share_the_channel() {
     let end = Instant::from_millis(500);
-    let delivered = |bsss: &[Bss], stations: &[u32]| {
+    let delivered = |bsss: &[Bss]| {
         let mut cell = CellMedium::with_access_points("air", bsss, 1);
-        let first = stations.iter().flat_map(|station| {
-            (0..2).map(|_| (us(100), CellInput::Down { station: *station, packet: packet(0) }))
-        });
-        let inputs: Vec<_> = first.collect();
-        let mut counts = vec![0_u32; stations.len()];
+        // Each BSS has one station. Two packets keep an access point busy.
+        let stations = (0..bsss.len() as Member).map(|bss| 2 * bss + 1);
+        let inputs: Vec<_> = stations.flat_map(|to| [(us(100), sent([to - 1, to], packet(0))); 2]).collect();
+        let mut counts = vec![0_u32; bsss.len()];
         drive(&mut cell, &inputs, end, |output| {
-            let CellOutput::ToStation { station, packet } = output else { return None };
-            counts[station as usize] += 1;
-            Some(CellInput::Down { station, packet })
+            let CellOutput::Arrived { at, packet } = output else { return None };
+            counts[usize::from(at / 2)] += 1;
+            Some(sent([at - 1, at], packet))
         });
         counts
     };
-    let alone = delivered(&[bss("access-point", None, &["active"])], &[0])[0];
-    let both = delivered(&[bss("access-point", None, &["active"]), bss("ap2", None, &["active"])], &[0, 1]);
+    let alone = delivered(&[bss("access-point", None, &["active"])])[0];
+    let both = delivered(&[bss("access-point", None, &["active"]), bss("ap2", None, &["active"])]);
     let together = both[0] + both[1];
     assert!(alone > 1_100, "one access point delivers {alone} packets");
     // A second contender shortens the mean backoff and adds collisions.
@@ -463,25 +454,14 @@ fn cells_of_several_macs_keep_the_machine_contract() {
         let bsss = [bss("access-point", None, &["active", "psm"]), bss("relay", Some(0), &["uapsd"])];
         CellMedium::with_access_points("air", &bsss, 1)
     };
-    let inputs = traffic(3, 400);
+    let inputs = traffic(&[[0, 1], [0, 2], [3, 4]], 400);
     let done = check_machine(two, &inputs, Instant::from_secs(60));
     assert_accounted(&done, inputs.len(), &[("two access points", "")]);
     let ad_hoc = || {
         let (config, stations) = settings(&["active"; 3], &[("wifi.frame_error_rate", "0.3")]);
         CellMedium::ad_hoc("air", &config, &stations, 1)
     };
-    let inputs: Vec<_> = inputs
-        .into_iter()
-        .map(|(at, input)| match input {
-            CellInput::Down { station, packet } => {
-                (at, CellInput::Peer { from: station, to: (station + 1) % 3, packet })
-            }
-            CellInput::Up { station, packet } => {
-                (at, CellInput::Peer { from: station, to: (station + 2) % 3, packet })
-            }
-            CellInput::Peer { .. } | CellInput::Frame { .. } | CellInput::Radio { .. } => (at, input),
-        })
-        .collect();
+    let inputs = traffic(&[[0, 1], [1, 2], [2, 0]], 400);
     let done = check_machine(ad_hoc, &inputs, Instant::from_secs(60));
     assert_accounted(&done, inputs.len(), &[("ad hoc", "")]);
 }

@@ -15,12 +15,12 @@ use std::collections::VecDeque;
 use super::downlink::DownlinkQueue;
 use super::group::GroupSources;
 use super::{Category, FrameLimits};
+use crate::media::cell::CellOutput;
 use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
 use crate::media::cell::frame::{Body, CellFrameKind, ModeId, Mpdu, Ppdu, Receiver};
 use crate::media::cell::radio::RadioId;
-use crate::media::cell::{CellOutput, LossPlace};
 use crate::net::packet::{Packet, Payload};
 use crate::net::route::Member;
 
@@ -28,8 +28,6 @@ use crate::net::route::Member;
 #[derive(Clone, Debug)]
 pub(crate) struct AccessPointMac {
     member: Member,
-    /// The number in the cell of the first station of the BSS.
-    first_station: StationId,
     data_contender: ContenderId,
     beacon_contender: ContenderId,
     /// The radio of a station that this access point shares; `None` if nothing accounts for the energy of its radio.
@@ -60,7 +58,6 @@ impl AccessPointMac {
     pub(crate) fn new(
         config: &CellConfig,
         member: Member,
-        first_station: StationId,
         [data, beacon]: [ContenderId; 2],
         radio: Option<RadioId>,
         slot: Slot,
@@ -68,7 +65,6 @@ impl AccessPointMac {
     ) -> Self {
         Self {
             member,
-            first_station,
             data_contender: data,
             beacon_contender: beacon,
             radio,
@@ -134,10 +130,9 @@ impl AccessPointMac {
         self.power_save.tim(self.local(station))
     }
 
-    /// The stations whose bit in the TIM is set, by their numbers in the cell.
-    pub(crate) fn marked(&self) -> Vec<StationId> {
-        let marked = (0..self.power_save.stations()).filter(|id| self.power_save.tim(*id));
-        marked.map(|id| self.first_station + id).collect()
+    /// The stations whose bit in the TIM is set.
+    pub(crate) fn marked(&self) -> Vec<Member> {
+        self.stations().filter(|station| self.tim(*station)).collect()
     }
 
     /// Whether group-addressed packets wait.
@@ -240,7 +235,7 @@ impl AccessPointMac {
             _ => UplinkKind::Data,
         };
         if let Some(packet) = packet {
-            out.emit(CellOutput::ToWire { station: self.first_station + station, packet: *packet });
+            out.emit(CellOutput::Arrived { at: self.member, packet: *packet });
         }
         self.notify(AccessPointInput::UplinkReceived { station, pm, kind }, now, out);
     }
@@ -346,14 +341,10 @@ impl AccessPointMac {
                 self.beacon = Some(dtim_count);
                 out.join(self.beacon_contender, self.radio, now);
             }
-            AccessPointOutput::Dropped { station, packet, why } => {
-                let place = match why {
-                    Loss::BufferFull => LossPlace::AccessPointBuffer,
-                    Loss::RetryLimit => LossPlace::RetryLimit,
-                };
+            AccessPointOutput::Dropped { packet, why, .. } => {
                 self.buffer_drops += u64::from(why == Loss::BufferFull);
                 self.given_up += u64::from(why == Loss::RetryLimit);
-                out.emit(CellOutput::Lost { station: self.first_station + station, packet, place });
+                out.emit(CellOutput::Lost(packet));
             }
         }
     }
@@ -378,7 +369,7 @@ impl AccessPointMac {
     /// Puts a frame into the transmission queue.
     fn enqueue(&mut self, station: StationId, body: Body, now: Instant, out: &mut Effects<'_>) {
         // The queue numbers the frame when it accepts it.
-        let mpdu = Mpdu::new(self.stations().start + station as Member, body, 0);
+        let mpdu = Mpdu::new(self.global(station), body, 0);
         let mut dropped = Vec::new();
         let accepted = self.queue.push(mpdu, now, &mut dropped);
         self.discard(dropped, out);
@@ -393,7 +384,7 @@ impl AccessPointMac {
 
     /// Takes the frames of a station that fell asleep back from the transmission queue.
     fn recall(&mut self, station: StationId, now: Instant, out: &mut Effects<'_>) {
-        let back = self.queue.recall(self.stations().start + station as Member);
+        let back = self.queue.recall(self.global(station));
         let mut dropped = Vec::new();
         self.queue.refill(now, &mut dropped);
         self.discard(dropped, out);
@@ -415,11 +406,9 @@ impl AccessPointMac {
     fn discard(&mut self, dropped: Vec<Mpdu>, out: &mut Effects<'_>) {
         for mpdu in dropped {
             let Body::Data(packet) = mpdu.body else { continue };
-            let station = self.local(mpdu.to);
             self.buffer_drops += 1;
-            let place = LossPlace::AccessPointBuffer;
-            out.emit(CellOutput::Lost { station: self.first_station + station, packet, place });
-            self.refused.push(station);
+            out.emit(CellOutput::Lost(packet));
+            self.refused.push(self.local(mpdu.to));
         }
     }
 
@@ -434,7 +423,12 @@ impl AccessPointMac {
         self.member == 0 && out.traces()
     }
 
-    /// The number of a station in this BSS.
+    /// The member that is this station of power save.
+    const fn global(&self, station: StationId) -> Member {
+        self.member + 1 + station as Member
+    }
+
+    /// The number of a member in the machine of power save.
     fn local(&self, station: Member) -> StationId {
         StationId::from(station - self.member - 1)
     }

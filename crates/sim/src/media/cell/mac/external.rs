@@ -10,7 +10,6 @@
 use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Slot};
-use airwatt_proto::powersave::StationId;
 
 use super::queue::FrameQueue;
 use super::{Category, FrameLimits};
@@ -33,9 +32,7 @@ enum RadioMode {
 /// The MAC of a node outside.
 #[derive(Clone, Debug)]
 pub(crate) struct ExternalMac {
-    /// The number of the station in the cell, which is that of its radio too.
-    id: StationId,
-    member: Member,
+    radio: RadioId,
     queue: FrameQueue,
     broadcasts: VecDeque<ExternalFrame>,
     /// The contender of the broadcasts.
@@ -50,7 +47,7 @@ impl ExternalMac {
     /// Makes a node with empty queues and a radio that is awake. `contenders`: for data, and for broadcasts.
     pub(crate) const fn new(
         config: &CellConfig,
-        id: StationId,
+        radio: RadioId,
         member: Member,
         contenders: [ContenderId; 2],
         mode: ModeId,
@@ -60,7 +57,7 @@ impl ExternalMac {
         // The queues are limited outside.
         let queue = FrameQueue::new(member, data, mode, FrameLimits::of_station(config), u32::MAX);
         let broadcasts = VecDeque::new();
-        Self { id, member, queue, broadcasts, beacon, slot, mode: RadioMode::Awake, given_up: 0 }
+        Self { radio, queue, broadcasts, beacon, slot, mode: RadioMode::Awake, given_up: 0 }
     }
 
     /// Frames that were given up at the retry limit.
@@ -88,7 +85,7 @@ impl ExternalMac {
     pub(crate) fn wake(&mut self, now: Instant, out: &mut Effects<'_>) {
         if self.mode == RadioMode::Dozing {
             self.mode = RadioMode::Waking;
-            out.wake(self.id, self.slot, now);
+            out.wake(self.radio, self.slot, now);
         }
     }
 
@@ -96,19 +93,19 @@ impl ExternalMac {
     pub(crate) fn doze(&mut self, now: Instant, out: &mut Effects<'_>) {
         if self.mode == RadioMode::Awake && self.queue.is_empty() && self.broadcasts.is_empty() {
             self.mode = RadioMode::Dozing;
-            out.doze(self.id, self.queue.contender(), self.slot, now);
+            out.doze(self.radio, self.queue.contender(), self.slot, now);
         }
     }
 
     /// Handles the end of the radio's wake-up.
     pub(crate) fn awake(&mut self, now: Instant, out: &mut Effects<'_>) {
         self.mode = RadioMode::Awake;
-        out.awake(self.id, self.slot, now);
+        out.awake(self.radio, self.slot, now);
         self.join(now, out);
     }
 
     /// Reports that the frame on the air has arrived at a station.
-    pub(crate) fn arrived(&self, ppdu: &Ppdu, at: StationId, out: &mut Effects<'_>) {
+    pub(crate) fn arrived(&self, ppdu: &Ppdu, at: Member, out: &mut Effects<'_>) {
         let number = match ppdu.to {
             Receiver::Group => self.broadcasts.front().map(|frame| frame.number),
             Receiver::Member(_) => self.queue.front().and_then(number),
@@ -119,7 +116,7 @@ impl ExternalMac {
     }
 
     pub(super) const fn radio(&self) -> RadioId {
-        self.id
+        self.radio
     }
 
     pub(super) const fn queue(&self) -> &FrameQueue {
@@ -141,8 +138,8 @@ impl ExternalMac {
         match category {
             Category::Data => self.queue.next_ppdu(false),
             Category::Beacon => {
-                let mpdu = Mpdu::new(self.member, self.next_broadcast()?, 0);
-                let ppdu = self.queue.limits().ppdu(&mpdu, ModeId::GROUP, self.member, self.beacon, false);
+                let mpdu = Mpdu::new(self.queue.member(), self.next_broadcast()?, 0);
+                let ppdu = self.queue.limits().ppdu(&mpdu, ModeId::GROUP, mpdu.to, self.beacon, false);
                 Some(Ppdu { to: Receiver::Group, rts: false, ..ppdu })
             }
         }
@@ -175,7 +172,7 @@ impl ExternalMac {
             out.emit(CellOutput::FrameEnded { number, acknowledged, attempts });
         }
         if self.queue.is_empty() {
-            out.sent_all(self.queue.contender(), Some(self.id), now);
+            out.sent_all(self.queue.contender(), Some(self.radio), now);
         }
         left.is_some()
     }
@@ -186,7 +183,7 @@ impl ExternalMac {
             out.emit(CellOutput::FrameEnded { number: frame.number, acknowledged, attempts: 1 });
         }
         if self.broadcasts.is_empty() {
-            out.sent_all(self.beacon, Some(self.id), now);
+            out.sent_all(self.beacon, Some(self.radio), now);
         }
         true
     }
@@ -197,7 +194,7 @@ impl ExternalMac {
             [(self.queue.contender(), self.queue.is_empty()), (self.beacon, self.broadcasts.is_empty())]
         {
             if !is_empty {
-                out.join(contender, Some(self.id), now);
+                out.join(contender, Some(self.radio), now);
             }
         }
     }

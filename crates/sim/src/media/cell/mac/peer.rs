@@ -3,24 +3,22 @@
 //! Left out: the beacons of the independent BSS, of which each station sends its share, and power save in it (ATIM windows).
 
 use airwatt_base::Instant;
-use airwatt_proto::powersave::StationId;
 
 use super::FrameLimits;
 use super::queue::FrameQueue;
+use crate::media::cell::CellOutput;
 use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
 use crate::media::cell::frame::{Body, ModeId, Ppdu};
 use crate::media::cell::radio::RadioId;
-use crate::media::cell::{CellOutput, LossPlace};
 use crate::net::packet::Packet;
 use crate::net::route::Member;
 
 /// The MAC of an ad-hoc station, which never sleeps.
 #[derive(Clone, Debug)]
 pub(crate) struct PeerMac {
-    /// The number of the station in the cell, which is that of its radio too.
-    id: StationId,
+    radio: RadioId,
     queue: FrameQueue,
     given_up: u64,
 }
@@ -29,14 +27,14 @@ impl PeerMac {
     /// Makes a station with an empty queue.
     pub(crate) const fn new(
         config: &CellConfig,
-        id: StationId,
+        radio: RadioId,
         member: Member,
         contender: ContenderId,
         mode: ModeId,
     ) -> Self {
         let limits = FrameLimits::of_station(config);
         let queue = FrameQueue::new(member, contender, mode, limits, config.station_buffer);
-        Self { id, queue, given_up: 0 }
+        Self { radio, queue, given_up: 0 }
     }
 
     /// Packets that were given up at the retry limit.
@@ -49,12 +47,12 @@ impl PeerMac {
         if self.queue.push(to, packet) {
             out.join(self.queue.contender(), Some(self.radio()), now);
         } else {
-            out.emit(CellOutput::Lost { station: self.id, packet, place: LossPlace::StationBuffer });
+            out.emit(CellOutput::Lost(packet));
         }
     }
 
     pub(super) const fn radio(&self) -> RadioId {
-        self.id
+        self.radio
     }
 
     pub(super) const fn queue(&self) -> &FrameQueue {
@@ -72,7 +70,7 @@ impl PeerMac {
 
     pub(super) fn receive(&self, packet: Option<&Packet>, out: &mut Effects<'_>) {
         if let Some(packet) = packet {
-            out.emit(CellOutput::ToStation { station: self.id, packet: *packet });
+            out.emit(CellOutput::Arrived { at: self.queue.member(), packet: *packet });
         }
     }
 
@@ -86,7 +84,7 @@ impl PeerMac {
             && let Body::Data(packet) = mpdu.body
         {
             self.given_up += 1;
-            out.emit(CellOutput::Lost { station: self.id, packet, place: LossPlace::RetryLimit });
+            out.emit(CellOutput::Lost(packet));
         }
         left.is_some()
     }

@@ -38,6 +38,10 @@ impl FrameQueue {
         Self { member, contender, mode, limits, buffer, frames, packets: 0, sequence: 0, in_flight: false }
     }
 
+    pub(super) const fn member(&self) -> Member {
+        self.member
+    }
+
     pub(super) const fn contender(&self) -> ContenderId {
         self.contender
     }

@@ -2,27 +2,25 @@
 
 use airwatt_base::{Instant, Machine, Slot, Span};
 use airwatt_proto::powersave::{
-    self as ps, FlowSample, PowerSaveFrame, StationId, StationInput, StationOutput, StationPowerSave, Uplink,
-    Volume,
+    self as ps, FlowSample, PowerSaveFrame, StationInput, StationOutput, StationPowerSave, Uplink, Volume,
 };
 
 use super::FrameLimits;
 use super::queue::FrameQueue;
+use crate::media::cell::CellOutput;
 use crate::media::cell::channel::Parts;
 use crate::media::cell::config::{CellConfig, CellStation};
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
 use crate::media::cell::frame::{Body, CellFrameKind, ModeId, Mpdu, Ppdu};
 use crate::media::cell::radio::RadioId;
-use crate::media::cell::{CellOutput, LossPlace};
 use crate::net::packet::Packet;
 use crate::net::route::Member;
 
 /// The MAC of a station.
 #[derive(Clone, Debug)]
 pub(crate) struct StationMac {
-    /// The number of the station in the cell, which is that of its radio too.
-    id: StationId,
+    radio: RadioId,
     access_point: Member,
     /// The slot of the power-save timers; the next one is that of the radio.
     slot: Slot,
@@ -47,7 +45,7 @@ impl StationMac {
     pub(crate) fn new(
         config: &CellConfig,
         station: &CellStation,
-        id: StationId,
+        radio: RadioId,
         [member, access_point]: [Member; 2],
         contender: ContenderId,
         mode: ModeId,
@@ -55,7 +53,7 @@ impl StationMac {
     ) -> Self {
         let limits = FrameLimits::of_station(config);
         Self {
-            id,
+            radio,
             access_point,
             slot,
             power_save: StationPowerSave::new(station.power_save, station.policy.clone()),
@@ -84,7 +82,7 @@ impl StationMac {
     /// Takes a packet from the station's host.
     pub(crate) fn enqueue(&mut self, packet: Packet, now: Instant, out: &mut Effects<'_>) {
         if !self.queue.push(self.access_point, packet) {
-            out.emit(CellOutput::Lost { station: self.id, packet, place: LossPlace::StationBuffer });
+            out.emit(CellOutput::Lost(packet));
             return;
         }
         self.notify(StationInput::Backlog { frames: self.queue.packets() }, now, out);
@@ -126,7 +124,7 @@ impl StationMac {
     }
 
     pub(super) const fn radio(&self) -> RadioId {
-        self.id
+        self.radio
     }
 
     pub(super) const fn queue(&self) -> &FrameQueue {
@@ -145,7 +143,7 @@ impl StationMac {
     pub(super) fn receive(&mut self, packet: Option<&Packet>, now: Instant, out: &mut Effects<'_>) {
         if let Some(packet) = packet {
             self.arrived = self.power_save.sees_flows().then_some((*packet, now));
-            out.emit(CellOutput::ToStation { station: self.id, packet: *packet });
+            out.emit(CellOutput::Arrived { at: self.queue.member(), packet: *packet });
         }
     }
 
@@ -178,7 +176,7 @@ impl StationMac {
             Body::Data(packet) => {
                 if !delivered {
                     self.given_up += 1;
-                    out.emit(CellOutput::Lost { station: self.id, packet, place: LossPlace::RetryLimit });
+                    out.emit(CellOutput::Lost(packet));
                 }
                 let frame = Uplink::Data { bytes: packet.bytes };
                 self.power_save.handle_input(StationInput::Sent { frame, delivered }, now);
@@ -254,14 +252,16 @@ impl StationMac {
             StationOutput::Send(control) => self.enqueue_control(control, now, out),
             // The answer follows when all outputs have been taken.
             StationOutput::MeasureAirTime => {}
-            StationOutput::Window(window) => out.emit(CellOutput::Window { station: self.id, window }),
+            StationOutput::Window(window) => {
+                out.emit(CellOutput::Window { member: self.queue.member(), window });
+            }
         }
     }
 
     #[cold]
     fn trace_adaptation(&self, now: Instant, out: &mut Effects<'_>) {
         if let Some(adaptation) = self.power_save.adaptation() {
-            out.note_adaptation(self.id, adaptation, now);
+            out.note_adaptation(self.queue.member(), adaptation, now);
         }
     }
 
