@@ -8,6 +8,7 @@ Left out: colour, borders and cells that span columns.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
@@ -26,6 +27,20 @@ def columns() -> int:
         return max(_NARROWEST, os.get_terminal_size(sys.stdout.fileno()).columns)
     except (AttributeError, OSError, ValueError):
         return _DEFAULT_COLUMNS
+
+
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_UNPRINTABLE_BUT_NEWLINES = re.compile(_UNPRINTABLE.pattern.replace("\x1f", "\x09\x0b-\x1f"))
+
+
+def printable(text: str, *, newlines: bool = False) -> str:
+    """A text without what steers a terminal, breaks a line, turns its direction, or has no place in XML.
+
+    Names of files, networks and devices come from strangers. Such letters are written as escapes; `newlines` keeps
+    those of a text that has lines of its own.
+    """
+    pattern = _UNPRINTABLE_BUT_NEWLINES if newlines else _UNPRINTABLE
+    return pattern.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def wrapped(text: str, width: int) -> Iterator[str]:

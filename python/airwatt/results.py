@@ -325,6 +325,9 @@ def _write_parquet(tables: Mapping[str, pa.Table], folder: str | os.PathLike[str
             paths.append(Path(folder) / f"{name}.parquet")
             out = files.enter_context(replacing(paths[-1]))
             pq.write_table(table, out, compression="zstd")
+            # A full disk is noticed before the first file has taken its name.
+            out.flush()
+            os.fsync(out.fileno())
     return paths
 
 

@@ -305,3 +305,23 @@ def test_a_store_may_have_a_name_of_any_bytes(airwatt, tmp_path):
     assert airwatt("run", "fast-dsl", *SHORT, "--store", store).status == 0
     assert airwatt("sweep", "status", store).status == 0
     assert len(airwatt("sweep", "export", store).out.splitlines()) == 2
+
+
+@pytest.mark.parametrize("letters", ["\033[31mred", "\x9b31mred", "\u202egnp", "two\nlines", "a\rb"])
+def test_names_from_strangers_steer_no_terminal_and_break_no_document(airwatt, tmp_path, letters):
+    from xml.etree import ElementTree
+
+    capture = tmp_path / f"{letters}.pcap"
+    capture.write_bytes((ROOT / "captures" / "tim-never-set.pcap").read_bytes())
+    junit, picture = tmp_path / "out.xml", tmp_path / "out.svg"
+    answer = airwatt("analyze", capture, "--junit", junit, "--plot", picture)
+    assert answer.status == 0, answer.err
+    for shown in (answer.out, answer.err):
+        assert not any(letter in shown for letter in "\033\x9b\u202e\r")
+    assert answer.out.splitlines()[0].startswith(str(tmp_path)[:40])
+    assert ".pcap: pcap" in answer.out.replace("\n", " ")
+    ElementTree.parse(junit)
+    ElementTree.parse(picture)
+    missing = airwatt("analyze", tmp_path / f"no {letters}.pcap")
+    assert missing.is_lines()
+    assert not any(letter in missing.err for letter in "\033\x9b\u202e\r")

@@ -18,6 +18,7 @@ from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.cli.presentation import holding, keep
 from airwatt.cli.progress import bar
 from airwatt.cli.status import FAILED
+from airwatt.layout import printable
 from airwatt.statistics import leaves
 from airwatt.threshold import RowNumbers
 
@@ -364,12 +365,12 @@ def _parts(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str
 
     capture = document["capture"]
     lines = [
-        f"{capture['file']}: {capture['format']}, {', '.join(capture['link_types'])}, "
+        f"{printable(capture['file'])}: {capture['format']}, {', '.join(capture['link_types'])}, "
         f"{count(capture['packets_used'])} of {count(capture['packets'])} packets used, "
         f"{quantity(capture['covered_s'], 's')}"
     ]
     if capture.get("files"):
-        lines.append(f"{count(len(capture['files']))} files, from {capture['files'][0][0]}")
+        lines.append(f"{count(len(capture['files']))} files, from {printable(capture['files'][0][0])}")
     lines += [f"note: {note}" for note in capture["notes"]]
     lines += decryption.lines(capture)
     sizes = {name: size for name, size in document["bytes"].items() if size}
@@ -609,7 +610,7 @@ def _measured_current(document: dict[str, Any], battery: "Battery | None") -> "I
     power_w = current["mean_a"] * volts
     gaps = f", without gaps of {quantity(current['gaps_s'], 's')}" if current["gaps_s"] else ""
     yield (
-        f"measured current, {current['file']}: {quantity(current['mean_a'], 'A')} on the average over "
+        f"measured current, {printable(current['file'])}: {quantity(current['mean_a'], 'A')} on the average over "
         f"{quantity(current['covered_s'], 's')}{gaps}, {quantity(current['charge_c'], 'C')}; a day "
         f"{charge.charge(power_w * SECONDS_A_DAY, volts)}, and {cell.text} {'lasts' if battery else 'would last'} "
         f"{lasting(cell.lasts_s(power_w, volts))}; predicted ({current['prediction']}) are "
@@ -727,7 +728,7 @@ def _finding(finding: dict[str, Any]) -> str:
     from airwatt.tables import quantity
 
     where = finding["examples"][:1]
-    file = "" if not where or "file" not in where[0] else " ({}: {})".format(*where[0]["file"])
+    file = "" if not where or "file" not in where[0] else printable(" ({}: {})".format(*where[0]["file"]))
     place = f" (first: packet {where[0]['packet']}{file}, {where[0]['time_s']:.3f} s)" if where else ""
     times = f" {finding['count']} times," if finding["count"] > 1 else ""
     clause = f" [{finding['clause']}]" if finding["clause"] else ""

@@ -15,6 +15,7 @@ from airwatt._core import InputError, RunError
 from airwatt.cli.parameters import Exit
 from airwatt.cli.process import interruptible
 from airwatt.files import replacing
+from airwatt.layout import printable
 
 if TYPE_CHECKING:
     from airwatt.layout import Table
@@ -30,7 +31,7 @@ _PICTURES = (".png", ".svg", ".pdf")
 def say(message: str) -> None:
     """Writes one line to standard error."""
     with contextlib.suppress(OSError):
-        print(f"airwatt: {shortened(' '.join(message.split()))}", file=sys.stderr, flush=True)
+        print(f"airwatt: {shortened(printable(' '.join(message.split())))}", file=sys.stderr, flush=True)
 
 
 def shortened(text: str) -> str:
@@ -54,7 +55,7 @@ def _without_middle(text: str, most: int) -> str:
 def note_file(path: Path) -> None:
     """Tells where a file was written, on standard error: standard output may be a document."""
     with contextlib.suppress(OSError):
-        print(f"wrote {path}", file=sys.stderr, flush=True)
+        print(f"wrote {printable(str(path))}", file=sys.stderr, flush=True)
 
 
 def print_text(text: str) -> None:
@@ -80,7 +81,7 @@ def show(*parts: str | Table) -> None:
 
     width = layout.columns()
     texts = ("\n".join(layout.wrapped(part, width) if isinstance(part, str) else part.lines(width)) for part in parts)
-    print_text("\n\n".join(texts) + "\n")
+    print_text(printable("\n\n".join(texts), newlines=True) + "\n")
 
 
 def closed_pipe() -> None:

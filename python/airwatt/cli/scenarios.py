@@ -7,7 +7,7 @@ from airwatt import laboratory
 from airwatt._core import SCHEMA, InputError, __version__
 from airwatt.cli import options
 from airwatt.cli.listing import present
-from airwatt.cli.output import check_picture, note_file, print_json, print_text, writing
+from airwatt.cli.output import check_picture, note_file, print_json, show, writing
 from airwatt.cli.parameters import Argument, Option
 
 EPILOG = """\b
@@ -52,4 +52,4 @@ def _describe(scenario: str, json: bool, plot: Path | None) -> None:
     if json:
         print_json({"schema": SCHEMA, "version": __version__, "scenarios": [described]})
     else:
-        print_text("\n".join(text for text in described.values() if text) + "\n")
+        show("\n".join(text for text in described.values() if text))

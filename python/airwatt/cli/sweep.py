@@ -18,7 +18,7 @@ from airwatt.files import write_text
 from airwatt.sweeps import grid
 from airwatt.sweeps import plan as plans
 from airwatt.sweeps import sweep as sweeps
-from airwatt.sweeps.frames import FORMATS, Status, Store, export, exported
+from airwatt.sweeps.frames import FORMATS, Status, Store, export, exported, left_out
 from airwatt.sweeps.runner import Shard
 from airwatt.sweeps.store import Files
 
@@ -392,6 +392,7 @@ def _setting(key: str, settings: Mapping[str, Any]) -> str:
 
 
 def _export(stores: Sequence[Store], out: Path | None, what: str) -> None:
+    less = left_out(stores)
     if out is None:
         import io
 
@@ -400,6 +401,7 @@ def _export(stores: Sequence[Store], out: Path | None, what: str) -> None:
         buffer = io.BytesIO()
         pyarrow.csv.write_csv(exported(stores, what), buffer)
         print_text(buffer.getvalue().decode())
+        _check_whole(*less)
         return
     form = out.suffix.lower()
     if form not in (*FORMATS, *_TYPESET):
@@ -415,3 +417,12 @@ def _export(stores: Sequence[Store], out: Path | None, what: str) -> None:
         else:
             export(stores, out, what)
     note_file(out)
+    _check_whole(*less)
+
+
+def _check_whole(jobs: int, missing: int, failed: int) -> None:
+    """Says on standard error, and by the exit status, that runs are missing from an export, or failed."""
+    if missing or failed:
+        less = ", ".join(f"{number} {what}" for number, what in ((missing, "missing"), (failed, "failed")) if number)
+        say(f"{jobs - missing - failed} of {jobs} runs are in it: {less}; airwatt sweep status DIR says more")
+        raise Exit(FAILED)

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 from airwatt._core import InputError, RunError, __version__, finding_kinds
 from airwatt.cli.output import say, writing
 from airwatt.files import replacing
+from airwatt.layout import printable
 
 Document = Mapping[str, Any]
 _LEVELS = {"error": "error", "warning": "warning", "note": "note"}
@@ -61,11 +62,12 @@ def write_junit(path: Path, documents: Sequence[Document]) -> None:
     failed = skipped = 0
     for kind, of_kind in found.items():
         file = documents[0]["capture"]["file"]
-        case = ElementTree.SubElement(suite, "testcase", classname=Path(file).name, name=kind)
+        case = ElementTree.SubElement(suite, "testcase", classname=printable(Path(file).name), name=kind)
         if of_kind["count"]:
             failed += 1
             message = f"{of_kind['count']:.0f} times violated, {of_kind['undecidable']:.0f} undecidable"
-            ElementTree.SubElement(case, "failure", message=message).text = "\n".join(texts.get(kind, []))
+            lines = map(printable, texts.get(kind, []))
+            ElementTree.SubElement(case, "failure", message=message).text = "\n".join(lines)
         elif not of_kind["kept"]:
             skipped += 1
             ElementTree.SubElement(case, "skipped", message=f"{of_kind['undecidable']:.0f} undecidable, none decided")

@@ -7,9 +7,11 @@ prints. It only reads: no request changes anything but which simulation runs.
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import json
 import secrets
+import socket
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -27,6 +29,8 @@ from airwatt.report import page
 _ADDRESS = "127.0.0.1"
 _LONGEST_QUERY = 4_000
 _IDLE_S = 30
+_MOST_STRANGERS = 128
+"""Connections without the token that are kept at a time."""
 
 
 class Explorer:
@@ -106,6 +110,34 @@ class _HttpServer(ThreadingHTTPServer):
     request_queue_size = 128
     """Connections that wait to be accepted: a browser opens several at once, and beyond 5, the default, they stall."""
 
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._strangers: dict[Any, None] = {}
+        """Connections that have not shown the token yet, the oldest first."""
+        self._lock = threading.Lock()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answers a connection in a thread. The oldest strangers make room, so that nobody keeps the owner out."""
+        with self._lock:
+            self._strangers[request] = None
+            ended = [next(iter(self._strangers))] if len(self._strangers) > _MOST_STRANGERS else []
+            for one in ended:
+                del self._strangers[one]
+        for one in ended:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+        super().process_request(request, client_address)
+
+    def trust(self, request: Any) -> None:
+        """A connection has shown the token: it may stay as long as it likes."""
+        with self._lock:
+            self._strangers.pop(request, None)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Ends a connection."""
+        self.trust(request)
+        super().shutdown_request(request)
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         # A browser that goes away while it is answered is no error.
         if not isinstance(sys.exc_info()[1], ConnectionError):
@@ -161,10 +193,15 @@ def _handler(explorer: Explorer, token: str) -> type[BaseHTTPRequestHandler]:
                 self._send(
                     HTTPStatus.NOT_FOUND, "text/plain", "the address has no such page; airwatt explore prints it\n"
                 )
-            elif place[2] == "":
+            else:
+                self.server.trust(self.connection)  # type: ignore[attr-defined]
+                self._page(place[2], query, len(parts.query))
+
+        def _page(self, name: str, query: list[tuple[str, str]], length: int) -> None:
+            if name == "":
                 self._send(HTTPStatus.OK, "text/html", explorer.page())
-            elif place[2] in answers and len(parts.query) <= _LONGEST_QUERY:
-                self._answer(answers[place[2]], query)
+            elif name in answers and length <= _LONGEST_QUERY:
+                self._answer(answers[name], query)
             else:
                 self._send(HTTPStatus.NOT_FOUND, "text/plain", "no such page\n")
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -10,9 +11,11 @@ import matplotlib
 import matplotlib.style
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
+from matplotlib.text import Text
 
 from airwatt._core import __version__
 from airwatt.files import replacing
+from airwatt.layout import printable
 
 matplotlib.use("Agg")  # draws into files; a display is not needed
 
@@ -192,6 +195,13 @@ def decades(axes: Axes, values: Sequence[float], least: float = 1.0) -> bool:
     return True
 
 
+def _make_printable(figure: Any) -> None:
+    """Escapes what names from elsewhere have in them, which a font lacks and XML forbids."""
+    for text in figure.findobj(Text):
+        if text.get_text() != (shown := printable(text.get_text(), newlines=True)):
+            text.set_text(shown)
+
+
 def save(figure: Any, path: Path) -> None:
     """Replaces a file by a picture; raises `OSError`."""
     # A time stamp would make two equal runs differ.
@@ -201,5 +211,8 @@ def save(figure: Any, path: Path) -> None:
         ".pdf": {"CreationDate": None},
     }
     kind = path.suffix.lower()
-    with replacing(path) as out:
+    _make_printable(figure)
+    with warnings.catch_warnings(), replacing(path) as out:
+        # A name in letters that the font lacks is shown with boxes; nobody has to be told.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
         figure.savefig(out, format=kind.removeprefix("."), metadata=metadata[kind])

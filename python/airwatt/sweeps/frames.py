@@ -19,7 +19,7 @@ from airwatt.files import replacing
 from airwatt.record import Record
 from airwatt.statistics import Estimate, estimate
 from airwatt.sweeps import columns
-from airwatt.sweeps.runner import Ledger
+from airwatt.sweeps.runner import Ledger, together
 from airwatt.sweeps.store import Files, settings
 
 if TYPE_CHECKING:
@@ -207,6 +207,18 @@ def exported(stores: Sequence[Store], what: str) -> pa.Table:
         [(name, "ascending") for name in (*columns.KEY, *rank) if name in table.schema.names]
     ).combine_chunks()
     return table.drop_columns([name for name in _NOT_EXPORTED if name in table.schema.names])
+
+
+def left_out(stores: Sequence[Store]) -> tuple[int, int, int]:
+    """How many runs the sweeps of stores have together, and how many of them are missing and failed in all of them."""
+    plans = {plan.id: plan for store in stores for plan in store._files.plans()}
+    jobs = missing = failed = 0
+    for plan in plans.values():
+        state = together([Ledger(store._files, plan) for store in stores])
+        jobs += state.jobs - state.not_needed
+        missing += state.missing
+        failed += state.failed
+    return jobs, missing, failed
 
 
 def _ordered(names: Sequence[str], given: Sequence[str]) -> list[str]:

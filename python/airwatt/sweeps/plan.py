@@ -168,7 +168,8 @@ def write(item: Plan, folder: Folder) -> None:
         return
     assert item.texts is not None
     with folder.replacing(f"{item.id}.parquet") as out:
-        pq.write_table(item.settings.append_column("scenario", item.texts), out, compression="zstd")
+        table = item.settings.append_column("scenario", item.texts)
+        pq.write_table(table, out, compression="zstd", write_page_checksum=True)
     document = {
         "schema": SCHEMA, "version": __version__, "scenario": item.scenario, "core": item.core, "varied": item.varied,
         "seed": item.seed, "runs": item.runs, "until": item.until,
@@ -186,7 +187,7 @@ def read(folder: Folder, name: str, *, texts: bool) -> Plan:
         with folder.reading(f"{name}.json") as file:
             document: Mapping[str, Any] = json.load(file)
         with folder.reading(f"{name}.parquet") as file:
-            table = pq.ParquetFile(file)
+            table = pq.ParquetFile(file, page_checksum_verification=True)
             settings = table.read([column for column in table.schema_arrow.names if column != "scenario"])
             scenarios = table.read(["scenario"]).column(0).combine_chunks() if texts else None
         return Plan(

@@ -31,6 +31,8 @@ WAIT_S = 0.2
 """How often a runner looks whether others have finished, or have ended before they had."""
 _FSYNC_S = 5.0
 _MISSING, _FINISHED, _FAILED, _NOT_NEEDED = 0, 1, 2, 3
+_BY_WORTH = bytes.maketrans(bytes([_FAILED, _NOT_NEEDED, _FINISHED]), bytes([1, 2, 3]))
+"""States in the order in which one of them counts for a job that several stores have."""
 
 
 class Shard(NamedTuple):
@@ -248,6 +250,16 @@ class Ledger:
     def _failed(self) -> list[tuple[str, int]]:
         table = self._files.failures().to_pydict()
         return list(zip(table["point"], table["seed"], strict=True))
+
+
+def together(ledgers: Sequence[Ledger]) -> State:
+    """How far a plan has come in several stores, each of which may have a part of its runs."""
+    for ledger in ledgers:
+        ledger.state()
+    # What one store has finished nobody misses, and what one has tried and failed is not missing either.
+    states = bytes(map(max, zip(*(ledger.states.translate(_BY_WORTH) for ledger in ledgers), strict=True)))
+    counts = [states.count(_BY_WORTH[state]) for state in (_FINISHED, _FAILED, _NOT_NEEDED)]
+    return State(len(states), *counts)
 
 
 class Keeper:
