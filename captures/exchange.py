@@ -17,6 +17,7 @@ KEEP_ALIVE_S = 1.5
 
 
 def answer(connection: socket.socket) -> None:
+    """Answers the lines of a connection until it ends."""
     with connection, connection.makefile("rb") as lines:
         for line in lines:
             words = line.split()
@@ -27,6 +28,7 @@ def answer(connection: socket.socket) -> None:
 
 
 def serve() -> None:
+    """Answers every connection, until it is killed."""
     with socket.create_server(ADDRESS) as listener:
         while True:
             connection, _ = listener.accept()
@@ -34,6 +36,7 @@ def serve() -> None:
 
 
 def read(connection: socket.socket, count: int) -> None:
+    """Reads so many bytes. Raises `ConnectionError` if there are fewer."""
     while count > 0:
         got = connection.recv(65536)
         if not got:
@@ -42,12 +45,14 @@ def read(connection: socket.socket, count: int) -> None:
 
 
 def get(count: int) -> None:
+    """Downloads so many bytes over a connection of its own."""
     with socket.create_connection(ADDRESS) as connection:
         connection.sendall(b"GET %d\n" % count)
         read(connection, count)
 
 
 def fetch() -> None:
+    """Makes the traffic of the capture: a long connection with keep-alives, and two downloads beside it."""
     with socket.create_connection(ADDRESS) as alive:
         alive.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         alive.sendall(b"PING\n")
