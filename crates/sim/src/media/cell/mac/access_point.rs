@@ -12,8 +12,9 @@ use airwatt_proto::powersave::{
 
 use std::collections::VecDeque;
 
-use super::downlink::DownlinkQueue;
+use super::downlink::{Addressed, DownlinkQueue};
 use super::group::GroupSources;
+use super::queue::FrameQueue;
 use super::{Category, FrameLimits};
 use crate::media::cell::CellOutput;
 use crate::media::cell::config::CellConfig;
@@ -28,12 +29,10 @@ use crate::net::route::Member;
 #[derive(Clone, Debug)]
 pub(crate) struct AccessPointMac {
     member: Member,
-    data_contender: ContenderId,
     beacon_contender: ContenderId,
     /// The radio of a station that this access point shares; `None` if nothing accounts for the energy of its radio.
     radio: Option<RadioId>,
     slot: Slot,
-    limits: FrameLimits,
     /// The modes of data to the stations.
     modes: Vec<ModeId>,
     power_save: AccessPointPowerSave<Packet>,
@@ -63,20 +62,21 @@ impl AccessPointMac {
         slot: Slot,
         sources: GroupSources,
     ) -> Self {
+        let limits = FrameLimits {
+            retries: config.retry_limit,
+            rts_threshold: config.ap_rts_threshold,
+            overhead: config.mac_overhead,
+        };
+        // The queue has a limit ahead of its frames, and each receiver a mode.
+        let frames = FrameQueue::new(member, data, ModeId::DATA, limits, u32::MAX);
         Self {
             member,
-            data_contender: data,
             beacon_contender: beacon,
             radio,
             slot,
-            limits: FrameLimits {
-                retries: config.retry_limit,
-                rts_threshold: config.ap_rts_threshold,
-                overhead: config.mac_overhead,
-            },
             modes: Vec::new(),
             power_save: AccessPointPowerSave::new(config.power_save),
-            queue: DownlinkQueue::new(config.ap_queue, config.ap_buffer),
+            queue: DownlinkQueue::new(config.ap_queue, config.ap_buffer, frames),
             beacon: None,
             group_bit: false,
             group: VecDeque::new(),
@@ -154,23 +154,23 @@ impl AccessPointMac {
         self.radio
     }
 
-    pub(super) const fn contender(&self) -> ContenderId {
-        self.data_contender
+    /// The frames for stations in the order of transmission.
+    pub(super) const fn queue(&self) -> &FrameQueue {
+        self.queue.frames()
     }
 
-    pub(super) fn has_frame(&self, category: Category) -> bool {
-        match category {
-            Category::Data => self.queue.front().is_some(),
-            Category::Beacon => self.beacon.is_some() || !self.group.is_empty(),
-        }
+    /// Whether a beacon or a released group-addressed packet waits.
+    pub(super) fn has_broadcast(&self) -> bool {
+        self.beacon.is_some() || !self.group.is_empty()
     }
 
     pub(super) fn next_ppdu(&self, category: Category) -> Option<Ppdu> {
         match category {
             Category::Data => {
-                let mpdu = self.queue.front()?;
+                let queue = self.queue();
+                let mpdu = queue.front()?;
                 let mode = self.modes[self.local(mpdu.to) as usize];
-                Some(self.limits.ppdu(mpdu, mode, self.member, self.data_contender, false))
+                Some(queue.limits().ppdu(mpdu, mode, self.member, queue.contender(), false))
             }
             Category::Beacon => {
                 let body = self.next_broadcast()?;
@@ -178,7 +178,8 @@ impl AccessPointMac {
                 // More Data is for stations in power save only (802.11-2020 9.2.4.1.8).
                 let is_group = matches!(body, Body::Group(_));
                 mpdu.flags.more_data = is_group && self.group.len() > 1 && self.has_sleeping_station();
-                let ppdu = self.limits.ppdu(&mpdu, ModeId::GROUP, self.member, self.beacon_contender, false);
+                let limits = self.queue().limits();
+                let ppdu = limits.ppdu(&mpdu, ModeId::GROUP, self.member, self.beacon_contender, false);
                 Some(Ppdu { to: Receiver::Group, rts: false, ..ppdu })
             }
         }
@@ -194,26 +195,20 @@ impl AccessPointMac {
         (0..self.power_save.stations()).any(|station| self.power_save.asleep(station))
     }
 
-    /// The first frame of the transmission queue.
-    pub(super) fn front(&self) -> Option<&Mpdu> {
-        self.queue.front()
-    }
-
     pub(super) fn compose(&mut self, category: Category, now: Instant, out: &mut Effects<'_>) -> Ppdu {
-        if let (Category::Data, Some(head)) = (category, self.queue.front())
-            && !head.stamped
-        {
-            let station = self.local(head.to);
-            let flags = self.power_save.flags(station);
-            self.notify(AccessPointInput::Started { station }, now, out);
-            let head = self.queue.front_mut().expect("the frame is still there");
-            head.flags = flags;
-            head.stamped = true;
-        }
-        if category == Category::Beacon {
-            self.sequence = (self.sequence + 1) & 0xfff;
-            if let Some(dtim_count) = self.beacon {
-                self.group_bit = dtim_count == 0 && self.power_save.group_bit();
+        match (category, self.queue().front()) {
+            (Category::Data, Some(head)) if !head.stamped => {
+                let station = self.local(head.to);
+                let flags = self.power_save.flags(station);
+                self.notify(AccessPointInput::Started { station }, now, out);
+                self.queue.frames_mut().begin_first_attempt(flags);
+            }
+            (Category::Data, _) => self.queue.frames_mut().begin_attempt(),
+            (Category::Beacon, _) => {
+                self.sequence = (self.sequence + 1) & 0xfff;
+                if let Some(dtim_count) = self.beacon {
+                    self.group_bit = dtim_count == 0 && self.power_save.group_bit();
+                }
             }
         }
         self.next_ppdu(category).expect("a sender has a frame")
@@ -255,19 +250,15 @@ impl AccessPointMac {
             } else {
                 self.group.pop_front();
             }
-            if !self.has_frame(Category::Beacon) {
+            if !self.has_broadcast() {
                 out.sent_all(self.beacon_contender, self.radio, now);
             }
             return true;
         }
-        if !acknowledged {
-            let head = self.queue.front_mut().expect("the frame stays in the queue");
-            head.retries += 1;
-            if head.retries <= self.limits.retries {
-                return false;
-            }
-        }
-        let Some(mpdu) = self.queue.pop() else { return true };
+        let frames = self.queue.frames_mut();
+        let left = frames.take_concluded(acknowledged);
+        frames.end_attempt();
+        let Some(mpdu) = left else { return false };
         let mut dropped = Vec::new();
         self.queue.refill(now, &mut dropped);
         self.discard(dropped, out);
@@ -278,8 +269,8 @@ impl AccessPointMac {
         };
         let (station, flags) = (self.local(mpdu.to), mpdu.flags);
         self.notify(AccessPointInput::Sent { station, frame, flags, delivered: acknowledged }, now, out);
-        if self.queue.front().is_none() {
-            out.sent_all(self.data_contender, self.radio, now);
+        if self.queue().is_empty() {
+            out.sent_all(self.queue().contender(), self.radio, now);
         }
         true
     }
@@ -368,17 +359,15 @@ impl AccessPointMac {
 
     /// Puts a frame into the transmission queue.
     fn enqueue(&mut self, station: StationId, body: Body, now: Instant, out: &mut Effects<'_>) {
-        // The queue numbers the frame when it accepts it.
-        let mpdu = Mpdu::new(self.global(station), body, 0);
         let mut dropped = Vec::new();
-        let accepted = self.queue.push(mpdu, now, &mut dropped);
+        let accepted = self.queue.push(self.global(station), body, now, &mut dropped);
         self.discard(dropped, out);
         if !accepted {
             return;
         }
         self.note_queue(now, out);
-        if self.queue.front().is_some() {
-            out.join(self.data_contender, self.radio, now);
+        if !self.queue().is_empty() {
+            out.join(self.queue().contender(), self.radio, now);
         }
     }
 
@@ -389,12 +378,13 @@ impl AccessPointMac {
         self.queue.refill(now, &mut dropped);
         self.discard(dropped, out);
         self.note_queue(now, out);
-        if self.queue.front().is_none() {
-            out.leave(self.data_contender);
-            out.sent_all(self.data_contender, self.radio, now);
+        if self.queue().is_empty() {
+            let contender = self.queue().contender();
+            out.leave(contender);
+            out.sent_all(contender, self.radio, now);
         }
-        for mpdu in back {
-            let frame = match mpdu.body {
+        for body in back {
+            let frame = match body {
                 Body::Data(packet) => Downlink::Packet(packet),
                 _ => Downlink::NullData,
             };
@@ -403,12 +393,11 @@ impl AccessPointMac {
     }
 
     /// Reports packets that the transmission queue has discarded.
-    fn discard(&mut self, dropped: Vec<Mpdu>, out: &mut Effects<'_>) {
-        for mpdu in dropped {
-            let Body::Data(packet) = mpdu.body else { continue };
+    fn discard(&mut self, dropped: Vec<Addressed>, out: &mut Effects<'_>) {
+        for (to, packet) in dropped {
             self.buffer_drops += 1;
             out.emit(CellOutput::Lost(packet));
-            self.refused.push(self.local(mpdu.to));
+            self.refused.push(self.local(to));
         }
     }
 

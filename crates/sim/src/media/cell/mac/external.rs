@@ -123,11 +123,8 @@ impl ExternalMac {
         &self.queue
     }
 
-    pub(super) fn has_frame(&self, category: Category) -> bool {
-        match category {
-            Category::Data => !self.queue.is_empty(),
-            Category::Beacon => !self.broadcasts.is_empty(),
-        }
+    pub(super) fn has_broadcast(&self) -> bool {
+        !self.broadcasts.is_empty()
     }
 
     pub(super) fn next_broadcast(&self) -> Option<Body> {

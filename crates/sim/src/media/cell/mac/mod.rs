@@ -22,6 +22,7 @@ pub(super) use self::external::ExternalMac;
 pub use self::group::GroupSourceConfig;
 pub(super) use self::group::GroupSources;
 pub(super) use self::peer::PeerMac;
+use self::queue::FrameQueue;
 pub(super) use self::station::StationMac;
 use super::channel::Parts;
 use super::config::CellConfig;
@@ -109,21 +110,15 @@ impl Mac {
 
     /// The contender of the data queue.
     pub(super) const fn contender(&self) -> ContenderId {
-        match self {
-            Self::AccessPoint(mac) => mac.contender(),
-            Self::Station(mac) => mac.queue().contender(),
-            Self::Peer(mac) => mac.queue().contender(),
-            Self::External(mac) => mac.queue().contender(),
-        }
+        self.queue().contender()
     }
 
     /// Whether a frame of this category waits.
     pub(super) fn has_frame(&self, category: Category) -> bool {
         match self {
-            Self::AccessPoint(mac) => mac.has_frame(category),
-            Self::Station(mac) => !mac.queue().is_empty(),
-            Self::Peer(mac) => !mac.queue().is_empty(),
-            Self::External(mac) => mac.has_frame(category),
+            Self::AccessPoint(mac) if category == Category::Beacon => mac.has_broadcast(),
+            Self::External(mac) if category == Category::Beacon => mac.has_broadcast(),
+            _ => !self.queue().is_empty(),
         }
     }
 
@@ -142,25 +137,25 @@ impl Mac {
         match self {
             Self::AccessPoint(mac) if category == Category::Beacon => mac.next_broadcast(),
             Self::External(mac) if category == Category::Beacon => mac.next_broadcast(),
-            _ => self.front().map(|mpdu| mpdu.body),
+            _ => self.queue().front().map(|mpdu| mpdu.body),
         }
     }
 
     /// The packet in the first frame of the data queue; `None` if that carries none.
     pub(super) fn next_packet(&self) -> Option<&Packet> {
-        match &self.front()?.body {
+        match &self.queue().front()?.body {
             Body::Data(packet) => Some(packet),
             _ => None,
         }
     }
 
-    /// The first frame of the data queue.
-    fn front(&self) -> Option<&Mpdu> {
+    /// The data queue.
+    const fn queue(&self) -> &FrameQueue {
         match self {
-            Self::AccessPoint(mac) => mac.front(),
-            Self::Station(mac) => mac.queue().front(),
-            Self::Peer(mac) => mac.queue().front(),
-            Self::External(mac) => mac.queue().front(),
+            Self::AccessPoint(mac) => mac.queue(),
+            Self::Station(mac) => mac.queue(),
+            Self::Peer(mac) => mac.queue(),
+            Self::External(mac) => mac.queue(),
         }
     }
 

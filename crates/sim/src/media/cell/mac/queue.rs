@@ -1,6 +1,8 @@
-//! The transmission queue of a station or of an ad-hoc peer.
+//! The frames of a MAC that wait for transmission or are on the air.
 
 use std::collections::VecDeque;
+
+use airwatt_proto::powersave::ServiceFlags;
 
 use super::FrameLimits;
 use crate::media::cell::contention::ContenderId;
@@ -59,6 +61,10 @@ impl FrameQueue {
         self.frames.is_empty()
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.frames.len()
+    }
+
     pub(super) fn front(&self) -> Option<&Mpdu> {
         self.frames.front()
     }
@@ -68,13 +74,13 @@ impl FrameQueue {
         if self.packets >= self.buffer {
             return false;
         }
-        self.packets += 1;
         self.append(to, Body::Data(packet));
         true
     }
 
-    /// Appends a frame, which does not count against the limit.
+    /// Appends a frame, whatever the limit.
     pub(super) fn append(&mut self, to: Member, body: Body) {
+        self.packets += u32::from(matches!(body, Body::Data(_)));
         let mpdu = self.number(to, body);
         self.frames.push_back(mpdu);
     }
@@ -101,17 +107,37 @@ impl FrameQueue {
 
     /// Begins an attempt at the first frame. Panics if there is none.
     pub(super) fn begin_attempt(&mut self) {
-        let head = self.frames.front_mut().expect("a sender has a frame");
-        head.stamped = true;
+        self.head().stamped = true;
         self.in_flight = true;
+    }
+
+    /// Begins the first attempt at the first frame, whose header gets these bits. Panics if there is none.
+    pub(super) fn begin_first_attempt(&mut self, flags: ServiceFlags) {
+        self.head().flags = flags;
+        self.begin_attempt();
+    }
+
+    /// Removes what the frames for a receiver carry whose first attempt has not been made.
+    pub(super) fn take_unsent(&mut self, to: Member) -> Vec<Body> {
+        let mut taken = Vec::new();
+        self.frames.retain(|mpdu| {
+            let goes = mpdu.to == to && !mpdu.stamped;
+            if goes {
+                taken.push(mpdu.body);
+            }
+            !goes
+        });
+        self.packets -= taken.iter().filter(|body| matches!(body, Body::Data(_))).count() as u32;
+        taken
     }
 
     /// Removes the first frame if it was acknowledged, or if this was its last attempt.
     pub(super) fn take_concluded(&mut self, acknowledged: bool) -> Option<Mpdu> {
         if !acknowledged {
-            let head = self.frames.front_mut().expect("the frame stays in the queue");
+            let limit = self.limits.retries;
+            let head = self.head();
             head.retries += 1;
-            if head.retries <= self.limits.retries {
+            if head.retries <= limit {
                 return None;
             }
         }
@@ -127,6 +153,10 @@ impl FrameQueue {
         self.in_flight = false;
     }
 
+    fn head(&mut self) -> &mut Mpdu {
+        self.frames.front_mut().expect("the frame stays in the queue")
+    }
+
     fn number(&mut self, to: Member, body: Body) -> Mpdu {
         self.sequence = (self.sequence + 1) & 0xfff;
         Mpdu::new(to, body, self.sequence)
@@ -135,6 +165,7 @@ impl FrameQueue {
 
 #[cfg(test)]
 mod tests {
+    use airwatt_base::Instant;
     use airwatt_proto::powersave::PowerSaveFrame::{PmNull, PsPoll, Trigger};
 
     use super::*;
@@ -188,5 +219,22 @@ mod tests {
         queue.end_attempt();
         queue.push_first(ACCESS_POINT, trigger);
         assert_eq!(sent(queue), [null, trigger]);
+    }
+
+    /// What was not sent yet goes back for one receiver; the frame on the air and those for others stay, and packets are counted.
+    #[test]
+    fn frames_without_an_attempt_are_taken_back() {
+        let packet = |number| Packet::datagram(number, 100, Instant::ZERO);
+        let [sleeper, other] = [2, 3];
+        let mut queue = queue();
+        for (to, number) in [(sleeper, 0), (sleeper, 1), (other, 2), (sleeper, 3)] {
+            assert!(queue.push(to, packet(number)));
+        }
+        queue.append(sleeper, Body::NullData);
+        queue.begin_attempt();
+        let taken = queue.take_unsent(sleeper);
+        assert_eq!(taken, [Body::Data(packet(1)), Body::Data(packet(3)), Body::NullData]);
+        assert_eq!((queue.len(), queue.packets()), (2, 2));
+        assert_eq!(sent(queue), [Body::Data(packet(0)), Body::Data(packet(2))]);
     }
 }
