@@ -254,7 +254,14 @@ class Analysis(Record):
     def of_stations(self) -> list[Analysis]:
         """The analysis of each station: itself, if it is one of a single station."""
         several = self._data.get("analyses")
-        return [self] if several is None else [Analysis(one) for one in several]
+        if several is None:
+            return [self]
+        # The first time line alone has what is the same for all.
+        whole = several[0].get("timeline") if several else None
+        if whole is not None:
+            shared = {name: whole[name] for name in ("stations", "cells", "modes", "frames", "beacons")}
+            several = [{**one, "timeline": one["timeline"] | shared} for one in several]
+        return [Analysis(one) for one in several]
 
     def tables(self) -> dict[str, pa.Table]:
         """Gives the time line as tables by name; needs `trace=True`. Times count from the first packet."""

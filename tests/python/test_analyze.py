@@ -101,8 +101,8 @@ def test_a_folder_and_several_stations(airwatt, tmp_path):
     kept = airwatt("analyze", CAPTURE, *both, "--plot", tmp_path / "x.png", "--trace", tmp_path / "traces")
     assert kept.status == 0, kept.err
     for address in ("192.168.7.2", "198.51.100.10"):
-        assert (tmp_path / f"x-{address}.png").exists()
         assert (tmp_path / "traces" / address / "radio_states.parquet").exists()
+    assert [path.name for path in tmp_path.glob("*.png")] == ["x.png"]
     refused = airwatt("analyze", CAPTURE, *both, "--current", tmp_path / "x.csv")
     assert refused.status == 2
     assert refused.is_one_line("--station", "expected one station")
@@ -223,6 +223,30 @@ def test_a_shipped_capture_lacks_tim_bits(airwatt, tmp_path):
     assert violated[0]["packets"] == [6, 7, 9, 12, 13]
     # From the first beacon without the bit to the frame.
     assert finding["delay_s"] == pytest.approx(0.5152 - 0.3072, abs=1e-6)
+
+
+def test_several_stations_are_one_picture(airwatt, tmp_path):
+    air, plot = tmp_path / "air.pcapng", tmp_path / "all.svg"
+    cell = ["run", "ten-stations", "--set", "station.count=3", "--set", "duration=2s", "--policy", "psm", "--json"]
+    assert airwatt(*cell, "--pcap", air).status == 0
+    done = airwatt("analyze", air, "--station", "all", "--policy", "psm", "--plot", plot, "--trace", tmp_path / "t")
+    assert done.status == 0, done.err
+    assert [path.name for path in tmp_path.glob("*.svg")] == ["all.svg"]
+    picture = plot.read_text()
+    stations = [f"02:00:00:00:01:{number:02}" for number in (1, 2, 3)]
+    assert all(address in picture for address in stations)
+    # Access point and router are no stations.
+    assert "02:00:00:00:00:01" not in picture
+    assert sorted(path.name for path in (tmp_path / "t").iterdir()) == [name.replace(":", "-") for name in stations]
+    document = airwatt("analyze", air, "--station", "all", "--policy", "psm", "--plot", plot, "--json").json
+    assert all("timeline" not in one for one in document["analyses"])
+
+
+def test_stations_of_a_wire_are_lanes_of_packets(airwatt, tmp_path):
+    plot = tmp_path / "all.svg"
+    both = ["--station", "192.168.7.2", "--station", "198.51.100.10"]
+    assert airwatt("analyze", CAPTURE, *both, "--policy", "psm", "--plot", plot).status == 0
+    assert all(address in plot.read_text() for address in ("192.168.7.2", "198.51.100.10"))
 
 
 def test_a_passphrase_decrypts_a_capture(airwatt, tmp_path):

@@ -24,7 +24,7 @@ OVERRIDES = [("flow.application.size", "1MB")]
 def source(**more):
     given = {
         "capture": False, "text": "fast-dsl", "name": "fast-dsl", "set": OVERRIDES, "seed": 1, "station": None,
-        "radio": None, "battery": None, "user": None, "limit": LIMIT,
+        "radio": None, "battery": None, "allow_borrowed": False, "user": None, "limit": LIMIT,
     }  # fmt: skip
     return given | more
 

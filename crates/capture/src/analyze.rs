@@ -124,7 +124,7 @@ fn open_trace(path: &Path) -> Result<File, AnalyzeError> {
 const MOST_STATIONS: usize = 20;
 
 /// As [`analyze_then`], one analysis for each of `stations`, which are addresses, or `all` alone for every station of the
-/// capture, up to 20 with most bytes.
+/// capture, up to 20 with most bytes. The tables of the capture are in the first one's time line alone.
 ///
 /// # Errors
 /// As [`analyze_then`].
@@ -141,7 +141,7 @@ pub fn analyze_stations(
     }
     let capture = open(path, question, opened, watch)?;
     let names: Vec<String> = if is_all {
-        stations::all(&capture).iter().take(MOST_STATIONS).map(Station::to_string).collect()
+        all_stations(&capture).iter().take(MOST_STATIONS).map(Station::to_string).collect()
     } else {
         stations.to_vec()
     };
@@ -160,7 +160,21 @@ pub fn analyze_stations(
         };
         analyze_capture(&capture, &Question { station: Some(name), ..*question }, &mut watch)
     };
-    names.iter().enumerate().map(of_station).collect()
+    let mut analyses = names.iter().enumerate().map(of_station).collect::<Result<Vec<_>, _>>()?;
+    for line in analyses.iter_mut().skip(1).filter_map(|analysis| analysis.timeline.as_mut()) {
+        line.keep_own();
+    }
+    Ok(analyses)
+}
+
+/// Every station of the capture, without access points and hosts behind them.
+fn all_stations(capture: &Capture) -> Vec<Station> {
+    let mut all = stations::all(capture);
+    if capture.is_air() {
+        let seen = power_save::observe(capture);
+        all.retain(|station| seen.stations.iter().any(|own| *station == Station::Mac(own.mac)));
+    }
+    all
 }
 
 /// Opens the capture. An option that is wrong is reported before.

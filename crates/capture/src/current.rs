@@ -100,14 +100,14 @@ pub struct StateCharge {
     pub time_s: f64,
     /// Predicted charge.
     pub predicted_c: f64,
-    /// Measured charge: the current of least squares times the time.
+    /// Measured charge: the current of least squares times the time; the mean current where that is not determined.
     pub measured_c: f64,
     /// Share of the measured charge, 0 to 1.
     pub share: f64,
-    /// The current of least squares.
-    pub measured_a: f64,
+    /// The current of least squares; `null` if the time in the state is too short to tell: less than 1 ms, or than a sample.
+    pub measured_a: Option<f64>,
     /// Its standard error, as far as samples err independently.
-    pub error_a: f64,
+    pub error_a: Option<f64>,
 }
 
 /// The current in each state; `None` if the radio's profile has no voltage.
@@ -258,8 +258,8 @@ fn states(fit: &Fit, currents: &StateCurrents) -> Vec<StateCharge> {
             predicted_c: currents[index] * time_s,
             measured_c,
             share: if fit.measured_c > 0.0 { measured_c / fit.measured_c } else { 0.0 },
-            measured_a,
-            error_a: fitted.error_a[index],
+            measured_a: fit.determines(index).then_some(measured_a),
+            error_a: fit.determines(index).then_some(fitted.error_a[index]),
         }
     };
     present.map(state).collect()

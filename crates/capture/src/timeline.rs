@@ -193,6 +193,18 @@ const fn nanos(at: Instant) -> u64 {
 }
 
 impl Timeline {
+    /// Leaves out the tables of the capture, which are the same for each of its stations.
+    pub(crate) fn keep_own(&mut self) {
+        *self = Self {
+            policies: std::mem::take(&mut self.policies),
+            states: std::mem::take(&mut self.states),
+            powers_w: std::mem::take(&mut self.powers_w),
+            packets: std::mem::take(&mut self.packets),
+            radio_states: std::mem::take(&mut self.radio_states),
+            ..Self::default()
+        };
+    }
+
     /// The tables that follow from the capture alone.
     pub(crate) fn of(
         capture: &Capture,

@@ -13,7 +13,7 @@ from airwatt._core import InputError
 from airwatt.aggregates import cause_name
 from airwatt.battery import SECONDS_A_DAY
 from airwatt.cli import decryption, options, verdicts
-from airwatt.cli.output import check_file, check_picture, print_json, say, show, streaming, writing
+from airwatt.cli.output import check_file, check_picture, note_file, print_json, say, show, streaming, writing
 from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.cli.presentation import holding, keep
 from airwatt.cli.progress import bar
@@ -178,7 +178,7 @@ def command(
                 user=reader,
                 on_progress=on_progress,
             )
-        _keep(analysis.of_stations, plot, perfetto, trace)
+        _keep(analysis, plot, perfetto, trace)
     if pcap is not None:
         with streaming("--pcap", pcap) as out, bar(label) as on_progress:
             assert out is not None
@@ -193,9 +193,9 @@ def command(
                 on_progress=on_progress,
             )
     document = analysis.to_dict()
-    document.pop("timeline", None)
     documents = document.get("analyses", [document])
     for one in documents:
+        one.pop("timeline", None)
         if lasting is not None:
             _add_lifetimes(one, lasting)
     if json:
@@ -277,22 +277,29 @@ def _hold(limits: "list[Threshold]", document: dict[str, Any], documents: list[d
                 verdicts.check_evaluated(f"--fail-if {limit.text!r}", [kind], documents)
 
 
-def _keep(analyses: "list[Analysis]", plot: Path | None, perfetto: Path | None, trace: Path | None) -> None:
-    """Writes the time lines in the forms that were asked for, of several stations with their addresses in the names.
+def _keep(whole: "Analysis", plot: Path | None, perfetto: Path | None, trace: Path | None) -> None:
+    """Writes the time lines in the forms that were asked for: one picture, and a file or folder for each station.
 
     Raises `InputError` or `RunError`.
     """
+    analyses = whole.of_stations
     for analysis in analyses:
-        names: list[Path | None] = [plot if plot is None or _has_picture(analysis, plot) else None, perfetto, trace]
+        picture, line, folder = plot, perfetto, trace
         if len(analyses) > 1:
             address = str(analysis["station"]).replace(":", "-")
-            names = [name and name.with_name(f"{name.stem}-{address}{name.suffix}") for name in names[:2]]
-            names.append(trace and trace / address)
+            picture = None
+            line = perfetto and perfetto.with_name(f"{perfetto.stem}-{address}{perfetto.suffix}")
             if trace is not None:
+                folder = trace / address
                 with writing("--trace", trace):
-                    (trace / address).mkdir(exist_ok=True)
-        picture, line, folder = names
-        keep(analysis, folder, None, line, picture)
+                    folder.mkdir(exist_ok=True)
+        keep(analysis, folder, None, line, picture if picture and _has_picture(analysis, picture) else None)
+    if plot is not None and len(analyses) > 1:
+        from airwatt.plots import analyze as pictures
+
+        with writing("--plot", plot):
+            pictures.draw_stations(whole.to_dict()["analyses"], plot)
+        note_file(plot)
 
 
 def _remarks(analysis: "Analysis") -> list[tuple[int, str]]:
@@ -599,7 +606,7 @@ def _measured_current(document: dict[str, Any], battery: "Battery | None") -> "I
     """A measured current beside a prediction: its mean and a day of it, what it says, and the part of each state."""
     from airwatt.battery import Battery, lasting
     from airwatt.cli import charge
-    from airwatt.tables import percent, quantity, table
+    from airwatt.tables import NOTHING, percent, quantity, table
 
     current = document.get("current")
     if current is None:
@@ -640,8 +647,8 @@ def _measured_current(document: dict[str, Any], battery: "Battery | None") -> "I
             quantity(state["time_s"], "s"),
             quantity(state["measured_c"], "C"),
             percent(state["share"]),
-            quantity(state["measured_a"], "A"),
-            quantity(state["error_a"], "A"),
+            NOTHING if state["measured_a"] is None else quantity(state["measured_a"], "A"),
+            NOTHING if state["error_a"] is None else quantity(state["error_a"], "A"),
             quantity(state["predicted_c"] / state["time_s"], "A"),
         ]
         for state in current["states"]

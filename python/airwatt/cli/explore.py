@@ -34,6 +34,7 @@ def command(
         str | None, Option("--radio", metavar="NAME", help="The radio in a capture: a name or file.")
     ] = None,
     battery: options.Battery = None,
+    allow_borrowed: options.AllowBorrowed = False,
     user: options.User = None,
 ) -> None:
     """Serve a page with sliders: models answer while one drags, the simulation confirms.
@@ -46,7 +47,7 @@ def command(
 
     if not 0 <= port <= _MOST_PORT:
         raise InputError(f"--port: expected 0 to {_MOST_PORT}, got {port}")
-    options.battery(battery)
+    options.battery(battery, allow_borrowed)
     laboratory.check_seeds(seed, 1)
     captured = is_capture(source)
     given = options.overrides(set_)
@@ -57,6 +58,7 @@ def command(
         "capture": captured, "text": source, "set": given,
         "name": Path(source).name if scenario is None else scenario.name,
         "seed": seed, "station": station, "radio": radio, "battery": battery,
+        "allow_borrowed": allow_borrowed,
         "user": options.parser_of_captures(user) if captured else None, "limit": LIMIT,
     }  # fmt: skip
     with interruptible(), contextlib.ExitStack() as ending:

@@ -64,6 +64,7 @@ def command(
     seed: Annotated[int, Option("--seed", metavar="N", help="With --validate: seed of the first run.")] = 1,
     store: options.Store = None,
     battery: options.Battery = None,
+    allow_borrowed: options.AllowBorrowed = False,
     json: options.Json = False,
     plot: options.Plot = None,
 ) -> None:
@@ -91,8 +92,8 @@ def command(
     if describe:
         _print_description(model, json)
         return
-    lasting = options.battery(battery)
-    radio_v = _voltage(radio)
+    lasting = options.battery(battery, allow_borrowed)
+    radio_v, profile = _profile(radio)
     given = _given(model, param)
     if radio is not None:
         powers = {key: [value] for key, value in models.radio(radio).items() if key in model.parameters}
@@ -108,25 +109,36 @@ def command(
             picture.draw(document, model, shown if results else None, plot)
         note_file(plot)
     if lasting is not None:
-        document["battery"] = _battery(model, document, lasting, radio_v)
+        document["battery"] = _battery(model, document, lasting, radio_v, profile)
     if json:
         print_json(document)
     elif len(document["points"]) == 1:
         _print_point(model, document, shown if results else list(model.results))
-        _print_charges(model, document, lasting, radio_v)
+        _print_charges(model, document, lasting, radio_v, profile)
     else:
         _print_points(model, document, shown)
-        _print_charges(model, document, lasting, radio_v)
+        _print_charges(model, document, lasting, radio_v, profile)
 
 
-def _voltage(radio: str | None) -> float | None:
-    """The voltage of a radio's profile."""
+_Profile = Mapping[str, Any] | None
+
+
+def _profile(radio: str | None) -> tuple[float | None, _Profile]:
+    """The voltage of a radio's profile, and what it borrows from another chip.
+
+    Whether a model's result rests on a borrowed value is not known, so that each may.
+    """
     from airwatt import laboratory
 
-    return None if radio is None else laboratory.radio(radio).voltage_v
+    if radio is None:
+        return None, None
+    found = laboratory.radio(radio)
+    return found.voltage_v, {"borrowed_share": 1.0, "borrowed": found.borrowed} if found.borrowed else None
 
 
-def _battery(model: Model, document: Mapping[str, Any], battery: Battery, radio_v: float | None) -> dict[str, Any]:
+def _battery(
+    model: Model, document: Mapping[str, Any], battery: Battery, radio_v: float | None, profile: _Profile
+) -> dict[str, Any]:
     """How long the battery lasts at each power, and for how many times each energy it is enough, by point."""
     from airwatt.cli import charge
 
@@ -137,8 +149,8 @@ def _battery(model: Model, document: Mapping[str, Any], battery: Battery, radio_
 
     def of(name: str, value: float) -> dict[str, Any]:
         if units[name] == "W":
-            return charge.document(value, radio_v, battery)
-        return {"times": usable_j / value if value > 0 else None}
+            return charge.document(value, radio_v, battery, profile)
+        return {"times": usable_j / value if value > 0 and not battery.refuses(profile) else None}
 
     points = [
         {"at": point["at"], **{name: of(name, point["results"][name]) for name in units}}
@@ -147,7 +159,9 @@ def _battery(model: Model, document: Mapping[str, Any], battery: Battery, radio_
     return {"text": battery.text, "points": points}
 
 
-def _print_charges(model: Model, document: Mapping[str, Any], battery: Battery | None, radio_v: float | None) -> None:
+def _print_charges(
+    model: Model, document: Mapping[str, Any], battery: Battery | None, radio_v: float | None, profile: _Profile
+) -> None:
     """Currents of the model's powers and charges of its energies, where a voltage or a battery is known."""
     from airwatt.cli import charge
     from airwatt.tables import NOTHING, count, table
@@ -161,9 +175,10 @@ def _print_charges(model: Model, document: Mapping[str, Any], battery: Battery |
         for name, field in model.results.items():
             value = point["results"][name]
             if field.unit == "W":
-                powers.append([*place, name, *charge.cells(value, radio_v, battery)])
+                powers.append([*place, name, *charge.cells(value, radio_v, battery, profile)])
             elif field.unit == "J":
-                times = battery.capacity_j(radio_v) * (1 - battery.cutoff) / value if battery and value > 0 else None
+                has_times = battery is not None and value > 0 and not battery.refuses(profile)
+                times = battery.capacity_j(radio_v) * (1 - battery.cutoff) / value if battery and has_times else None
                 enough = (
                     [] if battery is None else [NOTHING if times is None else f"{count(float(round(times)))} times"]
                 )
@@ -174,6 +189,11 @@ def _print_charges(model: Model, document: Mapping[str, Any], battery: Battery |
     if energies:
         enough = [] if battery is None else [f"{battery.text} is enough for"]
         show(table([*varied, "energy", "charge", *enough], energies, left=len(varied) + 1))
+    if battery is not None and profile is not None and battery.refuses(profile):
+        show(
+            f"no days: values of the profile are another chip's ({', '.join(profile['borrowed'])}); "
+            "--allow-borrowed says days all the same"
+        )
 
 
 def solve(model: Model, given: Mapping[str, Sequence[float]]) -> dict[str, Any]:

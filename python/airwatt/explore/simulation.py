@@ -130,7 +130,8 @@ class _Jobs:
 
     def __init__(self, source: dict[str, Any]) -> None:
         self.source = source
-        self.battery = None if source["battery"] is None else Battery.parse(source["battery"])
+        battery = source["battery"] and Battery.parse(source["battery"])
+        self.battery = battery and battery._replace(allow_borrowed=source["allow_borrowed"])
         self._waiting: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._current: int | None = None

@@ -42,6 +42,24 @@ def draw(document: Mapping[str, Any], path: Path) -> None:
         style.save(figure, path)
 
 
+def draw_stations(documents: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Draws several stations of a capture, a lane each; the first has the tables of the capture. Raises `OSError`."""
+    rows = sleepers.Sleepers(*documents)
+    with style.styled():
+        figure = Figure(figsize=(11, 1.9 + 0.62 * sum(rows.heights())), layout="constrained")
+        grid = figure.subplots(
+            rows.rows(), 2, sharex="col", height_ratios=rows.heights(), width_ratios=[2.1, 1], squeeze=False
+        )
+        rows.draw(grid)
+        legend = sleepers.handles(air=documents[0]["air"] is not None)
+        figure.legend(handles=legend, loc="outside lower center", ncols=len(legend), handlelength=1.0)
+        name = Path(documents[0]["capture"]["file"]).name
+        figure.suptitle(
+            f"{name}: {len(documents)} stations as captured", x=0.01, ha="left", fontsize=11, fontweight="bold"
+        )
+        style.save(figure, path)
+
+
 def _title(document: Mapping[str, Any]) -> str:
     name = Path(document["capture"]["file"]).name
     if document["station"] is None:

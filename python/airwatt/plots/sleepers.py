@@ -21,6 +21,7 @@ Numbers = NDArray[np.float64]
 _DOTS = 900
 _ZOOM_S = 1.0
 _MOST_STATIONS = 6
+_MOST_LANES = 20
 _MOST_POLICIES = 12
 # Silence is shortened if traffic takes a smaller share of the time than this.
 _SPARSE = 0.25
@@ -88,24 +89,42 @@ def clock(seconds: float) -> str:
 
 
 class Sleepers:
-    """The rows of the picture, from an analysis with a time line."""
+    """The rows of the picture, from an analysis with a time line, or from those of several stations of a capture.
 
-    def __init__(self, document: Mapping[str, Any]) -> None:
+    With several stations each has a lane of what was captured of it, and none of what policies would have done.
+    """
+
+    def __init__(self, document: Mapping[str, Any], *others: Mapping[str, Any]) -> None:
+        self.documents = [document, *others]
         self.document = document
         self.line = document["timeline"]
-        frames, packets = self.line["frames"], self.line["packets"]
-        self.packets = _seconds(packets["time_ns"])
+        frames = self.line["frames"]
+        times = [_seconds(one["timeline"]["packets"]["time_ns"]) for one in self.documents]
+        self.packets = np.concatenate(times)
         self.frames = _seconds(frames["time_ns"])
+        self.of_station = np.array(frames["station"], dtype=np.int64)
+        self.up = np.array(frames["up"], dtype=bool)
+        modes = self.line["modes"]
+        self.mode_starts = _seconds(modes["time_ns"])
+        self.mode_ends = self.mode_starts + _seconds(modes["duration_ns"])
+        self.mode_of = np.array(modes["station"], dtype=np.int64)
+        self.mode_asleep = np.array(modes["in_power_save"], dtype=np.float64)
         self.states = radio_states(self.line)
         self.times = np.unique(np.concatenate([self.packets, self.frames]))
         beacons = _seconds(self.line["beacons"]["time_ns"])
         self.end = float(max([1e-6, *(array.max() for array in (self.times, beacons) if len(array))]))
         self.stations = self._chosen()
-        self.policies = list(self.line["policies"])[:_MOST_POLICIES]
+        self.policies = [] if others else list(self.line["policies"])[:_MOST_POLICIES]
+        # Stations of a wire, whose modes are not known.
+        self.wired = [] if self.stations else self.documents[: _MOST_LANES if others else 0]
 
     def _chosen(self) -> list[int]:
         """The station in question first, then those with most frames."""
-        counts = np.bincount(self.line["frames"]["station"], minlength=len(self.line["stations"]))
+        if len(self.documents) > 1:
+            places = {address: index for index, address in enumerate(self.line["stations"])}
+            own = [places[one["station"]] for one in self.documents if one["station"] in places]
+            return own[:_MOST_LANES]
+        counts = np.bincount(self.of_station, minlength=len(self.line["stations"]))
         order = sorted(range(len(counts)), key=lambda index: -counts[index])
         named = self.document["station"]
         order.sort(key=lambda index: self.line["stations"][index] != named)
@@ -113,15 +132,17 @@ class Sleepers:
 
     def rows(self) -> int:
         """The number of panels of a column."""
-        return 1 + len(self.stations) + len(self.policies)
+        return 1 + len(self.stations) + len(self.wired) + len(self.policies)
 
     def heights(self) -> list[float]:
         """Heights of the panels, relative to each other."""
-        return [0.8, *([0.7] * len(self.stations)), *([0.4] * len(self.policies))]
+        lane = 0.7 if len(self.documents) == 1 else 0.5
+        return [0.8, *([lane] * (len(self.stations) + len(self.wired))), *([0.4] * len(self.policies))]
 
     def _violated(self) -> list[float]:
         """The times at which a rule was violated."""
-        places = [place for finding in self.document["findings"] for place in finding["occurrences"]]
+        findings = [finding for one in self.documents for finding in one["findings"]]
+        places = [place for finding in findings for place in finding["occurrences"]]
         return [place["time_s"] for place in places if place["verdict"] == "violated"]
 
     def zoom(self) -> tuple[float, float]:
@@ -150,6 +171,8 @@ class Sleepers:
             self._signals(axes[0], scale)
             for row, station in enumerate(self.stations):
                 self._station(axes[1 + row], scale, station)
+            for row, one in enumerate(self.wired):
+                self._packets(axes[1 + row], scale, one)
             for row, policy in enumerate(self.policies):
                 self._policy(axes[1 + len(self.stations) + row], scale, policy)
             for panel in axes:
@@ -188,7 +211,7 @@ class Sleepers:
         if len(beacons):
             marked = np.array([bool(aids) for aids in self.line["beacons"]["aids"]])
             lanes.append(("beacons, TIM bits", [(beacons[~marked], style.GREY), (beacons[marked], style.VERMILION)]))
-        if not self.stations:
+        if not self.stations and not self.wired:
             down = np.array(self.line["packets"]["down"], dtype=bool)
             both = [(self.packets[down], style.BLUE), (self.packets[~down], style.VERMILION)]
             lanes.append(("packets to, from", both))
@@ -206,11 +229,8 @@ class Sleepers:
 
     def _station(self, axes: Axes, scale: Scale, station: int) -> None:
         """Modes as bands, with frames from the station above the middle and to it below."""
-        modes = self.line["modes"]
-        own = [row for row, of in enumerate(modes["station"]) if of == station]
-        starts = _seconds([modes["time_ns"][row] for row in own])
-        ends = starts + _seconds([modes["duration_ns"][row] for row in own])
-        asleep = np.array([modes["in_power_save"][row] for row in own], dtype=np.float64)
+        own = self.mode_of == station
+        starts, ends, asleep = self.mode_starts[own], self.mode_ends[own], self.mode_asleep[own]
         edges = np.linspace(scale.places[0], scale.places[-1], _DOTS + 1)
         times = scale.time(edges)
         base = np.zeros(_DOTS + 1)
@@ -218,16 +238,16 @@ class Sleepers:
             share = _shares(starts, ends, wanted, times)
             axes.fill_between(edges, base, base + share, step="post", color=colour, linewidth=0)
             base = base + share
-        frames = self.line["frames"]
-        of_station = np.array(frames["station"], dtype=np.int64) == station
-        up = np.array(frames["up"], dtype=bool)
-        for wanted, low, colour in ((of_station & up, 0.5, style.VERMILION), (of_station & ~up, 0.0, style.BLUE)):
-            inside = self.frames[wanted]
-            inside = inside[(inside >= scale.times[0]) & (inside <= scale.times[-1])]
-            width = 0.8 if len(inside) < 300 else 0.3
-            axes.vlines(_distinct(scale, inside), low, low + 0.5, color=colour, linewidth=width)
-        axes.set_ylim(0, 1)
-        axes.set_yticks([0.5], [f"{self.line['stations'][station]}\nas captured"])
+        own = self.of_station == station
+        _lines(axes, scale, self.frames[own], self.up[own])
+        below = "\nas captured" if len(self.documents) == 1 else ""
+        axes.set_yticks([0.5], [f"{self.line['stations'][station]}{below}"])
+
+    def _packets(self, axes: Axes, scale: Scale, document: Mapping[str, Any]) -> None:
+        """The packets of a station of which nothing else was captured."""
+        packets = document["timeline"]["packets"]
+        _lines(axes, scale, _seconds(packets["time_ns"]), ~np.array(packets["down"], dtype=bool))
+        axes.set_yticks([0.5], [document["station"]])
 
     def _policy(self, axes: Axes, scale: Scale, policy: str) -> None:
         """Simulated radio states as shares of each dot."""
@@ -246,6 +266,16 @@ class Sleepers:
             base = base + share
         axes.set_ylim(0, 1)
         axes.set_yticks([0.5], [policy])
+
+
+def _lines(axes: Axes, scale: Scale, times: Numbers, up: NDArray[np.bool_]) -> None:
+    """Frames from a station above the middle of its lane and to it below."""
+    for wanted, low, colour in ((up, 0.5, style.VERMILION), (~up, 0.0, style.BLUE)):
+        inside = times[wanted]
+        inside = inside[(inside >= scale.times[0]) & (inside <= scale.times[-1])]
+        width = 0.8 if len(inside) < 300 else 0.3
+        axes.vlines(_distinct(scale, inside), low, low + 0.5, color=colour, linewidth=width)
+    axes.set_ylim(0, 1)
 
 
 def handles(air: bool) -> list[Patch]:

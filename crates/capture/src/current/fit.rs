@@ -4,7 +4,8 @@
 //! trace, the currents `x` of the states are those for which the sum of `length x (measured - sum of f x)^2` over all intervals is
 //! least. Since the shares of an interval add up to one, the charges of the states add up to what was measured, and a
 //! constant current is the current of every state. States that the trace cannot tell apart, as two that always come together in
-//! one interval, share what is left: the deviations from the mean current are the smallest that fit.
+//! one interval, share what is left: the deviations from the mean current are the smallest that fit. A state that was hardly ever
+//! there would take the noise of its few samples for its current: it counts with the mean current, and its own is not determined.
 
 use airwatt_energy::RadioState;
 use airwatt_sim::replay::RadioPeriod;
@@ -17,6 +18,8 @@ type Matrix = [Vector; STATES];
 
 /// Directions with less than this share of the largest weight are not told apart.
 const RANK: f64 = 1e-9;
+/// Time in a state, in seconds, below which its current is not determined; and never less than one sample.
+const LEAST_TIME_S: f64 = 1e-3;
 /// Share of an interval that must be predicted.
 const COVERED: f64 = 0.999;
 
@@ -84,7 +87,7 @@ pub(super) struct Fit {
 
 /// What a fit found.
 pub(super) struct Fitted {
-    /// Mean current of each state, in amperes, and its standard error; of states without time, the mean of all.
+    /// Mean current of each state, in amperes, and its standard error; of states that are not determined, the mean of all and 0.
     pub current_a: Vector,
     pub error_a: Vector,
     /// Sum of squares that is left.
@@ -116,6 +119,11 @@ impl Fit {
         if self.covered_s > 0.0 { self.measured_c / self.covered_s } else { 0.0 }
     }
 
+    /// Whether a state was there long enough for its current to be determined.
+    pub(super) fn determines(&self, state: usize) -> bool {
+        self.time_s[state] >= LEAST_TIME_S.max(self.covered_s / self.count.max(1) as f64)
+    }
+
     /// Solves the normal equations for the deviations from the mean current.
     pub(super) fn solve(&self) -> Fitted {
         let mean_a = self.mean_a();
@@ -123,7 +131,13 @@ impl Fit {
         for (row, value) in right.iter_mut().enumerate() {
             *value -= mean_a * self.time_s[row];
         }
-        let (values, vectors) = eigen(self.products);
+        let mut products = self.products;
+        for state in (0..STATES).filter(|state| !self.determines(*state)) {
+            right[state] = 0.0;
+            products[state] = [0.0; STATES];
+            products.iter_mut().for_each(|row| row[state] = 0.0);
+        }
+        let (values, vectors) = eigen(products);
         let largest = values.iter().copied().fold(0.0, f64::max);
         let mut deviations = [0.0; STATES];
         let mut variances = [0.0; STATES];

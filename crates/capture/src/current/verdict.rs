@@ -55,7 +55,7 @@ pub(super) struct Measured<'a> {
 pub(super) fn of(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> CurrentVerdict {
     let (sleep_a, listen_a) = (currents[RadioState::Sleep as usize], currents[RadioState::Listen as usize]);
     let asleep = measured.states.iter().find(|state| state.state == RadioState::Sleep.name());
-    let quiet_a = asleep.map_or(measured.low_a, |state| state.measured_a);
+    let quiet_a = asleep.and_then(|state| state.measured_a).unwrap_or(measured.low_a);
     let ratio = measured.mean_a / measured.predicted_a - 1.0;
     let error = radio.error().unwrap_or(0.0);
     if ratio.abs() <= error.max(CLOSE) {
@@ -74,7 +74,7 @@ pub(super) fn of(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrent
         format!(
             "; most of the difference is in {}: {} instead of {}",
             state.state,
-            milli(state.measured_a),
+            milli(state.measured_c / state.time_s),
             milli(state.predicted_c / state.time_s)
         )
     });

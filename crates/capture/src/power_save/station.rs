@@ -119,6 +119,8 @@ pub(super) struct StationState {
     was_empty: bool,
     /// Whether the station sent that PS-Poll again, as it does if it receives no response.
     poll_repeated: bool,
+    /// The first beacon long after that PS-Poll, if it still has the station's TIM bit.
+    still_announced: Option<Mark>,
     /// A service period that is open.
     service: Option<ServicePeriod>,
     promised: Option<Promise>,
@@ -152,6 +154,11 @@ impl StationState {
         let Some(cell) = self.record.bssid.and_then(|bssid| cells.get(&bssid)) else { return };
         let from = std::mem::replace(&mut self.beacons_read, cell.marks.len());
         let Some((last, _)) = cell.marks[from..].last() else { return };
+        if let (Some((polled, _)), Some(aid)) = (self.polled, self.record.aid) {
+            let first = cell.tim_since(from, aid).1;
+            let after = first.filter(|(at, _)| at.saturating_since(polled) > PROMPT);
+            self.still_announced = self.still_announced.or(after);
+        }
         self.nothing_missed_since =
             self.record.bssid.and_then(|bssid| cell.sequences.nothing_missed_since(bssid));
         self.expire(*last, findings);
@@ -275,17 +282,8 @@ impl StationState {
     /// Ends the waits that have lasted too long.
     pub(super) fn expire(&mut self, now: Instant, findings: &mut Findings) {
         if let Some(mark) = self.polled.filter(|(at, _)| now.saturating_since(*at) > NEVER) {
+            self.judge_poll(mark, findings);
             self.polled = None;
-            // A frame that was promised is another finding. A station without a response sends its PS-Poll again: if it
-            // did not, the monitor missed the response.
-            if self.poll_repeated && !self.poll_acknowledged && self.promised.is_none() {
-                // Whether the access point received any of them no monitor sees.
-                let key = (FindingKind::PsPollUnanswered, Verdict::Undecidable, self.record.mac);
-                find(findings, key, mark, &[], || {
-                    "the station repeated its PS-Poll, and neither an acknowledgement nor data followed"
-                        .to_owned()
-                });
-            }
         }
         if let Some(Promise { mark, counter, requested: Some((request, is_heard)) }) = self.promised
             && now.saturating_since(request.0) > NEVER
@@ -310,6 +308,53 @@ impl StationState {
         }
         if self.service.is_some_and(|period| now.saturating_since(period.trigger.0) > NEVER) {
             self.end_service(findings);
+        }
+    }
+
+    /// A PS-Poll that nothing followed. A frame that More Data promised is another finding.
+    ///
+    /// The acknowledgement shows that the access point received it; its TIM bit, before and long after, that it had a frame and kept
+    /// it; its sequence numbers, that the monitor missed none. Without an acknowledgement no monitor sees whether the access
+    /// point received it, and a station without a response sends it again: if it did not, the monitor missed the response.
+    fn judge_poll(&mut self, poll: Mark, findings: &mut Findings) {
+        if self.promised.is_some() {
+            return;
+        }
+        let before =
+            self.announced.map(|announcement| announcement.beacon).filter(|beacon| beacon.0 < poll.0);
+        let missed_none = self.nothing_missed_since.is_some_and(|since| since <= poll.0)
+            && !self.counters.is_empty()
+            && self.counters.iter().all(|counter| matches!(counter, Counter::Plain(_)));
+        let key = |verdict| (FindingKind::PsPollUnanswered, verdict, self.record.mac);
+        match (before, self.still_announced) {
+            (Some(before), Some(after)) if self.poll_heard && missed_none => {
+                let deciding = [before.1, poll.1, after.1];
+                let found = find(findings, key(Verdict::Violated), poll, &deciding, || {
+                    format!(
+                        "the access point acknowledged the PS-Poll and sent nothing; the beacon of packet {} still has the station's \
+                         TIM bit, {:.3} s later",
+                        after.1,
+                        after.0.saturating_since(poll.0).as_secs_f64()
+                    )
+                });
+                if let Some(finding) = found {
+                    finding.costs(NEVER, NEVER);
+                }
+            }
+            (Some(before), Some(after)) if self.poll_heard => {
+                find(findings, key(Verdict::Undecidable), poll, &[before.1, poll.1, after.1], || {
+                    "the access point acknowledged the PS-Poll, no response was captured, and the TIM bit stays; the monitor may \
+                     have missed the response"
+                        .to_owned()
+                });
+            }
+            _ if self.poll_repeated && !self.poll_acknowledged => {
+                find(findings, key(Verdict::Undecidable), poll, &[], || {
+                    "the station repeated its PS-Poll, and neither an acknowledgement nor data followed"
+                        .to_owned()
+                });
+            }
+            _ => {}
         }
     }
 
@@ -373,7 +418,7 @@ impl StationState {
             self.poll_heard |= acknowledged == Some(true);
             return;
         }
-        self.poll_repeated = false;
+        (self.poll_repeated, self.still_announced) = (false, None);
         self.record.counts.ps_polls += 1;
         self.is_awake_at((packet.at, packet.number), findings);
         self.record.aid = frame.aid.or(self.record.aid);
@@ -497,7 +542,10 @@ impl StationState {
             }
         }
         self.check_stuck(delivery, findings);
-        self.polled = None;
+        if let Some(poll) = self.polled.take() {
+            let key = (FindingKind::PsPollUnanswered, Verdict::Kept, self.record.mac);
+            find(findings, key, poll, &[poll.1, mark.1], || format!("packet {} answers it", mark.1));
+        }
         if let Some(period) = &mut self.service {
             (period.answered, period.last) = (true, mark.0);
             if frame.eosp {
@@ -718,7 +766,12 @@ impl StationState {
         if let Some((request, is_heard)) = requested {
             let waited = mark.0.saturating_since(request.0);
             // A frame in between, which the monitor missed, would have been the answer.
-            let is_sure = is_heard && self.is_next_since(delivery, request.0);
+            // And after a beacon without the bit nothing was buffered any more: this is another frame.
+            let was_emptied = delivery
+                .cell
+                .zip(self.record.aid)
+                .is_some_and(|(cell, aid)| cell.without_tim(request.0, mark.0, aid).next().is_some());
+            let is_sure = is_heard && self.is_next_since(delivery, request.0) && !was_emptied;
             let verdict = match waited > PROMPT {
                 false => Verdict::Kept,
                 true if is_sure => Verdict::Violated,

@@ -1,0 +1,437 @@
+"""Writes findings/: for each rule about 802.11 frames small captures whose truth is known.
+
+`KIND-guilty.pcap` breaks the rule of its name and no other; `KIND-innocent.pcap` keeps it where it applies; in
+`KIND-undecidable.pcap` frames that the monitor missed, or a time that no frame shows, leave it open; `KIND-near.pcap`
+looks like a violation and is none.
+"""
+
+import struct
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from tim_never_set import (
+    ACCESS_POINT,
+    ACK,
+    AID,
+    BEACON,
+    BEACON_INTERVAL_TU,
+    DATA,
+    FROM_DS,
+    MORE_DATA,
+    NULL,
+    PS_POLL,
+    STATION,
+    TIME_UNIT_S,
+    TO_DS,
+    control,
+    header,
+    write,
+)
+from tim_never_set import POWER_MANAGEMENT as PM
+
+EVERYBODY = b"\xff" * 6
+ASSOCIATION_REQUEST, ASSOCIATION_RESPONSE = 0x00, 0x10
+QOS_DATA, QOS_NULL, RETRY, EOSP = 0x88, 0xC8, 0x08, 0x10
+INTERVAL_MS = BEACON_INTERVAL_TU * TIME_UNIT_S * 1e3
+WMM = b"\xdd\x07\x00\x50\xf2\x02\x00\x01"
+SNAP_IP = b"\xaa\xaa\x03\x00\x00\x00\x08\x00"
+
+
+class Air:
+    """An access point with one counter for beacons and other frames, a station, and a monitor that may miss frames."""
+
+    def __init__(self) -> None:
+        self.frames: list[tuple[float, int, bytes]] = []
+        self.number = {ACCESS_POINT: 0, STATION: 0}
+        self.beacons = 0
+
+    def put(self, at_ms: float, frame: bytes, *, answered: bytes | None = None, missed: bool = False) -> None:
+        """A frame at a time; `answered` is whom an acknowledgement follows; `missed` frames are not captured."""
+        rate = 2 if frame[0] == BEACON else 48
+        if not missed:
+            self.frames.append((at_ms / 1e3, rate, frame))
+        if answered is not None and not missed:
+            self.frames.append((at_ms / 1e3 + 0.0002, 48, control(ACK, answered)))
+
+    def next(self, sender: bytes) -> int:
+        """The next sequence number of a sender."""
+        self.number[sender] = (self.number[sender] + 1) & 0xFFF
+        return self.number[sender]
+
+    def beacon(
+        self,
+        *,
+        bit: bool = False,
+        count: int = 0,
+        period: int = 1,
+        group: bool = False,
+        tim: bool = True,
+        late_ms: float = 0.0,
+        uapsd: bool | None = None,
+        missed: bool = False,
+    ) -> float:
+        """The next beacon; gives its time in milliseconds."""
+        at_ms = INTERVAL_MS * self.beacons + late_ms
+        self.beacons += 1
+        body = struct.pack("<QHH", round(1e3 * at_ms), BEACON_INTERVAL_TU, 0x0001) + b"\x00\x07example"
+        if tim:
+            body += bytes([5, 4, count, period, group, (1 << AID) * bit])
+        if uapsd is not None:
+            body += WMM + bytes([0x80 * uapsd])
+        number = self.next(ACCESS_POINT)
+        frame = header(BEACON, 0, EVERYBODY, ACCESS_POINT, ACCESS_POINT, sequence=number) + body
+        self.put(at_ms, frame, missed=missed)
+        return at_ms
+
+    def down(
+        self, at_ms: float, *, more: bool = False, missed: bool = False, heard: bool = True, packet: bytes = b""
+    ) -> bytes:
+        """A data frame to the station, which acknowledges it if it hears it."""
+        number = self.next(ACCESS_POINT)
+        flags = FROM_DS | (MORE_DATA if more else 0)
+        frame = header(DATA, flags, STATION, ACCESS_POINT, ACCESS_POINT, sequence=number) + (packet or datagram())
+        self.put(at_ms, frame, answered=ACCESS_POINT if heard else None, missed=missed)
+        return frame
+
+    def empty(self, at_ms: float) -> None:
+        """A Null frame to the station: there is nothing for it."""
+        number = self.next(ACCESS_POINT)
+        null = header(NULL, FROM_DS, STATION, ACCESS_POINT, ACCESS_POINT, sequence=number)
+        self.put(at_ms, null, answered=ACCESS_POINT)
+
+    def group(self, at_ms: float, *, more: bool = False, missed: bool = False) -> None:
+        """A group-addressed frame."""
+        number = self.next(ACCESS_POINT)
+        flags = FROM_DS | (MORE_DATA if more else 0)
+        head = header(DATA, flags, EVERYBODY, ACCESS_POINT, ACCESS_POINT, sequence=number)
+        self.put(at_ms, head + datagram(), missed=missed)
+
+    def null(self, at_ms: float, *, sleeps: bool) -> None:
+        """The station says whether it sleeps from now on."""
+        flags = TO_DS | (PM if sleeps else 0)
+        number = self.next(STATION)
+        null = header(NULL, flags, ACCESS_POINT, STATION, ACCESS_POINT, sequence=number)
+        self.put(at_ms, null, answered=STATION)
+
+    def up(self, at_ms: float, packet: bytes = b"") -> None:
+        """A data frame of the station, which stays in power save."""
+        number = self.next(STATION)
+        head = header(DATA, TO_DS | PM, ACCESS_POINT, STATION, ACCESS_POINT, sequence=number)
+        self.put(at_ms, head + (packet or datagram()), answered=STATION)
+
+    def poll(self, at_ms: float, *, heard: bool = True) -> None:
+        """A PS-Poll, which the access point acknowledges if it hears it."""
+        poll = control(PS_POLL, ACCESS_POINT, STATION, field=0xC000 | AID)
+        self.put(at_ms, poll, answered=STATION if heard else None)
+
+    def trigger(self, at_ms: float) -> None:
+        """A trigger frame of U-APSD: a QoS Null frame."""
+        head = header(QOS_NULL, TO_DS | PM, ACCESS_POINT, STATION, ACCESS_POINT) + b"\x06\x00"
+        self.put(at_ms, head, answered=STATION)
+
+    def served(self, at_ms: float, number: int, *, last: bool) -> None:
+        """A QoS data frame to the station, with EOSP or not."""
+        head = header(QOS_DATA, FROM_DS, STATION, ACCESS_POINT, ACCESS_POINT, sequence=number)
+        self.put(at_ms, head + bytes([6 | EOSP * last, 0]) + datagram(), answered=ACCESS_POINT)
+
+    def begin(self) -> None:
+        """Three beacons with frames between them, so that the counter shows itself; the station then sleeps."""
+        for _ in range(3):
+            self.down(self.beacon() + 5)
+        self.poll(INTERVAL_MS * 2 + 20)
+        self.down(INTERVAL_MS * 2 + 21)
+        self.null(INTERVAL_MS * 2 + 30, sleeps=True)
+
+    def end(self, *, empty: bool = False) -> None:
+        """The station sleeps on, and wakes up after three beacons, to a frame for it unless there is none."""
+        for _ in range(3):
+            at_ms = self.beacon()
+        self.null(at_ms + 50, sleeps=True)
+        self.null(at_ms + 70, sleeps=False)
+        at_ms = self.beacon()
+        if not empty:
+            self.down(at_ms + 5)
+
+
+def datagram() -> bytes:
+    """A UDP datagram of 60 bytes to the station, with LLC/SNAP."""
+    return SNAP_IP + ip(17, struct.pack(">HHHH", 40000, 40000, 68, 0) + bytes(60), up=False)
+
+
+def echo(*, reply: bool) -> bytes:
+    """An echo request of the station, or its reply."""
+    return SNAP_IP + ip(1, struct.pack(">BBHHH", 0 if reply else 8, 0, 0, 7, 1) + bytes(32), up=not reply)
+
+
+def ip(protocol: int, payload: bytes, *, up: bool) -> bytes:
+    """An IPv4 packet between the station and a server."""
+    ends = [bytes([192, 168, 7, 2]), bytes([198, 51, 100, 10])]
+    source, destination = ends if up else ends[::-1]
+    fields = (0x45, 0, 20 + len(payload), 0, 0, 64, protocol, 0, source, destination)
+    return struct.pack(">BBHHHBBH4s4s", *fields) + payload
+
+
+def fetched(air: Air, at_ms: float, *, more: bool = False) -> None:
+    """The station polls and gets a frame."""
+    air.poll(at_ms)
+    air.down(at_ms + 1, more=more)
+
+
+def tim_never_set(air: Air, case: str) -> None:
+    """Three beacons while a frame waits of which More Data told, or of which nothing is known."""
+    air.begin()
+    fetched(air, air.beacon(bit=True) + 3, more=case in ("guilty", "innocent"))
+    if case == "near":
+        # The frame answers what the station sent after the last beacon without its bit.
+        air.up(air.beacon() + 20, echo(reply=False))
+        air.poll(INTERVAL_MS * 5 - 30)
+        air.down(INTERVAL_MS * 5 - 29, packet=echo(reply=True))
+    else:
+        for _ in range(3):
+            at_ms = air.beacon(bit=case == "innocent")
+        fetched(air, at_ms + 40)
+    air.end()
+
+
+def sent_to_sleeper(air: Air, case: str) -> None:
+    """A frame for a station that sleeps, which does not hear it; or one that it asked for."""
+    air.begin()
+    at_ms = air.beacon() + 60
+    if case == "innocent":
+        fetched(air, at_ms)
+    else:
+        frame = air.down(at_ms, heard=case == "undecidable")
+        if case == "guilty":
+            for retry in range(1, 4):
+                air.put(at_ms + 0.5 * retry, bytes([frame[0], frame[1] | RETRY]) + frame[2:])
+    air.end()
+
+
+def tim_stuck(air: Air, case: str) -> None:
+    """The TIM bit, a PS-Poll, and a Null frame for an answer."""
+    air.begin()
+    at_ms = air.beacon(bit=True)
+    if case == "undecidable":
+        air.down(at_ms + 2, missed=True)
+    air.poll(at_ms + 3)
+    air.down(at_ms + 4) if case == "innocent" else air.empty(at_ms + 4)
+    air.end()
+
+
+def tim_missing(air: Air, case: str) -> None:
+    """Beacons with and without a TIM element."""
+    air.begin()
+    for _ in range(3):
+        air.beacon(tim=case == "innocent")
+    air.end()
+
+
+def more_data_then_nothing(air: Air, case: str) -> None:
+    """More Data, a PS-Poll, and nothing; or the frame, which the monitor may miss."""
+    air.begin()
+    at_ms = air.beacon(bit=True)
+    fetched(air, at_ms + 3, more=True)
+    air.poll(at_ms + 6)
+    if case != "guilty":
+        air.down(at_ms + 7, missed=case == "undecidable")
+    air.end()
+    air.end()
+
+
+def more_data_missing(air: Air, case: str) -> None:
+    """Two group-addressed frames after a DTIM beacon."""
+    air.begin()
+    at_ms = air.beacon(group=True)
+    air.group(at_ms + 2, more=case == "innocent")
+    if case == "near":
+        # The second one is of the next interval.
+        at_ms = air.beacon(group=True)
+    air.group(at_ms + 4)
+    air.end()
+
+
+def eosp_missing(air: Air, case: str) -> None:
+    """Service periods that EOSP ends, or never, or of which the monitor missed one end."""
+    air.put(
+        5, header(ASSOCIATION_REQUEST, 0, ACCESS_POINT, STATION, ACCESS_POINT) + b"\x31\x04\x0a\x00" + WMM + b"\x0f"
+    )
+    answer = struct.pack("<HHH", 1, 0, 0xC000 | AID) + WMM + b"\x80"
+    air.put(6, header(ASSOCIATION_RESPONSE, 0, STATION, ACCESS_POINT, ACCESS_POINT) + answer)
+    air.null(10, sleeps=True)
+    for number in range(8):
+        at_ms = air.beacon(uapsd=True) + 30
+        air.trigger(at_ms)
+        lost = case == "undecidable" and number == 3
+        air.served(at_ms + 1, 2 * number + 1, last=False)
+        if not lost:
+            air.served(at_ms + 2, 2 * number + 2, last=case != "guilty")
+    for _ in range(3):
+        air.beacon(uapsd=True)
+
+
+def uapsd_not_granted(air: Air, case: str) -> None:
+    """An access point that announces U-APSD, a station that asks for it or not, and the answer."""
+    air.beacon(uapsd=True)
+    asked = WMM + bytes([0 if case == "near" else 0x0F])
+    request = header(ASSOCIATION_REQUEST, 0, ACCESS_POINT, STATION, ACCESS_POINT) + b"\x31\x04\x0a\x00" + asked
+    air.put(5, request, answered=STATION)
+    answer = struct.pack("<HHH", 1, 0, 0xC000 | AID) + WMM + bytes([0x80 * (case == "innocent")])
+    response = header(ASSOCIATION_RESPONSE, 0, STATION, ACCESS_POINT, ACCESS_POINT) + answer
+    air.put(6, response, answered=ACCESS_POINT)
+    air.null(10, sleeps=False)
+    air.beacon(uapsd=True)
+
+
+def late_delivery(air: Air, case: str) -> None:
+    """A PS-Poll, and its frame after 80 ms; or at once; or the monitor missed what came before it."""
+    air.begin()
+    at_ms = air.beacon(bit=True) + 3
+    air.poll(at_ms)
+    if case == "undecidable":
+        air.down(at_ms + 1, missed=True)
+    air.down(at_ms + (1 if case == "innocent" else 80))
+    air.end()
+
+
+def late_fetch(air: Air, case: str) -> None:
+    """A station with a listen interval of one beacon that asks after six; or at once."""
+    request = header(ASSOCIATION_REQUEST, 0, ACCESS_POINT, STATION, ACCESS_POINT) + b"\x31\x04\x01\x00"
+    response = header(ASSOCIATION_RESPONSE, 0, STATION, ACCESS_POINT, ACCESS_POINT)
+    if case != "undecidable":
+        air.put(1, request, answered=STATION)
+        air.put(2, response + struct.pack("<HHH", 1, 0, 0xC000 | AID), answered=ACCESS_POINT)
+    air.begin()
+    for _ in range(1 if case == "innocent" else 6):
+        at_ms = air.beacon(bit=True)
+    fetched(air, at_ms + 3)
+    air.end()
+
+
+def pm_flapping(air: Air, case: str) -> None:
+    """Ten changes of PM, close to each other or far apart."""
+    air.beacon()
+    for number in range(10):
+        apart_ms = 20 if case == "guilty" else 130
+        air.null(10 + number * apart_ms, sleeps=number % 2 == 0)
+    air.beacons = 14
+    air.beacon()
+
+
+def awake_in_power_save(air: Air, case: str) -> None:
+    """Thirty frames with PM = 1, so close that the radio cannot sleep, or not; or none of which says so."""
+    air.begin()
+    at_ms = air.beacon() + 10
+    for number in range(30):
+        air.up(at_ms + number * (20 if case == "innocent" else 6))
+    air.beacons = 11 if case == "innocent" else 6
+    air.end()
+
+
+def ps_poll_unanswered(air: Air, case: str) -> None:
+    """A PS-Poll that is acknowledged, and no response though the TIM bit stays; or the monitor missed one."""
+    air.begin()
+    at_ms = air.beacon(bit=True) + 3
+    air.poll(at_ms)
+    if case == "innocent":
+        air.down(at_ms + 1)
+    elif case == "undecidable":
+        air.down(at_ms + 1, missed=True)
+    # Near: the frame went out of the buffer in another way, since the bit is gone.
+    for _ in range(3):
+        air.beacon(bit=case in ("guilty", "undecidable"))
+    air.end(empty=case == "guilty")
+
+
+def group_not_after_dtim(air: Air, case: str) -> None:
+    """A group-addressed frame after a beacon that is no DTIM, while the station sleeps or is awake."""
+    for number in range(4):
+        air.down(air.beacon(count=number % 2, period=2) + 5)
+    at_ms = air.beacon(count=0, period=2)
+    if case != "near":
+        air.null(at_ms + 20, sleeps=True)
+    if case != "innocent":
+        at_ms = air.beacon(count=1, period=2)
+    air.group(at_ms + (3 if case != "innocent" else 2))
+    # Whether the station still slept only another frame of it would show.
+    if case != "undecidable":
+        air.null(at_ms + 60, sleeps=case != "near")
+    air.beacon(count=0 if case != "innocent" else 1, period=2)
+
+
+def group_not_sent(air: Air, case: str) -> None:
+    """A DTIM beacon that announces group-addressed frames, and none, or one that the monitor may miss."""
+    air.begin()
+    for _ in range(2):
+        at_ms = air.beacon(group=True)
+        air.group(at_ms + 2)
+    at_ms = air.beacon(group=True)
+    if case != "guilty":
+        air.group(at_ms + 2, missed=case == "undecidable")
+    air.end()
+
+
+def dtim_skipped(air: Air, case: str) -> None:
+    """DTIM counts of a period of three, one of which does not continue the one before."""
+    counts = [2, 1, 0, 2, 1, 0, 2, 1, 0]
+    if case == "guilty":
+        counts[4] = 2
+    for number, count in enumerate(counts):
+        air.beacon(count=count, period=3, missed=case == "near" and number == 4)
+    air.null(INTERVAL_MS * 9, sleeps=False)
+
+
+def beacon_late(air: Air, case: str) -> None:
+    """Thirty beacons, of which one is late by 15 ms, or by as much as a busy channel delays it."""
+    air.null(10, sleeps=False)
+    for number in range(30):
+        late_ms = 0.3 * (number % 3) + (number == 12) * {"guilty": 15.0, "near": 7.0, "innocent": 0.0}[case]
+        air.beacon(late_ms=late_ms)
+
+
+def beacon_missing(air: Air, case: str) -> None:
+    """Forty beacons of which one was not captured, with a number that it had or not; or a monitor that misses many."""
+    air.null(10, sleeps=False)
+    for number in range(40):
+        if number == 20 and case == "guilty":
+            air.beacons += 1
+            continue
+        missed = {"undecidable": number == 20, "near": number % 3 == 1}.get(case, False)
+        air.beacon(missed=missed)
+
+
+Case = Callable[[Air, str], None]
+CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
+    "tim-never-set": (tim_never_set, ("guilty", "innocent", "undecidable", "near")),
+    "sent-to-sleeping-station": (sent_to_sleeper, ("guilty", "innocent", "undecidable")),
+    "tim-stuck": (tim_stuck, ("guilty", "innocent", "undecidable")),
+    "tim-missing": (tim_missing, ("guilty", "innocent")),
+    "more-data-then-nothing": (more_data_then_nothing, ("guilty", "innocent", "undecidable")),
+    "more-data-missing": (more_data_missing, ("guilty", "innocent", "near")),
+    "eosp-missing": (eosp_missing, ("guilty", "innocent", "undecidable")),
+    "uapsd-not-granted": (uapsd_not_granted, ("guilty", "innocent", "near")),
+    "late-delivery": (late_delivery, ("guilty", "innocent", "undecidable")),
+    "late-fetch": (late_fetch, ("guilty", "innocent", "undecidable")),
+    "pm-flapping": (pm_flapping, ("guilty", "innocent")),
+    "awake-in-power-save": (awake_in_power_save, ("guilty", "innocent")),
+    "ps-poll-unanswered": (ps_poll_unanswered, ("guilty", "innocent", "undecidable", "near")),
+    "group-not-after-dtim": (group_not_after_dtim, ("guilty", "innocent", "undecidable", "near")),
+    "group-announced-not-sent": (group_not_sent, ("guilty", "innocent", "undecidable")),
+    "dtim-skipped": (dtim_skipped, ("guilty", "innocent", "near")),
+    "beacon-late": (beacon_late, ("guilty", "innocent", "near")),
+    "beacon-missing": (beacon_missing, ("guilty", "innocent", "undecidable", "near")),
+}
+
+
+def main(folder: Path) -> None:
+    """Writes every case of every kind."""
+    folder.mkdir(exist_ok=True)
+    for kind, (make, cases) in CASES.items():
+        for case in cases:
+            air = Air()
+            make(air, case)
+            write(str(folder / f"{kind}-{case}.pcap"), sorted(air.frames))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "findings"))

@@ -1,0 +1,53 @@
+"""Verdicts about the shipped captures whose truth is known."""
+
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+from airwatt import laboratory
+
+SHIPPED = ROOT / "captures" / "findings"
+STATION = "02:00:00:00:00:02"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("findings")
+    subprocess.run([sys.executable, "-B", ROOT / "captures" / "findings.py", folder], check=True)
+    return folder
+
+
+def test_the_captures_are_those_of_the_script(made):
+    names = sorted(path.name for path in SHIPPED.glob("*.pcap"))
+    assert names == sorted(path.name for path in made.glob("*.pcap"))
+    for name in names:
+        assert (SHIPPED / name).read_bytes() == (made / name).read_bytes(), name
+
+
+def test_every_kind_has_a_guilty_and_an_innocent_capture():
+    kinds = {path.stem.rpartition("-")[0] for path in SHIPPED.glob("*.pcap")}
+    schema_kinds = {kind for kind in _kinds() if kind != "keep-alive"}
+    assert kinds == schema_kinds
+    for kind in kinds:
+        assert (SHIPPED / f"{kind}-guilty.pcap").exists(), kind
+        assert (SHIPPED / f"{kind}-innocent.pcap").exists(), kind
+
+
+def _kinds():
+    from airwatt._core import finding_kinds
+
+    return finding_kinds()
+
+
+@pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.pcap")), ids=lambda path: path.stem)
+def test_verdicts_are_the_truth(path):
+    kind, _, case = path.stem.rpartition("-")
+    document = laboratory.analyze(path, station=STATION, policies=["psm"]).to_dict()
+    checks = {check["kind"]: check for check in document["checks"]}
+    accused = {name for name, check in checks.items() if check["violated"]}
+    undecidable = checks.get(kind, {"undecidable": 0})["undecidable"]
+    assert accused == ({kind} if case == "guilty" else set())
+    if case in ("innocent", "undecidable"):
+        assert bool(undecidable) == (case == "undecidable")
