@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def radio_states(line: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """Gives the columns of a time line's radio states, which the core hands over as the base64 of their numbers."""
+def radio_states(line: Mapping[str, Any], table: str = "radio_states") -> dict[str, NDArray[Any]]:
+    """Gives the columns of a time line's radio states, which the core hands over as the base64 of their numbers.
+
+    The states that captured frames show are in table `captured`.
+    """
     import numpy as np
 
     kinds = {"policy": "<u2", "time_ns": "<i8", "duration_ns": "<i8", "state": "u1", "simulated": "?"}
-    return {
-        name: np.frombuffer(base64.b64decode(line["radio_states"][name]), np.dtype(kind))
-        for name, kind in kinds.items()
-    }
+    return {name: np.frombuffer(base64.b64decode(line[table][name]), np.dtype(kind)) for name, kind in kinds.items()}

@@ -249,6 +249,35 @@ def test_stations_of_a_wire_are_lanes_of_packets(airwatt, tmp_path):
     assert all(address in plot.read_text() for address in ("192.168.7.2", "198.51.100.10"))
 
 
+def test_each_finding_has_its_cost_and_its_picture(airwatt, tmp_path):
+    from conftest import ROOT
+
+    shipped, pictures = ROOT / "captures" / "tim-never-set.pcap", tmp_path / "pictures"
+    answer = airwatt("analyze", shipped, "--policy", "psm", "--plot-findings", pictures)
+    [row] = [line for line in answer.out.splitlines() if line.startswith("tim-never-set  ") and "psm-legacy" in line]
+    # Under the policy of the station's PS-Polls, whatever is simulated.
+    assert row.split() == ["tim-never-set", "3", "psm-legacy", "0", "J", "208.0", "ms"]
+    assert max(map(len, answer.out.splitlines())) <= 80
+    [picture] = pictures.iterdir()
+    assert picture.name == "tim-never-set-02-00-00-00-00-02.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    # A capture without a violated rule has none, and says so.
+    none = airwatt("analyze", CAPTURE, "--policy", "psm", "--plot-findings", tmp_path / "none")
+    assert (none.status, list((tmp_path / "none").iterdir())) == (0, [])
+    assert "no rule of 802.11 was violated" in none.err
+
+
+def test_simulated_lanes_stand_in_a_picture_of_frames_only_if_asked_for(tmp_path):
+    from conftest import ROOT
+
+    from airwatt.plots import sleepers
+
+    analysis = laboratory.analyze(ROOT / "captures" / "tim-never-set.pcap", policies=["psm"], trace=True)
+    document = analysis.to_dict()
+    assert sleepers.Sleepers(document, what_if=False).policies == []
+    assert sleepers.Sleepers(document).policies == ["psm"]
+
+
 def test_a_passphrase_decrypts_a_capture(airwatt, tmp_path):
     from conftest import ROOT
 

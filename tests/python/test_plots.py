@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 import airwatt as library
 from airwatt.plots import compare as compare_picture
+from airwatt.plots import style
 from airwatt.plots.reproduce import _bars, _lines, make_room_for_legends
 from airwatt.reproduce.publication import Bars, Lines, Value
 
@@ -50,6 +51,13 @@ def test_pictures(airwatt, tmp_path, arguments):
     width, height = _size(path)
     assert 1000 < width < 2500
     assert 300 < height < 3000
+
+
+def test_no_cause_has_the_colour_of_a_radio_state():
+    # But for the two that are states as well.
+    causes = {name: colour for name, colour in style.CAUSES.items() if name not in ("wake up", "doze")}
+    both = [*causes.values(), *style.STATES.values(), style.DELAY, style.WRONG, style.BUFFERED]
+    assert len({colour.lower() for colour in both}) == len(both)
 
 
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])

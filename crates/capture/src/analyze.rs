@@ -23,7 +23,7 @@ use crate::file::Reading;
 use crate::group;
 use crate::limits::Limits;
 use crate::phy::Phy;
-use crate::power_save;
+use crate::power_save::{self, FindingKind};
 use crate::replay::{SegmentArrivals, TAIL, Traffic};
 use crate::report::{self, Analysis, GapReport, PaceReport};
 use crate::stations::{self, Station};
@@ -241,7 +241,8 @@ fn analyze_with(
         Some(text) => Some(stations::named(capture, text)?),
         None => stations::clear(capture),
     };
-    let mut document = report::describe(capture, station.as_ref(), Some(&radio));
+    let is_assumed = question.radio.is_none();
+    let mut document = report::describe_with(capture, station.as_ref(), Some(&radio), is_assumed);
     if question.station.is_none() {
         document.station_share = station.as_ref().map(|station| stations::share(capture, station));
     }
@@ -276,17 +277,22 @@ fn analyze_with(
         let seen = power_save::observe(capture);
         document.group =
             group::report(capture, &seen, &station, &radio, (phy.standard, beacon_rate(question, &phy)));
+        let needs_captured = trace.is_some() || question.trace;
+        let observed =
+            needs_captured.then(|| timeline::as_captured(capture, &seen, &station, &radio)).flatten();
         if let Some(trace) = trace {
-            let observed = timeline::as_captured(capture, &seen, &station, &radio);
             let offset_s = question.current.and_then(|current| current.offset_s);
             let (name, periods) = prediction(question.policies, &states, observed.as_deref());
             let compared = current::compare(trace, name, periods, &radio, offset_s, question.trace);
             document.current = Some(compared.map_err(AnalyzeError::Nothing)?);
         }
         if let Some(line) = &mut document.timeline {
+            line.add_captured(observed.as_deref().unwrap_or_default());
             line.add_radio_states(states);
         }
-        keep_alive_costs(capture, &station, &mut what_if, &mut document)?;
+        let on_air = seen.policy_of(&station);
+        keep_alive_costs(capture, &station, &mut what_if, on_air, &mut document)?;
+        ungranted_costs(&mut document);
     }
     Ok(document)
 }
@@ -341,7 +347,21 @@ fn untraced_note(policies: &[String], limits: &Limits, capture: &Capture) -> Opt
     })
 }
 
-/// The policy whose cost of keep-alives is reported first, since it is what chips run.
+/// What an access point costs that does not grant U-APSD: the replay with PS-Polls less that with triggers, if both were asked for.
+fn ungranted_costs(document: &mut Analysis) {
+    let of = |name: &str| document.policies.iter().find(|policy| policy.policy == name);
+    let (Some(polls), Some(triggers)) = (of("psm-legacy"), of("psm")) else { return };
+    let cost_j = polls.energy_j - triggers.energy_j;
+    let delay_s = polls.added_delay_s.zip(triggers.added_delay_s);
+    let delay_s = delay_s.map(|(polls, triggers)| (polls.mean - triggers.mean).max(0.0));
+    let packets = polls.packets as f64;
+    let kind = FindingKind::UapsdNotGranted.name();
+    for finding in document.findings.iter_mut().filter(|finding| finding.kind == kind && finding.count > 0) {
+        (finding.cost_j, finding.delay_s) = (Some(cost_j), delay_s.map(|mean| mean * packets));
+    }
+}
+
+/// The policy whose cost of keep-alives is reported first if none is seen on the air, since it is what chips run.
 const USUAL_POLICY: &str = "timeout";
 
 /// The cost of each peer's keep-alives under each policy: the energy of the replay less that of a replay without them. The two
@@ -351,11 +371,13 @@ fn keep_alive_costs(
     capture: &Capture,
     station: &Station,
     what_if: &mut WhatIf<'_>,
+    on_air: Option<&str>,
     document: &mut Analysis,
 ) -> Result<(), AnalyzeError> {
     // The lower bound is not reached by any policy.
     let real = || document.policies.iter().filter(|policy| policy.policy != IDEAL.name);
-    let usual = real().find(|policy| policy.policy == USUAL_POLICY);
+    let usual = real().find(|policy| Some(policy.policy.as_str()) == on_air);
+    let usual = usual.or_else(|| real().find(|policy| policy.policy == USUAL_POLICY));
     let usual = usual.or_else(|| real().min_by(|a, b| a.energy_j.total_cmp(&b.energy_j)));
     let Some(usual) = usual.map(|policy| policy.policy.clone()) else { return Ok(()) };
     let energies: Vec<(String, f64)> =

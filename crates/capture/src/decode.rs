@@ -300,6 +300,7 @@ impl Decoder {
                 }
                 if let Some(wmm) = elements.wmm() {
                     network.uapsd = Some(wmm.ap_uapsd());
+                    network.access = wmm.best_effort.or(network.access);
                 }
                 if !is_beacon {
                     return;

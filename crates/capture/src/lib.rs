@@ -18,6 +18,7 @@
 pub mod advise;
 mod analyze;
 mod annotate;
+mod buffered;
 mod capture;
 pub mod clock;
 pub mod current;

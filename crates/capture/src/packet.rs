@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use airwatt_base::{Instant, Rate, Seq, Span};
-use airwatt_dot11::{Band, FrameControl, MacAddress, TxVector};
+use airwatt_dot11::{AccessParameters, Band, FrameControl, MacAddress, TxVector};
 
 /// One packet. An A-MSDU becomes one of these for each MSDU, of which the first has the frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -199,6 +199,8 @@ pub struct ObservedCell {
     pub ssid: String,
     /// Whether it announces U-APSD; `None` if it has no WMM element.
     pub uapsd: Option<bool>,
+    /// The access parameters of best effort that it announces.
+    pub access: Option<AccessParameters>,
     /// Time between two beacons, as they state it.
     pub interval: Span,
     /// DTIM period in beacons; zero if no beacon was captured.

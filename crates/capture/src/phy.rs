@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use airwatt_base::{Rate, Span};
-use airwatt_dot11::{Format, Layout, Standard, TIME_UNIT};
+use airwatt_dot11::{AccessParameters, Format, Layout, Standard, TIME_UNIT};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -65,6 +65,8 @@ pub(crate) struct Phy {
     pub(crate) knows_beacon_rate: bool,
     /// Rate of group-addressed frames, if one was captured.
     pub(crate) group_rate: Option<Rate>,
+    /// How stations contend for the medium, if a beacon has it.
+    pub(crate) access: Option<AccessParameters>,
 }
 
 impl Phy {
@@ -84,6 +86,7 @@ impl Phy {
             beacon_rate: captured_beacons.unwrap_or(if is_2ghz { ASSUMED_BEACONS } else { FAST_BEACONS }),
             knows_beacon_rate: captured_beacons.is_some() || !is_2ghz,
             group_rate: captured_group_rate(capture),
+            access: network.and_then(|network| network.access).filter(is_plausible),
         };
         let mut by_rate: BTreeMap<(Rate, Generation), u64> = BTreeMap::new();
         let (mut timed, mut all) = (0, 0);
@@ -247,6 +250,11 @@ fn captured_group_rate(capture: &Capture) -> Option<Rate> {
         }
     }
     counts.into_iter().max_by_key(|(_, count)| *count).map(|(rate, _)| rate)
+}
+
+/// Whether access parameters are ones that an access point may announce: 2 slots at least, and windows in order. Others are damage.
+const fn is_plausible(access: &AccessParameters) -> bool {
+    access.aifsn >= 2 && access.cw_min <= access.cw_max
 }
 
 /// The cell of the station, or the only one.

@@ -1,7 +1,7 @@
 //! From a station's packets to the arrivals that the simulator replays.
 //!
 //! A downlink packet arrives at the access point, an uplink packet at the station's own queue, at its time in the
-//! capture. Times differ if the capture was taken elsewhere: at a server, they are off by half a round trip of the wired
+//! capture. A frame that waited in the access point's buffer arrived before it was sent (`buffered`). Times differ if the capture was taken elsewhere: at a server, they are off by half a round trip of the wired
 //! path, which changes when the radio spends energy but not how much. A TCP segment that acknowledges data waits for that
 //! data, as the simulator's replay does. Arrival times count from the first packet of the capture's segment. A bundle that
 //! was captured before segmentation (GSO) or after reassembly (GRO) is divided here into packets of at most [`MTU`].
@@ -17,6 +17,7 @@ use airwatt_dot11::MacAddress;
 use airwatt_sim::Direction;
 use airwatt_sim::replay::{Arrival, Destination};
 
+use crate::buffered;
 use crate::capture::{Capture, SteadyPart};
 use crate::flows::{self, Ends, Flow, FlowEndpoint, FlowKey, endpoints};
 use crate::group::{self, CellGroups};
@@ -60,6 +61,8 @@ pub(crate) struct Traffic<'a> {
     /// The station's MAC address.
     own: Option<MacAddress>,
     groups: CellGroups,
+    /// When frames that waited in the access point's buffer came there, by packet.
+    came: BTreeMap<u32, Instant>,
 }
 
 /// A packet of the station.
@@ -77,8 +80,17 @@ impl<'a> Traffic<'a> {
         let (flows, _) = flows::by_bytes(capture, Some(station));
         let places = flows.iter().zip(0..).map(|(flow, place)| (flow.key(), place)).collect();
         let own = group::own_address(capture, station);
-        let groups = CellGroups::of(own, &power_save::observe(capture));
-        Self { capture, station, flows, places, own, groups }
+        let seen = power_save::observe(capture);
+        let groups = CellGroups::of(own, &seen);
+        let came = |mac| {
+            capture
+                .segments
+                .iter()
+                .flat_map(move |part| buffered::arrivals(capture, part, mac, &seen))
+                .collect()
+        };
+        let came = own.filter(|_| capture.is_air()).map(came).unwrap_or_default();
+        Self { capture, station, flows, places, own, groups, came }
     }
 
     /// The arrivals without the packets of these numbers: the traffic if an application had not sent them.
@@ -138,11 +150,13 @@ impl<'a> Traffic<'a> {
         let mut arrivals: Vec<Arrival> = Vec::new();
         let mut received: BTreeMap<(FlowEndpoint, FlowEndpoint), Unacknowledged> = BTreeMap::new();
         let packets = &self.capture.packets[segment.first..segment.end];
-        for packet in packets.iter().filter(|packet| !packet.repeated) {
-            if left_out.contains(&packet.number) {
-                continue;
-            }
-            let at = Instant::ZERO + packet.at.saturating_since(segment.from);
+        let replayed = packets.iter().filter(|packet| !packet.repeated && !left_out.contains(&packet.number));
+        let came = |packet: &CapturedPacket| self.came.get(&packet.number).copied().unwrap_or(packet.at);
+        let mut order: Vec<(Instant, &CapturedPacket)> =
+            replayed.map(|packet| (came(packet), packet)).collect();
+        order.sort_by_key(|(at, _)| *at);
+        for (at, packet) in order {
+            let at = Instant::ZERO + at.saturating_since(segment.from);
             let own = self.own_packet(packet);
             let sent = arrivals.len() as u64;
             if let Some(own) = &own {

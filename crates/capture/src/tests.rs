@@ -328,6 +328,7 @@ fn beacon_of(timestamp_us: u64, tim: TimFields<'_>, wmm: Option<u8>) -> Vec<u8> 
         ds_channel: None,
         tim,
         wmm,
+        access: None,
     }
     .encode(&mut bytes);
     bytes
@@ -391,7 +392,7 @@ fn a_frame_that_is_known_to_wait_has_to_be_announced() {
     let of_kind = |finding: &power_save::Finding| finding.kind == FindingKind::TimNeverSet;
     let found = findings(&ladder(&frames)).into_iter().find(of_kind).unwrap();
     // From the first of the beacons to the frame.
-    assert_eq!(found.delay, Span::from_millis(105));
+    assert_eq!(found.excess.delay, Span::from_millis(105));
 }
 
 /// The frame is announced, or the beacon follows More Data within milliseconds, so that it was composed before.

@@ -41,6 +41,8 @@ pub struct Timeline {
     pub packets: PacketCounts,
     /// States of its radio under each policy.
     pub radio_states: RadioStates,
+    /// States of its radio as far as its captured frames show them; without a policy, and empty for captures that are not of 802.11.
+    pub captured: RadioStates,
 }
 
 /// Times in which a station's mode was known.
@@ -137,6 +139,16 @@ pub struct RadioStates {
     #[serde(with = "column")]
     #[schemars(with = "String")]
     pub simulated: Vec<u8>,
+}
+
+impl RadioStates {
+    fn push(&mut self, policy: u16, period: &RadioPeriod) {
+        self.policy.push(policy);
+        self.time_ns.push(nanos(period.start));
+        self.duration_ns.push(period.duration.as_nanos());
+        self.state.push(period.state as u8);
+        self.simulated.push(u8::from(period.is_simulated));
+    }
 }
 
 /// Memory that a period of a radio's states takes in all forms that exist at the same time, as measured: a [`RadioPeriod`], its columns with
@@ -274,15 +286,13 @@ impl Timeline {
         for (policy, periods) in lines {
             let index = self.policies.len() as u16;
             self.policies.push(policy);
-            let states = &mut self.radio_states;
-            for period in periods {
-                states.policy.push(index);
-                states.time_ns.push(nanos(period.start));
-                states.duration_ns.push(period.duration.as_nanos());
-                states.state.push(period.state as u8);
-                states.simulated.push(u8::from(period.is_simulated));
-            }
+            periods.iter().for_each(|period| self.radio_states.push(index, period));
         }
+    }
+
+    /// Adds the states of the radio as its frames show them.
+    pub(crate) fn add_captured(&mut self, periods: &[RadioPeriod]) {
+        periods.iter().for_each(|period| self.captured.push(0, period));
     }
 
     /// Writes the time line for the Perfetto viewer. `findings` are marks with a name, a time and a packet number.

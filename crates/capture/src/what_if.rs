@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use airwatt_base::settings::{NoSettings, SettingError};
 use airwatt_base::{Energy, Instant, Rate, Span};
-use airwatt_dot11::Standard;
+use airwatt_dot11::{AccessParameters, Standard};
 use airwatt_energy::{Cause, ProfileAccount, Radio, RadioState, StateSeconds};
 use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::RunError;
@@ -50,8 +50,8 @@ const GAP: Span = Span::from_millis(200);
 /// Events that the set-up of a replay counts as: it costs about as much.
 const SETUP_EVENTS: u64 = 100;
 
-/// The cell of a replay: one access, best effort's arbitration (802.11-2020 table 9-155), the PHY's windows. The wired
-/// path and the flow are there because a scenario has them; a replay uses neither.
+/// The cell of a replay. Unless beacons announce something else: one access, best effort's arbitration (802.11-2020 table 9-155),
+/// the PHY's windows. The wired path and the flow are there because a scenario has them; a replay uses neither.
 const CELL: &str = r#"
 name = "replay"
 duration = "1s"
@@ -403,6 +403,19 @@ impl<'a> WhatIf<'a> {
         self.phy.beacon_rate
     }
 
+    /// The access parameters that beacons announce, as keys of a scenario. The access point, whose own are not announced, is taken to
+    /// use the same. The windows belong together: one that the caller sets replaces both.
+    fn access(&self) -> Vec<(&'static str, String)> {
+        let Some(AccessParameters { aifsn, cw_min, cw_max, txop }) = self.phy.access else {
+            return Vec::new();
+        };
+        let mut keys = vec![("wifi.aifsn", aifsn.to_string()), ("wifi.txop", txop.to_string())];
+        if !self.is_set("wifi.cw_min") && !self.is_set("wifi.cw_max") {
+            keys.extend([("wifi.cw_min", cw_min.to_string()), ("wifi.cw_max", cw_max.to_string())]);
+        }
+        keys
+    }
+
     /// Whether the rate of beacons is assumed, and another one is as likely.
     fn assumes_beacon_rate(&self) -> bool {
         !self.phy.knows_beacon_rate && !self.is_set("wifi.beacon_rate") && has_dsss(self.standard())
@@ -429,7 +442,8 @@ impl<'a> WhatIf<'a> {
         let group_rate =
             self.phy.group_rate.filter(|rate| has_groups && standard.control_rates().contains(rate));
         let group_rate = group_rate.map(|rate| ("wifi.group_rate", rate.to_string()));
-        let of_capture = of_capture.into_iter().chain(beacons).chain(dtim).chain(group_rate);
+        let of_capture =
+            of_capture.into_iter().chain(beacons).chain(dtim).chain(group_rate).chain(self.access());
         let of_capture = of_capture.filter(|(key, _)| !self.is_set(key));
         let settings: Vec<(String, String)> = of_capture
             .map(|(key, value)| (key.to_owned(), value))

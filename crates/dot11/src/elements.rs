@@ -1,8 +1,8 @@
-//! Elements of management frames: SSID, TIM and the WMM information that carries the U-APSD bits.
+//! Elements of management frames: SSID, TIM, and the WMM element with its U-APSD bits and access parameters.
 
 use airwatt_base::Span;
 
-use super::error::{MalformedFrame, le64};
+use super::error::{MalformedFrame, le16, le64};
 
 /// Element identifiers (802.11-2020 table 9-92).
 const ID_SSID: u8 = 0;
@@ -12,6 +12,8 @@ const ID_TIM: u8 = 5;
 const ID_VENDOR: u8 = 221;
 /// The OUI, type and (in the next octet) subtype of the Wi-Fi Alliance's WMM elements (WMM specification 2.2).
 const WMM_PREFIX: [u8; 4] = [0x00, 0x50, 0xf2, 0x02];
+/// The unit of a TXOP limit (802.11-2020 9.4.2.28).
+const TXOP_UNIT: Span = Span::from_micros(32);
 /// OUI and type of the element by which a simulated access point declares its beacon interval. The OUI is locally
 /// administered: it belongs to no vendor.
 const INTERVAL_PREFIX: [u8; 4] = [0x02, 0x00, 0x00, 0x01];
@@ -58,9 +60,12 @@ impl<'a> Elements<'a> {
             let rest = contents.strip_prefix(&WMM_PREFIX).filter(|_| id == ID_VENDOR)?;
             // Subtype 0 (information) and 1 (parameters), then version 1, then the QoS information octet.
             match rest {
-                [subtype @ (0 | 1), 1, qos_info, ..] => {
-                    Some(WmmInfo { parameters: *subtype == 1, qos_info: *qos_info })
-                }
+                [0, 1, qos_info, ..] => Some(WmmInfo { qos_info: *qos_info, best_effort: None }),
+                // A reserved octet, then the records of the access categories, best effort first.
+                [1, 1, qos_info, _, records @ ..] => Some(WmmInfo {
+                    qos_info: *qos_info,
+                    best_effort: records.first_chunk().map(AccessParameters::decode),
+                }),
                 _ => None,
             }
         })
@@ -105,6 +110,16 @@ impl<'a> Elements<'a> {
         Self::push(out, ID_VENDOR, &[a, b, c, d, 0, 1, qos_info]);
     }
 
+    /// Appends a WMM parameter element with this QoS information octet, and these parameters for every access category.
+    pub fn push_wmm_parameters(out: &mut Vec<u8>, qos_info: u8, access: AccessParameters) {
+        let [a, b, c, d] = WMM_PREFIX;
+        let mut contents = vec![a, b, c, d, 1, 1, qos_info, 0];
+        for category in 0..4 {
+            contents.extend_from_slice(&access.encode(category));
+        }
+        Self::push(out, ID_VENDOR, &contents);
+    }
+
     /// Appends the element that [`Elements::declared_interval`] reads: nanoseconds in eight octets, little-endian.
     pub(crate) fn push_declared_interval(out: &mut Vec<u8>, interval: Span) {
         let nanos = interval.as_nanos().to_le_bytes();
@@ -112,11 +127,46 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// What a WMM element says about U-APSD.
+/// How the frames of an access category contend for the medium (802.11-2020 9.4.2.28).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccessParameters {
+    /// Slots of the arbitration inter-frame space.
+    pub aifsn: u8,
+    /// Smallest contention window in slots, a power of two less one.
+    pub cw_min: u32,
+    /// Largest contention window in slots, a power of two less one.
+    pub cw_max: u32,
+    /// The longest transmission opportunity; zero for one frame exchange.
+    pub txop: Span,
+}
+
+impl AccessParameters {
+    fn decode(record: &[u8; 4]) -> Self {
+        let window = |exponent: u8| (1 << exponent) - 1;
+        Self {
+            aifsn: record[0] & 0x0f,
+            cw_min: window(record[1] & 0x0f),
+            cw_max: window(record[1] >> 4),
+            txop: TXOP_UNIT * u64::from(le16(record, 2)),
+        }
+    }
+
+    /// The record of access category `category`. Windows are rounded down to powers of two less one, and the limit to the
+    /// nearest of its units.
+    fn encode(self, category: u8) -> [u8; 4] {
+        let exponent = |window: u32| window.saturating_add(1).ilog2().min(15) as u8;
+        let units = (self.txop + TXOP_UNIT / 2).whole(TXOP_UNIT).min(u64::from(u16::MAX)) as u16;
+        let [low, high] = units.to_le_bytes();
+        let windows = exponent(self.cw_max) << 4 | exponent(self.cw_min);
+        [category << 5 | self.aifsn.min(15), windows, low, high]
+    }
+}
+
+/// What a WMM element says about U-APSD and about access to the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WmmInfo {
-    /// A parameter element (with EDCA parameters) rather than an information element.
-    pub parameters: bool,
+    /// The access parameters of best effort, in a parameter element.
+    pub best_effort: Option<AccessParameters>,
     /// The QoS information octet, raw: its bits mean one thing from an access point and another from a station.
     pub qos_info: u8,
 }

@@ -25,7 +25,7 @@ mod timing;
 mod tx_vector;
 
 pub use address::{MacAddress, ParseMacError};
-pub use elements::{Elements, Tim, TimFields, WmmInfo};
+pub use elements::{AccessParameters, Elements, Tim, TimFields, WmmInfo};
 pub use error::MalformedFrame;
 pub use fcs::{append_fcs, check_fcs, fcs};
 pub use frame::{AckPolicy, Frame, FrameControl, FrameKind, MacHeader, QosControl};

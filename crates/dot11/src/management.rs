@@ -2,7 +2,7 @@
 
 use airwatt_base::Span;
 
-use super::elements::{Elements, TimFields};
+use super::elements::{AccessParameters, Elements, TimFields};
 use super::error::{MalformedFrame, le16, le64, take};
 use super::frame::{Frame, FrameKind};
 
@@ -148,6 +148,8 @@ pub struct BeaconFields<'a> {
     pub tim: TimFields<'a>,
     /// The WMM QoS information octet; bit 7 announces U-APSD.
     pub wmm: Option<u8>,
+    /// The access parameters that a WMM element has for all access categories; `None` for an element without parameters.
+    pub access: Option<AccessParameters>,
 }
 
 impl BeaconFields<'_> {
@@ -163,8 +165,10 @@ impl BeaconFields<'_> {
             Elements::push_ds_channel(out, channel);
         }
         self.tim.encode(out);
-        if let Some(qos_info) = self.wmm {
-            Elements::push_wmm(out, qos_info);
+        match (self.wmm, self.access) {
+            (Some(qos_info), Some(access)) => Elements::push_wmm_parameters(out, qos_info, access),
+            (Some(qos_info), None) => Elements::push_wmm(out, qos_info),
+            (None, _) => {}
         }
         if self.interval != TIME_UNIT * u64::from(units) {
             Elements::push_declared_interval(out, self.interval);

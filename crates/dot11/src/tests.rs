@@ -28,6 +28,7 @@ fn beacon_each(interval: Span, aids: &[u16]) -> Vec<u8> {
         ds_channel: None,
         tim: TimFields { dtim_count: 1, dtim_period: 3, group: false, aids },
         wmm: Some(0x80),
+        access: None,
     }
     .encode(&mut bytes);
     bytes
@@ -62,6 +63,24 @@ fn a_beacon_and_its_tim() {
     assert_eq!(tim.aids().collect::<Vec<_>>(), [1, 17, 18]);
     assert!(tim.tim_bit(17) && !tim.tim_bit(16) && !tim.tim_bit(2007));
     assert!(elements.wmm().unwrap().ap_uapsd());
+}
+
+#[test]
+fn access_parameters_are_those_of_best_effort() {
+    let access = AccessParameters { aifsn: 3, cw_min: 7, cw_max: 1023, txop: Span::from_micros(2_528) };
+    let mut out = Vec::new();
+    Elements::push_wmm_parameters(&mut out, 0x80, access);
+    // 802.11-2020 9.4.2.28: ACI and AIFSN, exponents of the windows, and the limit in units of 32 us; 79 of them.
+    assert_eq!(out[..14], [221, 24, 0, 0x50, 0xf2, 2, 1, 1, 0x80, 0, 0x03, 0xa3, 79, 0]);
+    assert_eq!((out.len(), out[14], out[22]), (26, 0x23, 0x63));
+    assert_eq!(Elements(&out).wmm(), Some(WmmInfo { qos_info: 0x80, best_effort: Some(access) }));
+    // An information element has none, nor has one that is cut off.
+    out.truncate(12);
+    out[1] = 10;
+    assert_eq!(Elements(&out).wmm(), Some(WmmInfo { qos_info: 0x80, best_effort: None }));
+    out.clear();
+    Elements::push_wmm(&mut out, 0x80);
+    assert_eq!(Elements(&out).wmm(), Some(WmmInfo { qos_info: 0x80, best_effort: None }));
 }
 
 #[test]

@@ -12,7 +12,7 @@ from airwatt import laboratory
 from airwatt._core import InputError
 from airwatt.aggregates import cause_name
 from airwatt.battery import SECONDS_A_DAY
-from airwatt.cli import decryption, options, verdicts
+from airwatt.cli import decryption, findings, options, verdicts
 from airwatt.cli.output import check_file, check_picture, note_file, print_json, say, show, streaming, writing
 from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.cli.presentation import holding, keep
@@ -102,6 +102,10 @@ def command(
         Option("--offset", metavar="TIME", help="Time of the capture at which --current begins; default: found."),
     ] = None,
     plot: options.Plot = None,
+    plot_findings: Annotated[
+        Path | None,
+        Option("--plot-findings", metavar="DIR", help="Draw a picture of each finding into a folder."),
+    ] = None,
     perfetto: Annotated[
         Path | None,
         Option("--perfetto", metavar="FILE", help="Write who slept when for the Perfetto viewer."),
@@ -145,7 +149,7 @@ def command(
     check_file("--junit", junit)
     check_file("--sarif", sarif)
     before = None if compare is None else verdicts.baseline(compare)
-    traced = any(wanted is not None for wanted in (plot, perfetto, trace))
+    traced = any(wanted is not None for wanted in (plot, plot_findings, perfetto, trace))
     if offset is not None and current is None:
         raise InputError("--offset: expected --current with it, got none")
     if current is not None and (len(station or ()) > 1 or station == ["all"]):
@@ -178,7 +182,9 @@ def command(
                 user=reader,
                 on_progress=on_progress,
             )
-        _keep(analysis, plot, perfetto, trace)
+        _keep(analysis, plot, perfetto, trace, what_if=policy is not None)
+        if plot_findings is not None:
+            _draw_findings(analysis.of_stations, plot_findings)
     if pcap is not None:
         with streaming("--pcap", pcap) as out, bar(label) as on_progress:
             assert out is not None
@@ -260,13 +266,13 @@ def _thresholds(expressions: list[str] | None, policies: list[str]) -> "list[Thr
 
 def _hold(limits: "list[Threshold]", document: dict[str, Any], documents: list[dict[str, Any]]) -> None:
     """Exits with 3 where a threshold does not hold: of the whole document, or of the policies that it names."""
-    findings = verdicts.counts(documents)
+    counts = verdicts.counts(documents)
     rows = [
         RowNumbers({"policy": policy["policy"]}, dict(leaves(policy)))
         for one in documents
         for policy in one["policies"]
     ]
-    whole = [RowNumbers({}, dict(leaves({**document, "findings": findings})))]
+    whole = [RowNumbers({}, dict(leaves({**document, "findings": counts})))]
     options.hold_rows((limit, rows if limit.row else whole) for limit in limits)
     for limit in limits:
         if limit.key.startswith("findings."):
@@ -277,8 +283,10 @@ def _hold(limits: "list[Threshold]", document: dict[str, Any], documents: list[d
                 verdicts.check_evaluated(f"--fail-if {limit.text!r}", [kind], documents)
 
 
-def _keep(whole: "Analysis", plot: Path | None, perfetto: Path | None, trace: Path | None) -> None:
+def _keep(whole: "Analysis", plot: Path | None, perfetto: Path | None, trace: Path | None, *, what_if: bool) -> None:
     """Writes the time lines in the forms that were asked for: one picture, and a file or folder for each station.
+
+    What frames show stands alone in a picture unless `what_if` asks for simulated lanes as well.
 
     Raises `InputError` or `RunError`.
     """
@@ -293,13 +301,30 @@ def _keep(whole: "Analysis", plot: Path | None, perfetto: Path | None, trace: Pa
                 folder = trace / address
                 with writing("--trace", trace):
                     folder.mkdir(exist_ok=True)
-        keep(analysis, folder, None, line, picture if picture and _has_picture(analysis, picture) else None)
+        picture = picture if picture and _has_picture(analysis, picture) else None
+        keep(analysis, folder, None, line, picture, what_if or analysis.to_dict()["air"] is None)
     if plot is not None and len(analyses) > 1:
         from airwatt.plots import analyze as pictures
 
         with writing("--plot", plot):
             pictures.draw_stations(whole.to_dict()["analyses"], plot)
         note_file(plot)
+
+
+def _draw_findings(analyses: "list[Analysis]", folder: Path) -> None:
+    """Draws each finding of 802.11 frames into a folder, which is made if it is missing. Raises `InputError`."""
+    from airwatt.plots import finding
+
+    paths = []
+    with writing("--plot-findings", folder):
+        folder.mkdir(exist_ok=True)
+        for analysis in analyses:
+            paths += finding.draw_all(analysis.to_dict(), folder)
+    # A finding about an access point is one of each of its stations.
+    for path in dict.fromkeys(paths):
+        note_file(path)
+    if not paths:
+        say(f"--plot-findings {folder}: no picture, since no rule of 802.11 was violated")
 
 
 def _remarks(analysis: "Analysis") -> list[tuple[int, str]]:
@@ -403,10 +428,7 @@ def _parts(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str
     yield from _group(document)
     if document["air"] is not None:
         yield from _air(document["air"], capture["covered_s"])
-    found = [finding for finding in document["findings"] if finding["count"]]
-    if found:
-        yield "\n".join(_finding(finding) for finding in found)
-    yield from _undecided(document["findings"])
+    yield from findings.parts(document)
 
 
 def _candidates(candidates: list[dict[str, Any]]) -> "Table":
@@ -713,37 +735,3 @@ def _cells(air: dict[str, Any], covered_s: float) -> "Iterator[str | Table]":
             f"note: most beacons of {', '.join(sparse[:_MOST_CANDIDATES])} were not captured; that there is no finding "
             "about TIM bits or DTIM says nothing there"
         )
-
-
-def _undecided(findings: list[dict[str, Any]]) -> Iterator[str]:
-    """What the captured frames leave open accuses nobody: one line with the counts."""
-    from airwatt.tables import count
-
-    open_ = [finding for finding in findings if finding["undecidable"]]
-    if not open_:
-        return
-    sums: dict[str, list[int]] = {}
-    for finding in open_:
-        first = next(place["packet"] for place in finding["occurrences"] if place["verdict"] == "undecidable")
-        total = sums.setdefault(finding["kind"], [0, first])
-        total[0] += finding["undecidable"]
-    parts = [f"{kind} {count(total)} (first: packet {first})" for kind, (total, first) in sums.items()]
-    yield f"undecidable by the captured frames, and nobody's fault so far: {', '.join(parts)}"
-
-
-def _finding(finding: dict[str, Any]) -> str:
-    from airwatt.tables import quantity
-
-    where = finding["examples"][:1]
-    file = "" if not where or "file" not in where[0] else printable(" ({}: {})".format(*where[0]["file"]))
-    place = f" (first: packet {where[0]['packet']}{file}, {where[0]['time_s']:.3f} s)" if where else ""
-    times = f" {finding['count']} times," if finding["count"] > 1 else ""
-    clause = f" [{finding['clause']}]" if finding["clause"] else ""
-    costs = []
-    if finding["delay_s"] is not None:
-        costs.append(f"{quantity(finding['delay_s'], 's')} of delay")
-    if finding["cost_j"] is not None and finding["policy"] is None:
-        costs.append(f"{quantity(finding['cost_j'], 'J')} of energy")
-    cost = f"; in all {' and '.join(costs)}" if costs else ""
-    whose = f"{finding['severity']} of the {finding['whose']}, {finding['station']}"
-    return f"{finding['kind']},{times} {whose}: {finding['text']}{place}{cost}{clause}"

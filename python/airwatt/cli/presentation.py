@@ -54,8 +54,12 @@ def keep(
     pcap: Path | None,
     perfetto: Path | None,
     plot: Path | None,
+    what_if: bool = True,
 ) -> None:
-    """Writes the traces that were asked for. Raises `InputError` or `RunError` where a file cannot be written."""
+    """Writes the traces that were asked for. Raises `InputError` or `RunError` where a file cannot be written.
+
+    `what_if` says whether a picture of a capture has simulated lanes.
+    """
     if trace is not None:
         with writing("--trace", trace):
             paths = result.write_tables(trace)
@@ -72,11 +76,11 @@ def keep(
         note_file(perfetto)
     if plot is not None:
         with writing("--plot", plot):
-            _draw(result, plot)
+            _draw(result, plot, what_if)
         note_file(plot)
 
 
-def _draw(result: "Result | Analysis", plot: Path) -> None:
+def _draw(result: "Result | Analysis", plot: Path, what_if: bool) -> None:
     if isinstance(result, Result):
         from airwatt.plots import timeline
 
@@ -86,7 +90,10 @@ def _draw(result: "Result | Analysis", plot: Path) -> None:
 
         document = result.to_dict()
         is_measured = bool((document.get("current") or {}).get("windows"))
-        (current if is_measured else analyze).draw(document, plot)
+        if is_measured:
+            current.draw(document, plot)
+        else:
+            analyze.draw(document, plot, what_if)
 
 
 def present(result: Result | Runs, json: bool, battery: "Battery | None" = None) -> None:

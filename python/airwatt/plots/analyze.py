@@ -12,10 +12,10 @@ from airwatt.aggregates import cause_shares
 from airwatt.plots import sleepers, style
 
 
-def draw(document: Mapping[str, Any], path: Path) -> None:
-    """Draws an analysis document with its time line. Raises `OSError`."""
+def draw(document: Mapping[str, Any], path: Path, what_if: bool = True) -> None:
+    """Draws an analysis document with its time line, and with `what_if` a lane for each policy. Raises `OSError`."""
     policies = document["policies"]
-    rows = sleepers.Sleepers(document)
+    rows = sleepers.Sleepers(document, what_if=what_if)
     line_height = 1.1 + 0.62 * sum(rows.heights())
     bars_height = 1.7 + 0.3 * len(policies) if policies else 0.0
     with style.styled():

@@ -91,10 +91,11 @@ def clock(seconds: float) -> str:
 class Sleepers:
     """The rows of the picture, from an analysis with a time line, or from those of several stations of a capture.
 
-    With several stations each has a lane of what was captured of it, and none of what policies would have done.
+    They are what was captured, and with `what_if` the radio under each policy; with several stations a lane for each
+    and none of what policies would have done.
     """
 
-    def __init__(self, document: Mapping[str, Any], *others: Mapping[str, Any]) -> None:
+    def __init__(self, document: Mapping[str, Any], *others: Mapping[str, Any], what_if: bool = True) -> None:
         self.documents = [document, *others]
         self.document = document
         self.line = document["timeline"]
@@ -114,7 +115,7 @@ class Sleepers:
         beacons = _seconds(self.line["beacons"]["time_ns"])
         self.end = float(max([1e-6, *(array.max() for array in (self.times, beacons) if len(array))]))
         self.stations = self._chosen()
-        self.policies = [] if others else list(self.line["policies"])[:_MOST_POLICIES]
+        self.policies = list(self.line["policies"])[:_MOST_POLICIES] if what_if and not others else []
         # Stations of a wire, whose modes are not known.
         self.wired = [] if self.stations else self.documents[: _MOST_LANES if others else 0]
 
@@ -187,7 +188,7 @@ class Sleepers:
             _ticks(axes[-1], scale)
         silent = "1 silent time" if len(whole.gaps) == 1 else f"{len(whole.gaps)} silent times"
         shortened = f", {silent} shortened (tinted)" if whole.gaps else ""
-        grid[0, 0].set_title(f"the whole capture, {clock(self.end)}{shortened}", pad=16 if whole.gaps else None)
+        grid[0, 0].set_title(f"the whole capture, {clock(self.end)}{shortened}", pad=28 if whole.gaps else None)
         if whole.gaps:
             grid[-1, 0].set_xlabel(_shortening(whole), fontsize=8)
             self._proportions(grid[0, 0])
@@ -195,7 +196,8 @@ class Sleepers:
 
     def _proportions(self, axes: Axes) -> None:
         """A lane above the others in which time is as long as it was."""
-        lane = axes.inset_axes((0, 1.03, 1, 0.1))
+        # Above the first lane by more than the height of a label.
+        lane = axes.inset_axes((0, 1.22, 1, 0.14))
         lane.vlines(self.times, 0, 1, color=style.INK, linewidth=0.4)
         lane.set_xlim(0, self.end)
         lane.set_ylim(0, 1)
@@ -210,13 +212,15 @@ class Sleepers:
         beacons = _seconds(self.line["beacons"]["time_ns"])
         if len(beacons):
             marked = np.array([bool(aids) for aids in self.line["beacons"]["aids"]])
-            lanes.append(("beacons, TIM bits", [(beacons[~marked], style.GREY), (beacons[marked], style.VERMILION)]))
+            lanes.append(
+                ("beacons, with TIM bits\nin the lower half", [(beacons, style.GREY), (beacons[marked], style.INK)])
+            )
         if not self.stations and not self.wired:
             down = np.array(self.line["packets"]["down"], dtype=bool)
-            both = [(self.packets[down], style.BLUE), (self.packets[~down], style.VERMILION)]
+            both = [(self.packets[down], style.STATES["receive"]), (self.packets[~down], style.STATES["transmit"])]
             lanes.append(("packets to, from", both))
         places = self._violated()
-        lanes.append(("findings", [(np.array(places, dtype=np.float64), style.PURPLE)]))
+        lanes.append(("findings", [(np.array(places, dtype=np.float64), style.WRONG)]))
         for lane, (_, series) in enumerate(lanes):
             for part, (times, colour) in enumerate(series):
                 inside = times[(times >= scale.times[0]) & (times <= scale.times[-1])]

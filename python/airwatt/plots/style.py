@@ -42,7 +42,9 @@ def lines(count: int) -> Sequence[str]:
 
 
 # Quantities that are no radio states, in colours that no radio state has.
-THROUGHPUT, ENERGY, DELAY = GREEN, "#4A5568", GREEN
+THROUGHPUT, ENERGY, DELAY = "#4A5568", "#4A5568", "#4A5568"
+# What stands at a place in time, or for one, and is neither a state nor a cause.
+WRONG, BUFFERED = "#B0003A", "#B9C98A"
 
 STATES = {
     "transmit": VERMILION,
@@ -54,21 +56,23 @@ STATES = {
 """One colour a radio state, the same in every picture."""
 
 CAUSES = {
-    "packets of flows": BLUE,
+    "packets of flows": "#332288",
     "external": "#7F5FA8",
-    "retransmission": VERMILION,
+    "retransmission": "#661100",
     "contention": YELLOW,
     "service": SKY,
     "beacon": GREEN,
     "group": "#7FC9B1",
-    "overhearing": "#9C755F",
-    "wake up": PURPLE,
-    "timeout tail": ORANGE,
-    "scan": "#7A5C00",
+    "overhearing": "#C9A58C",
+    "wake up": STATES["transition"],
+    "timeout tail": "#8C6D1F",
+    "scan": "#3F3F3F",
     "idle": GREY,
-    "doze": "#C3CCD4",
+    "doze": STATES["sleep"],
 }
-"""One colour a cause of energy, in the order in which bars have them: the colours of a report's pages."""
+"""One colour a cause of energy, in the order in which bars have them: the colours of a report's pages.
+
+Waking up and dozing are states as well, and have the colours of those; no other cause has a colour of a state."""
 
 DPI = 150
 

@@ -6,7 +6,7 @@ use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 
 use super::Mark;
-use super::finding::{FindingKind, Findings, Verdict, find};
+use super::finding::{Excess, FindingKind, Findings, Verdict, find};
 use super::record::AirTotal;
 use super::sequence::{Counter, Sequences};
 use crate::packet::{AirFrame, Beacon, CapturedPacket};
@@ -99,7 +99,7 @@ impl Cell {
             });
             // Stations listen for them until the next beacon at most.
             if let Some(finding) = found {
-                finding.costs(Span::ZERO, mark.0.saturating_since(announced.0));
+                finding.excess += Excess::awake(mark.0.saturating_since(announced.0));
             }
         }
         if beacon.dtim.is_some() || beacon.is_tim_missing {
@@ -114,11 +114,15 @@ impl Cell {
             let expected = if before == 0 { period.saturating_sub(1) } else { before - 1 };
             let deciding = [last.map_or(packet.number, |(_, number)| number), packet.number];
             let key = (FindingKind::DtimSkipped, verdict(count != expected), beacon.bssid);
-            find(findings, key, mark, &deciding, || {
+            let found = find(findings, key, mark, &deciding, || {
                 format!(
                     "DTIM count {count} after {before}, with a DTIM period of {period}: expected {expected}"
                 )
             });
+            if let Some(finding) = found.filter(|_| expected == 0) {
+                let awake = frame.air_time().unwrap_or_default();
+                finding.excess += Excess { wake_ups: 1, ..Excess::awake(awake) };
+            }
         }
         self.dtim = beacon.dtim;
         self.interval = interval;
@@ -266,7 +270,7 @@ impl Cell {
                 format!("transmitted {late_by} after its target time by the access point's clock{clock}")
             });
             if let Some(finding) = found {
-                finding.costs(*late_by, *late_by);
+                finding.excess += Excess::waited(*late_by);
             }
         }
     }
@@ -294,7 +298,8 @@ impl Cell {
                 format!("no beacon was captured in the {gap} before this one: {missing} missing{why}")
             });
             if let Some(finding) = found {
-                finding.costs(self.interval * missing, Span::ZERO);
+                let delay = self.interval * missing;
+                finding.excess += Excess { wake_ups: missing, ..Excess::late(delay) };
             }
         }
     }

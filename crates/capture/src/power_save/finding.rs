@@ -1,9 +1,11 @@
 //! Findings: their kinds, the rules behind them, and their occurrences.
 
 use std::collections::BTreeMap;
+use std::ops::AddAssign;
 
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
+use airwatt_energy::{Radio, RadioState};
 
 use super::Mark;
 
@@ -59,6 +61,57 @@ struct Rule {
     cause: &'static str,
 }
 
+/// What a station's radio did for the faults of a finding and would not have done without them: the difference between what was
+/// captured and the same frames with the fault removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Excess {
+    /// Time by which frames were late.
+    pub delay: Span,
+    /// Time for which the station was awake instead of asleep.
+    pub awake: Span,
+    /// Of that, time for which it sent.
+    pub sent: Span,
+    /// Wake-ups.
+    pub wake_ups: u64,
+}
+
+impl Excess {
+    /// Frames that were late, while the station slept.
+    pub(super) fn late(delay: Span) -> Self {
+        Self { delay, ..Self::default() }
+    }
+
+    /// A time awake.
+    pub(super) fn awake(awake: Span) -> Self {
+        Self { awake, ..Self::default() }
+    }
+
+    /// A time awake in which a frame was waited for.
+    pub(super) fn waited(waited: Span) -> Self {
+        Self { delay: waited, ..Self::awake(waited) }
+    }
+
+    /// The energy beyond that of a radio which slept instead.
+    pub fn energy_j(&self, radio: &Radio) -> f64 {
+        let above = |state: RadioState, other: RadioState| {
+            radio.power(state).as_watts() - radio.power(other).as_watts()
+        };
+        let transitions = (radio.wake_up.energy() + radio.to_sleep.energy()).as_joules();
+        above(RadioState::Listen, RadioState::Sleep) * self.awake.as_secs_f64()
+            + above(RadioState::Transmit, RadioState::Listen) * self.sent.as_secs_f64()
+            + transitions * self.wake_ups as f64
+    }
+}
+
+impl AddAssign for Excess {
+    fn add_assign(&mut self, other: Self) {
+        self.delay += other.delay;
+        self.awake += other.awake;
+        self.sent += other.sent;
+        self.wake_ups += other.wake_ups;
+    }
+}
+
 const fn rule(name: &'static str, clause: &'static str, severity: &'static str, cause: &'static str) -> Rule {
     Rule { name, clause, severity, cause }
 }
@@ -111,6 +164,45 @@ impl FindingKind {
             Self::BeaconLate => rule("beacon-late", "802.11-2020 11.1.3.2", "warning", AP),
             Self::BeaconMissing => rule("beacon-missing", "802.11-2020 11.1.3.2", "warning", AP),
         }
+    }
+
+    /// What would have been different without the fault: the other side of the comparison that its cost is.
+    pub const fn remedy(self) -> &'static str {
+        match self {
+            Self::SentToSleeper => "the frame waits in the buffer until the station asks for it",
+            Self::TimNeverSet => {
+                "the first beacon without the bit has it, and the same exchange follows that beacon"
+            }
+            Self::TimStuck => "no bit, hence no PS-Poll and no wait for its answer",
+            Self::TimMissing => "beacons have a TIM; what a station does without one is not known",
+            Self::MoreDataThenNothing => "no More Data, hence no request and no wait for the frame",
+            Self::MoreDataMissing => {
+                "stations stay awake for the second frame, or it follows the next DTIM beacon"
+            }
+            Self::EospMissing => "the station sleeps after the last frame of the period",
+            Self::UapsdNotGranted => "triggers instead of PS-Polls: the replay under psm",
+            Self::LateDelivery => "the frame follows the request at once",
+            Self::LateFetch => "the station asks after the first beacon with its bit",
+            Self::PmFlapping => "the station stays asleep through times in active mode without data",
+            Self::AwakeInPowerSave => "the station sleeps in these pauses",
+            Self::PsPollUnanswered => "the first PS-Poll is answered",
+            Self::GroupNotAfterDtim => "the frame waits for the next DTIM beacon",
+            Self::GroupNotSent => "no bit, and stations sleep after the beacon",
+            Self::DtimSkipped => "a station that wakes up for DTIM beacons sleeps through this one",
+            Self::BeaconLate => "the beacon comes at its target time",
+            Self::BeaconMissing => "there is a beacon when the station has woken up for it",
+        }
+    }
+
+    /// Whether the frames show what the radio spent on it.
+    pub const fn has_energy(self) -> bool {
+        !matches!(self, Self::TimMissing | Self::UapsdNotGranted)
+    }
+
+    /// Whether the frames show how late others were for it. A frame that a station slept through may be lost.
+    pub const fn has_delay(self) -> bool {
+        use FindingKind::{GroupNotAfterDtim, MoreDataMissing, SentToSleeper, TimMissing, UapsdNotGranted};
+        !matches!(self, TimMissing | UapsdNotGranted | SentToSleeper | MoreDataMissing | GroupNotAfterDtim)
     }
 
     /// The clause of 802.11-2020 that has the rule.
@@ -169,6 +261,8 @@ pub struct Occurrence {
     pub deciding: Vec<u32>,
     /// A description, of the first few occurrences.
     pub detail: Option<String>,
+    /// The time for which a frame was in the access point's buffer, as far as that is proven.
+    pub buffered: Option<(Instant, Instant)>,
 }
 
 /// What was found about one rule and one station.
@@ -182,10 +276,10 @@ pub struct Finding {
     pub occurrences: Vec<Occurrence>,
     /// Occurrences by verdict.
     counts: [u64; 3],
-    /// Time by which frames were late, over all occurrences that violated the rule.
-    pub delay: Span,
-    /// Of that, the time for which the station was awake and waited.
-    pub awake: Span,
+    /// What the occurrences that violated the rule cost.
+    pub excess: Excess,
+    /// What those would that are undecidable so far.
+    open: Excess,
 }
 
 impl Finding {
@@ -201,12 +295,19 @@ impl Finding {
         }
         self.counts[Verdict::Violated as usize] +=
             std::mem::take(&mut self.counts[Verdict::Undecidable as usize]);
+        self.excess += std::mem::take(&mut self.open);
     }
 
-    /// Adds times to an occurrence that violated the rule.
-    pub(super) fn costs(&mut self, delay: Span, awake: Span) {
-        self.delay += delay;
-        self.awake += awake;
+    /// Adds what an occurrence cost that is undecidable so far.
+    pub(super) fn may_cost(&mut self, excess: Excess) {
+        self.open += excess;
+    }
+
+    /// Says for how long the frame of the last occurrence was buffered.
+    pub(super) fn buffered(&mut self, from: Instant, until: Instant) {
+        if let Some(occurrence) = self.occurrences.last_mut() {
+            occurrence.buffered = Some((from, until));
+        }
     }
 }
 
@@ -226,15 +327,22 @@ pub(super) fn find<'f>(
         station,
         occurrences: Vec::new(),
         counts: [0; 3],
-        delay: Span::ZERO,
-        awake: Span::ZERO,
+        excess: Excess::default(),
+        open: Excess::default(),
     });
     let count = &mut finding.counts[verdict as usize];
     *count += 1;
     let is_example = *count <= EXAMPLES;
     if is_example || verdict != Verdict::Kept {
         let detail = is_example.then(detail);
-        finding.occurrences.push(Occurrence { at, packet, verdict, deciding: deciding.to_vec(), detail });
+        finding.occurrences.push(Occurrence {
+            at,
+            packet,
+            verdict,
+            deciding: deciding.to_vec(),
+            detail,
+            buffered: None,
+        });
     }
     (verdict == Verdict::Violated).then_some(finding)
 }

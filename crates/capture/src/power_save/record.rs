@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::Finding;
 use crate::packet::AirFrame;
+use crate::stations::Station;
 
 /// The power save of one station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,6 +63,22 @@ pub struct ObservedCounts {
 }
 
 impl StationRecord {
+    /// The policy whose frames the station's are: by PS-Polls, triggers and changes of the PM bit. `None` if it has none of them and its
+    /// mode is not known, or it slept all the time.
+    pub fn policy(&self) -> Option<&'static str> {
+        let ObservedCounts { ps_polls, triggers, pm_changes, .. } = self.counts;
+        if ps_polls.max(triggers).max(pm_changes) == 0 {
+            return (!self.mode_known.is_zero() && self.in_power_save.is_zero()).then_some("active");
+        }
+        Some(if pm_changes >= ps_polls.max(triggers) {
+            "timeout"
+        } else if ps_polls >= triggers {
+            "psm-legacy"
+        } else {
+            "psm"
+        })
+    }
+
     /// Two ledgers of the radio over `covered`: one of a radio that sleeps whenever the station is in power save and has no
     /// frame on the air, and one of a radio that never sleeps. Its energy lies between. `None` unless the rates of most
     /// frames are known, since nothing is measured otherwise.
@@ -111,6 +128,14 @@ pub struct Observations {
     pub modes: BTreeMap<MacAddress, Vec<ModeSpan>>,
     /// Findings by kind and station.
     pub findings: Vec<Finding>,
+}
+
+impl Observations {
+    /// The policy of a station that the frames of an 802.11 capture show.
+    pub(crate) fn policy_of(&self, station: &Station) -> Option<&'static str> {
+        let Station::Mac(mac) = station else { return None };
+        self.stations.iter().find(|record| record.mac == *mac)?.policy()
+    }
 }
 
 /// Time on the air of a number of frames, as far as their rates are known.

@@ -6,7 +6,7 @@ use airwatt_base::{Instant, Span};
 use airwatt_dot11::{FrameKind, MacAddress};
 
 use super::cell::Cell;
-use super::finding::{FindingKind, Findings, Verdict, find};
+use super::finding::{Excess, FindingKind, Findings, Verdict, find};
 use super::record::{AirTotal, ModeSpan, StationRecord};
 use super::sequence::{Counter, ModeFrame, Sequences, proves_sleep};
 use super::{FLAP_CHANGES, FLAP_INTERVAL, IN_FLIGHT, Mark, NEVER, PROMPT, WAS_WAITING};
@@ -115,6 +115,10 @@ pub(super) struct StationState {
     poll_acknowledged: bool,
     /// Whether an acknowledgement of it was captured.
     poll_heard: bool,
+    /// Its time on the air.
+    poll_air: Span,
+    /// The time on the air of the frame in which the station left power save.
+    mode_air: Span,
     /// Whether the last announcement turned out to be of nothing, and no data followed.
     was_empty: bool,
     /// Whether the station sent that PS-Poll again, as it does if it receives no response.
@@ -269,7 +273,7 @@ impl StationState {
                 format!("in power save it sent or acknowledged a frame at least every {NAP} for {awake}")
             });
         if let Some(finding) = found {
-            finding.costs(Span::ZERO, awake);
+            finding.excess += Excess::awake(awake);
         }
     }
 
@@ -303,11 +307,11 @@ impl StationState {
                 format!("More Data was set, the station requested the frame, and none was captured: {why}")
             });
             if let Some(finding) = found {
-                finding.costs(NEVER, NEVER);
+                finding.excess += Excess::awake(NEVER);
             }
         }
         if self.service.is_some_and(|period| now.saturating_since(period.trigger.0) > NEVER) {
-            self.end_service(findings);
+            self.end_service(now, findings);
         }
     }
 
@@ -338,7 +342,7 @@ impl StationState {
                     )
                 });
                 if let Some(finding) = found {
-                    finding.costs(NEVER, NEVER);
+                    finding.excess += Excess::awake(NEVER);
                 }
             }
             (Some(before), Some(after)) if self.poll_heard => {
@@ -360,7 +364,7 @@ impl StationState {
 
     /// Ends a service period without EOSP. A monitor may have missed the frame that had it; if no frame of several periods has
     /// it, [`StationState::judge_service_periods`] says so.
-    fn end_service(&mut self, findings: &mut Findings) {
+    fn end_service(&mut self, until: Instant, findings: &mut Findings) {
         let Some(period) = self.service.take() else { return };
         self.unended += u32::from(period.answered);
         let what = if period.answered { "frames were sent" } else { "nothing was sent" };
@@ -368,6 +372,10 @@ impl StationState {
         find(findings, key, period.trigger, &[], || {
             format!("the station's trigger opened a service period, {what}, and no EOSP ended it")
         });
+        let awake = until.min(period.trigger.0 + NEVER).saturating_since(period.last);
+        if let Some(finding) = findings.get_mut(&(FindingKind::EospMissing, self.record.mac)) {
+            finding.may_cost(Excess::awake(awake));
+        }
     }
 
     /// An access point of which no service period has EOSP, out of several with frames, does not send it.
@@ -385,7 +393,7 @@ impl StationState {
         match &mut self.service {
             Some(period) if packet.at.saturating_since(period.last) <= SAME_PERIOD => period.last = packet.at,
             _ => {
-                self.end_service(findings);
+                self.end_service(packet.at, findings);
                 let trigger = (packet.at, packet.number);
                 self.service = Some(ServicePeriod { trigger, answered: false, last: packet.at });
             }
@@ -425,6 +433,7 @@ impl StationState {
         self.polled = Some((packet.at, packet.number));
         self.poll_acknowledged = acknowledged != Some(false);
         self.poll_heard = acknowledged == Some(true);
+        self.poll_air = frame.air_time().unwrap_or_default();
         self.request_buffered((packet.at, packet.number), acknowledged == Some(true));
         self.shows_mode(packet, frame, true);
     }
@@ -456,6 +465,7 @@ impl StationState {
             self.is_awake_at((packet.at, packet.number), findings);
         }
         if before != Some(asleep) {
+            self.mode_air = frame.air_time().unwrap_or_default();
             self.change_mode(packet, asleep, is_heard, findings);
         } else if asleep && kind.is_qos() && self.record.uapsd == Some(true) && !packet.repeated {
             self.record.counts.triggers += 1;
@@ -501,7 +511,7 @@ impl StationState {
             && !had_data
             && let Some(finding) = findings.get_mut(&key)
         {
-            finding.costs(Span::ZERO, active);
+            finding.excess += Excess { sent: self.mode_air, ..Excess::awake(active) };
         }
         if self.close_changes == FLAP_CHANGES {
             let key = (FindingKind::PmFlapping, Verdict::Violated, self.record.mac);
@@ -590,7 +600,8 @@ impl StationState {
             )
         });
         if let Some(finding) = found {
-            finding.costs(Span::ZERO, mark.0.saturating_since(poll.0));
+            finding.excess +=
+                Excess { sent: self.poll_air, ..Excess::awake(mark.0.saturating_since(poll.0)) };
         }
     }
 
@@ -701,8 +712,10 @@ impl StationState {
                     mark.1
                 )
             });
-            if let Some(finding) = found.filter(|_| violated == 0) {
-                finding.costs(mark.0.saturating_since(beacon.0), Span::ZERO);
+            let Some(finding) = found else { continue };
+            finding.buffered(promise.mark.0, mark.0);
+            if violated == 0 {
+                finding.excess += Excess::late(mark.0.saturating_since(beacon.0));
             }
             violated += 1;
         }
@@ -782,7 +795,7 @@ impl StationState {
                     format!("{:.3} s after the station requested it", waited.as_secs_f64())
                 });
             if let Some(finding) = found {
-                finding.costs(waited, waited);
+                finding.excess += Excess::waited(waited);
             }
         }
         let Some(Announcement { beacon, interval, requested }) = announced else { return };
@@ -801,7 +814,7 @@ impl StationState {
             format!("announced by TIM, requested {:.3} s later", after.as_secs_f64())
         });
         if let Some(finding) = found {
-            finding.costs(after, Span::ZERO);
+            finding.excess += Excess::late(after);
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use airwatt_base::Span;
+use airwatt_dot11::MacAddress;
 use airwatt_energy::Radio;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -39,14 +40,24 @@ pub struct FindingReport {
     pub kept: u64,
     /// A description.
     pub text: String,
-    /// Its cost. Of keep-alives under the policy of [`FindingReport::policy`]: the energy of the replay less that of one without
-    /// them. Of late deliveries: the station listened for the delay. `null` if nothing is known.
+    /// What is different without the fault; the cost is the difference.
+    pub without: &'static str,
+    /// Its cost to the radio of one station. Of keep-alives under the policy of [`FindingReport::policy`]: the energy of the replay less
+    /// that of one without them. Of what frames show: the energy as captured less that without the faults. `null` if it is not
+    /// known, or no occurrence violated the rule.
     pub cost_j: Option<f64>,
-    /// Under which policy that is: `timeout`, which chips run, or else of those asked for the one that spends least.
+    /// The least cost among the radio profiles that ship, if no radio was named.
+    pub cost_low_j: Option<f64>,
+    /// The highest of them.
+    pub cost_high_j: Option<f64>,
+    /// Time for which the station was awake for it, and would have slept otherwise; `null` as the cost.
+    pub awake_s: Option<f64>,
+    /// The policy of that cost: the one whose frames the station's are, `null` if they do not show it. Of keep-alives the same, if it was
+    /// asked for; or `timeout`, which chips run; or else of those asked for the one that spends least.
     pub policy: Option<String>,
     /// The cost under each policy that was asked for; `null` if it is smaller than what the replays can tell apart.
     pub costs_j: BTreeMap<String, Option<f64>>,
-    /// Time by which frames were late, over all occurrences; `null` if the kind has none.
+    /// Time by which frames were late, over all occurrences that violated the rule; `null` if it is not known.
     pub delay_s: Option<f64>,
     /// The first few times, each with a description.
     pub examples: Vec<ExampleReport>,
@@ -65,6 +76,8 @@ pub struct OccurrenceReport {
     pub verdict: &'static str,
     /// The packets that decide that.
     pub packets: Vec<u32>,
+    /// The times from and until which a frame was in the access point's buffer, as far as that is proven.
+    pub buffered_s: Option<(f64, f64)>,
 }
 
 /// How often a rule was checked, by verdict.
@@ -121,7 +134,25 @@ fn file_of(capture: &Capture, packet: u32) -> Option<(String, u32)> {
     capture.file_of(packet).map(|(name, number)| (name.to_owned(), number))
 }
 
-pub(super) fn finding(capture: &Capture, finding: &Finding, radio: Option<&Radio>) -> FindingReport {
+/// With which radio and under which policy the faults of a capture cost what they did.
+pub(super) struct Costing<'a> {
+    pub(super) radio: Option<&'a Radio>,
+    /// Whether the radio is a default: the cost then has the band of all profiles that ship.
+    pub(super) is_assumed: bool,
+    pub(super) stations: &'a [StationRecord],
+    /// The station in question.
+    pub(super) station: Option<MacAddress>,
+}
+
+impl Costing<'_> {
+    /// The policy on the air: that of the station of the finding, or of the one in question if it is about an access point.
+    fn policy(&self, finding: &Finding) -> Option<&'static str> {
+        let of = |mac| self.stations.iter().find(|record| record.mac == mac);
+        of(finding.station).or_else(|| of(self.station?))?.policy()
+    }
+}
+
+pub(super) fn finding(capture: &Capture, finding: &Finding, costing: &Costing<'_>) -> FindingReport {
     let kind = finding.kind;
     let (count, undecidable) = (finding.count(Verdict::Violated), finding.count(Verdict::Undecidable));
     let is_found = count > 0;
@@ -133,7 +164,13 @@ pub(super) fn finding(capture: &Capture, finding: &Finding, radio: Option<&Radio
         Some(ExampleReport { time_s: occurrence.at.as_secs_f64(), packet: occurrence.packet, file, detail })
     });
     let examples: Vec<ExampleReport> = described.collect();
-    let awake = Some(finding.awake).filter(|awake| !awake.is_zero());
+    let excess = Some(finding.excess).filter(|_| is_found);
+    let spent = excess.filter(|_| kind.has_energy());
+    let cost_j = |radio: &Radio| spent.map(|excess| excess.energy_j(radio));
+    let known: Vec<f64> = match costing.radio {
+        Some(_) if costing.is_assumed => Radio::shipped().iter().filter_map(cost_j).collect(),
+        _ => Vec::new(),
+    };
     FindingReport {
         kind: kind.name(),
         clause: kind.clause(),
@@ -146,10 +183,14 @@ pub(super) fn finding(capture: &Capture, finding: &Finding, radio: Option<&Radio
         undecidable,
         kept: finding.count(Verdict::Kept),
         text: examples.first().map(|example| example.detail.clone()).unwrap_or_default(),
-        cost_j: awake.zip(radio).map(|(awake, radio)| (radio.listen * awake).as_joules()),
-        policy: None,
+        without: kind.remedy(),
+        cost_j: costing.radio.and_then(cost_j),
+        cost_low_j: known.iter().copied().reduce(f64::min),
+        cost_high_j: known.iter().copied().reduce(f64::max),
+        awake_s: spent.map(|excess| excess.awake.as_secs_f64()),
+        policy: costing.policy(finding).map(str::to_owned),
         costs_j: BTreeMap::new(),
-        delay_s: Some(finding.delay).filter(|delay| !delay.is_zero()).map(Span::as_secs_f64),
+        delay_s: excess.filter(|_| kind.has_delay()).map(|excess| excess.delay.as_secs_f64()),
         examples,
         occurrences: finding
             .occurrences
@@ -163,6 +204,9 @@ pub(super) fn finding(capture: &Capture, finding: &Finding, radio: Option<&Radio
                 } else {
                     occurrence.deciding.clone()
                 },
+                buffered_s: occurrence
+                    .buffered
+                    .map(|(from, until)| (from.as_secs_f64(), until.as_secs_f64())),
             })
             .collect(),
     }
@@ -204,7 +248,11 @@ pub(super) fn lone_findings(capture: &Capture, station: &Station) -> Vec<Finding
             undecidable: 0,
             kept: 0,
             text: text.clone(),
+            without: "the same packets without these exchanges",
             cost_j: None,
+            cost_low_j: None,
+            cost_high_j: None,
+            awake_s: None,
             policy: None,
             costs_j: BTreeMap::new(),
             delay_s: None,
@@ -216,6 +264,7 @@ pub(super) fn lone_findings(capture: &Capture, station: &Station) -> Vec<Finding
                     packet,
                     verdict: Verdict::Violated.name(),
                     packets: vec![packet],
+                    buffered_s: None,
                 })
                 .collect(),
             examples: vec![ExampleReport {

@@ -86,6 +86,16 @@ pub fn schema() -> Schema {
 /// The document without energy figures: everything that follows from the capture alone. `radio` adds what the
 /// stations of a radiotap capture really spent.
 pub fn describe(capture: &Capture, station: Option<&Station>, radio: Option<&Radio>) -> Analysis {
+    describe_with(capture, station, radio, false)
+}
+
+/// As [`describe`]; `is_assumed` says that the radio is a default, so that costs have a band.
+pub(crate) fn describe_with(
+    capture: &Capture,
+    station: Option<&Station>,
+    radio: Option<&Radio>,
+    is_assumed: bool,
+) -> Analysis {
     let (list, bytes) = flows::by_bytes(capture, station);
     let flow_count = list.len();
     let observations = power_save::observe(capture);
@@ -95,9 +105,14 @@ pub fn describe(capture: &Capture, station: Option<&Station>, radio: Option<&Rad
     let is_kept = |found: &&power_save::Finding| {
         found.count(Verdict::Violated) + found.count(Verdict::Undecidable) == 0
     };
+    let mac = station.and_then(|station| match station {
+        Station::Mac(mac) => Some(*mac),
+        Station::Ip(_) => None,
+    });
+    let costing = finding::Costing { radio, is_assumed, stations: &observations.stations, station: mac };
     let mut findings: Vec<FindingReport> = concerned()
         .filter(|found| !is_kept(found))
-        .map(|found| finding::finding(capture, found, radio))
+        .map(|found| finding::finding(capture, found, &costing))
         .collect();
     if let Some(station) = station {
         findings.extend(finding::lone_findings(capture, station));

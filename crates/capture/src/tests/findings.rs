@@ -3,6 +3,7 @@
 use airwatt_dot11::{AssociationResponse, Elements};
 
 use super::*;
+use crate::power_save::Excess;
 
 const BEACON_US: u64 = 102_400;
 
@@ -36,7 +37,7 @@ fn a_tim_bit_without_a_frame_is_stuck() {
     assert_eq!(has(&stuck, FindingKind::TimStuck), 1);
     let found =
         findings(&ladder(&stuck)).into_iter().find(|found| found.kind == FindingKind::TimStuck).unwrap();
-    assert_eq!((found.count(Verdict::Undecidable), found.awake), (1, Span::ZERO));
+    assert_eq!((found.count(Verdict::Undecidable), found.excess.awake), (1, Span::ZERO));
     // Without the bit the station asked in vain, which is no fault of the access point; and data is what it asks for.
     assert_eq!(has(&with(&[(100, beacon(&[])), (101, poll()), (103, empty())]), FindingKind::TimStuck), 0);
     assert_eq!(
@@ -134,7 +135,7 @@ fn a_station_that_sends_all_the_time_is_awake() {
         [&[(0, null(false)), (10, null(true))], &frames[..]].concat()
     };
     assert_eq!(kinds(&ladder(&sends(8))), [(FindingKind::AwakeInPowerSave, 1)]);
-    assert_eq!(reported(&ladder(&sends(8)))[0].awake, Span::from_millis(29 * 8));
+    assert_eq!(reported(&ladder(&sends(8)))[0].excess.awake, Span::from_millis(29 * 8));
     assert_eq!(kinds(&ladder(&sends(20))), [], "it may sleep for 20 ms");
 }
 
@@ -184,7 +185,11 @@ fn a_late_beacon_is_late_by_the_clock_of_its_access_point() {
     assert_eq!(kinds(&capture), [(FindingKind::BeaconLate, 1)]);
     let found = &reported(&capture)[0];
     assert_eq!(found.occurrences.iter().find(|one| one.verdict == Verdict::Violated).unwrap().packet, 13);
-    assert!(found.delay > Span::from_millis(14) && found.delay <= Span::from_millis(15), "{}", found.delay);
+    assert!(
+        found.excess.delay > Span::from_millis(14) && found.excess.delay <= Span::from_millis(15),
+        "{}",
+        found.excess.delay
+    );
     assert_eq!(kinds(&beacons(40_000, 30, (12, 8_000), &[])), [], "a busy channel");
     assert_eq!(kinds(&beacons(102_300, 30, (0, 0), &[])), [], "offsets next to the interval");
 }
@@ -223,4 +228,34 @@ fn findings_of_an_access_point_concern_its_stations() {
     };
     assert_eq!(of(STATION), ["more-data-missing"]);
     assert!(of(MacAddress([2, 0, 0, 0, 0, 9])).is_empty());
+}
+
+#[test]
+fn a_cost_is_what_the_radio_spent_above_sleeping() {
+    // 390 mW of listening, 20 mW of sleep and 2 W of sending: 0.37 W for 100 ms and 1.61 W for 1 ms of them.
+    let radio = airwatt_energy::Radio::find("broadcom-4311").unwrap();
+    let awake = Excess { awake: Span::from_millis(100), sent: Span::from_millis(1), ..Excess::default() };
+    assert!((awake.energy_j(&radio) - 0.038_61).abs() < 1e-9, "{}", awake.energy_j(&radio));
+    // A frame that is late costs a radio nothing that sleeps meanwhile.
+    let late = Excess { delay: Span::from_secs(1), ..Excess::default() };
+    assert_eq!(late.energy_j(&radio), 0.0);
+}
+
+/// The access point conceals a frame: the station sleeps on, and pays with delay alone. A radio that is not named has a band.
+#[test]
+fn a_finding_has_its_cost_under_the_policy_on_the_air() {
+    let later = [(202, beacon(&[])), (305, beacon(&[7])), (306, poll()), (307, data(3, false))];
+    let capture = ladder(&[&buffered()[..], &later].concat());
+    let analyzed = |radio| {
+        let question = Question { radio, ..Question::default() };
+        let document = analyze_capture(&capture, &question, &mut |_| ControlFlow::Continue(())).unwrap();
+        document.findings.into_iter().find(|finding| finding.kind == "tim-never-set").unwrap()
+    };
+    let named = analyzed(Some("broadcom-4311"));
+    assert_eq!((named.cost_j, named.awake_s), (Some(0.0), Some(0.0)));
+    assert!((named.delay_s.unwrap() - 0.105).abs() < 1e-9);
+    assert_eq!((named.policy.as_deref(), named.cost_low_j), (Some("psm-legacy"), None));
+    assert_eq!(analyzed(None).cost_high_j, Some(0.0));
+    let of_beacon = named.occurrences.iter().find(|one| one.verdict == "violated").unwrap();
+    assert_eq!(of_beacon.buffered_s, Some((0.102, 0.307)));
 }

@@ -194,3 +194,26 @@ fn the_cell_of_the_replays_follows_the_settings() {
     assert_eq!((cell.beacon_interval_s, cell.beacon_rate_bps), (0.2, 6e6));
     assert_eq!((cell.listen_interval, cell.dtim_period), (4, 4));
 }
+
+/// Two frames are fetched after a beacon with the bit; the beacon before it had none, so that they came between it and their fetch.
+#[test]
+fn frames_that_waited_came_before_they_were_fetched() {
+    let frames = [
+        (0, null(true)),
+        // It tells the association identifier.
+        (1, poll()),
+        (100, beacon(&[])),
+        (202, beacon(&[1])),
+        (203, poll()),
+        (204, data(1, true)),
+        (205, poll()),
+        (206, data(2, false)),
+        (300, null(false)),
+        (350, data(3, false)),
+    ];
+    let segments = replay::arrivals(&ladder(&frames), &Station::Mac(STATION));
+    let times: Vec<u64> =
+        segments[0].arrivals.iter().map(|arrival| arrival.at.as_nanos() / 1_000_000).collect();
+    // A third and two thirds of the 106 ms; the third frame found the station in active mode.
+    assert_eq!(times, [135, 170, 350]);
+}

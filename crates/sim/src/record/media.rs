@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 
 use airwatt_base::Instant;
+use airwatt_dot11::AccessParameters;
 use airwatt_energy::{HostLedger, HostSeconds, RadioState};
 use airwatt_proto::powersave::StationId;
 
@@ -11,6 +12,7 @@ use super::{
     AccessPointResult, CellSetting, HostResult, ImpairmentResult, LinkDirection, LinkResult, NamedCell,
     Setting, StationSetting,
 };
+use crate::media::cell::CellConfig;
 use crate::media::{Medium, PipeStatistics};
 use crate::net::plan::CellPlan;
 use crate::net::route::NodeId;
@@ -73,6 +75,7 @@ impl Network {
                 beacon_interval: config.power_save.beacon_interval,
                 dtim_period: config.power_save.dtim_period,
                 uapsd: cell.uapsd,
+                access: access_of(config),
             })
         };
         self.plan.cells.iter().filter_map(of).collect()
@@ -208,4 +211,12 @@ impl Network {
         };
         self.reports().filter_map(of).collect()
     }
+}
+
+/// The access parameters of a cell's stations, as beacons announce them.
+fn access_of(config: &CellConfig) -> AccessParameters {
+    let (timing, access) = (config.standard.timing(), config.station_access);
+    let aifsn = access.aifs.saturating_sub(timing.sifs).whole(timing.slot);
+    let aifsn = u8::try_from(aifsn).unwrap_or(u8::MAX);
+    AccessParameters { aifsn, cw_min: access.cw_min, cw_max: access.cw_max, txop: config.txop }
 }

@@ -34,7 +34,7 @@ use crate::media::cell::RadioEvent;
 use crate::media::cell::frame::TracedFrame;
 use crate::net::WindowSample;
 use crate::net::route::MediumId;
-use airwatt_dot11::Standard;
+use airwatt_dot11::{AccessParameters, Standard};
 
 /// A queue's length in packets after each change.
 pub type QueueTrace = Vec<(Instant, u32)>;
@@ -87,6 +87,8 @@ pub struct CellSetting {
     pub dtim_period: u8,
     /// Whether the access point announces U-APSD.
     pub uapsd: bool,
+    /// How its stations contend for the medium.
+    pub access: AccessParameters,
 }
 
 impl Setting {

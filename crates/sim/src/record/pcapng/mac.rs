@@ -161,6 +161,8 @@ fn beacon(
         ds_channel,
         tim: TimFields { dtim_count, dtim_period: cell.dtim_period, group, aids: &aids },
         wmm: Some(if cell.uapsd { WMM_UAPSD } else { 0 }),
+        // A simulated cell has one access category.
+        access: Some(cell.access),
     }
     .encode(out);
 }

@@ -1,0 +1,163 @@
+//! A run and the analysis of its own capture under the same policy, cause by cause. A replay has the packets of one station at the
+//! times at which the capture has them: what it cannot know are other stations, and what TCP would have done.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use airwatt_capture::{Capture, Limits, Question, analyze_capture};
+use airwatt_sim::record::{EnergyByCause, StationResult};
+use airwatt_sim::scenario::{IDEAL, Scenario, policy_kinds, shipped};
+use airwatt_sim::{RunOptions, run};
+
+/// The largest difference of the mean power.
+const WITHIN: f64 = 0.02;
+/// Causes that differ by less, as a share of the energy, are not listed.
+const LISTED: f64 = 0.005;
+
+/// Mean power of a station by cause, in watts.
+type Powers = BTreeMap<String, f64>;
+
+struct Both {
+    run: Powers,
+    replay: Powers,
+}
+
+fn powers(energies: &EnergyByCause, elapsed_s: f64) -> Powers {
+    let serde_json::Value::Object(causes) = serde_json::to_value(energies).unwrap() else { unreachable!() };
+    let energy_j = |value: &serde_json::Value| match value {
+        serde_json::Value::Object(flows) => flows.values().filter_map(serde_json::Value::as_f64).sum(),
+        number => number.as_f64().unwrap_or(0.0),
+    };
+    causes.iter().map(|(cause, value)| (cause.clone(), energy_j(value) / elapsed_s)).collect()
+}
+
+impl Both {
+    fn total(powers: &Powers) -> f64 {
+        powers.values().sum()
+    }
+
+    /// By how much the replay is above the run.
+    fn error(&self) -> f64 {
+        Self::total(&self.replay) / Self::total(&self.run) - 1.0
+    }
+
+    /// The causes that differ, each with its difference as a share of the run's energy, the largest first.
+    fn shares(&self) -> Vec<(f64, &String)> {
+        let whole = Self::total(&self.run);
+        let of = |powers: &Powers, cause: &str| powers.get(cause).copied().unwrap_or(0.0);
+        let mut names: Vec<&String> = self.run.keys().chain(self.replay.keys()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let mut terms: Vec<(f64, &String)> = names
+            .into_iter()
+            .map(|cause| ((of(&self.replay, cause) - of(&self.run, cause)) / whole, cause))
+            .filter(|(share, _)| share.abs() >= LISTED)
+            .collect();
+        terms.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()));
+        terms
+    }
+
+    fn terms(&self) -> String {
+        let terms: Vec<String> = self
+            .shares()
+            .iter()
+            .map(|(share, cause)| format!("{} {:+.1} %", cause.replace('_', " "), 100.0 * share))
+            .collect();
+        terms.join(", ")
+    }
+}
+
+/// Station 0 of a shipped scenario under a policy, in the run and in the replay of the run's capture. `None` if it cannot have the policy, or
+/// has no packets on the air of a cell with an access point.
+fn both(name: &str, policy: &str, duration: &str) -> Option<Both> {
+    let whole = Scenario::load(name, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let mut keys = vec![("policy", policy), ("duration", duration)];
+    if whole.measure_from.is_some() {
+        keys.extend([("measure_from", "1s"), ("flow.start_spread", "1s"), ("fairness_windows", "[\"1s\"]")]);
+    }
+    let keys: Vec<(String, String)> =
+        keys.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+    let scenario = Scenario::load(name, &keys).ok()?;
+    let mut go_on = |_| ControlFlow::Continue(());
+    let run = run(&scenario, 1, &mut RunOptions { trace: true, on_progress: &mut go_on }).ok()?;
+    let mut bytes = Vec::new();
+    run.trace?.write_pcapng(&mut bytes).ok()?;
+    let capture = Capture::read(name, &bytes[..]).unwrap();
+    let StationResult { radio, energy_by_cause_j, .. } = run.result.stations.first()?;
+    let policies = [policy.to_owned()];
+    let limits = Limits { events: Some(u64::MAX), ..Limits::default() };
+    let question = Question {
+        station: Some("02:00:00:00:01:01"),
+        radio: Some(radio),
+        policies: &policies,
+        seed: 1,
+        limits,
+        ..Question::default()
+    };
+    let analysis = analyze_capture(&capture, &question, &mut |_| ControlFlow::Continue(())).ok()?;
+    let replayed = analysis.policies.first().filter(|replayed| replayed.packets > 0)?;
+    Some(Both {
+        run: powers(energy_by_cause_j, run.result.simulated_s),
+        replay: powers(&replayed.energy_by_cause_j, analysis.pace?.elapsed_s),
+    })
+}
+
+fn policies() -> impl Iterator<Item = &'static str> {
+    policy_kinds().map(|kind| kind.name).filter(|name| *name != IDEAL.name)
+}
+
+/// Bulk, web pages and keys, under the policies that fetch in each way.
+#[test]
+fn a_replay_of_a_run_s_own_capture_spends_what_the_run_spent() {
+    let all: &[&str] = &["active", "timeout", "psm-legacy", "psm", "uapsd"];
+    for (name, policies) in
+        [("fast-dsl", all), ("ssh", &["timeout", "psm", "ba-ta"]), ("slow-dsl", &["ba-ta"])]
+    {
+        for policy in policies {
+            let both = both(name, policy, "30s").unwrap();
+            assert!(both.error().abs() < WITHIN, "{name} {policy}: {:+.3} ({})", both.error(), both.terms());
+        }
+    }
+}
+
+/// The table of docs/captures.md.
+#[test]
+#[ignore = "every scenario under every policy takes minutes"]
+fn the_page_has_what_differs_by_more() {
+    let (mut rows, mut all, mut within) = (Vec::new(), 0, 0);
+    for shipped in shipped() {
+        let (mut apart, mut terms): (Vec<String>, BTreeMap<String, (f64, f64)>) =
+            (Vec::new(), BTreeMap::new());
+        for policy in policies() {
+            let Some(both) = both(shipped.name, policy, "30s") else { continue };
+            let error = both.error();
+            println!("{} {policy} {:+.1} %: {}", shipped.name, 100.0 * error, both.terms());
+            all += 1;
+            if error.abs() <= WITHIN {
+                within += 1;
+                continue;
+            }
+            apart.push(format!("{policy} {:+.1} %", 100.0 * error));
+            for (share, cause) in both.shares().into_iter().filter(|(share, _)| share.abs() >= WITHIN) {
+                let (low, high) = terms.entry(cause.replace('_', " ")).or_insert((share, share));
+                (*low, *high) = (low.min(share), high.max(share));
+            }
+        }
+        let term = |(cause, (low, high)): (String, (f64, f64))| {
+            let ends = [low, high].map(|share| format!("{:+.1}", 100.0 * share));
+            let range = if ends[0] == ends[1] { ends[0].clone() } else { ends.join(" to ") };
+            format!("{cause} {range} %")
+        };
+        let terms: Vec<String> = terms.into_iter().map(term).collect();
+        if !apart.is_empty() {
+            rows.push(format!("| {} | {} | {} |", shipped.name, apart.join(", "), terms.join(", ")));
+        }
+    }
+    let page =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/captures.md")).unwrap();
+    let missing: Vec<&String> = rows.iter().filter(|row| !page.contains(row.as_str())).collect();
+    let counts = format!("{within} of {all}");
+    println!("{counts} within {} %\n{}", 100.0 * WITHIN, rows.join("\n"));
+    assert!(page.contains(&counts), "docs/captures.md: {counts}");
+    assert!(missing.is_empty(), "docs/captures.md: {missing:#?}");
+}

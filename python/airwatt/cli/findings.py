@@ -1,0 +1,71 @@
+"""The findings of an analysis: what was violated, what it cost, and what the frames leave open."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from airwatt.layout import printable
+
+if TYPE_CHECKING:
+    from airwatt.layout import Table
+
+
+def parts(document: dict[str, Any]) -> "Iterator[str | Table]":
+    """Yields a sentence for each finding, a table of costs, and a line about what is undecidable."""
+    findings = document["findings"]
+    found = [finding for finding in findings if finding["count"]]
+    if found:
+        yield "\n".join(_sentence(finding) for finding in found)
+        yield from _costs(document, found)
+    yield from _undecided(findings)
+
+
+def _costs(document: dict[str, Any], found: list[dict[str, Any]]) -> "Iterator[str | Table]":
+    """Yields what each finding cost the radio of one station, the delay, and what that is compared with."""
+    from airwatt.tables import NOTHING, count, quantity, span, table
+
+    # Keep-alives break no rule: their sentence has the cost.
+    faults = [finding for finding in found if finding["clause"]]
+    if not faults or document["radio"] is None:
+        return
+    rows = [
+        [
+            finding["kind"],
+            count(finding["count"]),
+            finding["policy"] or NOTHING,
+            NOTHING if finding["cost_j"] is None else quantity(finding["cost_j"], "J"),
+            span(finding["cost_low_j"], finding["cost_high_j"], "J") if finding["cost_high_j"] else "",
+            NOTHING if finding["delay_s"] is None else quantity(finding["delay_s"], "s"),
+        ]
+        for finding in faults
+    ]
+    band = "; the band is that of all radios that ship" if any(one["cost_high_j"] for one in faults) else ""
+    yield f"what it cost a station with radio {document['radio']}{band}:"
+    yield table(["finding", "times", "policy", "energy", "band", "delay"], rows, left=1)
+    remedies = dict.fromkeys((finding["kind"], finding["without"]) for finding in faults)
+    yield table(["finding", "is compared with"], [list(remedy) for remedy in remedies], left=2)
+
+
+def _undecided(findings: list[dict[str, Any]]) -> Iterator[str]:
+    """What the captured frames leave open accuses nobody: one line with the counts."""
+    from airwatt.tables import count
+
+    open_ = [finding for finding in findings if finding["undecidable"]]
+    if not open_:
+        return
+    sums: dict[str, list[int]] = {}
+    for finding in open_:
+        first = next(place["packet"] for place in finding["occurrences"] if place["verdict"] == "undecidable")
+        total = sums.setdefault(finding["kind"], [0, first])
+        total[0] += finding["undecidable"]
+    listed = [f"{kind} {count(total)} (first: packet {first})" for kind, (total, first) in sums.items()]
+    yield f"undecidable by the captured frames, and nobody's fault so far: {', '.join(listed)}"
+
+
+def _sentence(finding: dict[str, Any]) -> str:
+    where = finding["examples"][:1]
+    file = "" if not where or "file" not in where[0] else printable(" ({}: {})".format(*where[0]["file"]))
+    place = f" (first: packet {where[0]['packet']}{file}, {where[0]['time_s']:.3f} s)" if where else ""
+    times = f" {finding['count']} times," if finding["count"] > 1 else ""
+    clause = f" [{finding['clause']}]" if finding["clause"] else ""
+    whose = f"{finding['severity']} of the {finding['whose']}, {finding['station']}"
+    return f"{finding['kind']},{times} {whose}: {finding['text']}{place}{clause}"
