@@ -36,6 +36,18 @@ def test_borrowed_values_need_to_be_allowed(airwatt):
     assert "no days" not in airwatt.output([*idle, "--allow-borrowed"])
 
 
+def test_a_model_with_a_borrowed_radio_says_no_days_unless_allowed(airwatt):
+    asked = ["model", "tcp-energy", "--battery", "1000mAh", "--radio"]
+    shown = " ".join(airwatt.output([*asked, "nrf7002"]).split())
+    assert "no days: values of the profile are another chip's" in shown
+    assert " times" not in shown
+    [point] = airwatt(*asked, "nrf7002", "--json").json["battery"]["points"]
+    assert point["cam_j"] == {"times": None}
+    assert " times" in airwatt.output([*asked, "nrf7002", "--allow-borrowed"])
+    # A chip's own values are no reason to say nothing.
+    assert "no days" not in airwatt.output([*asked, "esp32-c3"])
+
+
 def test_a_profile_of_a_chip_shows_what_sets_its_modes(airwatt):
     shown = _words(airwatt.output(["radios", "esp32-c3"]))
     for text in (

@@ -143,6 +143,7 @@ impl Decoder {
 
     /// Hands over what was learnt of keys, for the next file of a capture.
     pub(crate) fn take_decryption(&mut self) -> Decryption {
+        self.decryption.next_file();
         std::mem::take(&mut self.decryption)
     }
 

@@ -114,6 +114,8 @@ pub(crate) struct Decryption {
     pairs: BTreeMap<(MacAddress, MacAddress), Pair>,
     /// By access point and key identifier.
     groups: BTreeMap<(MacAddress, u8), Vec<TemporalKey>>,
+    /// Which file is read.
+    file: usize,
     protected: u64,
     decrypted: u64,
     tallies: BTreeMap<Reason, Tally>,
@@ -122,7 +124,8 @@ pub(crate) struct Decryption {
 /// Frames that were not decrypted for one reason.
 struct Tally {
     frames: u64,
-    first: u32,
+    /// The first packet, by its file and its number there.
+    first: (usize, u32),
     stations: BTreeSet<MacAddress>,
 }
 
@@ -151,6 +154,11 @@ struct Answer {
 impl Decryption {
     pub(crate) fn new(keys: &[NetworkKey]) -> Self {
         Self { keys: keys.to_vec(), ..Self::default() }
+    }
+
+    /// The next packets are those of another file of the capture.
+    pub(crate) fn next_file(&mut self) {
+        self.file += 1;
     }
 
     /// Takes the name of a network from a management frame.
@@ -188,7 +196,8 @@ impl Decryption {
                 Some(body)
             }
             Err((reason, station)) => {
-                let new = || Tally { frames: 0, first: packet, stations: BTreeSet::new() };
+                let first = (self.file, packet);
+                let new = || Tally { frames: 0, first, stations: BTreeSet::new() };
                 let tally = self.tallies.entry(reason).or_insert_with(new);
                 tally.frames += 1;
                 if tally.stations.len() < MOST_PAIRS {
@@ -348,12 +357,12 @@ impl Decryption {
         }
     }
 
-    /// What became of the protected frames; `None` if no key was given.
-    pub(crate) fn report(&self) -> Option<DecryptionReport> {
+    /// What became of the protected frames; `None` if no key was given. `number` gives the number in the capture of a packet of a file.
+    pub(crate) fn report(&self, number: impl Fn(usize, u32) -> u32) -> Option<DecryptionReport> {
         let undecidable = |(reason, tally): (&Reason, &Tally)| UndecryptedReport {
             reason: reason.to_string(),
             frames: tally.frames,
-            first_packet: tally.first,
+            first_packet: number(tally.first.0, tally.first.1),
             station_count: tally.stations.len(),
             stations: tally.stations.iter().take(MOST_NAMED).map(MacAddress::to_string).collect(),
         };

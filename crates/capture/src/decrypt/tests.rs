@@ -157,6 +157,23 @@ fn every_form_of_a_frame_is_opened_in_both_ciphers() {
     }
 }
 
+/// The files that a monitor rotated: keys are known across them, and packets are numbered through.
+#[test]
+fn a_handshake_opens_the_files_after_it() {
+    let parts = packets(&shipped("wpa2-ccmp.pcap"));
+    let folder = std::env::temp_dir().join(format!("airwatt-decrypt-folder-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    for (name, of) in [("a.pcap", 1..9), ("b.pcap", 9..parts.len())] {
+        std::fs::write(folder.join(name), [&parts[..1], &parts[of]].concat().concat()).unwrap();
+    }
+    let keys = [NetworkKey::passphrase(RIGHT).unwrap()];
+    let goes_on = &mut |_| ControlFlow::Continue(());
+    let capture = Capture::open_then(&folder, &Limits::default(), &keys, || Ok(()), goes_on).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    let report = capture.decryption.unwrap();
+    assert_eq!((report.decrypted_frames, report.undecidable[0].first_packet), (15, 13));
+}
+
 #[test]
 fn a_key_in_hexadecimal_digits_opens_the_same() {
     let mut master = [0; 32];

@@ -103,7 +103,13 @@ impl Capture {
             before += size.unwrap_or_default();
             parts.push(part);
         }
-        Ok(Self { decryption: decryption.report(), ..Part::join(name, parts, is_folder)? })
+        let names: Vec<String> = parts.iter().map(|part| part.name.clone()).collect();
+        let capture = Part::join(name, parts, is_folder)?;
+        let number = |file: usize, number| {
+            let before = capture.files.iter().find(|one| names.get(file) == Some(&one.name));
+            before.map_or(number, |file| file.packets_before + number)
+        };
+        Ok(Self { decryption: decryption.report(number), ..capture })
     }
 
     /// Reads a capture from bytes, within the default limits; `name` stands for the file in errors and results.
