@@ -75,7 +75,7 @@ impl World {
                             assert!(!*delivered, "payload {number} is delivered twice");
                             *delivered = true;
                         }
-                        Output::Connected(_) | Output::Moved(..) => {}
+                        Output::Connected(_) | Output::Unanswered(..) | Output::Moved(..) => {}
                     }
                 }
             }

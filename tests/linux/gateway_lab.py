@@ -66,7 +66,7 @@ class Lab:
             process.kill()
             process.communicate()
         for end in self.interfaces:
-            call(DAEMON, "gateway", "down", self.file(end), check=False)
+            self.run(end, DAEMON, "gateway", "down", self.file(end), check=False)
         for name in self.names.values():
             call("ip", "netns", "delete", name)
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from lab import DAEMON, await_true, call, missing
@@ -24,6 +25,8 @@ def lab(tmp_path):
 def test_connections_are_relayed_with_both_addresses_and_refusals_are_true(lab):
     lab.up("base", "mobile")
     lab.serve()
+    for process in lab.running.values():
+        assert "Seccomp:\t2" in Path(f"/proc/{process.pid}/status").read_text()
     assert lab.echo(300_000) == "{'same': 1}\n"
     refused = lab.echo(10, port=5001)
     assert refused == "{'ConnectionRefusedError': 1}\n"
@@ -114,6 +117,42 @@ def test_a_mobile_that_falls_back_is_not_in_the_way_of_its_own_connection(lab):
     mobile, base = lab.status("mobile"), lab.status("base")
     assert (mobile["connections_passed"], base["connections_begun"]) == (1, 2)
     assert [row for row in base["connections"] if not row["stands"]] == []
+
+
+SEND_AND_END = """
+import socket
+listener = socket.create_server(("10.96.0.1", 5002))
+print("ready", flush=True)
+stream, _ = listener.accept()
+stream.sendall(bytes(200_000))
+stream.close()
+"""
+# It has nothing to say, which ends its direction, and begins to read when the gateway has forgotten the connection.
+READ_LATE = """
+import socket, time
+stream = socket.socket()
+stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+stream.connect(("10.96.0.1", 5002))
+stream.shutdown(socket.SHUT_WR)
+time.sleep(18)
+taken = 0
+# Something else that the gateway does, meanwhile: flows are forgotten when it is awake.
+other = socket.create_connection(("10.96.0.1", 5000))
+other.close()
+time.sleep(0.5)
+while data := stream.recv(4096):
+    taken += len(data)
+    time.sleep(0.005)
+print(taken)
+"""
+
+
+def test_a_slow_reader_gets_the_end_of_a_stream_that_both_hosts_have_ended(lab):
+    lab.up("base", "mobile")
+    lab.serve()
+    server = lab.start("server", sys.executable, "-c", SEND_AND_END, stdout=subprocess.PIPE, text=True)
+    assert server.stdout.readline() == "ready\n"
+    assert lab.run("mobile", sys.executable, "-c", READ_LATE).stdout == "200000\n"
 
 
 def test_connections_may_finish_after_sigterm(lab):

@@ -39,7 +39,6 @@ def test_wrong_input_is_one_line():
         ["reflect", "--listen", "here"],
         ["run", "/nowhere/station.toml"],
         ["measure", "/nowhere/station.toml"],
-        ["--check", "--dry-run"],
         ["status", "wlan0"],
     ):
         done = call(DAEMON, "station", *words, check=False)
@@ -101,6 +100,34 @@ def test_a_configuration_is_checked_without_wifi(tmp_path):
     done = call(DAEMON, "station", "run", config, "--check", check=False)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     assert f"{config}: power_save" in done.stderr
+
+
+def test_off_ends_the_daemon_also_if_it_cannot_be_remembered():
+    """What stands for the daemon takes the command `stop`, and goes."""
+    namespace = Path("/proc/self/ns/net").stat().st_ino
+    folder = Path("/run/airwatt")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    path = folder / f"station-aw9.{namespace}.sock"
+    with socket.create_server(str(path), family=socket.AF_UNIX) as listener:
+        # A folder in which nobody can write, root neither.
+        words = ["env", "STATE_DIRECTORY=/proc/airwatt", DAEMON, "station", "off", "--interface", "aw9"]
+        off = subprocess.Popen(list(map(str, words)), stderr=subprocess.PIPE, text=True)
+        listener.settimeout(10)
+        stream, _ = listener.accept()
+        with stream:
+            assert b"stop" in stream.recv(100)
+            stream.sendall(b'{"stopping":true}\n')
+        path.unlink()
+    _, said = off.communicate(timeout=10)
+    assert (off.returncode, len(said.splitlines())) == (1, 1)
+    assert "aw9: the daemon has ended and power save is restored, but" in said
+
+
+def test_the_unit_of_the_congestion_control_is_hardened(tmp_path):
+    shipped = ROOT / "packaging/systemd/airwattd-cc@.service"
+    unit = tmp_path / shipped.name
+    unit.write_text(shipped.read_text().replace("/usr/bin/airwattd", str(DAEMON)))
+    check_exposure(unit)
 
 
 def test_the_unit_ships_and_is_hardened(tmp_path):

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -232,7 +233,7 @@ def test_packets_cross_in_bursts_and_an_idle_tunnel_never_wakes(pair):
     assert f"peer: client\n  public key: {KEYS['client'][1]}\n" in shown
     assert "latest handshake: " in shown
     # A wake-up of this radio takes 1 ms at 1.4 W, and sleeping 1 us at 0.8 W.
-    assert sent["saved_j"] == pytest.approx(sent["saved_wakeups"] * 1.4008e-3)
+    assert sent["saved_j"] == pytest.approx([wakeups * 1.4008e-3 for wakeups in sent["saved_wakeups"]])
     assert "J by radio ar5004" in call(DAEMON, "tunnel", "show", pair.interfaces["client"]).stdout
     every = json.loads(call(DAEMON, "tunnel", "show", "--json").stdout)
     assert {pair.interfaces[end] for end in OUTER} <= {tunnel["interface"] for tunnel in every["tunnels"]}
@@ -250,6 +251,27 @@ def test_nobody_looks_for_routers_in_an_idle_tunnel(pair):
     time.sleep(15)
     assert [pair.show(end)["socket"]["sent"] for end in OUTER] == [0, 0]
     assert "inet6 fe80" not in pair.run("client", "ip", "address", "show", "dev", pair.interfaces["client"])
+
+
+@pytest.mark.long
+def test_an_idle_tunnel_sends_no_datagram_for_ten_minutes(pair):
+    """It has been used before, so that there are sessions, whose keys are dropped after nine minutes."""
+    for end in OUTER:
+        pair.write(end, allowed='"0.0.0.0/0", "::/0"' if end == "client" else '"192.0.2.0/24"')
+        pair.up(end)
+    assert pair.ping()
+    time.sleep(5)
+
+    def datagrams() -> list[int]:
+        """What the daemons have sent, and what the kernels have sent by UDP."""
+        lines = [pair.run(end, "cat", "/proc/net/snmp") for end in OUTER]
+        by_kernel = [int(re.findall(r"Udp: (\d.*)", line)[0].split()[3]) for line in lines]
+        return [pair.show(end)["socket"]["sent"] for end in OUTER] + by_kernel
+
+    before = datagrams()
+    assert min(before) > 0
+    time.sleep(600)
+    assert datagrams() == before
 
 
 ADVERTISEMENT = """
@@ -352,6 +374,70 @@ def test_only_the_privilege_for_restoring_stays(pair):
     net_admin = f"{1 << 12:016x}"
     assert [status[name].strip() for name in ("CapPrm", "CapEff", "CapBnd")] == [net_admin] * 3
     assert status["NoNewPrivs"].strip() == "1"
+    assert status["Seccomp"].strip() == "2"
+
+
+def test_a_wrong_key_is_named_after_three_handshakes(pair):
+    text = pair.file("client").read_text()
+    pair.file("client").write_text(text.replace(KEYS["ap"][1], KEYS["client"][0]))
+    pair.up("ap")
+    client = pair.up("client")
+    assert not pair.ping(attempts=1)
+    await_true(lambda: pair.show("client")["peers"][0]["unanswered"] > 3, what="three handshakes")
+    shown = call(DAEMON, "tunnel", "show", pair.interfaces["client"]).stdout
+    assert re.search(r"no answer to the last \d+ handshakes: .* or the keys of the two ends do not fit", shown, re.S)
+    assert max(map(len, shown.splitlines())) <= 80
+    client.send_signal(signal.SIGTERM)
+    _, log = client.communicate(timeout=10)
+    assert log.count("no answer to handshakes") == 1
+
+
+def test_a_name_is_resolved_again_while_the_peer_is_silent(pair):
+    # ip-netns(8) shows programs these files in place of those in /etc.
+    folder = Path("/etc/netns", pair.names["client"])
+    folder.mkdir(parents=True)
+    hosts = folder / "hosts"
+    try:
+        hosts.write_text("10.98.0.9 ap.test\n")
+        text = pair.file("client").read_text()
+        pair.file("client").write_text(text.replace(f'endpoint = "{OUTER["ap"]}:', 'endpoint = "ap.test:'))
+        pair.up("ap")
+        pair.up("client")
+        assert pair.show("client")["peers"][0]["endpoint"] == f"10.98.0.9:{PORT}"
+        assert not pair.ping(attempts=1)
+        hosts.write_text(f"{OUTER['ap']} ap.test\n")
+        assert pair.ping(attempts=60)
+        assert pair.show("client")["peers"][0]["endpoint"] == f"{OUTER['ap']}:{PORT}"
+        pair.file("client").write_text(text.replace(f'endpoint = "{OUTER["ap"]}:', 'endpoint = "absent.invalid:'))
+        absent = call(
+            "ip", "netns", "exec", pair.names["client"], DAEMON, "tunnel", "up", pair.file("client"), check=False
+        )
+        assert (absent.returncode, len(absent.stderr.splitlines())) == (1, 1)
+        assert "absent.invalid" in absent.stderr
+    finally:
+        hosts.unlink()
+        folder.rmdir()
+
+
+def test_two_namespaces_may_have_an_interface_of_one_name(pair):
+    name = f"aw{os.getpid() % 100_000}"
+    pair.interfaces = dict.fromkeys(OUTER, name)
+    for end in OUTER:
+        pair.write(end)
+        pair.up(end)
+    assert pair.ping()
+    for end in OUTER:
+        assert INNER[end] in pair.run(end, "ip", "-br", "address")
+        assert json.loads(pair.run(end, DAEMON, "tunnel", "show", name, "--json"))["interface"] == name
+    both = json.loads(call(DAEMON, "tunnel", "show", "--json").stdout)["tunnels"]
+    assert [tunnel["interface"] for tunnel in both].count(name) == 2
+    unclear = call(DAEMON, "tunnel", "show", name, check=False)
+    assert (unclear.returncode, len(unclear.stderr.splitlines())) == (1, 1)
+    assert "in other network namespaces" in unclear.stderr
+    # Ending one leaves the other alone.
+    pair.run("client", DAEMON, "tunnel", "down", pair.file("client"))
+    assert not pair.has_device("client")
+    assert pair.has_device("ap")
 
 
 def test_strangers_get_silence_and_peers_their_own_sources_only(pair):
@@ -416,7 +502,12 @@ def test_what_is_wrong_is_said_before_anything_changes(pair):
 
     file = str(pair.file("ap"))
     assert up(file, "--check").returncode == 0
+    pair.file("ap").chmod(0o644)
+    assert "others can read the key" in up(file, "--check").stderr
+    pair.file("ap").chmod(0o600)
+    assert up(file, "--check").stderr == ""
     dry = up(file, "--dry-run").stdout
+    assert up(file, "--check", "--dry-run").stdout == dry
     assert f"[#] ip tuntap add {pair.interfaces['ap']} mode tun" in dry
     assert f"[#] sysctl -w {FORWARD}=1" in dry
     assert not pair.has_device("ap")

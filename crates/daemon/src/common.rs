@@ -10,8 +10,8 @@ pub(crate) struct Foreground {
     /// Check the configuration and end
     #[arg(long)]
     pub(crate) check: bool,
-    /// Print the commands that would change the host, and end
-    #[arg(long, conflicts_with = "check")]
+    /// Print the commands that would change the host, and end; the configuration is checked too
+    #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) log: Log,

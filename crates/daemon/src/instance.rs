@@ -6,6 +6,7 @@
 //! a late guardian finds the next daemon running and leaves its changes alone.
 
 use std::io::ErrorKind;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,8 +16,8 @@ use airwatt_linux::clock::Clock;
 use airwatt_linux::control::{self, Control};
 use airwatt_linux::folder::Folder;
 use airwatt_linux::guardian::{self, Guardian};
-use airwatt_linux::interface;
 use airwatt_linux::lock::{Lock, LockError};
+use airwatt_linux::{interface, namespace, seccomp};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tracing::warn;
@@ -53,12 +54,12 @@ pub(crate) struct Instance<'a> {
     pub(crate) name: &'a str,
 }
 
-/// The names of the daemons of a kind that run, sorted, by their control sockets.
+/// The names of the daemons of a kind that run in this network namespace, sorted, by their control sockets.
 ///
 /// # Errors
 /// If this user may not see them.
 pub(crate) fn running(kind: &str) -> Result<Vec<String>, Failure> {
-    with_file(kind, ".sock")
+    Ok(of_this_namespace(with_file(kind, ".sock")?))
 }
 
 /// The names of the daemons of a kind that have changed the host, sorted, by their logs: those that run or were killed.
@@ -66,10 +67,22 @@ pub(crate) fn running(kind: &str) -> Result<Vec<String>, Failure> {
 /// # Errors
 /// As [`running`].
 pub(crate) fn with_log(kind: &str) -> Result<Vec<String>, Failure> {
-    with_file(kind, ".jsonl")
+    Ok(of_this_namespace(with_file(kind, ".jsonl")?))
 }
 
-fn with_file(kind: &str, ending: &str) -> Result<Vec<String>, Failure> {
+fn of_this_namespace(found: Vec<(String, u64)>) -> Vec<String> {
+    let here = own_namespace();
+    found.into_iter().filter(|(_, namespace)| *namespace == here).map(|(name, _)| name).collect()
+}
+
+/// The network namespace of this process: interfaces of two namespaces may have one name, and their daemons have files of their own.
+fn own_namespace() -> u64 {
+    // `/proc` always has it; without `/proc` there is one namespace.
+    namespace::current().unwrap_or_default()
+}
+
+/// The daemons of a kind with a file of this ending: their names and network namespaces, sorted.
+fn with_file(kind: &str, ending: &str) -> Result<Vec<(String, u64)>, Failure> {
     let entries = match std::fs::read_dir(RUN_FOLDER) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -79,11 +92,14 @@ fn with_file(kind: &str, ending: &str) -> Result<Vec<String>, Failure> {
         Err(error) => return Err(Failure::of_io(RUN_FOLDER, &error)),
     };
     let files = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-    let name =
-        |file: String| Some(file.strip_prefix(kind)?.strip_prefix('-')?.strip_suffix(ending)?.to_owned());
-    let mut names: Vec<String> = files.filter_map(name).collect();
-    names.sort();
-    Ok(names)
+    let parts = |file: String| {
+        let (name, namespace) =
+            file.strip_prefix(kind)?.strip_prefix('-')?.strip_suffix(ending)?.rsplit_once('.')?;
+        Some((name.to_owned(), namespace.parse().ok()?))
+    };
+    let mut found: Vec<(String, u64)> = files.filter_map(parts).collect();
+    found.sort();
+    Ok(found)
 }
 
 /// A daemon that has started, and has not changed the host yet.
@@ -96,16 +112,46 @@ pub(crate) struct Started {
 impl Instance<'_> {
     /// Its control socket.
     pub(crate) fn control_socket(&self) -> PathBuf {
-        format!("{RUN_FOLDER}/{}-{}.sock", self.kind, self.name).into()
+        self.file(own_namespace(), "sock")
+    }
+
+    /// A file of it.
+    fn file(&self, namespace: u64, ending: &str) -> PathBuf {
+        format!("{RUN_FOLDER}/{}-{}.{namespace}.{ending}", self.kind, self.name).into()
     }
 
     fn undo_log(&self) -> PathBuf {
-        format!("{RUN_FOLDER}/{}-{}.jsonl", self.kind, self.name).into()
+        self.file(own_namespace(), "jsonl")
+    }
+
+    /// The control socket of this namespace's daemon, or if there is none here, of the only one of another namespace.
+    fn nearest_socket(&self) -> Result<PathBuf, Failure> {
+        let own = self.control_socket();
+        if own.exists() {
+            return Ok(own);
+        }
+        let elsewhere: Vec<u64> = with_file(self.kind, ".sock")?
+            .into_iter()
+            .filter_map(|(name, namespace)| (name == self.name).then_some(namespace))
+            // What was killed may have left its socket.
+            .filter(|namespace| UnixStream::connect(self.file(*namespace, "sock")).is_ok())
+            .collect();
+        match elsewhere[..] {
+            [] => Ok(own),
+            [namespace] => Ok(self.file(namespace, "sock")),
+            _ => Err(Failure::Failed(format!(
+                "{}: expected one {} of this name, got {} in other network namespaces; hint: ip netns exec",
+                self.name,
+                self.kind,
+                elsewhere.len()
+            ))),
+        }
     }
 
     /// The file in which it keeps where its peers are, and its folder, which is there as long as the daemon runs.
     pub(crate) fn peers_file(&self) -> Result<(Option<Folder>, String), airwatt_linux::Error> {
-        Ok((Folder::open(Path::new(RUN_FOLDER))?, format!("{}-{}.peers", self.kind, self.name)))
+        let Self { kind, name, .. } = self;
+        Ok((Folder::open(Path::new(RUN_FOLDER))?, format!("{kind}-{name}.{}.peers", own_namespace())))
     }
 
     /// Starts the daemon's guardian (this program with the arguments `guard`), and restores what a killed daemon left.
@@ -144,7 +190,11 @@ impl Instance<'_> {
 
     /// What the daemon reports of its state.
     fn status(&self) -> Result<Value, Failure> {
-        control::ask(&self.control_socket(), "status").map_err(|error| match error.io().kind() {
+        self.status_at(&self.nearest_socket()?)
+    }
+
+    fn status_at(&self, socket: &Path) -> Result<Value, Failure> {
+        control::ask(socket, "status").map_err(|error| match error.io().kind() {
             ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
                 Failure::Failed(format!("no {} runs on {}", self.kind, self.name))
             }
@@ -154,7 +204,7 @@ impl Instance<'_> {
 
     /// Ends the daemon and waits for its end, or cleans up after one that was killed.
     pub(crate) fn stop(&self, patience: Span) -> Result<(), Failure> {
-        let socket = self.control_socket();
+        let socket = self.nearest_socket()?;
         if control::ask(&socket, "stop").is_err() {
             return self.clean_up();
         }
@@ -172,6 +222,7 @@ impl Instance<'_> {
     /// The life of the guardian.
     pub(crate) fn guard(&self) -> Result<(), Failure> {
         guardian::watch()?;
+        seccomp::keep_only_needed(false)?;
         self.clean_up()
     }
 }
@@ -190,10 +241,12 @@ pub(crate) fn show(
     let documents: Vec<Value> = match one {
         Some(instance) => vec![instance.status()?],
         None => {
-            let names = running(kind)?;
-            let instance = |name| Instance { kind, program: "", name };
+            let status = |(name, namespace): &(String, u64)| {
+                let instance = Instance { kind, program: "", name };
+                instance.status_at(&instance.file(*namespace, "sock"))
+            };
             // One that ends meanwhile is no error.
-            names.iter().filter_map(|name| instance(name).status().ok()).collect()
+            with_file(kind, ".sock")?.iter().filter_map(|found| status(found).ok()).collect()
         }
     };
     if json {

@@ -6,6 +6,7 @@
 
 mod cc;
 mod common;
+mod endpoint;
 mod failure;
 mod gateway;
 mod host;

@@ -4,6 +4,7 @@
 
 use std::io::Write;
 
+use airwatt_proto::session::UNANSWERED_AFTER;
 use serde::Serialize;
 
 /// Writes a result to standard output.
@@ -62,6 +63,17 @@ pub(crate) fn word(value: &serde_json::Value) -> String {
         serde_json::Value::Null => "-".to_owned(),
         other => other.to_string(),
     }
+}
+
+/// Why the handshakes with a peer may fail. A peer answers nothing that is not from a key that it knows.
+pub(crate) const UNANSWERED: &str = "the peer is not reachable at its address, or does not run, or the keys of the two ends do not fit each other";
+
+/// The lines of a report about a peer that has answered none of some handshakes; `None` for others.
+pub(crate) fn unanswered_line(peer: &serde_json::Value) -> Option<String> {
+    let count = peer["unanswered"].as_u64().filter(|count| *count >= UNANSWERED_AFTER.into())?;
+    Some(format!(
+        "  no answer to the last {count} handshakes: the peer is not reachable there,\n    or does not run, or the keys of the two ends do not fit"
+    ))
 }
 
 #[cfg(test)]

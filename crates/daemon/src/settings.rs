@@ -50,13 +50,16 @@ pub(crate) trait Keyed: Sized {
     }
 }
 
-/// Warns if others can read the private key, which is in `path` or in a file beside it.
-pub(crate) fn warn_of_readers(path: &Path, key_file: Option<&PathBuf>) {
+/// Warns if others can read a key: the private one in the file beside `path`, or whatever `path` holds itself.
+pub(crate) fn warn_of_readers(path: &Path, key_file: Option<&PathBuf>, sessions: &SessionSettings) {
     use std::os::unix::fs::PermissionsExt as _;
-    let file =
-        key_file.map_or_else(|| path.to_owned(), |key| path.parent().unwrap_or(Path::new(".")).join(key));
-    if fs::metadata(&file).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0) {
-        warn!("{}: others can read the private key; hint: chmod 600", file.display());
+    let beside = key_file.map(|key| path.parent().unwrap_or(Path::new(".")).join(key));
+    let has_keys = sessions.peers.iter().any(|peer| peer.preshared_key.is_some())
+        || sessions.private_key.is_some() && beside.is_none();
+    for file in beside.into_iter().chain(has_keys.then(|| path.to_owned())) {
+        if fs::metadata(&file).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0) {
+            warn!("{}: others can read the key in it; hint: chmod 600", file.display());
+        }
     }
 }
 
@@ -157,8 +160,10 @@ where
     String::deserialize(deserializer)?.parse().map(Some).map_err(de::Error::custom)
 }
 
-/// An address with a port.
-pub(crate) fn endpoint<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
+/// An address of this host with a port.
+pub(crate) fn socket_address<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<SocketAddr>, D::Error> {
     let text = String::deserialize(deserializer)?;
     let wrong =
         || format!("expected an address and a port as 192.168.1.1:4646 or [fd00::1]:4646, got {text}");

@@ -59,6 +59,7 @@ pub mod packet_tap;
 pub mod random;
 pub mod route;
 pub mod rule;
+pub mod seccomp;
 pub mod service;
 pub mod signals;
 pub mod sock_diag;

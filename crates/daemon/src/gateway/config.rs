@@ -14,9 +14,11 @@ use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::endpoint::PeerEndpoint;
 use crate::failure::Failure;
 use crate::settings::{
-    Keyed, Prefix, SessionPeer, SessionSettings, check_interface, endpoint, from_text, input, parse_toml,
+    Keyed, Prefix, SessionPeer, SessionSettings, check_interface, from_text, input, parse_toml,
+    socket_address,
 };
 
 /// The first of three marks without a setting.
@@ -64,7 +66,7 @@ pub(super) struct Config {
     /// Which end this is; or `--mode`.
     pub(super) mode: Option<Mode>,
     /// Address and port of the UDP socket; a mobile's default is any port.
-    #[serde(default, deserialize_with = "endpoint")]
+    #[serde(default, deserialize_with = "socket_address")]
     pub(super) listen: Option<SocketAddr>,
     /// This end's private key (`airwattd genkey`).
     #[serde(default, deserialize_with = "from_text")]
@@ -154,9 +156,9 @@ pub(super) struct Peer {
     #[serde(default, deserialize_with = "from_text")]
     #[schemars(with = "Option<String>")]
     pub(super) preshared_key: Option<SecretKey>,
-    /// Its address and port; without them it is found by its first datagram.
-    #[serde(default, deserialize_with = "endpoint")]
-    pub(super) endpoint: Option<SocketAddr>,
+    /// Its address or host name, and its port; without them it is found by its first datagram. A name is resolved at the start, and
+    /// again while the peer is silent.
+    pub(super) endpoint: Option<PeerEndpoint>,
     /// At a base station: the mobile's addresses.
     #[serde(default)]
     pub(super) allowed_ips: Vec<Prefix>,
@@ -326,11 +328,11 @@ impl Config {
     }
 
     /// What the configuration says of the sessions with the peers.
-    fn sessions(&self) -> SessionSettings {
+    pub(super) fn sessions(&self) -> SessionSettings {
         let of = |peer: &Peer| SessionPeer {
             public_key: peer.public_key,
             preshared_key: peer.preshared_key.clone(),
-            endpoint: peer.endpoint,
+            endpoint: peer.address(),
         };
         SessionSettings {
             private_key: self.private_key.clone(),
@@ -344,8 +346,7 @@ impl Config {
 
     /// The address of the UDP socket.
     pub(super) fn listen(&self) -> SocketAddr {
-        let is_v6 =
-            self.peer.iter().find_map(|peer| peer.endpoint).is_some_and(|endpoint| endpoint.is_ipv6());
+        let is_v6 = self.peer.iter().find_map(Peer::address).is_some_and(|endpoint| endpoint.is_ipv6());
         let any = if is_v6 { ([0_u16; 8], 0).into() } else { ([0, 0, 0, 0], 0).into() };
         self.listen.unwrap_or(any)
     }
@@ -432,6 +433,15 @@ impl Config {
         TcpProxyConfig { buffer, half_open, idle, ..TcpProxyConfig::default() }
     }
 
+    /// Resolves the names of the peers, and checks what depends on their addresses.
+    ///
+    /// # Errors
+    /// If a name has no address, or one that does not fit the configuration.
+    pub(super) fn resolve(&mut self) -> Result<(), Failure> {
+        self.peer.iter_mut().filter_map(|peer| peer.endpoint.as_mut()).try_for_each(PeerEndpoint::resolve)?;
+        self.check()
+    }
+
     /// The radio by which joules are estimated.
     pub(super) fn radio(&self) -> Result<Option<Radio>, RadioError> {
         self.radio.as_deref().map(Radio::find).transpose()
@@ -444,6 +454,11 @@ impl Config {
 }
 
 impl Peer {
+    /// Its address, as far as it is known.
+    pub(super) fn address(&self) -> Option<SocketAddr> {
+        self.endpoint.as_ref().and_then(PeerEndpoint::address)
+    }
+
     pub(super) fn has(&self, address: IpAddr) -> bool {
         self.allowed_ips.iter().any(|prefix| prefix.contains(address))
     }

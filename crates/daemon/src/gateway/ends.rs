@@ -25,6 +25,8 @@ pub(super) enum Input {
     Proxy(SplitProxyInput),
     /// The host was suspended for this time.
     Resumed(Span),
+    /// The name of a peer has another address.
+    Resolved(usize, SocketAddr),
     /// The time at which draining ends.
     DrainUntil(Instant),
 }
@@ -38,6 +40,8 @@ pub(super) enum Output {
     Proxy(SplitProxyOutput),
     /// A peer has another address.
     Moved(usize, SocketAddr),
+    /// A peer has answered none of this many initiations.
+    Unanswered(usize, u32),
     /// Draining has taken its time.
     Drained,
 }
@@ -161,6 +165,9 @@ impl Ends {
                         self.proxy.handle_input(SplitProxyInput::Greet(peer), now);
                     }
                 }
+                session::Output::Unanswered(peer, count) => {
+                    self.outputs.push_back(Output::Unanswered(peer, count));
+                }
                 session::Output::Moved(peer, to) => self.outputs.push_back(Output::Moved(peer, to)),
             }
         }
@@ -234,6 +241,11 @@ impl Machine for Ends {
                     sessions.handle_input(session::Input::Resumed(suspended), now);
                 }
             }
+            Input::Resolved(peer, address) => match &mut self.carrier {
+                Carrier::Sealed(sessions) => sessions.set_endpoint(peer, address),
+                Carrier::Plain(peers) => peers[peer].endpoint = Some(address),
+                Carrier::Absent => {}
+            },
             Input::DrainUntil(until) => {
                 self.drain_until = Some(until);
                 self.proxy.handle_input(SplitProxyInput::Drain, now);

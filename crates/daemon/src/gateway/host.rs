@@ -18,7 +18,8 @@ use airwatt_proto::e2tcp::{Addresses, Endpoint};
 use airwatt_proto::gateway::{
     ConnectFailure, ConnectionId, Opening, SplitProxyInput as In, SplitProxyOutput as Out, parse_reset,
 };
-use tracing::{debug, info};
+use airwatt_proto::session::UNANSWERED_AFTER;
+use tracing::{debug, info, warn};
 use tun_rs::SyncDevice;
 
 use super::config::Config;
@@ -26,7 +27,9 @@ use super::endpoints::Endpoints;
 use super::ends::{Carrier, Ends, Input, Output, Reason};
 use super::local::{Frames, Local, Request};
 use super::sockets::{FIRST_CONNECTION, Received, Sockets};
+use crate::endpoint::Resolver;
 use crate::instance::serve_control;
+use crate::output::UNANSWERED;
 
 /// Sources of the event loop.
 pub(super) const DEVICE: Token = Token(0);
@@ -38,6 +41,7 @@ pub(super) const GUARDIAN: Token = Token(5);
 pub(super) const LISTENERS: Token = Token(6);
 pub(super) const LOCAL: Token = Token(7);
 pub(super) const END: Token = Token(8);
+pub(super) const NAMES: Token = Token(9);
 
 /// What a gateway works with.
 pub(super) struct Parts {
@@ -54,6 +58,7 @@ pub(super) struct Parts {
     pub(super) endpoints: Endpoints,
     /// Ends the driver when everything is drained.
     pub(super) waker: Waker,
+    pub(super) resolver: Resolver,
 }
 
 pub(super) struct GatewayHost {
@@ -388,6 +393,16 @@ impl MachineHost<Ends> for GatewayHost {
                     }
                 }
             }
+            NAMES => {
+                for (text, address) in self.parts.resolver.take() {
+                    for (peer, config) in self.config.peer.iter_mut().enumerate() {
+                        if config.endpoint.as_mut().is_some_and(|endpoint| endpoint.take(&text, address)) {
+                            info!(peer = config.name, %address, "the peer's name has another address");
+                            inputs.push(Input::Resolved(peer, address));
+                        }
+                    }
+                }
+            }
             END => {
                 inputs.push(Input::Proxy(In::Abort));
                 return Ok(ControlFlow::Break(()));
@@ -409,6 +424,13 @@ impl MachineHost<Ends> for GatewayHost {
                 let name = &self.config.peer[peer].name;
                 info!(peer = name, %to, "peer has a new address");
                 self.parts.endpoints.note(name, to);
+            }
+            Output::Unanswered(peer, count) => {
+                let config = &self.config.peer[peer];
+                if count == UNANSWERED_AFTER {
+                    warn!(peer = config.name, count, "no answer to handshakes: {UNANSWERED}");
+                }
+                self.parts.resolver.ask(config.endpoint.as_ref());
             }
             Output::Drained => self.is_over = true,
         }

@@ -15,7 +15,7 @@ use airwatt_linux::nftables::NftablesTable;
 use airwatt_linux::service::{self, Unit};
 use airwatt_linux::signals::Signals;
 use airwatt_linux::transparent::{self, PacketSender};
-use airwatt_linux::{interface, random, tun, udp};
+use airwatt_linux::{interface, random, seccomp, tun, udp};
 use airwatt_proto::gateway::{SplitProxy, SplitProxyConfig, SplitProxyInput, TcpProxy};
 use airwatt_proto::session::Sessions;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -25,12 +25,13 @@ use super::config::{Config, Mode};
 use super::endpoints::Endpoints;
 use super::ends::{Carrier, Ends, Input, PlainPeer};
 use super::host::{
-    CONTROL, DEVICE, END, GUARDIAN, GatewayHost, LISTENERS, LOCAL, METRICS, Parts, SIGNALS, SOCKET,
+    CONTROL, DEVICE, END, GUARDIAN, GatewayHost, LISTENERS, LOCAL, METRICS, NAMES, Parts, SIGNALS, SOCKET,
 };
 use super::local::Local;
 use super::proxy::Proxy;
 use super::sockets::{Sockets, loopback};
 use super::{Up, instance, rules};
+use crate::endpoint::Resolver;
 use crate::failure::Failure;
 use crate::instance::{self, Started};
 use crate::settings::{Keyed as _, warn_of_readers};
@@ -58,18 +59,16 @@ fn read(file: &Path, mode: Option<Mode>) -> Result<Config, Failure> {
 
 /// `airwattd gateway up`.
 pub(super) fn up(options: &Up) -> Result<(), Failure> {
-    let config = read(&options.file, options.mode)?;
-    if options.foreground.check {
-        return Ok(());
-    }
+    let mut config = read(&options.file, options.mode)?;
+    options.foreground.log.start()?;
+    warn_of_readers(&options.file, config.private_key_file.as_ref(), &config.sessions());
     if options.foreground.dry_run {
         output::print(&rules::commands(&config)?);
+    }
+    if options.foreground.dry_run || options.foreground.check {
         return Ok(());
     }
-    options.foreground.log.start()?;
-    if !config.plain && !config.is_alone() {
-        warn_of_readers(&options.file, config.private_key_file.as_ref());
-    }
+    config.resolve()?;
     host::need(&PRIVILEGES)?;
     let name = config.interface.clone();
     let signals = Signals::take()?;
@@ -92,7 +91,7 @@ fn serve(
     let mut events = EventLoop::new()?;
     let endpoints = Endpoints::open(instance(&config.interface))?;
     for peer in &mut config.peer {
-        peer.endpoint = peer.endpoint.or_else(|| endpoints.of(&peer.name));
+        peer.endpoint = peer.endpoint.take().or_else(|| Some(endpoints.of(&peer.name)?.into()));
     }
     let mut machine = machine(&config, events.now())?;
     let bind = || udp::Socket::bind(config.listen(), Some(SOCKET_BUFFER_BYTES));
@@ -111,7 +110,9 @@ fn serve(
     let packets = PacketSender::open(own)?;
     let sockets = lead_connections_here(&config, changes)?;
     capability::keep_only(&PRIVILEGES, None)?;
+    seccomp::keep_only_needed(false)?;
     let waker = events.waker(END)?;
+    let resolver = Resolver::new(events.waker(NAMES)?, config.listen().is_ipv6());
     events.add(&device, DEVICE, Interest::Read)?;
     if let Some(socket) = &socket {
         events.add(socket, SOCKET, Interest::Read)?;
@@ -130,10 +131,21 @@ fn serve(
     }
     let (name, count) = (config.interface.clone(), config.peer.len());
     let (sources, clock) = (events.sources()?, events.clock());
-    let parts =
-        Parts { device, socket, packets, sockets, local, signals, control, metrics, endpoints, waker };
+    let parts = Parts {
+        device,
+        socket,
+        packets,
+        sockets,
+        local,
+        signals,
+        control,
+        metrics,
+        endpoints,
+        waker,
+        resolver,
+    };
     // Peers whose address is known learn at once that this end has started.
-    for peer in (0..count).filter(|peer| config.peer[*peer].endpoint.is_some()) {
+    for peer in (0..count).filter(|peer| config.peer[*peer].address().is_some()) {
         machine.handle_input(Input::Proxy(SplitProxyInput::Greet(peer)), events.now());
     }
     let mut host = GatewayHost::new(parts, config, sources, clock);
@@ -199,7 +211,7 @@ fn machine(config: &Config, now: Instant) -> Result<Ends, Failure> {
         }
         None => {
             let peer =
-                |peer: &super::config::Peer| PlainPeer { endpoint: peer.endpoint, config: peer.clone() };
+                |peer: &super::config::Peer| PlainPeer { endpoint: peer.address(), config: peer.clone() };
             Carrier::Plain(config.peer.iter().map(peer).collect())
         }
     };

@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 use airwatt_base::{Instant, Span};
 use airwatt_linux::event_loop::{Interest, Sources, Token};
 use airwatt_linux::nftables::{FourTuple, NftablesTable};
-use airwatt_linux::{Error, transparent};
+use airwatt_linux::{Error, sock_diag, transparent};
 use airwatt_proto::e2tcp::{Addresses, Endpoint};
 use airwatt_proto::gateway::{ConnectFailure, ConnectionId};
 
@@ -20,7 +20,7 @@ use super::local::Frames;
 
 /// The tokens of connections follow those of other sources.
 pub(super) const FIRST_CONNECTION: u64 = 1 << 16;
-/// Time for which the last segments of a connection are still led here.
+/// Time for which the last segments of a connection are still led here, and again while the kernel has something to deliver.
 const FLOW_LINGER: Span = Span::from_secs(15);
 
 /// The loopback address of an IP version.
@@ -336,11 +336,18 @@ impl Sockets {
     pub(super) fn forget_flows(&mut self, now: Instant) {
         let is_over = |(_, until): &(&FourTuple, &Instant)| **until <= now;
         let over: Vec<FourTuple> = self.leaving.iter().filter(is_over).map(|(flow, _)| *flow).collect();
-        if !over.is_empty() {
-            self.leaving.retain(|_, until| *until > now);
-            // One that is not there any more is what was asked for.
-            let _ = self.table.remove(&over);
+        if over.is_empty() {
+            return;
         }
+        // A slow reader has not taken everything yet: without its acknowledgements the kernel's socket would be stuck, and the host
+        // beyond, which would get them, would reset the connection.
+        let living = sock_diag::tcp_retransmissions().unwrap_or_default();
+        let (slow, over): (Vec<FourTuple>, Vec<FourTuple>) =
+            over.into_iter().partition(|(from, to)| living.contains_key(&(*to, *from)));
+        self.leaving.extend(slow.into_iter().map(|flow| (flow, now + FLOW_LINGER)));
+        self.leaving.retain(|_, until| *until > now);
+        // One that is not there any more is what was asked for.
+        let _ = self.table.remove(&over);
     }
 }
 

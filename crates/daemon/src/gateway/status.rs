@@ -22,7 +22,7 @@ use super::sockets::socket_address;
 use super::{KIND, Status};
 use crate::failure::Failure;
 use crate::instance;
-use crate::output::word;
+use crate::output::{unanswered_line, word};
 
 /// IPv4 and UDP headers.
 const OUTER_HEADERS: u64 = 28;
@@ -64,6 +64,8 @@ struct PeerRow {
     endpoint: Option<String>,
     handshake_age_s: Option<f64>,
     heard_age_s: Option<f64>,
+    /// Initiations sent since the peer was heard last.
+    unanswered: u32,
     moves: u64,
     datagram_bytes_sent: u64,
     datagram_bytes_received: u64,
@@ -127,6 +129,7 @@ pub(super) fn document(host: &GatewayHost, machine: &Ends, now: Instant) -> Docu
             endpoint: machine.endpoint(index).map(|endpoint| endpoint.to_string()),
             handshake_age_s: age(session.handshake_at),
             heard_age_s: age(machine.proxy.heard(index)),
+            unanswered: session.unanswered,
             moves: session.counts.moves,
             datagram_bytes_sent: sent,
             datagram_bytes_received: received,
@@ -272,6 +275,7 @@ fn text_of(document: &serde_json::Value) -> String {
         if let Some(age) = peer["heard_age_s"].as_f64() {
             lines.push(format!("  last heard of: {age:.0} s ago"));
         }
+        lines.extend(unanswered_line(peer));
         lines.push(format!(
             "  datagrams: {} bytes sent, {} received",
             of("datagram_bytes_sent"),

@@ -25,7 +25,7 @@ const END_PATIENCE: Span = Span::from_secs(5);
 /// `airwattd station`.
 pub(super) fn run(options: &Run) -> Result<(), Failure> {
     let config = Config::of_command(options.file.as_deref(), &options.interface)?;
-    if options.foreground.check {
+    if options.foreground.check && !options.foreground.dry_run {
         return Ok(());
     }
     let target = Target::find(config)?;
@@ -98,25 +98,36 @@ fn interfaces(options: &Interface) -> Result<Vec<String>, Failure> {
 
 /// `airwattd station off`: ends the daemon, restores the setting, and keeps later daemons from starting.
 pub(super) fn off(options: &Interface) -> Result<(), Failure> {
+    let mut failed = Vec::new();
     for name in interfaces(options)? {
-        state::set_off(&name, true)?;
-        let instance = instance(&name);
-        let socket = instance.control_socket();
-        if let Err(error) = control::ask(&socket, "stop") {
-            match error.io().kind() {
-                ErrorKind::NotFound | ErrorKind::ConnectionRefused => instance.clean_up()?,
-                // A measurement has the socket too, and does not answer.
-                _ => return Err(Failure::Failed(format!("{name}: what runs there does not end: {error}"))),
-            }
-            continue;
+        end(&name)?;
+        // Last, so that a folder that cannot be written keeps nothing from being restored.
+        if let Err(error) = state::set_off(&name, true) {
+            failed.push(format!(
+                "{name}: the daemon has ended and power save is restored, but a later start is not prevented: {error}"
+            ));
         }
-        let began = Clock::start();
-        while socket.exists() {
-            if began.now() > Instant::ZERO + END_PATIENCE {
-                return Err(Failure::Failed(format!("{name}: the station daemon has not ended within 5 s")));
-            }
-            std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    if failed.is_empty() { Ok(()) } else { Err(Failure::Failed(failed.join("; "))) }
+}
+
+/// Ends the daemon of an interface, or restores what a killed one has left.
+fn end(name: &str) -> Result<(), Failure> {
+    let instance = instance(name);
+    let socket = instance.control_socket();
+    if let Err(error) = control::ask(&socket, "stop") {
+        return match error.io().kind() {
+            ErrorKind::NotFound | ErrorKind::ConnectionRefused => instance.clean_up(),
+            // A measurement has the socket too, and does not answer.
+            _ => Err(Failure::Failed(format!("{name}: what runs there does not end: {error}"))),
+        };
+    }
+    let began = Clock::start();
+    while socket.exists() {
+        if began.now() > Instant::ZERO + END_PATIENCE {
+            return Err(Failure::Failed(format!("{name}: the station daemon has not ended within 5 s")));
         }
+        std::thread::sleep(std::time::Duration::from_millis(10));
     }
     Ok(())
 }

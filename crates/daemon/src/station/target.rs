@@ -7,6 +7,7 @@ use airwatt_linux::changes::Change;
 use airwatt_linux::event_loop::{EventLoop, Interest};
 use airwatt_linux::guardian::Guardian;
 use airwatt_linux::metrics::Metrics;
+use airwatt_linux::seccomp;
 use airwatt_linux::signals::Signals;
 use airwatt_linux::wireless::{Wireless, WirelessAssociation, WirelessInterface};
 
@@ -82,6 +83,7 @@ impl Target {
         observer.attach(index)?;
         let metrics = config.metrics.as_ref().filter(|_| has_metrics).map(Metrics::bind).transpose()?;
         capability::keep_only(&NEEDS, None)?;
+        seccomp::keep_only_needed(true)?;
         events.add(&observer, OBSERVER, Interest::Read)?;
         events.add(&signals, SIGNALS, Interest::Read)?;
         events.add(&guardian, GUARDIAN, Interest::Read)?;

@@ -15,9 +15,11 @@ use airwatt_proto::tunnel::wire::OuterIp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::endpoint::PeerEndpoint;
 use crate::failure::Failure;
 use crate::settings::{
-    Keyed, Prefix, SessionPeer, SessionSettings, check_interface, endpoint, from_text, input, parse_toml,
+    Keyed, Prefix, SessionPeer, SessionSettings, check_interface, from_text, input, parse_toml,
+    socket_address,
 };
 
 /// Bytes of an outer packet on every path that matters here.
@@ -47,7 +49,7 @@ pub(super) struct Config {
     /// Which end this is.
     pub(super) end: End,
     /// Address and port of the UDP socket; a client's default is any port of the address family of its peer.
-    #[serde(default, deserialize_with = "endpoint")]
+    #[serde(default, deserialize_with = "socket_address")]
     pub(super) listen: Option<SocketAddr>,
     /// This end's private key (`airwattd genkey`).
     #[serde(default, deserialize_with = "from_text")]
@@ -95,9 +97,9 @@ pub(super) struct Peer {
     #[serde(default, deserialize_with = "from_text")]
     #[schemars(with = "Option<String>")]
     pub(super) preshared_key: Option<SecretKey>,
-    /// Its address and port; without them it is found by its first datagram.
-    #[serde(default, deserialize_with = "endpoint")]
-    pub(super) endpoint: Option<SocketAddr>,
+    /// Its address or host name, and its port; without them it is found by its first datagram. A name is resolved at the start, and
+    /// again while the peer is silent.
+    pub(super) endpoint: Option<PeerEndpoint>,
     /// Inner sources that it may send, and inner destinations that are sent to it.
     pub(super) allowed_ips: Vec<Prefix>,
 }
@@ -153,11 +155,11 @@ impl Config {
     }
 
     /// What the configuration says of the sessions with the peers.
-    fn sessions(&self) -> SessionSettings {
+    pub(super) fn sessions(&self) -> SessionSettings {
         let of = |peer: &Peer| SessionPeer {
             public_key: peer.public_key,
             preshared_key: peer.preshared_key.clone(),
-            endpoint: peer.endpoint,
+            endpoint: peer.address(),
         };
         SessionSettings {
             private_key: self.private_key.clone(),
@@ -185,7 +187,7 @@ impl Config {
                 )));
             }
             // Outer packets would be routed into the tunnel that they leave. If all destinations are, a mark prevents it.
-            for endpoint in self.peer.iter().filter_map(|peer| peer.endpoint) {
+            for endpoint in self.peer.iter().filter_map(Peer::address) {
                 let mut prefixes = peer.allowed_ips.iter().filter(|prefix| prefix.length > 0);
                 if let Some(prefix) = prefixes.find(|prefix| prefix.contains(endpoint.ip())) {
                     return Err(input(format!(
@@ -199,7 +201,7 @@ impl Config {
 
     /// The IP version of outer packets.
     pub(super) fn outer(&self) -> OuterIp {
-        let address = self.listen.or_else(|| self.peer.iter().find_map(|peer| peer.endpoint));
+        let address = self.listen.or_else(|| self.peer.iter().find_map(Peer::address));
         if address.is_some_and(|address| address.is_ipv6()) { OuterIp::V6 } else { OuterIp::V4 }
     }
 
@@ -251,6 +253,15 @@ impl Config {
         [false, true].into_iter().filter(is_whole).collect()
     }
 
+    /// Resolves the names of the peers, and checks what depends on their addresses.
+    ///
+    /// # Errors
+    /// If a name has no address, or one that does not fit the configuration.
+    pub(super) fn resolve(&mut self) -> Result<(), Failure> {
+        self.peer.iter_mut().filter_map(|peer| peer.endpoint.as_mut()).try_for_each(PeerEndpoint::resolve)?;
+        self.check()
+    }
+
     /// The radio by which savings are estimated.
     pub(super) fn radio(&self) -> Result<Option<Radio>, RadioError> {
         self.radio.as_deref().map(Radio::find).transpose()
@@ -259,6 +270,13 @@ impl Config {
     /// The peers as sessions have them.
     pub(super) fn session_peers(&self) -> Vec<PeerConfig> {
         self.sessions().into_peers()
+    }
+}
+
+impl Peer {
+    /// Its address, as far as it is known.
+    pub(super) fn address(&self) -> Option<SocketAddr> {
+        self.endpoint.as_ref().and_then(PeerEndpoint::address)
     }
 }
 

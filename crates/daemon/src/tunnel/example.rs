@@ -31,7 +31,7 @@ thin_acks = true                        # drop held TCP acknowledgements that a 
 [[peer]]
 name = "access-point"
 public_key = "CONCENTRATOR_PUBLIC_KEY"  # airwattd pubkey, at the concentrator
-endpoint = "192.168.1.1:4646"
+endpoint = "192.168.1.1:4646"           # or a host name and a port, resolved again while the peer is silent
 allowed_ips = ["10.77.0.0/24"]          # what is sent there, and may come from there; ["0.0.0.0/0"] for everything
 "#;
 

@@ -13,6 +13,7 @@ use airwatt_linux::guardian::Guardian;
 use airwatt_linux::metrics::{Metrics, Page};
 use airwatt_linux::signals::{Signal, Signals};
 use airwatt_linux::{Error, random, tun, udp};
+use airwatt_proto::session::UNANSWERED_AFTER;
 use airwatt_proto::tunnel::{IpPacket, Plain, Sctp, Tunnel, TunnelEnd};
 use tracing::{debug, info, warn};
 use tun_rs::SyncDevice;
@@ -21,8 +22,10 @@ use super::association::PeerAssociation;
 use super::config::{Config, End};
 use super::peers::{Carrier, Input, Output, Peer, PeerTunnel, Peers, Reason};
 use super::show;
+use crate::endpoint::Resolver;
 use crate::failure::Failure;
 use crate::instance::serve_control;
+use crate::output::UNANSWERED;
 use crate::settings::Keyed as _;
 
 /// Time between looks at the paths to the peers.
@@ -35,6 +38,7 @@ pub(super) const SIGNALS: Token = Token(2);
 pub(super) const CONTROL: Token = Token(3);
 pub(super) const METRICS: Token = Token(4);
 pub(super) const GUARDIAN: Token = Token(5);
+pub(super) const NAMES: Token = Token(6);
 
 pub(super) struct TunnelHost {
     pub(super) device: SyncDevice,
@@ -48,6 +52,7 @@ pub(super) struct TunnelHost {
     pub(super) device_failures: u64,
     /// Timeouts served, by reason.
     pub(super) wakeups: BTreeMap<&'static str, u64>,
+    resolver: Resolver,
     buffer: Vec<u8>,
     suspends: SuspendWatch,
     /// What `settle` has to do, since it needs the machine.
@@ -62,6 +67,7 @@ struct Asked {
     control: bool,
     metrics: bool,
     reload: bool,
+    names: bool,
 }
 
 impl TunnelHost {
@@ -83,6 +89,7 @@ impl TunnelHost {
         signals: Signals,
         control: Control,
         metrics: Option<Metrics>,
+        resolver: Resolver,
     ) -> Self {
         Self {
             device,
@@ -94,6 +101,7 @@ impl TunnelHost {
             file,
             device_failures: 0,
             wakeups: BTreeMap::new(),
+            resolver,
             buffer: vec![0; tun::PACKET_BYTES_MAX],
             suspends: SuspendWatch::start(),
             asked: Asked::default(),
@@ -163,6 +171,13 @@ impl TunnelHost {
     /// Replaces the peers. Those that have not changed keep what they hold and their sessions.
     fn take_peers(&mut self, mut config: Config, machine: &mut Peers) -> Result<(), Failure> {
         config.path = self.config.path;
+        for peer in &mut config.peer {
+            let known = self.config.peer.iter().find(|old| old.endpoint == peer.endpoint);
+            match known {
+                Some(old) => peer.endpoint = old.endpoint.clone(),
+                None => self.resolver.ask(peer.endpoint.as_ref()),
+            }
+        }
         let is_same_tunnel = config.tunnel == self.config.tunnel;
         let endpoints: Vec<_> = (0..machine.peers.len()).map(|peer| machine.endpoint(peer)).collect();
         let kept: Vec<Option<usize>> = config
@@ -191,7 +206,7 @@ impl TunnelHost {
             Carrier::Plain(addresses) => {
                 let address = |(new, old): (&super::config::Peer, &Option<usize>)| match old {
                     Some(old) => endpoints[*old],
-                    None => new.endpoint,
+                    None => new.address(),
                 };
                 *addresses = config.peer.iter().zip(&kept).map(address).collect();
             }
@@ -220,6 +235,7 @@ impl MachineHost<Peers> for TunnelHost {
             CONTROL => self.asked.control = true,
             METRICS => self.asked.metrics = true,
             GUARDIAN => return Err(Guardian::ended()),
+            NAMES => self.asked.names = true,
             _ => {
                 while let Some(signal) = self.signals.next()? {
                     match signal {
@@ -245,6 +261,12 @@ impl MachineHost<Peers> for TunnelHost {
                 debug!(peer = name(peer), bytes = packet.as_bytes().len(), ?why, "packet dropped");
             }
             Output::Connected(peer) => debug!(peer = name(peer), "handshake completed"),
+            Output::Unanswered(peer, count) => {
+                if count == UNANSWERED_AFTER {
+                    warn!(peer = name(peer), count, "no answer to handshakes: {UNANSWERED}");
+                }
+                self.resolver.ask(self.config.peer[peer].endpoint.as_ref());
+            }
             Output::Moved(peer, to) => info!(peer = name(peer), %to, "peer has a new address"),
         }
         Ok(())
@@ -259,6 +281,16 @@ impl MachineHost<Peers> for TunnelHost {
         let asked = std::mem::take(&mut self.asked);
         if asked.reload {
             self.reload(machine);
+        }
+        if asked.names {
+            for (text, address) in self.resolver.take() {
+                for (peer, config) in self.config.peer.iter_mut().enumerate() {
+                    if config.endpoint.as_mut().is_some_and(|endpoint| endpoint.take(&text, address)) {
+                        info!(peer = config.name, %address, "the peer's name has another address");
+                        machine.set_endpoint(peer, address);
+                    }
+                }
+            }
         }
         if asked.control {
             let document = show::document(self.state(), machine, now);

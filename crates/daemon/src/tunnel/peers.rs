@@ -46,6 +46,8 @@ pub(super) enum Output {
     Dropped { peer: usize, packet: IpPacket, why: DropReason },
     /// A handshake with this peer was completed.
     Connected(usize),
+    /// A peer has answered none of this many initiations.
+    Unanswered(usize, u32),
     /// A peer has another address.
     Moved(usize, SocketAddr),
 }
@@ -76,11 +78,36 @@ pub(super) struct Peer {
     pub(super) refused_sources: u64,
     /// Datagrams received.
     pub(super) datagrams_received: u64,
-    /// When a packet for the peer came from this host, or a datagram from the peer.
-    last_activity: Instant,
-    /// Packets of this host that came while the radio would have slept without a tunnel: later after the last activity than
-    /// `sleeps_after`.
-    pub(super) packets_asleep: u64,
+    /// Wake-ups of the radio for what this host sends, with the tunnel and without it, if the radio stays awake for the shortest and
+    /// for the longest tail after a packet.
+    wakeups: [WakeUps; 2],
+}
+
+/// The tail of mac80211's dynamic power save, the longest that is looked at. The shortest is that of the radio itself.
+pub(super) const LONG_TAIL: Span = Span::from_millis(100);
+
+/// The wake-ups of a radio that falls asleep a tail after the last packet in either direction.
+#[derive(Clone, Copy, Debug, Default)]
+struct WakeUps {
+    /// Without the tunnel each packet of this host is sent as it comes.
+    without: AwakeRadio,
+    /// With it datagrams are sent.
+    with: AwakeRadio,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct AwakeRadio {
+    last: Option<Instant>,
+    wakeups: u64,
+}
+
+impl AwakeRadio {
+    /// Something is sent.
+    fn send(&mut self, tail: Span, now: Instant) {
+        let is_awake = self.last.is_some_and(|last| now.saturating_since(last) <= tail);
+        self.wakeups += u64::from(!is_awake);
+        self.last = Some(now);
+    }
 }
 
 impl Peer {
@@ -90,18 +117,20 @@ impl Peer {
             allowed_ips,
             refused_sources: 0,
             datagrams_received: 0,
-            last_activity: Instant::ZERO,
-            packets_asleep: 0,
+            wakeups: [WakeUps {
+                without: AwakeRadio { last: None, wakeups: 0 },
+                with: AwakeRadio { last: None, wakeups: 0 },
+            }; 2],
         }
     }
 
-    /// Wake-ups of the radio for packets of this host that bursts have saved: one for each packet that came while it would
-    /// have slept, against one for each burst and trigger that did not wait until it was awake. Below zero if there were
-    /// more of the latter.
-    pub(super) fn saved_wakeups(&self) -> i64 {
-        let counts = self.tunnel.counts();
-        let own = counts.full_bursts + counts.timed_out_bursts + counts.triggers + counts.keep_alives;
-        self.packets_asleep as i64 - own as i64
+    /// Wake-ups of the radio for packets of this host that bursts have saved, from the least to the most over the two tails: those of
+    /// the packets as they came, less those of the datagrams as they left. Below zero if triggers and keep-alives cost more.
+    pub(super) fn saved_wakeups(&self) -> [i64; 2] {
+        let mut saved =
+            self.wakeups.map(|radio| radio.without.wakeups.cast_signed() - radio.with.wakeups.cast_signed());
+        saved.sort_unstable();
+        saved
     }
 
     fn allows(&self, address: IpAddr) -> bool {
@@ -208,6 +237,19 @@ impl Peers {
         }
     }
 
+    /// The times after the last packet at which a radio falls asleep, for which savings are estimated.
+    pub(super) const fn tails(&self) -> [Span; 2] {
+        [self.sleeps_after, LONG_TAIL]
+    }
+
+    /// The name of a peer has another address.
+    pub(super) fn set_endpoint(&mut self, peer: usize, address: SocketAddr) {
+        match &mut self.carrier {
+            Carrier::Sealed(sessions) => sessions.set_endpoint(peer, address),
+            Carrier::Plain(endpoints) => endpoints[peer] = Some(address),
+        }
+    }
+
     /// The state of a peer's session; `None` in plain form.
     pub(super) fn session(&self, peer: usize) -> Option<session::PeerStatus> {
         match &self.carrier {
@@ -235,9 +277,10 @@ impl Peers {
         match self.peer_of(packet.flow().destination).filter(|peer| self.endpoint(*peer).is_some()) {
             Some(peer) => {
                 packet.clamp_segments(self.mtu);
-                let idle = now.saturating_since(self.peers[peer].last_activity);
-                self.peers[peer].packets_asleep += u64::from(idle > self.sleeps_after);
-                self.peers[peer].last_activity = now;
+                let tails = self.tails();
+                for (radio, tail) in self.peers[peer].wakeups.iter_mut().zip(tails) {
+                    radio.without.send(tail, now);
+                }
                 self.peers[peer].tunnel.handle_input(tunnel::Input::Inner(packet), now);
                 self.pump(peer, now);
             }
@@ -267,6 +310,10 @@ impl Peers {
 
     fn transmit(&mut self, peer: usize, datagram: PeerDatagram, now: Instant) {
         let expects_answer = datagram.expects_answer();
+        let tails = self.tails();
+        for (radio, tail) in self.peers[peer].wakeups.iter_mut().zip(tails) {
+            radio.with.send(tail, now);
+        }
         let payload = datagram.into_bytes();
         match &mut self.carrier {
             Carrier::Sealed(sessions) => {
@@ -290,6 +337,9 @@ impl Peers {
                     self.outputs.push_back(Output::Transmit { to, bytes });
                 }
                 Some(session::Output::Connected(peer)) => self.outputs.push_back(Output::Connected(peer)),
+                Some(session::Output::Unanswered(peer, count)) => {
+                    self.outputs.push_back(Output::Unanswered(peer, count));
+                }
                 Some(session::Output::Moved(peer, to)) => self.outputs.push_back(Output::Moved(peer, to)),
                 Some(session::Output::Deliver { peer, payload }) => self.receive(peer, &payload, now),
             }
@@ -308,7 +358,9 @@ impl Peers {
             return;
         };
         state.datagrams_received += 1;
-        state.last_activity = now;
+        for radio in &mut state.wakeups {
+            (radio.without.last, radio.with.last) = (Some(now), Some(now));
+        }
         state.tunnel.handle_input(tunnel::Input::Outer(datagram), now);
         self.pump(peer, now);
     }

@@ -16,14 +16,15 @@ use airwatt_linux::route::KernelRoute;
 use airwatt_linux::rule::Rule;
 use airwatt_linux::service::{self, Unit};
 use airwatt_linux::signals::Signals;
-use airwatt_linux::{interface, random, route, tun, udp};
+use airwatt_linux::{interface, random, route, seccomp, tun, udp};
 use airwatt_proto::session::Sessions;
 use tracing::info;
 
 use super::config::Config;
-use super::host::{CONTROL, DEVICE, GUARDIAN, METRICS, SIGNALS, SOCKET, TunnelHost, tunnel_of};
+use super::host::{CONTROL, DEVICE, GUARDIAN, METRICS, NAMES, SIGNALS, SOCKET, TunnelHost, tunnel_of};
 use super::peers::{Carrier, Peer, Peers};
 use super::{Up, instance};
+use crate::endpoint::Resolver;
 use crate::failure::Failure;
 use crate::host;
 use crate::instance::{self, Started};
@@ -44,18 +45,16 @@ const END_PATIENCE: Span = Span::from_secs(5);
 
 /// `airwattd tunnel up`.
 pub(super) fn up(options: &Up) -> Result<(), Failure> {
-    let config = Config::read(&options.file)?;
-    if options.foreground.check {
-        return Ok(());
-    }
+    let mut config = Config::read(&options.file)?;
+    options.foreground.log.start()?;
+    warn_of_readers(&options.file, config.private_key_file.as_ref(), &config.sessions());
     if options.foreground.dry_run {
         output::print(&commands(&config)?);
+    }
+    if options.foreground.dry_run || options.foreground.check {
         return Ok(());
     }
-    options.foreground.log.start()?;
-    if !config.tunnel.plain {
-        warn_of_readers(&options.file, config.private_key_file.as_ref());
-    }
+    config.resolve()?;
     host::need(&[ProcessCapability::NetAdmin])?;
     let name = config.interface.clone();
     let signals = Signals::take()?;
@@ -98,7 +97,9 @@ fn serve(
     }
     let metrics = config.metrics.as_ref().map(Metrics::bind).transpose()?;
     capability::keep_only(&[ProcessCapability::NetAdmin], None)?;
+    seccomp::keep_only_needed(false)?;
     let mut events = EventLoop::new()?;
+    let resolver = Resolver::new(events.waker(NAMES)?, config.listen().is_ipv6());
     events.add(&device, DEVICE, Interest::Read)?;
     events.add(&socket, SOCKET, Interest::Read)?;
     events.add(&signals, SIGNALS, Interest::Read)?;
@@ -109,7 +110,8 @@ fn serve(
     }
     let mut machine = machine(&config, events.now())?;
     let (name, count) = (config.interface.clone(), config.peer.len());
-    let mut host = TunnelHost::new(config, options.file.clone(), device, socket, signals, control, metrics);
+    let file = options.file.clone();
+    let mut host = TunnelHost::new(config, file, device, socket, signals, control, metrics, resolver);
     service::ready(&format!("{count} peers"));
     info!(interface = name, peers = count, "tunnel is up");
     driver::run(&mut machine, &mut host, &mut events)?;
@@ -127,7 +129,7 @@ fn machine(config: &Config, now: Instant) -> Result<Peers, Failure> {
             sessions.set_peers(config.session_peers());
             Carrier::Sealed(Box::new(sessions))
         }
-        _ => Carrier::Plain(config.peer.iter().map(|peer| peer.endpoint).collect()),
+        _ => Carrier::Plain(config.peer.iter().map(super::config::Peer::address).collect()),
     };
     let radio = config.radio().map_err(|error| Failure::Input(format!("radio: {error}")))?;
     let sleeps_after = radio.map_or(Span::from_millis(1), |radio| radio.to_sleep.time + radio.wake_up.time);

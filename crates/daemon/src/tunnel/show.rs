@@ -13,7 +13,7 @@ use super::peers::{Carrier, Counts, Peers};
 use super::{KIND, Show};
 use crate::failure::Failure;
 use crate::instance;
-use crate::output::word;
+use crate::output::{unanswered_line, word};
 
 /// What the daemon reports.
 #[derive(Clone, Debug, Serialize)]
@@ -45,6 +45,8 @@ struct PeerRow {
     /// Age of the session that is used.
     handshake_age_s: Option<f64>,
     handshakes: u64,
+    /// Initiations sent since the peer was heard last.
+    unanswered: u32,
     /// Datagrams that had been received before, and were refused.
     replayed: u64,
     /// Changes of the peer's address.
@@ -71,9 +73,11 @@ struct PeerRow {
     dropped: u64,
     superseded: u64,
     refused_sources: u64,
-    /// Wake-ups of the radio that bursts have saved (an estimate, at a client), and their energy by the profile `radio`.
-    saved_wakeups: Option<i64>,
-    saved_j: Option<f64>,
+    /// Wake-ups of the radio that bursts have saved (an estimate, at a client), and their energy by the profile `radio`: the least and
+    /// the most over radios that stay awake after a packet for `saved_tail_s`.
+    saved_wakeups: Option<[i64; 2]>,
+    saved_j: Option<[f64; 2]>,
+    saved_tail_s: Option<[f64; 2]>,
     held_s_mean: Option<f64>,
     held_s_max: f64,
 }
@@ -116,6 +120,7 @@ pub(super) fn document(host: HostState<'_>, machine: &Peers, now: Instant) -> Do
             endpoint: machine.endpoint(index).map(|endpoint| endpoint.to_string()),
             handshake_age_s: age,
             handshakes: session.counts.handshakes,
+            unanswered: session.unanswered,
             replayed: session.counts.replayed,
             moves: session.counts.moves,
             unsent: session.counts.dropped,
@@ -139,7 +144,10 @@ pub(super) fn document(host: HostState<'_>, machine: &Peers, now: Instant) -> Do
             superseded: counts.superseded,
             refused_sources: peer.refused_sources,
             saved_wakeups,
-            saved_j: saved_wakeups.zip(wakeup_j).map(|(count, joules)| count as f64 * joules),
+            saved_j: saved_wakeups
+                .zip(wakeup_j)
+                .map(|(band, joules)| band.map(|count| count as f64 * joules)),
+            saved_tail_s: is_client.then(|| machine.tails().map(|tail| tail.as_secs_f64())),
             held_s_mean: (counts.packets > 0).then(|| counts.held.as_secs_f64() / counts.packets as f64),
             held_s_max: counts.held_longest.as_secs_f64(),
         }
@@ -239,6 +247,7 @@ fn text_of(document: &serde_json::Value) -> String {
         if let Some(age) = peer["handshake_age_s"].as_f64() {
             lines.push(format!("  latest handshake: {age:.0} s ago"));
         }
+        lines.extend(unanswered_line(peer));
         lines.push(format!(
             "  sent: {} packets in {} datagrams, {} bytes",
             of("packets_sent"),
@@ -262,12 +271,20 @@ fn text_of(document: &serde_json::Value) -> String {
             of("bursts_awake"),
             of("triggers")
         ));
-        if let Some(count) = peer["saved_wakeups"].as_i64() {
-            let energy = match (peer["saved_j"].as_f64(), document["radio"].as_str()) {
-                (Some(joules), Some(radio)) => format!(", {joules:.3} J by radio {radio}"),
-                _ => String::new(),
+        if peer["saved_wakeups"].is_array() {
+            let band = |key: &str, factor: f64, digits: usize| {
+                let end = |index: usize| peer[key][index].as_f64().unwrap_or_default() * factor;
+                format!("{:.digits$} to {:.digits$}", end(0), end(1))
             };
-            lines.push(format!("  saved: about {count} wake-ups for packets sent{energy}"));
+            let tails = band("saved_tail_s", 1e3, 0);
+            lines.push(format!(
+                "  saved: {} wake-ups for packets sent, against the same",
+                band("saved_wakeups", 1.0, 0)
+            ));
+            lines.push(format!("    packets without a tunnel; the radio sleeps after {tails} ms"));
+            if let (true, Some(radio)) = (peer["saved_j"].is_array(), document["radio"].as_str()) {
+                lines.push(format!("    {} J by radio {radio}", band("saved_j", 1.0, 3)));
+            }
         }
     }
     lines.join("\n") + "\n"

@@ -67,6 +67,9 @@ const RETRY_LONGEST: Span = Span::from_secs(5);
 /// Time without payloads after which a handshake is given up.
 const GIVE_UP_AFTER: Span = Span::from_secs(20);
 
+/// Initiations in a row without an answer after which it is said that there is none.
+pub const UNANSWERED_AFTER: u32 = 3;
+
 /// The place of a peer in the list of peers.
 pub type PeerId = usize;
 
@@ -116,6 +119,8 @@ pub struct PeerStatus {
     pub endpoint: Option<SocketAddr>,
     /// When the session that is used began.
     pub handshake_at: Option<Instant>,
+    /// Initiations sent since the peer was heard last.
+    pub unanswered: u32,
     /// What was counted.
     pub counts: PeerCounts,
 }
@@ -164,6 +169,8 @@ pub enum Output {
     },
     /// A handshake was completed.
     Connected(PeerId),
+    /// The peer has answered none of this many initiations in a row: [`UNANSWERED_AFTER`], and each multiple of it.
+    Unanswered(PeerId, u32),
     /// The peer has another address.
     Moved(PeerId, SocketAddr),
 }
@@ -257,8 +264,16 @@ impl Sessions {
         PeerStatus {
             endpoint: peer.endpoint,
             handshake_at: peer.current.as_ref().map(|session| session.born),
+            unanswered: peer.unanswered,
             counts: peer.counts,
         }
+    }
+
+    /// Gives a peer whose address was configured another one: its name has been resolved again.
+    pub fn set_endpoint(&mut self, id: PeerId, endpoint: SocketAddr) {
+        let peer = &mut self.peers[id];
+        peer.config.endpoint = Some(endpoint);
+        peer.endpoint = Some(endpoint);
     }
 
     /// What was counted of strangers.
@@ -337,6 +352,7 @@ impl Sessions {
         peer.last_mac1 = Some((index, mac1));
         peer.attempt = Some(Attempt { index, ephemeral, timestamp, tries });
         peer.counts.initiations += 1;
+        peer.unanswered += 1;
         let wait = (0..tries).fold(RETRY_FIRST, |wait, _| wait.saturating_mul(2).min(RETRY_LONGEST));
         let jitter = (u64::from(self.random.draw_u32()) * (wait.as_nanos() / 4)) >> 32;
         peer.timers.set(Reason::Retry, now + wait + Span::from_nanos(jitter));
@@ -494,6 +510,7 @@ impl Sessions {
     fn note_authenticated(&mut self, id: PeerId, from: SocketAddr) {
         let peer = &mut self.peers[id];
         peer.timers.stop(Reason::Silence);
+        peer.unanswered = 0;
         if peer.endpoint != Some(from) {
             peer.counts.moves += u64::from(peer.endpoint.is_some());
             peer.endpoint = Some(from);
@@ -604,6 +621,9 @@ impl Sessions {
             Reason::Silence => self.begin(id, now),
             Reason::Retry => {
                 let tries = peer.attempt.as_ref().map_or(0, |attempt| attempt.tries);
+                if peer.unanswered.is_multiple_of(UNANSWERED_AFTER) {
+                    self.outputs.push_back(Output::Unanswered(id, peer.unanswered));
+                }
                 if now.saturating_since(peer.last_payload) < GIVE_UP_AFTER {
                     return self.initiate(id, tries + 1, now);
                 }

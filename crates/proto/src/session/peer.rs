@@ -76,6 +76,8 @@ pub(super) struct Peer {
     /// A new session is due for a reason other than age.
     pub(super) is_suspect: bool,
     pub(super) timers: TimerTable<Reason, 4>,
+    /// Initiations sent since it was heard last.
+    pub(super) unanswered: u32,
     pub(super) counts: PeerCounts,
 }
 
@@ -97,6 +99,7 @@ impl Peer {
             last_payload: Instant::ZERO,
             is_suspect: false,
             timers: TimerTable::new(),
+            unanswered: 0,
             counts: PeerCounts::default(),
         }
     }

@@ -70,6 +70,8 @@ struct World {
     /// Payloads delivered at the server and at the client, and when.
     at_server: Vec<(Instant, u32)>,
     at_client: Vec<(Instant, u32)>,
+    /// When an end said that it had no answer, and to how many initiations.
+    unanswered: Vec<(Instant, u32)>,
     fate: Path,
 }
 
@@ -84,6 +86,7 @@ impl World {
             sent: Vec::new(),
             at_server: Vec::new(),
             at_client: Vec::new(),
+            unanswered: Vec::new(),
             fate: Box::new(|_, _| Fate::Arrives),
         }
     }
@@ -114,6 +117,7 @@ impl World {
                         let list = if is_server { &mut self.at_server } else { &mut self.at_client };
                         list.push((self.now, number));
                     }
+                    Output::Unanswered(_, count) => self.unanswered.push((self.now, count)),
                     Output::Connected(_) | Output::Moved(..) => {}
                 }
             }
@@ -540,4 +544,21 @@ proptest! {
             prop_assert_eq!(distinct.len(), list.len());
         }
     }
+}
+
+/// Initiations are repeated after 0.5, 1 and 2 s, each up to a quarter later; the third has no answer 3.5 to 4.4 s after the first.
+#[test]
+fn three_initiations_without_an_answer_are_reported_once() {
+    let mut world = World::new();
+    world.fate = Box::new(|_, _| Fate::Lost);
+    world.send(1);
+    world.pass(Span::from_secs(5));
+    let [(at, 3)] = world.unanswered[..] else { panic!("{:?}", world.unanswered) };
+    assert!((Instant::from_millis(3_500)..Instant::from_millis(4_400)).contains(&at), "{at:?}");
+    assert!(world.client.peer(0).unanswered >= 3);
+    // An address that was found meanwhile is used by the next one.
+    world.client.set_endpoint(0, address(2));
+    world.fate = Box::new(|_, _| Fate::Arrives);
+    world.pass(Span::from_secs(10));
+    assert_eq!((world.client.peer(0).unanswered, World::numbers(&world.at_server)), (0, vec![1]));
 }

@@ -225,12 +225,27 @@ fn wake_ups_that_bursts_save_are_counted() {
         machine.handle_timeout(now);
         machine.handle_input(Input::Packet(packet([10, 0, 1, 1], [10, 9, 9, 9], 40)), now);
     }
-    machine.handle_timeout(Instant::from_secs(1));
-    assert_eq!(machine.peers[0].saved_wakeups(), 10 - 4);
+    machine.handle_timeout(Instant::from_millis(100));
+    // A radio that stays awake for 100 ms wakes up once either way.
+    assert_eq!(machine.peers[0].saved_wakeups(), [0, 10 - 4]);
     // Packets within a millisecond share a wake-up without a tunnel too.
     for number in 0..3 {
         let now = Instant::from_secs(2) + Span::from_micros(100 * number);
         machine.handle_input(Input::Packet(packet([10, 0, 1, 1], [10, 9, 9, 9], 40)), now);
     }
-    assert_eq!(machine.peers[0].saved_wakeups(), 10 - 4 + 1 - 1);
+    assert_eq!(machine.peers[0].saved_wakeups(), [0, 10 - 4 + 1 - 1]);
+}
+
+/// A stream whose packets follow each other while the radio is awake has nothing to save, whatever its bursts are.
+#[test]
+fn bursts_of_a_radio_that_is_awake_anyway_cost_no_wake_up() {
+    let peers = vec![peer(TunnelEnd::Client, true, "10.0.0.0/8")];
+    let mut machine = Peers::new(peers, Carrier::Plain(vec![Some(address(9))]), 1_400, MS);
+    for number in 0..300 {
+        let now = Instant::from_secs(1) + Span::from_micros(300 * number);
+        machine.handle_timeout(now);
+        machine.handle_input(Input::Packet(packet([10, 0, 1, 1], [10, 9, 9, 9], 40)), now);
+    }
+    assert!(machine.peers[0].tunnel.counts().full_bursts >= 99);
+    assert_eq!(machine.peers[0].saved_wakeups(), [0, 0]);
 }
