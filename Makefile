@@ -91,7 +91,7 @@ TARGET ?= pcap
 SECONDS ?= 60
 
 fuzz: ## Mutate the corpus of TARGET for SECONDS; stops at the first input that breaks a rule (fuzz/README.md)
-	@cargo run --profile fuzz --quiet --package airwatt-fuzz -- $(TARGET) $(SECONDS) $(SEED) $(KEEP)
+	@RUSTFLAGS="$$RUSTFLAGS --cfg fuzzing" cargo run --profile fuzz --quiet --package airwatt-fuzz -- $(TARGET) $(SECONDS) $(SEED) $(KEEP)
 
 HOURS ?= 1
 

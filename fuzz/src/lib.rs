@@ -34,10 +34,10 @@ pub const SECONDS: f64 = 1.0;
 /// Memory that one input may take, in megabytes.
 pub const MEGABYTES: f32 = 64.0;
 
-/// Processor time of this thread in seconds; zero where the system does not report it.
+/// Processor time of this thread in seconds.
 pub fn processor_s() -> f64 {
-    let status = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    status.split(' ').next().and_then(|nanos| nanos.parse().ok()).map_or(0.0, |nanos: f64| nanos * 1e-9)
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
 /// All targets.

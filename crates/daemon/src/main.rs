@@ -22,6 +22,9 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+#[expect(unexpected_cfgs, reason = "the flag of fuzzers is not known to rustc")]
+const _: () = assert!(!cfg!(fuzzing), "a build for fuzzing has keys that are not secret");
+
 /// The mechanisms of airwatt on this machine.
 #[derive(Parser)]
 #[command(name = "airwattd", version, arg_required_else_help = true)]

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use snow::params::DHChoice;
-use snow::resolvers::{CryptoResolver as _, DefaultResolver};
+
+use super::dh;
 
 /// Length of a key in bytes.
 pub const KEY_BYTES: usize = 32;
@@ -84,7 +84,7 @@ impl SecretKey {
 
     /// The public key of a private key (X25519, RFC 7748).
     pub fn public(&self) -> PublicKey {
-        let mut pair = DefaultResolver.resolve_dh(&DHChoice::Curve25519).expect("compiled in");
+        let mut pair = dh::pair();
         pair.set(&self.0);
         PublicKey(pair.pubkey().try_into().expect("X25519 has public keys of 32 bytes"))
     }

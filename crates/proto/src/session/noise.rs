@@ -8,6 +8,7 @@ use snow::resolvers::{CryptoResolver, DefaultResolver};
 use snow::types::{Cipher, Dh, Hash, Random};
 use snow::{Builder, HandshakeState};
 
+use super::dh;
 use super::key::{PublicKey, SecretKey};
 use super::wire::{NOISE_INITIATION_BYTES, NOISE_RESPONSE_BYTES};
 
@@ -56,7 +57,7 @@ impl CryptoResolver for Resolver {
     }
 
     fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn Dh>> {
-        DefaultResolver.resolve_dh(choice)
+        (*choice == DHChoice::Curve25519).then(dh::pair)
     }
 
     fn resolve_hash(&self, choice: &HashChoice) -> Option<Box<dyn Hash>> {
