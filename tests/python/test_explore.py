@@ -123,7 +123,7 @@ def test_a_malformed_request_gets_400(served, capfd):
         assert answer.startswith(b"HTTP/1.1 400 "), (target, answer)
     for request in (b"\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9\r\n\r\n", b"\x00\xff" * 9 + b"\r\n\r\n"):
         answer = raw(served, request)
-        assert answer == b"" or b"400" in answer or b"505" in answer, (request, answer)
+        assert answer == b"" or answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 505 ")), (request, answer)
     assert get(served, "")[0].status == 200
     assert capfd.readouterr().err == ""
 

@@ -174,6 +174,8 @@ def _handler(explorer: Explorer, token: str) -> type[BaseHTTPRequestHandler]:
         """One request."""
 
         protocol_version = "HTTP/1.1"
+        # What no request line says is taken for HTTP/0.9 otherwise, whose answers have no status.
+        default_request_version = "HTTP/1.0"
         server_version, sys_version = "airwatt", ""
         timeout = _IDLE_S
 
