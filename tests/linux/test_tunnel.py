@@ -543,6 +543,13 @@ def test_keys_are_those_of_wireguard():
     assert (wrong.returncode, len(wrong.stderr.splitlines())) == (2, 1)
 
 
+@pytest.mark.parametrize("words", ["genkey", "--version", "completion bash", "cc --help", "tunnel example client"])
+def test_a_result_that_a_full_disk_swallows_is_an_error(words):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([DAEMON, *words.split()], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "airwattd: standard output: No space left on device\n")
+
+
 def test_what_crosses_the_cable_cannot_be_read(pair):
     # Both ends with other keys hear nothing of each other.
     pair.up("ap")

@@ -62,7 +62,7 @@ enum Command {
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => return failure::of_arguments(&error),
+        Err(error) => return output::status(failure::of_arguments(&error)),
     };
     let done = match arguments.command {
         Command::Cc(command) => cc::run(&command),
@@ -78,7 +78,7 @@ fn main() -> ExitCode {
         Command::Manual(arguments) => manual::write(&arguments, Arguments::command()),
     };
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => output::status(ExitCode::SUCCESS),
         Err(failure) => {
             output::error(&failure.to_string());
             failure.status()

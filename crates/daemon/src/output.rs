@@ -1,16 +1,40 @@
 //! Standard output has results, standard error has progress, warnings and errors.
 //!
-//! A reader that goes away is no error.
+//! A reader that goes away is no error. A result that could not be written otherwise, as on a full disk, is one: [`status`] says so at the
+//! end of the program.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+use std::sync::OnceLock;
+
+use airwatt_base::reason_of;
 
 use airwatt_proto::session::UNANSWERED_AFTER;
 use serde::Serialize;
 
+/// Why a result did not reach standard output.
+static LOST: OnceLock<String> = OnceLock::new();
+
 /// Writes a result to standard output.
 pub(crate) fn print(text: &str) {
     let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            let _ = LOST.set(reason_of(&error));
+        }
+        _ => {}
+    }
+}
+
+/// The exit status of a program that has done its work with `status`: 1, with a line, if a result could not be written.
+pub(crate) fn status(status: ExitCode) -> ExitCode {
+    match LOST.get() {
+        None => status,
+        Some(reason) => {
+            error(&format!("standard output: {reason}"));
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Writes a result to standard output: one JSON document, or what `table` makes of it.

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use airwatt_base::settings::SettingError;
+use airwatt_base::settings::{SettingError, in_range};
 use airwatt_base::{Charge, Current, Energy, Power, Rate, SleepClock, Span, Voltage};
 use serde::{Deserialize, Deserializer};
 
@@ -19,6 +19,9 @@ pub const TEMPLATE: &str = include_str!("template.toml");
 /// Time for which a beacon is waited for if the profile does not say: three transmission opportunities of 3 ms that
 /// others may hold before it, and its own contention.
 const BEACON_WAIT: Span = Span::from_millis(10);
+
+/// The longest time that a radio takes for anything: a thousand times what is published, and far from where sums overflow.
+const LONGEST: Span = Span::from_secs(10);
 
 /// Parses a profile. `file` names it in errors.
 pub(super) fn parse(text: &str, file: &str) -> Result<Radio, RadioError> {
@@ -250,13 +253,16 @@ impl Profile {
             host: self.host.map(|draw| power("host", draw, voltage)).transpose()?,
             to_sleep: transition("to_sleep", self.to_sleep)?,
             wake_up: transition("wake_up", self.wake_up)?,
-            min_awake: self.min_awake.unwrap_or_default(),
+            min_awake: bounded("min_awake", self.min_awake.unwrap_or_default())?,
             sleep_clock: self.sleep_clock.map_or(Ok(SleepClock::default()), ProfileClock::resolve)?,
             beacon_reception: match beacon.as_ref().and_then(|beacon| beacon.reception.as_ref()) {
                 Some(ProfileReception::Tim) => BeaconReception::Tim,
                 Some(ProfileReception::Whole) | None => BeaconReception::Whole,
             },
-            beacon_wait: beacon.and_then(|beacon| beacon.wait).unwrap_or(BEACON_WAIT),
+            beacon_wait: bounded(
+                "beacon.wait",
+                beacon.and_then(|beacon| beacon.wait).unwrap_or(BEACON_WAIT),
+            )?,
             assumed: self.assumed,
             name,
             description,
@@ -386,7 +392,7 @@ impl ProfileClock {
         Ok(SleepClock {
             accuracy_ppb: ppb("sleep_clock.accuracy_ppm", self.accuracy_ppm)?,
             wander_ppb: ppb("sleep_clock.wander_ppm", self.wander_ppm)?,
-            guard: self.guard.unwrap_or_default(),
+            guard: bounded("sleep_clock.guard", self.guard.unwrap_or_default())?,
         })
     }
 }
@@ -417,8 +423,14 @@ impl ProfileTransition {
                 return Err(SettingError::conflict("energy", "charge", "either gives the power").under(key));
             }
         };
-        Ok(Transition { time: self.time, power })
+        let time = bounded("time", self.time).map_err(|error| error.under(key))?;
+        Ok(Transition { time, power })
     }
+}
+
+/// A time that a radio may take.
+fn bounded(key: &str, time: Span) -> Result<Span, SettingError> {
+    in_range(key, time, Span::ZERO, LONGEST).map(|()| time)
 }
 
 fn power(key: &'static str, draw: Draw, voltage: Option<Voltage>) -> Result<Power, SettingError> {

@@ -307,6 +307,25 @@ fn currents_need_a_voltage() {
     );
 }
 
+/// A guard of 292 years overflowed where a wake-up is planned, and the run did not end.
+#[test]
+fn no_time_is_longer_than_a_radio_takes_for_anything() {
+    let longest =
+        format!("{GOOD}min_awake = \"10s\"\n[sleep_clock]\nguard = \"10s\"\n[beacon]\nwait = \"10s\"");
+    assert!(Radio::from_toml(&longest, "").is_ok());
+    let times = [
+        ("min_awake", "min_awake = \"9223372036854775807ns\""),
+        ("sleep_clock.guard", "sleep_clock = { guard = \"9223372036854775807ns\" }"),
+        ("beacon.wait", "beacon = { wait = \"11s\" }"),
+        ("wake_up.time", "wake_up = { time = \"1h\", power = \"1W\" }"),
+        ("to_sleep.time", "to_sleep = { time = \"10.000000001s\", power = \"1W\" }"),
+    ];
+    for (key, line) in times {
+        let said = error(&format!("{GOOD}{line}"));
+        assert!(said.starts_with(&format!("mine.toml: {key}: expected 0ns to 10s, got ")), "{said}");
+    }
+}
+
 #[test]
 fn errors_name_file_key_value_and_what_is_expected() {
     assert_eq!(
