@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from conftest import ROOT
 
 import airwatt as library
 from airwatt import laboratory
@@ -374,3 +375,9 @@ def test_all_policies_are_taken_once(airwatt):
     names = [policy["policy"] for policy in document["policies"]]
     assert names[0] == "psm"
     assert sorted(names) == sorted(policy["name"] for policy in library.policies())
+
+
+def test_time_beyond_the_capture_is_said_where_it_counts(airwatt):
+    short = airwatt("analyze", ROOT / "captures" / "tim-never-set.pcap").out
+    assert "note: energies are those of 864.4 ms: 250.0 ms after the capture count" in " ".join(short.split())
+    assert "energies are those of" not in airwatt("analyze", ROOT / "captures" / "tcp-download.pcapng").out

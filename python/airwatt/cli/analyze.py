@@ -392,6 +392,28 @@ def _has_picture(analysis: "Analysis", plot: Path) -> bool:
     return True
 
 
+_SHORT_TAIL = 0.02
+"""A share of the time that no comparison of energies sees."""
+
+
+def _tail(document: dict[str, Any]) -> list[str]:
+    """Says that more time is charged than was captured, where it is a share that counts."""
+    from airwatt.tables import count, quantity
+
+    capture, pace = document["capture"], document.get("pace")
+    if pace is None or not document["policies"]:
+        return []
+    after_s = pace["elapsed_s"] - capture["covered_s"]
+    if after_s <= _SHORT_TAIL * pace["elapsed_s"]:
+        return []
+    segments = len(capture["segments"])
+    where = "the capture" if segments == 1 else f"each of its {count(segments)} parts"
+    whole, after = quantity(pace["elapsed_s"], "s"), quantity(after_s / segments, "s")
+    return [
+        f"note: energies are those of {whole}: {after} after {where} count, in which packets that wait still arrive"
+    ]
+
+
 def _parts(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str | Table]":
     from airwatt.tables import count, percent, quantity
 
@@ -404,6 +426,7 @@ def _parts(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str
     if capture.get("files"):
         lines.append(f"{count(len(capture['files']))} files, from {printable(capture['files'][0][0])}")
     lines += [f"note: {note}" for note in capture["notes"]]
+    lines += _tail(document)
     lines += decryption.lines(capture)
     sizes = {name: size for name, size in document["bytes"].items() if size}
     if document["station"] is not None:
