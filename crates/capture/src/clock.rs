@@ -1,12 +1,14 @@
 //! The clock of a capture, which may jump: it was set, or files were concatenated.
 //!
 //! If it jumps ahead by more than [`GAP_LIMIT`], or back by more than [`REORDER_LIMIT`], nothing is known of the time in
-//! between: the capture is divided into segments, and idle power is never integrated between two of them. Within a
+//! between: the capture is divided into segments, and idle power is never integrated between two of them. Beacons have the
+//! clock of their access point, which shows smaller jumps ahead: those of more than [`JUMP_LIMIT`]. Within a
 //! segment packets are sorted by time, since captures of several interfaces are slightly out of order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use airwatt_base::{Instant, Span};
+use airwatt_dot11::MacAddress;
 
 use crate::capture::{Capture, SteadyPart};
 
@@ -19,6 +21,46 @@ pub const GAP_LIMIT: Span = Span::from_secs(7 * 24 * 3_600);
 /// set.
 pub const REORDER_LIMIT: Span = Span::from_secs(1);
 
+/// Time by which the distance of two beacons may exceed what their access point's clock says. More is a jump: crystals are right
+/// to 0.01 % (802.11-2020 17.3.9.5), and packets are late by milliseconds.
+pub const JUMP_LIMIT: Span = Span::from_millis(100);
+
+/// Time by which a silence may be shorter than the jump in it: the other frames around it have come late, or the clock drifts.
+const LATENESS: Span = Span::from_millis(10);
+
+/// Beacons further apart show no jump: there, a clock that is wrong by little adds up.
+const NEAR: Span = Span::from_secs(1);
+
+/// The indices of the packets before which the clock jumped ahead, by the clocks of access points: the longest silence between
+/// two beacons, if it has room for what they are too far apart.
+fn jumps_ahead(capture: &Capture) -> BTreeSet<usize> {
+    let mut last: BTreeMap<MacAddress, (usize, u64)> = BTreeMap::new();
+    let mut jumps = BTreeSet::new();
+    for (index, packet) in capture.packets.iter().enumerate() {
+        let frame = packet.frame.and_then(|frame| capture.frames.get(frame as usize));
+        let beacon = frame.filter(|frame| !frame.damaged).and_then(|frame| frame.beacon);
+        let Some(beacon) = beacon.and_then(|beacon| capture.beacons.get(beacon as usize)) else { continue };
+        let Some((before, timestamp_us)) = last.insert(beacon.bssid, (index, beacon.timestamp_us)) else {
+            continue;
+        };
+        // It stands still in frames that a driver wrote, and begins anew with the access point.
+        let own_us = beacon.timestamp_us.checked_sub(timestamp_us).filter(|own_us| *own_us > 0);
+        let Some(own) = own_us.filter(|own_us| *own_us <= NEAR.as_nanos() / 1_000).map(Span::from_micros)
+        else {
+            continue;
+        };
+        let excess = packet.at.saturating_since(capture.packets[before].at).saturating_sub(own);
+        let silence = |at: &usize| capture.packets[*at].at.saturating_since(capture.packets[*at - 1].at);
+        if excess > JUMP_LIMIT
+            && let Some(longest) = (before + 1..=index).max_by_key(silence)
+            && silence(&longest) + LATENESS >= excess
+        {
+            jumps.insert(longest);
+        }
+    }
+    jumps
+}
+
 /// Divides the capture into segments, sorts each, and lets times count from the earliest packet.
 pub(crate) fn divide(capture: &mut Capture) {
     let Some(earliest) = capture.packets.iter().map(|p| p.at).min() else { return };
@@ -28,9 +70,11 @@ pub(crate) fn divide(capture: &mut Capture) {
     }
     let mut latest = capture.packets[0].at;
     let mut bounds = vec![0];
+    let jumps = jumps_ahead(capture);
     for (index, packet) in capture.packets.iter().enumerate() {
         let jump = packet.at.saturating_since(latest) > GAP_LIMIT
-            || latest.saturating_since(packet.at) > REORDER_LIMIT;
+            || latest.saturating_since(packet.at) > REORDER_LIMIT
+            || jumps.contains(&index);
         if jump {
             bounds.push(index);
             latest = packet.at;

@@ -60,14 +60,18 @@ fn captured_by(trace: &RunTrace, clock: impl Fn(u64) -> u64) -> Capture {
     Capture::read(&trace.setting.scenario, &bytes[..]).unwrap()
 }
 
-/// A clock that drifts by up to 0.1 %, as none does, and in some mutants is set back by two seconds at a time.
+/// A clock that drifts by up to 0.1 %, as none does, and in some mutants is set at a time: back by two seconds, or ahead by 0.7.
 fn clock_of(number: u64) -> impl Fn(u64) -> u64 {
     let drift = [0.0, 50e-6, -200e-6, 1e-3][(number % 4) as usize];
-    let set_back = RandomStream::new(number, "clock").unit() * 8e9;
-    let is_set = number % 5 == 4;
+    let set_at = RandomStream::new(number, "clock").unit() * 8e9;
+    let (is_set_back, is_set_ahead) = (number % 5 == 4, number % 5 == 0 && number % 2 == 1);
     move |at_ns| {
         let shown = 10_000_000_000 + (at_ns as f64 * (1.0 + drift)) as u64;
-        if is_set && at_ns as f64 > set_back { shown - 2_000_000_000 } else { shown }
+        match at_ns as f64 > set_at {
+            true if is_set_back => shown - 2_000_000_000,
+            true if is_set_ahead => shown + 700_000_000,
+            _ => shown,
+        }
     }
 }
 
