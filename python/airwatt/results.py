@@ -13,12 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from airwatt import _core
+from airwatt import _core, timelines
 from airwatt._core import SCHEMA, InputError, MissingFeature, Run, __version__
 from airwatt._documents import RunResult
 from airwatt.compared import ComparedRow, names_of
 from airwatt.files import replacing
-from airwatt.radio_states import radio_states
 from airwatt.record import Record
 from airwatt.statistics import summarize
 
@@ -259,38 +258,16 @@ class Analysis(Record):
         # The first time line alone has what is the same for all.
         whole = several[0].get("timeline") if several else None
         if whole is not None:
-            shared = {name: whole[name] for name in ("stations", "cells", "modes", "frames", "beacons")}
+            shared = {name: whole[name] for name in timelines.SHARED}
             several = [{**one, "timeline": one["timeline"] | shared} for one in several]
         return [Analysis(one) for one in several]
 
     def tables(self) -> dict[str, pa.Table]:
         """Gives the time line as tables by name; needs `trace=True`. Times count from the first packet."""
-        import pyarrow as pa
-
         line = self._data.get("timeline")
         if line is None:
             raise InputError("the analysis was not traced; its time line is kept with trace=True")
-        names = {
-            "station": line["stations"],
-            "cell": line["cells"],
-            "policy": line["policies"],
-            "state": line["states"],
-        }
-
-        def column(name: str, values: Any) -> Any:
-            # A column of indices becomes one of names.
-            if name in names:
-                return pa.DictionaryArray.from_arrays(pa.array(values, pa.int32()), pa.array(names[name], pa.string()))
-            if name.endswith("_ns"):
-                return pa.array(values, pa.int64())
-            return pa.array(values)
-
-        tables = {
-            table: pa.table({name: column(name, values) for name, values in line[table].items()})
-            for table in ("modes", "frames", "beacons", "packets")
-        }
-        states = {name: column(name, values) for name, values in radio_states(line).items()}
-        return tables | {"radio_states": pa.table(states)} | {"findings": pa.table(self._finding_columns())}
+        return timelines.tables(line) | {"findings": timelines.findings_table(self._finding_columns())}
 
     def write_tables(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Replaces the Parquet files of the time line in a folder, all of them or none. Raises `OSError`."""
@@ -360,17 +337,16 @@ def _flat(item: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _table(columns: Sequence[Any]) -> pa.Table:
     """Wraps the buffers of the core; numbers are not copied."""
+    import numpy as np
     import pyarrow as pa
 
-    kinds = {"i64": pa.int64(), "u32": pa.uint32(), "bool": pa.uint8(), "code": pa.uint32()}
+    kinds = {"i64": "<i8", "u32": "<u4", "bool": "?", "code": "<i4"}
     arrays = []
     for column in columns:
-        array = pa.Array.from_buffers(kinds[column.kind], column.length, [None, pa.py_buffer(column.data)])
+        array = timelines.numbers(np.frombuffer(column.data, kinds[column.kind]), kinds[column.kind])
         if column.kind == "code":
             # Arrow reads dictionaries with signed indices everywhere, with unsigned ones only in places.
-            array = pa.DictionaryArray.from_arrays(array.cast(pa.int32()), pa.array(column.labels, pa.string()))
-        elif column.kind == "bool":
-            array = array.cast(pa.bool_())
+            array = pa.DictionaryArray.from_arrays(array, timelines.texts(column.labels))
         arrays.append(array)
     return pa.Table.from_arrays(arrays, names=[column.name for column in columns])
 

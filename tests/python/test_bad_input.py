@@ -255,7 +255,7 @@ def test_a_compressed_file_that_expands_beyond_measure_is_refused(airwatt, tmp_p
     path = tmp_path / "bomb.pcap.gz"
     path.write_bytes(gzip.compress(_pcap((0, 0, bytes(60_000)) for _ in range(300))))
     answer = airwatt("analyze", path)
-    assert answer.status == 1
+    assert answer.status == 2
     assert answer.is_one_line("bomb.pcap.gz", "200 times"), answer
 
 

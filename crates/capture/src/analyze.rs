@@ -112,7 +112,7 @@ pub fn analyze_then(
             if is_stopped { AnalyzeError::Interrupted } else { AnalyzeError::Option(error.to_string()) }
         })
     });
-    analyze_with(&capture, question, trace.transpose()?.as_ref(), watch)
+    analyze_with(&capture, question, trace.transpose()?.as_ref(), 0, watch)
 }
 
 fn open_trace(path: &Path) -> Result<File, AnalyzeError> {
@@ -149,6 +149,8 @@ pub fn analyze_stations(
         return Err(no_stations(&capture));
     }
     let count = names.len() as f64;
+    // Time lines of all stations share one limit.
+    let mut traced_bytes = 0;
     let of_station = |(index, name): (usize, &String)| {
         let mut watch = |progress| {
             watch(match progress {
@@ -158,13 +160,17 @@ pub fn analyze_stations(
                 reading => reading,
             })
         };
-        analyze_capture(&capture, &Question { station: Some(name), ..*question }, &mut watch)
+        let question = Question { station: Some(name), ..*question };
+        let mut analysis = analyze_with(&capture, &question, None, traced_bytes, &mut watch)?;
+        if let Some(line) = &mut analysis.timeline {
+            if index > 0 {
+                line.keep_own();
+            }
+            traced_bytes += line.memory_bytes();
+        }
+        Ok(analysis)
     };
-    let mut analyses = names.iter().enumerate().map(of_station).collect::<Result<Vec<_>, _>>()?;
-    for line in analyses.iter_mut().skip(1).filter_map(|analysis| analysis.timeline.as_mut()) {
-        line.keep_own();
-    }
-    Ok(analyses)
+    names.iter().enumerate().map(of_station).collect()
 }
 
 /// Every station of the capture, without access points and hosts behind them.
@@ -227,13 +233,15 @@ pub fn analyze_capture(
     question: &Question<'_>,
     watch: Watch<'_>,
 ) -> Result<Analysis, AnalyzeError> {
-    analyze_with(capture, question, None, watch)
+    analyze_with(capture, question, None, 0, watch)
 }
 
+/// As [`analyze_capture`], with a measured current, and when time lines of other stations take `traced_bytes`.
 fn analyze_with(
     capture: &Capture,
     question: &Question<'_>,
     trace: Option<&Trace>,
+    traced_bytes: u64,
     watch: Watch<'_>,
 ) -> Result<Analysis, AnalyzeError> {
     let Options { radio_name, radio, choices } = Options::parse(question)?;
@@ -247,12 +255,22 @@ fn analyze_with(
         document.station_share = station.as_ref().map(|station| stations::share(capture, station));
     }
     document.timeline = question.trace.then(|| report::timeline(capture, station.as_ref(), &radio));
+    let trace_limit = question.limits.trace_bytes_for(capture.bytes, capture.memory_bytes());
+    let traced_bytes = match &mut document.timeline {
+        Some(line) => {
+            if line.fit(trace_limit.saturating_sub(traced_bytes)) {
+                document.capture.notes.push(UNNAMED_NOTE.to_owned());
+            }
+            traced_bytes.saturating_add(line.memory_bytes())
+        }
+        None => traced_bytes,
+    };
     if station.is_none() && document.candidates.is_empty() {
         return Err(no_stations(capture));
     }
     if let Some(station) = station {
         let traffic = Traffic::of(capture, &station);
-        let memory_left = check_memory(&traffic, &station, &question.limits)?;
+        let memory_left = check_memory(&traffic, &station, &question.limits)?.saturating_sub(traced_bytes);
         let phy = Phy::of(capture, &station);
         let set: Vec<String> =
             question.settings.iter().map(|(key, value)| format!("{key} = {value}")).collect();
@@ -346,6 +364,9 @@ fn untraced_note(policies: &[String], limits: &Limits, capture: &Capture) -> Opt
         format!("no time line of {names}: it would take more than the limit of {limit}; hint: raise --limit memory=SIZE, or choose fewer with --policy")
     })
 }
+
+const UNNAMED_NOTE: &str = "the time line leaves out which stations beacons name: they would take more than the limit of memory; hint: raise \
+    --limit memory=SIZE";
 
 /// What an access point costs that does not grant U-APSD: the replay with PS-Polls less that with triggers, if both were asked for.
 fn ungranted_costs(document: &mut Analysis) {

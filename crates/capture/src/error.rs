@@ -66,7 +66,7 @@ impl CaptureError {
     /// Whether the file or an option is wrong (exit status 2). Otherwise the capture is in order, and the analysis failed:
     /// it exceeds a limit, or holds nothing to analyse (exit status 1).
     pub const fn is_wrong_input(&self) -> bool {
-        !matches!(self, Self::NoPackets { .. } | Self::Expanded(_) | Self::Memory { .. } | Self::Interrupted)
+        !matches!(self, Self::NoPackets { .. } | Self::Memory { .. } | Self::Interrupted)
     }
 }
 

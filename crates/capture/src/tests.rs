@@ -18,6 +18,7 @@ use crate::*;
 mod findings;
 mod outputs;
 mod traffic;
+mod whole;
 
 const AP: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
 const STATION: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);

@@ -18,7 +18,8 @@ use crate::capture::Capture;
 use crate::power_save::Observations;
 use crate::stations::{Station, station_of};
 
-/// The tables of a time line.
+/// The tables of a time line. A column crosses to Python as the base64 of its little-endian numbers: as decimal numbers it took ten times as
+/// much memory there. Of several analyses of one capture the first alone has `modes`, `frames` and `beacons`, which are the same for all.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Timeline {
     /// Addresses of stations, to which `station` is an index elsewhere.
@@ -31,6 +32,8 @@ pub struct Timeline {
     pub states: Vec<String>,
     /// The radio's power in each state.
     pub powers_w: Vec<f64>,
+    /// Kinds of frames, to which `kind` is an index.
+    pub kinds: Vec<String>,
     /// Power-management modes that stations announced.
     pub modes: Modes,
     /// Frames to and from stations.
@@ -49,12 +52,20 @@ pub struct Timeline {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Modes {
     /// Index of the station.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
     pub station: Vec<u32>,
     /// Begin.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
     pub time_ns: Vec<u64>,
     /// Length.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
     pub duration_ns: Vec<u64>,
     /// Whether it was in power save.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
     pub in_power_save: Vec<bool>,
 }
 
@@ -62,26 +73,48 @@ pub struct Modes {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FrameCounts {
     /// Index of the station.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
     pub station: Vec<u32>,
     /// Time.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
     pub time_ns: Vec<u64>,
     /// Time on the air; 0 if the rate is not known.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
     pub duration_ns: Vec<u64>,
     /// Number of the packet.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
     pub packet: Vec<u32>,
     /// Whether the station sent it.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
     pub up: Vec<bool>,
-    /// `data`, `null`, `ps-poll`.
-    pub kind: Vec<String>,
+    /// Index of the kind.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
+    pub kind: Vec<u8>,
     /// Length of the frame.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
     pub bytes: Vec<u32>,
     /// The PM bit.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
     pub power_management: Vec<bool>,
     /// The More Data bit.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
     pub more_data: Vec<bool>,
     /// The EOSP bit.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
     pub eosp: Vec<bool>,
     /// Whether it repeats a frame that was captured.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
     pub repeated: Vec<bool>,
 }
 
@@ -89,34 +122,57 @@ pub struct FrameCounts {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Beacons {
     /// Index of the access point.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
     pub cell: Vec<u32>,
     /// Time.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
     pub time_ns: Vec<u64>,
     /// Number of the packet.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
     pub packet: Vec<u32>,
     /// DTIM count; 255 without a TIM.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
     pub dtim_count: Vec<u8>,
     /// Whether group-addressed frames follow.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
     pub group: Vec<bool>,
-    /// Association identifiers with their TIM bit set.
-    pub aids: Vec<Vec<u16>>,
+    /// How many association identifiers have their TIM bit set.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
+    pub aid_count: Vec<u16>,
+    /// These identifiers, one beacon's after the other's. Empty where they would take more than the limit of memory.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
+    pub aids: Vec<u16>,
 }
 
 /// Packets of the station in question, of any link type, without 802.11 retransmissions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PacketCounts {
     /// Time.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
     pub time_ns: Vec<u64>,
     /// Number of the packet.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
     pub packet: Vec<u32>,
     /// Whether it was sent to the station.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
     pub down: Vec<bool>,
     /// Bytes on the link.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
     pub bytes: Vec<u32>,
 }
 
-/// States of a radio under policies. Their number does not follow from the size of the capture, so that a column crosses to Python as the
-/// base64 of its little-endian numbers: as decimal numbers it took ten times as much memory there.
+/// States of a radio under policies. Their number does not follow from the size of the capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RadioStates {
     /// Index of the policy, 16 bits.
@@ -154,6 +210,8 @@ impl RadioStates {
 /// Memory that a period of a radio's states takes in all forms that exist at the same time, as measured: a [`RadioPeriod`], its columns with
 /// their spare room, their base64 in Rust, in Python's text and in Python's document, and the tables that are written.
 pub(crate) const PERIOD_BYTES: u64 = 170;
+/// The same for a byte of any column: a period has 20 in its columns.
+const FORMS: u64 = PERIOD_BYTES.div_ceil(20);
 
 /// Columns of numbers as base64 text.
 mod column {
@@ -178,7 +236,16 @@ mod column {
             }
         })+ };
     }
-    numbers!(u8, u16, u64);
+    numbers!(u8, u16, u32, u64);
+
+    impl Number for bool {
+        fn put(self, out: &mut Vec<u8>) {
+            out.push(u8::from(self));
+        }
+        fn all(bytes: &[u8]) -> Option<Vec<Self>> {
+            Some(bytes.iter().map(|byte| *byte != 0).collect())
+        }
+    }
 
     pub(super) fn serialize<T: Number, S: Serializer>(
         numbers: &[T],
@@ -229,6 +296,7 @@ impl Timeline {
             cells: capture.networks.keys().map(MacAddress::to_string).collect(),
             states: RadioState::ALL.iter().map(|state| state.name().to_owned()).collect(),
             powers_w: RadioState::ALL.iter().map(|state| radio.power(*state).as_watts()).collect(),
+            kinds: KINDS.map(str::to_owned).to_vec(),
             ..Self::default()
         };
         for (index, spans) in (0..).zip(seen.modes.values()) {
@@ -258,7 +326,8 @@ impl Timeline {
                 line.beacons.packet.push(packet.number);
                 line.beacons.dtim_count.push(beacon.dtim.map_or(u8::MAX, |(count, _)| count));
                 line.beacons.group.push(beacon.group);
-                line.beacons.aids.push(beacon.aids.clone());
+                line.beacons.aid_count.push(beacon.aids.len() as u16);
+                line.beacons.aids.extend(&beacon.aids);
                 continue;
             }
             let kind = frame.control.kind;
@@ -271,7 +340,7 @@ impl Timeline {
             frames.duration_ns.push(frame.air_time().map_or(0, Span::as_nanos));
             frames.packet.push(packet.number);
             frames.up.push(up);
-            frames.kind.push(kind_name(kind).to_owned());
+            frames.kind.push(kind_code(kind));
             frames.bytes.push(frame.air_bytes);
             frames.power_management.push(frame.control.power_management);
             frames.more_data.push(frame.control.more_data);
@@ -279,6 +348,24 @@ impl Timeline {
             frames.repeated.push(packet.repeated);
         }
         line
+    }
+
+    /// Memory that its tables take in all forms that exist at the same time, in bytes.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        let (modes, frames) = (21 * self.modes.station.len(), 34 * self.frames.station.len());
+        let beacons = 20 * self.beacons.cell.len() + 2 * self.beacons.aids.len();
+        let periods = self.radio_states.policy.len() + self.captured.policy.len();
+        let (packets, states) = (17 * self.packets.packet.len(), 20 * periods);
+        FORMS * (modes + frames + beacons + packets + states) as u64
+    }
+
+    /// Leaves out which stations the beacons name if the tables take more than `limit_bytes` with them. Whether it did.
+    pub(crate) fn fit(&mut self, limit_bytes: u64) -> bool {
+        let is_too_much = self.memory_bytes() > limit_bytes && !self.beacons.aids.is_empty();
+        if is_too_much {
+            self.beacons.aids = Vec::new();
+        }
+        is_too_much
     }
 
     /// Adds the states of the radio under policies.
@@ -328,7 +415,8 @@ impl Timeline {
                     // Slices of one track must not overlap.
                     let (start, end) = (start.max(free_from), end.max(free_from));
                     free_from = end;
-                    let (kind, bytes, packet) = (&frames.kind[row], frames.bytes[row], frames.packet[row]);
+                    let kind = self.kinds.get(usize::from(frames.kind[row])).map_or("", String::as_str);
+                    let (bytes, packet) = (frames.bytes[row], frames.packet[row]);
                     let more = if frames.more_data[row] { " more" } else { "" };
                     let eosp = if frames.eosp[row] { " eosp" } else { "" };
                     writer.slice(
@@ -455,11 +543,14 @@ impl ObservedLine {
     }
 }
 
-const fn kind_name(kind: FrameKind) -> &'static str {
+/// Kinds of frames by their codes.
+const KINDS: [&str; 4] = ["data", "null", "ps-poll", "other"];
+
+const fn kind_code(kind: FrameKind) -> u8 {
     match kind {
-        FrameKind::PsPoll => "ps-poll",
-        FrameKind::Null | FrameKind::QosNull => "null",
-        FrameKind::Data | FrameKind::QosData => "data",
-        _ => "other",
+        FrameKind::Data | FrameKind::QosData => 0,
+        FrameKind::Null | FrameKind::QosNull => 1,
+        FrameKind::PsPoll => 2,
+        _ => 3,
     }
 }

@@ -73,7 +73,9 @@ Limit = Annotated[
     Option(
         "--limit",
         metavar="memory=SIZE,events=COUNT",
-        help="Stop with status 1 beyond this cost; default: memory=2GB,events=1e10, and less for captures below 1 MB.",
+        help="Stop with status 1 beyond this cost: memory of packets, replays and time lines, beside the program's own "
+        "(30 MB; 90 with --trace, 110 with --plot), and events of a station. Default: memory=2GB,events=1e10; captures "
+        "below 1 MB have less, so that they take less than 200 MB in all.",
         show_default=False,
     ),
 ]

@@ -14,8 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from airwatt import timelines
 from airwatt.plots import style
-from airwatt.radio_states import radio_states
 
 _MARGIN = 0.05
 # Two beacon intervals of the usual length are seen at least, and which share of them before what was found.
@@ -104,6 +104,7 @@ class _Scene:
 
     def __init__(self, document: Mapping[str, Any], finding: Mapping[str, Any], occurrence: Mapping[str, Any]) -> None:
         self.line = document["timeline"]
+        self.frames, self.sent_beacons = (timelines.columns(self.line, table) for table in ("frames", "beacons"))
         self.finding, self.occurrence = finding, occurrence
         self.deciding = {occurrence["packet"], *occurrence["packets"]}
         of_station = {station["mac"]: station for station in document["air"]["stations"]}
@@ -123,7 +124,7 @@ class _Scene:
         self.start, self.end = max(first - before - margin, 0.0), last + missing - before + margin
 
     def _times(self, packets: set[int]) -> list[float]:
-        tables = (self.line["frames"], self.line["beacons"])
+        tables = (self.frames, self.sent_beacons)
         return [
             time / 1e9
             for table in tables
@@ -133,7 +134,7 @@ class _Scene:
 
     def lanes(self) -> Iterator[tuple[str, Any]]:
         """Yields the name of each lane and what paints it, the captured radio first."""
-        if self.has_radio and len(self.line["captured"]["time_ns"]):
+        if self.has_radio and self.line["captured"]["time_ns"]:
             yield f"radio of\n{self.mac}\nas captured", self._radio
         if self.mac is not None:
             yield "frames from it", lambda axes, lane: self._frames(axes, lane, up=True)
@@ -154,14 +155,15 @@ class _Scene:
 
     def beacons(self) -> list[_Beacon]:
         """The beacons of the cell in the picture."""
-        table = self.line["beacons"]
+        table = self.sent_beacons
+        named = np.split(table["aids"], np.cumsum(table["aid_count"], dtype=np.int64)[:-1])
         found = []
         for row, (cell, time_ns) in enumerate(zip(table["cell"], table["time_ns"], strict=True)):
             time = time_ns / 1e9
             if self.line["cells"][cell] != self.bssid or not self.start <= time <= self.end:
                 continue
             packet = table["packet"][row]
-            sent = table["group"][row] if self._is_group() else self.aid in table["aids"][row]
+            sent = table["group"][row] if self._is_group() else self.aid in named[row]
             due = self._due(packet, time, sent=sent)
             found.append(_Beacon(time, packet, table["dtim_count"][row], sent, due))
         return found
@@ -179,7 +181,7 @@ class _Scene:
         return sent
 
     def _radio(self, axes: Axes, lane: int) -> None:
-        columns = radio_states(self.line, "captured")
+        columns = timelines.columns(self.line, "captured")
         starts = columns["time_ns"] / 1e9
         ends = starts + columns["duration_ns"] / 1e9
         inside = (ends > self.start) & (starts < self.end)
@@ -192,7 +194,7 @@ class _Scene:
             axes.barh(lane + 0.5, 1e3 * width, left=1e3 * start, height=0.8, color=colour, zorder=3 if above else 2)
 
     def _frames(self, axes: Axes, lane: int, *, up: bool) -> None:
-        frames = self.line["frames"]
+        frames = self.frames
         station = self.line["stations"].index(self.mac) if self.mac in self.line["stations"] else -1
         rows = [
             row
@@ -213,8 +215,9 @@ class _Scene:
         self._labels(axes, lane + 0.5, texts)
 
     def _frame_text(self, row: int) -> str:
-        frames = self.line["frames"]
-        name = {"ps-poll": "PS-Poll", "null": "Null"}.get(frames["kind"][row], frames["kind"][row])
+        frames = self.frames
+        kind = self.line["kinds"][frames["kind"][row]]
+        name = {"ps-poll": "PS-Poll", "null": "Null"}.get(kind, kind)
         bits = [f"PM={int(frames['power_management'][row])}"] if frames["up"][row] and name != "PS-Poll" else []
         bits += ["More"] if frames["more_data"][row] else []
         bits += ["EOSP"] if frames["eosp"][row] else []

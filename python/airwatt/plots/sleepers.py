@@ -5,7 +5,7 @@ If traffic is sparse, the axis of the left column is shortened in silent times, 
 exchanges stay visible. Radio states are drawn as shares of each dot: nothing is left out by sampling.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
+from airwatt import timelines
 from airwatt.plots import style
-from airwatt.radio_states import radio_states
 
 Numbers = NDArray[np.float64]
 
@@ -99,20 +99,20 @@ class Sleepers:
         self.documents = [document, *others]
         self.document = document
         self.line = document["timeline"]
-        frames = self.line["frames"]
-        times = [_seconds(one["timeline"]["packets"]["time_ns"]) for one in self.documents]
-        self.packets = np.concatenate(times)
+        captured = {name: timelines.columns(self.line, name) for name in ("modes", "frames", "beacons")}
+        packets = [timelines.columns(one["timeline"], "packets") for one in self.documents]
+        self.packets = np.concatenate([_seconds(of["time_ns"]) for of in packets])
+        self.down = packets[0]["down"]
+        self.beacons = captured["beacons"]
+        frames, modes = captured["frames"], captured["modes"]
         self.frames = _seconds(frames["time_ns"])
-        self.of_station = np.array(frames["station"], dtype=np.int64)
-        self.up = np.array(frames["up"], dtype=bool)
-        modes = self.line["modes"]
+        self.of_station, self.up = frames["station"], frames["up"]
         self.mode_starts = _seconds(modes["time_ns"])
         self.mode_ends = self.mode_starts + _seconds(modes["duration_ns"])
-        self.mode_of = np.array(modes["station"], dtype=np.int64)
-        self.mode_asleep = np.array(modes["in_power_save"], dtype=np.float64)
-        self.states = radio_states(self.line)
+        self.mode_of, self.mode_asleep = modes["station"], modes["in_power_save"].astype(np.float64)
+        self.states = timelines.columns(self.line, "radio_states")
         self.times = np.unique(np.concatenate([self.packets, self.frames]))
-        beacons = _seconds(self.line["beacons"]["time_ns"])
+        beacons = _seconds(self.beacons["time_ns"])
         self.end = float(max([1e-6, *(array.max() for array in (self.times, beacons) if len(array))]))
         self.stations = self._chosen()
         self.policies = list(self.line["policies"])[:_MOST_POLICIES] if what_if and not others else []
@@ -209,14 +209,14 @@ class Sleepers:
     def _signals(self, axes: Axes, scale: Scale) -> None:
         """Lanes of packets or beacons, and of findings."""
         lanes: list[tuple[str, list[tuple[Numbers, str]]]] = []
-        beacons = _seconds(self.line["beacons"]["time_ns"])
+        beacons = _seconds(self.beacons["time_ns"])
         if len(beacons):
-            marked = np.array([bool(aids) for aids in self.line["beacons"]["aids"]])
+            marked = self.beacons["aid_count"] > 0
             lanes.append(
                 ("beacons, with TIM bits\nin the lower half", [(beacons, style.GREY), (beacons[marked], style.INK)])
             )
         if not self.stations and not self.wired:
-            down = np.array(self.line["packets"]["down"], dtype=bool)
+            down = self.down
             both = [(self.packets[down], style.STATES["receive"]), (self.packets[~down], style.STATES["transmit"])]
             lanes.append(("packets to, from", both))
         places = self._violated()
@@ -249,8 +249,8 @@ class Sleepers:
 
     def _packets(self, axes: Axes, scale: Scale, document: Mapping[str, Any]) -> None:
         """The packets of a station of which nothing else was captured."""
-        packets = document["timeline"]["packets"]
-        _lines(axes, scale, _seconds(packets["time_ns"]), ~np.array(packets["down"], dtype=bool))
+        packets = timelines.columns(document["timeline"], "packets")
+        _lines(axes, scale, _seconds(packets["time_ns"]), ~packets["down"])
         axes.set_yticks([0.5], [document["station"]])
 
     def _policy(self, axes: Axes, scale: Scale, policy: str) -> None:
@@ -299,8 +299,8 @@ def _distinct(scale: Scale, times: Numbers) -> Numbers:
     return places[np.unique(np.floor(places / quarter), return_index=True)[1]]
 
 
-def _seconds(nanoseconds: "Sequence[int] | NDArray[np.int64]") -> Numbers:
-    return np.array(nanoseconds, dtype=np.float64) / 1e9
+def _seconds(nanoseconds: NDArray[np.int64]) -> Numbers:
+    return nanoseconds / 1e9
 
 
 def _shares(starts: Numbers, ends: Numbers, wanted: Numbers, times: Numbers) -> Numbers:

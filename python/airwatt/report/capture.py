@@ -191,7 +191,7 @@ def _mark_lanes(traces: Mapping[str, pa.Table], times: Mapping[str, Array], pack
             )
         )
     if len(beacons):
-        code = np.array([1 if aids else 0 for aids in beacons["aids"].to_pylist()])
+        code = (beacons["aid_count"].to_numpy() > 0).astype(int)
         lanes.append(
             _marks(
                 "beacons",

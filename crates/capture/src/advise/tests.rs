@@ -1,8 +1,9 @@
-use airwatt_base::Span;
+use airwatt_base::{Power, Span};
+use airwatt_energy::{Radio, Transition};
 use airwatt_sim::scenario::Scenario;
 
 use super::choice::{Decision, Figures, Row};
-use super::{Asked, Candidate, CapturedTraffic, ModelPlan};
+use super::{Asked, Candidate, CapturedTraffic, ModelPlan, model_radio};
 use crate::report::{CellReport, GapReport, PaceReport};
 
 fn figures(energy_j: f64, delay_s: f64) -> Figures {
@@ -129,4 +130,25 @@ fn models_of_captured_traffic_follow_the_cell() {
     assert!((skipping.energy_j / rarely.energy_j - 1.0).abs() < 0.01);
     let fast = psm(CellReport { beacon_rate_bps: 6e6, ..usual });
     assert!(fast.energy_j < 0.9 * once.energy_j, "{} of {} J", fast.energy_j, once.energy_j);
+}
+
+/// A radio of the models has the powers of the profile; a transition without time costs nothing, and another one its mean power.
+#[test]
+fn a_profile_is_a_radio_of_the_models() {
+    let profile = Radio::find("esp32").unwrap();
+    let radio = model_radio(&profile);
+    let powers = [radio.transmit_w, radio.receive_w, radio.listen_w, radio.sleep_w];
+    let expected = [profile.transmit, profile.receive, profile.listen, profile.sleep].map(Power::as_watts);
+    assert_eq!(powers, expected);
+    assert!(expected[0] > expected[3] && expected[3] > 0.0);
+    for (change, seconds, watts) in [
+        (profile.to_sleep, radio.to_sleep_s, radio.to_sleep_w),
+        (profile.wake_up, radio.wake_up_s, radio.wake_up_w),
+    ] {
+        assert_eq!(seconds, change.time.as_secs_f64());
+        assert!((watts * seconds - change.energy().as_joules()).abs() < 1e-15);
+    }
+    let at_once = Transition { time: Span::ZERO, ..profile.wake_up };
+    let radio = model_radio(&Radio { wake_up: at_once, ..profile });
+    assert_eq!((radio.wake_up_s, radio.wake_up_w), (0.0, 0.0));
 }

@@ -26,7 +26,7 @@ use crate::clock;
 use crate::decode::Decoder;
 use crate::decrypt::{Decryption, NetworkKey};
 use crate::error::CaptureError;
-use crate::limits::Limits;
+use crate::limits::{DEFAULT_MEMORY_BYTES, Limits};
 use crate::packet::PacketSink;
 
 /// Bytes that tell one format from the other.
@@ -85,8 +85,10 @@ impl Capture {
     ) -> Result<Self, CaptureError> {
         let mut decryption = Decryption::new(keys);
         let mut parts = Vec::new();
-        let mut memory_bytes = limits.memory_bytes();
         let (of, is_folder) = (sources::total_bytes(&sources), sources::is_folder(&sources));
+        // A small file that expands to a large capture is still a small file.
+        let limit_bytes = limits.memory_bytes_for(of.unwrap_or(u64::MAX));
+        let mut memory_bytes = limit_bytes;
         let mut before = 0;
         for source in sources {
             let (file, size) = (source.name.clone(), source.bytes);
@@ -98,7 +100,7 @@ impl Capture {
                 Err(error) => debug!(file, %error, "capture not read"),
             }
             decryption = sink.take_decryption();
-            let part = Part::new(file, sink, read?, limits)?;
+            let part = Part::new(file, sink, read?, limit_bytes)?;
             memory_bytes = memory_bytes.saturating_sub(part.decoder.memory_bytes());
             before += size.unwrap_or_default();
             parts.push(part);
@@ -117,10 +119,9 @@ impl Capture {
     /// # Errors
     /// [`CaptureError`]: the bytes are not a capture, or it exceeds the limits.
     pub fn read(name: &str, source: impl Read) -> Result<Self, CaptureError> {
-        let limits = Limits::default();
-        let mut decoder = Decoder::new(limits.memory_bytes(), Decryption::default());
+        let mut decoder = Decoder::new(DEFAULT_MEMORY_BYTES, Decryption::default());
         let read = read_limited(name, source, None, &mut decoder)?;
-        let part = Part::new(name.to_owned(), decoder, read, &limits)?;
+        let part = Part::new(name.to_owned(), decoder, read, DEFAULT_MEMORY_BYTES)?;
         Part::join(name, vec![part], false)
     }
 }
@@ -134,7 +135,7 @@ struct Part {
 
 impl Part {
     /// Refuses a file that is no capture, or whose records exceed the limit of memory.
-    fn new(name: String, decoder: Decoder, read: FileRead, limits: &Limits) -> Result<Self, CaptureError> {
+    fn new(name: String, decoder: Decoder, read: FileRead, limit_bytes: u64) -> Result<Self, CaptureError> {
         match read.end {
             End::Damaged(what) if decoder.packets_in_file() == 0 => {
                 return Err(CaptureError::NotACapture(name, what.to_owned()));
@@ -145,7 +146,7 @@ impl Part {
                     file: name,
                     packets: decoder.packets_in_file(),
                     memory_bytes: decoder.memory_bytes(),
-                    limit_bytes: limits.memory_bytes(),
+                    limit_bytes,
                 });
             }
             End::Complete | End::CutShort | End::Damaged(_) => {}

@@ -7,17 +7,17 @@ use super::*;
 use crate::{AnalysisProgress, analyze_stations, annotate};
 
 /// A folder that is removed at the end.
-struct Folder(PathBuf);
+pub(super) struct Folder(PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Self {
+    pub(super) fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("airwatt-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir(&path).unwrap();
         Self(path)
     }
 
-    fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
+    pub(super) fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.0.join(name);
         std::fs::write(&path, bytes).unwrap();
         path
@@ -30,11 +30,11 @@ impl Drop for Folder {
     }
 }
 
-fn go_on(_: AnalysisProgress) -> ControlFlow<()> {
+pub(super) fn go_on(_: AnalysisProgress) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-fn exchange() -> File {
+pub(super) fn exchange() -> File {
     [
         (0, null(false)),
         (10, null(true)),
@@ -64,8 +64,10 @@ fn the_time_line_has_modes_frames_and_states() {
         })
         .collect();
     assert_eq!(modes, [(0, 10, false), (10, 140, true)]);
-    assert_eq!(line.frames.kind, ["null", "null", "ps-poll", "data", "null"]);
-    assert_eq!(line.beacons.aids, [[1]]);
+    let kinds: Vec<&str> =
+        line.frames.kind.iter().map(|kind| line.kinds[usize::from(*kind)].as_str()).collect();
+    assert_eq!(kinds, ["null", "null", "ps-poll", "data", "null"]);
+    assert_eq!((line.beacons.aid_count.as_slice(), line.beacons.aids.as_slice()), (&[1][..], &[1][..]));
     assert_eq!(line.policies, ["psm"]);
     // The states follow each other without a gap, from the first packet to the end of the replay.
     let mut until = 0;
@@ -273,4 +275,67 @@ fn time_lines_keep_to_the_limit_of_memory() {
     }
     let text = serde_json::to_string(line).unwrap();
     assert_eq!(serde_json::from_str::<crate::timeline::Timeline>(&text).unwrap(), *line);
+}
+
+/// Each of five stations would take what one may take: together they take no more, the tables of the capture stand in the first time line
+/// alone, and what policies spend stays what it is for one station.
+#[test]
+fn the_time_lines_of_several_stations_share_a_limit() {
+    let folder = Folder::new("several");
+    let host = |last| [192, 168, 1, last];
+    let file = (2..7).fold(File::new(101), |file, last| file.packet(1, &udp(host(last), B, (1, 2), 0)));
+    let file = (2..7).fold(file, |file, last| file.packet(900_000_000, &udp(B, host(last), (2, 1), 0)));
+    let path = folder.write("x.pcap", &file.0);
+    let policies = ["timeout".to_owned()];
+    let question = |memory_bytes| {
+        let limits = Limits { memory_bytes: Some(memory_bytes), ..Limits::default() };
+        Question { policies: &policies, trace: true, limits, ..Question::default() }
+    };
+    let of_all = |memory_bytes| {
+        let all = ["all".to_owned()];
+        let analyses = analyze_stations(&path, &question(memory_bytes), &all, || Ok(()), &mut go_on).unwrap();
+        assert_eq!(analyses.len(), 5);
+        analyses
+    };
+    let whole = of_all(2_000_000_000);
+    let one = whole[0].timeline.as_ref().unwrap().memory_bytes();
+    assert!(whole.iter().all(|analysis| analysis.timeline.as_ref().unwrap().policies == ["timeout"]));
+    let limit = 3 * one + one / 2;
+    let less = of_all(limit);
+    let traced: Vec<usize> =
+        less.iter().map(|analysis| analysis.timeline.as_ref().unwrap().policies.len()).collect();
+    assert!(traced[0] == 1 && traced[4] == 0, "{traced:?}");
+    let bytes: u64 = less.iter().map(|analysis| analysis.timeline.as_ref().unwrap().memory_bytes()).sum();
+    assert!(bytes <= limit, "{bytes} of {limit}");
+    let noted = less
+        .iter()
+        .filter(|one| one.capture.notes.iter().any(|note| note.contains("no time line of timeout")));
+    assert_eq!(noted.count(), traced.iter().filter(|count| **count == 0).count());
+    for (one, other) in whole.iter().zip(&less) {
+        assert_eq!(one.policies, other.policies);
+    }
+}
+
+/// Beacons that name two thousand stations each: the time line keeps how many, and names them only where there is room.
+#[test]
+fn the_stations_that_beacons_name_keep_to_the_limit_of_memory() {
+    let aids: Vec<u16> = (1..2_000).collect();
+    let file =
+        (0..40).fold(exchange(), |file, number| file.packet(200_000 + number * 102_400, &beacon(&aids)));
+    let capture = file.read();
+    let with = |memory_bytes| {
+        let limits = Limits { memory_bytes: Some(memory_bytes), ..Limits::default() };
+        let policies = ["active".to_owned()];
+        let question = Question { policies: &policies, trace: true, limits, ..Question::default() };
+        analyze_capture(&capture, &question, &mut go_on).unwrap()
+    };
+    let (whole, less) = (with(2_000_000_000), with(capture.memory_bytes() + 500_000));
+    let beacons = |analysis: &crate::report::Analysis| analysis.timeline.as_ref().unwrap().beacons.clone();
+    assert_eq!(beacons(&whole).aids.len(), 1 + 40 * 1_999);
+    assert!(beacons(&less).aids.is_empty());
+    assert_eq!(beacons(&less).aid_count, beacons(&whole).aid_count);
+    let says = |analysis: &crate::report::Analysis| {
+        analysis.capture.notes.iter().any(|note| note.contains("which stations beacons name"))
+    };
+    assert_eq!((says(&whole), says(&less)), (false, true));
 }
