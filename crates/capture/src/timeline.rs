@@ -280,6 +280,7 @@ impl Timeline {
             powers_w: std::mem::take(&mut self.powers_w),
             packets: std::mem::take(&mut self.packets),
             radio_states: std::mem::take(&mut self.radio_states),
+            captured: std::mem::take(&mut self.captured),
             ..Self::default()
         };
     }
