@@ -8,14 +8,14 @@ answers, to the time of a page or an answer.
 
 From a capture (`captured`) the models know the packets' own pace, and the replay of `analyze` takes the place of
 runs: packets are as they were, and only their waiting for the radio is added. What can be set beside the power save
-(`beside`: delayed acknowledgements, bursts) is run with the best candidate. Left out: policies of other stations,
-changes of the transport, tunnels in runs.
+(`combined_settings`: delayed acknowledgements, bursts) is run with the best candidate. Left out: policies of other
+stations, changes of the transport, tunnels in runs.
 """
 
 from airwatt.advise.answer import Advice, Row, candidates
-from airwatt.advise.beside import SETTINGS, CombinedSetting
 from airwatt.advise.candidate import Candidate, Figures
 from airwatt.advise.captured import advise_capture
+from airwatt.advise.combined_settings import SETTINGS, CombinedSetting
 from airwatt.advise.keep_alives import KeepAlives, interval_of
 from airwatt.advise.question import APPLICATIONS, CAPTURES, flow, is_capture, quantity, scenario_of
 from airwatt.advise.runs import CONFIRM, advise

@@ -15,7 +15,7 @@ from airwatt.advise import platforms
 from airwatt.advise.candidate import Candidate, Figures
 
 if TYPE_CHECKING:
-    from airwatt.advise.beside import CombinedSetting
+    from airwatt.advise.combined_settings import CombinedSetting
     from airwatt.advise.keep_alives import KeepAlives
     from airwatt.battery import Battery
 

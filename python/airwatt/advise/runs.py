@@ -11,8 +11,8 @@ from airwatt import _core, aggregates, laboratory
 from airwatt._core import InputError, Scenario
 from airwatt.advise import platforms
 from airwatt.advise.answer import Advice, rows_of
-from airwatt.advise.beside import SETTINGS, CombinedSetting
 from airwatt.advise.candidate import Candidate, Figures
+from airwatt.advise.combined_settings import SETTINGS, CombinedSetting
 from airwatt.parallel import Progress
 from airwatt.results import FinishedRun, Result
 from airwatt.statistics import mean_ci95

@@ -155,9 +155,9 @@ def run_points(
 def _task(scenario: Scenario, point: Point, seeds: range) -> Task[Numbers]:
     chosen = seeds[:1] if point.only_first else seeds
 
-    def numbers(made: FinishedRun) -> Numbers:
-        further = {} if point.traced is None or made.run is None else point.traced(made.run)
-        return {**point.measure(made.document), **further}
+    def numbers(finished: FinishedRun) -> Numbers:
+        further = {} if point.traced is None or finished.run is None else point.traced(finished.run)
+        return {**point.measure(finished.document), **further}
 
     if point.traced is None:
         return Task(scenario, chosen, numbers, settings=dict(point.overrides))

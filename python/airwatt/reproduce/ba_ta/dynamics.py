@@ -25,16 +25,16 @@ Columns = Mapping[str, "np.ndarray"]
 
 def tables(run: Run, *names: str) -> list[dict[str, np.ndarray]]:
     """Some of a run's traces, each as columns by name."""
-    made = dict(run.traces())
-    return [_columns(made[name]) for name in names]
+    tables = dict(run.traces())
+    return [_columns(tables[name]) for name in names]
 
 
 def _columns(table: Sequence[Any]) -> dict[str, np.ndarray]:
-    made = {}
+    columns = {}
     for column in table:
         values = np.frombuffer(column.data, dtype=_KINDS[column.kind])
-        made[column.name] = np.asarray(column.labels, dtype=object)[values] if column.kind == "code" else values
-    return made
+        columns[column.name] = np.asarray(column.labels, dtype=object)[values] if column.kind == "code" else values
+    return columns
 
 
 def held_over(
@@ -139,12 +139,12 @@ def _dynamic(
     point_: Point,
     lines: Mapping[str, str],
     means: Mapping[str, str],
-    held: ClaimsOf,
+    claims_of: ClaimsOf,
     *also: Point,
 ) -> Reproduction:
     def compute(item: Reproduction, results: Results) -> Outcome:
         values = [*_lines(results, point_, lines), *_means(results, point_, means)]
-        return Outcome(values, held(f"ba-ta/{item.place}", results))
+        return Outcome(values, claims_of(f"ba-ta/{item.place}", results))
 
     # Lines of different units: a panel for each.
     picture = Lines("line", "time_s", ("line",), "time (s), the first seed's run", "", scale="linear")

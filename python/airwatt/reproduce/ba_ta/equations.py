@@ -16,7 +16,7 @@ def _counted(place: str, shows: str, count: Callable[[str], tuple[list[Value], l
 
 
 def _eq1(home: str) -> tuple[list[Value], list[Claim]]:
-    values, held = [], []
+    values, judged = [], []
     cases = (
         ("slow DSL", 1.024e6, 20.0, 8.53, 0.005),
         ("fast DSL", 16e6, 20.0, 133.3, 0.05),
@@ -27,8 +27,8 @@ def _eq1(home: str) -> tuple[list[Value], list[Claim]]:
         needed = float(models.psm_throughput(rtt_s=rtt / 1000, down_bps=rate, up_bps=rate).needed_packets)
         values.append(Value("needed window", {"access": access, "rtt_ms": rtt}, needed, None, "packets"))
         name = f"{home}.{access.split()[0]}.{rtt:g}"
-        held.append(claims.rounded(name, f"window for {access} at {rtt:g} ms", paper, needed, half, "packets"))
-    return values, held
+        judged.append(claims.rounded(name, f"window for {access} at {rtt:g} ms", paper, needed, half, "packets"))
+    return values, judged
 
 
 def _fn9(home: str) -> tuple[list[Value], list[Claim]]:
@@ -40,8 +40,8 @@ def _fn9(home: str) -> tuple[list[Value], list[Claim]]:
 def _eq2(home: str) -> tuple[list[Value], list[Claim]]:
     burst = float(models.psm_throughput(queue_packets=40).burst_packets)
     text = "largest burst without loss, fast DSL and 40 packets"
-    held = claims.exactly(home, text, 89.0, float(int(burst)), "packets")
-    return [Value("largest burst", {"buffer_packets": 40.0}, burst, None, "packets")], [held]
+    judged = claims.exactly(home, text, 89.0, float(int(burst)), "packets")
+    return [Value("largest burst", {"buffer_packets": 40.0}, burst, None, "packets")], [judged]
 
 
 def _eq2_trend(home: str) -> tuple[list[Value], list[Claim]]:
@@ -54,14 +54,14 @@ def _eq2_trend(home: str) -> tuple[list[Value], list[Claim]]:
 
 
 def _buffering(home: str) -> tuple[list[Value], list[Claim]]:
-    values, held = [], []
+    values, judged = [], []
     for rtt, paper in ((110.0, 90.0), (150.0, 50.0)):
         wait = 1000 * float(models.psm_throughput(rtt_s=rtt / 1000).to_beacon_s)
         values.append(Value("time to the beacon", {"rtt_ms": rtt}, wait, None, "ms"))
-        held.append(
+        judged.append(
             claims.rounded(f"{home}.{rtt:g}", f"time to the next beacon at {rtt:g} ms", paper, wait, 0.001, "ms")
         )
-    return values, held
+    return values, judged
 
 
 def _recovery(home: str) -> tuple[list[Value], list[Claim]]:
@@ -71,18 +71,18 @@ def _recovery(home: str) -> tuple[list[Value], list[Claim]]:
 
 
 def _appendix(home: str) -> tuple[list[Value], list[Claim]]:
-    values, held = [], []
+    values, judged = [], []
     regions = ((-0.5, "unstable"), (0.5, "monotone"), (1.5, "oscillating"), (2.3, "unstable"))
     for gain, paper in regions:
         solved = models.ba_ta_controller(gain=gain, steps=60, interval_s=0.1)
         fixed, after = float(solved.fixed_point_s), float(solved.after_s)
         values.append(Value("interval after 60 steps", {"gain": gain}, 1000 * after, None, "ms"))
         name = f"{home}.{gain:g}"
-        held.append(claims.exactly(f"{name}.kind", f"gain {gain:g} at ratio_min 0.9", paper, str(solved.stability)))
+        judged.append(claims.exactly(f"{name}.kind", f"gain {gain:g} at ratio_min 0.9", paper, str(solved.stability)))
         if paper != "unstable":
             text = f"gain {gain:g}: distance from the fixed point after 60 steps"
-            held.append(claims.between(f"{name}.error", text, "0", abs(after - fixed) * 1000, 0.0, 0.001, "ms"))
-    return values, held
+            judged.append(claims.between(f"{name}.error", text, "0", abs(after - fixed) * 1000, 0.0, 0.001, "ms"))
+    return values, judged
 
 
 EQUATIONS = (

@@ -37,7 +37,7 @@ def figure(
     shows: str,
     curves: Sequence[Curve],
     what: str,
-    held: ClaimsOf,
+    claims_of: ClaimsOf,
     by: Sequence[str] = ("policy", "wifi"),
     beside: Sequence[Curve] = (),
 ) -> Reproduction:
@@ -48,7 +48,7 @@ def figure(
     def compute(item: Reproduction, results: Results) -> Outcome:
         series = {curve.name: curve.series(results, what) for curve in curves}
         values = [value for one in series.values() for value in one.values()]
-        return Outcome(values, held(f"ba-ta/{item.place}", series, results), [table(axis, series)])
+        return Outcome(values, claims_of(f"ba-ta/{item.place}", series, results), [table(axis, series)])
 
     picture = Lines(what, axis.name, by, axis.label, _LABELS[what], scale="linear")
     return Reproduction(place, shows, compute, points, picture)
@@ -95,7 +95,7 @@ def _psm_saves(home: str, curves: Curves, _results: Results) -> list[Claim]:
 
 
 def _saves_by(low: float, high: float) -> ClaimsOf:
-    def held(home: str, curves: Curves, results: Results) -> list[Claim]:
+    def claims_of(home: str, curves: Curves, results: Results) -> list[Claim]:
         found = _psm_saves(home, curves, results)
         for wifi in SETS:
             active, psm = curves[f"active, {wifi}"], curves[f"psm, {wifi}"]
@@ -104,7 +104,7 @@ def _saves_by(low: float, high: float) -> ClaimsOf:
             found.append(claims.between(f"{home}.factor.{wifi.split()[0]}", text, "up to 5", best, low, high))
         return found
 
-    return held
+    return claims_of
 
 
 def _fast_buffers(home: str, curves: Curves, _results: Results) -> list[Claim]:
@@ -165,10 +165,10 @@ def _rtt_energy(home: str, curves: Curves, results: Results) -> list[Claim]:
         active, psm = curves[f"active, {wifi}"], curves[f"psm, {wifi}"]
         first, last = (active.mean(x) - psm.mean(x) for x in (psm.xs[0], psm.xs[-1]))
         here = f"{claims.number(first)} to {claims.number(last)} J"
-        held = claims.true(
+        judged = claims.true(
             f"{home}.gap.{wifi.split()[0]}", f"{wifi}: the gap widens", "widens", here, claims.ON_MEANS, last > first
         )
-        found.append(held)
+        found.append(judged)
     return found
 
 
@@ -250,16 +250,16 @@ _CLAIMS: dict[str, tuple[ClaimsOf, ClaimsOf]] = {
 
 
 def _base(number: str, axis: Callable[[str], Axis], over: str) -> list[Reproduction]:
-    made = []
+    items = []
     for access, shown in ACCESS_NAMES.items():
         curves = two_policies(access, axis(access))
         throughput, energy = _CLAIMS[f"{number}.{access}"]
         shows = f"over the {over}, {shown}: Active Mode and Wi-Fi PSM"
         both = ((f"{number}a.{access}", "throughput", throughput), (f"{number}b.{access}", "energy", energy))
-        for place, what, held in both:
+        for place, what, claims_of in both:
             beside = _BESIDE.get(place, ())
-            made.append(figure(place, f"{what.capitalize()} {shows}", curves, what, held, beside=beside))
-    return made
+            items.append(figure(place, f"{what.capitalize()} {shows}", curves, what, claims_of, beside=beside))
+    return items
 
 
 FIGURE_2 = tuple(_base("fig2", buffers, "buffer"))
@@ -421,7 +421,7 @@ def _slightly_lower(home: str, shown: str, pairs: Pairs) -> list[Claim]:
 
 
 def _parameter(
-    place: str, key: str, shows: str, choices: Sequence[tuple[str, Mapping[str, str]]], held: OnPairs
+    place: str, key: str, shows: str, choices: Sequence[tuple[str, Mapping[str, str]]], claims_of: OnPairs
 ) -> Reproduction:
     """Figure 11: one parameter of BA-TA, on fast DSL and with the Wi-Fi bottleneck, fast Wi-Fi."""
     fixed = {"gain": "0.5", "count_max": "10", "n_max": "5"}
@@ -453,7 +453,7 @@ def _parameter(
             pairs = {v: indices(results, access, _SOME_BUFFERS, curves[access, v]) for v, _ in choices}
             outcome.values += [value for pair in pairs.values() for one in pair for value in one.values()]
             outcome.tables.append(table(_SOME_BUFFERS, {f"{key} {v}: thr": pair[0] for v, pair in pairs.items()}))
-            outcome.claims += held(f"{home}.{access}", shown, pairs)
+            outcome.claims += claims_of(f"{home}.{access}", shown, pairs)
         return outcome
 
     label = _LABELS["thr index"]

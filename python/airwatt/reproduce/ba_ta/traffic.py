@@ -42,12 +42,12 @@ def _both(
     shows: str,
     curves: Sequence[Curve],
     whats: tuple[str, str],
-    held: tuple[ClaimsOf, ClaimsOf],
+    claims_of: tuple[ClaimsOf, ClaimsOf],
 ) -> tuple[Reproduction, ...]:
     return tuple(
         figure(place, shown, curves, what, one, by=("policy",))
         for place, shown, what, one in zip(
-            numbers, (f"{shows}: {whats[0]}", f"{shows}: {whats[1]}"), whats, held, strict=True
+            numbers, (f"{shows}: {whats[0]}", f"{shows}: {whats[1]}"), whats, claims_of, strict=True
         )
     )
 
@@ -59,12 +59,12 @@ _CROWD = (("wired.rtt", "50ms"), _FAST_WIFI, ("ap.buffer", "60packets"), ("wired
 
 
 def _crowd_throughput(close: float) -> ClaimsOf:
-    def held(home: str, curves: Curves, _results: Results) -> list[Claim]:
+    def claims_of(home: str, curves: Curves, _results: Results) -> list[Claim]:
         ba_ta, active, psm = (curves[NAMES[policy]] for policy in ("ba-ta", "active", "psm"))
         found = _at_each(f"{home}.close", "BA-TA over Active Mode", ba_ta, active, "close", 1 - close, 10.0, "stations")
         return [*found, claims.lower_everywhere(f"{home}.above", psm, [ba_ta])]
 
-    return held
+    return claims_of
 
 
 def _fast_crowd(home: str, curves: Curves, results: Results) -> list[Claim]:
@@ -219,8 +219,8 @@ def _page_energy(home: str, curves: Curves, _results: Results) -> list[Claim]:
 
 
 FIGURE_16 = tuple(
-    figure(place, shows, _PAGES, what, held, by=("policy",))
-    for place, shows, what, held in (
+    figure(place, shows, _PAGES, what, claims_of, by=("policy",))
+    for place, shows, what, claims_of in (
         ("fig16a", "Time to load a page over the round-trip time, fast DSL", "page", _page_time),
         ("fig16b", "Energy of a page over the round-trip time, fast DSL", "energy", _page_energy),
     )

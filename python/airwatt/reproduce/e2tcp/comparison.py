@@ -38,15 +38,15 @@ def _throughput_a(home: str, curves: Curves, results: Results) -> list[Claim]:
 
 
 def _do_a(home: str, curves: Curves, results: Results) -> list[Claim]:
-    held = e2tcp_lowest(home, curves, results)
-    held += [claims.rises(f"{home}.rises.{name.lower()}", curves[name]) for name in (*_OTHERS, "E2TCP")]
+    judged = e2tcp_lowest(home, curves, results)
+    judged += [claims.rises(f"{home}.rises.{name.lower()}", curves[name]) for name in (*_OTHERS, "E2TCP")]
     spread = 0.0
     for x in curves["Tahoe"].xs:
         means = [curves[name].mean(x) for name in _OTHERS]
         spread = max(spread, max(means) / min(means))
     text = "largest ratio of two TCPs' data overheads at a point: they behave alike"
-    held.append(claims.between(f"{home}.alike", text, "alike", spread, 1.0, 1.5))
-    return held
+    judged.append(claims.between(f"{home}.alike", text, "alike", spread, 1.0, 1.5))
+    return judged
 
 
 def _do_b(home: str, curves: Curves, results: Results) -> list[Claim]:
@@ -65,7 +65,7 @@ def _to(home: str, curves: Curves, results: Results) -> list[Claim]:
     ratios = {x: ours.mean(x) / min(other.mean(x) for other in others) for x in ours.xs}
     worst = max(ratios, key=ratios.__getitem__)
     text = f"E2TCP's time overhead over the best TCP's where it is least favourable (here {worst:g} s)"
-    held = [claims.between(f"{home}.half", text, "about half at most", ratios[worst], 0.0, 0.6)]
+    judged = [claims.between(f"{home}.half", text, "about half at most", ratios[worst], 0.0, 0.6)]
     gaps = Series(
         "gap between the best TCP and E2TCP",
         "TO",
@@ -74,23 +74,23 @@ def _to(home: str, curves: Curves, results: Results) -> list[Claim]:
         "good_s",
         {x: [min(o.samples[x][i] for o in others) - v for i, v in enumerate(ours.samples[x])] for x in ours.xs},
     )
-    return [*held, claims.rises(f"{home}.gap", gaps)]
+    return [*judged, claims.rises(f"{home}.gap", gaps)]
 
 
 def _to_a(home: str, curves: Curves, results: Results) -> list[Claim]:
     """With scenario A's shape: TCP loses time rather than bytes."""
-    held = _to(home, curves, results)
+    judged = _to(home, curves, results)
     for curve in (TAHOE, RENO, NEWRENO):
         data = curve.series(results, "A", "DO").average()
         time = curves[curve.name].average()
         ratio = mean_ci95(time)[0] / mean_ci95(data)[0]
         text = f"{curve.name}: time overhead over data overhead, average of the figure"
-        held.append(claims.between(f"{home}.time.{curve.transport}", text, "much larger", ratio, 2.0, 1000.0))
-    return held
+        judged.append(claims.between(f"{home}.time.{curve.transport}", text, "much larger", ratio, 2.0, 1000.0))
+    return judged
 
 
 def _eo(error: str, radio: str) -> ClaimsOf:
-    def held(home: str, curves: Curves, results: Results) -> list[Claim]:
+    def claims_of(home: str, curves: Curves, results: Results) -> list[Claim]:
         found = e2tcp_lowest(home, curves, results)
         if error == "A" and radio == "always-active":
             found += _factors(home, curves)
@@ -103,7 +103,7 @@ def _eo(error: str, radio: str) -> ClaimsOf:
                 found.append(claims.between(f"{home}.radio.{other}", text, "far below 1", ratio, 0.0, 0.5))
         return found
 
-    return held
+    return claims_of
 
 
 def _factors(home: str, curves: Curves) -> list[Claim]:
@@ -122,7 +122,7 @@ def _in_both(numbers: tuple[str, str], shows: str, what: str, a: ClaimsOf, b: Cl
 
 
 def _energy() -> list[Reproduction]:
-    made = []
+    items = []
     for radio, numbers in (
         ("always-active", ("fig5.25", "fig5.26")),
         ("intermediate", ("fig5.27", "fig5.28")),
@@ -130,21 +130,21 @@ def _energy() -> list[Reproduction]:
     ):
         for place, error in zip(numbers, "AB", strict=True):
             shows = f"Energy overhead, {radio} radio"
-            made.append(figure(place, shows, error, FOUR, "EO", _eo(error, radio), radio=radio))
-    return made
+            items.append(figure(place, shows, error, FOUR, "EO", _eo(error, radio), radio=radio))
+    return items
 
 
 def _latency(home: str, curves: Curves, results: Results) -> list[Claim]:
-    held = e2tcp_lowest(home, curves, results)
+    judged = e2tcp_lowest(home, curves, results)
     last = curves["E2TCP"].xs[-1]
     for name, printed in (("E2TCP", 20.0), ("Tahoe", 100.0)):
         text = f"what the worst channel adds to the 50 ms of the link, {name}"
-        held.append(
+        judged.append(
             claims.by_factor(f"{home}.added.{name.lower()}", text, printed, curves[name].mean(last) - 50, 2, "ms")
         )
     least = min(curve.mean(x) for curve in curves.values() for x in curve.xs)
-    held.append(claims.between(f"{home}.floor", "lowest latency of the figure", "50 ms", least, 49.9, 52.5, "ms"))
-    return held
+    judged.append(claims.between(f"{home}.floor", "lowest latency of the figure", "50 ms", least, 49.9, 52.5, "ms"))
+    return judged
 
 
 # Tables.
@@ -171,36 +171,36 @@ _EO, _THROUGHPUT, _LATENCY = (DATA["printed"][table] for table in ("tab5_3", "ta
 
 def _tab53(home: str, means: Averages) -> list[Claim]:
     order = ("E2TCP", "Tahoe", "NewReno", "Reno")
-    held = [
+    judged = [
         claims.ascending(f"{home}.order.{error}", f"from least to most, scenario {error}", {n: mine[n] for n in order})
         for error, mine in means.items()
     ]
-    return held + close(home, means, _EO, 0.3, "%")
+    return judged + close(home, means, _EO, 0.3, "%")
 
 
 def _tab55(home: str, means: Averages) -> list[Claim]:
-    held = []
+    judged = []
     for error, mine in means.items():
         best = max(_OTHERS, key=lambda name: mean_ci95(list(mine[name]))[0])
         text = f"E2TCP is fastest, scenario {error}"
-        held.append(claims.ascending(f"{home}.fastest.{error}", text, {best: mine[best], "E2TCP": mine["E2TCP"]}))
+        judged.append(claims.ascending(f"{home}.fastest.{error}", text, {best: mine[best], "E2TCP": mine["E2TCP"]}))
     ours = {name: means["A"][name] for name in ("Reno", "NewReno", "Tahoe")}
-    held.append(claims.ascending(f"{home}.order.A", "from slowest to fastest TCP, scenario A", ours))
+    judged.append(claims.ascending(f"{home}.order.A", "from slowest to fastest TCP, scenario A", ours))
     three = [mean_ci95(list(means["B"][name]))[0] for name in _OTHERS]
     text = "fastest over slowest TCP, scenario B"
-    held.append(claims.between(f"{home}.equal.B", text, "about equal", max(three) / min(three), 1.0, 1.1))
-    return held + close(home, means, _THROUGHPUT, 0.15, "Mbps")
+    judged.append(claims.between(f"{home}.equal.B", text, "about equal", max(three) / min(three), 1.0, 1.1))
+    return judged + close(home, means, _THROUGHPUT, 0.15, "Mbps")
 
 
 def _tab56(home: str, means: Averages) -> list[Claim]:
-    held = []
+    judged = []
     for error, mine in means.items():
         best = min(_OTHERS, key=lambda name: mean_ci95(list(mine[name]))[0])
         text = f"E2TCP has the lowest latency, scenario {error}"
-        held.append(claims.ascending(f"{home}.lowest.{error}", text, {"E2TCP": mine["E2TCP"], best: mine[best]}))
+        judged.append(claims.ascending(f"{home}.lowest.{error}", text, {"E2TCP": mine["E2TCP"], best: mine[best]}))
     ours = {name: means["A"][name] for name in ("NewReno", "Tahoe", "Reno")}
-    held.append(claims.ascending(f"{home}.order.A", "from least to most among TCPs, scenario A", ours))
-    return held + close(home, means, _LATENCY, 0.2, "ms")
+    judged.append(claims.ascending(f"{home}.order.A", "from least to most among TCPs, scenario A", ours))
+    return judged + close(home, means, _LATENCY, 0.2, "ms")
 
 
 # Statements of the text.

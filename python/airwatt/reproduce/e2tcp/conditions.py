@@ -86,25 +86,25 @@ def _tahoe_rates_b(home: str, curves: Curves, _results: Results) -> list[Claim]:
 
 def _tahoe_rates(home: str, curves: Curves, _results: Results) -> list[Claim]:
     two, five = curves["Tahoe 2"].mean(_WORST_S), curves["Tahoe 5"].mean(_WORST_S)
-    held = _tahoe_at(home, curves, _RATES_PRINTED["A"], "Mb/s")
-    held.append(claims.within(f"{home}.ratio", "5 Mb/s over 2 Mb/s, good state 1 s", 2.6, five / two, 0.3))
+    judged = _tahoe_at(home, curves, _RATES_PRINTED["A"], "Mb/s")
+    judged.append(claims.within(f"{home}.ratio", "5 Mb/s over 2 Mb/s, good state 1 s", 2.6, five / two, 0.3))
     for slow, fast in pairwise(_RATES):
         id_ = f"{home}.rises.{fast:g}"
-        held.append(claims.lower_everywhere(id_, curves[f"Tahoe {slow:g}"], [curves[f"Tahoe {fast:g}"]]))
-    held += [claims.rises(f"{home}.rises-with-errors.{rate:g}", curves[f"Tahoe {rate:g}"]) for rate in _RATES]
-    return held
+        judged.append(claims.lower_everywhere(id_, curves[f"Tahoe {slow:g}"], [curves[f"Tahoe {fast:g}"]]))
+    judged += [claims.rises(f"{home}.rises-with-errors.{rate:g}", curves[f"Tahoe {rate:g}"]) for rate in _RATES]
+    return judged
 
 
 def _e2tcp_rates(home: str, curves: Curves, results: Results) -> list[Claim]:
     tahoe = {curve.name: curve.series(results, "A", "EO") for curve in _RATES_OF["tahoe"]}
-    held, factors = [], []
+    judged, factors = [], []
     for rate in _RATES:
         ours, theirs = curves[f"E2TCP {rate:g}"], tahoe[f"Tahoe {rate:g}"]
-        held.append(claims.lower_everywhere(f"{home}.lower.{rate:g}", ours, [theirs]))
+        judged.append(claims.lower_everywhere(f"{home}.lower.{rate:g}", ours, [theirs]))
         factors += [theirs.mean(x) / ours.mean(x) for x in ours.xs]
     share = sum(factor >= 2 for factor in factors) / len(factors)
     text = "share of all points at which Tahoe spends at least twice as much"
-    held.append(claims.between(f"{home}.twice", text, "usually", share, 0.5, 1.0))
+    judged.append(claims.between(f"{home}.twice", text, "usually", share, 0.5, 1.0))
     over = [float(good) for good in AVERAGED["A"]]
     growth = [
         [
@@ -116,8 +116,8 @@ def _e2tcp_rates(home: str, curves: Curves, results: Results) -> list[Claim]:
         for name, found in (("E2TCP", curves), ("Tahoe", tahoe))
     ]
     text = "what 5 Mb/s add to the average at 0.5 Mb/s, in points: E2TCP grows no faster"
-    held.append(claims.ascending(f"{home}.scales", text, dict(zip(("E2TCP", "Tahoe"), growth, strict=True))))
-    return held
+    judged.append(claims.ascending(f"{home}.scales", text, dict(zip(("E2TCP", "Tahoe"), growth, strict=True))))
+    return judged
 
 
 def _e2tcp_rates_b(home: str, curves: Curves, results: Results) -> list[Claim]:
@@ -126,7 +126,7 @@ def _e2tcp_rates_b(home: str, curves: Curves, results: Results) -> list[Claim]:
 
 
 def _delays(error: str) -> ClaimsOf:
-    def held(home: str, curves: Curves, _results: Results) -> list[Claim]:
+    def claims_of(home: str, curves: Curves, _results: Results) -> list[Claim]:
         found = _tahoe_at(home, curves, _DELAYS_PRINTED[error], "ms")
         if error == "A":
             text = "Tahoe at 40 ms, good state 1 s"
@@ -145,7 +145,7 @@ def _delays(error: str) -> ClaimsOf:
         found.append(claims.between(f"{home}.sensitive", text, "far less sensitive", share, -1.0, 0.5))
         return found
 
-    return held
+    return claims_of
 
 
 def _rates() -> tuple[Reproduction, ...]:
@@ -157,7 +157,7 @@ def _rates() -> tuple[Reproduction, ...]:
             "Tahoe on faster links",
             "A",
             tahoe,
-            held=_tahoe_rates,
+            claims_of=_tahoe_rates,
             by=by,
             printed=_printed_at("A", "rate_mbps", _RATES_PRINTED["A"]),
             log_y=True,
@@ -167,7 +167,7 @@ def _rates() -> tuple[Reproduction, ...]:
             "E2TCP on faster links",
             "A",
             ours,
-            held=_e2tcp_rates,
+            claims_of=_e2tcp_rates,
             by=by,
             also=points_of(tahoe, ("A",)),
             log_y=True,
@@ -177,7 +177,7 @@ def _rates() -> tuple[Reproduction, ...]:
             "Tahoe on faster links",
             "B",
             tahoe,
-            held=_tahoe_rates_b,
+            claims_of=_tahoe_rates_b,
             by=by,
             printed=_printed_at("B", "rate_mbps", _RATES_PRINTED["B"]),
             log_y=True,
@@ -187,7 +187,7 @@ def _rates() -> tuple[Reproduction, ...]:
             "E2TCP on faster links",
             "B",
             ours,
-            held=_e2tcp_rates_b,
+            claims_of=_e2tcp_rates_b,
             by=by,
             also=points_of(tahoe, ("B",)),
             log_y=True,
@@ -198,7 +198,7 @@ def _rates() -> tuple[Reproduction, ...]:
                 "Longer delays",
                 error,
                 _DELAYS_OF,
-                held=_delays(error),
+                claims_of=_delays(error),
                 by=("delay_ms", "transport"),
                 printed=_printed_at(error, "delay_ms", _DELAYS_PRINTED[error]),
             )
@@ -243,23 +243,23 @@ def _ratios(curves: Curves, error: str) -> dict[float, float]:
 
 
 def _interactive_a(home: str, curves: Curves, _results: Results) -> list[Claim]:
-    held = []
+    judged = []
     for gap, ratio in _ratios(curves, "A").items():
         text = f"Tahoe's average over E2TCP's, a packet every {gap:g} s"
-        held.append(claims.between(f"{home}.ratio.{gap:g}", text, "about 2", ratio, 1.5, 3.0))
+        judged.append(claims.between(f"{home}.ratio.{gap:g}", text, "about 2", ratio, 1.5, 3.0))
     over = [float(good) for good in AVERAGED["A"]]
     for name in ("Tahoe", "E2TCP"):
         means = [mean_ci95(curves[f"{name} {gap:g}"].average(over))[0] for gap in _GAPS]
         text = f"{name}: highest over lowest average of the four gaps, which barely matter"
-        held.append(claims.between(f"{home}.gap.{name.lower()}", text, "about 1", max(means) / min(means), 1.0, 1.5))
+        judged.append(claims.between(f"{home}.gap.{name.lower()}", text, "about 1", max(means) / min(means), 1.0, 1.5))
     rates = [8 / gap for gap in (_GAPS[0], _GAPS[-1])]
     text = "data rates of the slowest and the fastest traffic"
-    held.append(claims.exactly(f"{home}.rates", text, "16 to 160", f"{rates[0]:g} to {rates[1]:g}", "kb/s"))
-    return held
+    judged.append(claims.exactly(f"{home}.rates", text, "16 to 160", f"{rates[0]:g} to {rates[1]:g}", "kb/s"))
+    return judged
 
 
 def _interactive_b(home: str, curves: Curves, results: Results) -> list[Claim]:
-    held = [
+    judged = [
         claims.lower_everywhere(f"{home}.lower.{gap:g}", curves[f"E2TCP {gap:g}"], [curves[f"Tahoe {gap:g}"]])
         for gap in _GAPS
     ]
@@ -267,8 +267,8 @@ def _interactive_b(home: str, curves: Curves, results: Results) -> list[Claim]:
     for gap, ratio in _ratios(curves, "B").items():
         text = f"Tahoe's average over E2TCP's is smaller than in scenario A, a packet every {gap:g} s"
         here = f"{ratio:.2f}, in A {in_a[gap]:.2f}"
-        held.append(claims.true(f"{home}.gap.{gap:g}", text, "smaller", here, claims.ON_MEANS, ratio < in_a[gap]))
-    return held
+        judged.append(claims.true(f"{home}.gap.{gap:g}", text, "smaller", here, claims.ON_MEANS, ratio < in_a[gap]))
+    return judged
 
 
 _LONG_S = 10.0
@@ -278,8 +278,8 @@ _EQUAL = 0.5
 
 
 def _constant_a(home: str, curves: Curves, _results: Results) -> list[Claim]:
-    held = _tahoe_at(home, curves, _CBR_PRINTED["A"], "Mb/s")
-    held += _e2tcp_lower(home, curves, _CBR)
+    judged = _tahoe_at(home, curves, _CBR_PRINTED["A"], "Mb/s")
+    judged += _e2tcp_lower(home, curves, _CBR)
     over = [float(good) for good in AVERAGED["A"]]
     growth = {
         name: [
@@ -291,25 +291,25 @@ def _constant_a(home: str, curves: Curves, _results: Results) -> list[Claim]:
         for name in ("E2TCP", "Tahoe")
     }
     text = "what 1 Mb/s adds to the average at 0.25 Mb/s, in points: E2TCP scales better"
-    return [*held, claims.ascending(f"{home}.scales", text, growth)]
+    return [*judged, claims.ascending(f"{home}.scales", text, growth)]
 
 
 def _constant_b(home: str, curves: Curves, _results: Results) -> list[Claim]:
-    held = _tahoe_at(home, curves, _CBR_PRINTED["B"], "Mb/s")
+    judged = _tahoe_at(home, curves, _CBR_PRINTED["B"], "Mb/s")
     for rate in _CBR:
         ours, theirs = curves[f"E2TCP {rate:g}"], curves[f"Tahoe {rate:g}"]
         low = rate < _CBR[-1]
         missed = [x for x in ours.xs if not (low and x >= _LONG_S) and ours.mean(x) >= theirs.mean(x)]
         here = f"not lower at {', '.join(f'{x:g}' for x in missed)}" if missed else "lower"
         text = f"E2TCP lower than Tahoe at {rate:g} Mb/s" + (", long bad states apart" if low else "")
-        held.append(claims.true(f"{home}.lower.{rate:g}", text, "lower", here, claims.ON_MEANS, not missed))
+        judged.append(claims.true(f"{home}.lower.{rate:g}", text, "lower", here, claims.ON_MEANS, not missed))
     slow = _CBR[0]
     apart = 0.0
     for x in (x for x in curves[f"E2TCP {slow:g}"].xs if x >= _LONG_S):
         both = [curves[f"{name} {slow:g}"].mean(x) for name in ("E2TCP", "Tahoe")]
         apart = max(apart, abs(both[0] - both[1]) / max(both))
     text = f"largest difference of the two at {slow:g} Mb/s and long bad states, over the larger one"
-    return [*held, claims.between(f"{home}.equal", text, "equal", apart, 0.0, _EQUAL)]
+    return [*judged, claims.between(f"{home}.equal", text, "equal", apart, 0.0, _EQUAL)]
 
 
 def _saturation(item: Reproduction, results: Results) -> Outcome:
@@ -335,13 +335,13 @@ def _traffic() -> tuple[Reproduction, ...]:
     gaps, rates = ("mean_gap_s", "transport"), ("rate_mbps", "transport")
     constant = (TAHOE, E2TCP, _CONSTANT[2], _CONSTANT[5])
     return (
-        figure("fig5.39", "Interactive traffic", "A", _INTERACTIVE, held=_interactive_a, by=gaps),
+        figure("fig5.39", "Interactive traffic", "A", _INTERACTIVE, claims_of=_interactive_a, by=gaps),
         figure(
             "fig5.40",
             "Interactive traffic",
             "B",
             _INTERACTIVE,
-            held=_interactive_b,
+            claims_of=_interactive_b,
             by=gaps,
             also=points_of(_INTERACTIVE, ("A",)),
         ),
@@ -351,11 +351,11 @@ def _traffic() -> tuple[Reproduction, ...]:
                 "Traffic at a constant rate",
                 error,
                 _CONSTANT,
-                held=held,
+                claims_of=claims_of,
                 by=rates,
                 printed=_printed_at(error, "rate_mbps", _CBR_PRINTED[error]),
             )
-            for place, error, held in (("fig5.41", "A", _constant_a), ("fig5.42", "B", _constant_b))
+            for place, error, claims_of in (("fig5.41", "A", _constant_a), ("fig5.42", "B", _constant_b))
         ),
         Reproduction("sec5.6.4.saturation", "Constant traffic at the link's rate", _saturation, points_of(constant)),
     )
@@ -377,7 +377,7 @@ def _printed(error: str, points: Sequence[tuple[float, float]]) -> list[Value]:
 
 
 def _partial(error: str, points: Sequence[tuple[float, float]]) -> Callable[[str, Curves, Results], list[Claim]]:
-    def held(home: str, curves: Curves, _results: Results) -> list[Claim]:
+    def claims_of(home: str, curves: Curves, _results: Results) -> list[Claim]:
         found = [
             claims.by_factor(
                 f"{home}.{good:g}", f"Tahoe, good state {good:g} s", printed, curves["Tahoe"].mean(good), 2, "%"
@@ -397,7 +397,7 @@ def _partial(error: str, points: Sequence[tuple[float, float]]) -> Callable[[str
             ]
         return found
 
-    return held
+    return claims_of
 
 
 def _but_worst(id_: str, curves: Curves) -> Claim:
@@ -422,27 +422,27 @@ def _flat(id_: str, curves: Curves, name: str) -> Claim:
 
 
 def _tab54(home: str, means: Averages) -> list[Claim]:
-    held = []
+    judged = []
     for error, mine in means.items():
         text = f"from least to most, scenario {error}"
         order = {name: mine[name] for name in ("E2TCP 90", "E2TCP 95", "PRTP 90")}
-        held.append(claims.ascending(f"{home}.order.{error}", text, order))
+        judged.append(claims.ascending(f"{home}.order.{error}", text, order))
     for name, both in _EO.items():
         for error, printed in zip("AB", both, strict=True):
             id_ = f"{home}.{name.lower().replace(' ', '')}.{error}"
             here = mean_ci95(list(means[error][name]))[0]
-            held.append(claims.within(id_, f"average of {name}, scenario {error}", printed, here, 0.3, "%"))
-    return held
+            judged.append(claims.within(id_, f"average of {name}, scenario {error}", printed, here, 0.3, "%"))
+    return judged
 
 
 def _reliability() -> tuple[Reproduction, ...]:
     by = ("transport", "reliability")
-    made = []
+    items = []
     for place, error, points in (("fig5.43", "A", [(1.0, 211.0)]), ("fig5.44", "B", [(2.0, 57.0), (1.0, 212.0)])):
-        held, printed = _partial(error, points), _printed(error, points)
-        made.append(figure(place, "Partial reliability", error, _PARTIAL, held=held, by=by, printed=printed))
-    made.append(table("tab5.4", "Average energy overhead under partial reliability", _PARTIAL, "EO", _EO, _tab54, by))
-    return tuple(made)
+        judged, printed = _partial(error, points), _printed(error, points)
+        items.append(figure(place, "Partial reliability", error, _PARTIAL, claims_of=judged, by=by, printed=printed))
+    items.append(table("tab5.4", "Average energy overhead under partial reliability", _PARTIAL, "EO", _EO, _tab54, by))
+    return tuple(items)
 
 
 REPRODUCTIONS = (*_rates(), *_traffic(), *_reliability())

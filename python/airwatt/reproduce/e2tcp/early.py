@@ -13,7 +13,7 @@ _ABANDONED = Curve("abandoned", "e2tcp", (("e2tcp.burst_reaction", "detector"),)
 
 
 def _delayed(error: str) -> ClaimsOf:
-    def held(home: str, curves: Curves, _results: Results) -> list[Claim]:
+    def claims_of(home: str, curves: Curves, _results: Results) -> list[Claim]:
         over = [float(good) for good in AVERAGED[error]]
         averages = {name: series.average(over) for name, series in curves.items()}
         text = "average energy overhead, acknowledgements at once against delayed ones"
@@ -22,7 +22,7 @@ def _delayed(error: str) -> ClaimsOf:
             claims.lower_everywhere(f"{home}.worse", curves["at once"], [curves["delayed"]]),
         ]
 
-    return held
+    return claims_of
 
 
 def _detector_a(home: str, curves: Curves, _results: Results) -> list[Claim]:
@@ -34,7 +34,7 @@ def _detector_b(home: str, curves: Curves, _results: Results) -> list[Claim]:
     over = [float(good) for good in AVERAGED["B"]]
     text = "average energy overhead, current against abandoned"
     averages = {"current": current.average(over), "abandoned": abandoned.average(over)}
-    held = [
+    judged = [
         claims.lower_everywhere(f"{home}.lower", current, [abandoned]),
         claims.ascending(f"{home}.average", text, averages),
     ]
@@ -45,20 +45,30 @@ def _detector_b(home: str, curves: Curves, _results: Results) -> list[Claim]:
             f"{claims.number(series.mean(last))} at {last:g} s, highest {claims.number(series.mean(top))} at {top:g} s"
         )
         text = f"{series.name}: energy overhead falls again at the shortest bad states"
-        held.append(claims.true(f"{home}.falls.{series.name}", text, "falls", here, claims.ON_MEANS, top != last))
-    return held
+        judged.append(claims.true(f"{home}.falls.{series.name}", text, "falls", here, claims.ON_MEANS, top != last))
+    return judged
 
 
 DELAYED_ACK = (
     figure(
-        "fig3.4", "Tahoe with delayed ACKs", "A", (_AT_ONCE, _DELAYED), held=_delayed("A"), by=("acknowledgements",)
+        "fig3.4",
+        "Tahoe with delayed ACKs",
+        "A",
+        (_AT_ONCE, _DELAYED),
+        claims_of=_delayed("A"),
+        by=("acknowledgements",),
     ),
     figure(
-        "fig3.5", "Tahoe with delayed ACKs", "B", (_AT_ONCE, _DELAYED), held=_delayed("B"), by=("acknowledgements",)
+        "fig3.5",
+        "Tahoe with delayed ACKs",
+        "B",
+        (_AT_ONCE, _DELAYED),
+        claims_of=_delayed("B"),
+        by=("acknowledgements",),
     ),
 )
 
 DETECTOR = (
-    figure("fig4.11", "Burst detection", "A", (_CURRENT, _ABANDONED), held=_detector_a, by=("burst_reaction",)),
-    figure("fig4.12", "Burst detection", "B", (_CURRENT, _ABANDONED), held=_detector_b, by=("burst_reaction",)),
+    figure("fig4.11", "Burst detection", "A", (_CURRENT, _ABANDONED), claims_of=_detector_a, by=("burst_reaction",)),
+    figure("fig4.12", "Burst detection", "B", (_CURRENT, _ABANDONED), claims_of=_detector_b, by=("burst_reaction",)),
 )

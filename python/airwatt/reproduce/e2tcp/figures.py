@@ -39,7 +39,7 @@ def figure(
     error: str,
     curves: Sequence[Curve],
     what: str = "EO",
-    held: ClaimsOf = no_claims,
+    claims_of: ClaimsOf = no_claims,
     *,
     radio: str = RADIO,
     by: Sequence[str] = ("transport",),
@@ -61,7 +61,7 @@ def figure(
             for over, good_states in (("averaged set", AVERAGED[error]), ("all good states", GRID[error])):
                 mean, ci95 = mean_ci95(one.average([float(good) for good in good_states]))
                 values.append(Value(f"average {what}", {**one.at, "over": over}, mean, ci95, one.unit))
-        held_ = held(f"e2tcp/{item.place}", series, results)
+        held_ = claims_of(f"e2tcp/{item.place}", series, results)
         return Outcome(values, held_, [_figure_table(error, series)], list(printed), list(notes))
 
     bad = "bad 0.1 s" if error == "A" else "bad = good/10"
@@ -114,7 +114,7 @@ def table(
     curves: Sequence[Curve],
     what: str,
     printed: Mapping[str, tuple[float, float]],
-    held: Callable[[str, Averages], list[Claim]],
+    claims_of: Callable[[str, Averages], list[Claim]],
     by: Sequence[str] = ("transport",),
     notes: Sequence[str] = (),
 ) -> Reproduction:
@@ -136,7 +136,7 @@ def table(
                 at = {"error": error, **curve.at, **radio, "over": "all good states"}
                 values.append(Value(what, at, *mean_ci95(mine[curve.name]), unit))
         shown = [_averages_table(curves, means, printed, unit)]
-        return Outcome(values, held(f"e2tcp/{item.place}", means), shown, published, list(notes))
+        return Outcome(values, claims_of(f"e2tcp/{item.place}", means), shown, published, list(notes))
 
     return Reproduction(place, shows, compute, points_of(curves), Bars(what, "error", by, _LABELS[what]))
 

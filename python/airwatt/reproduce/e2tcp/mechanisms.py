@@ -86,13 +86,13 @@ def _averages(home: str, means: Averages) -> list[Claim]:
         "A": ("+ 90 %", "+ headers", "+ SACK", "Tahoe", "windows"),
         "B": ("+ 90 %", "+ headers", "+ SACK", "windows", "Tahoe"),
     }
-    held = [
+    judged = [
         claims.ascending(
             f"{home}.order.{error}", f"from least to most, scenario {error}", {n: means[error][n] for n in order}
         )
         for error, order in orders.items()
     ]
-    return held + close(home, means, _EO, 0.3, "%")
+    return judged + close(home, means, _EO, 0.3, "%")
 
 
 _POINTS = 5.0
@@ -196,14 +196,14 @@ SHARE = Reproduction(
 )
 
 REPRODUCTIONS = (
-    figure("fig5.13", "Window management alone", "A", (_FIRST, WINDOWS), held=_windows_a, by=_BY),
-    figure("fig5.14", "Window management alone", "B", (_FIRST, WINDOWS), held=_windows_b, by=_BY),
-    figure("fig5.15", "With selective acknowledgements", "A", (_FIRST, WINDOWS, SACK), held=_sack_a, by=_BY),
-    figure("fig5.16", "With selective acknowledgements", "B", (_FIRST, WINDOWS, SACK), held=_sack_b, by=_BY),
-    figure("fig5.17", "With small headers", "A", (_FIRST, SACK, HEADERS), held=_headers, by=_BY),
-    figure("fig5.18", "With small headers", "B", (_FIRST, SACK, HEADERS), held=_headers, by=_BY),
-    figure("fig5.19", "With reliability 90 %", "A", (_FIRST, HEADERS, PARTIAL), held=_partial_a, by=_BY),
-    figure("fig5.20", "With reliability 90 %", "B", (_FIRST, HEADERS, PARTIAL), held=_partial, by=_BY),
+    figure("fig5.13", "Window management alone", "A", (_FIRST, WINDOWS), claims_of=_windows_a, by=_BY),
+    figure("fig5.14", "Window management alone", "B", (_FIRST, WINDOWS), claims_of=_windows_b, by=_BY),
+    figure("fig5.15", "With selective acknowledgements", "A", (_FIRST, WINDOWS, SACK), claims_of=_sack_a, by=_BY),
+    figure("fig5.16", "With selective acknowledgements", "B", (_FIRST, WINDOWS, SACK), claims_of=_sack_b, by=_BY),
+    figure("fig5.17", "With small headers", "A", (_FIRST, SACK, HEADERS), claims_of=_headers, by=_BY),
+    figure("fig5.18", "With small headers", "B", (_FIRST, SACK, HEADERS), claims_of=_headers, by=_BY),
+    figure("fig5.19", "With reliability 90 %", "A", (_FIRST, HEADERS, PARTIAL), claims_of=_partial_a, by=_BY),
+    figure("fig5.20", "With reliability 90 %", "B", (_FIRST, HEADERS, PARTIAL), claims_of=_partial, by=_BY),
     table("tab5.2", "Average energy overhead of each mechanism", WHOLE, "EO", _EO, _averages, by=_BY),
     Reproduction(
         "sec5.5.5.ee",

@@ -47,12 +47,12 @@ def _averages(curves: Curves, error: str) -> dict[str, list[float]]:
 
 
 def _in_order(error: str, order: Sequence[str], slight: bool = False) -> ClaimsOf:
-    def held(home: str, curves: Curves, _results: Results) -> list[Claim]:
+    def claims_of(home: str, curves: Curves, _results: Results) -> list[Claim]:
         means = _averages(curves, error)
         text = "average energy overhead, from least to most"
         return [claims.ascending(f"{home}.order", text, {choice: means[choice] for choice in order}, slight)]
 
-    return held
+    return claims_of
 
 
 def _do_grows(home: str, curves: Curves, _results: Results) -> list[Claim]:
@@ -66,22 +66,22 @@ def _over_long(id_: str, text: str, curves: Curves, order: Sequence[str]) -> Cla
 
 
 def _ideal(home: str, curves: Curves, _results: Results) -> list[Claim]:
-    held = []
+    judged = []
     for other in ("5", "10", "15"):
         text = f"smallest window {other} against 20, energy overhead"
-        held.append(_over_long(f"{home}.{other}", text, curves, (other, "20")))
-    return held
+        judged.append(_over_long(f"{home}.{other}", text, curves, (other, "20")))
+    return judged
 
 
 def _max_a(home: str, curves: Curves, _results: Results) -> list[Claim]:
     means = _averages(curves, "A")
-    held = []
+    judged = []
     for other in ("15", "35", "45"):
         for low in ("20", "25"):
             text = f"average energy overhead, largest window {low} against {other}"
             averages = {low: means[low], other: means[other]}
-            held.append(claims.ascending(f"{home}.{low}-{other}", text, averages, slight=True))
-    return held
+            judged.append(claims.ascending(f"{home}.{low}-{other}", text, averages, slight=True))
+    return judged
 
 
 def _after_a(home: str, curves: Curves, _results: Results) -> list[Claim]:
@@ -99,7 +99,7 @@ def _after_a(home: str, curves: Curves, _results: Results) -> list[Claim]:
 
 def _after_b(home: str, curves: Curves, _results: Results) -> list[Claim]:
     means = _averages(curves, "B")
-    held = [
+    judged = [
         claims.ascending(
             f"{home}.10-{other}",
             f"average energy overhead, window after a timeout 10 against {other}",
@@ -115,8 +115,8 @@ def _after_b(home: str, curves: Curves, _results: Results) -> list[Claim]:
     long, short = some.xs[0], some.xs[-1]
     here = f"1 against 10: {gain[long]:+.2f} points at {long:g} s, {gain[short]:+.2f} at {short:g} s"
     text = "longer bad states favour smaller windows after a timeout"
-    held.append(claims.true(f"{home}.favour", text, "favour", here, claims.ON_MEANS, gain[long] < gain[short]))
-    return held
+    judged.append(claims.true(f"{home}.favour", text, "favour", here, claims.ON_MEANS, gain[long] < gain[short]))
+    return judged
 
 
 def _sensitivity(item: Reproduction, results: Results) -> Outcome:
@@ -164,8 +164,8 @@ def _both(
 ) -> tuple[Reproduction, ...]:
     shows = f"E2TCP's {_NAMES[key]}"
     return (
-        figure(places[0], shows, "A", curves, held=a, by=(key,)),
-        figure(places[1], shows, "B", curves, held=b, by=(key,)),
+        figure(places[0], shows, "A", curves, claims_of=a, by=(key,)),
+        figure(places[1], shows, "B", curves, claims_of=b, by=(key,)),
     )
 
 
@@ -177,8 +177,8 @@ def _data_overhead() -> Reproduction:
     note = "The caption says scenario A; the text argues from long bad states, which B alone has. The values have both."
     shows = "Data overhead and the smallest window"
     drawn, other = (
-        figure("fig5.5", shows, error, _MIN, "DO", held, by=("min_window",), notes=[note])
-        for error, held in (("B", _do_grows), ("A", no_claims))
+        figure("fig5.5", shows, error, _MIN, "DO", claims_of, by=("min_window",), notes=[note])
+        for error, claims_of in (("B", _do_grows), ("A", no_claims))
     )
 
     def compute(item: Reproduction, results: Results) -> Outcome:

@@ -95,47 +95,51 @@ def _tcp_sizes(results: Results) -> tuple[float, float]:
 
 
 def _ex21(home: str, _results: Results) -> Outcome:
-    values, held = [], []
+    values, judged = [], []
     for spent, printed in ((125, 80.0), (150, 67.0)):
         share = _core.efficiency(_core.data_overhead(spent, 100))
         values.append(_percent("EE", share, minimum=100.0, spent=float(spent)))
         text = f"energy efficiency when {spent} is spent and 100 is the minimum"
-        held.append(claims.rounded(f"{home}.{spent}", text, printed, 100 * share, 0.5, "%"))
-    return Outcome(values, held)
+        judged.append(claims.rounded(f"{home}.{spent}", text, printed, 100 * share, 0.5, "%"))
+    return Outcome(values, judged)
 
 
 def _ex22(home: str, _results: Results) -> Outcome:
-    values, held = [], []
+    values, judged = [], []
     for spent, printed in ((125, 25.0), (150, 50.0)):
         share = _core.data_overhead(spent, 100)
         values.append(_percent("EO", share, minimum=100.0, spent=float(spent)))
         text = f"energy overhead when {spent} is spent and 100 is the minimum"
-        held.append(claims.exactly(f"{home}.{spent}", text, printed, 100 * share, "%"))
-    return Outcome(values, held)
+        judged.append(claims.exactly(f"{home}.{spent}", text, printed, 100 * share, "%"))
+    return Outcome(values, judged)
 
 
 def _tab21(home: str, _results: Results) -> Outcome:
     radio = next(radio for radio in laboratory.radios() if radio["name"] == "wavelan-2001")
-    values, held = [], []
+    values, judged = [], []
     printed = {"sleep": 35.0, "active": 1325.0, "transmit": 1380.0, "receive": 1345.0}
     for state, power in printed.items():
         # Awake without sending or receiving is "listen" in this project.
         key = "listen" if state == "active" else state
         here = 1000 * float(radio[f"{key}_w"])
         values.append(_value("power", here, "mW", state=state))
-        held.append(claims.exactly(f"{home}.{state}", f"power of the WaveLAN modem, state {state}", power, here, "mW"))
-    return Outcome(values, held, notes=["The state off (0 mW) is not modelled: a radio that is off is not associated."])
+        judged.append(
+            claims.exactly(f"{home}.{state}", f"power of the WaveLAN modem, state {state}", power, here, "mW")
+        )
+    return Outcome(
+        values, judged, notes=["The state off (0 mW) is not modelled: a radio that is off is not associated."]
+    )
 
 
 def _tab22(home: str, _results: Results) -> Outcome:
     printed = {"always-active": (0.1, 0.9), "intermediate": (0.5, 0.5), "ideal": (0.9, 0.1)}
-    values, held = [], []
+    values, judged = [], []
     for name, data, time in _core.radio_mixes():
         values += [_value("weight of DO", data, radio=name), _value("weight of TO", time, radio=name)]
-        held.append(
+        judged.append(
             claims.exactly(f"{home}.{name}", f"weights of data and time, {name}", str(printed[name]), str((data, time)))
         )
-    return Outcome(values, held)
+    return Outcome(values, judged)
 
 
 def _ex23(home: str, results: Results) -> Outcome:
@@ -148,8 +152,8 @@ def _ex24(home: str, results: Results) -> Outcome:
     share = results.first(_RESENT, "DO")
     text = "data overhead of the same packet when it is sent twice"
     note = "Printed is 212 %, which leaves out the subtraction in equation 2.3; by that equation it is 112 %."
-    held = [claims.exactly(f"{home}.do", text, 112.0, share, "%")]
-    return Outcome([_value("DO", share, "%")], held, notes=[note])
+    judged = [claims.exactly(f"{home}.do", text, 112.0, share, "%")]
+    return Outcome([_value("DO", share, "%")], judged, notes=[note])
 
 
 def _ex25(home: str, _results: Results) -> Outcome:
@@ -159,15 +163,15 @@ def _ex25(home: str, _results: Results) -> Outcome:
 
 
 def _eq28(home: str, results: Results) -> Outcome:
-    values, held = [], []
+    values, judged = [], []
     for name, point in _LONG.items():
         efficiency, share = results.first(point, "time efficiency"), results.first(point, "goodput share")
         values.append(_percent("time efficiency", efficiency, transport=name))
         values.append(_percent("payload over the link's rate", share, transport=name))
         text = f"{name}: the efficiency by 2.10 less the share of the link's rate that is payload"
         # The sender's time ends with the last acknowledgement, the receiver's with the last payload.
-        held.append(claims.between(f"{home}.{name}", text, "0", efficiency - share, -0.001, 0.001))
-    return Outcome(values, held)
+        judged.append(claims.between(f"{home}.{name}", text, "0", efficiency - share, -0.001, 0.001))
+    return Outcome(values, judged)
 
 
 # Chapters 3 and 4: headers, acknowledgements, timers.
@@ -176,18 +180,18 @@ def _eq28(home: str, results: Results) -> Outcome:
 def _sec321(home: str, results: Results) -> Outcome:
     share, (header, _) = results.first(_ONE["tcp"], "DO"), _tcp_sizes(results)
     values = [_value("DO", share, "%"), _value("header", header, "B", of="TCP/IP")]
-    held = [
+    judged = [
         claims.rounded(f"{home}.do", "TCP headers of a packet and its acknowledgement", 8.0, share, 0.5, "%"),
         claims.between(f"{home}.header", "TCP/IP header without options", "40 to 80", header, 40, 80, "bytes"),
     ]
-    return Outcome(values, held)
+    return Outcome(values, judged)
 
 
 def _ex32(home: str, results: Results) -> Outcome:
     tcp, small = (results.first(_LAST_LOST[name], "bytes") for name in ("tcp", "e2tcp"))
     values = [_value("bytes", tcp, "B", headers="TCP"), _value("bytes", small, "B", headers="E2TCP")]
     text = "bytes both ways for 25 kB with one packet lost"
-    held = [
+    judged = [
         claims.exactly(f"{home}.tcp", f"{text}, TCP", 28040.0, tcp, "bytes"),
         claims.exactly(f"{home}.e2tcp", f"{text}, headers of 8 bytes", 26408.0, small, "bytes"),
         claims.ascending(f"{home}.order", "from fewest to most bytes", {"E2TCP": [small], "TCP": [tcp]}),
@@ -196,7 +200,7 @@ def _ex32(home: str, results: Results) -> Outcome:
         "Headers as differences (28,159 bytes) are not claimed: no such compression is implemented, so the number "
         "would be the example's own arithmetic."
     )
-    return Outcome(values, held, notes=[note])
+    return Outcome(values, judged, notes=[note])
 
 
 def _sec411(home: str, results: Results) -> Outcome:
@@ -212,12 +216,12 @@ def _sec411(home: str, results: Results) -> Outcome:
     values.append(_value("EO decrease", gain, "points"))
     shown = " to ".join(f"{size:.0f}" for size in headers.values())
     shares = " to ".join(f"{results.first(point, 'DO'):.1f}" for point in _LONG.values())
-    held = [
+    judged = [
         claims.exactly(f"{home}.header", "header bytes", "40 to 8", shown),
         claims.exactly(f"{home}.do", "data overhead of headers, per cent", "8.0 to 1.6", shares),
         claims.rounded(f"{home}.eo", "what small headers take off the energy overhead", 5.0, gain, 0.5, "points"),
     ]
-    return Outcome(values, held)
+    return Outcome(values, judged)
 
 
 _FIELDS: dict[str, dict[str, Any]] = {
@@ -337,9 +341,9 @@ def _fig45(home: str, _results: Results) -> Outcome:
         at += size
     sizes = ", ".join(str(size) for _, size, _ in expected)
     here = sizes if right and at == len(packet) else packet.hex()
-    held = [claims.exactly(f"{home}.layout", "sizes of the fields in their order", sizes, here)]
-    held.append(claims.exactly(f"{home}.largest", "largest header", 37.0, float(len(packet)), "bytes"))
-    return Outcome(values, held)
+    judged = [claims.exactly(f"{home}.layout", "sizes of the fields in their order", sizes, here)]
+    judged.append(claims.exactly(f"{home}.largest", "largest header", 37.0, float(len(packet)), "bytes"))
+    return Outcome(values, judged)
 
 
 def _fig46(home: str, _results: Results) -> Outcome:
@@ -367,7 +371,7 @@ def _tab44(home: str, _results: Results) -> Outcome:
         "number and a block": {"acknowledgement": 5, "blocks": [(8, 9)]},
         "number and two blocks": {"acknowledgement": 5, "blocks": [(8, 9), (11, 11)]},
     }
-    values, held = [], []
+    values, judged = [], []
     for printed, (name, fields) in enumerate(forms.items()):
         packet = _core.e2tcp_encode(5, **fields)
         header = json.loads(_core.e2tcp_decode(packet)[0])
@@ -376,33 +380,33 @@ def _tab44(home: str, _results: Results) -> Outcome:
         ]
         type_ = packet[0] >> 1 & 0b11 if back else -1
         values.append(_value("type", type_, acknowledgement=name))
-        held.append(claims.exactly(f"{home}.{printed:02b}", f"type of {name}, written and read", printed, type_))
-    return Outcome(values, held)
+        judged.append(claims.exactly(f"{home}.{printed:02b}", f"type of {name}, written and read", printed, type_))
+    return Outcome(values, judged)
 
 
 def _fig47(home: str, _results: Results) -> Outcome:
     extra = {name: _core.e2tcp_encode(5, control=name)[1] for name in ("syn", "fin")}
     values = [_value("extra flags", byte, field=name) for name, byte in extra.items()]
-    held = [
+    judged = [
         claims.exactly(
             f"{home}.bits", "the last two bits are SYN and FIN", "10, 01", f"{extra['syn']:b}, {extra['fin']:02b}"
         )
     ]
     note = "The bit before them is a reset here, which the thesis does not have; five bits stay reserved."
-    return Outcome(values, held, notes=[note])
+    return Outcome(values, judged, notes=[note])
 
 
 def _tab45(home: str, _results: Results) -> Outcome:
     """The meaning is in what an end does; here, that both are read back as what they are, and never together."""
-    values, held = [], []
+    values, judged = [], []
     for name, addresses in (("syn", (_SENDER, _RECEIVER)), ("fin", None)):
         packet = _core.e2tcp_encode(5, control=name, sequence=7, addresses=addresses)
         header = json.loads(_core.e2tcp_decode(packet)[0])
         set_ = [flag for flag in ("syn", "fin", "rst") if header[flag]]
         values.append(_value("flags read", len(set_), control=name))
         text = f"{name} is read as {name} and nothing else, with a sequence number of its own"
-        held.append(claims.exactly(f"{home}.{name}", text, name, ",".join(set_) if header["sequence"] == 7 else ""))
-    return Outcome(values, held)
+        judged.append(claims.exactly(f"{home}.{name}", text, name, ",".join(set_) if header["sequence"] == 7 else ""))
+    return Outcome(values, judged)
 
 
 def _sec4233(home: str, _results: Results) -> Outcome:
@@ -444,7 +448,7 @@ def _sec424(home: str, results: Results) -> Outcome:
     values = [_value("header", data, "B", packet="E2TCP data"), _value("header", tcp, "B", packet="TCP ACK")]
     values += [_value("header", size, "B", packet=f"E2TCP ACK, {n} blocks") for n, size in enumerate(acks)]
     values += [_value("header", size, "B", packet=f"TCP ACK, {n} blocks") for n, size in enumerate(as_tcp)]
-    held = [
+    judged = [
         claims.exactly(f"{home}.data", "header of a data packet", 8.0, float(data), "bytes"),
         claims.exactly(f"{home}.acks", "acknowledgements with 0, 1, 2 blocks", "8, 12, 16", ", ".join(map(str, acks))),
         claims.exactly(f"{home}.tcp", "TCP acknowledgement without blocks", 40.0, tcp, "bytes"),
@@ -452,7 +456,7 @@ def _sec424(home: str, results: Results) -> Outcome:
             f"{home}.tcp-blocks", "the same as TCP would send them", "40, 50, 60", ", ".join(map(str, as_tcp))
         ),
     ]
-    return Outcome(values, held)
+    return Outcome(values, judged)
 
 
 def _answer(received: list[tuple[int, int]]) -> dict[str, Any]:
@@ -478,11 +482,11 @@ def _fig49(home: str, _results: Results) -> Outcome:
     one, two = (_core.e2tcp_encode(5, acknowledgement=5, blocks=blocks) for blocks in ([(8, 9)], [(8, 9), (11, 11)]))
     size = float(len(two) - len(one))
     fields = str(_block_fields(_core.e2tcp_encode(5, acknowledgement=5, blocks=[(0x0107, 0x0309)])))
-    held = [
+    judged = [
         claims.exactly(f"{home}.size", "bytes of a block", 4.0, size, "bytes"),
         claims.exactly(f"{home}.halves", "begin and end in two bytes each", str([(0x0100, 0x0202)]), fields),
     ]
-    return Outcome([_value("block", size, "B")], held)
+    return Outcome([_value("block", size, "B")], judged)
 
 
 def _fig410(home: str, _results: Results) -> Outcome:
@@ -492,12 +496,12 @@ def _fig410(home: str, _results: Results) -> Outcome:
     values = [_value("acknowledgement", number)]
     values += [_value("block", part, of=name) for name, part in zip(("begin 1", "end 1"), first, strict=True)]
     values += [_value("block", part, of=name) for name, part in zip(("begin 2", "end 2"), second, strict=True)]
-    held = [
+    judged = [
         claims.exactly(f"{home}.ack", "acknowledgement number when 1-5, 8-9 and 11 have arrived", 5.0, number),
         claims.exactly(f"{home}.block1", "first block as differences", "(1, 1)", str(first)),
         claims.exactly(f"{home}.block2", "second block as differences", "(0, 0)", str(second)),
     ]
-    return Outcome(values, held)
+    return Outcome(values, judged)
 
 
 def _ex44(home: str, _results: Results) -> Outcome:
@@ -513,7 +517,7 @@ def _ex44(home: str, _results: Results) -> Outcome:
         _value("expires", again, "s", timer="of retransmissions"),
         _value("expires", new, "s", timer="of first transmissions"),
     ]
-    held = [
+    judged = [
         claims.exactly(f"{home}.two", "E2TCP finds the lost retransmission at", 7.0, again),
         claims.exactly(f"{home}.one", "a single timer, restarted by every packet that leaves, at", 11.0, new),
     ]
@@ -522,7 +526,7 @@ def _ex44(home: str, _results: Results) -> Outcome:
         "first transmissions, which the new packet restarts; today's TCP restarts its timer with acknowledgements "
         "(RFC 6298)."
     )
-    return Outcome(values, held, notes=[note])
+    return Outcome(values, judged, notes=[note])
 
 
 def _sec51(home: str, _results: Results) -> Outcome:
@@ -531,8 +535,8 @@ def _sec51(home: str, _results: Results) -> Outcome:
         "The printed size of the sequence space (almost 4 TiB) is not claimed: it is arithmetic over 2^32 packets of "
         "1000 bytes, while the header that is implemented numbers bytes (section 4.2.4)."
     )
-    held = [claims.exactly(f"{home}.size", "sequence number", 4.0, float(size), "bytes")]
-    return Outcome([_value("sequence number", size, "B")], held, notes=[note])
+    judged = [claims.exactly(f"{home}.size", "sequence number", 4.0, float(size), "bytes")]
+    return Outcome([_value("sequence number", size, "B")], judged, notes=[note])
 
 
 # Chapter 5: the parameters that ship.
@@ -544,22 +548,22 @@ def _shipped() -> dict[str, Any]:
 
 def _fig52(home: str, _results: Results) -> Outcome:
     errors = _shipped()["link"]["errors"]
-    values, held = [], []
+    values, judged = [], []
     for state, printed in (("good", 0.05), ("bad", 80.0)):
         here = 100 * float(errors[f"{state}_error_rate"])
         values.append(_value("packet error rate", here, "%", state=state))
-        held.append(claims.exactly(f"{home}.{state}", f"packet errors in the {state} state", printed, here, "%"))
-    return Outcome(values, held)
+        judged.append(claims.exactly(f"{home}.{state}", f"packet errors in the {state} state", printed, here, "%"))
+    return Outcome(values, judged)
 
 
 def _tab51(home: str, _results: Results) -> Outcome:
     ours = _shipped()["e2tcp"]
-    values, held = [], []
+    values, judged = [], []
     for key, printed in (("min_window", 12), ("max_window", 25), ("after_timeout", 5), ("error_limit", 5)):
         here = float(ours[key])
         values.append(_value(key, here, "packets"))
-        held.append(claims.exactly(f"{home}.{key}", f"default of {key}", float(printed), here, "packets"))
-    return Outcome(values, held)
+        judged.append(claims.exactly(f"{home}.{key}", f"default of {key}", float(printed), here, "packets"))
+    return Outcome(values, judged)
 
 
 REPRODUCTIONS = (

@@ -29,7 +29,7 @@ def _all_points(error: str) -> tuple[Point, ...]:
     return tuple(one for way in WAYS for path in PATHS for one in points(way, path, error))
 
 
-def _grid(place: str, what: str, error: str, held: Callable[[str, Results, str], list[Claim]]) -> Reproduction:
+def _grid(place: str, what: str, error: str, claims_of: Callable[[str, Results, str], list[Claim]]) -> Reproduction:
     """One quantity of all ways over all paths."""
     label, unit = _LABELS[what]
 
@@ -43,7 +43,7 @@ def _grid(place: str, what: str, error: str, held: Callable[[str, Results, str],
                 row.append(claims.number(mean))
             rows.append(row)
         table = Table(["", *(path.name for path in PATHS)], rows, f"{label} ({unit}), average of scenario {error}")
-        return Outcome(values, held(f"e2tcp-gateway/{item.place}", results, error), [table])
+        return Outcome(values, claims_of(f"e2tcp-gateway/{item.place}", results, error), [table])
 
     picture = Bars(what, "path", ("way",), f"{label} ({'Mb/s' if unit == 'Mbps' else unit})")
     shows = f"{label} by the wired leg (delay one way, loss), average of scenario {error}"
@@ -61,13 +61,13 @@ def _factors(results: Results, way: Way, error: str) -> list[float]:
 
 def _stages(home: str, results: Results, error: str) -> list[Claim]:
     """What the thesis expects of its stages against Tahoe: each factor on each path within the printed range."""
-    held = []
+    judged = []
     for name, low, high in EXPECTED:
         for path, factor in zip(PATHS, _factors(results, _BY_NAME[name], error), strict=True):
             id_ = f"{home}.{name.replace(' %', '').replace(' ', '-')}.{path.name.replace(', ', '.').replace(' ', '')}"
             text = f"{name}, {path.name}: Tahoe's energy overhead over that of this stage"
-            held.append(claims.between(id_, text, f"{low:g} to {high:g}", factor, low, high))
-    return held
+            judged.append(claims.between(id_, text, f"{low:g} to {high:g}", factor, low, high))
+    return judged
 
 
 def _nothing(_home: str, _results: Results, _error: str) -> list[Claim]:

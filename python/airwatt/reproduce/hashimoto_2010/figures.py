@@ -17,7 +17,7 @@ def per_flow(
     place: str,
     shows: str,
     points: Mapping[str, Point],
-    held: ClaimsOf,
+    claims_of: ClaimsOf,
     what: str = "throughput",
     also: Sequence[Point] = (),
     notes: Sequence[str] = (),
@@ -39,7 +39,7 @@ def per_flow(
                 row.append(mean_text(column))
             rows.append(row)
         heads = ["", "Jain", "index 2013", "total Mb/s", "least Mb/s", "starved", "timeouts", "RTT ms"]
-        return Outcome(values, held(f"{document}/{place}", results), [Table(heads, rows)], notes=list(notes))
+        return Outcome(values, claims_of(f"{document}/{place}", results), [Table(heads, rows)], notes=list(notes))
 
     picture = Bars(what, "flow", ("method",), f"{what} ({unit})")
     return Reproduction(place, shows, compute, (*points.values(), *also), picture)
@@ -54,7 +54,7 @@ def mixes(
     shows: str,
     point: Callable[[int, str], Point],
     methods: Sequence[str],
-    held: ClaimsOf,
+    claims_of: ClaimsOf,
     notes: Sequence[str] = (),
     also: Sequence[Point] = (),
 ) -> Reproduction:
@@ -80,7 +80,7 @@ def mixes(
                 row += [" / ".join(sides), mean_text(total), f"{mean(results, point(up, method), 'timeouts'):.0f}"]
             rows.append(row)
         heads = ["", *(head for name in methods for head in (f"{name}: up / down", "total", "timeouts"))]
-        return Outcome(values, held(f"{document}/{place}", results), [Table(heads, rows)], notes=list(notes))
+        return Outcome(values, claims_of(f"{document}/{place}", results), [Table(heads, rows)], notes=list(notes))
 
     points = tuple(dict.fromkeys([*(point(up, method) for up in MIXES for method in methods), *also]))
     picture = Lines("throughput", "up", ("method", "direction"), "flows up, of ten", "Mb/s a flow", scale="linear")
@@ -101,7 +101,7 @@ def windows(
     shows: str,
     parts: Mapping[str, Mapping[str, Point]],
     index: str,
-    held: Callable[[str, Mapping[str, Mapping[str, Series]]], list[Claim]],
+    claims_of: Callable[[str, Mapping[str, Mapping[str, Series]]], list[Claim]],
     notes: Sequence[str] = (),
     also: Mapping[str, Mapping[str, Point]] | None = None,
 ) -> Reproduction:
@@ -123,7 +123,7 @@ def windows(
             for part, one in shown
         ]
         table = Table(["windows", "0.1 s", "1 s", "10 s", "100 s"], rows)
-        return Outcome(values, held(f"{document}/{place}", curves), [table], notes=list(notes))
+        return Outcome(values, claims_of(f"{document}/{place}", curves), [table], notes=list(notes))
 
     points = [point for mine in {**parts, **(also or {})}.values() for point in mine.values()]
     picture = Lines("index", "window_s", ("part", "method"), "window (s)", index, scale="log")

@@ -67,7 +67,7 @@ def master(flows: Sequence[float], capacity: float = CAPACITY) -> float:
 def _table(document: str, cases: Sequence[Case], newer: bool) -> tuple[Outcome, list[float]]:
     index = phd if newer else master
     values, published, rows, ours = [], [], [], []
-    held: list[Claim] = []
+    judged: list[Claim] = []
     for case in cases:
         here = (fairness.jain(case.flows), index(case.flows))
         ours.append(here[1])
@@ -75,11 +75,11 @@ def _table(document: str, cases: Sequence[Case], newer: bool) -> tuple[Outcome, 
             values.append(Value(what, {"case": case.name}, number, None, ""))
             published.append(Value(what, {"case": case.name}, printed, None, ""))
             id_ = f"{document}.{what.lower()}.{case.name}"
-            held.append(claims.rounded(id_, f"{what}, case {case.name}", printed, number, HALF))
+            judged.append(claims.rounded(id_, f"{what}, case {case.name}", printed, number, HALF))
         total = f"{sum(case.flows):g}"
         rows.append([case.name, total, f"{here[0]:.4f}", f"{case.jain:g}", f"{here[1]:.4f}", f"{case.index:g}"])
     shown = Table(["case", "total", "Jain here", "paper", "index here", "paper"], rows)
-    return Outcome(values, held, [shown], published), ours
+    return Outcome(values, judged, [shown], published), ours
 
 
 def _tab21(item: Reproduction, _results: Results) -> Outcome:
@@ -106,8 +106,8 @@ def _tab1(item: Reproduction, _results: Results) -> Outcome:
     text = "cases 4, 9, 10, which fill the capacity: largest difference of the two indices"
     outcome.claims.append(claims.between(f"{home}.full", text, "0", full, 0.0, 1e-9))
     text = "case 5 above case 4, although it uses half as much"
-    held = ours[4] > ours[3]
-    outcome.claims.append(claims.true(f"{home}.fifth", text, "above", f"{ours[4]:.3f}, {ours[3]:.3f}", "exact", held))
+    judged = ours[4] > ours[3]
+    outcome.claims.append(claims.true(f"{home}.fifth", text, "above", f"{ours[4]:.3f}, {ours[3]:.3f}", "exact", judged))
     return outcome
 
 
@@ -120,8 +120,8 @@ def _sec241(item: Reproduction, _results: Results) -> Outcome:
     home = f"hashimoto-2013/{item.place}"
     same = fairness.jain([100, 300, 400]) - fairness.jain([10, 30, 40])
     text = "the same allocation ten times as large: difference of Jain's indices"
-    held = [_jain(home, [10, 30, 40]), claims.between(f"{home}.scale", text, "0", same, -1e-12, 1e-12)]
-    return Outcome([Value("Jain", {}, fairness.jain([10, 30, 40]), None, "")], held)
+    judged = [_jain(home, [10, 30, 40]), claims.between(f"{home}.scale", text, "0", same, -1e-12, 1e-12)]
+    return Outcome([Value("Jain", {}, fairness.jain([10, 30, 40]), None, "")], judged)
 
 
 def _properties(item: Reproduction, _results: Results) -> Outcome:
@@ -138,42 +138,42 @@ def _properties(item: Reproduction, _results: Results) -> Outcome:
     full = max(abs(phd(flows, 20) - fairness.jain(flows)) for flows in scaled)
     alone = phd([30.0] + [0.0] * 9)
     yes = {True: "yes", False: "no"}
-    held = [
+    judged = [
         claims.true(f"{home}.1", "equal totals: ordered as by Jain's index", "yes", yes[ordered], "exact", ordered),
         claims.true(f"{home}.2", "equal totals and Jain's index: equal", "yes", yes[equal], "exact", equal),
         claims.between(f"{home}.3", "full capacity: largest difference from Jain's index", "0", full, 0.0, 1e-9),
         claims.exactly(f"{home}.alone", "one flow of ten takes the capacity", 0.1, alone),
     ]
-    return Outcome([Value("index", {"flows": "one takes all"}, alone, None, "")], held)
+    return Outcome([Value("index", {"flows": "one takes all"}, alone, None, "")], judged)
 
 
 def _variance(item: Reproduction, _results: Results) -> Outcome:
     home = f"hashimoto-2013/{item.place}"
     values: list[Value] = []
-    held: list[Claim] = []
+    judged: list[Claim] = []
     for number, printed in ((4, 2.25), (5, 4.0), (6, 9.0)):
         flows = PHD_CASES[number - 1].flows
         mean = sum(flows) / len(flows)
         variance = sum((x - mean) ** 2 for x in flows) / len(flows)
         values.append(Value("variance", {"case": str(number)}, variance, None, ""))
-        held.append(claims.exactly(f"{home}.{number}", f"variance of case {number}", printed, variance))
+        judged.append(claims.exactly(f"{home}.{number}", f"variance of case {number}", printed, variance))
     four, five, six = (phd(PHD_CASES[number - 1].flows) for number in (4, 5, 6))
     here = f"{four:.3f}, {five:.3f}, {six:.3f}"
-    held.append(claims.true(f"{home}.falls", "index of cases 4, 5, 6", "falls", here, "exact", four > five > six))
-    return Outcome(values, held)
+    judged.append(claims.true(f"{home}.falls", "index of cases 4, 5, 6", "falls", here, "exact", four > five > six))
+    return Outcome(values, judged)
 
 
 def _sec31h(item: Reproduction, _results: Results) -> Outcome:
     """The core without the factor of utilization, which is the index of 2013."""
     home = f"hashimoto-2010/{item.place}"
     values: list[Value] = []
-    held: list[Claim] = []
+    judged: list[Claim] = []
     for flows in ([3, 1, 1, 1, 1], [3, 3, 1, 1, 1]):
         name = ",".join(map(str, flows))
         number = phd(flows, 10)
         values.append(Value("h", {"flows": name}, number, None, ""))
-        held.append(claims.exactly(f"{home}.{len(held) + 1}", f"h of {name} in 10", 0.8, number))
-    return Outcome(values, held)
+        judged.append(claims.exactly(f"{home}.{len(judged) + 1}", f"h of {name} in 10", 0.8, number))
+    return Outcome(values, judged)
 
 
 def _sec31(item: Reproduction, _results: Results) -> Outcome:
@@ -186,13 +186,13 @@ def _sec31(item: Reproduction, _results: Results) -> Outcome:
     here = f"{case_4:.3f} with all of the capacity, {case_5:.3f} with half of it"
     text = "(i) equal Jain's index: the larger total has the larger index (cases 4 and 5)"
     yes = "yes" if ordered else "no"
-    held = [
+    judged = [
         claims.true(f"{home}.i", text, "larger", here, "exact", grows),
         claims.true(f"{home}.ii", "(ii) equal totals: ordered as by Jain's index", "yes", yes, "exact", ordered),
         claims.between(f"{home}.full", "full capacity: largest difference from Jain's index", "0", full, 0.0, 1e-9),
     ]
     notes = ["Property (i) does not follow for alpha = 1: the thesis's own table 1 has a case against it."]
-    return Outcome([Value("index", {"case": "4"}, case_4, None, "")], held, notes=notes)
+    return Outcome([Value("index", {"case": "4"}, case_4, None, "")], judged, notes=notes)
 
 
 _MEASURED = {
@@ -205,7 +205,7 @@ _MEASURED = {
 
 def _buffers(document: str, newer: bool) -> Outcome:
     estimate = models.ap_buffer
-    values, published, held, rows = [], [], [], []
+    values, published, judged, rows = [], [], [], []
     for name, (overflow, rate, rtt, *printed) in _MEASURED.items():
         reading = {} if newer else {"mss_bytes": 1460, "megabit": "binary", "digits": "cut"}
         solution = estimate(overflow_bytes=overflow, throughput_bps=rate, min_rtt_s=rtt, **reading)
@@ -214,14 +214,14 @@ def _buffers(document: str, newer: bool) -> Outcome:
         values.append(Value("buffer", dict(at), here, None, "packets"))
         published.append(Value("buffer", dict(at), paper, None, "packets"))
         half = 0.05 if newer else 0.0
-        held.append(claims.rounded(f"{document}.{name.lower()}", f"buffer of {name}", paper, here, half, "packets"))
+        judged.append(claims.rounded(f"{document}.{name.lower()}", f"buffer of {name}", paper, here, half, "packets"))
         rows.append([name, f"{here:.2f}", f"{paper:g}"])
     found = {value.at["access_point"]: value.value for value in values}
     order = found["NEC"] < found["Buffalo"] < found["Corega"]
     shown = ", ".join(f"{name} {number:.1f}" for name, number in found.items())
     text = "from small to large"
-    held.append(claims.true(f"{document}.order", text, "NEC, Buffalo, Corega", shown, "exact", order))
-    return Outcome(values, held, [Table(["access point", "packets here", "paper"], rows)], published)
+    judged.append(claims.true(f"{document}.order", text, "NEC, Buffalo, Corega", shown, "exact", order))
+    return Outcome(values, judged, [Table(["access point", "packets here", "paper"], rows)], published)
 
 
 def _tab23(item: Reproduction, _results: Results) -> Outcome:

@@ -81,23 +81,23 @@ def _large_gain(home: str, results: Results, access_point: str) -> list[Claim]:
 def _small_gain(home: str, results: Results, access_point: str) -> list[Claim]:
     """Behind the smallest buffer the method helps less, and does see timeouts."""
     mine = _gap(results, access_point)
-    held = []
+    judged = []
     for other in ("Buffalo", "Corega"):
         theirs = _gap(results, other)
         text = f"the largest gap of up and down over Reno's: larger than behind the {other} access point"
         id_ = f"{home}.gap.{other.lower()}"
         here = f"{mine:.2f}, {theirs:.2f}"
-        held.append(claims.true(id_, text, "larger", here, claims.ON_MEANS, mine > theirs))
+        judged.append(claims.true(id_, text, "larger", here, claims.ON_MEANS, mine > theirs))
     text = "the method: most timeouts of an up flow in 180 s"
     ours = _timeouts(results, access_point, METHOD)
-    return [*held, claims.between(f"{home}.timeouts", text, "some", ours, 0.5, 1e3)]
+    return [*judged, claims.between(f"{home}.timeouts", text, "some", ours, 0.5, 1e3)]
 
 
 def _fig7(home: str, results: Results) -> list[Claim]:
-    held = []
+    judged = []
     for access_point in ACCESS_POINTS:
-        held += of_mixes(f"{home}.{access_point.lower()}", results, access_point)
-    return held
+        judged += of_mixes(f"{home}.{access_point.lower()}", results, access_point)
+    return judged
 
 
 def _all_mixes(place: str, shows: str, notes: tuple[str, ...] = ()) -> Reproduction:
@@ -129,7 +129,7 @@ def _all_mixes(place: str, shows: str, notes: tuple[str, ...] = ()) -> Reproduct
 
 def _fig5(home: str, results: Results) -> list[Claim]:
     starved = {name: mean(results, at_access_point(10, PLAIN, name), "starved") for name in ACCESS_POINTS}
-    held = [
+    judged = [
         claims.between(f"{home}.{name.lower()}", f"{name}: starved flows of ten", "some", number, 0.5, 9.0)
         for name, number in starved.items()
     ]
@@ -137,8 +137,8 @@ def _fig5(home: str, results: Results) -> list[Claim]:
         fewer = starved["Corega"] < starved[other]
         here = f"{starved['Corega']:.1f}, {starved[other]:.1f}"
         text = f"fewer starved with the Corega than with the {other} access point"
-        held.append(claims.true(f"{home}.fewer.{other.lower()}", text, "fewer", here, claims.ON_MEANS, fewer))
-    return held
+        judged.append(claims.true(f"{home}.fewer.{other.lower()}", text, "fewer", here, claims.ON_MEANS, fewer))
+    return judged
 
 
 def _fig6(home: str, results: Results) -> list[Claim]:
@@ -175,27 +175,27 @@ def _points(access_point: str) -> dict[str, dict[str, Point]]:
 def _better(home: str, curves: Curves, *, much: bool = False) -> list[Claim]:
     """Equal with ten down; the method better with flows up."""
     down = curves["ten down"]
-    held = [about(f"{home}.down", "ten down, Reno and the method", down[PLAIN], down[METHOD], 0.01)]
+    judged = [about(f"{home}.down", "ten down, Reno and the method", down[PLAIN], down[METHOD], 0.01)]
     for part in ("five and five", "ten up"):
         id_ = f"{home}.{part.replace(' ', '-')}"
-        held.append(above(id_, curves[part][METHOD], curves[part][PLAIN], part))
+        judged.append(above(id_, curves[part][METHOD], curves[part][PLAIN], part))
         if much:
             gain = curves[part][METHOD].mean(10.0) / curves[part][PLAIN].mean(10.0)
-            held.append(claims.between(f"{id_}.gain", f"{part}: gain at 10 s", "much", gain, 1.3, 100.0))
-    return held
+            judged.append(claims.between(f"{id_}.gain", f"{part}: gain at 10 s", "much", gain, 1.3, 100.0))
+    return judged
 
 
 def _fig9(home: str, curves: Curves) -> list[Claim]:
-    held = _better(home, curves, much=True)
+    judged = _better(home, curves, much=True)
     for part in ("five and five", "ten up"):
         text = f"the method, {part} and ten down at 10 s: ratio"
         ratio = curves[part][METHOD].mean(10.0) / curves["ten down"][METHOD].mean(10.0)
-        held.append(claims.between(f"{home}.as-down.{part.replace(' ', '-')}", text, "about 1", ratio, 0.85, 1.2))
-    return held
+        judged.append(claims.between(f"{home}.as-down.{part.replace(' ', '-')}", text, "about 1", ratio, 0.85, 1.2))
+    return judged
 
 
 def _fig10(home: str, curves: Curves) -> list[Claim]:
-    held = _better(home, {part: curves[part] for part in _PARTS})
+    judged = _better(home, {part: curves[part] for part in _PARTS})
     for part in ("five and five", "ten up"):
         gains = [
             curves[prefix + part][METHOD].mean(10.0) - curves[prefix + part][PLAIN].mean(10.0)
@@ -204,19 +204,19 @@ def _fig10(home: str, curves: Curves) -> list[Claim]:
         text = f"{part}: gain at 10 s below that with the Buffalo access point"
         here = f"{gains[0]:.3f}, {gains[1]:.3f}"
         id_ = f"{home}.less.{part.replace(' ', '-')}"
-        held.append(claims.true(id_, text, "below", here, claims.ON_MEANS, gains[0] < gains[1]))
-    return held
+        judged.append(claims.true(id_, text, "below", here, claims.ON_MEANS, gains[0] < gains[1]))
+    return judged
 
 
 def _fig11(home: str, curves: Curves) -> list[Claim]:
-    held = [above(f"{home}.ten-up", curves["ten up"][METHOD], curves["ten up"][PLAIN], "ten up")]
+    judged = [above(f"{home}.ten-up", curves["ten up"][METHOD], curves["ten up"][PLAIN], "ten up")]
     for other in ("Buffalo", "NEC"):
         theirs = curves[f"{other}, ten up"][PLAIN].mean(10.0)
         ours = curves["ten up"][PLAIN].mean(10.0)
         text = f"Reno with ten up at 10 s: better than with the {other} access point"
         here = f"{ours:.3f}, {theirs:.3f}"
-        held.append(claims.true(f"{home}.{other.lower()}", text, "better", here, claims.ON_MEANS, ours > theirs))
-    return held
+        judged.append(claims.true(f"{home}.{other.lower()}", text, "better", here, claims.ON_MEANS, ours > theirs))
+    return judged
 
 
 def _fig15(home: str, curves: Curves) -> list[Claim]:
@@ -242,7 +242,7 @@ def _windowed(
     place: str,
     access_point: str,
     index: str,
-    held: Callable[[str, Curves], list[Claim]],
+    claims_of: Callable[[str, Curves], list[Claim]],
     nic: str,
     others: tuple[str, ...] = (),
 ) -> Reproduction:
@@ -250,7 +250,7 @@ def _windowed(
     shows = f"{name} by the sliding-window method, {access_point} access point, {nic} NIC"
     also = {f"{other}, {part}": points for other in others for part, points in _points(other).items()}
     notes = (_SAME_NIC,) if nic == "NEC" else ()
-    return windows(DOCUMENT, place, shows, _points(access_point), index, held, notes, also)
+    return windows(DOCUMENT, place, shows, _points(access_point), index, claims_of, notes, also)
 
 
 # With the delay router.
@@ -265,34 +265,34 @@ _THREE = (PLAIN, METHOD, ESTIMATED)
 
 def fig21a(home: str, results: Results) -> list[Claim]:
     """Delayed acknowledgements off: estimation changes nothing."""
-    held = []
+    judged = []
     apart = {
         up: mean(results, delayed(up, ESTIMATED, False), "total") / mean(results, delayed(up, METHOD, False), "total")
         for up in MIXES[1:]
     }
     worst = max(apart, key=lambda up: abs(apart[up] - 1))
     text = f"total with estimation over total without, where they differ most (here {worst} up)"
-    held.append(claims.between(f"{home}.same", text, "1", apart[worst], 0.95, 1.05))
+    judged.append(claims.between(f"{home}.same", text, "1", apart[worst], 0.95, 1.05))
     for method in (METHOD, ESTIMATED):
         for up in (5, 10):
             jain = mean(results, delayed(up, method, False), "jain")
             id_ = f"{home}.fair.{method.replace(', b ', '-')}.{up}"
-            held.append(claims.between(id_, f"{method}: Jain's index, {up} up", "fair", jain, 0.85, 1.0))
+            judged.append(claims.between(id_, f"{method}: Jain's index, {up} up", "fair", jain, 0.85, 1.0))
     for up in (5, 10):
         jain = mean(results, delayed(up, PLAIN, False), "jain")
-        held.append(claims.between(f"{home}.unfair.{up}", f"Reno: Jain's index, {up} up", "not fair", jain, 0.1, 0.8))
-    return held
+        judged.append(claims.between(f"{home}.unfair.{up}", f"Reno: Jain's index, {up} up", "not fair", jain, 0.1, 0.8))
+    return judged
 
 
 def in_delay(on: bool, home: str, results: Results, methods: Sequence[str]) -> list[Claim]:
     """What delayed acknowledgements do to the totals and the fairness of Reno and of the method with estimation."""
-    held = []
+    judged = []
     for up in (5, 10):
         for method in methods:
             name = f"{method.replace(', b ', '-')}.{up}"
             jain = mean(results, delayed(up, method, on), "jain")
             low, high, paper = (0.1, 0.8, "not fair") if method == PLAIN else (0.85, 1.0, "fair")
-            held.append(
+            judged.append(
                 claims.between(f"{home}.jain.{name}", f"{method}: Jain's index, {up} up", paper, jain, low, high)
             )
             if on:
@@ -300,20 +300,22 @@ def in_delay(on: bool, home: str, results: Results, methods: Sequence[str]) -> l
                     results, delayed(up, method, False), "total"
                 )
                 text = f"{method}, {up} up: total with delayed ACK over that without"
-                held.append(claims.between(f"{home}.total.{name}", text, "above 1", ratio, 1.0, 2.0))
-    return held
+                judged.append(claims.between(f"{home}.total.{name}", text, "above 1", ratio, 1.0, 2.0))
+    return judged
 
 
 def _fig21b(home: str, results: Results) -> list[Claim]:
-    held = []
+    judged = []
     for up in (5, 10):
         for other in (PLAIN, ESTIMATED):
             ratio = mean(results, delayed(up, METHOD, True), "total") / mean(results, delayed(up, other, True), "total")
             text = f"{up} up: total of the method without estimation over that of {other}"
             id_ = f"{home}.collapse.{other.replace(', b ', '-')}.{up}"
-            held.append(claims.between(id_, text, "far below 1", ratio, 0.0, 0.5))
+            judged.append(claims.between(id_, text, "far below 1", ratio, 0.0, 0.5))
     # The text says nothing of the fairness of Reno here; figure 22 does.
-    return held + [claim for claim in in_delay(True, home, results, (PLAIN, ESTIMATED)) if ".jain.reno" not in claim.id]
+    return judged + [
+        claim for claim in in_delay(True, home, results, (PLAIN, ESTIMATED)) if ".jain.reno" not in claim.id
+    ]
 
 
 def _part(part: str, on: bool) -> str:
@@ -321,28 +323,28 @@ def _part(part: str, on: bool) -> str:
 
 
 def _fig22(home: str, curves: Curves) -> list[Claim]:
-    held = []
+    judged = []
     for part in ("five and five", "ten up"):
         name = part.replace(" ", "-")
         on, off = (curves[_part(part, is_on)] for is_on in (True, False))
         reno = [one[PLAIN].mean(10.0) for one in (on, off)]
         here = f"{reno[0]:.3f}, {reno[1]:.3f}"
         text = f"{part}: Reno at 10 s is fairer with delayed ACK than without"
-        held.append(claims.true(f"{home}.{name}.reno", text, "fairer", here, claims.ON_MEANS, reno[0] > reno[1]))
+        judged.append(claims.true(f"{home}.{name}.reno", text, "fairer", here, claims.ON_MEANS, reno[0] > reno[1]))
         text = f"{part}: Reno at 10 s with delayed ACK"
-        held.append(claims.between(f"{home}.{name}.limited", text, "limited", reno[0], 0.1, 0.8))
+        judged.append(claims.between(f"{home}.{name}.limited", text, "limited", reno[0], 0.1, 0.8))
         text = f"{part}, delayed ACK: the method with and without estimation"
-        held.append(about(f"{home}.{name}.same", text, on[ESTIMATED], on[METHOD], 0.1))
+        judged.append(about(f"{home}.{name}.same", text, on[ESTIMATED], on[METHOD], 0.1))
         text = f"{part}, delayed ACK: the method with estimation at 10 s"
-        held.append(
+        judged.append(
             claims.between(f"{home}.{name}.fair", text, "nearly perfectly fair", on[ESTIMATED].mean(10.0), 0.85, 1.0)
         )
-    return held
+    return judged
 
 
 def _fig23(home: str, curves: Curves) -> list[Claim]:
     down = curves[_part("ten down", True)]
-    held = [about(f"{home}.down", "ten down, delayed ACK: Reno and the method", down[PLAIN], down[ESTIMATED], 0.05)]
+    judged = [about(f"{home}.down", "ten down, delayed ACK: Reno and the method", down[PLAIN], down[ESTIMATED], 0.05)]
     for part in ("five and five", "ten up"):
         name = part.replace(" ", "-")
         on, off = (curves[_part(part, is_on)] for is_on in (True, False))
@@ -350,18 +352,18 @@ def _fig23(home: str, curves: Curves) -> list[Claim]:
         here = ", ".join(f"{method} {index:.3f}" for method, index in at.items())
         worst, best = min(at, key=at.__getitem__), max(at, key=at.__getitem__)
         text = f"{part}, delayed ACK at 10 s: the method without estimation is worst"
-        held.append(claims.true(f"{home}.{name}.worst", text, "worst", here, claims.ON_MEANS, worst == METHOD))
+        judged.append(claims.true(f"{home}.{name}.worst", text, "worst", here, claims.ON_MEANS, worst == METHOD))
         text = f"{part}: the method with estimation and delayed ACK is best of all at 10 s"
         all_ = [one.mean(10.0) for one in off.values()]
         is_best = best == ESTIMATED and at[ESTIMATED] > max(all_)
-        held.append(claims.true(f"{home}.{name}.best", text, "best", here, claims.ON_MEANS, is_best))
+        judged.append(claims.true(f"{home}.{name}.best", text, "best", here, claims.ON_MEANS, is_best))
         for method in (PLAIN, ESTIMATED):
             gain = f"{on[method].mean(10.0):.3f}, {off[method].mean(10.0):.3f}"
             text = f"{part}, {method}: higher with delayed ACK at 10 s"
             id_ = f"{home}.{name}.higher.{method.replace(', b ', '-')}"
             higher = on[method].mean(10.0) > off[method].mean(10.0)
-            held.append(claims.true(id_, text, "higher", gain, claims.ON_MEANS, higher))
-    return held
+            judged.append(claims.true(id_, text, "higher", gain, claims.ON_MEANS, higher))
+    return judged
 
 
 def delay_points(on: bool, methods: tuple[str, ...] = _THREE) -> dict[str, dict[str, Point]]:
@@ -438,9 +440,11 @@ def _why(item: Reproduction, results: Results) -> Outcome:
 def _fig21(on: bool) -> Reproduction:
     letter = "b" if on else "a"
     shows = f"Ten flows with 50 ms of delay, delayed ACK {'on' if on else 'off'}"
-    held = _fig21b if on else fig21a
+    judged = _fig21b if on else fig21a
     also = [delayed(up, method, False) for up in (5, 10) for method in (PLAIN, ESTIMATED)] if on else ()
-    return mixes(DOCUMENT, f"fig21{letter}", shows, lambda up, method: delayed(up, method, on), _THREE, held, also=also)
+    return mixes(
+        DOCUMENT, f"fig21{letter}", shows, lambda up, method: delayed(up, method, on), _THREE, judged, also=also
+    )
 
 
 _DELAY_PARTS = {**delay_points(False), **delay_points(True)}

@@ -37,7 +37,7 @@ def _fig24a(home: str, results: Results) -> list[Claim]:
     plain = point(FLOWS, PLAIN)
     least = mean(results, plain, "least")
     bound = 0.1 * CAPACITY_MBPS / FLOWS
-    held = [
+    judged = [
         claims.between(f"{home}.starved", "least of ten throughputs", "nearly zero", least, 0.0, bound, "Mb/s"),
         claims.between(f"{home}.jain", "Jain's index", "clearly below the others'", _jain(results, plain), 0.1, 0.8),
     ]
@@ -45,12 +45,12 @@ def _fig24a(home: str, results: Results) -> list[Claim]:
         here = f"{_jain(results, plain):.3f}, {_jain(results, point(FLOWS, other)):.3f}"
         lower = _jain(results, plain) < _jain(results, point(FLOWS, other))
         id_ = f"{home}.below.{_LETTERS[other]}"
-        held.append(claims.true(id_, f"Jain's index below that with {other}", "below", here, claims.ON_MEANS, lower))
-    return held
+        judged.append(claims.true(id_, f"Jain's index below that with {other}", "below", here, claims.ON_MEANS, lower))
+    return judged
 
 
 def _fig24(method: str) -> ClaimsOf:
-    def held(home: str, results: Results) -> list[Claim]:
+    def claims_of(home: str, results: Results) -> list[Claim]:
         ours = point(FLOWS, method)
         starved = mean(results, ours, "starved")
         here = f"{_jain(results, ours):.3f}, {_jain(results, point(FLOWS, PLAIN)):.3f}"
@@ -61,7 +61,7 @@ def _fig24(method: str) -> ClaimsOf:
             claims.between(f"{home}.starved", "starved flows", "0", starved, 0.0, 0.0),
         ]
 
-    return held
+    return claims_of
 
 
 def _ratio(results: Results, point_: Point) -> float:
@@ -80,7 +80,7 @@ def _fig25a(home: str, results: Results) -> list[Claim]:
 
 
 def _fig25(method: str) -> ClaimsOf:
-    def held(home: str, results: Results) -> list[Claim]:
+    def claims_of(home: str, results: Results) -> list[Claim]:
         ours = point(5, method)
         found = [claims.between(f"{home}.ratio", "up over down", "about 1", _ratio(results, ours), 0.5, 2.0)]
         if method == METHOD:
@@ -89,13 +89,13 @@ def _fig25(method: str) -> ClaimsOf:
             found.append(claims.between(f"{home}.unfairness", text, "far below 1", share, 0.0, 0.5))
         return found
 
-    return held
+    return claims_of
 
 
-def _one(place: str, up: int, method: str, held: ClaimsOf) -> Reproduction:
+def _one(place: str, up: int, method: str, claims_of: ClaimsOf) -> Reproduction:
     names = {10: "Ten up flows", 5: "Five up and five down flows"}
     also = tuple(point(up, other) for other in (PLAIN, PRIORITY, METHOD))
-    return per_flow(DOCUMENT, place, f"{names[up]}, {method}", {method: point(up, method)}, held, also=also)
+    return per_flow(DOCUMENT, place, f"{names[up]}, {method}", {method: point(up, method)}, claims_of, also=also)
 
 
 _NEAR, _FAR = range(0, FLOWS, 2), range(1, FLOWS, 2)
@@ -128,15 +128,15 @@ def _fig26b(home: str, results: Results) -> list[Claim]:
 
 
 def _fig27(home: str, results: Results) -> list[Claim]:
-    held = []
+    judged = []
     for up in (10, 5):
         ours = mean(results, point(up, METHOD), "rtt")
         for other in (PLAIN, PRIORITY):
             ratio = mean(results, point(up, other), "rtt") / ours
             text = f"{up} up: mean round-trip time with {other} over that with the method"
             id_ = f"{home}.{_LETTERS[other]}.{up}"
-            held.append(claims.between(id_, text, "above 1", ratio, 1.3, 100.0))
-    return held
+            judged.append(claims.between(id_, text, "above 1", ratio, 1.3, 100.0))
+    return judged
 
 
 def _mixed_distances(home: str, results: Results) -> list[Claim]:
@@ -328,10 +328,10 @@ SIMULATED = (
             f"fig2.6{letter}",
             f"Ten up at 1 m (odd numbers) and 10 m (even), {method}",
             {method: near_and_far(10, method)},
-            held,
+            claims_of,
             also=(point(10, method), *(near_and_far(10, other) for other in (PRIORITY, METHOD))),
         )
-        for letter, method, held in (("a", PRIORITY, _fig26a), ("b", METHOD, _fig26b))
+        for letter, method, claims_of in (("a", PRIORITY, _fig26a), ("b", METHOD, _fig26b))
     ),
     per_flow(
         DOCUMENT,

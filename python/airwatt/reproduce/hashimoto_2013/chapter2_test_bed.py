@@ -28,14 +28,14 @@ _BUFFERS = (20, 50, 77, 100, 150, 243)
 
 
 def _fig29(place: str, access_point: str) -> Reproduction:
-    def held(home: str, results: Results) -> list[Claim]:
+    def claims_of(home: str, results: Results) -> list[Claim]:
         return bed.of_mixes(home, results, access_point)
 
     def of(up: int, method: str) -> Point:
         return at_access_point(up, method, access_point)
 
     shows = f"From ten down to ten up, {access_point} access point ({ACCESS_POINTS[access_point]} packets)"
-    one = mixes(DOCUMENT, place, shows, of, (PLAIN, METHOD), held)
+    one = mixes(DOCUMENT, place, shows, of, (PLAIN, METHOD), claims_of)
     # The gain behind one access point is compared with that behind the others.
     others = [of_all for name in ACCESS_POINTS for of_all in _mixes_behind(name)] if access_point == "NEC" else []
     return replace(one, points=tuple(dict.fromkeys((*one.points, *others))))
@@ -59,19 +59,19 @@ def _better(home: str, curves: Curves) -> list[Claim]:
 
 
 def _fig210(home: str, curves: Curves) -> list[Claim]:
-    held = _better(home, curves)
+    judged = _better(home, curves)
     corega = curves["Corega"][PLAIN]
     for name in ("Buffalo", "NEC"):
         other = curves[name][PLAIN]
         missed = [f"{window:g}" for window in corega.xs if corega.mean(window) <= other.mean(window)]
         here = f"at {len(corega.xs) - len(missed)} of {len(corega.xs)} windows"
         text = f"Reno behind the Corega access point above Reno behind the {name} one"
-        held.append(
+        judged.append(
             claims.true(f"{home}.corega.{name.lower()}", text, "at every window", here, claims.ON_MEANS, not missed)
         )
     for name, two in curves.items():
-        held += [claims.rises(f"{home}.rises.{name.lower()}.{method}", one) for method, one in two.items()]
-    return held
+        judged += [claims.rises(f"{home}.rises.{name.lower()}.{method}", one) for method, one in two.items()]
+    return judged
 
 
 def _buffer_point(packets: int) -> Point:
@@ -127,7 +127,7 @@ def _fig212(on: bool) -> Reproduction:
 
 
 def _fig213(home: str, curves: Curves) -> list[Claim]:
-    held = []
+    judged = []
     for part in ("five and five", "ten up"):
         on, off = (curves[f"{part}, delayed ACK {state}"][ESTIMATED] for state in ("on", "off"))
         missed = [f"{window:g}" for window in on.xs if on.mean(window) <= off.mean(window)]
@@ -136,8 +136,8 @@ def _fig213(home: str, curves: Curves) -> list[Claim]:
         )
         text = f"{part}: the method with delayed ACK above the method without"
         id_ = f"{home}.{part.replace(' ', '-')}"
-        held.append(claims.true(id_, text, "at every window", here, claims.ON_MEANS, not missed))
-    return held
+        judged.append(claims.true(id_, text, "at every window", here, claims.ON_MEANS, not missed))
+    return judged
 
 
 TEST_BED = (

@@ -33,44 +33,44 @@ def _fig37(home: str, _results: Results) -> Outcome:
             values += curve("energy", "J", "p", P, got[name], rtt_ms=rtt, mode=mode)
             energies[mode].append(got[name])
             columns[f"{mode} {rtt:g} ms"] = got[name]
-    held = []
+    judged = []
     for mode, rows in energies.items():
         rising = np.diff(np.array(rows), axis=0) > 0
         here = f"at {int(rising.all(axis=0).sum())} of {len(P)} loss probabilities"
         text = f"energy of mode {mode} falls as the RTT falls, 300 ms to 50 ms"
-        held.append(claims.true(f"{home}.{mode}.rtt", text, "everywhere", here, "every p", bool(rising.all())))
+        judged.append(claims.true(f"{home}.{mode}.rtt", text, "everywhere", here, "every p", bool(rising.all())))
     middle = models.tcp_energy(p=[1e-4, 0.05], rtt_s=0.1).ratio
     text = "energy asleep over energy awake at p = 0.0001, RTT 100 ms"
-    held.append(claims.between(f"{home}.small", text, "about 1", float(middle[0]), 0.9, 1.0))
+    judged.append(claims.between(f"{home}.small", text, "about 1", float(middle[0]), 0.9, 1.0))
     text = "energy asleep over energy awake at p = 0.05, RTT 100 ms"
-    held.append(claims.between(f"{home}.large", text, "far below 1", float(middle[1]), 0.0, 0.3))
+    judged.append(claims.between(f"{home}.large", text, "far below 1", float(middle[1]), 0.0, 0.3))
     values += curve("energy ratio", "", "p", [1e-4, 0.05], middle, rtt_ms=100.0)
-    return Outcome(values, held, [grid("p", P, columns, every=5)])
+    return Outcome(values, judged, [grid("p", P, columns, every=5)])
 
 
 def _fig38(home: str, _results: Results) -> Outcome:
     values, columns = [], {}
-    held = []
+    judged = []
     for q in Q:
         got = models.tcp_energy(p=P, rtt_s=0.1, q=q)
         values += curve("energy ratio", "", "p", P, got.ratio, q=q, m=1.0)
         values.append(value("least p", float(got.air_loss[0]), "", q=q))
         columns[f"q = {q:g}"] = got.ratio
         text = f"least p at q = {q:g}: q^8"
-        held.append(claims.within(f"{home}.least.{q:g}", text, q**8, float(got.air_loss[0]), 1e-6))
+        judged.append(claims.within(f"{home}.least.{q:g}", text, q**8, float(got.air_loss[0]), 1e-6))
     place = P.index(1e-2)
     at_q = [float(ratio[place]) for name, ratio in columns.items() if float(name[4:]) ** 8 <= P[place]]
     rises = bool((np.diff(at_q) > 0).all())
     here = ", ".join(f"{ratio:.3f}" for ratio in at_q)
     added = float(columns["q = 0.3"][place] - columns["q = 0"][place])
     of_p = float(np.ptp(columns["q = 0"]))
-    held += [
+    judged += [
         claims.true(f"{home}.rises", "the ratio at p = 0.01 rises with q", "rises slightly", here, "exact", rises),
         claims.between(f"{home}.slightly", "what q = 0.3 adds to it", "slightly", added, 0.0, 0.1),
         claims.between(f"{home}.p", "that over what p changes at q = 0", "far below 1", added / of_p, 0.0, 0.2),
     ]
     note = "What the air alone loses, q^8, is the least p that can be at a q: 0.0039 at q = 0.5, 0.058 at 0.7."
-    return Outcome(values, held, [grid("p", P, columns, every=5)], notes=[note])
+    return Outcome(values, judged, [grid("p", P, columns, every=5)], notes=[note])
 
 
 def _surface_claims(home: str, surfaces: dict[int, dict[float, Any]]) -> list[Claim]:
@@ -134,20 +134,20 @@ def _fig310(home: str, _results: Results) -> Outcome:
         ("m1", "reduction with m = 1 at p = 0.001", 10.0, 100 * (1 - first)),
         ("m5", "further reduction with m = 5 at p = 0.001", 50.0, 100 * (first - fifth)),
     )
-    held = [
+    judged = [
         Claim(f"{home}.{name}", text, paper, here, "5 points", abs(here - paper) <= 5.0, "points")
         for name, text, paper, here in numbers
     ]
     at_p = [float(ratio[P.index(1e-3)]) for ratio in ratios.values()]
     text = "the saving grows with m at p = 0.001, each further packet in a burst adding less"
     here = ", ".join(f"{ratio:.3f}" for ratio in at_p)
-    held.append(claims.true(f"{home}.diminishing", text, "falls, ever less", here, "exact", _diminishing(at_p)))
+    judged.append(claims.true(f"{home}.diminishing", text, "falls, ever less", here, "exact", _diminishing(at_p)))
     columns = {f"m = {m}": ratio for m, ratio in ratios.items()}
     note = (
         "Below p = 0.0005 a loss-free window fills the pipe, and short bursts leave no gap to sleep in; above 0.02 a "
         "window is shorter than ten packets. There the increments are not in order, and small."
     )
-    return Outcome(values, held, [grid("p", P, columns, every=5)], printed, [note])
+    return Outcome(values, judged, [grid("p", P, columns, every=5)], printed, [note])
 
 
 def _over_m(name: str) -> dict[float, Any]:
@@ -161,27 +161,27 @@ def _fig311(home: str, _results: Results) -> Outcome:
     values = [v for rtt, ys in ratios.items() for v in curve("energy ratio", "", "m", ALL_BURSTS, ys, rtt_ms=rtt)]
     at_one = {f"{rtt:g} ms": [float(ys[0])] for rtt, ys in reversed(ratios.items())}
     gains = {f"{rtt:g} ms": [float(ys[0] - ys[-1])] for rtt, ys in reversed(ratios.items())}
-    held = [
+    judged = [
         claims.ascending(f"{home}.m1", "ratio at m = 1: the longer the RTT, the lower", at_one),
         claims.ascending(f"{home}.gain", "what m = 10 takes off it: the longer the RTT, the less", gains),
     ]
     for rtt, ys in ratios.items():
         steps = np.abs(np.diff(ys))
         text = f"converges in m, RTT {rtt:g} ms: the last step over the first"
-        held.append(claims.between(f"{home}.converges.{rtt:g}", text, "flat", float(steps[-1] / steps[0]), 0.0, 0.1))
-    return Outcome(values, held, [grid("m", ALL_BURSTS, {f"{rtt:g} ms": ys for rtt, ys in ratios.items()})])
+        judged.append(claims.between(f"{home}.converges.{rtt:g}", text, "flat", float(steps[-1] / steps[0]), 0.0, 0.1))
+    return Outcome(values, judged, [grid("m", ALL_BURSTS, {f"{rtt:g} ms": ys for rtt, ys in ratios.items()})])
 
 
 def _fig312(home: str, _results: Results) -> Outcome:
     times = _over_m("burst_total_s")
     values = [v for rtt, ys in times.items() for v in curve("latency", "s", "m", ALL_BURSTS, ys, rtt_ms=rtt)]
     slopes = {f"{rtt:g} ms": [float(np.mean(np.diff(ys)))] for rtt, ys in times.items()}
-    held = [claims.ascending(f"{home}.slope", "latency that a packet in a burst adds grows with the RTT", slopes)]
+    judged = [claims.ascending(f"{home}.slope", "latency that a packet in a burst adds grows with the RTT", slopes)]
     for rtt, ys in times.items():
         bend = float(np.max(np.abs(np.diff(ys, 2))) / np.mean(np.diff(ys)))
         text = f"linear in m, RTT {rtt:g} ms: the largest second difference over the slope"
-        held.append(claims.between(f"{home}.linear.{rtt:g}", text, "linear", bend, 0.0, 1e-6))
-    return Outcome(values, held, [grid("m", ALL_BURSTS, {f"{rtt:g} ms": ys for rtt, ys in times.items()})])
+        judged.append(claims.between(f"{home}.linear.{rtt:g}", text, "linear", bend, 0.0, 1e-6))
+    return Outcome(values, judged, [grid("m", ALL_BURSTS, {f"{rtt:g} ms": ys for rtt, ys in times.items()})])
 
 
 def _summary(home: str, _results: Results) -> Outcome:
@@ -197,7 +197,7 @@ def _summary(home: str, _results: Results) -> Outcome:
     added = {name: [float(np.diff(s.burst_total_s)[0])] for name, s in (("50 ms", near), ("300 ms", far))}
     values += [value("delay added", added[name][0], "s", p=0.01, rtt_ms=rtt) for name, rtt in _NEAR_FAR]
     reductions = [float(1 - ratio) for ratio in (large.ratio[0], small.ratio[0], small.ratio[1] - small.ratio[0] + 1)]
-    held = [
+    judged = [
         claims.between(f"{home}.large-p", "reduction of m = 1 at p = 0.05", "effective", reductions[0], 0.7, 1.0),
         claims.between(f"{home}.small-p", "reduction of m = 1 at p = 0.001", "little", reductions[1], 0.0, 0.2),
         claims.between(f"{home}.bursts", "further reduction of m = 10 there", "needed", reductions[2], 0.3, 1.0),
@@ -205,7 +205,7 @@ def _summary(home: str, _results: Results) -> Outcome:
         claims.ascending(f"{home}.delay", "delay that m = 10 adds at p = 0.01, by RTT", added),
     ]
     rows = [[f"{v.at.get('p')}", f"{v.at['rtt_ms']:g} ms", _label(v), f"{v.value:.3g} {v.unit}"] for v in values]
-    return Outcome(values, held, [Table(["p", "RTT", "what", "here"], rows)])
+    return Outcome(values, judged, [Table(["p", "RTT", "what", "here"], rows)])
 
 
 _NEAR_FAR = (("50 ms", 50.0), ("300 ms", 300.0))
@@ -232,7 +232,7 @@ def _reduction(symbol: str, multiplier: float) -> float:
 
 
 def _fig313(symbols: Sequence[str], home: str) -> Outcome:
-    values, columns, held = [], {}, []
+    values, columns, judged = [], {}, []
     for symbol in symbols:
         critical = _CRITICAL[symbol][1]
         # What no radio has: asleep it would draw more than awake.
@@ -243,17 +243,17 @@ def _fig313(symbols: Sequence[str], home: str) -> Outcome:
         short = 1 - at / limit
         values += [value("critical multiplier", critical, "", of=symbol), value("shortfall", short, "", of=symbol)]
         text = f"what is missing of the limit at multiplier {critical:g} of {symbol}"
-        held.append(claims.between(f"{home}.{_plain(symbol)}.flat", text, "flat to there", short, -1e-9, 0.025))
+        judged.append(claims.between(f"{home}.{_plain(symbol)}.flat", text, "flat to there", short, -1e-9, 0.025))
         if symbol == "T^as":
             spread = max(reductions) - min(reductions)
             text = "constant in T^as, since the way to sleep costs as much as listening"
             constant = spread <= 1e-12
-            held.append(claims.true(f"{home}.Tas.constant", text, "0", f"{spread:.1g}", "1e-12 J", constant))
+            judged.append(claims.true(f"{home}.Tas.constant", text, "0", f"{spread:.1g}", "1e-12 J", constant))
             continue
         beyond = 1 - _reduction(symbol, 10 * critical) / limit
         text = f"what is missing at ten times that of {symbol}"
-        held.append(claims.between(f"{home}.{_plain(symbol)}.falls", text, "falls above", beyond, 0.05, 1e9))
-    return Outcome(values, held, [grid("multiplier", MULTIPLIERS, columns, every=3)])
+        judged.append(claims.between(f"{home}.{_plain(symbol)}.falls", text, "falls above", beyond, 0.05, 1e9))
+    return Outcome(values, judged, [grid("multiplier", MULTIPLIERS, columns, every=3)])
 
 
 def _plain(symbol: str) -> str:
@@ -269,10 +269,10 @@ def _conditions(home: str, _results: Results) -> Outcome:
     )
     values = [value(text, here, unit) for _, text, _, here, unit in numbers]
     values.append(value("conditions that the AR5004 meets", radio.conditions))
-    held = [claims.exactly(f"{home}.{name}", text, paper, here, unit) for name, text, paper, here, unit in numbers]
+    judged = [claims.exactly(f"{home}.{name}", text, paper, here, unit) for name, text, paper, here, unit in numbers]
     rows = [[v.what, f"{v.value:.4g} {v.unit}".rstrip()] for v in values]
     note = "Printed for the last one is 1e-4, rounded from 8.75e-5."
-    return Outcome(values, held, [Table(["what", "here"], rows)], notes=[note])
+    return Outcome(values, judged, [Table(["what", "here"], rows)], notes=[note])
 
 
 _OVER_P = "p, probability of a packet loss"

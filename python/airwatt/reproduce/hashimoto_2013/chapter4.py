@@ -72,7 +72,7 @@ def _fig45a(home: str, _results: Results) -> Outcome:
     crossing = _crossing_kbytes(0.1)
     ends = _coincides_kbytes(xs, cam, once)
     values += [value("m = 1 costs more from", crossing, "kB/s"), value("m = 1 coincides from", ends, "kB/s")]
-    held = [
+    judged = [
         _points(f"{home}.m1", "reduction at 450 kB/s, m = 1", 27.0, at.saving[0]),
         _points(f"{home}.m5", "reduction at 450 kB/s, m = 5", 69.0, at.saving[1]),
         claims.within(f"{home}.p", "loss probability at q = 0.1", 1.0e-8, float(at.air_loss[0]), 0.005),
@@ -80,16 +80,16 @@ def _fig45a(home: str, _results: Results) -> Outcome:
     ]
     low = [index for index, x in enumerate(xs) if x <= FLOW_KBYTES]
     slopes = {f"m = {m}": [_slope(xs, columns[f"m = {m}"])] for m in reversed(BURSTS)}
-    held.append(claims.ascending(f"{home}.slope", "the larger m, the flatter the power, to 600 kB/s", slopes))
+    judged.append(claims.ascending(f"{home}.slope", "the larger m, the flatter the power, to 600 kB/s", slopes))
     share = max(float(columns[f"m = {m}"][index] / cam[index]) for m in BURSTS for index in low)
     text = "power asleep over power awake at 150 kB/s or less, the largest of all m"
-    held.append(claims.between(f"{home}.low", text, "far below 1", share, 0.0, 0.5))
+    judged.append(claims.between(f"{home}.low", text, "far below 1", share, 0.0, 0.5))
     between = (np.array(xs) > crossing) & (np.array(xs) < ends)
     costs = bool((once[between] > cam[between]).all() and between.any())
     here = f"above from {crossing:.0f} kB/s, the same from {ends:.0f} kB/s"
     text = "m = 1 crosses above the power awake and later coincides with it"
-    held.append(claims.true(f"{home}.crossing", text, "crosses, coincides", here, "exact", costs and ends < xs[-1]))
-    return Outcome(values, held, [grid("kB/s", xs, columns, every=3)])
+    judged.append(claims.true(f"{home}.crossing", text, "crosses, coincides", here, "exact", costs and ends < xs[-1]))
+    return Outcome(values, judged, [grid("kB/s", xs, columns, every=3)])
 
 
 def _coincides_kbytes(xs: Sequence[float], cam: Any, asleep: Any) -> float:
@@ -118,7 +118,7 @@ def _slope(xs: Sequence[float], ys: Any) -> float:
 def _fig45b(home: str, _results: Results) -> Outcome:
     xs, values, columns = _power(0.2)
     p = float(_tunnel(450.0, q=0.2).air_loss)
-    held = [
+    judged = [
         claims.within(f"{home}.p", "loss probability at q = 0.2", 2.56e-6, p, 0.005),
         claims.ascending(
             f"{home}.range",
@@ -126,7 +126,7 @@ def _fig45b(home: str, _results: Results) -> Outcome:
             {"q = 0.2": [_full_kbytes(0.2)], "q = 0.1": [_full_kbytes(0.1)]},
         ),
     ]
-    return Outcome(values, held, [grid("kB/s", xs, columns, every=3)])
+    return Outcome(values, judged, [grid("kB/s", xs, columns, every=3)])
 
 
 def _fig45c(home: str, _results: Results) -> Outcome:
@@ -137,7 +137,7 @@ def _fig45c(home: str, _results: Results) -> Outcome:
     low = xs.index(450.0)
     over_m = {f"m = {m}": [float(columns[f"m = {m}"][low] / before[f"m = {m}"][low] - 1)] for m in BURSTS}
     throughput = float(columns["m = 5"][-1] / columns["m = 5"][0] - 1)
-    held = [
+    judged = [
         claims.within(f"{home}.p", "loss probability at q = 0.5", 0.00391, p, 0.005),
         claims.between(
             f"{home}.cam", "largest change of the power awake from q = 0.1", "nearly none", changed["CAM"], 0.0, 0.1
@@ -152,7 +152,7 @@ def _fig45c(home: str, _results: Results) -> Outcome:
             0.5,
         ),
     ]
-    return Outcome(values, held, [grid("kB/s", xs, columns, every=1)])
+    return Outcome(values, judged, [grid("kB/s", xs, columns, every=1)])
 
 
 def _mixed(home: str, _results: Results) -> Outcome:
@@ -170,7 +170,7 @@ def _mixed(home: str, _results: Results) -> Outcome:
             difference = float(both.ideal_w / alone.ideal_w - 1)
             rows.append([f"{total:g}", f"{m}", f"{alone.ideal_w:.3f}", f"{both.ideal_w:.3f}", f"{difference:+.1%}"])
     mine = powers["up and down"]
-    held = [
+    judged = [
         claims.ascending(
             f"{home}.over-m.{total:g}",
             f"half up and half down at {total:g} kB/s: the larger m, the less power, as with all up",
@@ -192,7 +192,9 @@ def _mixed(home: str, _results: Results) -> Outcome:
         "down carry data: with m = 5 four fifths of them cost nothing, which is the whole of the difference. With one "
         f"for each packet up the difference is {100 * each:.0f} % at most, but then 69 % are 66 %."
     )
-    return Outcome(values, held, [Table(["kB/s", "m", "up (W)", "up and down (W)", "difference"], rows)], notes=[note])
+    return Outcome(
+        values, judged, [Table(["kB/s", "m", "up (W)", "up and down (W)", "difference"], rows)], notes=[note]
+    )
 
 
 def _mixed_by_packets(m: int) -> float:
@@ -205,7 +207,7 @@ def _mixed_by_packets(m: int) -> float:
 
 def _fig46(home: str, _results: Results) -> Outcome:
     values, columns = [], {}
-    held: list[Claim] = []
+    judged: list[Claim] = []
     gains: dict[str, list[float]] = {}
     xs = [float(m) for m in ALL_BURSTS]
     for kbytes in AGGREGATES:
@@ -214,19 +216,19 @@ def _fig46(home: str, _results: Results) -> Outcome:
         columns[f"{kbytes:g}"] = got.saving
         steps = np.abs(np.diff(got.saving))
         text = f"converges in m at {kbytes:g} kB/s: the last step over the largest"
-        held.append(
+        judged.append(
             claims.between(f"{home}.converges.{kbytes:g}", text, "flat", float(steps[-1] / steps.max()), 0.0, 0.1)
         )
         if got.saving[0] > 0:
             gains[f"{kbytes:g} kB/s"] = [float(got.saving[-1] - got.saving[0])]
     text = "what m = 20 adds to the ratio at m = 1, where that saves at all: the more, the larger the throughput"
-    held.append(claims.ascending(f"{home}.gain", text, gains))
+    judged.append(claims.ascending(f"{home}.gain", text, gains))
     shown = grid("m", xs, columns)
-    return Outcome(values, held, [Table(shown.heads, shown.rows, "reduction ratio, over throughput in kB/s")])
+    return Outcome(values, judged, [Table(shown.heads, shown.rows, "reduction ratio, over throughput in kB/s")])
 
 
 def _fig47(home: str, _results: Results) -> Outcome:
-    values, columns, slopes, held = [], {}, {}, []
+    values, columns, slopes, judged = [], {}, {}, []
     xs = [float(m) for m in ALL_BURSTS]
     for kbytes in AGGREGATES:
         delays = _tunnel(kbytes, q=0.1, m=list(ALL_BURSTS)).delay_s
@@ -236,10 +238,10 @@ def _fig47(home: str, _results: Results) -> Outcome:
         by_hand = (np.array(xs) - 1) / 2 * PACKET_BYTES / (1e3 * kbytes)
         off = float(np.max(np.abs(delays - by_hand)))
         text = f"delay at {kbytes:g} kB/s is (m - 1) / 2R: the largest difference"
-        held.append(claims.true(f"{home}.{kbytes:g}", text, "0", f"{off:.0e} s", "1e-12 s", off <= 1e-12))
-    held.append(claims.ascending(f"{home}.slope", "delay (ms) for each m", dict(reversed(slopes.items()))))
+        judged.append(claims.true(f"{home}.{kbytes:g}", text, "0", f"{off:.0e} s", "1e-12 s", off <= 1e-12))
+    judged.append(claims.ascending(f"{home}.slope", "delay (ms) for each m", dict(reversed(slopes.items()))))
     shown = grid("m", xs, columns)
-    return Outcome(values, held, [Table(shown.heads, shown.rows, "delay (ms), over throughput in kB/s")])
+    return Outcome(values, judged, [Table(shown.heads, shown.rows, "delay (ms), over throughput in kB/s")])
 
 
 _PRINTED_GAINS = ((3.0, 500.0, 0.3), (3.0, 800.0, 0.4), (10.0, 500.0, 0.5), (10.0, 800.0, 0.6))
@@ -252,7 +254,7 @@ def _bounded(kbytes: Any, bound_ms: float) -> Any:
 def _fig48(home: str, _results: Results) -> Outcome:
     xs = _aggregates(0.1, SMALL_FLOW_KBYTES)
     ratios = {bound: _bounded(xs, bound).saving_floored for bound in BOUNDS_MS}
-    values, printed, held = [], [], []
+    values, printed, judged = [], [], []
     for bound, ratio in ratios.items():
         got = _bounded(xs, bound)
         at = {"delay_bound_ms": bound}
@@ -263,17 +265,17 @@ def _fig48(home: str, _results: Results) -> Outcome:
         here = float(ratios[bound][xs.index(kbytes)] - ratios[0.0][xs.index(kbytes)])
         text = f"gain over no delay at {kbytes:g} kB/s, delay below {bound:g} ms"
         holds = abs(here - gain) <= 0.055
-        held.append(Claim(f"{home}.{kbytes:g}.{bound:g}", text, gain, here, "0.055", holds))
+        judged.append(Claim(f"{home}.{kbytes:g}.{bound:g}", text, gain, here, "0.055", holds))
         printed.append(value("gain over no delay", gain, "", delay_bound_ms=bound, up_kbytes_per_s=kbytes))
     ordered = np.array(list(ratios.values()))
     text = "a larger bound gives a larger ratio, or the same where bursts have no more to give"
     larger = (np.diff(ordered, axis=0) >= 0).all(axis=0)
     places = f"at {int(larger.sum())} of {len(xs)} throughputs"
-    held.append(claims.true(f"{home}.order", text, "everywhere", places, "every throughput", bool(larger.all())))
-    held.append(_falls_linearly(home, xs, ratios[0.0]))
+    judged.append(claims.true(f"{home}.order", text, "everywhere", places, "every throughput", bool(larger.all())))
+    judged.append(_falls_linearly(home, xs, ratios[0.0]))
     columns = {f"{bound:g} ms": ratio for bound, ratio in ratios.items()}
     shown = grid("kB/s", xs, columns, every=2)
-    return Outcome(values, held, [Table(shown.heads, shown.rows, "reduction ratio, over delay bounds")], printed)
+    return Outcome(values, judged, [Table(shown.heads, shown.rows, "reduction ratio, over delay bounds")], printed)
 
 
 def _falls_linearly(home: str, xs: Sequence[float], ratio: Any) -> Claim:
@@ -299,16 +301,16 @@ def _trigger(home: str, _results: Results) -> Outcome:
     extra = _extra_triggers()
     values += [value("longest interval", longest, "s"), value("least interval", least_s, "s")]
     values += [value("extra triggers a second", n, "", up_kbytes_per_s=up, down_kbytes_per_s=d) for up, d, n in extra]
-    held = [
+    judged = [
         claims.true(f"{home}.range", "T^as + T^sa <= interval <= t_max", "always", str(inside), "exact", inside),
         claims.exactly(f"{home}.max", "longest interval", 0.1, longest, "s"),
         claims.exactly(f"{home}.min", "least interval: T^as + T^sa", 1.001e-3, least_s, "s"),
     ]
     none = all(n == 0 for up, down, n in extra if up >= down)
     text = "up at least as fast as down: no triggers beyond the bursts themselves"
-    held.append(claims.true(f"{home}.up", text, "0", "0" if none else "some", "exact", none))
+    judged.append(claims.true(f"{home}.up", text, "0", "0" if none else "some", "exact", none))
     shown = Table(["m", *(f"{x:g} kB/s" for x in xs)], rows, "trigger interval (ms), over the rate down")
-    return Outcome(values, held, [shown])
+    return Outcome(values, judged, [shown])
 
 
 def _extra_triggers() -> list[tuple[float, float, float]]:
@@ -330,8 +332,8 @@ def _head(name: str, home: str) -> Outcome:
     gain = float(_bounded(800.0, 10.0).saving_floored - _bounded(800.0, 0.0).saving_floored)
     text = "further reduction with a delay below 10 ms: 800 kB/s, q = 0.1"
     shown = value("gain over no delay", gain, "", delay_bound_ms=10.0, up_kbytes_per_s=800.0)
-    held = Claim(f"{home}.gain", text, 60.0, 100 * gain, "3 points", abs(gain - 0.6) <= 0.03, "%")
-    return Outcome([shown], [held], [_line(text, gain)])
+    judged = Claim(f"{home}.gain", text, 60.0, 100 * gain, "3 points", abs(gain - 0.6) <= 0.03, "%")
+    return Outcome([shown], [judged], [_line(text, gain)])
 
 
 def _line(text: str, share: float) -> Table:

@@ -191,15 +191,15 @@ def fig45(home: str, results: Results) -> Outcome:
 
 def _printed_reductions(home: str, results: Results) -> list[Claim]:
     """The reductions at 450 kB/s in runs against the model with the standard's timing, and against the print."""
-    held = []
+    judged = []
     for name, points, text in (("packets", POWER, "in packets"), ("sctp", POWER_SCTP, "over SCTP")):
         for m, printed in ((1, 0.27), (5, 0.69)):
             what = f"reduction at 450 kB/s, m = {m}, {text} against"
             here = mean(results, points[450.0, m], "saving")
             model = float(standard(450.0, m=m).saving)
-            held.append(near(f"{home}.{name}.m{m}", f"{what} the model with the standard's timing", model, here))
-            held.append(near(f"{home}.{name}.printed.m{m}", f"{what} the print", printed, here))
-    return held
+            judged.append(near(f"{home}.{name}.m{m}", f"{what} the model with the standard's timing", model, here))
+            judged.append(near(f"{home}.{name}.printed.m{m}", f"{what} the print", printed, here))
+    return judged
 
 
 def _of_bursts(results: Results) -> Table:
@@ -246,12 +246,12 @@ def fig47(home: str, results: Results) -> Outcome:
             values.append(measured(results, runs, "delay_s", f"buffering delay {text}", "s", **at))
             off[name] = max(off[name], abs(here / equation - 1) if m > 1 else here)
             rows[-1].append(f"{1e3 * here:.2f}")
-    held = []
+    judged = []
     for name, text in (("packets", "in packets"), ("sctp", "with SCTP")):
         what = f"delay {text} against (m - 1) / 2R: the largest difference"
-        held.append(Claim(f"{home}.{name}", what, 0.0, 100 * off[name], "1 %", off[name] <= 0.01, "%"))
+        judged.append(Claim(f"{home}.{name}", what, 0.0, 100 * off[name], "1 %", off[name] <= 0.01, "%"))
     heads = ["kB/s", "m", "(m - 1) / 2R (ms)", "packets (ms)", "SCTP (ms)"]
-    return Outcome(values, held, [Table(heads, rows, "delay, by the equation, in packets, and with SCTP")])
+    return Outcome(values, judged, [Table(heads, rows, "delay, by the equation, in packets, and with SCTP")])
 
 
 def fig48(home: str, results: Results) -> Outcome:
@@ -286,7 +286,7 @@ def _floored(results: Results, one: Point) -> float:
 
 def _delays_below(home: str, results: Results) -> list[Claim]:
     """Mean delays against their bounds."""
-    held = []
+    judged = []
     for name, points, text in (("packets", BOUNDED, ""), ("sctp", BOUNDED_SCTP, ", over SCTP")):
         for (kbytes, bound), one in points.items():
             if bound == 0:
@@ -294,13 +294,13 @@ def _delays_below(home: str, results: Results) -> list[Claim]:
             delay_ms = 1e3 * mean(results, one, "delay_s")
             id_ = f"{home}.{name}.delay.{kbytes:g}.{bound:g}"
             what = f"mean delay at {kbytes:g} kB/s below its bound of {bound:g} ms{text}"
-            held.append(Claim(id_, what, bound, delay_ms, "below", delay_ms < bound, "ms"))
-    return held
+            judged.append(Claim(id_, what, bound, delay_ms, "below", delay_ms < bound, "ms"))
+    return judged
 
 
 def _gains(home: str, results: Results) -> list[Claim]:
     """Gains over no delay against the model with the standard's timing."""
-    held = []
+    judged = []
     for name, points, text in (("packets", BOUNDED, "in packets"), ("sctp", BOUNDED_SCTP, "over SCTP")):
         for kbytes in (500.0, 800.0):
             without = standard(kbytes, burst="below-bound", delay_bound_s=0.0).saving_floored
@@ -308,8 +308,8 @@ def _gains(home: str, results: Results) -> list[Claim]:
                 bursts = standard(kbytes, burst="below-bound", delay_bound_s=bound / 1e3).saving_floored
                 here = _floored(results, points[kbytes, bound]) - _floored(results, points[kbytes, 0.0])
                 what = f"gain over no delay at {kbytes:g} kB/s, delay below {bound:g} ms, {text} against the model"
-                held.append(near(f"{home}.{name}.{kbytes:g}.{bound:g}", what, float(bursts) - float(without), here))
-    return held
+                judged.append(near(f"{home}.{name}.{kbytes:g}.{bound:g}", what, float(bursts) - float(without), here))
+    return judged
 
 
 def beside(solve: Solved, packets: Solved) -> Solved:

@@ -108,22 +108,22 @@ def _model_ms(cross_mbps: int, averaging: str) -> float:
 
 
 def _analysis(home: str, _results: Results) -> Outcome:
-    values, printed, held, rows = [], [], [], []
+    values, printed, judged, rows = [], [], [], []
     for cross, (_, paper) in PRINTED_MS.items():
         both = {name: _model_ms(cross, name) for name in ("distribution", "expectations")}
         taken = "expectations" if cross in BY_EXPECTATIONS else "distribution"
         values += [value("mean gap", gap, "ms", cross_mbps=cross, averaging=name) for name, gap in both.items()]
         printed.append(value("mean gap", paper, "ms", cross_mbps=cross, averaging=taken))
         text = f"mean gap at {cross} Mb/s of cross traffic, by {taken}"
-        held.append(claims.within(f"{home}.{cross}", text, paper, both[taken], 0.01, "ms"))
+        judged.append(claims.within(f"{home}.{cross}", text, paper, both[taken], 0.01, "ms"))
         rows.append([f"{cross}", f"{paper:g}", *(f"{gap:.4g}" for gap in both.values())])
     note = "Which average a row follows from is a fit to the print, not a derivation; rows 22, 25 and 28 are solid."
     heads = ["cross (Mb/s)", "paper (ms)", "distribution", "expectations"]
-    return Outcome(values, held, [Table(heads, rows)], printed, [note])
+    return Outcome(values, judged, [Table(heads, rows)], printed, [note])
 
 
 def _simulation(home: str, results: Results) -> Outcome:
-    values, printed, held, rows = [], [], [], []
+    values, printed, judged, rows = [], [], [], []
     for cross, (paper, analysis) in PRINTED_MS.items():
         gaps = results.column(point(cross), "gap_ms")
         mean, ci95 = mean_ci95(gaps)
@@ -131,10 +131,10 @@ def _simulation(home: str, results: Results) -> Outcome:
         printed.append(value("mean gap", paper, "ms", cross_mbps=cross))
         if cross <= 25:
             text = f"mean gap at {cross} Mb/s of cross traffic"
-            held.append(claims.within(f"{home}.{cross}", text, paper, mean, 0.2, "ms"))
+            judged.append(claims.within(f"{home}.{cross}", text, paper, mean, 0.2, "ms"))
         else:
             text = f"longer than the analysis at {cross} Mb/s of cross traffic"
-            held.append(
+            judged.append(
                 claims.true(f"{home}.{cross}", text, f"{paper} > {analysis}", f"{mean:.3g}", "", mean > analysis)
             )
         rows.append([f"{cross}", f"{paper:g}", mean_text(gaps), f"{analysis:g}"])
@@ -143,11 +143,11 @@ def _simulation(home: str, results: Results) -> Outcome:
         "At 1 Mb/s a packet takes 12 ms: the printed 54.7 ms is a connection that gets a quarter of what is left, here "
         "it gets nearly all. With a shorter queue it would starve here too, but at 20 and 22 Mb/s as well."
     )
-    return Outcome(values, held, [Table(heads, rows)], printed, [note])
+    return Outcome(values, judged, [Table(heads, rows)], printed, [note])
 
 
 def _error(home: str, results: Results) -> Outcome:
-    values, held, rows = [], [], []
+    values, judged, rows = [], [], []
     mine = {}
     for cross, (simulated, analysis) in PRINTED_MS.items():
         share = 100 * abs(simulated - analysis) / simulated
@@ -157,11 +157,11 @@ def _error(home: str, results: Results) -> Outcome:
         values.append(value("error", share, "%", cross_mbps=cross, of="print"))
         values.append(value("error", abs(signed), "%", cross_mbps=cross, of="here"))
         text = f"relative error at {cross} Mb/s, from the printed entries"
-        held.append(claims.within(f"{home}.{cross}", text, PRINTED_ERROR[cross], share, 0.1, "%"))
+        judged.append(claims.within(f"{home}.{cross}", text, PRINTED_ERROR[cross], share, 0.1, "%"))
         rows.append([f"{cross}", f"{PRINTED_ERROR[cross]:g}", f"{share:.2f}", f"{signed:+.1f}"])
-    held += _error_orders(home, mine)
+    judged += _error_orders(home, mine)
     heads = ["cross (Mb/s)", "paper (%)", "from its entries", "analysis against here"]
-    return Outcome(values, held, [Table(heads, rows)])
+    return Outcome(values, judged, [Table(heads, rows)])
 
 
 def _error_orders(home: str, signed: dict[int, float]) -> list[Claim]:
@@ -186,7 +186,7 @@ def _model_cdf(m: int) -> tuple[npt.NDArray[np.float64], float]:
 
 
 def _cdf(home: str, results: Results) -> Outcome:
-    values, held, rows = [], [], []
+    values, judged, rows = [], [], []
     for m in MODEL_M:
         cdf, mean = _model_cdf(m)
         values += curve("CDF", "", "gap_ms", GRID_MS, cdf, m=float(m), source="model")
@@ -202,16 +202,16 @@ def _cdf(home: str, results: Results) -> Outcome:
         values.append(value("Kolmogorov distance", float(distance), "", m=float(m)))
         text = f"the model's mean slightly above that of runs, m = {m} (ms)"
         above = f"{mean:.3g} > {here:.3g}"
-        held.append(claims.true(f"{home}.mean.m{m}", text, "above", above, claims.ON_MEANS, here < mean))
+        judged.append(claims.true(f"{home}.mean.m{m}", text, "above", above, claims.ON_MEANS, here < mean))
         text = f"the model's mean over that of runs, m = {m}"
-        held.append(claims.between(f"{home}.close.m{m}", text, "slightly above 1", mean / here, 0.9, 1.1))
+        judged.append(claims.between(f"{home}.close.m{m}", text, "slightly above 1", mean / here, 0.9, 1.1))
         rows.append([f"{m}", f"{mean:.4g}", f"{here:.4g}", f"{distance:.2f}"])
     notes = [
         "A receiver that acknowledges every second packet is the largest m of TCP here; beyond it the model alone.",
         "The model spaces the acknowledgements of a window evenly over a round trip. In runs they keep the spacing "
         "that the wire gave their packets, 0.4 ms and what came between, and each waits for the air.",
     ]
-    return Outcome(values, held, [Table(["m", "model (ms)", "runs (ms)", "distance"], rows)], notes=notes)
+    return Outcome(values, judged, [Table(["m", "model (ms)", "runs (ms)", "distance"], rows)], notes=notes)
 
 
 def _simulated_cdf(results: Results, runs: Point) -> dict[float, tuple[float, float | None]]:

@@ -39,8 +39,8 @@ def figure(
         series = [curve.series(results, what) for what in whats for curve in curves]
         values = [value for one in series for value in one.values()]
         tables = [_table(one, whats, results) for one in sets]
-        held = found(f"singh-2002/{item.place}", results) if found else []
-        return Outcome(values, held, tables, notes=list(notes))
+        judged = found(f"singh-2002/{item.place}", results) if found else []
+        return Outcome(values, judged, tables, notes=list(notes))
 
     shown = tuple(panels) or tuple(Panel(what, LABELS[what]) for what in whats)
     picture = Lines(shown[0].what, "rtt_ms", by, "round-trip time (ms)", "", scale="linear", panels=shown)

@@ -84,8 +84,8 @@ def _fig19(item: Reproduction, results: Results) -> Outcome:
         for v in values
     ]
     table = Table(["", "RTT (ms)", "goodput (kb/s)", "energy (uJ/bit)"], rows)
-    held = [claims.between(f"singh-2002/{item.place}.inverse", text, "inverse relation", rho, 0.95, 1.0)]
-    return Outcome(values, held, [table])
+    judged = [claims.between(f"singh-2002/{item.place}.inverse", text, "inverse relation", rho, 0.95, 1.0)]
+    return Outcome(values, judged, [table])
 
 
 def _fig20(home: str, results: Results) -> list[Claim]:
@@ -137,7 +137,7 @@ def _table7(place: str, what: str, shows: str) -> Reproduction:
     printed = _PRINTED.get(place, {})
 
     def compute(item: Reproduction, results: Results) -> Outcome:
-        values, held, rows = [], [], []
+        values, judged, rows = [], [], []
         for mtu in MTUS:
             for per_cent in LOSSES:
                 found = averages(CURVES[per_cent, mtu], results, what)
@@ -147,19 +147,19 @@ def _table7(place: str, what: str, shows: str) -> Reproduction:
                 order = printed.get((mtu, per_cent), "")
                 if order:
                     text = f"{what}, mean over RTTs, {mtu} bytes, {per_cent:g} % loss"
-                    held.append(rank(f"singh-2002/{item.place}.{mtu}.{per_cent:g}", text, found, order))
+                    judged.append(rank(f"singh-2002/{item.place}.{mtu}.{per_cent:g}", text, found, order))
                 means = [claims.number(mean(found[name])) for name in ("SACK", "NewReno", "Reno")]
                 rows.append([f"{mtu} bytes, {per_cent:g} %", *means, ranking(found), order])
         table = Table(["", "SACK", "NewReno", "Reno", "here", "paper"], rows, f"{LABELS[what]}, mean over RTTs")
         notes = [] if printed else ["The published ranks are not known here; idealized energy counts busy time fully."]
-        return Outcome(values, held, [table], notes=notes)
+        return Outcome(values, judged, [table], notes=notes)
 
     return Reproduction(place, shows, compute, _POINTS)
 
 
 def _sec62(item: Reproduction, results: Results) -> Outcome:
     home = f"singh-2002/{item.place}"
-    held = [
+    judged = [
         *_smaller_mtu_better(f"{home}.high", results, 10, smaller=True),
         *_smaller_mtu_better(f"{home}.low", results, 1, smaller=False),
     ]
@@ -169,7 +169,7 @@ def _sec62(item: Reproduction, results: Results) -> Outcome:
             for transport, one in series(curves, results, what).items():
                 at: At = {"transport": transport, "mtu": mtu, "loss_percent": per_cent}
                 values.append(Value(what, at, *mean_ci95(one.average()), UNITS[what]))
-    return Outcome(values, held)
+    return Outcome(values, judged)
 
 
 def _by_loss(what: str, losses: Sequence[float]) -> tuple[Panel, ...]:

@@ -210,7 +210,7 @@ def _order(results: Results, what: str) -> dict[str, Sequence[float]]:
 
 
 def _fig1(item: Reproduction, results: Results) -> Outcome:
-    values, held = [], []
+    values, judged = [], []
     # The 1500 bytes of a segment take some ms on each hop, and the last segments of a window wait for the first.
     round_s = 1e-3 * _LONG_RTT_MS
     for size in _DOUBLED:
@@ -219,41 +219,43 @@ def _fig1(item: Reproduction, results: Results) -> Outcome:
     for size, low, high in zip(_DOUBLED[1:], values, values[1:], strict=False):
         text = f"round trips in which the window doubles to {size} segments, every segment acknowledged"
         rounds = (high.value - low.value) / round_s
-        held.append(claims.between(f"singh-2002/{item.place}.doubles.{size}", text, "1", rounds, 0.8, 1.3))
-    return Outcome(values, held)
+        judged.append(claims.between(f"singh-2002/{item.place}.doubles.{size}", text, "1", rounds, 0.8, 1.3))
+    return Outcome(values, judged)
 
 
 def _fig3(item: Reproduction, results: Results) -> Outcome:
     values = _lines(results, _RETRANSMITS, "window", "segments", _SHOWN_S)
-    held = []
+    judged = []
     for tcp, point_ in _RETRANSMITS.items():
         line = [results.first(point_, f"line window {step}") for step in range(STEPS + 1)]
         for at in (2.0, 4.0, 6.0):
             before = line[int(STEPS * at / _SHOWN_S)]
             after = min(line[int(STEPS * at / _SHOWN_S) : int(STEPS * (at + 0.7) / _SHOWN_S)])
             text = f"{NAMES[tcp]}: window after the loss at {at:g} s over that before it"
-            held.append(claims.between(f"singh-2002/{item.place}.{tcp}.{at:g}", text, "half", after / before, 0.4, 0.6))
-    return Outcome(values, held)
+            judged.append(
+                claims.between(f"singh-2002/{item.place}.{tcp}.{at:g}", text, "half", after / before, 0.4, 0.6)
+            )
+    return Outcome(values, judged)
 
 
 def _fig7(item: Reproduction, results: Results) -> Outcome:
     values = _lines(results, _ROUTE, "window", "segments", _SHOWN_S)
-    held = []
+    judged = []
     for tcp, point_ in _ROUTE.items():
         timeouts = mean_ci95(results.column(point_, "timeouts"))[0]
         text = f"{NAMES[tcp]}: timeouts of a transfer with two failures"
-        held.append(claims.between(f"singh-2002/{item.place}.{tcp}.timeouts", text, "timeouts", timeouts, 2.0, 20.0))
+        judged.append(claims.between(f"singh-2002/{item.place}.{tcp}.timeouts", text, "timeouts", timeouts, 2.0, 20.0))
         for at in (2.0, 5.0):
             least = results.column(point_, f"least window {at:g}")
             values.append(Value("least window", {"transport": tcp, "failure_s": at}, *mean_ci95(least), "segments"))
             text = f"{NAMES[tcp]}: largest over the runs of the least window after the failure at {at:g} s"
             id_ = f"singh-2002/{item.place}.{tcp}.window.{at:g}"
-            held.append(claims.between(id_, text, "slow start", max(least), 0.0, 1.0, "segments"))
-    return Outcome(values, held, [_table(results, _ROUTE, {"timeouts": "timeouts"})])
+            judged.append(claims.between(id_, text, "slow start", max(least), 0.0, 1.0, "segments"))
+    return Outcome(values, judged, [_table(results, _ROUTE, {"timeouts": "timeouts"})])
 
 
 def _fig8(item: Reproduction, results: Results) -> Outcome:
-    values, held = [], []
+    values, judged = [], []
     bins = int(_SHOWN_S / _BIN_S)
     for tcp, point_ in _ROUTE.items():
         rates = [mean_ci95(results.column(point_, f"bin {index}"))[0] for index in range(bins)]
@@ -264,17 +266,17 @@ def _fig8(item: Reproduction, results: Results) -> Outcome:
             within = rates[round(at / _BIN_S) + 1 : round((at + 1) / _BIN_S)]
             share = sum(within) / len(within) / usual
             text = f"{NAMES[tcp]}: throughput in the failure at {at:g} s over that before the first"
-            held.append(claims.between(f"singh-2002/{item.place}.{tcp}.{at:g}", text, "almost 0", share, 0.0, 0.1))
-    return Outcome(values, held)
+            judged.append(claims.between(f"singh-2002/{item.place}.{tcp}.{at:g}", text, "almost 0", share, 0.0, 0.1))
+    return Outcome(values, judged)
 
 
 def _route(item: Reproduction, results: Results) -> Outcome:
     values = _means(results, _ROUTE, "goodput", "kbps") + _means(results, _ROUTE, "total", "uJ/bit")
     means = [mean_ci95(results.column(one, "goodput"))[0] for one in _ROUTE.values()]
     text = "goodput with two route failures: most over least of the three"
-    held = [claims.between(f"singh-2002/{item.place}.alike", text, "equal", max(means) / min(means), 1.0, 1.05)]
+    judged = [claims.between(f"singh-2002/{item.place}.alike", text, "equal", max(means) / min(means), 1.0, 1.05)]
     table = _table(results, _ROUTE, {"goodput": "goodput (kb/s)", "total": "energy (uJ/bit)", "timeouts": "timeouts"})
-    return Outcome(values, held, [table])
+    return Outcome(values, judged, [table])
 
 
 def _fig14(_item: Reproduction, results: Results) -> Outcome:
@@ -295,11 +297,11 @@ def _acks(item: Reproduction, results: Results, name: str, count: int) -> Outcom
     first = results.column(_VALID, "first sack")
     values.append(Value("first acknowledgement with SACK", {}, *mean_ci95(first), "s"))
     values.append(Value("acknowledgements with SACK", {}, *mean_ci95(results.column(_VALID, "with sack")), ""))
-    held = []
+    judged = []
     if item.place == "fig15":
         text = "first acknowledgement with SACK blocks at 2 % loss, mean of the runs"
-        held.append(claims.by_factor(f"singh-2002/{item.place}.first", text, 0.5, mean_ci95(first)[0], 3, "s"))
-    return Outcome(values, held)
+        judged.append(claims.by_factor(f"singh-2002/{item.place}.first", text, 0.5, mean_ci95(first)[0], 3, "s"))
+    return Outcome(values, judged)
 
 
 def _fig15(item: Reproduction, results: Results) -> Outcome:
@@ -316,28 +318,28 @@ def _fig23(item: Reproduction, results: Results) -> Outcome:
         for value in _means(results, _FIVE, "window", "segments")
     ]
     order = _order(results, "window")
-    held = _pairs(f"singh-2002/{item.place}", "mean window over the transfer", order)
-    return Outcome(values, held, [_table(results, _FIVE, {"window": "mean window (segments)"})])
+    judged = _pairs(f"singh-2002/{item.place}", "mean window over the transfer", order)
+    return Outcome(values, judged, [_table(results, _FIVE, {"window": "mean window (segments)"})])
 
 
 def _fig24(item: Reproduction, results: Results) -> Outcome:
     values = _lines(results, _FIVE, "acks", "") + _means(results, _FIVE, "longest gap", "s")
     values += _means(results, _FIVE, "gaps over 1 s", "s")
-    held = []
+    judged = []
     # The longest single gap is that of the most often doubled timer, which all three meet at the same losses.
     order = _order(results, "gaps over 1 s")
     for other in ("NewReno", "SACK"):
         text = f"time in gaps between acknowledgements of over 1 s: {other} less than Reno"
         pair = {name: order[name] for name in (other, "Reno")}
-        held.append(claims.ascending(f"singh-2002/{item.place}.{other.lower()}", text, pair))
+        judged.append(claims.ascending(f"singh-2002/{item.place}.{other.lower()}", text, pair))
     heads = {"longest gap": "longest gap (s)", "gaps over 1 s": "sum of gaps over 1 s (s)"}
-    return Outcome(values, held, [_table(results, _FIVE, heads)])
+    return Outcome(values, judged, [_table(results, _FIVE, heads)])
 
 
 def _fig25(item: Reproduction, results: Results) -> Outcome:
     values = _means(results, _FIVE, "goodput", "kbps")
-    held = _pairs(f"singh-2002/{item.place}", "throughput", _order(results, "goodput"))
-    return Outcome(values, held, [_table(results, _FIVE, {"goodput": "goodput (kb/s)"})])
+    judged = _pairs(f"singh-2002/{item.place}", "throughput", _order(results, "goodput"))
+    return Outcome(values, judged, [_table(results, _FIVE, {"goodput": "goodput (kb/s)"})])
 
 
 def _pairs(home: str, what: str, order: Mapping[str, Sequence[float]]) -> list[Claim]:

@@ -49,25 +49,25 @@ def _head(item: Reproduction, results: Results) -> Outcome:
         first = [_first(one, -1 if highest else 1) for one in found.values()]
         return first.count("SACK") / len(found)
 
-    values, held = [], []
+    values, judged = [], []
     for low, high in (("SACK", "NewReno"), ("NewReno", "Reno")):
         part = share(total, low, high)
         values.append(Value("share of cases", {"order": f"total: {low} < {high}"}, part, None, ""))
         text = f"share of the {len(_CASES)} cases in which {low} has less total energy than {high}"
-        held.append(claims.between(f"{home}.total.{low.lower()}", text, "most", part, 0.5, 1.0))
+        judged.append(claims.between(f"{home}.total.{low.lower()}", text, "most", part, 0.5, 1.0))
     often = ends(ideal, highest=True)
     values.append(Value("share of cases", {"order": "idealized: SACK highest"}, often, None, ""))
     text = "share of cases in which SACK has the highest idealized energy"
-    held.append(claims.between(f"{home}.idealized", text, "often", often, 1 / 3, 1.0))
+    judged.append(claims.between(f"{home}.idealized", text, "often", often, 1 / 3, 1.0))
     least = ends(ideal, highest=False), ends(total, highest=False)
     for what, part in zip(("idealized", "total"), least, strict=True):
         values.append(Value("share of cases", {"order": f"{what}: SACK lowest"}, part, None, ""))
     text = "SACK has the least energy in more cases by total than by idealized energy"
     here = f"{least[1]:.2f} by total, {least[0]:.2f} by idealized"
     holds = least[1] > least[0]
-    held.append(claims.true(f"{home}.rule", text, "low idle power: not SACK", here, claims.ON_MEANS, holds))
+    judged.append(claims.true(f"{home}.rule", text, "low idle power: not SACK", here, claims.ON_MEANS, holds))
     rows = [[str(value.at["order"]), f"{value.value:.2f}"] for value in values]
-    return Outcome(values, held, [Table(["order", "share of cases"], rows)])
+    return Outcome(values, judged, [Table(["order", "share of cases"], rows)])
 
 
 def _inverse(item: Reproduction, results: Results) -> Outcome:
@@ -85,11 +85,11 @@ def _inverse(item: Reproduction, results: Results) -> Outcome:
     values = [Value("mean power", {"case": case}, *mean_ci95(column), "W") for case, column in watts.items()]
     home = f"singh-2002/{item.place}"
     text = "energy per bit times goodput, mean over all runs"
-    held = [claims.within(f"{home}.mean", text, LAPTOP_W, math.fsum(every) / len(every), 0.1, "W")]
+    judged = [claims.within(f"{home}.mean", text, LAPTOP_W, math.fsum(every) / len(every), 0.1, "W")]
     far = max(every, key=lambda watt: abs(watt - LAPTOP_W))
     text = "the run farthest from it"
-    held.append(claims.within(f"{home}.farthest", text, LAPTOP_W, far, 0.1, "W"))
-    return Outcome(values, held)
+    judged.append(claims.within(f"{home}.farthest", text, LAPTOP_W, far, 0.1, "W"))
+    return Outcome(values, judged)
 
 
 def _equation(item: Reproduction, results: Results) -> Outcome:
@@ -114,12 +114,14 @@ def _equation(item: Reproduction, results: Results) -> Outcome:
 def _table1(item: Reproduction, _results: Results) -> Outcome:
     """The currents of the card, and the power of the laptop."""
     radio = json.loads(_core.radio("lucent-wavelan"))
-    values, held = [], []
+    values, judged = [], []
     for state, printed in (("sleep", 10), ("listen", 156), ("receive", 190), ("transmit", 284)):
         here = 1e3 * float(radio[f"{state}_w"]) / 4.74
         values.append(Value("current", {"state": state}, here, None, "mA"))
-        held.append(claims.rounded(f"singh-2002/{item.place}.{state}", f"current: {state}", printed, here, 1e-6, "mA"))
-    return Outcome(values, held)
+        judged.append(
+            claims.rounded(f"singh-2002/{item.place}.{state}", f"current: {state}", printed, here, 1e-6, "mA")
+        )
+    return Outcome(values, judged)
 
 
 def _blocks(item: Reproduction, results: Results) -> Outcome:
@@ -131,11 +133,11 @@ def _blocks(item: Reproduction, results: Results) -> Outcome:
         Value("room for blocks", {"options": "none"}, (40 - 2) // 8, None, ""),
         Value("room for blocks", {"options": "timestamps"}, (40 - 12 - 2) // 8, None, ""),
     ]
-    held = [
+    judged = [
         claims.exactly(f"{home}.timestamps", "blocks beside timestamps", 3, (40 - 12 - 2) // 8),
         claims.exactly(f"{home}.most", "most blocks of an acknowledgement without timestamps, 10 % loss", 4, most),
     ]
-    return Outcome(values, held)
+    return Outcome(values, judged)
 
 
 HEAD = Reproduction("head", "The abstract: ranks over all cases", _head, _POINTS)
