@@ -3,13 +3,11 @@
 //!
 //! The end that sends the flow's data begins. Left out: repetitions after 2 s and more of a message that is lost (RFC 7252 4.2).
 
-use airwatt_base::settings::{SettingError, Settings};
 use airwatt_base::{Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::periodic::{check_interval, check_record, keep_alives};
-use super::{ApplicationKind, Pattern};
+use super::periodic::keep_alive_kind;
 
 /// Bytes of an empty message and of a Reset.
 const MESSAGES: (u64, u64) = (4, 4);
@@ -32,23 +30,4 @@ impl Default for CoapConfig {
     }
 }
 
-impl Settings for CoapConfig {
-    fn check(&self) -> Result<(), SettingError> {
-        check_interval("interval", self.interval)?;
-        check_record(self.record)
-    }
-}
-
-impl ApplicationKind for CoapConfig {
-    fn end(&self) -> Result<(), &'static str> {
-        Err("")
-    }
-
-    fn packet(&self) -> Option<Size> {
-        keep_alives(self.interval, MESSAGES, self.record).packet()
-    }
-
-    fn pattern(&self) -> Pattern {
-        keep_alives(self.interval, MESSAGES, self.record).pattern()
-    }
-}
+keep_alive_kind!(CoapConfig, interval, MESSAGES);

@@ -3,13 +3,11 @@
 //! The client begins: it is the end that sends the flow's data. Sizes by RFC 7252 section 3: header 4, a token of 4, the path
 //! `rd` 3 and a registration's identifier of 8 characters 9 bytes; the lengths of token and identifier are assumed.
 
-use airwatt_base::settings::{SettingError, Settings};
 use airwatt_base::{Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::periodic::{check_interval, check_record, keep_alives};
-use super::{ApplicationKind, Pattern};
+use super::periodic::keep_alive_kind;
 
 /// Bytes of an update and of its answer.
 const MESSAGES: (u64, u64) = (20, 8);
@@ -31,23 +29,4 @@ impl Default for Lwm2mConfig {
     }
 }
 
-impl Settings for Lwm2mConfig {
-    fn check(&self) -> Result<(), SettingError> {
-        check_interval("interval", self.interval)?;
-        check_record(self.record)
-    }
-}
-
-impl ApplicationKind for Lwm2mConfig {
-    fn end(&self) -> Result<(), &'static str> {
-        Err("")
-    }
-
-    fn packet(&self) -> Option<Size> {
-        keep_alives(self.interval, MESSAGES, self.record).packet()
-    }
-
-    fn pattern(&self) -> Pattern {
-        keep_alives(self.interval, MESSAGES, self.record).pattern()
-    }
-}
+keep_alive_kind!(Lwm2mConfig, interval, MESSAGES);

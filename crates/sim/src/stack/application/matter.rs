@@ -4,13 +4,11 @@
 //! an integrity check of 16 (Matter core specification, section 4.4); contents of 12 bytes each are assumed. Left out: the
 //! acknowledgement that closes the exchange, and repetitions (MRP).
 
-use airwatt_base::settings::{SettingError, Settings};
 use airwatt_base::{Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::periodic::{check_interval, check_record, keep_alives};
-use super::{ApplicationKind, Pattern};
+use super::periodic::keep_alive_kind;
 
 /// Bytes of an empty report and of its answer, without the integrity check: headers of 14 and contents of 12.
 const MESSAGES: (u64, u64) = (26, 26);
@@ -31,23 +29,4 @@ impl Default for MatterConfig {
     }
 }
 
-impl Settings for MatterConfig {
-    fn check(&self) -> Result<(), SettingError> {
-        check_interval("interval", self.interval)?;
-        check_record(self.record)
-    }
-}
-
-impl ApplicationKind for MatterConfig {
-    fn end(&self) -> Result<(), &'static str> {
-        Err("")
-    }
-
-    fn packet(&self) -> Option<Size> {
-        keep_alives(self.interval, MESSAGES, self.record).packet()
-    }
-
-    fn pattern(&self) -> Pattern {
-        keep_alives(self.interval, MESSAGES, self.record).pattern()
-    }
-}
+keep_alive_kind!(MatterConfig, interval, MESSAGES);

@@ -4,13 +4,11 @@
 //! has not heard for one and a half times the keep-alive (section 3.1.2.10). Left out: messages that take the place of a ping;
 //! an interval with a PUBLISH needs no ping, and is a `periodic` application.
 
-use airwatt_base::settings::{SettingError, Settings};
 use airwatt_base::{Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::periodic::{check_interval, check_record, keep_alives};
-use super::{ApplicationKind, Pattern};
+use super::periodic::keep_alive_kind;
 
 /// Bytes of a PINGREQ and of a PINGRESP.
 const MESSAGES: (u64, u64) = (2, 2);
@@ -32,23 +30,4 @@ impl Default for MqttConfig {
     }
 }
 
-impl Settings for MqttConfig {
-    fn check(&self) -> Result<(), SettingError> {
-        check_interval("keep_alive", self.keep_alive)?;
-        check_record(self.record)
-    }
-}
-
-impl ApplicationKind for MqttConfig {
-    fn end(&self) -> Result<(), &'static str> {
-        Err("")
-    }
-
-    fn packet(&self) -> Option<Size> {
-        keep_alives(self.keep_alive, MESSAGES, self.record).packet()
-    }
-
-    fn pattern(&self) -> Pattern {
-        keep_alives(self.keep_alive, MESSAGES, self.record).pattern()
-    }
-}
+keep_alive_kind!(MqttConfig, keep_alive, MESSAGES);

@@ -97,24 +97,45 @@ impl ApplicationKind for PeriodicConfig {
     }
 }
 
-/// Keep-alives of a protocol, without an end: `message` and `reply` bytes, each with `record` more for its encryption.
-pub(super) fn keep_alives(interval: Span, (message, reply): (u64, u64), record: Size) -> PeriodicConfig {
-    let sealed = |bytes| Size::from_bytes(bytes + record.as_bytes());
-    PeriodicConfig {
-        interval,
-        packet: sealed(message),
-        reply: Some(sealed(reply)),
-        ..PeriodicConfig::default()
-    }
+/// Makes an application of settings with a `record`, by which encryption makes each message longer: keep-alives of the given bytes,
+/// and of the answer to them, once in each interval without an end.
+macro_rules! keep_alive_kind {
+    ($config:ty, $interval:ident, $messages:expr) => {
+        impl airwatt_base::settings::Settings for $config {
+            fn check(&self) -> Result<(), airwatt_base::settings::SettingError> {
+                $crate::stack::application::periodic::check_interval(stringify!($interval), self.$interval)?;
+                airwatt_base::settings::in_range("record", self.record, Size::ZERO, Size::from_bytes(100))
+            }
+        }
+
+        impl From<&$config> for $crate::stack::application::PeriodicConfig {
+            fn from(config: &$config) -> Self {
+                let (message, reply) = $messages;
+                let sealed = |bytes: u64| Size::from_bytes(bytes + config.record.as_bytes());
+                let (packet, reply) = (sealed(message), Some(sealed(reply)));
+                Self { interval: config.$interval, packet, reply, ..Self::default() }
+            }
+        }
+
+        impl $crate::stack::application::ApplicationKind for $config {
+            fn end(&self) -> Result<(), &'static str> {
+                Err("")
+            }
+
+            fn packet(&self) -> Option<Size> {
+                $crate::stack::application::PeriodicConfig::from(self).packet()
+            }
+
+            fn pattern(&self) -> $crate::stack::application::Pattern {
+                $crate::stack::application::PeriodicConfig::from(self).pattern()
+            }
+        }
+    };
 }
+pub(super) use keep_alive_kind;
 
 pub(super) fn check_interval(key: &str, interval: Span) -> Result<(), SettingError> {
     in_range(key, interval, Span::from_millis(1), MAX_SPAN)
-}
-
-/// What encryption adds to a message: nothing to 100 bytes.
-pub(super) fn check_record(record: Size) -> Result<(), SettingError> {
-    in_range("record", record, Size::from_bytes(0), Size::from_bytes(100))
 }
 
 #[cfg(test)]
