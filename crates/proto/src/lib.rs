@@ -16,6 +16,7 @@ pub mod e2tcp;
 pub mod end;
 mod event;
 pub mod gateway;
+mod lifecycle;
 pub mod powersave;
 mod reliability;
 pub mod session;

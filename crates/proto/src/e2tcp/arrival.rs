@@ -6,11 +6,12 @@
 
 use airwatt_base::{Instant, Seq};
 
-use super::connection::{Connection, State};
+use super::connection::Connection;
 use super::receiver::Text;
 use super::timer::E2tcpTimer;
 use super::wire::{Acknowledgement, E2tcpPacket, Level};
 use crate::event::Event;
+use crate::lifecycle::State;
 use crate::tcp::{ReceiveBuffer, SendBuffer};
 
 impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
@@ -157,7 +158,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         }
         match self.state {
             State::SynReceived => self.finish(Some(Event::Refused)),
-            State::Linger => self.finish(Some(Event::Closed)),
+            State::TimeWait => self.finish(Some(Event::Closed)),
             _ => self.finish(Some(Event::Reset)),
         }
         true
@@ -205,19 +206,10 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     /// Updates the state after FINs were received or acknowledged.
     fn advance_state(&mut self, now: Instant) {
         let (theirs, ours) = (self.receiver.is_finished(), self.sender.is_finished());
-        match self.state {
-            State::Established if theirs => self.state = State::CloseWait,
-            State::FinWait1 if theirs && ours => self.enter_linger(now),
-            State::FinWait1 if theirs => self.state = State::Closing,
-            State::FinWait1 if ours => self.state = State::FinWait2,
-            State::FinWait2 if theirs => self.enter_linger(now),
-            State::Closing if ours => self.enter_linger(now),
-            State::LastAck if ours => self.finish(Some(Event::Closed)),
+        if self.state == State::TimeWait && self.receiver.ack_due {
             // The peer repeats its FIN because it has not received the answer, so the timer starts anew.
-            State::Linger if self.receiver.ack_due => {
-                self.timers.set(E2tcpTimer::Linger, now.saturating_add(self.config.linger));
-            }
-            _ => {}
+            self.timers.set(E2tcpTimer::Linger, now.saturating_add(self.config.linger));
         }
+        self.enter(self.state.after_fins(theirs, ours), now);
     }
 }

@@ -18,34 +18,8 @@ use super::timer::{E2tcpTimer, Timers};
 use super::window::BurstState;
 use super::wire::{Acknowledgement, ControlFlags, E2tcpPacket, Header, IpVersion, Level};
 use crate::event::Event;
+use crate::lifecycle::State;
 use crate::tcp::{Lengths, ReceiveBuffer, ReceiveBytes, SendBuffer, SendBytes};
-
-/// The states of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// There is no connection.
-    Closed,
-    /// Waits for a SYN.
-    Listen,
-    /// Has sent a SYN.
-    SynSent,
-    /// Has received and sent a SYN.
-    SynReceived,
-    /// Data can be transferred in both directions.
-    Established,
-    /// This end has closed its direction.
-    FinWait1,
-    /// This end has closed its direction, and the peer has acknowledged that.
-    FinWait2,
-    /// The peer has closed its direction.
-    CloseWait,
-    /// Both ends have closed at the same time.
-    Closing,
-    /// The peer closed first, and this end has closed as well.
-    LastAck,
-    /// Both directions are closed; the peer's last packets are answered for a while.
-    Linger,
-}
 
 /// Inputs of a connection. `D` is the data of a write and `P` the payload of a packet: a length and nothing in the
 /// simulator, bytes on a device.
@@ -191,7 +165,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
 
     /// When the connection began to linger, or last repeated an acknowledgement while it did.
     pub(super) fn lingers_since(&self) -> Option<Instant> {
-        let until = self.poll_timeout().filter(|_| self.state == State::Linger)?.at;
+        let until = self.poll_timeout().filter(|_| self.state == State::TimeWait)?.at;
         Some(Instant::ZERO + until.saturating_since(Instant::ZERO).saturating_sub(self.config.linger))
     }
 
@@ -226,25 +200,19 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     }
 
     fn close(&mut self) {
-        match self.state {
-            State::Listen => self.finish(Some(Event::Closed)),
-            State::SynSent if self.sender.unacknowledged() == 0 => self.finish(Some(Event::Closed)),
-            State::SynSent | State::SynReceived => self.sender.close(),
-            State::Established => {
+        match self.state.after_close(self.sender.unacknowledged() > 0) {
+            State::Closed if self.state == State::Closed => {}
+            State::Closed => self.finish(Some(Event::Closed)),
+            state => {
                 self.sender.close();
-                self.state = State::FinWait1;
+                self.state = state;
             }
-            State::CloseWait => {
-                self.sender.close();
-                self.state = State::LastAck;
-            }
-            _ => {}
         }
     }
 
     fn abort(&mut self) {
         let known = self.receiver.initial_sequence().is_some();
-        if known && !matches!(self.state, State::Closed | State::Listen | State::Linger) {
+        if known && !matches!(self.state, State::Closed | State::Listen | State::TimeWait) {
             let acknowledgement = Some(self.receiver.acknowledgement());
             let packet =
                 self.packet(Header { control: ControlFlags::RST, acknowledgement, ..self.header() }, 0);
@@ -254,12 +222,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     }
 
     fn write(&mut self, data: S::Data) {
-        let open = matches!(
-            self.state,
-            State::Listen | State::SynSent | State::SynReceived | State::Established | State::CloseWait
-        );
-        let early = self.state == State::Closed && !self.sender.has_begun();
-        if (open || early) && !self.sender.is_closing() {
+        if self.state.takes_data(!self.sender.has_begun()) && !self.sender.is_closing() {
             self.sender.write(data);
         }
     }
@@ -295,10 +258,18 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.state = if self.sender.is_closing() { State::FinWait1 } else { State::Established };
     }
 
-    pub(super) fn enter_linger(&mut self, now: Instant) {
-        self.state = State::Linger;
-        self.timers = Timers::new();
-        self.timers.set(E2tcpTimer::Linger, now.saturating_add(self.config.linger));
+    /// Enters a state that FINs lead to.
+    pub(super) fn enter(&mut self, state: State, now: Instant) {
+        match state {
+            _ if state == self.state => {}
+            State::TimeWait => {
+                self.state = state;
+                self.timers = Timers::new();
+                self.timers.set(E2tcpTimer::Linger, now.saturating_add(self.config.linger));
+            }
+            State::Closed => self.finish(Some(Event::Closed)),
+            _ => self.state = state,
+        }
     }
 
     // Outputs.
@@ -365,7 +336,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
             let packet = self.packet(header, 0);
             self.push(packet);
         }
-        if self.state == State::Linger {
+        if self.state == State::TimeWait {
             self.timers.stop(E2tcpTimer::Probe);
             if self.config.linger.is_zero() {
                 self.finish(Some(Event::Closed));

@@ -36,10 +36,11 @@ mod timer;
 mod window;
 mod wire;
 
+pub use crate::lifecycle::State;
 pub use config::{
     BurstReaction, Counted, DetectorConfig, DuplicateAck, E2tcpConfig, HeaderForm, Increase, WindowField,
 };
-pub use connection::{Connection, Input, Output, State, first_sequence};
+pub use connection::{Connection, Input, Output, first_sequence};
 pub use rtt::RttEstimator;
 pub use statistics::Statistics;
 pub use table::{ConnectionKey, ConnectionTable, Refusal, TableConfig, TableInput, TableOutput};

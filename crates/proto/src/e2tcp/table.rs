@@ -22,10 +22,11 @@ use airwatt_base::settings::Settings;
 use airwatt_base::{Instant, Machine, Seq, Timeout};
 
 use super::config::E2tcpConfig;
-use super::connection::{Connection, Input, Output, State};
+use super::connection::{Connection, Input, Output};
 use super::timer::E2tcpTimer;
 use super::wire::{Addresses, E2tcpPacket, Endpoint};
 use crate::event::Event;
+use crate::lifecycle::State;
 use crate::tcp::{Lengths, ReceiveBuffer, SendBuffer};
 
 /// Number of identifiers.
@@ -354,7 +355,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> ConnectionTable<S, R> {
 
     fn end(&mut self, key: ConnectionKey) {
         if let Some(slot) = self.slots.get_mut(&key) {
-            let closed = slot.connection.state() == State::Linger;
+            let closed = slot.connection.state() == State::TimeWait;
             slot.connection.finish(Some(if closed { Event::Closed } else { Event::Reset }));
         }
         self.collect(key);

@@ -8,13 +8,14 @@
 use airwatt_base::{Instant, Span};
 
 use super::buffer::{ReceiveBuffer, SendBuffer};
-use super::connection::{Connection, Output, State};
+use super::connection::{Connection, Output};
 use super::receiver::{AckDue, Text};
 use super::segment::{Flags, Segment};
 use super::sender::AckPosition;
 use super::timer::Timers;
 use super::timestamps::Echo;
 use crate::event::Event;
+use crate::lifecycle::State;
 
 /// Least time between two answers to empty segments that are not acceptable. RFC 5961 section 7 asks for a limit; this
 /// is the one of Linux (`tcp_invalid_ratelimit`).
@@ -258,12 +259,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         if progress.all_acknowledged {
             self.notify(Event::AllAcknowledged);
         }
-        match self.state {
-            State::FinWait1 if progress.fin_acknowledged => self.state = State::FinWait2,
-            State::Closing if progress.fin_acknowledged => self.enter_time_wait(now),
-            State::LastAck if progress.fin_acknowledged => self.finish(Some(Event::Closed)),
-            _ => {}
-        }
+        self.enter(self.state.after_fins(false, progress.fin_acknowledged), now);
     }
 
     /// Seventh and eighth step: processes the segment text and the FIN.
@@ -282,11 +278,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         }
         if finished {
             self.notify(Event::PeerClosed);
-            match self.state {
-                State::Established => self.state = State::CloseWait,
-                State::FinWait1 => self.state = State::Closing,
-                _ => self.enter_time_wait(now),
-            }
+            self.enter(self.state.after_fins(true, false), now);
         }
     }
 }

@@ -19,33 +19,7 @@ use super::timer::{TcpTimer, Timers};
 use super::timestamps::{Echo, Timestamps, clock};
 use crate::cc::{AckLoss, CongestionControl};
 use crate::event::Event;
-
-/// The states of RFC 9293 section 3.3.2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// There is no connection.
-    Closed,
-    /// Waits for a SYN.
-    Listen,
-    /// Has sent a SYN.
-    SynSent,
-    /// Has received and sent a SYN.
-    SynReceived,
-    /// Data can be transferred in both directions.
-    Established,
-    /// This end has closed its direction.
-    FinWait1,
-    /// This end has closed its direction, and the peer has acknowledged that.
-    FinWait2,
-    /// The peer has closed its direction.
-    CloseWait,
-    /// Both ends have closed at the same time.
-    Closing,
-    /// The peer closed first, and this end has closed as well.
-    LastAck,
-    /// Both directions are closed; the end waits until old segments have left the network.
-    TimeWait,
-}
+use crate::lifecycle::State;
 
 /// Inputs of a connection. `D` is the data of a write and `P` the payload of a segment: a length and nothing in the
 /// simulator, bytes on a device.
@@ -233,22 +207,15 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.sender.next_sequence() != self.sender.initial_sequence()
     }
 
-    /// Section 3.10.4. During the handshake a close takes effect after the data written before it; with nothing written
-    /// it takes effect at once.
+    /// Section 3.10.4.
     fn close(&mut self) {
-        match self.state {
-            State::Listen => self.finish(Some(Event::Closed)),
-            State::SynSent if self.sender.unacknowledged() == 0 => self.finish(Some(Event::Closed)),
-            State::SynSent | State::SynReceived => self.sender.close(),
-            State::Established => {
+        match self.state.after_close(self.sender.unacknowledged() > 0) {
+            State::Closed if self.state == State::Closed => {}
+            State::Closed => self.finish(Some(Event::Closed)),
+            state => {
                 self.sender.close();
-                self.state = State::FinWait1;
+                self.state = state;
             }
-            State::CloseWait => {
-                self.sender.close();
-                self.state = State::LastAck;
-            }
-            _ => {}
         }
     }
 
@@ -282,12 +249,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     }
 
     fn write(&mut self, data: S::Data) {
-        let open = matches!(
-            self.state,
-            State::Listen | State::SynSent | State::SynReceived | State::Established | State::CloseWait
-        );
-        let early = self.state == State::Closed && !self.was_used();
-        if (open || early) && !self.sender.is_closing() {
+        if self.state.takes_data(!self.was_used()) && !self.sender.is_closing() {
             self.sender.write(data);
         }
     }
@@ -307,6 +269,16 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.sender.established();
         self.notify(Event::Connected);
         self.state = if self.sender.is_closing() { State::FinWait1 } else { State::Established };
+    }
+
+    /// Enters a state that FINs lead to.
+    pub(super) fn enter(&mut self, state: State, now: Instant) {
+        match state {
+            _ if state == self.state => {}
+            State::TimeWait => self.enter_time_wait(now),
+            State::Closed => self.finish(Some(Event::Closed)),
+            _ => self.state = state,
+        }
     }
 
     pub(super) fn enter_time_wait(&mut self, now: Instant) {

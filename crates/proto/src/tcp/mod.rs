@@ -41,12 +41,13 @@ mod tests;
 mod timer;
 mod timestamps;
 
+pub use crate::lifecycle::State;
 pub use buffer::{Lengths, ReceiveBuffer, ReceiveBytes, SendBuffer, SendBytes};
 pub use config::{
     DelayedAck, InitialWindow, MinRtoOf, PartialAckTimer, RepeatedTimeout, RtoClock, SackRecovery, TcpConfig,
     WindowRules,
 };
-pub use connection::{Connection, Input, Output, State};
+pub use connection::{Connection, Input, Output};
 pub use rtt::RttEstimator;
 pub use sack::SackBlocks;
 pub use segment::{Flags, Segment};

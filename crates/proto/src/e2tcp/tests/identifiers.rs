@@ -161,7 +161,7 @@ fn a_connection_that_lingers_gives_its_identifier_up_when_all_are_in_use() {
     net.run(net.now + DELAY * 2);
     net.input(B, TableInput::Call(theirs, Input::Close));
     net.run(net.now + DELAY);
-    assert_eq!(net.hosts[A].connection(ours).unwrap().state(), State::Linger);
+    assert_eq!(net.hosts[A].connection(ours).unwrap().state(), State::TimeWait);
     net.input(A, TableInput::Open(between(300, 80)));
     assert_eq!(net.log.pop().unwrap(), "A refuses: Full", "its acknowledgement may have been lost");
     let rto = net.hosts[A].connection(ours).unwrap().rto();
