@@ -160,7 +160,7 @@ impl Ends {
                     self.proxy.handle_input(SplitProxyInput::Message(peer, payload), now);
                 }
                 session::Output::Connected(peer) => {
-                    self.proxy.handle_input(SplitProxyInput::Heard(peer), now);
+                    self.proxy.handle_input(SplitProxyInput::SignOfLife(peer), now);
                     if self.greets {
                         self.proxy.handle_input(SplitProxyInput::Greet(peer), now);
                     }
@@ -198,7 +198,7 @@ impl Ends {
                     if received != self.received[peer] {
                         self.received[peer] = received;
                         self.traffic[peer][1] += length;
-                        self.proxy.handle_input(SplitProxyInput::Heard(peer), now);
+                        self.proxy.handle_input(SplitProxyInput::SignOfLife(peer), now);
                     }
                 }
             }

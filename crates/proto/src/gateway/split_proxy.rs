@@ -602,7 +602,7 @@ impl Machine for SplitProxy {
                 }
             }
             SplitProxyInput::Message(peer, bytes) => self.take_message(peer, &bytes, now),
-            SplitProxyInput::Heard(peer) => self.note_heard(peer, now),
+            SplitProxyInput::SignOfLife(peer) => self.note_sign_of_life(peer, now),
             SplitProxyInput::Greet(peer) => self.tell_epoch(peer, false),
             SplitProxyInput::Drain => self.book.is_draining = true,
             SplitProxyInput::Abort => self.abort_all(now),

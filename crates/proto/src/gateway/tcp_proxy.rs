@@ -359,7 +359,7 @@ impl Machine for TcpProxy {
             | SplitProxyInput::PlainReset(..)
             | SplitProxyInput::Open(..)
             | SplitProxyInput::Message(..)
-            | SplitProxyInput::Heard(_)
+            | SplitProxyInput::SignOfLife(_)
             | SplitProxyInput::Greet(_) => {}
         }
     }

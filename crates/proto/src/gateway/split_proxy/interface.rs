@@ -114,8 +114,8 @@ pub enum SplitProxyInput {
     PeerClosed(ConnectionId),
     /// A message of a peer.
     Message(usize, Vec<u8>),
-    /// Anything came from the peer.
-    Heard(usize),
+    /// Something came from the peer, whatever it was.
+    SignOfLife(usize),
     /// This end greets the peer: a session with it has begun.
     Greet(usize),
     /// From now on openings go as plain TCP.

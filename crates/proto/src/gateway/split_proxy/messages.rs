@@ -10,7 +10,7 @@ use crate::e2tcp::{Addresses, E2tcpPacket, TableInput};
 
 impl SplitProxy {
     pub(super) fn take_message(&mut self, peer: usize, bytes: &[u8], now: Instant) {
-        self.note_heard(peer, now);
+        self.note_sign_of_life(peer, now);
         match GatewayMessage::decode(bytes) {
             None => self.book.counters.dropped += 1,
             Some(GatewayMessage::Present) => {}

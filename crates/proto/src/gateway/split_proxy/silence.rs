@@ -45,7 +45,7 @@ impl SplitProxy {
     }
 
     /// Anything came from the peer.
-    pub(super) fn note_heard(&mut self, peer: usize, now: Instant) {
+    pub(super) fn note_sign_of_life(&mut self, peer: usize, now: Instant) {
         let again = now + self.between_questions();
         let state = &mut self.peers[peer];
         state.heard = Some(now);
