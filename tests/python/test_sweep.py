@@ -216,9 +216,18 @@ def test_the_content_of_a_radio_file_is_part_of_the_key(tmp_path, airwatt):
     radio = tmp_path / "mine.toml"
     text = (ROOT / "radios" / "ar5004.toml").read_text()
     radio.write_text(text)
-    before = Scenario.load("fast-dsl", [("station.radio", str(radio))]).canonical()
-    radio.write_text(text + "\n# a comment changes it too\n")
+    loaded = Scenario.load("fast-dsl", [("station.radio", str(radio))])
+    before = loaded.canonical()
+    # The same profile elsewhere is the same value, and a comment is no part of it.
+    elsewhere = tmp_path / "elsewhere.toml"
+    elsewhere.write_text(text + "\n# a comment\n")
+    assert Scenario.load("fast-dsl", [("station.radio", str(elsewhere))]).canonical() == before
+    radio.write_text(text.replace('listen = "0.8W"', 'listen = "0.7W"'))
     assert Scenario.load("fast-dsl", [("station.radio", str(radio))]).canonical() != before
+    # A scenario keeps the profile with which it was loaded.
+    assert loaded.canonical() == before
+    radio.unlink()
+    assert loaded.canonical() == before
 
 
 # Sweeps and stores

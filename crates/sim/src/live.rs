@@ -14,7 +14,7 @@ use crate::net::route::NodeId;
 pub use crate::net::{Delivery, Ticket};
 use crate::net::{Network, NetworkPlan};
 use crate::record::FlowResult;
-use crate::run::{Run, RunError};
+use crate::run::Run;
 use crate::scenario::Scenario;
 
 /// A host whose network stack is outside.
@@ -31,7 +31,7 @@ pub enum OutsideHost {
 /// # Errors
 /// What of the scenario cannot be, in one line.
 pub fn stations_of(scenario: &Scenario, seed: u64) -> Result<usize, String> {
-    let plan = NetworkPlan::new(scenario, seed).map_err(|error| error.to_string())?;
+    let plan = NetworkPlan::new(scenario, seed);
     let mut nodes = vec![plan.server()];
     for station in &plan.stations {
         if nodes.contains(&station.node) {
@@ -68,12 +68,8 @@ pub struct Live {
 
 impl Live {
     /// The network at the beginning. With `trace` it keeps frames, queues, radio states and the bytes of all packets.
-    ///
-    /// # Errors
-    /// [`RunError::Radio`] for a radio profile that cannot be read.
-    pub fn new(scenario: &Scenario, seed: u64, trace: bool) -> Result<Self, RunError> {
-        let mut plan =
-            NetworkPlan::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
+    pub fn new(scenario: &Scenario, seed: u64, trace: bool) -> Self {
+        let mut plan = NetworkPlan::new(scenario, seed);
         let server = plan.server();
         let stations: Vec<NodeId> = plan.stations.iter().map(|station| station.node).collect();
         plan.flows.clear();
@@ -84,7 +80,7 @@ impl Live {
         if trace {
             network.trace();
         }
-        Ok(Self { network, server, stations, scenario: scenario.clone(), seed })
+        Self { network, server, stations, scenario: scenario.clone(), seed }
     }
 
     /// The time at which the next machine is to be woken.
@@ -161,7 +157,7 @@ mod tests {
     fn live(scenario: &str, set: &[(&str, &str)]) -> Live {
         let set: Vec<(String, String)> =
             set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        Live::new(&Scenario::load(scenario, &set).unwrap(), 1, false).unwrap()
+        Live::new(&Scenario::load(scenario, &set).unwrap(), 1, false)
     }
 
     /// Everything that comes out within `time`, woken only when asked for.

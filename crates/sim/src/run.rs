@@ -48,8 +48,6 @@ pub enum RunError {
         /// Which flow.
         flow: u32,
     },
-    /// A radio profile could not be read.
-    Radio(String),
     /// A mechanism from outside does not fit the scenario.
     Mechanism(String),
     /// Whoever watched the run broke it off.
@@ -63,7 +61,7 @@ impl fmt::Display for RunError {
             Self::ConnectionLost { scenario, flow } => {
                 write!(f, "{scenario}: flow {flow} lost its connection before it was complete")
             }
-            Self::Radio(message) | Self::Mechanism(message) => f.write_str(message),
+            Self::Mechanism(message) => f.write_str(message),
             Self::Interrupted => f.write_str("interrupted"),
         }
     }
@@ -89,7 +87,7 @@ pub fn run_with(
     seed: u64,
     options: &mut RunOptions,
 ) -> Result<Run, RunError> {
-    let mut plan = NetworkPlan::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
+    let mut plan = NetworkPlan::new(scenario, seed);
     own.put_into(&mut plan).map_err(RunError::Mechanism)?;
     let mut network = Network::new(plan, seed);
     if options.trace {
@@ -111,7 +109,7 @@ pub fn run_to_pcapng(
     out: &mut dyn io::Write,
     on_progress: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
 ) -> Result<Run, StreamError> {
-    let plan = NetworkPlan::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
+    let plan = NetworkPlan::new(scenario, seed);
     let mut network = Network::new(plan, seed);
     let mut stream = PcapngStream::new(network.setting(scenario, seed), out).map_err(StreamError::Output)?;
     network.keep_frames();

@@ -5,7 +5,6 @@
 //! cells, transfers without an end, and applications other than `bulk`, `cbr` and `interactive`.
 
 use airwatt_base::QueueLimit;
-use airwatt_energy::Radio as Profile;
 use airwatt_models::mac_frame::{self, Timing};
 use airwatt_models::radio::Radio;
 use airwatt_models::{psm_throughput, sctp_tunnel};
@@ -62,7 +61,7 @@ impl Setting {
         if station.count != 1 {
             return None;
         }
-        let radio = Profile::find(&station.radio).ok()?;
+        let radio = station.radio.profile();
         let flows = scenario.flow.iter().map(|flow| {
             let sends = match &flow.application {
                 ApplicationConfig::Bulk(bulk) => Sends::Bulk { bytes: bulk.size?.as_bytes() as f64 },
@@ -106,7 +105,7 @@ impl Setting {
             },
             data_for_ack: if tcp.delayed_ack { f64::from(tcp.delayed_ack_segments) } else { 1.0 },
             duration_s: scenario.duration.map(airwatt_base::Span::as_secs_f64),
-            radio: model_radio(&radio),
+            radio: model_radio(radio),
             flows: flows.collect::<Option<_>>()?,
         })
     }

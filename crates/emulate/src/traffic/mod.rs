@@ -135,8 +135,7 @@ impl OpenSockets {
 impl Traffic {
     /// Opens the sockets of the scenario's flows.
     pub(crate) fn prepare(scenario: &Scenario, seed: u64, hosts: &Hosts) -> Result<Self, EmulateError> {
-        let plan =
-            NetworkPlan::new(scenario, seed).map_err(|error| EmulateError::Input(error.to_string()))?;
+        let plan = NetworkPlan::new(scenario, seed);
         tuning::apply(scenario, &plan, hosts)?;
         let (server, window) = (plan.server(), plan.tcp.receive_window);
         let mut flows = Vec::with_capacity(plan.flows.len());

@@ -2,13 +2,12 @@
 
 use airwatt_base::percentile::Histogram;
 use airwatt_base::{Instant, RandomStream, Schedule, Slot, Span};
-use airwatt_proto::tunnel;
 
 use super::flow::FlowRecord;
 use super::meter::Meter;
 use super::node::{Node, Ports, Stack};
 use super::packet::FlowLabel;
-use super::plan::{self, FlowPlan, MediumKind, MediumPlan, NetworkPlan, Traffic, TunnelPlan};
+use super::plan::{self, FlowPlan, MediumKind, MediumPlan, NetworkPlan, ProgramKind, ProgramPlan, Traffic};
 use super::route::{Address, Interface, InterfaceId, MediumId, NodeId, Route, Routes, VIRTUAL};
 use super::{ApplicationEntry, MediumEntry, Network, Owner, ProgramEntry, Source};
 use crate::direction::Direction;
@@ -77,20 +76,16 @@ impl Network {
             unfinished: 0,
             plan,
         };
-        let mut served = vec![Vec::new(); network.plan.gateways.len()];
+        let mut served = vec![Vec::new(); network.plan.programs.len()];
         for index in 0..network.plan.flows.len() {
             let flow = network.add_flow(index, seed);
             if let Some(gateway) = network.plan.flows[index].gateway {
                 served[gateway].push(flow);
             }
         }
-        for (gateway, flows) in served.into_iter().enumerate() {
-            network.add_gateway(gateway, flows);
+        for (index, flows) in served.into_iter().enumerate() {
+            network.add_program(index, flows, seed);
         }
-        for index in 0..network.plan.impairments.len() {
-            network.add_impairment(index, seed);
-        }
-        network.add_tunnels(seed);
         network.schedule = Schedule::new(network.sources.len());
         network.set_timers(seed);
         network.unfinished = network.applications.iter().filter(|entry| entry.machine.is_finite()).count();
@@ -152,61 +147,39 @@ impl Network {
         served
     }
 
-    /// Adds a program of a node, which the schedule knows under `name`.
-    fn add_program(&mut self, node: NodeId, machine: Program, name: &str) -> ProgramId {
-        let (id, slot) = (self.programs.len() as ProgramId, self.sources.len() as Slot);
-        self.sources.push(Source::new(Owner::Program(id), name));
-        self.programs.push(ProgramEntry { machine, node, slot });
-        id
-    }
-
-    /// Adds a gateway with the connections that it serves.
-    fn add_gateway(&mut self, index: usize, flows: Vec<ServedFlow>) {
-        if flows.is_empty() {
-            return;
-        }
-        let plan::GatewayPlan { node, buffer, handshake } = self.plan.gateways[index];
-        let name = match index {
-            0 => "gateway".to_owned(),
-            _ => format!("{}/gateway", self.plan.nodes[usize::from(node)].name),
-        };
-        let machine = Program::Gateway(Box::new(GatewayProgram::new(buffer, !handshake, flows)));
-        let id = self.add_program(node, machine, &name);
-        self.nodes[usize::from(node)].chain.push(id);
-    }
-
-    /// Adds the impairment of a node, behind its other programs.
-    fn add_impairment(&mut self, index: usize, seed: u64) {
-        let plan::ImpairmentPlan { node, name, towards, config } = self.plan.impairments[index].clone();
-        let machine = Impairment::new(config, towards, &name, seed);
-        let machine = Program::Impairment(Box::new(ImpairmentProgram::new(node, machine)));
-        let id = self.add_program(node, machine, &format!("{name}/impairment"));
-        self.nodes[usize::from(node)].chain.push(id);
-    }
-
-    /// Adds both ends of every tunnel, each with a virtual interface to which the routes to the other end lead.
-    fn add_tunnels(&mut self, seed: u64) {
-        for TunnelPlan { client, concentrator, config, .. } in self.plan.tunnels.clone() {
-            let name = self.plan.nodes[usize::from(client)].name.clone();
-            for (end, node, peer, end_name) in [
-                (tunnel::TunnelEnd::Client, client, concentrator, "client"),
-                (tunnel::TunnelEnd::Concentrator, concentrator, client, "concentrator"),
-            ] {
-                let Some(route) = self.routes.get(node, Address(peer)) else { continue };
-                let name = format!("tunnel/{name}/{end_name}");
-                let ends = TunnelEnds { local: Address(node), peer: Address(peer), route };
+    /// Adds a program to the chain of its node. `flows` are those that it serves as a gateway.
+    fn add_program(&mut self, index: usize, flows: Vec<ServedFlow>, seed: u64) {
+        let ProgramPlan { node, name, kind } = self.plan.programs[index].clone();
+        let (id, slot) = (index as ProgramId, self.sources.len() as Slot);
+        let machine = match kind {
+            ProgramKind::Gateway { buffer, handshake } => {
+                Program::Gateway(Box::new(GatewayProgram::new(buffer, !handshake, flows)))
+            }
+            ProgramKind::Impairment { config, towards } => {
+                let machine = Impairment::new(config, towards, &name, seed);
+                Program::Impairment(Box::new(ImpairmentProgram::new(node, machine)))
+            }
+            ProgramKind::Tunnel { config, end, peer } => {
+                let ends = self.add_virtual_interface(id, node, peer);
                 let random = RandomStream::new(seed, &format!("{name}/sctp"));
-                let machine = match SctpTunnelProgram::new(config, end, ends, random) {
+                match SctpTunnelProgram::new(config, end, ends, random) {
                     Some(tunnel) => Program::SctpTunnel(Box::new(tunnel)),
                     None => Program::Tunnel(Box::new(TunnelProgram::new(config, end, ends))),
-                };
-                let id = self.add_program(node, machine, &name);
-                let interface = self.interfaces.len() as InterfaceId;
-                self.interfaces.push(Interface { node, medium: VIRTUAL, member: id });
-                self.routes.redirect(node, route, Route { interface, next: 0 });
-                self.nodes[usize::from(node)].add_tunnel(Address(peer), id);
+                }
             }
-        }
+        };
+        self.sources.push(Source::new(Owner::Program(id), &name));
+        self.programs.push(ProgramEntry { machine, node, slot });
+        self.nodes[usize::from(node)].chain.push(id);
+    }
+
+    /// Adds the virtual interface of one end of a tunnel, to which everything goes that takes the route to the other end.
+    fn add_virtual_interface(&mut self, id: ProgramId, node: NodeId, peer: NodeId) -> TunnelEnds {
+        let route = self.routes.get(node, Address(peer)).expect("both ends of a tunnel are at one medium");
+        let interface = self.interfaces.len() as InterfaceId;
+        self.interfaces.push(Interface { node, medium: VIRTUAL, member: id });
+        self.routes.redirect(node, route, Route { interface, next: 0 });
+        TunnelEnds { local: Address(node), peer: Address(peer), route }
     }
 
     /// Sets the first timers of media, programs and applications. Sockets have none before their first packet.

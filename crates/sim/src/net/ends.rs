@@ -2,6 +2,7 @@
 
 use airwatt_base::Instant;
 
+use super::node::Stack;
 use super::packet::{FlowLabel, GroupKind, NO_FLOW, Packet, Payload};
 use super::{Message, Network, WindowSample};
 use crate::stack::application::{ApplicationId, Fate, SocketRequest};
@@ -110,11 +111,7 @@ impl Network {
                     self.sockets[socket as usize].transport.write(bytes, now);
                     self.drain_socket(socket);
                 }
-                SocketRequest::Send { number, bytes, since } => {
-                    let flow = self.sockets[socket as usize].flow;
-                    self.send_datagram(socket, number, bytes, since, flow);
-                }
-                SocketRequest::SendLabelled { number, bytes, since, flow } => {
+                SocketRequest::Send { number, bytes, since, flow } => {
                     self.send_datagram(socket, number, bytes, since, flow);
                 }
                 SocketRequest::SendToGroup { bytes, since } => self.send_to_group(socket, bytes, since),
@@ -122,14 +119,22 @@ impl Network {
         }
     }
 
-    /// Sends a datagram of a socket. Its frames are charged to `flow`.
-    fn send_datagram(&mut self, id: SocketId, number: u32, bytes: u32, since: Instant, flow: FlowLabel) {
+    /// Sends a datagram of a socket. Its frames are charged to `flow`, or to that of the socket.
+    fn send_datagram(
+        &mut self,
+        id: SocketId,
+        number: u32,
+        bytes: u32,
+        since: Instant,
+        flow: Option<FlowLabel>,
+    ) {
         let socket = &self.sockets[id as usize];
         let SocketTransport::Udp(udp) = socket.transport else { return };
         let record = &mut self.records[socket.flow as usize];
         let bytes = bytes + udp.header_bytes;
         record.packets_sent += 1;
         record.bytes_sent += u64::from(bytes);
+        let flow = flow.unwrap_or(socket.flow);
         let packet = Packet { flow, ..socket.packet(Payload::Datagram(number), bytes, since) };
         self.forward(socket.node, &packet);
     }
@@ -158,6 +163,15 @@ impl Network {
         }
         let flow = socket.flow;
         self.settle_datagram(flow, number, Fate::Arrived(role, latency));
+    }
+
+    /// A datagram was lost: the flow of the socket that sent it counts it, whatever its frames are charged to.
+    pub(super) fn lose_datagram(&mut self, packet: &Packet, number: u32) {
+        let Stack::Host(ports) = &self.nodes[usize::from(packet.src.0)].stack else { return };
+        let Some(sender) = ports.get(packet.sport) else { return };
+        let flow = self.sockets[sender as usize].flow;
+        self.records[flow as usize].packets_lost += 1;
+        self.settle_datagram(flow, number, Fate::Lost);
     }
 
     /// Reports to the application of a flow what became of a datagram.

@@ -9,7 +9,7 @@
 //! Every input of a machine is a message. One message is delivered at a time, and its machine is drained into further
 //! messages before the next one is taken, as the machine contract demands. A packet is forwarded while its medium is
 //! drained: only what enters a machine is a message. At equal times the media are served first (cells and point-to-point
-//! hops, then wires), then flow by flow the application and its sockets, then middleboxes and impairments.
+//! hops, then wires), then flow by flow the application and its sockets, then the programs of nodes.
 
 mod build;
 pub mod delivery;
@@ -35,7 +35,7 @@ use airwatt_proto::powersave::{StationId, Window};
 use airwatt_proto::tcp;
 
 pub use external::Delivery;
-pub use plan::{Content, FlowPlan, MediumKind, NetworkPlan, Traffic};
+pub use plan::{Content, FlowPlan, MediumKind, NetworkPlan, ProgramKind, ProgramPlan, Traffic};
 pub use store::Store;
 pub use ticket::Ticket;
 pub use transport::ConnectionPlan;
@@ -46,8 +46,8 @@ use crate::media::cell::frame::{BeaconContent, Node as AirNode, TracedFrame};
 use crate::media::cell::{CellTrace, RadioEvent};
 use crate::media::{Medium, MediumOutput};
 use crate::pending::Pending;
-use crate::stack::application::{Application, ApplicationId, Fate};
-use crate::stack::program::{Mark, NodeProgram, Output, Program, ProgramId, Report, TunnelCounts};
+use crate::stack::application::{Application, ApplicationId, Replay};
+use crate::stack::program::{Mark, NodeProgram, Output, Program, ProgramId, Report};
 use crate::stack::role::Role;
 use crate::stack::socket::{Socket, SocketId};
 use crate::stack::transport::SocketTransport;
@@ -298,10 +298,16 @@ impl Network {
     /// Lets the packets of a replay that follow arrive earlier by `span`, and the run end as much earlier.
     pub(crate) fn skip_idle(&mut self, span: Span) {
         self.plan.duration = self.plan.duration.map(|duration| duration.saturating_sub(span));
-        if let Application::Replay(replay) = &mut self.applications[0].machine {
-            replay.skip(span);
-        }
+        self.replay().skip(span);
         self.serve_calls(0);
+    }
+
+    /// The packets of a capture, in the network of a replay: its only application.
+    pub(crate) fn replay(&mut self) -> &mut Replay {
+        match &mut self.applications[..] {
+            [ApplicationEntry { machine: Application::Replay(replay), .. }] => replay,
+            _ => unreachable!("the application of a replay is one"),
+        }
     }
 
     /// Serves every wake-up that is due at or before `now`, each at its own time.
@@ -454,14 +460,7 @@ impl Network {
 
     /// A packet is for the node at which it is.
     fn deliver(&mut self, node: NodeId, packet: &Packet) {
-        let entry = &self.nodes[usize::from(node)];
-        if let Payload::Carried(..) | Payload::Sctp(_) = packet.payload {
-            return match entry.tunnel(packet.src) {
-                Some(program) => self.messages.push_back(Message::Enter { program, packet: *packet }),
-                None => self.lose(packet),
-            };
-        }
-        let ports = match &entry.stack {
+        let ports = match &self.nodes[usize::from(node)].stack {
             Stack::Host(ports) => ports,
             Stack::External => return self.leave(node, packet, true),
         };
@@ -489,12 +488,11 @@ impl Network {
             Payload::Sctp(ticket) => self.store.free(ticket),
             Payload::Tcp(_) | Payload::E2tcp(_) | Payload::Datagram(_) | Payload::Group(_) => {}
         }
-        let flow = if self.plan.is_replay() { 0 } else { packet.flow };
-        let Some(record) = self.records.get_mut(flow as usize) else { return };
-        record.acks_lost += u64::from(packet.payload.is_pure_ack());
         if let Payload::Datagram(number) = packet.payload {
-            record.packets_lost += 1;
-            self.settle_datagram(flow, number, Fate::Lost);
+            return self.lose_datagram(packet, number);
+        }
+        if let Some(record) = self.records.get_mut(packet.flow as usize) {
+            record.acks_lost += u64::from(packet.payload.is_pure_ack());
         }
     }
 
@@ -577,12 +575,6 @@ impl Network {
     /// The nodes of all programs and what these have counted, in the order of the plan.
     pub(crate) fn reports(&self) -> impl Iterator<Item = (NodeId, Report)> {
         self.programs.iter().map(|entry| (entry.node, entry.machine.report()))
-    }
-
-    /// What the ends of tunnels have counted: for each tunnel the client, then the concentrator.
-    pub(crate) fn tunnel_counts(&self) -> impl Iterator<Item = TunnelCounts> {
-        self.reports()
-            .filter_map(|(_, report)| if let Report::Tunnel(counts) = report { Some(counts) } else { None })
     }
 
     /// The accounts of hosts with the names of their nodes.

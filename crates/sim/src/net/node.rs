@@ -4,7 +4,7 @@ use airwatt_base::Instant;
 use airwatt_energy::{Host, HostLedger, HostPacket};
 
 use super::packet::Packet;
-use super::route::{Address, NodeId};
+use super::route::NodeId;
 use crate::stack::program::ProgramId;
 use crate::stack::socket::SocketId;
 
@@ -14,8 +14,6 @@ pub(crate) struct Node {
     pub(crate) stack: Stack,
     /// The programs through which packets pass that arrive, in this order.
     pub(crate) chain: Vec<ProgramId>,
-    /// The tunnels that end at the node, by the address of the other end.
-    pub(crate) tunnels: Vec<(Address, ProgramId)>,
     /// The account of what the host draws beside its radio.
     pub(crate) host: Option<Box<HostLedger>>,
 }
@@ -23,19 +21,7 @@ pub(crate) struct Node {
 impl Node {
     pub(crate) fn new(stack: Stack, host: Option<Host>) -> Self {
         let host = host.map(|host| Box::new(HostLedger::new(host, Instant::ZERO)));
-        Self { stack, chain: Vec::new(), tunnels: Vec::new(), host }
-    }
-
-    /// Adds the end of a tunnel to `peer`.
-    pub(crate) fn add_tunnel(&mut self, peer: Address, program: ProgramId) {
-        let place = self.tunnels.partition_point(|(other, _)| *other < peer);
-        self.tunnels.insert(place, (peer, program));
-    }
-
-    /// The end of the tunnel to `peer`.
-    pub(crate) fn tunnel(&self, peer: Address) -> Option<ProgramId> {
-        let place = self.tunnels.binary_search_by_key(&peer, |(peer, _)| *peer).ok()?;
-        Some(self.tunnels[place].1)
+        Self { stack, chain: Vec::new(), host }
     }
 }
 

@@ -7,10 +7,10 @@ mod from_topology;
 use std::borrow::Cow;
 
 use airwatt_base::Span;
-use airwatt_energy::{Host, RadioError};
+use airwatt_energy::Host;
 use airwatt_proto::powersave::StationId;
 use airwatt_proto::tcp::TcpConfig;
-use airwatt_proto::tunnel::TunnelConfig;
+use airwatt_proto::tunnel::{TunnelConfig, TunnelEnd};
 
 use super::route::{FixedRoute, Graph, Hop, Interface, MediumId, Member, NodeId, Reach};
 use super::transport::ConnectionPlan;
@@ -35,12 +35,8 @@ pub struct NetworkPlan {
     pub stations: Vec<StationPlan>,
     /// Routes that take the place of those with fewest hops.
     pub routes: Vec<FixedRoute>,
-    /// The gateways.
-    pub gateways: Vec<GatewayPlan>,
-    /// The impairments of forwarding paths.
-    pub impairments: Vec<ImpairmentPlan>,
-    /// The tunnels.
-    pub tunnels: Vec<TunnelPlan>,
+    /// The programs of nodes. Those of one node are its chain, in this order.
+    pub programs: Vec<ProgramPlan>,
     /// TCP at both ends.
     pub tcp: TcpConfig,
     /// The flows.
@@ -102,28 +98,43 @@ pub struct StationPlan {
     pub lower_bound: bool,
 }
 
-/// One gateway of a [`NetworkPlan`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GatewayPlan {
+/// One program of a node, beside the applications of flows.
+#[derive(Clone, Debug)]
+pub struct ProgramPlan {
     /// Its node.
     pub node: NodeId,
-    /// The most that it holds for each connection, in bytes.
-    pub buffer: u64,
-    /// Whether connections begin with a SYN exchange.
-    pub handshake: bool,
+    /// Its name in fingerprints and in random streams.
+    pub name: String,
+    /// Its settings.
+    pub kind: ProgramKind,
 }
 
-/// One impairment of a [`NetworkPlan`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct ImpairmentPlan {
-    /// The node whose forwarding it impairs.
-    pub node: NodeId,
-    /// The name of the node in random streams.
-    pub name: String,
-    /// The destinations that its losses concern; `None` for all.
-    pub towards: Option<Vec<NodeId>>,
-    /// Its settings.
-    pub config: ImpairmentConfig,
+/// The kind of a program, with its settings.
+#[derive(Clone, Debug)]
+pub enum ProgramKind {
+    /// A gateway on the way of flows.
+    Gateway {
+        /// The most that it holds for each connection, in bytes.
+        buffer: u64,
+        /// Whether connections begin with a SYN exchange.
+        handshake: bool,
+    },
+    /// An impairment of what the node forwards.
+    Impairment {
+        /// Its settings.
+        config: ImpairmentConfig,
+        /// The destinations that its losses concern; `None` for all.
+        towards: Option<Vec<NodeId>>,
+    },
+    /// One end of a tunnel: it takes everything for the other end, and what takes the route to it.
+    Tunnel {
+        /// Its settings.
+        config: TunnelConfig,
+        /// Which end it is.
+        end: TunnelEnd,
+        /// The node at the other end.
+        peer: NodeId,
+    },
 }
 
 /// One medium of a [`NetworkPlan`].
@@ -185,19 +196,6 @@ impl MediumPlan {
     }
 }
 
-/// A tunnel between two nodes: each sends everything for the other, or that takes the route to the other, through it.
-#[derive(Clone, Copy, Debug)]
-pub struct TunnelPlan {
-    /// The number of the station at the client.
-    pub station: StationId,
-    /// The node of the station.
-    pub client: NodeId,
-    /// The node at the other end.
-    pub concentrator: NodeId,
-    /// The settings of both ends.
-    pub config: TunnelConfig,
-}
-
 /// One flow of a [`NetworkPlan`].
 #[derive(Clone, Debug)]
 pub struct FlowPlan {
@@ -205,7 +203,7 @@ pub struct FlowPlan {
     pub station: Option<StationId>,
     /// The media that its data crosses, each with the direction in which it does so on a wire.
     pub path: Vec<(MediumId, Direction)>,
-    /// The index of the gateway at which its connections meet.
+    /// The index of the program, a gateway, at which its connections meet.
     pub gateway: Option<usize>,
     /// The node that waits for the connection.
     pub server: NodeId,
@@ -279,40 +277,8 @@ pub enum Content {
 
 impl NetworkPlan {
     /// The plan of a scenario.
-    ///
-    /// # Errors
-    /// A radio profile that could not be read since the scenario was checked.
-    pub fn new(scenario: &Scenario, seed: u64) -> Result<Self, RadioError> {
+    pub fn new(scenario: &Scenario, seed: u64) -> Self {
         from_topology::plan(scenario, seed)
-    }
-
-    /// Replaces the flows by the packets of a capture at station 0, for `duration`. The other stations go.
-    pub fn replay(&mut self, arrivals: Vec<Arrival>, duration: Span) {
-        if let MediumKind::Cell(bsss) = &mut self.media[0].kind {
-            bsss.truncate(1);
-            bsss.iter_mut().for_each(|bss| bss.stations.truncate(1));
-        }
-        self.media[0].members.truncate(2);
-        self.stations.truncate(1);
-        self.flows = vec![FlowPlan {
-            station: Some(0),
-            path: vec![(0, Direction::Down)],
-            gateway: None,
-            server: self.media[0].members[0],
-            client: self.media[0].members[1],
-            down: true,
-            transport: Transport::Udp,
-            traffic: Traffic::Replay(arrivals),
-            start: Span::ZERO,
-            start_spread: Span::ZERO,
-        }];
-        self.tunnels.clear();
-        self.duration = Some(duration);
-    }
-
-    /// Whether the packets are those of a capture, whose labels say more than that they belong to the one flow.
-    pub(crate) fn is_replay(&self) -> bool {
-        matches!(self.flows.as_slice(), [FlowPlan { traffic: Traffic::Replay(_), .. }])
     }
 
     /// The server: the node at the first end of the first wire, or without a wire the first member of the first medium.

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::net::Network;
-use crate::stack::program::TunnelCounts;
+use crate::net::route::NodeId;
+use crate::stack::program::{Report, TunnelCounts};
 
 /// The tunnel of a station.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
@@ -60,16 +61,26 @@ pub struct TunnelDirection {
 impl Network {
     /// The results of all tunnels, in the order of the plan.
     pub(super) fn tunnel_results(&self) -> Vec<TunnelResult> {
-        let mut counts = self.tunnel_counts();
-        let tunnels = self.plan.tunnels.iter().map(|tunnel| {
-            let [client, concentrator] = [(); 2].map(|()| counts.next().expect("a tunnel has two ends"));
+        let ends: Vec<_> = self.tunnel_counts().collect();
+        let tunnels = ends.chunks_exact(2).map(|ends| {
+            let [(node, client), (peer, concentrator)] = ends else { unreachable!("a tunnel has two ends") };
+            let station = self.plan.stations.iter().position(|station| {
+                station.node == *node && self.plan.media[usize::from(station.medium)].members[0] == *peer
+            });
             TunnelResult {
-                station: tunnel.station,
-                up: direction_of(&client, concentrator.lost_from_peer),
-                down: direction_of(&concentrator, client.lost_from_peer),
+                station: station.expect("a tunnel begins at a station") as u32,
+                up: direction_of(client, concentrator.lost_from_peer),
+                down: direction_of(concentrator, client.lost_from_peer),
             }
         });
         tunnels.collect()
+    }
+
+    /// The nodes of the ends of tunnels and what these have counted: for each tunnel the client, then the concentrator.
+    pub(crate) fn tunnel_counts(&self) -> impl Iterator<Item = (NodeId, TunnelCounts)> {
+        self.reports().filter_map(|(node, report)| {
+            if let Report::Tunnel(counts) = report { Some((node, counts)) } else { None }
+        })
     }
 }
 

@@ -24,7 +24,7 @@ use super::{RadioPeriod, Replayed};
 use crate::media::Medium;
 use crate::net::{Network, NetworkPlan, RunProgress};
 use crate::record::RadioInterval;
-use crate::stack::application::{Application, Replay};
+use crate::stack::application::Replay;
 
 /// The idle time that is measured: 600 triggers at an interval of 100 ms.
 pub const WINDOW: Span = Span::from_secs(60);
@@ -70,7 +70,7 @@ impl IdleSkip {
         loop {
             let end = Instant::ZERO + network.plan.duration.unwrap_or_default();
             let Some(gap) = self.gap else { return network.run_until(end, watch) };
-            let due = replay_of(network).due().unwrap_or(end).min(end);
+            let due = network.replay().due().unwrap_or(end).min(end);
             let is_long = due.saturating_since(gap_began) > gap;
             let rest = due.saturating_since(network.now).whole(self.cycle);
             if is_long && rest > 0 {
@@ -111,10 +111,9 @@ impl IdleSkip {
         watch: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         // The packets are not copied.
-        let no_packets = Application::Replay(Box::new(Replay::new(Vec::new())));
-        let replay = std::mem::replace(&mut network.applications[0].machine, no_packets);
+        let replay = std::mem::replace(network.replay(), Replay::new(Vec::new()));
         let mut idle = network.clone();
-        network.applications[0].machine = replay;
+        *network.replay() = replay;
         // The network has wake-ups for the replay's next packet; without packets they do nothing.
         idle.skip_idle(Span::ZERO);
         let before = idle.clone().into_replayed();
@@ -178,21 +177,14 @@ impl IdleSkip {
     }
 }
 
-fn replay_of(network: &Network) -> &Replay {
-    match &network.applications[0].machine {
-        Application::Replay(replay) => replay,
-        _ => unreachable!("the application of a replay is one"),
-    }
-}
-
 /// Whether no packet is under way, and the station's power save repeats itself.
-fn is_at_rest(network: &Network) -> bool {
+fn is_at_rest(network: &mut Network) -> bool {
     let is_quiet = |medium: &Medium| match medium {
         Medium::Cell(cell) => cell.is_at_rest(),
         // Their states depend on packets alone.
         Medium::Wire(_) | Medium::PointToPoint(_) => true,
     };
-    replay_of(network).is_settled() && network.media.iter().all(|entry| is_quiet(&entry.medium))
+    network.replay().is_settled() && network.media.iter().all(|entry| is_quiet(&entry.medium))
 }
 
 fn least_common_multiple(a: u64, b: u64) -> u64 {

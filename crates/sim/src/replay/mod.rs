@@ -13,9 +13,10 @@ use airwatt_base::{Instant, Span};
 use airwatt_energy::{Causes, Ledger, Radio, RadioState};
 
 use self::idle::IdleSkip;
-use crate::net::{Network, NetworkPlan, RunProgress};
+use crate::direction::Direction;
+use crate::net::{FlowPlan, Network, NetworkPlan, RunProgress, Traffic};
 use crate::run::RunError;
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, Transport};
 pub use crate::stack::application::{Arrival, Delay, Destination};
 
 /// What a replay came to.
@@ -63,11 +64,11 @@ pub struct ReplayOptions {
     pub trace: bool,
 }
 
-/// Replays `arrivals` at the first station of `scenario` for `duration`. Packets that are still waiting then are neither
+/// Replays `arrivals` at the only station of the cell of `scenario` for `duration`. Packets that are still waiting then are neither
 /// in `delays` nor in `lost`. `watch` is asked now and then whether to go on.
 ///
 /// # Errors
-/// [`RunError::Radio`] for a radio profile that cannot be read, [`RunError::Interrupted`] where `watch` says so.
+/// [`RunError::Interrupted`] where `watch` says so.
 pub fn replay(
     scenario: &Scenario,
     seed: u64,
@@ -76,8 +77,8 @@ pub fn replay(
     options: ReplayOptions,
     watch: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
 ) -> Result<Replayed, RunError> {
-    let mut plan = NetworkPlan::new(scenario, seed).map_err(|error| RunError::Radio(error.to_string()))?;
-    plan.replay(arrivals, duration);
+    let mut plan = NetworkPlan::new(scenario, seed);
+    put_arrivals(&mut plan, arrivals, duration);
     let mut idle_skip = IdleSkip::new(&plan, options.skip_gaps);
     let is_bound = plan.stations.first().is_some_and(|station| station.lower_bound);
     let mut network = Network::new(plan, seed);
@@ -98,6 +99,27 @@ pub fn replay(
     replayed.radio_states = idle_skip.in_capture_time(&states);
     idle_skip.charge(&mut replayed);
     Ok(replayed)
+}
+
+/// Puts the packets of a capture in the place of the flows of a plan, whose first medium is a cell with one station.
+fn put_arrivals(plan: &mut NetworkPlan, arrivals: Vec<Arrival>, duration: Span) {
+    let [access_point, station] = plan.media[0].members[..] else {
+        unreachable!("the cell of a replay has one station");
+    };
+    plan.flows = vec![FlowPlan {
+        station: Some(0),
+        path: vec![(0, Direction::Down)],
+        gateway: None,
+        server: access_point,
+        client: station,
+        down: true,
+        transport: Transport::Udp,
+        traffic: Traffic::Replay(arrivals),
+        start: Span::ZERO,
+        start_spread: Span::ZERO,
+    }];
+    plan.programs.clear();
+    plan.duration = Some(duration);
 }
 
 #[cfg(test)]

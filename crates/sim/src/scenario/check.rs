@@ -2,7 +2,6 @@
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Power, QueueLimit, Rate, Size, Span};
-use airwatt_energy::Radio;
 use airwatt_proto::powersave::PowerSaveConfig;
 
 use super::{
@@ -242,8 +241,6 @@ pub(super) fn station(ap: &AccessPoint, wifi: Option<&Wifi>, group: &StationGrou
         let with = format!("power_save.policy {:?}", group.power_save.name());
         return Err(SettingError::conflict("hide", with, format!("it needs {:?}", missed.name())));
     }
-    Radio::find(&group.radio)
-        .map_err(|error| SettingError::Refused { key: "radio".to_owned(), why: error.to_string() })?;
     in_range("distance", group.distance.as_millimetres(), 0, MAX_DISTANCE_MM)
         .map_err(|_| SettingError::out_of_range("distance", group.distance, "0m to 30km"))?;
     packets_only("buffer", group.buffer)?;

@@ -2,7 +2,6 @@
 
 use airwatt_base::Span;
 use airwatt_base::settings::{SettingError, Settings, in_range};
-use airwatt_energy::Radio;
 
 use super::check::{self, MAX_ROUND_TRIP, MAX_STATIONS};
 use super::short;
@@ -96,10 +95,6 @@ fn link(link: &Link) -> Checked {
             link.errors
                 .as_ref()
                 .map_or(Ok(()), |errors| errors.check().map_err(|error| error.under("errors")))?;
-            if let Some(radio) = &link.radio {
-                let refused = |why: String| SettingError::Refused { key: "radio".to_owned(), why };
-                Radio::find(radio).map_err(|error| refused(error.to_string()))?;
-            }
         }
     }
     Ok(())

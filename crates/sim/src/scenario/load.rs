@@ -1,6 +1,5 @@
 //! From a name or a file and changed keys to a checked [`Scenario`], or to one line that says what is wrong where.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
@@ -13,7 +12,7 @@ use super::keys::{self, Override, Unnamed};
 use super::names::name_of_file;
 use super::shipped::{self, Shipped};
 use super::typed::{refused, typed};
-use super::{Scenario, effect, lower_bound, valid};
+use super::{Links, RadioChoice, Scenario, effect, lower_bound, valid};
 
 /// Deeper nesting than this is refused: no scenario needs it.
 const BASE_DEPTH: usize = 8;
@@ -177,39 +176,18 @@ impl Scenario {
         toml::to_string(&self.to_table()).expect("a scenario has a TOML form")
     }
 
-    /// The text that decides a run together with its seed: every key of its form but those that only describe it, followed by
-    /// the content of the radio profiles that it reads from files. Scenarios with equal texts have equal results.
+    /// The text that decides a run together with its seed: every key of its form but those that only describe it, with the
+    /// content of radio profiles from files in the place of their names. Scenarios with equal texts have equal results.
     ///
     /// It is not the general form, which has no place for the keys of a gateway that no node has.
     pub fn canonical(&self) -> String {
-        let described = Self { description: String::new(), source: String::new(), ..self.clone() };
-        let table = described.to_table();
-        let mut text = toml::to_string(&table).expect("a scenario has a TOML form");
-        let mut files = BTreeSet::new();
-        radio_files(&Value::Table(table), &mut files);
-        for file in files {
-            // The scenario was checked, so the file was there. Without it the run fails, whatever its key.
-            text.push_str(&read_text(file).unwrap_or_default());
+        let mut own = Self { description: String::new(), source: String::new(), ..self.clone() };
+        let members = own.cell.iter_mut().flat_map(|cell| &mut cell.station);
+        own.station.iter_mut().chain(members).for_each(|group| group.radio.name_by_content());
+        if let Some(Links::List(links)) = &mut own.link {
+            links.iter_mut().filter_map(|link| link.radio.as_mut()).for_each(RadioChoice::name_by_content);
         }
-        text
-    }
-}
-
-/// Collects the files that keys called `radio` name, at any depth.
-fn radio_files(value: &Value, files: &mut BTreeSet<String>) {
-    match value {
-        Value::Table(table) => {
-            files.extend(
-                table
-                    .get("radio")
-                    .and_then(Value::as_str)
-                    .filter(|radio| Radio::is_file(radio))
-                    .map(str::to_owned),
-            );
-            table.values().for_each(|below| radio_files(below, files));
-        }
-        Value::Array(items) => items.iter().for_each(|item| radio_files(item, files)),
-        _ => {}
+        own.to_toml()
     }
 }
 

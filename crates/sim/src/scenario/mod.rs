@@ -19,6 +19,7 @@ mod listen_interval;
 mod load;
 mod lower_bound;
 mod names;
+mod radio;
 pub(crate) mod resolve;
 mod shipped;
 pub(crate) mod short;
@@ -43,6 +44,7 @@ pub use listen_interval::ListenInterval;
 pub use load::ScenarioError;
 pub use lower_bound::{IDEAL, list_ideal, policy_kinds};
 pub use names::Names;
+pub use radio::RadioChoice;
 pub use shipped::{Shipped, shipped, shipped_text};
 pub use topology::{Cell, CellMode, Link, LinkKind, MiddleboxConfig, NodeGroup, StaticRoute, Topology};
 pub use transport::{Gateway, Transport};
@@ -318,7 +320,8 @@ pub struct StationGroup {
     /// How the stations save power: `policy`, a name that `airwatt policies` lists, and the settings of that policy.
     pub power_save: PowerSaveConfig,
     /// Radio profile: a name that `airwatt radios` lists, or a TOML file.
-    pub radio: String,
+    #[schemars(with = "String")]
+    pub radio: RadioChoice,
     /// Distance to the access point.
     pub distance: Distance,
     /// Rate of the data frames to and from these stations. Default: `wifi.data_rate`.
@@ -347,7 +350,7 @@ impl Default for StationGroup {
             count: 1,
             node: None,
             power_save: PowerSaveConfig::Active(NoSettings {}),
-            radio: "broadcom-4311".to_owned(),
+            radio: "broadcom-4311".to_owned().try_into().expect("a profile that ships"),
             distance: Distance::from_millimetres(4_000),
             data_rate: None,
             buffer: large_queue(),

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::transport::Gateway;
-use super::{AccessPoint, FlowGroup, Scenario, StationGroup, Wifi, WiredDirection};
+use super::{AccessPoint, FlowGroup, RadioChoice, Scenario, StationGroup, Wifi, WiredDirection};
 use crate::media::errors::ErrorConfig;
 use crate::stack::impairment::ImpairmentConfig;
 
@@ -124,7 +124,8 @@ pub struct Link {
     /// Of a point-to-point link: which packets are damaged. Default: none.
     pub errors: Option<ErrorConfig>,
     /// Of a point-to-point link: the radio profile of the station. Default: `broadcom-4311`.
-    pub radio: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub radio: Option<RadioChoice>,
 }
 
 /// Kinds of links.

@@ -195,8 +195,8 @@ impl Impairment {
         Self {
             config,
             towards,
-            losses: RandomStream::new(seed, &format!("{name}/impairment/loss")),
-            reorderings: RandomStream::new(seed, &format!("{name}/impairment/reordering")),
+            losses: RandomStream::new(seed, &format!("{name}/loss")),
+            reorderings: RandomStream::new(seed, &format!("{name}/reordering")),
             delayed: VecDeque::new(),
             overtaken: Vec::new(),
             outputs: VecDeque::new(),

@@ -2,12 +2,12 @@
 
 use airwatt_base::settings::NoSettings;
 use airwatt_base::{Distance, Instant, QueueLimit, RandomStream, Rate, Size, Span};
-use airwatt_energy::{Radio, RadioError};
 use airwatt_proto::powersave::{self, Abilities, AccessPointConfig, PowerSaveConfig};
+use airwatt_proto::tunnel::TunnelEnd;
 
 use super::{
-    AdHoc, CellPlan, Content, FlowPlan, GatewayPlan, ImpairmentPlan, MediumKind, MediumPlan, NetworkPlan,
-    NodePlan, StationPlan, Traffic, TunnelPlan,
+    AdHoc, CellPlan, Content, FlowPlan, MediumKind, MediumPlan, NetworkPlan, NodePlan, ProgramKind,
+    ProgramPlan, StationPlan, Traffic,
 };
 use crate::direction::Direction;
 use crate::media::cell::contention::Access;
@@ -16,9 +16,7 @@ use crate::media::cell::{Bss, CellConfig, CellStation, GroupSourceConfig};
 use crate::media::{CrossTraffic, PipeConfig, PointToPointConfig};
 use crate::net::route::{MediumId, NodeId};
 use crate::net::transport;
-use crate::scenario::resolve::{
-    BssPlace, Contents, MemberStation, Resolved, ResolvedFlow, ResolvedMedium, ResolvedNode,
-};
+use crate::scenario::resolve::{BssPlace, Contents, MemberStation, Resolved, ResolvedFlow, ResolvedMedium};
 use crate::scenario::short;
 use crate::scenario::{
     AccessPoint, Cell, Gateway, GroupTraffic, Link, MiddleboxConfig, Scenario, StationGroup, Topology,
@@ -32,12 +30,12 @@ const UDP_HEADER_BYTES: u32 = 28;
 const POWER_SAVE_START_SPREAD_S: f64 = 0.01;
 
 /// The plan of a checked scenario.
-pub(super) fn plan(scenario: &Scenario, seed: u64) -> Result<NetworkPlan, RadioError> {
+pub(super) fn plan(scenario: &Scenario, seed: u64) -> NetworkPlan {
     let topology = scenario.topology();
     let resolved = Resolved::new(scenario, &topology).expect("the names of a checked scenario resolve");
     let media = resolved.media.iter().map(|medium| {
-        let kind = kind(&topology, medium, seed)?;
-        Ok(MediumPlan { name: medium.name.clone(), kind, members: medium.members.clone() })
+        let kind = kind(&topology, medium, seed);
+        MediumPlan { name: medium.name.clone(), kind, members: medium.members.clone() }
     });
     let nodes = resolved.nodes.iter().map(|node| NodePlan {
         name: node.name.clone(),
@@ -48,19 +46,18 @@ pub(super) fn plan(scenario: &Scenario, seed: u64) -> Result<NetworkPlan, RadioE
             .as_ref()
             .map(|config| config.host().expect("the host of a checked scenario")),
     });
-    let mut gateways = Gateways::default();
-    let flows =
-        resolved.flows.iter().map(|flow| self::flow(scenario, &topology, &resolved, flow, &mut gateways));
-    let flows = flows.collect();
-    Ok(NetworkPlan {
-        media: media.collect::<Result<_, _>>()?,
+    let mut programs = Vec::new();
+    let flows = resolved.flows.iter();
+    let flows = flows.map(|flow| self::flow(scenario, &topology, &resolved, flow, &mut programs)).collect();
+    programs.extend(impairments(&topology, &resolved));
+    programs.extend(tunnels(scenario, &resolved));
+    NetworkPlan {
+        media: media.collect(),
         nodes: nodes.collect(),
         cells: cells(&topology, &resolved),
         stations: stations(&topology, &resolved),
         routes: resolved.fixed.clone(),
-        gateways: gateways.0,
-        impairments: impairments(&topology, &resolved),
-        tunnels: tunnels(scenario, &resolved),
+        programs,
         tcp: scenario.tcp.config(),
         flows,
         duration: scenario.duration,
@@ -68,7 +65,7 @@ pub(super) fn plan(scenario: &Scenario, seed: u64) -> Result<NetworkPlan, RadioE
         measure_from: scenario.measure_from.unwrap_or_default(),
         latency_percentiles: scenario.latency_percentiles.unwrap_or(false),
         bins: !scenario.fairness_windows.is_empty(),
-    })
+    }
 }
 
 /// The cells in the order of the scenario.
@@ -109,37 +106,40 @@ fn stations(topology: &Topology, resolved: &Resolved) -> Vec<StationPlan> {
     resolved.stations.iter().map(plan).collect()
 }
 
-fn impairments(topology: &Topology, resolved: &Resolved) -> Vec<ImpairmentPlan> {
-    let of = |(node, resolved): (NodeId, &ResolvedNode)| {
+fn impairments(topology: &Topology, resolved: &Resolved) -> impl Iterator<Item = ProgramPlan> {
+    (0..).zip(&resolved.nodes).filter_map(|(node, resolved)| {
         let config = topology.node[resolved.group].impairment.clone()?;
-        Some(ImpairmentPlan {
-            node,
-            name: resolved.stream.clone(),
-            towards: resolved.towards.clone(),
-            config,
-        })
-    };
-    (0..).zip(&resolved.nodes).filter_map(of).collect()
+        let kind = ProgramKind::Impairment { config, towards: resolved.towards.clone() };
+        Some(ProgramPlan { node, name: format!("{}/impairment", resolved.stream), kind })
+    })
 }
 
-/// A tunnel between each station of the short form and the node at the other end of its hop, if the scenario has one.
-fn tunnels(scenario: &Scenario, resolved: &Resolved) -> Vec<TunnelPlan> {
-    let Some(config) = scenario.tunnel else { return Vec::new() };
-    let is_own = |cell: &str| [short::AIR, short::LINK].contains(&cell);
-    let own = (0..).zip(&resolved.stations).filter(|(_, place)| is_own(&place.cell));
-    let plan = own.map(|(station, place)| {
-        let concentrator = resolved.media[place.medium].members[0];
-        TunnelPlan { station, client: place.node, concentrator, config }
-    });
-    plan.collect()
+/// Both ends of a tunnel between each station of the short form and the node at the other end of its hop, if the scenario has one.
+fn tunnels(scenario: &Scenario, resolved: &Resolved) -> impl Iterator<Item = ProgramPlan> {
+    let own = resolved.stations.iter().filter(|place| [short::AIR, short::LINK].contains(&&*place.cell));
+    let pairs =
+        scenario.tunnel.into_iter().flat_map(move |config| own.clone().map(move |place| (config, place)));
+    pairs.flat_map(|(config, place)| {
+        let (client, concentrator) = (place.node, resolved.media[place.medium].members[0]);
+        let name = &resolved.nodes[usize::from(client)].name;
+        let ends = [
+            (TunnelEnd::Client, client, concentrator, "client"),
+            (TunnelEnd::Concentrator, concentrator, client, "concentrator"),
+        ];
+        ends.map(|(end, node, peer, end_name)| ProgramPlan {
+            node,
+            name: format!("tunnel/{name}/{end_name}"),
+            kind: ProgramKind::Tunnel { config, end, peer },
+        })
+    })
 }
 
 /// The machines' settings of a medium.
-fn kind(topology: &Topology, medium: &ResolvedMedium, seed: u64) -> Result<MediumKind, RadioError> {
-    Ok(match &medium.contents {
+fn kind(topology: &Topology, medium: &ResolvedMedium, seed: u64) -> MediumKind {
+    match &medium.contents {
         Contents::Channel(bsss) => {
             let bsss = bsss.iter().map(|place| bss(&topology.cell[place.cell], place, seed));
-            MediumKind::Cell(bsss.collect::<Result<_, _>>()?)
+            MediumKind::Cell(bsss.collect())
         }
         Contents::AdHoc { cell, stations, links } => {
             let cell = &topology.cell[*cell];
@@ -147,13 +147,13 @@ fn kind(topology: &Topology, medium: &ResolvedMedium, seed: u64) -> Result<Mediu
             let beacons = Beacons { access_point: &AccessPoint::default(), first: Instant::ZERO };
             MediumKind::AdHoc(Box::new(AdHoc {
                 channel: cell_config(cell, &beacons),
-                stations: members(cell, stations, &beacons, seed)?,
+                stations: members(cell, stations, &beacons, seed),
                 links: links.clone(),
             }))
         }
-        Contents::PointToPoint(index) => point_to_point(&topology.link[*index], seed)?,
+        Contents::PointToPoint(index) => point_to_point(&topology.link[*index], seed),
         Contents::Wire(index) => wire(&topology.link[*index], seed),
-    })
+    }
 }
 
 /// An access point and the time of its first beacon.
@@ -162,21 +162,21 @@ struct Beacons<'a> {
     first: Instant,
 }
 
-fn bss(cell: &Cell, place: &BssPlace, seed: u64) -> Result<Bss, RadioError> {
+fn bss(cell: &Cell, place: &BssPlace, seed: u64) -> Bss {
     let access_point = cell.access_point.as_ref().expect("a checked cell has an access point");
     // Beacons and traffic start with no fixed phase between them.
     let phase = RandomStream::new(seed, &format!("{}/beacon-phase", place.stream)).unit();
     let first = Instant::ZERO + Span::from_secs_f64(phase * access_point.beacon_interval.as_secs_f64());
     let beacons = Beacons { access_point, first };
-    Ok(Bss {
+    Bss {
         name: place.stream.clone(),
         config: cell_config(cell, &beacons),
         shared_radio: place.shared,
-        stations: members(cell, &place.stations, &beacons, seed)?,
-    })
+        stations: members(cell, &place.stations, &beacons, seed),
+    }
 }
 
-fn point_to_point(link: &Link, seed: u64) -> Result<MediumKind, RadioError> {
+fn point_to_point(link: &Link, seed: u64) -> MediumKind {
     let config = PointToPointConfig {
         rate: link.rate.unwrap_or(Rate::ZERO),
         delay: link.delay,
@@ -188,8 +188,8 @@ fn point_to_point(link: &Link, seed: u64) -> Result<MediumKind, RadioError> {
     let group =
         StationGroup { radio: link.radio.clone().unwrap_or_else(|| default.radio.clone()), ..default };
     let beacons = Beacons { access_point: &AccessPoint::default(), first: Instant::ZERO };
-    let station = station(&group, None, &link.name, &beacons, seed)?;
-    Ok(MediumKind::PointToPoint(config, Box::new(station)))
+    let station = station(&group, None, &link.name, &beacons, seed);
+    MediumKind::PointToPoint(config, Box::new(station))
 }
 
 /// Both directions of a wire.
@@ -274,12 +274,7 @@ fn group_source(traffic: &GroupTraffic) -> GroupSourceConfig {
 }
 
 /// The stations of a cell.
-fn members(
-    cell: &Cell,
-    stations: &[MemberStation],
-    beacons: &Beacons<'_>,
-    seed: u64,
-) -> Result<Vec<CellStation>, RadioError> {
+fn members(cell: &Cell, stations: &[MemberStation], beacons: &Beacons<'_>, seed: u64) -> Vec<CellStation> {
     let of = |place: &MemberStation| {
         let group = &cell.station[place.group];
         station(group, Some(&cell.wifi), &place.stream, beacons, seed)
@@ -293,8 +288,8 @@ fn station(
     name: &str,
     beacons: &Beacons<'_>,
     seed: u64,
-) -> Result<CellStation, RadioError> {
-    let radio = Radio::find(&group.radio)?;
+) -> CellStation {
+    let radio = group.radio.profile();
     // A point-to-point link states no rate of a PHY: the profile's first figure holds there.
     let data_rate = wifi.map_or(Rate::ZERO, |wifi| group.data_rate.unwrap_or(wifi.data_rate));
     let radio = if wifi.is_some() { radio.clone().at_rate(data_rate) } else { radio.clone() };
@@ -304,7 +299,7 @@ fn station(
         let phase = RandomStream::new(seed, &format!("{name}/first-scan")).unit();
         Instant::ZERO + Span::from_secs_f64(phase * scan.interval.as_secs_f64())
     });
-    Ok(CellStation {
+    CellStation {
         name: name.to_owned(),
         power_save: powersave::StationConfig {
             beacon_interval,
@@ -326,7 +321,7 @@ fn station(
         data_rate,
         propagation: Distance::propagation(group.distance),
         signal_dbm: wifi.and_then(|wifi| signal_dbm(wifi, group.distance)),
-    })
+    }
 }
 
 /// How strong a station's signal is at the access point, and the other way round.
@@ -337,19 +332,21 @@ fn signal_dbm(wifi: &Wifi, distance: Distance) -> Option<f64> {
     Some(propagation::received_dbm(wifi.standard, loss.tx_power, exponent, metres))
 }
 
-/// The gateways that flows have asked for so far.
-#[derive(Default)]
-struct Gateways(Vec<GatewayPlan>);
-
-impl Gateways {
-    /// The index of the gateway at a node.
-    fn at(&mut self, node: NodeId, settings: &Gateway, handshake: bool) -> usize {
-        if let Some(index) = self.0.iter().position(|gateway| gateway.node == node) {
-            return index;
-        }
-        self.0.push(GatewayPlan { node, buffer: settings.buffer.as_bytes(), handshake });
-        self.0.len() - 1
-    }
+/// The index of the gateway at a node among the programs so far, which it joins when the first flow asks for it.
+fn gateway_at(
+    node: NodeId,
+    name: &str,
+    settings: &Gateway,
+    handshake: bool,
+    programs: &mut Vec<ProgramPlan>,
+) -> usize {
+    let known = programs.iter().position(|program| program.node == node);
+    known.unwrap_or_else(|| {
+        let name = if programs.is_empty() { "gateway".to_owned() } else { format!("{name}/gateway") };
+        let kind = ProgramKind::Gateway { buffer: settings.buffer.as_bytes(), handshake };
+        programs.push(ProgramPlan { node, name, kind });
+        programs.len() - 1
+    })
 }
 
 fn flow(
@@ -357,15 +354,15 @@ fn flow(
     topology: &Topology,
     resolved: &Resolved,
     flow: &ResolvedFlow,
-    gateways: &mut Gateways,
+    programs: &mut Vec<ProgramPlan>,
 ) -> FlowPlan {
     let group = &topology.flow[flow.group];
     let tcp = scenario.tcp.config();
     let used = group.transport.uses_gateway();
     let gateway = flow.gateway.filter(|_| used).map(|node| {
-        let table = &topology.node[resolved.nodes[usize::from(node)].group];
-        let MiddleboxConfig::Gateway(settings) = &table.middlebox[0];
-        (gateways.at(node, settings, scenario.tcp.handshake), settings)
+        let place = &resolved.nodes[usize::from(node)];
+        let MiddleboxConfig::Gateway(settings) = &topology.node[place.group].middlebox[0];
+        (gateway_at(node, &place.name, settings, scenario.tcp.handshake, programs), settings)
     });
     let connections =
         || transport::connections(scenario, group, &tcp, flow.down, gateway.map(|(_, settings)| settings));

@@ -95,7 +95,7 @@ impl Datagrams {
             None if self.answers.is_some() => drop(self.questions.insert(self.number, now)),
             None => {}
         }
-        let request = SocketRequest::Send { number: self.number, bytes, since: now };
+        let request = SocketRequest::Send { number: self.number, bytes, since: now, flow: None };
         Some(Call { role, request })
     }
 }

@@ -160,17 +160,8 @@ pub enum SocketRequest {
         bytes: u32,
         /// The time from which its latency counts.
         since: Instant,
-    },
-    /// A datagram to send whose frames are charged to another flow than the socket's.
-    SendLabelled {
-        /// Its number in the socket's flow.
-        number: u32,
-        /// Its length in bytes, without the headers that the socket adds.
-        bytes: u32,
-        /// The time from which its latency counts.
-        since: Instant,
-        /// The flow to which its frames are charged.
-        flow: FlowLabel,
+        /// The flow to which its frames are charged; `None` for that of the socket.
+        flow: Option<FlowLabel>,
     },
     /// A packet to send from the socket's node to all stations of its cell.
     SendToGroup {

@@ -135,10 +135,10 @@ impl Replay {
         let number = self.pending.pop_front()?;
         let Arrival { at, to, bytes, flow, .. } = self.arrivals[number as usize];
         let since = at.saturating_sub(self.skipped);
-        let labelled = SocketRequest::SendLabelled { number: number as u32, bytes, since, flow };
+        let datagram = SocketRequest::Send { number: number as u32, bytes, since, flow: Some(flow) };
         Some(match to {
-            Destination::Station => Call { role: Role::Sender, request: labelled },
-            Destination::AccessPoint => Call { role: Role::Receiver, request: labelled },
+            Destination::Station => Call { role: Role::Sender, request: datagram },
+            Destination::AccessPoint => Call { role: Role::Receiver, request: datagram },
             Destination::Group => {
                 self.groups += 1;
                 Call { role: Role::Sender, request: SocketRequest::SendToGroup { bytes, since } }

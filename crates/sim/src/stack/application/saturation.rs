@@ -53,7 +53,7 @@ impl Saturation {
         }
         self.pending -= 1;
         self.number = self.number.wrapping_add(1);
-        let request = SocketRequest::Send { number: self.number, bytes: self.bytes, since: now };
+        let request = SocketRequest::Send { number: self.number, bytes: self.bytes, since: now, flow: None };
         Some(Call { role: Role::Sender, request })
     }
 }

@@ -1,8 +1,8 @@
 //! Programs of a node: machines through which packets pass on their way, or that a virtual interface leads to.
 //!
 //! A packet that arrives at a node goes through the node's chain of programs: to the first one that wants it, and from there, if that one
-//! passes it on, to those behind it. What no program wants is for the node itself, or is forwarded. Other doors are a virtual interface, to
-//! which a route leads as to a TUN device, and the outer packets of a tunnel's other end.
+//! passes it on, to those behind it. What no program wants is for the node itself, or is forwarded. The other door is a virtual interface,
+//! to which a route leads as to a TUN device.
 //!
 //! A new kind is a file that implements [`NodeProgram`], and a row below.
 
@@ -33,7 +33,7 @@ pub(crate) trait NodeProgram {
         false
     }
 
-    /// Processes a packet that it wants, or that came by its virtual interface or from the other end of its tunnel.
+    /// Processes a packet that it wants, or that came by its virtual interface.
     fn handle_packet(&mut self, packet: Packet, store: &mut Store, now: Instant);
 
     /// Serves the timers that are due.

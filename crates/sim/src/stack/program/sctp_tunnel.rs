@@ -107,11 +107,13 @@ impl SctpTunnelProgram {
 }
 
 impl NodeProgram for SctpTunnelProgram {
+    fn wants(&self, packet: &Packet) -> bool {
+        matches!(packet.payload, Payload::Sctp(_)) && self.ends.are_of(packet)
+    }
+
     fn handle_packet(&mut self, packet: Packet, store: &mut Store, now: Instant) {
         let input = match packet.payload {
-            Payload::Sctp(ticket) if packet.src == self.ends.peer && packet.dst == self.ends.local => {
-                Input::Outer(store.take_bytes(ticket))
-            }
+            Payload::Sctp(ticket) if self.ends.are_of(&packet) => Input::Outer(store.take_bytes(ticket)),
             _ => Input::Inner(Admitted {
                 number: store.admit(packet),
                 bytes: packet.bytes,

@@ -1,8 +1,8 @@
 //! One end of the tunnel of [`airwatt_proto::tunnel`]: a virtual interface of its node, as a TUN device is.
 //!
 //! A route to the virtual interface leads packets into the tunnel; it holds them and sends them in outer packets, which
-//! carry them in the network's store and take the route of the node without the tunnel. The peer's outer packets come by the
-//! address of their sender. Outer packets are as long as those of `airwattd tunnel` over UDP and IPv4.
+//! carry them in the network's store and take the route of the node without the tunnel. The peer's outer packets are those that the
+//! program wants. Outer packets are as long as those of `airwattd tunnel` over UDP and IPv4.
 
 use airwatt_base::{Instant, Machine, Seq};
 use airwatt_proto::tunnel::wire::OuterIp;
@@ -52,6 +52,11 @@ pub(crate) struct TunnelEnds {
 }
 
 impl TunnelEnds {
+    /// Whether this is a packet from the other end.
+    pub(super) fn are_of(&self, packet: &Packet) -> bool {
+        packet.src == self.peer && packet.dst == self.local
+    }
+
     /// An outer packet.
     pub(super) fn transmit(&self, payload: Payload, port: u16, bytes: u32, now: Instant) -> Output {
         let packet = Packet {
@@ -115,11 +120,13 @@ impl TunnelProgram {
 }
 
 impl NodeProgram for TunnelProgram {
+    fn wants(&self, packet: &Packet) -> bool {
+        matches!(packet.payload, Payload::Carried(..)) && self.ends.are_of(packet)
+    }
+
     fn handle_packet(&mut self, packet: Packet, store: &mut Store, now: Instant) {
         let input = match packet.payload {
-            Payload::Carried(ticket, header)
-                if packet.src == self.ends.peer && packet.dst == self.ends.local =>
-            {
+            Payload::Carried(ticket, header) if self.ends.are_of(&packet) => {
                 Input::Outer(Datagram { header, packets: store.take_packets(ticket) })
             }
             _ => Input::Inner(packet),
