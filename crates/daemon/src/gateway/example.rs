@@ -40,7 +40,7 @@ private_key = "BASE_PRIVATE_KEY"        # airwattd genkey; or private_key_file =
 # silence = "5s"                        # silence of the other end after which its connections are reset
 
 # [e2tcp]
-# max_window = 25                       # packets in flight; 25 carry 60 Mbit/s over a path of 5 ms
+# max_window = 25                       # packets in flight; 25 carry 56 Mbit/s over a path of 5 ms
 
 [[peer]]                                # one for each mobile
 name = "laptop"
