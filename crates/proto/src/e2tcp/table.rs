@@ -168,6 +168,15 @@ impl<S: SendBuffer, R: ReceiveBuffer> ConnectionTable<S, R> {
         }
     }
 
+    /// Frees an identifier that the peer proposes if its connection only lingers here: the peer has given that connection up.
+    fn end_lingering(&mut self, id: u8) {
+        if let Some(key) = self.identifiers[usize::from(id)]
+            && self.slots.get(&key).is_some_and(|slot| slot.connection.lingers_since().is_some())
+        {
+            self.end(key);
+        }
+    }
+
     /// The connection to which a packet of the peer belongs: by its addresses if it carries them, otherwise by its identifier.
     pub fn key_of(&self, addresses: Option<Addresses>, id: u8) -> Option<ConnectionKey> {
         addresses.map_or(self.identifiers[usize::from(id)], |addresses| self.find(addresses.swapped()))
@@ -390,15 +399,20 @@ impl<S: SendBuffer, R: ReceiveBuffer> ConnectionTable<S, R> {
         let both_opened = slot.active
             && (packet.header.acknowledgement.is_none() || slot.connection.state() == State::SynReceived);
         let ours_holds = both_opened && slot.addresses.sender() < slot.addresses.receiver();
+        let active = slot.active;
+        if !ours_holds {
+            self.end_lingering(proposed);
+        }
         if !ours_holds && self.is_free(proposed) {
             self.set_identifier(key, proposed);
-        } else if ours_holds || !slot.active {
+        } else if ours_holds || !active {
             // The peer takes over our identifier when our SYN arrives.
             packet.header.connection = id;
         } else if self.propose_next(key, now) {
             return;
         } else {
             // No identifier is free on both sides.
+            self.outputs.push_back(TableOutput::Refused(addresses.swapped(), Refusal::Full));
             self.refuse(&packet, addresses);
             if let Some(slot) = self.slots.get_mut(&key) {
                 slot.connection.finish(Some(Event::Refused));
@@ -441,6 +455,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> ConnectionTable<S, R> {
 
     /// Selects the identifier for a connection for which the peer proposes `proposed`.
     fn identifier_for(&mut self, proposed: u8, addresses: Addresses, now: Instant) -> IdentifierChoice {
+        self.end_lingering(proposed);
         self.make_room(now);
         let Some(holder) = self.identifiers[usize::from(proposed)] else {
             return IdentifierChoice::Take(proposed);

@@ -319,7 +319,7 @@ impl SplitProxy {
                 }
                 TableOutput::Opened(key, addresses) => self.note_key(peer, addresses, key),
                 TableOutput::Accepted(key, addresses) => self.note_key(peer, addresses.swapped(), key),
-                TableOutput::Refused(..) => {}
+                TableOutput::Refused(addresses, _) => self.pass_for_want_of_room(peer, addresses, now),
                 TableOutput::Event(key, event) => {
                     if let Some(id) = self.by_key.get(&(peer, key)).copied() {
                         self.on_wireless_event(id, event, now);
@@ -553,6 +553,16 @@ impl SplitProxy {
         let (peer, addresses) = (entry.peer, entry.addresses);
         self.pass(id, now);
         self.transmit(peer, &GatewayMessage::Withdrawn(addresses), false);
+    }
+
+    /// The ends have no identifier that is free on both sides: an opening of this side goes as plain TCP.
+    fn pass_for_want_of_room(&mut self, peer: usize, addresses: Addresses, now: Instant) {
+        let id = self.by_addresses.get(&(peer, addresses)).copied();
+        let is_held = |entry: &Entry| matches!(entry.origin, Origin::Syn(Some(_)));
+        if let Some(id) = id.filter(|id| self.entries.get(id).is_some_and(is_held)) {
+            self.book.counters.over_limit += 1;
+            self.pass_unanswered(id, now);
+        }
     }
 
     fn abort_all(&mut self, now: Instant) {

@@ -102,7 +102,7 @@ impl SplitProxy {
     }
 
     fn open_for_peer(&mut self, peer: usize, packet: E2tcpPacket, addresses: Addresses, now: Instant) {
-        let id = if self.book.is_draining {
+        let id = if self.book.is_draining || self.peers[peer].table.is_full(now) {
             None
         } else {
             self.add(peer, addresses, Origin::Peer(Some(packet)), now)

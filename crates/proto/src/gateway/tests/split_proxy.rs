@@ -332,6 +332,25 @@ fn limits_pass_connections_on() {
 }
 
 #[test]
+fn more_connections_than_identifiers_are_never_refused_after_others_have_closed() {
+    let mut rig = Rig::new();
+    let ids: Vec<_> = (0..256).map(|port| rig.open(port)).collect();
+    // The ends close in opposite orders, so that each has another connection that has lingered longest.
+    for (at, id) in ids.iter().enumerate() {
+        rig.input(M, In::PeerClosed(*id));
+        rig.input(B, In::PeerClosed(rig.served[255 - at]));
+        rig.run(Span::from_millis(1));
+    }
+    for port in 300..600 {
+        rig.input(M, In::Opening(0, opening(port)));
+        rig.run(Span::from_millis(3));
+    }
+    rig.run(Span::from_secs(2));
+    assert!(!rig.log.iter().any(|line| line == "Refuse"), "{:?}", rig.log);
+    assert_eq!(rig.log.iter().filter(|line| *line == "Pass").count() + rig.admitted.len(), 556);
+}
+
+#[test]
 fn a_flood_of_openings_stays_within_the_limit() {
     let mut rig = Rig::new();
     rig.server = Server::Silent;
