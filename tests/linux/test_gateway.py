@@ -254,6 +254,14 @@ def test_status_without_root_says_why_there_is_none(lab):
         assert "permission denied" in done.stderr.lower()
 
 
+def test_more_connections_than_numbers_again_and_again_are_whole_and_never_refused(lab):
+    lab.up("base", "mobile")
+    lab.serve()
+    assert lab.echo(2_000, 900, 300) == "{'same': 900}\n"
+    mobile = lab.status("mobile")
+    assert mobile["connections_relayed"] + mobile["connections_passed"] == 900
+
+
 @pytest.mark.long
 def test_ten_thousand_connections_in_sequence(lab):
     lab.up("base", "mobile")

@@ -9,7 +9,8 @@
 //! The 257th connection is refused: on the opening side by [`TableOutput::Refused`] before a packet is sent, on the
 //! other side by a reset. A closed connection keeps its identifier while it lingers ([`super::E2tcpConfig::linger`]), unless
 //! another needs it: the one that has lingered longest gives its identifier up once it has lingered for its timeout, in which
-//! the peer would have repeated a FIN whose acknowledgement was lost. A packet that comes later all the same is none of the new
+//! the peer would have repeated a FIN whose acknowledgement was lost. The two ends may choose different ones, so that one that the peer
+//! proposes is given up at once if its connection only lingers here: the peer has done with it. A packet that comes later all the same is none of the new
 //! connection's: its SYN carries addresses, and its sequence numbers are others.
 //!
 //! A packet with addresses is matched by them alone, one without by its identifier. A packet without addresses and with
