@@ -79,6 +79,7 @@ for length in range(1, 400):
     assert [after["peers"][0][key] for key in ("moves", "datagram_bytes_received")] == [
         before["peers"][0][key] for key in ("moves", "datagram_bytes_received")
     ]
+    assert after["strange_datagrams"] - before["strange_datagrams"] >= 399
     for key in ("connections_begun", "connections_relayed", "messages_dropped", "peer_restarts"):
         assert after[key] == before[key], key
     assert program.is_intact()

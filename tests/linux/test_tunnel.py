@@ -464,6 +464,7 @@ except TimeoutError:
     pair.run("client", sys.executable, "-c", strange)
     ap = pair.show("ap")
     assert ap["strange_datagrams"] == 301
+    assert "  datagrams of strangers: 301\n" in call(DAEMON, "tunnel", "show", pair.interfaces["ap"]).stdout
     # The client's own tunnel with a source that it may not use.
     pair.run("client", "ip", "address", "add", "198.51.100.9/32", "dev", "lo")
     assert not pair.ping("198.51.100.9", 1)
@@ -494,6 +495,7 @@ def test_a_new_configuration_is_read_while_packets_flow(pair, tmp_path):
         scrape.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
         page = b"".join(iter(lambda: scrape.recv(1 << 16), b"")).decode()
     assert f'airwatt_tunnel_packets_sent_total{{interface="{pair.interfaces["ap"]}",peer="client"}} ' in page
+    assert f'airwatt_tunnel_strange_datagrams_total{{interface="{pair.interfaces["ap"]}"}} 0' in page
 
 
 def test_what_is_wrong_is_said_before_anything_changes(pair):

@@ -89,8 +89,8 @@ pub(super) struct Ends {
     pub(super) carrier: Carrier,
     /// Authenticated datagrams of each peer so far, to notice those that carry no message.
     received: Vec<u64>,
-    /// Datagrams that are no peer's.
-    pub(super) strange_datagrams: u64,
+    /// Datagrams without a session that are no peer's.
+    strange_datagrams: u64,
     /// Bytes of datagrams sent to and received from each peer.
     pub(super) traffic: Vec<[u64; 2]>,
     /// Whether this end greets: the other end answers.
@@ -119,6 +119,14 @@ impl Ends {
             Carrier::Sealed(sessions) => sessions.peer(peer).endpoint,
             Carrier::Plain(peers) => peers[peer].endpoint,
             Carrier::Absent => None,
+        }
+    }
+
+    /// Datagrams that had no effect: forged, repeated, damaged, or not from a peer.
+    pub(super) const fn strange_datagrams(&self) -> u64 {
+        match &self.carrier {
+            Carrier::Sealed(sessions) => sessions.strangers().silent,
+            Carrier::Plain(_) | Carrier::Absent => self.strange_datagrams,
         }
     }
 

@@ -160,7 +160,7 @@ pub(super) fn document(host: &GatewayHost, machine: &Ends, now: Instant) -> Docu
         given_up_bytes: counters.given_up,
         peer_restarts: counters.restarts,
         peer_silences: counters.silences,
-        strange_datagrams: machine.strange_datagrams,
+        strange_datagrams: machine.strange_datagrams(),
         packet_failures: host.packet_failures,
         wakeups: host.wakeups.clone(),
     }
@@ -235,6 +235,11 @@ pub(super) fn metrics(document: &Document) -> Page {
         "Bytes replaced by zeros, as applications permit.",
         document.given_up_bytes,
     );
+    count(
+        "airwatt_gateway_strange_datagrams_total",
+        "Datagrams without an effect: forged, repeated, damaged, or not from a peer.",
+        document.strange_datagrams,
+    );
     page
 }
 
@@ -269,6 +274,7 @@ fn text_of(document: &serde_json::Value) -> String {
         of("connections_passed"),
         of("half_open")
     ));
+    lines.push(format!("  datagrams of strangers: {}", of("strange_datagrams")));
     for peer in document["peers"].as_array().into_iter().flatten() {
         let of = |key: &str| word(&peer[key]);
         lines.push(format!("\npeer: {}\n  endpoint: {}", of("name"), of("endpoint")));

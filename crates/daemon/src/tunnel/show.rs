@@ -207,6 +207,11 @@ pub(super) fn metrics(document: &Document) -> Page {
     of_peers("airwatt_tunnel_refused_sources_total", "Packets with a source that is not allowed.", |peer| {
         peer.refused_sources
     });
+    page.counter(
+        "airwatt_tunnel_strange_datagrams_total",
+        "Datagrams without an effect: forged, repeated, damaged, or not from a peer.",
+        [(&[("interface", interface)][..], document.counts.strange_datagrams)],
+    );
     let reasons: Vec<[(&str, &str); 2]> =
         document.wakeups.keys().map(|reason| [("interface", interface), ("reason", *reason)]).collect();
     page.counter(
@@ -233,6 +238,7 @@ fn text_of(document: &serde_json::Value) -> String {
     }
     lines.push(format!("  listening: {}", of("listen")));
     lines.push(format!("  association: {}, mtu: {} bytes", of("association"), of("mtu_bytes")));
+    lines.push(format!("  datagrams of strangers: {}", of("strange_datagrams")));
     if !document["fwmark"].is_null() {
         lines.push(format!("  fwmark: {}", of("fwmark")));
     }
