@@ -23,7 +23,7 @@ Graph = dict[Module, set[Module]]
 LEFT: dict[str, dict[str, int]] = {
     "daemon": {"gateway/host": 4, "gateway/rules": 2},
     "proto": {"end": 2},
-    "sim": {"media": 15},
+    "sim": {"media": 14},
 }
 """The circles that are left, by the file above their others, with their number of files: exactly these."""
 

@@ -6,6 +6,7 @@ use airwatt_energy::Radio;
 use airwatt_proto::powersave::{self as ps, AccessPointConfig, StationId, StationPolicy};
 
 use super::contention::{Access, AccessMethod};
+use super::frame::FrameLimits;
 use super::mac::{GroupSourceConfig, QueueDiscipline};
 
 /// Settings of a cell.
@@ -54,6 +55,17 @@ pub struct CellConfig {
     pub power_save: AccessPointConfig,
     /// Group-addressed packets that come to the access point.
     pub group: Vec<GroupSourceConfig>,
+}
+
+impl CellConfig {
+    /// The limits of a station's frames.
+    pub(super) const fn station_limits(&self) -> FrameLimits {
+        FrameLimits {
+            retries: self.retry_limit,
+            rts_threshold: self.station_rts_threshold,
+            overhead: self.mac_overhead,
+        }
+    }
 }
 
 /// Settings of a station.

@@ -309,3 +309,36 @@ pub struct BeaconContent {
     /// The stations whose bit is set.
     pub marked: Vec<StationId>,
 }
+
+/// Limits that the frames of one MAC are subject to.
+#[derive(Clone, Copy, Debug)]
+pub struct FrameLimits {
+    /// Largest number of retransmissions of a frame.
+    pub retries: u32,
+    /// An RTS precedes MPDUs longer than this many bytes.
+    pub rts_threshold: Option<u32>,
+    /// Bytes that a data MPDU adds to an IP packet.
+    pub overhead: u32,
+}
+
+impl FrameLimits {
+    /// The attempt at a frame that `from` sends as `contender`, with this power-management bit and, if it is data, in this mode.
+    #[inline]
+    pub fn ppdu(&self, mpdu: &Mpdu, data: ModeId, from: Member, contender: ContenderId, pm: bool) -> Ppdu {
+        let (kind, bytes) = (mpdu.body.kind(), mpdu.body.frame_bytes(self.overhead));
+        Ppdu {
+            from,
+            to: Receiver::Member(mpdu.to),
+            contender,
+            kind,
+            mode: kind.mode(data),
+            bytes,
+            flags: mpdu.flags,
+            retry: mpdu.retries > 0,
+            sequence: mpdu.sequence,
+            flow: mpdu.body.flow(),
+            rts: self.rts_threshold.is_some_and(|limit| bytes > limit),
+            pm,
+        }
+    }
+}

@@ -12,15 +12,15 @@ use airwatt_proto::powersave::{
 
 use std::collections::VecDeque;
 
+use super::Category;
 use super::downlink::{Addressed, DownlinkQueue};
 use super::group::GroupSources;
 use super::queue::FrameQueue;
-use super::{Category, FrameLimits};
 use crate::media::cell::CellOutput;
 use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
-use crate::media::cell::frame::{Body, CellFrameKind, ModeId, Mpdu, Ppdu, Receiver};
+use crate::media::cell::frame::{Body, CellFrameKind, FrameLimits, ModeId, Mpdu, Ppdu, Receiver};
 use crate::media::cell::radio::RadioId;
 use crate::net::packet::{Packet, Payload};
 use crate::net::route::Member;

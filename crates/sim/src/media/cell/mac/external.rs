@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Slot};
 
+use super::Category;
 use super::queue::FrameQueue;
-use super::{Category, FrameLimits};
 use crate::media::cell::CellOutput;
 use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
@@ -55,7 +55,7 @@ impl ExternalMac {
     ) -> Self {
         let [data, beacon] = contenders;
         // The queues are limited outside.
-        let queue = FrameQueue::new(member, data, mode, FrameLimits::of_station(config), u32::MAX);
+        let queue = FrameQueue::new(member, data, mode, config.station_limits(), u32::MAX);
         let broadcasts = VecDeque::new();
         Self { radio, queue, broadcasts, beacon, slot, mode: RadioMode::Awake, given_up: 0 }
     }

@@ -25,13 +25,11 @@ pub(super) use self::peer::PeerMac;
 use self::queue::FrameQueue;
 pub(super) use self::station::StationMac;
 use super::channel::Parts;
-use super::config::CellConfig;
 use super::contention::ContenderId;
 use super::effects::Effects;
-use super::frame::{Body, ModeId, Mpdu, Ppdu, Receiver};
+use super::frame::{Body, Ppdu};
 use super::radio::RadioId;
 use crate::net::packet::Packet;
-use crate::net::route::Member;
 
 /// What a contender sends: the frames of the data queue, or beacons and group-addressed frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,48 +38,6 @@ pub(super) enum Category {
     Data,
     /// Beacons, and group-addressed frames after them.
     Beacon,
-}
-
-/// Limits that the frames of one MAC are subject to.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FrameLimits {
-    /// Largest number of retransmissions of a frame.
-    pub(super) retries: u32,
-    /// An RTS precedes MPDUs longer than this many bytes.
-    pub(super) rts_threshold: Option<u32>,
-    /// Bytes that a data MPDU adds to an IP packet.
-    pub(super) overhead: u32,
-}
-
-impl FrameLimits {
-    /// The limits of a station.
-    const fn of_station(config: &CellConfig) -> Self {
-        Self {
-            retries: config.retry_limit,
-            rts_threshold: config.station_rts_threshold,
-            overhead: config.mac_overhead,
-        }
-    }
-
-    /// The attempt at a frame that `from` sends as `contender`, with this power-management bit and, if it is data, in this mode.
-    #[inline]
-    fn ppdu(&self, mpdu: &Mpdu, data: ModeId, from: Member, contender: ContenderId, pm: bool) -> Ppdu {
-        let (kind, bytes) = (mpdu.body.kind(), mpdu.body.frame_bytes(self.overhead));
-        Ppdu {
-            from,
-            to: Receiver::Member(mpdu.to),
-            contender,
-            kind,
-            mode: kind.mode(data),
-            bytes,
-            flags: mpdu.flags,
-            retry: mpdu.retries > 0,
-            sequence: mpdu.sequence,
-            flow: mpdu.body.flow(),
-            rts: self.rts_threshold.is_some_and(|limit| bytes > limit),
-            pm,
-        }
-    }
 }
 
 /// A MAC entity.

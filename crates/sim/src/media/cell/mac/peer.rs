@@ -4,7 +4,6 @@
 
 use airwatt_base::Instant;
 
-use super::FrameLimits;
 use super::queue::FrameQueue;
 use crate::media::cell::CellOutput;
 use crate::media::cell::config::CellConfig;
@@ -32,7 +31,7 @@ impl PeerMac {
         contender: ContenderId,
         mode: ModeId,
     ) -> Self {
-        let limits = FrameLimits::of_station(config);
+        let limits = config.station_limits();
         let queue = FrameQueue::new(member, contender, mode, limits, config.station_buffer);
         Self { radio, queue, given_up: 0 }
     }

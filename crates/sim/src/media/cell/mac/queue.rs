@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 
 use airwatt_proto::powersave::ServiceFlags;
 
-use super::FrameLimits;
 use crate::media::cell::contention::ContenderId;
-use crate::media::cell::frame::{Body, ModeId, Mpdu, Ppdu};
+use crate::media::cell::frame::{Body, FrameLimits, ModeId, Mpdu, Ppdu};
 use crate::net::packet::Packet;
 use crate::net::route::Member;
 

@@ -5,7 +5,6 @@ use airwatt_proto::powersave::{
     self as ps, FlowSample, PowerSaveFrame, StationInput, StationOutput, StationPowerSave, Uplink, Volume,
 };
 
-use super::FrameLimits;
 use super::queue::FrameQueue;
 use crate::media::cell::CellOutput;
 use crate::media::cell::channel::Parts;
@@ -51,7 +50,7 @@ impl StationMac {
         mode: ModeId,
         slot: Slot,
     ) -> Self {
-        let limits = FrameLimits::of_station(config);
+        let limits = config.station_limits();
         Self {
             radio,
             access_point,
