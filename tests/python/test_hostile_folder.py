@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 from conftest import PROGRAM, ROOT, SHORT
 
+import airwatt
+from airwatt.archive import archive
 from airwatt.cli import COMMANDS
 
 CAPTURE = ROOT / "captures" / "tcp-download.pcapng"
@@ -30,6 +32,8 @@ LINES = {
     "advise": ["fast-dsl", "--delay", "50ms", *SHORT],
     "reproduce": ["e2tcp/ex3.2"],
     "sweep": ["fast-dsl", "--policy", "active,psm", *SHORT, "--runs", "2"],
+    "archive": ["STUDY/store", "-o", "study.zip"],
+    "rerun": ["STUDY/study.zip"],
     "report": [CAPTURE, "-o", "report.html"],
     "explore": ["fast-dsl", *SHORT],
     "radios": [],
@@ -37,6 +41,7 @@ LINES = {
     "policies": [],
     "transports": [],
     "keys": ["wired"],
+    "cite": ["fast-dsl"],
     "init": ["mine.toml"],
     "completion": ["bash"],
     "help": ["stores"],
@@ -56,6 +61,15 @@ def trapped(tmp_path):
         (folder / f"{name}.py").write_text(TRAP)
     (folder / "matplotlibrc").write_text("text.usetex: True\n")
     return folder, tmp_path / "imported"
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """A folder with the store of a sweep and its archive."""
+    folder = tmp_path_factory.mktemp("study")
+    airwatt.sweep("fast-dsl", policy=["active"], set={"flow.application.size": "20kB"}, store=folder / "store")
+    archive(folder / "store", folder / "study.zip")
+    return folder
 
 
 def environment(notes, path):
@@ -83,9 +97,9 @@ def test_every_command_is_tried():
         *(("policies", path) for path in (":/none", "/none::/none", "/none:")),
     ],
 )
-def test_a_command_imports_nothing_from_the_current_folder(trapped, name, path):
+def test_a_command_imports_nothing_from_the_current_folder(trapped, study, name, path):
     folder, notes = trapped
-    words = [PROGRAM, name, *map(str, LINES[name])]
+    words = [PROGRAM, name, *(str(word).replace("STUDY", str(study)) for word in LINES[name])]
     done = subprocess.run(
         words, cwd=folder, env=environment(notes, path), capture_output=True, text=True, timeout=120, check=False
     )

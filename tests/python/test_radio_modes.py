@@ -113,7 +113,11 @@ def test_sixty_three_milliamperes_are_sixty_three_in_every_state(airwatt, tmp_pa
     assert given.status == 0, given.err
     states = given.json["current"]["states"]
     assert {state["state"] for state in states} >= {"receive", "sleep", "wake-up"}
-    assert all(state["measured_a"] == pytest.approx(63e-3, rel=1e-5) for state in states)
+    measured = {state["state"]: state["measured_a"] for state in states if state["measured_a"] is not None}
+    assert {"receive", "sleep", "wake-up"} <= set(measured)
+    assert all(current_a == pytest.approx(63e-3, rel=1e-5) for current_a in measured.values())
+    # Only of states that lasted less than 1 ms nothing is determined.
+    assert all(state["time_s"] < 1e-3 for state in states if state["measured_a"] is None)
     # Without an offset it is an answer, with days and a verdict.
     answer = airwatt(*short)
     assert answer.status == 0, answer.err
