@@ -69,8 +69,8 @@ def moments(count: int, seed: int) -> list[float]:
 @pytest.mark.parametrize(
     ("ends", "end", "most"),
     [
-        (("base", "mobile"), "base", 4_000_000),
-        (("base", "mobile"), "mobile", 4_000_000),
+        (("base", "mobile"), "base", 30_000_000),
+        (("base", "mobile"), "mobile", 30_000_000),
         (("base",), "base", 60_000_000),
     ],
     ids=["base", "mobile", "base-only"],

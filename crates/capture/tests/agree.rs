@@ -1,6 +1,8 @@
 //! A run and the analysis of its own capture under the same policy, cause by cause. A replay has the packets of one station at the
 //! times at which the capture has them: what it cannot know are other stations, and what TCP would have done.
 
+#![allow(clippy::print_stdout, reason = "the long test prints the table of the page")]
+
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
