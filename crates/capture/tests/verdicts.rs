@@ -64,7 +64,7 @@ fn captured_by(trace: &RunTrace, clock: impl Fn(u64) -> u64) -> Capture {
 fn clock_of(number: u64) -> impl Fn(u64) -> u64 {
     let drift = [0.0, 50e-6, -200e-6, 1e-3][(number % 4) as usize];
     let set_at = RandomStream::new(number, "clock").unit() * 8e9;
-    let (is_set_back, is_set_ahead) = (number % 5 == 4, number % 5 == 0 && number % 2 == 1);
+    let (is_set_back, is_set_ahead) = (number % 5 == 4, number.is_multiple_of(5) && number % 2 == 1);
     move |at_ns| {
         let shown = 10_000_000_000 + (at_ns as f64 * (1.0 + drift)) as u64;
         match at_ns as f64 > set_at {
