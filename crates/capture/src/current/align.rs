@@ -32,7 +32,7 @@ const REFINED: usize = 200_000;
 /// An offset in bins and the correlation there.
 type Shift = (i64, f64);
 
-/// Where a trace begins.
+/// The beginning of a trace on the clock of the capture.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Aligned {
     /// The capture's time at which it begins.

@@ -88,10 +88,10 @@ impl KeyFrame {
         &self.bytes[FIXED_BYTES..FIXED_BYTES + length]
     }
 
-    /// How the station that sent it, as the second message, wants its frames protected.
+    /// The cipher suite that the sender of this message, the second one, asks for.
     ///
     /// # Errors
-    /// What of it cannot be decrypted, in words.
+    /// The reason, in words, for which such frames cannot be decrypted.
     pub(super) fn suite(&self) -> Result<Suite, &'static str> {
         // The element of RSN, and that of WPA before it, which has an OUI and a type of its own before the same fields.
         const RSN: u8 = 48;

@@ -61,8 +61,8 @@ struct Rule {
     cause: &'static str,
 }
 
-/// What a station's radio did for the faults of a finding and would not have done without them: the difference between what was
-/// captured and the same frames with the fault removed.
+/// The excess that the faults of a finding cost a station's radio: the difference between what was captured and the same frames
+/// with the fault removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Excess {
     /// Time by which frames were late.

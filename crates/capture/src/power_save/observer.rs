@@ -29,7 +29,7 @@ pub(super) struct Observer {
     hears_acks: bool,
     /// Stations with frames in the present segment.
     active: Vec<MacAddress>,
-    /// What stations asked their peers for, by which the age of a frame for them is bounded.
+    /// The requests of stations to their peers: a frame that answers one is not older than it.
     requests: Requests,
 }
 

@@ -113,7 +113,7 @@ impl Seen {
 }
 
 impl GuardedTimeout {
-    /// What the guard's demand means for the station.
+    /// The station's mode that meets the guard's demand.
     fn wanted(&self) -> Mode {
         match (self.guard.demand(), self.config.reach) {
             (None, _) => Mode::Driver,

@@ -54,7 +54,7 @@ pub struct DialogueConfig {
     pub replies: Replies,
     /// Bytes of a request.
     pub request: u32,
-    /// When requests are sent.
+    /// The pace of the requests.
     pub pace: Pace,
     /// The end that sends requests: [`Role::Receiver`] if the flow's data are the replies, [`Role::Sender`] if they are the
     /// requests.
