@@ -22,6 +22,8 @@ pub const QOS_NULL_BYTES: u32 = 30;
 pub const NULL_BYTES: u32 = 28;
 /// The QoS Control field, which group-addressed frames do without (9.2.4.1.3, 10.2.3).
 const QOS_CONTROL_BYTES: u32 = 2;
+/// What a QoS data frame adds to an IP packet: QoS header 26, LLC and SNAP 8, FCS 4. A data frame that adds less has no QoS Control.
+pub const QOS_OVERHEAD_BYTES: u32 = 38;
 /// A beacon without its TIM: header 24, fixed fields 12, SSID of 8 characters 10, rates 10, DS parameter 3, EDCA parameter set
 /// 20, HT elements 54, FCS 4 (9.3.3.2).
 pub const BEACON_BYTES: u32 = 137;
@@ -52,14 +54,14 @@ pub struct Mpdu {
     pub stamped: bool,
     /// Failed attempts.
     pub retries: u32,
-    /// 12-bit sequence number of its sender.
+    /// 12-bit sequence number, valid once `stamped` is set.
     pub sequence: u16,
 }
 
 impl Mpdu {
     /// A frame that has not been sent yet.
-    pub fn new(to: Member, body: Body, sequence: u16) -> Self {
-        Self { to, body, flags: ServiceFlags::default(), stamped: false, retries: 0, sequence }
+    pub fn new(to: Member, body: Body) -> Self {
+        Self { to, body, flags: ServiceFlags::default(), stamped: false, retries: 0, sequence: 0 }
     }
 }
 
@@ -97,7 +99,7 @@ pub struct Ppdu {
     pub flags: ServiceFlags,
     /// Whether this is an attempt after the first.
     pub retry: bool,
-    /// 12-bit sequence number of the sender.
+    /// 12-bit sequence number; 0 in a PS-Poll, which has none.
     pub sequence: u16,
     /// The flow of the packet that it carries, or [`NO_FLOW`].
     pub flow: FlowLabel,
@@ -289,7 +291,7 @@ pub struct TracedFrame {
     pub pm: bool,
     /// More Data and EOSP.
     pub flags: ServiceFlags,
-    /// 12-bit sequence number.
+    /// 12-bit sequence number; 0 in control frames, which have none.
     pub sequence: u16,
     /// NAV that the frame announces: the Duration field.
     pub nav: Span,
@@ -322,6 +324,11 @@ pub struct FrameLimits {
 }
 
 impl FrameLimits {
+    /// Whether data frames have a QoS Control field.
+    pub const fn has_qos_control(&self) -> bool {
+        self.overhead >= QOS_OVERHEAD_BYTES
+    }
+
     /// The attempt at a frame that `from` sends as `contender`, with this power-management bit and, if it is data, in this mode.
     #[inline]
     pub fn ppdu(&self, mpdu: &Mpdu, data: ModeId, from: Member, contender: ContenderId, pm: bool) -> Ppdu {

@@ -93,7 +93,7 @@ impl Sniffer {
                 retry: is_body && ppdu.retry,
                 pm: is_body && ppdu.pm,
                 flags: if is_body { ppdu.flags } else { ServiceFlags::default() },
-                sequence: ppdu.sequence,
+                sequence: if is_body { ppdu.sequence } else { 0 },
                 nav: if ppdu.to == Receiver::Group { Span::ZERO } else { plan.nav(part.kind) },
                 packet,
                 beacon: beacon.clone(),

@@ -6,7 +6,7 @@ use airwatt_dot11::{
 };
 
 use super::{FCS_BYTES, first_bit_us, group, packet};
-use crate::media::cell::frame::{BeaconContent, CellFrameKind, Node, TracedFrame};
+use crate::media::cell::frame::{BeaconContent, CellFrameKind, Node, QOS_OVERHEAD_BYTES, TracedFrame};
 use crate::net::packet::{GroupPacket, Payload};
 use crate::record::{CellSetting, Setting};
 use airwatt_dot11::Standard;
@@ -16,8 +16,6 @@ const ACCESS_POINT: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
 /// The next hop beyond the access point, to and from which all packets go.
 const ROUTER: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
 const SSID: &[u8] = b"airwatt";
-/// QoS header 26, LLC and SNAP 8, FCS 4 bytes: a data frame that adds less to its packet has no QoS control field.
-const QOS_OVERHEAD_BYTES: u32 = 38;
 const ETHER_TYPE_IPV4: u16 = 0x0800;
 /// E2TCP has no EtherType of its own: this is the first one for local experiments (IEEE 802, 9.2.3).
 const ETHER_TYPE_E2TCP: u16 = 0x88b5;

@@ -44,7 +44,7 @@ pub(crate) struct AccessPointMac {
     /// Group-addressed packets that have been released, the next one first.
     group: VecDeque<Packet>,
     sources: GroupSources,
-    /// The last sequence number of beacons and group-addressed frames.
+    /// The sequence number of the last beacon or group-addressed frame.
     sequence: u16,
     /// Stations whose released frames the full queue has discarded, until power save has been notified.
     refused: Vec<StationId>,
@@ -174,7 +174,7 @@ impl AccessPointMac {
             }
             Category::Beacon => {
                 let body = self.next_broadcast()?;
-                let mut mpdu = Mpdu::new(self.member, body, self.sequence);
+                let mut mpdu = Mpdu { sequence: self.sequence, ..Mpdu::new(self.member, body) };
                 // More Data is for stations in power save only (802.11-2020 9.2.4.1.8).
                 let is_group = matches!(body, Body::Group(_));
                 mpdu.flags.more_data = is_group && self.group.len() > 1 && self.has_sleeping_station();
@@ -205,7 +205,7 @@ impl AccessPointMac {
             }
             (Category::Data, _) => self.queue.frames_mut().begin_attempt(),
             (Category::Beacon, _) => {
-                self.sequence = (self.sequence + 1) & 0xfff;
+                self.sequence = self.queue.frames_mut().number_broadcast();
                 if let Some(dtim_count) = self.beacon {
                     self.group_bit = dtim_count == 0 && self.power_save.group_bit();
                 }

@@ -135,7 +135,7 @@ impl ExternalMac {
         match category {
             Category::Data => self.queue.next_ppdu(false),
             Category::Beacon => {
-                let mpdu = Mpdu::new(self.queue.member(), self.next_broadcast()?, 0);
+                let mpdu = Mpdu::new(self.queue.member(), self.next_broadcast()?);
                 let ppdu = self.queue.limits().ppdu(&mpdu, ModeId::GROUP, mpdu.to, self.beacon, false);
                 Some(Ppdu { to: Receiver::Group, rts: false, ..ppdu })
             }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use airwatt_proto::powersave::ServiceFlags;
 
 use crate::media::cell::contention::ContenderId;
-use crate::media::cell::frame::{Body, FrameLimits, ModeId, Mpdu, Ppdu};
+use crate::media::cell::frame::{Body, CellFrameKind, FrameLimits, ModeId, Mpdu, Ppdu};
 use crate::net::packet::Packet;
 use crate::net::route::Member;
 
@@ -21,7 +21,7 @@ pub(super) struct FrameQueue {
     buffer: u32,
     frames: VecDeque<Mpdu>,
     packets: u32,
-    sequence: u16,
+    numbers: SequenceNumbers,
     /// Whether the first frame is on the air, or its attempt is being concluded.
     in_flight: bool,
 }
@@ -35,8 +35,9 @@ impl FrameQueue {
         limits: FrameLimits,
         buffer: u32,
     ) -> Self {
+        let numbers = SequenceNumbers::new();
         let frames = VecDeque::new();
-        Self { member, contender, mode, limits, buffer, frames, packets: 0, sequence: 0, in_flight: false }
+        Self { member, contender, mode, limits, buffer, frames, packets: 0, numbers, in_flight: false }
     }
 
     pub(super) const fn member(&self) -> Member {
@@ -80,17 +81,15 @@ impl FrameQueue {
     /// Appends a frame, whatever the limit.
     pub(super) fn append(&mut self, to: Member, body: Body) {
         self.packets += u32::from(matches!(body, Body::Data(_)));
-        let mpdu = self.number(to, body);
-        self.frames.push_back(mpdu);
+        self.frames.push_back(Mpdu::new(to, body));
     }
 
     /// Inserts a power-save frame ahead of data, but not ahead of a frame that is on the air or of earlier power-save frames.
     pub(super) fn push_first(&mut self, to: Member, body: Body) {
-        let mpdu = self.number(to, body);
         let on_air = usize::from(self.in_flight).min(self.frames.len());
         let is_control = |mpdu: &&Mpdu| matches!(mpdu.body, Body::Control(_));
         let earlier = self.frames.iter().skip(on_air).take_while(is_control).count();
-        self.frames.insert(on_air + earlier, mpdu);
+        self.frames.insert(on_air + earlier, Mpdu::new(to, body));
     }
 
     /// The PPDU of the first frame with this power-management bit.
@@ -104,10 +103,20 @@ impl FrameQueue {
         ppdu.bytes - self.limits.overhead
     }
 
-    /// Begins an attempt at the first frame. Panics if there is none.
+    /// Begins an attempt at the first frame, which gets its sequence number at the first one. Panics if there is none.
     pub(super) fn begin_attempt(&mut self) {
-        self.head().stamped = true;
+        let is_qos = self.limits.has_qos_control();
+        let head = self.frames.front_mut().expect("the frame stays in the queue");
+        if !head.stamped {
+            head.stamped = true;
+            head.sequence = self.numbers.next(head.body.kind(), head.to, is_qos);
+        }
         self.in_flight = true;
+    }
+
+    /// The sequence number of the next beacon or group-addressed frame.
+    pub(super) fn number_broadcast(&mut self) -> u16 {
+        self.numbers.next_common()
     }
 
     /// Begins the first attempt at the first frame, whose header gets these bits. Panics if there is none.
@@ -155,10 +164,45 @@ impl FrameQueue {
     fn head(&mut self) -> &mut Mpdu {
         self.frames.front_mut().expect("the frame stays in the queue")
     }
+}
 
-    fn number(&mut self, to: Member, body: Body) -> Mpdu {
-        self.sequence = (self.sequence + 1) & 0xfff;
-        Mpdu::new(to, body, self.sequence)
+/// The last sequence numbers that a MAC has given, in their spaces (802.11-2020 10.3.2.14.2). They are given at the first attempt.
+#[derive(Clone, Debug)]
+struct SequenceNumbers {
+    /// Of beacons, group-addressed frames and frames without a QoS Control field.
+    common: u16,
+    /// Of QoS data frames, by receiver. All have one TID.
+    data: Vec<u16>,
+}
+
+impl SequenceNumbers {
+    const fn new() -> Self {
+        Self { common: 0, data: Vec::new() }
+    }
+
+    /// The number of the next frame of this kind. That of a QoS Null frame may be any, and is 0; a PS-Poll has none. `is_qos`: data
+    /// frames have a QoS Control field.
+    fn next(&mut self, kind: CellFrameKind, to: Member, is_qos: bool) -> u16 {
+        match kind {
+            CellFrameKind::QosNull | CellFrameKind::PsPoll => 0,
+            CellFrameKind::Data if is_qos => {
+                let place = usize::from(to);
+                if self.data.len() <= place {
+                    self.data.resize(place + 1, 0);
+                }
+                Self::count(&mut self.data[place])
+            }
+            _ => self.next_common(),
+        }
+    }
+
+    fn next_common(&mut self) -> u16 {
+        Self::count(&mut self.common)
+    }
+
+    fn count(number: &mut u16) -> u16 {
+        *number = (*number + 1) & 0xfff;
+        *number
     }
 }
 
@@ -205,6 +249,31 @@ mod tests {
             let expected = if on_air { [data, null, trigger, poll] } else { [null, trigger, poll, data] };
             assert_eq!(sent(queue), expected, "on the air: {on_air}");
         }
+    }
+
+    /// Frames are numbered when they are first sent: a retry keeps its number, what goes ahead takes none from those behind it, and
+    /// each receiver has a space of its own, QoS Null frames none.
+    #[test]
+    fn numbers_follow_the_order_on_the_air() {
+        let packet = |number| Packet::datagram(number, 100, Instant::ZERO);
+        let mut queue = queue();
+        for (to, number) in [(2, 0), (3, 1), (2, 2)] {
+            assert!(queue.push(to, packet(number)));
+        }
+        queue.append(2, Body::NullData);
+        queue.push_first(2, Body::Control(PmNull { pm: true }));
+        queue.push_first(2, Body::Control(PsPoll));
+        let mut numbers = Vec::new();
+        while queue.front().is_some() {
+            queue.begin_attempt();
+            assert!(queue.take_concluded(false).is_none());
+            queue.begin_attempt();
+            let left = queue.take_concluded(true).expect("an acknowledged frame leaves");
+            numbers.push((left.body.kind().name(), left.to, left.sequence));
+        }
+        let expected = [("null", 2, 1), ("ps-poll", 2, 0), ("data", 2, 1), ("data", 3, 1), ("data", 2, 2)];
+        assert_eq!(numbers[..5], expected);
+        assert_eq!(numbers[5], ("qos-null", 2, 0));
     }
 
     /// A power-save frame that comes between two attempts at an earlier one does not overtake it.
