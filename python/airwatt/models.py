@@ -76,6 +76,7 @@ class Model:
         self.summary: str = description["summary"]
         self.source: str = description["source"]
         self.columns: list[str] = description["columns"]
+        self.regions = [Record(region) for region in description["regions"]]
         self.parameters = {field["name"]: Record(field) for field in description["parameters"]}
         self.results = {field["name"]: Record(field) for field in description["results"]}
         self.__name__ = self.name.replace("-", "_")

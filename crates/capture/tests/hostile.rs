@@ -339,7 +339,8 @@ fn compressed_captures_are_read_like_others() {
 fn what_expands_beyond_measure_is_refused() {
     let _alone = alone();
     // A hundred packets of two megabytes, one of which is compressed: as gzip members, and as Zstandard frames whose blocks state one
-    // byte and how often it comes (RFC 8878 3.1.1.2.2).
+    // byte and how often it comes (RFC 8878 3.1.1.2.2). Then a file of megabytes that expands to 65 million empty packets, which are
+    // small in the file and large in memory.
     let mut whole = Vec::new();
     packet(&mut whole, 0, 0, &vec![0; 16 << 17]);
     let mut zeros = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0x38];
@@ -350,9 +351,13 @@ fn what_expands_beyond_measure_is_refused() {
     let zstandard = [zstd(&whole[..16]), zeros].concat();
     let bomb = |file: Vec<u8>, packet: Vec<u8>| [file, packet.repeat(100)].concat();
     let file = pcap(101);
-    for (name, compressed) in
-        [("gzip", bomb(gzip(&file), gzip(&whole))), ("zstd", bomb(zstd(&file), zstandard))]
-    {
+    let empty = [gzip(&file), gzip(&vec![0; 1 << 20]).repeat(1_000)].concat();
+    let bombs = [
+        ("gzip", bomb(gzip(&file), gzip(&whole))),
+        ("zstd", bomb(zstd(&file), zstandard)),
+        ("empty packets", empty),
+    ];
+    for (name, compressed) in bombs {
         let path = std::env::temp_dir().join(format!("airwatt-bomb-{}-{name}", std::process::id()));
         std::fs::write(&path, &compressed).unwrap();
         let mut watch = |_: AnalysisProgress| ControlFlow::Continue(());

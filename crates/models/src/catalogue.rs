@@ -24,9 +24,22 @@ pub struct Model {
     pub source: &'static str,
     /// The results that a table of many points shows; a picture draws the first one.
     pub columns: &'static [&'static str],
+    /// Where the equations hold, as far as the results tell.
+    pub regions: &'static [Region],
     parameters: fn() -> Vec<Field>,
     results: fn() -> Vec<Field>,
     solve: fn(&[f64], &mut [f64]) -> Result<(), ModelError>,
+}
+
+/// A condition on a result without which the equations do not hold, although they give numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct Region {
+    /// The result that tells.
+    pub result: &'static str,
+    /// The least value of the result with which the equations hold.
+    pub least: f64,
+    /// What a smaller value says about the parameters.
+    pub outside: &'static str,
 }
 
 fn fields_of<T: FieldValue + Default>() -> Vec<Field> {
@@ -37,12 +50,13 @@ fn fields_of<T: FieldValue + Default>() -> Vec<Field> {
 
 /// Makes the entry of one model; `solve` is a function item, so that the function pointers need no closure.
 macro_rules! model {
-    ($name:literal, $columns:expr, $params:ty => $output:ty, $solve:path, $summary:literal, $source:literal) => {
+    ($name:literal, $columns:expr, $params:ty => $output:ty, $solve:path, $summary:literal, $source:literal $(, $region:expr)*) => {
         Model {
             name: $name,
             summary: $summary,
             source: $source,
             columns: &$columns,
+            regions: &[$($region),*],
             parameters: fields_of::<$params>,
             results: fields_of::<$output>,
             solve: |parameters, results| {
@@ -70,7 +84,12 @@ pub const MODELS: &[Model] = &[
     ),
     model!(
         "tcp-energy", ["ratio", "cam_j", "ideal_j", "total_s", "burst_total_s"], tcp_energy::Params => tcp_energy::Output, tcp_energy::solve,
-        "energy of an upload: always awake, and asleep between bursts", "Hashimoto 2013"
+        "energy of an upload: always awake, and asleep between bursts", "Hashimoto 2013",
+        Region {
+            result: "path_loss",
+            least: 0.0,
+            outside: "p is below air_loss, the loss on the wireless link alone; take more retries, a smaller q or a larger p",
+        }
     ),
     model!(
         "ack-gap", ["gap_s", "p", "loss_window_packets"], ack_gap::Params => ack_gap::Output, ack_gap::solve,

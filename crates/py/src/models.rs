@@ -4,7 +4,7 @@
 //! thousand points at a time; the loop over them is here, without the interpreter's lock.
 
 use airwatt_models::ModelError;
-use airwatt_models::catalogue::{self, MODELS, Model};
+use airwatt_models::catalogue::{self, MODELS, Model, Region};
 use airwatt_models::fields::{Field, FieldKind};
 use airwatt_models::{ack_gap, text};
 use pyo3::buffer::PyBuffer;
@@ -26,6 +26,7 @@ pub(crate) fn models() -> String {
             "columns": model.columns,
             "parameters": fields(&model.parameters()),
             "results": fields(&model.results()),
+            "regions": model.regions.iter().map(region).collect::<Vec<_>>(),
         })
     };
     Value::Array(MODELS.iter().map(model).collect()).to_string()
@@ -52,6 +53,10 @@ fn field(field: &Field) -> Value {
         "choices": choices,
         "default": default,
     })
+}
+
+fn region(region: &Region) -> Value {
+    json!({ "result": region.result, "least": region.least, "outside": region.outside })
 }
 
 fn find(model: &str) -> PyResult<&'static Model> {

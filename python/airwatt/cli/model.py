@@ -223,7 +223,14 @@ def solve(model: Model, given: Mapping[str, Sequence[float]]) -> dict[str, Any]:
             {"at": dict(zip(varied, place, strict=True)), "results": {name: columns[name][index] for name in columns}}
             for index, place in enumerate(places)
         ],
-    }
+    } | _outside(model, columns)
+
+
+def _outside(model: Model, columns: Mapping[str, Sequence[float]]) -> dict[str, Any]:
+    """The conditions of the model that some points do not meet, each with the number of these points."""
+    counts = [(region, sum(value < region.least for value in columns[region.result])) for region in model.regions]
+    found = [{"result": region.result, "points": count, "text": region.outside} for region, count in counts if count]
+    return {"outside": found} if found else {}
 
 
 def _one(field: Record, number: float) -> Any:
@@ -373,7 +380,7 @@ def _print_point(model: Model, document: Mapping[str, Any], shown: Sequence[str]
     results = document["points"][0]["results"]
     fields = [model.results[name] for name in shown]
     rows = [[field.name, _text(field, results[field.name]), field.text] for field in fields]
-    show(table([model.name, "", ""], rows, also_left=[2]), *_changed(model, document))
+    show(table([model.name, "", ""], rows, also_left=[2]), *_notes(model, document))
 
 
 def _print_points(model: Model, document: Mapping[str, Any], shown: Sequence[str]) -> None:
@@ -390,17 +397,25 @@ def _print_points(model: Model, document: Mapping[str, Any], shown: Sequence[str
         for point in points[:MAX_ROWS]
     ]
     heads = [*(model.parameters[name].short_name for name in varied), *(model.results[n].short_name for n in shown)]
-    notes = list(_changed(model, document))
+    notes = list(_notes(model, document))
     if len(points) > MAX_ROWS:
         notes.append(f"{len(points) - MAX_ROWS} more rows; --json has all {len(points)}")
     show(table([head.replace("_", " ") for head in heads], rows, left=0), *notes)
 
 
-def _changed(model: Model, document: Mapping[str, Any]) -> list[str]:
-    """Says at which parameters the table is, apart from those that are in it and from defaults."""
+def _notes(model: Model, document: Mapping[str, Any]) -> list[str]:
+    """Says at which parameters the table is, apart from those that are in it and from defaults, and which points are
+    outside the region in which the model holds."""
     changed = [
         f"{name} {_text(model.parameters[name], value)}"
         for name, value in document["parameters"].items()
         if value != model.parameters[name].default
     ]
-    return [f"at {', '.join(changed)}"] if changed else []
+    points = len(document["points"])
+    outside = [
+        f"{each['points']} of {points} points are outside the model's region: {each['text']}"
+        if points > 1
+        else f"outside the model's region: {each['text']}"
+        for each in document.get("outside", ())
+    ]
+    return ([f"at {', '.join(changed)}"] if changed else []) + outside

@@ -120,7 +120,7 @@ impl Capture {
     /// [`CaptureError`]: the bytes are not a capture, or it exceeds the limits.
     pub fn read(name: &str, source: impl Read) -> Result<Self, CaptureError> {
         let mut decoder = Decoder::new(DEFAULT_MEMORY_BYTES, Decryption::default());
-        let read = read_limited(name, source, None, &mut decoder)?;
+        let read = read_source(name, source, &mut decoder)?;
         let part = Part::new(name.to_owned(), decoder, read, DEFAULT_MEMORY_BYTES)?;
         Part::join(name, vec![part], false)
     }
@@ -215,7 +215,7 @@ pub(crate) fn read_to_sink(
     sink: &mut dyn PacketSink,
     goes_on: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<FileRead, CaptureError> {
-    let SourceFile { name, origin, bytes, .. } = source;
+    let SourceFile { name, origin, .. } = source;
     let mut is_stopped = false;
     let mut ask = |arrived| {
         let answer = goes_on(arrived);
@@ -224,18 +224,13 @@ pub(crate) fn read_to_sink(
     };
     let read = Threaded::start(origin, &mut ask)
         .map_err(|error| failure(&name, &error))
-        .and_then(|threaded| read_limited(&name, threaded, bytes, sink));
+        .and_then(|threaded| read_source(&name, threaded, sink));
     // A decompressor reports the error of a stopped source as its own.
     if is_stopped { Err(CaptureError::Interrupted) } else { read }
 }
 
-fn read_limited(
-    name: &str,
-    source: impl Read,
-    file_bytes: Option<u64>,
-    sink: &mut dyn PacketSink,
-) -> Result<FileRead, CaptureError> {
-    let source = Source::new(source, file_bytes).map_err(|error| failure(name, &error))?;
+fn read_source(name: &str, source: impl Read, sink: &mut dyn PacketSink) -> Result<FileRead, CaptureError> {
+    let source = Source::new(source).map_err(|error| failure(name, &error))?;
     let mut buffer = Buffer::new(source);
     let (format, end) = read_blocks(name, &mut buffer, sink)?;
     Ok(FileRead { format, end, position: buffer.position(), bytes: buffer.bytes_read() })

@@ -2,7 +2,7 @@
 //!
 //! A file is read by a thread of its own, so that a pipe on which nothing arrives does not keep the analysis from being
 //! stopped. Compression with gzip (RFC 1952) and Zstandard (RFC 8878) is recognized by the first bytes. A decompressor
-//! may produce at most [`EXPANSION_LIMIT`] times the file's size: more is an attack, or padding that no capture has.
+//! may produce at most [`EXPANSION_LIMIT`] times what it has read of the file: more is an attack, or padding that no capture has.
 
 use std::cell::Cell;
 use std::fmt;
@@ -20,8 +20,8 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use crate::limits::EXPANSION_LIMIT;
 
-/// Decompressed bytes below which the ratio is not checked while a pipe, whose size is unknown, is read.
-const PIPE_ALLOWANCE_BYTES: u64 = 1 << 20;
+/// Decompressed bytes below which the ratio is not checked.
+const ALLOWANCE_BYTES: u64 = 1 << 20;
 /// Largest window of a Zstandard frame. `zstd` itself writes larger ones only with `--long` or `--ultra`.
 const ZSTD_WINDOW_BYTES: u64 = 32 << 20;
 
@@ -43,7 +43,7 @@ pub(crate) struct Expanded;
 
 impl fmt::Display for Expanded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "decompressed data exceeds {EXPANSION_LIMIT} times the file's size")
+        write!(f, "decompressed data exceeds {EXPANSION_LIMIT} times what was read of the file")
     }
 }
 
@@ -217,14 +217,12 @@ pub(super) struct Source<'a> {
     bytes: Box<dyn Read + 'a>,
     is_compressed: bool,
     progress: Rc<Progress>,
-    /// Size of the file, if it is known before it was read.
-    file_bytes: Option<u64>,
     decompressed: u64,
 }
 
 impl<'a> Source<'a> {
-    /// Looks at the first bytes of `source` and decompresses it if need be. `file_bytes` is the file's size, if known.
-    pub(super) fn new(mut source: impl Read + 'a, file_bytes: Option<u64>) -> io::Result<Self> {
+    /// Looks at the first bytes of `source` and decompresses it if need be.
+    pub(super) fn new(mut source: impl Read + 'a) -> io::Result<Self> {
         let mut magic = Vec::new();
         source.by_ref().take(4).read_to_end(&mut magic)?;
         let progress = Rc::new(Progress::default());
@@ -240,7 +238,7 @@ impl<'a> Source<'a> {
         } else {
             (Box::new(counted), false)
         };
-        Ok(Self { bytes, is_compressed, progress, file_bytes, decompressed: 0 })
+        Ok(Self { bytes, is_compressed, progress, decompressed: 0 })
     }
 
     /// Whether an error that a read returned is damage of the compressed data rather than the system's.
@@ -255,10 +253,8 @@ impl Read for Source<'_> {
         let length = self.bytes.read(buffer)?;
         self.decompressed += length as u64;
         if self.is_compressed {
-            let limit = match self.file_bytes {
-                Some(bytes) => bytes.saturating_mul(EXPANSION_LIMIT),
-                None => self.progress.bytes.get().saturating_mul(EXPANSION_LIMIT).max(PIPE_ALLOWANCE_BYTES),
-            };
+            // What has been read, not the size of the file: a bomb of megabytes is known by its first kilobytes.
+            let limit = self.progress.bytes.get().saturating_mul(EXPANSION_LIMIT).max(ALLOWANCE_BYTES);
             if self.decompressed > limit {
                 return Err(io::Error::other(Expanded));
             }

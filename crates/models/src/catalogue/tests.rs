@@ -30,6 +30,7 @@ fn names_are_told_apart() {
         let results = model.results();
         let known = |column: &&str| results.iter().any(|field| field.name == *column);
         assert!(!model.columns.is_empty() && model.columns.iter().all(known), "{}", model.name);
+        assert!(model.regions.iter().all(|region| known(&region.result)), "{}", model.name);
     }
 }
 
