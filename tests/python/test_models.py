@@ -253,6 +253,16 @@ def test_the_document_has_every_point(airwatt):
     assert answer.err == ""
 
 
+def test_points_outside_the_region_of_a_model_are_counted(airwatt):
+    # q^8 of 0.3 is 6.6e-5: below it nothing is left for the path to lose.
+    text = airwatt("model", "tcp-energy", "-p", "p=1e-6,1e-4,0.01")
+    assert "1 of 3 points are outside the model's region: p is below air_loss" in text.out
+    document = json.loads(airwatt("model", "tcp-energy", "-p", "p=1e-6,1e-4,0.01", "--json").out)
+    assert [(each["result"], each["points"]) for each in document["outside"]] == [("path_loss", 1)]
+    within = airwatt("model", "tcp-energy", "-p", "p=1e-4", "--json")
+    assert "outside" not in json.loads(within.out)
+
+
 def test_choices_and_no_limit_in_the_document(airwatt):
     document = airwatt("model", "dcf-saturation", "-p", "retries=none,7", "--json").json
     assert [point["at"]["retries"] for point in document["points"]] == [None, 7]
