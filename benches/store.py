@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import airwatt
-from airwatt import report
+from airwatt import reports
 from airwatt.sweeps import plan
 from airwatt.sweeps.store import SMALL_ROWS, Files
 
@@ -31,7 +31,7 @@ def main(runs: int) -> None:
             "open and read five columns": lambda: airwatt.open_store(place).to_arrow("runs", names),
             "status": store.status,
             "all columns": store.to_arrow,
-            "report": lambda: report.write(Path(folder) / "report.html", [str(place)]),
+            "report": lambda: reports.write(Path(folder) / "report.html", [str(place)]),
         }.items():
             wall, cpu = time.perf_counter(), time.process_time()
             read()

@@ -348,9 +348,9 @@ def _profiles(scenario: Scenario) -> set[str]:
 
 
 def _report(store: Store) -> str:
-    from airwatt.report.pack import Pack
-    from airwatt.report.page import report
-    from airwatt.report.sweep import study_of
+    from airwatt.reports.pack import Pack
+    from airwatt.reports.page import report
+    from airwatt.reports.sweep import study_of
 
     pack = Pack()
     name = store.path.name

@@ -6,7 +6,7 @@ from conftest import ROOT
 
 from airwatt import _core
 from airwatt.cli import reproduce
-from airwatt.reproduce import document, engine
+from airwatt.reproductions import document, engine
 
 
 def check_entries(of, places):

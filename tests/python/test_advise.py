@@ -7,8 +7,8 @@ import shlex
 import pytest
 from conftest import ROOT
 
-from airwatt import InputError, advise
-from airwatt.advise import platforms
+from airwatt import InputError, advice
+from airwatt.advice import platforms
 from airwatt.cli import advise as command
 
 BULK = ["--flow", "down:bulk:1MB", "--runs", "2"]
@@ -17,12 +17,12 @@ CALL = ["--flow", "up:cbr:64kbps:160B", "--flow", "down:cbr:64kbps:160B", "--dur
 
 @pytest.fixture(scope="module")
 def bulk():
-    scenario = advise.scenario_of(["down:bulk:2MB"], {}, "20s")
-    return advise.advise(scenario, 0.02, runs=2)
+    scenario = advice.scenario_of(["down:bulk:2MB"], {}, "20s")
+    return advice.advise(scenario, 0.02, runs=2)
 
 
 def row(found, policy, **parameters):
-    wanted = advise.Candidate(policy, tuple(parameters.items()))
+    wanted = advice.Candidate(policy, tuple(parameters.items()))
     return next(each for each in found.rows if each.candidate == wanted)
 
 
@@ -43,11 +43,11 @@ def test_models_and_runs_agree_on_a_transfer(bulk):
 
 
 def test_only_the_models_best_are_run_and_those_without_a_model():
-    scenario = advise.scenario_of(["down:bulk:1MB"], {}, "20s")
-    found = advise.advise(scenario, 0.02, runs=1, confirm=1)
+    scenario = advice.scenario_of(["down:bulk:1MB"], {}, "20s")
+    found = advice.advise(scenario, 0.02, runs=1, confirm=1)
     ran = {each.candidate.policy for each in found.rows if each.simulation}
     # The best candidate of each policy runs, so that no policy is left out because of its model.
-    assert ran == {each.policy for each in advise.candidates()}
+    assert ran == {each.policy for each in advice.candidates()}
     modelled = [each for each in found.rows if each.simulation and each.model]
     kinds = {(each.candidate.policy, each.candidate.listen_interval) for each in modelled}
     assert len(modelled) <= len(kinds) + 1 + 2  # beyond the budget
@@ -57,8 +57,8 @@ def test_only_the_models_best_are_run_and_those_without_a_model():
 def test_a_call_sleeps_between_its_packets():
     # The air for which the figures are: with the long beacons of the default more packets are fetched after a beacon.
     air = {"wifi": "fast-wifi"}
-    scenario = advise.scenario_of(["up:cbr:64kbps:160B", "down:cbr:64kbps:160B"], air, "5s")
-    found = advise.advise(scenario, 0.015, runs=1)
+    scenario = advice.scenario_of(["up:cbr:64kbps:160B", "down:cbr:64kbps:160B"], air, "5s")
+    found = advice.advise(scenario, 0.015, runs=1)
     assert found.ranked[0].simulation.energy_j < 0.2 * row(found, "active").simulation.energy_j
     # Uplink packets, 20 ms apart, fetch the downlink packets.
     assert row(found, "psm").simulation.delay_s == pytest.approx(0.01, rel=0.1)
@@ -181,18 +181,18 @@ def test_bad_input_is_one_line_and_status_2(airwatt, arguments, words):
 
 def test_python_raises_what_the_command_says():
     with pytest.raises(InputError, match="down:bulk:5MB"):
-        advise.flow("down")
-    assert json.dumps(advise.flow("up:cbr:64kbps"))
+        advice.flow("down")
+    assert json.dumps(advice.flow("up:cbr:64kbps"))
 
 
 def test_a_capture_is_asked_of_the_models_first_too():
     capture = ROOT / "captures" / "tcp-download.pcapng"
-    found = advise.advise_capture(capture, 0.001)
+    found = advice.advise_capture(capture, 0.001)
     modelled = [each for each in found.rows if found.model_error(each) is not None]
     assert {each.candidate.policy for each in modelled} >= {"active", "timeout", "uapsd", "psm"}
     assert all(abs(found.model_error(each)) < 0.25 for each in modelled)
     # The parameters of policies are tried, and the pace of the packets permits a short timeout.
-    assert found.ranked[0].candidate == advise.Candidate("timeout", (("timeout", "50ms"),), 10)
+    assert found.ranked[0].candidate == advice.Candidate("timeout", (("timeout", "50ms"),), 10)
     assert found.ranked[0].model.delay_s < 0.001
     assert any(each.simulation is None for each in found.rows)
 
@@ -216,15 +216,15 @@ def test_candidates_that_do_the_same_share_a_row(airwatt):
 
 
 def test_uapsd_is_triggered_without_packets_down_too():
-    scenario = advise.scenario_of(["up:cbr:1kbps:100B"], {"station.radio": "ar5004"}, "100s")
-    found = advise.advise(scenario, 0.05, runs=1)
+    scenario = advice.scenario_of(["up:cbr:1kbps:100B"], {"station.radio": "ar5004"}, "100s")
+    found = advice.advise(scenario, 0.05, runs=1)
     errors = [error for error in map(found.model_error, found.rows) if error is not None]
     assert errors
     assert all(abs(error) < 0.25 for error in errors)
 
 
 def test_a_delay_that_is_far_off_is_a_disagreement():
-    found = advise.advise_capture(ROOT / "captures" / "tcp-download.pcapng", 0.03)
+    found = advice.advise_capture(ROOT / "captures" / "tcp-download.pcapng", 0.03)
     # With every listen interval that was replayed.
     assert {each.candidate.policy for each in found.late} == {"psm-legacy"}
     assert found.to_dict()["delay_disagreements"][0]["policy"] == "psm-legacy"
@@ -282,7 +282,7 @@ def test_jitter_makes_answers_late_that_a_fixed_round_trip_does_not():
     path = {"wired.rtt": "40ms"}
     jitter = {"wired.down.jitter": "20ms", "wired.up.jitter": "20ms"}
     fixed, varied = (
-        advise.advise(advise.scenario_of(flows, settings, "10s"), 0.1, runs=1) for settings in (path, path | jitter)
+        advice.advise(advice.scenario_of(flows, settings, "10s"), 0.1, runs=1) for settings in (path, path | jitter)
     )
     assert row(fixed, "timeout", timeout="50ms").simulation.delay_s < 0.001
     late = row(varied, "timeout", timeout="50ms").simulation
@@ -291,7 +291,7 @@ def test_jitter_makes_answers_late_that_a_fixed_round_trip_does_not():
 
 
 def test_what_is_set_beside_the_best_is_compared_with_it():
-    found = advise.advise(advise.scenario_of(["down:bulk:1MB"], {}, "20s"), 0.02, runs=2)
+    found = advice.advise(advice.scenario_of(["down:bulk:1MB"], {}, "20s"), 0.02, runs=2)
     best = found.ranked[0]
     names = [one.setting.name for one in found.beside]
     # The scenario acknowledges at once already.
@@ -301,7 +301,7 @@ def test_what_is_set_beside_the_best_is_compared_with_it():
         assert one.candidate == best.candidate
         assert one.alone == best.simulation
         assert not one.is_better(0.02) or one.figures.energy_j < 0.98 * best.simulation.energy_j
-    without_tcp = advise.advise(advise.scenario_of(["up:cbr:64kbps:160B"], {}, "2s"), 0.02, runs=1)
+    without_tcp = advice.advise(advice.scenario_of(["up:cbr:64kbps:160B"], {}, "2s"), 0.02, runs=1)
     assert all(one.setting.name.startswith("bursts") for one in without_tcp.beside)
 
 
@@ -314,7 +314,7 @@ def test_a_target_has_only_what_can_be_set_there(airwatt, target):
     }
     expected = {
         (each.policy, each.parameters, each.listen_interval)
-        for each in advise.candidates()
+        for each in advice.candidates()
         if platforms.is_for(target, each)
     }
     assert found == expected
@@ -344,7 +344,7 @@ def test_what_no_platform_can_set_is_marked(airwatt):
 
 
 def test_settings_are_within_the_ranges_of_the_platforms():
-    for each in advise.candidates():
+    for each in advice.candidates():
         lines = platforms.lines(each)
         assert len(lines) == len(platforms.PLATFORMS)
         for value in re.findall(r"MIN_ACTIVE_TIME=(\d+)", lines[2]):

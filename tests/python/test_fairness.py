@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from airwatt import InputError, fairness
-from airwatt.reproduce.hashimoto_2010 import indices
+from airwatt.reproductions.hashimoto_2010 import indices
 
 
 @pytest.mark.parametrize("case", indices.PHD_CASES, ids=lambda case: case.name)

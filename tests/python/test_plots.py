@@ -10,7 +10,7 @@ import airwatt as library
 from airwatt.plots import compare as compare_picture
 from airwatt.plots import style
 from airwatt.plots.reproduce import _bars, _lines, make_room_for_legends
-from airwatt.reproduce.publication import Bars, Lines, Value
+from airwatt.reproductions.publication import Bars, Lines, Value
 
 CAPTURE = "captures/tcp-download.pcapng"
 

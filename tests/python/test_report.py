@@ -14,10 +14,10 @@ import pytest
 from conftest import ROOT, SHORT
 
 import airwatt as package
-from airwatt.report import answers, sources, timeline
-from airwatt.report.matched import Sample, difference, in_all
-from airwatt.report.pack import Pack
-from airwatt.report.study import Choice
+from airwatt.reports import answers, sources, timeline
+from airwatt.reports.matched import Sample, difference, in_all
+from airwatt.reports.pack import Pack
+from airwatt.reports.study import Choice
 from airwatt.statistics import Estimate, estimate
 from airwatt.sweeps.journal import Entry
 from airwatt.sweeps.store import Files
@@ -418,8 +418,8 @@ def test_a_page_with_a_million_points_is_ready_within_five_seconds(tmp_path):
     }
     run = package.run("idle", set={"duration": "1s"}, trace=True)
     traces = {**run.traces(), "radio_states": pa.table(radios)}
-    from airwatt.report.page import report as page_of
-    from airwatt.report.runs import Group, study_of
+    from airwatt.reports.page import report as page_of
+    from airwatt.reports.runs import Group, study_of
 
     pack = Pack()
     study = study_of("a million", [Group("idle", [], traces)], pack, None, 2 * count)

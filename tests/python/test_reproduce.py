@@ -7,9 +7,9 @@ import json
 import pytest
 
 from airwatt import _core
-from airwatt.reproduce import catalogue, claims, document, engine
-from airwatt.reproduce.publication import Claim, Document, Lines, Outcome, Point, Reproduction, Results, Value
-from airwatt.reproduce.series import Series
+from airwatt.reproductions import catalogue, claims, document, engine
+from airwatt.reproductions.publication import Claim, Document, Lines, Outcome, Point, Reproduction, Results, Value
+from airwatt.reproductions.series import Series
 
 
 def measure(result):

@@ -6,9 +6,9 @@ import pytest
 
 import reproductions
 from airwatt import _core
-from airwatt.reproduce import engine
-from airwatt.reproduce.ba_ta import DOCUMENT, dynamics, setup
-from airwatt.reproduce.publication import Results
+from airwatt.reproductions import engine
+from airwatt.reproductions.ba_ta import DOCUMENT, dynamics, setup
+from airwatt.reproductions.publication import Results
 
 PLACES = (
     ["head"]

@@ -5,9 +5,9 @@ import zlib
 import pytest
 
 import reproductions
-from airwatt.reproduce import engine
-from airwatt.reproduce.e2tcp import DOCUMENT, setup, worked_examples
-from airwatt.reproduce.publication import Results
+from airwatt.reproductions import engine
+from airwatt.reproductions.e2tcp import DOCUMENT, setup, worked_examples
+from airwatt.reproductions.publication import Results
 
 EXACT = (
     ["ex2.1", "ex2.2", "tab2.1", "ex2.3", "ex2.4", "ex2.5", "tab2.2", "eq2.8-2.11", "sec3.2.1", "ex3.2"],

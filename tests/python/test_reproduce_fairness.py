@@ -9,9 +9,9 @@ import pytest
 
 import reproductions
 from airwatt import _core
-from airwatt.reproduce import hashimoto_2010, hashimoto_2013
-from airwatt.reproduce.hashimoto_2010 import setup
-from airwatt.reproduce.publication import Results
+from airwatt.reproductions import hashimoto_2010, hashimoto_2013
+from airwatt.reproductions.hashimoto_2010 import setup
+from airwatt.reproductions.publication import Results
 
 PLACES_2013 = [
     *("head.fairness", "sec2.2.share", "sec2.2.mechanism", "sec2.4.1.jain", "sec2.4.2.properties", "tab2.1"),

@@ -10,9 +10,9 @@ from conftest import ROOT
 
 import reproductions
 from airwatt import _core
-from airwatt.reproduce.e2tcp.setup import LINK_BPS
-from airwatt.reproduce.e2tcp_gateway import DOCUMENT, setup
-from airwatt.reproduce.publication import Results
+from airwatt.reproductions.e2tcp.setup import LINK_BPS
+from airwatt.reproductions.e2tcp_gateway import DOCUMENT, setup
+from airwatt.reproductions.publication import Results
 
 ITEMS = {item.place: item for item in DOCUMENT.reproductions}
 

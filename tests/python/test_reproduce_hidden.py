@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from airwatt.reproduce import catalogue, engine
+from airwatt.reproductions import catalogue, engine
 
 SEEDS = 2
 

@@ -8,9 +8,9 @@ import pytest
 
 import reproductions
 from airwatt import _core
-from airwatt.reproduce import document, engine
-from airwatt.reproduce.hashimoto_2013 import DOCUMENT, chapter3, chapter4, chapter4_packets, readings, validation
-from airwatt.reproduce.publication import Results
+from airwatt.reproductions import document, engine
+from airwatt.reproductions.hashimoto_2013 import DOCUMENT, chapter3, chapter4, chapter4_packets, readings, validation
+from airwatt.reproductions.publication import Results
 
 """Published, and to be compared by others: values without claims."""
 PLACES = (

@@ -5,9 +5,9 @@ import zlib
 import pytest
 
 import reproductions
-from airwatt.reproduce import catalogue, engine
-from airwatt.reproduce.publication import Results
-from airwatt.reproduce.singh_2002 import DOCUMENT, figures, hidden, setup
+from airwatt.reproductions import catalogue, engine
+from airwatt.reproductions.publication import Results
+from airwatt.reproductions.singh_2002 import DOCUMENT, figures, hidden, setup
 
 PLACES = [
     *("head", "ch7.inverse", "fig1", "fig3", "sec2.7.blocks", "fig7", "fig8", "eq.E", "tab1", "fig14", "tab3", "tab4"),

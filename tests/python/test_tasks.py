@@ -9,9 +9,9 @@ import pytest
 from conftest import PROGRAM
 
 import airwatt as laboratory
-from airwatt import _core, advise, validate
+from airwatt import _core, advice, validate
 from airwatt._core import InputError, RunError
-from airwatt.reproduce import catalogue, engine
+from airwatt.reproductions import catalogue, engine
 from airwatt.sweeps.store import Files
 
 SMALL = {"flow.application.size": "20kB"}
@@ -149,16 +149,16 @@ def test_a_validation_goes_on_where_it_stopped(tmp_path, made, model):
 
 
 def test_advice_of_another_budget_runs_only_what_differs(tmp_path, made):
-    scenario = advise.scenario_of(["down:bulk:100kB"], {}, "20s")
+    scenario = advice.scenario_of(["down:bulk:100kB"], {}, "20s")
     how = {"runs": 2, "confirm": 1, "keep_alive_s": 5.0}
-    plain = advise.advise(scenario, 0.02, **how).to_dict()
+    plain = advice.advise(scenario, 0.02, **how).to_dict()
     runs = len(made)
-    first = advise.advise(scenario, 0.02, **how, store=tmp_path / "store").to_dict()
+    first = advice.advise(scenario, 0.02, **how, store=tmp_path / "store").to_dict()
     made.clear()
-    second = advise.advise(scenario, 0.02, **how, store=tmp_path / "store").to_dict()
+    second = advice.advise(scenario, 0.02, **how, store=tmp_path / "store").to_dict()
     assert made == []
     assert plain == first == second
-    advise.advise(scenario, 0.05, **how, store=tmp_path / "store")
+    advice.advise(scenario, 0.05, **how, store=tmp_path / "store")
     assert len(made) < runs / 2
     # Its candidates are in the tables of the store, under their settings.
     assert "psm" in set(laboratory.open_store(tmp_path / "store").to_pandas().policy)

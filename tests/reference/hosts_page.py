@@ -21,8 +21,8 @@ from matplotlib import pyplot
 
 from airwatt import Scenario, _core
 from airwatt.laboratory import run
-from airwatt.reproduce import engine
-from airwatt.reproduce.singh_2002 import setup
+from airwatt.reproductions import engine
+from airwatt.reproductions.singh_2002 import setup
 from airwatt.statistics import mean_ci95
 
 ROOT = Path(__file__).parents[2]

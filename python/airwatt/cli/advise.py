@@ -16,7 +16,7 @@ from airwatt.cli.progress import bar
 from airwatt.cli.status import FAILED
 
 if TYPE_CHECKING:
-    from airwatt.advise import Advice, Candidate, Row
+    from airwatt.advice import Advice, Candidate, Row
     from airwatt.layout import Table
 
 EPILOG = """\b
@@ -112,16 +112,16 @@ def command(
     Models come first and say what is worth a simulation; the simulation decides. Exits with 1 if nothing is within
     the budget.
     """
-    from airwatt import advise
-    from airwatt.advise import platforms
+    from airwatt import advice
+    from airwatt.advice import platforms
 
     limits = options.thresholds(fail_if)
     check_picture("--plot", plot)
     if target is not None and target not in platforms.TARGETS:
         raise InputError(f"--target {target}: expected {', '.join(platforms.TARGETS)}, got another name")
-    budget = advise.quantity("--delay", delay, "time")
+    budget = advice.quantity("--delay", delay, "time")
     lasting = options.battery(battery, allow_borrowed)
-    keep_alive_s = None if keep_alive is None else advise.interval_of(keep_alive)
+    keep_alive_s = None if keep_alive is None else advice.interval_of(keep_alive)
     settings = _settings(
         radio,
         {
@@ -135,7 +135,7 @@ def command(
         set_,
     )
     _check_source(source, flow)
-    if source is not None and advise.is_capture(source):
+    if source is not None and advice.is_capture(source):
         _only_for_scenarios(
             {
                 "--rtt": rtt,
@@ -150,7 +150,7 @@ def command(
         )
         reader = options.parser_of_captures(user)
         with bar(source) as on_progress:
-            found = advise.advise_capture(
+            found = advice.advise_capture(
                 source,
                 budget,
                 station=station,
@@ -208,16 +208,16 @@ def _simulated(
     target: str | None,
 ) -> Advice:
     """Gives the advice for a scenario, or for one that the flows make."""
-    from airwatt import advise
+    from airwatt import advice
 
     budget, runs, seed, confirm = how
     scenario: laboratory.ScenarioLike | None = source
     if scenario is None:
         # Its settings are in it.
-        scenario = advise.scenario_of(flow, settings, duration)
+        scenario = advice.scenario_of(flow, settings, duration)
         settings = {}
     with bar(source or "advise") as on_progress:
-        return advise.advise(
+        return advice.advise(
             scenario,
             budget,
             runs=runs,
@@ -234,9 +234,9 @@ def _simulated(
 
 def _jitter(text: str | None) -> dict[str, str | None]:
     """Half of the mean random delay in each direction."""
-    from airwatt import advise
+    from airwatt import advice
 
-    half = None if text is None else f"{advise.quantity('--jitter', text, 'time') / 2:.9f}s"
+    half = None if text is None else f"{advice.quantity('--jitter', text, 'time') / 2:.9f}s"
     return {"wired.down.jitter": half, "wired.up.jitter": half}
 
 
@@ -364,7 +364,7 @@ def _name(row: Row) -> str:
 
 def _candidate_name(candidate: Candidate) -> str:
     """The policy with its parameters, marked where no platform of a station can set it."""
-    from airwatt.advise import platforms
+    from airwatt.advice import platforms
 
     mark = "" if platforms.can_be_set(candidate) else _UNSETTABLE
     skipping = [] if candidate.listen_interval is None else [f"every {candidate.listen_interval} beacons"]
@@ -450,7 +450,7 @@ def _keep_alives(found: Advice) -> Iterator[str | Table]:
 
 def _how_to_set(found: Advice) -> Iterator[str]:
     """How the best candidate, and what is advised beside it, is set on each platform, or on the target."""
-    from airwatt.advise import platforms
+    from airwatt.advice import platforms
 
     if not found.ranked:
         return
@@ -512,7 +512,7 @@ def _verdict(found: Advice) -> Iterator[str]:
 
 def _on_its_platform(found: Advice) -> list[str]:
     """The best candidate that can be set on the platform of the radio's chip, or on any, if it is another one."""
-    from airwatt.advise import platforms
+    from airwatt.advice import platforms
 
     platform = platforms.of_radio(found.radio)
 

@@ -243,10 +243,10 @@ def _policies_of(names: list[str] | None) -> list[str]:
 
 def _offset_s(text: str) -> float:
     """Reads a time with its unit, also one before the capture, as in -250ms. Raises `InputError`."""
-    from airwatt import advise
+    from airwatt import advice
 
     sign = -1.0 if text.startswith("-") else 1.0
-    return sign * advise.quantity("--offset", text.removeprefix("-"), "time")
+    return sign * advice.quantity("--offset", text.removeprefix("-"), "time")
 
 
 def _thresholds(expressions: list[str] | None, policies: list[str]) -> "list[Threshold]":

@@ -38,7 +38,7 @@ def command(
 def _names() -> dict[str, list[str]]:
     """What may follow an option or a command, by its name."""
     from airwatt import models
-    from airwatt.reproduce import catalogue
+    from airwatt.reproductions import catalogue
 
     scenarios = [item["name"] for item in laboratory.scenarios()]
     published = [home.id(item) for home, item in catalogue.choose(["all"])]

@@ -41,7 +41,7 @@ def command(
 
     Only this machine reaches it, and only by the address that is printed. Ctrl-C ends it.
     """
-    from airwatt.advise.question import is_capture
+    from airwatt.advice.question import is_capture
     from airwatt.explore.server import Explorer, Server
     from airwatt.explore.simulation import LIMIT
 

@@ -72,7 +72,7 @@ def _of_trace(fit: Path | None, states: list[str]) -> Iterator[tuple[str, float]
 
 def _state(text: str) -> tuple[str, float, float]:
     """Reads `sleep=0s..8s`. Raises `InputError`."""
-    from airwatt import advise
+    from airwatt import advice
 
     key, equals, times = text.partition("=")
     first, dots, last = times.partition("..")
@@ -80,7 +80,7 @@ def _state(text: str) -> tuple[str, float, float]:
         raise InputError(
             f"--state {text}: expected {', '.join(_STATES)} or dtimN with its times, as in sleep=0s..8s, got {text!r}"
         )
-    from_s, until_s = (advise.quantity(f"--state {key}", time, "time") for time in (first, last))
+    from_s, until_s = (advice.quantity(f"--state {key}", time, "time") for time in (first, last))
     if until_s <= from_s:
         raise InputError(f"--state {text}: expected an end after its begin, got {times}")
     return key, from_s, until_s

@@ -48,8 +48,8 @@ def command(
 
     The page is one file and needs no network. What is not there yet, of a scenario or a capture, is simulated.
     """
-    from airwatt.report import write
-    from airwatt.report.sources import Options
+    from airwatt.reports import write
+    from airwatt.reports.sources import Options
 
     if out.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"--out: expected a name that ends in .html, got {out}")

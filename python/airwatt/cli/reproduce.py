@@ -12,11 +12,11 @@ from airwatt.cli.output import print_json, show, writing
 from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.cli.progress import bar
 from airwatt.cli.status import FAILED, INTERRUPTED
-from airwatt.reproduce import catalogue, document, engine
+from airwatt.reproductions import catalogue, document, engine
 
 if TYPE_CHECKING:
     from airwatt.layout import Table
-    from airwatt.reproduce.publication import Claim
+    from airwatt.reproductions.publication import Claim
 
 EPILOG = """\b
 Examples:

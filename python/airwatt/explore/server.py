@@ -24,7 +24,7 @@ from airwatt import laboratory
 from airwatt._core import AirwattError, InputError, Scenario
 from airwatt.explore import answers, controls
 from airwatt.explore.simulation import Simulation
-from airwatt.report import page
+from airwatt.reports import page
 
 _ADDRESS = "127.0.0.1"
 _LONGEST_QUERY = 4_000

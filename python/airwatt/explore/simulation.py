@@ -24,10 +24,10 @@ from airwatt import laboratory
 from airwatt._core import AirwattError, InputError, RunError
 from airwatt.battery import Battery
 from airwatt.explore import answers, controls
-from airwatt.report import capture as captures
-from airwatt.report import runs
-from airwatt.report.pack import Pack
-from airwatt.report.page import view_of
+from airwatt.reports import capture as captures
+from airwatt.reports import runs
+from airwatt.reports.pack import Pack
+from airwatt.reports.page import view_of
 from airwatt.results import Result
 from airwatt.tasks import Task, run_tasks
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from airwatt.advise import Advice, Row
+from airwatt.advice import Advice, Row
 from airwatt.plots import style
 
 

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
 from airwatt.plots import style
-from airwatt.reproduce.engine import Finished
-from airwatt.reproduce.publication import At, Bars, Lines, Value
+from airwatt.reproductions.engine import Finished
+from airwatt.reproductions.publication import At, Bars, Lines, Value
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _TRANSPORTS = {

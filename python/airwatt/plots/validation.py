@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import Formatter, NullFormatter, ScalarFormatter
 
 from airwatt.plots import style
-from airwatt.reproduce.publication import At
+from airwatt.reproductions.publication import At
 from airwatt.validate import Validated
 from airwatt.validate.cases import Figure
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from airwatt import models
-from airwatt.reproduce.publication import Numbers, Point
+from airwatt.reproductions.publication import Numbers, Point
 from airwatt.validate.cases import Case, Figure, Samples, Validation, figure
 
 QS = (0.0, 0.1, 0.3, 0.5, 0.7)

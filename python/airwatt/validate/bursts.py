@@ -14,7 +14,7 @@ from typing import Any
 
 from airwatt import models
 from airwatt._core import toml_value
-from airwatt.reproduce.publication import Numbers, Point
+from airwatt.reproductions.publication import Numbers, Point
 from airwatt.sweeps.folder import Folder
 from airwatt.validate.cases import Case, Figure, Samples, Validation, figure
 

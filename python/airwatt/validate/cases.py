@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from airwatt.reproduce.publication import At, Numbers, Point
+from airwatt.reproductions.publication import At, Numbers, Point
 from airwatt.statistics import mean_ci95
 
 Samples = Sequence[Sequence[Numbers]]

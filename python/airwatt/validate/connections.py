@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from airwatt import models
-from airwatt.reproduce.publication import At, Numbers, Point
+from airwatt.reproductions.publication import At, Numbers, Point
 from airwatt.validate.cases import Case, Figure, Samples, Validation, figure
 
 LINK_BPS = 100e6

@@ -7,7 +7,7 @@ import numpy as np
 
 from airwatt import models
 from airwatt._core import Run
-from airwatt.reproduce.publication import At, Numbers, Point
+from airwatt.reproductions.publication import At, Numbers, Point
 from airwatt.validate.cases import Case, Figure, Samples, Validation, figure
 
 FILE_BYTES = 10e6

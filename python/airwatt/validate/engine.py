@@ -9,8 +9,8 @@ from typing import Any
 
 from airwatt._core import SCHEMA, InputError, RunError, __version__
 from airwatt.parallel import Progress
-from airwatt.reproduce.engine import run_points
-from airwatt.reproduce.publication import At
+from airwatt.reproductions.engine import run_points
+from airwatt.reproductions.publication import At
 from airwatt.tasks import StorePath
 from airwatt.validate.cases import Figure, Validation
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from airwatt import models
 from airwatt._core import Quantity, Run, Scenario
-from airwatt.reproduce.publication import Numbers, Point
+from airwatt.reproductions.publication import Numbers, Point
 from airwatt.validate.cases import Case, Figure, Samples, Validation, figure
 
 Array = npt.NDArray[Any]

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from airwatt import models
-from airwatt.reproduce.hashimoto_2013.validation import CROSS_BYTES, CROSS_WIRE_BYTES, LINE_MBPS, WARM_UP_S
-from airwatt.reproduce.hashimoto_2013.validation import point as cross_traffic
-from airwatt.reproduce.publication import At, Numbers, Point
+from airwatt.reproductions.hashimoto_2013.validation import CROSS_BYTES, CROSS_WIRE_BYTES, LINE_MBPS, WARM_UP_S
+from airwatt.reproductions.hashimoto_2013.validation import point as cross_traffic
+from airwatt.reproductions.publication import At, Numbers, Point
 from airwatt.validate.cases import Case, Figure, Samples, Validation, figure
 
 Q = 0.3

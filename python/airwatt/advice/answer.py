@@ -1,0 +1,211 @@
+"""Advice: candidates with what models and runs give for them, and which one to take.
+
+The core decides: candidates, thresholds and the order are in `crates/capture/src/advise`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from airwatt import _core
+from airwatt._core import SCHEMA, __version__
+from airwatt.advice import platforms
+from airwatt.advice.candidate import Candidate, Figures
+
+if TYPE_CHECKING:
+    from airwatt.advice.combined_settings import CombinedSetting
+    from airwatt.advice.keep_alives import KeepAlives
+    from airwatt.battery import Battery
+
+
+@dataclass
+class Row:
+    """A candidate with what the models say and what runs say."""
+
+    candidate: Candidate
+    model: Figures | None = None
+    simulation: Figures | None = None
+    failure: str | None = None
+    """Why its runs came to nothing."""
+    confirm: bool = False
+    """Whether the core asks for its simulation or replay."""
+
+
+@dataclass
+class Advice:
+    """All candidates, and which of them to take."""
+
+    budget_s: float
+    source: str
+    radio: str
+    rows: list[Row]
+    runs: int
+    seed: int
+    bound: Figures | None = None
+    """Of policy `ideal`: the timing of a radio that never sleeps, with sleep in every gap."""
+    tunnel: dict[str, float] | None = None
+    """By the model alone: a tunnel with the largest burst within the budget."""
+    tunnel_curve: list[list[float]] = field(default_factory=list)
+    """Delay bounds in s, and the power of the tunnel in W."""
+    from_capture: bool = False
+    """Replayed packets take the place of simulated flows."""
+    battery: Battery | None = None
+    voltage_v: float | None = None
+    """Of the radio's profile."""
+    keep_alives: list[KeepAlives] = field(default_factory=list)
+    """What keep-alives cost, for each candidate that was run."""
+    beside: list[CombinedSetting] = field(default_factory=list)
+    """What can be set beside the best candidate, if it was run."""
+    target: str | None = None
+    """One of `platforms.TARGETS`, whose settings alone are candidates."""
+    _choice: dict[str, Any] = field(default_factory=dict)
+    """The decision of the core, by indices of rows."""
+
+    def decide(self) -> Advice:
+        """Has the core decide, when all candidates that it asked for have run."""
+        self._choice = json.loads(_core.advise_choose(self.rows, self.budget_s))
+        return self
+
+    def _chosen(self, name: str) -> list[Row]:
+        return [self.rows[index] for index in self._choice[name]]
+
+    def _optional(self, name: str) -> Row | None:
+        index = self._choice[name]
+        return None if index is None else self.rows[index]
+
+    @property
+    def ranked(self) -> list[Row]:
+        """Those confirmed and within the budget, the least energy first."""
+        return self._chosen("ranked")
+
+    @property
+    def alike(self) -> list[Row]:
+        """Those that did exactly what the best one did."""
+        return self._chosen("alike")
+
+    @property
+    def runner_up(self) -> Row | None:
+        """The next that did something else."""
+        return self._optional("runner_up")
+
+    @property
+    def within_chance(self) -> bool:
+        """Whether the intervals of the best and of the runner-up leave open which is better."""
+        return bool(self._choice["within_chance"])
+
+    @property
+    def curve(self) -> list[tuple[float, Row]]:
+        """What more delay buys: the delays at which a confirmed candidate undercuts all with less delay."""
+        return [(delay_s, self.rows[index]) for delay_s, index in self._choice["curve"]]
+
+    @property
+    def models_choice(self) -> Row | None:
+        """What the models alone would take."""
+        return self._optional("models_choice")
+
+    @property
+    def disagreements(self) -> list[Row]:
+        """Rows in which the energies of model and simulation differ by more than chance and assumptions explain."""
+        return self._chosen("disagreements")
+
+    @property
+    def late(self) -> list[Row]:
+        """Rows in which their delays differ."""
+        return self._chosen("late")
+
+    def model_error(self, row: Row) -> float | None:
+        """By how much the model's energy differs from the simulation's, as a share of it."""
+        error: float | None = self._choice["model_errors"][self.rows.index(row)]
+        return error
+
+    @property
+    def battery_lasts_s(self) -> dict[str, float]:
+        """How long the radio alone could run on the battery: with the advice, and always awake."""
+        ranked, awake = self.ranked, [row for row in self.rows if row.candidate.policy == "active"]
+        named = {"as advised": ranked[:1], "active": awake[:1]}
+        if self.battery is None:
+            return {}
+        return {
+            name: self.battery.lasts_s(row.simulation.power_w, self.voltage_v)
+            for name, rows in named.items()
+            for row in rows
+            if row.simulation and row.simulation.power_w > 0 and not self.battery.refuses(row.simulation.profile)
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `airwatt advise --json`."""
+        ranked = self.ranked
+        return {
+            "schema": SCHEMA,
+            "version": __version__,
+            "source": self.source,
+            "radio": self.radio,
+            "delay_budget_s": self.budget_s,
+            "runs_per_candidate": self.runs,
+            "seed": self.seed,
+            "advice": self._shown(ranked[0]) if ranked else None,
+            "runner_up": None if self.runner_up is None else self._shown(self.runner_up),
+            "alike": [self._shown(row) for row in self.alike],
+            "candidates": [self._shown(row) for row in self.rows],
+            "curve": [{"delay_s": delay, **self._shown(row)} for delay, row in self.curve],
+            "models_choice": None if self.models_choice is None else self._shown(self.models_choice),
+            "disagreements": [self._shown(row) for row in self.disagreements],
+            "delay_disagreements": [self._shown(row) for row in self.late],
+            "ideal": None if self.bound is None else vars(self.bound),
+            "battery_lasts_s": self.battery_lasts_s,
+            "target": self.target,
+            "settings": platforms.settings(ranked[0].candidate) if ranked else [],
+            "beside": [one.to_dict(self.budget_s) for one in self.beside],
+            "keep_alives": [one.to_dict() for one in self.keep_alives],
+            "tunnel": self.tunnel,
+            "tunnel_curve": [{"delay_bound_s": bound, "power_w": power} for bound, power in self.tunnel_curve],
+        }
+
+    def current_a(self, row: Row) -> float | None:
+        """Mean current of a candidate's radio; None without a voltage or a run."""
+        volts = self.voltage_v if self.battery is None else self.battery.voltage(self.voltage_v)
+        return row.simulation.power_w / volts if row.simulation is not None and volts else None
+
+    def _shown(self, row: Row) -> dict[str, Any]:
+        return {
+            "policy": row.candidate.policy,
+            "parameters": dict(row.candidate.parameters),
+            "listen_interval": row.candidate.listen_interval,
+            "can_be_set": platforms.can_be_set(row.candidate),
+            "average_current_a": self.current_a(row),
+            "model": None if row.model is None else vars(row.model),
+            "simulation": None if row.simulation is None else vars(row.simulation),
+            "model_error": self.model_error(row),
+            **({"failure": row.failure} if row.failure else {}),
+        }
+
+
+def candidates() -> list[Candidate]:
+    """All policies that a station can have, with the parameters that are tried."""
+    return [_candidate(entry) for entry in json.loads(_core.advise_candidates())]
+
+
+def rows_of(plan: dict[str, Any], *, sets_listening: bool, target: str | None = None) -> list[Row]:
+    """The candidates of a plan of the core, each with its model.
+
+    No listen intervals are tried if the caller `sets_listening`. With a `target` the candidates are those that can be
+    set there, and all of them are confirmed: the models' best are often others.
+    """
+    rows = [
+        Row(
+            _candidate(entry),
+            None if entry["model"] is None else Figures(**entry["model"]),
+            confirm=entry["confirm"],
+        )
+        for entry in plan["candidates"]
+        if entry["listen_interval"] is None or not sets_listening
+    ]
+    if target is None:
+        return rows
+    return [replace(row, confirm=True) for row in rows if platforms.is_for(target, row.candidate)]
+
+
+def _candidate(entry: dict[str, Any]) -> Candidate:
+    return Candidate(entry["policy"], tuple(entry["parameters"].items()), entry["listen_interval"])

@@ -1,0 +1,98 @@
+"""What a capture's own packets say, replayed under each candidate that the models put first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from airwatt import _core, laboratory
+from airwatt._core import InputError
+from airwatt.advice.answer import Advice, rows_of
+from airwatt.advice.candidate import Candidate, Figures
+from airwatt.advice.runs import CONFIRM
+from airwatt.aggregates import cause_shares
+from airwatt.parallel import Progress
+
+
+def advise_capture(
+    capture: str | Path,
+    budget_s: float,
+    *,
+    station: str | None = None,
+    radio: str | None = None,
+    settings: Sequence[tuple[str, str]] = (),
+    seed: int = 1,
+    confirm: int = CONFIRM,
+    limit: str | None = None,
+    user: str | None = None,
+    target: str | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Advice:
+    """Finds what would have spent least on a station's captured traffic.
+
+    `settings` are keys of the cell, as in `airwatt.analyze`. `limit` bounds the cost of each of the two analyses, and
+    `user` parses the capture, as there. `target` (`platforms.TARGETS`) leaves only candidates that can be set there.
+    Raises `InputError`, or `RunError` if the limit is exceeded.
+    """
+    analyze = partial(
+        laboratory.analyze,
+        capture,
+        station=station,
+        radio=radio,
+        settings=settings,
+        seed=seed,
+        limit=limit,
+        user=user,
+    )
+    first = analyze(policies=["active"]).to_dict()
+    if not first["policies"]:
+        there = ", ".join(str(one.get("address", one)) for one in first["candidates"][:5])
+        raise InputError(
+            f"{capture}: expected a capture of one station, got several; hint: --station with one of {there}"
+        )
+    sets_listening = any(key == "station.listen_interval" for key, _ in settings)
+    rows = rows_of(
+        json.loads(_core.advise_analysis(first, budget_s, confirm)), sets_listening=sets_listening, target=target
+    )
+    confirmed = [row for row in rows if row.confirm]
+    radio_name = str(first["radio"])
+    advice = Advice(
+        budget_s, str(capture), radio_name, rows, 1, seed, from_capture=True, voltage_v=first["radio_voltage_v"]
+    )
+    # A listen interval is a setting of the cell: replays of one have an analysis of their own.
+    for beacons in dict.fromkeys([None, *(row.candidate.listen_interval for row in confirmed)]):
+        names = {_name(row.candidate): row for row in confirmed if row.candidate.listen_interval == beacons}
+        own = [] if beacons is None else [("station.listen_interval", str(beacons))]
+        asked = [*names, "ideal"] if beacons is None else list(names)
+        document = analyze(policies=asked, settings=[*settings, *own], on_progress=on_progress).to_dict()
+        for replay in document["policies"]:
+            if replay["policy"] == "ideal":
+                advice.bound = _figures(replay)
+            else:
+                names[replay["policy"]].simulation = _figures(replay)
+    advice.target = target
+    return advice.decide()
+
+
+def _name(candidate: Candidate) -> str:
+    """As `analyze` has it: `uapsd:interval=40ms`."""
+    return ":".join([candidate.policy, *(f"{key}={value}" for key, value in candidate.parameters)])
+
+
+def _figures(replay: dict[str, Any]) -> Figures:
+    # A capture may have no packet that both replays delivered.
+    delay = replay["added_delay_s"] or {"mean": 0.0, "p95": None, "p99": None}
+    return Figures(
+        replay["energy_j"],
+        replay["average_power_w"],
+        delay["mean"],
+        delay_p95_s=delay["p95"],
+        delay_p99_s=delay["p99"],
+        energy_low_j=replay["energy_low_j"],
+        energy_high_j=replay["energy_high_j"],
+        causes=dict(cause_shares([replay["energy_by_cause_j"]])),
+        profile=replay["profile"],
+    )

@@ -1,0 +1,94 @@
+"""What can be set beside the power save: when TCP acknowledges, and how many packets share a burst.
+
+Each setting is simulated with the best candidate, and compared with it. Left out: the same settings with other
+candidates, several of them at once, and captures, whose packets are as they were.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airwatt.advice.platforms import Setting as How
+
+if TYPE_CHECKING:
+    from airwatt.advice.candidate import Candidate, Figures
+
+LEAST_SHARE = 0.02
+"""A setting that saves less is not advised."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Keys of a scenario under a name."""
+
+    name: str
+    overrides: tuple[tuple[str, str], ...]
+    how: tuple[How | None, ...]
+    """How it is set on each of `platforms.PLATFORMS`; None if the platform has no setting for it."""
+
+
+_TUNNEL = How((), "airwattd tunnel at both ends (docs/tunnel.md)")
+
+SETTINGS = (
+    Setting(
+        "ACK at once",
+        (("tcp.delayed_ack", "false"),),
+        (How(("ip route change ROUTE quickack 1",)), None, None, None, None),
+    ),
+    Setting(
+        "ACK in 40ms",
+        (("tcp.delayed_ack", "true"), ("tcp.delayed_ack_timeout", "40ms")),
+        (
+            How(("ip route change ROUTE quickack 0",), "as it comes"),
+            None,
+            How(("CONFIG_LWIP_TCP_TMR_INTERVAL=40",)),
+            None,
+            None,
+        ),
+    ),
+    Setting(
+        "ACK in 250ms",
+        (("tcp.delayed_ack", "true"), ("tcp.delayed_ack_timeout", "250ms")),
+        (None, None, How(("CONFIG_LWIP_TCP_TMR_INTERVAL=250",), "as it comes"), None, None),
+    ),
+    Setting("bursts of 5", (("tunnel.burst", "5"), ("tunnel.hold", "100ms")), (_TUNNEL, _TUNNEL, None, None, None)),
+    Setting("bursts of 20", (("tunnel.burst", "20"), ("tunnel.hold", "400ms")), (_TUNNEL, _TUNNEL, None, None, None)),
+)
+
+
+@dataclass(frozen=True)
+class CombinedSetting:
+    """A setting beside the best candidate, and what runs say of both together."""
+
+    setting: Setting
+    candidate: Candidate
+    figures: Figures
+    alone: Figures
+    """Of the candidate without the setting."""
+
+    @property
+    def change(self) -> float:
+        """The change of energy as a share of that of the candidate alone; negative if it saves."""
+        return self.figures.energy_j / self.alone.energy_j - 1 if self.alone.energy_j else 0.0
+
+    @property
+    def has_effect(self) -> bool:
+        """Whether the runs differ from those of the candidate alone: the scenario may have the setting already."""
+        return (self.figures.energy_j, self.figures.delay_s) != (self.alone.energy_j, self.alone.delay_s)
+
+    def is_better(self, budget_s: float) -> bool:
+        """Whether it is within the budget and saves more than chance explains."""
+        chance_j = (self.figures.energy_ci95_j or 0.0) + (self.alone.energy_ci95_j or 0.0)
+        saved_j = self.alone.energy_j - self.figures.energy_j
+        return self.figures.delay_s <= budget_s and self.change <= -LEAST_SHARE and saved_j > chance_j
+
+    def to_dict(self, budget_s: float) -> dict[str, Any]:
+        """For the document."""
+        return {
+            "setting": self.setting.name,
+            "keys": dict(self.setting.overrides),
+            "simulation": vars(self.figures),
+            "change": self.change,
+            "advised": self.is_better(budget_s),
+        }

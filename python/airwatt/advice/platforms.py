@@ -1,0 +1,191 @@
+"""How a candidate is set on what device makers use, or that a platform has no setting for it.
+
+Sources, as of this version: iw(8), iwconfig(8) and net/wireless/wext-compat.c for the time-out of mac80211's dynamic
+power save; `NMSettingWireless:powersave` of libnm; ESP-IDF's components/esp_wifi/Kconfig (the least active time is 8 to
+60 ms) and `wifi_ps_type_t`; subsys/net/l2/wifi/wifi_shell.c and `wifi_ps_params` of Zephyr, which nRF Connect SDK uses;
+and the commented hostapd.conf. docs/advise.md has them as a table. A driver or a firmware may ignore a setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from airwatt.advice.candidate import Candidate
+
+_NONE = "has no setting for it"
+_ESP_LONGEST_MS = 60
+"""The end of the range of CONFIG_ESP_WIFI_SLP_DEFAULT_MIN_ACTIVE_TIME."""
+_ESP_USUAL_MS = 50
+"""Its value if it is not set, so that policy `timeout` of 50 ms stands for WIFI_PS_MIN_MODEM as it comes."""
+PLATFORMS = ("iw", "NetworkManager", "ESP-IDF", "nRF Connect SDK", "hostapd")
+_ACCESS_POINTS = ("hostapd",)
+TARGETS: Mapping[str, tuple[str, ...]] = {
+    "linux": ("iw", "NetworkManager"),
+    "esp-idf": ("ESP-IDF",),
+    "nrf": ("nRF Connect SDK",),
+    "zephyr": ("nRF Connect SDK",),
+    "hostapd": ("hostapd",),
+}
+"""The platforms of what `--target` names. nRF Connect SDK has Zephyr's shell."""
+
+
+class Setting(NamedTuple):
+    """How a platform is set: lines as they are typed or written into a file, and what has to be known with them."""
+
+    lines: tuple[str, ...] = ()
+    note: str = ""
+    whole: bool = True
+    """Whether the lines set all of a candidate, rather than only a part that it needs."""
+
+    def __str__(self) -> str:
+        return "; ".join([*self.lines, *([self.note] if self.note else [])])
+
+
+def settings(candidate: Candidate) -> list[dict[str, object]]:
+    """For each platform how the candidate is set; `set` is None if the platform has no setting for all of it."""
+    return [
+        {"platform": name, "set": None if one is None else str(one), "lines": [] if one is None else list(one.lines)}
+        for name, one in zip(PLATFORMS, how(candidate), strict=True)
+    ]
+
+
+def lines(candidate: Candidate) -> list[str]:
+    """The same as text, a line for each platform."""
+    return described(how(candidate))
+
+
+def described(settings: Sequence[Setting | None]) -> list[str]:
+    """The settings of each platform as lines."""
+    return [f"{name}: {one or _NONE}" for name, one in zip(PLATFORMS, settings, strict=True)]
+
+
+def to_paste(target: str, settings: Sequence[Setting | None]) -> list[str]:
+    """What to write on a target, with notes as comments."""
+    found = []
+    for name in TARGETS[target]:
+        setting = settings[PLATFORMS.index(name)]
+        if setting is None:
+            continue
+        comment = "//" if name == "ESP-IDF" else "#"
+        own = [f"{comment} {name}"] if len(TARGETS[target]) > 1 else []
+        for line in setting.lines:
+            if line.startswith("CONFIG_") and (not own or not own[-1].startswith("CONFIG_")):
+                own.append("# sdkconfig.defaults")
+            own.append(line)
+        found += [*own, *([f"{comment} {setting.note}"] if setting.note else [])]
+    return found
+
+
+_OF_RADIO = {"esp32": "ESP-IDF", "nrf7002": "nRF Connect SDK"}
+"""The platform of a chip, by the begin of its radio's name."""
+
+
+def of_radio(radio: str) -> str | None:
+    """The platform on which a radio's chip is programmed, if there is one alone."""
+    return next((platform for begin, platform in _OF_RADIO.items() if radio.startswith(begin)), None)
+
+
+def can_set(platform: str, candidate: Candidate) -> bool:
+    """Whether a platform has a setting for all of a candidate."""
+    setting = how(candidate)[PLATFORMS.index(platform)]
+    return setting is not None and setting.whole
+
+
+def is_for(target: str, candidate: Candidate) -> bool:
+    """Whether what `--target` names has a setting for all of a candidate, or for a part of it that it needs."""
+    return any(can_set(platform, candidate) for platform in TARGETS[target])
+
+
+def can_be_set(candidate: Candidate) -> bool:
+    """Whether some station's platform has a setting for all of a candidate."""
+    return any(can_set(platform, candidate) for platform in PLATFORMS if platform not in _ACCESS_POINTS)
+
+
+_NOTHING = Setting((), "nothing to set")
+
+
+def _esp_listening(beacons: int, note: str, *, whole: bool = True) -> Setting:
+    lines = (f"wifi_config.sta.listen_interval = {beacons};", "esp_wifi_set_ps(WIFI_PS_MAX_MODEM);")
+    return Setting(lines, note, whole)
+
+
+def _esp_timeout(wait_ms: int) -> Setting:
+    mode = "esp_wifi_set_ps(WIFI_PS_MIN_MODEM);"
+    if wait_ms == _ESP_USUAL_MS:
+        return Setting((mode,), f"as it comes, its least active time is {wait_ms} ms")
+    if wait_ms <= _ESP_LONGEST_MS:
+        active = f"CONFIG_ESP_WIFI_SLP_DEFAULT_MIN_ACTIVE_TIME={wait_ms}"
+        return Setting(("CONFIG_ESP_WIFI_SLP_IRAM_OPT=y", active, mode))
+    return Setting(
+        (mode, f"esp_wifi_set_sleep_min_active_time({1000 * wait_ms});"),
+        f"of esp_private/wifi.h, since the Kconfig option ends at {_ESP_LONGEST_MS} ms",
+    )
+
+
+def _dtim(beacons: int) -> Setting:
+    return Setting((f"dtim_period={beacons}",), "has the same effect for stations that receive DTIM beacons")
+
+
+def how(candidate: Candidate) -> tuple[Setting | None, ...]:
+    """How the candidate is set on each of `PLATFORMS`; None where a platform has no setting for it."""
+    values = dict(candidate.parameters)
+    beacons = candidate.listen_interval
+    on, modify = "iw dev wlan0 set power_save on", "nmcli connection modify NAME 802-11-wireless.powersave"
+    listening = ("wifi ps_wakeup_mode listen_interval", "wifi ps on")
+    if candidate.policy == "active":
+        return (
+            Setting(("iw dev wlan0 set power_save off",)),
+            Setting((f"{modify} 2",)),
+            Setting(("esp_wifi_set_ps(WIFI_PS_NONE);",)),
+            Setting(("wifi ps off",)),
+            _NOTHING,
+        )
+    if candidate.policy == "timeout":
+        count = int(values.get("timeout", "100ms").removesuffix("ms"))
+        if beacons is not None:
+            usual = f"as it comes, its least active time is {_ESP_USUAL_MS} ms"
+            interval = (f"wifi ps_listen_interval {beacons}", f"wifi ps_timeout {count}")
+            return (
+                None,
+                None,
+                _esp_listening(beacons, usual) if count == _ESP_USUAL_MS else None,
+                Setting((*interval, *listening), "before connecting"),
+                _dtim(beacons),
+            )
+        return (
+            Setting((on, f"iwconfig wlan0 power timeout {count}m"), "iw has no command for the time-out"),
+            Setting((f"{modify} 3",), "it cannot set the time-out", whole=False),
+            _esp_timeout(count),
+            Setting((f"wifi ps_timeout {count}", "wifi ps on")),
+            _NOTHING,
+        )
+    if candidate.policy in ("psm", "psm-legacy") and beacons is None:
+        mode = "WMM" if candidate.policy == "psm" else "legacy"
+        return (
+            Setting((on, "iwconfig wlan0 power timeout 0")),
+            None,
+            # It stays awake for 8 ms at least after traffic, which is policy timeout.
+            None,
+            Setting((f"wifi ps_mode {mode}", "wifi ps_timeout 0", "wifi ps on"), "it receives DTIM beacons only"),
+            Setting(("uapsd_advertisement_enabled=1",)) if candidate.policy == "psm" else _NOTHING,
+        )
+    if candidate.policy in ("psm", "psm-legacy"):
+        assert beacons is not None
+        awake = f"after traffic it stays awake for {_ESP_USUAL_MS} ms all the same, as policy timeout does"
+        return (
+            None,
+            None,
+            _esp_listening(beacons, awake, whole=False),
+            Setting((f"wifi ps_listen_interval {beacons}", *listening), "before connecting"),
+            _dtim(beacons),
+        )
+    if candidate.policy == "latency-guard":
+        daemon = "systemctl enable --now airwattd-station"
+        drop_in = "with its drop-in file, docs/station.md"
+        return (Setting((daemon,), "docs/station.md"), Setting((daemon,), drop_in), None, None, _NOTHING)
+    # Only the access point's part of U-APSD has a setting that is common to drivers.
+    access_point = Setting(("uapsd_advertisement_enabled=1",), whole=False)
+    nordic = Setting(("wifi ps_mode WMM",), "its firmware decides when to trigger", whole=False)
+    return (None, None, None, nordic, access_point if candidate.policy != "psm-throttling" else _NOTHING)

@@ -1,0 +1,204 @@
+"""What runs say of the candidates that the models put first, and those that no model describes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from airwatt import _core, aggregates, laboratory
+from airwatt._core import InputError, Scenario
+from airwatt.advice import platforms
+from airwatt.advice.answer import Advice, rows_of
+from airwatt.advice.candidate import Candidate, Figures
+from airwatt.advice.combined_settings import SETTINGS, CombinedSetting
+from airwatt.parallel import Progress
+from airwatt.results import FinishedRun, Result
+from airwatt.statistics import mean_ci95
+from airwatt.tasks import Done, StorePath, Task, run_tasks
+
+CONFIRM = 4
+"""How many of the models' best within the budget are simulated, beside those that the core asks for in any case."""
+
+
+@dataclass(frozen=True)
+class _Run:
+    energy_j: float
+    power_w: float
+    goodput_bps: float
+    delays_s: list[float | None]
+    """Of each flow: the mean time of an answer, or of a packet."""
+    p95s_s: list[float | None]
+    """Of each flow the 95th percentile of these times."""
+    p99s_s: list[float | None]
+    causes_j: Sequence[Mapping[str, Any]]
+    """Energy by cause of each station."""
+    profile: Mapping[str, Any] | None = None
+    """What the profile of the first station's radio says of its energy."""
+
+
+def _kept(run: FinishedRun) -> _Run:
+    result = Result.of(run)
+    energy = aggregates.energy_j(result)
+    delays = [flow.latency_s_mean if flow.responses is None else flow.response_s_mean for flow in result.flows]
+    p95s = [flow.latency_s_p95 if flow.responses is None else flow.response_s_p95 for flow in result.flows]
+    p99s = [flow.latency_s_p99 if flow.responses is None else flow.response_s_p99 for flow in result.flows]
+    causes_j = [station.energy_by_cause_j for station in result.stations]
+    profile = result.to_dict()["stations"][0].get("profile")
+    power = energy / result.simulated_s
+    return _Run(energy, power, aggregates.goodput_bps(result), delays, p95s, p99s, causes_j, profile)
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """How runs are made."""
+
+    seeds: range
+    limit: str | None
+    store: StorePath
+    on_progress: Callable[[Progress], None] | None
+
+    def of(self, scenario: Scenario, choices: Sequence[Sequence[tuple[str, str]]]) -> Done[_Run]:
+        """Makes the runs of a scenario with each choice of keys, of which some may fail.
+
+        Raises `InputError` for a key without an effect, and `Interrupted`.
+        """
+        tasks = [Task(scenario.replace(keys), self.seeds, _kept, settings=dict(keys)) for keys in choices]
+        done = run_tasks(
+            tasks,
+            limit=self.limit,
+            store=self.store,
+            name="advise",
+            on_progress=self.on_progress,
+            keep_failures=True,
+        )
+        if done.interrupted:
+            raise laboratory.Interrupted(None)
+        return done
+
+
+Delays = Callable[[_Run], list[float | None]]
+
+
+def _added(runs: Sequence[_Run], awake: Sequence[_Run], delays: Delays) -> tuple[float, float | None] | None:
+    """The delay that a candidate adds, of the flow that suffers most: differences are taken seed by seed."""
+    found = []
+    for index in range(len(delays(runs[0]))):
+        pairs = [(delays(a)[index], delays(b)[index]) for a, b in zip(runs, awake, strict=True)]
+        known = [a - b for a, b in pairs if a is not None and b is not None]
+        if known:
+            found.append(mean_ci95(known))
+    return max(found, key=lambda each: each[0], default=None)
+
+
+def _figures(runs: Sequence[_Run], awake: Sequence[_Run]) -> Figures:
+    energy, ci95 = mean_ci95([run.energy_j for run in runs])
+    delay, delay_ci95 = _added(runs, awake, lambda run: run.delays_s) or (0.0, None)
+    p95 = _added(runs, awake, lambda run: run.p95s_s)
+    p99 = _added(runs, awake, lambda run: run.p99s_s)
+    power, _ = mean_ci95([run.power_w for run in runs])
+    goodput, goodput_ci95 = mean_ci95([run.goodput_bps for run in runs])
+    return Figures(
+        energy,
+        power,
+        delay,
+        goodput,
+        ci95,
+        delay_ci95,
+        None if p95 is None else p95[0],
+        None if p99 is None else p99[0],
+        goodput_ci95_bps=goodput_ci95,
+        causes=dict(aggregates.cause_shares([by_cause_j for run in runs for by_cause_j in run.causes_j])),
+        profile=aggregates.mean_profile([run.profile for run in runs]),
+    )
+
+
+def advise(
+    scenario: laboratory.ScenarioLike,
+    budget_s: float,
+    *,
+    runs: int = 3,
+    seed: int = 1,
+    confirm: int = CONFIRM,
+    set: Mapping[str, object] | None = None,  # noqa: A002 - the name of the option
+    limit: str | None = None,
+    keep_alive_s: float | None = None,
+    store: StorePath = None,
+    target: str | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Advice:
+    """Finds what spends least on a scenario's traffic within a delay budget. Raises `InputError`, `RunError`.
+
+    `limit` bounds each run, and `store` keeps them, as in `airwatt.run`. With `keep_alive_s` keep-alives of this mean
+    interval are priced. `target` (`platforms.TARGETS`) leaves only candidates that can be set there.
+    """
+    laboratory.check_seeds(seed, runs)
+    loaded = laboratory.load(scenario, (), set)
+    text = loaded.to_dict()
+    if "wifi" not in text:
+        raise InputError(f"advise {loaded.name}: expected a scenario whose stations can sleep, got one without [wifi]")
+    plan = json.loads(_core.advise_scenario(loaded, budget_s, confirm))
+    # A DTIM period has an effect with `dtim` alone, so that no other listen interval is possible beside it.
+    sets_listening = "station.listen_interval" in (set or {}) or text["ap"]["dtim_period"] > 1
+    rows = rows_of(plan, sets_listening=sets_listening, target=target)
+    confirmed = [row for row in rows if row.confirm]
+    measured = loaded.replace([("latency_percentiles", "true")])
+    make = _Runs(range(seed, seed + runs), limit, store, on_progress)
+    done = make.of(measured, [*(row.candidate.overrides for row in confirmed), [("policy", "ideal")]])
+    is_awake = [row.candidate.policy for row in confirmed].index("active")
+    failure = done.failure(is_awake)
+    if failure is not None:
+        raise failure
+    awake = done.finished(is_awake)
+    for index, row in enumerate(confirmed):
+        failure = done.failure(index)
+        row.failure = None if failure is None else str(failure)
+        row.simulation = None if failure is not None else _figures(done.finished(index), awake)
+    advice = Advice(
+        budget_s, loaded.name, ", ".join(sorted({one["radio"] for one in text["station"]})), rows, runs, seed
+    )
+    advice.target = target
+    advice.voltage_v = laboratory.radio(text["station"][0]["radio"]).voltage_v
+    if keep_alive_s is not None:
+        from airwatt.advice import keep_alives
+
+        candidates = [row.candidate for row in confirmed if row.simulation]
+        advice.keep_alives = keep_alives.price(loaded, candidates, keep_alive_s, seed, store)
+    least = len(confirmed)
+    advice.bound = None if done.failure(least) is not None else _figures(done.finished(least), awake)
+    advice.tunnel, advice.tunnel_curve = plan["tunnel"], plan["tunnel_curve"]
+    advice.decide()
+    if advice.ranked:
+        best = advice.ranked[0]
+        assert best.simulation is not None
+        advice.beside = _beside(measured, best.candidate, best.simulation, awake, make, target)
+    return advice
+
+
+def _beside(
+    scenario: Scenario,
+    candidate: Candidate,
+    alone: Figures,
+    awake: Sequence[_Run],
+    make: _Runs,
+    target: str | None,
+) -> list[CombinedSetting]:
+    """Runs what can be set beside a candidate, as far as it has an effect on the scenario."""
+    possible = []
+    for setting in SETTINGS:
+        if target is not None and not platforms.to_paste(target, setting.how):
+            continue
+        try:
+            scenario.replace([*candidate.overrides, *setting.overrides])
+        except InputError:
+            # A key without an effect: no TCP, a tunnel that is there already, or no place for one.
+            continue
+        possible.append(setting)
+    done = make.of(scenario, [[*candidate.overrides, *setting.overrides] for setting in possible])
+    found = [
+        CombinedSetting(setting, candidate, _figures(done.finished(index), awake), alone)
+        for index, setting in enumerate(possible)
+        if done.failure(index) is None
+    ]
+    return [one for one in found if one.has_effect]
