@@ -85,19 +85,37 @@ def run(
     store: StorePath = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Result | Runs:
-    """Simulates a scenario: the name of one that ships, a file, or a `Scenario`.
+    """Simulates a scenario, as `airwatt run`.
 
-    `policy` and `transport` go to all stations and flows: each a name, or a class derived from `airwatt.Policy` or
-    `airwatt.CongestionControl`, whose exceptions are raised as they are. `set` overrides any key of the scenario
-    (`{"wired.rtt": "20ms"}`). With `runs` over 1 the seeds are seed, seed + 1, ... and the answer is a `Runs` with
-    means and 95 % confidence intervals. `trace` keeps what the first run did (`Result.traces`,
-    `Result.write_pcapng`); it does not change the result. Into `pcapng`, a binary file, the frames of the first run are
-    written while it goes on, in memory that does not grow with it; it excludes `trace`. A run of more events than
-    `limit` says (`events=1e10` by default) is a `RunError`. With `store`, the folder of a sweep or a new one, runs that
-    are there are not made again, and those that are made are kept; not those with traces, or with mechanisms written in
-    Python.
+    >>> import airwatt
+    >>> result = airwatt.run("web", policy="psm", set={"duration": "2s"})
+    >>> result.stations[0].energy_j < 2.0
+    True
 
-    Raises `InputError`, `RunError`, or `Interrupted` with what was finished.
+    Args:
+        scenario: The name of one that ships, a file, or a `Scenario`.
+        policy: Power save of all stations: a name, or a class derived from `airwatt.Policy`.
+        transport: Transport of all flows: a name, or a class derived from `airwatt.CongestionControl`. What such a
+            class raises is raised as it is.
+        seed: The seed of the first run.
+        runs: How many runs, with seed, seed + 1, ...
+        set: Keys of the scenario with their values: `{"wired.rtt": "20ms"}`.
+        trace: Keep what the first run did (`Result.traces`, `Result.write_pcapng`). It does not change the result.
+        pcapng: A binary file for the frames of the first run, written while it goes on in memory that does not grow
+            with it; not together with `trace`.
+        limit: What a run may cost: `"events=1e10"`, the default.
+        store: The folder of a sweep, or a new one: runs that are there are not made again, and those that are made are
+            kept; not those with traces, or with mechanisms written in Python.
+        on_progress: Called with the progress some times a second.
+
+    Returns:
+        A `Result` with energies in J, times in s and rates in bit/s; with `runs` above 1 a `Runs` with means and 95 %
+        confidence intervals.
+
+    Raises:
+        InputError: The scenario or an argument is wrong.
+        RunError: A run failed, or exceeded its limit.
+        Interrupted: Ctrl-C; it has what was finished.
     """
     check_seeds(seed, runs)
     chosen = choice(policy, transport)
@@ -125,13 +143,33 @@ def compare(
     store: StorePath = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Comparison:
-    """Runs the same traffic under each choice; several kinds of choice make their product.
+    """Runs the same traffic under each choice, as `airwatt compare`; several kinds of choice make their product.
 
-    A choice of `policy` or `transport` is a name, or a class as in `run`, which has the name of the class.
+    >>> import airwatt
+    >>> compared = airwatt.compare("web", policy=["active", "psm"], set={"duration": "2s"})
+    >>> awake, psm = (row.runs[0].stations[0].energy_j for row in compared.rows)
+    >>> psm < awake
+    True
 
-    `limit` holds for each run, and `store` keeps them, as in `run`.
+    Args:
+        scenario: The name of one that ships, a file, or a `Scenario`.
+        policy: Policies to compare: names, or classes as in `run`, which have the names of the classes.
+        transport: Transports to compare, as policies.
+        vary: Keys of the scenario, each with a list of values.
+        seed: The seed of the first run.
+        runs: Runs of each choice, with the same seeds.
+        set: Keys of the scenario with their values, for all.
+        limit: What a run may cost, as in `run`.
+        store: A folder in which the runs are kept, as in `run`.
+        on_progress: Called with the progress some times a second.
 
-    Raises `InputError`, `RunError`, or `Interrupted` with what was finished.
+    Returns:
+        The results of each choice, in the order given.
+
+    Raises:
+        InputError: The scenario or an argument is wrong.
+        RunError: A run failed, or exceeded its limit.
+        Interrupted: Ctrl-C; it has what was finished.
     """
     check_seeds(seed, runs)
     policies = {name_of(item): item for item in policy or ()}
@@ -184,15 +222,32 @@ def emulate(
     output_to_error: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Result:
-    """Emulates a scenario in real time: its hosts as network namespaces with real kernels, its air simulated.
+    """Emulates a scenario in real time, as `airwatt emulate`: hosts are network namespaces with real kernels.
 
-    `command` runs in `host` (default the first station) and ends the emulation; without it the commands that the
-    scenario lists for its hosts run, or its flows over kernel sockets. The commands of the scenario run as `user`,
-    `command` as the user of this process. The result has `realtime` beside what a run
-    has: `trusted` is false where more than one of a hundred packets was delivered later than `lateness`. Ctrl-C ends
-    it; what there is until then is returned, with `interrupted` true.
+    Args:
+        scenario: The name of one that ships, a file, or a `Scenario`.
+        command: What runs in `host`, as the user of this process; its end is the end of the emulation. Without it the
+            commands that the scenario lists for its hosts run, or its flows over kernel sockets.
+        host: Where `command` runs; by default the first station.
+        user: Who runs the commands of the scenario's hosts; by default the user of this process.
+        policy: Power save of all stations.
+        transport: Transport of the scenario's own flows.
+        seed: The seed of the air.
+        lateness: With more than one of a hundred packets delivered later than this (a text with its unit), the run is
+            not trusted.
+        set: Keys of the scenario with their values.
+        trace: Keep what happened on the air, as in `run`.
+        output_to_error: What commands print goes to standard error.
+        on_progress: Called with the progress some times a second.
 
-    Raises `InputError`, `RunError`, or `MissingFeature` without root or TUN devices.
+    Returns:
+        A `Result` as of a run, with `realtime` beside it, whose `trusted` is false where packets were late. After
+        Ctrl-C it has what there was until then, and `interrupted` is true.
+
+    Raises:
+        InputError: The scenario or an argument is wrong.
+        RunError: The emulation failed.
+        MissingFeature: Root or TUN devices are missing.
     """
     check_seeds(seed, 1)
     loaded = load(scenario, choices(policy, transport), set)
@@ -254,19 +309,38 @@ def analyze(
     user: str | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Analysis:
-    """Says what a station's radio spent or would have spent under each policy, from a capture file or a folder of them.
+    """Says what a station's radio spent or would have spent under each policy, from a capture, as `airwatt analyze`.
 
-    Without `station` it takes the one that the capture leaves no doubt about; otherwise `candidates` lists them. With
-    several addresses, or `"all"`, the result has `analyses`, one for each.
-    Without `policies` it takes all that there are. `settings` are keys of the cell and the station with their values,
-    as in `("wifi.beacon_rate", "1Mbps")`. With `trace` the result can be written as a time line. `current` is
-    a measured current as CSV (PPK2, Otii), which is laid beside the prediction; it begins at `offset` seconds of the
-    capture, or where both correlate best. `wpa_pwd` are passphrases of networks (`"PASSPHRASE"` or
-    `"PASSPHRASE:SSID"`) and `wpa_psk` their keys (64 hexadecimal digits), which decrypt frames. `limit` bounds the
-    cost, as in `"memory=2GB,events=1e10"`, the
-    default of captures above 1 MB. With `user`, for which root is needed, a process of its own opens the file and
-    becomes that user before it reads the first byte. Raises `InputError`, `RunError` if a limit is exceeded or nothing
-    can be analysed, or `Interrupted`.
+    >>> import airwatt
+    >>> found = airwatt.analyze("captures/tcp-download.pcapng", policies=["active", "psm"])
+    >>> awake, psm = (policy.energy_j for policy in found.policies)
+    >>> psm < awake
+    True
+
+    Args:
+        capture: A capture file, or a folder of them.
+        station: The station's address, several, or `"all"`. Without it the one that the capture leaves no doubt about
+            is taken; otherwise `candidates` lists them.
+        radio: The radio profile: a name, or a file.
+        policies: The policies; by default all that there are.
+        settings: Keys of the cell and the station with their values: `("wifi.beacon_rate", "1Mbps")`.
+        seed: The seed of the replays.
+        trace: Keep what can be written as a time line.
+        current: A measured current as CSV (PPK2, Otii), which is laid beside the prediction.
+        offset: Where the measured current begins, in seconds of the capture; by default where both correlate best.
+        wpa_pwd: Passphrases of networks, `"PASSPHRASE"` or `"PASSPHRASE:SSID"`, which decrypt frames.
+        wpa_psk: Keys of networks, 64 hexadecimal digits.
+        limit: What the analysis may cost: `"memory=2GB,events=1e10"`, the default of captures above 1 MB.
+        user: For root: a process of its own opens the file and becomes this user before it reads the first byte.
+        on_progress: Called with the progress some times a second.
+
+    Returns:
+        Energies in J, times in s, findings with verdicts; with several stations `analyses` has one for each.
+
+    Raises:
+        InputError: The file is no capture, or an argument is wrong.
+        RunError: A limit is exceeded, or nothing can be analysed.
+        Interrupted: Ctrl-C.
     """
     check_seeds(seed, 1)
     stations = [station] if isinstance(station, str) else list(station or ())
@@ -336,7 +410,11 @@ def _confined(job: Callable[[Control], str], user: str | None, on_progress: Call
 
 
 def radios() -> list[Record]:
-    """The radio profiles that ship, each with its source."""
+    """The radio profiles that ship.
+
+    Returns:
+        A record a profile, with its name, source, powers in W and times in s.
+    """
     return records(_core.radios())
 
 
@@ -346,16 +424,28 @@ def radio(name: str) -> Record:
 
 
 def scenarios() -> list[Record]:
-    """The scenarios that ship."""
+    """The scenarios that ship.
+
+    Returns:
+        A record a scenario, with its name and a sentence about it.
+    """
     return records(_core.scenarios())
 
 
 def transports() -> list[Record]:
-    """The transports."""
+    """The transports.
+
+    Returns:
+        A record a transport, with its name and a sentence about it.
+    """
     return records(_core.transports())
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of scenario files."""
+    """The schema of scenario files.
+
+    Returns:
+        A JSON schema.
+    """
     document: dict[str, Any] = json.loads(_core.schema())
     return document

@@ -17,7 +17,11 @@ ScenarioLike = str | os.PathLike[str] | Scenario
 
 
 def policies() -> list[Record]:
-    """The power-save policies."""
+    """The power-save policies.
+
+    Returns:
+        A record a policy, with its name, a sentence about it, and its parameters.
+    """
     return records(_core.policies())
 
 

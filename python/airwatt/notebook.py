@@ -40,9 +40,9 @@ def of_run(result: RunResult, traces: Mapping[str, pa.Table]) -> str:
     ]  # fmt: skip
     flows = [[str(one.id), one.transport, quantity(one.goodput_bps, "b/s"), quantity(one.completed_s, "s")]
              for one in result.flows]  # fmt: skip
-    parts = [_paragraph(f"{result.scenario}, seed {result.seed}, {quantity(result.simulated_s, 's')}")]
-    parts += [_table(["station", "policy", "energy", "power", "asleep"], stations)] if stations else []
-    parts += [_table(["flow", "transport", "goodput", "done at"], flows)] if flows else []
+    parts = [paragraph(f"{result.scenario}, seed {result.seed}, {quantity(result.simulated_s, 's')}")]
+    parts += [html_table(["station", "policy", "energy", "power", "asleep"], stations)] if stations else []
+    parts += [html_table(["flow", "transport", "goodput", "done at"], flows)] if flows else []
     if traces:
 
         def draw(path: Path) -> None:
@@ -57,7 +57,7 @@ def of_run(result: RunResult, traces: Mapping[str, pa.Table]) -> str:
 def of_runs(runs: Sequence[RunResult]) -> str:
     """Repeated runs as HTML: means and 95 % intervals."""
     title = f"{runs[0].scenario}, {len(runs)} runs from seed {runs[0].seed}"
-    return "\n".join([_paragraph(title), _table(_HEADS, [_numbers(runs)])])
+    return "\n".join([paragraph(title), html_table(_HEADS, [_numbers(runs)])])
 
 
 def of_comparison(scenario: str, compared: Sequence[ComparedRow]) -> str:
@@ -70,20 +70,20 @@ def of_comparison(scenario: str, compared: Sequence[ComparedRow]) -> str:
 
     rows = [[*row.choice.values(), *_numbers(row.runs)] for row in compared]
     heads = [*(compared[0].choice if compared else ()), *_HEADS]
-    return "\n".join([_paragraph(scenario), _table(heads, rows), *([_picture(draw)] if compared else [])])
+    return "\n".join([paragraph(scenario), html_table(heads, rows), *([_picture(draw)] if compared else [])])
 
 
 def of_analysis(document: Mapping[str, Any]) -> str:
     """An analysis as HTML: what each policy would have spent, the findings, and the time line if it was traced."""
     if "analyses" in document:
-        return _paragraph(f"{len(document['analyses'])} stations: of_stations has the analysis of each")
+        return paragraph(f"{len(document['analyses'])} stations: of_stations has the analysis of each")
     if "candidates" in document and not document.get("policies"):
-        return _paragraph(f"{len(document['candidates'])} stations, none of them chosen: station= names one")
+        return paragraph(f"{len(document['candidates'])} stations, none of them chosen: station= names one")
     rows = [[one["policy"], quantity(one["energy_j"], "J"), quantity(one["average_power_w"], "W")]
             for one in document["policies"]]  # fmt: skip
     found = [[one["kind"], str(one["count"]), str(one["undecidable"])] for one in document.get("findings", [])]
-    parts = [_table(["policy", "energy", "power"], rows)] if rows else []
-    parts += [_table(["finding", "violated", "undecidable"], found)] if found else []
+    parts = [html_table(["policy", "energy", "power"], rows)] if rows else []
+    parts += [html_table(["finding", "violated", "undecidable"], found)] if found else []
     if "timeline" in document:
 
         def draw(path: Path) -> None:
@@ -107,11 +107,14 @@ def _numbers(runs: Sequence[RunResult]) -> list[str]:
     return [mean(aggregates.goodput_bps, "b/s"), mean(aggregates.completed_s, "s"), energy, percent(asleep)]
 
 
-def _paragraph(text: str) -> str:
+def paragraph(text: str) -> str:
+    """A text as HTML."""
     return f"<p>{html.escape(text)}</p>"
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table as HTML."""
+
     def row(cells: Sequence[str], kind: str) -> str:
         texts = (html.escape(" ".join(cell.split())) for cell in cells)
         return "<tr>" + "".join(f"<{kind}>{text}</{kind}>" for text in texts) + "</tr>"

@@ -1,8 +1,13 @@
 import copy
+import doctest
+import importlib
+import inspect
 import pickle
 import threading
+from pathlib import Path
 
 import pytest
+from conftest import ROOT
 
 import airwatt
 
@@ -156,3 +161,44 @@ def test_results_have_the_types_that_they_declare():
         _ = flow.frob
     rows = airwatt.compare("fast-dsl", policy=["active"], set={"flow.application.size": "20kB"}).rows
     assert rows[0].runs[0].stations[0].energy_j == station.energy_j
+
+
+FUNCTIONS = [name for name in airwatt.__all__ if inspect.isfunction(getattr(airwatt, name))]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_says_what_it_takes_gives_and_raises(name):
+    function = getattr(airwatt, name)
+    text = inspect.getdoc(function)
+    parameters = inspect.signature(function).parameters
+    assert "\nReturns:\n" in text
+    for parameter in parameters:
+        assert f"\n    {parameter}: " in text, parameter
+    assert not parameters or "\nRaises:\n    " in text
+
+
+def test_the_commands_of_the_laboratory_are_functions():
+    commands = {"run", "compare", "sweep", "analyze", "advise", "model", "emulate", "reproduce", "report"}
+    assert commands <= set(FUNCTIONS)
+
+
+@pytest.mark.parametrize("module", ["airwatt.commands", "airwatt.laboratory", "airwatt.models", "airwatt.sweeps.sweep"])
+def test_examples_of_docstrings_run(module, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    found = doctest.testmod(importlib.import_module(module))
+    assert found.attempted > 0
+    assert found.failed == 0
+
+
+def test_advice_in_a_notebook():
+    found = airwatt.advise("web", 0.05, set={"duration": "2s"}, runs=1, confirm=1)
+    assert repr(found).startswith("<Advice web: ")
+    assert "within the budget" in found._repr_html_()
+    with pytest.raises(airwatt.InputError, match="station sta: expected a capture"):
+        airwatt.advise("web", "50ms", station="sta")
+
+
+def test_a_reproduction_gives_its_claims_and_files(tmp_path):
+    done = airwatt.reproduce("hashimoto-2013/tab3.1.analysis", runs=1, out=tmp_path)
+    assert {claim.holds for claim in done.results[0].claims} <= {True, False}
+    assert all(Path(path).exists() for path in done.results[0].files)

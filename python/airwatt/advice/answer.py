@@ -9,10 +9,11 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from airwatt import _core
+from airwatt import _core, notebook
 from airwatt._core import SCHEMA, __version__
 from airwatt.advice import platforms
 from airwatt.advice.candidate import Candidate, Figures
+from airwatt.tables import quantity
 
 if TYPE_CHECKING:
     from airwatt.advice.combined_settings import CombinedSetting
@@ -33,7 +34,7 @@ class Row:
     """Whether the core asks for its simulation or replay."""
 
 
-@dataclass
+@dataclass(repr=False)
 class Advice:
     """All candidates, and which of them to take."""
 
@@ -62,6 +63,21 @@ class Advice:
     """One of `platforms.TARGETS`, whose settings alone are candidates."""
     _choice: dict[str, Any] = field(default_factory=dict)
     """The decision of the core, by indices of rows."""
+
+    def __repr__(self) -> str:
+        best = self.ranked[0].candidate.name if self.ranked else "nothing"
+        return f"<Advice {self.source}: {best} within {quantity(self.budget_s, 's')}>"
+
+    def _repr_html_(self) -> str:
+        ranked = self.ranked
+        others = [row for row in self.rows if row.simulation is not None and row not in ranked]
+        rows = [
+            [row.candidate.name, quantity(row.simulation.energy_j, "J"), quantity(row.simulation.delay_s, "s"),
+             "within the budget" if row in ranked else "too late"]
+            for row in [*ranked, *others] if row.simulation is not None
+        ]  # fmt: skip
+        title = f"{self.source}, {self.radio}: at most {quantity(self.budget_s, 's')} of delay"
+        return "\n".join([notebook.paragraph(title), notebook.html_table(["policy", "energy", "delay", ""], rows)])
 
     def decide(self) -> Advice:
         """Has the core decide, when all candidates that it asked for have run."""

@@ -15,6 +15,12 @@ class Candidate:
     """In beacons; None for that of the scenario or, in a replay, every beacon."""
 
     @property
+    def name(self) -> str:
+        """The policy with the values of its parameters."""
+        skipping = [] if self.listen_interval is None else [f"every {self.listen_interval} beacons"]
+        return " ".join([self.policy, *(value for _, value in self.parameters), *skipping])
+
+    @property
     def overrides(self) -> list[tuple[str, str]]:
         """As keys of a scenario."""
         listening = [] if self.listen_interval is None else [("station.listen_interval", str(self.listen_interval))]

@@ -366,9 +366,7 @@ def _candidate_name(candidate: Candidate) -> str:
     """The policy with its parameters, marked where no platform of a station can set it."""
     from airwatt.advice import platforms
 
-    mark = "" if platforms.can_be_set(candidate) else _UNSETTABLE
-    skipping = [] if candidate.listen_interval is None else [f"every {candidate.listen_interval} beacons"]
-    return " ".join([candidate.policy, *(value for _, value in candidate.parameters), *skipping]) + mark
+    return candidate.name + ("" if platforms.can_be_set(candidate) else _UNSETTABLE)
 
 
 _IN_OTHER_MODES = 4

@@ -46,18 +46,38 @@ def sweep(
     limit: str | None = None,
     on_progress: OnProgress = None,
 ) -> Store:
-    """Runs a scenario at every point of a grid with the seeds seed, seed + 1, ..., and keeps the runs in a store.
+    """Runs a scenario at every point of a grid and keeps the runs in a store, as `airwatt sweep`.
 
-    `over` has a list or a range (`"10ms:300ms:10ms"`) for each key, whose product is taken; `together` has tables of
-    lists whose values change together, `latin` a Latin hypercube (`{"points": 100, "over": {KEY: "10ms:300ms"}}`),
-    `where` conditions on the points. `policy` and `transport` are lists too; `policy="all"` is every one. `set` changes
-    keys for all points. `until` stops a point when its mean is known well enough (`"ci95(energy_j) < 1%"`).
+    >>> import airwatt
+    >>> study = airwatt.sweep("web", over={"wired.rtt": ["10ms", "40ms"]}, policy=["psm"], set={"duration": "2s"})
+    >>> len(study)
+    2
 
-    What the store has is not run again. Without `store` the runs are kept in a temporary folder as long as the answer
-    lives. `shard` (`"2/8"`) runs a part of the blocks of jobs, `dask` runs on a Dask cluster; `limit` bounds each run,
-    as in `airwatt.run`. A run that fails is kept as failed (`Store.failures`) and stops no other.
+    Args:
+        scenario: The name of one that ships, a file, or a `Scenario`.
+        over: For each key a list, or a range (`"10ms:300ms:10ms"`); their product is taken.
+        together: Tables of lists whose values change together.
+        latin: A Latin hypercube: `{"points": 100, "over": {KEY: "10ms:300ms"}}`.
+        policy: Policies, or `"all"`.
+        transport: Transports.
+        where: Conditions on the points.
+        set: Keys with their values, for all points.
+        runs: Runs of each point.
+        seed: The seed of the first run of each point.
+        until: Stop a point when its mean is known well enough: `"ci95(energy_j) < 1%"`.
+        store: The folder, new or old: what it has is not run again. Without it the runs are kept in a temporary folder
+            as long as the answer lives.
+        shard: A part of the jobs: `"2/8"`.
+        dask: Run on a Dask cluster: the address of its scheduler.
+        limit: What a run may cost, as in `airwatt.run`.
+        on_progress: Called with the progress some times a second.
 
-    Raises `InputError`, or `Interrupted`, after which a further call goes on where this one stopped.
+    Returns:
+        The store. A run that fails is kept as failed (`Store.failures`) and stops no other.
+
+    Raises:
+        InputError: The scenario, a point of the grid or another argument is wrong.
+        Interrupted: Ctrl-C; a further call goes on where this one stopped.
     """
     request = Request(
         scenario if isinstance(scenario, Scenario) else os.fspath(scenario), over or {}, together, latin, policy,
@@ -81,7 +101,17 @@ def sweep(
 
 
 def open_store(folder: str | os.PathLike[str]) -> Store:
-    """Opens the store of a sweep, also while it goes on. Raises `InputError`."""
+    """Opens the store of a sweep, also while it goes on.
+
+    Args:
+        folder: Its folder.
+
+    Returns:
+        The store, with `to_pandas`, `to_arrow`, `summary` and `failures`.
+
+    Raises:
+        InputError: The folder is no store.
+    """
     return Store(folder)
 
 
