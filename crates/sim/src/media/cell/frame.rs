@@ -53,15 +53,17 @@ pub struct Mpdu {
     /// Whether a first attempt has been made; the header bits are fixed from then on.
     pub stamped: bool,
     /// Failed attempts.
-    pub retries: u32,
+    pub retries: u16,
     /// 12-bit sequence number, valid once `stamped` is set.
     pub sequence: u16,
+    /// Its place in the order of arrival at its MAC.
+    pub ticket: u64,
 }
 
 impl Mpdu {
     /// A frame that has not been sent yet.
-    pub fn new(to: Member, body: Body) -> Self {
-        Self { to, body, flags: ServiceFlags::default(), stamped: false, retries: 0, sequence: 0 }
+    pub fn new(to: Member, body: Body, ticket: u64) -> Self {
+        Self { to, body, flags: ServiceFlags::default(), stamped: false, retries: 0, sequence: 0, ticket }
     }
 }
 
@@ -331,11 +333,19 @@ impl FrameLimits {
 
     /// The attempt at a frame that `from` sends as `contender`, with this power-management bit and, if it is data, in this mode.
     #[inline]
-    pub fn ppdu(&self, mpdu: &Mpdu, data: ModeId, from: Member, contender: ContenderId, pm: bool) -> Ppdu {
+    pub fn ppdu(
+        &self,
+        mpdu: &Mpdu,
+        to: Receiver,
+        data: ModeId,
+        from: Member,
+        contender: ContenderId,
+        pm: bool,
+    ) -> Ppdu {
         let (kind, bytes) = (mpdu.body.kind(), mpdu.body.frame_bytes(self.overhead));
         Ppdu {
             from,
-            to: Receiver::Member(mpdu.to),
+            to,
             contender,
             kind,
             mode: kind.mode(data),

@@ -10,17 +10,15 @@ use airwatt_proto::powersave::{
     AccessPointInput, AccessPointOutput, AccessPointPowerSave, Downlink, Loss, StationId, UplinkKind,
 };
 
-use std::collections::VecDeque;
-
 use super::Category;
 use super::downlink::{Addressed, DownlinkQueue};
+use super::frame_queue::FrameQueue;
 use super::group::GroupSources;
-use super::queue::FrameQueue;
 use crate::media::cell::CellOutput;
 use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
-use crate::media::cell::frame::{Body, CellFrameKind, FrameLimits, ModeId, Mpdu, Ppdu, Receiver};
+use crate::media::cell::frame::{Body, CellFrameKind, FrameLimits, ModeId, Mpdu, Ppdu};
 use crate::media::cell::radio::RadioId;
 use crate::net::packet::{Packet, Payload};
 use crate::net::route::Member;
@@ -29,23 +27,18 @@ use crate::net::route::Member;
 #[derive(Clone, Debug)]
 pub(crate) struct AccessPointMac {
     member: Member,
-    beacon_contender: ContenderId,
     /// The radio of a station that this access point shares; `None` if nothing accounts for the energy of its radio.
     radio: Option<RadioId>,
     slot: Slot,
-    /// The modes of data to the stations.
-    modes: Vec<ModeId>,
     power_save: AccessPointPowerSave<Packet>,
     queue: DownlinkQueue,
-    /// The DTIM count of the beacon that waits or is on the air.
-    beacon: Option<u8>,
+    /// The beacon, and group-addressed packets that have been released.
+    broadcasts: FrameQueue,
     /// The group bit in the TIM of the present or last beacon.
     group_bit: bool,
-    /// Group-addressed packets that have been released, the next one first.
-    group: VecDeque<Packet>,
     sources: GroupSources,
-    /// The sequence number of the last beacon or group-addressed frame.
-    sequence: u16,
+    /// The last sequence number of beacons and group-addressed frames.
+    number: u16,
     /// Stations whose released frames the full queue has discarded, until power save has been notified.
     refused: Vec<StationId>,
     buffer_drops: u64,
@@ -68,20 +61,17 @@ impl AccessPointMac {
             overhead: config.mac_overhead,
         };
         // The queue has a limit ahead of its frames, and each receiver a mode.
-        let frames = FrameQueue::new(member, data, ModeId::DATA, limits, u32::MAX);
+        let frames = FrameQueue::new([member, member + 1], data, ModeId::DATA, limits, u32::MAX);
         Self {
             member,
-            beacon_contender: beacon,
             radio,
             slot,
-            modes: Vec::new(),
             power_save: AccessPointPowerSave::new(config.power_save),
             queue: DownlinkQueue::new(config.ap_queue, config.ap_buffer, frames),
-            beacon: None,
+            broadcasts: FrameQueue::broadcast(member, beacon, limits),
             group_bit: false,
-            group: VecDeque::new(),
             sources,
-            sequence: 0,
+            number: 0,
             refused: Vec::new(),
             buffer_drops: 0,
             given_up: 0,
@@ -90,7 +80,7 @@ impl AccessPointMac {
 
     /// Associates the next station, to which data has this mode.
     pub(crate) fn add_station(&mut self, uapsd: bool, mode: ModeId) {
-        self.modes.push(mode);
+        self.queue.frames_mut().add_receiver(mode);
         self.power_save.add_station(uapsd);
     }
 
@@ -137,7 +127,7 @@ impl AccessPointMac {
 
     /// Whether group-addressed packets wait.
     pub(crate) fn has_group(&self) -> bool {
-        !self.group.is_empty() || self.power_save.group_bit()
+        self.broadcasts.iter().any(|mpdu| matches!(mpdu.body, Body::Group(_))) || self.power_save.group_bit()
     }
 
     /// Takes a packet for a station, or for all of them, from the distribution system.
@@ -154,41 +144,17 @@ impl AccessPointMac {
         self.radio
     }
 
-    /// The frames for stations in the order of transmission.
-    pub(super) const fn queue(&self) -> &FrameQueue {
-        self.queue.frames()
-    }
-
-    /// Whether a beacon or a released group-addressed packet waits.
-    pub(super) fn has_broadcast(&self) -> bool {
-        self.beacon.is_some() || !self.group.is_empty()
-    }
-
-    pub(super) fn next_ppdu(&self, category: Category) -> Option<Ppdu> {
+    /// The frames of a category.
+    pub(super) const fn queue(&self, category: Category) -> &FrameQueue {
         match category {
-            Category::Data => {
-                let queue = self.queue();
-                let mpdu = queue.front()?;
-                let mode = self.modes[self.local(mpdu.to) as usize];
-                Some(queue.limits().ppdu(mpdu, mode, self.member, queue.contender(), false))
-            }
-            Category::Beacon => {
-                let body = self.next_broadcast()?;
-                let mut mpdu = Mpdu { sequence: self.sequence, ..Mpdu::new(self.member, body) };
-                // More Data is for stations in power save only (802.11-2020 9.2.4.1.8).
-                let is_group = matches!(body, Body::Group(_));
-                mpdu.flags.more_data = is_group && self.group.len() > 1 && self.has_sleeping_station();
-                let limits = self.queue().limits();
-                let ppdu = limits.ppdu(&mpdu, ModeId::GROUP, self.member, self.beacon_contender, false);
-                Some(Ppdu { to: Receiver::Group, rts: false, ..ppdu })
-            }
+            Category::Data => self.queue.frames(),
+            Category::Beacon => &self.broadcasts,
         }
     }
 
-    /// The beacon or group-addressed packet that is next or on the air.
-    pub(super) fn next_broadcast(&self) -> Option<Body> {
-        let Some(dtim_count) = self.beacon else { return self.group.front().copied().map(Body::Group) };
-        Some(Body::Beacon { dtim_count, group: self.group_bit, stations: self.power_save.stations() })
+    /// The frames for stations.
+    const fn data(&self) -> &FrameQueue {
+        self.queue.frames()
     }
 
     fn has_sleeping_station(&self) -> bool {
@@ -196,22 +162,33 @@ impl AccessPointMac {
     }
 
     pub(super) fn compose(&mut self, category: Category, now: Instant, out: &mut Effects<'_>) -> Ppdu {
-        match (category, self.queue().front()) {
+        match (category, self.data().front()) {
             (Category::Data, Some(head)) if !head.stamped => {
                 let station = self.local(head.to);
                 let flags = self.power_save.flags(station);
                 self.notify(AccessPointInput::Started { station }, now, out);
-                self.queue.frames_mut().begin_first_attempt(flags);
+                self.queue.frames_mut().begin_first_attempt(flags, &mut self.number);
             }
-            (Category::Data, _) => self.queue.frames_mut().begin_attempt(),
-            (Category::Beacon, _) => {
-                self.sequence = self.queue.frames_mut().number_broadcast();
-                if let Some(dtim_count) = self.beacon {
-                    self.group_bit = dtim_count == 0 && self.power_save.group_bit();
-                }
-            }
+            (Category::Data, _) => self.queue.frames_mut().begin_attempt(&mut self.number),
+            (Category::Beacon, _) => self.begin_broadcast(),
         }
-        self.next_ppdu(category).expect("a sender has a frame")
+        self.queue(category).next_ppdu(false).expect("a sender has a frame")
+    }
+
+    /// Fixes what a beacon or a group-addressed frame says.
+    fn begin_broadcast(&mut self) {
+        // More Data is for stations in power save only (802.11-2020 9.2.4.1.8). Behind a group-addressed frame only others like it wait.
+        let has_more = self.broadcasts.len() > 1 && self.has_sleeping_station();
+        let group_bit = self.power_save.group_bit();
+        match self.broadcasts.front_mut() {
+            Some(Mpdu { body: Body::Beacon { dtim_count, group, .. }, .. }) => {
+                *group = *dtim_count == 0 && group_bit;
+                self.group_bit = *group;
+            }
+            Some(mpdu) => mpdu.flags.more_data = has_more,
+            None => {}
+        }
+        self.broadcasts.begin_attempt(&mut self.number);
     }
 
     pub(super) fn receive(
@@ -242,16 +219,14 @@ impl AccessPointMac {
         now: Instant,
         out: &mut Effects<'_>,
     ) -> bool {
-        if ppdu.contender == self.beacon_contender {
-            // Nobody acknowledges these frames, so they are not repeated after a collision.
+        if ppdu.contender == self.broadcasts.contender() {
+            self.broadcasts.take_concluded(acknowledged);
+            self.broadcasts.end_attempt();
             if ppdu.kind == CellFrameKind::Beacon {
-                self.beacon = None;
                 self.notify(AccessPointInput::BeaconSent { group: self.group_bit }, now, out);
-            } else {
-                self.group.pop_front();
             }
-            if !self.has_broadcast() {
-                out.sent_all(self.beacon_contender, self.radio, now);
+            if self.broadcasts.is_empty() {
+                out.sent_all(ppdu.contender, self.radio, now);
             }
             return true;
         }
@@ -269,8 +244,8 @@ impl AccessPointMac {
         };
         let (station, flags) = (self.local(mpdu.to), mpdu.flags);
         self.notify(AccessPointInput::Sent { station, frame, flags, delivered: acknowledged }, now, out);
-        if self.queue().is_empty() {
-            out.sent_all(self.queue().contender(), self.radio, now);
+        if self.data().is_empty() {
+            out.sent_all(self.data().contender(), self.radio, now);
         }
         true
     }
@@ -323,14 +298,14 @@ impl AccessPointMac {
                 self.enqueue(station, Body::NullData, now, out);
             }
             AccessPointOutput::TransmitGroup { packet } => {
-                self.group.push_back(packet);
-                out.join(self.beacon_contender, self.radio, now);
+                self.broadcasts.append(self.member, Body::Group(packet));
+                out.join(self.broadcasts.contender(), self.radio, now);
             }
             AccessPointOutput::DroppedGroup { .. } => self.buffer_drops += 1,
             AccessPointOutput::Recall { station } => *recalled = Some(station),
             AccessPointOutput::Beacon { dtim_count } => {
-                self.beacon = Some(dtim_count);
-                out.join(self.beacon_contender, self.radio, now);
+                self.enqueue_beacon(dtim_count);
+                out.join(self.broadcasts.contender(), self.radio, now);
             }
             AccessPointOutput::Dropped { packet, why, .. } => {
                 self.buffer_drops += u64::from(why == Loss::BufferFull);
@@ -338,6 +313,18 @@ impl AccessPointMac {
                 out.emit(CellOutput::Lost(packet));
             }
         }
+    }
+
+    /// Puts a beacon ahead of group-addressed frames, in place of one that still waits.
+    fn enqueue_beacon(&mut self, count: u8) {
+        if let Some(Mpdu { body: Body::Beacon { dtim_count, .. }, stamped: false, .. }) =
+            self.broadcasts.front_mut()
+        {
+            *dtim_count = count;
+            return;
+        }
+        let beacon = Body::Beacon { dtim_count: count, group: false, stations: self.power_save.stations() };
+        self.broadcasts.push_first(self.member, beacon);
     }
 
     #[cold]
@@ -366,8 +353,8 @@ impl AccessPointMac {
             return;
         }
         self.note_queue(now, out);
-        if !self.queue().is_empty() {
-            out.join(self.queue().contender(), self.radio, now);
+        if !self.data().is_empty() {
+            out.join(self.data().contender(), self.radio, now);
         }
     }
 
@@ -378,8 +365,8 @@ impl AccessPointMac {
         self.queue.refill(now, &mut dropped);
         self.discard(dropped, out);
         self.note_queue(now, out);
-        if self.queue().is_empty() {
-            let contender = self.queue().contender();
+        if self.data().is_empty() {
+            let contender = self.data().contender();
             out.leave(contender);
             out.sent_all(contender, self.radio, now);
         }
@@ -403,7 +390,7 @@ impl AccessPointMac {
 
     fn note_queue(&self, now: Instant, out: &mut Effects<'_>) {
         if self.is_traced(out) {
-            out.note_queue(self.queue.len() as u32, now);
+            out.note_queue(self.queue.len(), now);
         }
     }
 

@@ -8,7 +8,7 @@ use airwatt_base::Instant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::queue::FrameQueue;
+use super::frame_queue::FrameQueue;
 use crate::media::cell::fq_codel::{FqCodel, FqCodelConfig};
 use crate::media::cell::frame::Body;
 use crate::net::packet::{Endpoints, Packet};
@@ -36,7 +36,7 @@ pub(super) struct DownlinkQueue {
     /// Packets that are no frames yet, with FQ-CoDel.
     flows: Option<FqCodel<Endpoints, Addressed>>,
     /// Largest number of frames with drop-tail queueing.
-    limit: usize,
+    limit: u32,
 }
 
 impl DownlinkQueue {
@@ -48,7 +48,7 @@ impl DownlinkQueue {
                 Some(FqCodel::new(FqCodelConfig { limit, ..FqCodelConfig::default() }))
             }
         };
-        Self { frames, flows, limit: limit as usize }
+        Self { frames, flows, limit }
     }
 
     /// Appends a frame. Packets that the queue discards are appended to `dropped`. Returns whether the queue accepted the frame.
@@ -106,7 +106,7 @@ impl DownlinkQueue {
     }
 
     /// Number of frames and packets that wait.
-    pub(super) fn len(&self) -> usize {
-        self.frames.len() + self.flows.as_ref().map_or(0, FqCodel::len)
+    pub(super) fn len(&self) -> u32 {
+        self.frames.len() + self.flows.as_ref().map_or(0, |flows| flows.len() as u32)
     }
 }

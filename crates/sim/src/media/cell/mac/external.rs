@@ -7,12 +7,10 @@
 //!
 //! Left out: access categories.
 
-use std::collections::VecDeque;
-
 use airwatt_base::{Instant, Slot};
 
 use super::Category;
-use super::queue::FrameQueue;
+use super::frame_queue::FrameQueue;
 use crate::media::cell::CellOutput;
 use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
@@ -34,9 +32,9 @@ enum RadioMode {
 pub(crate) struct ExternalMac {
     radio: RadioId,
     queue: FrameQueue,
-    broadcasts: VecDeque<ExternalFrame>,
-    /// The contender of the broadcasts.
-    beacon: ContenderId,
+    broadcasts: FrameQueue,
+    /// The last sequence number of frames without a counter for their receiver.
+    number: u16,
     /// The slot of the radio's wake-ups.
     slot: Slot,
     mode: RadioMode,
@@ -45,7 +43,7 @@ pub(crate) struct ExternalMac {
 
 impl ExternalMac {
     /// Makes a node with empty queues and a radio that is awake. `contenders`: for data, and for broadcasts.
-    pub(crate) const fn new(
+    pub(crate) fn new(
         config: &CellConfig,
         radio: RadioId,
         member: Member,
@@ -55,9 +53,10 @@ impl ExternalMac {
     ) -> Self {
         let [data, beacon] = contenders;
         // The queues are limited outside.
-        let queue = FrameQueue::new(member, data, mode, config.station_limits(), u32::MAX);
-        let broadcasts = VecDeque::new();
-        Self { radio, queue, broadcasts, beacon, slot, mode: RadioMode::Awake, given_up: 0 }
+        let limits = config.station_limits();
+        let queue = FrameQueue::new([member, 0], data, mode, limits, u32::MAX);
+        let broadcasts = FrameQueue::broadcast(member, beacon, limits);
+        Self { radio, queue, broadcasts, number: 0, slot, mode: RadioMode::Awake, given_up: 0 }
     }
 
     /// Frames that were given up at the retry limit.
@@ -75,7 +74,7 @@ impl ExternalMac {
     ) {
         match to {
             Some(to) => self.queue.append(to, Body::External(frame)),
-            None => self.broadcasts.push_back(frame),
+            None => self.broadcasts.append(self.broadcasts.member(), Body::External(frame)),
         }
         self.wake(now, out);
         self.join(now, out);
@@ -106,11 +105,8 @@ impl ExternalMac {
 
     /// Reports that the frame on the air has arrived at a station.
     pub(crate) fn arrived(&self, ppdu: &Ppdu, at: Member, out: &mut Effects<'_>) {
-        let number = match ppdu.to {
-            Receiver::Group => self.broadcasts.front().map(|frame| frame.number),
-            Receiver::Member(_) => self.queue.front().and_then(number),
-        };
-        if let Some(number) = number {
+        let queue = if ppdu.to == Receiver::Group { &self.broadcasts } else { &self.queue };
+        if let Some(number) = queue.front().and_then(number) {
             out.emit(CellOutput::FrameArrived { number, at });
         }
     }
@@ -119,34 +115,20 @@ impl ExternalMac {
         self.radio
     }
 
-    pub(super) const fn queue(&self) -> &FrameQueue {
-        &self.queue
-    }
-
-    pub(super) fn has_broadcast(&self) -> bool {
-        !self.broadcasts.is_empty()
-    }
-
-    pub(super) fn next_broadcast(&self) -> Option<Body> {
-        self.broadcasts.front().map(|frame| Body::External(*frame))
-    }
-
-    pub(super) fn next_ppdu(&self, category: Category) -> Option<Ppdu> {
+    pub(super) const fn queue(&self, category: Category) -> &FrameQueue {
         match category {
-            Category::Data => self.queue.next_ppdu(false),
-            Category::Beacon => {
-                let mpdu = Mpdu::new(self.queue.member(), self.next_broadcast()?);
-                let ppdu = self.queue.limits().ppdu(&mpdu, ModeId::GROUP, mpdu.to, self.beacon, false);
-                Some(Ppdu { to: Receiver::Group, rts: false, ..ppdu })
-            }
+            Category::Data => &self.queue,
+            Category::Beacon => &self.broadcasts,
         }
     }
 
     pub(super) fn compose(&mut self, category: Category) -> Ppdu {
-        if category == Category::Data {
-            self.queue.begin_attempt();
-        }
-        self.next_ppdu(category).expect("a sender has a frame")
+        let queue = match category {
+            Category::Data => &mut self.queue,
+            Category::Beacon => &mut self.broadcasts,
+        };
+        queue.begin_attempt(&mut self.number);
+        queue.next_ppdu(false).expect("a sender has a frame")
     }
 
     pub(super) fn conclude(
@@ -156,42 +138,28 @@ impl ExternalMac {
         now: Instant,
         out: &mut Effects<'_>,
     ) -> bool {
-        if ppdu.to == Receiver::Group {
-            return self.broadcast_ended(acknowledged, now, out);
-        }
-        let left = self.queue.take_concluded(acknowledged);
-        self.queue.end_attempt();
+        let is_broadcast = ppdu.to == Receiver::Group;
+        let queue = if is_broadcast { &mut self.broadcasts } else { &mut self.queue };
+        let left = queue.take_concluded(acknowledged);
+        queue.end_attempt();
         if let Some(mpdu) = &left
             && let Some(number) = number(mpdu)
         {
-            self.given_up += u64::from(!acknowledged);
-            let attempts = mpdu.retries + u32::from(acknowledged);
+            self.given_up += u64::from(!acknowledged && !is_broadcast);
+            let attempts = u32::from(mpdu.retries) + u32::from(acknowledged);
             out.emit(CellOutput::FrameEnded { number, acknowledged, attempts });
         }
-        if self.queue.is_empty() {
-            out.sent_all(self.queue.contender(), Some(self.radio), now);
+        if queue.is_empty() {
+            out.sent_all(queue.contender(), Some(self.radio), now);
         }
         left.is_some()
     }
 
-    /// A broadcast was sent, or collided, and is not repeated.
-    fn broadcast_ended(&mut self, acknowledged: bool, now: Instant, out: &mut Effects<'_>) -> bool {
-        if let Some(frame) = self.broadcasts.pop_front() {
-            out.emit(CellOutput::FrameEnded { number: frame.number, acknowledged, attempts: 1 });
-        }
-        if self.broadcasts.is_empty() {
-            out.sent_all(self.beacon, Some(self.radio), now);
-        }
-        true
-    }
-
     /// Both queues contend if they have a frame.
     fn join(&self, now: Instant, out: &mut Effects<'_>) {
-        for (contender, is_empty) in
-            [(self.queue.contender(), self.queue.is_empty()), (self.beacon, self.broadcasts.is_empty())]
-        {
-            if !is_empty {
-                out.join(contender, Some(self.radio), now);
+        for queue in [&self.queue, &self.broadcasts] {
+            if !queue.is_empty() {
+                out.join(queue.contender(), Some(self.radio), now);
             }
         }
     }

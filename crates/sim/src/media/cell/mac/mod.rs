@@ -9,20 +9,21 @@
 mod access_point;
 mod downlink;
 mod external;
+mod frame_queue;
 mod group;
 mod peer;
-mod queue;
 mod station;
+mod tx_queue;
 
 use airwatt_base::{Instant, Span};
 
 pub(super) use self::access_point::AccessPointMac;
 pub use self::downlink::QueueDiscipline;
 pub(super) use self::external::ExternalMac;
+use self::frame_queue::FrameQueue;
 pub use self::group::GroupSourceConfig;
 pub(super) use self::group::GroupSources;
 pub(super) use self::peer::PeerMac;
-use self::queue::FrameQueue;
 pub(super) use self::station::StationMac;
 use super::channel::Parts;
 use super::contention::ContenderId;
@@ -66,52 +67,42 @@ impl Mac {
 
     /// The contender of the data queue.
     pub(super) const fn contender(&self) -> ContenderId {
-        self.queue().contender()
+        self.queue(Category::Data).contender()
     }
 
     /// Whether a frame of this category waits.
     pub(super) fn has_frame(&self, category: Category) -> bool {
-        match self {
-            Self::AccessPoint(mac) if category == Category::Beacon => mac.has_broadcast(),
-            Self::External(mac) if category == Category::Beacon => mac.has_broadcast(),
-            _ => !self.queue().is_empty(),
-        }
+        !self.queue(category).is_empty()
     }
 
     /// The PPDU of the next frame as it would be sent now; `None` if no frame waits.
     pub(super) fn next_ppdu(&self, category: Category) -> Option<Ppdu> {
         match self {
-            Self::AccessPoint(mac) => mac.next_ppdu(category),
             Self::Station(mac) => mac.next_ppdu(),
-            Self::Peer(mac) => mac.next_ppdu(),
-            Self::External(mac) => mac.next_ppdu(category),
+            _ => self.queue(category).next_ppdu(false),
         }
     }
 
     /// What the next frame carries; `None` if no frame waits.
     pub(super) fn next_body(&self, category: Category) -> Option<Body> {
-        match self {
-            Self::AccessPoint(mac) if category == Category::Beacon => mac.next_broadcast(),
-            Self::External(mac) if category == Category::Beacon => mac.next_broadcast(),
-            _ => self.queue().front().map(|mpdu| mpdu.body),
-        }
+        self.queue(category).front().map(|mpdu| mpdu.body)
     }
 
     /// The packet in the first frame of the data queue; `None` if that carries none.
     pub(super) fn next_packet(&self) -> Option<&Packet> {
-        match &self.queue().front()?.body {
+        match &self.queue(Category::Data).front()?.body {
             Body::Data(packet) => Some(packet),
             _ => None,
         }
     }
 
-    /// The data queue.
-    const fn queue(&self) -> &FrameQueue {
+    /// The frames of a category. Stations have only data.
+    const fn queue(&self, category: Category) -> &FrameQueue {
         match self {
-            Self::AccessPoint(mac) => mac.queue(),
+            Self::AccessPoint(mac) => mac.queue(category),
             Self::Station(mac) => mac.queue(),
             Self::Peer(mac) => mac.queue(),
-            Self::External(mac) => mac.queue(),
+            Self::External(mac) => mac.queue(category),
         }
     }
 

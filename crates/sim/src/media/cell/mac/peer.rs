@@ -4,7 +4,7 @@
 
 use airwatt_base::Instant;
 
-use super::queue::FrameQueue;
+use super::frame_queue::FrameQueue;
 use crate::media::cell::CellOutput;
 use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
@@ -19,6 +19,8 @@ use crate::net::route::Member;
 pub(crate) struct PeerMac {
     radio: RadioId,
     queue: FrameQueue,
+    /// The last sequence number of frames without a counter for their receiver.
+    number: u16,
     given_up: u64,
 }
 
@@ -32,8 +34,8 @@ impl PeerMac {
         mode: ModeId,
     ) -> Self {
         let limits = config.station_limits();
-        let queue = FrameQueue::new(member, contender, mode, limits, config.station_buffer);
-        Self { radio, queue, given_up: 0 }
+        let queue = FrameQueue::new([member, 0], contender, mode, limits, config.station_buffer);
+        Self { radio, queue, number: 0, given_up: 0 }
     }
 
     /// Packets that were given up at the retry limit.
@@ -58,13 +60,9 @@ impl PeerMac {
         &self.queue
     }
 
-    pub(super) fn next_ppdu(&self) -> Option<Ppdu> {
-        self.queue.next_ppdu(false)
-    }
-
     pub(super) fn compose(&mut self) -> Ppdu {
-        self.queue.begin_attempt();
-        self.next_ppdu().expect("a sender has a frame")
+        self.queue.begin_attempt(&mut self.number);
+        self.queue.next_ppdu(false).expect("a sender has a frame")
     }
 
     pub(super) fn receive(&self, packet: Option<&Packet>, out: &mut Effects<'_>) {

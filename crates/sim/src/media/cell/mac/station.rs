@@ -5,7 +5,7 @@ use airwatt_proto::powersave::{
     self as ps, FlowSample, PowerSaveFrame, StationInput, StationOutput, StationPowerSave, Uplink, Volume,
 };
 
-use super::queue::FrameQueue;
+use super::frame_queue::FrameQueue;
 use crate::media::cell::CellOutput;
 use crate::media::cell::channel::Parts;
 use crate::media::cell::config::{CellConfig, CellStation};
@@ -27,6 +27,8 @@ pub(crate) struct StationMac {
     /// What its own frames, and the waiting for them, took of the air.
     air_time: ps::AirTime,
     queue: FrameQueue,
+    /// The last sequence number of Null frames.
+    number: u16,
     /// The packet of the frame that is being received, for policies that decide by flows.
     arrived: Option<(Packet, Instant)>,
     given_up: u64,
@@ -51,13 +53,17 @@ impl StationMac {
         slot: Slot,
     ) -> Self {
         let limits = config.station_limits();
+        let ends = [member, access_point];
+        let mut queue = FrameQueue::new(ends, contender, mode, limits, config.station_buffer);
+        queue.add_receiver(mode);
         Self {
             radio,
             access_point,
             slot,
             power_save: StationPowerSave::new(station.power_save, station.policy.clone()),
             air_time: ps::AirTime::default(),
-            queue: FrameQueue::new(member, contender, mode, limits, config.station_buffer),
+            queue,
+            number: 0,
             arrived: None,
             given_up: 0,
         }
@@ -135,7 +141,7 @@ impl StationMac {
     }
 
     pub(super) fn compose(&mut self) -> Ppdu {
-        self.queue.begin_attempt();
+        self.queue.begin_attempt(&mut self.number);
         self.next_ppdu().expect("a sender has a frame")
     }
 

@@ -1,0 +1,379 @@
+//! The frames that a MAC sends as one contender: one queue for each receiver, served in the order in which their first frames came.
+//!
+//! Each frame has a ticket, and the queue whose first frame has the least is served next. With one frame an attempt that is the
+//! order of arrival over all receivers. A MAC with one receiver never looks at tickets.
+
+use airwatt_proto::powersave::ServiceFlags;
+
+use super::tx_queue::TransmitQueue;
+use crate::media::cell::contention::ContenderId;
+use crate::media::cell::frame::{Body, CellFrameKind, FrameLimits, ModeId, Mpdu, Ppdu, Receiver};
+use crate::net::packet::Packet;
+use crate::net::route::Member;
+
+/// The queues of one contender, with a limit in packets.
+#[derive(Clone, Debug)]
+pub(super) struct FrameQueue {
+    member: Member,
+    contender: ContenderId,
+    /// The mode of data to receivers that have none of their own.
+    mode: ModeId,
+    limits: FrameLimits,
+    /// Largest number of packets.
+    buffer: u32,
+    /// The receiver of the first queue; those of the members that follow it come next.
+    first: Member,
+    queues: Vec<TransmitQueue>,
+    /// The tickets of the first frames of the queues.
+    heads: Vec<u64>,
+    /// The last ticket.
+    ticket: u64,
+    frames: u32,
+    packets: u32,
+    /// The queue of the frame that is or was on the air last.
+    serving: usize,
+    /// Whether that frame is on the air, or its attempt is being concluded.
+    in_flight: bool,
+}
+
+impl FrameQueue {
+    /// Makes an empty queue whose frames are sent by `member` as `contender` to members from `first` on, data in this mode.
+    pub(super) const fn new(
+        [member, first]: [Member; 2],
+        contender: ContenderId,
+        mode: ModeId,
+        limits: FrameLimits,
+        buffer: u32,
+    ) -> Self {
+        Self {
+            member,
+            contender,
+            mode,
+            limits,
+            buffer,
+            first,
+            queues: Vec::new(),
+            heads: Vec::new(),
+            ticket: 0,
+            frames: 0,
+            packets: 0,
+            serving: 0,
+            in_flight: false,
+        }
+    }
+
+    /// Makes an empty queue of beacons and group-addressed frames, which nobody acknowledges and which are not repeated.
+    pub(super) fn broadcast(member: Member, contender: ContenderId, limits: FrameLimits) -> Self {
+        let limits = FrameLimits { retries: 0, rts_threshold: None, ..limits };
+        let mut queue = Self::new([member; 2], contender, ModeId::GROUP, limits, u32::MAX);
+        queue.add(TransmitQueue::new(Receiver::Group, ModeId::GROUP));
+        queue
+    }
+
+    /// Adds the next receiver, to which data has this mode.
+    pub(super) fn add_receiver(&mut self, mode: ModeId) {
+        let to = self.first + self.queues.len() as Member;
+        self.add(TransmitQueue::new(Receiver::Member(to), mode));
+    }
+
+    fn add(&mut self, queue: TransmitQueue) {
+        self.heads.push(queue.ticket());
+        self.queues.push(queue);
+    }
+
+    pub(super) const fn member(&self) -> Member {
+        self.member
+    }
+
+    pub(super) const fn contender(&self) -> ContenderId {
+        self.contender
+    }
+
+    /// Number of packets in the queue.
+    pub(super) const fn packets(&self) -> u32 {
+        self.packets
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.frames == 0
+    }
+
+    /// Number of frames in the queue.
+    pub(super) const fn len(&self) -> u32 {
+        self.frames
+    }
+
+    /// The frame that is next, or on the air.
+    pub(super) fn front(&self) -> Option<&Mpdu> {
+        self.queues.get(self.next_queue())?.frames.front()
+    }
+
+    /// The frame that is next, or on the air.
+    pub(super) fn front_mut(&mut self) -> Option<&mut Mpdu> {
+        let next = self.next_queue();
+        self.queues.get_mut(next)?.frames.front_mut()
+    }
+
+    /// All frames, by receivers.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Mpdu> {
+        self.queues.iter().flat_map(|queue| &queue.frames)
+    }
+
+    /// Appends a packet. Returns `false` if the queue is full.
+    pub(super) fn push(&mut self, to: Member, packet: Packet) -> bool {
+        if self.packets >= self.buffer {
+            return false;
+        }
+        self.append(to, Body::Data(packet));
+        true
+    }
+
+    /// Appends a frame, whatever the limit.
+    pub(super) fn append(&mut self, to: Member, body: Body) {
+        let place = self.place_of(to);
+        self.ticket += 1;
+        self.count(&body);
+        let queue = &mut self.queues[place];
+        if queue.frames.is_empty() {
+            self.heads[place] = self.ticket;
+        }
+        queue.frames.push_back(Mpdu::new(to, body, self.ticket));
+    }
+
+    /// Inserts a power-save frame or a beacon ahead of data, but not ahead of a frame that is on the air or of earlier power-save
+    /// frames. Only for a MAC with one receiver.
+    pub(super) fn push_first(&mut self, to: Member, body: Body) {
+        let place = self.place_of(to);
+        self.count(&body);
+        let frames = &mut self.queues[place].frames;
+        let on_air = usize::from(self.in_flight).min(frames.len());
+        let is_control = |mpdu: &&Mpdu| matches!(mpdu.body, Body::Control(_));
+        let earlier = frames.iter().skip(on_air).take_while(is_control).count();
+        frames.insert(on_air + earlier, Mpdu::new(to, body, 0));
+        self.heads[place] = 0;
+    }
+
+    /// The PPDU of the next frame with this power-management bit.
+    pub(super) fn next_ppdu(&self, pm: bool) -> Option<Ppdu> {
+        let queue = self.queues.get(self.next_queue())?;
+        let mpdu = queue.frames.front()?;
+        Some(self.limits.ppdu(mpdu, queue.to, queue.mode, self.member, self.contender, pm))
+    }
+
+    /// Length of the IP packet in a data frame of this cell.
+    pub(super) const fn packet_bytes(&self, ppdu: &Ppdu) -> u32 {
+        ppdu.bytes - self.limits.overhead
+    }
+
+    /// Begins an attempt at the next frame, which gets its sequence number at the first one. `common` is the last number of the MAC's
+    /// frames without a counter for their receiver. Panics if there is no frame.
+    pub(super) fn begin_attempt(&mut self, common: &mut u16) {
+        self.serving = self.next_queue();
+        self.in_flight = true;
+        let is_qos = self.limits.has_qos_control();
+        let queue = &mut self.queues[self.serving];
+        let head = queue.frames.front_mut().expect("a sender has a frame");
+        if !head.stamped {
+            head.stamped = true;
+            head.sequence = next_number(head.body.kind(), is_qos, &mut queue.number, common);
+        }
+    }
+
+    /// Begins the first attempt at the next frame, whose header gets these bits. Panics if there is none.
+    pub(super) fn begin_first_attempt(&mut self, flags: ServiceFlags, common: &mut u16) {
+        if let Some(head) = self.front_mut() {
+            head.flags = flags;
+        }
+        self.begin_attempt(common);
+    }
+
+    /// Removes what the frames for a receiver carry whose first attempt has not been made.
+    pub(super) fn take_unsent(&mut self, to: Member) -> Vec<Body> {
+        let place = self.place_of(to);
+        let taken: Vec<Body> = self.queues[place].take_unsent().map(|mpdu| mpdu.body).collect();
+        self.heads[place] = self.queues[place].ticket();
+        taken.iter().for_each(|body| self.uncount(body));
+        taken
+    }
+
+    /// Removes the frame on the air if it was acknowledged, or if this was its last attempt.
+    pub(super) fn take_concluded(&mut self, acknowledged: bool) -> Option<Mpdu> {
+        let queue = &mut self.queues[self.serving];
+        if !acknowledged {
+            let head = queue.frames.front_mut().expect("the frame stays in the queue");
+            head.retries += 1;
+            if u32::from(head.retries) <= self.limits.retries {
+                return None;
+            }
+        }
+        let mpdu = queue.frames.pop_front()?;
+        self.uncount(&mpdu.body);
+        Some(mpdu)
+    }
+
+    /// Ends the attempt.
+    pub(super) fn end_attempt(&mut self) {
+        self.in_flight = false;
+        self.heads[self.serving] = self.queues[self.serving].ticket();
+    }
+
+    /// The queue of the frame that is on the air, or else of the one that is next.
+    fn next_queue(&self) -> usize {
+        if self.in_flight || self.queues.len() <= 1 {
+            return self.serving;
+        }
+        let first = self.heads.iter().enumerate().min_by_key(|(_, ticket)| **ticket);
+        first.map_or(0, |(place, _)| place)
+    }
+
+    /// The place of the queue of a receiver.
+    fn place_of(&mut self, to: Member) -> usize {
+        let place = usize::from(to - self.first);
+        while self.queues.len() <= place {
+            self.add_receiver(self.mode);
+        }
+        place
+    }
+
+    fn count(&mut self, body: &Body) {
+        self.frames += 1;
+        self.packets += u32::from(matches!(body, Body::Data(_)));
+    }
+
+    fn uncount(&mut self, body: &Body) {
+        self.frames -= 1;
+        self.packets -= u32::from(matches!(body, Body::Data(_)));
+    }
+}
+
+/// The sequence number of the next frame of this kind (802.11-2020 10.3.2.14.2). QoS data counts for each receiver in `data` (all has
+/// one TID), and frames without a QoS Control field in `common`. The number of a QoS Null frame may be any, and is 0; a PS-Poll has none.
+fn next_number(kind: CellFrameKind, is_qos: bool, data: &mut u16, common: &mut u16) -> u16 {
+    let last = match kind {
+        CellFrameKind::QosNull | CellFrameKind::PsPoll => return 0,
+        CellFrameKind::Data if is_qos => data,
+        _ => common,
+    };
+    *last = (*last + 1) & 0xfff;
+    *last
+}
+
+#[cfg(test)]
+mod tests {
+    use airwatt_base::Instant;
+    use airwatt_proto::powersave::PowerSaveFrame::{PmNull, PsPoll, Trigger};
+
+    use super::*;
+
+    const ACCESS_POINT: Member = 0;
+
+    fn queue() -> FrameQueue {
+        let limits = FrameLimits { retries: 7, rts_threshold: None, overhead: 38 };
+        FrameQueue::new([1, ACCESS_POINT], 0, ModeId::DATA, limits, 10)
+    }
+
+    /// The bodies in the order of transmission, each after a failed first attempt: a retry keeps its place.
+    fn sent(mut queue: FrameQueue) -> Vec<Body> {
+        let mut bodies = Vec::new();
+        while queue.front().is_some() {
+            queue.begin_attempt(&mut 0);
+            assert!(queue.take_concluded(false).is_none(), "a first attempt is not the last one");
+            bodies.extend(queue.take_concluded(true).map(|mpdu| mpdu.body));
+            queue.end_attempt();
+        }
+        bodies
+    }
+
+    #[test]
+    fn power_save_frames_go_ahead_of_data_in_the_order_of_arrival() {
+        let frames = [PmNull { pm: true }, Trigger, PsPoll].map(Body::Control);
+        let data = Body::NullData;
+        for on_air in [false, true] {
+            let mut queue = queue();
+            queue.append(ACCESS_POINT, data);
+            if on_air {
+                queue.begin_attempt(&mut 0);
+            }
+            for frame in frames {
+                queue.push_first(ACCESS_POINT, frame);
+            }
+            let [null, trigger, poll] = frames;
+            let expected = if on_air { [data, null, trigger, poll] } else { [null, trigger, poll, data] };
+            assert_eq!(sent(queue), expected, "on the air: {on_air}");
+        }
+    }
+
+    /// Frames are numbered when they are first sent: a retry keeps its number, what goes ahead takes none from those behind it, and
+    /// QoS Null frames and PS-Polls have none.
+    #[test]
+    fn numbers_follow_the_order_on_the_air() {
+        let packet = |number| Packet::datagram(number, 100, Instant::ZERO);
+        let mut queue = queue();
+        (0..2).for_each(|number| assert!(queue.push(ACCESS_POINT, packet(number))));
+        queue.append(ACCESS_POINT, Body::NullData);
+        [PmNull { pm: true }, PsPoll]
+            .into_iter()
+            .for_each(|frame| queue.push_first(ACCESS_POINT, Body::Control(frame)));
+        let expected = [("null", 8), ("ps-poll", 0), ("data", 1), ("data", 2), ("qos-null", 0)];
+        assert_eq!(numbers(queue), expected.map(|(kind, sequence)| (kind, ACCESS_POINT, sequence)));
+    }
+
+    /// The order over all receivers is that of arrival, and each receiver has a counter of its own.
+    #[test]
+    fn receivers_are_served_in_the_order_of_arrival() {
+        let mut queue = queue();
+        for (number, to) in [3, 2, 2, 5, 3, 2].into_iter().enumerate() {
+            assert!(queue.push(to, Packet::datagram(number as u32, 100, Instant::ZERO)));
+        }
+        let expected = [(3, 1), (2, 1), (2, 2), (5, 1), (3, 2), (2, 3)];
+        assert_eq!(numbers(queue), expected.map(|(to, sequence)| ("data", to, sequence)));
+    }
+
+    /// Kind, receiver and number of each frame, which needs two attempts. The last common number is 7.
+    fn numbers(mut queue: FrameQueue) -> Vec<(&'static str, Member, u16)> {
+        let (mut numbers, mut common) = (Vec::new(), 7);
+        while queue.front().is_some() {
+            queue.begin_attempt(&mut common);
+            assert!(queue.take_concluded(false).is_none());
+            queue.end_attempt();
+            queue.begin_attempt(&mut common);
+            let left = queue.take_concluded(true).expect("an acknowledged frame leaves");
+            queue.end_attempt();
+            numbers.push((left.body.kind().name(), left.to, left.sequence));
+        }
+        numbers
+    }
+
+    /// A power-save frame that comes between two attempts at an earlier one does not overtake it.
+    #[test]
+    fn a_power_save_frame_that_is_sent_again_stays_ahead_of_later_ones() {
+        let (null, trigger) = (Body::Control(PmNull { pm: true }), Body::Control(Trigger));
+        let mut queue = queue();
+        queue.push_first(ACCESS_POINT, null);
+        queue.begin_attempt(&mut 0);
+        assert!(queue.take_concluded(false).is_none());
+        queue.end_attempt();
+        queue.push_first(ACCESS_POINT, trigger);
+        assert_eq!(sent(queue), [null, trigger]);
+    }
+
+    /// What was not sent yet goes back for one receiver; the frame on the air and those for others stay, and packets are counted.
+    #[test]
+    fn frames_without_an_attempt_are_taken_back() {
+        let packet = |number| Packet::datagram(number, 100, Instant::ZERO);
+        let [sleeper, other] = [2, 3];
+        let mut queue = queue();
+        for (to, number) in [(sleeper, 0), (sleeper, 1), (other, 2), (sleeper, 3)] {
+            assert!(queue.push(to, packet(number)));
+        }
+        queue.append(sleeper, Body::NullData);
+        queue.begin_attempt(&mut 0);
+        let taken = queue.take_unsent(sleeper);
+        assert_eq!(taken, [Body::Data(packet(1)), Body::Data(packet(3)), Body::NullData]);
+        assert_eq!((queue.len(), queue.packets()), (2, 2));
+        assert!(queue.take_concluded(true).is_some());
+        queue.end_attempt();
+        assert_eq!((queue.len(), queue.packets()), (1, 1));
+        assert_eq!(sent(queue), [Body::Data(packet(2))]);
+    }
+}
