@@ -70,7 +70,7 @@ class Cluster:
 def oldest():
     """The oldest version of Dask that the package admits."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    (requirement,) = extras["cluster"]
+    (requirement,) = (one for one in extras["cluster"] if one.startswith("distributed"))
     return requirement.replace(">=", "==") + ".0"
 
 
