@@ -57,6 +57,23 @@ def without(lines, algorithm="ackloss"):
     return [line.replace(f" congctl {algorithm}", "") for line in lines]
 
 
+def test_a_dry_run_prints_the_changes_and_makes_none(equal):
+    before = equal.routes()
+    done = equal.cc("load", "--interface", INTERFACES[0], "--default", "--dry-run")
+    assert equal.routes() == before
+    assert equal.cc("status").stdout == "nothing is loaded\n"
+    lines = done.stdout.splitlines()
+    assert lines[:2] == [f"[#] bpf: register the congestion control {name}" for name in ("ackloss", "ackloss_cubic")]
+    assert lines[-1] == "[#] sysctl -w net.ipv4.tcp_congestion_control=ackloss"
+    # They are the lines of the real thing, apart from the mount that it may need.
+    real = equal.cc("load", "--interface", INTERFACES[0], "--default").stderr.splitlines()
+    assert lines == [line for line in real if line.startswith("[#]") and "mount" not in line]
+    # Loaded already, there is nothing to do.
+    assert equal.cc("load", "--interface", INTERFACES[0], "--default", "--dry-run").stdout == ""
+    equal.cc("unload")
+    assert equal.routes() == before
+
+
 @pytest.mark.parametrize("interface", INTERFACES)
 def test_the_other_interface_is_never_touched(lan, interface):
     (other,) = {*INTERFACES} - {interface}

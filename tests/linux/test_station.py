@@ -2,11 +2,16 @@
 
 import configparser
 import contextlib
+import json
+import os
 import signal
 import socket
 import struct
 import subprocess
+import tempfile
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,15 +26,95 @@ def has_wifi() -> bool:
     return any((interface / "phy80211").exists() for interface in Path("/sys/class/net").iterdir())
 
 
+@contextlib.contextmanager
+def control_socket(name: str, answers: dict[str, dict]) -> Iterator[None]:
+    """A control socket as the daemon of an interface has it, which answers one command, and goes after `stop`."""
+    namespace = Path("/proc/self/ns/net").stat().st_ino
+    folder = Path("/run/airwatt")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    path = folder / f"station-{name}.{namespace}.sock"
+
+    def serve(listener: socket.socket) -> None:
+        stream, _ = listener.accept()
+        with stream:
+            command = json.loads(stream.recv(100))["command"]
+            stream.sendall(json.dumps(answers[command]).encode() + b"\n")
+        if command == "stop":
+            path.unlink()
+
+    with socket.create_server(str(path), family=socket.AF_UNIX) as listener:
+        listener.settimeout(10)
+        server = threading.Thread(target=serve, args=(listener,))
+        server.start()
+        yield
+        server.join()
+    path.unlink(missing_ok=True)
+    # Other daemons may have files there.
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+
+
 @pytest.mark.skipif(has_wifi(), reason="this host has Wi-Fi")
 @pytest.mark.parametrize(
-    "words", [[], ["run"], ["run", "--dry-run"], ["doctor"], ["measure"], ["status"], ["report"], ["off"], ["on"]]
+    "words", [[], ["run"], ["run", "--dry-run"], ["measure"], ["status"], ["report"], ["off"], ["on"]]
 )
 def test_without_wifi_each_verb_says_so_in_one_line(words):
     done = call(DAEMON, "station", *words, check=False)
     assert (done.returncode, done.stdout) == (4, "")
     assert len(done.stderr.splitlines()) == 1
     assert "Wi-Fi" in done.stderr
+
+
+@pytest.mark.skipif(has_wifi(), reason="this host has Wi-Fi")
+def test_without_wifi_the_doctor_reports_on_the_host():
+    plain = call(DAEMON, "station", "doctor", check=False)
+    assert (plain.returncode, len(plain.stderr.splitlines())) == (4, 1)
+    assert "Wi-Fi" in plain.stderr
+    explained = call(DAEMON, "station", "doctor", "--explain", check=False).stdout
+    for text in (plain.stdout, explained):
+        assert all(len(line) <= 80 for line in text.splitlines() if " " in line.strip())
+        facts = dict(line.split(maxsplit=1) for line in text.splitlines() if not line.startswith(" "))
+        assert facts["kernel"] == os.uname().release
+        assert set(facts) == {"kernel", "eBPF", "privileges", "also", "the"}
+    assert "by:" not in plain.stdout
+    # Each fact says how it is known, and each program that may set power save is named.
+    assert explained.count("by:") == sum(not line.startswith(" ") for line in explained.splitlines())
+    assert all(program in explained for program in ("NetworkManager", "iwd", "TLP"))
+
+    document = json.loads(call(DAEMON, "station", "doctor", "--json", check=False).stdout)
+    assert "interface" not in document
+    assert (document["kernel"], document["would"]) == (
+        os.uname().release,
+        "end with status 4: there is no Wi-Fi interface",
+    )
+    if os.geteuid() == 0:
+        assert (document["bpf"], document["bpf_error"], document["missing_capability"]) == (True, None, None)
+        words = [
+            "setpriv",
+            "--inh-caps=-all",
+            "--bounding-set=-bpf,-net_raw,-sys_admin",
+            DAEMON,
+            "station",
+            "doctor",
+            "--json",
+        ]
+        document = json.loads(call(*words, check=False).stdout)
+        assert (document["bpf"], document["missing_capability"]) == (None, "CAP_NET_RAW")
+
+
+def test_metrics_are_printed_for_a_collector_of_text_files():
+    document = {"interface": "aw8", "power_save": True, "state": "acting", "counts": {"scans": 3}}
+    with control_socket("aw8", {"status": document}):
+        page = call(DAEMON, "station", "status", "--interface", "aw8", "--metrics").stdout
+    assert 'airwatt_station_power_save{interface="aw8"} 1\n' in page
+    assert 'airwatt_station_scans_total{interface="aw8"} 3\n' in page
+    names = {line.split()[2] for line in page.splitlines() if line.startswith("# TYPE")}
+    # The manual page has the same names.
+    with tempfile.TemporaryDirectory() as folder:
+        call(DAEMON, "manual", folder, "--date", "2026-01-31")
+        manual = (Path(folder) / "airwattd-station.5").read_text().replace("\\-", "-")
+    assert len(names) > 10
+    assert all(name in manual for name in names)
 
 
 def test_wrong_input_is_one_line():
@@ -105,24 +190,11 @@ def test_a_configuration_is_checked_without_wifi(tmp_path):
 
 def test_off_ends_the_daemon_also_if_it_cannot_be_remembered():
     """What stands for the daemon takes the command `stop`, and goes."""
-    namespace = Path("/proc/self/ns/net").stat().st_ino
-    folder = Path("/run/airwatt")
-    folder.mkdir(mode=0o700, exist_ok=True)
-    path = folder / f"station-aw9.{namespace}.sock"
-    with socket.create_server(str(path), family=socket.AF_UNIX) as listener:
+    with control_socket("aw9", {"stop": {"stopping": True}}):
         # A folder in which nobody can write, root neither.
         words = ["env", "STATE_DIRECTORY=/proc/airwatt", DAEMON, "station", "off", "--interface", "aw9"]
         off = subprocess.Popen(list(map(str, words)), stderr=subprocess.PIPE, text=True)
-        listener.settimeout(10)
-        stream, _ = listener.accept()
-        with stream:
-            assert b"stop" in stream.recv(100)
-            stream.sendall(b'{"stopping":true}\n')
-        path.unlink()
-    _, said = off.communicate(timeout=10)
-    # Other daemons may have files there.
-    with contextlib.suppress(OSError):
-        folder.rmdir()
+        _, said = off.communicate(timeout=10)
     assert (off.returncode, len(said.splitlines())) == (1, 1)
     assert "aw9: the daemon has ended and power save is restored, but" in said
 

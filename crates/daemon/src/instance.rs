@@ -124,10 +124,10 @@ impl Instance<'_> {
         self.file(own_namespace(), "jsonl")
     }
 
-    /// The control socket of this namespace's daemon, or if there is none here, of the only one of another namespace.
-    fn nearest_socket(&self) -> Result<PathBuf, Failure> {
-        let own = self.control_socket();
-        if own.exists() {
+    /// The network namespace of the daemon: this one, or if there is none here, that of the only one elsewhere.
+    fn nearest(&self) -> Result<u64, Failure> {
+        let own = own_namespace();
+        if self.control_socket().exists() {
             return Ok(own);
         }
         let elsewhere: Vec<u64> = with_file(self.kind, ".sock")?
@@ -138,7 +138,7 @@ impl Instance<'_> {
             .collect();
         match elsewhere[..] {
             [] => Ok(own),
-            [namespace] => Ok(self.file(namespace, "sock")),
+            [namespace] => Ok(namespace),
             _ => Err(Failure::Failed(format!(
                 "{}: expected one {} of this name, got {} in other network namespaces; hint: ip netns exec",
                 self.name,
@@ -188,23 +188,23 @@ impl Instance<'_> {
         self.restore()
     }
 
-    /// What the daemon reports of its state.
-    fn status(&self) -> Result<Value, Failure> {
-        self.status_at(&self.nearest_socket()?)
-    }
-
-    fn status_at(&self, socket: &Path) -> Result<Value, Failure> {
-        control::ask(socket, "status").map_err(|error| match error.io().kind() {
+    /// What the daemon in a network namespace reports of its state, with the namespace's name unless it is this one.
+    fn status(&self, namespace: u64) -> Result<Value, Failure> {
+        let asked = control::ask(&self.file(namespace, "sock"), "status");
+        let mut document = asked.map_err(|error| match error.io().kind() {
             ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
                 Failure::Failed(format!("no {} runs on {}", self.kind, self.name))
             }
             _ => error.into(),
-        })
+        })?;
+        let is_elsewhere = namespace != own_namespace();
+        document["namespace"] = is_elsewhere.then(|| namespace::name(namespace)).into();
+        Ok(document)
     }
 
     /// Ends the daemon and waits for its end, or cleans up after one that was killed.
     pub(crate) fn stop(&self, patience: Span) -> Result<(), Failure> {
-        let socket = self.nearest_socket()?;
+        let socket = self.file(self.nearest()?, "sock");
         if control::ask(&socket, "stop").is_err() {
             return self.clean_up();
         }
@@ -239,12 +239,10 @@ pub(crate) fn show(
     text: fn(&Value) -> String,
 ) -> Result<(), Failure> {
     let documents: Vec<Value> = match one {
-        Some(instance) => vec![instance.status()?],
+        Some(instance) => vec![instance.status(instance.nearest()?)?],
         None => {
-            let status = |(name, namespace): &(String, u64)| {
-                let instance = Instance { kind, program: "", name };
-                instance.status_at(&instance.file(*namespace, "sock"))
-            };
+            let status =
+                |(name, namespace): &(String, u64)| Instance { kind, program: "", name }.status(*namespace);
             // One that ends meanwhile is no error.
             with_file(kind, ".sock")?.iter().filter_map(|found| status(found).ok()).collect()
         }

@@ -11,13 +11,18 @@ use crate::output;
 /// Longest input of `pubkey`: a key, and blanks around it.
 const INPUT_BYTES_MAX: u64 = 256;
 
-/// Prints a new private key.
-pub(crate) fn generate() -> Result<(), Failure> {
+/// A new private key.
+pub(crate) fn new() -> Result<SecretKey, Failure> {
     let mut bytes = random::bytes()?;
     // The bits that X25519 sets anyway (RFC 7748, section 5), so that other programs show the same key.
     bytes[0] &= 248;
     bytes[31] = bytes[31] & 127 | 64;
-    output::print(&format!("{}\n", SecretKey::from_bytes(bytes).to_text()));
+    Ok(SecretKey::from_bytes(bytes))
+}
+
+/// Prints a new private key.
+pub(crate) fn generate() -> Result<(), Failure> {
+    output::print(&format!("{}\n", new()?.to_text()));
     Ok(())
 }
 

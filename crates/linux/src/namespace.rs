@@ -27,6 +27,16 @@ pub fn current() -> Result<u64, Error> {
     fs::metadata(OWN).map(|file| file.ino()).map_err(Error::of(OWN))
 }
 
+/// Returns the name that ip-netns(8) has given to the namespace with this inode, or else how the kernel writes it.
+pub fn name(inode: u64) -> String {
+    let entries = fs::read_dir(NAMED).into_iter().flatten().flatten();
+    let named = entries
+        .map(|entry| entry.path())
+        .find(|path| is_namespace(path) && fs::metadata(path).is_ok_and(|file| file.ino() == inode));
+    let name = named.as_deref().and_then(Path::file_name);
+    name.map_or_else(|| format!("net:[{inode}]"), |name| name.to_string_lossy().into_owned())
+}
+
 /// Returns the network namespaces that can be entered, by inode, with a path of each.
 pub fn reachable() -> BTreeMap<u64, PathBuf> {
     let files_of = |folder: &str| {

@@ -191,13 +191,24 @@ def exchanges(to: str, count: int, gap: float, request: int, response: int, seed
 
 def keys(_: Air) -> dict:
     """Keys typed at the station into a remote shell, each echoed."""
-    return percentiles(exchanges(AP, 60, 0.5, 48, 48, 1))
+    return percentiles(exchanges(AP, 300, 0.5, 48, 48, 1))
 
 
 def asked(_: Air) -> dict:
-    """Somebody else asks the station."""
-    words = [*IN_AP, sys.executable, __file__, "--exchanges", STATION, "60", "1.0", "48", "48"]
+    """Somebody else asks the station, as by keys typed into a shell on it."""
+    words = [*IN_AP, sys.executable, __file__, "--exchanges", STATION, "300", "1.0", "48", "48"]
     return percentiles(json.loads(call(*words)))
+
+
+def messages(_: Air) -> dict:
+    """Messages of a broker to the station, each of which it acknowledges, as MQTT has them."""
+    words = [*IN_AP, sys.executable, __file__, "--exchanges", STATION, "100", "10.0", "48", "48"]
+    return percentiles(json.loads(call(*words)))
+
+
+def downloads(_: Air) -> dict:
+    """Files of 2 MB with some seconds between them."""
+    return percentiles(exchanges(AP, 20, 8.0, 48, 2_000_000, 4))
 
 
 def pages(_: Air) -> dict:
@@ -236,6 +247,8 @@ WORKLOADS = {
     "idle": idle,
     "keys": keys,
     "asked": asked,
+    "messages": messages,
+    "downloads": downloads,
     "pages": pages,
     "stream": watch,
     "down": lambda _: bulk(True),

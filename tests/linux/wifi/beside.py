@@ -23,8 +23,10 @@ POLICIES = {
 }
 EXCHANGES = "request-response"
 FLOWS = {
-    "keys": {"kind": EXCHANGES, "count": 60, "mean_gap": "500ms"},
-    "asked": {"kind": EXCHANGES, "count": 60, "mean_gap": "1s"},
+    "keys": {"kind": EXCHANGES, "count": 300, "mean_gap": "500ms"},
+    "asked": {"kind": EXCHANGES, "count": 300, "mean_gap": "1s"},
+    "messages": {"kind": EXCHANGES, "count": 100, "mean_gap": "10s"},
+    "downloads": {"kind": EXCHANGES, "count": 20, "mean_gap": "8s", "response": "2MB"},
     "pages": {"kind": EXCHANGES, "count": 10, "mean_gap": "5s", "request": "400B", "response": "400kB"},
     "stream": {"kind": "streaming", "rate": "1Mbps", "block": "64kB", "media": "40s"},
     "down": {"kind": "bulk", "size": "2MB"},
@@ -33,12 +35,12 @@ FLOWS = {
 
 
 def predicted(workload: str, setting: str) -> dict:
-    """Delays or rate, and mean power, of the simulator."""
+    """Delays or rate, mean power, and share of the time awake, of the simulator."""
     policy, settings = POLICIES[setting]
     values = {
         "station.power_save": {"policy": policy, **settings},
         "flow.application": FLOWS[workload],
-        "flow.direction": "up" if workload in ("asked", "up") else "down",
+        "flow.direction": "up" if workload in ("asked", "messages", "up") else "down",
         "latency_percentiles": True,
     }
     if policy.startswith("ba-ta"):
@@ -51,6 +53,7 @@ def predicted(workload: str, setting: str) -> dict:
         "p95_s": flow.get("response_s_p95"),
         "goodput_bps": flow["goodput_bps"],
         "power_w": station["energy_j"] / result["simulated_s"],
+        "awake": 1 - station["state_s"]["sleep"] / result["simulated_s"],
     }
 
 
@@ -62,20 +65,22 @@ def cell(measured: float | None, simulated: float | None, scale: float) -> str:
 
 def table(results: dict) -> str:
     lines = [
-        "| traffic | power save | p50 [ms] | p95 [ms] | rate [Mbit/s] | power [mW] |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| traffic | power save | p50 [ms] | p95 [ms] | rate [Mbit/s] | awake [%] | power [mW] |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for workload, settings in results.items():
         for setting, measured in settings.items():
             if workload == "idle":
-                lines.append(f"| idle | {setting} | - | - | - | {measured['power_w'] * 1e3:.3g} |")
+                awake, power = (1 - measured["asleep"]) * 100, measured["power_w"] * 1e3
+                lines.append(f"| idle | {setting} | - | - | - | {awake:.3g} | {power:.3g} |")
                 continue
             simulated = predicted(workload, setting)
             bulk = "goodput_bps" in measured
             delay = [cell(measured.get(key), simulated[key], 1e3) if not bulk else "-" for key in ("p50_s", "p95_s")]
             rate = cell(measured["goodput_bps"], simulated["goodput_bps"], 1e-6) if bulk else "-"
             power = cell(measured["power_w"], simulated["power_w"], 1e3)
-            lines.append(f"| {workload} | {setting} | {delay[0]} | {delay[1]} | {rate} | {power} |")
+            awake = cell(1 - measured["asleep"], simulated["awake"], 100)
+            lines.append(f"| {workload} | {setting} | {delay[0]} | {delay[1]} | {rate} | {awake} | {power} |")
     return "\n".join(lines)
 
 

@@ -115,10 +115,15 @@ fn undo_route(recorded: &KernelRoute, before: Option<&str>) -> Result<(), Failur
     Ok(())
 }
 
+/// The command that has new connections over `route` get the congestion control `name`, or that of the host.
+pub(super) fn direction(route: &KernelRoute, name: Option<&str>) -> String {
+    let metric = name.map_or("(without congctl)".to_owned(), |name| format!("congctl {name}"));
+    format!("[#] ip route change {} ... {metric}", route.describe())
+}
+
 /// Has new connections over `route` get the congestion control `name`, or that of the host. A route that is gone needs nothing.
 pub(super) fn direct(route: &KernelRoute, name: Option<&str>, placement: Placement) -> Result<(), Failure> {
-    let metric = name.map_or("(without congctl)".to_owned(), |name| format!("congctl {name}"));
-    output::progress(&format!("[#] ip route change {} ... {metric}", route.describe()));
+    output::progress(&direction(route, name));
     let mut changed = route::set_congestion_control(route, name, placement);
     for _ in 1..ATTEMPTS {
         if !matches!(changed, Err(ChangeError::Disturbed)) {

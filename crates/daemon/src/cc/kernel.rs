@@ -63,12 +63,17 @@ fn last_message() -> String {
 
 /// Fails with the name of what this kernel does not support, or this process may not do.
 pub(super) fn check() -> Result<(), Failure> {
+    check_kernel()?;
+    host::need(&[ProcessCapability::SysAdmin, ProcessCapability::NetAdmin])
+}
+
+/// Fails with the name of what this kernel does not support.
+pub(super) fn check_kernel() -> Result<(), Failure> {
     if !Path::new(KERNEL_TYPES).exists() {
         return Err(Failure::Missing(format!(
             "{KERNEL_TYPES} is missing: this kernel was built without CONFIG_DEBUG_INFO_BTF"
         )));
     }
-    host::need(&[ProcessCapability::SysAdmin, ProcessCapability::NetAdmin])?;
     // Every kernel with struct_ops for TCP has this type; it came with 5.6.
     let types = libbpf_rs::btf::Btf::from_vmlinux()
         .map_err(|error| Failure::Missing(format!("{KERNEL_TYPES}: {error}")))?;
@@ -105,6 +110,13 @@ pub(super) struct Loaded {
     pub(super) map: u32,
     /// `struct ackloss_config`, if its program shows one.
     pub(super) settings: Option<Vec<u8>>,
+}
+
+impl Loaded {
+    /// Whether this is the one of this name with these settings, so that a load keeps it.
+    fn is_kept(&self, name: &str, wanted: &[u8]) -> bool {
+        self.name == name && self.settings.as_deref() == Some(wanted)
+    }
 }
 
 /// All that are registered.
@@ -172,12 +184,17 @@ pub(super) enum Outcome {
     Unavailable,
 }
 
+/// Those that [`load`] would register. Without privileges the kernel shows none that is registered.
+pub(super) fn to_register(config: &AckLossConfig) -> Result<Vec<&'static str>, Failure> {
+    let (wanted, present) = (settings::to_bytes(config, build()), loaded()?);
+    Ok(NAMES.into_iter().filter(|name| !present.iter().any(|old| old.is_kept(name, &wanted))).collect())
+}
+
 /// Registers both in the kernel, in place of older ones.
 pub(super) fn load(config: &AckLossConfig) -> Result<Vec<(&'static str, Outcome)>, Failure> {
     let wanted = settings::to_bytes(config, build());
     let present = loaded()?;
-    let kept =
-        |name: &str| present.iter().any(|old| old.name == name && old.settings.as_deref() == Some(&wanted));
+    let kept = |name: &str| present.iter().any(|old| old.is_kept(name, &wanted));
     if NAMES.into_iter().all(kept) {
         return Ok(NAMES.map(|name| (name, Outcome::Kept)).to_vec());
     }
@@ -249,7 +266,7 @@ fn register(
     if let Some(old) = old {
         unregister(old)?;
     }
-    output::progress(&format!("[#] bpf: register the congestion control {name}"));
+    output::progress(&registration(name));
     let mut attached = map.attach_struct_ops().map_err(failed)?;
     if link {
         attached.pin(&pin).map_err(failed)?;
@@ -257,6 +274,11 @@ fn register(
         attached.disconnect();
     }
     Ok(if old.is_some() { Outcome::Replaced } else { Outcome::Loaded })
+}
+
+/// The line about a congestion control that is registered.
+pub(super) fn registration(name: &str) -> String {
+    format!("[#] bpf: register the congestion control {name}")
 }
 
 fn pin_of(name: &str) -> PathBuf {

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use airwatt_linux::route::{self, KernelRoute, Placement};
 use airwatt_linux::undo::UndoLog;
 use airwatt_linux::{interface, namespace};
+use airwatt_proto::cc::AckLossConfig;
 
 use super::changes::{self, Change};
 use super::kernel::{self, Outcome};
@@ -17,6 +18,10 @@ use crate::{host, output};
 pub(super) fn run(options: &Load) -> Result<(), Failure> {
     let config = options.settings.config()?;
     let prefixes = options.route.iter().map(|text| prefix(text)).collect::<Result<Vec<_>, _>>()?;
+    if options.dry_run {
+        kernel::check_kernel()?;
+        return print_plan(options, &config, &targets(options, &prefixes)?);
+    }
     kernel::check()?;
     let _lock = lock()?;
     let (mut log, damage) = changes::read(&options.state.file)?;
@@ -52,6 +57,19 @@ pub(super) fn run(options: &Load) -> Result<(), Failure> {
         }
         other => other,
     })
+}
+
+/// Prints what `run` would do, for which no privileges are needed.
+fn print_plan(options: &Load, config: &AckLossConfig, routes: &[KernelRoute]) -> Result<(), Failure> {
+    let name = options.algorithm.as_str();
+    let mut lines: Vec<String> = kernel::to_register(config)?.into_iter().map(kernel::registration).collect();
+    let directed = routes.iter().filter(|route| route.congestion_control().as_deref() != Some(name));
+    lines.extend(directed.map(|route| changes::direction(route, Some(name))));
+    if options.default && host::default_control()? != name {
+        lines.push(host::default_setting(name));
+    }
+    lines.iter().for_each(|line| output::print(&format!("{line}\n")));
+    Ok(())
 }
 
 /// A prefix in the words of ip-route(8); `default` is that of both families.

@@ -41,6 +41,7 @@ pub(crate) enum Command {
 
 #[derive(Args)]
 #[command(after_help = "Examples:
+  airwattd cc load --interface wlan0 --dry-run
   airwattd cc load --interface wlan0
   airwattd cc load --route default --algorithm ackloss_cubic
 
@@ -60,6 +61,9 @@ pub(crate) struct Load {
     /// Which of the two those connections get
     #[arg(long, value_name = "NAME", default_value = "ackloss", value_parser = NAMES)]
     algorithm: String,
+    /// Print the commands that would change the host, and end
+    #[arg(long)]
+    dry_run: bool,
     #[command(flatten)]
     settings: settings::Arguments,
     #[command(flatten)]

@@ -117,6 +117,7 @@ pub(crate) fn format() -> Format {
         "The base station and each mobile have a file, by custom /etc/airwatt/gateway-NAME.toml, where \
          airwattd-gateway@NAME.service reads it. It holds a private key, so that it is for root alone.",
     )
+    .metrics(status::metric_names())
     .example("EXAMPLE: A MOBILE", example::MOBILE)
     .example("EXAMPLE: A BASE STATION", example::BASE)
     .example("EXAMPLE: A BASE STATION FOR MOBILES WITHOUT A DAEMON", example::BASE_ONLY)

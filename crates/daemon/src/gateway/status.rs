@@ -209,37 +209,45 @@ fn of_row(
     }
 }
 
+/// Counters for Prometheus: name, meaning, value.
+type Metric = (&'static str, &'static str, fn(&Document) -> u64);
+const METRICS: [Metric; 6] = [
+    ("airwatt_gateway_connections_begun_total", "Openings that were held.", |gateway| {
+        gateway.connections_begun
+    }),
+    ("airwatt_gateway_connections_relayed_total", "Connections that stood on both legs.", |gateway| {
+        gateway.connections_relayed
+    }),
+    ("airwatt_gateway_connections_passed_total", "Openings that went as plain TCP.", |gateway| {
+        gateway.connections_passed
+    }),
+    (
+        "airwatt_gateway_undelivered_bytes_total",
+        "Bytes that were acknowledged and not delivered.",
+        |gateway| gateway.undelivered_bytes,
+    ),
+    ("airwatt_gateway_given_up_bytes_total", "Bytes replaced by zeros, as applications permit.", |gateway| {
+        gateway.given_up_bytes
+    }),
+    (
+        "airwatt_gateway_strange_datagrams_total",
+        "Datagrams without an effect: forged, repeated, damaged, or not from a peer.",
+        |gateway| gateway.strange_datagrams,
+    ),
+];
+
+/// The metrics with their meanings, for the manual page.
+pub(super) fn metric_names() -> Vec<(String, &'static str)> {
+    METRICS.iter().map(|(name, help, _)| ((*name).to_owned(), *help)).collect()
+}
+
 /// The same for Prometheus.
 pub(super) fn metrics(document: &Document) -> Page {
     let mut page = Page::default();
     let labels = [("interface", document.interface.as_str())];
-    let mut count = |name: &str, help: &str, value: u64| page.counter(name, help, [(&labels[..], value)]);
-    count("airwatt_gateway_connections_begun_total", "Openings that were held.", document.connections_begun);
-    count(
-        "airwatt_gateway_connections_relayed_total",
-        "Connections that stood on both legs.",
-        document.connections_relayed,
-    );
-    count(
-        "airwatt_gateway_connections_passed_total",
-        "Openings that went as plain TCP.",
-        document.connections_passed,
-    );
-    count(
-        "airwatt_gateway_undelivered_bytes_total",
-        "Bytes that were acknowledged and not delivered.",
-        document.undelivered_bytes,
-    );
-    count(
-        "airwatt_gateway_given_up_bytes_total",
-        "Bytes replaced by zeros, as applications permit.",
-        document.given_up_bytes,
-    );
-    count(
-        "airwatt_gateway_strange_datagrams_total",
-        "Datagrams without an effect: forged, repeated, damaged, or not from a peer.",
-        document.strange_datagrams,
-    );
+    for (name, help, value) in METRICS {
+        page.counter(name, help, [(&labels[..], value(document))]);
+    }
     page
 }
 
@@ -264,7 +272,9 @@ pub(super) fn status(options: &Status) -> Result<(), Failure> {
 /// A document for people, within 80 columns for addresses of IPv4.
 fn text_of(document: &serde_json::Value) -> String {
     let of = |key: &str| word(&document[key]);
-    let mut lines = vec![format!("interface: {}\n  mode: {}", of("interface"), of("mode"))];
+    let elsewhere =
+        document["namespace"].as_str().map_or(String::new(), |name| format!(" in network namespace {name}"));
+    let mut lines = vec![format!("interface: {}{elsewhere}\n  mode: {}", of("interface"), of("mode"))];
     if document["plain"] == true {
         lines.push("  plain: neither encrypted nor authenticated".to_owned());
     }

@@ -23,15 +23,29 @@ pub(crate) struct Format {
     policies: Vec<&'static str>,
     /// Commented files, each under its heading.
     examples: Vec<(&'static str, &'static str)>,
+    /// Metrics of the daemon for Prometheus, with their meanings.
+    metrics: Vec<(String, &'static str)>,
 }
 
 impl Format {
     pub(crate) fn new<T: JsonSchema>(command: &'static str, about: &'static str, text: &'static str) -> Self {
-        Self { command, about, text, schema: schema_for!(T), policies: Vec::new(), examples: Vec::new() }
+        Self {
+            command,
+            about,
+            text,
+            schema: schema_for!(T),
+            policies: Vec::new(),
+            examples: Vec::new(),
+            metrics: Vec::new(),
+        }
     }
 
     pub(crate) fn policies(self, policies: Vec<&'static str>) -> Self {
         Self { policies, ..self }
+    }
+
+    pub(crate) fn metrics(self, metrics: Vec<(String, &'static str)>) -> Self {
+        Self { metrics, ..self }
     }
 
     pub(crate) fn example(mut self, heading: &'static str, text: &'static str) -> Self {
@@ -71,6 +85,15 @@ impl Format {
             page.control("EX", []);
             page.text([roman(*text)]);
             page.control("EE", []);
+        }
+        page.control("SH", ["METRICS"]);
+        page.text([roman(
+            "Served for Prometheus where the key metrics says, as text over HTTP at /metrics.",
+        )]);
+        for (name, meaning) in &self.metrics {
+            page.control("TP", []);
+            page.text([bold(name)]);
+            page.text([roman(*meaning)]);
         }
         page.control("SH", ["SEE ALSO"]);
         page.text([bold(&name), roman(" (8), "), bold("airwattd"), roman(" (8)")]);

@@ -14,6 +14,9 @@ use serde::{Deserialize, Deserializer, de};
 use super::{Interface, controller};
 use crate::failure::Failure;
 
+/// The file of the service.
+const DEFAULT_FILE: &str = "/etc/airwatt/station.toml";
+
 /// The configuration.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -62,9 +65,12 @@ impl Config {
         Ok(config)
     }
 
-    /// Reads and checks a file; without one, the defaults.
+    /// Reads and checks a file. Without one it is the default file if that is there, and otherwise the default of each key.
     pub(super) fn read(path: Option<&Path>) -> Result<Self, Failure> {
-        let Some(path) = path else { return Ok(Self::default()) };
+        let default_file = Path::new(DEFAULT_FILE);
+        let Some(path) = path.or_else(|| default_file.exists().then_some(default_file)) else {
+            return Ok(Self::default());
+        };
         let name = path.display();
         let text = std::fs::read_to_string(path)
             .map_err(|error| Failure::Input(format!("{name}: {}", reason_of(&error))))?;
@@ -186,7 +192,12 @@ mod tests {
     fn what_is_wrong_is_named_with_its_key() {
         let cases = [
             ("observe = 5", "observe: "),
-            ("obsrve = '5s'", "unknown field `obsrve`"),
+            ("obsrve = '5s'", "unknown field `obsrve`, expected one of `interface`, `power_save`, `observe`"),
+            (
+                "[power_save]\nbund = '5ms'",
+                "power_save: bund: unknown key; hint: expected policy, bound, hold",
+            ),
+            ("radio = 'nothing'", "ar5004"),
             ("observe = '2d'", "observe"),
             ("metrics = '192.0.2.1:80'", "metrics: expected unix:PATH or a loopback address"),
             ("radio = 'nothing'", "radio: "),

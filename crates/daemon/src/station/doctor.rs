@@ -1,28 +1,38 @@
-//! `doctor`: one line a fact, and what to do about it. Nothing is changed.
+//! `doctor`: one line a fact, and what to do about it; with `--explain` also how it is known. Nothing is changed.
+//!
+//! What the host is like is reported without Wi-Fi as well: the kernel, eBPF, privileges, and who else sets power save.
 
 use std::path::Path;
 
-use airwatt_linux::capability;
+use airwatt_base::Span;
+use airwatt_linux::capability::{self, ProcessCapability};
+use airwatt_linux::clock::Clock;
 use airwatt_linux::wireless::{WirelessAssociation, WirelessInterface};
 use serde::Serialize;
 
+use super::config::Config;
+use super::observer::Observer;
 use super::others::{self, Other};
 use super::target::NEEDS;
 use super::uapsd::Triggers;
-use super::{Doctor, drivers, wifi};
+use super::{Doctor, drivers, state, wifi};
 use crate::failure::Failure;
 use crate::output;
 
-/// What is known.
+/// The release of the running kernel, and the capabilities of this process.
+const KERNEL: &str = "/proc/sys/kernel/osrelease";
+const CAPABILITIES: &str = "/proc/thread-self/status (CapEff)";
+
+/// What is known of the Wi-Fi interface.
 #[derive(Clone, Debug, Serialize)]
-struct Document {
-    schema: u32,
-    version: &'static str,
+struct InterfaceDocument {
     interface: String,
     driver: Option<String>,
     /// What is known of the driver beforehand.
+    driver_power_save: Option<&'static str>,
     driver_uapsd: Option<&'static str>,
-    driver_note: Option<&'static str>,
+    driver_faults: Option<&'static str>,
+    driver_source: Option<&'static str>,
     /// A report of power save that hangs the device.
     driver_trouble: Option<&'static str>,
     ssid: Option<String>,
@@ -36,38 +46,112 @@ struct Document {
     power_save: Option<bool>,
     /// Whether U-APSD triggers can be sent.
     triggers: &'static str,
-    others: Vec<Other>,
     can_measure: bool,
 }
 
-/// `airwattd station doctor`.
-pub(super) fn doctor(options: &Doctor) -> Result<(), Failure> {
-    let (mut wireless, interface) = wifi::find(&options.interface)?;
-    let association = wireless.association(interface.index)?;
-    // A driver without power save refuses the question.
-    let power_save = wireless.power_save(interface.index).ok();
-    let triggers = Triggers::find(&mut wireless, interface.index, &interface.name, association.as_ref());
-    let missing = capability::first_missing(&NEEDS)?;
-    let document = document(&interface, association.as_ref(), power_save, triggers, missing.is_none());
-    output::print_document(&document, options.json, |document| table(document, triggers));
-    Ok(())
+/// What is known of the host.
+#[derive(Clone, Debug, Serialize)]
+struct HostDocument {
+    kernel: String,
+    /// Whether the program that counts packets loads; `None` without the privilege to try.
+    bpf: Option<bool>,
+    /// Why it does not load.
+    bpf_error: Option<String>,
+    /// The first capability that the daemon needs and this process lacks.
+    missing_capability: Option<&'static str>,
+    others: Vec<Other>,
+    /// What the daemon would do if it were started now.
+    would: String,
 }
 
-fn document(
+/// All of it.
+#[derive(Clone, Debug, Serialize)]
+struct Document {
+    schema: u32,
+    version: &'static str,
+    /// `None` without Wi-Fi.
+    #[serde(flatten)]
+    wifi: Option<InterfaceDocument>,
+    #[serde(flatten)]
+    host: HostDocument,
+}
+
+/// A line of the table.
+struct Fact {
+    name: &'static str,
+    value: String,
+    /// How it is known.
+    by: String,
+    advice: Option<String>,
+}
+
+impl Fact {
+    fn new(name: &'static str, value: impl Into<String>, by: impl Into<String>) -> Self {
+        Self { name, value: value.into(), by: by.into(), advice: None }
+    }
+
+    fn advice(self, advice: Option<impl Into<String>>) -> Self {
+        Self { advice: advice.map(Into::into), ..self }
+    }
+
+    fn text(&self, explain: bool) -> String {
+        let mut text = output::fact(self.name, &self.value);
+        if explain && !self.by.is_empty() {
+            text += &output::fact("", &format!("by: {}", self.by));
+        }
+        if let Some(advice) = &self.advice {
+            text += &output::fact("", &format!("-> {advice}"));
+        }
+        text
+    }
+}
+
+/// `airwattd station doctor`.
+///
+/// # Errors
+/// Without Wi-Fi, after the report on the host.
+pub(super) fn doctor(options: &Doctor) -> Result<(), Failure> {
+    let (found, failure) = match wifi::find(&options.interface) {
+        Ok(found) => (Some(found), None),
+        Err(failure @ Failure::Missing(_)) => (None, Some(failure)),
+        Err(other) => return Err(other),
+    };
+    let missing = capability::first_missing(&NEEDS)?;
+    let mut triggers = Triggers::Unknown;
+    let mut wifi = None;
+    if let Some((mut wireless, interface)) = found {
+        let association = wireless.association(interface.index)?;
+        // A driver without power save refuses the question.
+        let power_save = wireless.power_save(interface.index).ok();
+        triggers = Triggers::find(&mut wireless, interface.index, &interface.name, association.as_ref());
+        let association = association.as_ref();
+        wifi = Some(of_interface(&interface, association, power_save, triggers, missing.is_none()));
+    }
+    let host = of_host(wifi.as_ref(), missing)?;
+    let document = Document { schema: 1, version: env!("CARGO_PKG_VERSION"), wifi, host };
+    output::print_document(&document, options.json, |document| {
+        let mut facts = document.wifi.as_ref().map_or_else(Vec::new, |wifi| interface_facts(wifi, triggers));
+        facts.extend(host_facts(&document.host, options.explain));
+        facts.iter().map(|fact| fact.text(options.explain)).collect()
+    });
+    failure.map_or(Ok(()), Err)
+}
+
+fn of_interface(
     interface: &WirelessInterface,
     association: Option<&WirelessAssociation>,
     power_save: Option<bool>,
     triggers: Triggers,
     is_privileged: bool,
-) -> Document {
+) -> InterfaceDocument {
     let driver = wifi::driver(&interface.name);
     let known = driver.as_deref().and_then(drivers::known);
-    Document {
-        schema: 1,
-        version: env!("CARGO_PKG_VERSION"),
+    InterfaceDocument {
         interface: interface.name.clone(),
+        driver_power_save: known.map(|driver| driver.power_save),
         driver_uapsd: known.map(|driver| driver.uapsd.text()),
-        driver_note: known.and_then(|driver| driver.note),
+        driver_faults: known.and_then(|driver| driver.faults),
+        driver_source: known.map(|driver| driver.source),
         driver_trouble: known.and_then(|driver| driver.trouble),
         driver,
         ssid: interface.ssid.clone(),
@@ -81,87 +165,181 @@ fn document(
         beacon_losses: association.and_then(|association| association.beacon_losses),
         power_save,
         triggers: triggers.text().0,
-        others: others::find(Path::new("/")),
         can_measure: is_privileged && power_save.is_some() && association.is_some(),
     }
 }
 
-fn table(document: &Document, triggers: Triggers) -> String {
-    let mut text = String::new();
-    let mut fact = |name: &str, value: String, advice: Option<&str>| {
-        text.push_str(&output::fact(name, &value));
-        if let Some(advice) = advice {
-            text.push_str(&output::fact("", &format!("-> {advice}")));
-        }
+fn of_host(
+    wifi: Option<&InterfaceDocument>,
+    missing: Option<ProcessCapability>,
+) -> Result<HostDocument, Failure> {
+    let may_load = capability::first_missing(&[ProcessCapability::Bpf])?.is_none();
+    // It is attached to nothing, and ends with this process.
+    let loaded = may_load.then(|| Observer::load(Clock::start()));
+    let config = Config::read(None)?;
+    let missing = missing.map(ProcessCapability::name);
+    Ok(HostDocument {
+        kernel: std::fs::read_to_string(KERNEL)
+            .map_or_else(|_| "-".to_owned(), |text| text.trim().to_owned()),
+        bpf: loaded.as_ref().map(Result::is_ok),
+        bpf_error: loaded.and_then(Result::err).map(|failure| failure.to_string()),
+        missing_capability: missing,
+        others: others::find(Path::new("/")),
+        would: would(wifi, missing, &config),
+    })
+}
+
+/// What the daemon would do if it were started now, by this user.
+fn would(wifi: Option<&InterfaceDocument>, missing: Option<&str>, config: &Config) -> String {
+    let Some(wifi) = wifi else { return "end with status 4: there is no Wi-Fi interface".to_owned() };
+    if state::is_off(&wifi.interface) {
+        return "end at once: `airwattd station off` was said, and not yet `on`".to_owned();
+    }
+    if wifi.driver_trouble.is_some() && !config.despite_trouble {
+        return "end with status 4: power save may hang this device".to_owned();
+    }
+    if wifi.power_save.is_none() {
+        return "end with status 4: the driver has no power save to switch".to_owned();
+    }
+    if let Some(name) = missing {
+        return format!("end with status 4: the capability {name} is missing");
+    }
+    let begin = match (&wifi.access_point, config.observe) {
+        (None, _) => "wait for a connection".to_owned(),
+        (_, Span::ZERO) => "begin at once".to_owned(),
+        (_, observe) => format!("count packets for {observe}, unless an earlier run has"),
     };
-    fact("interface", document.interface.clone(), None);
-    let driver = document.driver.clone().unwrap_or_else(|| "not known: it has no device".to_owned());
-    fact("driver", driver, None);
-    for line in [document.driver_uapsd, document.driver_note].into_iter().flatten() {
-        fact("", line.to_owned(), None);
-    }
-    if let Some(report) = document.driver_trouble {
-        let advice = "the daemon refuses it unless the configuration has despite_trouble = true";
-        fact("", format!("power save may hang this device: {report}"), Some(advice));
-    }
-    match &document.access_point {
-        None => fact("network", "not connected".to_owned(), Some("connect it, then run this again")),
+    format!(
+        "{begin}; then leave power save on, and act for flows that wait because of it ({})",
+        config.power_save.name()
+    )
+}
+
+fn interface_facts(document: &InterfaceDocument, triggers: Triggers) -> Vec<Fact> {
+    let name = &document.interface;
+    let mut facts = vec![Fact::new("interface", name, "nl80211, GET_INTERFACE")];
+    facts.extend(driver_facts(document));
+    facts.push(match &document.access_point {
+        None => Fact::new("network", "not connected", "nl80211, GET_STATION")
+            .advice(Some("connect it, then run this again")),
         Some(access_point) => {
             // The kernel does not know the name where wpa_supplicant itself authenticates and associates.
             let ssid = document.ssid.as_ref().map_or(String::new(), |ssid| format!("{ssid}, "));
             let channel = document.frequency_mhz.map_or(String::new(), |mhz| format!(", {mhz} MHz"));
             let signal = document.signal_dbm.map_or(String::new(), |dbm| format!(", {dbm} dBm"));
-            fact("network", format!("{ssid}access point {access_point}{channel}{signal}"), None);
+            let value = format!("{ssid}access point {access_point}{channel}{signal}");
+            Fact::new("network", value, "nl80211, GET_INTERFACE and GET_STATION")
         }
-    }
+    });
     if let Some(interval) = document.beacon_interval_s {
         let period = document.dtim_period.unwrap_or(1);
         let wait = format!("{:.1} ms", interval * 1e3);
         let group = format!("{:.1} ms", interval * 1e3 * period as f64);
-        fact("beacons", format!("every {wait}; DTIM every {group} (period {period})"), None);
-        fact(
-            "",
-            format!("a sleeping radio gets a packet after up to {wait}, a multicast after up to {group}"),
-            None,
-        );
+        let value = format!("every {wait}; DTIM every {group} (period {period})");
+        facts.push(Fact::new("beacons", value, "nl80211, GET_STATION (BSS_PARAM)"));
+        let value =
+            format!("a sleeping radio gets a packet after up to {wait}, a multicast after up to {group}");
+        facts.push(Fact::new("", value, "these intervals; a driver may skip beacons, which cannot be read"));
     }
-    match document.power_save {
-        None => fact("power save", "the driver has none".to_owned(), None),
-        Some(true) => {
-            fact("power save", "on; whether the radio sleeps is not known from that".to_owned(), None)
-        }
-        Some(false) => fact(
-            "power save",
-            "off: the radio never sleeps".to_owned(),
-            Some(
-                "let it follow the traffic: airwattd station; what it costs in delay: airwattd station measure",
-            ),
-        ),
-    }
-    fact(
+    let measure =
+        "let it follow the traffic: airwattd station; what it costs in delay: airwattd station measure";
+    let by = "nl80211, GET_POWER_SAVE: what the driver was told";
+    facts.push(match document.power_save {
+        None => Fact::new("power save", "the driver has none", "it refuses GET_POWER_SAVE"),
+        Some(true) => Fact::new("power save", "on; whether the radio sleeps is not known from that", by),
+        Some(false) => Fact::new("power save", "off: the radio never sleeps", by).advice(Some(measure)),
+    });
+    facts.push(Fact::new(
         "its timeout",
-        "not touched: it can be set, but not read, and so not restored (SIOCGIWPOWER)".to_owned(),
-        None,
-    );
+        "not touched: it can be set, but not read, and so not restored (SIOCGIWPOWER)",
+        "the sources of Linux: cfg80211_wext_giwpower reports on or off alone",
+    ));
     let (verdict, advice) = triggers.text();
-    fact("triggers", verdict.to_owned(), advice);
-    if document.others.is_empty() {
-        fact("also sets it", "nothing that is known here".to_owned(), None);
-    }
-    for other in &document.others {
-        fact("also sets it", format!("{}: {}", other.program, other.says), other.advice);
-    }
+    let by = "debugfs (uapsd_queues) or the driver's name, and the access point's beacon (GET_SCAN)";
+    facts.push(Fact::new("triggers", verdict, by).advice(advice));
     let (can, advice) = measuring(document);
-    fact("measuring", can.to_owned(), advice);
-    text
+    facts.push(
+        Fact::new("measuring", can, "power save, the network and the capabilities, all of this page")
+            .advice(advice),
+    );
+    facts
+}
+
+fn driver_facts(document: &InterfaceDocument) -> Vec<Fact> {
+    let name = &document.interface;
+    let link = format!("/sys/class/net/{name}/device/driver");
+    let Some(driver) = &document.driver else {
+        return vec![Fact::new("driver", "not known: it has no device", link)];
+    };
+    let mut facts = vec![Fact::new("driver", driver, link)];
+    let Some(source) = document.driver_source else {
+        facts.push(Fact::new("", "nothing is known of it beforehand", "docs/station.md lists drivers"));
+        return facts;
+    };
+    let mut known = |value: String| facts.push(Fact::new("", value, source));
+    known(format!("power save: {}", document.driver_power_save.unwrap_or("-")));
+    if let Some(uapsd) = document.driver_uapsd {
+        known(uapsd.to_owned());
+    }
+    if let Some(faults) = document.driver_faults {
+        known(format!("reported: {faults}"));
+    }
+    if let Some(report) = document.driver_trouble {
+        let advice = "the daemon refuses it unless the configuration has despite_trouble = true";
+        let value = format!("power save may hang this device: {report}");
+        facts.push(Fact::new("", value, report).advice(Some(advice)));
+    }
+    facts
+}
+
+fn host_facts(host: &HostDocument, explain: bool) -> Vec<Fact> {
+    let mut facts = vec![Fact::new("kernel", &host.kernel, KERNEL)];
+    let counts = "packets are counted in the kernel";
+    let tried = "the program was loaded, attached to nothing, and is gone again";
+    facts.push(match (host.bpf, &host.bpf_error) {
+        (Some(true), _) => Fact::new("eBPF", format!("works: {counts}"), tried),
+        (_, Some(error)) => Fact::new("eBPF", error, tried)
+            .advice(Some("the kernel needs CONFIG_BPF_SYSCALL and ring buffers (Linux 5.8)")),
+        (_, None) => Fact::new("eBPF", "not tried: the capability CAP_BPF is missing", CAPABILITIES)
+            .advice(Some("run it as root")),
+    });
+    facts.push(match host.missing_capability {
+        None => Fact::new("privileges", "all that the daemon needs", CAPABILITIES),
+        Some(name) => Fact::new("privileges", format!("{name} is missing"), CAPABILITIES)
+            .advice(Some("run the daemon as root, or by its unit")),
+    });
+    for (program, file) in others::KNOWN {
+        match host.others.iter().find(|other| other.program == program) {
+            Some(other) => {
+                let value = format!("{program}: {}", other.says);
+                facts.push(Fact::new("also sets it", value, file).advice(other.advice));
+            }
+            None if explain => {
+                let value = format!("{program}: no, or it leaves power save alone");
+                facts.push(Fact::new("also sets it", value, format!("nothing of it in {file}")));
+            }
+            None => {}
+        }
+    }
+    if host.others.is_empty() && !explain {
+        facts.push(Fact::new("also sets it", "nothing that is known here", ""));
+    }
+    facts.push(Fact::new(
+        "the daemon",
+        format!("would {}", host.would),
+        "all of the above, and its configuration",
+    ));
+    facts
 }
 
 /// Returns whether `airwattd station measure` would run, and what to do about it if not.
-const fn measuring(document: &Document) -> (&'static str, Option<&'static str>) {
+const fn measuring(document: &InterfaceDocument) -> (&'static str, Option<&'static str>) {
     match document {
-        Document { can_measure: true, .. } => ("possible", None),
-        Document { power_save: None, .. } => ("not possible: there is no power save to switch", None),
-        Document { access_point: None, .. } => ("not possible before it is connected", None),
-        Document { .. } => ("not possible without privileges", Some("run it as root")),
+        InterfaceDocument { can_measure: true, .. } => ("possible", None),
+        InterfaceDocument { power_save: None, .. } => {
+            ("not possible: there is no power save to switch", None)
+        }
+        InterfaceDocument { access_point: None, .. } => ("not possible before it is connected", None),
+        InterfaceDocument { .. } => ("not possible without privileges", Some("run it as root")),
     }
 }

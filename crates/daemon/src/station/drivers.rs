@@ -1,6 +1,7 @@
-//! What is known of drivers beforehand. Names are those of `/sys/class/net/IF/device/driver`, read in the sources of Linux
-//! 6.6 to 6.18 (`struct pci_driver`, `sdio_driver`, `platform_driver`), U-APSD in `IEEE80211_VIF_SUPPORTS_UAPSD` and
-//! `hw->uapsd_queues`.
+//! What is known of drivers beforehand, for the doctor and the table of docs/station.md. Names are those of
+//! `/sys/class/net/IF/device/driver`, read in the sources of Linux 6.6 to 6.18 (`struct pci_driver`, `sdio_driver`, `platform_driver`),
+//! U-APSD in `IEEE80211_VIF_SUPPORTS_UAPSD` and `hw->uapsd_queues`. What power save does was read in 6.1 where a file is the source, and
+//! was not tried on hardware.
 //!
 //! Whether power save works is measured and not looked up. This list says what to expect, and which drivers are not tried
 //! because others have lost their connection or their host by it.
@@ -8,10 +9,14 @@
 /// A driver, under all names that it has had.
 pub(super) struct Driver {
     names: &'static [&'static str],
+    /// What it does when power save is on.
+    pub(super) power_save: &'static str,
     /// Whether it negotiates U-APSD as a station.
     pub(super) uapsd: Uapsd,
-    /// What to know about its power save.
-    pub(super) note: Option<&'static str>,
+    /// Faults that others have reported.
+    pub(super) faults: Option<&'static str>,
+    /// Where both were read: a file below `drivers/net/wireless` of Linux, or a public report.
+    pub(super) source: &'static str,
     /// A report of power save that hangs the device, if there is one.
     pub(super) trouble: Option<&'static str>,
 }
@@ -40,58 +45,101 @@ impl Uapsd {
     }
 }
 
-const fn driver(names: &'static [&'static str], uapsd: Uapsd) -> Driver {
-    Driver { names, uapsd, note: None, trouble: None }
+const REPORTS: &str = "reports to linux-wireless until July 2026";
+
+const fn driver(
+    names: &'static [&'static str],
+    uapsd: Uapsd,
+    power_save: &'static str,
+    source: &'static str,
+) -> Driver {
+    Driver { names, power_save, uapsd, faults: None, source, trouble: None }
 }
 
-const DRIVERS: [Driver; 17] = [
-    driver(&["ath10k_pci", "ath10k_snoc", "ath10k_ahb", "ath10k_sdio", "ath10k_usb"], Uapsd::OffByDefault),
-    driver(&["ath11k_pci", "ath11k"], Uapsd::OffByDefault),
+#[rustfmt::skip]
+const DRIVERS: [Driver; 18] = [
+    driver(
+        &["ath10k_pci", "ath10k_snoc", "ath10k_ahb", "ath10k_sdio", "ath10k_usb"], Uapsd::OffByDefault,
+        "in firmware, after a beacon interval without traffic; none with some firmware", "ath/ath10k/mac.c",
+    ),
+    driver(
+        &["ath11k_pci", "ath11k"], Uapsd::OffByDefault,
+        "in firmware, after a beacon interval without traffic", "ath/ath11k/mac.c",
+    ),
     // The PCI driver is called after the generation since Linux 6.18.
     Driver {
-        note: Some(
-            "some firmware ignores the setting: see whether `station status` says that the radio sleeps",
-        ),
-        ..driver(&["ath12k_pci", "ath12k_wifi7_pci"], Uapsd::OffByDefault)
-    },
-    driver(&["ath9k", "ath9k_htc"], Uapsd::None),
-    Driver {
-        note: Some(
-            "its firmware has a timeout of its own, 50 ms under U-APSD; module parameter power_save=0 disables all",
-        ),
-        ..driver(&["iwlwifi"], Uapsd::OffByParameter)
-    },
-    // A platform device that the SDIO driver creates.
-    driver(&["wl12xx_driver", "wl18xx_driver"], Uapsd::On),
-    driver(&["wfx-sdio", "wfx-spi"], Uapsd::On),
-    driver(&["RSI-SDIO WLAN", "RSI-USB WLAN"], Uapsd::On),
-    Driver {
-        note: Some(
-            "its firmware's timeout is 2 s where nothing is set, and its delays have a tail of 0.8 to 2 s with power save on",
-        ),
-        ..driver(&["brcmfmac"], Uapsd::None)
-    },
-    driver(&["mwifiex_sdio", "mwifiex_pcie", "mwifiex_usb"], Uapsd::None),
-    driver(&["mt7921e", "mt7921s", "mt7921u", "mt7925e", "mt7925u"], Uapsd::None),
-    driver(&["mt7601u", "mt76x0u", "mt76x2u", "mt76x2e", "mt7615e", "mt7915e"], Uapsd::None),
-    // rtw_NAME until Linux 6.9, rtw88_NAME since.
-    Driver {
-        trouble: Some("https://github.com/endlessm/linux/pull/614"),
-        ..driver(&["rtw_8821ce", "rtw88_8821ce"], Uapsd::None)
+        faults: Some("some firmware ignores the setting: see whether `station status` says that the radio sleeps"),
+        ..driver(&["ath12k_pci", "ath12k_wifi7_pci"], Uapsd::OffByDefault, "in firmware", REPORTS)
     },
     driver(
-        &["rtw_8822be", "rtw88_8822be", "rtw_8822ce", "rtw88_8822ce", "rtw_8723de", "rtw88_8723de"],
-        Uapsd::None,
+        &["ath9k", "ath9k_htc"], Uapsd::None,
+        "in the kernel (mac80211), after 100 ms; none unless the module parameter ps_enable is 1", "ath/ath9k/init.c, htc_drv_init.c",
     ),
     Driver {
-        trouble: Some("https://github.com/lwfinger/rtw89/issues/394"),
-        ..driver(&["rtw89_8852be"], Uapsd::None)
+        faults: Some("a BE211 loses its connection"),
+        ..driver(
+            &["iwlwifi"], Uapsd::OffByParameter,
+            "in firmware, after 100 ms, 50 ms under U-APSD; none if iwlmvm's module parameter power_scheme is 1",
+            "intel/iwlwifi/mvm/power.c, constants.h; the fault: a list of cards, unchecked",
+        )
     },
+    // A platform device that the SDIO driver creates.
+    driver(&["wl12xx_driver", "wl18xx_driver"], Uapsd::On, "in firmware, after 1.5 s", "ti/wl12xx/main.c, ti/wl18xx/main.c"),
+    driver(&["wfx-sdio", "wfx-spi"], Uapsd::On, "in firmware", "silabs/wfx/sta.c"),
+    driver(&["RSI-SDIO WLAN", "RSI-USB WLAN"], Uapsd::On, "in firmware", "rsi/rsi_91x_mac80211.c"),
     Driver {
-        note: Some("it enters power save by itself below 10 Mbit/s"),
-        ..driver(&["rtw89_8851be", "rtw89_8852ae", "rtw89_8852ce", "rtw89_8922ae"], Uapsd::None)
+        faults: Some("on a Raspberry Pi delays have a tail of 0.8 to 2 s with power save on"),
+        ..driver(
+            &["brcmfmac"], Uapsd::None, "in firmware, after 2 s where nothing else is set",
+            "broadcom/brcm80211/brcmfmac/cfg80211.c; the fault: users' reports, unchecked",
+        )
     },
-    Driver { note: Some("a simulated radio"), ..driver(&["mac80211_hwsim"], Uapsd::None) },
+    driver(
+        &["mwifiex_sdio", "mwifiex_pcie", "mwifiex_usb"], Uapsd::None,
+        "in firmware; it takes no timeout", "marvell/mwifiex/cfg80211.c",
+    ),
+    driver(
+        &["mt7921e", "mt7921s", "mt7921u", "mt7925e", "mt7925u"], Uapsd::None,
+        "in firmware", "mediatek/mt76/mt7921/init.c",
+    ),
+    driver(
+        &["mt7615e", "mt7663s", "mt7663u"], Uapsd::None,
+        "in firmware, if it offloads (mt7663)", "mediatek/mt76/mt7615/init.c",
+    ),
+    driver(
+        &["mt7601u", "mt76x0u", "mt76x2u", "mt76x2e", "mt7915e"], Uapsd::None,
+        "none", "no IEEE80211_HW_SUPPORTS_PS in mediatek/mt7601u, mediatek/mt76",
+    ),
+    // rtw_NAME until Linux 6.9, rtw88_NAME since.
+    Driver {
+        faults: Some("the host freezes"),
+        trouble: Some("https://github.com/endlessm/linux/pull/614"),
+        ..driver(
+            &["rtw_8821ce", "rtw88_8821ce"], Uapsd::None,
+            "in firmware, entered each 2 s after at most 50 frames in either direction", "realtek/rtw88/main.c",
+        )
+    },
+    driver(
+        &["rtw_8822be", "rtw88_8822be", "rtw_8822ce", "rtw88_8822ce", "rtw_8723de", "rtw88_8723de"], Uapsd::None,
+        "in firmware, entered each 2 s after at most 50 frames in either direction", "realtek/rtw88/main.c",
+    ),
+    Driver {
+        faults: Some("the device may hang"),
+        trouble: Some("https://github.com/lwfinger/rtw89/issues/394"),
+        ..driver(
+            &["rtw89_8852be"], Uapsd::None,
+            "in firmware, which the driver enters by itself while there is little traffic", "realtek/rtw89/core.c",
+        )
+    },
+    driver(
+        &["rtw89_8851be", "rtw89_8852ae", "rtw89_8852ce", "rtw89_8922ae"], Uapsd::None,
+        "in firmware, which the driver enters by itself while there is little traffic (10 Mbit/s per 100 ms in 6.18)",
+        "realtek/rtw89/core.c",
+    ),
+    driver(
+        &["mac80211_hwsim"], Uapsd::None,
+        "a simulated radio: in the kernel (mac80211), after 100 ms", "net/mac80211/mlme.c",
+    ),
 ];
 
 /// What is known of the driver with this name.
@@ -112,5 +160,31 @@ mod tests {
         assert_eq!(names.len(), count);
         assert!(known("rtw88_8821ce").unwrap().trouble.is_some());
         assert!(known("wl18xx").is_none(), "the platform driver has another name");
+    }
+    /// The table of docs/station.md: one home for what is known.
+    fn table() -> String {
+        let mut text =
+            "| driver | power save | U-APSD | reported faults | source |\n| --- | --- | --- | --- | --- |\n"
+                .to_owned();
+        for driver in &DRIVERS {
+            let faults = match (driver.faults, driver.trouble) {
+                (Some(fault), Some(report)) => {
+                    format!("{fault} ([report]({report})): refused unless `despite_trouble = true`")
+                }
+                (fault, _) => fault.unwrap_or("none known").to_owned(),
+            };
+            let uapsd = driver.uapsd.text().trim_start_matches("U-APSD: ");
+            let names = driver.names.join(", ");
+            text +=
+                &format!("| {names} | {} | {uapsd} | {faults} | {} |\n", driver.power_save, driver.source);
+        }
+        text
+    }
+
+    #[test]
+    fn the_page_has_the_table() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/station.md");
+        let text = std::fs::read_to_string(page).unwrap();
+        assert!(text.contains(&table()), "docs/station.md lacks this table:\n{}", table());
     }
 }

@@ -497,6 +497,7 @@ impl StationHost {
     fn answer(&mut self, machine: &Controller, now: Instant, asked: Asked) -> Result<(), Error> {
         let document = self.document(machine, now)?;
         if asked.metrics {
+            let document = serde_json::to_value(&document).map_err(|error| Error::new("metrics", error))?;
             let page = show::metrics(&document);
             if let Some(metrics) = &mut self.metrics {
                 metrics.serve(|| page.clone())?;

@@ -90,7 +90,7 @@ enum Command {
     /// Run the daemon in the foreground, until SIGTERM (the default)
     Run(Run),
     /// Show what the daemon does, what it brings, and what it costs
-    Status(Show),
+    Status(Status),
     /// Show what the daemon has brought, also while none runs
     Report(Show),
     /// End the daemon, restore power save, and keep the daemon from starting again
@@ -99,7 +99,7 @@ enum Command {
     On(Interface),
     /// Print the unit for systemd
     Unit,
-    /// Say what the Wi-Fi interface and its driver can do, and who else sets power save; nothing is changed
+    /// Say what the Wi-Fi interface, its driver and this host can do, and what the daemon would do; nothing is changed
     Doctor(Doctor),
     /// Measure the delay with power save off, on and under airwatt, in turns; power save is restored afterwards
     Measure(Measure),
@@ -119,7 +119,7 @@ enum Command {
 struct Run {
     #[command(flatten)]
     interface: Interface,
-    /// The configuration (TOML); none is needed
+    /// The configuration (TOML); without one /etc/airwatt/station.toml if it is there, and otherwise the defaults
     #[arg(value_name = "CONFIG")]
     file: Option<PathBuf>,
     #[command(flatten)]
@@ -129,6 +129,18 @@ struct Run {
 #[derive(Args)]
 #[command(after_help = "Examples:
   airwattd station status
+  airwattd station status --metrics >airwatt.prom")]
+struct Status {
+    #[command(flatten)]
+    show: Show,
+    /// Print the metrics for Prometheus, as for the textfile collector of node_exporter
+    #[arg(long, conflicts_with = "json")]
+    metrics: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  airwattd station report
   airwattd station report --json")]
 struct Show {
     #[command(flatten)]
@@ -140,11 +152,14 @@ struct Show {
 
 #[derive(Args)]
 #[command(after_help = "Examples:
-  airwattd station doctor
+  airwattd station doctor --explain
   airwattd station doctor --interface wlan0 --json")]
 struct Doctor {
     #[command(flatten)]
     interface: Interface,
+    /// Also say of each line how it is known
+    #[arg(long)]
+    explain: bool,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -162,7 +177,7 @@ costs a host that is asked.")]
 struct Measure {
     #[command(flatten)]
     interface: Interface,
-    /// The configuration whose policy is measured (TOML); without one, the default policy
+    /// The configuration whose policy is measured (TOML); without one as for the daemon
     #[arg(value_name = "CONFIG")]
     file: Option<PathBuf>,
     /// How long to measure
@@ -207,10 +222,11 @@ pub(crate) fn format() -> Format {
     Format::new::<config::Config>(
         "station",
         "configuration of airwattd station",
-        "airwattd station run CONFIG reads it. Every key has a default, so that no file is needed, and \
-         airwattd-station.service has none.",
+        "airwattd station run CONFIG reads it. Without CONFIG, as in airwattd-station.service, it is \
+         /etc/airwatt/station.toml. Every key has a default, so that no file is needed.",
     )
     .policies(config::policies())
+    .metrics(show::metric_names())
 }
 
 /// Runs one command.

@@ -23,6 +23,13 @@ const NETWORK_MANAGER: [&str; 4] = [
     "run/NetworkManager/conf.d",
 ];
 
+/// The programs that are known to do so, and where they say it.
+pub(super) const KNOWN: [(&str, &str); 3] = [
+    ("NetworkManager", "/etc/NetworkManager/NetworkManager.conf and conf.d"),
+    ("iwd", "/etc/iwd/main.conf"),
+    ("TLP", "/etc/tlp.conf and tlp.d"),
+];
+
 /// Finds them below `root`, which is `/` but in tests.
 pub(super) fn find(root: &Path) -> Vec<Other> {
     [network_manager(root), iwd(root), tlp(root)].into_iter().flatten().collect()

@@ -144,13 +144,15 @@ pub(super) fn unit(program: &str) -> String {
         start: &format!("{program} station"),
         restore: &format!("{program} station restore"),
         capabilities: &NEEDS,
-        families: &["AF_PACKET"],
+        // IP for metrics on a loopback address, if the configuration asks for them.
+        families: &["AF_PACKET", "AF_INET", "AF_INET6"],
         devices: &[],
     };
     unit.text_with(&[
         "ProtectKernelTunables=yes",
         "PrivateDevices=yes",
         "IPAddressDeny=any",
+        "IPAddressAllow=localhost",
         "UMask=0077",
         "StateDirectory=airwatt",
         "StateDirectoryMode=0700",

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::account::{Band, PeriodRow};
 use super::doze::Doze;
-use super::{KIND, Show, instance, on_or_off, state, wifi};
+use super::{KIND, Show, Status, instance, on_or_off, state, wifi};
 use crate::failure::Failure;
 use crate::output;
 
@@ -81,36 +81,53 @@ impl Own {
     }
 }
 
-/// The same for Prometheus.
-pub(super) fn metrics(document: &Document) -> Page {
+/// Gauges of Prometheus: the name after [`PREFIX`], the meaning, and the place in the document. A text counts as true if it is `acting`.
+const GAUGES: [(&str, &str, &str); 7] = [
+    ("power_save", "1 if power save is on, 0 otherwise.", "/power_save"),
+    ("acting", "1 if the policy decides, 0 otherwise.", "/state"),
+    ("asleep_share", "Estimated share of the time asleep under the daemon.", "/with/asleep_share/likely"),
+    ("power_watts", "Estimated power of the radio under the daemon.", "/with/power_w/likely"),
+    ("self_power_watts", "Power of the daemon itself.", "/self/power_w"),
+    ("delay_p50_seconds", "Median of round trips under the daemon.", "/with/delay/p50_s"),
+    ("delay_p95_seconds", "95th percentile of round trips under the daemon.", "/with/delay/p95_s"),
+];
+/// Counters: the name in `counts`, which stands between [`PREFIX`] and `_total`, and the meaning.
+const COUNTERS: [(&str, &str); 11] = [
+    ("switches", "Switches of power save."),
+    ("triggers", "Frames sent as triggers."),
+    ("reach", "Times that a flow was given reach over its pauses."),
+    ("answer", "Times that active mode was kept for an answer."),
+    ("unsolicited", "Packets of peers after a silence that may have waited for a beacon."),
+    ("rewrites", "Changes of power save by other programs."),
+    ("refusals", "Switches that the driver has refused."),
+    ("roams", "Changes of the access point."),
+    ("scans", "Scans, each of which delays packets."),
+    ("suspends", "Suspends of this host."),
+    ("vanished", "Times that the interface was removed."),
+];
+const PREFIX: &str = "airwatt_station_";
+
+/// The metrics with their meanings, for the manual page.
+pub(super) fn metric_names() -> Vec<(String, &'static str)> {
+    let gauges = GAUGES.iter().map(|(name, help, _)| (format!("{PREFIX}{name}"), *help));
+    gauges.chain(COUNTERS.iter().map(|(name, help)| (format!("{PREFIX}{name}_total"), *help))).collect()
+}
+
+/// A document for Prometheus. What is not known yet has no line.
+pub(super) fn metrics(document: &Value) -> Page {
     let mut page = Page::default();
-    let labels: [(&str, &str); 1] = [("interface", &document.interface)];
-    let flag = |value: bool| f64::from(u8::from(value));
-    page.gauge(
-        "airwatt_station_power_save",
-        "Whether power save is on.",
-        [(&labels[..], flag(document.power_save))],
-    );
-    let acting = flag(document.state == "acting");
-    page.gauge("airwatt_station_acting", "Whether the policy decides.", [(&labels[..], acting)]);
-    for (name, help, value) in [
-        (
-            "asleep_share",
-            "Estimated share of the time asleep.",
-            document.with.asleep_share.map(|band| band.likely),
-        ),
-        ("power_watts", "Estimated power of the radio.", document.with.power_w.map(|band| band.likely)),
-        ("self_power_watts", "Power of the daemon itself.", Some(document.own.power_w)),
-        ("delay_p95_seconds", "95th percentile of round trips.", document.with.delay.p95_s),
-    ] {
-        page.gauge(&format!("airwatt_station_{name}"), help, value.map(|value| (&labels[..], value)));
+    let labels = [("interface", text(&document["interface"]))];
+    for (name, help, place) in GAUGES {
+        let value = match document.pointer(place) {
+            Some(Value::Bool(flag)) => Some(f64::from(u8::from(*flag))),
+            Some(Value::String(state)) => Some(f64::from(u8::from(state == "acting"))),
+            other => other.and_then(Value::as_f64),
+        };
+        page.gauge(&format!("{PREFIX}{name}"), help, value.map(|value| (&labels[..], value)));
     }
-    for (name, count) in &document.counts {
-        page.counter(
-            &format!("airwatt_station_{name}_total"),
-            "See docs/station.md.",
-            [(&labels[..], *count)],
-        );
+    for (name, help) in COUNTERS {
+        let count = document["counts"][name].as_u64().unwrap_or(0);
+        page.counter(&format!("{PREFIX}{name}_total"), help, [(&labels[..], count)]);
     }
     page
 }
@@ -139,9 +156,13 @@ fn ask(name: &str) -> Result<Value, Failure> {
 }
 
 /// `airwattd station status`.
-pub(super) fn status(options: &Show) -> Result<(), Failure> {
-    let document = ask(&interface(options)?)?;
-    output::print_document(&document, options.json, |document| {
+pub(super) fn status(options: &Status) -> Result<(), Failure> {
+    let document = ask(&interface(&options.show)?)?;
+    if options.metrics {
+        output::print(&metrics(&document).to_string());
+        return Ok(());
+    }
+    output::print_document(&document, options.show.json, |document| {
         format!("{}\n{}", head(document), proof(document))
     });
     Ok(())
@@ -284,4 +305,31 @@ fn proof(document: &Value) -> String {
         line(format!("{} scans, each of which delays packets by up to 150 ms", count("scans")));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use airwatt_proto::powersave::Demand;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_page_for_prometheus_has_every_metric_of_the_manual() {
+        let document = json!({
+            "interface": "wlan0", "power_save": true, "state": "aside", "self": { "power_w": 0.5 },
+            "with": { "asleep_share": { "likely": 0.25 }, "power_w": { "likely": 0.1 }, "delay": { "p50_s": 0.01, "p95_s": null } },
+            "counts": { "scans": 3 },
+        });
+        let page = metrics(&document).to_string();
+        for (name, help) in metric_names() {
+            assert!(page.contains(&format!("# HELP {name} {help}\n")), "{name}: {page}");
+        }
+        assert!(page.contains("airwatt_station_power_save{interface=\"wlan0\"} 1\n"), "{page}");
+        assert!(page.contains("airwatt_station_acting{interface=\"wlan0\"} 0\n"), "{page}");
+        assert!(page.contains("airwatt_station_scans_total{interface=\"wlan0\"} 3\n"), "{page}");
+        assert!(page.contains("airwatt_station_roams_total{interface=\"wlan0\"} 0\n"), "{page}");
+        assert!(!page.contains("delay_p95_seconds{"), "not known yet: {page}");
+        assert!(Demand::ALL.iter().all(|demand| COUNTERS.iter().any(|(name, _)| *name == demand.name())));
+    }
 }

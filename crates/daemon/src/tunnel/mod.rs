@@ -2,12 +2,13 @@
 //!
 //! The mechanism is [`airwatt_proto::tunnel`], the same machine as in simulations, over [`airwatt_proto::session`], which
 //! authenticates and encrypts its datagrams. This is their host: a TUN device, a UDP socket, the configuration (`config`) and
-//! who may send what (`peers`). Both ends run the same program.
+//! who may send what (`peers`). Both ends run the same program, and `pair` writes the files of both.
 
 mod association;
 mod config;
 mod example;
 mod host;
+mod pair;
 mod peers;
 mod run;
 mod show;
@@ -44,6 +45,8 @@ pub(crate) enum Command {
     Unit(Unit),
     /// Print a commented configuration
     Example(Example),
+    /// Write the configurations of both ends of a new tunnel, with keys
+    Pair(pair::Pair),
     /// Wait for the end of the tunnel that started this, and restore the host
     #[command(hide = true)]
     Guard(Name),
@@ -109,6 +112,7 @@ pub(crate) fn format() -> Format {
         "Each end of a tunnel has a file, by custom /etc/airwatt/NAME.toml with the name of its interface, where \
          airwattd-tunnel@NAME.service reads it. It holds a private key, so that it is for root alone.",
     )
+    .metrics(show::metric_names())
     .example("EXAMPLE: A CLIENT", example::CLIENT)
     .example("EXAMPLE: A CONCENTRATOR", example::CONCENTRATOR)
 }
@@ -125,6 +129,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
             example::print(options.end);
             Ok(())
         }
+        Command::Pair(options) => pair::pair(options),
         Command::Guard(name) => instance(&name.interface).guard(),
     }
 }

@@ -181,42 +181,50 @@ pub(super) fn document(host: HostState<'_>, machine: &Peers, now: Instant) -> Do
     }
 }
 
+/// Counters of each peer for Prometheus: name, meaning, value.
+type OfPeer = (&'static str, &'static str, fn(&PeerRow) -> u64);
+const OF_PEERS: [OfPeer; 7] = [
+    ("airwatt_tunnel_packets_sent_total", "Inner packets sent.", |peer| peer.packets_sent),
+    ("airwatt_tunnel_bytes_sent_total", "Bytes of inner packets sent.", |peer| peer.bytes_sent),
+    ("airwatt_tunnel_packets_delivered_total", "Inner packets received.", |peer| peer.packets_delivered),
+    ("airwatt_tunnel_datagrams_lost_total", "Datagrams of the peer that were lost.", |peer| {
+        peer.datagrams_lost.unwrap_or_default()
+    }),
+    ("airwatt_tunnel_triggers_total", "Empty datagrams sent as triggers.", |peer| peer.triggers),
+    ("airwatt_tunnel_dropped_total", "Inner packets dropped.", |peer| peer.dropped),
+    ("airwatt_tunnel_refused_sources_total", "Packets with a source that is not allowed.", |peer| {
+        peer.refused_sources
+    }),
+];
+const STRANGE: (&str, &str) = (
+    "airwatt_tunnel_strange_datagrams_total",
+    "Datagrams without an effect: forged, repeated, damaged, or not from a peer.",
+);
+const WAKEUPS: (&str, &str) = ("airwatt_tunnel_wakeups_total", "Timeouts served.");
+
+/// The metrics with their meanings, for the manual page.
+pub(super) fn metric_names() -> Vec<(String, &'static str)> {
+    let of_peers = OF_PEERS.iter().map(|(name, help, _)| (*name, *help));
+    of_peers.chain([STRANGE, WAKEUPS]).map(|(name, help)| (name.to_owned(), help)).collect()
+}
+
 /// The same for Prometheus.
 pub(super) fn metrics(document: &Document) -> Page {
     let mut page = Page::default();
     let interface = document.interface.as_str();
     let labels: Vec<[(&str, &str); 2]> =
         document.peers.iter().map(|peer| [("interface", interface), ("peer", peer.name.as_str())]).collect();
-    let mut of_peers = |name: &str, help: &str, value: fn(&PeerRow) -> u64| {
-        page.counter(
-            name,
-            help,
-            labels.iter().zip(&document.peers).map(|(labels, peer)| (&labels[..], value(peer))),
-        );
-    };
-    of_peers("airwatt_tunnel_packets_sent_total", "Inner packets sent.", |peer| peer.packets_sent);
-    of_peers("airwatt_tunnel_bytes_sent_total", "Bytes of inner packets sent.", |peer| peer.bytes_sent);
-    of_peers("airwatt_tunnel_packets_delivered_total", "Inner packets received.", |peer| {
-        peer.packets_delivered
-    });
-    of_peers("airwatt_tunnel_datagrams_lost_total", "Datagrams of the peer that were lost.", |peer| {
-        peer.datagrams_lost.unwrap_or_default()
-    });
-    of_peers("airwatt_tunnel_triggers_total", "Empty datagrams sent as triggers.", |peer| peer.triggers);
-    of_peers("airwatt_tunnel_dropped_total", "Inner packets dropped.", |peer| peer.dropped);
-    of_peers("airwatt_tunnel_refused_sources_total", "Packets with a source that is not allowed.", |peer| {
-        peer.refused_sources
-    });
-    page.counter(
-        "airwatt_tunnel_strange_datagrams_total",
-        "Datagrams without an effect: forged, repeated, damaged, or not from a peer.",
-        [(&[("interface", interface)][..], document.counts.strange_datagrams)],
-    );
+    for (name, help, value) in OF_PEERS {
+        let values = labels.iter().zip(&document.peers).map(|(labels, peer)| (&labels[..], value(peer)));
+        page.counter(name, help, values);
+    }
+    let strange = document.counts.strange_datagrams;
+    page.counter(STRANGE.0, STRANGE.1, [(&[("interface", interface)][..], strange)]);
     let reasons: Vec<[(&str, &str); 2]> =
         document.wakeups.keys().map(|reason| [("interface", interface), ("reason", *reason)]).collect();
     page.counter(
-        "airwatt_tunnel_wakeups_total",
-        "Timeouts served.",
+        WAKEUPS.0,
+        WAKEUPS.1,
         reasons.iter().zip(document.wakeups.values()).map(|(labels, count)| (&labels[..], *count)),
     );
     page
@@ -231,7 +239,9 @@ pub(super) fn show(options: &Show) -> Result<(), Failure> {
 /// A document for people, as `wg show` has it.
 fn text_of(document: &serde_json::Value) -> String {
     let of = |key: &str| word(&document[key]);
-    let mut lines = vec![format!("interface: {}", of("interface"))];
+    let elsewhere =
+        document["namespace"].as_str().map_or(String::new(), |name| format!(" in network namespace {name}"));
+    let mut lines = vec![format!("interface: {}{elsewhere}", of("interface"))];
     match document["plain"].as_bool() {
         Some(true) => lines.push("  plain: neither encrypted nor authenticated".to_owned()),
         _ => lines.push(format!("  public key: {}", of("public_key"))),

@@ -1,0 +1,288 @@
+//! `pair`: the configurations of both ends of a new tunnel, with new keys, from one question for each end.
+//!
+//! What is asked is where the client reaches the concentrator, and what the client reaches through it. Everything else is
+//! derived, so that nobody edits the files. Left out: further clients of a concentrator that has its file already, and
+//! masquerading, which is a matter of the concentrator's firewall.
+
+use std::fs::{self, OpenOptions};
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use airwatt_base::reason_of;
+use clap::Args;
+use qrcode::render::unicode::Dense1x2;
+use qrcode::{EcLevel, QrCode};
+
+use super::config::Config;
+use crate::failure::Failure;
+use crate::settings::{Keyed as _, Prefix, input};
+use crate::{keys, output};
+
+/// The UDP port of a concentrator for which none is named.
+const PORT: u16 = 4646;
+/// The answer that routes every destination into the tunnel.
+const EVERYTHING: &str = "everything";
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  airwattd tunnel pair
+  airwattd tunnel pair --endpoint 192.168.1.1 --reach 192.168.1.0/24 --qr
+
+It asks on the terminal for what --endpoint and --reach do not say.")]
+pub(crate) struct Pair {
+    /// Where the client reaches the concentrator: an address or host name, and a port (4646)
+    #[arg(long, value_name = "HOST[:PORT]")]
+    endpoint: Option<String>,
+    /// What the client reaches through the tunnel beside the concentrator: prefixes, `everything`, or `nothing`
+    #[arg(long, value_name = "PREFIXES")]
+    reach: Option<String>,
+    /// The network inside the tunnel: the concentrator gets its first address, the client the second
+    #[arg(long, value_name = "PREFIX", default_value = "10.77.0.0/24")]
+    network: Prefix,
+    /// The name of the TUN devices, and of the files
+    #[arg(long, value_name = "NAME", default_value = "airwatt0")]
+    interface: String,
+    /// The folder for both files
+    #[arg(long, value_name = "FOLDER", default_value = ".")]
+    folder: PathBuf,
+    /// Print the client's configuration as a QR code as well; it has the private key
+    #[arg(long)]
+    qr: bool,
+}
+
+/// The configurations of both ends.
+struct Files {
+    client: String,
+    concentrator: String,
+}
+
+/// `airwattd tunnel pair`.
+pub(super) fn pair(options: &Pair) -> Result<(), Failure> {
+    let endpoint = answer(
+        options.endpoint.as_deref(),
+        "--endpoint",
+        "Concentrator: at which address or name does the client reach it, and at which port (4646)?",
+    )?;
+    let reach = answer(
+        options.reach.as_deref(),
+        "--reach",
+        "Client: which networks does it reach through the tunnel (as 192.168.1.0/24), everything, or nothing?",
+    )?;
+    let files = files(options, &with_port(&endpoint), &reach)?;
+    let path = |end: &str| options.folder.join(format!("{}-{end}.toml", options.interface));
+    let (client, concentrator) = (path("client"), path("concentrator"));
+    write_new(&concentrator, &files.concentrator)?;
+    // Half a pair is of no use: its key is nowhere else.
+    write_new(&client, &files.client).inspect_err(|_| drop(fs::remove_file(&concentrator)))?;
+    output::print(&report(&concentrator, &client));
+    if options.qr {
+        output::print(&qr_code(&files.client)?);
+    }
+    Ok(())
+}
+
+/// What `option` says, or the answer on standard input. Without a terminal, the question is repeated in the error.
+fn answer(option: Option<&str>, name: &str, question: &str) -> Result<String, Failure> {
+    if let Some(given) = option {
+        return Ok(given.trim().to_owned());
+    }
+    let mut stdin = std::io::stdin().lock();
+    if stdin.is_terminal() {
+        let mut stderr = std::io::stderr().lock();
+        let _ = write!(stderr, "{question} ").and_then(|()| stderr.flush());
+    }
+    let mut line = String::new();
+    let read = stdin.read_line(&mut line);
+    read.map_err(|error| input(format!("standard input: {}", reason_of(&error))))?;
+    match line.trim() {
+        "" => Err(input(format!("{name}: expected an answer, got none; {question}"))),
+        answer => Ok(answer.to_owned()),
+    }
+}
+
+/// An address or name with its port.
+fn with_port(host: &str) -> String {
+    match host.parse::<IpAddr>() {
+        Ok(address) => SocketAddr::new(address, PORT).to_string(),
+        Err(_) if host.contains(':') => host.to_owned(),
+        Err(_) => format!("{host}:{PORT}"),
+    }
+}
+
+/// The prefixes of an answer.
+fn prefixes(reach: &str, is_v6: bool) -> Result<Vec<Prefix>, Failure> {
+    match reach {
+        "nothing" => Ok(Vec::new()),
+        EVERYTHING => prefixes(if is_v6 { "::/0" } else { "0.0.0.0/0" }, is_v6),
+        list => {
+            let words = list.split([',', ' ']).filter(|word| !word.is_empty());
+            let prefix = |word: &str| -> Result<Prefix, Failure> {
+                let prefix: Prefix = word
+                    .parse()
+                    .map_err(|error| input(format!("--reach: {error}; or everything, or nothing")))?;
+                Ok(prefix.network())
+            };
+            words.map(prefix).collect()
+        }
+    }
+}
+
+/// The address with this number in a network.
+fn numbered(network: Prefix, number: u8) -> Prefix {
+    let address = match network.network().address {
+        IpAddr::V4(base) => IpAddr::V4((u32::from(base) + u32::from(number)).into()),
+        IpAddr::V6(base) => IpAddr::V6((u128::from(base) + u128::from(number)).into()),
+    };
+    Prefix { address, ..network }
+}
+
+/// Both configurations, each of which its own end accepts.
+fn files(options: &Pair, endpoint: &str, reach: &str) -> Result<Files, Failure> {
+    let network = options.network;
+    let is_v6 = network.address.is_ipv6();
+    let width = if is_v6 { 128 } else { 32 };
+    if network.length > width - 2 {
+        return Err(input(format!(
+            "--network: expected room for two hosts, at most /{}, got {network}",
+            width - 2
+        )));
+    }
+    let (own, other) = (numbered(network, 2), numbered(network, 1));
+    let mut allowed = vec![network.network()];
+    allowed.extend(prefixes(reach, is_v6)?);
+    let allowed: Vec<String> = allowed.iter().map(|prefix| format!("\"{prefix}\"")).collect();
+    let (client_key, concentrator_key) = (keys::new()?, keys::new()?);
+    let Pair { interface, .. } = options;
+    let client = format!(
+        "interface = \"{interface}\"\naddresses = [\"{own}\"]\nend = \"client\"\nprivate_key = \"{}\"\n\
+         [tunnel]\ndelay_budget = \"10ms\"\nthin_acks = true\n\
+         [[peer]]\nname = \"concentrator\"\npublic_key = \"{}\"\nendpoint = \"{endpoint}\"\nallowed_ips = [{}]\n",
+        client_key.to_text(),
+        concentrator_key.public(),
+        allowed.join(", "),
+    );
+    let config = Config::parse(&client).map_err(|failure| of_answers(failure, endpoint))?;
+    let any =
+        if config.peer[0].address().is_some_and(|address| address.is_ipv6()) { "[::]" } else { "0.0.0.0" };
+    let port = endpoint.rsplit_once(':').map_or("", |(_, port)| port);
+    let only = Prefix { length: width, ..own };
+    let concentrator = format!(
+        "interface = \"{interface}\"\naddresses = [\"{other}\"]\nend = \"concentrator\"\nlisten = \"{any}:{port}\"\n\
+         private_key = \"{}\"\nforward = {}\n\
+         [tunnel]\ndelay_budget = \"10ms\"\nthin_acks = true\n\
+         [[peer]]\nname = \"client\"\npublic_key = \"{}\"\nallowed_ips = [\"{only}\"]\n",
+        concentrator_key.to_text(),
+        allowed.len() > 1,
+        client_key.public(),
+    );
+    Config::parse(&concentrator).map_err(|failure| of_answers(failure, endpoint))?;
+    Ok(Files { client, concentrator })
+}
+
+/// What is wrong with a configuration is wrong with an answer: the keys of the file are named by the questions.
+fn of_answers(failure: Failure, endpoint: &str) -> Failure {
+    let Failure::Input(line) = failure else { return failure };
+    let line = line.replace("peer.0.endpoint: ", "--endpoint: ").replace("peer.0.allowed_ips: ", "--reach: ");
+    let line = line.replace("interface: ", "--interface: ");
+    input(if line.starts_with("--") { line } else { format!("--endpoint {endpoint}: {line}") })
+}
+
+/// Writes a file that only its owner may read, where there is none.
+fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
+    let name = path.display();
+    let mut options = OpenOptions::new();
+    let written =
+        options.write(true).create_new(true).mode(0o600).open(path).and_then(|mut file| {
+            file.write_all(text.as_bytes()).inspect_err(|_| drop(fs::remove_file(path)))
+        });
+    written.map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => input(format!(
+            "{name}: there is one already, which is left as it is; hint: --interface or --folder"
+        )),
+        _ => input(format!("{name}: {}", reason_of(&error))),
+    })
+}
+
+/// What was written, and the two commands that remain.
+fn report(concentrator: &Path, client: &Path) -> String {
+    let of = |path: &Path| path.display().to_string();
+    format!(
+        "wrote {} and {}; each has a private key\n\
+         at the concentrator:  airwattd tunnel up {}\nat the client:        airwattd tunnel up {}\n",
+        of(concentrator),
+        of(client),
+        of(concentrator),
+        of(client)
+    )
+}
+
+/// The text as a QR code for a terminal, dark on light, two rows of modules in a line.
+fn qr_code(text: &str) -> Result<String, Failure> {
+    let code = QrCode::with_error_correction_level(text, EcLevel::L)
+        .map_err(|error| input(format!("--qr: {} bytes are too much for a QR code: {error}", text.len())))?;
+    // Colours are exchanged, since terminals write light on dark.
+    let picture = code.render::<Dense1x2>().dark_color(Dense1x2::Light).light_color(Dense1x2::Dark).build();
+    Ok(picture + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options() -> Pair {
+        Pair {
+            endpoint: None,
+            reach: None,
+            network: "10.77.0.0/24".parse().unwrap(),
+            interface: "airwatt0".to_owned(),
+            folder: ".".into(),
+            qr: true,
+        }
+    }
+
+    #[test]
+    fn both_ends_know_each_other() {
+        for (endpoint, reach, listen) in [
+            ("192.168.1.1", "192.168.1.128/25", "0.0.0.0:4646"),
+            ("router.example:999", "everything", "0.0.0.0:999"),
+            ("fd00::1", "nothing", "[::]:4646"),
+            ("[fd00::1]:7", "10.0.0.0/8 192.0.2.7", "[::]:7"),
+        ] {
+            let files = files(&options(), &with_port(endpoint), reach).unwrap();
+            let client = Config::parse(&files.client).unwrap();
+            let concentrator = Config::parse(&files.concentrator).unwrap();
+            assert_eq!(concentrator.listen.unwrap().to_string(), listen, "{endpoint}");
+            let public = |config: &Config| config.private_key.as_ref().unwrap().public();
+            assert_eq!(client.peer[0].public_key, Some(public(&concentrator)));
+            assert_eq!(concentrator.peer[0].public_key, Some(public(&client)));
+            assert_eq!(concentrator.peer[0].allowed_ips[0].address, client.addresses[0].address);
+            assert_eq!(concentrator.forward, reach != "nothing");
+            // A code that fits on a terminal of 80 columns.
+            let code = qr_code(&files.client).unwrap();
+            let width = code.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(width <= 80, "{width} columns for {} bytes", files.client.len());
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_by_its_question() {
+        let mut small = options();
+        small.network = "10.0.0.0/31".parse().unwrap();
+        let mut long = options();
+        long.interface = "a-name-that-is-too-long".to_owned();
+        for (options, endpoint, reach, expected) in [
+            (options(), "192.168.1.1", "here", "--reach: expected a prefix"),
+            (options(), "no name", "nothing", "--endpoint: expected an address and a port"),
+            (options(), "192.168.1.1", "192.168.1.0/24", "--reach: expected prefixes without the endpoint"),
+            (small, "192.168.1.1", "nothing", "--network: expected room for two hosts"),
+            (long, "192.168.1.1", "nothing", "--interface: expected a name"),
+        ] {
+            match files(&options, &with_port(endpoint), reach) {
+                Err(Failure::Input(line)) => assert!(line.starts_with(expected), "{line}"),
+                other => panic!("{endpoint} {reach}: {}", other.is_ok()),
+            }
+        }
+    }
+}
