@@ -196,10 +196,10 @@ pub(super) fn wifi(wifi: &Wifi) -> Checked {
     in_range("retry_limit", wifi.retry_limit, 0, 255)?;
     in_range("mac_overhead", wifi.mac_overhead, Size::from_bytes(28), Size::from_bytes(200))?;
     wifi.path_loss.as_ref().map_or(Ok(()), path_loss).map_err(|error| error.under("path_loss"))?;
-    if !(0.0..1.0).contains(&wifi.frame_error_rate) {
-        return Err(SettingError::out_of_range("frame_error_rate", wifi.frame_error_rate, "0 to below 1"));
-    }
-    Ok(())
+    let probabilities =
+        [("frame_error_rate", wifi.frame_error_rate), ("response_error_rate", wifi.response_error_rate)];
+    let wrong = probabilities.into_iter().find(|(_, value)| !(0.0..1.0).contains(value));
+    wrong.map_or(Ok(()), |(key, value)| Err(SettingError::out_of_range(key, value, "0 to below 1")))
 }
 
 fn stations(scenario: &Scenario) -> Checked {

@@ -226,6 +226,9 @@ pub struct Wifi {
     /// Probability that one attempt at a frame fails for noise, 0 to below 1.
     #[serde(default)]
     pub frame_error_rate: f64,
+    /// Probability that the response to a frame fails for noise, 0 to below 1: the frame has arrived, and is sent again. Default: 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub response_error_rate: f64,
     /// What a data MPDU adds to an IP packet: QoS MAC header 26, LLC and SNAP 8, FCS 4 bytes.
     #[serde(default = "qos_overhead")]
     pub mac_overhead: Size,
@@ -459,6 +462,10 @@ impl Scenario {
 
 const fn default_time_limit() -> Span {
     Span::from_secs(3_600)
+}
+
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
 }
 
 const fn large_queue() -> QueueLimit {

@@ -12,7 +12,9 @@ use airwatt_energy::BeaconReception;
 
 use super::config::{CellConfig, CellStation};
 use super::contention::ContenderId;
-use super::frame::{ACK_BYTES, AFTER_TIM_BYTES, CTS_BYTES, CellFrameKind, ModeId, Ppdu, RTS_BYTES, Receiver};
+use super::frame::{
+    ACK_BYTES, AFTER_TIM_BYTES, CTS_BYTES, CellFrameKind, ModeId, MpduSet, Ppdu, RTS_BYTES, Receiver,
+};
 use super::mode::Modes;
 use super::propagation;
 use crate::engine::Fingerprint;
@@ -28,6 +30,8 @@ pub(super) enum Step {
     Arrived,
     /// The acknowledgement of a successful exchange has arrived.
     Acknowledged,
+    /// The acknowledgement is over, and was received wrongly.
+    ResponseLost,
     /// The frame of a failed attempt is over.
     Failed,
     /// The longest of several simultaneous frames is over.
@@ -68,6 +72,8 @@ struct Exchange {
     txop_end: Instant,
     /// Whether an RTS was sent and not answered.
     rts_failed: bool,
+    /// Whether the response is received.
+    response: bool,
 }
 
 /// Counts of a channel.
@@ -97,12 +103,15 @@ pub(super) struct Channel {
     modes: Modes,
     times: FrameTimes,
     frame_error_rate: f64,
+    response_error_rate: f64,
     capture_ratio: Option<f64>,
     /// The paths of stations by member; access points have none.
     paths: Vec<Option<Path>>,
     state: State,
     /// The frames of the present access, in the order of their contenders.
     ppdus: Vec<Ppdu>,
+    /// The frames that the receiver of the present exchange gets.
+    received: MpduSet,
     airborne: Airborne,
     noise: RandomStream,
     counts: ChannelCounts,
@@ -122,10 +131,12 @@ impl Channel {
             times: FrameTimes::new(config, &modes),
             modes,
             frame_error_rate: config.frame_error_rate,
+            response_error_rate: config.response_error_rate,
             capture_ratio: config.capture_ratio,
             paths: Vec::new(),
             state: State::Idle,
             ppdus: Vec::new(),
+            received: MpduSet::default(),
             airborne: Airborne::default(),
             noise,
             counts: ChannelCounts::default(),
@@ -170,6 +181,11 @@ impl Channel {
         self.counts
     }
 
+    /// The frames that the receiver of the present exchange gets.
+    pub(super) const fn received(&self) -> &MpduSet {
+        &self.received
+    }
+
     /// Fingerprint of the frames on the air.
     pub(super) const fn print(&self) -> Fingerprint {
         self.print
@@ -210,6 +226,7 @@ impl Channel {
     pub(super) fn step(&mut self) -> Step {
         match &mut self.state {
             State::Idle => Step::Access,
+            State::Exchange(Exchange { arrived: true, response: false, .. }) => Step::ResponseLost,
             State::Exchange(exchange) if exchange.arrived => Step::Acknowledged,
             State::Exchange(exchange) => {
                 if exchange.tim_end.take().is_some() {
@@ -296,8 +313,10 @@ impl Channel {
             arrived: false,
             txop_end,
             rts_failed,
+            response: true,
         };
         if ppdu.to == Receiver::Group {
+            self.received = MpduSet::first(1);
             self.print.add(contender << 32);
             parts.push(ppdu.kind, start, plan.data_time, true, true);
             self.airborne.add(start, start + plan.data_time);
@@ -307,20 +326,33 @@ impl Channel {
             self.state = State::Exchange(Exchange { tim_end, ..exchange(end, end, false) });
             return parts;
         }
-        let noise = self.noise_of(ppdu);
         let rts_failed = plan.rts && !hears;
-        let received = hears && !(noise > 0.0 && self.noise.chance(noise));
+        self.received = MpduSet::default();
+        let received = hears && self.draw_received();
+        let response =
+            received && !(self.response_error_rate > 0.0 && self.noise.chance(self.response_error_rate));
         let ppdu = &self.ppdus[0];
         self.print.add(contender << 32 | u64::from(ppdu.sequence) << 8 | u64::from(received));
-        plan.lay_out(ppdu.kind, start, received, rts_failed, &mut parts);
+        plan.lay_out(ppdu.kind, start, [received, response], rts_failed, &mut parts);
         for part in parts.iter() {
             self.airborne.add(part.start, part.start + part.duration);
         }
         let data_end = if rts_failed { plan.rts_time } else { plan.before_data + plan.data_time };
         let data_end = start + data_end + plan.tau;
-        let exchange = exchange(data_end, data_end + plan.sifs + plan.ack_time + plan.tau, rts_failed);
+        let end = data_end + plan.sifs + plan.ack_time + plan.tau;
+        let exchange = Exchange { response, ..exchange(data_end, end, rts_failed) };
         self.state = if received { State::Exchange(exchange) } else { State::Failure(exchange) };
         parts
+    }
+
+    /// Decides which frames of the only PPDU of this access are received. Returns whether any is.
+    fn draw_received(&mut self) -> bool {
+        let noise = self.noise_of(&self.ppdus[0]);
+        let received = !(noise > 0.0 && self.noise.chance(noise));
+        if received {
+            self.received.insert(0);
+        }
+        received
     }
 
     /// Puts several frames on the air together. [`Channel::colliding`] has what each of them sends.
@@ -347,7 +379,7 @@ impl Channel {
 
     /// Decides whether one of the simultaneous frames is received all the same, and returns its index and
     /// its acknowledgement, with the time at which that begins.
-    /// The acknowledgement follows the end of the longest frame. Radios that receive it have no EIFS to wait, and the senders
+    /// The acknowledgement follows the end of the longest frame, and is never lost. Radios that receive it have no EIFS to wait, and the senders
     /// of the other frames learn of their failure from it.
     ///
     /// Only access points capture, so all senders have to be stations of one access point.
@@ -375,7 +407,9 @@ impl Channel {
             arrived,
             txop_end: now,
             rts_failed,
+            response: true,
         });
+        self.received = MpduSet::first(self.ppdus[index].count);
         Some((index, acknowledged, parts))
     }
 
@@ -544,7 +578,7 @@ impl Plan {
         &self,
         kind: CellFrameKind,
         start: Instant,
-        received: bool,
+        [received, response]: [bool; 2],
         rts_failed: bool,
         parts: &mut Parts,
     ) {
@@ -560,7 +594,7 @@ impl Plan {
             parts.push(kind, data, self.data_time, true, received);
             if received {
                 let ack = data + self.data_time + self.tau + self.sifs;
-                parts.push(CellFrameKind::Ack, ack, self.ack_time, false, true);
+                parts.push(CellFrameKind::Ack, ack, self.ack_time, false, response);
             }
         }
     }

@@ -42,6 +42,8 @@ pub struct CellConfig {
     pub mac_overhead: u32,
     /// Probability that noise destroys one attempt at a frame that needs an acknowledgement.
     pub frame_error_rate: f64,
+    /// Probability that noise destroys the response to a frame.
+    pub response_error_rate: f64,
     /// Largest number of packets in the access point's transmission queue.
     pub ap_buffer: u32,
     /// Queueing discipline of the access point's transmission queue.

@@ -7,6 +7,7 @@ use airwatt_proto::powersave::{Adaptation, Purpose};
 use super::CellOutput;
 use super::channel::Channel;
 use super::contention::{ContenderId, Contention};
+use super::frame::MpduSet;
 use super::radio::{RadioId, Radios};
 use super::sniffer::Sniffer;
 use crate::net::route::Member;
@@ -32,6 +33,11 @@ impl<'a> Effects<'a> {
         sniffer: &'a mut Sniffer,
     ) -> Self {
         Self { channel, contention, radios, schedule, outputs, sniffer }
+    }
+
+    /// The frames of the present exchange that its receiver gets.
+    pub(super) const fn received(&self) -> &'a MpduSet {
+        self.channel.received()
     }
 
     /// The contender has a frame to send. It contends if its radio can send; a contender whose frame is on the air contends

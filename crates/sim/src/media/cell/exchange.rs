@@ -24,6 +24,7 @@ impl CellMedium {
             Step::TimArrived => self.tim_arrived(now),
             Step::Arrived => self.ppdu_arrived(now),
             Step::Acknowledged => self.exchange_ended(now),
+            Step::ResponseLost => self.response_lost(now),
             Step::Failed => self.attempt_failed(now),
             Step::CollisionEnded => self.collision_ended(now),
         }
@@ -168,14 +169,14 @@ impl CellMedium {
             }
             Mac::AccessPoint(_) | Mac::Peer(_) => ppdu.pm,
         };
-        receiver.receive(&ppdu, sender.next_packet(), pm, now, &mut out);
+        receiver.receive(&ppdu, sender.on_air(), pm, now, &mut out);
     }
 
     #[inline(never)]
     fn beacon_arrived(&mut self, ppdu: &Ppdu, now: Instant) {
         let start = now - self.channel.frame_time(ppdu);
         let (macs, mut out) = self.split();
-        macs[ppdu.from as usize].conclude(ppdu, true, now, &mut out);
+        macs[ppdu.from as usize].conclude(ppdu, Some(out.received()), now, &mut out);
         let Mac::AccessPoint(access_point) = &macs[ppdu.from as usize] else { return };
         for station in access_point.stations() {
             self.beacon_received(ppdu.from, station, BeaconReception::Whole, start, now);
@@ -201,7 +202,7 @@ impl CellMedium {
             }
         }
         let (macs, mut out) = self.split();
-        macs[usize::from(ppdu.from)].conclude(ppdu, true, now, &mut out);
+        macs[usize::from(ppdu.from)].conclude(ppdu, Some(out.received()), now, &mut out);
         self.contention.succeeded(ppdu.contender);
         self.release(now);
     }
@@ -211,7 +212,7 @@ impl CellMedium {
     fn group_frame_arrived(&mut self, ppdu: &Ppdu, now: Instant) {
         let start = now - self.channel.frame_time(ppdu);
         let (macs, mut out) = self.split();
-        macs[ppdu.from as usize].conclude(ppdu, true, now, &mut out);
+        macs[ppdu.from as usize].conclude(ppdu, Some(out.received()), now, &mut out);
         let Mac::AccessPoint(access_point) = &macs[ppdu.from as usize] else { return };
         for station in access_point.stations() {
             if let Some(radio) = self.radio_of(Receiver::Member(station)) {
@@ -273,9 +274,9 @@ impl CellMedium {
         let ppdu = self.channel.ppdus()[current];
         let (macs, mut out) = self.split();
         if let Receiver::Member(to) = ppdu.to {
-            macs[to as usize].acknowledged(&ppdu, now, &mut out);
+            macs[to as usize].responded(now, &mut out);
         }
-        macs[ppdu.from as usize].conclude(&ppdu, true, now, &mut out);
+        macs[ppdu.from as usize].conclude(&ppdu, Some(out.received()), now, &mut out);
         if let Some(txop_end) = self.txop_that_continues(&ppdu, now) {
             let sifs = self.channel.sifs();
             self.channel.clear();
@@ -291,6 +292,27 @@ impl CellMedium {
             }
         }
         self.release(now);
+    }
+
+    /// The response is over, and its sender alone knows that frames have arrived. The sender of the frames has received a broken frame,
+    /// and defers for EIFS (802.11-2020 10.3.2.3.7); the others have received a good one.
+    #[inline(never)]
+    fn response_lost(&mut self, now: Instant) {
+        let current = self.channel.current();
+        let ppdu = self.channel.ppdus()[current];
+        let (macs, mut out) = self.split();
+        if let Receiver::Member(to) = ppdu.to {
+            macs[to as usize].responded(now, &mut out);
+        }
+        macs[ppdu.from as usize].note_arrivals(out.received());
+        self.conclude_failure(current, now);
+        self.contention.idle_from(now);
+        self.channel.release();
+        let from = now + self.channel.eifs_less_difs();
+        self.defer(ppdu.from, from);
+        if self.wants_to_send(ppdu.contender) {
+            self.contention.join_from(ppdu.contender, from);
+        }
     }
 
     /// The end of the sender's transmission opportunity, if its next exchange fits (802.11-2020 10.23.2.8).
@@ -347,7 +369,7 @@ impl CellMedium {
     fn conclude_failure(&mut self, index: usize, now: Instant) {
         let ppdu = self.channel.ppdus()[index];
         let (macs, mut out) = self.split();
-        if macs[ppdu.from as usize].conclude(&ppdu, false, now, &mut out) {
+        if macs[ppdu.from as usize].conclude(&ppdu, None, now, &mut out) {
             self.contention.succeeded(ppdu.contender);
         } else {
             self.contention.failed(ppdu.contender);

@@ -41,6 +41,42 @@ pub enum Receiver {
     Group,
 }
 
+/// Most MPDUs of one PPDU.
+pub const MAX_MPDUS: u16 = 256;
+
+/// A set of MPDUs of one PPDU, by their places in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MpduSet([u64; MAX_MPDUS as usize / 64]);
+
+impl MpduSet {
+    /// The first `count` MPDUs.
+    pub fn first(count: u16) -> Self {
+        let mut set = Self::default();
+        (0..count).for_each(|place| set.insert(place));
+        set
+    }
+
+    /// Adds the MPDU at a place.
+    pub const fn insert(&mut self, place: u16) {
+        self.0[place as usize / 64] |= 1 << (place % 64);
+    }
+
+    /// Whether it has the MPDU at a place.
+    pub const fn contains(&self, place: u16) -> bool {
+        self.0[place as usize / 64] >> (place % 64) & 1 == 1
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.0 == [0; MAX_MPDUS as usize / 64]
+    }
+
+    /// Its bits.
+    pub const fn words(&self) -> &[u64] {
+        &self.0
+    }
+}
+
 /// A frame in a transmission queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mpdu {
@@ -52,6 +88,8 @@ pub struct Mpdu {
     pub flags: ServiceFlags,
     /// Whether a first attempt has been made; the header bits are fixed from then on.
     pub stamped: bool,
+    /// Whether it has arrived, which its sender does not know while no response has come.
+    pub arrived: bool,
     /// Failed attempts.
     pub retries: u16,
     /// 12-bit sequence number, valid once `stamped` is set.
@@ -63,7 +101,8 @@ pub struct Mpdu {
 impl Mpdu {
     /// A frame that has not been sent yet.
     pub fn new(to: Member, body: Body, ticket: u64) -> Self {
-        Self { to, body, flags: ServiceFlags::default(), stamped: false, retries: 0, sequence: 0, ticket }
+        let flags = ServiceFlags::default();
+        Self { to, body, flags, stamped: false, arrived: false, retries: 0, sequence: 0, ticket }
     }
 }
 
@@ -82,7 +121,8 @@ impl ModeId {
     pub(super) const GROUP: Self = Self(3);
 }
 
-/// One attempt at the first frame of a queue. The frame, with what it carries, stays in the queue until the attempt is concluded.
+/// One attempt at the first frames of a queue. The frames, with what they carry, stay in the queue until the attempt is concluded.
+/// What differs between frames is that of the first one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ppdu {
     /// The MAC entity that sends it.
@@ -95,7 +135,9 @@ pub struct Ppdu {
     pub kind: CellFrameKind,
     /// Its transmit mode.
     pub mode: ModeId,
-    /// Length of the frame, MAC header to FCS, in bytes.
+    /// Number of frames.
+    pub count: u16,
+    /// Length of the PSDU in bytes: that of a single frame is its length from the MAC header to the FCS.
     pub bytes: u32,
     /// More Data and EOSP.
     pub flags: ServiceFlags,
@@ -349,6 +391,7 @@ impl FrameLimits {
             contender,
             kind,
             mode: kind.mode(data),
+            count: 1,
             bytes,
             flags: mpdu.flags,
             retry: mpdu.retries > 0,

@@ -14,7 +14,7 @@
 //! * [`frame`]: frames and what is recorded of them.
 //!
 //! This module joins them. An exchange takes two wake-ups: when its data frame has arrived (the receiver acts on it), and
-//! when the acknowledgement has (the sender does). A failed attempt takes one. Contention resumes from its end, after a time
+//! when the acknowledgement has, or is over and was not received (the sender does). A failed attempt takes one. Contention resumes from its end, after a time
 //! that differs between radios:
 //! * bystanders of a lone failed frame defer for the NAV that it announced (802.11-2020 10.3.2.4),
 //! * bystanders of a collision defer for EIFS (10.3.2.3.7),
@@ -25,10 +25,9 @@
 //! next access), then the beacon timers of the access points, then each station's power-save machine and its radio.
 //!
 //! Modelled: AIFS, contention windows, freezing, post-backoff, collisions, EIFS, ACK and ACK time-out, RTS/CTS, retry
-//! limit, TXOP bursts, propagation delay, a frame error probability per attempt, beacons that contend, group-addressed
+//! limit, TXOP bursts, propagation delay, a frame error probability per attempt, lost acknowledgements, beacons that contend, group-addressed
 //! frames, sleeping receivers, path loss with capture at the access point. Left out: hidden stations, frame aggregation and block
-//! acknowledgement, rate adaptation, several access categories in one station, lost acknowledgements (an attempt fails as a
-//! whole), errors in beacons, control frames and group-addressed frames. All stations receive each other.
+//! acknowledgement, rate adaptation, several access categories in one station, errors in beacons, control frames and group-addressed frames. All stations receive each other.
 
 mod build;
 mod cause_account;

@@ -188,6 +188,9 @@ fn the_cell_keeps_the_machine_contract() {
         &[][..],
         &[("wifi.frame_error_rate", "0.3"), ("wifi.txop", "0ms")],
         &[("wifi.frame_error_rate", "0.7"), ("wifi.retry_limit", "1")],
+        &[("wifi.response_error_rate", "0.4"), ("wifi.retry_limit", "2")],
+        &[("wifi.response_error_rate", "0.3"), ("wifi.frame_error_rate", "0.3"), ("wifi.txop", "3ms")],
+        &[("wifi.response_error_rate", "0.3"), ("ap.queue", "fq-codel"), ("ap.buffer", "5packets")],
         &[("wifi.station_rts_threshold", "100B"), ("wifi.ap_rts_threshold", "500B"), ("wifi.access", "dcf")],
         &[("ap.buffer", "3packets"), ("ap.power_save_buffer", "2packets"), ("station.distance", "2km")],
         &[("ap.queue", "fq-codel"), ("ap.buffer", "5packets")],
@@ -297,6 +300,30 @@ fn ladder(cell: &mut CellMedium) -> Vec<String> {
         format!("{at} {takes} bss{bss} {from} {to} {}", frame.kind.name())
     };
     frames.iter().map(line).collect()
+}
+
+/// The acknowledgement is over at 394 us and its receiver could not read it: it defers for EIFS, 60 us more than DIFS, and draws from
+/// the doubled window. The frame comes again with its number, its packet not; after the last attempt it is not reported as lost.
+#[test]
+fn a_frame_whose_response_is_lost_comes_again_and_its_packet_does_not() {
+    let mut bss = bss("access-point", None, &["active"]);
+    (bss.config.response_error_rate, bss.config.retry_limit) = (0.999_999, 1);
+    let cw_min = bss.config.ap_access.cw_min;
+    let mut cell = CellMedium::with_access_points("air", &[bss], 1);
+    cell.trace();
+    let inputs = [(us(100), sent([0, 1], packet(0)))];
+    let outputs = drive(&mut cell, &inputs, Instant::from_millis(5), |_| None);
+    assert_eq!(outputs, [arrived(1, packet(0))]);
+    assert_eq!(cell.statistics().given_up, 0, "the access point treats it as delivered");
+    let slots = RandomStream::new(1, "access-point/backoff").below(2 * (cw_min + 1));
+    let again = 394 + 60 + 34 + 9 * slots;
+    let expected = [
+        "106 244 bss0 AP sta0 data".to_owned(),
+        "366 28 bss0 sta0 AP ack".to_owned(),
+        format!("{again} 244 bss0 AP sta0 data"),
+        format!("{} 28 bss0 sta0 AP ack", again + 260),
+    ];
+    assert_eq!(ladder(&mut cell), expected);
 }
 
 /// The second access point has a packet while the first one sends. It defers to that exchange, ACK included, although it

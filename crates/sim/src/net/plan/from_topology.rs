@@ -254,6 +254,7 @@ fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
         ap_rts_threshold: wifi.ap_rts_threshold.map(bytes),
         mac_overhead: bytes(wifi.mac_overhead),
         frame_error_rate: wifi.frame_error_rate,
+        response_error_rate: wifi.response_error_rate,
         ap_buffer,
         ap_queue: access_point.queue,
         capture_ratio: wifi.path_loss.as_ref().map(|loss| propagation::milliwatts(loss.capture_db)),

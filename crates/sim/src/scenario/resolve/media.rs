@@ -396,6 +396,7 @@ fn difference(one: &Wifi, other: &Wifi) -> Option<(&'static str, String, String)
             ("txop", wifi.txop.to_string()),
             ("mac_overhead", wifi.mac_overhead.to_string()),
             ("frame_error_rate", wifi.frame_error_rate.to_string()),
+            ("response_error_rate", wifi.response_error_rate.to_string()),
             (
                 "path_loss",
                 wifi.path_loss.as_ref().map_or_else(|| "none".to_owned(), |loss| format!("{loss:?}")),

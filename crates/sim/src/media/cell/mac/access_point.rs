@@ -10,15 +10,16 @@ use airwatt_proto::powersave::{
     AccessPointInput, AccessPointOutput, AccessPointPowerSave, Downlink, Loss, StationId, UplinkKind,
 };
 
-use super::Category;
 use super::downlink::{Addressed, DownlinkQueue};
 use super::frame_queue::FrameQueue;
 use super::group::GroupSources;
+use super::reception::Receptions;
+use super::{Category, OnAir};
 use crate::media::cell::CellOutput;
 use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
-use crate::media::cell::frame::{Body, CellFrameKind, FrameLimits, ModeId, Mpdu, Ppdu};
+use crate::media::cell::frame::{Body, CellFrameKind, FrameLimits, ModeId, Mpdu, MpduSet, Ppdu};
 use crate::media::cell::radio::RadioId;
 use crate::net::packet::{Packet, Payload};
 use crate::net::route::Member;
@@ -37,6 +38,7 @@ pub(crate) struct AccessPointMac {
     /// The group bit in the TIM of the present or last beacon.
     group_bit: bool,
     sources: GroupSources,
+    receptions: Receptions,
     /// The last sequence number of beacons and group-addressed frames.
     number: u16,
     /// Stations whose released frames the full queue has discarded, until power save has been notified.
@@ -71,6 +73,7 @@ impl AccessPointMac {
             broadcasts: FrameQueue::broadcast(member, beacon, limits),
             group_bit: false,
             sources,
+            receptions: Receptions::new(member + 1),
             number: 0,
             refused: Vec::new(),
             buffer_drops: 0,
@@ -191,10 +194,14 @@ impl AccessPointMac {
         self.broadcasts.begin_attempt(&mut self.number);
     }
 
+    pub(super) fn note_arrivals(&mut self, received: &MpduSet) {
+        self.queue.frames_mut().note_arrivals(received);
+    }
+
     pub(super) fn receive(
         &mut self,
         ppdu: &Ppdu,
-        packet: Option<&Packet>,
+        mpdus: OnAir<'_>,
         pm: bool,
         now: Instant,
         out: &mut Effects<'_>,
@@ -206,21 +213,24 @@ impl AccessPointMac {
             CellFrameKind::PsPoll => UplinkKind::PsPoll,
             _ => UplinkKind::Data,
         };
-        if let Some(packet) = packet {
-            out.emit(CellOutput::Arrived { at: self.member, packet: *packet });
-        }
+        let at = self.member;
+        self.receptions.receive(ppdu.from, mpdus, out.received(), |_, packet| {
+            if let Some(packet) = packet {
+                out.emit(CellOutput::Arrived { at, packet: *packet });
+            }
+        });
         self.notify(AccessPointInput::UplinkReceived { station, pm, kind }, now, out);
     }
 
     pub(super) fn conclude(
         &mut self,
         ppdu: &Ppdu,
-        acknowledged: bool,
+        received: Option<&MpduSet>,
         now: Instant,
         out: &mut Effects<'_>,
     ) -> bool {
         if ppdu.contender == self.broadcasts.contender() {
-            self.broadcasts.take_concluded(acknowledged);
+            self.broadcasts.next_concluded(received);
             self.broadcasts.end_attempt();
             if ppdu.kind == CellFrameKind::Beacon {
                 self.notify(AccessPointInput::BeaconSent { group: self.group_bit }, now, out);
@@ -230,10 +240,18 @@ impl AccessPointMac {
             }
             return true;
         }
-        let frames = self.queue.frames_mut();
-        let left = frames.take_concluded(acknowledged);
-        frames.end_attempt();
-        let Some(mpdu) = left else { return false };
+        let mut left = false;
+        while let Some((mpdu, delivered)) = self.queue.frames_mut().next_concluded(received) {
+            left = true;
+            self.frame_left(&mpdu, delivered, now, out);
+        }
+        self.queue.frames_mut().end_attempt();
+        left
+    }
+
+    /// Handles a frame that has left the queue: acknowledged, or given up. One that was given up although it has arrived, because its
+    /// station fell asleep behind a response that was lost, is not sent again.
+    fn frame_left(&mut self, mpdu: &Mpdu, delivered: bool, now: Instant, out: &mut Effects<'_>) {
         let mut dropped = Vec::new();
         self.queue.refill(now, &mut dropped);
         self.discard(dropped, out);
@@ -243,11 +261,11 @@ impl AccessPointMac {
             _ => Downlink::NullData,
         };
         let (station, flags) = (self.local(mpdu.to), mpdu.flags);
-        self.notify(AccessPointInput::Sent { station, frame, flags, delivered: acknowledged }, now, out);
+        let delivered = delivered || mpdu.arrived;
+        self.notify(AccessPointInput::Sent { station, frame, flags, delivered }, now, out);
         if self.data().is_empty() {
             out.sent_all(self.data().contender(), self.radio, now);
         }
-        true
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant, out: &mut Effects<'_>) {

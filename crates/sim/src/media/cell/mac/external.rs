@@ -15,7 +15,7 @@ use crate::media::cell::CellOutput;
 use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
-use crate::media::cell::frame::{Body, ExternalFrame, ModeId, Mpdu, Ppdu, Receiver};
+use crate::media::cell::frame::{Body, ExternalFrame, ModeId, Mpdu, MpduSet, Ppdu, Receiver};
 use crate::media::cell::radio::RadioId;
 use crate::net::route::Member;
 
@@ -103,10 +103,10 @@ impl ExternalMac {
         self.join(now, out);
     }
 
-    /// Reports that the frame on the air has arrived at a station.
+    /// Reports that the frame on the air has arrived at a station, unless it had arrived before.
     pub(crate) fn arrived(&self, ppdu: &Ppdu, at: Member, out: &mut Effects<'_>) {
         let queue = if ppdu.to == Receiver::Group { &self.broadcasts } else { &self.queue };
-        if let Some(number) = queue.front().and_then(number) {
+        if let Some(number) = queue.front().filter(|mpdu| !mpdu.arrived).and_then(number) {
             out.emit(CellOutput::FrameArrived { number, at });
         }
     }
@@ -122,6 +122,10 @@ impl ExternalMac {
         }
     }
 
+    pub(super) fn note_arrivals(&mut self, received: &MpduSet) {
+        self.queue.note_arrivals(received);
+    }
+
     pub(super) fn compose(&mut self, category: Category) -> Ppdu {
         let queue = match category {
             Category::Data => &mut self.queue,
@@ -134,25 +138,26 @@ impl ExternalMac {
     pub(super) fn conclude(
         &mut self,
         ppdu: &Ppdu,
-        acknowledged: bool,
+        received: Option<&MpduSet>,
         now: Instant,
         out: &mut Effects<'_>,
     ) -> bool {
         let is_broadcast = ppdu.to == Receiver::Group;
         let queue = if is_broadcast { &mut self.broadcasts } else { &mut self.queue };
-        let left = queue.take_concluded(acknowledged);
-        queue.end_attempt();
-        if let Some(mpdu) = &left
-            && let Some(number) = number(mpdu)
-        {
-            self.given_up += u64::from(!acknowledged && !is_broadcast);
-            let attempts = u32::from(mpdu.retries) + u32::from(acknowledged);
-            out.emit(CellOutput::FrameEnded { number, acknowledged, attempts });
+        let mut left = false;
+        while let Some((mpdu, acknowledged)) = queue.next_concluded(received) {
+            left = true;
+            if let Some(number) = number(&mpdu) {
+                self.given_up += u64::from(!acknowledged && !is_broadcast);
+                let attempts = u32::from(mpdu.retries) + u32::from(acknowledged);
+                out.emit(CellOutput::FrameEnded { number, acknowledged, attempts });
+            }
         }
+        queue.end_attempt();
         if queue.is_empty() {
             out.sent_all(queue.contender(), Some(self.radio), now);
         }
-        left.is_some()
+        left
     }
 
     /// Both queues contend if they have a frame.

@@ -7,7 +7,8 @@ use airwatt_proto::powersave::ServiceFlags;
 
 use super::tx_queue::TransmitQueue;
 use crate::media::cell::contention::ContenderId;
-use crate::media::cell::frame::{Body, CellFrameKind, FrameLimits, ModeId, Mpdu, Ppdu, Receiver};
+use crate::media::cell::frame::{Body, CellFrameKind, FrameLimits, ModeId, Mpdu, MpduSet, Ppdu, Receiver};
+use crate::media::cell::mac::OnAir;
 use crate::net::packet::Packet;
 use crate::net::route::Member;
 
@@ -30,9 +31,9 @@ pub(super) struct FrameQueue {
     ticket: u64,
     frames: u32,
     packets: u32,
-    /// The queue of the frame that is or was on the air last.
+    /// The queue of the frames that are or were on the air last.
     serving: usize,
-    /// Whether that frame is on the air, or its attempt is being concluded.
+    /// Whether they are on the air, or their attempt is being concluded.
     in_flight: bool,
 }
 
@@ -146,6 +147,7 @@ impl FrameQueue {
         let place = self.place_of(to);
         self.count(&body);
         let frames = &mut self.queues[place].frames;
+        // While an attempt is being concluded, that is behind the frame that is next.
         let on_air = usize::from(self.in_flight).min(frames.len());
         let is_control = |mpdu: &&Mpdu| matches!(mpdu.body, Body::Control(_));
         let earlier = frames.iter().skip(on_air).take_while(is_control).count();
@@ -160,9 +162,19 @@ impl FrameQueue {
         Some(self.limits.ppdu(mpdu, queue.to, queue.mode, self.member, self.contender, pm))
     }
 
-    /// Length of the IP packet in a data frame of this cell.
-    pub(super) const fn packet_bytes(&self, ppdu: &Ppdu) -> u32 {
-        ppdu.bytes - self.limits.overhead
+    /// The frames on the air. None, if none is.
+    #[inline]
+    pub(super) fn on_air(&self) -> OnAir<'_> {
+        let queue = &self.queues[self.serving];
+        queue.frames.iter().take(queue.in_flight)
+    }
+
+    /// Notes which frames on the air have arrived although no response to them has.
+    pub(super) fn note_arrivals(&mut self, received: &MpduSet) {
+        let queue = &mut self.queues[self.serving];
+        for (place, mpdu) in (0..).zip(queue.frames.iter_mut().take(queue.in_flight)) {
+            mpdu.arrived |= received.contains(place);
+        }
     }
 
     /// Begins an attempt at the next frame, which gets its sequence number at the first one. `common` is the last number of the MAC's
@@ -172,6 +184,7 @@ impl FrameQueue {
         self.in_flight = true;
         let is_qos = self.limits.has_qos_control();
         let queue = &mut self.queues[self.serving];
+        queue.in_flight = 1;
         let head = queue.frames.front_mut().expect("a sender has a frame");
         if !head.stamped {
             head.stamped = true;
@@ -196,23 +209,20 @@ impl FrameQueue {
         taken
     }
 
-    /// Removes the frame on the air if it was acknowledged, or if this was its last attempt.
-    pub(super) fn take_concluded(&mut self, acknowledged: bool) -> Option<Mpdu> {
-        let queue = &mut self.queues[self.serving];
-        if !acknowledged {
-            let head = queue.frames.front_mut().expect("the frame stays in the queue");
-            head.retries += 1;
-            if u32::from(head.retries) <= self.limits.retries {
-                return None;
-            }
+    /// Removes the next frame on the air that leaves, and says whether it was acknowledged: if not, this was its last attempt.
+    /// `received` has those that were; it is `None` if no response came. Frames that will be sent again are put aside.
+    #[inline]
+    pub(super) fn next_concluded(&mut self, received: Option<&MpduSet>) -> Option<(Mpdu, bool)> {
+        let left = self.queues[self.serving].next_concluded(received, self.limits.retries);
+        if let Some((mpdu, _)) = &left {
+            self.uncount(&mpdu.body);
         }
-        let mpdu = queue.frames.pop_front()?;
-        self.uncount(&mpdu.body);
-        Some(mpdu)
+        left
     }
 
-    /// Ends the attempt.
+    /// Ends the attempt. What will be sent again is back at the head.
     pub(super) fn end_attempt(&mut self) {
+        self.queues[self.serving].end_attempt();
         self.in_flight = false;
         self.heads[self.serving] = self.queues[self.serving].ticket();
     }
@@ -272,14 +282,22 @@ mod tests {
         FrameQueue::new([1, ACCESS_POINT], 0, ModeId::DATA, limits, 10)
     }
 
+    /// Ends an attempt with an acknowledgement.
+    fn acknowledged(queue: &mut FrameQueue) -> Option<Mpdu> {
+        let left = queue.next_concluded(Some(&MpduSet::first(1)));
+        queue.end_attempt();
+        left.map(|(mpdu, _)| mpdu)
+    }
+
     /// The bodies in the order of transmission, each after a failed first attempt: a retry keeps its place.
     fn sent(mut queue: FrameQueue) -> Vec<Body> {
         let mut bodies = Vec::new();
         while queue.front().is_some() {
             queue.begin_attempt(&mut 0);
-            assert!(queue.take_concluded(false).is_none(), "a first attempt is not the last one");
-            bodies.extend(queue.take_concluded(true).map(|mpdu| mpdu.body));
+            assert!(queue.next_concluded(None).is_none(), "a first attempt is not the last one");
             queue.end_attempt();
+            queue.begin_attempt(&mut 0);
+            bodies.extend(acknowledged(&mut queue).map(|mpdu| mpdu.body));
         }
         bodies
     }
@@ -334,11 +352,10 @@ mod tests {
         let (mut numbers, mut common) = (Vec::new(), 7);
         while queue.front().is_some() {
             queue.begin_attempt(&mut common);
-            assert!(queue.take_concluded(false).is_none());
+            assert!(queue.next_concluded(None).is_none());
             queue.end_attempt();
             queue.begin_attempt(&mut common);
-            let left = queue.take_concluded(true).expect("an acknowledged frame leaves");
-            queue.end_attempt();
+            let left = acknowledged(&mut queue).expect("an acknowledged frame leaves");
             numbers.push((left.body.kind().name(), left.to, left.sequence));
         }
         numbers
@@ -351,7 +368,7 @@ mod tests {
         let mut queue = queue();
         queue.push_first(ACCESS_POINT, null);
         queue.begin_attempt(&mut 0);
-        assert!(queue.take_concluded(false).is_none());
+        assert!(queue.next_concluded(None).is_none());
         queue.end_attempt();
         queue.push_first(ACCESS_POINT, trigger);
         assert_eq!(sent(queue), [null, trigger]);
@@ -371,8 +388,7 @@ mod tests {
         let taken = queue.take_unsent(sleeper);
         assert_eq!(taken, [Body::Data(packet(1)), Body::Data(packet(3)), Body::NullData]);
         assert_eq!((queue.len(), queue.packets()), (2, 2));
-        assert!(queue.take_concluded(true).is_some());
-        queue.end_attempt();
+        assert!(acknowledged(&mut queue).is_some());
         assert_eq!((queue.len(), queue.packets()), (1, 1));
         assert_eq!(sent(queue), [Body::Data(packet(2))]);
     }

@@ -2,8 +2,7 @@
 //! stations, and nodes outside the simulator.
 //!
 //! A MAC prepares the PPDU for an access that it has won ([`Mac::compose`]), receives ([`Mac::receive`] when the frame has
-//! arrived, [`Mac::acknowledged`] when its own acknowledgement is out), and learns the result of an attempt
-//! ([`Mac::conclude`]). A frame stays in its queue until it is acknowledged or given up. What a MAC does to other parts of the
+//! arrived, [`Mac::responded`] when its own response is out), and learns the result of an attempt ([`Mac::conclude`]). A frame stays in its queue until it is acknowledged or given up. What a MAC does to other parts of the
 //! cell goes through [`Effects`].
 
 mod access_point;
@@ -12,6 +11,7 @@ mod external;
 mod frame_queue;
 mod group;
 mod peer;
+mod reception;
 mod station;
 mod tx_queue;
 
@@ -28,9 +28,11 @@ pub(super) use self::station::StationMac;
 use super::channel::Parts;
 use super::contention::ContenderId;
 use super::effects::Effects;
-use super::frame::{Body, Ppdu};
+use super::frame::{Body, Mpdu, MpduSet, Ppdu};
 use super::radio::RadioId;
-use crate::net::packet::Packet;
+
+/// The frames of a PPDU on the air.
+pub(super) type OnAir<'a> = std::iter::Take<std::collections::vec_deque::Iter<'a, Mpdu>>;
 
 /// What a contender sends: the frames of the data queue, or beacons and group-addressed frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,11 +90,19 @@ impl Mac {
         self.queue(category).front().map(|mpdu| mpdu.body)
     }
 
-    /// The packet in the first frame of the data queue; `None` if that carries none.
-    pub(super) fn next_packet(&self) -> Option<&Packet> {
-        match &self.queue(Category::Data).front()?.body {
-            Body::Data(packet) => Some(packet),
-            _ => None,
+    /// The frames of the data queue that are on the air.
+    #[inline]
+    pub(super) fn on_air(&self) -> OnAir<'_> {
+        self.queue(Category::Data).on_air()
+    }
+
+    /// Notes which frames on the air have arrived although no response to them has.
+    pub(super) fn note_arrivals(&mut self, received: &MpduSet) {
+        match self {
+            Self::AccessPoint(mac) => mac.note_arrivals(received),
+            Self::Station(mac) => mac.note_arrivals(received),
+            Self::Peer(mac) => mac.note_arrivals(received),
+            Self::External(mac) => mac.note_arrivals(received),
         }
     }
 
@@ -116,46 +126,46 @@ impl Mac {
         }
     }
 
-    /// Handles the arrival of a PPDU with this packet that is addressed to this MAC. `pm` is the power-management mode of its sender.
+    /// Handles the arrival of those frames of a PPDU to this MAC that the channel says. `pm` is the power-management mode of its sender.
     pub(super) fn receive(
         &mut self,
         ppdu: &Ppdu,
-        packet: Option<&Packet>,
+        mpdus: OnAir<'_>,
         pm: bool,
         now: Instant,
         out: &mut Effects<'_>,
     ) {
         match self {
-            Self::AccessPoint(mac) => mac.receive(ppdu, packet, pm, now, out),
-            Self::Station(mac) => mac.receive(packet, now, out),
-            Self::Peer(mac) => mac.receive(packet, out),
+            Self::AccessPoint(mac) => mac.receive(ppdu, mpdus, pm, now, out),
+            Self::Station(mac) => mac.receive(mpdus, now, out),
+            Self::Peer(mac) => mac.receive(ppdu, mpdus, out),
             // What the frame carries is outside: its sender reports where it has arrived.
             Self::External(_) => {}
         }
     }
 
-    /// Handles the end of this MAC's acknowledgement of `ppdu`.
-    pub(super) fn acknowledged(&mut self, ppdu: &Ppdu, now: Instant, out: &mut Effects<'_>) {
+    /// Handles the end of this MAC's response to the PPDU that has arrived last.
+    pub(super) fn responded(&mut self, now: Instant, out: &mut Effects<'_>) {
         match self {
             Self::AccessPoint(_) | Self::Peer(_) | Self::External(_) => {}
-            Self::Station(mac) => mac.acknowledged(ppdu, now, out),
+            Self::Station(mac) => mac.responded(now, out),
         }
     }
 
-    /// Handles the result of this MAC's own attempt `ppdu`. Returns whether the frame has left its queue: acknowledged, or given up at
-    /// the retry limit.
+    /// Handles the result of this MAC's own attempt `ppdu`: the frames that the response says to have arrived, or `None` if no response
+    /// came. Returns whether a frame has left its queue: acknowledged, or given up at the retry limit. The first one does so first.
     pub(super) fn conclude(
         &mut self,
         ppdu: &Ppdu,
-        acknowledged: bool,
+        received: Option<&MpduSet>,
         now: Instant,
         out: &mut Effects<'_>,
     ) -> bool {
         match self {
-            Self::AccessPoint(mac) => mac.conclude(ppdu, acknowledged, now, out),
-            Self::Station(mac) => mac.conclude(acknowledged, now, out),
-            Self::Peer(mac) => mac.conclude(acknowledged, now, out),
-            Self::External(mac) => mac.conclude(ppdu, acknowledged, now, out),
+            Self::AccessPoint(mac) => mac.conclude(ppdu, received, now, out),
+            Self::Station(mac) => mac.conclude(received, now, out),
+            Self::Peer(mac) => mac.conclude(received, now, out),
+            Self::External(mac) => mac.conclude(ppdu, received, now, out),
         }
     }
 

@@ -4,12 +4,14 @@
 
 use airwatt_base::Instant;
 
+use super::OnAir;
 use super::frame_queue::FrameQueue;
+use super::reception::Receptions;
 use crate::media::cell::CellOutput;
 use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
-use crate::media::cell::frame::{Body, ModeId, Ppdu};
+use crate::media::cell::frame::{Body, ModeId, MpduSet, Ppdu};
 use crate::media::cell::radio::RadioId;
 use crate::net::packet::Packet;
 use crate::net::route::Member;
@@ -21,6 +23,7 @@ pub(crate) struct PeerMac {
     queue: FrameQueue,
     /// The last sequence number of frames without a counter for their receiver.
     number: u16,
+    receptions: Receptions,
     given_up: u64,
 }
 
@@ -35,7 +38,7 @@ impl PeerMac {
     ) -> Self {
         let limits = config.station_limits();
         let queue = FrameQueue::new([member, 0], contender, mode, limits, config.station_buffer);
-        Self { radio, queue, number: 0, given_up: 0 }
+        Self { radio, queue, number: 0, receptions: Receptions::new(0), given_up: 0 }
     }
 
     /// Packets that were given up at the retry limit.
@@ -65,24 +68,39 @@ impl PeerMac {
         self.queue.next_ppdu(false).expect("a sender has a frame")
     }
 
-    pub(super) fn receive(&self, packet: Option<&Packet>, out: &mut Effects<'_>) {
-        if let Some(packet) = packet {
-            out.emit(CellOutput::Arrived { at: self.queue.member(), packet: *packet });
-        }
+    pub(super) fn note_arrivals(&mut self, received: &MpduSet) {
+        self.queue.note_arrivals(received);
     }
 
-    pub(super) fn conclude(&mut self, acknowledged: bool, now: Instant, out: &mut Effects<'_>) -> bool {
-        let left = self.queue.take_concluded(acknowledged);
+    pub(super) fn receive(&mut self, ppdu: &Ppdu, mpdus: OnAir<'_>, out: &mut Effects<'_>) {
+        let at = self.queue.member();
+        self.receptions.receive(ppdu.from, mpdus, out.received(), |_, packet| {
+            if let Some(packet) = packet {
+                out.emit(CellOutput::Arrived { at, packet: *packet });
+            }
+        });
+    }
+
+    pub(super) fn conclude(
+        &mut self,
+        received: Option<&MpduSet>,
+        now: Instant,
+        out: &mut Effects<'_>,
+    ) -> bool {
+        let mut left = false;
+        while let Some((mpdu, delivered)) = self.queue.next_concluded(received) {
+            left = true;
+            if self.queue.is_empty() {
+                out.sent_all(self.queue.contender(), Some(self.radio()), now);
+            }
+            if let (Body::Data(packet), false) = (mpdu.body, delivered) {
+                self.given_up += 1;
+                if !mpdu.arrived {
+                    out.emit(CellOutput::Lost(packet));
+                }
+            }
+        }
         self.queue.end_attempt();
-        if self.queue.is_empty() {
-            out.sent_all(self.queue.contender(), Some(self.radio()), now);
-        }
-        if let (Some(mpdu), false) = (left, acknowledged)
-            && let Body::Data(packet) = mpdu.body
-        {
-            self.given_up += 1;
-            out.emit(CellOutput::Lost(packet));
-        }
-        left.is_some()
+        left
     }
 }

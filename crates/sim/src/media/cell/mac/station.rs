@@ -1,20 +1,34 @@
 //! The MAC of a station: its transmission queue, its side of power save, and the air time that its exchanges took.
 
+use std::collections::VecDeque;
+
 use airwatt_base::{Instant, Machine, Slot, Span};
 use airwatt_proto::powersave::{
-    self as ps, FlowSample, PowerSaveFrame, StationInput, StationOutput, StationPowerSave, Uplink, Volume,
+    self as ps, FlowSample, PowerSaveFrame, ServiceFlags, StationInput, StationOutput, StationPowerSave,
+    Uplink, Volume,
 };
 
+use super::OnAir;
 use super::frame_queue::FrameQueue;
+use super::reception::Receptions;
 use crate::media::cell::CellOutput;
 use crate::media::cell::channel::Parts;
 use crate::media::cell::config::{CellConfig, CellStation};
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
-use crate::media::cell::frame::{Body, CellFrameKind, ModeId, Mpdu, Ppdu};
+use crate::media::cell::frame::{Body, CellFrameKind, ModeId, Mpdu, MpduSet, Ppdu};
 use crate::media::cell::radio::RadioId;
 use crate::net::packet::Packet;
 use crate::net::route::Member;
+
+/// A frame as power save will learn of it.
+#[derive(Clone, Copy, Debug)]
+struct Arrived {
+    /// Length of its packet.
+    bytes: u32,
+    flags: ServiceFlags,
+    null: bool,
+}
 
 /// The MAC of a station.
 #[derive(Clone, Debug)]
@@ -29,8 +43,11 @@ pub(crate) struct StationMac {
     queue: FrameQueue,
     /// The last sequence number of Null frames.
     number: u16,
-    /// The packet of the frame that is being received, for policies that decide by flows.
-    arrived: Option<(Packet, Instant)>,
+    receptions: Receptions,
+    /// The frames that have arrived and to which the response is on the air, in order.
+    arrived: Vec<Arrived>,
+    /// The packets in them, for policies that decide by flows.
+    flows: VecDeque<FlowSample>,
     given_up: u64,
 }
 
@@ -64,7 +81,9 @@ impl StationMac {
             air_time: ps::AirTime::default(),
             queue,
             number: 0,
-            arrived: None,
+            receptions: Receptions::new(access_point),
+            arrived: Vec::new(),
+            flows: VecDeque::new(),
             given_up: 0,
         }
     }
@@ -145,34 +164,53 @@ impl StationMac {
         self.next_ppdu().expect("a sender has a frame")
     }
 
-    pub(super) fn receive(&mut self, packet: Option<&Packet>, now: Instant, out: &mut Effects<'_>) {
-        if let Some(packet) = packet {
-            self.arrived = self.power_save.sees_flows().then_some((*packet, now));
-            out.emit(CellOutput::Arrived { at: self.queue.member(), packet: *packet });
-        }
+    pub(super) fn note_arrivals(&mut self, received: &MpduSet) {
+        self.queue.note_arrivals(received);
     }
 
-    /// Power save learns of a frame when its acknowledgement is out: the radio cannot doze before that, and the host has had the
-    /// packet and may have something to send.
-    pub(super) fn acknowledged(&mut self, ppdu: &Ppdu, now: Instant, out: &mut Effects<'_>) {
-        let null = ppdu.kind != CellFrameKind::Data;
-        let bytes = if null { 0 } else { self.queue.packet_bytes(ppdu) };
-        self.notify(StationInput::Received { bytes, flags: ppdu.flags, null }, now, out);
-        if let Some((packet, at)) = self.arrived.take() {
-            self.notify(StationInput::Flow(sample(&packet, false, at)), now, out);
-        }
+    pub(super) fn receive(&mut self, mpdus: OnAir<'_>, now: Instant, out: &mut Effects<'_>) {
+        let (at, sees_flows) = (self.queue.member(), self.power_save.sees_flows());
+        let Self { receptions, arrived, flows, access_point, .. } = self;
+        receptions.receive(*access_point, mpdus, out.received(), |mpdu, packet| {
+            let bytes = packet.map_or(0, |packet| packet.bytes);
+            arrived.push(Arrived { bytes, flags: mpdu.flags, null: packet.is_none() });
+            let Some(packet) = packet else { return };
+            if sees_flows {
+                flows.push_back(sample(packet, false, now));
+            }
+            out.emit(CellOutput::Arrived { at, packet: *packet });
+        });
     }
 
-    pub(super) fn conclude(&mut self, acknowledged: bool, now: Instant, out: &mut Effects<'_>) -> bool {
-        let left = self.queue.take_concluded(acknowledged);
-        if let Some(mpdu) = left {
-            self.frame_left(&mpdu, acknowledged, now, out);
+    /// Power save learns of frames when the response to them is out: the radio cannot doze before that, and the host has had the
+    /// packets and may have something to send.
+    pub(super) fn responded(&mut self, now: Instant, out: &mut Effects<'_>) {
+        for place in 0..self.arrived.len() {
+            let Arrived { bytes, flags, null } = self.arrived[place];
+            self.notify(StationInput::Received { bytes, flags, null }, now, out);
+            if !null && let Some(sample) = self.flows.pop_front() {
+                self.notify(StationInput::Flow(sample), now, out);
+            }
+        }
+        self.arrived.clear();
+    }
+
+    pub(super) fn conclude(
+        &mut self,
+        received: Option<&MpduSet>,
+        now: Instant,
+        out: &mut Effects<'_>,
+    ) -> bool {
+        let mut left = false;
+        while let Some((mpdu, delivered)) = self.queue.next_concluded(received) {
+            left = true;
+            self.frame_left(&mpdu, delivered, now, out);
         }
         self.queue.end_attempt();
         if self.queue.is_empty() {
             out.sent_all(self.queue.contender(), Some(self.radio()), now);
         }
-        left.is_some()
+        left
     }
 
     /// Handles a frame that has left the queue: acknowledged, or given up.
@@ -181,7 +219,9 @@ impl StationMac {
             Body::Data(packet) => {
                 if !delivered {
                     self.given_up += 1;
-                    out.emit(CellOutput::Lost(packet));
+                    if !mpdu.arrived {
+                        out.emit(CellOutput::Lost(packet));
+                    }
                 }
                 let frame = Uplink::Data { bytes: packet.bytes };
                 self.power_save.handle_input(StationInput::Sent { frame, delivered }, now);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::media::cell::frame::{ModeId, Mpdu, Receiver};
+use crate::media::cell::frame::{ModeId, Mpdu, MpduSet, Receiver};
 
 /// The frames for one receiver in the order of transmission. From the head they are outstanding (tried at least once, and
 /// numbered) and then those that may be sent. An attempt is one at the first frame.
@@ -14,17 +14,58 @@ pub(super) struct TransmitQueue {
     pub(super) frames: VecDeque<Mpdu>,
     /// The last sequence number of QoS data.
     pub(super) number: u16,
+    /// How many frames at the head are on the air.
+    pub(super) in_flight: usize,
+    /// While an attempt is being concluded: how many of its frames have left or been put aside.
+    concluded: u16,
+    /// Those that have been put aside.
+    again: Vec<Mpdu>,
 }
 
 impl TransmitQueue {
     /// Makes an empty queue.
-    pub(super) const fn new(to: Receiver, mode: ModeId) -> Self {
-        Self { to, mode, frames: VecDeque::new(), number: 0 }
+    pub(super) fn new(to: Receiver, mode: ModeId) -> Self {
+        let (frames, again) = (VecDeque::new(), Vec::new());
+        Self { to, mode, frames, number: 0, in_flight: 0, concluded: 0, again }
     }
 
     /// The ticket of the first frame; that of an empty queue is behind all others.
     pub(super) fn ticket(&self) -> u64 {
         self.frames.front().map_or(u64::MAX, |mpdu| mpdu.ticket)
+    }
+
+    /// Removes the next frame on the air that leaves, and says whether it is in `received`; the others that leave have failed more
+    /// often than `retries` times.
+    #[inline]
+    pub(super) fn next_concluded(
+        &mut self,
+        received: Option<&MpduSet>,
+        retries: u32,
+    ) -> Option<(Mpdu, bool)> {
+        while self.in_flight > 0 {
+            let place = self.concluded;
+            self.concluded += 1;
+            self.in_flight -= 1;
+            if received.is_some_and(|set| set.contains(place)) {
+                return self.frames.pop_front().map(|mpdu| (mpdu, true));
+            }
+            let mut mpdu = self.frames.pop_front()?;
+            mpdu.retries += 1;
+            if u32::from(mpdu.retries) > retries {
+                return Some((mpdu, false));
+            }
+            self.again.push(mpdu);
+        }
+        None
+    }
+
+    /// Ends the attempt.
+    pub(super) fn end_attempt(&mut self) {
+        debug_assert_eq!(self.in_flight, 0, "all frames of the attempt are concluded");
+        self.concluded = 0;
+        while let Some(mpdu) = self.again.pop() {
+            self.frames.push_front(mpdu);
+        }
     }
 
     /// Removes what was not sent yet.
