@@ -229,6 +229,11 @@ def annotate(
 ) -> None:
     """Writes a copy of a capture with comments at its frames. Raises what `analyze` and the file raise."""
 
+def anonymize(
+    path: str | PathLike[str], file: BinaryIO, *, user: str | None = ..., control: Control | None = ...
+) -> None:
+    """Writes a capture without addresses and contents, as pcapng. Raises what `analyze` and the file raise."""
+
 def write_timeline_perfetto(timeline: str, findings: Sequence[tuple[str, int, int]], file: BinaryIO) -> None:
     """Writes the time line of an analysis, as JSON, for the Perfetto viewer. Raises what the file raises."""
 

@@ -21,6 +21,7 @@ __all__ = [
     "ScenarioLike",
     "analyze",
     "annotate",
+    "anonymize",
     "check_seeds",
     "choices",
     "compare",
@@ -386,6 +387,23 @@ def annotate(
     def job(control: Control) -> str:
         keys = {"wpa_pwd": list(wpa_pwd), "wpa_psk": list(wpa_psk)}
         _core.annotate(capture, out, remarks=list(remarks), **keys, limit=limit, user=user, control=control)
+        out.flush()
+        return ""
+
+    _confined(job, user, on_progress)
+
+
+def anonymize(
+    capture: str | os.PathLike[str],
+    out: BinaryIO,
+    *,
+    user: str | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> None:
+    """Writes a capture as pcapng without addresses, names and contents; raises as `analyze`, and what `out` raises."""
+
+    def job(control: Control) -> str:
+        _core.anonymize(capture, out, user=user, control=control)
         out.flush()
         return ""
 

@@ -381,3 +381,14 @@ def test_time_beyond_the_capture_is_said_where_it_counts(airwatt):
     short = airwatt("analyze", ROOT / "captures" / "tim-never-set.pcap").out
     assert "note: energies are those of 864.4 ms: 250.0 ms after the capture count" in " ".join(short.split())
     assert "energies are those of" not in airwatt("analyze", ROOT / "captures" / "tcp-download.pcapng").out
+
+
+def test_a_capture_without_names_says_the_same(airwatt, tmp_path):
+    out = tmp_path / "shared.pcapng"
+    answer = airwatt("analyze", CAPTURE, "--anonymize", out)
+    assert (answer.status, answer.out) == (0, "")
+    before, after = (
+        json.loads(airwatt("analyze", file, "--policy", "psm", "--json").out)["policies"] for file in (CAPTURE, out)
+    )
+    assert before == after
+    assert b"\xc0\xa8\x07\x02" not in out.read_bytes()

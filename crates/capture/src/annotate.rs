@@ -4,26 +4,17 @@
 //! above its layers, and `pkt_comment` filters by them. The capture is read twice: what a frame means for a finding may
 //! follow from later frames. Left out: comments and statistics of the original, and the names of its interfaces.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::time::Duration;
 
 use airwatt_base::Instant;
 use airwatt_dot11::{FrameKind, MacAddress};
-use pcap_file::pcapng::PcapNgWriter;
-use pcap_file::pcapng::blocks::PcapNgBlock;
-use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
-use pcap_file::pcapng::blocks::interface_description::{
-    InterfaceDescriptionBlock, InterfaceDescriptionOption,
-};
-use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
-use pcap_file::{DataLink, Endianness, PcapError};
 
 use crate::analyze::AnalysisProgress;
 use crate::capture::Capture;
+use crate::copy::Writer;
 use crate::decrypt::NetworkKey;
 use crate::error::AnalyzeError;
 use crate::file::{OnReading, Reading, SourceFile, read_to_sink, sources};
@@ -33,8 +24,6 @@ use crate::power_save::{self, ModeSpan, Observations, Verdict};
 use crate::report::KEEP_ALIVE;
 use crate::stations::station_of;
 
-/// Timestamps are in units of 10^-9 s.
-const NANOSECONDS: u8 = 9;
 /// Sleeping stations that the comment of a beacon names.
 const NAMED_STATIONS: usize = 6;
 
@@ -86,11 +75,13 @@ fn copy(
         files.retain(|source| place(source).is_some());
         files.sort_by_key(place);
     }
-    let mut copier = Copier::new(out, comments).map_err(|error| AnalyzeError::Output(error.to_string()))?;
+    let failed = |error: io::Error| AnalyzeError::Output(error.to_string());
+    let out = Writer::new(out, format!("{}, annotated", capture.file)).map_err(failed)?;
+    let mut copier = Copier { out, comments, number: 0 };
     for file in files {
         read_to_sink(file, &mut copier, &mut |bytes| on_reading(Reading { bytes, of: None }))?;
     }
-    copier.finish().map_err(|error| AnalyzeError::Output(error.to_string()))
+    copier.out.finish().map_err(failed)
 }
 
 /// The comments of each packet.
@@ -181,89 +172,24 @@ impl<'a> Comments<'a> {
     }
 }
 
-/// Writes the packets that it takes.
+/// Writes the packets that it takes, with their comments.
 struct Copier<'a> {
-    out: PcapNgWriter<&'a mut dyn io::Write>,
+    out: Writer<'a>,
     comments: &'a Comments<'a>,
-    /// Link types in the order of the interfaces.
-    links: Vec<u32>,
     number: u32,
-    /// The time of the packet before, in nanoseconds since 1970.
-    last_ns: u64,
-    failed: Option<io::Error>,
-}
-
-impl<'a> Copier<'a> {
-    fn new(out: &'a mut dyn io::Write, comments: &'a Comments<'a>) -> io::Result<Self> {
-        let program = concat!("airwatt ", env!("CARGO_PKG_VERSION"));
-        let section = SectionHeaderBlock {
-            endianness: Endianness::Little,
-            options: vec![
-                SectionHeaderOption::Comment(Cow::Owned(format!("{}, annotated", comments.capture.file))),
-                SectionHeaderOption::UserApplication(Cow::Borrowed(program)),
-            ],
-            ..SectionHeaderBlock::default()
-        };
-        let out = PcapNgWriter::with_section_header(out, section).map_err(io_error)?;
-        Ok(Self { out, comments, links: Vec::new(), number: 0, last_ns: 0, failed: None })
-    }
-
-    fn write(&mut self, link: u32, unix_ns: u64, original: u32, data: &[u8]) -> io::Result<()> {
-        let interface = match self.links.iter().position(|known| *known == link) {
-            Some(interface) => interface,
-            None => {
-                let description = InterfaceDescriptionBlock {
-                    linktype: DataLink::from(link),
-                    snaplen: 0,
-                    options: vec![InterfaceDescriptionOption::IfTsResol(NANOSECONDS)],
-                };
-                self.out.write_block(&description.into_block()).map_err(io_error)?;
-                self.links.push(link);
-                self.links.len() - 1
-            }
-        };
-        let comment = |text| EnhancedPacketOption::Comment(Cow::Owned(text));
-        let packet = EnhancedPacketBlock {
-            interface_id: interface as u32,
-            timestamp: Duration::from_nanos(unix_ns),
-            original_len: original,
-            data: Cow::Borrowed(data),
-            options: self.comments.at(self.number).into_iter().map(comment).collect(),
-        };
-        self.out.write_block(&packet.into_block()).map_err(io_error)?;
-        Ok(())
-    }
-
-    fn finish(self) -> io::Result<()> {
-        match self.failed {
-            Some(error) => Err(error),
-            None => self.out.into_inner().flush(),
-        }
-    }
 }
 
 impl PacketSink for Copier<'_> {
     fn packet(&mut self, link: u32, unix_ns: Option<u64>, original: u32, data: &[u8]) {
         self.number = self.number.saturating_add(1);
-        self.last_ns = unix_ns.unwrap_or(self.last_ns);
-        let original = original.max(u32::try_from(data.len()).unwrap_or(u32::MAX));
-        if self.failed.is_none() {
-            self.failed = self.write(link, self.last_ns, original, data).err();
-        }
+        self.out.packet(link, unix_ns, original, data, self.comments.at(self.number));
     }
 
     fn is_empty(&self) -> bool {
-        self.links.is_empty()
+        self.out.is_empty()
     }
 
     fn is_full(&self) -> bool {
-        self.failed.is_some()
-    }
-}
-
-fn io_error(error: PcapError) -> io::Error {
-    match error {
-        PcapError::IoError(error) => error,
-        other => io::Error::other(other),
+        self.out.is_full()
     }
 }

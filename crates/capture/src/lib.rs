@@ -18,9 +18,11 @@
 pub mod advise;
 mod analyze;
 mod annotate;
+mod anonymize;
 mod buffered;
 mod capture;
 pub mod clock;
+mod copy;
 pub mod current;
 mod decode;
 mod decrypt;
@@ -43,6 +45,7 @@ pub use analyze::{
     analyze_then,
 };
 pub use annotate::{Remark, annotate};
+pub use anonymize::anonymize;
 pub use capture::{Capture, CaptureFile, FileFormat, LinkType, Notes, Oversized, SteadyPart};
 pub use decrypt::{DecryptionReport, NetworkKey, ParseKeyError, UndecryptedReport};
 pub use error::{AnalyzeError, CaptureError};

@@ -116,6 +116,29 @@ pub(crate) fn annotate(
     outcome
 }
 
+/// Writes the capture without addresses and contents as pcapng into a binary file object. Raises `InputError`, `RunError`, what the file
+/// raises, and `KeyboardInterrupt`.
+#[pyfunction]
+#[pyo3(signature = (path, file, *, user = None, control = None))]
+pub(crate) fn anonymize(
+    py: Python<'_>,
+    path: PathBuf,
+    file: Py<PyAny>,
+    user: Option<&str>,
+    control: Option<&Control>,
+) -> PyResult<()> {
+    let user = user.map(named).transpose()?;
+    let opened = || user.as_ref().map_or(Ok(()), give_up);
+    let mut outcome = Ok(());
+    let shared = shared(control);
+    output::write(py, file, |out| {
+        let work = |watch: Watch<'_>| airwatt_capture::anonymize(&path, out, opened, watch);
+        outcome = watched(&shared, work);
+        Ok(())
+    })?;
+    outcome
+}
+
 /// Writes the time line of an analysis, as JSON, for the Perfetto viewer into a binary file object. `findings` have a name, a
 /// time in nanoseconds and a packet number, in order of time. Raises what the file raises.
 #[pyfunction]

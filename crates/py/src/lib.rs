@@ -36,7 +36,7 @@ mod _core {
     #[pymodule_export]
     use crate::advise::{advise_analysis, advise_candidates, advise_choose, advise_scenario};
     #[pymodule_export]
-    use crate::capture::{analyze, annotate, trace_means, write_timeline_perfetto};
+    use crate::capture::{analyze, annotate, anonymize, trace_means, write_timeline_perfetto};
     #[pymodule_export]
     use crate::control::Control;
     #[pymodule_export]

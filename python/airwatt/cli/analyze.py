@@ -54,6 +54,12 @@ def _print_schema(asked: bool) -> bool:
     return asked
 
 
+def _anonymize(capture: str, out: Path, user: str | None) -> None:
+    with streaming("--anonymize", out) as file, bar(_printable(Path(capture).name or capture)) as on_progress:
+        assert file is not None
+        laboratory.anonymize(capture, file, user=options.parser_of_captures(user), on_progress=on_progress)
+
+
 def command(
     capture: Annotated[
         str,
@@ -118,6 +124,14 @@ def command(
         Path | None,
         Option("--pcap", metavar="FILE", help="Write the capture as pcapng with comments that Wireshark shows."),
     ] = None,
+    anonymize: Annotated[
+        Path | None,
+        Option(
+            "--anonymize",
+            metavar="FILE",
+            help="Write the capture as pcapng without names, addresses and contents, for a bug report, and end.",
+        ),
+    ] = None,
     junit: Annotated[
         Path | None, Option("--junit", metavar="FILE", help="Write the rules as test cases for CI (JUnit XML).")
     ] = None,
@@ -146,6 +160,10 @@ def command(
     check_picture("--plot", plot)
     check_file("--perfetto", perfetto)
     check_file("--pcap", pcap)
+    check_file("--anonymize", anonymize)
+    if anonymize is not None:
+        _anonymize(capture, anonymize, user)
+        return
     check_file("--junit", junit)
     check_file("--sarif", sarif)
     before = None if compare is None else verdicts.baseline(compare)

@@ -1,0 +1,481 @@
+//! A copy of a capture without names, addresses and contents, for a bug report.
+//!
+//! What stays are times, lengths, radiotap headers, and the headers from which an analysis follows: frame control, sequence
+//! and QoS control, TIM, rates, access parameters; of IP, TCP, UDP and SCTP lengths, flags, ports, sequence and
+//! acknowledgement numbers. Addresses are numbered in the order in which they come, apart from group addresses; whether one
+//! is local stays. Everything else is zero: SSIDs, payloads, encrypted bodies, options, host names. Checksums that were right are
+//! right again, and that of UDP and TCP is left out.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::ops::{ControlFlow, Range};
+use std::path::Path;
+
+use airwatt_dot11::{
+    FrameControl, FrameKind, MacAddress, QosControl, Radiotap, RadiotapFlags, check_fcs, fcs,
+};
+
+use crate::analyze::AnalysisProgress;
+use crate::capture::LinkType;
+use crate::copy::Writer;
+use crate::error::AnalyzeError;
+use crate::file::{Reading, read_to_sink, sources};
+use crate::packet::PacketSink;
+
+/// Elements whose contents say how a network works and not whose it is: rates, channel, TIM, country, access parameters, HT, VHT and
+/// HE capabilities and operation.
+const KEPT_ELEMENTS: [u8; 13] = [1, 3, 5, 12, 33, 42, 45, 46, 50, 61, 191, 192, 195];
+/// Of elements with an extended identifier: HE capabilities, HE operation.
+const KEPT_EXTENSIONS: [u8; 2] = [35, 36];
+/// OUI and type of WMM, and of the element in which a simulated access point states its beacon interval.
+const KEPT_VENDORS: [&[u8]; 2] = [&[0x00, 0x50, 0xf2, 0x02], &[0x02, 0x00, 0x00, 0x01]];
+const FCS_BYTES: usize = 4;
+
+/// Writes the capture at `path` (`-` is standard input) to `out` as pcapng without what it says about its users. `opened` is called when the files
+/// are open and nothing of them has been read.
+///
+/// # Errors
+/// [`AnalyzeError`]: the capture cannot be read or has no packets, or `out` failed.
+pub fn anonymize(
+    path: &Path,
+    out: &mut dyn io::Write,
+    opened: impl FnOnce() -> io::Result<()>,
+    watch: &mut dyn FnMut(AnalysisProgress) -> ControlFlow<()>,
+) -> Result<(), AnalyzeError> {
+    let failed = |error: io::Error| AnalyzeError::Output(error.to_string());
+    let mut files = sources::of(path)?;
+    for file in &mut files {
+        file.open()?;
+    }
+    opened().map_err(|error| AnalyzeError::Option(error.to_string()))?;
+    let mut sink =
+        Sink { out: Writer::new(out, "anonymized".to_owned()).map_err(failed)?, masks: Masks::default() };
+    for file in files {
+        read_to_sink(file, &mut sink, &mut |bytes| {
+            watch(AnalysisProgress::Reading(Reading { bytes, of: None }))
+        })?;
+    }
+    sink.out.finish().map_err(failed)
+}
+
+struct Sink<'a> {
+    out: Writer<'a>,
+    masks: Masks,
+}
+
+impl PacketSink for Sink<'_> {
+    fn packet(&mut self, link: u32, unix_ns: Option<u64>, original: u32, data: &[u8]) {
+        let masked = self.masks.packet(link, original, data);
+        self.out.packet(link, unix_ns, original, &masked, Vec::new());
+    }
+
+    fn is_empty(&self) -> bool {
+        self.out.is_empty()
+    }
+
+    fn is_full(&self) -> bool {
+        self.out.is_full()
+    }
+}
+
+/// Addresses with the numbers that stand for them.
+#[derive(Debug, Default)]
+struct Masks {
+    macs: BTreeMap<MacAddress, u32>,
+    v4: BTreeMap<Ipv4Addr, u32>,
+    v6: BTreeMap<Ipv6Addr, u32>,
+}
+
+/// A packet, and its copy, which begins as zeros.
+struct Copy<'a> {
+    from: &'a [u8],
+    to: Vec<u8>,
+}
+
+impl Copy<'_> {
+    /// Keeps bytes as they are, as far as there are any.
+    fn keep(&mut self, bytes: Range<usize>) {
+        let end = bytes.end.min(self.from.len());
+        let start = bytes.start.min(end);
+        self.to[start..end].copy_from_slice(&self.from[start..end]);
+    }
+
+    fn put(&mut self, at: usize, bytes: &[u8]) {
+        self.to[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    fn array<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
+        self.from.get(at..)?.first_chunk().copied()
+    }
+
+    fn byte(&self, at: usize) -> Option<u8> {
+        self.from.get(at).copied()
+    }
+
+    fn be16(&self, at: usize) -> Option<u16> {
+        self.array(at).map(u16::from_be_bytes)
+    }
+
+    fn le16(&self, at: usize) -> Option<u16> {
+        self.array(at).map(u16::from_le_bytes)
+    }
+}
+
+impl Masks {
+    fn packet(&mut self, link: u32, original: u32, data: &[u8]) -> Vec<u8> {
+        let mut copy = Copy { from: data, to: vec![0; data.len()] };
+        let is_whole = data.len() as u64 >= u64::from(original);
+        // A header that is cut short ends what is copied.
+        let _ = match LinkType::from_number(link) {
+            Some(LinkType::Ethernet) => self.ethernet(&mut copy),
+            Some(LinkType::RawIp) => self.network(&mut copy, None, 0),
+            Some(LinkType::Loopback) => {
+                copy.keep(0..4);
+                self.network(&mut copy, None, 4)
+            }
+            Some(LinkType::LinuxCooked) => {
+                copy.keep(0..6);
+                self.cooked(&mut copy, 6, 14, 16)
+            }
+            Some(LinkType::LinuxCooked2) => {
+                copy.keep(0..12);
+                self.cooked(&mut copy, 12, 0, 20)
+            }
+            Some(LinkType::Dot11) => self.air(&mut copy, 0, is_whole && check_fcs(data), false),
+            Some(LinkType::Radiotap) => self.radiotap(&mut copy),
+            None => None,
+        };
+        copy.to
+    }
+
+    fn ethernet(&mut self, copy: &mut Copy<'_>) -> Option<()> {
+        self.macs(copy, &[0, 6])?;
+        let mut at = 12;
+        // VLAN tags: the type stays, the identifier goes.
+        while matches!(copy.be16(at)?, 0x8100 | 0x88a8) {
+            copy.keep(at..at + 2);
+            at += 4;
+        }
+        copy.keep(at..at + 2);
+        self.network(copy, copy.be16(at), at + 2)
+    }
+
+    /// A cooked capture: the sender's address with its length before it, and the protocol.
+    fn cooked(&mut self, copy: &mut Copy<'_>, address: usize, protocol: usize, body: usize) -> Option<()> {
+        self.macs(copy, &[address])?;
+        copy.keep(protocol..protocol + 2);
+        self.network(copy, copy.be16(protocol), body)
+    }
+
+    /// What an Ethernet type says that it is; `None` for IP by its version.
+    fn network(&mut self, copy: &mut Copy<'_>, kind: Option<u16>, at: usize) -> Option<()> {
+        match kind {
+            Some(0x0800) => self.ipv4(copy, at),
+            Some(0x86dd) => self.ipv6(copy, at),
+            Some(0x0806) => self.arp(copy, at),
+            // EAPOL: version, type and length.
+            Some(0x888e) => {
+                copy.keep(at..at + 4);
+                Some(())
+            }
+            None => match copy.byte(at)? >> 4 {
+                4 => self.ipv4(copy, at),
+                6 => self.ipv6(copy, at),
+                _ => None,
+            },
+            Some(_) => None,
+        }
+    }
+
+    fn ipv4(&mut self, copy: &mut Copy<'_>, at: usize) -> Option<()> {
+        let header = usize::from(copy.byte(at)? & 15) * 4;
+        // Without the identification.
+        copy.keep(at..at + 4);
+        copy.keep(at + 6..at + 10);
+        for place in [at + 12, at + 16] {
+            let masked = self.v4(Ipv4Addr::from(copy.array::<4>(place)?));
+            copy.put(place, &masked.octets());
+        }
+        if let Some(bytes) = copy.to.get(at..at + header.max(20)) {
+            let sum = internet_checksum(bytes);
+            copy.put(at + 10, &sum.to_be_bytes());
+        }
+        let is_later_fragment = copy.be16(at + 6)? & 0x1fff != 0;
+        if is_later_fragment { None } else { transport(copy, copy.byte(at + 9)?, at + header) }
+    }
+
+    fn ipv6(&mut self, copy: &mut Copy<'_>, at: usize) -> Option<()> {
+        // Version and traffic class without the flow label; length, next header, hop limit.
+        copy.keep(at..at + 1);
+        copy.put(at + 1, &[copy.byte(at + 1)? & 0xf0]);
+        copy.keep(at + 4..at + 8);
+        for place in [at + 8, at + 24] {
+            let masked = self.v6(Ipv6Addr::from(copy.array::<16>(place)?));
+            copy.put(place, &masked.octets());
+        }
+        let (mut next, mut at) = (copy.byte(at + 6)?, at + 40);
+        // Hop-by-hop options, routing, destination options.
+        while matches!(next, 0 | 43 | 60) {
+            copy.keep(at..at + 2);
+            (next, at) = (copy.byte(at)?, at + (usize::from(copy.byte(at + 1)?) + 1) * 8);
+        }
+        transport(copy, next, at)
+    }
+
+    fn arp(&mut self, copy: &mut Copy<'_>, at: usize) -> Option<()> {
+        copy.keep(at..at + 8);
+        for (mac, ip) in [(at + 8, at + 14), (at + 18, at + 24)] {
+            self.macs(copy, &[mac])?;
+            let masked = self.v4(Ipv4Addr::from(copy.array::<4>(ip)?));
+            copy.put(ip, &masked.octets());
+        }
+        Some(())
+    }
+
+    fn radiotap(&mut self, copy: &mut Copy<'_>) -> Option<()> {
+        let (radiotap, length) = Radiotap::decode(copy.from).ok()?;
+        copy.keep(0..length);
+        let has_fcs = radiotap.flags.has(RadiotapFlags::FCS);
+        self.air(copy, length, has_fcs, radiotap.flags.has(RadiotapFlags::DATA_PAD))
+    }
+
+    fn air(&mut self, copy: &mut Copy<'_>, at: usize, has_fcs: bool, is_padded: bool) -> Option<()> {
+        let frame = copy.from.get(at..)?;
+        let was_right = has_fcs && check_fcs(frame);
+        let end = copy.from.len().saturating_sub(if has_fcs { FCS_BYTES } else { 0 }).max(at);
+        let _ = self.frame(copy, at, end, is_padded);
+        if has_fcs && end > at && end + FCS_BYTES == copy.to.len() {
+            let sum = fcs(&copy.to[at..end]);
+            copy.put(end, &(if was_right { sum } else { !sum }).to_le_bytes());
+        }
+        Some(())
+    }
+
+    fn frame(&mut self, copy: &mut Copy<'_>, at: usize, end: usize, is_padded: bool) -> Option<()> {
+        let control = FrameControl::from_bits(copy.le16(at)?).ok()?;
+        // Frame control, and the duration or the association identifier.
+        copy.keep(at..at + 4);
+        if control.kind.is_control() {
+            self.macs(copy, &[at + 4])?;
+            let has_sender = !matches!(control.kind, FrameKind::Ack | FrameKind::Cts);
+            if has_sender && at + 16 <= end {
+                self.macs(copy, &[at + 10])?;
+            }
+            if matches!(control.kind, FrameKind::BlockAck | FrameKind::BlockAckRequest) {
+                copy.keep(at + 16..end);
+            }
+            return Some(());
+        }
+        self.macs(copy, &[at + 4, at + 10, at + 16])?;
+        copy.keep(at + 22..at + 24);
+        let mut body = at + 24;
+        if control.kind.is_data() && control.to_ds && control.from_ds {
+            self.macs(copy, &[body])?;
+            body += 6;
+        }
+        let mut qos = QosControl::default();
+        if control.kind.is_qos() {
+            qos = QosControl(copy.le16(body)?);
+            copy.keep(body..body + 2);
+            body += 2;
+        }
+        if control.order && (control.kind.is_qos() || control.kind.is_management()) {
+            copy.keep(body..body + 4);
+            body += 4;
+        }
+        if is_padded {
+            body = at + (body - at).next_multiple_of(4);
+        }
+        if control.protected {
+            // The packet number and the number of the key.
+            copy.keep(body..(body + 8).min(end));
+            return Some(());
+        }
+        if control.kind.is_management() {
+            return self.management(copy, control.kind, body, end);
+        }
+        if !control.kind.has_payload() {
+            return Some(());
+        }
+        if !qos.amsdu() {
+            return self.logical_link(copy, body);
+        }
+        while body + 14 <= end {
+            self.macs(copy, &[body, body + 6])?;
+            copy.keep(body + 12..body + 14);
+            let length = usize::from(copy.be16(body + 12)?);
+            let _ = self.logical_link(copy, body + 14);
+            body += (14 + length).next_multiple_of(4);
+        }
+        Some(())
+    }
+
+    fn logical_link(&mut self, copy: &mut Copy<'_>, at: usize) -> Option<()> {
+        copy.keep(at..at + 8);
+        self.network(copy, copy.be16(at + 6), at + 8)
+    }
+
+    fn management(&mut self, copy: &mut Copy<'_>, kind: FrameKind, body: usize, end: usize) -> Option<()> {
+        let fixed = match kind {
+            FrameKind::Beacon | FrameKind::ProbeResponse => 12,
+            FrameKind::AssociationRequest => 4,
+            FrameKind::ReassociationRequest => 10,
+            FrameKind::AssociationResponse | FrameKind::ReassociationResponse | FrameKind::Authentication => {
+                6
+            }
+            FrameKind::Disassociation | FrameKind::Deauthentication => 2,
+            FrameKind::ProbeRequest => 0,
+            // Of an action frame category and action; all of those that agree on block acknowledgement.
+            FrameKind::Action => {
+                copy.keep(body..if copy.byte(body)? == 3 { end } else { body + 2 });
+                return Some(());
+            }
+            _ => return None,
+        };
+        copy.keep(body..(body + fixed).min(end));
+        if kind == FrameKind::ReassociationRequest {
+            self.macs(copy, &[body + 4])?;
+        }
+        let mut at = body + fixed;
+        while at + 2 <= end {
+            let (id, length) = (copy.byte(at)?, usize::from(copy.byte(at + 1)?));
+            let contents = at + 2..(at + 2 + length).min(end);
+            copy.keep(at..at + 2);
+            match id {
+                255 => {
+                    let kept =
+                        copy.byte(at + 2).is_some_and(|extension| KEPT_EXTENSIONS.contains(&extension));
+                    copy.keep(contents.start..if kept { contents.end } else { (at + 3).min(contents.end) });
+                }
+                221 => {
+                    let bytes = &copy.from[contents.clone()];
+                    let kept = KEPT_VENDORS.iter().any(|vendor| bytes.starts_with(vendor));
+                    copy.keep(contents.start..if kept { contents.end } else { (at + 6).min(contents.end) });
+                }
+                _ if KEPT_ELEMENTS.contains(&id) => copy.keep(contents),
+                _ => {}
+            }
+            at += 2 + length;
+        }
+        Some(())
+    }
+
+    /// Replaces MAC addresses; `None` where they are cut off.
+    fn macs(&mut self, copy: &mut Copy<'_>, places: &[usize]) -> Option<()> {
+        for place in places {
+            let masked = self.mac(MacAddress(copy.array(*place)?));
+            copy.put(*place, &masked.0);
+        }
+        Some(())
+    }
+
+    fn mac(&mut self, address: MacAddress) -> MacAddress {
+        if address == MacAddress::BROADCAST || address.0 == [0; 6] {
+            return address;
+        }
+        match address.0 {
+            // The group of those who look for one host has the end of its address.
+            [0x33, 0x33, 0xff, ..] => return MacAddress([0x33, 0x33, 0xff, 0, 0, 0]),
+            // Other groups of IP and of IEEE 802 have many members.
+            [0x01, 0x00, 0x5e, ..] | [0x33, 0x33, ..] | [0x01, 0x80, 0xc2, ..] => return address,
+            _ => {}
+        }
+        let number = number(&mut self.macs, address).to_be_bytes();
+        // Locally administered, and unlike what simulations and labs take.
+        let first = if address.is_group() { 7 } else { 6 };
+        MacAddress([first, 0, number[0], number[1], number[2], number[3]])
+    }
+
+    fn v4(&mut self, address: Ipv4Addr) -> Ipv4Addr {
+        if address.is_multicast()
+            || address.is_broadcast()
+            || address.is_unspecified()
+            || address.is_loopback()
+        {
+            return address;
+        }
+        let [_, a, b, c] = number(&mut self.v4, address).to_be_bytes();
+        if address.is_private() || address.is_link_local() {
+            Ipv4Addr::new(10, a, b, c)
+        } else {
+            Ipv4Addr::new(11, a, b, c)
+        }
+    }
+
+    fn v6(&mut self, address: Ipv6Addr) -> Ipv6Addr {
+        if let [0xff02, 0, 0, 0, 0, 1, 0xff00..=0xffff, _] = address.segments() {
+            // The group of those who look for one host has the end of its address (RFC 4291 2.7.1).
+            return Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00, 0);
+        }
+        if address.is_multicast() || address.is_unspecified() || address.is_loopback() {
+            return address;
+        }
+        let [a, b, c, d] = number(&mut self.v6, address).to_be_bytes();
+        let low = [u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])];
+        let (first, second) = match address.segments()[0] {
+            first if first & 0xffc0 == 0xfe80 => (0xfe80, 0),
+            first if first & 0xfe00 == 0xfc00 => (0xfd00, 0),
+            _ => (0x2001, 0x0db8),
+        };
+        Ipv6Addr::new(first, second, 0, 0, 0, 0, low[0], low[1])
+    }
+}
+
+/// The number of an address: from 1, in the order in which they come.
+fn number<A: Ord>(known: &mut BTreeMap<A, u32>, address: A) -> u32 {
+    let next = known.len() as u32 + 1;
+    *known.entry(address).or_insert(next)
+}
+
+/// Ports, lengths, flags, sequence numbers; `None` for a protocol of which nothing stays.
+fn transport(copy: &mut Copy<'_>, protocol: u8, at: usize) -> Option<()> {
+    match protocol {
+        6 => {
+            copy.keep(at..at + 16);
+            let end = at + usize::from(copy.byte(at + 12)? >> 4) * 4;
+            let mut option = at + 20;
+            while option < end {
+                match copy.byte(option)? {
+                    0 => return Some(()),
+                    1 => {
+                        copy.keep(option..option + 1);
+                        option += 1;
+                    }
+                    kind => {
+                        let length = usize::from(copy.byte(option + 1)?).max(2);
+                        // The segment size, the window's scale, SACK: of others kind and length.
+                        let is_kept = matches!(kind, 2..=5);
+                        copy.keep(option..(option + if is_kept { length } else { 2 }).min(end));
+                        option += length;
+                    }
+                }
+            }
+            Some(())
+        }
+        17 => {
+            copy.keep(at..at + 6);
+            Some(())
+        }
+        // Type and code of ICMP, the type of IGMP.
+        1 | 2 | 58 => {
+            copy.keep(at..at + 2);
+            Some(())
+        }
+        132 => {
+            copy.keep(at..at + 4);
+            Some(())
+        }
+        _ => None,
+    }
+}
+
+/// The sum of RFC 1071 over a header whose field for it is zero.
+fn internet_checksum(bytes: &[u8]) -> u16 {
+    let words = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
+    let mut sum = words.fold(0_u32, |sum, word| sum.wrapping_add(word));
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}

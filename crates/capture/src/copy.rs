@@ -1,0 +1,110 @@
+//! A copy of a capture as pcapng, packet by packet, in the order of the file.
+
+use std::borrow::Cow;
+use std::io;
+use std::time::Duration;
+
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::PcapNgBlock;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
+use pcap_file::{DataLink, Endianness, PcapError};
+
+/// Timestamps are in units of 10^-9 s.
+const NANOSECONDS: u8 = 9;
+
+/// Writes packets; the first error ends it.
+pub(crate) struct Writer<'a> {
+    out: PcapNgWriter<&'a mut dyn io::Write>,
+    /// Link types in the order of the interfaces.
+    links: Vec<u32>,
+    /// The time of the packet before, in nanoseconds since 1970.
+    last_ns: u64,
+    failed: Option<io::Error>,
+}
+
+impl<'a> Writer<'a> {
+    /// Begins a file with a comment of its own.
+    pub(crate) fn new(out: &'a mut dyn io::Write, comment: String) -> io::Result<Self> {
+        let program = concat!("airwatt ", env!("CARGO_PKG_VERSION"));
+        let section = SectionHeaderBlock {
+            endianness: Endianness::Little,
+            options: vec![
+                SectionHeaderOption::Comment(Cow::Owned(comment)),
+                SectionHeaderOption::UserApplication(Cow::Borrowed(program)),
+            ],
+            ..SectionHeaderBlock::default()
+        };
+        let out = PcapNgWriter::with_section_header(out, section).map_err(io_error)?;
+        Ok(Self { out, links: Vec::new(), last_ns: 0, failed: None })
+    }
+
+    /// Writes a packet, with the arguments of a sink; one without a time has that of the packet before.
+    pub(crate) fn packet(
+        &mut self,
+        link: u32,
+        unix_ns: Option<u64>,
+        original: u32,
+        data: &[u8],
+        comments: Vec<String>,
+    ) {
+        self.last_ns = unix_ns.unwrap_or(self.last_ns);
+        if self.failed.is_none() {
+            self.failed = self.write(link, original, data, comments).err();
+        }
+    }
+
+    fn write(&mut self, link: u32, original: u32, data: &[u8], comments: Vec<String>) -> io::Result<()> {
+        let interface = match self.links.iter().position(|known| *known == link) {
+            Some(interface) => interface,
+            None => {
+                let description = InterfaceDescriptionBlock {
+                    linktype: DataLink::from(link),
+                    snaplen: 0,
+                    options: vec![InterfaceDescriptionOption::IfTsResol(NANOSECONDS)],
+                };
+                self.out.write_block(&description.into_block()).map_err(io_error)?;
+                self.links.push(link);
+                self.links.len() - 1
+            }
+        };
+        let comment = |text| EnhancedPacketOption::Comment(Cow::Owned(text));
+        let packet = EnhancedPacketBlock {
+            interface_id: interface as u32,
+            timestamp: Duration::from_nanos(self.last_ns),
+            original_len: original.max(u32::try_from(data.len()).unwrap_or(u32::MAX)),
+            data: Cow::Borrowed(data),
+            options: comments.into_iter().map(comment).collect(),
+        };
+        self.out.write_block(&packet.into_block()).map_err(io_error)?;
+        Ok(())
+    }
+
+    /// Whether no packet was written.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.links.is_empty()
+    }
+
+    /// Whether the file could not be written.
+    pub(crate) fn is_full(&self) -> bool {
+        self.failed.is_some()
+    }
+
+    /// Ends the file, with the first error of it.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        match self.failed {
+            Some(error) => Err(error),
+            None => self.out.into_inner().flush(),
+        }
+    }
+}
+
+fn io_error(error: PcapError) -> io::Error {
+    match error {
+        PcapError::IoError(error) => error,
+        other => io::Error::other(other),
+    }
+}
