@@ -55,12 +55,15 @@ def call(*command: object, check: bool = True, timeout: float = 60) -> subproces
     return done
 
 
-def await_true(condition: Callable[[], Any], seconds: float = 10.0, what: str = "") -> Any:
-    """Returns the first true value of a condition, or fails with `what` after some seconds without one."""
+def await_true(condition: Callable[[], Any], seconds: float = 10.0, what: str = "", interval: float = 0.01) -> Any:
+    """Returns the first true value of a condition, or fails with `what` after some seconds without one.
+
+    A condition that starts a program is worth a longer `interval` between two looks.
+    """
     until = time.monotonic() + seconds
     while not (value := condition()):
         assert time.monotonic() < until, what
-        time.sleep(0.01)
+        time.sleep(interval)
     return value
 
 
