@@ -11,7 +11,9 @@
 
 No member has a time of its own, so that the same store gives the same bytes. Nothing in an archive is executed unless
 a user asks for it, and members are read by the names above, so that an archive of a stranger chooses no place on the
-disk.
+disk. Before anything is run an archive is held against itself: the tables have the runs that `about.json` counts, each
+once, and no member is larger than what the file's own size allows. Afterwards the tables are compared value by value,
+and what is made from them (CSV, the tables for LaTeX, the report) is made again and compared byte by byte.
 """
 
 from __future__ import annotations
@@ -23,20 +25,20 @@ import os
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airwatt import citation
 from airwatt._core import SCHEMA, InputError, Scenario, __version__
 from airwatt.built import commit
-from airwatt.files import replacing
+from airwatt.files import parsed, replacing
 from airwatt.own import identity, in_file
 from airwatt.parallel import Progress
 from airwatt.results import Interrupted
 from airwatt.sweeps import columns, typeset
 from airwatt.sweeps.frames import Store, exported
-from airwatt.sweeps.plan import Plan
+from airwatt.sweeps.plan import Plan, checked, core_hash
 from airwatt.sweeps.processes import own_of
 from airwatt.sweeps.runner import Shard
 from airwatt.sweeps.store import Files
@@ -48,7 +50,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _MOST_BYTES = 256 << 20
-"""No member of an archive is larger."""
+"""No member of an archive is larger,"""
+_EXPANSION = 60
+"""nor than the file so many times,"""
+_ALLOWANCE_BYTES = 4 << 20
+"""beside this. Tables as CSV are some ten times as large as their part of the file."""
+_MOST_UNFINISHED = 20
+"""For each finished run of an archive so many are made at most: a rule that stops points early leaves gaps."""
 _MECHANISMS = ("policy", "transport")
 
 
@@ -75,6 +83,19 @@ class Comparison(NamedTuple):
     first: Difference | None
     missing: int
     """Runs of the archive that did not finish this time."""
+    planned: int
+    """Runs of the archive's sweeps, with those that had not finished when it was made."""
+    columns: list[str]
+    """Columns that only one of the archive and the new runs has."""
+    members: list[str]
+    """Members of the archive that are others when they are made again."""
+    unmade: list[str]
+    """Members that were not compared: they name mechanisms or profiles by their place on the disk."""
+
+    @property
+    def same(self) -> bool:
+        """Whether all of it is the same."""
+        return not (self.different or self.missing or self.columns or self.members)
 
 
 def archive(store: str | os.PathLike[str], path: str | os.PathLike[str]) -> int:
@@ -94,7 +115,7 @@ def archive(store: str | os.PathLike[str], path: str | os.PathLike[str]) -> int:
     sweeps = [members.sweep(one) for one in planned]
     about = {
         "schema": SCHEMA, "version": __version__, "commit": commit(), "core": planned[-1].core,
-        "sweeps": sweeps, "mechanisms": members.mechanisms,
+        "store": found.path.name, "finished": runs, "sweeps": sweeps, "mechanisms": members.mechanisms,
     }  # fmt: skip
     members.add("about.json", json.dumps(about, indent=1, sort_keys=True) + "\n")
     for what, table in tables.items():
@@ -102,7 +123,7 @@ def archive(store: str | os.PathLike[str], path: str | os.PathLike[str]) -> int:
     latex, data = typeset.points(found)
     members.add("results/points.tex", latex)
     members.add("results/points.dat", data)
-    members.add("report.html", _report(found))
+    members.add("report.html", _report(found, found.path.name))
     members.add("references.bib", citation.bibtex(citation.of_scenarios(members.scenarios)))
     members.add("README.md", _readme(found, planned, runs, Path(path).name, has_code=bool(members.mechanisms)))
     with replacing(path) as out, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
@@ -121,9 +142,9 @@ def rerun(
 ) -> Comparison:
     """Runs the runs of an archive again, and compares every value with the archived one bit for bit.
 
-    `store` keeps the new runs; without it they are in a temporary folder as long as this takes. `trust` says that the
-    archive's mechanisms in Python may be executed. Raises `InputError` for what is no archive, or one with mechanisms
-    that are not trusted, `Interrupted`, and `OSError`.
+    Runs that the archive's sweeps had not finished are not made. `store` keeps the new runs; without it they are in a
+    temporary folder as long as this takes. `trust` says that the archive's mechanisms in Python may be executed. Raises
+    `InputError` for what is no archive, or one with mechanisms that are not trusted, `Interrupted`, and `OSError`.
     """
     with contextlib.ExitStack() as stack:
         content = stack.enter_context(_Content(Path(path)))
@@ -138,6 +159,8 @@ def rerun(
         files = Files.create(folder / "store" if store is None else Path(store))
         points: dict[str, str] = {}
         for plan in old:
+            if not plan.points:
+                continue
             new = again(plan, with_files=True)
             points.update(zip(new.points, plan.points, strict=True))
             files.add(new)
@@ -148,13 +171,19 @@ def rerun(
 
 def _compared(content: _Content, found: Store, points: Mapping[str, str]) -> Comparison:
     """Compares the tables of an archive with those of a store; `points` gives the archived keys of its points."""
-    values = different = runs = missing = 0
+    values = different = missing = 0
     first = None
+    unlike_columns: list[str] = []
     for what in columns.TABLES:
-        archived = content.table(what)
-        before, after = _matched(archived, exported([found], what), points)
+        archived = content.tables[what]
+        before, after = _matched(archived, exported([found], what), points, content.jobs)
         if what == "runs":
-            runs, missing = before.num_rows, archived.num_rows - before.num_rows
+            missing = archived.num_rows - before.num_rows
+        else:
+            different += abs(archived.num_rows - before.num_rows) + abs(after.num_rows - before.num_rows)
+        after = after.slice(0, before.num_rows)
+        names = set(before.schema.names) ^ set(after.schema.names)
+        unlike_columns += [f"{what}.{name}" for name in sorted(names - set(_MECHANISMS))]
         for name in before.schema.names:
             if name not in after.schema.names:
                 continue
@@ -165,21 +194,33 @@ def _compared(content: _Content, found: Store, points: Mapping[str, str]) -> Com
             if unlike and first is None:
                 point, seed = (before.column(key)[unlike[0]].as_py() for key in columns.KEY)
                 first = Difference(what, point, seed, name, *pairs[unlike[0]])
-    return Comparison(runs, values, different, first, missing)
+    changed, unmade = content.unlike_members(found)
+    runs = content.tables["runs"].num_rows - missing
+    return Comparison(runs, values, different, first, missing, content.planned, unlike_columns, changed, unmade)
 
 
-def _matched(before: pa.Table, after: pa.Table, points: Mapping[str, str]) -> tuple[pa.Table, pa.Table]:
-    """The rows of an archived table that a new one has too, in one order; mechanisms in files keep archived names."""
+def _matched(
+    before: pa.Table, after: pa.Table, points: Mapping[str, str], jobs: Set[tuple[str, int]]
+) -> tuple[pa.Table, pa.Table]:
+    """The rows of an archived table that a new one has too, and those rows of the new one, in the same order.
+
+    Rows of the new one that the archived one lacks stand behind them. Mechanisms in files keep archived names.
+    """
     import pyarrow as pa
 
     keys = [name for name in (*columns.KEY, "id") if name in before.schema.names]
     renamed = pa.array([points.get(point) for point in after.column("point").to_pylist()], pa.string())
     after = after.set_column(after.schema.get_field_index("point"), "point", renamed)
     after = after.drop_columns([name for name in _MECHANISMS if name in after.schema.names])
-    mine = before.select(keys).append_column("row", pa.array(range(before.num_rows)))
-    theirs = after.select(keys).append_column("other", pa.array(range(after.num_rows)))
-    joined = mine.join(theirs, keys, join_type="inner").sort_by("row")
-    return before.take(joined.column("row")), after.take(joined.column("other"))
+
+    def places(table: pa.Table) -> dict[tuple[Any, ...], int]:
+        rows = zip(*(table.column(name).to_pylist() for name in keys), strict=True)
+        return {key: row for row, key in enumerate(rows) if key[:2] in jobs}
+
+    mine, theirs = places(before), places(after)
+    both = [key for key in mine if key in theirs]
+    rest = [row for key, row in theirs.items() if key not in mine]
+    return before.take([mine[key] for key in both]), after.take([theirs[key] for key in both] + rest)
 
 
 class _Members:
@@ -252,7 +293,17 @@ class _Content:
         except (OSError, zipfile.BadZipFile) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             raise InputError(f"{path}: expected an archive of airwatt, got a file that is none ({reason})") from None
+        self._most = min(_MOST_BYTES, _ALLOWANCE_BYTES + _EXPANSION * path.stat().st_size)
+        if sum(member.file_size for member in self._zip.infolist()) > 4 * self._most:
+            raise self._damaged("whole", f"more than {4 * self._most} bytes")
         self.about = self._read_about()
+        self.tables = {what: self._table(what) for what in columns.TABLES}
+        self.jobs = self._jobs()
+        """The point and the seed of each run."""
+        self.planned = 0
+        """Runs of the sweeps, finished or not,"""
+        self.is_partial = False
+        """and whether some have not finished, or were not needed."""
 
     def __enter__(self) -> _Content:
         return self
@@ -261,16 +312,27 @@ class _Content:
         self._zip.close()
 
     def plans(self, folder: Path) -> list[Plan]:
-        """The sweeps of the archive; the files that they name are written into a folder. Raises `InputError`."""
+        """The runs of the archive; the files that they name are written into a folder. Raises `InputError`."""
         try:
             return [self._plan(one, folder) for one in self.about["sweeps"]]
+        except InputError:
+            raise
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise self._damaged("about.json", f"{type(error).__name__}: {error}") from None
+            raise self._damaged("about.json", error) from None
 
     def _plan(self, sweep: Mapping[str, Any], folder: Path) -> Plan:
         import pyarrow as pa
 
         settings = [dict(point) for point in sweep["points"]]
+        scenario, varied, seed, runs, until = checked(sweep, [point["point"] for point in settings])
+        self.planned += len(settings) * runs
+        finished: dict[str, int] = {}
+        for key, one in self.jobs:
+            finished[key] = max(finished.get(key, 0), one - seed + 1)
+        settings = [point for point in settings if point["point"] in finished]
+        most = max((finished[point["point"]] for point in settings), default=0)
+        if most > runs or most * len(settings) > _MOST_UNFINISHED * len(self.jobs):
+            raise self._damaged("about.json", "its runs are not those of the results")
         texts = []
         for point in settings:
             text = self._read(f"scenarios/{point['point']}.toml").decode(errors="replace")
@@ -283,27 +345,71 @@ class _Content:
                 if in_file(chosen):
                     member, _, name = self.about["mechanisms"][chosen].rpartition(":")
                     point[key] = f"{self._written(member, folder)}:{name}"
-        table = pa.Table.from_pylist(settings)
+        table = pa.Table.from_pylist(settings or [{"point": ""}]).slice(0, len(settings))
+        self.is_partial |= most < runs or len(settings) < len(sweep["points"])
         return Plan(
-            "", sweep["scenario"], self.about["core"], [point["point"] for point in settings], table,
-            pa.array(texts, pa.string()), list(sweep["varied"]), sweep["seed"], sweep["runs"], sweep["until"],
+            "", scenario, self.about["core"], [point["point"] for point in settings], table,
+            pa.array(texts, pa.string()), varied, seed, max(most, 1), until,
         )  # fmt: skip
 
-    def table(self, what: str) -> pa.Table:
+    def _jobs(self) -> Set[tuple[str, int]]:
+        """The runs of the archive. Raises `InputError` unless they are as many as it says, and each is there once."""
+        table = self.tables["runs"]
+        jobs = list(zip(*(table.column(key).to_pylist() for key in columns.KEY), strict=True))
+        stated = self.about.get("finished")
+        if len(jobs) != stated or not jobs:
+            raise self._damaged("results/runs.parquet", f"expected {stated} runs, got {len(jobs)}")
+        if len(set(jobs)) != len(jobs):
+            raise self._damaged("results/runs.parquet", "a run is there twice")
+        for what, other in self.tables.items():
+            strangers = set(zip(*(other.column(key).to_pylist() for key in columns.KEY), strict=True)) - set(jobs)
+            if strangers:
+                raise self._damaged(f"results/{what}.parquet", "it has runs that the others have not")
+        return set(jobs)
+
+    def unlike_members(self, found: Store) -> tuple[list[str], list[str]]:
+        """Members that are others when they are made again, and those that cannot be. Raises `InputError`."""
+        again = _Members()
+        for what, table in self.tables.items():
+            again.table(what, table)
+        wanted = {name: content for name, content in again.content.items() if name.endswith(".csv")}
+        unmade = ["report.html", "results/points.tex", "results/points.dat"]
+        has_files = any(name.startswith(("profiles/", "mechanisms/")) for name in self._zip.namelist())
+        is_whole = len(found) == len(self.jobs) and not self.is_partial
+        if is_whole and not has_files and self.about["core"] == core_hash():
+            latex, data = typeset.points(found)
+            made = (_report(found, str(self.about.get("store"))), latex, data)
+            wanted |= {name: text.encode() for name, text in zip(unmade, made, strict=True)}
+            unmade = []
+        return sorted(name for name, content in wanted.items() if self._read(name) != content), unmade
+
+    def _table(self, what: str) -> pa.Table:
         """A table of results. Raises `InputError`."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        name = f"results/{what}.parquet"
         try:
-            return pq.read_table(io.BytesIO(self._read(f"results/{what}.parquet")))
-        except (pa.ArrowException, OSError) as error:
-            raise self._damaged(f"results/{what}.parquet", error) from None
+            file = pq.ParquetFile(io.BytesIO(self._read(name)))
+            # Compressed in the archive and in itself.
+            groups = range(file.metadata.num_row_groups)
+            size = sum(file.metadata.row_group(index).total_byte_size for index in groups)
+            if size > self._most:
+                raise self._damaged(name, f"more than {self._most} bytes")
+            table = file.read()
+            kinds = {key: table.schema.field(key).type for key in columns.KEY}
+        except (pa.ArrowException, OSError, KeyError, OverflowError) as error:
+            raise self._damaged(name, error) from None
+        if not (pa.types.is_string(kinds["point"]) and pa.types.is_integer(kinds["seed"])):
+            raise self._damaged(name, "its keys are no points and seeds")
+        return table
 
     def _read_about(self) -> dict[str, Any]:
         try:
-            about = json.loads(self._read("about.json"))
+            about = parsed(self._read("about.json"))
             assert isinstance(about["sweeps"], list)
             assert isinstance(about["mechanisms"], dict)
+            assert isinstance(about["core"], str)
         except (ValueError, KeyError, TypeError, AssertionError) as error:
             raise self._damaged("about.json", error) from None
         return dict(about)
@@ -311,11 +417,11 @@ class _Content:
     def _read(self, name: str) -> bytes:
         try:
             with self._zip.open(name) as member:
-                content = member.read(_MOST_BYTES + 1)
+                content = member.read(self._most + 1)
         except (KeyError, OSError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
             raise self._damaged(name, error) from None
-        if len(content) > _MOST_BYTES:
-            raise self._damaged(name, "more than 256 MiB")
+        if len(content) > self._most:
+            raise self._damaged(name, f"more than {self._most} bytes")
         return content
 
     def _written(self, member: str, folder: Path) -> str:
@@ -347,13 +453,12 @@ def _profiles(scenario: Scenario) -> set[str]:
     return {name for name in (value.partition(":")[0] for value in named) if "/" in name or name.endswith(".toml")}
 
 
-def _report(store: Store) -> str:
+def _report(store: Store, name: str) -> str:
     from airwatt.reports.pack import Pack
     from airwatt.reports.page import report
     from airwatt.reports.sweep import study_of
 
     pack = Pack()
-    name = store.path.name
     return report([study_of(store, name, pack, None)], pack, f"archive {name}")
 
 

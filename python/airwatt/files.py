@@ -1,4 +1,4 @@
-"""Output files: replaced as a whole, or left as they were.
+"""Output files: replaced as a whole, or left as they were. And JSON of others.
 
 A file is written without a name (`O_TMPFILE`) in the folder of the old one, flushed to the disk, and then takes its
 name. Whatever ends the program before that, SIGKILL included, leaves the old file as it was and nothing beside it. On a
@@ -13,13 +13,24 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 _BUFFER_BYTES = 1 << 20
+
+
+def parsed(text: str | bytes) -> Any:
+    """JSON that comes from elsewhere. Raises `ValueError`, also where it is nested beyond what can be read."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
 # What `O_TMPFILE` gives where it is not known: to the file system, or to the kernel.
 _NO_UNNAMED_FILES = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
 

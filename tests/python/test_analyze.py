@@ -387,8 +387,10 @@ def test_a_capture_without_names_says_the_same(airwatt, tmp_path):
     out = tmp_path / "shared.pcapng"
     answer = airwatt("analyze", CAPTURE, "--anonymize", out)
     assert (answer.status, answer.out) == (0, "")
-    before, after = (
+    both = [
         json.loads(airwatt("analyze", file, "--policy", "psm", "--json").out)["policies"] for file in (CAPTURE, out)
-    )
+    ]
+    keys = ("energy_j", "energy_low_j", "energy_high_j", "average_power_w", "energy_by_cause_j")
+    before, after = ([{key: policy[key] for key in keys} for policy in policies] for policies in both)
     assert before == after
     assert b"\xc0\xa8\x07\x02" not in out.read_bytes()

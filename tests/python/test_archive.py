@@ -1,9 +1,12 @@
 """Archives of stores: what is in them, that they run again bit for bit, and what strangers may put into them."""
 
+import io
 import json
 import shutil
 import zipfile
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT
 
@@ -202,3 +205,90 @@ def test_the_readme_says_how_to_run_it_again(study):
     assert "airwatt rerun study.zip\n" in readme
     assert "* fast-dsl: 4 points, 2 seeds from 1 on\n" in readme
     assert ROOT.name not in readme
+
+
+def _table(study, what, change):
+    with zipfile.ZipFile(study / "study.zip") as packed:
+        table = pq.read_table(io.BytesIO(packed.read(f"results/{what}.parquet")))
+    out = io.BytesIO()
+    pq.write_table(change(table), out)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        (lambda table: table.slice(0, 1), "expected 8 runs, got 1"),
+        (lambda table: table.slice(0, 0), "expected 8 runs, got 0"),
+        (lambda table: pa.concat_tables([table, table]), "expected 8 runs, got 16"),
+        (lambda table: pa.concat_tables([table.slice(0, 7), table.slice(0, 1)]), "a run is there twice"),
+        (lambda table: table.drop_columns(["seed"]), "seed"),
+    ],
+)
+def test_an_archive_without_some_of_its_runs_is_damaged(airwatt, study, tmp_path, change, word):
+    members = {"results/runs.parquet": _table(study, "runs", change)}
+    answer = airwatt("rerun", changed(study / "study.zip", tmp_path / "cut.zip", members))
+    assert answer.status == 2
+    assert answer.is_one_line("cut.zip", "results/runs.parquet is damaged", word)
+
+
+def test_whatever_a_reader_opens_is_compared(airwatt, study, tmp_path):
+    forged = {"results/runs.csv": b"energy_j\n0.001\n", "report.html": b"forged", "results/points.tex": b"0"}
+    for name, content in forged.items():
+        answer = airwatt("rerun", changed(study / "study.zip", tmp_path / "forged.zip", {name: content}))
+        assert answer.status == 1, name
+        assert f"made again, {name} is another" in answer.err
+    for name in forged:
+        answer = airwatt("rerun", changed(study / "study.zip", tmp_path / "lacks.zip", {name: None}))
+        assert answer.status == 2
+        assert answer.is_one_line("lacks.zip", name)
+    less = {"results/runs.parquet": _table(study, "runs", lambda table: table.drop_columns(["energy_j"]))}
+    answer = airwatt("rerun", changed(study / "study.zip", tmp_path / "less.zip", less))
+    assert answer.status == 1
+    assert "only one of the archive and the new runs has runs.energy_j" in answer.err
+    flows = {"results/flows.parquet": _table(study, "flows", lambda table: table.slice(1))}
+    assert airwatt("rerun", changed(study / "study.zip", tmp_path / "flows.zip", flows)).status == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("runs", -1), ("runs", 10**9), ("runs", "2"), ("runs", 1.5), ("seed", "x"), ("seed", 2**70), ("until", {}),
+        ("until", "soon"), ("scenario", 3), ("points", []), ("varied", None), ("runs", True),
+    ],
+)  # fmt: skip
+def test_an_impossible_sweep_is_one_line(airwatt, study, tmp_path, key, value):
+    with zipfile.ZipFile(study / "study.zip") as packed:
+        about = json.loads(packed.read("about.json"))
+    about["sweeps"][0][key] = value
+    members = {"about.json": json.dumps(about).encode()}
+    answer = airwatt("rerun", changed(study / "study.zip", tmp_path / "bad.zip", members))
+    assert answer.status == 2, answer
+    assert answer.is_one_line("bad.zip", "about.json")
+
+
+def test_a_small_archive_stays_small(airwatt, study, tmp_path):
+    name = next(name for name in zipfile.ZipFile(study / "study.zip").namelist() if name.startswith("scenarios/"))
+    bombs = {name: b"#" * (100 << 20), "about.json": b"[" * 200_000, "results/runs.parquet": bytes(100 << 20)}
+    for member, content in bombs.items():
+        path = tmp_path / "bomb.zip"
+        with zipfile.ZipFile(study / "study.zip") as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+            for one in old.namelist():
+                new.writestr(one, content if one == member else old.read(one))
+        answer = airwatt("rerun", path)
+        assert answer.status == 2
+        assert answer.is_one_line("bomb.zip")
+
+
+def test_an_archive_of_an_unfinished_sweep_says_so(airwatt, study, tmp_path):
+    shutil.copytree(study / "study.sweep", tmp_path / "part.sweep")
+    assert airwatt(
+        "sweep", *TINY, "--over", "wired.rtt=20ms,40ms,60ms", "--policy", "active,psm", "--runs", "3", "--store",
+        tmp_path / "part.sweep", "--shard", "1/4",
+    ).status in (0, 1)  # fmt: skip
+    found = Store(tmp_path / "part.sweep")
+    assert airwatt("archive", tmp_path / "part.sweep", "-o", tmp_path / "part.zip").status == 0
+    answer = airwatt("rerun", tmp_path / "part.zip")
+    assert answer.status == 0, answer
+    assert f"{len(found)} of " in answer.out
+    assert "not compared: report.html" in answer.err or "all" in answer.out

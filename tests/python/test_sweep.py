@@ -341,8 +341,15 @@ def flipped(content):
     return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
 
 
+def renamed(content):
+    """The bytes of a Parquet file whose column of points has another name in the footer: no page knows it."""
+    begin = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    assert b"point" in content[begin:]
+    return content[:begin] + content[begin:].replace(b"point", b"joint")
+
+
 @pytest.mark.parametrize("what", ["runs", "flows", "stations", "documents", "failed"])
-@pytest.mark.parametrize("damage", [lambda _: b"", lambda content: content[:-9], flipped, lambda _: None])
+@pytest.mark.parametrize("damage", [lambda _: b"", lambda content: content[:-9], flipped, renamed, lambda _: None])
 def test_a_damaged_chunk_is_named_and_its_runs_are_made_again(tmp_path, airwatt, what, damage):
     store = tmp_path / "store"
     words = ["sweep", *TINY, "--over", "time_limit=1ms,10s", "--policy", "active,psm", "--store", store]
@@ -594,3 +601,20 @@ def test_a_damaged_plan_is_not_repaired_in_silence(airwatt, tmp_path):
     answer = airwatt("sweep", "repair", store)
     assert answer.status == 2
     assert "expected the plan of a sweep, got a damaged file" in answer.err
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"runs": 10**9}, {"runs": -5}, {"runs": "a"}, {"seed": 2**70}, {"until": 3}, {"varied": "x"}, {"scenario": None}],
+)
+def test_an_impossible_plan_is_one_line(airwatt, tmp_path, change):
+    store = tmp_path / "store"
+    assert airwatt("sweep", *TINY, "--runs", "2", "--store", store).status == 0
+    plan = next((store / "plans").glob("*.json"))
+    plan.write_text(json.dumps(json.loads(plan.read_text()) | change))
+    for verb in ("status", "export", "resume"):
+        answer = airwatt("sweep", verb, store)
+        assert answer.status == 2, (verb, answer)
+        assert answer.is_one_line("expected the plan of a sweep, got a damaged file"), answer.err
+    plan.write_text("[" * 100_000)
+    assert airwatt("sweep", "status", store).is_one_line("nested too deeply")

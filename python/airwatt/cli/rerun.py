@@ -45,7 +45,7 @@ def command(
         )
     else:
         _show(found)
-    if found.different or found.missing:
+    if not found.same:
         raise Exit(FAILED)
 
 
@@ -54,12 +54,21 @@ def _show(found: Comparison) -> None:
 
     if found.missing:
         say(f"{count(found.missing)} runs of the archive failed this time")
-    if found.first is None:
-        show(f"{count(found.runs)} runs made again: all {count(found.values)} values are the same bit for bit")
+    if found.columns:
+        say(f"only one of the archive and the new runs has {', '.join(found.columns)}")
+    if found.members:
+        say(f"made again, {', '.join(found.members)} {'is another' if len(found.members) == 1 else 'are others'}")
+    if found.unmade:
+        say(f"not compared: {', '.join(found.unmade)}")
+    whole = "all" if found.runs == found.planned else "the"
+    made = f"{count(found.runs)} of {count(found.planned)} runs made again"
+    if not found.different:
+        show(f"{made}: {whole} {count(found.values)} values are the same bit for bit")
         return
-    first = found.first
-    show(
-        f"{count(found.runs)} runs made again: {count(found.different)} of {count(found.values)} values differ",
-        f"the first is {first.column} in {first.table}, point {first.point}, seed {first.seed}:"
-        f" {first.archived!r} in the archive, {first.again!r} now",
-    )
+    show(f"{made}: {count(found.different)} of {count(found.values)} values differ")
+    if found.first is not None:
+        first = found.first
+        show(
+            f"the first is {first.column} in {first.table}, point {first.point}, seed {first.seed}:"
+            f" {first.archived!r} in the archive, {first.again!r} now"
+        )

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from airwatt._core import InputError, RunError, __version__, finding_kinds
 from airwatt.cli.output import say, writing
-from airwatt.files import replacing
+from airwatt.files import parsed, replacing
 from airwatt.layout import printable
 
 Document = Mapping[str, Any]
@@ -125,7 +125,7 @@ def _texts(documents: Sequence[Document]) -> dict[str, list[str]]:
 def baseline(path: Path) -> dict[str, dict[str, float]]:
     """Reads the counts of an earlier analysis. Raises `InputError` unless the file is from `analyze --json`."""
     try:
-        document = json.loads(path.read_bytes())
+        document = parsed(path.read_bytes())
     except OSError as error:
         raise InputError(f"--compare {path}: cannot be read: {error.strerror}") from None
     except ValueError:
@@ -133,7 +133,10 @@ def baseline(path: Path) -> dict[str, dict[str, float]]:
     documents = document.get("analyses", [document]) if isinstance(document, dict) else []
     if not documents or not all(isinstance(one, dict) and "checks" in one and "findings" in one for one in documents):
         raise InputError(f"--compare {path}: expected a document of analyze --json, got another one")
-    return counts(documents)
+    try:
+        return counts(documents)
+    except (TypeError, KeyError, ValueError, AttributeError):
+        raise InputError(f"--compare {path}: expected a document of analyze --json, got a damaged one") from None
 
 
 def compare(path: Path, before: Mapping[str, Mapping[str, float]], documents: Sequence[Document]) -> None:

@@ -20,6 +20,7 @@ from airwatt._documents import RunResult
 from airwatt.advice.question import is_capture
 from airwatt.battery import Battery
 from airwatt.compared import names_of
+from airwatt.files import parsed
 from airwatt.parallel import Progress
 from airwatt.reports import capture, runs, sweep
 from airwatt.reports.check import mistake
@@ -189,12 +190,12 @@ def _read_document(source: str, found: _Found) -> None:
 def _parsed(source: str) -> dict[str, Any]:
     try:
         text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
-        document = json.loads(text)
+        document = parsed(text)
     except OSError as error:
         raise InputError(f"{source}: could not be read: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise InputError(f"{source}: expected a JSON document, got bytes that are no UTF-8") from None
-    except (json.JSONDecodeError, RecursionError) as error:
+    except ValueError as error:
         place = f" at line {error.lineno}: {error.msg}" if isinstance(error, json.JSONDecodeError) else ""
         raise InputError(f"{source}: expected a JSON document, got text that is none{place}") from None
     if not isinstance(document, dict):

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from airwatt import _core
 from airwatt._core import SCHEMA, InputError, Quantity, Scenario, __version__
+from airwatt.files import parsed
 from airwatt.own import identity, in_file
 from airwatt.sweeps.folder import Folder
 from airwatt.sweeps.grid import Point
+from airwatt.sweeps.until import Until
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,6 +33,11 @@ SUFFIXES = {
     "s": "_s", "b/s": "_bps", "B": "_bytes", "b": "_bits", "W": "_w", "J": "_j", "A": "_a", "V": "_v", "m": "_m"
 }  # fmt: skip
 """What the name of a column ends in, by the unit of its numbers."""
+
+
+MAX_JOBS = 10_000_000
+"""No sweep has more runs."""
+_MOST_SEEDS = 1 << 63
 
 
 @functools.cache
@@ -179,20 +186,42 @@ def write(item: Plan, folder: Folder) -> None:
         out.write((json.dumps(document, indent=2) + "\n").encode())
 
 
+def checked(document: Mapping[str, Any], points: Sequence[object]) -> tuple[str, list[str], int, int, str | None]:
+    """Scenario, varied keys, first seed, runs and rule of a plan that comes from elsewhere. Raises `ValueError`."""
+    scenario, varied, seed, runs, until = (document.get(key) for key in ("scenario", "varied", "seed", "runs", "until"))
+    expected = {
+        "scenario": isinstance(scenario, str),
+        "varied": isinstance(varied, list) and all(isinstance(key, str) for key in varied),
+        "seed": type(seed) is int and 0 <= seed < _MOST_SEEDS,
+        "runs": type(runs) is int and runs >= 1 and len(points) * runs <= MAX_JOBS,
+        "until": until is None or isinstance(until, str),
+        "points": bool(points) and all(isinstance(point, str) for point in points) and len(set(points)) == len(points),
+    }
+    for key, is_right in expected.items():
+        if not is_right:
+            raise ValueError(f"{key} is wrong")
+    try:
+        if until is not None:
+            Until.parse(until)
+    except InputError as error:
+        raise ValueError(str(error)) from None
+    return scenario, varied, seed, runs, until  # type: ignore[return-value]
+
+
 def read(folder: Folder, name: str, *, texts: bool) -> Plan:
     """Reads a plan by its name; with `texts` also the scenarios of its points. Raises `InputError`."""
     import pyarrow.parquet as pq
 
     try:
         with folder.reading(f"{name}.json") as file:
-            document: Mapping[str, Any] = json.load(file)
+            document: Mapping[str, Any] = parsed(file.read())
         with folder.reading(f"{name}.parquet") as file:
             table = pq.ParquetFile(file, page_checksum_verification=True)
             settings = table.read([column for column in table.schema_arrow.names if column != "scenario"])
             scenarios = table.read(["scenario"]).column(0).combine_chunks() if texts else None
-        return Plan(
-            name, document["scenario"], document["core"], settings.column("point").to_pylist(), settings,
-            scenarios, document["varied"], document["seed"], document["runs"], document["until"],
-        )  # fmt: skip
-    except (OSError, ValueError, KeyError) as error:
+        points = settings.column("point").to_pylist()
+        scenario, varied, seed, runs, until = checked(document, points)
+        core = document["core"]
+        return Plan(name, scenario, core, points, settings, scenarios, varied, seed, runs, until)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{folder.path / name}: expected the plan of a sweep, got a damaged file ({error})") from None

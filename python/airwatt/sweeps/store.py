@@ -4,6 +4,7 @@
     runs/STEM.parquet                    finished runs, one row each
     flows/STEM.parquet, stations/...     their flows and stations
     documents/STEM.parquet               their result documents, for commands that need them whole
+    footers/STEM.json                    the checksum of each file's footer: pages have their own, names of columns none
     readings/KEY.json                    what was read from the traces of a run, which are not kept (`airwatt.tasks`)
     failed/STEM.parquet                  failed runs with what they wrote to standard error
     journal/RUNNER-N.jsonl               runs since the last chunk
@@ -19,14 +20,17 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import io
 import json
 import os
 import re
+import zlib
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from airwatt._core import InputError
+from airwatt.files import parsed
 from airwatt.sweeps import columns, journal, plan
 from airwatt.sweeps.folder import Folder
 from airwatt.sweeps.journal import Entry
@@ -42,6 +46,7 @@ FOLDERS = (
     "flows",
     "stations",
     "documents",
+    "footers",
     "readings",
     "profiles",
     "failed",
@@ -234,6 +239,8 @@ class Files:
 
         with self._folders[what].reading(f"{stem}.parquet") as content:
             try:
+                if self._footers(stem).get(what, _footer(content)) != _footer(content):
+                    raise pa.ArrowInvalid("the checksum of its footer is another")
                 yield pq.ParquetFile(content, page_checksum_verification=True)
             except (pa.ArrowException, OSError) as error:
                 reason = " ".join(str(error).split())
@@ -241,6 +248,15 @@ class Files:
                     f"{self.chunk(what, stem)}: expected a chunk of runs, got a damaged file ({reason});"
                     f" hint: airwatt sweep repair {self.folder} sets it aside"
                 ) from None
+
+    def _footers(self, stem: str) -> Mapping[str, int]:
+        """The checksums of a chunk's footers; none for one of an older store, or if they are damaged themselves."""
+        try:
+            with self._folders["footers"].reading(f"{stem}.json") as file:
+                found = parsed(file.read())
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
 
     def damaged(self) -> dict[str, str]:
         """The damaged chunks by their stems, with what is wrong with each. Reads the whole store."""
@@ -287,19 +303,36 @@ class Files:
             import pyarrow as pa
 
             table = pa.Table.from_pylist([entry._asdict() for entry in failed], failed_schema())
-            self._write("failed", stem, table)
+            out = io.BytesIO()
+            _write(out, table)
+            self._write_footers(stem, {"failed": _footer(out)})
+            with self._replacing("failed", stem) as file:
+                file.write(out.getbuffer())
         if not finished:
             return
         self._write_documents(stem, [_documents_of(finished)])
-        for what in reversed(columns.TABLES):
+        tables = {}
+        for what in columns.TABLES:
             found = [row for entry in finished for row in columns.rows(what, entry.point, entry.seed, entry.run or {})]
-            self._write(what, stem, columns.table(what, found))
+            tables[what] = columns.table(what, found)
+        self._write_tables(stem, tables)
 
-    def _write(self, what: str, stem: str, table: pa.Table) -> None:
-        import pyarrow.parquet as pq
+    def _write_tables(self, stem: str, tables: Mapping[str, pa.Table]) -> None:
+        """Writes the tables of a chunk whose documents are there; that of the runs, which makes it one, last."""
+        with self._folders["documents"].reading(f"{stem}.parquet") as file:
+            footers = {**self._footers(stem), "documents": _footer(file)}
+        for what in reversed(columns.TABLES):
+            out = io.BytesIO()
+            _write(out, tables[what])
+            footers[what] = _footer(out)
+            if what == columns.TABLES[0]:
+                self._write_footers(stem, footers)
+            with self._replacing(what, stem) as file:
+                file.write(out.getbuffer())
 
-        with self._replacing(what, stem) as out:
-            pq.write_table(table, out, compression="zstd", write_page_checksum=True)
+    def _write_footers(self, stem: str, footers: Mapping[str, int]) -> None:
+        with self._folders["footers"].replacing(f"{stem}.json") as out:
+            out.write(json.dumps(footers).encode())
 
     def _write_documents(self, stem: str, tables: Iterable[pa.Table]) -> None:
         """Writes documents table by table: they would not all fit into memory."""
@@ -330,11 +363,14 @@ class Files:
             rows = sum(map(rows_of, small))
             merged = f"{stem}-{rows}"
             self._write_documents(merged, (self._read("documents", name, None) for name in small))
-            for what in reversed(columns.TABLES):
-                self._write(what, merged, _combined([self._read(what, name, None) for name in small]))
+            parts = {what: _combined([self._read(what, name, None) for name in small]) for what in columns.TABLES}
+            self._write_tables(merged, parts)
             for what in (*columns.TABLES, "documents"):
                 for name in small:
                     self._folders[what].remove(f"{name}.parquet")
+            for name in small:
+                if not self._folders["failed"].has(f"{name}.parquet"):
+                    self._folders["footers"].remove(f"{name}.json")
             return merged
 
     @contextlib.contextmanager
@@ -344,6 +380,24 @@ class Files:
             yield locked(lock)
         finally:
             os.close(lock)
+
+
+def _write(out: BinaryIO, table: pa.Table) -> None:
+    import pyarrow.parquet as pq
+
+    pq.write_table(table, out, compression="zstd", write_page_checksum=True)
+
+
+def _footer(file: BinaryIO) -> int:
+    """The checksum of a Parquet file's footer: names and places of columns, and its length. The file's place stays."""
+    place = file.tell()
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - 8, 0))
+    length = int.from_bytes(file.read(4), "little")
+    file.seek(max(size - 8 - length, 0))
+    found = zlib.crc32(file.read())
+    file.seek(place)
+    return found
 
 
 def locked(file: int) -> bool:

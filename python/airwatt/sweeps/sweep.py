@@ -24,7 +24,6 @@ from airwatt.sweeps.store import Files
 from airwatt.sweeps.until import Until
 
 OnProgress = Callable[[Progress], None] | None
-MAX_JOBS = 10_000_000
 
 
 def sweep(
@@ -128,8 +127,8 @@ def prepare(request: Request) -> Plan:
     )
     if not planned.points:
         raise InputError("where: expected a condition that some point meets, got one that none does")
-    if planned.jobs > MAX_JOBS:
-        raise InputError(f"sweep: expected at most {MAX_JOBS} runs, got {planned.jobs}")
+    if planned.jobs > plans.MAX_JOBS:
+        raise InputError(f"sweep: expected at most {plans.MAX_JOBS} runs, got {planned.jobs}")
     return planned
 
 
