@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -221,9 +222,12 @@ def test_the_daemon_follows_the_traffic_and_restores_the_host(tmp_path):
         medians[setting] = times[len(times) // 2]
     call("iw", "dev", "wlan1", "set", "power_save", "off")
 
-    station = Station(tmp_path)
+    station = Station(tmp_path, 'observe = "0s"\nmetrics = "127.0.0.1:9471"')
     with station:
         await_true(lambda: power_save() == "on", 15, "power save is the rule on a quiet link")
+        # The filter of system calls is in force, for all that follows.
+        of_process = Path(f"/proc/{station.process.pid}/status").read_text()
+        assert "Seccomp:\t2\n" in of_process
         # Somebody pings. The first requests wait for beacons, and teach the daemon that they do; the others find the
         # radio awake.
         round_trips(60, 0.4)
@@ -251,6 +255,12 @@ def test_the_daemon_follows_the_traffic_and_restores_the_host(tmp_path):
         assert found["reaction"]["max_s"] < 0.5
         assert found["with"]["asleep_share"]["likely"] > 0.3
         assert found["self"]["power_w"] < 0.05, "under an emulated processor; 1 mW on a real one"
+        # Prometheus and node_exporter get the same page, but for what has changed meanwhile.
+        with urllib.request.urlopen("http://127.0.0.1:9471/metrics", timeout=10) as response:
+            scraped = response.read().decode().splitlines()
+        printed = station.call("status", "--metrics").stdout.splitlines()
+        assert [line.split()[0] for line in scraped] == [line.split()[0] for line in printed]
+        assert 'airwatt_station_power_save{interface="wlan1"} 1' in scraped
 
         for word in ("run", "measure"):
             second = station.call(word, *(["--target", AP] if word == "measure" else []))

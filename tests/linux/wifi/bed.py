@@ -202,7 +202,7 @@ def asked(_: Air) -> dict:
 
 def messages(_: Air) -> dict:
     """Messages of a broker to the station, each of which it acknowledges, as MQTT has them."""
-    words = [*IN_AP, sys.executable, __file__, "--exchanges", STATION, "100", "10.0", "48", "48"]
+    words = [*IN_AP, sys.executable, __file__, "--exchanges", STATION, "300", "10.0", "48", "48"]
     return percentiles(json.loads(call(*words)))
 
 

@@ -25,7 +25,7 @@ EXCHANGES = "request-response"
 FLOWS = {
     "keys": {"kind": EXCHANGES, "count": 300, "mean_gap": "500ms"},
     "asked": {"kind": EXCHANGES, "count": 300, "mean_gap": "1s"},
-    "messages": {"kind": EXCHANGES, "count": 100, "mean_gap": "10s"},
+    "messages": {"kind": EXCHANGES, "count": 300, "mean_gap": "10s"},
     "downloads": {"kind": EXCHANGES, "count": 20, "mean_gap": "8s", "response": "2MB"},
     "pages": {"kind": EXCHANGES, "count": 10, "mean_gap": "5s", "request": "400B", "response": "400kB"},
     "stream": {"kind": "streaming", "rate": "1Mbps", "block": "64kB", "media": "40s"},
