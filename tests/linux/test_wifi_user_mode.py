@@ -67,6 +67,11 @@ def test_a_real_kernel_over_the_simulators_air_agrees_with_the_simulator():
             # An answer that waits for a beacon waits for half an interval on average.
             assert abs(measured["p50_s"] - simulated["p50_s"]) < 0.03, where
             assert abs(measured["power_w"] / simulated["power_w"] - 1) < 0.3, where
+        # The daemon keeps its bound, for little more than the cheaper setting that keeps it.
+        bound_s = settings["off"]["p95_s"] + 0.03
+        cheapest_w = min(settings[name]["power_w"] for name in ("off", "on") if settings[name]["p95_s"] <= bound_s)
+        assert settings["airwatt"]["p95_s"] <= bound_s, settings
+        assert settings["airwatt"]["power_w"] <= 1.05 * cheapest_w, settings
     asked = results["asked"]
     assert asked["off"]["p50_s"] + 0.02 < asked["on"]["p50_s"]
     assert asked["airwatt"]["p50_s"] < asked["off"]["p50_s"] + 0.01
