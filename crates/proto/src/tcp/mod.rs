@@ -28,6 +28,7 @@ mod arrival;
 mod buffer;
 mod config;
 mod connection;
+pub mod linux;
 mod receiver;
 mod repair;
 mod rtt;

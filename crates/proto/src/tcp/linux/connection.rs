@@ -1,0 +1,737 @@
+//! One end of a connection: handshake, states, and what joins the halves.
+
+use std::collections::VecDeque;
+
+use airwatt_base::{Instant, Machine, Seq, Timeout, timer_kinds};
+
+use super::clock::micros;
+use super::config::LinuxConfig;
+use super::info;
+use super::packet::{Options, Packet, Stamps, bits};
+use super::queue::Record;
+use super::receiver::{Due, Receiver};
+use super::sender::{FIRST, Outgoing, Push, Sender};
+use super::timers::Reason;
+use crate::event::Event;
+use crate::lifecycle::State;
+
+/// Retransmissions of a SYN after one second each, before the time doubles.
+const LINEAR: u32 = 4;
+/// The timeout of a handshake, and the one after a handshake without a sample, in microseconds.
+const HANDSHAKE: (u64, u64) = (1_000_000, 3_000_000);
+/// The most urgent data and options beside a SACK option: blocks that fit beside time stamps, and alone.
+const BLOCKS: (usize, usize) = (3, 4);
+/// The least time between answers to segments that are not acceptable, in microseconds.
+const CHALLENGE: u64 = 500_000;
+
+timer_kinds! {
+    /// Why a connection wakes up.
+    pub enum LinuxTimer {
+        /// When to retransmit, probe the tail, or take late segments for lost.
+        Sender = "retransmission",
+        /// When to send what the pacing rate held back.
+        Pacing = "pacing",
+        /// When to send a delayed acknowledgement.
+        DelayedAck = "delayed-ack",
+        /// When to remove a closed connection.
+        TimeWait = "time-wait",
+    }
+}
+
+/// Inputs of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Active open: a SYN is sent.
+    Open,
+    /// Passive open: the connection waits for a SYN.
+    Listen,
+    /// A packet arrived.
+    Packet(Packet),
+    /// The application writes. [`Connection::room`] bounds what a write should have.
+    Write {
+        /// Number of bytes.
+        bytes: u64,
+        /// Whether more follows soon (`MSG_MORE`).
+        more: bool,
+        /// Whether a record ends (`MSG_EOR`).
+        record: bool,
+    },
+    /// The application has read this many bytes.
+    Read(u64),
+    /// The application has nothing more to write.
+    Shutdown,
+    /// The application closes: the peer gets a reset if data was not read.
+    Close,
+    /// The application aborts the connection: the peer gets a reset.
+    Abort,
+    /// The device takes packets again, or no longer.
+    Device {
+        /// Whether it refuses them.
+        refuses: bool,
+    },
+}
+
+/// Outputs of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// A packet to send.
+    Transmit(Packet),
+    /// A notification for the application.
+    Event(Event),
+}
+
+/// One end of a connection.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    state: State,
+    sender: Sender,
+    receiver: Receiver,
+    outputs: VecDeque<Output>,
+    config: LinuxConfig,
+    /// What the handshake agreed on.
+    timestamps: bool,
+    /// The shift of the peer's windows, and of ours.
+    shifts: (u8, u8),
+    /// The peer's time stamp that is echoed.
+    echo: u32,
+    /// Whether a mark of congestion is echoed.
+    marked: bool,
+    /// Transmissions of the SYN.
+    syns: u32,
+    passive: bool,
+    time_wait: Option<u64>,
+    next_challenge: u64,
+    /// Whether a segment with PSH came since the last read.
+    pushed: bool,
+    last_heard: u64,
+}
+
+impl Connection {
+    /// Creates a closed end.
+    pub fn new(config: LinuxConfig) -> Self {
+        Self {
+            state: State::Closed,
+            sender: Sender::new(&config),
+            receiver: Receiver::new(&config),
+            outputs: VecDeque::new(),
+            timestamps: false,
+            shifts: (0, 0),
+            echo: 0,
+            marked: false,
+            syns: 0,
+            passive: false,
+            time_wait: None,
+            next_challenge: 0,
+            pushed: false,
+            last_heard: 0,
+            config,
+        }
+    }
+
+    /// The state.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Room for writes in bytes.
+    pub fn room(&self) -> u64 {
+        self.sender.room()
+    }
+
+    /// Bytes in order that were not read.
+    pub fn readable(&self) -> u64 {
+        self.receiver.readable()
+    }
+
+    /// Whether the peer's FIN has come, after which reads give nothing more.
+    pub fn peer_closed(&self) -> bool {
+        self.receiver.fin.is_some_and(|fin| fin < self.receiver.next)
+    }
+
+    /// Values of `TCP_INFO` with their names; times of the connection in microseconds, times since something in milliseconds.
+    pub fn info(&self, now: Instant) -> Vec<(&'static str, u64)> {
+        let now = micros(now);
+        let mut values = info::of(&self.sender, now);
+        let (segment, last) = self.receiver.seen();
+        let since = |at: Option<u64>| at.map_or(0, |at| (now - at) / 1000);
+        values.extend([
+            ("tcpi_state", self.state as u64),
+            ("tcpi_rcv_mss", u64::from(segment)),
+            ("tcpi_advmss", u64::from(self.receiver.advertised_mss)),
+            ("tcpi_last_data_recv", since(last)),
+            ("tcpi_last_data_sent", since(self.sender.last_sent)),
+            ("tcpi_last_ack_recv", since(Some(self.last_heard))),
+        ]);
+        values
+    }
+
+    // Options of a socket, which may change while the connection lasts.
+
+    /// `TCP_NODELAY`.
+    pub fn set_no_delay(&mut self, on: bool, now: Instant) {
+        self.sender.no_delay = on;
+        if on {
+            self.sender.push_pending(Push::Now, micros(now));
+            self.flush(now);
+        }
+    }
+
+    /// `TCP_CORK`: no short segment leaves while it is set.
+    pub fn set_cork(&mut self, on: bool, now: Instant) {
+        self.sender.cork = on;
+        if !on {
+            self.sender.push_pending(Push::Now, micros(now));
+            self.flush(now);
+        }
+    }
+
+    /// `SO_SNDBUF`, as the user gives it.
+    pub fn set_send_buffer(&mut self, bytes: u64) {
+        self.sender.set_send_buffer(bytes);
+    }
+
+    /// `SO_RCVBUF`, as the user gives it.
+    pub fn set_receive_buffer(&mut self, bytes: u64) {
+        self.receiver.set_buffer(bytes);
+    }
+
+    /// The size of the receive buffer in bytes, and the largest.
+    pub fn receive_buffer(&self) -> (u64, u64) {
+        self.receiver.buffer()
+    }
+
+    /// Settings that count from now on: those of the host, not of the handshake.
+    pub fn change(&mut self, change: impl FnOnce(&mut LinuxConfig)) {
+        change(&mut self.config);
+        change_sender(&mut self.sender, &self.config);
+    }
+
+    // Handshake.
+
+    fn open(&mut self, now: u64) {
+        self.state = State::SynSent;
+        self.send_syn(now);
+    }
+
+    /// Sends the SYN, or the SYN-ACK, for the first time or again.
+    fn send_syn(&mut self, now: u64) {
+        self.syns += 1;
+        let sender = &mut self.sender;
+        if sender.nxt == 0 {
+            sender.nxt = 1;
+            sender.queue.push(Record {
+                start: 0,
+                end: 1,
+                sent: now,
+                sacked: false,
+                lost: false,
+                resent: false,
+                ever: false,
+                push: false,
+                joined: false,
+            });
+        } else if !sender.queue.is_empty() {
+            sender.queue.resend(0, now, true);
+            sender.total_retransmits += 1;
+        }
+        let shift = if self.passive || self.syns <= LINEAR + 1 { 0 } else { self.syns - LINEAR - 1 };
+        let doublings = if self.passive { self.syns - 1 } else { shift };
+        sender.rtt.set_rto(HANDSHAKE.0 << doublings.min(10));
+        sender.set_timeout(now);
+        let ask_ecn = !self.passive && self.config.ecn == 1 && self.syns == 1;
+        let agreed = self.passive && self.sender.ecn;
+        let flags = bits::SYN
+            | if self.passive { bits::ACK } else { 0 }
+            | if ask_ecn { bits::ECE | bits::CWR } else { 0 }
+            | if agreed { bits::ECE } else { 0 };
+        self.push(Outgoing { start: 0, len: 0, flags, retransmission: self.syns > 1 }, now);
+    }
+
+    /// Takes over what the peer's SYN offers.
+    fn agree(&mut self, packet: &Packet) {
+        let options = &packet.options;
+        self.receiver.synchronize(packet.seq);
+        self.timestamps = self.config.timestamps && options.timestamps.is_some();
+        self.echo = options.timestamps.map_or(0, |stamps| stamps.value);
+        let scales = self.config.window_scaling.then_some(options.window_scale).flatten();
+        self.shifts = scales.map_or((0, 0), |shift| (shift.min(14), self.receiver.scale));
+        self.sender.sack = self.config.sack && options.sack_permitted;
+        let mss = u32::from(options.mss.unwrap_or(536)).min(self.config.mss);
+        self.sender.mss = mss.max(48) - if self.timestamps { 12 } else { 0 };
+        if self.timestamps {
+            self.receiver.advertised_mss = self.config.mss - 12;
+        }
+        self.sender.window = u32::from(packet.window);
+        self.sender.window_max = self.sender.window;
+    }
+
+    fn on_listen(&mut self, packet: &Packet, now: u64) {
+        if packet.has(bits::RST) {
+            return;
+        }
+        if packet.has(bits::ACK) || !packet.has(bits::SYN) {
+            return self.push_reset(packet);
+        }
+        self.passive = true;
+        self.agree(packet);
+        self.sender.ecn = self.config.ecn > 0 && packet.has(bits::ECE | bits::CWR);
+        self.state = State::SynReceived;
+        self.send_syn(now);
+    }
+
+    fn on_syn_sent(&mut self, packet: &Packet, now: u64) {
+        let acks = packet.has(bits::ACK);
+        if acks && packet.ack != self.config.initial_sequence + 1 {
+            if !packet.has(bits::RST) {
+                self.push_reset(packet);
+            }
+            return;
+        }
+        if packet.has(bits::RST) {
+            if acks {
+                self.finish(Some(Event::Reset));
+            }
+            return;
+        }
+        if !packet.has(bits::SYN) || !acks {
+            return;
+        }
+        self.agree(packet);
+        self.sender.ecn = self.config.ecn == 1 && packet.has(bits::ECE) && !packet.has(bits::CWR);
+        self.receiver.begin_quick();
+        self.handshake_acknowledged(now);
+        self.connect(now);
+        self.push_ack(now);
+        self.sender.push_pending(Push::Nagle, now);
+    }
+
+    /// The SYN is acknowledged: the first sample of the round-trip time.
+    fn handshake_acknowledged(&mut self, now: u64) {
+        let record = self.sender.queue.take_acknowledged(1);
+        self.sender.una = FIRST;
+        self.sender.nxt = FIRST;
+        self.sender.timer = None;
+        self.sender.delivered += 1;
+        if let Some(record) = record.filter(|record| !record.ever) {
+            let rtt = now - record.sent;
+            self.sender.rtt.sample_minimum(rtt, now, false);
+            self.sender.rtt.sample(rtt, FIRST, FIRST);
+        } else {
+            self.sender.rtt.set_rto(HANDSHAKE.1);
+            if self.syns > 2 {
+                self.sender.cwnd = 1;
+            }
+        }
+    }
+
+    fn connect(&mut self, now: u64) {
+        self.sender.established = true;
+        self.sender.update_pacing_rate();
+        self.sender.cubic.begin(now, self.sender.nxt);
+        self.state = if self.sender.fin.is_some() { State::FinWait1 } else { State::Established };
+        self.outputs.push_back(Output::Event(Event::Connected));
+    }
+
+    // Arrivals.
+
+    fn receive(&mut self, packet: &Packet, now: u64) {
+        match self.state {
+            State::Closed => return,
+            State::Listen => return self.on_listen(packet, now),
+            State::SynSent => return self.on_syn_sent(packet, now),
+            _ => {}
+        }
+        if !self.is_acceptable(packet, now) {
+            return;
+        }
+        self.last_heard = now;
+        if self.timestamps
+            && let Some(stamps) = packet.options.timestamps
+            && self.receiver.position(packet.seq) <= self.receiver.next as i64
+        {
+            self.echo = stamps.value;
+        }
+        if !self.on_acknowledgement(packet, now) || self.state == State::Closed {
+            return;
+        }
+        self.on_data(packet, now);
+        if self.state != State::Closed {
+            self.sender.send_more(now);
+        }
+    }
+
+    /// The checks of RFC 9293 and RFC 7323 before anything else. What is not acceptable is answered with an acknowledgement.
+    fn is_acceptable(&mut self, packet: &Packet, now: u64) -> bool {
+        let start = self.receiver.position(packet.seq);
+        let end = start + i64::from(packet.sequence_length());
+        let next = self.receiver.next as i64;
+        let is_old = self.timestamps
+            && packet
+                .options
+                .timestamps
+                .is_some_and(|stamps| (stamps.value.wrapping_sub(self.echo) as i32) < 0);
+        if is_old && !packet.has(bits::RST) {
+            self.push_ack(now);
+            return false;
+        }
+        let outside = start > self.receiver.edge() as i64 || (end < next && !packet.has(bits::SYN));
+        if packet.has(bits::RST) {
+            if start == next {
+                let refused = self.state == State::SynReceived && self.passive;
+                let event = if refused { None } else { Some(Event::Reset) };
+                self.finish(event);
+            } else if !outside {
+                self.challenge(now);
+            }
+            return false;
+        }
+        if packet.has(bits::SYN) {
+            if self.state == State::SynReceived && start == next - 1 {
+                self.send_syn(now);
+            } else {
+                self.challenge(now);
+            }
+            return false;
+        }
+        let repeats = packet.sequence_length() > 0 && end <= next;
+        if outside || repeats {
+            if packet.sequence_length() > 0 {
+                self.receiver.receive(start, packet.len, false, now);
+                self.receiver.hasten();
+                if repeats && packet.has(bits::ACK) {
+                    self.on_acknowledgement(packet, now);
+                }
+                self.push_ack(now);
+            }
+            return false;
+        }
+        packet.has(bits::ACK)
+    }
+
+    /// Processes the acknowledgement. Returns whether the rest of the packet counts.
+    fn on_acknowledgement(&mut self, packet: &Packet, now: u64) -> bool {
+        let una = self.config.initial_sequence + self.sender.una as u32;
+        let distance = i64::from(una.distance_to(packet.ack) as i32);
+        let ack = self.sender.una as i64 + distance;
+        if ack > self.sender.nxt as i64 || distance < -i64::from(self.sender.window_max) || ack < 0 {
+            if self.state == State::SynReceived {
+                self.push_reset(packet);
+            } else {
+                self.challenge(now);
+            }
+            return false;
+        }
+        let ack = ack as u64;
+        if self.state == State::SynReceived {
+            if ack == 0 {
+                return false;
+            }
+            self.handshake_acknowledged(now);
+            self.sender.window = u32::from(packet.window) << self.shifts.0;
+            self.sender.window_max = self.sender.window;
+            self.sender.updated_at = self.receiver.position(packet.seq).max(0) as u64;
+            self.connect(now);
+            self.sender.push_pending(Push::Nagle, now);
+            return true;
+        }
+        let window = u32::from(packet.window) << self.shifts.0;
+        let from = self.receiver.position(packet.seq).max(0) as u64;
+        let mut blocks = Vec::new();
+        for (start, end) in packet.options.sack.iter() {
+            let place = |seq: Seq| ack as i64 + i64::from(packet.ack.distance_to(seq) as i32);
+            if place(start) >= 0 && place(end) >= 0 {
+                blocks.push((place(start) as u64, place(end) as u64));
+            }
+        }
+        let stamp = packet.options.timestamps.filter(|_| self.timestamps).map(|stamps| stamps.echo);
+        let before = self.sender.una;
+        self.sender.acknowledge(ack, packet, window, from, &blocks, stamp, now);
+        if before < self.sender.una
+            && self.sender.una >= self.sender.end - u64::from(self.sender.fin.is_some())
+        {
+            self.outputs.push_back(Output::Event(Event::AllAcknowledged));
+        }
+        let ours = self.sender.fin.is_some_and(|fin| self.sender.una > fin);
+        self.enter(self.state.after_fins(false, ours), now);
+        true
+    }
+
+    fn on_data(&mut self, packet: &Packet, now: u64) {
+        let fin = packet.has(bits::FIN);
+        if packet.len == 0 && !fin {
+            return;
+        }
+        if self.sender.ecn {
+            if packet.has(bits::CWR) {
+                self.marked = false;
+            }
+            if packet.ecn == 3 {
+                if !self.marked {
+                    self.receiver.hasten();
+                }
+                self.marked = true;
+            }
+        }
+        if !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
+            if packet.len > 0 && self.sender.fin.is_some() && self.state != State::TimeWait {
+                self.push_ack(now);
+            }
+            return;
+        }
+        let start = self.receiver.position(packet.seq);
+        let had_gap = self.receiver.has_gap();
+        let readable = self.receiver.readable();
+        self.receiver.receive(start, packet.len, fin, now);
+        self.pushed |= packet.has(bits::PSH) || packet.len < self.receiver.seen().0;
+        let fresh = self.receiver.readable() - readable;
+        if fresh > 0 {
+            self.outputs.push_back(Output::Event(Event::Delivered { bytes: fresh }));
+            if self.config.read_at_once {
+                self.receiver.read(fresh, false);
+            }
+        }
+        if self.receiver.has_gap() && !had_gap {
+            self.receiver.hasten();
+        }
+        if self.peer_closed() {
+            self.outputs.push_back(Output::Event(Event::PeerClosed));
+            self.enter(self.state.after_fins(true, false), now);
+        }
+        let urgent =
+            fin || (had_gap && fresh > 0) || start < self.receiver.next as i64 - i64::from(packet.len) - 1;
+        self.sender.send_more(now);
+        match self.receiver.decide(urgent && (fin || had_gap), now, self.sender.rtt.srtt()) {
+            // Data that leaves in the meantime carries the acknowledgement.
+            Due::Now if !self.sender.out.is_empty() && !self.receiver.has_gap() => {}
+            Due::Now => self.push_ack(now),
+            Due::At(at) => self.receiver.timer = Some(at),
+        }
+    }
+
+    // Outputs.
+
+    fn push(&mut self, out: Outgoing, now: u64) {
+        let is_syn = out.flags & bits::SYN != 0;
+        let mut flags = out.flags;
+        let mut ecn = 0;
+        if self.sender.ecn && !is_syn {
+            if self.marked && flags & bits::ACK != 0 {
+                flags |= bits::ECE;
+            }
+            if out.len > 0 && !out.retransmission {
+                ecn = 2;
+                if std::mem::take(&mut self.sender.send_cwr) {
+                    flags |= bits::CWR;
+                }
+            }
+        }
+        if out.len > 0 {
+            self.receiver.sent_data(now);
+        }
+        let acks = flags & bits::ACK != 0;
+        let mut options = Options::default();
+        let offers = is_syn && !self.passive;
+        if is_syn {
+            options.mss = Some(self.config.mss as u16);
+            options.sack_permitted = if offers { self.config.sack } else { self.sender.sack };
+            let scales =
+                if offers { self.config.window_scaling } else { self.shifts.1 > 0 || self.shifts.0 > 0 };
+            options.window_scale = scales.then_some(self.receiver.scale);
+        }
+        if self.timestamps || (offers && self.config.timestamps) {
+            options.timestamps =
+                Some(Stamps { value: (now / 1000) as u32, echo: if acks { self.echo } else { 0 } });
+        }
+        if self.sender.sack && acks && !is_syn && out.len == 0 {
+            options.sack = self.receiver.blocks(if self.timestamps { BLOCKS.0 } else { BLOCKS.1 });
+        }
+        let packet = Packet {
+            seq: self.config.initial_sequence + out.start as u32,
+            ack: if acks { self.receiver.sequence(self.receiver.next) } else { Seq::new(0) },
+            window: self.receiver.offer(self.shifts.1, flags),
+            len: out.len,
+            flags,
+            ecn,
+            urgent: 0,
+            options,
+        };
+        self.outputs.push_back(Output::Transmit(packet));
+    }
+
+    fn push_ack(&mut self, now: u64) {
+        let start = self.sender.nxt;
+        self.push(Outgoing { start, len: 0, flags: bits::ACK, retransmission: false }, now);
+    }
+
+    fn challenge(&mut self, now: u64) {
+        if now >= self.next_challenge {
+            self.next_challenge = now + CHALLENGE;
+            self.push_ack(now);
+        }
+    }
+
+    /// The reset that answers a packet for which there is no connection.
+    fn push_reset(&mut self, packet: &Packet) {
+        let acks = packet.has(bits::ACK);
+        let reset = Packet {
+            seq: if acks { packet.ack } else { Seq::new(0) },
+            ack: if acks { Seq::new(0) } else { packet.seq + packet.sequence_length() },
+            window: 0,
+            len: 0,
+            flags: if acks { bits::RST } else { bits::RST | bits::ACK },
+            ecn: 0,
+            urgent: 0,
+            options: Options::default(),
+        };
+        self.outputs.push_back(Output::Transmit(reset));
+    }
+
+    /// Completes what the send half has released.
+    fn flush(&mut self, now: Instant) {
+        while let Some(out) = self.sender.out.pop_front() {
+            self.push(out, micros(now));
+        }
+    }
+
+    // States.
+
+    fn enter(&mut self, state: State, now: u64) {
+        if state == self.state {
+            return;
+        }
+        self.state = state;
+        match state {
+            State::TimeWait => self.time_wait = Some(now + self.config.time_wait.as_nanos() / 1000),
+            State::Closed => self.finish(Some(Event::Closed)),
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, event: Option<Event>) {
+        self.state = State::Closed;
+        (self.sender.timer, self.receiver.timer, self.time_wait) = (None, None, None);
+        self.sender.out.clear();
+        self.outputs.extend(event.map(Output::Event));
+    }
+
+    fn shutdown(&mut self, now: u64) {
+        if self.sender.fin.is_some() {
+            return;
+        }
+        match self.state.after_close(self.sender.written() > 0) {
+            State::Closed if self.state == State::Closed => {}
+            State::Closed => self.finish(Some(Event::Closed)),
+            state => {
+                self.sender.write_fin(now);
+                self.state = state;
+            }
+        }
+    }
+
+    fn abort(&mut self, now: u64) {
+        let is_open = !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::TimeWait);
+        if is_open {
+            self.sender.out.clear();
+            let start = self.sender.nxt;
+            self.push(Outgoing { start, len: 0, flags: bits::RST | bits::ACK, retransmission: false }, now);
+        }
+        self.finish(None);
+    }
+
+    fn expire_sender(&mut self, now: u64) {
+        if !matches!(self.state, State::SynSent | State::SynReceived) {
+            if self.sender.expire(now) {
+                self.finish(Some(Event::TimedOut));
+            }
+            return;
+        }
+        if self.sender.timer.is_none_or(|timer| timer.at > now) {
+            return;
+        }
+        let (active, passive) = self.config.syn_retries;
+        let most = if self.passive { passive } else { active + LINEAR };
+        if self.syns > most {
+            return self.finish(Some(Event::TimedOut));
+        }
+        self.send_syn(now);
+    }
+}
+
+/// Settings of the host that the send half reads while it runs.
+fn change_sender(sender: &mut Sender, config: &LinuxConfig) {
+    sender.config = config.clone();
+}
+
+impl Machine for Connection {
+    type Input = Input;
+    type Output = Output;
+    type Reason = LinuxTimer;
+
+    fn handle_input(&mut self, input: Input, now: Instant) {
+        let at = micros(now);
+        match input {
+            Input::Open if self.state == State::Closed && self.syns == 0 => self.open(at),
+            Input::Listen if self.state == State::Closed && self.syns == 0 => self.state = State::Listen,
+            Input::Open | Input::Listen => {}
+            Input::Packet(packet) => self.receive(&packet, at),
+            Input::Write { bytes, more, record } if self.sender.fin.is_none() => {
+                self.sender.write(bytes, more, record, at);
+            }
+            Input::Write { .. } => {}
+            Input::Read(bytes) => {
+                let pushed = std::mem::take(&mut self.pushed);
+                if self.receiver.read(bytes, pushed) {
+                    self.push_ack(at);
+                }
+            }
+            Input::Shutdown => self.shutdown(at),
+            Input::Close if self.receiver.readable() > 0 => self.abort(at),
+            Input::Close => self.shutdown(at),
+            Input::Abort => self.abort(at),
+            Input::Device { refuses } => self.sender.blocked = refuses,
+        }
+        self.flush(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        let at = micros(now);
+        while let Some(due) = self.poll_timeout().filter(|timeout| timeout.at <= now) {
+            match due.reason {
+                LinuxTimer::Sender => self.expire_sender(at),
+                LinuxTimer::Pacing => {
+                    self.sender.pacing_timer = None;
+                    self.sender.send_more(at);
+                }
+                LinuxTimer::DelayedAck => {
+                    if self.receiver.expire() {
+                        self.push_ack(at);
+                    }
+                }
+                LinuxTimer::TimeWait => self.finish(Some(Event::Closed)),
+            }
+            self.flush(now);
+        }
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Timeout<LinuxTimer>> {
+        let timers = [
+            (self.sender.timer.map(|timer| timer.at), LinuxTimer::Sender),
+            (self.sender.pacing_timer, LinuxTimer::Pacing),
+            (self.receiver.timer, LinuxTimer::DelayedAck),
+            (self.time_wait, LinuxTimer::TimeWait),
+        ];
+        let next = timers.into_iter().filter_map(|(at, reason)| at.map(|at| (at, reason)));
+        next.min_by_key(|(at, _)| *at).map(|(at, reason)| Timeout { at: Instant::from_micros(at), reason })
+    }
+}
+
+impl Connection {
+    /// Whether the send half waits for the peer's window to open.
+    pub fn is_probing(&self) -> bool {
+        self.sender.timer.is_some_and(|timer| timer.reason == Reason::WindowProbe)
+    }
+}

@@ -1,0 +1,35 @@
+//! TCP as Linux does it: the sender and the receiver of a kernel of 2024, as a machine.
+//!
+//! It is a machine of its own beside [`crate::tcp::Connection`], which follows the RFCs: Linux counts its window in segments, keeps the
+//! time of each transmission, and decides by time what is lost (RACK, tail loss probes), reduces its window in proportion (PRR),
+//! and takes a reduction back that was a mistake. Nearly each rule differs from the one of the RFC with the same name. The
+//! facts were read in the kernel's source of version 6.12 and its documentation; the code is ours. Scripts in packetdrill's
+//! language hold the machine to the rules, and the same scripts run against a kernel (`crates/packetdrill`).
+//!
+//! A connection has one timer for its send half, with a reason, as in the kernel; all times are whole microseconds.
+//!
+//! # Left out
+//! * BBR, AccECN, Fast Open, urgent data, MTU probing and keep-alives.
+//! * The memory of buffers: a segment is taken to cost 2304 bytes, and received data twice its length.
+//! * The scenario's side: no host profile uses this machine yet.
+
+mod ack;
+mod clock;
+mod config;
+mod connection;
+mod cubic;
+mod info;
+mod packet;
+mod queue;
+mod rack;
+mod receiver;
+mod recovery;
+mod rtt;
+mod sender;
+#[cfg(test)]
+mod tests;
+mod timers;
+
+pub use config::{Control, LinuxConfig, TimerRule};
+pub use connection::{Connection, Input, LinuxTimer, Output};
+pub use packet::{BLOCKS_MAX, Blocks, Options, Packet, Stamps, bits};

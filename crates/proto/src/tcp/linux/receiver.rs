@@ -1,0 +1,355 @@
+//! The receive half: what has arrived, when it is acknowledged, and which window is offered.
+
+use airwatt_base::Seq;
+
+use super::config::LinuxConfig;
+use super::packet::{Blocks, bits};
+use crate::reliability::ByteRange;
+
+/// The shortest delay of an acknowledgement in microseconds (`TCP_ATO_MIN`), and the longest.
+const DELAY: (u64, u64) = (40_000, 200_000);
+/// Acknowledgements at once when data begins to flow.
+const QUICK_MAX: u32 = 16;
+/// Duplicate acknowledgements that are sent at once.
+const DUPLICATES_AT_ONCE: u32 = 3;
+/// Acknowledgements held back at most while data is missing.
+const HELD_MAX: u32 = 44;
+/// Ranges beyond gaps that are kept.
+const RANGES_MAX: usize = 2048;
+
+/// Which acknowledgement is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    Now,
+    /// At this time.
+    At(u64),
+}
+
+/// The receive half. Positions count from the peer's initial sequence number.
+#[derive(Clone, Debug)]
+pub(super) struct Receiver {
+    pub(super) initial: Seq,
+    /// Next position expected, and the one that was acknowledged last.
+    pub(super) next: u64,
+    acknowledged: u64,
+    /// Next position that the application reads.
+    pub(super) copied: u64,
+    /// Position of the peer's FIN.
+    pub(super) fin: Option<u64>,
+    ranges: Vec<ByteRange>,
+    /// Starts of the ranges that were touched last, the latest first, and the last repetition.
+    recent: Vec<u64>,
+    repeated: Option<(u64, u64)>,
+    buffer: u64,
+    buffer_max: u64,
+    /// Bound of the offered window, which grows with what arrives.
+    threshold: u64,
+    window: u64,
+    pub(super) scale: u8,
+    pub(super) advertised_mss: u32,
+    segment: u32,
+    /// The state of delayed acknowledgements: the delay, quick ones left, whether requests and replies alternate.
+    delay: u64,
+    quick: u32,
+    ping_pong: bool,
+    last_data: Option<u64>,
+    pub(super) pending: bool,
+    pub(super) timer: Option<u64>,
+    duplicates: u32,
+    duplicates_at: u64,
+    held: u32,
+    pub(super) dsack: bool,
+}
+
+impl Receiver {
+    pub(super) fn new(config: &LinuxConfig) -> Self {
+        let half = config.receive_buffer.0 / 2;
+        let mss = u64::from(config.mss);
+        let window = (half / mss * mss).max(mss);
+        let most = config.receive_buffer.1.max(config.receive_buffer.0).max(1 << 15);
+        Self {
+            initial: Seq::new(0),
+            next: 0,
+            acknowledged: 0,
+            copied: 1,
+            fin: None,
+            ranges: Vec::new(),
+            recent: Vec::new(),
+            repeated: None,
+            buffer: config.receive_buffer.0,
+            buffer_max: config.receive_buffer.1,
+            threshold: window,
+            window,
+            scale: (most.ilog2().saturating_sub(15)).min(14) as u8,
+            advertised_mss: config.mss,
+            segment: 536,
+            delay: 0,
+            quick: 0,
+            ping_pong: false,
+            last_data: None,
+            pending: false,
+            timer: None,
+            duplicates: 0,
+            duplicates_at: 0,
+            held: 0,
+            dsack: config.dsack,
+        }
+    }
+
+    /// The peer's SYN has arrived.
+    pub(super) fn synchronize(&mut self, initial: Seq) {
+        self.initial = initial;
+        (self.next, self.acknowledged) = (1, 1);
+    }
+
+    /// Requests and replies alternate: acknowledgements wait for data.
+    pub(super) fn sent_data(&mut self, now: u64) {
+        if self.last_data.is_some_and(|last| now - last < self.delay) {
+            self.ping_pong = true;
+        }
+    }
+
+    /// The position of a sequence number near the next expected one.
+    pub(super) fn position(&self, seq: Seq) -> i64 {
+        let near = self.initial + self.next as u32;
+        self.next as i64 + i64::from(near.distance_to(seq) as i32)
+    }
+
+    pub(super) fn sequence(&self, position: u64) -> Seq {
+        self.initial + position as u32
+    }
+
+    /// The right edge of the offered window.
+    pub(super) fn edge(&self) -> u64 {
+        self.acknowledged + self.window
+    }
+
+    /// Bytes in order that were not read.
+    pub(super) fn readable(&self) -> u64 {
+        let end = self.fin.filter(|fin| *fin < self.next).unwrap_or(self.next);
+        end.saturating_sub(self.copied)
+    }
+
+    /// Whether there is data beyond a gap.
+    pub(super) fn has_gap(&self) -> bool {
+        !self.ranges.is_empty()
+    }
+
+    /// Takes data in the window. Returns the bytes that became in order.
+    pub(super) fn receive(&mut self, start: i64, len: u32, fin: bool, now: u64) -> u64 {
+        let end = start + i64::from(len);
+        let before = self.next;
+        if fin {
+            self.fin = Some(end.max(0) as u64);
+        }
+        let from = start.max(before as i64) as u64;
+        let until = (end.max(from as i64) as u64).min(self.edge());
+        if start < before as i64 && len > 0 && self.dsack {
+            self.repeated = Some((start.max(1) as u64, (end as u64).min(before)));
+        }
+        if len > 0 {
+            self.note_data(len, now);
+        }
+        if until > from {
+            if self.dsack
+                && let Some(known) =
+                    self.ranges.iter().find(|range| range.start <= from && until <= range.end)
+            {
+                self.repeated = Some((from.max(known.start), until));
+            }
+            self.insert(ByteRange { start: from, end: until });
+        }
+        if self.fin == Some(self.next) {
+            self.next += 1;
+        }
+        self.next - before
+    }
+
+    fn insert(&mut self, range: ByteRange) {
+        if range.start > self.next {
+            if self.ranges.len() >= RANGES_MAX {
+                return;
+            }
+            self.recent.retain(|start| !(range.start..=range.end).contains(start));
+        }
+        let first = self.ranges.partition_point(|other| other.end < range.start);
+        let behind = self.ranges.partition_point(|other| other.start <= range.end);
+        let mut merged = range;
+        if let (Some(low), Some(high)) = (self.ranges.get(first), self.ranges.get(behind.wrapping_sub(1)))
+            && first < behind
+        {
+            merged = ByteRange { start: range.start.min(low.start), end: range.end.max(high.end) };
+        }
+        self.ranges.splice(first..behind, [merged]);
+        self.recent.retain(|start| !(merged.start..merged.end).contains(start));
+        self.recent.insert(0, merged.start);
+        self.recent.truncate(8);
+        if self.ranges[0].start <= self.next {
+            let head = self.ranges.remove(0);
+            self.next = self.next.max(head.end);
+            self.recent.retain(|start| *start > self.next);
+        }
+    }
+
+    /// The blocks of an acknowledgement: a repetition, then the ranges beyond gaps, the latest first.
+    pub(super) fn blocks(&mut self, most: usize) -> Blocks {
+        let mut blocks = Blocks::default();
+        if let Some((start, end)) = self.repeated.take() {
+            blocks.push(self.sequence(start), self.sequence(end));
+        }
+        for start in &self.recent {
+            if let Some(range) = self.ranges.iter().find(|range| (range.start..range.end).contains(start)) {
+                blocks.push(self.sequence(range.start), self.sequence(range.end));
+            }
+        }
+        blocks.truncate(most);
+        blocks
+    }
+
+    fn note_data(&mut self, len: u32, now: u64) {
+        self.pending = true;
+        self.segment = self.segment.max(len.min(self.advertised_mss));
+        match self.last_data {
+            None => {
+                self.begin_quick();
+                self.delay = DELAY.0;
+            }
+            Some(last) => {
+                let gap = now - last;
+                if gap <= DELAY.0 / 2 {
+                    self.delay = self.delay / 2 + DELAY.0 / 2;
+                } else if gap < self.delay {
+                    self.delay = self.delay / 2 + gap;
+                } else if gap > 200_000 {
+                    self.begin_quick();
+                }
+            }
+        }
+        self.last_data = Some(now);
+        if len >= 128 && self.threshold < self.buffer / 2 {
+            self.threshold =
+                (self.threshold + 2 * u64::from(self.advertised_mss.max(len))).min(self.buffer / 2);
+            self.quick |= u32::from(self.quick > 0);
+        }
+    }
+
+    /// Acknowledges the next segments at once.
+    pub(super) fn begin_quick(&mut self) {
+        let segments = (self.window / u64::from(2 * self.segment)) as u32;
+        self.quick = self.quick.max(segments.clamp(2, QUICK_MAX));
+    }
+
+    /// Something is out of order or repeated: acknowledgements come at once.
+    pub(super) fn hasten(&mut self) {
+        self.begin_quick();
+        self.ping_pong = false;
+        self.delay = DELAY.0;
+    }
+
+    /// Decides when to acknowledge what has arrived. `gap_filled` demands it at once.
+    pub(super) fn decide(&mut self, gap_filled: bool, now: u64, srtt: Option<u64>) -> Due {
+        let unacknowledged = self.next - self.acknowledged;
+        let whole = self.free_window() >= self.window.saturating_sub(unacknowledged) + unacknowledged;
+        let full = unacknowledged > u64::from(self.segment) && (self.readable() == 0 || whole);
+        if full || (self.quick > 0 && !self.ping_pong) || gap_filled {
+            return Due::Now;
+        }
+        if self.has_gap() {
+            if self.duplicates_at != self.next {
+                (self.duplicates_at, self.duplicates) = (self.next, 0);
+            }
+            if self.duplicates < DUPLICATES_AT_ONCE || self.held >= HELD_MAX {
+                self.duplicates += 1;
+                return Due::Now;
+            }
+            self.held += 1;
+            let wait = srtt.map_or(0, |srtt| (srtt / 20).min(1000));
+            return if wait == 0 { Due::Now } else { Due::At(now + wait) };
+        }
+        let bound = srtt.map_or(DELAY.1, |srtt| srtt.max(DELAY.0)).min(DELAY.1 - 1000);
+        let wait = self.delay.max(DELAY.0).min(bound);
+        match self.timer {
+            Some(at) if at <= now + self.delay / 4 => Due::Now,
+            Some(at) => Due::At(at.min(now + wait)),
+            None => Due::At(now + wait),
+        }
+    }
+
+    /// The delayed acknowledgement's timer has expired.
+    pub(super) fn expire(&mut self) -> bool {
+        self.timer = None;
+        if self.held > 0 {
+            return true;
+        }
+        if !self.pending {
+            return false;
+        }
+        if self.ping_pong {
+            self.ping_pong = false;
+            self.delay = DELAY.0;
+        } else {
+            self.delay *= 2;
+        }
+        true
+    }
+
+    /// The application reads. Returns whether that has to be acknowledged at once.
+    pub(super) fn read(&mut self, bytes: u64, pushed: bool) -> bool {
+        self.copied += bytes.min(self.readable());
+        let unacknowledged = self.next - self.acknowledged;
+        let full = unacknowledged > u64::from(self.segment);
+        let ends = pushed && self.readable() == 0 && !self.ping_pong;
+        let doubles = self.pending && self.free_window() >= 2 * self.window && self.window > 0;
+        (self.pending && (full || ends)) || doubles
+    }
+
+    fn free_window(&self) -> u64 {
+        let queued = self.next.saturating_sub(self.copied);
+        (self.buffer / 2).saturating_sub(queued).min(self.threshold)
+    }
+
+    /// The window to offer now, which never shrinks, as its field and with the acknowledgement recorded as sent.
+    pub(super) fn offer(&mut self, scale: u8, flags: u8) -> u16 {
+        if flags & bits::SYN != 0 {
+            return self.window.min(0xffff) as u16;
+        }
+        let left = self.edge().saturating_sub(self.next);
+        let unit = 1_u64 << scale;
+        let mut free = self.free_window();
+        if free < u64::from(self.segment) || free < self.buffer / 32 {
+            free = 0;
+        }
+        let window = free.div_ceil(unit) * unit;
+        let window = if window < left { left.div_ceil(unit) * unit } else { window };
+        self.window = window.min(0xffff << scale);
+        self.acknowledged = self.next;
+        if self.pending && self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.delay = DELAY.0;
+            }
+        }
+        (self.pending, self.timer, self.held) = (false, None, 0);
+        (self.window >> scale) as u16
+    }
+
+    /// Sets the receive buffer, as a user does: it is doubled, and no longer grows.
+    pub(super) fn set_buffer(&mut self, bytes: u64) {
+        self.buffer = (2 * bytes).max(2304);
+        self.buffer_max = self.buffer;
+        let mss = u64::from(self.advertised_mss);
+        self.window = (self.buffer / 2 / mss * mss).max(mss);
+        self.threshold = self.window;
+        self.scale = self.scale.min(14);
+    }
+
+    /// The size of the receive buffer in bytes, and the largest.
+    pub(super) fn buffer(&self) -> (u64, u64) {
+        (self.buffer, self.buffer_max)
+    }
+
+    /// The largest segment that has come, and since when none has.
+    pub(super) fn seen(&self) -> (u32, Option<u64>) {
+        (self.segment, self.last_data)
+    }
+}

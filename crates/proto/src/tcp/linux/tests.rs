@@ -1,0 +1,185 @@
+//! Two ends over a path that loses, repeats and delays packets, and the contract of machines.
+
+use std::collections::BTreeMap;
+
+use airwatt_base::testkit::check_machine;
+use airwatt_base::{Instant, Machine, Seq, Span};
+use proptest::prelude::*;
+
+use super::*;
+use crate::event::Event;
+use crate::tcp::State;
+
+/// Two ends and the packets between them.
+struct Pair {
+    now: Instant,
+    ends: [Connection; 2],
+    path: BTreeMap<(Instant, u64), (usize, Packet)>,
+    order: u64,
+    delivered: [u64; 2],
+    closed: [bool; 2],
+    /// What happens to each packet in turn: 0 it is lost, 1 it comes twice, 2 it comes late, otherwise it arrives.
+    fates: Vec<u8>,
+}
+
+impl Pair {
+    fn new(config: &LinuxConfig, fates: Vec<u8>) -> Self {
+        let end =
+            |seq: u32| Connection::new(LinuxConfig { initial_sequence: Seq::new(seq), ..config.clone() });
+        let ends = [end(0xffff_0000), end(77)];
+        let (delivered, closed) = ([0; 2], [false; 2]);
+        Self { now: Instant::ZERO, ends, path: BTreeMap::new(), order: 0, delivered, closed, fates }
+    }
+
+    fn input(&mut self, who: usize, input: Input) {
+        self.ends[who].handle_input(input, self.now);
+        self.settle(who);
+    }
+
+    fn settle(&mut self, who: usize) {
+        while let Some(output) = self.ends[who].poll_output() {
+            match output {
+                Output::Transmit(packet) => self.transmit(who, packet),
+                Output::Event(Event::Delivered { bytes }) => self.delivered[who] += bytes,
+                Output::Event(Event::Closed) => self.closed[who] = true,
+                Output::Event(Event::PeerClosed) => {
+                    self.ends[who].handle_input(Input::Close, self.now);
+                }
+                Output::Event(_) => {}
+            }
+        }
+    }
+
+    fn transmit(&mut self, who: usize, packet: Packet) {
+        self.order += 1;
+        let fate = self.fates.get(self.order as usize % self.fates.len().max(1)).copied().unwrap_or(9);
+        let arrives = self.now + Span::from_millis(20);
+        let times: &[u64] = match fate {
+            0 => &[],
+            1 => &[0, 3],
+            2 => &[15],
+            _ => &[0],
+        };
+        for late in times {
+            self.order += 1;
+            self.path.insert((arrives + Span::from_millis(*late), self.order), (1 - who, packet));
+        }
+    }
+
+    /// Runs until nothing happens any more. Returns the time.
+    fn run_out(&mut self) -> Instant {
+        for _ in 0..200_000 {
+            let arrival = self.path.first_key_value().map(|((at, _), _)| *at);
+            let timers = [0, 1].map(|who| self.ends[who].poll_timeout().map(|timeout| timeout.at));
+            let Some(next) = [arrival, timers[0], timers[1]].into_iter().flatten().min() else {
+                return self.now;
+            };
+            self.now = self.now.max(next);
+            if arrival == Some(next) {
+                let (_, (who, packet)) = self.path.pop_first().expect("an arrival");
+                self.input(who, Input::Packet(packet));
+            } else {
+                let who = usize::from(timers[0] != Some(next));
+                self.ends[who].handle_timeout(self.now);
+                self.settle(who);
+            }
+        }
+        panic!("never ends");
+    }
+
+    /// Opens the connection, sends so many bytes each way, and closes it.
+    fn transfer(&mut self, bytes: [u64; 2]) {
+        self.input(1, Input::Listen);
+        self.input(0, Input::Open);
+        let mut left = bytes;
+        while left != [0, 0] || self.ends[0].state() == State::SynSent {
+            for (who, left) in left.iter_mut().enumerate() {
+                let is_open = matches!(self.ends[who].state(), State::Established | State::CloseWait);
+                let part = if is_open { (*left).min(self.ends[who].room()) } else { 0 };
+                if part > 0 {
+                    *left -= part;
+                    self.input(who, Input::Write { bytes: part, more: false, record: false });
+                }
+            }
+            let before = self.now;
+            if self.run_out() == before && left != [0, 0] {
+                break;
+            }
+        }
+        self.input(0, Input::Close);
+        self.run_out();
+    }
+}
+
+fn write(bytes: u64) -> Input {
+    Input::Write { bytes, more: false, record: false }
+}
+
+#[test]
+fn a_transfer_without_losses_is_complete() {
+    let mut pair = Pair::new(&LinuxConfig::default(), Vec::new());
+    pair.transfer([300_000, 20_000]);
+    assert_eq!(pair.delivered, [20_000, 300_000]);
+    assert_eq!(pair.closed, [true, true]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever the path does to a part of the packets, all bytes arrive once and both ends close.
+    #[test]
+    fn every_byte_arrives(
+        fates in proptest::collection::vec(0_u8..24, 37..120),
+        sack: bool,
+        timestamps: bool,
+        cubic: bool,
+        offload: bool,
+    ) {
+        let config = LinuxConfig {
+            sack,
+            timestamps,
+            control: if cubic { Control::Cubic } else { Control::Reno },
+            gso_max_size: if offload { 65_536 } else { 0 },
+            ..LinuxConfig::default()
+        };
+        let mut pair = Pair::new(&config, fates);
+        pair.transfer([150_000, 10_000]);
+        prop_assert_eq!(pair.delivered, [10_000, 150_000]);
+        prop_assert!(pair.closed[0] && pair.closed[1]);
+    }
+
+    /// Arbitrary packets neither panic nor break the contract.
+    #[test]
+    fn arbitrary_packets_keep_the_contract(
+        packets in proptest::collection::vec(
+            (0_u64..400, prop_oneof![4 => 0_u32..9000, 1 => any::<u32>()], prop_oneof![4 => 0_u32..9000, 1 => any::<u32>()],
+             any::<u16>(), 0_u32..3000, any::<u8>(), proptest::option::of((0_u32..9000, 0_u32..9000)), 0_u8..4),
+            0..40,
+        ),
+        passive: bool,
+    ) {
+        let mut at = Instant::ZERO;
+        let first = if passive { Input::Listen } else { Input::Open };
+        let mut inputs = vec![(at, first)];
+        let mut options = Options { mss: Some(1000), sack_permitted: true, ..Options::default() };
+        let flags = bits::SYN | if passive { 0 } else { bits::ACK };
+        let packet = |seq, ack, window, len, flags, options, ecn| {
+            Input::Packet(Packet { seq: Seq::new(seq), ack: Seq::new(ack), window, len, flags, ecn, urgent: 0, options })
+        };
+        inputs.push((at, packet(0, 1, 9000, 0, flags, options, 0)));
+        inputs.push((at, packet(1, 1, 9000, 0, bits::ACK, Options::default(), 0)));
+        inputs.push((at, write(8000)));
+        for (later, seq, ack, window, len, flags, block, ecn) in packets {
+            at += Span::from_millis(later);
+            options = Options::default();
+            if let Some((start, end)) = block {
+                options.sack.push(Seq::new(start), Seq::new(end));
+            }
+            let flags = if flags < 200 { bits::ACK | (flags & (bits::PSH | bits::ECE | bits::CWR)) } else { flags };
+            inputs.push((at, packet(seq, ack, window, len, flags, options, ecn)));
+        }
+        inputs.push((at, Input::Read(1000)));
+        inputs.push((at, Input::Close));
+        check_machine(|| Connection::new(LinuxConfig::default()), &inputs, Instant::from_secs(4000));
+    }
+}
