@@ -165,6 +165,13 @@ pub struct AmpduStatus {
     pub flags: u16,
 }
 
+impl AmpduStatus {
+    /// Whether a frame is the last one is known.
+    pub const LAST_KNOWN: u16 = 0x04;
+    /// It is the last one.
+    pub const IS_LAST: u16 = 0x08;
+}
+
 /// What a radiotap header says; a field is `None` where it is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Radiotap {
@@ -315,6 +322,12 @@ impl Radiotap {
         put(15, self.tx_flags.map(|flags| flags.0.to_le_bytes()).as_ref().map(|b| &b[..]));
         put(17, self.data_retries.map(|retries| [retries]).as_ref().map(|b| &b[..]));
         put(19, self.mcs.map(|mcs| [mcs.known, mcs.flags, mcs.index]).as_ref().map(|b| &b[..]));
+        let ampdu = self.ampdu.map(|ampdu| {
+            let ([r0, r1, r2, r3], [f0, f1]) = (ampdu.reference.to_le_bytes(), ampdu.flags.to_le_bytes());
+            // Neither the CRC of the delimiter nor the reserved octet is known.
+            [r0, r1, r2, r3, f0, f1, 0, 0]
+        });
+        put(20, ampdu.as_ref().map(|b| &b[..]));
         let length = out.len() - start;
         out[start + 2..start + 4].copy_from_slice(&(length as u16).to_le_bytes());
         out[start + 4..start + 8].copy_from_slice(&present.to_le_bytes());

@@ -126,8 +126,6 @@ pub enum AccessPointInput<P> {
         station: StationId,
         /// Which frame.
         frame: Downlink<P>,
-        /// What its header said.
-        flags: ServiceFlags,
         /// Whether an acknowledgement came.
         delivered: bool,
     },
@@ -214,7 +212,8 @@ enum Period {
     Open,
     /// A frame missed the station: nothing more is released, and the last released frame carries EOSP.
     Ending,
-    /// The frame with EOSP has started.
+    /// The frame with EOSP has started. The period ends when nothing of it is on the air: frames of an aggregate that failed come again
+    /// behind that frame.
     Closing,
 }
 
@@ -443,10 +442,10 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         }
     }
 
-    fn sent(&mut self, station: StationId, frame: Downlink<P>, flags: ServiceFlags, delivered: bool) {
+    fn sent(&mut self, station: StationId, frame: Downlink<P>, delivered: bool) {
         let peer = &mut self.peers[station as usize];
         peer.in_air = peer.in_air.checked_sub(1).expect("a frame starts before it is done");
-        if flags.eosp && peer.period == Period::Closing {
+        if peer.in_air == 0 && peer.period == Period::Closing {
             peer.period = Period::None;
         }
         if !delivered {
@@ -518,9 +517,7 @@ impl<P: Copy + Debug> Machine for AccessPointPowerSave<P> {
             AccessPointInput::BeaconSent { group: false } => {}
             AccessPointInput::UplinkReceived { station, pm, kind } => self.heard(station, pm, kind),
             AccessPointInput::Started { station } => self.started(station),
-            AccessPointInput::Sent { station, frame, flags, delivered } => {
-                self.sent(station, frame, flags, delivered);
-            }
+            AccessPointInput::Sent { station, frame, delivered } => self.sent(station, frame, delivered),
             AccessPointInput::Refused { station } => self.refused(station),
             AccessPointInput::Recalled { station, frame } => self.recall(station, frame),
         }

@@ -261,6 +261,8 @@ pub enum Traffic {
         payload_bytes: u32,
         /// Headers of each packet in bytes.
         header_bytes: u32,
+        /// Packets that are kept in the queue.
+        kept: u32,
     },
     /// The packets of a capture.
     Replay(Vec<Arrival>),
@@ -355,7 +357,9 @@ pub(super) fn application(plan: &FlowPlan, seed: u64, index: usize) -> applicati
         Traffic::Datagrams { source, answers, .. } => {
             Application::Datagrams(Box::new(Datagrams::new(Source::new(*source, seed, index), *answers)))
         }
-        Traffic::Saturated { payload_bytes, .. } => Application::Saturation(Saturation::new(*payload_bytes)),
+        Traffic::Saturated { payload_bytes, kept, .. } => {
+            Application::Saturation(Saturation::new(*payload_bytes, *kept))
+        }
         Traffic::Replay(arrivals) => Application::Replay(Box::new(Replay::new(arrivals.clone()))),
     }
 }

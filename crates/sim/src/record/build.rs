@@ -593,6 +593,7 @@ fn of_cell(cell: &CellMedium, end: Instant) -> CellResult {
     CellResult {
         airtime_utilization: share_of(cell.airborne(end), end),
         frames: statistics.frames,
+        mpdus: statistics.mpdus,
         retries: statistics.retries,
         collisions: statistics.collisions,
         ap_drops: statistics.ap_drops,
@@ -608,6 +609,7 @@ fn of_hop(hop: &PointToPointMedium, end: Instant) -> CellResult {
     CellResult {
         airtime_utilization: share_of(hop.busy(end), end),
         frames: down.offered + up.offered - down.dropped - up.dropped,
+        mpdus: None,
         retries: 0,
         collisions: 0,
         ap_drops: down.dropped,

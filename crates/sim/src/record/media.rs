@@ -118,6 +118,7 @@ impl Network {
                 channel: plan.channel.clone(),
                 airtime_utilization: share_of(cell.airborne(end), end),
                 frames: statistics.frames,
+                mpdus: statistics.mpdus,
                 retries: statistics.retries,
                 collisions: statistics.collisions,
                 ap_drops: plan.bss.map_or(0, |bss| cell.access_point_drops(bss).0),

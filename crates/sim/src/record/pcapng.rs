@@ -21,7 +21,9 @@ use std::io;
 use std::time::Duration;
 
 use airwatt_base::{Instant, Span};
-use airwatt_dot11::{Channel, McsField, Radiotap, RadiotapFlags, Standard, TxVector, append_fcs};
+use airwatt_dot11::{
+    AmpduStatus, Channel, McsField, Radiotap, RadiotapFlags, Standard, TxVector, append_fcs,
+};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{
@@ -34,7 +36,7 @@ use pcap_file::{DataLink, Endianness, PcapError};
 use super::timeline::{Outcome, Receivers};
 use super::{CellSetting, RunTrace, Setting};
 use crate::media::cell::RadioEvent;
-use crate::media::cell::frame::TracedFrame;
+use crate::media::cell::frame::{Aggregate, TracedFrame};
 use crate::net::route::MediumId;
 
 #[cfg(test)]
@@ -254,6 +256,7 @@ fn encode_mpdu(
 
 fn radiotap(cell: &CellSetting, frame: &TracedFrame, outcome: Outcome, has_fcs: bool) -> Radiotap {
     let flag = |set: bool, flag: u8| if set { flag } else { 0 };
+    let flag16 = |set: bool, flag: u16| if set { flag } else { 0 };
     let broken = flag(is_broken(outcome), RadiotapFlags::BAD_FCS);
     let vector = vector(cell, frame);
     let has_short_preamble = vector != cell.standard.vector(frame.rate);
@@ -266,6 +269,10 @@ fn radiotap(cell: &CellSetting, frame: &TracedFrame, outcome: Outcome, has_fcs: 
         rate_500kbps: mcs.is_none().then(|| (frame.rate.as_bps() / 500_000) as u8),
         channel: Some(channel(cell)),
         mcs,
+        ampdu: frame.aggregate.map(|Aggregate { reference, place, count }| {
+            let last = flag16(place + 1 == count, AmpduStatus::IS_LAST);
+            AmpduStatus { reference, flags: AmpduStatus::LAST_KNOWN | last }
+        }),
         ..Radiotap::default()
     }
 }

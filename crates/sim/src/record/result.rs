@@ -402,6 +402,9 @@ pub struct CellResult {
     pub airtime_utilization: f64,
     /// Attempts to send a data, control or beacon frame.
     pub frames: u64,
+    /// Frames in these attempts, where an aggregate has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mpdus: Option<u64>,
     /// Attempts after the first.
     pub retries: u64,
     /// Number of times that several nodes began to send at once.
@@ -429,6 +432,9 @@ pub struct NamedCell {
     pub airtime_utilization: f64,
     /// Attempts to send a data, control or beacon frame on its channel.
     pub frames: u64,
+    /// Frames in these attempts, where an aggregate has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mpdus: Option<u64>,
     /// Attempts after the first.
     pub retries: u64,
     /// Number of times that several nodes began to send at once.

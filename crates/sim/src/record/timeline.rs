@@ -168,7 +168,10 @@ impl Receivers {
         let begins_with_another = |index: usize| {
             let before = frames[..index].iter().rev().take_while(same_start(index));
             let after = frames[index + 1..].iter().take_while(same_start(index));
-            before.chain(after).any(|other| other.medium == frames[index].medium)
+            let aggregate = |frame: &TracedFrame| frame.aggregate.map(|aggregate| aggregate.reference);
+            let own = aggregate(frames[index]);
+            let is_other = |other: &TracedFrame| own.is_none() || aggregate(other) != own;
+            before.chain(after).any(|other| other.medium == frames[index].medium && is_other(other))
         };
         let outcome = |(index, frame): (usize, &&TracedFrame)| {
             if frame.received {

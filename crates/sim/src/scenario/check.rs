@@ -2,13 +2,15 @@
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Power, QueueLimit, Rate, Size, Span};
+use airwatt_dot11::Standard;
 use airwatt_proto::powersave::PowerSaveConfig;
 
 use super::{
-    AccessPoint, FlowGroup, ListenInterval, PathLoss, PointToPoint, Scenario, StationGroup, Transport, Wifi,
-    Wired, WiredDirection,
+    AccessPoint, Aggregation, FlowGroup, ListenInterval, PathLoss, PointToPoint, Scenario, StationGroup,
+    Transport, Wifi, Wired, WiredDirection,
 };
 use crate::limits::{MAX_RATE, MIN_RATE};
+use crate::media::cell::{MAX_AMPDU_BYTES, MAX_PPDU_TIME, MAX_WINDOW};
 use crate::net::meter::BIN;
 use crate::stack::application::Pattern;
 
@@ -195,11 +197,23 @@ pub(super) fn wifi(wifi: &Wifi) -> Checked {
     in_range("txop", wifi.txop, Span::ZERO, Span::from_micros(65_535 * 32))?;
     in_range("retry_limit", wifi.retry_limit, 0, 255)?;
     in_range("mac_overhead", wifi.mac_overhead, Size::from_bytes(28), Size::from_bytes(200))?;
+    aggregation(wifi).map_err(|error| error.under("aggregation"))?;
     wifi.path_loss.as_ref().map_or(Ok(()), path_loss).map_err(|error| error.under("path_loss"))?;
     let probabilities =
         [("frame_error_rate", wifi.frame_error_rate), ("response_error_rate", wifi.response_error_rate)];
     let wrong = probabilities.into_iter().find(|(_, value)| !(0.0..1.0).contains(value));
     wrong.map_or(Ok(()), |(key, value)| Err(SettingError::out_of_range(key, value, "0 to below 1")))
+}
+
+fn aggregation(wifi: &Wifi) -> Checked {
+    let Some(Aggregation { mpdus, bytes, time }) = wifi.aggregation else { return Ok(()) };
+    if mpdus > 1 && !matches!(wifi.standard, Standard::N | Standard::N24) {
+        let allowed = format!("1 with {}, which has no A-MPDUs", wifi.standard.name());
+        return Err(SettingError::out_of_range("mpdus", mpdus, allowed));
+    }
+    in_range("mpdus", mpdus, 1, MAX_WINDOW)?;
+    in_range("bytes", bytes, Size::from_bytes(1), Size::from_bytes(MAX_AMPDU_BYTES.into()))?;
+    in_range("time", time, Span::from_nanos(1), MAX_PPDU_TIME)
 }
 
 fn stations(scenario: &Scenario) -> Checked {

@@ -52,6 +52,7 @@ pub use transport::{Gateway, Transport};
 pub use crate::direction::Direction;
 pub use crate::media::cell::QueueDiscipline;
 pub use crate::media::cell::contention::AccessMethod;
+use crate::media::cell::{MAX_AMPDU_BYTES, MAX_PPDU_TIME, MAX_WINDOW};
 pub use crate::stack::application::{
     ApplicationConfig, BulkConfig, CbrConfig, InteractiveConfig, RequestResponseConfig, StreamingConfig,
     WebConfig,
@@ -229,6 +230,10 @@ pub struct Wifi {
     /// Probability that the response to a frame fails for noise, 0 to below 1: the frame has arrived, and is sent again. Default: 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub response_error_rate: f64,
+    /// Frames that one access sends together and one block acknowledgement answers (A-MPDUs), at rates of 802.11n. Default: one frame an
+    /// exchange.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aggregation: Option<Aggregation>,
     /// What a data MPDU adds to an IP packet: QoS MAC header 26, LLC and SNAP 8, FCS 4 bytes.
     #[serde(default = "qos_overhead")]
     pub mac_overhead: Size,
@@ -237,6 +242,25 @@ pub struct Wifi {
     /// The radio channel, by any name. Cells on one channel share it and receive each other; a cell without a channel has one of
     /// its own.
     pub channel: Option<String>,
+}
+
+/// The largest A-MPDU. Stations and access point have the same, and agreements with a window of 64 frames.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Aggregation {
+    /// Most frames, 1 to 64.
+    pub mpdus: u16,
+    /// Longest A-MPDU, up to 65535 bytes.
+    pub bytes: Size,
+    /// Longest time on the air, up to 5.484 ms; with a TXOP limit an A-MPDU and its block acknowledgement are no longer than that either.
+    pub time: Span,
+}
+
+impl Default for Aggregation {
+    fn default() -> Self {
+        let bytes = Size::from_bytes(MAX_AMPDU_BYTES.into());
+        Self { mpdus: MAX_WINDOW, bytes, time: MAX_PPDU_TIME }
+    }
 }
 
 /// Signals that weaken over the distance: frame errors by the sensitivity at the data rate, and capture.

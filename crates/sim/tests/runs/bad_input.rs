@@ -106,6 +106,19 @@ fn flags_get_a_line_that_says_what_is_allowed() {
         ),
         (("wifi.cw_min", "8"), "--set wifi.cw_min=8: expected a power of two less one"),
         (("wifi.frame_error_rate", "1"), "--set wifi.frame_error_rate=1: expected 0 to below 1, got 1"),
+        (
+            ("wifi.response_error_rate", "-1"),
+            "--set wifi.response_error_rate=-1: expected 0 to below 1, got -1",
+        ),
+        (("wifi.aggregation.mpdus", "65"), "--set wifi.aggregation.mpdus=65: expected 1 to 64, got 65"),
+        (
+            ("wifi.aggregation.bytes", "64KiB"),
+            "--set wifi.aggregation.bytes=64KiB: expected 1B to 65.535kB, got 65.536kB",
+        ),
+        (
+            ("wifi.aggregation.time", "6ms"),
+            "--set wifi.aggregation.time=6ms: expected 1ns to 5.484ms, got 6ms",
+        ),
         (("wifi.frame_error_rate", "nan"), "--set wifi.frame_error_rate=nan: expected 0 to below 1, got NaN"),
         (
             ("flow.0.application.size", "0B"),

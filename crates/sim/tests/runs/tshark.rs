@@ -121,6 +121,7 @@ fn the_fields_of_power_save_are_those_of_the_run() {
             CellFrameKind::Rts => "0x001b",
             CellFrameKind::Cts => "0x001c",
             CellFrameKind::Ack => "0x001d",
+            CellFrameKind::BlockAck => "0x0019",
             CellFrameKind::Null => "0x0024",
             CellFrameKind::Data => "0x0028",
             CellFrameKind::QosNull => "0x002c",

@@ -143,6 +143,45 @@ fn a_slow_station_slows_the_fast_one_down() {
     assert!(percent.abs() < 2.0, "{simulated} {model}");
 }
 
+/// One saturated station with A-MPDUs at 130 Mbit/s against T = AIFS + 9 CWmin / 2 + T_PPDU(n) + SIFS + T_response and S = 8 n L / T, for
+/// each number of frames; 64 frames are cut to the 42 that 65,535 bytes hold. `9 CWmin / 2` is the mean backoff in microseconds.
+#[test]
+fn aggregates_carry_what_the_closed_form_says() {
+    let (subframe, last) = (f64::from(4 + 1_540), f64::from(4 + IP_BYTES + MAC_BYTES));
+    let timing = Standard::N.timing();
+    let mut table = "frames  simulated  form (Mbit/s)\n".to_owned();
+    let mut worst = 0.0_f64;
+    let jobs = [(1, 1), (2, 2), (8, 8), (32, 32), (64, 42)];
+    let runs = in_parallel(&jobs, |(mpdus, _)| {
+        let mpdus = mpdus.to_string();
+        let set = [
+            ("station.0.count", "1"),
+            ("wifi.standard", "802.11n"),
+            ("wifi.data_rate", "130Mbps"),
+            ("wifi.aggregation.mpdus", &mpdus),
+            ("duration", "10s"),
+            NO_BEACONS,
+        ];
+        let run = simulate(&scenario("saturation", &set), 1);
+        run.result.flows[0].goodput_bps * per_payload(1_500.0)
+    });
+    for ((mpdus, sent), simulated) in jobs.into_iter().zip(runs) {
+        let (psdu, response) = match sent {
+            1 => (IP_BYTES + MAC_BYTES, ACK_BYTES),
+            _ => ((f64::from(sent - 1) * subframe + last) as u32, 32),
+        };
+        let times = frame(Standard::N, rate("130Mbps"), psdu) + frame(Standard::N, rate("24Mbps"), response);
+        let backoff = Span::from_nanos(timing.slot.as_nanos() * 15 / 2);
+        let cycle = timing.sifs * 2 + timing.slot * 2 + backoff + times;
+        let form = f64::from(sent * IP_BYTES * 8) / cycle.as_secs_f64();
+        let percent = 100.0 * difference(simulated, form);
+        worst = worst.max(percent.abs());
+        table += &format!("{mpdus:6} {:9.4} {:9.4} {percent:+.2} %\n", simulated / 1e6, form / 1e6);
+    }
+    show(&table);
+    assert!(worst < 0.5, "{table}");
+}
+
 /// Frames to and from a station at a rate of its own are those of a cell at that rate, and so is everything that follows.
 #[test]
 fn a_rate_of_a_station_is_that_of_its_frames() {

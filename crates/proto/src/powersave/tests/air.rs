@@ -577,7 +577,7 @@ impl Air {
         match frame {
             Frame::Beacon => {}
             Frame::Down { station, frame, flags } => {
-                self.ap_input(AccessPointInput::Sent { station, frame, flags, delivered });
+                self.ap_input(AccessPointInput::Sent { station, frame, delivered });
             }
             Frame::Up { station, frame, .. } => {
                 let client = &mut self.clients[station as usize];

@@ -38,7 +38,7 @@ fn a_packet_for_a_station_that_is_awake_goes_straight_out() {
     assert_eq!(ap.poll_output(), Some(AccessPointOutput::Transmit { station, frame }));
     assert_eq!(ap.flags(station), ServiceFlags::default());
     ap.handle_input(AccessPointInput::Started { station }, Instant::ZERO);
-    let sent = AccessPointInput::Sent { station, frame, flags: ServiceFlags::default(), delivered: false };
+    let sent = AccessPointInput::Sent { station, frame, delivered: false };
     ap.handle_input(sent, Instant::ZERO);
     let lost = AccessPointOutput::Dropped { station, packet: 7, why: Loss::RetryLimit };
     assert_eq!(ap.poll_output(), Some(lost));
@@ -205,7 +205,7 @@ fn start(ap: &mut AccessPointPowerSave<u32>) -> ServiceFlags {
 }
 
 fn finish(ap: &mut AccessPointPowerSave<u32>, frame: Downlink<u32>, flags: ServiceFlags, delivered: bool) {
-    let sent = AccessPointInput::Sent { station: 0, frame, flags, delivered };
+    let sent = AccessPointInput::Sent { station: 0, frame, delivered };
     ap.handle_input(sent, Instant::ZERO);
 }
 

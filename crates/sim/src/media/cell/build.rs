@@ -6,8 +6,9 @@ use airwatt_proto::powersave::StationPolicy;
 use super::channel::Channel;
 use super::config::{Bss, CellConfig, CellStation};
 use super::contention::{Access, ContenderId, Contention};
-use super::frame::{ModeId, Node};
+use super::frame::Node;
 use super::mac::{AccessPointMac, Category, ExternalMac, GroupSources, Mac, PeerMac, StationMac};
+use super::mode::Link;
 use super::radio::{RadioId, Radios};
 use super::sniffer::Sniffer;
 use super::{CellMedium, Contender};
@@ -88,6 +89,9 @@ impl CellMedium {
             sniffer: Sniffer::default(),
             txop: config.txop,
             winners: Vec::new(),
+            aggregates: config.aggregation.mpdus > 1,
+            shares: Vec::new(),
+            lengths: Vec::new(),
         }
     }
 
@@ -116,47 +120,47 @@ impl CellMedium {
 
     fn add_station(&mut self, config: &CellConfig, station: &CellStation, seed: u64) {
         let access_point = self.access_points.last().copied().expect("a station follows its access point");
-        let (radio, member, contender, mode) = self.add_radio(config, station, seed);
+        let (radio, member, contender, link) = self.add_radio(config, station, seed);
         if let Mac::AccessPoint(mac) = &mut self.macs[access_point as usize] {
-            mac.add_station(station.policy.needs_uapsd(), mode);
+            mac.add_station(station.policy.needs_uapsd(), link);
         }
         let slot = self.first_station_slot + 2 * radio;
-        let mac = StationMac::new(config, station, radio, [member, access_point], contender, mode, slot);
+        let mac = StationMac::new(config, station, radio, [member, access_point], contender, link, slot);
         self.schedule.set(slot, mac.due());
         self.macs.push(Mac::Station(Box::new(mac)));
     }
 
     fn add_peer(&mut self, config: &CellConfig, station: &CellStation, seed: u64) {
-        let (radio, member, contender, mode) = self.add_radio(config, station, seed);
-        self.macs.push(Mac::Peer(Box::new(PeerMac::new(config, radio, member, contender, mode))));
+        let (radio, member, contender, link) = self.add_radio(config, station, seed);
+        self.macs.push(Mac::Peer(Box::new(PeerMac::new(config, radio, member, contender, link))));
     }
 
     fn add_external(&mut self, config: &CellConfig, node: &CellStation, seed: u64) {
-        let (radio, member, data, mode) = self.add_radio(config, node, seed);
+        let (radio, member, data, link) = self.add_radio(config, node, seed);
         let contender = Contender { member, category: Category::Beacon, radio: Some(radio) };
         let beacons = RandomStream::new(seed, &format!("{}/beacon", node.name));
         let beacon = self.add_contender(contender, broadcast_access(config), beacons);
         let slot = self.first_station_slot + 2 * radio;
-        let mac = ExternalMac::new(config, radio, member, [data, beacon], mode, slot);
+        let mac = ExternalMac::new(config, radio, member, [data, beacon], link.mode, slot);
         self.macs.push(Mac::External(Box::new(mac)));
     }
 
-    /// Adds what every kind of station has. Returns its radio, its member, its contender and the mode of its data.
+    /// Adds what every kind of station has. Returns its radio, its member, its contender and the link to it.
     fn add_radio(
         &mut self,
         config: &CellConfig,
         station: &CellStation,
         seed: u64,
-    ) -> (RadioId, Member, ContenderId, ModeId) {
+    ) -> (RadioId, Member, ContenderId, Link) {
         let member = self.macs.len() as Member;
         let radio = self.radios.add(station.radio.clone());
         self.stations.push(member);
         let backoff = RandomStream::new(seed, &format!("{}/backoff", station.name));
         let contender = Contender { member, category: Category::Data, radio: Some(radio) };
         let contender = self.add_contender(contender, config.station_access, backoff);
-        let mode = self.channel.add_station(config, station);
+        let link = self.channel.add_station(config, station);
         self.sniffer.add(Node::Station(radio), self.access_points.len().saturating_sub(1));
-        (radio, member, contender, mode)
+        (radio, member, contender, link)
     }
 
     fn add_contender(&mut self, contender: Contender, access: Access, backoff: RandomStream) -> ContenderId {

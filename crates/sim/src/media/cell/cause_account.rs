@@ -20,6 +20,15 @@ struct Exchange {
     received: [(Instant, Instant); 2],
 }
 
+/// To what an exchange is charged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Charged<'a> {
+    /// The cause of the first frame.
+    pub(super) cause: Cause,
+    /// The bytes of each cause, if the frames of an aggregate have several; otherwise nothing.
+    pub(super) shares: &'a [(Cause, u32)],
+}
+
 /// The causes of one radio.
 #[derive(Clone, Debug)]
 pub(super) struct CauseAccount {
@@ -29,6 +38,8 @@ pub(super) struct CauseAccount {
     /// To what silence is charged while no frame waits.
     pub(super) purpose: Cause,
     exchange: Exchange,
+    /// The bytes of each cause of the exchange, if there are several.
+    shares: Vec<(Cause, u32)>,
     /// The flow of the last packet.
     last_flow: Option<u32>,
 }
@@ -42,6 +53,7 @@ impl Default for CauseAccount {
             waiting: Vec::new(),
             purpose: Cause::Idle,
             exchange,
+            shares: Vec::new(),
             last_flow: None,
         }
     }
@@ -49,7 +61,9 @@ impl Default for CauseAccount {
 
 impl CauseAccount {
     /// An exchange begins at `now`. `sends`: the radio sends the PPDU. All time before `now` has been charged.
-    pub(super) fn begin(&mut self, cause: Cause, sends: bool, now: Instant, parts: &Parts) {
+    pub(super) fn begin(&mut self, charged: Charged<'_>, sends: bool, now: Instant, parts: &Parts) {
+        let Charged { cause, shares } = charged;
+        self.shares.clear();
         let mut exchange = Exchange { cause, from: now, until: now, received: [(now, now); 2] };
         let mut count = 0;
         for part in parts.iter() {
@@ -64,16 +78,36 @@ impl CauseAccount {
         if let Cause::Flow(flow) = cause {
             self.last_flow = Some(flow);
         }
+        if !shares.is_empty() {
+            self.shares.extend_from_slice(shares);
+            let flows = shares.iter().filter_map(|(cause, _)| match cause {
+                Cause::Flow(flow) => Some(*flow),
+                _ => None,
+            });
+            self.last_flow = flows.last().or(self.last_flow);
+        }
     }
 
     /// The radio receives a frame from `start` to `end` that nothing answers. All time before `start` has been charged.
     pub(super) fn receive(&mut self, cause: Cause, start: Instant, end: Instant) {
         self.exchange = Exchange { cause, from: start, until: end, received: [(start, end), (end, end)] };
+        self.shares.clear();
     }
 
-    /// To what a frame of the present exchange is charged.
-    pub(super) const fn exchange_cause(&self) -> Cause {
-        self.exchange.cause
+    /// Charges frames of the present exchange. Several causes share a time by their bytes, in whole nanoseconds that add up to it.
+    #[inline]
+    pub(super) fn charge_exchange(&mut self, state: RadioState, span: Span) {
+        if self.shares.is_empty() {
+            return self.causes.charge(self.exchange.cause, state, span);
+        }
+        let all: u128 = self.shares.iter().map(|(_, bytes)| u128::from(*bytes)).sum();
+        let (mut bytes, mut charged) = (0, Span::ZERO);
+        for (cause, own) in &self.shares {
+            bytes += u128::from(*own);
+            let until = Span::from_nanos((u128::from(span.as_nanos()) * bytes / all) as u64);
+            self.causes.charge(*cause, state, until - charged);
+            charged = until;
+        }
     }
 
     /// Whether the time from `since` to `now` lies in the present exchange.
@@ -85,13 +119,13 @@ impl CauseAccount {
     pub(super) fn spend_awake(&mut self, from: Instant, until: Instant, receiving: Span) {
         let within = |(start, end): (Instant, Instant)| end.min(until).saturating_since(start.max(from));
         let listening = (until - from) - receiving;
-        let Exchange { cause, from: begun, until: ended, received: [first, second] } = self.exchange;
+        let Exchange { from: begun, until: ended, received: [first, second], .. } = self.exchange;
         let (mut own, mut gaps) = (Span::ZERO, Span::ZERO);
         if ended > from {
             let received = within(first) + within(second);
             own = received.min(receiving);
             gaps = within((begun, ended)).saturating_sub(received).min(listening);
-            self.causes.charge(cause, RadioState::Receive, own);
+            self.charge_exchange(RadioState::Receive, own);
             self.causes.charge(Cause::Contention, RadioState::Listen, gaps);
         }
         let silence = if self.waiting.is_empty() { self.purpose } else { Cause::Contention };

@@ -15,7 +15,7 @@ use super::contention::ContenderId;
 use super::frame::{
     ACK_BYTES, AFTER_TIM_BYTES, CTS_BYTES, CellFrameKind, ModeId, MpduSet, Ppdu, RTS_BYTES, Receiver,
 };
-use super::mode::Modes;
+use super::mode::{Link, MAX_PPDU_TIME, Modes};
 use super::propagation;
 use crate::engine::Fingerprint;
 use crate::net::route::Member;
@@ -83,6 +83,8 @@ pub(super) struct ChannelCounts {
     pub(super) frames: u64,
     /// Attempts after the first.
     pub(super) retries: u64,
+    /// Frames in these attempts.
+    pub(super) mpdus: u64,
     /// Accesses at which more than one MAC entity began to send.
     pub(super) collisions: u64,
 }
@@ -151,8 +153,8 @@ impl Channel {
         self.paths.push(None);
     }
 
-    /// Adds a station as the next member. Returns the mode of its data.
-    pub(super) fn add_station(&mut self, config: &CellConfig, station: &CellStation) -> ModeId {
+    /// Adds a station as the next member. Returns the link to it.
+    pub(super) fn add_station(&mut self, config: &CellConfig, station: &CellStation) -> Link {
         self.blind = self.blind.max(station.propagation.min(self.times.slot));
         self.announces_tim |= station.radio.beacon_reception == BeaconReception::Tim;
         self.paths.push(Some(Path {
@@ -163,7 +165,12 @@ impl Channel {
             }),
             signal_mw: station.signal_dbm.map_or(1.0, propagation::milliwatts),
         }));
-        self.modes.of_link(station.data_rate)
+        let mode = self.modes.of_link(station.data_rate);
+        let most = if config.txop.is_zero() { MAX_PPDU_TIME * 2 } else { config.txop };
+        let uses_rts = config.station_rts_threshold.or(config.ap_rts_threshold).is_some();
+        let rts = if uses_rts { self.times.rts + self.times.cts + self.times.sifs * 2 } else { Span::ZERO };
+        let air = (rts + station.propagation * 4).min(most);
+        self.modes.link(mode, &config.aggregation, most - air)
     }
 
     /// The transmit modes.
@@ -296,12 +303,20 @@ impl Channel {
         self.ppdus.push(ppdu);
     }
 
-    /// Puts the only frame of this access on the air. `hears` says whether its receiver is awake. Returns the frames of the exchange.
-    pub(super) fn begin_alone(&mut self, hears: bool, start: Instant, txop_end: Instant) -> Parts {
+    /// Puts the only frame of this access on the air. `hears` says whether its receiver is awake. `lengths` are those of the
+    /// frames of an aggregate. Returns the frames of the exchange.
+    pub(super) fn begin_alone(
+        &mut self,
+        hears: bool,
+        lengths: &[u32],
+        start: Instant,
+        txop_end: Instant,
+    ) -> Parts {
         let ppdu = &self.ppdus[0];
         let contender = u64::from(ppdu.contender);
         self.counts.frames += 1;
         self.counts.retries += u64::from(ppdu.retry);
+        self.counts.mpdus += u64::from(ppdu.count);
         self.print.add(start.as_nanos());
         let plan = self.plan(ppdu);
         let mut parts = Parts::default();
@@ -328,11 +343,14 @@ impl Channel {
         }
         let rts_failed = plan.rts && !hears;
         self.received = MpduSet::default();
-        let received = hears && self.draw_received();
+        let received = hears && self.draw_received(lengths);
         let response =
             received && !(self.response_error_rate > 0.0 && self.noise.chance(self.response_error_rate));
         let ppdu = &self.ppdus[0];
         self.print.add(contender << 32 | u64::from(ppdu.sequence) << 8 | u64::from(received));
+        if ppdu.count > 1 {
+            self.received.words().iter().for_each(|word| self.print.add(*word));
+        }
         plan.lay_out(ppdu.kind, start, [received, response], rts_failed, &mut parts);
         for part in parts.iter() {
             self.airborne.add(part.start, part.start + part.duration);
@@ -346,13 +364,23 @@ impl Channel {
     }
 
     /// Decides which frames of the only PPDU of this access are received. Returns whether any is.
-    fn draw_received(&mut self) -> bool {
-        let noise = self.noise_of(&self.ppdus[0]);
-        let received = !(noise > 0.0 && self.noise.chance(noise));
-        if received {
-            self.received.insert(0);
+    fn draw_received(&mut self, lengths: &[u32]) -> bool {
+        let ppdu = self.ppdus[0];
+        if ppdu.count == 1 {
+            let noise = self.noise_of(&ppdu, ppdu.bytes);
+            let received = !(noise > 0.0 && self.noise.chance(noise));
+            if received {
+                self.received.insert(0);
+            }
+            return received;
         }
-        received
+        for (place, bytes) in (0..).zip(lengths) {
+            let noise = self.noise_of(&ppdu, *bytes);
+            if !(noise > 0.0 && self.noise.chance(noise)) {
+                self.received.insert(place);
+            }
+        }
+        !self.received.is_empty()
     }
 
     /// Puts several frames on the air together. [`Channel::colliding`] has what each of them sends.
@@ -363,6 +391,7 @@ impl Channel {
         for ppdu in &self.ppdus {
             self.counts.frames += 1;
             self.counts.retries += u64::from(ppdu.retry);
+            self.counts.mpdus += u64::from(ppdu.count);
             self.print.add(now.as_nanos());
             self.print.add(u64::from(ppdu.contender) << 32 | 0xff);
         }
@@ -388,14 +417,15 @@ impl Channel {
         let index = self.strongest()?;
         let ppdu = &self.ppdus[index];
         let plan = self.plan(ppdu);
-        let noise = self.noise_of(ppdu);
+        // An aggregate that is captured is received as a whole, or not at all.
+        let noise = self.noise_of(ppdu, ppdu.bytes);
         if plan.rts || (noise > 0.0 && self.noise.chance(noise)) {
             return None;
         }
         let data_end = end + plan.tau;
         let acknowledged = data_end + plan.sifs;
         let mut parts = Parts::default();
-        parts.push(CellFrameKind::Ack, acknowledged, plan.ack_time, false, true);
+        parts.push(plan.response, acknowledged, plan.ack_time, false, true);
         self.airborne.add(acknowledged, acknowledged + plan.ack_time);
         let end = acknowledged + plan.ack_time + plan.tau;
         let (arrived, rts_failed) = (false, false);
@@ -421,7 +451,7 @@ impl Channel {
             State::Failure(exchange) if exchange.rts_failed => {
                 now + (times.sifs + times.slot) * 2 + times.cts + times.rx_start_delay
             }
-            _ => now + times.sifs + self.modes.get(self.ppdus[0].mode).ack,
+            _ => now + times.sifs + self.plan(&self.ppdus[0]).ack_time,
         }
     }
 
@@ -438,8 +468,13 @@ impl Channel {
         let mode = self.modes.get(ppdu.mode);
         let FrameTimes { rts: rts_time, cts: cts_time, .. } = *times;
         let before_data = if ppdu.rts { rts_time + cts_time + (times.sifs + tau) * 2 } else { Span::ZERO };
-        let (data_time, ack_time) = (mode.layout.time(ppdu.bytes), mode.ack);
-        Plan { rts: ppdu.rts, rts_time, cts_time, before_data, data_time, ack_time, tau, sifs: times.sifs }
+        let data_time = mode.layout.time(ppdu.bytes);
+        let (response, ack_time) = match ppdu.count {
+            1 => (CellFrameKind::Ack, mode.ack),
+            _ => (CellFrameKind::BlockAck, mode.block_ack),
+        };
+        let (rts, sifs) = (ppdu.rts, times.sifs);
+        Plan { rts, rts_time, cts_time, before_data, data_time, response, ack_time, tau, sifs }
     }
 
     /// From the beginning of a beacon to the end of its TIM.
@@ -456,14 +491,14 @@ impl Channel {
         })
     }
 
-    /// Probability that an attempt at the frame fails because of noise or of a weak signal.
-    fn noise_of(&self, ppdu: &Ppdu) -> f64 {
+    /// Probability that a frame of so many bytes in the PPDU fails because of noise or of a weak signal.
+    fn noise_of(&self, ppdu: &Ppdu, bytes: u32) -> f64 {
         let noise = self.frame_error_rate;
         let byte_error_rate = self.path(ppdu).map_or(0.0, |path| path.byte_error_rate);
         if byte_error_rate == 0.0 {
             return noise;
         }
-        1.0 - (1.0 - noise) * (1.0 - propagation::frame_error_rate(byte_error_rate, ppdu.bytes))
+        1.0 - (1.0 - noise) * (1.0 - propagation::frame_error_rate(byte_error_rate, bytes))
     }
 
     /// How long the frame, or its RTS, is on the air.
@@ -561,6 +596,8 @@ pub(super) struct Plan {
     /// From the beginning of the exchange to that of the data frame.
     before_data: Span,
     data_time: Span,
+    /// ACK or BlockAck.
+    response: CellFrameKind,
     ack_time: Span,
     /// Propagation delay.
     tau: Span,
@@ -594,7 +631,7 @@ impl Plan {
             parts.push(kind, data, self.data_time, true, received);
             if received {
                 let ack = data + self.data_time + self.tau + self.sifs;
-                parts.push(CellFrameKind::Ack, ack, self.ack_time, false, response);
+                parts.push(self.response, ack, self.ack_time, false, response);
             }
         }
     }
@@ -606,7 +643,9 @@ impl Plan {
         match kind {
             CellFrameKind::Rts => self.sifs + self.cts_time + after_cts,
             CellFrameKind::Cts => after_cts,
-            CellFrameKind::Ack | CellFrameKind::Beacon | CellFrameKind::Group => Span::ZERO,
+            CellFrameKind::Ack | CellFrameKind::BlockAck | CellFrameKind::Beacon | CellFrameKind::Group => {
+                Span::ZERO
+            }
             _ => after_data,
         }
     }
@@ -623,7 +662,7 @@ pub(super) struct Part {
     pub(super) received: bool,
 }
 
-/// The frames of an exchange: at most RTS, CTS, data and ACK.
+/// The PPDUs of an exchange: at most RTS, CTS, data and response.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts {
     /// The first `count` are valid.

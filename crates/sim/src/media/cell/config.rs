@@ -8,6 +8,7 @@ use airwatt_proto::powersave::{self as ps, AccessPointConfig, StationId, Station
 use super::contention::{Access, AccessMethod};
 use super::frame::FrameLimits;
 use super::mac::{GroupSourceConfig, QueueDiscipline};
+use super::mode::AggregationConfig;
 
 /// Settings of a cell.
 #[derive(Clone, Debug)]
@@ -44,6 +45,8 @@ pub struct CellConfig {
     pub frame_error_rate: f64,
     /// Probability that noise destroys the response to a frame.
     pub response_error_rate: f64,
+    /// Frames that may be sent in one PPDU.
+    pub aggregation: AggregationConfig,
     /// Largest number of packets in the access point's transmission queue.
     pub ap_buffer: u32,
     /// Queueing discipline of the access point's transmission queue.

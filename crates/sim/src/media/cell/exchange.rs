@@ -8,9 +8,10 @@
 use airwatt_base::{Instant, Span};
 use airwatt_energy::{BeaconReception, Cause};
 
+use super::cause_account::Charged;
 use super::channel::{Parts, Step};
 use super::contention::ContenderId;
-use super::frame::{CellFrameKind, Ppdu, Receiver};
+use super::frame::{CellFrameKind, Mpdu, Ppdu, Receiver};
 use super::mac::{Category, Mac};
 use super::radio::RadioId;
 use super::{CellMedium, Contender};
@@ -92,13 +93,15 @@ impl CellMedium {
             }
             Receiver::Group => true,
         };
-        let parts = self.channel.begin_alone(hears, start, txop_end);
+        self.share_causes(0);
+        let parts = self.channel.begin_alone(hears, &self.lengths, start, txop_end);
         let (ppdu, air) = (&self.channel.ppdus()[0], self.channel.airborne());
+        let charged = Charged { cause: ppdu.cause(), shares: &self.shares };
         let mut take_part = |member: Member, sends, hears| {
             let mac = &mut self.macs[member as usize];
             mac.account(sends, waited, start, &parts);
             if let Some(radio) = mac.radio() {
-                self.radios.take_part(radio, ppdu.cause(), [sends, hears], now, &parts, air);
+                self.radios.take_part(radio, charged, [sends, hears], now, &parts, air);
             }
         };
         take_part(ppdu.from, true, true);
@@ -106,6 +109,30 @@ impl CellMedium {
             take_part(to, false, hears);
         }
         self.record(0, &parts);
+    }
+
+    /// Notes the lengths of the frames of an aggregate, and the bytes of each cause among them in the order of their first frames.
+    #[inline]
+    fn share_causes(&mut self, index: usize) {
+        self.lengths.clear();
+        self.shares.clear();
+        if self.channel.ppdus()[index].count > 1 {
+            self.share_causes_of_aggregate(index);
+        }
+    }
+
+    #[inline(never)]
+    fn share_causes_of_aggregate(&mut self, index: usize) {
+        let Ppdu { from, .. } = self.channel.ppdus()[index];
+        let sender = &self.macs[usize::from(from)];
+        for mpdu in sender.on_air(Category::Data) {
+            let (cause, bytes) = (mpdu.cause(), sender.frame_bytes(Category::Data, mpdu));
+            self.lengths.push(bytes);
+            match self.shares.iter_mut().find(|(other, _)| *other == cause) {
+                Some((_, sum)) => *sum += bytes,
+                None => self.shares.push((cause, bytes)),
+            }
+        }
     }
 
     /// Adds the frames of an exchange, for which its sender `waited`, to the accounts of the MACs at its two ends and of their
@@ -141,9 +168,10 @@ impl CellMedium {
             _ => Vec::new(),
         };
         let category = self.contenders[ppdu.contender as usize].category;
-        let body = sender.next_body(category).expect("the frame stays in the queue");
-        let times = (&self.channel.plan(ppdu), self.channel.modes());
-        self.sniffer.record(ppdu, &body, parts, times, marked);
+        let frames: Vec<(Mpdu, u32)> =
+            sender.on_air(category).map(|mpdu| (*mpdu, sender.frame_bytes(category, mpdu))).collect();
+        let air = (&self.channel.plan(ppdu), self.channel.modes(), self.channel.received());
+        self.sniffer.record(ppdu, &frames, parts, air, marked);
     }
 
     /// The frame of a successful exchange has arrived.
@@ -169,7 +197,7 @@ impl CellMedium {
             }
             Mac::AccessPoint(_) | Mac::Peer(_) => ppdu.pm,
         };
-        receiver.receive(&ppdu, sender.on_air(), pm, now, &mut out);
+        receiver.receive(&ppdu, sender.on_air(Category::Data), pm, now, &mut out);
     }
 
     #[inline(never)]
@@ -383,6 +411,7 @@ impl CellMedium {
         for index in 0..self.channel.ppdus().len() {
             let ppdu = self.channel.ppdus()[index];
             let parts = self.channel.colliding(&ppdu, now);
+            self.share_causes(index);
             self.charge_collision(&ppdu, now, &parts);
             self.record(index, &parts);
         }
@@ -400,7 +429,8 @@ impl CellMedium {
             let ppdu = &self.channel.ppdus()[index];
             if let Some(radio) = self.radio_of(Receiver::Member(ppdu.from)) {
                 let air = self.channel.airborne();
-                self.radios.begin_exchange(radio, ppdu.cause(), true, now, &parts, air);
+                let charged = Charged { cause: ppdu.cause(), shares: &[] };
+                self.radios.begin_exchange(radio, charged, true, now, &parts, air);
             }
             self.account(index, Span::ZERO, start, &parts);
             self.record(index, &parts);
@@ -411,12 +441,13 @@ impl CellMedium {
     /// that listens.
     fn charge_collision(&mut self, ppdu: &Ppdu, now: Instant, parts: &Parts) {
         let air = self.channel.airborne();
+        let charged = Charged { cause: ppdu.cause(), shares: &self.shares };
         let radio_of = |receiver| match receiver {
             Receiver::Member(member) => self.macs[usize::from(member)].radio(),
             Receiver::Group => None,
         };
         if let Some(radio) = radio_of(Receiver::Member(ppdu.from)) {
-            self.radios.begin_exchange(radio, ppdu.cause(), true, now, parts, air);
+            self.radios.begin_exchange(radio, charged, true, now, parts, air);
             self.radios.send_own(radio, true, parts, air);
         }
         let sends = |to: RadioId| {
@@ -426,7 +457,7 @@ impl CellMedium {
             && self.radios.hears(radio, now)
             && !sends(radio)
         {
-            self.radios.begin_exchange(radio, ppdu.cause(), false, now, parts, air);
+            self.radios.begin_exchange(radio, charged, false, now, parts, air);
         }
     }
 

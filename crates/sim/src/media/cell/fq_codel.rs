@@ -184,6 +184,26 @@ impl<K: Copy + Ord, T: Copy> FqCodel<K, T> {
         }
     }
 
+    /// The next packet of a flow whose first packet is like this, out of turn: the flow pays for it with its next turns.
+    pub fn dequeue_like(
+        &mut self,
+        now: Instant,
+        dropped: &mut Vec<T>,
+        wanted: impl Fn(&T) -> bool,
+    ) -> Option<T> {
+        let is_next =
+            |index: &&usize| self.queues[**index].packets.front().is_some_and(|packet| wanted(&packet.item));
+        let index = *self.new.iter().chain(&self.old).find(is_next)?;
+        let queue = &mut self.queues[index];
+        let before = dropped.len();
+        let packet = codel(queue, &self.config, now, dropped);
+        self.len -= dropped.len() - before;
+        let packet = packet?;
+        queue.deficit -= i64::from(packet.bytes);
+        self.len -= 1;
+        Some(packet.item)
+    }
+
     /// Takes out every packet that `wanted` says, in order within each queue.
     pub fn take(&mut self, mut wanted: impl FnMut(&T) -> bool) -> Vec<T> {
         let mut taken = Vec::new();

@@ -12,6 +12,10 @@ use crate::net::route::{MediumId, Member};
 pub const ACK_BYTES: u32 = 14;
 /// CTS: the same fields (9.3.1.3).
 pub const CTS_BYTES: u32 = 14;
+/// BlockAck with a compressed bitmap of 64 frames: addresses, control 2, starting sequence control 2, bitmap 8 (9.3.1.8).
+pub const BLOCK_ACK_BYTES: u32 = 32;
+/// What precedes each MPDU of an A-MPDU, and the alignment of all but the last (9.7.1).
+pub const DELIMITER_BYTES: u32 = 4;
 /// RTS: one address more (9.3.1.2).
 pub const RTS_BYTES: u32 = 20;
 /// PS-Poll: AID in place of the duration, BSSID, transmitter (9.3.1.5).
@@ -99,6 +103,15 @@ pub struct Mpdu {
 }
 
 impl Mpdu {
+    /// What the energy of this frame is charged to, if it is one of several frames of data.
+    pub(super) const fn cause(&self) -> Cause {
+        match self.body.flow() {
+            _ if self.retries > 0 => Cause::Retransmission,
+            NO_FLOW => Cause::External,
+            flow => Cause::Flow(flow),
+        }
+    }
+
     /// A frame that has not been sent yet.
     pub fn new(to: Member, body: Body, ticket: u64) -> Self {
         let flags = ServiceFlags::default();
@@ -266,13 +279,15 @@ pub enum CellFrameKind {
     Cts,
     /// Acknowledgement.
     Ack,
+    /// Acknowledgement of an aggregate.
+    BlockAck,
 }
 
 impl CellFrameKind {
     /// The mode of frames of this kind on a link whose data has the mode `data`.
     pub(super) const fn mode(self, data: ModeId) -> ModeId {
         match self {
-            Self::PsPoll | Self::Rts | Self::Cts | Self::Ack => ModeId::CONTROL,
+            Self::PsPoll | Self::Rts | Self::Cts | Self::Ack | Self::BlockAck => ModeId::CONTROL,
             Self::Beacon => ModeId::BEACON,
             Self::Group => ModeId::GROUP,
             Self::Data | Self::QosNull | Self::Null => data,
@@ -291,6 +306,7 @@ impl CellFrameKind {
             Self::Rts => "rts",
             Self::Cts => "cts",
             Self::Ack => "ack",
+            Self::BlockAck => "block-ack",
         }
     }
 }
@@ -335,7 +351,7 @@ pub struct TracedFrame {
     pub pm: bool,
     /// More Data and EOSP.
     pub flags: ServiceFlags,
-    /// 12-bit sequence number; 0 in control frames, which have none.
+    /// 12-bit sequence number; 0 in control frames, which have none, and the first number of its bitmap in a BlockAck.
     pub sequence: u16,
     /// NAV that the frame announces: the Duration field.
     pub nav: Span,
@@ -343,6 +359,21 @@ pub struct TracedFrame {
     pub packet: Option<Packet>,
     /// What a beacon says; `None` for other frames.
     pub beacon: Option<BeaconContent>,
+    /// Its place, if it is one of several frames of a PPDU: they begin together, and the first one has the duration of all.
+    pub aggregate: Option<Aggregate>,
+    /// Of a BlockAck: which of the 64 numbers from `sequence` on have arrived, the lowest bit first.
+    pub bitmap: u64,
+}
+
+/// The place of a frame in an A-MPDU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Aggregate {
+    /// The number of the A-MPDU in its trace.
+    pub reference: u32,
+    /// How many frames precede this one.
+    pub place: u16,
+    /// Number of frames.
+    pub count: u16,
 }
 
 /// The TIM of a beacon.
@@ -361,13 +392,18 @@ pub struct BeaconContent {
 pub struct FrameLimits {
     /// Largest number of retransmissions of a frame.
     pub retries: u32,
-    /// An RTS precedes MPDUs longer than this many bytes.
+    /// An RTS precedes PSDUs longer than this many bytes.
     pub rts_threshold: Option<u32>,
     /// Bytes that a data MPDU adds to an IP packet.
     pub overhead: u32,
 }
 
 impl FrameLimits {
+    /// Whether an RTS precedes a PSDU of this length.
+    pub fn wants_rts(&self, bytes: u32) -> bool {
+        self.rts_threshold.is_some_and(|limit| bytes > limit)
+    }
+
     /// Whether data frames have a QoS Control field.
     pub const fn has_qos_control(&self) -> bool {
         self.overhead >= QOS_OVERHEAD_BYTES
@@ -397,7 +433,7 @@ impl FrameLimits {
             retry: mpdu.retries > 0,
             sequence: mpdu.sequence,
             flow: mpdu.body.flow(),
-            rts: self.rts_threshold.is_some_and(|limit| bytes > limit),
+            rts: self.wants_rts(bytes),
             pm,
         }
     }

@@ -25,9 +25,9 @@
 //! next access), then the beacon timers of the access points, then each station's power-save machine and its radio.
 //!
 //! Modelled: AIFS, contention windows, freezing, post-backoff, collisions, EIFS, ACK and ACK time-out, RTS/CTS, retry
-//! limit, TXOP bursts, propagation delay, a frame error probability per attempt, lost acknowledgements, beacons that contend, group-addressed
-//! frames, sleeping receivers, path loss with capture at the access point. Left out: hidden stations, frame aggregation and block
-//! acknowledgement, rate adaptation, several access categories in one station, errors in beacons, control frames and group-addressed frames. All stations receive each other.
+//! limit, TXOP bursts, aggregates with block acknowledgement, propagation delay, a frame error probability per attempt, lost acknowledgements, beacons that contend, group-addressed
+//! frames, sleeping receivers, path loss with capture at the access point. Left out: hidden stations, A-MSDUs and
+//! block-ack requests, rate adaptation, several access categories in one station, errors in beacons, control frames and group-addressed frames. All stations receive each other.
 
 mod build;
 mod cause_account;
@@ -47,7 +47,7 @@ mod sniffer;
 mod tests;
 
 use airwatt_base::{Instant, Machine, Schedule, Slot, Span, Timeout};
-use airwatt_energy::{Causes, Ledger, Radio};
+use airwatt_energy::{Cause, Causes, Ledger, Radio};
 use airwatt_proto::powersave::{self as ps, StationCounts, StationId};
 
 use self::channel::Channel;
@@ -57,6 +57,7 @@ use self::effects::Effects;
 use self::frame::{ExternalFrame, TracedFrame};
 use self::mac::{Category, ExternalMac, Mac};
 pub use self::mac::{GroupSourceConfig, QueueDiscipline};
+pub use self::mode::{AggregationConfig, MAX_AMPDU_BYTES, MAX_PPDU_TIME, MAX_WINDOW};
 pub use self::radio::RadioEvent;
 use self::radio::{RadioId, Radios};
 use self::sniffer::Sniffer;
@@ -155,6 +156,8 @@ pub struct CellStatistics {
     pub frames: u64,
     /// Attempts after the first.
     pub retries: u64,
+    /// Frames in these attempts, if one may have several.
+    pub mpdus: Option<u64>,
     /// Accesses at which more than one node began to send.
     pub collisions: u64,
     /// Packets dropped at the access point's buffers.
@@ -224,6 +227,11 @@ pub struct CellMedium {
     txop: Span,
     /// The contenders of the present access, kept for its memory.
     winners: Vec<ContenderId>,
+    /// Whether a PPDU may have several frames.
+    aggregates: bool,
+    /// How the present aggregate is shared by causes, and the lengths of its frames, kept for their memory. Empty for a single frame.
+    shares: Vec<(Cause, u32)>,
+    lengths: Vec<u32>,
 }
 
 impl CellMedium {
@@ -282,6 +290,7 @@ impl CellMedium {
         let mut statistics = CellStatistics {
             frames: counts.frames,
             retries: counts.retries,
+            mpdus: self.aggregates.then_some(counts.mpdus),
             collisions: counts.collisions,
             ..CellStatistics::default()
         };

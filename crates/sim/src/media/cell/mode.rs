@@ -1,12 +1,52 @@
-//! The transmit modes of a cell: a rate, the layout of frames at it, and the time of the response to them.
+//! The transmit modes of a cell: a rate, the layout of frames at it, the time of the response to them, and the largest aggregate.
 //!
 //! A MAC sets the mode of a PPDU when it composes it. The modes of beacons, control frames and group-addressed frames belong to the
 //! channel; each link has one for data, and links at the same rate share it.
 
 use airwatt_base::{Rate, Span};
-use airwatt_dot11::{Layout, Standard};
+use airwatt_dot11::{Format, Layout, Standard};
 
-use super::frame::{ACK_BYTES, ModeId};
+use super::frame::{ACK_BYTES, BLOCK_ACK_BYTES, ModeId};
+
+/// Longest A-MPDU of 802.11n (802.11-2020 9.4.2.55.3).
+pub const MAX_AMPDU_BYTES: u32 = 65_535;
+/// aPPDUMaxTime of 802.11n's mixed format (table 19-25).
+pub const MAX_PPDU_TIME: Span = Span::from_micros(5_484);
+/// Largest window of a block-ack agreement of 802.11n, in frames (9.4.1.13).
+pub const MAX_WINDOW: u16 = 64;
+
+/// How much is sent in one PPDU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AggregationConfig {
+    /// Most frames; with 1 there is no block-ack agreement.
+    pub mpdus: u16,
+    /// Longest A-MPDU.
+    pub bytes: u32,
+    /// Longest time on the air.
+    pub time: Span,
+}
+
+/// A link: how data goes over it, and how much at once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Link {
+    pub(super) mode: ModeId,
+    pub(super) limit: AggregateLimit,
+}
+
+/// The largest A-MPDU of a link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AggregateLimit {
+    /// Most frames. At rates without A-MPDUs it is 1.
+    pub(super) mpdus: u16,
+    pub(super) bytes: u32,
+}
+
+impl Link {
+    /// A link on which each frame has a PPDU of its own.
+    pub(super) const fn single(mode: ModeId) -> Self {
+        Self { mode, limit: AggregateLimit { mpdus: 1, bytes: 0 } }
+    }
+}
 
 /// The number of modes that belong to the channel.
 const CHANNEL_MODES: usize = 4;
@@ -20,6 +60,8 @@ pub(super) struct Mode {
     pub(super) ack_rate: Rate,
     /// Duration of the ACK.
     pub(super) ack: Span,
+    /// Duration of the BlockAck.
+    pub(super) block_ack: Span,
 }
 
 /// The modes of a channel.
@@ -68,6 +110,20 @@ impl Modes {
     }
 
     fn mode(&self, rate: Rate, ack_rate: Rate) -> Mode {
-        Mode { rate, layout: self.layout(rate), ack_rate, ack: self.layout(ack_rate).time(ACK_BYTES) }
+        let response = self.layout(ack_rate);
+        let (ack, block_ack) = (response.time(ACK_BYTES), response.time(BLOCK_ACK_BYTES));
+        Mode { rate, layout: self.layout(rate), ack_rate, ack, block_ack }
+    }
+
+    /// A link in this mode. `most`: what an aggregate and its response may take of the air.
+    pub(super) fn link(&self, mode: ModeId, config: &AggregationConfig, most: Span) -> Link {
+        let Mode { rate, layout, block_ack, .. } = self.get(mode);
+        let is_ht = self.standard.vector(*rate).is_some_and(|vector| vector.format() == Format::HtMixed);
+        if config.mpdus <= 1 || !is_ht {
+            return Link::single(mode);
+        }
+        let time = config.time.min(most.saturating_sub(self.standard.timing().sifs + *block_ack));
+        let bytes = config.bytes.min(layout.bytes_within(time));
+        Link { mode, limit: AggregateLimit { mpdus: config.mpdus, bytes } }
     }
 }

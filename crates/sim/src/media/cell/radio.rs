@@ -8,7 +8,7 @@ use airwatt_base::{Instant, Span};
 use airwatt_energy::{Cause, Causes, Ledger, LowerBound, Radio, RadioState};
 use airwatt_proto::powersave::StationId;
 
-use super::cause_account::CauseAccount;
+use super::cause_account::{CauseAccount, Charged};
 use super::channel::{Airborne, Part, Parts};
 use super::contention::ContenderId;
 use crate::engine::Fingerprint;
@@ -93,7 +93,7 @@ impl Radios {
     pub(super) fn take_part(
         &mut self,
         id: RadioId,
-        cause: Cause,
+        charged: Charged<'_>,
         [sends, hears]: [bool; 2],
         now: Instant,
         parts: &Parts,
@@ -101,7 +101,7 @@ impl Radios {
     ) {
         let radio = &mut self.radios[id as usize];
         if hears {
-            radio.begin_exchange(cause, sends, now, parts, air);
+            radio.begin_exchange(charged, sends, now, parts, air);
         }
         for part in parts.iter() {
             radio.bound_frame(part, sends);
@@ -113,13 +113,13 @@ impl Radios {
     pub(super) fn begin_exchange(
         &mut self,
         id: RadioId,
-        cause: Cause,
+        charged: Charged<'_>,
         sends: bool,
         now: Instant,
         parts: &Parts,
         air: &Airborne,
     ) {
-        self.radios[id as usize].begin_exchange(cause, sends, now, parts, air);
+        self.radios[id as usize].begin_exchange(charged, sends, now, parts, air);
     }
 
     /// The radio receives a group-addressed frame from `start` to `end`, of which it has what it needs.
@@ -323,9 +323,16 @@ impl StationRadio {
     }
 
     #[inline]
-    fn begin_exchange(&mut self, cause: Cause, sends: bool, now: Instant, parts: &Parts, air: &Airborne) {
+    fn begin_exchange(
+        &mut self,
+        charged: Charged<'_>,
+        sends: bool,
+        now: Instant,
+        parts: &Parts,
+        air: &Airborne,
+    ) {
         self.settle(now, air);
-        self.causes.begin(cause, sends, now, parts);
+        self.causes.begin(charged, sends, now, parts);
     }
 
     /// Adds a frame of an exchange to the lower bound.
@@ -345,7 +352,8 @@ impl StationRadio {
         if part.by_sender == sends {
             let end = part.start + part.duration;
             self.settle(part.start, air);
-            self.spend(RadioState::Transmit, self.causes.exchange_cause(), end);
+            self.causes.charge_exchange(RadioState::Transmit, end - self.ledger.since());
+            self.ledger.spend(RadioState::Transmit, end);
             self.mark = air.until(end);
         }
     }

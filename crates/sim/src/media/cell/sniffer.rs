@@ -6,7 +6,8 @@ use airwatt_proto::powersave::{Adaptation, ServiceFlags, StationId};
 use super::CellTrace;
 use super::channel::{Parts, Plan};
 use super::frame::{
-    ACK_BYTES, BeaconContent, Body, CellFrameKind, ModeId, Node, Ppdu, RTS_BYTES, Receiver, TracedFrame,
+    ACK_BYTES, Aggregate, BLOCK_ACK_BYTES, BeaconContent, Body, CellFrameKind, ModeId, Mpdu, MpduSet, Node,
+    Ppdu, RTS_BYTES, Receiver, TracedFrame,
 };
 use super::mode::Modes;
 use crate::net::route::Member;
@@ -17,6 +18,8 @@ pub(super) struct Sniffer {
     /// The members of the cell, with the indices of their BSSs.
     nodes: Vec<(Node, u16)>,
     trace: Option<Box<CellTrace>>,
+    /// Number of aggregates so far.
+    aggregates: u32,
 }
 
 impl Sniffer {
@@ -40,14 +43,14 @@ impl Sniffer {
         self.trace.take().map(|trace| *trace)
     }
 
-    /// Records the frames of one exchange with what the frame carries. `marked` has the stations whose TIM bit is set, if it is
-    /// a beacon.
+    /// Records the frames of one exchange: those of the PPDU with their lengths, and those before and behind it. `marked` has the
+    /// stations whose TIM bit is set, if it is a beacon.
     pub(super) fn record(
         &mut self,
         ppdu: &Ppdu,
-        body: &Body,
+        mpdus: &[(Mpdu, u32)],
         parts: &Parts,
-        (plan, modes): (&Plan, &Modes),
+        (plan, modes, received): (&Plan, &Modes, &MpduSet),
         marked: Vec<Member>,
     ) {
         let node = |member: Member| self.nodes[member as usize];
@@ -56,22 +59,27 @@ impl Sniffer {
             Receiver::Member(to) => node(to).0,
             Receiver::Group => Node::All,
         };
-        let beacon = match body {
-            Body::Beacon { dtim_count, group, .. } => {
+        let beacon = match mpdus {
+            [(Mpdu { body: Body::Beacon { dtim_count, group, .. }, .. }, _)] => {
                 let marked = marked.into_iter().filter_map(|member| self.station(member)).collect();
                 Some(BeaconContent { dtim_count: *dtim_count, group: *group, marked })
             }
             _ => None,
         };
+        self.aggregates += u32::from(mpdus.len() > 1);
+        let reference = self.aggregates;
         let Some(trace) = &mut self.trace else { return };
         for part in parts.iter() {
             let (from, to) = if part.by_sender { (sender, receiver) } else { (receiver, sender) };
-            let is_body = !matches!(part.kind, CellFrameKind::Rts | CellFrameKind::Cts | CellFrameKind::Ack);
-            let packet = match body {
-                Body::Data(packet) | Body::Group(packet) if is_body => Some(*packet),
-                _ => None,
+            let is_response = matches!(part.kind, CellFrameKind::Ack | CellFrameKind::BlockAck);
+            let (rate, bytes) = match part.kind {
+                CellFrameKind::Rts => (modes.get(ModeId::CONTROL).rate, RTS_BYTES),
+                CellFrameKind::Cts => (modes.get(ModeId::CONTROL).rate, ACK_BYTES),
+                CellFrameKind::Ack => (modes.get(ppdu.mode).ack_rate, ACK_BYTES),
+                CellFrameKind::BlockAck => (modes.get(ppdu.mode).ack_rate, BLOCK_ACK_BYTES),
+                _ => (modes.get(ppdu.mode).rate, ppdu.bytes),
             };
-            trace.frames.push(TracedFrame {
+            let control = TracedFrame {
                 start: part.start,
                 duration: part.duration,
                 from,
@@ -79,25 +87,46 @@ impl Sniffer {
                 medium: 0,
                 bss,
                 kind: part.kind,
-                rate: match part.kind {
-                    CellFrameKind::Rts | CellFrameKind::Cts => modes.get(ModeId::CONTROL).rate,
-                    CellFrameKind::Ack => modes.get(ppdu.mode).ack_rate,
-                    _ => modes.get(ppdu.mode).rate,
-                },
-                bytes: match part.kind {
-                    CellFrameKind::Rts => RTS_BYTES,
-                    CellFrameKind::Cts | CellFrameKind::Ack => ACK_BYTES,
-                    _ => ppdu.bytes,
-                },
+                rate,
+                bytes,
                 received: part.received,
-                retry: is_body && ppdu.retry,
-                pm: is_body && ppdu.pm,
-                flags: if is_body { ppdu.flags } else { ServiceFlags::default() },
-                sequence: if is_body { ppdu.sequence } else { 0 },
+                retry: false,
+                pm: false,
+                flags: ServiceFlags::default(),
+                sequence: 0,
                 nav: if ppdu.to == Receiver::Group { Span::ZERO } else { plan.nav(part.kind) },
-                packet,
+                packet: None,
                 beacon: beacon.clone(),
-            });
+                aggregate: None,
+                bitmap: 0,
+            };
+            if part.kind == CellFrameKind::BlockAck {
+                let bitmap = bitmap(ppdu.sequence, mpdus, received);
+                trace.frames.push(TracedFrame { sequence: ppdu.sequence, bitmap, ..control });
+                continue;
+            }
+            if is_response || matches!(part.kind, CellFrameKind::Rts | CellFrameKind::Cts) {
+                trace.frames.push(control);
+                continue;
+            }
+            for (place, (mpdu, bytes)) in (0..).zip(mpdus) {
+                let is_aggregate = mpdus.len() > 1;
+                trace.frames.push(TracedFrame {
+                    duration: if place == 0 { part.duration } else { Span::ZERO },
+                    bytes: *bytes,
+                    received: part.received && (!is_aggregate || received.contains(place)),
+                    retry: mpdu.retries > 0,
+                    pm: ppdu.pm,
+                    flags: mpdu.flags,
+                    sequence: mpdu.sequence,
+                    packet: match mpdu.body {
+                        Body::Data(packet) | Body::Group(packet) => Some(packet),
+                        _ => None,
+                    },
+                    aggregate: is_aggregate.then_some(Aggregate { reference, place, count: ppdu.count }),
+                    ..control.clone()
+                });
+            }
         }
     }
 
@@ -134,4 +163,11 @@ impl Sniffer {
             trace.ap_power_save.push((now, packets));
         }
     }
+}
+
+/// The bits of a BlockAck: which numbers from `start` on have arrived.
+fn bitmap(start: u16, mpdus: &[(Mpdu, u32)], received: &MpduSet) -> u64 {
+    let arrived = (0..).zip(mpdus).filter(|(place, _)| received.contains(*place));
+    let bits = arrived.map(|(_, (mpdu, _))| 1_u64 << (mpdu.sequence.wrapping_sub(start) & 0x3f));
+    bits.fold(0, |bitmap, bit| bitmap | bit)
 }

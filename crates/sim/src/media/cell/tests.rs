@@ -190,6 +190,20 @@ fn the_cell_keeps_the_machine_contract() {
         &[("wifi.frame_error_rate", "0.7"), ("wifi.retry_limit", "1")],
         &[("wifi.response_error_rate", "0.4"), ("wifi.retry_limit", "2")],
         &[("wifi.response_error_rate", "0.3"), ("wifi.frame_error_rate", "0.3"), ("wifi.txop", "3ms")],
+        &[("wifi.aggregation.mpdus", "64"), ("wifi.txop", "0ms")],
+        &[
+            ("wifi.aggregation.mpdus", "8"),
+            ("wifi.frame_error_rate", "0.4"),
+            ("wifi.response_error_rate", "0.3"),
+            ("wifi.retry_limit", "3"),
+        ],
+        &[("wifi.aggregation.mpdus", "64"), ("ap.queue", "fq-codel"), ("ap.buffer", "30packets")],
+        &[
+            ("wifi.aggregation.bytes", "5kB"),
+            ("station.distance", "12m"),
+            ("wifi.path_loss.capture_db", "0"),
+            ("ap.power_save_buffer", "9packets"),
+        ],
         &[("wifi.response_error_rate", "0.3"), ("ap.queue", "fq-codel"), ("ap.buffer", "5packets")],
         &[("wifi.station_rts_threshold", "100B"), ("wifi.ap_rts_threshold", "500B"), ("wifi.access", "dcf")],
         &[("ap.buffer", "3packets"), ("ap.power_save_buffer", "2packets"), ("station.distance", "2km")],
@@ -324,6 +338,38 @@ fn a_frame_whose_response_is_lost_comes_again_and_its_packet_does_not() {
         format!("{} 28 bss0 sta0 AP ack", again + 260),
     ];
     assert_eq!(ladder(&mut cell), expected);
+}
+
+/// Three packets of 1,464 bytes: two subframes of 4 + 1,502 bytes and 2 of padding, and one without, 4,522 bytes, take 40 + 4 * 70 us at
+/// 130 Mbit/s (520 bits a symbol), and the BlockAck of 32 bytes 32 us at 24 Mbit/s. Frames that fail alone come again alone.
+#[test]
+fn packets_for_one_station_go_out_together() {
+    let set = [("wifi.aggregation.mpdus", "64"), ("wifi.access", "dcf"), ("wifi.txop", "0ms")];
+    let set = [&set[..], &[("station.distance", "0m")]].concat();
+    let (mut config, stations) = settings(&["active", "active"], &set);
+    config.power_save.first_beacon = Instant::from_secs(1);
+    let cw_min = config.ap_access.cw_min;
+    let mut cell = CellMedium::new(config, stations, 1);
+    cell.trace();
+    let to = [1, 1, 2, 1].into_iter().zip(0..);
+    let inputs: Vec<_> = to.map(|(to, number)| (us(100), sent([0, to], packet(number)))).collect();
+    let outputs = drive(&mut cell, &inputs, Instant::from_millis(3), |_| None);
+    assert_eq!(outputs, [(1, 0), (1, 1), (1, 3), (2, 2)].map(|(at, number)| arrived(at, packet(number))));
+    let slots = RandomStream::new(1, "access-point/backoff").below(cw_min + 1);
+    let ack = 106 + 320 + 16;
+    let second = ack + 32 + 34 + 9 * slots;
+    let expected = [
+        "106 320 bss0 AP sta0 data".to_owned(),
+        "106 0 bss0 AP sta0 data".to_owned(),
+        "106 0 bss0 AP sta0 data".to_owned(),
+        format!("{ack} 32 bss0 sta0 AP block-ack"),
+        format!("{second} 136 bss0 AP sta1 data"),
+        format!("{} 28 bss0 sta1 AP ack", second + 136 + 16),
+    ];
+    assert_eq!(ladder(&mut cell), expected);
+    assert_eq!(cell.statistics().mpdus, Some(4));
+    let end = cell.finish(Instant::from_millis(3));
+    (0..2).for_each(|id| cell.ledger(id).check(end));
 }
 
 /// The second access point has a packet while the first one sends. It defers to that exchange, ACK included, although it

@@ -12,15 +12,15 @@ use super::{
 use crate::direction::Direction;
 use crate::media::cell::contention::Access;
 use crate::media::cell::propagation;
-use crate::media::cell::{Bss, CellConfig, CellStation, GroupSourceConfig};
+use crate::media::cell::{AggregationConfig, Bss, CellConfig, CellStation, GroupSourceConfig};
 use crate::media::{CrossTraffic, PipeConfig, PointToPointConfig};
 use crate::net::route::{MediumId, NodeId};
 use crate::net::transport;
 use crate::scenario::resolve::{BssPlace, Contents, MemberStation, Resolved, ResolvedFlow, ResolvedMedium};
 use crate::scenario::short;
 use crate::scenario::{
-    AccessPoint, Cell, Gateway, GroupTraffic, Link, MiddleboxConfig, Scenario, StationGroup, Topology,
-    Transport, Wifi, WiredDirection,
+    AccessPoint, Aggregation, Cell, Gateway, GroupTraffic, Link, MiddleboxConfig, Scenario, StationGroup,
+    Topology, Transport, Wifi, WiredDirection,
 };
 use crate::stack::application::Pattern;
 
@@ -224,6 +224,16 @@ fn packets(limit: QueueLimit) -> u32 {
     }
 }
 
+/// Packets that a saturated sender keeps in its queue: three of the largest aggregates, as far as the queues hold them.
+fn saturated_packets(topology: &Topology) -> u32 {
+    let of = |cell: &Cell| {
+        let buffers = cell.station.iter().map(|group| packets(group.buffer));
+        let buffer = buffers.chain(cell.access_point.iter().map(|ap| packets(ap.buffer))).min().unwrap_or(0);
+        (3 * u32::from(aggregation(&cell.wifi).mpdus)).min(buffer)
+    };
+    topology.cell.iter().map(of).max().unwrap_or(0)
+}
+
 fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
     let Beacons { access_point, first: first_beacon } = *beacons;
     let wifi = &cell.wifi;
@@ -255,6 +265,7 @@ fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
         mac_overhead: bytes(wifi.mac_overhead),
         frame_error_rate: wifi.frame_error_rate,
         response_error_rate: wifi.response_error_rate,
+        aggregation: aggregation(wifi),
         ap_buffer,
         ap_queue: access_point.queue,
         capture_ratio: wifi.path_loss.as_ref().map(|loss| propagation::milliwatts(loss.capture_db)),
@@ -267,6 +278,12 @@ fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
         },
         group: access_point.group.iter().map(group_source).collect(),
     }
+}
+
+fn aggregation(wifi: &Wifi) -> AggregationConfig {
+    let Aggregation { mpdus, bytes, time } =
+        wifi.aggregation.unwrap_or(Aggregation { mpdus: 1, ..Aggregation::default() });
+    AggregationConfig { mpdus, bytes: bytes.as_bytes() as u32, time }
 }
 
 fn group_source(traffic: &GroupTraffic) -> GroupSourceConfig {
@@ -372,6 +389,7 @@ fn flow(
         (Pattern::Saturation, _) => Traffic::Saturated {
             payload_bytes: (tcp.mss + tcp.header_bytes).saturating_sub(UDP_HEADER_BYTES),
             header_bytes: UDP_HEADER_BYTES,
+            kept: saturated_packets(topology),
         },
         (Pattern::Source(source), Transport::Udp) => {
             Traffic::Datagrams { source, answers: None, header_bytes: UDP_HEADER_BYTES }

@@ -23,6 +23,8 @@ const ETHER_TYPE_E2TCP: u16 = 0x88b5;
 const BEST_EFFORT: u8 = 0;
 /// Bit 7 of the QoS information octet: the access point offers U-APSD.
 const WMM_UAPSD: u8 = 0x80;
+/// The BA Control field of a compressed BlockAck (802.11-2020 table 9-28).
+const COMPRESSED_BITMAP: u16 = 2 << 1;
 const ID_VENDOR: u8 = 221;
 /// A locally administered OUI, which belongs to no vendor.
 const NO_VENDOR: [u8; 3] = [2, 0, 0];
@@ -56,6 +58,12 @@ fn address(setting: &Setting, cell: &CellSetting, node: Node) -> MacAddress {
 /// unknown bytes.
 pub(super) fn encode(setting: &Setting, cell: &CellSetting, frame: &TracedFrame, out: &mut Vec<u8>) -> usize {
     header(setting, cell, frame).encode(out);
+    if frame.kind == CellFrameKind::BlockAck {
+        // Best effort's TID is 0. A bitmap of 64 frames follows the number of its first one (9.3.1.8).
+        out.extend_from_slice(&COMPRESSED_BITMAP.to_le_bytes());
+        out.extend_from_slice(&(frame.sequence << 4).to_le_bytes());
+        out.extend_from_slice(&frame.bitmap.to_le_bytes());
+    }
     if let Some(content) = &frame.beacon {
         beacon(setting, cell, frame, content, out);
         fill(out, (frame.bytes as usize).saturating_sub(FCS_BYTES));
@@ -90,6 +98,7 @@ fn kind_of(frame: &TracedFrame) -> FrameKind {
         CellFrameKind::Rts => FrameKind::Rts,
         CellFrameKind::Cts => FrameKind::Cts,
         CellFrameKind::Ack => FrameKind::Ack,
+        CellFrameKind::BlockAck => FrameKind::BlockAck,
     }
 }
 

@@ -398,6 +398,10 @@ fn difference(one: &Wifi, other: &Wifi) -> Option<(&'static str, String, String)
             ("frame_error_rate", wifi.frame_error_rate.to_string()),
             ("response_error_rate", wifi.response_error_rate.to_string()),
             (
+                "aggregation",
+                wifi.aggregation.map_or_else(|| "none".to_owned(), |aggregation| format!("{aggregation:?}")),
+            ),
+            (
                 "path_loss",
                 wifi.path_loss.as_ref().map_or_else(|| "none".to_owned(), |loss| format!("{loss:?}")),
             ),

@@ -6,7 +6,7 @@ use airwatt_base::settings::NoSettings;
 use super::{ApplicationKind, Call, Pattern, SocketRequest};
 use crate::stack::role::Role;
 
-/// Packets in the queue: one on the air, one waiting for it, and two so that a burst finds the next one.
+/// Fewest packets in the queue: one on the air, one waiting for it, and two so that a burst finds the next one.
 const KEPT: u32 = 4;
 
 /// The only application without settings.
@@ -26,6 +26,8 @@ impl ApplicationKind for NoSettings {
 pub struct Saturation {
     /// Length of each datagram in bytes, without the headers that the socket adds.
     bytes: u32,
+    /// Datagrams in the queue.
+    kept: u32,
     /// Datagrams to be sent now.
     pending: u32,
     /// Number of the last datagram.
@@ -33,13 +35,14 @@ pub struct Saturation {
 }
 
 impl Saturation {
-    /// A sender of datagrams of this length.
-    pub const fn new(bytes: u32) -> Self {
-        Self { bytes, pending: 0, number: 0 }
+    /// A sender of datagrams of this length that keeps so many in its queue, or a few more.
+    pub const fn new(bytes: u32, kept: u32) -> Self {
+        let kept = if kept > KEPT { kept } else { KEPT };
+        Self { bytes, kept, pending: 0, number: 0 }
     }
 
     pub(super) const fn begin(&mut self) {
-        self.pending = KEPT;
+        self.pending = self.kept;
     }
 
     /// Replaces a datagram that has arrived or was lost.

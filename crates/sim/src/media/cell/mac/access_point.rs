@@ -7,7 +7,8 @@
 
 use airwatt_base::{Instant, Machine, Slot};
 use airwatt_proto::powersave::{
-    AccessPointInput, AccessPointOutput, AccessPointPowerSave, Downlink, Loss, StationId, UplinkKind,
+    AccessPointInput, AccessPointOutput, AccessPointPowerSave, Downlink, Loss, ServiceFlags, StationId,
+    UplinkKind,
 };
 
 use super::downlink::{Addressed, DownlinkQueue};
@@ -20,6 +21,7 @@ use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
 use crate::media::cell::frame::{Body, CellFrameKind, FrameLimits, ModeId, Mpdu, MpduSet, Ppdu};
+use crate::media::cell::mode::Link;
 use crate::media::cell::radio::RadioId;
 use crate::net::packet::{Packet, Payload};
 use crate::net::route::Member;
@@ -62,8 +64,9 @@ impl AccessPointMac {
             rts_threshold: config.ap_rts_threshold,
             overhead: config.mac_overhead,
         };
-        // The queue has a limit ahead of its frames, and each receiver a mode.
-        let frames = FrameQueue::new([member, member + 1], data, ModeId::DATA, limits, u32::MAX);
+        // The queue has a limit ahead of its frames, and each receiver a link.
+        let link = Link::single(ModeId::DATA);
+        let frames = FrameQueue::new([member, member + 1], data, link, limits, u32::MAX);
         Self {
             member,
             radio,
@@ -73,7 +76,7 @@ impl AccessPointMac {
             broadcasts: FrameQueue::broadcast(member, beacon, limits),
             group_bit: false,
             sources,
-            receptions: Receptions::new(member + 1),
+            receptions: Receptions::new(member + 1, config.aggregation.mpdus > 1),
             number: 0,
             refused: Vec::new(),
             buffer_drops: 0,
@@ -81,9 +84,9 @@ impl AccessPointMac {
         }
     }
 
-    /// Associates the next station, to which data has this mode.
-    pub(crate) fn add_station(&mut self, uapsd: bool, mode: ModeId) {
-        self.queue.frames_mut().add_receiver(mode);
+    /// Associates the next station, to which data goes over this link.
+    pub(crate) fn add_station(&mut self, uapsd: bool, link: Link) {
+        self.queue.frames_mut().add_receiver(link);
         self.power_save.add_station(uapsd);
     }
 
@@ -165,33 +168,40 @@ impl AccessPointMac {
     }
 
     pub(super) fn compose(&mut self, category: Category, now: Instant, out: &mut Effects<'_>) -> Ppdu {
-        match (category, self.data().front()) {
-            (Category::Data, Some(head)) if !head.stamped => {
-                let station = self.local(head.to);
-                let flags = self.power_save.flags(station);
-                self.notify(AccessPointInput::Started { station }, now, out);
-                self.queue.frames_mut().begin_first_attempt(flags, &mut self.number);
-            }
-            (Category::Data, _) => self.queue.frames_mut().begin_attempt(&mut self.number),
-            (Category::Beacon, _) => self.begin_broadcast(),
+        if category == Category::Beacon {
+            return self.compose_broadcast();
         }
-        self.queue(category).next_ppdu(false).expect("a sender has a frame")
+        let mut dropped = Vec::new();
+        self.queue.fill(now, &mut dropped);
+        if !dropped.is_empty() {
+            self.discard(dropped, out);
+            self.settle(now, out);
+        }
+        let Self { queue, power_save, number, member, .. } = self;
+        let first = *member + 1;
+        let ppdu = queue.frames_mut().compose(false, number, |mpdu| {
+            let station = StationId::from(mpdu.to - first);
+            let flags = power_save.flags(station);
+            power_save.handle_input(AccessPointInput::Started { station }, now);
+            flags
+        });
+        self.settle(now, out);
+        ppdu
     }
 
     /// Fixes what a beacon or a group-addressed frame says.
-    fn begin_broadcast(&mut self) {
+    fn compose_broadcast(&mut self) -> Ppdu {
         // More Data is for stations in power save only (802.11-2020 9.2.4.1.8). Behind a group-addressed frame only others like it wait.
         let has_more = self.broadcasts.len() > 1 && self.has_sleeping_station();
-        let group_bit = self.power_save.group_bit();
-        match self.broadcasts.front_mut() {
-            Some(Mpdu { body: Body::Beacon { dtim_count, group, .. }, .. }) => {
-                *group = *dtim_count == 0 && group_bit;
+        let mut flags = ServiceFlags::default();
+        match self.broadcasts.front_mut().map(|mpdu| &mut mpdu.body) {
+            Some(Body::Beacon { dtim_count, group, .. }) => {
+                *group = *dtim_count == 0 && self.power_save.group_bit();
                 self.group_bit = *group;
             }
-            Some(mpdu) => mpdu.flags.more_data = has_more,
-            None => {}
+            _ => flags.more_data = has_more,
         }
-        self.broadcasts.begin_attempt(&mut self.number);
+        self.broadcasts.compose(false, &mut self.number, |_| flags)
     }
 
     pub(super) fn note_arrivals(&mut self, received: &MpduSet) {
@@ -214,7 +224,7 @@ impl AccessPointMac {
             _ => UplinkKind::Data,
         };
         let at = self.member;
-        self.receptions.receive(ppdu.from, mpdus, out.received(), |_, packet| {
+        self.receptions.receive(ppdu, mpdus, out.received(), |_, packet| {
             if let Some(packet) = packet {
                 out.emit(CellOutput::Arrived { at, packet: *packet });
             }
@@ -260,9 +270,9 @@ impl AccessPointMac {
             Body::Data(packet) => Downlink::Packet(packet),
             _ => Downlink::NullData,
         };
-        let (station, flags) = (self.local(mpdu.to), mpdu.flags);
+        let station = self.local(mpdu.to);
         let delivered = delivered || mpdu.arrived;
-        self.notify(AccessPointInput::Sent { station, frame, flags, delivered }, now, out);
+        self.notify(AccessPointInput::Sent { station, frame, delivered }, now, out);
         if self.data().is_empty() {
             out.sent_all(self.data().contender(), self.radio, now);
         }
@@ -279,6 +289,11 @@ impl AccessPointMac {
     /// Passes an input to power save and applies its outputs. Most inputs have none, and none moves the time of the next beacon.
     fn notify(&mut self, input: AccessPointInput<Packet>, now: Instant, out: &mut Effects<'_>) {
         self.power_save.handle_input(input, now);
+        self.settle(now, out);
+    }
+
+    /// Applies what power save has to say.
+    fn settle(&mut self, now: Instant, out: &mut Effects<'_>) {
         if self.power_save.has_output() || !self.refused.is_empty() || out.traces() {
             self.apply_power_save(now, out);
         }

@@ -1,7 +1,7 @@
 //! The transmission queue of an access point: one drop-tail queue, or FQ-CoDel ahead of a hardware queue of one frame.
 //!
 //! With FQ-CoDel one frame at a time leaves the queues of the flows, as in a driver that keeps the hardware queue short,
-//! and CoDel decides about drops at that moment. Frames without a packet (answers to triggers and polls) bypass the queues
+//! and CoDel decides about drops at that moment. An aggregate is filled at its access from the flows of the same station. Frames without a packet (answers to triggers and polls) bypass the queues
 //! of the flows. The limit in packets applies to all queues of flows together.
 
 use airwatt_base::Instant;
@@ -80,6 +80,19 @@ impl DownlinkQueue {
         }
         let Some(flows) = &mut self.flows else { return };
         if let Some((to, packet)) = flows.dequeue(now, dropped) {
+            self.frames.append(to, Body::Data(packet));
+        }
+    }
+
+    /// Moves packets for the station that is served next out of the flows' queues until the next PPDU is full.
+    pub(super) fn fill(&mut self, now: Instant, dropped: &mut Vec<Addressed>) {
+        let Some(flows) = &mut self.flows else { return };
+        let (most, waiting) = self.frames.room();
+        let Some(to) = self.frames.front().map(|mpdu| mpdu.to).filter(|_| waiting < most) else { return };
+        for _ in waiting..most {
+            let Some((to, packet)) = flows.dequeue_like(now, dropped, |(other, _)| *other == to) else {
+                return;
+            };
             self.frames.append(to, Body::Data(packet));
         }
     }

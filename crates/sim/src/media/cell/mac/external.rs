@@ -5,9 +5,10 @@
 //! group-addressed frames) have a queue of their own and precede the others, as they do at an access point. When the radio
 //! sleeps is decided outside as well; a frame that is to be sent wakes it.
 //!
-//! Left out: access categories.
+//! Left out: access categories, aggregates.
 
 use airwatt_base::{Instant, Slot};
+use airwatt_proto::powersave::ServiceFlags;
 
 use super::Category;
 use super::frame_queue::FrameQueue;
@@ -16,6 +17,7 @@ use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
 use crate::media::cell::frame::{Body, ExternalFrame, ModeId, Mpdu, MpduSet, Ppdu, Receiver};
+use crate::media::cell::mode::Link;
 use crate::media::cell::radio::RadioId;
 use crate::net::route::Member;
 
@@ -54,7 +56,7 @@ impl ExternalMac {
         let [data, beacon] = contenders;
         // The queues are limited outside.
         let limits = config.station_limits();
-        let queue = FrameQueue::new([member, 0], data, mode, limits, u32::MAX);
+        let queue = FrameQueue::new([member, 0], data, Link::single(mode), limits, u32::MAX);
         let broadcasts = FrameQueue::broadcast(member, beacon, limits);
         Self { radio, queue, broadcasts, number: 0, slot, mode: RadioMode::Awake, given_up: 0 }
     }
@@ -131,8 +133,7 @@ impl ExternalMac {
             Category::Data => &mut self.queue,
             Category::Beacon => &mut self.broadcasts,
         };
-        queue.begin_attempt(&mut self.number);
-        queue.next_ppdu(false).expect("a sender has a frame")
+        queue.compose(false, &mut self.number, |_| ServiceFlags::default())
     }
 
     pub(super) fn conclude(

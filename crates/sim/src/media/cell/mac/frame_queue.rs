@@ -9,6 +9,7 @@ use super::tx_queue::TransmitQueue;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::frame::{Body, CellFrameKind, FrameLimits, ModeId, Mpdu, MpduSet, Ppdu, Receiver};
 use crate::media::cell::mac::OnAir;
+use crate::media::cell::mode::Link;
 use crate::net::packet::Packet;
 use crate::net::route::Member;
 
@@ -17,8 +18,8 @@ use crate::net::route::Member;
 pub(super) struct FrameQueue {
     member: Member,
     contender: ContenderId,
-    /// The mode of data to receivers that have none of their own.
-    mode: ModeId,
+    /// The link to receivers that have none of their own.
+    link: Link,
     limits: FrameLimits,
     /// Largest number of packets.
     buffer: u32,
@@ -38,18 +39,18 @@ pub(super) struct FrameQueue {
 }
 
 impl FrameQueue {
-    /// Makes an empty queue whose frames are sent by `member` as `contender` to members from `first` on, data in this mode.
+    /// Makes an empty queue whose frames are sent by `member` as `contender` to members from `first` on, over links like this.
     pub(super) const fn new(
         [member, first]: [Member; 2],
         contender: ContenderId,
-        mode: ModeId,
+        link: Link,
         limits: FrameLimits,
         buffer: u32,
     ) -> Self {
         Self {
             member,
             contender,
-            mode,
+            link,
             limits,
             buffer,
             first,
@@ -66,15 +67,16 @@ impl FrameQueue {
     /// Makes an empty queue of beacons and group-addressed frames, which nobody acknowledges and which are not repeated.
     pub(super) fn broadcast(member: Member, contender: ContenderId, limits: FrameLimits) -> Self {
         let limits = FrameLimits { retries: 0, rts_threshold: None, ..limits };
-        let mut queue = Self::new([member; 2], contender, ModeId::GROUP, limits, u32::MAX);
-        queue.add(TransmitQueue::new(Receiver::Group, ModeId::GROUP));
+        let link = Link::single(ModeId::GROUP);
+        let mut queue = Self::new([member; 2], contender, link, limits, u32::MAX);
+        queue.add(TransmitQueue::new(Receiver::Group, link));
         queue
     }
 
-    /// Adds the next receiver, to which data has this mode.
-    pub(super) fn add_receiver(&mut self, mode: ModeId) {
+    /// Adds the next receiver, over this link.
+    pub(super) fn add_receiver(&mut self, link: Link) {
         let to = self.first + self.queues.len() as Member;
-        self.add(TransmitQueue::new(Receiver::Member(to), mode));
+        self.add(TransmitQueue::new(Receiver::Member(to), link));
     }
 
     fn add(&mut self, queue: TransmitQueue) {
@@ -146,20 +148,39 @@ impl FrameQueue {
     pub(super) fn push_first(&mut self, to: Member, body: Body) {
         let place = self.place_of(to);
         self.count(&body);
-        let frames = &mut self.queues[place].frames;
         // While an attempt is being concluded, that is behind the frame that is next.
-        let on_air = usize::from(self.in_flight).min(frames.len());
+        let on_air = self.queues[place].in_flight.max(usize::from(self.in_flight));
+        let frames = &mut self.queues[place].frames;
+        let on_air = on_air.min(frames.len());
         let is_control = |mpdu: &&Mpdu| matches!(mpdu.body, Body::Control(_));
         let earlier = frames.iter().skip(on_air).take_while(is_control).count();
         frames.insert(on_air + earlier, Mpdu::new(to, body, 0));
         self.heads[place] = 0;
     }
 
-    /// The PPDU of the next frame with this power-management bit.
+    /// The PPDU of the next frames with this power-management bit.
+    #[inline]
     pub(super) fn next_ppdu(&self, pm: bool) -> Option<Ppdu> {
         let queue = self.queues.get(self.next_queue())?;
         let mpdu = queue.frames.front()?;
-        Some(self.limits.ppdu(mpdu, queue.to, queue.mode, self.member, self.contender, pm))
+        let mut ppdu = self.limits.ppdu(mpdu, queue.to, queue.link.mode, self.member, self.contender, pm);
+        if queue.link.limit.mpdus > 1 && ppdu.kind == CellFrameKind::Data {
+            queue.extend(&mut ppdu, self.limits.overhead);
+            ppdu.rts = self.limits.wants_rts(ppdu.bytes);
+        }
+        Some(ppdu)
+    }
+
+    /// Length of a frame, MAC header to FCS, in bytes.
+    pub(super) const fn frame_bytes(&self, mpdu: &Mpdu) -> u32 {
+        mpdu.body.frame_bytes(self.limits.overhead)
+    }
+
+    /// How many frames the next PPDU may have, and how many of those wait.
+    pub(super) fn room(&self) -> (usize, usize) {
+        self.queues
+            .get(self.next_queue())
+            .map_or((0, 0), |queue| (usize::from(queue.link.limit.mpdus), queue.frames.len()))
     }
 
     /// The frames on the air. None, if none is.
@@ -177,27 +198,32 @@ impl FrameQueue {
         }
     }
 
-    /// Begins an attempt at the next frame, which gets its sequence number at the first one. `common` is the last number of the MAC's
-    /// frames without a counter for their receiver. Panics if there is no frame.
-    pub(super) fn begin_attempt(&mut self, common: &mut u16) {
+    /// Begins an attempt at the next frames. Each gets its number at its first attempt, and the header bits that `first_attempt` answers.
+    /// `common` is the last number of the MAC's frames without a counter for their receiver. Panics if there is no frame.
+    #[inline]
+    pub(super) fn compose(
+        &mut self,
+        pm: bool,
+        common: &mut u16,
+        mut first_attempt: impl FnMut(&Mpdu) -> ServiceFlags,
+    ) -> Ppdu {
+        let mut ppdu = self.next_ppdu(pm).expect("a sender has a frame");
         self.serving = self.next_queue();
         self.in_flight = true;
         let is_qos = self.limits.has_qos_control();
         let queue = &mut self.queues[self.serving];
-        queue.in_flight = 1;
-        let head = queue.frames.front_mut().expect("a sender has a frame");
-        if !head.stamped {
-            head.stamped = true;
-            head.sequence = next_number(head.body.kind(), is_qos, &mut queue.number, common);
+        queue.in_flight = usize::from(ppdu.count);
+        for (place, mpdu) in queue.frames.iter_mut().take(queue.in_flight).enumerate() {
+            if !mpdu.stamped {
+                mpdu.stamped = true;
+                mpdu.flags = first_attempt(mpdu);
+                mpdu.sequence = next_number(mpdu.body.kind(), is_qos, &mut queue.number, common);
+            }
+            if place == 0 {
+                (ppdu.flags, ppdu.sequence) = (mpdu.flags, mpdu.sequence);
+            }
         }
-    }
-
-    /// Begins the first attempt at the next frame, whose header gets these bits. Panics if there is none.
-    pub(super) fn begin_first_attempt(&mut self, flags: ServiceFlags, common: &mut u16) {
-        if let Some(head) = self.front_mut() {
-            head.flags = flags;
-        }
-        self.begin_attempt(common);
+        ppdu
     }
 
     /// Removes what the frames for a receiver carry whose first attempt has not been made.
@@ -240,7 +266,7 @@ impl FrameQueue {
     fn place_of(&mut self, to: Member) -> usize {
         let place = usize::from(to - self.first);
         while self.queues.len() <= place {
-            self.add_receiver(self.mode);
+            self.add_receiver(self.link);
         }
         place
     }
@@ -279,7 +305,11 @@ mod tests {
 
     fn queue() -> FrameQueue {
         let limits = FrameLimits { retries: 7, rts_threshold: None, overhead: 38 };
-        FrameQueue::new([1, ACCESS_POINT], 0, ModeId::DATA, limits, 10)
+        FrameQueue::new([1, ACCESS_POINT], 0, Link::single(ModeId::DATA), limits, 10)
+    }
+
+    fn begin(queue: &mut FrameQueue, common: &mut u16) {
+        queue.compose(false, common, |_| ServiceFlags::default());
     }
 
     /// Ends an attempt with an acknowledgement.
@@ -293,10 +323,10 @@ mod tests {
     fn sent(mut queue: FrameQueue) -> Vec<Body> {
         let mut bodies = Vec::new();
         while queue.front().is_some() {
-            queue.begin_attempt(&mut 0);
+            begin(&mut queue, &mut 0);
             assert!(queue.next_concluded(None).is_none(), "a first attempt is not the last one");
             queue.end_attempt();
-            queue.begin_attempt(&mut 0);
+            begin(&mut queue, &mut 0);
             bodies.extend(acknowledged(&mut queue).map(|mpdu| mpdu.body));
         }
         bodies
@@ -310,7 +340,7 @@ mod tests {
             let mut queue = queue();
             queue.append(ACCESS_POINT, data);
             if on_air {
-                queue.begin_attempt(&mut 0);
+                begin(&mut queue, &mut 0);
             }
             for frame in frames {
                 queue.push_first(ACCESS_POINT, frame);
@@ -351,10 +381,10 @@ mod tests {
     fn numbers(mut queue: FrameQueue) -> Vec<(&'static str, Member, u16)> {
         let (mut numbers, mut common) = (Vec::new(), 7);
         while queue.front().is_some() {
-            queue.begin_attempt(&mut common);
+            begin(&mut queue, &mut common);
             assert!(queue.next_concluded(None).is_none());
             queue.end_attempt();
-            queue.begin_attempt(&mut common);
+            begin(&mut queue, &mut common);
             let left = acknowledged(&mut queue).expect("an acknowledged frame leaves");
             numbers.push((left.body.kind().name(), left.to, left.sequence));
         }
@@ -367,7 +397,7 @@ mod tests {
         let (null, trigger) = (Body::Control(PmNull { pm: true }), Body::Control(Trigger));
         let mut queue = queue();
         queue.push_first(ACCESS_POINT, null);
-        queue.begin_attempt(&mut 0);
+        begin(&mut queue, &mut 0);
         assert!(queue.next_concluded(None).is_none());
         queue.end_attempt();
         queue.push_first(ACCESS_POINT, trigger);
@@ -384,7 +414,7 @@ mod tests {
             assert!(queue.push(to, packet(number)));
         }
         queue.append(sleeper, Body::NullData);
-        queue.begin_attempt(&mut 0);
+        begin(&mut queue, &mut 0);
         let taken = queue.take_unsent(sleeper);
         assert_eq!(taken, [Body::Data(packet(1)), Body::Data(packet(3)), Body::NullData]);
         assert_eq!((queue.len(), queue.packets()), (2, 2));

@@ -12,6 +12,7 @@ mod frame_queue;
 mod group;
 mod peer;
 mod reception;
+mod reorder;
 mod station;
 mod tx_queue;
 
@@ -28,7 +29,7 @@ pub(super) use self::station::StationMac;
 use super::channel::Parts;
 use super::contention::ContenderId;
 use super::effects::Effects;
-use super::frame::{Body, Mpdu, MpduSet, Ppdu};
+use super::frame::{Mpdu, MpduSet, Ppdu};
 use super::radio::RadioId;
 
 /// The frames of a PPDU on the air.
@@ -85,15 +86,15 @@ impl Mac {
         }
     }
 
-    /// What the next frame carries; `None` if no frame waits.
-    pub(super) fn next_body(&self, category: Category) -> Option<Body> {
-        self.queue(category).front().map(|mpdu| mpdu.body)
+    /// The frames of a category that are on the air.
+    #[inline]
+    pub(super) fn on_air(&self, category: Category) -> OnAir<'_> {
+        self.queue(category).on_air()
     }
 
-    /// The frames of the data queue that are on the air.
-    #[inline]
-    pub(super) fn on_air(&self) -> OnAir<'_> {
-        self.queue(Category::Data).on_air()
+    /// Length of a frame of a category, MAC header to FCS, in bytes.
+    pub(super) const fn frame_bytes(&self, category: Category, mpdu: &Mpdu) -> u32 {
+        self.queue(category).frame_bytes(mpdu)
     }
 
     /// Notes which frames on the air have arrived although no response to them has.
@@ -137,7 +138,7 @@ impl Mac {
     ) {
         match self {
             Self::AccessPoint(mac) => mac.receive(ppdu, mpdus, pm, now, out),
-            Self::Station(mac) => mac.receive(mpdus, now, out),
+            Self::Station(mac) => mac.receive(ppdu, mpdus, now, out),
             Self::Peer(mac) => mac.receive(ppdu, mpdus, out),
             // What the frame carries is outside: its sender reports where it has arrived.
             Self::External(_) => {}

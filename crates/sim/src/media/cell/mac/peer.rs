@@ -3,6 +3,7 @@
 //! Left out: the beacons of the independent BSS, of which each station sends its share, and power save in it (ATIM windows).
 
 use airwatt_base::Instant;
+use airwatt_proto::powersave::ServiceFlags;
 
 use super::OnAir;
 use super::frame_queue::FrameQueue;
@@ -11,7 +12,8 @@ use crate::media::cell::CellOutput;
 use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
-use crate::media::cell::frame::{Body, ModeId, MpduSet, Ppdu};
+use crate::media::cell::frame::{Body, MpduSet, Ppdu};
+use crate::media::cell::mode::Link;
 use crate::media::cell::radio::RadioId;
 use crate::net::packet::Packet;
 use crate::net::route::Member;
@@ -34,11 +36,17 @@ impl PeerMac {
         radio: RadioId,
         member: Member,
         contender: ContenderId,
-        mode: ModeId,
+        link: Link,
     ) -> Self {
         let limits = config.station_limits();
-        let queue = FrameQueue::new([member, 0], contender, mode, limits, config.station_buffer);
-        Self { radio, queue, number: 0, receptions: Receptions::new(0), given_up: 0 }
+        let queue = FrameQueue::new([member, 0], contender, link, limits, config.station_buffer);
+        Self {
+            radio,
+            queue,
+            number: 0,
+            receptions: Receptions::new(0, config.aggregation.mpdus > 1),
+            given_up: 0,
+        }
     }
 
     /// Packets that were given up at the retry limit.
@@ -64,8 +72,7 @@ impl PeerMac {
     }
 
     pub(super) fn compose(&mut self) -> Ppdu {
-        self.queue.begin_attempt(&mut self.number);
-        self.queue.next_ppdu(false).expect("a sender has a frame")
+        self.queue.compose(false, &mut self.number, |_| ServiceFlags::default())
     }
 
     pub(super) fn note_arrivals(&mut self, received: &MpduSet) {
@@ -74,7 +81,7 @@ impl PeerMac {
 
     pub(super) fn receive(&mut self, ppdu: &Ppdu, mpdus: OnAir<'_>, out: &mut Effects<'_>) {
         let at = self.queue.member();
-        self.receptions.receive(ppdu.from, mpdus, out.received(), |_, packet| {
+        self.receptions.receive(ppdu, mpdus, out.received(), |_, packet| {
             if let Some(packet) = packet {
                 out.emit(CellOutput::Arrived { at, packet: *packet });
             }

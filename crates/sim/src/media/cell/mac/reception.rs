@@ -1,10 +1,11 @@
-//! What a MAC has received from each other member: frames that come again because the response to them was lost are dropped
-//! (802.11-2020 10.3.2.14.3).
+//! What a MAC has received from each other member: with a block-ack agreement packets leave in order, and what comes again because the
+//! response to it was lost is dropped (802.11-2020 10.3.2.14.3, 10.25.6).
 //!
 //! Only packets are looked at. Null frames and PS-Polls may come again and change nothing.
 
-use crate::media::cell::frame::{Body, Mpdu, MpduSet};
-use crate::media::cell::mac::OnAir;
+use super::OnAir;
+use super::reorder::ReorderBuffer;
+use crate::media::cell::frame::{Body, Mpdu, MpduSet, Ppdu};
 use crate::net::packet::Packet;
 use crate::net::route::Member;
 
@@ -16,24 +17,29 @@ const NONE: u16 = u16::MAX;
 pub(super) struct Receptions {
     /// The first of these members.
     first: Member,
-    /// The sequence number of the last packet of each.
+    /// Whether they have agreements.
+    agreements: bool,
+    /// The sequence number of the last packet of each, without an agreement.
     last: Vec<u16>,
+    /// The packets of each, with one.
+    buffers: Vec<ReorderBuffer>,
 }
 
 impl Receptions {
     /// Nothing has been received from members from `first` on.
-    pub(super) const fn new(first: Member) -> Self {
-        Self { first, last: Vec::new() }
+    pub(super) const fn new(first: Member, agreements: bool) -> Self {
+        Self { first, agreements, last: Vec::new(), buffers: Vec::new() }
     }
 
-    /// Calls `each` for the frames of a PPDU that have arrived and did not before, with the packets in them.
+    /// Calls `each` for the frames that a PPDU brings on their way, with the packets in them.
     pub(super) fn receive(
         &mut self,
-        from: Member,
+        ppdu: &Ppdu,
         mpdus: OnAir<'_>,
         received: &MpduSet,
         mut each: impl FnMut(&Mpdu, Option<&Packet>),
     ) {
+        let sender = usize::from(ppdu.from - self.first);
         for (place, mpdu) in (0..).zip(mpdus) {
             if !received.contains(place) {
                 continue;
@@ -42,19 +48,30 @@ impl Receptions {
                 each(mpdu, None);
                 continue;
             };
-            let last = self.last_of(from);
+            if self.agreements {
+                let mut release = |mpdu: &Mpdu| {
+                    if let Body::Data(packet) = &mpdu.body {
+                        each(mpdu, Some(packet));
+                    }
+                };
+                let buffer = of(&mut self.buffers, sender, ReorderBuffer::default());
+                buffer.advance(ppdu.sequence, &mut release);
+                buffer.receive(mpdu, release);
+                continue;
+            }
+            let last = of(&mut self.last, sender, NONE);
             if mpdu.retries == 0 || *last != mpdu.sequence {
                 *last = mpdu.sequence;
                 each(mpdu, Some(packet));
             }
         }
     }
+}
 
-    fn last_of(&mut self, from: Member) -> &mut u16 {
-        let place = usize::from(from - self.first);
-        if self.last.len() <= place {
-            self.last.resize(place + 1, NONE);
-        }
-        &mut self.last[place]
+/// What there is of a sender.
+fn of<T: Clone>(all: &mut Vec<T>, sender: usize, new: T) -> &mut T {
+    if all.len() <= sender {
+        all.resize(sender + 1, new);
     }
+    &mut all[sender]
 }

@@ -16,7 +16,8 @@ use crate::media::cell::channel::Parts;
 use crate::media::cell::config::{CellConfig, CellStation};
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
-use crate::media::cell::frame::{Body, CellFrameKind, ModeId, Mpdu, MpduSet, Ppdu};
+use crate::media::cell::frame::{Body, CellFrameKind, Mpdu, MpduSet, Ppdu};
+use crate::media::cell::mode::Link;
 use crate::media::cell::radio::RadioId;
 use crate::net::packet::Packet;
 use crate::net::route::Member;
@@ -66,13 +67,13 @@ impl StationMac {
         radio: RadioId,
         [member, access_point]: [Member; 2],
         contender: ContenderId,
-        mode: ModeId,
+        link: Link,
         slot: Slot,
     ) -> Self {
         let limits = config.station_limits();
         let ends = [member, access_point];
-        let mut queue = FrameQueue::new(ends, contender, mode, limits, config.station_buffer);
-        queue.add_receiver(mode);
+        let mut queue = FrameQueue::new(ends, contender, link, limits, config.station_buffer);
+        queue.add_receiver(link);
         Self {
             radio,
             access_point,
@@ -81,7 +82,7 @@ impl StationMac {
             air_time: ps::AirTime::default(),
             queue,
             number: 0,
-            receptions: Receptions::new(access_point),
+            receptions: Receptions::new(access_point, config.aggregation.mpdus > 1),
             arrived: Vec::new(),
             flows: VecDeque::new(),
             given_up: 0,
@@ -160,18 +161,18 @@ impl StationMac {
     }
 
     pub(super) fn compose(&mut self) -> Ppdu {
-        self.queue.begin_attempt(&mut self.number);
-        self.next_ppdu().expect("a sender has a frame")
+        let pm = self.queue.front().is_some_and(|mpdu| self.pm_of(mpdu));
+        self.queue.compose(pm, &mut self.number, |_| ServiceFlags::default())
     }
 
     pub(super) fn note_arrivals(&mut self, received: &MpduSet) {
         self.queue.note_arrivals(received);
     }
 
-    pub(super) fn receive(&mut self, mpdus: OnAir<'_>, now: Instant, out: &mut Effects<'_>) {
+    pub(super) fn receive(&mut self, ppdu: &Ppdu, mpdus: OnAir<'_>, now: Instant, out: &mut Effects<'_>) {
         let (at, sees_flows) = (self.queue.member(), self.power_save.sees_flows());
-        let Self { receptions, arrived, flows, access_point, .. } = self;
-        receptions.receive(*access_point, mpdus, out.received(), |mpdu, packet| {
+        let Self { receptions, arrived, flows, .. } = self;
+        receptions.receive(ppdu, mpdus, out.received(), |mpdu, packet| {
             let bytes = packet.map_or(0, |packet| packet.bytes);
             arrived.push(Arrived { bytes, flags: mpdu.flags, null: packet.is_none() });
             let Some(packet) = packet else { return };

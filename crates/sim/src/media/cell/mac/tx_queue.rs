@@ -2,15 +2,16 @@
 
 use std::collections::VecDeque;
 
-use crate::media::cell::frame::{ModeId, Mpdu, MpduSet, Receiver};
+use crate::media::cell::frame::{Body, DELIMITER_BYTES, Mpdu, MpduSet, Ppdu, Receiver};
+use crate::media::cell::mode::{Link, MAX_WINDOW};
 
 /// The frames for one receiver in the order of transmission. From the head they are outstanding (tried at least once, and
-/// numbered) and then those that may be sent. An attempt is one at the first frame.
+/// numbered) and then those that may be sent. An attempt is one at the first frames, so numbers at the head ascend, with gaps where
+/// a frame has left.
 #[derive(Clone, Debug)]
 pub(super) struct TransmitQueue {
     pub(super) to: Receiver,
-    /// The mode of data on this link.
-    pub(super) mode: ModeId,
+    pub(super) link: Link,
     pub(super) frames: VecDeque<Mpdu>,
     /// The last sequence number of QoS data.
     pub(super) number: u16,
@@ -24,14 +25,36 @@ pub(super) struct TransmitQueue {
 
 impl TransmitQueue {
     /// Makes an empty queue.
-    pub(super) fn new(to: Receiver, mode: ModeId) -> Self {
+    pub(super) fn new(to: Receiver, link: Link) -> Self {
         let (frames, again) = (VecDeque::new(), Vec::new());
-        Self { to, mode, frames, number: 0, in_flight: 0, concluded: 0, again }
+        Self { to, link, frames, number: 0, in_flight: 0, concluded: 0, again }
     }
 
     /// The ticket of the first frame; that of an empty queue is behind all others.
     pub(super) fn ticket(&self) -> u64 {
         self.frames.front().map_or(u64::MAX, |mpdu| mpdu.ticket)
+    }
+
+    /// Adds to a PPDU of the first frame those behind it that may be sent with it: data in the window, up to the limits of the link.
+    /// `overhead`: what a frame adds to its packet.
+    pub(super) fn extend(&self, ppdu: &mut Ppdu, overhead: u32) {
+        let limit = self.link.limit;
+        let mut unsent = self.number + 1;
+        let start = self.frames.front().filter(|mpdu| mpdu.stamped).map_or(unsent, |mpdu| mpdu.sequence);
+        let (mut count, mut bytes) = (0, 0_u32);
+        for mpdu in self.frames.iter().take(usize::from(limit.mpdus)) {
+            let Body::Data(packet) = &mpdu.body else { break };
+            let number = if mpdu.stamped { mpdu.sequence } else { unsent };
+            unsent += u16::from(!mpdu.stamped);
+            let longer = bytes.next_multiple_of(DELIMITER_BYTES) + DELIMITER_BYTES + packet.bytes + overhead;
+            if number.wrapping_sub(start) & 0xfff >= MAX_WINDOW || longer > limit.bytes {
+                break;
+            }
+            (count, bytes) = (count + 1, longer);
+        }
+        if count > 1 {
+            (ppdu.count, ppdu.bytes) = (count, bytes);
+        }
     }
 
     /// Removes the next frame on the air that leaves, and says whether it is in `received`; the others that leave have failed more
