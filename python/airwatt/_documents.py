@@ -40,6 +40,8 @@ class CellResult(Record):
     """Packets dropped at the wired queue towards the stations."""
     frames: int
     """Attempts to send a data, control or beacon frame."""
+    mpdus: int | None
+    """Frames in these attempts, where an aggregate has several."""
     retries: int
     """Attempts after the first."""
     retry_limit_drops: int
@@ -169,6 +171,8 @@ class NamedCell(Record):
     """Number of times that several nodes began to send at once."""
     frames: int
     """Attempts to send a data, control or beacon frame on its channel."""
+    mpdus: int | None
+    """Frames in these attempts, where an aggregate has several."""
     name: str
     """Its name."""
     retries: int

@@ -45,6 +45,18 @@ class AckLossConfig(TypedDict, total=False):
     threshold: int
     """Lost acknowledgements that halve the window. Default 1, the value that the thesis calls best."""
 
+class Aggregation(TypedDict, total=False):
+    """The largest A-MPDU. Stations and access point have the same, and agreements with a window of 64
+    frames."""
+
+    bytes: str | Quantity
+    """Longest A-MPDU, up to 65535 bytes."""
+    mpdus: int
+    """Most frames, 1 to 64."""
+    time: str | Quantity
+    """Longest time on the air, up to 5.484 ms; with a TXOP limit an A-MPDU and its block acknowledgement are no
+    longer than that either."""
+
 class BulkApplication(TypedDict, total=False):
     """everything is available from the start"""
 
@@ -939,6 +951,9 @@ class Wifi(TypedDict, total=False):
 
     access: Literal["dcf", "edca"]
     """How backoff slots are counted: `dcf` when they have passed idle, `edca` at their beginning."""
+    aggregation: Aggregation
+    """Frames that one access sends together and one block acknowledgement answers (A-MPDUs), at rates of
+    802.11n. Default: one frame an exchange."""
     aifsn: int
     """Slots of the arbitration inter-frame space; 2 makes it DIFS. (802.11-2020 table 9-155: best effort 3.)"""
     ap_rts_threshold: str | Quantity
@@ -965,6 +980,9 @@ class Wifi(TypedDict, total=False):
     path_loss: PathLoss
     """Signals that weaken over the distance. Default: every signal is strong enough, and of frames at once none
     is heard."""
+    response_error_rate: float
+    """Probability that the response to a frame fails for noise, 0 to below 1: the frame has arrived, and is
+    sent again. Default: 0."""
     retry_limit: int
     """Retransmissions of a frame before it is given up."""
     short_preamble: bool

@@ -576,7 +576,7 @@ impl Air {
     fn done(&mut self, frame: Frame, delivered: bool) {
         match frame {
             Frame::Beacon => {}
-            Frame::Down { station, frame, flags } => {
+            Frame::Down { station, frame, .. } => {
                 self.ap_input(AccessPointInput::Sent { station, frame, delivered });
             }
             Frame::Up { station, frame, .. } => {

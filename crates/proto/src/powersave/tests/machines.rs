@@ -204,7 +204,7 @@ fn start(ap: &mut AccessPointPowerSave<u32>) -> ServiceFlags {
     flags
 }
 
-fn finish(ap: &mut AccessPointPowerSave<u32>, frame: Downlink<u32>, flags: ServiceFlags, delivered: bool) {
+fn finish(ap: &mut AccessPointPowerSave<u32>, frame: Downlink<u32>, delivered: bool) {
     let sent = AccessPointInput::Sent { station: 0, frame, delivered };
     ap.handle_input(sent, Instant::ZERO);
 }
@@ -219,11 +219,11 @@ fn packets_that_come_back_keep_their_order() {
     let mut ap = in_service(0..2);
     let frames = released(&mut ap);
     for frame in &frames {
-        let flags = start(&mut ap);
+        start(&mut ap);
         if *frame == Downlink::Packet(1) {
             ap.handle_input(AccessPointInput::Deliver { station: 0, packet: 2 }, Instant::ZERO);
         }
-        finish(&mut ap, *frame, flags, false);
+        finish(&mut ap, *frame, false);
     }
     assert_eq!(released(&mut ap), []);
     assert_eq!(ap.buffered(0), 3);
@@ -236,8 +236,8 @@ fn packets_that_come_back_keep_their_order() {
 fn a_period_that_lost_a_frame_is_not_extended() {
     let mut ap = in_service(0..2);
     released(&mut ap);
-    let flags = start(&mut ap);
-    finish(&mut ap, Downlink::Packet(0), flags, false);
+    start(&mut ap);
+    finish(&mut ap, Downlink::Packet(0), false);
     ap.handle_input(AccessPointInput::Deliver { station: 0, packet: 2 }, Instant::ZERO);
     assert_eq!(released(&mut ap), []);
     assert_eq!(start(&mut ap), ServiceFlags { more_data: true, eosp: true });
@@ -252,7 +252,7 @@ fn a_trigger_before_the_end_of_the_period_opens_no_other() {
     assert!(flags.eosp);
     heard(&mut ap, true, UplinkKind::Data);
     assert_eq!(released(&mut ap), []);
-    finish(&mut ap, Downlink::Packet(0), flags, true);
+    finish(&mut ap, Downlink::Packet(0), true);
     assert_eq!(released(&mut ap), []);
     heard(&mut ap, true, UplinkKind::Data);
     assert_eq!(released(&mut ap), [Downlink::NullData]);
@@ -272,11 +272,11 @@ fn a_repeated_poll_is_answered_once() {
     assert_eq!(start(&mut ap), ServiceFlags { more_data: true, eosp: false });
     heard(&mut ap, true, UplinkKind::PsPoll);
     assert_eq!(released(&mut ap), []);
-    finish(&mut ap, Downlink::Packet(0), ServiceFlags { more_data: true, eosp: false }, true);
+    finish(&mut ap, Downlink::Packet(0), true);
     heard(&mut ap, true, UplinkKind::PsPoll);
     assert_eq!(released(&mut ap), [Downlink::Packet(1)]);
     assert_eq!(start(&mut ap), ServiceFlags::default());
-    finish(&mut ap, Downlink::Packet(1), ServiceFlags::default(), true);
+    finish(&mut ap, Downlink::Packet(1), true);
     heard(&mut ap, true, UplinkKind::PsPoll);
     assert_eq!(released(&mut ap), [Downlink::NullData]);
 }
@@ -528,7 +528,7 @@ fn frames_that_missed_the_station_keep_their_order() {
     };
     (0..3).for_each(|packet| deliver(&mut ap, packet));
     released(&mut ap);
-    let flags = start(&mut ap);
+    start(&mut ap);
     heard(&mut ap, true, UplinkKind::Null);
     assert_eq!(ap.poll_output(), Some(AccessPointOutput::Recall { station }));
     assert_eq!(ap.poll_output(), None);
@@ -537,7 +537,7 @@ fn frames_that_missed_the_station_keep_their_order() {
         ap.handle_input(AccessPointInput::Recalled { station, frame }, Instant::ZERO);
     }
     deliver(&mut ap, 3);
-    finish(&mut ap, Downlink::Packet(0), flags, false);
+    finish(&mut ap, Downlink::Packet(0), false);
     assert_eq!((ap.buffered(station), ap.released(station), ap.tim(station)), (4, 0, true));
     heard(&mut ap, false, UplinkKind::Null);
     assert_eq!(released(&mut ap), (0..4).map(Downlink::Packet).collect::<Vec<_>>());
@@ -548,11 +548,11 @@ fn frames_that_missed_the_station_keep_their_order() {
 fn an_old_end_of_period_does_not_end_a_new_one() {
     let mut ap = in_service(0..1);
     released(&mut ap);
-    let old = start(&mut ap);
+    start(&mut ap);
     heard(&mut ap, false, UplinkKind::Null);
     heard(&mut ap, true, UplinkKind::Trigger);
     assert_eq!(released(&mut ap), [Downlink::NullData]);
-    finish(&mut ap, Downlink::Packet(0), old, true);
+    finish(&mut ap, Downlink::Packet(0), true);
     assert_eq!(start(&mut ap), ServiceFlags { more_data: false, eosp: true });
 }
 

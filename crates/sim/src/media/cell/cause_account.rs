@@ -80,11 +80,11 @@ impl CauseAccount {
         }
         if !shares.is_empty() {
             self.shares.extend_from_slice(shares);
-            let flows = shares.iter().filter_map(|(cause, _)| match cause {
+            let flow = |(cause, _): &(Cause, u32)| match cause {
                 Cause::Flow(flow) => Some(*flow),
                 _ => None,
-            });
-            self.last_flow = flows.last().or(self.last_flow);
+            };
+            self.last_flow = shares.iter().rev().find_map(flow).or(self.last_flow);
         }
     }
 
