@@ -24,6 +24,8 @@ from lab import DAEMON, HERE, call, may_suspend, suspend
 
 # Each look starts a program, which takes no virtual time but real one.
 await_true = functools.partial(lab.await_true, interval=0.1)
+IS_TIME_VIRTUAL = "AIRWATT_MAY_SUSPEND" in os.environ
+"""Whether this is the user-mode kernel, whose delays are those of the simulated air however busy the host is."""
 AP, STATION = "10.55.0.1", "10.55.0.2"
 HOSTAPD = """interface=wlan0
 driver=nl80211
@@ -238,7 +240,8 @@ def test_the_daemon_follows_the_traffic_and_restores_the_host(tmp_path):
         assert counts["reach"] + counts["answer"] >= 1
         await_true(lambda: power_save() == "on", 15, "some pauses after the last packet")
         print("median round trip [ms] of echo requests to the station each 0.4 s:", medians)
-        assert medians["with airwatt"] < medians["on"] - 20
+        # Where the processor is emulated in real time, stalls of a busy host look like waits for beacons.
+        assert medians["with airwatt"] < medians["on"] - 20 or not IS_TIME_VIRTUAL
 
         # The peer's rare requests: each one waits for its beacon, and says so of the radio.
         for number in range(14):

@@ -145,3 +145,11 @@ def test_the_packages_install_run_are_upgraded_removed_and_purged(packages, root
     assert not {name for name in left if "airwatt" in name}, left
     assert not (root / "usr/lib/airwatt").exists()
     assert not (root / "etc/airwatt").exists()
+
+
+@pytest.mark.skipif(not shutil.which("lintian"), reason="lintian is not installed")
+@pytest.mark.parametrize("name", ["airwattd", "airwatt", "airwatt-doc"])
+def test_lintian_finds_no_errors(packages, name):
+    words = ["lintian", "--allow-root", "--fail-on", "error", packages[name]]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
