@@ -188,6 +188,17 @@ def test_a_configuration_is_checked_without_wifi(tmp_path):
     assert f"{config}: power_save" in done.stderr
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="root is needed for a namespace of mounts")
+def test_the_file_of_the_service_is_read_if_none_is_named():
+    script = (
+        "mount -t tmpfs etc /etc && mkdir /etc/airwatt && echo 'obsrve = 1' >/etc/airwatt/station.toml &&"
+        ' exec "$0" station run --check'
+    )
+    done = call("unshare", "--mount", "sh", "-c", script, DAEMON, check=False)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert "/etc/airwatt/station.toml: obsrve: unknown field `obsrve`, expected one of `interface`" in done.stderr
+
+
 def test_off_ends_the_daemon_also_if_it_cannot_be_remembered():
     """What stands for the daemon takes the command `stop`, and goes."""
     with control_socket("aw9", {"stop": {"stopping": True}}):
