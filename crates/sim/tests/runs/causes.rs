@@ -46,6 +46,31 @@ fn both_tables_add_up_to_the_energy() {
     }
 }
 
+/// The time of aggregates is divided over the flows in them and what comes again. Of two equal flows each pays half, and a tenth of what
+/// is sent comes again.
+#[test]
+fn aggregates_of_two_flows_add_up_to_the_energy() {
+    let flow = "{ direction = \"up\", transport = \"udp\", application = { kind = \"saturated\" } }";
+    let flows = format!("[{flow}, {flow}]");
+    let set = [
+        ("station.0.count", "1"),
+        ("wifi.standard", "802.11n"),
+        ("wifi.data_rate", "130Mbps"),
+        ("wifi.aggregation.mpdus", "64"),
+        ("wifi.frame_error_rate", "0.1"),
+        ("duration", "5s"),
+        ("flow", &flows),
+    ];
+    let result = run("saturation", &set);
+    let station = station(&result);
+    let causes = &station.energy_by_cause_j;
+    assert!((total(causes) - station.energy_j).abs() <= 1e-12 * station.energy_j, "{causes:?}");
+    let [one, other] = [0, 1].map(|flow| causes.flow[&flow]);
+    assert!((one / other - 1.0).abs() < 0.02, "{causes:?}");
+    let again = causes.retransmission / (one + other + causes.retransmission);
+    assert!((again - 0.1).abs() < 0.01, "{causes:?}");
+}
+
 /// An associated station without traffic: it sleeps, and is awake for beacons.
 #[test]
 fn an_idle_station_spends_on_beacons() {

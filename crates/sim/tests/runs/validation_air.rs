@@ -182,6 +182,64 @@ fn aggregates_carry_what_the_closed_form_says() {
     assert!(worst < 0.5, "{table}");
 }
 
+/// Frames sent and delivered by an aggregate, in the mean of 40,000: the oldest that are missing, then new ones, at most `most` and
+/// within a window of 64 from the oldest. Each is lost with probability `loss`; responses are not.
+fn selective_repeat(most: usize, loss: f64) -> [f64; 2] {
+    const ROUNDS: usize = 40_000;
+    let mut random = RandomStream::new(1, "selective repeat");
+    let (mut missing, mut next) = (Vec::new(), 0_u64);
+    let (mut sent, mut delivered) = (0, 0);
+    for _ in 0..ROUNDS {
+        let start = missing.first().copied().unwrap_or(next);
+        while missing.len() < most && next < start + 64 {
+            missing.push(next);
+            next += 1;
+        }
+        let rest = missing.split_off(missing.len().min(most));
+        sent += missing.len();
+        let before = missing.len();
+        missing.retain(|_| random.chance(loss));
+        delivered += before - missing.len();
+        missing.extend(rest);
+    }
+    [sent, delivered].map(|count| count as f64 / ROUNDS as f64)
+}
+
+/// A lost frame stops the window, so aggregates become shorter than the loss alone would make them.
+#[test]
+fn aggregates_with_losses_are_those_of_selective_repeat() {
+    let losses = [0.01, 0.05, 0.1, 0.2, 0.3];
+    let runs = in_parallel(&losses, |loss| {
+        let loss = loss.to_string();
+        let set = [
+            ("station.0.count", "1"),
+            ("wifi.standard", "802.11n"),
+            ("wifi.data_rate", "130Mbps"),
+            ("wifi.aggregation.mpdus", "32"),
+            ("wifi.frame_error_rate", &loss),
+            ("duration", "60s"),
+            NO_BEACONS,
+        ];
+        let result = simulate(&scenario("saturation", &set), 1).result;
+        let aggregates = result.cell.frames as f64;
+        let sent = result.cell.mpdus.expect("aggregates are on") as f64;
+        let delivered = result.flows[0].goodput_bps * 60.0 / 8.0 / f64::from(IP_BYTES - 28);
+        [sent / aggregates, delivered / aggregates]
+    });
+    let mut table = "loss   simulated       model (frames sent and delivered by an aggregate)\n".to_owned();
+    let mut worst = 0.0_f64;
+    for (loss, simulated) in losses.into_iter().zip(runs) {
+        let model = selective_repeat(32, loss);
+        for (simulated, model) in simulated.into_iter().zip(model) {
+            worst = worst.max(difference(simulated, model).abs());
+        }
+        let ([a, b], [c, d]) = (simulated, model);
+        table += &format!("{loss:4}  {a:6.2} {b:6.2}  {c:6.2} {d:6.2}\n");
+    }
+    show(&table);
+    assert!(worst < 0.01, "{table}");
+}
+
 /// Frames to and from a station at a rate of its own are those of a cell at that rate, and so is everything that follows.
 #[test]
 fn a_rate_of_a_station_is_that_of_its_frames() {

@@ -132,6 +132,7 @@ impl FrameQueue {
     }
 
     /// Appends a frame, whatever the limit.
+    #[inline]
     pub(super) fn append(&mut self, to: Member, body: Body) {
         let place = self.place_of(to);
         self.ticket += 1;
@@ -239,7 +240,12 @@ impl FrameQueue {
     /// `received` has those that were; it is `None` if no response came. Frames that will be sent again are put aside.
     #[inline]
     pub(super) fn next_concluded(&mut self, received: Option<&MpduSet>) -> Option<(Mpdu, bool)> {
-        let left = self.queues[self.serving].next_concluded(received, self.limits.retries);
+        // The last call of an attempt costs nothing: each exchange has one.
+        let queue = &mut self.queues[self.serving];
+        if queue.in_flight == 0 {
+            return None;
+        }
+        let left = queue.next_concluded(received, self.limits.retries);
         if let Some((mpdu, _)) = &left {
             self.uncount(&mpdu.body);
         }

@@ -185,6 +185,7 @@ impl StationMac {
 
     /// Power save learns of frames when the response to them is out: the radio cannot doze before that, and the host has had the
     /// packets and may have something to send.
+    #[inline]
     pub(super) fn responded(&mut self, now: Instant, out: &mut Effects<'_>) {
         for place in 0..self.arrived.len() {
             let Arrived { bytes, flags, null } = self.arrived[place];
