@@ -9,7 +9,7 @@ use airwatt_packetdrill::simulated::Simulated;
 use airwatt_packetdrill::{Stack, Tolerance, Verdict, parse, run};
 
 /// How often a script may fail with the kernel before it counts as wrong.
-const ATTEMPTS: usize = 3;
+const ATTEMPTS: usize = 5;
 
 fn scripts() -> Vec<PathBuf> {
     fn find(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -68,7 +68,7 @@ impl Sender {
                 self.repair(repair, now);
             }
             self.check_probing(now);
-            self.end_probe(ack, &news);
+            self.end_probe(ack, &news, now);
             return;
         }
         self.remove_acknowledged(&mut news, &mut times, &mut oldest_new, now);
@@ -77,7 +77,7 @@ impl Sender {
             self.note_reordering(oldest_new, highest);
         }
         self.rack_update_window(before.0);
-        self.end_probe(ack, &news);
+        self.end_probe(ack, &news, now);
         let mut repair = Repair::None;
         if news.is_dubious(self.state) {
             let duplicate = !(news.advanced || news.is_no_duplicate() || news.duplicate);
@@ -314,13 +314,13 @@ impl Sender {
     }
 
     /// Ends a tail loss probe.
-    fn end_probe(&mut self, ack: u64, news: &News) {
+    fn end_probe(&mut self, ack: u64, news: &News, now: u64) {
         let Some(until) = self.probe_until.filter(|until| ack >= *until) else { return };
         let pure_duplicate = !(news.advanced || news.is_no_duplicate() || news.sacked);
         if !self.probe_resent || news.duplicate_of_probe || (ack == until && pure_duplicate) {
             self.probe_until = None;
         } else if ack > until {
-            self.reduce_for_probe();
+            self.reduce_for_probe(now);
         }
     }
 

@@ -146,6 +146,13 @@ impl Queue {
         self.sacked = 0;
     }
 
+    /// Separates the segment at `index` from the one before it: they no longer leave in one packet.
+    pub(super) fn split(&mut self, index: usize) {
+        if let Some(record) = self.records.get_mut(index) {
+            record.joined = false;
+        }
+    }
+
     /// Records a retransmission at `now`. One that is only a probe does not count as on its way.
     pub(super) fn resend(&mut self, index: usize, now: u64, probe: bool) {
         let record = &mut self.records[index];

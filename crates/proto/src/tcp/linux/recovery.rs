@@ -113,17 +113,17 @@ impl Sender {
         } else if self.una >= self.reduction.until {
             match self.state {
                 CaState::Cwr if self.una != self.reduction.until => {
-                    self.end_reduction();
+                    self.end_reduction(now);
                     self.state = CaState::Open;
                 }
                 CaState::Recovery => {
                     if !self.sack {
                         self.queue.sacked = 0;
                     }
-                    if self.try_undo_recovery(news) {
+                    if self.try_undo_recovery(news, now) {
                         return Repair::None;
                     }
-                    self.end_reduction();
+                    self.end_reduction(now);
                 }
                 _ => {}
             }
@@ -134,10 +134,10 @@ impl Sender {
                     if !self.sack {
                         self.add_duplicate(duplicate_ack);
                     }
-                } else if self.try_undo_partial(news) {
+                } else if self.try_undo_partial(news, now) {
                     return Repair::Lost;
                 }
-                if self.try_undo_by_duplicates() {
+                if self.try_undo_by_duplicates(now) {
                     self.try_open(news);
                 }
                 self.identify_losses(news, now);
@@ -149,7 +149,7 @@ impl Sender {
                 }
             }
             CaState::Loss => {
-                let repair = self.in_loss(news, duplicate_ack);
+                let repair = self.in_loss(news, duplicate_ack, now);
                 self.identify_losses(news, now);
                 if !(self.state == CaState::Open || news.lost_again) {
                     return repair;
@@ -170,7 +170,7 @@ impl Sender {
             self.add_duplicate(duplicate_ack);
         }
         if self.state <= CaState::Disorder {
-            self.try_undo_by_duplicates();
+            self.try_undo_by_duplicates(now);
         }
         self.identify_losses(news, now);
         if self.queue.lost == 0 {
@@ -220,7 +220,7 @@ impl Sender {
         let holes = self.queue.lost.max(1).min(packets);
         if self.queue.sacked + holes > packets {
             self.queue.sacked = packets - holes;
-            self.reordering = (packets + acked).min(self.config.reordering_max).max(self.reordering);
+            self.reordering = (packets + acked).min(self.config.reordering_max);
             self.reorder_seen += 1;
         }
     }
@@ -294,16 +294,17 @@ impl Sender {
     }
 
     /// A tail loss probe has repaired a loss: the window is reduced at once.
-    pub(super) fn reduce_for_probe(&mut self) {
+    pub(super) fn reduce_for_probe(&mut self, now: u64) {
         self.begin_reduction();
         self.state = CaState::Cwr;
-        self.end_reduction();
+        self.end_reduction(now);
         self.keep_open();
     }
 
-    fn end_reduction(&mut self) {
+    fn end_reduction(&mut self, now: u64) {
         if self.ssthresh < INFINITE && (self.reduction.undo_from.is_some() || self.state == CaState::Cwr) {
             self.cwnd = self.ssthresh;
+            self.cwnd_stamp = now;
         }
     }
 
@@ -334,7 +335,8 @@ impl Sender {
     /// Whether the time stamp that came back is older than the first retransmission, or there was none.
     fn original_arrived(&self, news: &News) -> bool {
         match (self.retransmit_stamp, news.stamp) {
-            (None, _) => true,
+            // Without selective acknowledgements the stamp is also forgotten while the state is held.
+            (None, _) => self.sack || self.una < self.reduction.until,
             (Some(first), Some(echo)) => (echo.wrapping_sub((first / 1000) as u32) as i32) < 0,
             (Some(_), None) => false,
         }
@@ -345,7 +347,7 @@ impl Sender {
             && (self.reduction.undo_left == Some(0) || self.original_arrived(news))
     }
 
-    fn undo(&mut self, clear_losses: bool) {
+    fn undo(&mut self, clear_losses: bool, now: u64) {
         if clear_losses {
             self.queue.clear_lost();
         }
@@ -356,6 +358,7 @@ impl Sender {
                 self.send_cwr = false;
             }
         }
+        self.cwnd_stamp = now;
         self.reduction.undo_from = None;
         // Losses are looked for anew.
         self.rack.advanced = true;
@@ -367,9 +370,9 @@ impl Sender {
     }
 
     /// Ends recovery, or undoes it. Returns whether the state is held until more is acknowledged.
-    fn try_undo_recovery(&mut self, news: &News) -> bool {
+    fn try_undo_recovery(&mut self, news: &News, now: u64) -> bool {
         if self.may_undo(news) {
-            self.undo(false);
+            self.undo(false, now);
         } else {
             self.rack_recovered();
         }
@@ -384,7 +387,7 @@ impl Sender {
     }
 
     /// A partial acknowledgement of the original: the hole was filled by what was only late.
-    fn try_undo_partial(&mut self, news: &News) -> bool {
+    fn try_undo_partial(&mut self, news: &News, now: u64) -> bool {
         if self.reduction.undo_from.is_none() || !self.original_arrived(news) {
             return false;
         }
@@ -392,25 +395,25 @@ impl Sender {
             return true;
         }
         self.retransmit_stamp = None;
-        self.undo(true);
+        self.undo(true, now);
         self.keep_open();
         false
     }
 
     /// All retransmissions were reported as duplicates.
-    fn try_undo_by_duplicates(&mut self) -> bool {
+    fn try_undo_by_duplicates(&mut self, now: u64) -> bool {
         let repaid = self.reduction.undo_from.is_some() && self.reduction.undo_left == Some(0);
         if repaid {
-            self.undo(false);
+            self.undo(false, now);
         }
         repaid
     }
 
-    fn try_undo_loss(&mut self, news: &News, spurious: bool) -> bool {
+    fn try_undo_loss(&mut self, news: &News, spurious: bool, now: u64) -> bool {
         if !spurious && !self.may_undo(news) {
             return false;
         }
-        self.undo(true);
+        self.undo(true, now);
         self.retransmits = 0;
         if self.holds_state() {
             return true;
@@ -423,13 +426,13 @@ impl Sender {
 
     // After a timeout.
 
-    fn in_loss(&mut self, news: &News, duplicate_ack: bool) -> Repair {
+    fn in_loss(&mut self, news: &News, duplicate_ack: bool, now: u64) -> Repair {
         let recovered = self.una >= self.reduction.until;
-        if news.advanced && self.try_undo_loss(news, false) {
+        if news.advanced && self.try_undo_loss(news, false, now) {
             return Repair::None;
         }
         if self.reduction.frto {
-            if news.original && self.try_undo_loss(news, true) {
+            if news.original && self.try_undo_loss(news, true, now) {
                 return Repair::None;
             }
             if self.nxt > self.reduction.until {
@@ -445,7 +448,7 @@ impl Sender {
             }
         }
         if recovered {
-            if !self.try_undo_recovery(news) {
+            if !self.try_undo_recovery(news, now) {
                 self.state = CaState::Open;
             }
             return Repair::None;
@@ -475,6 +478,7 @@ impl Sender {
         }
         self.cwnd = self.queue.in_flight() + 1;
         self.cwnd_count = 0;
+        self.cwnd_stamp = now;
         if self.state <= CaState::Disorder && arrived >= self.config.reordering {
             self.reordering = self.reordering.min(self.config.reordering);
         }
@@ -568,6 +572,8 @@ impl Sender {
             return false;
         }
         self.note_departure(now);
+        self.queue.split(index);
+        self.queue.split(index + count);
         for at in index..index + count {
             self.queue.resend(at, now, probe);
         }

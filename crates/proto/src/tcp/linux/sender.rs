@@ -103,7 +103,7 @@ pub(super) struct Sender {
     pub(super) cwnd_count: u32,
     pub(super) ssthresh: u32,
     cwnd_used: u32,
-    cwnd_stamp: u64,
+    pub(super) cwnd_stamp: u64,
     is_cwnd_limited: bool,
     packets_out_max: u32,
     usage_until: u64,
