@@ -123,6 +123,27 @@ fn a_transfer_without_losses_is_complete() {
     assert_eq!(pair.closed, [true, true]);
 }
 
+#[test]
+fn a_device_that_refuses_packets_is_tried_again() {
+    let mut pair = Pair::new(&LinuxConfig::default(), Vec::new());
+    pair.input(1, Input::Listen);
+    pair.input(0, Input::Open);
+    pair.run_out();
+    pair.input(0, Input::Device { refuses: true });
+    pair.input(0, write(5000));
+    let begin = pair.now;
+    for _ in 0..20 {
+        let due = pair.ends[0].poll_timeout().expect("a retry").at;
+        pair.now = due;
+        pair.ends[0].handle_timeout(due);
+        assert_eq!(pair.ends[0].poll_output(), None);
+    }
+    assert!(pair.now - begin < Span::from_secs(12), "retries do not back off");
+    pair.input(0, Input::Device { refuses: false });
+    pair.run_out();
+    assert_eq!(pair.delivered, [0, 5000]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 

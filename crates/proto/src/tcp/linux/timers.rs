@@ -229,6 +229,10 @@ impl Sender {
         if now - since >= self.patience() && self.probes > 0 {
             return true;
         }
+        if self.blocked {
+            self.set(Reason::WindowProbe, RESOURCE_RETRY, now);
+            return false;
+        }
         if self.nxt < self.edge() {
             self.send_into_window(now);
         } else {
