@@ -310,6 +310,9 @@ class E2tcpConfig(TypedDict, total=False):
     """One end's settings. Both ends are given the same [`E2tcpConfig::assumed_window`]. Windows are in packets.
     Fields that are no keys of files are derived ([`E2tcpConfig::derived`]) or belong to a device."""
 
+    ack_every: int
+    """Full packets in order that one acknowledgement answers while nothing is lost, 1 to `max_window`. Default
+    1, as in the thesis."""
     after_timeout: int
     """Window after a timeout in packets. Default 5."""
     back_off: bool
@@ -336,6 +339,9 @@ class E2tcpConfig(TypedDict, total=False):
     no: only the retransmission timer finds such losses, as in the thesis."""
     initial_rto: str | Quantity
     """Timeout before the first sample. Default 1 s."""
+    learn_window: bool
+    """Whether the largest window is learned from the hop: twice what its rate delivers in its shortest round
+    trip, at least `max_window` and at most what the peer offers. Default no: `max_window`, as in the thesis."""
     max_window: int
     """Largest window in packets, until the peer's window field says otherwise. Default 25."""
     min_window: int

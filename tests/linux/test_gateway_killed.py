@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from lab import DAEMON, await_true, call, missing
+from lab import DAEMON, await_true, missing
 
 from gateway_lab import HERE, SERVER, Lab
 
@@ -151,12 +151,43 @@ with partial.connect("{socket}", "{SERVER}", 5000, wanted=90) as stream:
     assert program.stdout.readline() == "1000\n"
     lab.end("mobile", signal.SIGKILL)
     assert program.communicate(timeout=10)[0] == "the connection was lost\n"
-    # The socket of the killed gateway is left, and `down` removes it.
-    assert socket.exists()
-    call(DAEMON, "gateway", "down", lab.file("mobile"))
-    assert not socket.exists()
+    # The guardian removes the socket of the killed gateway.
+    await_true(lambda: not socket.exists())
     # A file of this name is somebody's.
     socket.write_text("mine")
     refused = lab.run("mobile", DAEMON, "gateway", "up", lab.file("mobile"), check=False)
     assert (refused.returncode, "which is left as it is" in refused.stderr) == (1, True), refused.stderr
     assert socket.read_text() == "mine"
+
+
+def test_a_killed_base_station_alone_resets_the_host_beyond_first(lab):
+    """A host without room challenges a reset: the host beyond answers if it no longer knows the connection."""
+    lab.write_alone()
+    lab.up("base")
+    code = """
+import socket, sys, threading, time
+def wait(here):
+    here.sendall(b"a"); here.recv(1)
+    try: here.recv(1)
+    except ConnectionResetError: times.append(time.monotonic())
+times = []
+if sys.argv[1] == "serve":
+    server = socket.create_server((sys.argv[2], 5000), backlog=64); print("ready", flush=True)
+    all = [server.accept()[0] for _ in range(8)]
+else:
+    all = [socket.create_connection((sys.argv[2], 5000)) for _ in range(8)]
+threads = [threading.Thread(target=wait, args=(one,)) for one in all]
+for thread in threads: thread.start()
+print("open", flush=True)
+for thread in threads: thread.join()
+print(*times)
+"""
+    server = lab.start("server", sys.executable, "-c", code, "serve", SERVER, **PIPES)
+    assert server.stdout.readline() == "ready\n"
+    client = lab.start("mobile", sys.executable, "-c", code, "run", SERVER, **PIPES)
+    assert server.stdout.readline() == client.stdout.readline() == "open\n"
+    await_true(lambda: all(row["bytes_to_host"] == 1 for row in lab.status("base")["connections"]))
+    lab.end("base", signal.SIGKILL)
+    beyond, opener = ([float(word) for word in each.communicate(timeout=10)[0].split()] for each in (server, client))
+    assert len(beyond) == len(opener) == 8
+    assert sorted(beyond)[-1] < sorted(opener)[0]

@@ -684,3 +684,49 @@ def test_the_plain_form_is_for_private_addresses(pair):
         pair.up(end)
     assert pair.ping()
     assert "neither encrypted nor authenticated" in call(DAEMON, "tunnel", "show", pair.interfaces["ap"]).stdout
+
+
+def test_restore_says_what_it_found_and_where(pair):
+    """In the wrong network namespace it says so, too: interfaces of two namespaces may have one name."""
+    pair.write("ap")
+    process = pair.up("ap")
+    name = pair.interfaces["ap"]
+    inode = pair.run("ap", "stat", "-Lc", "%i", "/proc/self/ns/net").strip()
+    running = call("ip", "netns", "exec", pair.names["ap"], DAEMON, "tunnel", "restore", name)
+    assert (
+        running.stderr == f"tunnel {name} in this network namespace (net:[{inode}]): is running; nothing was undone\n"
+    )
+    # The guardian is killed first, so that nobody restores the host.
+    (guardian,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    os.kill(process.pid, signal.SIGSTOP)
+    os.kill(int(guardian), signal.SIGKILL)
+    process.kill()
+    process.wait()
+    elsewhere = call("ip", "netns", "exec", pair.names["client"], DAEMON, "tunnel", "restore", name)
+    here, hint = elsewhere.stderr.splitlines()
+    assert re.fullmatch(rf"tunnel {name} in this network namespace \(net:\[\d+\]\): nothing to restore", here)
+    assert hint == f"net:[{inode}] has changes of a tunnel of this name; hint: ip netns exec"
+    restored = call("ip", "netns", "exec", pair.names["ap"], DAEMON, "tunnel", "restore", name)
+    assert restored.stderr.endswith(f"(net:[{inode}]): undone: sysctl -w {FORWARD}=1\n"), restored.stderr
+    assert pair.run("ap", "sysctl", "-n", FORWARD) == "0\n"
+
+
+@pytest.mark.parametrize("with_signal", [signal.SIGTERM, signal.SIGKILL])
+def test_settings_that_the_kernel_resets_with_forwarding_are_restored(pair, with_signal):
+    """A host that stops forwarding accepts redirects again, and no interface of it forwards by itself."""
+    settings = "net.ipv4.conf.all.accept_redirects=0", "net.ipv4.conf.cable.forwarding=1"
+    pair.run("ap", "sysctl", "-qw", *settings)
+
+    def observed() -> str:
+        return "".join(
+            line for line in pair.run("ap", "sysctl", "-a").splitlines(keepends=True) if line.startswith("net.ipv")
+        )
+
+    before = observed()
+    pair.write("ap")
+    process = pair.up("ap")
+    assert pair.run("ap", "sysctl", "-n", FORWARD) == "1\n"
+    process.send_signal(with_signal)
+    process.wait(5)
+    await_true(lambda: pair.run("ap", "sysctl", "-n", FORWARD) == "0\n")
+    await_true(lambda: observed() == before, 2, "the settings of before")

@@ -70,6 +70,11 @@ pub(crate) fn with_log(kind: &str) -> Result<Vec<String>, Failure> {
     Ok(of_this_namespace(with_file(kind, ".jsonl")?))
 }
 
+/// A line for a `restore` of all daemons of a kind when there is nothing to restore.
+pub(crate) fn nothing_here(kind: &str) -> String {
+    format!("{kind} in this network namespace (net:[{}]): nothing to restore", own_namespace())
+}
+
 fn of_this_namespace(found: Vec<(String, u64)>) -> Vec<String> {
     let here = own_namespace();
     found.into_iter().filter(|(_, namespace)| *namespace == here).map(|(name, _)| name).collect()
@@ -107,6 +112,19 @@ pub(crate) struct Started {
     pub(crate) control: Control,
     pub(crate) guardian: Guardian,
     pub(crate) changes: Changes,
+}
+
+/// What was found where a killed daemon may have left something.
+pub(crate) enum Found {
+    /// A daemon runs there, and nothing was undone.
+    Running,
+    /// No daemon runs.
+    Left {
+        /// The changes that were undone, as the commands that had made them.
+        undone: Vec<String>,
+        /// A line about each part of the log that could not be read.
+        damage: Vec<String>,
+    },
 }
 
 impl Instance<'_> {
@@ -162,30 +180,59 @@ impl Instance<'_> {
         let _lock = lock()?;
         let control = Control::bind(&self.control_socket())?;
         let guardian = Guardian::start(guard)?;
-        self.restore()?;
+        let (_, damage) = self.undo_left()?;
+        for line in damage {
+            warn!("{line}");
+        }
         let (changes, _) = Changes::open(&self.undo_log(), self.program)?;
         Ok(Started { control, guardian, changes })
     }
 
-    /// Undoes what the log lists.
-    fn restore(&self) -> Result<(), Failure> {
+    /// Undoes what the log lists. Returns that, and a line about each part of the log that cannot be read.
+    fn undo_left(&self) -> Result<(Vec<String>, Vec<String>), Failure> {
         let (mut changes, damage) = Changes::open(&self.undo_log(), self.program)?;
-        for line in damage {
-            warn!("{line}");
-        }
-        undo(&mut changes)
+        let undone = changes.describe();
+        undo(&mut changes)?;
+        Ok((undone, damage))
     }
 
     /// Removes what a killed daemon has left: its control socket, and what its log lists. Does nothing while one runs.
-    pub(crate) fn clean_up(&self) -> Result<(), Failure> {
+    pub(crate) fn clean_up(&self) -> Result<Found, Failure> {
         if !Path::new(RUN_FOLDER).exists() {
-            return Ok(());
+            return Ok(Found::Left { undone: Vec::new(), damage: Vec::new() });
         }
         let _lock = lock()?;
         if control::remove_dead(&self.control_socket()) {
-            return Ok(());
+            return Ok(Found::Running);
         }
-        self.restore()
+        let (undone, damage) = self.undo_left()?;
+        Ok(Found::Left { undone, damage })
+    }
+
+    /// `restore`: undoes what a killed daemon has left in this network namespace, and says what that was.
+    pub(crate) fn restore(&self) -> Result<(), Failure> {
+        let Self { kind, name, .. } = self;
+        let here = own_namespace();
+        let found = match self.clean_up()? {
+            Found::Running => "is running; nothing was undone".to_owned(),
+            Found::Left { undone, damage } => {
+                damage.iter().for_each(|line| output::error(&format!("{line}: left out")));
+                if undone.is_empty() {
+                    "nothing to restore".to_owned()
+                } else {
+                    format!("undone: {}", undone.join("; "))
+                }
+            }
+        };
+        output::progress(&format!("{kind} {name} in this network namespace (net:[{here}]): {found}"));
+        for (_, namespace) in with_file(kind, ".jsonl")?.iter().filter(|(other, _)| other == name) {
+            if *namespace != here {
+                output::progress(&format!(
+                    "net:[{namespace}] has changes of a {kind} of this name; hint: ip netns exec"
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// What the daemon in a network namespace reports of its state, with the namespace's name unless it is this one.
@@ -206,7 +253,7 @@ impl Instance<'_> {
     pub(crate) fn stop(&self, patience: Span) -> Result<(), Failure> {
         let socket = self.file(self.nearest()?, "sock");
         if control::ask(&socket, "stop").is_err() {
-            return self.clean_up();
+            return self.restore();
         }
         let began = Clock::start();
         while socket.exists() || interface::index(self.name).is_some() {
@@ -223,7 +270,7 @@ impl Instance<'_> {
     pub(crate) fn guard(&self) -> Result<(), Failure> {
         guardian::watch()?;
         seccomp::keep_only_needed(false)?;
-        self.clean_up()
+        self.clean_up().map(drop)
     }
 }
 

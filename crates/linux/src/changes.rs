@@ -7,7 +7,7 @@
 //! with its addresses and the routes over it, needs no entry.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use crate::route::KernelRoute;
 use crate::rule::Rule;
 use crate::undo::UndoLog;
 use crate::wireless::Wireless;
-use crate::{Error, interface};
+use crate::{Error, control, interface};
 
 /// One change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +30,13 @@ pub enum Change {
         /// What it is set to.
         after: String,
     },
+    /// A setting under `/proc/sys` that stays as it is, and that the kernel resets when a change after this one is undone.
+    Kept {
+        /// Its name.
+        name: String,
+        /// Its value.
+        value: String,
+    },
     /// An added route, as a message of netlink.
     Route {
         /// The body of the message.
@@ -39,6 +46,11 @@ pub enum Change {
     },
     /// An added rule.
     Rule(Rule),
+    /// A Unix socket on which the daemon is about to listen.
+    Socket {
+        /// Its absolute path.
+        path: PathBuf,
+    },
     /// Power save of a Wi-Fi interface, whose state is then changed again and again. Undoing it always restores the state
     /// before, since of two states none says who set it.
     PowerSave {
@@ -60,6 +72,21 @@ impl Change {
         Ok((before != after).then_some(Self::Setting { name, before, after }))
     }
 
+    /// That a setting has this value when later changes are undone; `None` if it has another one now, or is not there.
+    pub fn kept(name: &str, value: &str) -> Option<Self> {
+        let is_there = read_setting(name).is_ok_and(|now| now == value);
+        is_there.then(|| Self::Kept { name: name.to_owned(), value: value.to_owned() })
+    }
+
+    /// That a daemon is about to listen on a Unix socket.
+    ///
+    /// # Errors
+    /// If there is no current folder for a relative path.
+    pub fn socket(path: &Path) -> Result<Self, Error> {
+        let absolute = std::path::absolute(path).map_err(Error::of(&path.display().to_string()))?;
+        Ok(Self::Socket { path: absolute })
+    }
+
     /// The addition of a route.
     pub fn route(route: &KernelRoute) -> Self {
         let interface = route.interfaces().first().map(|index| interface::name(*index));
@@ -70,11 +97,13 @@ impl Change {
     pub fn describe(&self) -> String {
         match self {
             Self::Setting { name, after, .. } => format!("sysctl -w {}={after}", name.replace('/', ".")),
+            Self::Kept { name, value } => format!("sysctl -w {}={value}", name.replace('/', ".")),
             Self::Route { body, .. } => {
                 let route = KernelRoute::from_bytes(body).map(|route| route.describe());
                 format!("ip route add {}", route.unwrap_or_default())
             }
             Self::Rule(rule) => format!("ip {}", rule.describe()),
+            Self::Socket { path } => format!("listen on {}", path.display()),
             Self::PowerSave { interface, .. } => format!("iw dev {interface} set power_save on|off"),
         }
     }
@@ -84,7 +113,7 @@ impl Change {
             Self::Setting { name, after, .. } => write_setting(name, after),
             Self::Route { body, .. } => route(body)?.add(),
             Self::Rule(rule) => rule.add(),
-            Self::PowerSave { .. } => Ok(()),
+            Self::Kept { .. } | Self::Socket { .. } | Self::PowerSave { .. } => Ok(()),
         }
     }
 
@@ -96,6 +125,8 @@ impl Change {
                 now if now == *before => Ok(()),
                 now => Err(Error::other(name, &format!("expected {after}, got {now}; it stays"))),
             },
+            // The interface may have gone.
+            Self::Kept { name, value } => gone_is_fine(write_setting(name, value)),
             Self::Route { body, interface } => {
                 let route = route(body)?;
                 let index = interface.as_deref().and_then(interface::index);
@@ -106,6 +137,10 @@ impl Change {
                 gone_is_fine(route.remove())
             }
             Self::Rule(rule) => gone_is_fine(rule.remove()),
+            Self::Socket { path } => {
+                control::remove_dead(path);
+                Ok(())
+            }
             Self::PowerSave { interface, before } => {
                 let (Some(mut wireless), Some(index)) = (Wireless::open()?, interface::index(interface))
                 else {
@@ -160,22 +195,34 @@ impl Changes {
     /// Makes a change.
     ///
     /// # Errors
-    /// If the log cannot be written, or the kernel refuses; nothing has changed then.
+    /// If the log cannot be written, or the kernel refuses. Nothing has changed then.
     pub fn make(&mut self, change: Change) -> Result<(), Error> {
         let entry = self.log.begin(change.clone(), |_| false)?;
-        match change.make() {
-            Ok(()) => self.log.complete(entry),
-            Err(error) => {
-                // The change was refused: what is there belongs to somebody else and must not be undone.
-                let last = self.log.entries().len() - 1;
-                let mut index = 0;
-                self.log.retain(|_| {
-                    index += 1;
-                    index - 1 != last
-                })?;
-                Err(error)
-            }
+        let made = change.make();
+        let noted = if made.is_ok() { self.log.complete(entry) } else { Ok(()) };
+        if noted.is_err() {
+            change.undo()?;
         }
+        if made.is_err() || noted.is_err() {
+            // The change is not there. What may be there in its place belongs to somebody else and must not be undone.
+            let mut earlier = self.log.entries().to_vec();
+            earlier.truncate(entry);
+            self.log.restore(earlier)?;
+        }
+        made.and(noted)
+    }
+
+    /// Forgets changes without undoing them: they have gone with what was changed.
+    ///
+    /// # Errors
+    /// If the log cannot be written.
+    pub fn forget(&mut self, is_gone: impl Fn(&Change) -> bool) -> Result<(), Error> {
+        self.log.retain(|entry| !is_gone(&entry.change))
+    }
+
+    /// The changes as commands of a shell, oldest first.
+    pub fn describe(&self) -> Vec<String> {
+        self.log.entries().iter().map(|entry| entry.change.describe()).collect()
     }
 
     /// Undoes all changes, the last one first. Returns a line about each that could not be undone; those stay in the log.

@@ -1,6 +1,7 @@
 //! What every program of this project needs on Linux, once.
 //!
 //! To run a machine:
+//! * [`descriptor`]: which descriptors are closed first when a process dies.
 //! * [`driver`]: drives any machine of the contract by this host's clock and descriptors.
 //! * [`event_loop`], [`clock`], [`signals`]: the loop under it, its clock, and signals as a source of it.
 //! * [`tun`], [`udp`]: TUN devices, and UDP in batches.
@@ -40,6 +41,7 @@ pub mod capability;
 pub mod changes;
 pub mod clock;
 pub mod control;
+pub mod descriptor;
 pub mod driver;
 pub mod error;
 pub mod event_loop;

@@ -4,8 +4,10 @@
 //! that other hosts reach.
 
 use std::fmt::{self, Write as _};
+use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -63,7 +65,11 @@ impl Metrics {
         let (listener, address) = match address {
             MetricsAddress::Unix(path) => {
                 Folder::create(path.parent().unwrap_or(Path::new(".")))?;
-                (Listener::Unix(control::listen(path)?), address.clone())
+                let listener = control::listen(path)?;
+                // For everybody who may enter the folder.
+                fs::set_permissions(path, fs::Permissions::from_mode(0o666))
+                    .map_err(Error::of(&path.display().to_string()))?;
+                (Listener::Unix(listener), address.clone())
             }
             MetricsAddress::Loopback(at) => {
                 let what = format!("metrics at {at}");

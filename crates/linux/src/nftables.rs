@@ -279,12 +279,13 @@ pub struct NftablesTable {
 }
 
 impl NftablesTable {
-    /// Creates a table with its sets, chains and rules at once, in the network namespace of this thread.
+    /// Creates a table with its sets, chains and rules at once, in the network namespace of this thread. When this process dies, the
+    /// table goes before its sockets with low descriptors do: what these are answered then goes the way that it has without the table.
     ///
     /// # Errors
     /// If the kernel lacks nf_tables or one of the terms, there is a table of this name, or a privilege is missing.
     pub fn create(contents: Contents) -> Result<Self, Error> {
-        let mut socket = NetlinkSocket::of_protocol(Some(protocol::NETFILTER))?;
+        let mut socket = NetlinkSocket::of_protocol(Some(protocol::NETFILTER))?.close_early();
         let mut requests = vec![contents.table()];
         requests.extend(contents.sets.iter().enumerate().map(|(index, set)| contents.set(index, set)));
         for chain in &contents.chains {

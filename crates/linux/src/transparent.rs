@@ -16,7 +16,7 @@ use nix::sys::socket::{setsockopt, sockopt as nix_options};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, ipproto, sockopt};
 
-use crate::Error;
+use crate::{Error, descriptor};
 
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 4_096;
@@ -54,12 +54,13 @@ pub fn listen(address: SocketAddr, mark: u32) -> Result<TcpListener, Error> {
 }
 
 /// Begins to connect from one address, of this host or not, to another. The stream is writable when the connection is established
-/// or has failed; [`outcome`] then says which. A port of 0 is chosen by the kernel.
+/// or has failed; [`outcome`] then says which. A port of 0 is chosen by the kernel. When this process dies, such a connection is
+/// reset before accepted ones, and before a table of rules goes that was created earlier.
 ///
 /// # Errors
 /// What the kernel knows at once: no route, an address that is taken.
 pub fn connect(from: SocketAddr, to: SocketAddr, mark: u32) -> io::Result<TcpStream> {
-    let socket = socket(from, mark)?;
+    let socket = descriptor::close_early(socket(from, mark)?);
     rustix::net::bind(&socket, &from)?;
     match rustix::net::connect(&socket, &to) {
         Ok(()) | Err(Errno::INPROGRESS) => Ok(socket.into()),

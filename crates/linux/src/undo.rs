@@ -105,18 +105,32 @@ impl<T: Serialize + DeserializeOwned> UndoLog<T> {
     /// # Errors
     /// If the log cannot be written. The change must not be made then.
     pub fn begin(&mut self, change: T, is_same: impl Fn(&T) -> bool) -> Result<usize, Error> {
-        let index = match self.entries.iter().position(|entry| is_same(&entry.change)) {
-            Some(index) => {
-                self.entries[index].complete = false;
-                index
-            }
+        let known = self.entries.iter().position(|entry| is_same(&entry.change));
+        let index = known.unwrap_or(self.entries.len());
+        let was_complete = match known {
+            Some(index) => std::mem::replace(&mut self.entries[index].complete, false),
             None => {
                 self.entries.push(UndoEntry { complete: false, change });
-                self.entries.len() - 1
+                false
             }
         };
-        self.write()?;
+        self.write().inspect_err(|_| {
+            // The change is not made, so that there is nothing to undo.
+            self.entries.truncate(if known.is_some() { self.entries.len() } else { index });
+            if let Some(index) = known {
+                self.entries[index].complete = was_complete;
+            }
+        })?;
         Ok(index)
+    }
+
+    /// Takes entries of an earlier time in place of the present ones: what was begun since then was not made.
+    ///
+    /// # Errors
+    /// If the log cannot be written.
+    pub fn restore(&mut self, entries: Vec<UndoEntry<T>>) -> Result<(), Error> {
+        self.entries = entries;
+        self.write()
     }
 
     /// Writes down that the change of the entry with this index was made completely.

@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use airwatt_linux::route::{self, KernelRoute, Placement};
-use airwatt_linux::undo::UndoLog;
+use airwatt_linux::undo::{UndoEntry, UndoLog};
 use airwatt_linux::{interface, namespace};
 use airwatt_proto::cc::AckLossConfig;
 
@@ -31,7 +31,27 @@ pub(super) fn run(options: &Load) -> Result<(), Failure> {
     let here = namespace::current()?;
     finish_interrupted(&mut log, here)?;
     let routes = targets(options, &prefixes)?;
-    let outcomes = kernel::load(&config).inspect_err(|_| {
+    let name = options.algorithm.as_str();
+    let steps = steps(&routes, options.default, name, here)?;
+    let earlier = log.entries().to_vec();
+    // Everything is written down before anything is changed: with a full disk nothing is.
+    let prepared = begin(&mut log, &steps).and_then(|()| load_programs(&config, name));
+    if let Err(failure) = prepared {
+        // What was begun was not made, and an entry that stays does no harm.
+        let _ = log.restore(earlier);
+        return Err(failure);
+    }
+    direct_all(&steps, name, &mut log, &earlier).map_err(|failure| match failure {
+        Failure::Failed(line) if !log.entries().is_empty() => {
+            Failure::Failed(format!("{line}; hint: `airwattd cc unload` undoes what was changed"))
+        }
+        other => other,
+    })
+}
+
+/// Puts the programs into the kernel.
+fn load_programs(config: &AckLossConfig, name: &str) -> Result<(), Failure> {
+    let outcomes = kernel::load(config).inspect_err(|_| {
         // A mount that was made for this is of no use. The error itself matters more than one about that.
         let _ = kernel::clear_pins();
     })?;
@@ -45,18 +65,12 @@ pub(super) fn run(options: &Load) -> Result<(), Failure> {
             }
         });
     }
-    let name = options.algorithm.as_str();
     if outcomes.contains(&(NAMES[1], Outcome::Unavailable)) && name == NAMES[1] {
         return Err(Failure::Missing(format!(
             "{name} is missing in this kernel: its CUBIC is no function that a program may call"
         )));
     }
-    direct_all(&routes, options.default, name, here, &mut log).map_err(|failure| match failure {
-        Failure::Failed(line) if !log.entries().is_empty() => {
-            Failure::Failed(format!("{line}; hint: `airwattd cc unload` undoes what was changed"))
-        }
-        other => other,
-    })
+    Ok(())
 }
 
 /// Prints what `run` would do, for which no privileges are needed.
@@ -187,46 +201,76 @@ fn obstacle(route: &KernelRoute, all: &[KernelRoute], interfaces: &[u32]) -> Opt
     route::plan(route, all, Placement::Kept).err().map(|error| error.to_string())
 }
 
-fn direct_all(
-    routes: &[KernelRoute],
+/// A change that is to be made: of a route, or, without one, of the default.
+struct Step<'a> {
+    change: Change,
+    route: Option<&'a KernelRoute>,
+}
+
+/// The changes that direct connections to the congestion control `name`.
+fn steps<'a>(
+    routes: &'a [KernelRoute],
     default: bool,
     name: &str,
     namespace: u64,
-    log: &mut UndoLog<Change>,
-) -> Result<(), Failure> {
-    for route in routes {
-        if route.congestion_control().as_deref() == Some(name) {
-            continue;
-        }
-        make(log, Change::of_route(namespace, route), || {
-            changes::direct(route, Some(name), Placement::Kept)
-        })?;
-    }
+) -> Result<Vec<Step<'a>>, Failure> {
+    let others = routes.iter().filter(|route| route.congestion_control().as_deref() != Some(name));
+    let of_route = |route| Step { change: Change::of_route(namespace, route), route: Some(route) };
+    let mut steps: Vec<Step<'a>> = others.map(of_route).collect();
     if default {
         let before = host::default_control()?;
         if before != name {
-            make(log, Change::Default { namespace, before }, || host::set_default_control(name))?;
+            steps.push(Step { change: Change::Default { namespace, before }, route: None });
+        }
+    }
+    Ok(steps)
+}
+
+/// Writes down all that is about to be changed.
+fn begin(log: &mut UndoLog<Change>, steps: &[Step<'_>]) -> Result<(), Failure> {
+    for Step { change, .. } in steps {
+        log.begin(change.clone(), |known| known.is_about_same(change))?;
+    }
+    Ok(())
+}
+
+/// Makes the changes, which have been written down. If one fails, those before it stay, and the log has no others. `earlier` is what
+/// the log had before this program.
+fn direct_all(
+    steps: &[Step<'_>],
+    name: &str,
+    log: &mut UndoLog<Change>,
+    earlier: &[UndoEntry<Change>],
+) -> Result<(), Failure> {
+    for (number, step) in steps.iter().enumerate() {
+        if let Err(failure) = make(log, step, name) {
+            let later = &steps[number + 1..];
+            let is_later = |one: &Change| later.iter().any(|step| step.change.is_about_same(one));
+            let mut entries = log.entries().to_vec();
+            entries.retain(|entry| !is_later(&entry.change));
+            entries.extend(earlier.iter().filter(|entry| is_later(&entry.change)).cloned());
+            log.restore(entries)?;
+            return Err(failure);
         }
     }
     Ok(())
 }
 
-/// Makes a change that is written down before. If it fails, the host is as before, and so is the log.
-fn make(
-    log: &mut UndoLog<Change>,
-    change: Change,
-    act: impl FnOnce() -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let index = log.begin(change.clone(), |known| known.is_about_same(&change))?;
-    match act() {
-        Ok(()) => Ok(log.complete(index)?),
-        Err(failure) => {
-            let recorded = log.entries()[index].change.clone();
-            // What cannot be undone now stays in the log.
-            if recorded.undo().is_ok() {
-                log.retain(|entry| entry.change != recorded)?;
-            }
-            Err(failure)
+/// Makes a change. If it fails, or if it cannot be written down that it was made, the host is as before, and so is the log.
+fn make(log: &mut UndoLog<Change>, step: &Step<'_>, name: &str) -> Result<(), Failure> {
+    let is_its = |entry: &UndoEntry<Change>| entry.change.is_about_same(&step.change);
+    let index = log.entries().iter().position(is_its).expect("it was begun");
+    let made = match step.route {
+        Some(route) => changes::direct(route, Some(name), Placement::Kept),
+        None => host::set_default_control(name),
+    };
+    let noted = made.and_then(|()| Ok(log.complete(index)?));
+    if noted.is_err() {
+        let recorded = log.entries()[index].change.clone();
+        // What cannot be undone now stays in the log.
+        if recorded.undo().is_ok() {
+            log.retain(|entry| entry.change != recorded)?;
         }
     }
+    noted
 }

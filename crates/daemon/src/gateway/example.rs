@@ -21,6 +21,10 @@ private_key = "MOBILE_PRIVATE_KEY"      # airwattd genkey; or private_key_file =
 # silence = "5s"                        # silence of the other end after which its connections are reset
 # drain = "5s"                          # time for connections to finish after SIGTERM
 
+[e2tcp]
+ack_every = 4                           # packets that one acknowledgement answers while nothing is lost; 1 as in the thesis
+learn_window = true                     # packets in flight follow from the hop; without it 25, 56 Mbit/s over a path of 5 ms
+
 [[peer]]
 name = "access-point"
 public_key = "BASE_PUBLIC_KEY"          # airwattd pubkey, at the base station
@@ -39,8 +43,9 @@ private_key = "BASE_PRIVATE_KEY"        # airwattd genkey; or private_key_file =
 # half_open = 4096                      # connections that have not been set up on both sides
 # silence = "5s"                        # silence of the other end after which its connections are reset
 
-# [e2tcp]
-# max_window = 25                       # packets in flight; 25 carry 56 Mbit/s over a path of 5 ms
+[e2tcp]
+ack_every = 4                           # packets that one acknowledgement answers while nothing is lost; 1 as in the thesis
+learn_window = true                     # packets in flight follow from the hop; without it 25, 56 Mbit/s over a path of 5 ms
 
 [[peer]]                                # one for each mobile
 name = "laptop"

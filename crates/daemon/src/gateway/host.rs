@@ -16,7 +16,7 @@ use airwatt_linux::transparent::{self, PacketSender};
 use airwatt_linux::{Error, tun, udp};
 use airwatt_proto::e2tcp::{Addresses, Endpoint};
 use airwatt_proto::gateway::{
-    ConnectFailure, ConnectionId, Opening, SplitProxyInput as In, SplitProxyOutput as Out, parse_reset,
+    ConnectFailure, ConnectionId, Note, Opening, SplitProxyInput as In, SplitProxyOutput as Out, parse_reset,
 };
 use airwatt_proto::session::UNANSWERED_AFTER;
 use tracing::{debug, info, warn};
@@ -26,7 +26,7 @@ use super::config::Config;
 use super::endpoints::Endpoints;
 use super::ends::{Carrier, Ends, Input, Output, Reason};
 use super::local::{Frames, Local, Request};
-use super::sockets::{FIRST_CONNECTION, Received, Sockets};
+use super::sockets::{FIRST_CONNECTION, Received, Sockets, socket_address};
 use crate::endpoint::Resolver;
 use crate::instance::serve_control;
 use crate::output::UNANSWERED;
@@ -277,7 +277,8 @@ impl GatewayHost {
             Out::Reset(id) => self.parts.sockets.close(id, true, now),
             Out::Close(id) => self.parts.sockets.close(id, false, now),
             Out::Ended(id, addresses, ending) => {
-                debug!(id, from = ?addresses.sender(), to = ?addresses.receiver(), ?ending, "connection ended");
+                let (from, to) = (socket_address(addresses.sender()), socket_address(addresses.receiver()));
+                debug!(id, %from, %to, ?ending, "connection ended");
                 if let Some((mut stream, _)) = self.calls.remove(&addresses) {
                     let line = format!("error {}\n", super::status::ending(ending));
                     let _ = std::io::Write::write_all(&mut stream, line.as_bytes());
@@ -451,6 +452,11 @@ impl MachineHost<Ends> for GatewayHost {
             if self.deferred.is_empty() && self.busy.is_empty() {
                 break;
             }
+        }
+        for Note { addresses, fate, why } in machine.take_notes() {
+            let (from, to) = (addresses.sender(), addresses.receiver());
+            let (from, to) = (socket_address(from), socket_address(to));
+            info!(%from, %to, why = why.text(), "connection {}", fate.text());
         }
         self.parts.sockets.forget_flows(now);
         if let Carrier::Sealed(sessions) = &mut machine.carrier {

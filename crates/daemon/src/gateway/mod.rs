@@ -129,7 +129,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Up(options) => run::up(options),
         Command::Down(options) => run::down(&options.file),
         Command::Status(options) => status::status(options),
-        Command::Restore(name) => instance(&name.interface).clean_up(),
+        Command::Restore(name) => instance(&name.interface).restore(),
         Command::Unit(options) => run::unit(&options.file),
         Command::Example(options) => {
             example::print(options.mode);

@@ -2,8 +2,8 @@
 
 use airwatt_base::{Instant, Machine, Timeout};
 use airwatt_proto::gateway::{
-    ConnectionId, ConnectionRow, ProxyCounters, ProxyTimer, SplitProxy, SplitProxyInput, SplitProxyOutput,
-    TcpProxy,
+    ConnectionId, ConnectionRow, Note, ProxyCounters, ProxyTimer, SplitProxy, SplitProxyInput,
+    SplitProxyOutput, TcpProxy,
 };
 
 /// Either of the two, which have the same methods.
@@ -48,6 +48,10 @@ impl Proxy {
 
     pub(super) fn take_changed(&mut self) -> Vec<ConnectionId> {
         of_either!(self, proxy => proxy.take_changed())
+    }
+
+    pub(super) fn take_notes(&mut self) -> Vec<Note> {
+        of_either!(self, proxy => proxy.take_notes())
     }
 
     pub(super) fn outgoing(&self, id: ConnectionId) -> &[u8] {

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use airwatt_base::{Instant, Machine as _, Span};
 use airwatt_linux::capability::{self, ProcessCapability};
-use airwatt_linux::changes::Changes;
+use airwatt_linux::changes::{Change, Changes};
 use airwatt_linux::clock;
-use airwatt_linux::control::{self, Control};
+use airwatt_linux::control::Control;
 use airwatt_linux::driver;
 use airwatt_linux::event_loop::{EventLoop, Interest};
 use airwatt_linux::guardian::Guardian;
@@ -96,6 +96,11 @@ fn serve(
     let mut machine = machine(&config, events.now())?;
     let bind = || udp::Socket::bind(config.listen(), Some(SOCKET_BUFFER_BYTES));
     let socket = (!config.is_alone()).then(bind).transpose()?;
+    let paths =
+        config.local.as_deref().into_iter().chain(config.metrics.iter().filter_map(MetricsAddress::path));
+    for path in paths {
+        changes.make(Change::socket(path)?)?;
+    }
     let metrics = config.metrics.as_ref().map(Metrics::bind).transpose()?;
     let local = config.local.as_deref().map(Local::bind).transpose()?;
     let settings = tun::TunSettings {
@@ -176,8 +181,9 @@ fn lead_connections_here(config: &Config, changes: &mut Changes) -> Result<Socke
         route.add()?;
     }
     for change in rules::changes(config)? {
-        info!(command = change.describe(), "host changed");
+        let command = change.describe();
         changes.make(change)?;
+        info!(command, "host changed");
     }
     // Last, since from now on connections come.
     let table = NftablesTable::create(rules::table(config, index, &addresses))?;
@@ -224,13 +230,7 @@ fn machine(config: &Config, now: Instant) -> Result<Ends, Failure> {
 pub(super) fn down(file: &Path) -> Result<(), Failure> {
     let config = Config::read(file)?;
     instance(&config.interface).stop(config.gateway.drain + END_PATIENCE)?;
-    Endpoints::open(instance(&config.interface))?.remove()?;
-    // What a killed one has left.
-    let metrics = config.metrics.iter().filter_map(MetricsAddress::path);
-    for socket in config.local.as_deref().into_iter().chain(metrics) {
-        control::remove_dead(socket);
-    }
-    Ok(())
+    Ok(Endpoints::open(instance(&config.interface))?.remove()?)
 }
 
 /// `airwattd gateway unit`.

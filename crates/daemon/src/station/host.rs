@@ -304,9 +304,8 @@ impl StationHost {
     fn take(&mut self, index: u32, machine: &mut Controller, now: Instant) -> Result<(), Error> {
         info!(interface = self.name, "the interface is back");
         let before = self.wireless.power_save(index)?;
-        // What was changed went with the interface. The entry goes before a new one comes.
-        self.changes.undo()?;
-        self.wireless.set_power_save(index, before)?;
+        // What was changed went with the interface.
+        self.changes.forget(|change| matches!(change, Change::PowerSave { .. }))?;
         self.changes.make(Change::PowerSave { interface: self.name.clone(), before })?;
         self.observer.attach(index).map_err(|failure| as_error(&failure))?;
         (self.found, self.on) = (before, before);

@@ -254,5 +254,8 @@ pub(crate) fn run(station: &Station) -> Result<(), Failure> {
 fn restore(options: &Interface) -> Result<(), Failure> {
     let names =
         options.interface.clone().map_or_else(|| crate::instance::with_log(KIND), |name| Ok(vec![name]))?;
-    names.iter().try_for_each(|name| instance(name).clean_up())
+    if names.is_empty() {
+        output::progress(&crate::instance::nothing_here(KIND));
+    }
+    names.iter().try_for_each(|name| instance(name).restore())
 }

@@ -117,7 +117,7 @@ fn end(name: &str) -> Result<(), Failure> {
     let socket = instance.control_socket();
     if let Err(error) = control::ask(&socket, "stop") {
         return match error.io().kind() {
-            ErrorKind::NotFound | ErrorKind::ConnectionRefused => instance.clean_up(),
+            ErrorKind::NotFound | ErrorKind::ConnectionRefused => instance.clean_up().map(drop),
             // A measurement has the socket too, and does not answer.
             _ => Err(Failure::Failed(format!("{name}: what runs there does not end: {error}"))),
         };

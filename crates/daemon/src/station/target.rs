@@ -6,7 +6,7 @@ use airwatt_linux::capability::{self, ProcessCapability};
 use airwatt_linux::changes::Change;
 use airwatt_linux::event_loop::{EventLoop, Interest};
 use airwatt_linux::guardian::Guardian;
-use airwatt_linux::metrics::Metrics;
+use airwatt_linux::metrics::{Metrics, MetricsAddress};
 use airwatt_linux::seccomp;
 use airwatt_linux::signals::Signals;
 use airwatt_linux::wireless::{Wireless, WirelessAssociation, WirelessInterface};
@@ -81,7 +81,11 @@ impl Target {
         let clock = events.clock();
         let mut observer = Observer::load(clock)?;
         observer.attach(index)?;
-        let metrics = config.metrics.as_ref().filter(|_| has_metrics).map(Metrics::bind).transpose()?;
+        let address = config.metrics.as_ref().filter(|_| has_metrics);
+        if let Some(path) = address.and_then(MetricsAddress::path) {
+            changes.make(Change::socket(path)?)?;
+        }
+        let metrics = address.map(Metrics::bind).transpose()?;
         capability::keep_only(&NEEDS, None)?;
         seccomp::keep_only_needed(true)?;
         events.add(&observer, OBSERVER, Interest::Read)?;

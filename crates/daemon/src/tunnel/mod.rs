@@ -122,7 +122,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
     match command {
         Command::Up(options) => run::up(options),
         Command::Show(options) => show::show(options),
-        Command::Restore(name) => instance(&name.interface).clean_up(),
+        Command::Restore(name) => instance(&name.interface).restore(),
         Command::Down(options) => run::down(&options.file),
         Command::Unit(options) => run::unit(&options.file),
         Command::Example(options) => {

@@ -11,7 +11,7 @@ use airwatt_linux::control::Control;
 use airwatt_linux::driver;
 use airwatt_linux::event_loop::{EventLoop, Interest};
 use airwatt_linux::guardian::Guardian;
-use airwatt_linux::metrics::Metrics;
+use airwatt_linux::metrics::{Metrics, MetricsAddress};
 use airwatt_linux::route::KernelRoute;
 use airwatt_linux::rule::Rule;
 use airwatt_linux::service::{self, Unit};
@@ -88,12 +88,16 @@ fn serve(
         KernelRoute::over(index, (prefix.address, prefix.length)).add()?;
     }
     for change in host_changes(&config, Some(index))? {
-        info!(command = change.describe(), "host changed");
+        let command = change.describe();
         changes.make(change)?;
+        info!(command, "host changed");
     }
     let socket = udp::Socket::bind(config.listen(), Some(SOCKET_BUFFER_BYTES))?;
     if !config.default_routes().is_empty() {
         socket.set_mark(config.fwmark)?;
+    }
+    for path in config.metrics.iter().filter_map(MetricsAddress::path) {
+        changes.make(Change::socket(path)?)?;
     }
     let metrics = config.metrics.as_ref().map(Metrics::bind).transpose()?;
     capability::keep_only(&[ProcessCapability::NetAdmin], None)?;
@@ -155,6 +159,9 @@ fn host_changes(config: &Config, device: Option<u32>) -> Result<Vec<Change>, Fai
     for (ipv6, name) in [false, true].into_iter().zip(FORWARDING) {
         if config.forward && config.addresses.iter().any(|prefix| prefix.address.is_ipv6() == ipv6) {
             let forwarding = Change::setting(name, "1")?;
+            if forwarding.is_some() {
+                changes.extend(settings_that_forwarding_resets(ipv6));
+            }
             if ipv6 && forwarding.is_some() {
                 changes.extend(keep_advertised_routes()?);
             }
@@ -190,6 +197,19 @@ fn host_changes(config: &Config, device: Option<u32>) -> Result<Vec<Change>, Fai
         changes.push(Change::Rule(rule));
     }
     Ok(changes)
+}
+
+/// Settings that the kernel resets when the host stops forwarding: whether single interfaces forward, and with IPv4 whether the host
+/// accepts redirects (Linux, Documentation/networking/ip-sysctl.rst).
+fn settings_that_forwarding_resets(ipv6: bool) -> Vec<Change> {
+    let version = if ipv6 { "ipv6" } else { "ipv4" };
+    let conf = format!("net/{version}/conf");
+    let entries = std::fs::read_dir(format!("/proc/sys/{conf}")).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    let forwarding = names.iter().filter_map(|name| Change::kept(&format!("{conf}/{name}/forwarding"), "1"));
+    let redirects = (!ipv6).then(|| Change::kept(&format!("{conf}/all/accept_redirects"), "0")).flatten();
+    forwarding.chain(redirects).collect()
 }
 
 /// What keeps the routes from router advertisements. The kernel drops them when a host begins to forward, unless the interface accepts

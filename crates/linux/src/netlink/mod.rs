@@ -81,6 +81,11 @@ impl NetlinkSocket {
         Ok(Self { fd, sequence: 0 })
     }
 
+    /// Has the socket closed before others when this process dies.
+    pub(crate) fn close_early(self) -> Self {
+        Self { fd: crate::descriptor::close_early(self.fd), ..self }
+    }
+
     /// Sends the requests in one system call, which no signal can end half-way, and returns the kernel's answer to each. The kernel
     /// goes on with the next request after one that failed.
     ///

@@ -157,6 +157,14 @@ pub struct E2tcpConfig {
     /// section 3.8.3 asks for.
     #[serde(skip)]
     pub give_up_after: Span,
+    /// Whether the largest window is learned from the hop: twice what its rate delivers in its shortest round trip, at least
+    /// `max_window` and at most what the peer offers. Default no: `max_window`, as in the thesis.
+    pub learn_window: bool,
+    /// Full packets in order that one acknowledgement answers while nothing is lost, 1 to `max_window`. Default 1, as in the thesis.
+    pub ack_every: u32,
+    /// Longest time for which an acknowledgement waits for more packets. Default 5 ms, half of `rto_margin`.
+    #[serde(skip)]
+    pub ack_delay: Span,
     /// Whether the receiver reports blocks. Default yes; without, loss is found by the timers alone.
     pub selective: bool,
     /// Without blocks, what an acknowledgement that repeats its number means. Default `ignored`.
@@ -229,6 +237,9 @@ impl Default for E2tcpConfig {
             max_rto: Span::from_secs(60),
             back_off: true,
             give_up_after: Span::from_secs(180),
+            learn_window: false,
+            ack_every: 1,
+            ack_delay: Span::from_millis(5),
             selective: true,
             duplicate_ack: DuplicateAck::default(),
             header: HeaderForm::default(),
@@ -273,6 +284,7 @@ impl E2tcpConfig {
         within("after_timeout", self.after_timeout, 1)?;
         in_range("increase_every", self.increase_every, 1, 1_000)?;
         within("increase_step", self.increase_step, 1)?;
+        within("ack_every", self.ack_every, 1)?;
         within("decrease_step", self.decrease_step, 0)
     }
 

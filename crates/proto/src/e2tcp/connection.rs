@@ -248,7 +248,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.flush_events();
         self.state = State::Closed;
         self.timers = Timers::new();
-        self.receiver.ack_due = false;
+        self.receiver.note_acknowledged();
         self.outputs.extend(event.map(Output::Event));
     }
 
@@ -297,7 +297,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     fn acknowledge(&mut self, header: Header) -> Header {
         let window = self.receiver.window_field();
         let acknowledgement: Option<Acknowledgement> = Some(self.receiver.acknowledgement());
-        self.receiver.ack_due = false;
+        self.receiver.note_acknowledged();
         Header { window, acknowledgement, ..header }
     }
 
@@ -312,7 +312,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         if self.state == State::SynSent {
             // The peer's sequence numbers are not known yet, but the window can be announced.
             header.window = self.receiver.window_field();
-        } else if self.receiver.ack_due || out.control.syn() {
+        } else if self.receiver.ack_due || self.receiver.ack_waits() || out.control.syn() {
             header = self.acknowledge(header);
         }
         let packet = self.packet(header, out.len);
@@ -335,6 +335,11 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
             self.statistics.acks_sent += 1;
             let packet = self.packet(header, 0);
             self.push(packet);
+        }
+        if !self.receiver.ack_waits() {
+            self.timers.stop(E2tcpTimer::Acknowledgement);
+        } else if !self.timers.is_running(E2tcpTimer::Acknowledgement) {
+            self.timers.set(E2tcpTimer::Acknowledgement, now.saturating_add(self.config.ack_delay));
         }
         if self.state == State::TimeWait {
             self.timers.stop(E2tcpTimer::Probe);
@@ -360,6 +365,10 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
                 false
             }
             E2tcpTimer::Linger => return self.finish(Some(Event::Closed)),
+            E2tcpTimer::Acknowledgement => {
+                self.receiver.ack_due = true;
+                false
+            }
         };
         if silent {
             self.finish(Some(Event::TimedOut));

@@ -1,7 +1,9 @@
 //! The receive half: reassembly, acknowledgements, skipping of gaps, and the offered window.
 //!
 //! Every packet that occupies sequence numbers is acknowledged at once, with the two lowest ranges beyond the gap: the
-//! sender infers losses from each acknowledgement, so none may be omitted.
+//! sender infers losses from each acknowledgement. On a hop that has lost nothing for a while one acknowledgement may answer
+//! several packets (`ack_every`). It waits for them for a bounded time. A packet that is shorter than others is acknowledged at
+//! once, because its sender probably has nothing more to send.
 //!
 //! Partial reliability is that of [`crate::reliability`]: gaps are acknowledged as far as the application can do
 //! without them, and it is notified of each.
@@ -20,6 +22,10 @@ use crate::tcp::ReceiveBuffer;
 /// Largest number of out-of-order ranges that are kept, so that a hostile peer cannot exhaust memory. A packet that
 /// would create one more is dropped like a lost one.
 const OUT_OF_ORDER_MAX: usize = 2048;
+
+/// Number of consecutive packets in order after which acknowledgements may wait: more than two of the largest windows of the
+/// thesis.
+const CALM_AFTER: u32 = 64;
 
 /// The text of a packet, by positions in the stream.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +60,11 @@ pub(super) struct Receiver<R> {
     reliability: Reliability,
     /// Whether an acknowledgement is due.
     pub(super) ack_due: bool,
+    ack_every: u32,
+    /// Packets whose acknowledgement waits for more.
+    waiting: u32,
+    /// Packets in order since the last one that was not.
+    calm: u32,
     /// The window that the peer knows.
     announced: u32,
     /// Whether the window field was ever sent.
@@ -81,6 +92,9 @@ impl<R: ReceiveBuffer> Receiver<R> {
             selective: config.selective,
             reliability: Reliability::new(config.reliability, config.reliability_window),
             ack_due: false,
+            ack_every: config.ack_every,
+            waiting: 0,
+            calm: 0,
             announced: config.assumed_window,
             window_sent: false,
             repeat: 0,
@@ -182,7 +196,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
         self.buffer.consume(bytes);
         let offered = self.edge.saturating_sub(self.next);
         let step = self.reliability.step();
-        let packets = if offered < step { 1 } else { 2 };
+        let packets = if offered < step { 1 } else { u64::from(self.answered_by_one().max(2)) };
         let good = (packets * step).min(self.largest_window.div_ceil(2));
         if bytes > 0 && self.irs.is_some() && self.room() >= offered + good {
             self.ack_due = true;
@@ -206,8 +220,8 @@ impl<R: ReceiveBuffer> Receiver<R> {
         events: &mut VecDeque<Event>,
         statistics: &mut Statistics,
     ) {
-        self.ack_due = true;
         let new;
+        let is_in_order = !text.fin && text.start == self.next as i64 && self.out_of_order.is_empty();
         if text.fin {
             new = u64::from(self.take_fin(text.start));
         } else {
@@ -224,6 +238,26 @@ impl<R: ReceiveBuffer> Receiver<R> {
         }
         self.advance(events, statistics);
         self.forget_old_gaps();
+        self.calm = if is_in_order && new > 0 { self.calm.saturating_add(1) } else { 0 };
+        let is_full = u64::from(text.len) >= self.reliability.step();
+        self.waiting += 1;
+        self.ack_due |= !is_full || self.waiting >= self.answered_by_one();
+    }
+
+    /// Packets that one acknowledgement may answer now.
+    fn answered_by_one(&self) -> u32 {
+        if self.calm > CALM_AFTER { self.ack_every } else { 1 }
+    }
+
+    /// Whether packets have come whose acknowledgement is not due yet.
+    pub(super) fn ack_waits(&self) -> bool {
+        self.waiting > 0 && !self.ack_due
+    }
+
+    /// Everything that has come is being acknowledged.
+    pub(super) fn note_acknowledged(&mut self) {
+        self.ack_due = false;
+        self.waiting = 0;
     }
 
     /// Takes the FIN. Returns whether it is new and in the window.

@@ -18,6 +18,7 @@ use std::collections::VecDeque;
 use airwatt_base::{Instant, Seq, Span};
 
 use super::config::{Counted, DuplicateAck, E2tcpConfig};
+use super::hop::HopEstimate;
 use super::rtt::RttEstimator;
 use super::statistics::Statistics;
 use super::timer::{E2tcpTimer, Timers};
@@ -92,6 +93,8 @@ pub(super) struct Progress {
 struct Sample {
     order: u64,
     sent: Instant,
+    /// Number of packets that had arrived when it was sent.
+    arrived: u64,
 }
 
 /// The send half of a connection.
@@ -137,6 +140,11 @@ pub(super) struct Sender<S> {
     /// Number of transmissions so far.
     order: u64,
     sample: Option<Sample>,
+    /// Number of packets that were reported as received.
+    arrived: u64,
+    hop: HopEstimate,
+    /// Whether an acknowledgement may answer several packets, the measured one not being the last of them.
+    acks_are_thinned: bool,
     /// Time of the first timeout since the last acknowledgement.
     silent_since: Option<Instant>,
     /// Whether a closed window is to be probed.
@@ -172,6 +180,9 @@ impl<S: SendBuffer> Sender<S> {
             counts: [0; 5],
             order: 0,
             sample: None,
+            arrived: 0,
+            hop: HopEstimate::default(),
+            acks_are_thinned: config.ack_every > 1,
             silent_since: None,
             probe: false,
             probes: 0,
@@ -366,14 +377,17 @@ impl<S: SendBuffer> Sender<S> {
                     self.rtt.restore();
                 }
                 self.set_state(index, PacketState::Reported);
+                self.arrived += 1;
             }
         }
         if let (Some(sample), Some(newest)) = (self.sample, newest)
             && newest >= sample.order
         {
-            if newest == sample.order {
+            if newest == sample.order || self.acks_are_thinned {
                 let rtt = now.saturating_since(sample.sent);
                 self.rtt.sample(rtt);
+                self.hop.note(self.arrived - sample.arrived, rtt);
+                self.window.learn(self.hop.window());
                 statistics.rtt_count += 1;
                 statistics.rtt_sum += rtt;
             }
@@ -681,7 +695,7 @@ impl<S: SendBuffer> Sender<S> {
         self.order += 1;
         self.records[index].order = self.order;
         if !again && self.sample.is_none() {
-            self.sample = Some(Sample { order: self.order, sent: now });
+            self.sample = Some(Sample { order: self.order, sent: now, arrived: self.arrived });
         }
         self.outgoing(index, statistics, again)
     }

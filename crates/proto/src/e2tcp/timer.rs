@@ -15,7 +15,9 @@ timer_kinds! {
         BurstEnd = "burst-end",
         /// When to remove a closed connection.
         Linger = "linger",
+        /// When to acknowledge packets whose acknowledgement waits for more of them.
+        Acknowledgement = "acknowledgement",
     }
 }
 
-pub(super) type Timers = TimerTable<E2tcpTimer, 5>;
+pub(super) type Timers = TimerTable<E2tcpTimer, 6>;

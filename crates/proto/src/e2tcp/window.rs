@@ -33,6 +33,10 @@ pub(super) struct SendWindow {
     size: u32,
     max: u32,
     configured_max: u32,
+    /// Packets that the peer's window has room for.
+    offered: u32,
+    /// Whether the largest window is learned from the hop.
+    learns: bool,
     min: u32,
     after_timeout: u32,
     error_limit: u32,
@@ -52,6 +56,8 @@ impl SendWindow {
             size: config.min_window,
             max: config.max_window,
             configured_max: config.max_window,
+            offered: config.assumed_window / u32::from(config.payload),
+            learns: config.learn_window,
             min: config.min_window,
             after_timeout: config.after_timeout,
             error_limit: config.error_limit,
@@ -95,12 +101,23 @@ impl SendWindow {
     /// Limits the window to this many packets, by the peer's window field. The limit is at least one, because the limit
     /// in bytes handles a window below one packet.
     pub(super) fn limit(&mut self, packets: u32) {
+        self.offered = packets;
         self.max = match self.field {
+            // What is learned replaces it with the next round trip.
+            _ if self.learns => packets.min(self.max.max(self.configured_max)),
             WindowField::Replaces => packets,
             WindowField::Caps => packets.min(self.configured_max),
         }
         .max(1);
         self.size = self.size.min(self.max);
+    }
+
+    /// Sets the largest window to what the hop is found to hold, if it is to be learned.
+    pub(super) fn learn(&mut self, packets: u32) {
+        if self.learns {
+            self.max = packets.max(self.configured_max).min(self.offered).max(1);
+            self.size = self.size.min(self.max);
+        }
     }
 
     /// Adapts the window after an acknowledgement.

@@ -5,8 +5,10 @@ use std::collections::VecDeque;
 use airwatt_base::{Instant, Timeout};
 
 use super::ConnectionEnding;
+use super::note::{Fate, Note, Why};
 use super::split_proxy::{ConnectionId, ProxyCounters, ProxyTimer, SplitProxyOutput};
 use super::timer_queue::TimerQueue;
+use crate::e2tcp::Addresses;
 
 /// The book of a proxy.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +21,8 @@ pub(super) struct ConnectionBook {
     /// Connections whose sockets the host has to look at: there is something to write, to close, or room to read.
     pub(super) changed: Vec<ConnectionId>,
     pub(super) outputs: VecDeque<SplitProxyOutput>,
+    /// Connections that are not relayed to their end.
+    pub(super) notes: Vec<Note>,
 }
 
 impl ConnectionBook {
@@ -44,6 +48,11 @@ impl ConnectionBook {
         if let ConnectionEnding::Lost(bytes) | ConnectionEnding::Idle(bytes) = ending {
             self.counters.undelivered += bytes;
         }
+    }
+
+    /// Reports what has become of a connection.
+    pub(super) fn note(&mut self, addresses: Addresses, fate: Fate, why: Why) {
+        self.notes.push(Note { addresses, fate, why });
     }
 
     /// Takes a timer that is due.

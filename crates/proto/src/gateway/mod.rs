@@ -16,6 +16,7 @@
 mod base_station;
 mod connection_book;
 mod message;
+mod note;
 mod opening;
 mod relay;
 mod snoop;
@@ -37,6 +38,7 @@ pub use base_station::{
     Counters,
 };
 pub use message::GatewayMessage;
+pub use note::{Fate, Note, Why};
 pub use opening::{Opening, parse_reset};
 pub use relay::{Relay, Side, Verdict};
 pub use snoop::{Snoop, SnoopConfig, SnoopInput, SnoopOutput, SnoopStatistics, SnoopTimer};

@@ -39,6 +39,7 @@ use self::silence::Silence;
 use super::ConnectionEnding;
 use super::connection_book::ConnectionBook;
 use super::message::GatewayMessage;
+use super::note::{Fate, Note, Why};
 use super::opening::Opening;
 use super::relay::{Relay, Side, Verdict};
 use super::socket_leg::{SocketLeg, room};
@@ -184,6 +185,11 @@ impl SplitProxy {
         std::mem::take(&mut self.book.changed)
     }
 
+    /// What has become of connections that are not relayed to their end, since the last call.
+    pub fn take_notes(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.book.notes)
+    }
+
     /// The next bytes for the kernel's connection.
     pub fn outgoing(&self, id: ConnectionId) -> &[u8] {
         self.entries.get(&id).map_or(&[], |entry| entry.leg.outgoing())
@@ -220,10 +226,10 @@ impl SplitProxy {
         addresses: Addresses,
         origin: Origin,
         now: Instant,
-    ) -> Option<ConnectionId> {
+    ) -> Result<ConnectionId, Why> {
         if self.book.half_open >= self.config.half_open {
             self.book.counters.over_limit += 1;
-            return None;
+            return Err(Why::HalfOpen);
         }
         let (id, side) = (
             self.next_id,
@@ -251,7 +257,7 @@ impl SplitProxy {
         self.by_addresses.insert((peer, addresses), id);
         self.book.begin(id, idle_at);
         self.expect(peer, now);
-        Some(id)
+        Ok(id)
     }
 
     fn remove(&mut self, id: ConnectionId, ending: ConnectionEnding) {
@@ -268,8 +274,9 @@ impl SplitProxy {
     }
 
     /// Resets both legs.
-    fn abort(&mut self, id: ConnectionId, ending: fn(u64) -> ConnectionEnding, now: Instant) {
+    fn abort(&mut self, id: ConnectionId, ending: fn(u64) -> ConnectionEnding, why: Why, now: Instant) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
+        self.book.note(entry.addresses, Fate::Reset, why);
         let peer = entry.peer;
         let mut wireless = TableLeg { table: &mut self.peers[peer].table, key: entry.key };
         let lost = entry.relay.abort(&mut entry.leg, &mut wireless, now);
@@ -295,7 +302,9 @@ impl SplitProxy {
         self.collect(peer, now);
     }
 
-    fn pass(&mut self, id: ConnectionId, now: Instant) {
+    fn pass(&mut self, id: ConnectionId, why: Why, now: Instant) {
+        let Some(entry) = self.entries.get(&id) else { return };
+        self.book.note(entry.addresses, Fate::Passed, why);
         self.book.counters.passed += 1;
         self.end_opening(id, Some(SplitProxyOutput::Pass), ConnectionEnding::Unanswered, now);
     }
@@ -379,8 +388,23 @@ impl SplitProxy {
         let mut wireless = TableLeg { table: &mut self.peers[entry.peer].table, key: entry.key };
         let verdict = entry.relay.on_event(side, event, &mut entry.leg, &mut wireless, now);
         if let Some(verdict) = verdict {
+            self.note_verdict(id, verdict, side, event);
             self.execute(id, verdict, now);
         }
+    }
+
+    fn note_verdict(&mut self, id: ConnectionId, verdict: Verdict, side: Side, event: EndEvent) {
+        let Some(entry) = self.entries.get(&id) else { return };
+        let (fate, why) = match (verdict, side, event) {
+            (Verdict::Refuse(_), ..) => (Fate::Refused, Why::HostRefused),
+            (Verdict::Forget(_), ..) => (Fate::Unanswered, Why::HostUnanswering),
+            (Verdict::Lost(_), Side::Wired, EndEvent::TimedOut) => (Fate::Reset, Why::SocketTimedOut),
+            (Verdict::Lost(_), Side::Wired, _) => (Fate::Reset, Why::SocketReset),
+            (Verdict::Lost(_), Side::Wireless, EndEvent::TimedOut) => (Fate::Reset, Why::PeerTimedOut),
+            (Verdict::Lost(_), Side::Wireless, _) => (Fate::Reset, Why::PeerReset),
+            (Verdict::Admit(_) | Verdict::Done, ..) => return,
+        };
+        self.book.note(entry.addresses, fate, why);
     }
 
     fn execute(&mut self, id: ConnectionId, verdict: Verdict, now: Instant) {
@@ -476,20 +500,25 @@ impl SplitProxy {
             if entry.is_half_open() {
                 return self.book.outputs.push_back(SplitProxyOutput::Admit(id, opening));
             }
-            self.abort(id, ConnectionEnding::Lost, now);
+            self.abort(id, ConnectionEnding::Lost, Why::Anew, now);
         }
         let state = &self.peers[peer];
         let is_silent = state.silent_since.is_some_and(|since| now.saturating_since(since) < RETRY_SILENT);
         let is_full = state.table.is_full(now);
         self.book.counters.over_limit += u64::from(is_full && !self.book.is_draining);
-        let id = if self.book.is_draining || is_silent || is_full {
-            None
-        } else {
-            self.add(peer, addresses, Origin::Syn(None), now)
+        let obstacle =
+            [(self.book.is_draining, Why::Draining), (is_silent, Why::PeerSilent), (is_full, Why::NoNumber)];
+        let added = match obstacle.into_iter().find(|(is_met, _)| *is_met) {
+            Some((_, why)) => Err(why),
+            None => self.add(peer, addresses, Origin::Syn(None), now),
         };
-        let Some(id) = id else {
-            self.book.counters.passed += 1;
-            return self.book.outputs.push_back(SplitProxyOutput::Pass(opening));
+        let id = match added {
+            Ok(id) => id,
+            Err(why) => {
+                self.book.counters.passed += 1;
+                self.book.note(addresses, Fate::Passed, why);
+                return self.book.outputs.push_back(SplitProxyOutput::Pass(opening));
+            }
         };
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.origin = Origin::Syn(Some(opening));
@@ -498,7 +527,14 @@ impl SplitProxy {
     }
 
     fn open_for_application(&mut self, peer: usize, addresses: Addresses, shares: Shares, now: Instant) {
-        let Some(id) = self.add(peer, addresses, Origin::Call(shares), now) else { return };
+        let id = match self.add(peer, addresses, Origin::Call(shares), now) {
+            Ok(id) => id,
+            Err(why) => {
+                self.book.note(addresses, Fate::Refused, why);
+                let ended = SplitProxyOutput::Ended(self.next_id, addresses, ConnectionEnding::Refused);
+                return self.book.outputs.push_back(ended);
+            }
+        };
         let asks = (shares.offered < 100).then_some(shares.offered);
         self.begin(id, peer, TableInput::OpenWith(addresses, shares.wanted, asks), now);
         if self.entries.get(&id).is_some_and(|entry| entry.key.is_none()) {
@@ -519,11 +555,12 @@ impl SplitProxy {
         let is_opening = entry.relay.opened_by() == Some(Side::Wireless);
         match failure {
             ConnectFailure::Unreachable if is_opening => {
+                self.book.note(addresses, Fate::Refused, Why::Unreachable);
                 self.transmit(peer, &GatewayMessage::Unreachable(addresses), false);
                 self.remove(id, ConnectionEnding::Unreachable);
             }
             ConnectFailure::Declined if is_opening => {
-                self.decline(peer, addresses);
+                self.decline(peer, addresses, Why::NotPermitted);
                 self.remove(id, ConnectionEnding::Unanswered);
             }
             ConnectFailure::TimedOut => self.on_event(id, Side::Wired, EndEvent::TimedOut, now),
@@ -536,7 +573,7 @@ impl SplitProxy {
         let Some(entry) = self.entries.get(&id) else { return };
         if entry.relay.opened_by() != Some(Side::Wired) {
             // It was admitted, and its client has gone.
-            return self.abort(id, ConnectionEnding::Lost, now);
+            return self.abort(id, ConnectionEnding::Lost, Why::Unfinished, now);
         }
         let peer = entry.peer;
         let is_there = self.peers[peer].heard.is_some_and(|heard| heard >= entry.began);
@@ -544,14 +581,14 @@ impl SplitProxy {
             return;
         }
         self.peers[peer].silent_since = Some(now);
-        self.pass_unanswered(id, now);
+        self.pass_unanswered(id, Why::PeerUnanswering, now);
     }
 
     /// An opening of this side that the peer has not answered goes as plain TCP.
-    fn pass_unanswered(&mut self, id: ConnectionId, now: Instant) {
+    fn pass_unanswered(&mut self, id: ConnectionId, why: Why, now: Instant) {
         let Some(entry) = self.entries.get(&id) else { return };
         let (peer, addresses) = (entry.peer, entry.addresses);
-        self.pass(id, now);
+        self.pass(id, why, now);
         self.transmit(peer, &GatewayMessage::Withdrawn(addresses), false);
     }
 
@@ -561,7 +598,7 @@ impl SplitProxy {
         let is_held = |entry: &Entry| matches!(entry.origin, Origin::Syn(Some(_)));
         if let Some(id) = id.filter(|id| self.entries.get(id).is_some_and(is_held)) {
             self.book.counters.over_limit += 1;
-            self.pass_unanswered(id, now);
+            self.pass_unanswered(id, Why::NoNumber, now);
         }
     }
 
@@ -569,7 +606,7 @@ impl SplitProxy {
         self.book.is_draining = true;
         let ids: Vec<ConnectionId> = self.entries.keys().copied().collect();
         for id in ids {
-            self.abort(id, ConnectionEnding::Lost, now);
+            self.abort(id, ConnectionEnding::Lost, Why::Draining, now);
         }
     }
 }
@@ -631,7 +668,7 @@ impl Machine for SplitProxy {
                 ProxyTimer::Idle(id) => {
                     let Some(entry) = self.entries.get(&id) else { continue };
                     if !self.book.rearm_idle(id, entry.relay.idle_at(self.config.idle), now) {
-                        self.abort(id, ConnectionEnding::Idle, now);
+                        self.abort(id, ConnectionEnding::Idle, Why::Idle, now);
                     }
                 }
             }

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use airwatt_base::{Instant, Machine, Span, Timeout};
 
 use super::connection_book::ConnectionBook;
+use super::note::{Fate, Note, Why};
 use super::opening::Opening;
 use super::relay::{Relay, Side, Verdict};
 use super::socket_leg::{SocketLeg, room};
@@ -144,6 +145,11 @@ impl TcpProxy {
         std::mem::take(&mut self.book.changed)
     }
 
+    /// What has become of connections that are not relayed to their end, since the last call.
+    pub fn take_notes(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.book.notes)
+    }
+
     /// The next bytes for the socket.
     pub fn outgoing(&self, id: ConnectionId) -> &[u8] {
         let (connection, leg) = place(id);
@@ -197,6 +203,8 @@ impl TcpProxy {
         self.book.counters.over_limit += u64::from(is_full);
         if is_full || self.book.is_draining {
             self.book.counters.passed += 1;
+            let why = if is_full { Why::HalfOpen } else { Why::Draining };
+            self.book.note(addresses, Fate::Passed, why);
             return self.book.outputs.push_back(SplitProxyOutput::Pass(opening));
         }
         let connection = self.next;
@@ -231,8 +239,9 @@ impl TcpProxy {
     }
 
     /// Resets both legs.
-    fn abort(&mut self, connection: u64, ending: fn(u64) -> ConnectionEnding, now: Instant) {
+    fn abort(&mut self, connection: u64, ending: fn(u64) -> ConnectionEnding, why: Why, now: Instant) {
         let Some(entry) = self.entries.get_mut(&connection) else { return };
+        self.book.note(entry.addresses, Fate::Reset, why);
         let [near, far] = &mut entry.legs;
         let lost = entry.relay.abort(far, near, now);
         self.remove(connection, ending(lost));
@@ -247,8 +256,23 @@ impl TcpProxy {
                 self.book.changed.extend([0, 1].map(|leg| socket(connection, leg)));
             }
         }
-        let [near, far] = &mut entry.legs;
-        match entry.relay.on_event(side_of(leg), event, far, near, now) {
+        let (addresses, [near, far]) = (entry.addresses, &mut entry.legs);
+        let verdict = entry.relay.on_event(side_of(leg), event, far, near, now);
+        match verdict {
+            Some(Verdict::Refuse(_)) => self.book.note(addresses, Fate::Refused, Why::HostRefused),
+            Some(Verdict::Forget(_)) => self.book.note(addresses, Fate::Unanswered, Why::HostUnanswering),
+            Some(Verdict::Lost(_)) => {
+                let why = match (leg, event == EndEvent::TimedOut) {
+                    (0, false) => Why::OpenerReset,
+                    (0, true) => Why::OpenerTimedOut,
+                    (_, false) => Why::FarReset,
+                    (_, true) => Why::FarTimedOut,
+                };
+                self.book.note(addresses, Fate::Reset, why);
+            }
+            Some(Verdict::Admit(_) | Verdict::Done) | None => {}
+        }
+        match verdict {
             Some(Verdict::Admit(_)) => {
                 let admit = |opening| SplitProxyOutput::Admit(socket(connection, 0), opening);
                 self.book.outputs.extend(entry.opening.take().map(admit));
@@ -282,9 +306,10 @@ impl TcpProxy {
         let (connection, leg) = place(id);
         let Some(entry) = self.entries.get_mut(&connection) else { return };
         entry.is_over[leg] = true;
-        let is_opening = entry.opening.is_some();
+        let (addresses, is_opening) = (entry.addresses, entry.opening.is_some());
         match failure {
             ConnectFailure::Unreachable if is_opening => {
+                self.book.note(addresses, Fate::Refused, Why::Unreachable);
                 self.end_opening(
                     connection,
                     Some(SplitProxyOutput::Unreachable),
@@ -292,6 +317,7 @@ impl TcpProxy {
                 );
             }
             ConnectFailure::Declined if is_opening => {
+                self.book.note(addresses, Fate::Passed, Why::NotPermitted);
                 self.book.counters.passed += 1;
                 self.end_opening(connection, Some(SplitProxyOutput::Pass), ConnectionEnding::Unanswered);
             }
@@ -353,7 +379,8 @@ impl Machine for TcpProxy {
             SplitProxyInput::Abort => {
                 self.book.is_draining = true;
                 let all: Vec<u64> = self.entries.keys().copied().collect();
-                all.into_iter().for_each(|connection| self.abort(connection, ConnectionEnding::Lost, now));
+                let abort = |connection| self.abort(connection, ConnectionEnding::Lost, Why::Draining, now);
+                all.into_iter().for_each(abort);
             }
             SplitProxyInput::PlainOpening(..)
             | SplitProxyInput::PlainReset(..)
@@ -369,11 +396,13 @@ impl Machine for TcpProxy {
             match timer {
                 ProxyTimer::Peer(_) | ProxyTimer::Silence(_) => {}
                 // It was admitted, and its client has gone.
-                ProxyTimer::Opening(connection) => self.abort(connection, ConnectionEnding::Lost, now),
+                ProxyTimer::Opening(connection) => {
+                    self.abort(connection, ConnectionEnding::Lost, Why::Unfinished, now);
+                }
                 ProxyTimer::Idle(connection) => {
                     let Some(entry) = self.entries.get(&connection) else { continue };
                     if !self.book.rearm_idle(connection, entry.relay.idle_at(self.config.idle), now) {
-                        self.abort(connection, ConnectionEnding::Idle, now);
+                        self.abort(connection, ConnectionEnding::Idle, Why::Idle, now);
                     }
                 }
             }

@@ -34,6 +34,55 @@ fn without_loss_every_packet_is_sent_once_and_acknowledged_at_once() {
 }
 
 #[test]
+fn acknowledgements_are_thinned_while_nothing_is_lost() {
+    let thin = E2tcpConfig { ack_every: 4, ..plain() };
+    let acks = |pair: &Pair| pair.ends[B].statistics().acks_sent;
+    let timeouts = |pair: &Pair| {
+        let a = pair.ends[A].statistics();
+        a.transmission_timeouts + a.retransmission_timeouts
+    };
+    // One for each of the first 64, and then for each four, and for the 25th of each window, which waits for 5 ms.
+    let pair = transfer(1_000, &thin, &[]);
+    assert!(
+        (64 + 936 / 4..=64 + 936 / 4 + 936 / 25).contains(&acks(&pair)),
+        "{} acknowledgements",
+        acks(&pair)
+    );
+    assert_eq!(timeouts(&pair), 0);
+    // Round trips are measured all the same, nearly one in each.
+    let count = pair.ends[A].statistics().rtt_count;
+    assert!((30..=45).contains(&count), "{count} samples in some 40 round trips");
+    // The last two of these are waited for, for 5 ms.
+    let pair = transfer(66, &thin, &[]);
+    assert_eq!((acks(&pair), timeouts(&pair)), (65, 0));
+    // A loss is reported at once, and the next 64 packets are acknowledged one by one again.
+    let pair = transfer(1_000, &thin, &[500]);
+    let a = pair.ends[A].statistics();
+    assert_eq!((a.packets_resent, a.losses_inferred, timeouts(&pair)), (1, 1, 0));
+    let window = 25;
+    let few = 64 + 435 / 4 + 64 + (1_000 - 500 - 64 - window) / 4;
+    assert!((few..=few + 3 * window).contains(&acks(&pair)), "{} acknowledgements", acks(&pair));
+}
+
+/// The path of these tests has no rate of its own, so that nothing but the peer's window of 65,535 bytes limits what it holds.
+#[test]
+fn a_learned_window_grows_until_the_hop_or_the_peer_limits_it() {
+    let learning = E2tcpConfig { learn_window: true, ..plain() };
+    let pair = transfer(2_000, &learning, &[]);
+    assert_eq!((pair.ends[A].window(), pair.ends[A].largest_window()), (65, 65));
+    let apart = transfer(2_000, &plain(), &[]);
+    assert_eq!((apart.ends[A].window(), apart.ends[A].largest_window()), (25, 25));
+    assert!(pair.now.saturating_since(Instant::ZERO) * 2 < apart.now.saturating_since(Instant::ZERO));
+    // The least that is learned is `max_window`: one packet at a time says nothing of the hop.
+    let mut pair = Pair::established(&learning, &learning);
+    for _ in 0..10 {
+        pair.input(A, Input::Write(pattern(10)));
+        pair.finish();
+    }
+    assert_eq!(pair.ends[A].largest_window(), 25);
+}
+
+#[test]
 fn up_to_the_limit_losses_are_noise_and_above_it_a_burst() {
     const LOST: [u32; 6] = [45, 46, 47, 48, 49, 50];
     for (count, least) in [(1, 24), (2, 23), (3, 22), (4, 21), (5, 20), (6, 12)] {

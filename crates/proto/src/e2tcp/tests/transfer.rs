@@ -72,6 +72,8 @@ fn any_config() -> impl Strategy<Value = E2tcpConfig> {
                     BurstReaction::Windows
                 },
                 selective: switch[3],
+                ack_every: 1 + isn % 4 % max_window,
+                learn_window: isn & 4 == 4,
                 window_field: if switch[4] { WindowField::Caps } else { WindowField::Replaces },
                 reliability,
                 receive_window: window,

@@ -4,6 +4,7 @@ use airwatt_base::{Instant, Machine as _};
 
 use super::super::ConnectionEnding;
 use super::super::message::GatewayMessage;
+use super::super::note::{Fate, Why};
 use super::super::relay::Side;
 use super::{ConnectionId, Entry, Origin, SplitProxy, SplitProxyOutput};
 use crate::e2tcp::{Addresses, E2tcpPacket, TableInput};
@@ -17,6 +18,7 @@ impl SplitProxy {
             Some(GatewayMessage::Started { epoch, answers }) => self.on_started(peer, epoch, answers, now),
             Some(GatewayMessage::Unreachable(addresses)) => {
                 if let Some(id) = self.own_opening(peer, addresses) {
+                    self.book.note(addresses, Fate::Refused, Why::Unreachable);
                     self.end_opening(
                         id,
                         Some(SplitProxyOutput::Unreachable),
@@ -27,7 +29,7 @@ impl SplitProxy {
             }
             Some(GatewayMessage::Declined(addresses)) => {
                 if let Some(id) = self.own_opening(peer, addresses) {
-                    self.pass(id, now);
+                    self.pass(id, Why::PeerDeclined, now);
                 }
             }
             Some(GatewayMessage::Withdrawn(addresses)) => self.withdraw(peer, addresses, now),
@@ -52,7 +54,7 @@ impl SplitProxy {
             let ids: Vec<ConnectionId> =
                 self.entries.iter().filter(|(_, entry)| is_old(entry)).map(|(id, _)| *id).collect();
             for id in ids {
-                self.abort(id, ConnectionEnding::Lost, now);
+                self.abort(id, ConnectionEnding::Lost, Why::PeerRestarted, now);
             }
         }
         if answers {
@@ -75,7 +77,7 @@ impl SplitProxy {
             if self.peers[peer].table.restarts(addresses, &packet)
                 && let Some(id) = self.by_addresses.get(&(peer, addresses)).copied()
             {
-                self.abort(id, ConnectionEnding::Lost, now);
+                self.abort(id, ConnectionEnding::Lost, Why::Anew, now);
             }
             match self.by_addresses.get(&(peer, addresses)).and_then(|id| self.entries.get_mut(id)) {
                 Some(entry) if entry.relay.opened_by() == Some(Side::Wireless) => {
@@ -102,20 +104,26 @@ impl SplitProxy {
     }
 
     fn open_for_peer(&mut self, peer: usize, packet: E2tcpPacket, addresses: Addresses, now: Instant) {
-        let id = if self.book.is_draining || self.peers[peer].table.is_full(now) {
-            None
+        let added = if self.book.is_draining {
+            Err(Why::Draining)
+        } else if self.peers[peer].table.is_full(now) {
+            Err(Why::NoNumber)
         } else {
             self.add(peer, addresses, Origin::Peer(Some(packet)), now)
         };
-        let Some(id) = id else { return self.decline(peer, addresses) };
+        let id = match added {
+            Ok(id) => id,
+            Err(why) => return self.decline(peer, addresses, why),
+        };
         if self.config.shows_presence {
             self.transmit(peer, &GatewayMessage::Present, false);
         }
         self.book.outputs.push_back(SplitProxyOutput::Connect(id, peer, addresses));
     }
 
-    pub(super) fn decline(&mut self, peer: usize, addresses: Addresses) {
+    pub(super) fn decline(&mut self, peer: usize, addresses: Addresses, why: Why) {
         self.book.counters.declined += 1;
+        self.book.note(addresses, Fate::Declined, why);
         self.transmit(peer, &GatewayMessage::Declined(addresses), false);
     }
 }

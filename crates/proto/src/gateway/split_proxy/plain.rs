@@ -11,6 +11,7 @@ use airwatt_base::{Instant, Seq};
 
 use super::super::ConnectionEnding;
 use super::super::message::address_bytes;
+use super::super::note::{Fate, Why};
 use super::super::opening::Opening;
 use super::super::relay::Side;
 use super::{ConnectionId, Entry, Origin, SplitProxy, SplitProxyOutput};
@@ -22,7 +23,10 @@ impl SplitProxy {
         self.withdraw(peer, opening.addresses(), now);
         let output = match self.between(peer, opening.addresses()) {
             Some(id) => SplitProxyOutput::Challenge(self.challenge_of(id, opening.addresses()), opening),
-            None => SplitProxyOutput::Pass(opening),
+            None => {
+                self.book.note(opening.addresses(), Fate::Passed, Why::Plain);
+                SplitProxyOutput::Pass(opening)
+            }
         };
         self.book.outputs.push_back(output);
     }
@@ -33,7 +37,7 @@ impl SplitProxy {
             && self.challenge_of(id, addresses) == number
         {
             self.book.counters.replaced += 1;
-            self.abort(id, ConnectionEnding::Lost, now);
+            self.abort(id, ConnectionEnding::Lost, Why::Anew, now);
         }
     }
 
@@ -44,7 +48,7 @@ impl SplitProxy {
         let is_opening =
             |entry: &Entry| matches!(entry.origin, Origin::Peer(_)) && !entry.stands[Side::Wireless as usize];
         if self.entries.get(&id).is_some_and(is_opening) {
-            self.abort(id, |_| ConnectionEnding::Unanswered, now);
+            self.abort(id, |_| ConnectionEnding::Unanswered, Why::Plain, now);
         }
     }
 

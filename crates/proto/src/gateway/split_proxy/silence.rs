@@ -14,6 +14,7 @@ use airwatt_base::{Instant, Span};
 
 use super::super::ConnectionEnding;
 use super::super::message::GatewayMessage;
+use super::super::note::Why;
 use super::super::relay::Side;
 use super::{ConnectionId, ProxyTimer, SplitProxy};
 
@@ -108,9 +109,9 @@ impl SplitProxy {
         for id in ids {
             let opens = self.entries.get(&id).and_then(|entry| entry.relay.opened_by()) == Some(Side::Wired);
             if opens {
-                self.pass_unanswered(id, now);
+                self.pass_unanswered(id, Why::PeerSilent, now);
             } else {
-                self.abort(id, ConnectionEnding::Lost, now);
+                self.abort(id, ConnectionEnding::Lost, Why::PeerSilent, now);
             }
         }
         let state = &mut self.peers[peer];
