@@ -159,6 +159,16 @@ fn pcapng_has_its_own_clock() {
     }
 }
 
+/// In seconds such a count is 584 years times 10^9; all packets together at the end of the clock would be a capture of no length.
+#[test]
+fn a_time_that_no_clock_shows_is_none() {
+    let packet = ethernet(0x0800, &udp(A, B, (1, 2), 0));
+    let capture = Capture::read("test", &pcapng(1, Some(0), u64::MAX, &packet)[..]).unwrap();
+    assert_eq!((capture.notes.without_time, capture.packets.len()), (1, 1));
+    let capture = Capture::read("test", &pcapng(1, Some(9), u64::MAX, &packet)[..]).unwrap();
+    assert_eq!(capture.notes.without_time, 0);
+}
+
 #[test]
 fn what_cannot_be_read_says_so_in_one_line() {
     let error = |bytes: &[u8]| {

@@ -64,8 +64,8 @@ struct Interface {
 }
 
 impl Interface {
-    /// Nanoseconds since 1970 of a count of ticks; what is out of range is clamped.
-    fn time(self, ticks: u64) -> u64 {
+    /// Nanoseconds since 1970 of a count of ticks; `None` for a time that no clock shows, before 1970 or after 2554.
+    fn time(self, ticks: u64) -> Option<u64> {
         let scaled = u128::from(ticks) * NANOS_PER_SECOND;
         let exponent = u32::from(self.resolution & 0x7f);
         let nanos = if self.resolution & 0x80 != 0 {
@@ -74,7 +74,7 @@ impl Interface {
             10u128.checked_pow(exponent).map_or(0, |unit| scaled / unit)
         };
         let nanos = nanos as i128 + i128::from(self.offset_s) * NANOS_PER_SECOND as i128;
-        nanos.clamp(0, i128::from(u64::MAX)) as u64
+        u64::try_from(nanos).ok()
     }
 }
 
@@ -184,6 +184,6 @@ fn packet_block(
     let Some(interface) = interfaces.get(index as usize) else {
         return Err(PcapError::InvalidField("a packet names an interface that is not described"));
     };
-    sink.packet(interface.link, time.map(|ticks| interface.time(ticks)), original, data);
+    sink.packet(interface.link, time.and_then(|ticks| interface.time(ticks)), original, data);
     Ok(Some(interface.link).filter(|link| LinkType::from_number(*link).is_none()))
 }

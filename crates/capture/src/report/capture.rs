@@ -156,7 +156,10 @@ fn notes(capture: &Capture) -> Vec<String> {
         list.push(format!("{} packets were out of order and were sorted by time", notes.out_of_order));
     }
     if notes.without_time > 0 {
-        list.push(format!("{} packets have no time and got that of the packet before", notes.without_time));
+        list.push(format!(
+            "{} packets have no time, or one that no clock shows, and got that of the packet before",
+            notes.without_time
+        ));
     }
     if notes.skipped_link_type > 0 {
         let supported = crate::capture::LinkType::supported();
