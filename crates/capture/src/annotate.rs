@@ -144,7 +144,9 @@ impl<'a> Comments<'a> {
                 None => format!("AID {aid}"),
             });
             let waiting = aids.take(NAMED_STATIONS).collect::<Vec<_>>().join(", ");
-            let waiting = if waiting.is_empty() { "none".to_owned() } else { waiting };
+            let is_captured = beacon.dtim.is_some() || beacon.is_tim_missing;
+            let nobody = if is_captured { "none" } else { "not captured" };
+            let waiting = if waiting.is_empty() { nobody.to_owned() } else { waiting };
             return Some(format!("airwatt: in power save: {named}{more}; TIM bits: {waiting}"));
         }
         let polled = frame.transmitter.filter(|_| frame.control.kind == FrameKind::PsPoll);

@@ -39,6 +39,9 @@ const PROTOCOL_GRE: u8 = 47;
 const PROTOCOL_ICMP6: u8 = 58;
 
 /// Length of the FCS at the end of a frame.
+/// The element whose first octet is the identifier of its extension, and that of Multi-Link (802.11be-2024 9.4.2.321).
+const ID_EXTENDED: u8 = 255;
+const EXTENSION_MULTI_LINK: u8 = 107;
 const FCS_BYTES: u32 = 4;
 
 /// The longest MPDU with its FCS: that of VHT, HE and EHT (802.11-2020 table 9-34).
@@ -331,6 +334,9 @@ impl Decoder {
                 self.decryption.name(frame.header().address1, elements);
                 found.listen_interval = Some(listen_interval);
                 found.requested_uapsd = Some(elements.wmm().map_or(0, |wmm| wmm.station_uapsd()));
+                found.is_multi_link = elements.into_iter().any(|(id, contents)| {
+                    id == ID_EXTENDED && contents.first() == Some(&EXTENSION_MULTI_LINK)
+                });
             }
             Ok(Some(ManagementBody::AssociationResponse(response, elements))) if response.status == 0 => {
                 found.aid = Some(response.aid);
@@ -409,6 +415,7 @@ fn air_frame(frame: &Frame<'_>, length: u32, radiotap: &Radiotap) -> AirFrame {
         eosp: from_ap && header.qos.is_some_and(|qos| qos.eosp()),
         aid: header.ps_poll_aid(),
         requested_uapsd: None,
+        is_multi_link: false,
         listen_interval: None,
         grants_uapsd: false,
         beacon: None,

@@ -139,6 +139,8 @@ pub struct AirFrame {
     pub aid: Option<u16>,
     /// In an association request: the station's U-APSD access categories, one bit each; zero without WMM.
     pub requested_uapsd: Option<u8>,
+    /// Of an association request: it has a Multi-Link element (802.11be), so that the station may be awake on another link.
+    pub is_multi_link: bool,
     /// In an association request: the beacon intervals that the station may sleep through.
     pub listen_interval: Option<u16>,
     /// In an association response: whether its WMM element grants U-APSD.

@@ -1,6 +1,7 @@
 //! The beacons and the group-addressed frames of one cell.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
@@ -30,6 +31,8 @@ pub(super) struct Cell {
     air: Vec<AirTotal>,
     /// By association identifier, the places in `marks` of the beacons that have its TIM bit set.
     tim: BTreeMap<u16, Vec<u32>>,
+    /// The places of the beacons whose TIM was not captured, as behind a short snap length.
+    unknown: Vec<u32>,
     /// Whether nothing was missed between each beacon and the one before, by their sequence numbers.
     follows: Vec<bool>,
     /// The access point's clock at each beacon in microseconds.
@@ -44,6 +47,8 @@ pub(super) struct Cell {
     group_announced: Option<Mark>,
     /// The last group-addressed frame since the last beacon: place, sequence control, and More Data.
     group_frame: Option<(Mark, Option<u16>, bool)>,
+    /// Whether the last group-addressed frame before the last beacon announced another one, which may follow that beacon.
+    group_goes_on: bool,
     /// Whether data frames of the access point were captured.
     has_data: bool,
     /// The numbers of its frames.
@@ -126,7 +131,7 @@ impl Cell {
         }
         self.dtim = beacon.dtim;
         self.interval = interval;
-        self.group_frame = None;
+        self.group_goes_on = self.group_frame.take().is_some_and(|(.., more)| more);
         let is_dtim = beacon.dtim.is_some_and(|(count, _)| count == 0);
         self.group_announced = Some(mark).filter(|_| is_dtim && beacon.group);
         self.log(mark, frame, beacon);
@@ -144,6 +149,9 @@ impl Cell {
         self.marks.push(mark);
         self.air.push(air);
         self.timestamps_us.push(beacon.timestamp_us);
+        if beacon.dtim.is_none() && !beacon.is_tim_missing {
+            self.unknown.push(place);
+        }
         for aid in &beacon.aids {
             self.tim.entry(*aid).or_default().push(place);
         }
@@ -192,6 +200,15 @@ impl Cell {
         let mut doubt = |kind, mark, deciding: &[u32], detail| {
             self.doubts.push(Doubt { kind, mark, deciding: deciding.to_vec(), unknown, detail });
         };
+        // What began after a DTIM beacon goes on past the next one, as long as More Data says so (802.11-2020 11.2.3.6).
+        if count > 0 && self.group_goes_on {
+            self.group_goes_on = frame.control.more_data;
+            let key = (FindingKind::GroupNotAfterDtim, Verdict::Kept, bssid);
+            find(findings, key, mark, &[*beacon, packet.number], || {
+                "the frame before announced it".to_owned()
+            });
+            return;
+        }
         if count > 0 {
             let after_ms = 1e3 * after.as_secs_f64();
             let detail = format!(
@@ -222,7 +239,7 @@ impl Cell {
     /// Ends a segment of the capture: what happens until the next one is not known.
     pub(super) fn end_segment(&mut self, bssid: MacAddress, findings: &mut Findings) {
         let from = std::mem::replace(&mut self.segment_from, self.marks.len());
-        (self.dtim, self.group_announced, self.group_frame) = (None, None, None);
+        (self.dtim, self.group_announced, self.group_frame, self.group_goes_on) = (None, None, None, false);
         if self.marks.len() - from < ENOUGH_BEACONS || self.interval.is_zero() {
             return;
         }
@@ -315,13 +332,41 @@ impl Cell {
         }
     }
 
-    /// The beacons after `since` and before `until` without the TIM bit of `aid`.
-    pub(super) fn without_tim(&self, since: Instant, until: Instant, aid: u16) -> impl Iterator<Item = Mark> {
+    /// The places of the beacons after `since` and before `until`.
+    fn between(&self, since: Instant, until: Instant) -> Range<usize> {
         let first = self.marks.partition_point(|(at, _)| *at <= since);
-        let end = self.marks.partition_point(|(at, _)| *at < until);
+        first..self.marks.partition_point(|(at, _)| *at < until).max(first)
+    }
+
+    /// The beacons after `since` and before `until` that are known not to have the TIM bit of `aid`.
+    pub(super) fn without_tim(&self, since: Instant, until: Instant, aid: u16) -> impl Iterator<Item = Mark> {
         let set = self.tim.get(&aid).map_or(&[][..], Vec::as_slice);
-        let range = first..end.max(first);
-        range.filter(|place| set.binary_search(&(*place as u32)).is_err()).map(|place| self.marks[place])
+        let has = |places: &[u32], place: usize| places.binary_search(&(place as u32)).is_ok();
+        let range = self.between(since, until);
+        range
+            .filter(move |place| !has(set, *place) && !has(&self.unknown, *place))
+            .map(|place| self.marks[place])
+    }
+
+    /// The first beacon after `since` and before `until` with the TIM bit of `aid`.
+    pub(super) fn with_tim(&self, since: Instant, until: Instant, aid: u16) -> Option<Mark> {
+        let set = self.tim.get(&aid).map_or(&[][..], Vec::as_slice);
+        let range = self.between(since, until);
+        let first = set[set.partition_point(|place| (*place as usize) < range.start)..].first()?;
+        range.contains(&(*first as usize)).then(|| self.marks[*first as usize])
+    }
+
+    /// How many beacons after `since` and before `until` were captured without their TIM.
+    pub(super) fn unknown_tims(&self, since: Instant, until: Instant) -> usize {
+        let range = self.between(since, until);
+        let before = |end: usize| self.unknown.partition_point(|place| (*place as usize) < end);
+        before(range.end) - before(range.start)
+    }
+
+    /// Since when no beacon of the cell was missed, and no other frame that shares their counter.
+    pub(super) fn beacons_unbroken_since(&self, bssid: MacAddress) -> Option<Instant> {
+        let counters = [Counter::Shared(bssid), Counter::Beacons(bssid)];
+        counters.iter().find_map(|counter| self.sequences.unbroken_since(*counter))
     }
 
     /// The last beacon before `until`.

@@ -117,14 +117,17 @@ impl Observer {
         });
         let acknowledged = self.hears_acks.then_some(has_response);
         if let Some(station) = frame.transmitter.filter(|_| kind == FrameKind::PsPoll) {
-            let (state, findings) = self.station(station, frame);
+            let (state, findings) = self.station(station, packet, frame);
             state.expire(packet.at, findings);
             state.ps_poll(packet, frame, acknowledged, findings);
         } else if let Some(uapsd) = frame.requested_uapsd {
             if let Some(station) = frame.transmitter {
-                let state = self.station(station, frame).0;
+                let (state, findings) = self.station(station, packet, frame);
+                // What was buffered before an association is dropped with it.
+                state.leave(packet.at, findings);
                 state.record.uapsd = Some(uapsd != 0);
                 state.listen_interval = frame.listen_interval;
+                state.is_multi_link = frame.is_multi_link;
             }
         } else if let Some(aid) = frame.aid {
             self.associated(capture, packet, frame, aid);
@@ -135,7 +138,7 @@ impl Observer {
                 }
             }
         } else if let Some((station, up)) = station_of(frame) {
-            let (state, findings) = self.station(station, frame);
+            let (state, findings) = self.station(station, packet, frame);
             state.expire(packet.at, findings);
             state.count_air(frame, up);
             if up {
@@ -164,7 +167,8 @@ impl Observer {
 
     /// An association response. An access point that announces U-APSD grants it to a station that requests it.
     fn associated(&mut self, capture: &Capture, packet: &CapturedPacket, frame: &AirFrame, aid: u16) {
-        let (state, findings) = self.station(frame.receiver, frame);
+        let (state, findings) = self.station(frame.receiver, packet, frame);
+        state.leave(packet.at, findings);
         state.record.aid = Some(aid);
         let announces = frame.bssid.and_then(|bssid| capture.networks.get(&bssid)?.uapsd) == Some(true);
         if state.record.uapsd == Some(true) && announces {
@@ -194,7 +198,12 @@ impl Observer {
     }
 
     /// The state of the station of a frame, up to date with the beacons of its cell before the frame.
-    fn station(&mut self, mac: MacAddress, frame: &AirFrame) -> (&mut StationState, &mut Findings) {
+    fn station(
+        &mut self,
+        mac: MacAddress,
+        packet: &CapturedPacket,
+        frame: &AirFrame,
+    ) -> (&mut StationState, &mut Findings) {
         let state = self.stations.entry(mac).or_default();
         state.read_beacons(&self.cells, &mut self.findings);
         state.record.mac = mac;
@@ -204,6 +213,7 @@ impl Observer {
         if let Some(bssid) = frame.bssid.filter(|bssid| state.record.bssid != Some(*bssid)) {
             // Another cell assigns another association identifier.
             if state.record.bssid.is_some() {
+                state.leave(packet.at, &mut self.findings);
                 state.record.aid = None;
             }
             state.record.bssid = Some(bssid);

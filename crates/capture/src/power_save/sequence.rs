@@ -103,14 +103,17 @@ pub(super) struct ModeFrame {
     pub(super) at: Instant,
     pub(super) packet: u32,
     pub(super) asleep: bool,
+    /// Whether it was acknowledged, or the capture has no acknowledgements: otherwise the access point may not know the mode.
+    pub(super) heard: bool,
     /// Its counter and number; `None` for PS-Polls, which have none.
     pub(super) number: Option<(Counter, u16)>,
 }
 
 /// The frames before and after `at` if they prove that the station was in power save then: nothing between them can have
-/// changed its mode, by their numbers or since both say so and one is a PS-Poll.
+/// changed its mode, by their numbers or since both say so and one is a PS-Poll. The access point has to have heard one of those that say so.
 pub(super) fn proves_sleep(frames: &[ModeFrame], at: Instant) -> Option<[u32; 2]> {
     let after = frames.partition_point(|frame| frame.at <= at);
+    let was_heard = frames[..after].iter().rev().take_while(|frame| frame.asleep).any(|frame| frame.heard);
     let (before, after) = (frames.get(after.checked_sub(1)?)?, frames.get(after)?);
     let is_unbroken = match (before.number, after.number) {
         (Some((one, first)), Some((other, second))) => {
@@ -118,5 +121,5 @@ pub(super) fn proves_sleep(frames: &[ModeFrame], at: Instant) -> Option<[u32; 2]
         }
         _ => after.asleep,
     };
-    (before.asleep && is_unbroken).then_some([before.packet, after.packet])
+    (before.asleep && was_heard && is_unbroken).then_some([before.packet, after.packet])
 }

@@ -65,6 +65,8 @@ struct Suspect {
     asleep: Span,
     sequence_control: Option<u16>,
     is_qos: bool,
+    /// Whether a beacon had announced frames, which the station may have requested unseen.
+    announced: bool,
     /// Transmissions of which none was acknowledged; `None` if the station or the capture leaves that open.
     unheard: Option<u32>,
 }
@@ -99,6 +101,8 @@ pub(super) struct StationState {
     pub(super) is_active: bool,
     /// The listen interval of its association, in beacon intervals.
     pub(super) listen_interval: Option<u16>,
+    /// Whether it associated with several links, of which the capture has one.
+    pub(super) is_multi_link: bool,
     /// Its frames that show its mode.
     pub(super) frames: Vec<ModeFrame>,
     /// The numbers of its frames.
@@ -134,6 +138,8 @@ pub(super) struct StationState {
     /// The time at which it left power save.
     woke: Option<Instant>,
     suspects: Vec<Suspect>,
+    /// Whether an acknowledgement of the station was ever captured: a monitor that hears none of them shows nothing by their lack.
+    acknowledges: bool,
     /// Counters of frames to the station.
     counters: Vec<Counter>,
     /// Service periods with frames and without EOSP, and whether one had it.
@@ -238,8 +244,10 @@ impl StationState {
             modes: std::mem::take(&mut self.modes),
             frames: std::mem::take(&mut self.frames),
             listen_interval: self.listen_interval,
+            is_multi_link: self.is_multi_link,
             unended: self.unended,
             ended: self.ended,
+            acknowledges: self.acknowledges,
             ..Self::default()
         };
     }
@@ -263,6 +271,8 @@ impl StationState {
         let Some((first, last)) = self.busy.take() else { return };
         let awake = last.saturating_since(first.0);
         if awake < BUSY {
+            let key = (FindingKind::AwakeInPowerSave, Verdict::Kept, self.record.mac);
+            find(findings, key, first, &[], || "it paused".to_owned());
             return;
         }
         // The last frame that shows its mode has to be of this stretch or later.
@@ -435,13 +445,20 @@ impl StationState {
         self.poll_heard = acknowledged == Some(true);
         self.poll_air = frame.air_time().unwrap_or_default();
         self.request_buffered((packet.at, packet.number), acknowledged == Some(true));
-        self.shows_mode(packet, frame, true);
+        self.shows_mode(packet, frame, true, acknowledged);
     }
 
-    fn shows_mode(&mut self, packet: &CapturedPacket, frame: &AirFrame, asleep: bool) {
+    fn shows_mode(
+        &mut self,
+        packet: &CapturedPacket,
+        frame: &AirFrame,
+        asleep: bool,
+        acknowledged: Option<bool>,
+    ) {
         self.uplink.note(frame, packet.at);
         let number = Counter::of(frame).zip(frame.sequence_control.map(|control| control >> 4));
-        self.frames.push(ModeFrame { at: packet.at, packet: packet.number, asleep, number });
+        let heard = acknowledged != Some(false);
+        self.frames.push(ModeFrame { at: packet.at, packet: packet.number, asleep, heard, number });
     }
 
     pub(super) fn sent_by_station(
@@ -451,7 +468,7 @@ impl StationState {
         acknowledged: Option<bool>,
         findings: &mut Findings,
     ) {
-        self.shows_mode(packet, frame, frame.control.power_management);
+        self.shows_mode(packet, frame, frame.control.power_management, acknowledged);
         let is_heard = acknowledged == Some(true);
         let kind = frame.control.kind;
         let asleep = frame.control.power_management;
@@ -513,6 +530,10 @@ impl StationState {
         {
             finding.excess += Excess { sent: self.mode_air, ..Excess::awake(active) };
         }
+        if !close {
+            let key = (FindingKind::PmFlapping, Verdict::Kept, self.record.mac);
+            find(findings, key, (at, packet.number), &[], || "the change stands alone".to_owned());
+        }
         if self.close_changes == FLAP_CHANGES {
             let key = (FindingKind::PmFlapping, Verdict::Violated, self.record.mac);
             find(findings, key, (at, packet.number), &[], || {
@@ -538,7 +559,7 @@ impl StationState {
                 self.counters.push(counter);
             }
             self.check_announced(delivery, findings);
-            self.check_asleep(delivery);
+            self.check_asleep(delivery, findings);
             self.check_late(delivery, findings);
             if let Some(promise) = self.promised.take() {
                 let key = (FindingKind::MoreDataThenNothing, Verdict::Kept, self.record.mac);
@@ -552,6 +573,10 @@ impl StationState {
             }
         }
         self.check_stuck(delivery, findings);
+        if let (Some(poll), true) = (self.polled, frame.control.kind.has_payload()) {
+            let key = (FindingKind::TimStuck, Verdict::Kept, self.record.mac);
+            find(findings, key, mark, &[poll.1, mark.1], || "there was a frame".to_owned());
+        }
         if let Some(poll) = self.polled.take() {
             let key = (FindingKind::PsPollUnanswered, Verdict::Kept, self.record.mac);
             find(findings, key, poll, &[poll.1, mark.1], || format!("packet {} answers it", mark.1));
@@ -576,6 +601,17 @@ impl StationState {
         is_only && delivery.unbroken_since.is_some_and(|unbroken| unbroken <= since)
     }
 
+    /// Whether the frame is the one that More Data announced at `since`: no other was sent to the station, with its counter or as
+    /// management, which is numbered with all but QoS data, and it does not answer what the station sent later.
+    fn is_promised(&self, delivery: &Delivery<'_>, cell: &Cell, since: Instant) -> bool {
+        let bssid = self.record.bssid;
+        let beacons = bssid.and_then(|bssid| cell.beacons_unbroken_since(bssid));
+        let is_plain = matches!(delivery.counter, Some(Counter::Plain(_)));
+        self.is_next_since(delivery, since)
+            && (is_plain || beacons.is_some_and(|unbroken| unbroken <= since))
+            && delivery.not_before.is_none_or(|(asked, _)| asked <= since)
+    }
+
     /// A Null frame is the answer to a PS-Poll if nothing is buffered (802.11-2020 11.2.3.6); the TIM bit is then clear.
     fn check_stuck(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
         let (mark, frame) = (delivery.mark(), delivery.frame);
@@ -586,7 +622,9 @@ impl StationState {
         let Some(poll) = self.polled else { return };
         let Some(Announcement { beacon, .. }) = self.announced.take() else { return };
         // A frame in between, which the monitor missed, may have emptied the buffer. Nothing else does: a second time is enough.
-        let is_sure = self.is_next_since(delivery, beacon.0) || self.was_empty;
+        // A beacon right after a delivery was composed before it.
+        let is_fresh = self.beacons_from.is_none_or(|(last, _)| beacon.0.saturating_since(last) > IN_FLIGHT);
+        let is_sure = is_fresh && (self.is_next_since(delivery, beacon.0) || self.was_empty);
         self.was_empty = true;
         let verdict = if is_sure { Verdict::Violated } else { Verdict::Undecidable };
         let key = (FindingKind::TimStuck, verdict, self.record.mac);
@@ -606,7 +644,7 @@ impl StationState {
     }
 
     /// Data for a station in power save is allowed only as the response to a PS-Poll and in a service period.
-    fn check_asleep(&mut self, delivery: &Delivery<'_>) {
+    fn check_asleep(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
         let Some((true, (since, _))) = self.mode else { return };
         let (mark, acknowledged) = (delivery.mark(), delivery.acknowledged);
         // A station whose U-APSD is not known may have opened a service period by any QoS frame.
@@ -614,12 +652,18 @@ impl StationState {
         let may_serve =
             self.record.uapsd.is_none() && self.record.counts.ps_polls == 0 && acknowledged == Some(true);
         let asleep = mark.0.saturating_since(since);
+        self.acknowledges |= acknowledged == Some(true);
+        if allowed {
+            let key = (FindingKind::SentToSleeper, Verdict::Kept, self.record.mac);
+            find(findings, key, mark, &[mark.1], || "the station had requested it".to_owned());
+        }
         if !allowed && !may_serve && asleep > IN_FLIGHT {
             self.suspects.push(Suspect {
                 mark,
                 asleep,
                 sequence_control: delivery.frame.sequence_control,
                 is_qos: delivery.frame.control.kind.is_qos(),
+                announced: self.announced.is_some(),
                 // A station that acknowledges is awake, and the frame in which it said so was perhaps not captured.
                 unheard: (acknowledged == Some(false)).then_some(1),
             });
@@ -654,6 +698,10 @@ impl StationState {
                     Verdict::Undecidable,
                     "it may have been awake, since an acknowledgement was captured or none is",
                 ),
+                (Some(_), _) if !self.acknowledges && suspect.announced => (
+                    Verdict::Undecidable,
+                    "a beacon announced it, and a monitor that hears no acknowledgement of the station may miss its requests",
+                ),
                 (Some(1), _) => {
                     (Verdict::Undecidable, "one transmission alone may answer a request that was missed")
                 }
@@ -687,16 +735,27 @@ impl StationState {
         else {
             return;
         };
-        let is_doubtful = self.record.uapsd == Some(true) || frame.sent_here || frame.control.retry;
+        let is_doubtful =
+            self.record.uapsd == Some(true) || self.is_multi_link || frame.sent_here || frame.control.retry;
         let since = self.promised.filter(|promise| {
             !is_doubtful
                 && promise.counter == delivery.counter
-                && self.is_next_since(delivery, promise.mark.0)
+                && self.is_promised(delivery, cell, promise.mark.0)
         });
-        let waited_from = since.map(|promise| promise.mark.0 + IN_FLIGHT);
         let without: Vec<Mark> = cell.without_tim(from.0, mark.0, aid).collect();
         let mut violated = 0;
-        for beacon in without.iter().filter(|beacon| waited_from.is_some_and(|since| beacon.0 > since)) {
+        // Frames are kept for the listen interval at least. And once a beacon had the bit, one without it may say that an exchange
+        // emptied the buffer that the monitor missed, of another traffic identifier or of management.
+        let waited = since.map(|promise| {
+            let announced = cell.with_tim(promise.mark.0, mark.0, aid).map_or(mark.0, |(at, _)| at);
+            let kept = self
+                .listen_interval
+                .map(|beacons| promise.mark.0 + cell.interval * u64::from(beacons.max(1)));
+            promise.mark.0 + IN_FLIGHT..announced.min(kept.unwrap_or(mark.0) + IN_FLIGHT)
+        });
+        for beacon in
+            without.iter().filter(|beacon| waited.as_ref().is_some_and(|waited| waited.contains(&beacon.0)))
+        {
             let (Some(promise), Some(asleep)) = (since, proves_sleep(&self.frames, beacon.0)) else {
                 continue;
             };
@@ -715,7 +774,9 @@ impl StationState {
             let Some(finding) = found else { continue };
             finding.buffered(promise.mark.0, mark.0);
             if violated == 0 {
-                finding.excess += Excess::late(mark.0.saturating_since(beacon.0));
+                // From the first beacon with the bit on the station is at fault.
+                let until = cell.with_tim(beacon.0, mark.0, aid).map_or(mark.0, |(at, _)| at);
+                finding.excess += Excess::late(until.saturating_since(beacon.0));
             }
             violated += 1;
         }
@@ -738,6 +799,23 @@ impl StationState {
         let mut report = |verdict, deciding: &[u32], detail: String| {
             find(findings, (FindingKind::TimNeverSet, verdict, self.record.mac), mark, deciding, || detail);
         };
+        let unknown = delivery.cell.map_or(0, |cell| cell.unknown_tims(from.0, mark.0));
+        if unknown > 0 {
+            let what = if unknown == 1 {
+                "a beacon's TIM was".to_owned()
+            } else {
+                format!("the TIMs of {unknown} beacons were")
+            };
+            report(
+                Verdict::Undecidable,
+                &[from.1, mark.1],
+                format!(
+                    "{what} not captured between packet {} and the frame: the snap length cuts it off",
+                    from.1
+                ),
+            );
+            return;
+        }
         let before =
             delivery.cell.and_then(|cell| cell.last_before(mark.0)).filter(|beacon| beacon.0 > from.0);
         if let Some((_, beacon)) = before.filter(|beacon| without.last() != Some(beacon)) {
@@ -780,10 +858,10 @@ impl StationState {
             let waited = mark.0.saturating_since(request.0);
             // A frame in between, which the monitor missed, would have been the answer.
             // And after a beacon without the bit nothing was buffered any more: this is another frame.
-            let was_emptied = delivery
-                .cell
-                .zip(self.record.aid)
-                .is_some_and(|(cell, aid)| cell.without_tim(request.0, mark.0, aid).next().is_some());
+            let was_emptied = delivery.cell.zip(self.record.aid).is_some_and(|(cell, aid)| {
+                cell.without_tim(request.0, mark.0, aid).next().is_some()
+                    || cell.unknown_tims(request.0, mark.0) > 0
+            });
             let is_sure = is_heard && self.is_next_since(delivery, request.0) && !was_emptied;
             let verdict = match waited > PROMPT {
                 false => Verdict::Kept,
@@ -803,10 +881,15 @@ impl StationState {
         let after = fetched.0.saturating_since(beacon.0);
         // A station may sleep through as many beacons as its association says, and one more until it is served.
         let allowed = self.listen_interval.map(|beacons| interval * u64::from(beacons.max(1)) + interval);
+        // A beacon without the bit in between says that the buffer was emptied, unseen or by ageing: this is another frame.
+        let was_emptied = delivery
+            .cell
+            .zip(self.record.aid)
+            .is_some_and(|(cell, aid)| cell.without_tim(beacon.0, fetched.0, aid).next().is_some());
         let verdict = match allowed {
             _ if after <= interval * 2 + LATE => Verdict::Kept,
             Some(allowed) if after <= allowed + LATE => Verdict::Kept,
-            Some(_) if self.is_next_since(delivery, beacon.0) => Verdict::Violated,
+            Some(_) if !was_emptied && self.is_next_since(delivery, beacon.0) => Verdict::Violated,
             _ => Verdict::Undecidable,
         };
         let deciding = [beacon.1, fetched.1, mark.1];
