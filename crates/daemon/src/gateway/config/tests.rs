@@ -60,7 +60,7 @@ fn what_is_wrong_is_one_line_with_its_key() {
             "gateway.buffer: expected 4 KiB to 64 MiB",
         ),
         (&base, "[[peer]]", "[gateway]\nhalf_open = 0\n[[peer]]", "gateway.half_open: expected 1 or more"),
-        (&base, "[[peer]]", "[e2tcp]\nmax_window = 0\n[[peer]]", "e2tcp.max_window: expected"),
+        (&base, "learn_window = true", "max_window = 0", "e2tcp.max_window: expected"),
         (&base, "interface = \"airwatt-gw\"", "interface = \"a/b\"", "interface: expected a name of 1 to 15"),
         (&mobile, "endpoint = \"192.168.1.1:4747\"", "", "peer.0.endpoint: expected the address and port"),
         (&mobile, "addresses = [\"192.168.1.23/32\"]", "", "addresses: expected the mobile's own addresses"),
