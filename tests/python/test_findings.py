@@ -99,7 +99,8 @@ def _violated(path):
 def test_a_short_snap_length_accuses_nobody(kind, tmp_path):
     """A beacon whose TIM was cut off says nothing, neither that the bit was set nor that it was not."""
     file = (SHIPPED / f"{kind}-innocent.pcap").read_bytes()
-    for snap in range(26, 96):
+    # Below this length beacons have no interval, and frames no station.
+    for snap in range(48, 110):
         out, at = bytearray(file[:24]), 24
         while at < len(file):
             times, (length, original) = file[at : at + 8], struct.unpack_from("<II", file, at + 8)
