@@ -4,7 +4,7 @@ use super::config::Control;
 use super::cubic::Sample;
 use super::packet::{Packet, bits};
 use super::queue::Record;
-use super::recovery::{News, Repair};
+use super::sender::recovery::{News, Repair};
 use super::sender::{Outgoing, Push, Sender};
 
 /// Round-trip times that an acknowledgement gives.

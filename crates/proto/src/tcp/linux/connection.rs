@@ -6,12 +6,12 @@ use airwatt_base::{Instant, Machine, Seq, Timeout, timer_kinds};
 
 use super::clock::micros;
 use super::config::LinuxConfig;
-use super::info;
 use super::packet::{Options, Packet, Stamps, bits};
 use super::queue::Record;
 use super::receiver::{Due, Receiver};
+use super::sender::info;
+use super::sender::timers::Reason;
 use super::sender::{FIRST, Outgoing, Push, Sender};
-use super::timers::Reason;
 use crate::event::Event;
 use crate::lifecycle::State;
 

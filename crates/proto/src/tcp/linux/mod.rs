@@ -18,17 +18,13 @@ mod clock;
 mod config;
 mod connection;
 mod cubic;
-mod info;
 mod packet;
 mod queue;
-mod rack;
 mod receiver;
-mod recovery;
 mod rtt;
 mod sender;
 #[cfg(test)]
 mod tests;
-mod timers;
 
 pub use config::{Control, LinuxConfig, TimerRule};
 pub use connection::{Connection, Input, LinuxTimer, Output};

@@ -2,18 +2,23 @@
 //!
 //! The window counts segments. Acknowledgements are in `ack.rs`, losses in `recovery.rs` and `rack.rs`, timers in `timers.rs`.
 
+pub(super) mod info;
+mod rack;
+pub(super) mod recovery;
+pub(super) mod timers;
+
 use std::collections::VecDeque;
 
+use self::info::Chronograph;
+use self::rack::Rack;
+use self::recovery::{CaState, Reduction};
+use self::timers::Timer;
 use super::clock::Clock;
 use super::config::{Control, LinuxConfig};
 use super::cubic::Cubic;
-use super::info::Chronograph;
 use super::packet::bits;
 use super::queue::{Queue, Record};
-use super::rack::Rack;
-use super::recovery::{CaState, Reduction};
 use super::rtt::Rtt;
-use super::timers::Timer;
 
 /// Position of the first byte of data: the SYN is position 0.
 pub(super) const FIRST: u64 = 1;

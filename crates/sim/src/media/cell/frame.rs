@@ -438,3 +438,6 @@ impl FrameLimits {
         }
     }
 }
+
+/// The frames of a PPDU on the air.
+pub(super) type OnAir<'a> = std::iter::Take<std::collections::vec_deque::Iter<'a, Mpdu>>;

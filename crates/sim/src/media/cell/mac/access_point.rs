@@ -11,16 +11,16 @@ use airwatt_proto::powersave::{
     UplinkKind,
 };
 
+use super::Category;
 use super::downlink::{Addressed, DownlinkQueue};
 use super::frame_queue::FrameQueue;
 use super::group::GroupSources;
 use super::reception::Receptions;
-use super::{Category, OnAir};
 use crate::media::cell::CellOutput;
 use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
-use crate::media::cell::frame::{Body, CellFrameKind, FrameLimits, ModeId, Mpdu, MpduSet, Ppdu};
+use crate::media::cell::frame::{Body, CellFrameKind, FrameLimits, ModeId, Mpdu, MpduSet, OnAir, Ppdu};
 use crate::media::cell::mode::Link;
 use crate::media::cell::radio::RadioId;
 use crate::net::packet::{Packet, Payload};

@@ -7,8 +7,9 @@ use airwatt_proto::powersave::ServiceFlags;
 
 use super::tx_queue::TransmitQueue;
 use crate::media::cell::contention::ContenderId;
-use crate::media::cell::frame::{Body, CellFrameKind, FrameLimits, ModeId, Mpdu, MpduSet, Ppdu, Receiver};
-use crate::media::cell::mac::OnAir;
+use crate::media::cell::frame::{
+    Body, CellFrameKind, FrameLimits, ModeId, Mpdu, MpduSet, OnAir, Ppdu, Receiver,
+};
 use crate::media::cell::mode::Link;
 use crate::net::packet::Packet;
 use crate::net::route::Member;

@@ -29,11 +29,8 @@ pub(super) use self::station::StationMac;
 use super::channel::Parts;
 use super::contention::ContenderId;
 use super::effects::Effects;
-use super::frame::{Mpdu, MpduSet, Ppdu};
+use super::frame::{Mpdu, MpduSet, OnAir, Ppdu};
 use super::radio::RadioId;
-
-/// The frames of a PPDU on the air.
-pub(super) type OnAir<'a> = std::iter::Take<std::collections::vec_deque::Iter<'a, Mpdu>>;
 
 /// What a contender sends: the frames of the data queue, or beacons and group-addressed frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

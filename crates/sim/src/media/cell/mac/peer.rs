@@ -5,14 +5,13 @@
 use airwatt_base::Instant;
 use airwatt_proto::powersave::ServiceFlags;
 
-use super::OnAir;
 use super::frame_queue::FrameQueue;
 use super::reception::Receptions;
 use crate::media::cell::CellOutput;
 use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
-use crate::media::cell::frame::{Body, MpduSet, Ppdu};
+use crate::media::cell::frame::{Body, MpduSet, OnAir, Ppdu};
 use crate::media::cell::mode::Link;
 use crate::media::cell::radio::RadioId;
 use crate::net::packet::Packet;

@@ -3,9 +3,8 @@
 //!
 //! Only packets are looked at. Null frames and PS-Polls may come again and change nothing.
 
-use super::OnAir;
 use super::reorder::ReorderBuffer;
-use crate::media::cell::frame::{Body, Mpdu, MpduSet, Ppdu};
+use crate::media::cell::frame::{Body, Mpdu, MpduSet, OnAir, Ppdu};
 use crate::net::packet::Packet;
 use crate::net::route::Member;
 

@@ -1,10 +1,10 @@
 //! What `TCP_INFO` shows, and the chronographs under it.
 
-use super::sender::Sender;
+use super::Sender;
 
 /// What the send half waited for, in microseconds: the application does not count.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Chronograph {
+pub(in crate::tcp::linux) struct Chronograph {
     kind: Kind,
     since: u64,
     totals: [u64; 3],
@@ -28,19 +28,19 @@ impl Chronograph {
     }
 
     /// Data was written while there was none.
-    pub(super) fn busy(&mut self, now: u64) {
+    pub(in crate::tcp::linux) fn busy(&mut self, now: u64) {
         if self.kind == Kind::Idle {
             self.enter(Kind::Busy, now);
         }
     }
 
     /// Everything is acknowledged.
-    pub(super) fn idle(&mut self, now: u64) {
+    pub(in crate::tcp::linux) fn idle(&mut self, now: u64) {
         self.enter(Kind::Idle, now);
     }
 
     /// Whether the peer's window is what limits now.
-    pub(super) fn peer_limited(&mut self, limited: bool, now: u64) {
+    pub(in crate::tcp::linux) fn peer_limited(&mut self, limited: bool, now: u64) {
         match (limited, self.kind) {
             (true, Kind::Busy | Kind::Buffer) => self.enter(Kind::Peer, now),
             (false, Kind::Peer) => self.enter(Kind::Busy, now),
@@ -49,7 +49,7 @@ impl Chronograph {
     }
 
     /// The send buffer is what limits.
-    pub(super) fn buffer_limited(&mut self, now: u64) {
+    pub(in crate::tcp::linux) fn buffer_limited(&mut self, now: u64) {
         if self.kind == Kind::Busy {
             self.enter(Kind::Buffer, now);
         }
@@ -64,7 +64,7 @@ impl Chronograph {
 }
 
 /// Values of `TCP_INFO` with their names, times in microseconds.
-pub(super) fn of(sender: &Sender, now: u64) -> Vec<(&'static str, u64)> {
+pub(in crate::tcp::linux) fn of(sender: &Sender, now: u64) -> Vec<(&'static str, u64)> {
     let (busy, peer, buffer) = sender.chronograph.times(now);
     let least = sender.rtt.minimum();
     let queue = &sender.queue;

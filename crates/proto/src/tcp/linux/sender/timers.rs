@@ -2,7 +2,7 @@
 
 use super::rack::TIMEOUT_MIN;
 use super::recovery::CaState;
-use super::sender::{Push, Sender};
+use super::{Push, Sender};
 
 /// The longest wait between probes of a closed window, and the least: as timeouts.
 const PROBE_LEAST: u64 = 200_000;
@@ -11,7 +11,7 @@ const RESOURCE_RETRY: u64 = 500_000;
 
 /// Why the timer runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reason {
+pub(in crate::tcp::linux) enum Reason {
     /// To retransmit what was not acknowledged.
     Timeout,
     /// To probe the tail.
@@ -24,18 +24,18 @@ pub(super) enum Reason {
 
 /// The timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Timer {
-    pub(super) reason: Reason,
+pub(in crate::tcp::linux) struct Timer {
+    pub(in crate::tcp::linux) reason: Reason,
     /// When it expires, in microseconds.
-    pub(super) at: u64,
+    pub(in crate::tcp::linux) at: u64,
 }
 
 impl Timer {
-    pub(super) fn is_probe(&self) -> bool {
+    pub(in crate::tcp::linux) fn is_probe(&self) -> bool {
         self.reason == Reason::TailProbe
     }
 
-    pub(super) fn is_reorder(&self) -> bool {
+    pub(in crate::tcp::linux) fn is_reorder(&self) -> bool {
         self.reason == Reason::Reorder
     }
 }
@@ -46,11 +46,11 @@ impl Sender {
     }
 
     /// Sets the retransmission timer to a whole timeout.
-    pub(super) fn set_timeout(&mut self, now: u64) {
+    pub(in crate::tcp::linux) fn set_timeout(&mut self, now: u64) {
         self.set(Reason::Timeout, self.rtt.rto(), now);
     }
 
-    pub(super) fn set_reorder_timer(&mut self, span: u64, now: u64) {
+    pub(in crate::tcp::linux) fn set_reorder_timer(&mut self, span: u64, now: u64) {
         self.set(Reason::Reorder, span, now);
     }
 
@@ -61,7 +61,7 @@ impl Sender {
     }
 
     /// Sets the retransmission timer anew. If it replaces another, it counts from the transmission of the oldest segment.
-    pub(super) fn rearm(&mut self, now: u64) {
+    pub(in crate::tcp::linux) fn rearm(&mut self, now: u64) {
         if self.queue.is_empty() {
             self.timer = None;
             return;
@@ -72,14 +72,14 @@ impl Sender {
     }
 
     /// Sets the timer after an acknowledgement: to a probe of the tail, or to a timeout.
-    pub(super) fn set_ack_timer(&mut self, now: u64) {
+    pub(in crate::tcp::linux) fn set_ack_timer(&mut self, now: u64) {
         if !self.schedule_probe(true, now) {
             self.rearm(now);
         }
     }
 
     /// Schedules a tail loss probe if the state allows one.
-    pub(super) fn schedule_probe(&mut self, after_ack: bool, now: u64) -> bool {
+    pub(in crate::tcp::linux) fn schedule_probe(&mut self, after_ack: bool, now: u64) -> bool {
         let allowed = self.config.tail_loss_probe
             && !self.queue.is_empty()
             && self.sack
@@ -103,7 +103,7 @@ impl Sender {
     }
 
     /// Serves the timer. Returns whether the connection is to be given up.
-    pub(super) fn expire(&mut self, now: u64) -> bool {
+    pub(in crate::tcp::linux) fn expire(&mut self, now: u64) -> bool {
         let Some(timer) = self.timer.filter(|timer| timer.at <= now) else { return false };
         match timer.reason {
             Reason::Timeout => {
@@ -203,12 +203,12 @@ impl Sender {
         self.rtt.base().max(PROBE_LEAST).saturating_mul(1 << self.backoff.min(9)).min(most)
     }
 
-    pub(super) fn start_probing(&mut self, now: u64) {
+    pub(in crate::tcp::linux) fn start_probing(&mut self, now: u64) {
         self.set(Reason::WindowProbe, self.probe_span(), now);
     }
 
     /// An acknowledgement came while nothing was outstanding.
-    pub(super) fn check_probing(&mut self, now: u64) {
+    pub(in crate::tcp::linux) fn check_probing(&mut self, now: u64) {
         if !self.has_unsent() {
             return;
         }

@@ -1,29 +1,29 @@
 //! RACK: a segment is lost if one that was sent later has arrived, and a reordering window has passed (RFC 8985 as Linux has it).
 
+use super::Sender;
 use super::recovery::CaState;
-use super::sender::Sender;
 
 /// Recoveries without a duplicate report after which the reordering window is its first again.
 const RECOVERIES: u32 = 16;
 /// The least wait of a timer beyond what was computed, in microseconds.
-pub(super) const TIMEOUT_MIN: u64 = 2000;
+pub(in crate::tcp::linux) const TIMEOUT_MIN: u64 = 2000;
 
 /// The segment that was sent last among those that have arrived.
 #[derive(Clone, Debug)]
-pub(super) struct Rack {
+pub(in crate::tcp::linux) struct Rack {
     /// When it was sent, and its end.
     sent: u64,
     end: u64,
     /// Its round-trip time.
-    pub(super) rtt: u64,
+    pub(in crate::tcp::linux) rtt: u64,
     /// Whether it has changed since losses were looked for.
-    pub(super) advanced: bool,
+    pub(in crate::tcp::linux) advanced: bool,
     /// Quarters of the least round-trip time in the reordering window.
     steps: u64,
     /// Recoveries until `steps` is one again.
     persists: u32,
     /// Whether a duplicate report came that may widen the window, and the position at which the next may.
-    pub(super) duplicate: bool,
+    pub(in crate::tcp::linux) duplicate: bool,
     widened_until: u64,
 }
 
@@ -49,7 +49,7 @@ fn sent_after(one: (u64, u64), other: (u64, u64)) -> bool {
 
 impl Sender {
     /// A segment that ends at `end` and was sent at `sent` has arrived.
-    pub(super) fn rack_advance(&mut self, end: u64, sent: u64, ever_resent: bool, now: u64) {
+    pub(in crate::tcp::linux) fn rack_advance(&mut self, end: u64, sent: u64, ever_resent: bool, now: u64) {
         let rtt = now - sent;
         // It cannot be known which transmission of it has arrived.
         if rtt < self.rtt.minimum() && ever_resent {
@@ -76,12 +76,12 @@ impl Sender {
     }
 
     /// How long until the segment is late; zero if it is.
-    pub(super) fn rack_remaining(&self, sent: u64, window: u64, now: u64) -> u64 {
+    pub(in crate::tcp::linux) fn rack_remaining(&self, sent: u64, window: u64, now: u64) -> u64 {
         (self.rack.rtt + window + sent).saturating_sub(now)
     }
 
     /// Marks the segments that are lost by now. Returns how long until the last of those that may yet be late would be.
-    pub(super) fn rack_detect(&mut self, now: u64) -> u64 {
+    pub(in crate::tcp::linux) fn rack_detect(&mut self, now: u64) -> u64 {
         let window = self.reordering_window();
         let last = (self.rack.sent, self.rack.end);
         let mut wait = 0;
@@ -102,7 +102,7 @@ impl Sender {
     }
 
     /// Marks losses after an acknowledgement. Returns whether the reorder timer was set.
-    pub(super) fn rack_mark(&mut self, now: u64) -> bool {
+    pub(in crate::tcp::linux) fn rack_mark(&mut self, now: u64) -> bool {
         if !std::mem::take(&mut self.rack.advanced) {
             return false;
         }
@@ -114,7 +114,7 @@ impl Sender {
     }
 
     /// Widens the reordering window once a round after reports of duplicates, and narrows it again.
-    pub(super) fn rack_update_window(&mut self, una_before: u64) {
+    pub(in crate::tcp::linux) fn rack_update_window(&mut self, una_before: u64) {
         if una_before < self.rack.widened_until {
             self.rack.duplicate = false;
         }
@@ -128,7 +128,7 @@ impl Sender {
     }
 
     /// A recovery has ended without being undone.
-    pub(super) fn rack_recovered(&mut self) {
+    pub(in crate::tcp::linux) fn rack_recovered(&mut self) {
         self.rack.persists = self.rack.persists.saturating_sub(1);
     }
 }

@@ -1,12 +1,12 @@
 //! The states of congestion avoidance: when a loss is repaired, by how much the window falls, and when that is undone.
 
-use super::config::Control;
-use super::queue::Record;
-use super::sender::{INFINITE, Push, Sender};
+use super::{INFINITE, Push, Sender};
+use crate::tcp::linux::config::Control;
+use crate::tcp::linux::queue::Record;
 
 /// The state of congestion avoidance, in the order of its severity, with the numbers of `TCP_INFO`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum CaState {
+pub(in crate::tcp::linux) enum CaState {
     /// Nothing is missing.
     #[default]
     Open,
@@ -22,33 +22,33 @@ pub(super) enum CaState {
 
 impl CaState {
     /// Whether the window is being reduced proportionally.
-    pub(super) fn reduces(self) -> bool {
+    pub(in crate::tcp::linux) fn reduces(self) -> bool {
         matches!(self, Self::Cwr | Self::Recovery)
     }
 }
 
 /// Proportional rate reduction (RFC 6937, RFC 9937), and what is needed to undo it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Reduction {
+pub(in crate::tcp::linux) struct Reduction {
     /// Position at which it ends.
-    pub(super) until: u64,
+    pub(in crate::tcp::linux) until: u64,
     cwnd_before: u32,
     /// The threshold to which an undo returns; zero if there is none.
     threshold_before: u32,
     delivered: u32,
     /// Segments sent since.
-    pub(super) out: u32,
+    pub(in crate::tcp::linux) out: u32,
     /// Where the episode began, while it can be undone.
-    pub(super) undo_from: Option<u64>,
+    pub(in crate::tcp::linux) undo_from: Option<u64>,
     /// Retransmissions not yet reported as duplicates; `None` if there were none.
-    pub(super) undo_left: Option<u32>,
+    pub(in crate::tcp::linux) undo_left: Option<u32>,
     /// Whether a timeout is checked for being spurious by new data (F-RTO).
-    pub(super) frto: bool,
+    pub(in crate::tcp::linux) frto: bool,
 }
 
 /// What is sent after an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Repair {
+pub(in crate::tcp::linux) enum Repair {
     /// New data as the window permits.
     None,
     /// Lost segments first.
@@ -59,49 +59,49 @@ pub(super) enum Repair {
 
 /// What an acknowledgement brought.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct News {
+pub(in crate::tcp::linux) struct News {
     /// Everything below more is acknowledged.
-    pub(super) advanced: bool,
+    pub(in crate::tcp::linux) advanced: bool,
     /// Data, or the SYN, was acknowledged cumulatively.
-    pub(super) acked: bool,
+    pub(in crate::tcp::linux) acked: bool,
     /// Data was selectively acknowledged.
-    pub(super) sacked: bool,
+    pub(in crate::tcp::linux) sacked: bool,
     /// A duplicate was reported; and it is that of a tail loss probe.
-    pub(super) duplicate: bool,
-    pub(super) duplicate_of_probe: bool,
+    pub(in crate::tcp::linux) duplicate: bool,
+    pub(in crate::tcp::linux) duplicate_of_probe: bool,
     /// The packet carries data.
-    pub(super) data: bool,
+    pub(in crate::tcp::linux) data: bool,
     /// The window was updated.
-    pub(super) window: bool,
+    pub(in crate::tcp::linux) window: bool,
     /// The peer echoes congestion.
-    pub(super) echo: bool,
+    pub(in crate::tcp::linux) echo: bool,
     /// Retransmitted data was acknowledged.
-    pub(super) acked_resent: bool,
+    pub(in crate::tcp::linux) acked_resent: bool,
     /// Data that was sent once before the loss has arrived.
-    pub(super) original: bool,
+    pub(in crate::tcp::linux) original: bool,
     /// The timer of probes or timeouts is to be set.
-    pub(super) set_timer: bool,
+    pub(in crate::tcp::linux) set_timer: bool,
     /// A retransmission was lost.
-    pub(super) lost_again: bool,
+    pub(in crate::tcp::linux) lost_again: bool,
     /// The time stamp that the acknowledgement echoes.
-    pub(super) stamp: Option<u32>,
+    pub(in crate::tcp::linux) stamp: Option<u32>,
 }
 
 impl News {
     /// Whether the acknowledgement is something else than a duplicate.
-    pub(super) fn is_no_duplicate(&self) -> bool {
+    pub(in crate::tcp::linux) fn is_no_duplicate(&self) -> bool {
         self.data || self.window || self.acked
     }
 
     /// Whether the state has to be looked at.
-    pub(super) fn is_dubious(&self, state: CaState) -> bool {
+    pub(in crate::tcp::linux) fn is_dubious(&self, state: CaState) -> bool {
         !self.is_no_duplicate() || self.sacked || self.echo || self.duplicate || state != CaState::Open
     }
 }
 
 impl Sender {
     /// The state machine. Returns what to send.
-    pub(super) fn alert(&mut self, news: &mut News, duplicate_ack: bool, now: u64) -> Repair {
+    pub(in crate::tcp::linux) fn alert(&mut self, news: &mut News, duplicate_ack: bool, now: u64) -> Repair {
         if self.queue.is_empty() && self.queue.sacked > 0 {
             self.queue.sacked = 0;
         }
@@ -205,7 +205,7 @@ impl Sender {
     }
 
     /// A duplicate ACK stands for a segment that has arrived.
-    pub(super) fn add_duplicate(&mut self, duplicate_ack: bool) {
+    pub(in crate::tcp::linux) fn add_duplicate(&mut self, duplicate_ack: bool) {
         if duplicate_ack {
             let before = self.queue.sacked;
             self.queue.sacked += 1;
@@ -215,7 +215,7 @@ impl Sender {
     }
 
     /// Keeps room for the segment that is missing; more duplicates than that are reordering.
-    pub(super) fn limit_duplicates(&mut self, acked: u32) {
+    pub(in crate::tcp::linux) fn limit_duplicates(&mut self, acked: u32) {
         let packets = self.queue.packets();
         let holes = self.queue.lost.max(1).min(packets);
         if self.queue.sacked + holes > packets {
@@ -237,7 +237,7 @@ impl Sender {
         }
     }
 
-    pub(super) fn keep_open(&mut self) {
+    pub(in crate::tcp::linux) fn keep_open(&mut self) {
         let left = self.queue.sacked + self.queue.lost + self.queue.resent;
         let state = if left > 0 { CaState::Disorder } else { CaState::Open };
         if self.state != state {
@@ -271,7 +271,7 @@ impl Sender {
         self.reduction.undo_left = Some(self.queue.resent + probe).filter(|left| *left > 0);
     }
 
-    pub(super) fn enter_recovery(&mut self, echo: bool) {
+    pub(in crate::tcp::linux) fn enter_recovery(&mut self, echo: bool) {
         self.reduction.threshold_before = 0;
         self.remember_for_undo();
         if !self.state.reduces() {
@@ -284,7 +284,7 @@ impl Sender {
     }
 
     /// Reduces the window without a loss.
-    pub(super) fn enter_cwr(&mut self) {
+    pub(in crate::tcp::linux) fn enter_cwr(&mut self) {
         self.reduction.threshold_before = 0;
         if self.state < CaState::Cwr {
             self.reduction.undo_from = None;
@@ -294,7 +294,7 @@ impl Sender {
     }
 
     /// A tail loss probe has repaired a loss: the window is reduced at once.
-    pub(super) fn reduce_for_probe(&mut self, now: u64) {
+    pub(in crate::tcp::linux) fn reduce_for_probe(&mut self, now: u64) {
         self.begin_reduction();
         self.state = CaState::Cwr;
         self.end_reduction(now);
@@ -309,7 +309,7 @@ impl Sender {
     }
 
     /// The window while it is reduced, after `delivered` segments arrived.
-    pub(super) fn reduce(&mut self, delivered: u32, newly_lost: bool, advanced: bool) {
+    pub(in crate::tcp::linux) fn reduce(&mut self, delivered: u32, newly_lost: bool, advanced: bool) {
         if delivered == 0 || self.reduction.cwnd_before == 0 {
             return;
         }
@@ -464,7 +464,7 @@ impl Sender {
     }
 
     /// The timer has expired: everything is lost but what was sent too recently to be missed.
-    pub(super) fn enter_loss(&mut self, now: u64) {
+    pub(in crate::tcp::linux) fn enter_loss(&mut self, now: u64) {
         let new = self.state < CaState::Recovery;
         let arrived = self.queue.sacked;
         self.mark_after_timeout(now);
@@ -508,7 +508,7 @@ impl Sender {
     // Repair.
 
     /// Sends what an acknowledgement permits.
-    pub(super) fn repair(&mut self, repair: Repair, now: u64) {
+    pub(in crate::tcp::linux) fn repair(&mut self, repair: Repair, now: u64) {
         match repair {
             Repair::None => return,
             Repair::New => {
@@ -525,7 +525,7 @@ impl Sender {
 
     /// Retransmits lost segments, the oldest first, as the window permits. Segments that left in one packet and are lost together
     /// leave in one packet again.
-    pub(super) fn retransmit_lost(&mut self, now: u64) {
+    pub(in crate::tcp::linux) fn retransmit_lost(&mut self, now: u64) {
         let mut head_resent = false;
         let mut index = 0;
         while index < self.queue.len() {
@@ -563,7 +563,13 @@ impl Sender {
     }
 
     /// Retransmits `count` segments in one packet. Returns whether it was sent.
-    pub(super) fn resend(&mut self, index: usize, count: usize, probe: bool, now: u64) -> bool {
+    pub(in crate::tcp::linux) fn resend(
+        &mut self,
+        index: usize,
+        count: usize,
+        probe: bool,
+        now: u64,
+    ) -> bool {
         let Some((first, last)) = self.queue.get(index).zip(self.queue.get(index + count - 1)) else {
             return false;
         };
