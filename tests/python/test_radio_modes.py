@@ -25,6 +25,17 @@ def test_days_name_the_mode_of_the_host_and_the_others(airwatt):
     assert modes[2].average_power_w / 3.3 == pytest.approx(21.37e-3, rel=1e-3)
 
 
+@pytest.mark.parametrize("radios", ["esp32-c3,siwx917", "siwx917,esp32-c3"])
+def test_radios_with_other_modes_or_none_are_compared(airwatt, radios):
+    asked = ["compare", "idle", "--vary", f"station.radio={radios}", "--set", "duration=60s"]
+    shown = _words(airwatt.output(asked))
+    assert "assumed is that the host is in Auto Light-sleep while the radio dozes" in shown
+    assert "DFS + Modem-sleep" in shown
+    # The days of a radio without modes are not headed by a mode of another.
+    lasting = _words(airwatt.output([*asked, "--battery", "1000mAh", "--allow-borrowed"]))
+    assert "lasts in" not in lasting
+
+
 def test_borrowed_values_need_to_be_allowed(airwatt):
     idle = ["run", "idle", "--radio", "nrf7002", "--set", "duration=60s", "--battery", "1000mAh"]
     shown = _words(airwatt.output(idle))

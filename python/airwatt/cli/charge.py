@@ -73,32 +73,37 @@ def _lasting(power_w: float, radio_v: float | None, battery: Battery, profile: M
 def host_modes(
     what: str,
     rows: Sequence[tuple[str, Mapping[str, Any] | None]],
-    radio_v: float | None,
+    radio_v: float | Sequence[float | None] | None,
     battery: Battery | None,
 ) -> Iterator[str | Table]:
-    """What the same traffic costs in each mode of the host, and how far the answer may be off."""
+    """What the same traffic costs in each mode of the host, and how far the answer may be off.
+
+    The voltage is that of all radios, or there is one for each row.
+    """
     profiles = [profile for _, profile in rows if profile is not None]
     if not profiles:
         return
-    modes = profiles[0]["modes"]
-    volts = radio_v if battery is None else battery.voltage(radio_v)
-    if modes and volts:
-        heads = [what, *(f"{mode['name']}" for mode in modes)]
-        cells = []
-        for name, profile in rows:
-            if profile is None:
-                continue
-            powers = [mode["average_power_w"] for mode in profile["modes"]]
-            texts = [quantity(power_w / volts, "A") for power_w in powers]
-            if battery is not None:
-                days = [_lasting(power_w, radio_v, battery, profile) for power_w in powers]
-                texts = [f"{text}\n{lasts}" for text, lasts in zip(texts, days, strict=True)]
-            cells.append([name, *texts])
+    # Choices may be radios, each with modes of its own or with none.
+    modes = list(dict.fromkeys(mode["name"] for profile in profiles for mode in profile["modes"]))
+    volts = [radio_v] * len(rows) if radio_v is None or isinstance(radio_v, float) else list(radio_v)
+    cells = []
+    for (name, profile), radio in zip(rows, volts, strict=True):
+        if profile is None:
+            continue
+        divided = radio if battery is None else battery.voltage(radio)
+        powers = {mode["name"]: mode["average_power_w"] for mode in profile["modes"]}
+        texts = [quantity(powers[mode] / divided if divided and mode in powers else None, "A") for mode in modes]
+        if battery is not None:
+            days = [_lasting(powers[mode], radio, battery, profile) if mode in powers else "" for mode in modes]
+            texts = [f"{text}\n{lasts}".rstrip() for text, lasts in zip(texts, days, strict=True)]
+        cells.append([name, *texts])
+    if modes and any(volt if battery is None else battery.voltage(volt) for volt in volts):
+        assumed = " or ".join(dict.fromkeys(profile["mode"] for profile in profiles if profile["mode"]))
         yield (
-            f"assumed is that the host is in {profiles[0]['mode']} while the radio dozes; airwatt radios NAME lists "
+            f"assumed is that the host is in {assumed} while the radio dozes; airwatt radios NAME lists "
             "what sets each mode; the same traffic in each:"
         )
-        yield table(heads, cells)
+        yield table([what, *modes], cells)
     worst = max((profile["error"] or 0.0 for profile in profiles), default=0.0)
     if worst and (battery is not None or modes):
         yield f"band: the profile errs by up to {100 * worst:.1f} % where it predicts its maker's averages"

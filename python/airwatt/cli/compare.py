@@ -189,12 +189,15 @@ def _currents(comparison: Comparison, battery: Battery | None) -> Iterator[str |
         for row, radio_v in zip(rows, volts, strict=True)
     ]
     choices = _short(list(rows[0].choice))
-    heads = [*choices, *charge.heads(battery, rows[0].runs[0].stations[0].profile), "mostly for"]
+    # A mode of the host heads the days only where all rows have it.
+    modes = {profile["mode"] if (profile := row.runs[0].stations[0].profile) else None for row in rows}
+    shared = rows[0].runs[0].stations[0].profile if len(modes) == 1 else None
+    heads = [*choices, *charge.heads(battery, shared), "mostly for"]
     yield table(heads, cells, left=len(choices), also_left=[len(heads) - 1])
     profiles = [
         (" ".join(row.choice.values()), mean_profile([run.stations[0].profile for run in row.runs])) for row in rows
     ]
-    yield from charge.host_modes(", ".join(choices), profiles, volts[0], battery)
+    yield from charge.host_modes(", ".join(choices), profiles, volts, battery)
 
 
 def _battery(comparison: Comparison, battery: Battery) -> dict[str, object]:

@@ -110,7 +110,8 @@ impl Radio {
         if sleep_w < 0.0 || wake_up_j < 0.0 {
             let what = if sleep_w < 0.0 { "the power of sleep" } else { "the wake-up" };
             return Err(format!(
-                "expected averages that leave something for {what} beside receiving at {:.3} W, got less than nothing",
+                "expected averages that leave something for {what} beside receiving at {:.3} W, got less than nothing; \
+                 a smaller min_awake in the profile, or reception = \"tim\" of its beacon, leaves more",
                 self.receive.as_watts()
             ));
         }
