@@ -1,8 +1,8 @@
 """Uplink frames and goodput of a download behind the base station of E2TCP, for each rate of losses on the hop.
 
-A server sends 20 MB over a wired leg (100 Mb/s, 5 ms one way) and a hop of 50 Mb/s and 5 ms one way, which loses frames in
-either direction by chance. Packets carry 1,394 bytes, as those of `airwattd gateway` do. The uplink frames are the packets that
-the mobile sends over the hop.
+A server sends 20 MB over a wired leg (100 Mb/s, 5 ms one way) and a hop of 50 Mb/s and 5 ms one way, which loses frames
+in either direction by chance. Packets carry 1,394 bytes, as those of `airwattd gateway` do. The uplink frames are the
+packets that the mobile sends over the hop.
 
     python docs/examples/gateway_frames.py
 """

@@ -11,7 +11,8 @@
 //! Three rules differ from WireGuard's, for radios that sleep and for peers that restart:
 //!
 //! * **Answers.** A payload may expect an answer. The receiver sends an empty datagram 500 ms after it, unless anything else
-//!   was sent in between. Traffic in both directions costs nothing by that, and an idle pair neither.
+//!   was sent in between; what is sent then is the answer, and expects none itself. Traffic in both directions costs nothing by
+//!   that, a request with its reply neither, and an idle pair neither.
 //! * **Silence.** An end that expects an answer and has received nothing for 1.2 s begins a handshake, since the peer may have
 //!   lost its keys in a restart. The old session is used until then. On paths with a longer round-trip time, this happens
 //!   more often than needed.
@@ -306,6 +307,9 @@ impl Sessions {
     /// Encrypts and sends a payload, or an empty datagram.
     fn transmit(&mut self, id: PeerId, payload: &[u8], expects_answer: bool, now: Instant) {
         let peer = &mut self.peers[id];
+        // A payload that answers the peer needs no answer, or each exchange would end with an empty datagram: the peer was there within
+        // the last half second.
+        let expects_answer = expects_answer && !peer.timers.is_running(Reason::Answer);
         let (Some(session), Some(to)) = (&mut peer.current, peer.endpoint) else { return };
         let Some(bytes) = session.seal(payload, expects_answer) else {
             peer.counts.dropped += 1;

@@ -220,11 +220,11 @@ fn an_answer_is_sent_if_nothing_else_is_and_an_idle_pair_is_silent() {
     // Initiation, response, payload, and the answer 500 ms after its arrival.
     assert_eq!(kinds, [(at(0), 1), (at(10), 2), (at(20), 4), (at(530), 4)]);
     assert_eq!((world.client.poll_timeout(), world.server.poll_timeout()), (None, None));
-    // A payload in the other direction is an answer too.
+    // A payload in the other direction is an answer too, and needs none: a request with its reply takes two datagrams.
     let mut world = World::new();
     world.send(1);
     world.pass(MS * 100);
-    world.put(true, Input::Send { peer: 0, payload: vec![0; 4], expects_answer: false });
+    world.put(true, payload(2));
     world.pass(Span::from_secs(60));
     assert_eq!(world.sent.len(), 4);
 }

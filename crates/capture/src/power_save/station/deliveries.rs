@@ -1,0 +1,322 @@
+//! What a frame for a station in power save says: whether it was announced, requested and in time.
+
+use super::{Announcement, Delivery, LATE, StationState, Suspect};
+use crate::packet::AirFrame;
+use crate::power_save::cell::Cell;
+use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find};
+use crate::power_save::sequence::{Counter, proves_sleep};
+use crate::power_save::{IN_FLIGHT, Mark, PROMPT, WAS_WAITING};
+use airwatt_base::Instant;
+use airwatt_dot11::FrameKind;
+
+impl StationState {
+    /// Whether nothing but the frame was sent to the station since `since`: its counter is unbroken, and the station has no other.
+    fn is_next_since(&self, delivery: &Delivery<'_>, since: Instant) -> bool {
+        let is_only = self.counters.iter().all(|counter| Some(*counter) == delivery.counter);
+        is_only && delivery.unbroken_since.is_some_and(|unbroken| unbroken <= since)
+    }
+
+    /// Whether the frame is the one that More Data announced at `since`: no other was sent to the station, with its counter or as
+    /// management, which is numbered with all but QoS data, and it does not answer what the station sent later.
+    fn is_promised(&self, delivery: &Delivery<'_>, cell: &Cell, since: Instant) -> bool {
+        let bssid = self.record.bssid;
+        let beacons = bssid.and_then(|bssid| cell.beacons_unbroken_since(bssid));
+        let is_plain = matches!(delivery.counter, Some(Counter::Plain(_)));
+        self.is_next_since(delivery, since)
+            && (is_plain || beacons.is_some_and(|unbroken| unbroken <= since))
+            && delivery.not_before.is_none_or(|(asked, _)| asked <= since)
+    }
+
+    /// A Null frame is the answer to a PS-Poll if nothing is buffered (802.11-2020 11.2.3.6); the TIM bit is then clear.
+    pub(super) fn check_stuck(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
+        let (mark, frame) = (delivery.mark(), delivery.frame);
+        let is_null = matches!(frame.control.kind, FrameKind::Null | FrameKind::QosNull);
+        if !is_null || frame.control.more_data {
+            return;
+        }
+        let Some(poll) = self.polled else { return };
+        let Some(Announcement { beacon, .. }) = self.announced.take() else { return };
+        // A frame in between, which the monitor missed, may have emptied the buffer. Nothing else does: a second time is enough.
+        // A beacon right after a delivery was composed before it.
+        let is_fresh = self.beacons_from.is_none_or(|(last, _)| beacon.0.saturating_since(last) > IN_FLIGHT);
+        let is_sure = is_fresh && (self.is_next_since(delivery, beacon.0) || self.was_empty);
+        self.was_empty = true;
+        let verdict = if is_sure { Verdict::Violated } else { Verdict::Undecidable };
+        let key = (FindingKind::TimStuck, verdict, self.record.mac);
+        let found = find(findings, key, mark, &[beacon.1, poll.1, mark.1], || {
+            let doubt =
+                if is_sure { "" } else { "; the monitor may have missed that it was delivered before" };
+            format!(
+                "the beacon of packet {} had the station's TIM bit, and the answer to its PS-Poll was a Null frame without \
+                 More Data{doubt}",
+                beacon.1
+            )
+        });
+        if let Some(finding) = found {
+            finding.excess +=
+                Excess { sent: self.poll_air, ..Excess::awake(mark.0.saturating_since(poll.0)) };
+        }
+    }
+
+    /// Data for a station in power save is allowed only as the response to a PS-Poll and in a service period.
+    pub(super) fn check_asleep(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
+        let Some((true, (since, _))) = self.mode else { return };
+        let (mark, acknowledged) = (delivery.mark(), delivery.acknowledged);
+        // A station whose U-APSD is not known may have opened a service period by any QoS frame.
+        let allowed = self.polled.is_some() || self.service.is_some();
+        let may_serve =
+            self.record.uapsd.is_none() && self.record.counts.ps_polls == 0 && acknowledged == Some(true);
+        let asleep = mark.0.saturating_since(since);
+        self.acknowledges |= acknowledged == Some(true);
+        if allowed {
+            let key = (FindingKind::SentToSleeper, Verdict::Kept, self.record.mac);
+            find(findings, key, mark, &[mark.1], || "the station had requested it".to_owned());
+        }
+        if !allowed && !may_serve && asleep > IN_FLIGHT {
+            self.suspects.push(Suspect {
+                mark,
+                asleep,
+                sequence_control: delivery.frame.sequence_control,
+                is_qos: delivery.frame.control.kind.is_qos(),
+                announced: self.announced.is_some(),
+                // A station that acknowledges is awake, and the frame in which it said so was perhaps not captured.
+                unheard: (acknowledged == Some(false)).then_some(1),
+            });
+        }
+    }
+
+    /// Another transmission of a frame that was captured.
+    pub(in crate::power_save) fn repeated_to_station(
+        &mut self,
+        frame: &AirFrame,
+        acknowledged: Option<bool>,
+    ) {
+        let same = |suspect: &&mut Suspect| suspect.sequence_control == frame.sequence_control;
+        if let Some(suspect) = self.suspects.last_mut().filter(same) {
+            suspect.unheard = suspect.unheard.filter(|_| acknowledged == Some(false)).map(|count| count + 1);
+        }
+    }
+
+    /// Decides about frames that the station had not requested. It was asleep if no transmission of the frame was acknowledged, and
+    /// the frames before and after say so.
+    pub(super) fn judge_suspects(&mut self, findings: &mut Findings) {
+        // How the access point serves the station has to be known, and that nothing the station sent can have been a request.
+        // A service period has QoS frames alone: a station with U-APSD that gets others is served in another way.
+        let is_known = |suspect: &Suspect| match self.record.uapsd {
+            Some(uapsd) => !uapsd || suspect.is_qos,
+            None => self.record.counts.ps_polls > 0,
+        };
+        for suspect in std::mem::take(&mut self.suspects) {
+            let before = self.frames.partition_point(|frame| frame.at <= suspect.mark.0);
+            let last = before.checked_sub(1).map(|index| self.frames[index].at);
+            let is_silent = last.is_some_and(|last| suspect.mark.0.saturating_since(last) > PROMPT);
+            let asleep =
+                proves_sleep(&self.frames, suspect.mark.0).filter(|_| is_known(&suspect) && is_silent);
+            let (verdict, why) = match (suspect.unheard, asleep) {
+                (None, _) => (
+                    Verdict::Undecidable,
+                    "it may have been awake, since an acknowledgement was captured or none is",
+                ),
+                (Some(_), _) if !self.acknowledges && suspect.announced => (
+                    Verdict::Undecidable,
+                    "a beacon announced it, and a monitor that hears no acknowledgement of the station may miss its requests",
+                ),
+                (Some(1), _) => {
+                    (Verdict::Undecidable, "one transmission alone may answer a request that was missed")
+                }
+                (Some(_), None) => {
+                    (Verdict::Undecidable, "it may have left power save or opened a service period unseen")
+                }
+                (Some(_), Some(_)) => (Verdict::Violated, "no transmission was acknowledged"),
+            };
+            let mut deciding = asleep.map_or_else(Vec::new, |both| both.to_vec());
+            deciding.push(suspect.mark.1);
+            deciding.sort_unstable();
+            let key = (FindingKind::SentToSleeper, verdict, self.record.mac);
+            find(findings, key, suspect.mark, &deciding, || {
+                format!("data {:.3} s after the station set PM = 1; {why}", suspect.asleep.as_secs_f64())
+            });
+        }
+    }
+
+    /// A frame that was fetched from the buffer should have been announced by every beacon while it was there.
+    ///
+    /// It was there from a frame before it with the More Data bit, if nothing was sent in between. It was not there before the
+    /// station sent what it answers. Without either, a beacon that announced it says that the bit was set, and beacons without the
+    /// bit say nothing. Stations with U-APSD may have access categories that the TIM does not announce (802.11-2020 11.2.3.6).
+    pub(super) fn check_announced(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
+        let (mark, frame) = (delivery.mark(), delivery.frame);
+        let woke = self.woke.take().filter(|woke| mark.0.saturating_since(*woke) <= WAS_WAITING);
+        let is_fetched =
+            self.polled.is_some() || woke.is_some() || self.is_asleep() && self.promised.is_some();
+        let (Some(aid), Some(cell), Some(from), true) =
+            (self.record.aid, delivery.cell, self.beacons_from, is_fetched)
+        else {
+            return;
+        };
+        let is_doubtful =
+            self.record.uapsd == Some(true) || self.is_multi_link || frame.sent_here || frame.control.retry;
+        let since = self.promised.filter(|promise| {
+            !is_doubtful
+                && promise.counter == delivery.counter
+                && self.is_promised(delivery, cell, promise.mark.0)
+        });
+        let without: Vec<Mark> = cell.without_tim(from.0, mark.0, aid).collect();
+        let mut violated = 0;
+        // Frames are kept for the listen interval at least. And once a beacon had the bit, one without it may say that an exchange
+        // emptied the buffer that the monitor missed, of another traffic identifier or of management.
+        let waited = since.map(|promise| {
+            let announced = cell.with_tim(promise.mark.0, mark.0, aid).map_or(mark.0, |(at, _)| at);
+            let kept = self
+                .listen_interval
+                .map(|beacons| promise.mark.0 + cell.interval * u64::from(beacons.max(1)));
+            promise.mark.0 + IN_FLIGHT..announced.min(kept.unwrap_or(mark.0) + IN_FLIGHT)
+        });
+        for beacon in
+            without.iter().filter(|beacon| waited.as_ref().is_some_and(|waited| waited.contains(&beacon.0)))
+        {
+            let (Some(promise), Some(asleep)) = (since, proves_sleep(&self.frames, beacon.0)) else {
+                continue;
+            };
+            let mut deciding = vec![promise.mark.1, asleep[0], beacon.1, asleep[1], mark.1];
+            deciding.sort_unstable();
+            deciding.dedup();
+            let waited = beacon.0.saturating_since(promise.mark.0);
+            let key = (FindingKind::TimNeverSet, Verdict::Violated, self.record.mac);
+            let found = find(findings, key, *beacon, &deciding, || {
+                format!(
+                    "a beacon without the station's TIM bit, {:.3} s after More Data announced the frame of packet {}",
+                    waited.as_secs_f64(),
+                    mark.1
+                )
+            });
+            let Some(finding) = found else { continue };
+            finding.buffered(promise.mark.0, mark.0);
+            if violated == 0 {
+                // From the first beacon with the bit on the station is at fault.
+                let until = cell.with_tim(beacon.0, mark.0, aid).map_or(mark.0, |(at, _)| at);
+                finding.excess += Excess::late(until.saturating_since(beacon.0));
+            }
+            violated += 1;
+        }
+        if violated > 0 {
+            return;
+        }
+        self.judge_announcement(delivery, from, &without, findings);
+    }
+
+    /// The verdict about a frame that no beacon is proven to have concealed. `without` are the beacons since `from` that do not have
+    /// the bit.
+    fn judge_announcement(
+        &self,
+        delivery: &Delivery<'_>,
+        from: Mark,
+        without: &[Mark],
+        findings: &mut Findings,
+    ) {
+        let mark = delivery.mark();
+        let mut report = |verdict, deciding: &[u32], detail: String| {
+            find(findings, (FindingKind::TimNeverSet, verdict, self.record.mac), mark, deciding, || detail);
+        };
+        let unknown = delivery.cell.map_or(0, |cell| cell.unknown_tims(from.0, mark.0));
+        if unknown > 0 {
+            let what = if unknown == 1 {
+                "a beacon's TIM was".to_owned()
+            } else {
+                format!("the TIMs of {unknown} beacons were")
+            };
+            report(
+                Verdict::Undecidable,
+                &[from.1, mark.1],
+                format!(
+                    "{what} not captured between packet {} and the frame: the snap length cuts it off",
+                    from.1
+                ),
+            );
+            return;
+        }
+        let before =
+            delivery.cell.and_then(|cell| cell.last_before(mark.0)).filter(|beacon| beacon.0 > from.0);
+        if let Some((_, beacon)) = before.filter(|beacon| without.last() != Some(beacon)) {
+            report(Verdict::Kept, &[beacon, mark.1], format!("the beacon of packet {beacon} announced it"));
+            return;
+        }
+        let Some(last) = without.last() else { return };
+        match delivery.not_before.filter(|(at, _)| *at > last.0) {
+            Some((_, request)) => report(
+                Verdict::Kept,
+                &[last.1, request, mark.1],
+                format!(
+                    "it answers packet {request}, so that it is younger than the last beacon without the TIM bit, packet {}",
+                    last.1
+                ),
+            ),
+            None => report(
+                Verdict::Undecidable,
+                &[from.1, last.1, mark.1],
+                format!(
+                    "it arrived at an unknown time, and {} since packet {} had no TIM bit for the station",
+                    if without.len() == 1 {
+                        "the beacon".to_owned()
+                    } else {
+                        format!("{} beacons", without.len())
+                    },
+                    from.1
+                ),
+            ),
+        }
+    }
+
+    pub(super) fn check_late(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
+        let mark = delivery.mark();
+        let announced = self.announced.take();
+        let polled = self.polled.map(|poll| (poll, self.poll_heard));
+        let requested = polled.or(announced.and_then(|announcement| announcement.requested));
+        let mac = self.record.mac;
+        if let Some((request, is_heard)) = requested {
+            let waited = mark.0.saturating_since(request.0);
+            // A frame in between, which the monitor missed, would have been the answer.
+            // And after a beacon without the bit nothing was buffered any more: this is another frame.
+            let was_emptied = delivery.cell.zip(self.record.aid).is_some_and(|(cell, aid)| {
+                cell.without_tim(request.0, mark.0, aid).next().is_some()
+                    || cell.unknown_tims(request.0, mark.0) > 0
+            });
+            let is_sure = is_heard && self.is_next_since(delivery, request.0) && !was_emptied;
+            let verdict = match waited > PROMPT {
+                false => Verdict::Kept,
+                true if is_sure => Verdict::Violated,
+                true => Verdict::Undecidable,
+            };
+            let found =
+                find(findings, (FindingKind::LateDelivery, verdict, mac), mark, &[request.1, mark.1], || {
+                    format!("{:.3} s after the station requested it", waited.as_secs_f64())
+                });
+            if let Some(finding) = found {
+                finding.excess += Excess::waited(waited);
+            }
+        }
+        let Some(Announcement { beacon, interval, requested }) = announced else { return };
+        let fetched = requested.map_or(mark, |(request, _)| request);
+        let after = fetched.0.saturating_since(beacon.0);
+        // A station may sleep through as many beacons as its association says, and one more until it is served.
+        let allowed = self.listen_interval.map(|beacons| interval * u64::from(beacons.max(1)) + interval);
+        // A beacon without the bit in between says that the buffer was emptied, unseen or by ageing: this is another frame.
+        let was_emptied = delivery
+            .cell
+            .zip(self.record.aid)
+            .is_some_and(|(cell, aid)| cell.without_tim(beacon.0, fetched.0, aid).next().is_some());
+        let verdict = match allowed {
+            _ if after <= interval * 2 + LATE => Verdict::Kept,
+            Some(allowed) if after <= allowed + LATE => Verdict::Kept,
+            Some(_) if !was_emptied && self.is_next_since(delivery, beacon.0) => Verdict::Violated,
+            _ => Verdict::Undecidable,
+        };
+        let deciding = [beacon.1, fetched.1, mark.1];
+        let found = find(findings, (FindingKind::LateFetch, verdict, mac), beacon, &deciding, || {
+            format!("announced by TIM, requested {:.3} s later", after.as_secs_f64())
+        });
+        if let Some(finding) = found {
+            finding.excess += Excess::late(after);
+        }
+    }
+}
