@@ -1,6 +1,7 @@
 """Verdicts about the shipped captures whose truth is known."""
 
 import importlib.util
+import random
 import struct
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import sys
 import pytest
 from conftest import ROOT
 
+import airwatt
 from airwatt import laboratory
 
 SHIPPED = ROOT / "captures" / "findings"
@@ -211,3 +213,112 @@ def test_a_mode_that_the_access_point_did_not_hear_accuses_nobody(script, tmp_pa
     air.end()
     script.write(str(tmp_path / "air.pcap"), sorted(air.frames))
     assert "sent-to-sleeping-station" not in _violated(tmp_path / "air.pcap")
+
+
+def _requested_unseen(script, air, *, bit_seen=True):
+    """The monitor hears neither the PS-Poll nor the acknowledgements of the answer."""
+    script.fetched(air, air.beacon(bit=True) + 3)
+    at_ms = air.beacon(bit=True, missed=not bit_seen)
+    frame = air.down(at_ms + 60, heard=False)
+    air.put(at_ms + 60.7, bytes([frame[0], frame[1] | script.RETRY]) + frame[2:])
+    air.null(at_ms + 80, sleeps=True)
+
+
+def _delivered_unseen_before_a_beacon(script, air):
+    at_ms = air.beacon(bit=True, missed=True)
+    air.down(at_ms + script.INTERVAL_MS - 2, missed=True)
+    at_ms = air.beacon(bit=True)
+    air.poll(at_ms + 3)
+    air.empty(at_ms + 3.4)
+
+
+def _not_heard_afterwards(script, air):
+    at_ms = air.beacon(bit=True)
+    script.fetched(air, at_ms + 3, more=True)
+    air.poll(at_ms + 6)
+    air.down(at_ms + 7, missed=True)
+    for _ in range(3):
+        air.beacon(missed=True)
+    air.null(script.INTERVAL_MS * air.beacons - 20, sleeps=True)
+
+
+def _in_fragments(script, air):
+    """More Data in the first fragment; the second one is missed."""
+    at_ms = air.beacon(bit=True)
+    air.poll(at_ms + 3)
+    frame = air.down(at_ms + 3.4, more=True, missed=True)
+    air.put(at_ms + 3.4, bytes([frame[0], frame[1] | 0x04]) + frame[2:], answered=script.ACCESS_POINT)
+    for _ in range(3):
+        at_ms = air.beacon()
+    script.fetched(air, at_ms + 40)
+
+
+def _on_a_link_that_the_beacons_have(script, air):
+    """The association is not in the capture; the access point's beacons have a Multi-Link element."""
+    air.frames = [
+        (at, rate, frame + bytes([255, 5, 107, 0, 1, 1, 0]) if frame[0] == script.BEACON else frame)
+        for at, rate, frame in air.frames
+    ]
+    script.fetched(air, air.beacon(bit=True) + 3, more=True)
+    for _ in range(3):
+        at_ms = air.beacon()
+    script.fetched(air, at_ms + 40)
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        _requested_unseen,
+        lambda script, air: _requested_unseen(script, air, bit_seen=False),
+        _delivered_unseen_before_a_beacon,
+        _not_heard_afterwards,
+        _in_fragments,
+        _on_a_link_that_the_beacons_have,
+    ],
+    ids=["poll", "poll and beacon", "before a beacon", "afterwards", "fragments", "links"],
+)
+def test_what_the_monitor_missed_accuses_nobody(script, tmp_path, happens):
+    air = script.Air()
+    air.begin()
+    happens(script, air)
+    air.end()
+    script.write(str(tmp_path / "air.pcap"), sorted(air.frames))
+    assert _violated(tmp_path / "air.pcap") == set()
+
+
+@pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.pcap")), ids=lambda path: path.stem)
+def test_frames_that_were_missed_or_cut_accuse_nobody_else(path, tmp_path):
+    """Random loss, holes, a kind of frames that is missing, and snap lengths add no violated rule."""
+    file = path.read_bytes()
+    records, at = [], 24
+    while at < len(file):
+        length = struct.unpack_from("<I", file, at + 8)[0]
+        records.append((file[at : at + 16], file[at + 16 : at + 16 + length]))
+        at += 16 + length
+    kinds = [frame[struct.unpack_from("<H", frame, 2)[0]] for _, frame in records]
+    allowed = {path.stem.rpartition("-")[0]} if path.stem.endswith("guilty") else set()
+    for seed in range(24):
+        chance = random.Random(seed)
+        match seed % 4:
+            case 0:
+                share = chance.choice([0.02, 0.05, 0.1, 0.3])
+                heard = [record for record in records if chance.random() > share]
+            case 1:
+                first = chance.randrange(len(records))
+                heard = records[:first] + records[first + chance.randint(1, 8) :]
+            case 2:
+                kind, share = chance.choice(sorted(set(kinds))), chance.choice([0.3, 0.7, 1])
+                pairs = zip(records, kinds, strict=True)
+                heard = [record for record, is_kind in pairs if is_kind != kind or chance.random() > share]
+            case _:
+                snap = chance.randint(24, 140)
+                heard = [
+                    (head[:8] + struct.pack("<II", min(len(frame), snap), len(frame)), frame[:snap])
+                    for head, frame in records
+                ]
+        (tmp_path / "air.pcap").write_bytes(file[:24] + b"".join(head + frame for head, frame in heard))
+        try:
+            accused = _violated(tmp_path / "air.pcap")
+        except airwatt.InputError:  # Nothing of the station is left.
+            continue
+        assert accused <= allowed, seed

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 
 use airwatt_base::{Instant, Seq};
 use airwatt_dot11::{
-    Capability, Frame, FrameKind, MacAddress, ManagementBody, Radiotap, RadiotapFlags, WmmInfo,
+    Capability, Elements, Frame, FrameKind, MacAddress, ManagementBody, Radiotap, RadiotapFlags, WmmInfo,
     amsdu_subframes, check_fcs, snap_payload,
 };
 use etherparse::LaxIpSlice;
@@ -38,10 +38,10 @@ const PROTOCOL_UDP: u8 = 17;
 const PROTOCOL_GRE: u8 = 47;
 const PROTOCOL_ICMP6: u8 = 58;
 
-/// Length of the FCS at the end of a frame.
 /// The element whose first octet is the identifier of its extension, and that of Multi-Link (802.11be-2024 9.4.2.321).
 const ID_EXTENDED: u8 = 255;
 const EXTENSION_MULTI_LINK: u8 = 107;
+/// Length of the FCS at the end of a frame.
 const FCS_BYTES: u32 = 4;
 
 /// The longest MPDU with its FCS: that of VHT, HE and EHT (802.11-2020 table 9-34).
@@ -326,6 +326,7 @@ impl Decoder {
                     dtim,
                     group,
                     is_tim_missing,
+                    is_multi_link: has_multi_link(elements),
                     timestamp_us,
                     aids,
                 });
@@ -334,9 +335,7 @@ impl Decoder {
                 self.decryption.name(frame.header().address1, elements);
                 found.listen_interval = Some(listen_interval);
                 found.requested_uapsd = Some(elements.wmm().map_or(0, |wmm| wmm.station_uapsd()));
-                found.is_multi_link = elements.into_iter().any(|(id, contents)| {
-                    id == ID_EXTENDED && contents.first() == Some(&EXTENSION_MULTI_LINK)
-                });
+                found.is_multi_link = has_multi_link(elements);
             }
             Ok(Some(ManagementBody::AssociationResponse(response, elements))) if response.status == 0 => {
                 found.aid = Some(response.aid);
@@ -384,6 +383,12 @@ impl PacketSink for Decoder {
     fn is_full(&self) -> bool {
         self.memory_bytes() > self.memory_limit_bytes
     }
+}
+
+/// Whether the elements have a Multi-Link element.
+fn has_multi_link(elements: Elements<'_>) -> bool {
+    let mut all = elements.into_iter();
+    all.any(|(id, contents)| id == ID_EXTENDED && contents.first() == Some(&EXTENSION_MULTI_LINK))
 }
 
 /// The longest packet of a link type in bytes, with the headers that `data` begins with.

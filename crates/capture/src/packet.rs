@@ -188,6 +188,8 @@ pub struct Beacon {
     pub group: bool,
     /// Whether the whole body was captured, is an access point's, and has no TIM element.
     pub is_tim_missing: bool,
+    /// Whether it has a Multi-Link element (802.11be), so that its stations may have other links.
+    pub is_multi_link: bool,
     /// The access point's clock in microseconds.
     pub timestamp_us: u64,
     /// Association identifiers with their TIM bit set.

@@ -51,6 +51,8 @@ pub(super) struct Cell {
     group_goes_on: bool,
     /// Whether data frames of the access point were captured.
     has_data: bool,
+    /// Whether the access point has several links (802.11be).
+    pub(super) is_multi_link: bool,
     /// The numbers of its frames.
     pub(super) sequences: Sequences,
     /// Group-addressed frames that no sleeping station would have received. Whether one slept is known later.
@@ -131,6 +133,7 @@ impl Cell {
         }
         self.dtim = beacon.dtim;
         self.interval = interval;
+        self.is_multi_link |= beacon.is_multi_link;
         self.group_goes_on = self.group_frame.take().is_some_and(|(.., more)| more);
         let is_dtim = beacon.dtim.is_some_and(|(count, _)| count == 0);
         self.group_announced = Some(mark).filter(|_| is_dtim && beacon.group);
@@ -361,6 +364,20 @@ impl Cell {
         let range = self.between(since, until);
         let before = |end: usize| self.unknown.partition_point(|place| (*place as usize) < end);
         before(range.end) - before(range.start)
+    }
+
+    /// Whether all beacons after `since` and before `until` were captured and had the TIM bit of `aid` clear. The next beacon after
+    /// the last one is not due before `until`, also if the last one was late.
+    pub(super) fn announces_nothing(&self, since: Instant, until: Instant, aid: u16) -> bool {
+        let range = self.between(since, until);
+        let beacons = self.marks[range.clone()].iter().map(|(at, _)| *at);
+        let mut pairs = std::iter::once(since).chain(beacons.clone()).zip(beacons);
+        let missed_one =
+            pairs.any(|(from, to): (Instant, Instant)| to.saturating_since(from) * 2 > self.interval * 3);
+        let last = self.last_before(until);
+        let none_is_due =
+            last.is_some_and(|(at, _)| until.saturating_since(at) + LATE_BEACON < self.interval);
+        !missed_one && none_is_due && self.without_tim(since, until, aid).count() == range.len()
     }
 
     /// Since when no beacon of the cell was missed, and no other frame that shares their counter.

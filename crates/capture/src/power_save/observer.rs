@@ -127,7 +127,7 @@ impl Observer {
                 state.leave(packet.at, findings);
                 state.record.uapsd = Some(uapsd != 0);
                 state.listen_interval = frame.listen_interval;
-                state.is_multi_link = frame.is_multi_link;
+                state.is_multi_link = Some(frame.is_multi_link);
             }
         } else if let Some(aid) = frame.aid {
             self.associated(capture, packet, frame, aid);
@@ -214,7 +214,7 @@ impl Observer {
             // Another cell assigns another association identifier.
             if state.record.bssid.is_some() {
                 state.leave(packet.at, &mut self.findings);
-                state.record.aid = None;
+                (state.record.aid, state.is_multi_link) = (None, None);
             }
             state.record.bssid = Some(bssid);
             state.beacons_read = self.cells.get(&bssid).map_or(0, |cell| cell.marks.len());

@@ -29,6 +29,8 @@ pub(super) enum Counter {
 struct Unbroken {
     last: u16,
     since: Instant,
+    /// Time of the last of them.
+    until: Instant,
     was_beacon: bool,
     /// How often a beacon followed another frame, or the other way round, without a gap.
     turns: u32,
@@ -68,9 +70,10 @@ impl Sequences {
             Counter::Qos(..) | Counter::Shared(_) => None,
         };
         for counter in [Some(counter), shared].into_iter().flatten() {
-            let fresh = Unbroken { last: number, since: at, was_beacon: is_beacon, turns: 0 };
+            let fresh = Unbroken { last: number, since: at, until: at, was_beacon: is_beacon, turns: 0 };
             let run = self.0.entry(counter).or_insert(fresh);
             let step = number.wrapping_sub(run.last) & 0xfff;
+            run.until = at;
             // Fragments and retransmissions repeat a number.
             if step == 0 && (frame.control.retry || control & 0xf != 0) {
                 continue;
@@ -94,6 +97,11 @@ impl Sequences {
     /// Since when nothing was missed that the access point sent without a QoS counter: beacons, management, group-addressed frames.
     pub(super) fn nothing_missed_since(&self, bssid: MacAddress) -> Option<Instant> {
         self.unbroken_since(Counter::Shared(bssid))
+    }
+
+    /// The time of the last frame that the access point sent without a QoS counter.
+    pub(super) fn heard_until(&self, bssid: MacAddress) -> Option<Instant> {
+        Some(self.0.get(&Counter::Shared(bssid))?.until)
     }
 }
 

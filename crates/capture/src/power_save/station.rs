@@ -67,8 +67,8 @@ struct Suspect {
     asleep: Span,
     sequence_control: Option<u16>,
     is_qos: bool,
-    /// Whether a beacon had announced frames, which the station may have requested unseen.
-    announced: bool,
+    /// Whether a frame may have been announced: a request of the station leaves no gap in any numbers if it is missed.
+    may_have_asked: bool,
     /// Transmissions of which none was acknowledged; `None` if the station or the capture leaves that open.
     unheard: Option<u32>,
 }
@@ -104,13 +104,15 @@ pub(super) struct StationState {
     /// The listen interval of its association, in beacon intervals.
     pub(super) listen_interval: Option<u16>,
     /// Whether it associated with several links, of which the capture has one.
-    pub(super) is_multi_link: bool,
+    pub(super) is_multi_link: Option<bool>,
     /// Its frames that show its mode.
     pub(super) frames: Vec<ModeFrame>,
     /// The numbers of its frames.
     uplink: Sequences,
     /// Since when nothing was missed of what the access point sends without a QoS counter.
     nothing_missed_since: Option<Instant>,
+    /// The time of the last such frame that was captured.
+    heard_until: Option<Instant>,
     /// PM bit and since when.
     mode: Option<(bool, Mark)>,
     /// Up to when the time in the mode is counted.
@@ -140,8 +142,6 @@ pub(super) struct StationState {
     /// The time at which it left power save.
     woke: Option<Instant>,
     suspects: Vec<Suspect>,
-    /// Whether an acknowledgement of the station was ever captured: a monitor that hears none of them shows nothing by their lack.
-    acknowledges: bool,
     /// Counters of frames to the station.
     counters: Vec<Counter>,
     /// Service periods with frames and without EOSP, and whether one had it.
@@ -173,6 +173,7 @@ impl StationState {
         }
         self.nothing_missed_since =
             self.record.bssid.and_then(|bssid| cell.sequences.nothing_missed_since(bssid));
+        self.heard_until = self.record.bssid.and_then(|bssid| cell.sequences.heard_until(bssid));
         self.expire(*last, findings);
         let air = cell.air_since(from);
         self.add_air(air, false);
@@ -249,7 +250,6 @@ impl StationState {
             is_multi_link: self.is_multi_link,
             unended: self.unended,
             ended: self.ended,
-            acknowledges: self.acknowledges,
             ..Self::default()
         };
     }
@@ -306,7 +306,9 @@ impl StationState {
         {
             self.promised = None;
             let has_shared = matches!(counter, Some(Counter::Plain(_)));
-            let missed_none = self.nothing_missed_since.is_some_and(|since| since <= mark.0);
+            // A frame of the access point has to follow the time of the answer: without one, nothing shows that none was sent.
+            let missed_none = self.nothing_missed_since.is_some_and(|since| since <= mark.0)
+                && self.heard_until.is_some_and(|until| until.saturating_since(request.0) > PROMPT);
             let is_sure = has_shared && missed_none && is_heard;
             let verdict = if is_sure { Verdict::Violated } else { Verdict::Undecidable };
             let key = (FindingKind::MoreDataThenNothing, verdict, self.record.mac);
@@ -567,7 +569,8 @@ impl StationState {
                 let key = (FindingKind::MoreDataThenNothing, Verdict::Kept, self.record.mac);
                 find(findings, key, promise.mark, &[promise.mark.1, mark.1], || "it was sent".to_owned());
             }
-            if frame.control.more_data && self.is_asleep() {
+            // In a fragment the bit may be about the fragments that follow.
+            if frame.control.more_data && !frame.control.more_fragments && self.is_asleep() {
                 self.promised = Some(Promise { mark, counter: delivery.counter, requested: None });
             }
             if self.is_asleep() {

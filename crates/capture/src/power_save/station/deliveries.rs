@@ -37,9 +37,10 @@ impl StationState {
         let Some(poll) = self.polled else { return };
         let Some(Announcement { beacon, .. }) = self.announced.take() else { return };
         // A frame in between, which the monitor missed, may have emptied the buffer. Nothing else does: a second time is enough.
-        // A beacon right after a delivery was composed before it.
+        // A beacon right after a delivery was composed before it, and so may one be right after a gap.
         let is_fresh = self.beacons_from.is_none_or(|(last, _)| beacon.0.saturating_since(last) > IN_FLIGHT);
-        let is_sure = is_fresh && (self.is_next_since(delivery, beacon.0) || self.was_empty);
+        let before = beacon.0.saturating_sub(IN_FLIGHT);
+        let is_sure = is_fresh && (self.is_next_since(delivery, before) || self.was_empty);
         self.was_empty = true;
         let verdict = if is_sure { Verdict::Violated } else { Verdict::Undecidable };
         let key = (FindingKind::TimStuck, verdict, self.record.mac);
@@ -67,18 +68,23 @@ impl StationState {
         let may_serve =
             self.record.uapsd.is_none() && self.record.counts.ps_polls == 0 && acknowledged == Some(true);
         let asleep = mark.0.saturating_since(since);
-        self.acknowledges |= acknowledged == Some(true);
         if allowed {
             let key = (FindingKind::SentToSleeper, Verdict::Kept, self.record.mac);
             find(findings, key, mark, &[mark.1], || "the station had requested it".to_owned());
         }
+        // No number shows that a PS-Poll was missed: a station has no reason for one if nothing was announced.
+        let from = self.beacons_from.map_or(since, |(at, _)| at.max(since));
+        let nothing = delivery
+            .cell
+            .zip(self.record.aid)
+            .is_some_and(|(cell, aid)| self.promised.is_none() && cell.announces_nothing(from, mark.0, aid));
         if !allowed && !may_serve && asleep > IN_FLIGHT {
             self.suspects.push(Suspect {
                 mark,
                 asleep,
                 sequence_control: delivery.frame.sequence_control,
                 is_qos: delivery.frame.control.kind.is_qos(),
-                announced: self.announced.is_some(),
+                may_have_asked: !nothing,
                 // A station that acknowledges is awake, and the frame in which it said so was perhaps not captured.
                 unheard: (acknowledged == Some(false)).then_some(1),
             });
@@ -117,9 +123,9 @@ impl StationState {
                     Verdict::Undecidable,
                     "it may have been awake, since an acknowledgement was captured or none is",
                 ),
-                (Some(_), _) if !self.acknowledges && suspect.announced => (
+                (Some(_), _) if suspect.may_have_asked => (
                     Verdict::Undecidable,
-                    "a beacon announced it, and a monitor that hears no acknowledgement of the station may miss its requests",
+                    "a frame may have been announced, and the station may have requested it unseen",
                 ),
                 (Some(1), _) => {
                     (Verdict::Undecidable, "one transmission alone may answer a request that was missed")
@@ -154,8 +160,9 @@ impl StationState {
         else {
             return;
         };
+        let has_links = self.is_multi_link.unwrap_or(cell.is_multi_link);
         let is_doubtful =
-            self.record.uapsd == Some(true) || self.is_multi_link || frame.sent_here || frame.control.retry;
+            self.record.uapsd == Some(true) || has_links || frame.sent_here || frame.control.retry;
         let since = self.promised.filter(|promise| {
             !is_doubtful
                 && promise.counter == delivery.counter
