@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 
 import pytest
 from lab import missing
@@ -91,6 +92,9 @@ def test_a_flood_of_syns_stays_within_the_bound(lab, end):
     for own in ("base", "mobile"):
         lab.write(own, gateway="half_open = 100")
     lab.up("base", "mobile")
+    # Each refused connection is a line of the daemon's log: unread, the pipe would fill and stop it.
+    for process in lab.running.values():
+        threading.Thread(target=process.stderr.read, daemon=True).start()
     lab.serve()
     program = Program(lab)
     if end == "mobile":
