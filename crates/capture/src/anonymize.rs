@@ -23,7 +23,7 @@ use crate::error::AnalyzeError;
 use crate::file::{Reading, read_to_sink, sources};
 use crate::packet::PacketSink;
 
-/// Elements whose contents say how a network works and not whose it is: rates, channel, TIM, country, access parameters, HT, VHT and
+/// Elements whose contents say how a network works and not whose it is: rates, channel, TIM, power, access parameters, HT, VHT and
 /// HE capabilities and operation.
 const KEPT_ELEMENTS: [u8; 13] = [1, 3, 5, 12, 33, 42, 45, 46, 50, 61, 191, 192, 195];
 /// Of elements with an extended identifier: HE capabilities, HE operation.
