@@ -5,6 +5,7 @@ import random
 import struct
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import pytest
 from conftest import ROOT
@@ -322,3 +323,98 @@ def test_frames_that_were_missed_or_cut_accuse_nobody_else(path, tmp_path):
         except airwatt.InputError:  # Nothing of the station is left.
             continue
         assert accused <= allowed, seed
+
+
+def _records(path):
+    """The records of a capture: seconds and microseconds, and the frame."""
+    file, at, records = path.read_bytes(), 24, []
+    while at < len(file):
+        length = struct.unpack_from("<I", file, at + 8)[0]
+        records.append((struct.unpack_from("<II", file, at), file[at + 16 : at + 16 + length]))
+        at += 16 + length
+    return file[:24], records
+
+
+def _written(path, head, records):
+    lines = (struct.pack("<IIII", *time, len(frame), len(frame)) + frame for time, frame in records)
+    path.write_bytes(head + b"".join(lines))
+    return path
+
+
+def _is_beacon(script, frame):
+    return frame[struct.unpack_from("<H", frame, 2)[0]] == script.BEACON
+
+
+@pytest.fixture
+def without_beacons(script, tmp_path):
+    head, records = _records(SHIPPED / "tim-never-set-innocent.pcap")
+    heard = [record for record in records if not _is_beacon(script, record[1])]
+    return _written(tmp_path / "without-beacons.pcap", head, heard)
+
+
+def test_a_clock_that_jumps_over_a_wait_leaves_it_undecidable(airwatt, tmp_path):
+    """The clock is set ahead by half a second between More Data and the frame that it announced."""
+    head, records = _records(SHIPPED / "tim-never-set-guilty.pcap")
+    jumped = [
+        (divmod(1_000_000 * second + micros + 500_000 * (number >= 20), 1_000_000), frame)
+        for number, ((second, micros), frame) in enumerate(records)
+    ]
+    path = _written(tmp_path / "jump.pcap", head, jumped)
+    document = laboratory.analyze(path, station=STATION).to_dict()
+    check = next(check for check in document["checks"] if check["kind"] == "tim-never-set")
+    assert check["violated"] == 0
+    assert check["undecidable"] > 0
+    assert any("clock jumps before packet 21:" in note for note in document["capture"]["notes"])
+    arguments = ["analyze", path, "--fail-if", "findings.tim-never-set.count > 0"]
+    loose = airwatt(*arguments)
+    assert (loose.status, "--strict makes that a failure" in loose.err) == (0, True)
+    strict = airwatt(*arguments, "--strict")
+    assert (strict.status, "--strict expects none" in strict.err) == (1, True)
+
+
+def test_what_a_capture_lacks_is_said(airwatt, without_beacons, tmp_path):
+    shown = airwatt("analyze", without_beacons)
+    line = " ".join(shown.out.split())
+    assert "not evaluated: tim-never-set," in line
+    assert "no beacon of 02:00:00:00:00:01 was captured" in line
+    asked = airwatt("analyze", without_beacons, "--fail-if", "findings.late-fetch.count > 0")
+    assert asked.status == 1
+    assert "late-fetch was not evaluated: no beacon of" in asked.err
+
+
+def test_a_snap_length_that_cuts_the_tim_off_is_said(airwatt, tmp_path):
+    head, records = _records(SHIPPED / "tim-never-set-innocent.pcap")
+    path = _written(tmp_path / "cut.pcap", head, [(time, frame[:60]) for time, frame in records])
+    assert "captured up to its TIM" in " ".join(airwatt("analyze", path).out.split())
+
+
+def test_a_rule_that_is_not_evaluated_any_more_fails_the_comparison(airwatt, without_beacons, tmp_path):
+    before = tmp_path / "before.json"
+    before.write_text(airwatt("analyze", SHIPPED / "tim-never-set-innocent.pcap", "--json").out)
+    same = airwatt("analyze", SHIPPED / "tim-never-set-innocent.pcap", "--compare", before)
+    assert same.status == 0, same.err
+    lost = airwatt("analyze", without_beacons, "--compare", before)
+    assert lost.status == 1
+    assert "evaluated before, and not now" in lost.err
+
+
+def test_junit_has_the_packets_and_the_reasons(airwatt, without_beacons, tmp_path):
+    file = tmp_path / "rules.xml"
+    airwatt("analyze", SHIPPED / "tim-never-set-guilty.pcap", "--junit", file)
+    suite = ElementTree.parse(file).getroot()
+    failures = [case for case in suite if case.find("failure") is not None]
+    assert [case.get("name") for case in failures] == ["tim-never-set"]
+    assert "decided by packets 17, 19, 21, 24, 26" in failures[0].find("failure").text
+    airwatt("analyze", without_beacons, "--junit", file)
+    skipped = ElementTree.parse(file).getroot().find("testcase[@name='tim-never-set']/skipped")
+    assert "no beacon of" in skipped.get("message")
+
+
+def test_junit_of_a_capture_that_cannot_be_read_is_an_error(airwatt, tmp_path):
+    (tmp_path / "empty.pcap").touch()
+    file = tmp_path / "rules.xml"
+    file.write_text("yesterday's")
+    result = airwatt("analyze", tmp_path / "empty.pcap", "--junit", file)
+    assert result.status == 2
+    suite = ElementTree.parse(file).getroot()
+    assert (suite.get("errors"), "an empty file" in suite.find("testcase/error").get("message")) == ("1", True)

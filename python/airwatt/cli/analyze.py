@@ -5,11 +5,12 @@ import json as json_module
 import math
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from airwatt import laboratory
-from airwatt._core import InputError
+from airwatt._core import InputError, RunError
 from airwatt.aggregates import cause_name
 from airwatt.battery import SECONDS_A_DAY
 from airwatt.cli import decryption, findings, options, verdicts
@@ -142,6 +143,10 @@ def command(
         Path | None,
         Option("--compare", metavar="JSON", help="Exit with 1 if a rule is violated more often than in this document."),
     ] = None,
+    strict: Annotated[
+        bool,
+        Option("--strict", help="With --fail-if, --junit, --sarif, --compare: exit with 1 if a rule is undecidable."),
+    ] = False,
     schema: Annotated[
         bool,
         Option("--schema", help="Print the JSON schema of the document.", is_eager=True, callback=_print_schema),
@@ -183,7 +188,7 @@ def command(
     passphrases, keys = options.secrets("--wpa-pwd", wpa_pwd, capture), options.secrets("--wpa-psk", wpa_psk, capture)
     label = _printable(Path(capture).name or capture)
     with holding(trace):
-        with bar(label) as on_progress:
+        with _telling(junit, capture), bar(label) as on_progress:
             analysis = laboratory.analyze(
                 capture,
                 station=station,
@@ -227,19 +232,30 @@ def command(
     else:
         show(*itertools.chain.from_iterable(_parts(one, lasting) for one in documents))
     if junit is not None:
-        verdicts.write_junit(junit, documents)
-        verdicts.check_any("--junit", documents)
+        verdicts.write_junit(junit, documents, strict=strict)
     if sarif is not None:
         verdicts.write_sarif(sarif, documents)
-        verdicts.check_any("--sarif", documents)
     if compare is not None and before is not None:
         verdicts.compare(compare, before, documents)
-        verdicts.check_any("--compare", documents)
+    for option, wanted in (("--junit", junit), ("--sarif", sarif), ("--compare", compare)):
+        if wanted is not None:
+            verdicts.check_any(option, documents, strict=strict)
     asked = {"--current": current, "--policy": policy, "--plot": plot, "--fail-if": fail_if}
     if any(one["station"] is None for one in documents):
         _require_station([option for option, value in asked.items() if value is not None])
-    _hold(limits, document, documents)
+    _hold(limits, document, documents, strict=strict)
     decryption.require(documents)
+
+
+@contextmanager
+def _telling(junit: Path | None, capture: str) -> Iterator[None]:
+    """Enters into the file of `--junit` that the capture could not be analysed, and raises the error on."""
+    try:
+        yield
+    except (InputError, RunError) as error:
+        if junit is not None:
+            verdicts.write_junit_error(junit, capture, str(error))
+        raise
 
 
 def _require_station(asked: list[str]) -> None:
@@ -282,7 +298,9 @@ def _thresholds(expressions: list[str] | None, policies: list[str]) -> "list[Thr
     return limits
 
 
-def _hold(limits: "list[Threshold]", document: dict[str, Any], documents: list[dict[str, Any]]) -> None:
+def _hold(
+    limits: "list[Threshold]", document: dict[str, Any], documents: list[dict[str, Any]], *, strict: bool
+) -> None:
     """Exits with 3 where a threshold does not hold: of the whole document, or of the policies that it names."""
     counts = verdicts.counts(documents)
     rows = [
@@ -296,9 +314,9 @@ def _hold(limits: "list[Threshold]", document: dict[str, Any], documents: list[d
         if limit.key.startswith("findings."):
             kind = limit.key.split(".")[1]
             if kind == "*":
-                verdicts.check_any(f"--fail-if {limit.text!r}", documents)
+                verdicts.check_any(f"--fail-if {limit.text!r}", documents, strict=strict)
             else:
-                verdicts.check_evaluated(f"--fail-if {limit.text!r}", [kind], documents)
+                verdicts.check_evaluated(f"--fail-if {limit.text!r}", [kind], documents, strict=strict)
 
 
 def _keep(whole: "Analysis", plot: Path | None, perfetto: Path | None, trace: Path | None, *, what_if: bool) -> None:

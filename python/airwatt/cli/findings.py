@@ -17,6 +17,19 @@ def parts(document: dict[str, Any]) -> "Iterator[str | Table]":
         yield "\n".join(_sentence(finding) for finding in found)
         yield from _costs(document, found)
     yield from _undecided(findings)
+    yield from _not_evaluated(document)
+
+
+def _not_evaluated(document: dict[str, Any]) -> Iterator[str]:
+    """Names the rules about which the capture says nothing, and what it lacks for them."""
+    if document["station"] is None:
+        return
+    kinds: dict[str, list[str]] = {}
+    for check in document["checks"]:
+        if check["lacks"] and not check["undecidable"]:
+            kinds.setdefault(check["lacks"], []).append(check["kind"])
+    for lacks, of_kind in kinds.items():
+        yield f"not evaluated: {', '.join(of_kind)}: {lacks}"
 
 
 def _costs(document: dict[str, Any], found: list[dict[str, Any]]) -> "Iterator[str | Table]":

@@ -30,49 +30,88 @@ def counts(documents: Sequence[Document]) -> dict[str, dict[str, float]]:
     return found
 
 
-def check_evaluated(option: str, kinds: Iterable[str], documents: Sequence[Document]) -> None:
-    """Raises `RunError` where the captures decide nothing about one of these kinds: passing would mean nothing."""
+def check_evaluated(option: str, kinds: Iterable[str], documents: Sequence[Document], *, strict: bool = False) -> None:
+    """Raises `RunError` where the captures decide nothing about one of these kinds: passing would mean nothing.
+
+    With `strict` also where they leave any occasion undecidable; otherwise a line says how many.
+    """
     found = counts(documents)
     for kind in kinds:
         if kind == "keep-alive" and any(document["station"] is not None for document in documents):
             continue
-        if found[kind]["count"] + found[kind]["kept"]:
-            continue
         undecidable = int(found[kind]["undecidable"])
+        if not found[kind]["count"] + found[kind]["kept"]:
+            raise RunError(f"{option}: {kind} was not evaluated: {_lacks(kind, undecidable, documents)}")
         if undecidable:
-            reason = f"of {undecidable} occasions the captured frames decide none"
-        elif any(document["air"] is not None for document in documents):
-            reason = "the captured frames have no occasion for it"
-        else:
-            reason = "that takes a capture of 802.11 frames"
-        raise RunError(f"{option}: {kind} was not evaluated: {reason}")
+            _leave_open(f"{option}: {kind}: {undecidable} undecidable beside {found[kind]['kept']:.0f} kept", strict)
 
 
-def check_any(option: str, documents: Sequence[Document]) -> None:
-    """Raises `RunError` where the captures decide no rule at all."""
-    if not any(of_kind["count"] + of_kind["kept"] for of_kind in counts(documents).values()):
+def check_any(option: str, documents: Sequence[Document], *, strict: bool = False) -> None:
+    """Raises `RunError` where the captures decide no rule, and with `strict` where they leave one undecidable."""
+    found = counts(documents)
+    if not any(of_kind["count"] + of_kind["kept"] for of_kind in found.values()):
         raise RunError(f"{option}: nothing was evaluated: no captured frame decides any rule")
+    open_ = [f"{kind} {of_kind['undecidable']:.0f}" for kind, of_kind in found.items() if of_kind["undecidable"]]
+    if open_ and strict:
+        _leave_open(f"{option}: undecidable: {', '.join(open_)}", strict)
 
 
-def write_junit(path: Path, documents: Sequence[Document]) -> None:
-    """Writes a test case for each rule: failed where it was violated, skipped where nothing was decided."""
+def _leave_open(text: str, strict: bool) -> None:
+    if strict:
+        raise RunError(f"{text}: --strict expects none")
+    say(f"{text}; --strict makes that a failure")
+
+
+def _lacks(kind: str, undecidable: int, documents: Sequence[Document]) -> str:
+    """Says why the captures decide nothing about a kind."""
+    if undecidable:
+        return f"of {undecidable} occasions the captured frames decide none"
+    for document in documents:
+        for check in document["checks"]:
+            if check["kind"] == kind and check["lacks"]:
+                return str(check["lacks"])
+    if any(document["air"] is not None for document in documents):
+        return "the captured frames have no occasion for it"
+    return "that takes a capture of 802.11 frames"
+
+
+def write_junit(path: Path, documents: Sequence[Document], *, strict: bool = False) -> None:
+    """Writes a test case for each rule: failed where it was violated, skipped where nothing was decided.
+
+    With `strict` a rule of which anything is undecidable has failed, too.
+    """
     found = counts(documents)
     texts = _texts(documents)
-    suite = ElementTree.Element("testsuite", name="airwatt analyze", tests=str(len(found)))
-    failed = skipped = 0
+    file = printable(Path(documents[0]["capture"]["file"]).name)
+    cases = []
     for kind, of_kind in found.items():
-        file = documents[0]["capture"]["file"]
-        case = ElementTree.SubElement(suite, "testcase", classname=printable(Path(file).name), name=kind)
-        if of_kind["count"]:
-            failed += 1
-            message = f"{of_kind['count']:.0f} times violated, {of_kind['undecidable']:.0f} undecidable"
+        if kind == "keep-alive":  # No rule forbids one.
+            continue
+        case = ElementTree.Element("testcase", classname=file, name=kind)
+        undecidable = int(of_kind["undecidable"])
+        if of_kind["count"] or (strict and undecidable):
+            message = f"{of_kind['count']:.0f} times violated, {undecidable} undecidable"
             lines = map(printable, texts.get(kind, []))
             ElementTree.SubElement(case, "failure", message=message).text = "\n".join(lines)
         elif not of_kind["kept"]:
-            skipped += 1
-            ElementTree.SubElement(case, "skipped", message=f"{of_kind['undecidable']:.0f} undecidable, none decided")
-    suite.set("failures", str(failed))
-    suite.set("skipped", str(skipped))
+            why = f"not evaluated: {_lacks(kind, undecidable, documents)}"
+            ElementTree.SubElement(case, "skipped", message=printable(why))
+        cases.append(case)
+    _write_suite(path, cases)
+
+
+def write_junit_error(path: Path, capture: str, why: str) -> None:
+    """Writes that the capture could not be analysed, so that no earlier file passes for the result of this analysis."""
+    case = ElementTree.Element("testcase", classname=printable(Path(capture).name), name="analyze")
+    ElementTree.SubElement(case, "error", message=printable(why))
+    _write_suite(path, [case])
+
+
+def _write_suite(path: Path, cases: Sequence[ElementTree.Element]) -> None:
+    suite = ElementTree.Element("testsuite", name="airwatt analyze", tests=str(len(cases)))
+    for key, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        suite.set(key, str(sum(case.find(tag) is not None for case in cases)))
+    suite.extend(cases)
     ElementTree.indent(suite)
     with writing("--junit", path), replacing(path) as out:
         out.write(ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True) + b"\n")
@@ -113,12 +152,18 @@ def _sarif_result(document: Document, finding: Document, place: Document) -> dic
 
 
 def _texts(documents: Sequence[Document]) -> dict[str, list[str]]:
+    """Gives the occurrences of each kind that are not kept, each with the packets that decide it."""
     texts: dict[str, list[str]] = {}
     for document in documents:
         for finding in document["findings"]:
-            if finding["count"]:
-                lines = [f"packet {example['packet']}: {example['detail']}" for example in finding["examples"]]
-                texts.setdefault(finding["kind"], []).extend(lines)
+            details = {example["packet"]: example["detail"] for example in finding["examples"]}
+            for place in finding["occurrences"]:
+                if place["verdict"] == "kept":
+                    continue
+                packets = ", ".join(map(str, place["packets"]))
+                detail = f": {details[place['packet']]}" if place["packet"] in details else ""
+                line = f"packet {place['packet']} at {place['time_s']:.6f} s, {finding['station']}, {place['verdict']}"
+                texts.setdefault(finding["kind"], []).append(f"{line}{detail} (decided by packets {packets})")
     return texts
 
 
@@ -140,13 +185,22 @@ def baseline(path: Path) -> dict[str, dict[str, float]]:
 
 
 def compare(path: Path, before: Mapping[str, Mapping[str, float]], documents: Sequence[Document]) -> None:
-    """Says what changed since an earlier analysis. Raises `RunError` if a rule is violated more often than it was."""
-    worse = []
+    """Says what changed since an earlier analysis.
+
+    Raises `RunError` if a rule is violated more often than it was, or if one that was decided then is not decided now.
+    """
+    worse, lost = [], []
     for kind, now in counts(documents).items():
-        was = before.get(kind, {}).get("count", 0.0)
-        if now["count"] != was:
-            say(f"--compare {path}: {kind}: violated {now['count']:.0f} times, {was:.0f} before")
-        if now["count"] > was:
+        was = before.get(kind, {})
+        violated = was.get("count", 0.0)
+        if now["count"] != violated:
+            say(f"--compare {path}: {kind}: violated {now['count']:.0f} times, {violated:.0f} before")
+        if now["count"] > violated:
             worse.append(kind)
+        if violated + was.get("kept", 0.0) and not now["count"] + now["kept"] and kind != "keep-alive":
+            say(f"--compare {path}: {kind}: not evaluated: {_lacks(kind, int(now['undecidable']), documents)}")
+            lost.append(kind)
     if worse:
         raise RunError(f"--compare {path}: {', '.join(worse)}: violated more often than before")
+    if lost:
+        raise RunError(f"--compare {path}: {', '.join(lost)}: evaluated before, and not now")

@@ -61,6 +61,19 @@ struct Rule {
     cause: &'static str,
 }
 
+/// What a capture needs to have so that a rule is decided: nothing of the rest of it replaces these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// Beacons of the station's access point.
+    pub beacons: bool,
+    /// Their TIM.
+    pub tim: bool,
+    /// The station's association identifier.
+    pub aid: bool,
+    /// Frames that show the station's power-management mode.
+    pub mode: bool,
+}
+
 /// The excess that the faults of a finding cost a station's radio: the difference between what was captured and the same frames
 /// with the fault removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -192,6 +205,26 @@ impl FindingKind {
             Self::BeaconLate => "the beacon comes at its target time",
             Self::BeaconMissing => "there is a beacon when the station has woken up for it",
         }
+    }
+
+    /// What decides about it.
+    pub const fn needs(self) -> Needs {
+        use FindingKind as Kind;
+        let aid =
+            matches!(self, Kind::TimNeverSet | Kind::TimStuck | Kind::LateFetch | Kind::PsPollUnanswered);
+        let of_group = matches!(self, Kind::GroupNotAfterDtim | Kind::MoreDataMissing);
+        let tim = aid || of_group || matches!(self, Kind::GroupNotSent | Kind::DtimSkipped);
+        let beacons = tim
+            || matches!(
+                self,
+                Kind::TimMissing | Kind::BeaconLate | Kind::BeaconMissing | Kind::UapsdNotGranted
+            );
+        let mode = of_group
+            || matches!(
+                self,
+                Kind::SentToSleeper | Kind::TimNeverSet | Kind::AwakeInPowerSave | Kind::PmFlapping
+            );
+        Needs { beacons, tim, aid, mode }
     }
 
     /// Whether the frames show what the radio spent on it.

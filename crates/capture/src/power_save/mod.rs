@@ -20,7 +20,7 @@ mod station;
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::FrameKind;
 
-pub use self::finding::{Excess, Finding, FindingKind, Occurrence, Verdict};
+pub use self::finding::{Excess, Finding, FindingKind, Needs, Occurrence, Verdict};
 pub use self::record::{ModeSpan, Observations, ObservedCounts, StationRecord};
 use crate::capture::Capture;
 use crate::packet::AirFrame;

@@ -54,10 +54,11 @@ impl Observer {
             self.frame(capture, packet, frame, following);
             self.frame_of_access_point(packet, frame);
         }
+        let goes_on = segment.end < capture.packets.len();
         for mac in std::mem::take(&mut self.active) {
             let Some(state) = self.stations.get_mut(&mac) else { continue };
             state.read_beacons(&self.cells, &mut self.findings);
-            state.end_segment(segment.until, &mut self.findings);
+            state.end_segment(segment.until, goes_on, &mut self.findings);
         }
         self.decide_doubts();
         self.requests.clear();

@@ -226,10 +226,32 @@ impl StationState {
         self.counted = now;
     }
 
-    /// Ends a segment of the capture: what happens until the next one is not known.
-    pub(super) fn end_segment(&mut self, until: Instant, findings: &mut Findings) {
+    /// Ends a segment of the capture: what happens until the next one is not known. `goes_on` says that there is a next one, so that
+    /// what was under way is undecidable.
+    pub(super) fn end_segment(&mut self, until: Instant, goes_on: bool, findings: &mut Findings) {
         self.expire(until, findings);
+        if goes_on {
+            self.leave_open(findings);
+        }
         self.forget(until, findings);
+    }
+
+    /// What the clock of the capture jumped over is undecidable.
+    fn leave_open(&self, findings: &mut Findings) {
+        let mut open = |kind, mark: Mark, what: &str| {
+            find(findings, (kind, Verdict::Undecidable, self.record.mac), mark, &[], || {
+                format!("{what}, and then the clock of the capture jumped")
+            });
+        };
+        if let Some(promise) = self.promised {
+            open(FindingKind::TimNeverSet, promise.mark, "More Data announced a frame");
+        }
+        if let Some(announced) = self.announced {
+            open(FindingKind::LateFetch, announced.beacon, "a beacon announced a frame");
+        }
+        if let Some(poll) = self.polled {
+            open(FindingKind::LateDelivery, poll, "the station requested a frame");
+        }
     }
 
     /// The association ends: the mode and what was buffered are not known any more.

@@ -134,6 +134,9 @@ fn used(capture: &Capture) -> u64 {
     numbers.filter(|number| last.replace(*number) != Some(*number)).count() as u64
 }
 
+/// Jumps of the clock that are named.
+const JUMPS: usize = 3;
+
 fn notes(capture: &Capture) -> Vec<String> {
     let notes = &capture.notes;
     let mut list = Vec::new();
@@ -144,8 +147,18 @@ fn notes(capture: &Capture) -> Vec<String> {
         list.push(format!("damaged at byte {position} ({what}): the rest was not read"));
     }
     if capture.segments.len() > 1 {
+        let jumps = capture.segments.iter().skip(1);
+        let places: Vec<String> = jumps
+            .take(JUMPS)
+            .filter_map(|segment| capture.packets.get(segment.first))
+            .map(|packet| packet.number.to_string())
+            .collect();
+        let more = capture.segments.len() - 1 - places.len();
+        let others = if more > 0 { format!(" and {more} more") } else { String::new() };
         list.push(format!(
-            "the clock jumps: {} segments are analysed one by one, and the time between them is not counted",
+            "the clock jumps before packet {}{others}: {} segments are analysed one by one, the time between them is not \
+             counted, and what a jump interrupts is undecidable",
+            places.join(", "),
             capture.segments.len()
         ));
     }

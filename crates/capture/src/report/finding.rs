@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::capture::Capture;
 use crate::flows;
-use crate::power_save::{self, Finding, FindingKind, Observations, StationRecord, Verdict};
+use crate::power_save::{self, Finding, FindingKind, Needs, Observations, StationRecord, Verdict};
 use crate::stations::Station;
 
 /// Peers whose lone exchanges are reported.
@@ -91,21 +91,68 @@ pub struct CheckReport {
     pub kept: u64,
     /// Times that the captured frames do not decide it.
     pub undecidable: u64,
+    /// What the capture lacks, where it decides nothing about the rule and that is known; `null` otherwise.
+    pub lacks: Option<String>,
 }
 
-/// The checks of every kind, also of those that had no occasion.
-pub(super) fn checks<'f>(findings: impl Iterator<Item = &'f Finding> + Clone) -> Vec<CheckReport> {
+/// The checks of every kind, also of those that had no occasion. `records` are the stations that they are about.
+pub(super) fn checks<'f>(
+    findings: impl Iterator<Item = &'f Finding> + Clone,
+    capture: &Capture,
+    records: &[&StationRecord],
+) -> Vec<CheckReport> {
     let check = |kind: FindingKind| {
         let of_kind = findings.clone().filter(|finding| finding.kind == kind);
         let count = |verdict| of_kind.clone().map(|finding| finding.count(verdict)).sum();
+        let (violated, kept) = (count(Verdict::Violated), count(Verdict::Kept));
         CheckReport {
             kind: kind.name(),
-            violated: count(Verdict::Violated),
-            kept: count(Verdict::Kept),
+            violated,
+            kept,
             undecidable: count(Verdict::Undecidable),
+            lacks: if violated + kept > 0 { None } else { lacks(kind, capture, records) },
         }
     };
     FindingKind::ALL.into_iter().map(check).collect()
+}
+
+/// What a rule needs of a capture that none of these stations has; `None` if one has it all.
+fn lacks(kind: FindingKind, capture: &Capture, records: &[&StationRecord]) -> Option<String> {
+    let needs = kind.needs();
+    let lacking: Vec<String> = records.iter().map_while(|record| lacks_of(needs, capture, record)).collect();
+    let others = match lacking.len() {
+        0 | 1 => String::new(),
+        count => format!(" (and so on, for {count} stations)"),
+    };
+    (!lacking.is_empty() && lacking.len() == records.len()).then(|| lacking[0].clone() + &others)
+}
+
+/// What a rule needs that the capture does not have of this station.
+fn lacks_of(needs: Needs, capture: &Capture, record: &StationRecord) -> Option<String> {
+    let mac = record.mac;
+    let Some(bssid) = record.bssid else {
+        return Some(format!("no frame shows the access point of {mac}"));
+    };
+    let beacons = || capture.beacons.iter().filter(|beacon| beacon.bssid == bssid);
+    if needs.beacons && beacons().next().is_none() {
+        return Some(format!(
+            "no beacon of {bssid} was captured (a nontransmitted BSSID of several has none: its TIM is in those of another, \
+             which is not read)"
+        ));
+    }
+    if needs.tim && beacons().all(|beacon| beacon.dtim.is_none()) {
+        return Some(format!("no beacon of {bssid} was captured up to its TIM, as with a short snap length"));
+    }
+    if needs.aid && record.aid.is_none() {
+        return Some(format!(
+            "the association identifier of {mac}, which says which bit of the TIM is its own, is unknown: neither its \
+             association nor a PS-Poll was captured"
+        ));
+    }
+    if needs.mode && record.mode_known.is_zero() {
+        return Some(format!("no frames of {mac} show its power-management mode"));
+    }
+    None
 }
 
 /// One occurrence of a finding.

@@ -101,7 +101,16 @@ pub(crate) fn describe_with(
     let observations = power_save::observe(capture);
     let concerned =
         || observations.findings.iter().filter(|found| finding::concerns(found, station, &observations));
-    let checks = if capture.is_air() { finding::checks(concerned()) } else { Vec::new() };
+    let checks = if capture.is_air() {
+        let is_meant = |record: &&power_save::StationRecord| match station {
+            Some(Station::Mac(mac)) => record.mac == *mac,
+            _ => true,
+        };
+        let records: Vec<_> = observations.stations.iter().filter(is_meant).collect();
+        finding::checks(concerned(), capture, &records)
+    } else {
+        Vec::new()
+    };
     let is_kept = |found: &&power_save::Finding| {
         found.count(Verdict::Violated) + found.count(Verdict::Undecidable) == 0
     };
