@@ -59,6 +59,9 @@ class Pair:
         for process in self.running:
             process.kill()
             process.communicate()
+        # The addresses of the peers are kept after a kill.
+        for file in Path("/run").glob(f"airwatt/tunnel-{self.interfaces['ap']}.*.peers"):
+            file.unlink()
         for name in self.names.values():
             call("ip", "netns", "delete", name)
 
@@ -307,6 +310,11 @@ def test_a_host_that_forwards_keeps_its_route_from_a_router_advertisement(pair):
     assert has_route()
 
 
+def left_in_run(pair) -> list[str]:
+    """The endings of the files of the concentrator's tunnel."""
+    return sorted(path.suffix for path in Path("/run").glob(f"airwatt/tunnel-{pair.interfaces['ap']}.*"))
+
+
 @pytest.mark.parametrize("with_signal", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_the_host_is_restored_after_every_end(pair, with_signal):
     assert pair.forwards() == "0"
@@ -316,7 +324,7 @@ def test_the_host_is_restored_after_every_end(pair, with_signal):
     process.send_signal(with_signal)
     assert process.wait(5) == (-signal.SIGKILL if with_signal == signal.SIGKILL else 0)
     await_true(lambda: pair.forwards() == "0" and not pair.has_device("ap"), 2)
-    await_true(lambda: not list(Path("/run").glob(f"airwatt/tunnel-{pair.interfaces['ap']}.*")), 2)
+    await_true(lambda: left_in_run(pair) == [], 2)
 
 
 def test_the_tunnel_ends_with_its_guardian_and_a_later_one_finds_what_both_left(pair):
@@ -507,7 +515,7 @@ def test_what_is_wrong_is_said_before_anything_changes(pair):
     pair.file("ap").chmod(0o644)
     assert "others can read the key" in up(file, "--check").stderr
     pair.file("ap").chmod(0o600)
-    assert up(file, "--check").stderr == ""
+    assert up(file, "--check").stderr == f"{file}: nothing is wrong with this configuration\n"
     dry = up(file, "--dry-run").stdout
     assert up(file, "--check", "--dry-run").stdout == dry
     assert f"[#] ip tuntap add {pair.interfaces['ap']} mode tun" in dry
@@ -609,6 +617,57 @@ def test_a_restarted_end_is_reached_again(pair, end):
     assert time.monotonic() - begin < 5
     if end == "ap":
         assert pair.show("client")["peers"][0]["handshakes"] == handshakes + 1
+
+
+def reaches_client(pair, attempts: int) -> bool:
+    """Whether the concentrator's host, which speaks first, gets an answer from the client."""
+    words = ["ip", "netns", "exec", pair.names["ap"], sys.executable, "-c", PING]
+    return call(*words, INNER["client"], INNER["ap"], attempts, check=False).returncode == 0
+
+
+def test_a_killed_concentrator_reaches_a_client_that_has_not_spoken_since(pair):
+    pair.up("ap")
+    pair.up("client")
+    assert pair.ping()
+    before = pair.show("ap")["peers"][0]["endpoint"]
+    process = pair.running[0]
+    process.kill()
+    process.wait()
+    await_true(lambda: not pair.has_device("ap"))
+    assert left_in_run(pair) == [".peers"]
+    process = pair.up("ap")
+    assert pair.show("ap")["peers"][0]["endpoint"] == before
+    began = time.monotonic()
+    assert reaches_client(pair, 30)
+    print(f"the client answered {time.monotonic() - began:.2f} s after the first packet")
+    assert time.monotonic() - began < 5
+    # An orderly end forgets them.
+    process.terminate()
+    assert process.wait(5) == 0
+    assert left_in_run(pair) == []
+
+
+def test_a_client_that_has_another_port_since_its_restart_speaks_first(pair):
+    pair.up("ap")
+    client = pair.up("client")
+    assert pair.ping()
+    client.kill()
+    client.wait()
+    await_true(lambda: not pair.has_device("client"))
+    pair.up("client")
+    assert not reaches_client(pair, 3)
+    assert pair.ping()
+    assert reaches_client(pair, 10)
+
+
+def test_a_request_and_its_reply_take_two_datagrams(pair):
+    pair.up("ap")
+    pair.up("client")
+    for _ in range(5):
+        assert pair.ping(attempts=1)
+        time.sleep(2)
+    # Five each, and the handshake.
+    assert [pair.show(end)["socket"]["sent"] for end in OUTER] == [6, 6]
 
 
 def test_a_client_that_moves_keeps_its_session(pair):

@@ -1,8 +1,11 @@
 //! What all daemons have in common on the command line.
 
+use std::path::Path;
+
 use clap::Args;
 
 use crate::failure::Failure;
+use crate::output;
 
 /// Options of every daemon that runs in the foreground.
 #[derive(Args)]
@@ -15,6 +18,15 @@ pub(crate) struct Foreground {
     pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) log: Log,
+}
+
+impl Foreground {
+    /// Says that the configuration was checked, if that was asked for.
+    pub(crate) fn in_order(&self, file: &Path) {
+        if self.check {
+            output::progress(&format!("{}: nothing is wrong with this configuration", file.display()));
+        }
+    }
 }
 
 /// How much a daemon says.

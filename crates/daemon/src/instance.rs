@@ -266,10 +266,11 @@ impl Instance<'_> {
         Ok(())
     }
 
-    /// The life of the guardian.
-    pub(crate) fn guard(&self) -> Result<(), Failure> {
+    /// The life of the guardian. `first` is done before the host is restored.
+    pub(crate) fn guard(&self, first: impl FnOnce()) -> Result<(), Failure> {
         guardian::watch()?;
         seccomp::keep_only_needed(false)?;
+        first();
         self.clean_up().map(drop)
     }
 }
@@ -301,6 +302,9 @@ pub(crate) fn show(
         };
         output::print(&format!("{document:#}\n"));
     } else {
+        if documents.is_empty() {
+            output::progress(&format!("no {kind} is running here"));
+        }
         let texts: Vec<String> = documents.iter().map(text).collect();
         output::print(&texts.join("\n"));
     }

@@ -12,6 +12,7 @@ mod gateway;
 mod host;
 mod instance;
 mod keys;
+mod last_endpoints;
 mod manual;
 mod output;
 mod settings;

@@ -1,4 +1,4 @@
-//! What the kernel counts of TCP connections (sock_diag(7)).
+//! What the kernel knows of TCP connections, and their end on demand (sock_diag(7)).
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -7,19 +7,28 @@ use rustix::net::netlink as protocol;
 
 use crate::Error;
 use crate::netlink::attribute;
-use crate::netlink::{AF_INET, AF_INET6, NetlinkSocket};
+use crate::netlink::{AF_INET, AF_INET6, NetlinkRequest, NetlinkSocket};
 
 // linux/sock_diag.h, linux/inet_diag.h.
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const SOCK_DESTROY: u16 = 21;
 const IPPROTO_TCP: u8 = 6;
 /// INET_DIAG_INFO, an attribute, is asked for by a bit.
 const INFO: u16 = 2;
 const ASK_FOR_INFO: u8 = 1 << (INFO - 1);
+/// INET_DIAG_MARK, which the kernel tells those who administer the network, without being asked.
+const MARK: u16 = 15;
 /// All states but LISTEN.
 const STATES: u32 = !(1 << 10);
-/// Size of `struct inet_diag_sockid`, which lies at 4 in a message, and of `struct inet_diag_msg`.
+/// The states in which a socket without a process has something to deliver (FIN-WAIT-1, LAST-ACK, CLOSING), and the one in which it
+/// waits for the end of the other direction (FIN-WAIT-2).
+const TAIL_STATES: [u8; 3] = [4, 9, 11];
+const FIN_WAIT_2: u8 = 5;
+/// Size of `struct inet_diag_sockid`, which lies at 4 in a message, and of `struct inet_diag_msg`, of which the last number is the
+/// inode of the socket's file.
 const SOCKID: usize = 48;
 const MESSAGE: usize = 72;
+const INODE: usize = 68;
 /// Where `tcpi_total_retrans` lies in `struct tcp_info`.
 const TOTAL_RETRANS: usize = 100;
 
@@ -28,19 +37,80 @@ const TOTAL_RETRANS: usize = 100;
 /// # Errors
 /// If the kernel does not list them.
 pub fn tcp_retransmissions() -> Result<BTreeMap<(SocketAddr, SocketAddr), u32>, Error> {
+    let list = list(STATES, ASK_FOR_INFO)?;
+    Ok(list.iter().filter_map(|message| Some((ends(message)?, retransmissions(message)?))).collect())
+}
+
+/// A TCP connection that the kernel still has and no process: its program has closed it, or died.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Orphan {
+    /// Its local and its remote address.
+    pub ends: (SocketAddr, SocketAddr),
+    /// Whether it has something to deliver: data, or the end of the stream.
+    pub is_delivering: bool,
+    family: u8,
+    /// `struct inet_diag_sockid`, with a number that no other socket has.
+    id: [u8; SOCKID],
+}
+
+impl Orphan {
+    /// The connections with this mark in this thread's network namespace that no process has any more, and that have not ended in both
+    /// directions.
+    ///
+    /// # Errors
+    /// If the kernel does not list them. Without CAP_NET_ADMIN it tells no marks, and none are found.
+    pub fn with_mark(mark: u32) -> Result<Vec<Self>, Error> {
+        let states = TAIL_STATES.iter().chain([&FIN_WAIT_2]).fold(0, |states, state| states | 1 << state);
+        let read = |message: &Vec<u8>| {
+            let [family, state, ..] = message[..] else { return None };
+            let is_orphan = message.get(INODE..MESSAGE)? == [0; 4];
+            let (_, found) = attribute_of(message, MARK)?;
+            let is_ours = is_orphan && found[..] == mark.to_ne_bytes();
+            let (ends, id) = (ends(message)?, message.get(4..4 + SOCKID)?.try_into().ok()?);
+            is_ours.then_some(Self { ends, is_delivering: TAIL_STATES.contains(&state), family, id })
+        };
+        Ok(list(states, 0)?.iter().filter_map(read).collect())
+    }
+
+    /// Whether both are one connection.
+    pub fn is(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+
+    /// Ends the connection with a reset to the other host.
+    ///
+    /// # Errors
+    /// If it has ended, or the kernel was built without CONFIG_INET_DIAG_DESTROY.
+    pub fn reset(&self) -> Result<(), Error> {
+        let body = request(self.family, u32::MAX, 0, &self.id);
+        let request = NetlinkRequest { kind: SOCK_DESTROY, flags: 0, body };
+        let answers = NetlinkSocket::of_protocol(Some(protocol::SOCK_DIAG))?.exchange(&[request])?;
+        let (local, remote) = self.ends;
+        answers
+            .into_iter()
+            .collect::<std::io::Result<()>>()
+            .map_err(Error::of(&format!("connection from {local} to {remote}")))
+    }
+}
+
+/// `struct inet_diag_req_v2`.
+fn request(family: u8, states: u32, ask_for: u8, id: &[u8; SOCKID]) -> Vec<u8> {
+    [&[family, IPPROTO_TCP, ask_for, 0], &states.to_ne_bytes(), &id[..]].concat()
+}
+
+/// The kernel's messages about all connections in these states, one bit each.
+fn list(states: u32, ask_for: u8) -> Result<Vec<Vec<u8>>, Error> {
     let mut socket = NetlinkSocket::of_protocol(Some(protocol::SOCK_DIAG))?;
-    let mut found = BTreeMap::new();
+    let mut found = Vec::new();
     for family in [AF_INET, AF_INET6] {
-        let mut request = vec![family, IPPROTO_TCP, ASK_FOR_INFO, 0];
-        request.extend_from_slice(&STATES.to_ne_bytes());
-        request.resize(8 + SOCKID, 0);
-        let list = socket.dump(SOCK_DIAG_BY_FAMILY, &request, SOCK_DIAG_BY_FAMILY)?;
-        found.extend(list.iter().filter_map(|message| read(message)));
+        let request = request(family, states, ask_for, &[0; SOCKID]);
+        found.extend(socket.dump(SOCK_DIAG_BY_FAMILY, &request, SOCK_DIAG_BY_FAMILY)?);
     }
     Ok(found)
 }
 
-fn read(message: &[u8]) -> Option<((SocketAddr, SocketAddr), u32)> {
+/// The local and the remote address of a connection.
+fn ends(message: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
     let is_v6 = *message.first()? == AF_INET6;
     let ports: &[u8; 4] = message.get(4..8)?.try_into().ok()?;
     let address = |at: usize| -> Option<IpAddr> {
@@ -53,8 +123,15 @@ fn read(message: &[u8]) -> Option<((SocketAddr, SocketAddr), u32)> {
     let port = |bytes: [u8; 2]| u16::from_be_bytes(bytes);
     let local = SocketAddr::new(address(8)?, port([ports[0], ports[1]]));
     let remote = SocketAddr::new(address(24)?, port([ports[2], ports[3]]));
-    let attributes = attribute::parse(message.get(MESSAGE..)?);
-    let (_, info) = attributes.iter().find(|(kind, _)| *kind == INFO)?;
+    Some((local, remote))
+}
+
+fn attribute_of(message: &[u8], kind: u16) -> Option<attribute::Attribute> {
+    attribute::parse(message.get(MESSAGE..)?).into_iter().find(|(found, _)| *found == kind)
+}
+
+fn retransmissions(message: &[u8]) -> Option<u32> {
+    let (_, info) = attribute_of(message, INFO)?;
     let total = info.get(TOTAL_RETRANS..TOTAL_RETRANS + 4)?.try_into().ok()?;
-    Some(((local, remote), u32::from_ne_bytes(total)))
+    Some(u32::from_ne_bytes(total))
 }

@@ -351,11 +351,6 @@ impl Config {
         self.listen.unwrap_or(any)
     }
 
-    /// The mark of openings on their way to the device, of segments for this host, and of this process's own packets.
-    pub(super) const fn marks(&self) -> [u32; 3] {
-        [self.fwmark, self.fwmark + 1, self.fwmark + 2]
-    }
-
     /// The addresses of all mobiles.
     pub(super) fn prefixes(&self) -> impl Iterator<Item = Prefix> + '_ {
         self.addresses.iter().chain(self.peer.iter().flat_map(|peer| &peer.allowed_ips)).copied()

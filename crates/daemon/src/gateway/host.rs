@@ -23,12 +23,12 @@ use tracing::{debug, info, warn};
 use tun_rs::SyncDevice;
 
 use super::config::Config;
-use super::endpoints::Endpoints;
 use super::ends::{Carrier, Ends, Input, Output, Reason};
 use super::local::{Frames, Local, Request};
 use super::sockets::{FIRST_CONNECTION, Received, Sockets, socket_address};
 use crate::endpoint::Resolver;
 use crate::instance::serve_control;
+use crate::last_endpoints::LastEndpoints;
 use crate::output::UNANSWERED;
 
 /// Sources of the event loop.
@@ -55,7 +55,7 @@ pub(super) struct Parts {
     pub(super) control: Control,
     pub(super) metrics: Option<Metrics>,
     /// Where the peers are.
-    pub(super) endpoints: Endpoints,
+    pub(super) endpoints: LastEndpoints,
     /// Ends the driver when everything is drained.
     pub(super) waker: Waker,
     pub(super) resolver: Resolver,

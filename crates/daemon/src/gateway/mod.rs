@@ -13,7 +13,6 @@
 //! sockets of this kernel, and there are neither peers nor datagrams.
 
 mod config;
-mod endpoints;
 mod ends;
 mod example;
 mod host;
@@ -23,9 +22,11 @@ mod rules;
 mod run;
 mod sockets;
 mod status;
+mod tails;
 
 use std::path::PathBuf;
 
+use airwatt_base::Span;
 use clap::{Args, Subcommand};
 
 use self::config::Mode;
@@ -58,7 +59,7 @@ pub(crate) enum Command {
     Example(Example),
     /// Wait for the end of the gateway that started this, and restore the host
     #[command(hide = true)]
-    Guard(Name),
+    Guard(Guard),
 }
 
 #[derive(Args)]
@@ -109,6 +110,15 @@ pub(crate) struct Name {
     interface: String,
 }
 
+/// What the guardian of a gateway has to know of it.
+#[derive(Args)]
+pub(crate) struct Guard {
+    interface: String,
+    fwmark: u32,
+    /// Time in nanoseconds for which connections may end when the gateway has.
+    drain_ns: u64,
+}
+
 /// The configuration file, for its manual page.
 pub(crate) fn format() -> Format {
     Format::new::<config::Config>(
@@ -135,6 +145,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
             example::print(options.mode);
             Ok(())
         }
-        Command::Guard(name) => instance(&name.interface).guard(),
+        Command::Guard(Guard { interface, fwmark, drain_ns }) => instance(interface)
+            .guard(|| tails::lead_and_finish(interface, *fwmark, Span::from_nanos(*drain_ns))),
     }
 }

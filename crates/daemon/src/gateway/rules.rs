@@ -12,6 +12,7 @@ use airwatt_linux::rule::Rule;
 
 use super::config::Config;
 use crate::failure::Failure;
+use crate::output;
 use crate::settings::Prefix;
 
 /// The sets of flows that are delivered to this host.
@@ -34,7 +35,7 @@ const PRIORITY_RELAYED: u32 = 32_763;
 /// connections are delivered to this host; everything else goes its way. A SYN of a mobile with the addresses of a relayed
 /// connection is led to the device as well, and so is a reset: the mobile has fallen back to plain TCP.
 pub(super) fn table(config: &Config, device: u32, listeners: &[SocketAddr]) -> Contents {
-    let [opening, relayed, own] = config.marks();
+    let [opening, relayed, own] = marks(config.fwmark);
     let mut arriving = Vec::new();
     for listener in listeners {
         arriving.push(vec![
@@ -57,10 +58,7 @@ pub(super) fn table(config: &Config, device: u32, listeners: &[SocketAddr]) -> C
         let again = Term::AnswersSet(SETS[usize::from(is_v6)], is_v6);
         vec![Term::Family(is_v6), Term::Tcp, segment, again, Term::SetMark(opening), Term::Accept]
     };
-    let relayed_flows = |is_v6: &bool| {
-        let set = SETS[usize::from(*is_v6)];
-        vec![Term::Family(*is_v6), Term::Tcp, Term::InSet(set, *is_v6), Term::SetMark(relayed), Term::Accept]
-    };
+    let relayed_flows = |is_v6: &bool| relayed_flows(*is_v6, relayed);
     // What routers, and this host, say about segments that were sent with a mobile's address.
     let errors_of = |is_v6: &bool| {
         let kinds = if *is_v6 { &[ICMP_V6_UNREACHABLE, ICMP_V6_TOO_BIG][..] } else { &[ICMP_UNREACHABLE] };
@@ -87,16 +85,36 @@ pub(super) fn table(config: &Config, device: u32, listeners: &[SocketAddr]) -> C
         leaving.extend(versions.iter().map(relayed_flows));
     }
     arriving.extend(versions.iter().map(relayed_flows));
+    contents(format!("airwatt-{}", config.interface), arriving, leaving)
+}
+
+/// The table of the guardian of a killed gateway, which leads segments of flows here as that gateway did, and opens nothing.
+pub(super) fn table_of_tails(interface: &str, fwmark: u32) -> Contents {
+    let [_, relayed, own] = marks(fwmark);
+    let flows = || [false, true].into_iter().map(|is_v6| relayed_flows(is_v6, relayed));
+    let leaving = std::iter::once(vec![Term::Mark(own), Term::Accept]).chain(flows()).collect();
+    // Two gateways of one name may have been killed within the time of their guardians.
+    contents(format!("airwatt-{interface}-{}", std::process::id()), flows().collect(), leaving)
+}
+
+fn contents(name: String, arriving: Vec<Vec<Term>>, leaving: Vec<Vec<Term>>) -> Contents {
     let chain = |name, hook, priority, rules| Chain { name, hook, priority, rules };
     let chains = vec![
         chain("arriving", Hook::Prerouting, PRIORITY_ARRIVING, arriving),
         chain("leaving", Hook::Output, PRIORITY_OUTPUT, leaving),
     ];
-    Contents { name: table_name(&config.interface), sets: SETS, chains }
+    Contents { name, sets: SETS, chains }
 }
 
-fn table_name(interface: &str) -> String {
-    format!("airwatt-{interface}")
+/// Has the segments of the flows of a set delivered to this host.
+fn relayed_flows(is_v6: bool, relayed: u32) -> Vec<Term> {
+    let set = SETS[usize::from(is_v6)];
+    vec![Term::Family(is_v6), Term::Tcp, Term::InSet(set, is_v6), Term::SetMark(relayed), Term::Accept]
+}
+
+/// The mark of openings on their way to the device, of segments for this host, and of this process's own packets.
+pub(super) const fn marks(fwmark: u32) -> [u32; 3] {
+    [fwmark, fwmark + 1, fwmark + 2]
 }
 
 fn everywhere(is_v6: bool) -> IpAddr {
@@ -105,14 +123,14 @@ fn everywhere(is_v6: bool) -> IpAddr {
 
 /// Routes into the device, which end with it.
 pub(super) fn device_routes(config: &Config, device: u32) -> Vec<KernelRoute> {
-    let [opening, ..] = config.marks();
+    let [opening, ..] = marks(config.fwmark);
     let route = |is_v6: bool| KernelRoute::over(device, (everywhere(is_v6), 0)).in_table(opening);
     config.versions().into_iter().map(route).collect()
 }
 
 /// Changes that do not end with the device.
 pub(super) fn changes(config: &Config) -> Result<Vec<Change>, Failure> {
-    let [opening, relayed, _] = config.marks();
+    let [opening, relayed, _] = marks(config.fwmark);
     let loopback =
         interface::index("lo").ok_or_else(|| Failure::Failed("lo: there is no such interface".to_owned()))?;
     let mut changes = Vec::new();
@@ -137,6 +155,21 @@ pub(super) fn changes(config: &Config) -> Result<Vec<Change>, Failure> {
     Ok(changes)
 }
 
+/// Says that this host forwards nothing, if it has to: segments of connections that are not relayed would end here.
+pub(super) fn warn_of_forwarding(config: &Config) {
+    if !config.is_base() {
+        return;
+    }
+    for (ipv6, name) in [(false, "net.ipv4.ip_forward"), (true, "net.ipv6.conf.all.forwarding")] {
+        let value = fs::read_to_string(format!("/proc/sys/{}", name.replace('.', "/")));
+        if config.versions().contains(&ipv6) && value.is_ok_and(|value| value.trim() == "0") {
+            output::error(&format!(
+                "{name} is 0: this base station does not forward what it does not relay; hint: sysctl -w {name}=1"
+            ));
+        }
+    }
+}
+
 /// Settings of the device, with which they end. Openings that come back from it have addresses of this host as their source, or
 /// such that no route leads back to.
 const DEVICE_SETTINGS: [(&str, &str); 2] = [("accept_local", "1"), ("rp_filter", "2")];
@@ -153,7 +186,7 @@ pub(super) fn set_up_device(interface: &str) -> Result<(), Failure> {
 /// The commands that would do all of this.
 pub(super) fn commands(config: &Config) -> Result<String, Failure> {
     let name = &config.interface;
-    let [opening, ..] = config.marks();
+    let [opening, ..] = marks(config.fwmark);
     let mut lines = vec![
         format!("ip tuntap add {name} mode tun"),
         format!("ip address add {}/32 dev {name}", super::run::DEVICE_ADDRESS),

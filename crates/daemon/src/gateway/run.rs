@@ -22,7 +22,6 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::info;
 
 use super::config::{Config, Mode};
-use super::endpoints::Endpoints;
 use super::ends::{Carrier, Ends, Input, PlainPeer};
 use super::host::{
     CONTROL, DEVICE, END, GUARDIAN, GatewayHost, LISTENERS, LOCAL, METRICS, NAMES, Parts, SIGNALS, SOCKET,
@@ -30,10 +29,11 @@ use super::host::{
 use super::local::Local;
 use super::proxy::Proxy;
 use super::sockets::{Sockets, loopback};
-use super::{Up, instance, rules};
+use super::{Up, instance, rules, tails};
 use crate::endpoint::Resolver;
 use crate::failure::Failure;
 use crate::instance::{self, Started};
+use crate::last_endpoints::LastEndpoints;
 use crate::settings::{Keyed as _, warn_of_readers};
 use crate::{host, output};
 
@@ -43,7 +43,7 @@ const SOCKET_BUFFER_BYTES: usize = 4 << 20;
 const DEVICE_MTU: u16 = 1_500;
 /// The dummy address of IPv4 (RFC 7600): from an interface without one the kernel takes no packets if it validates sources.
 pub(super) const DEVICE_ADDRESS: std::net::Ipv4Addr = std::net::Ipv4Addr::new(192, 0, 0, 8);
-/// Time for which `down` waits beyond that for connections to finish.
+/// Time for which `down` waits beyond that for connections to finish, and for what is left of them to be delivered.
 const END_PATIENCE: Span = Span::from_secs(5);
 const PRIVILEGES: [ProcessCapability; 2] = [ProcessCapability::NetAdmin, ProcessCapability::NetRaw];
 
@@ -66,13 +66,17 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
         output::print(&rules::commands(&config)?);
     }
     if options.foreground.dry_run || options.foreground.check {
+        rules::warn_of_forwarding(&config);
+        options.foreground.in_order(&options.file);
         return Ok(());
     }
     config.resolve()?;
     host::need(&PRIVILEGES)?;
     let name = config.interface.clone();
     let signals = Signals::take()?;
-    let Started { control, guardian, mut changes } = instance(&name).start(&["gateway", "guard", &name])?;
+    let (fwmark, drain) = (config.fwmark.to_string(), config.gateway.drain.as_nanos().to_string());
+    let guard = ["gateway", "guard", &name, &fwmark, &drain];
+    let Started { control, guardian, mut changes } = instance(&name).start(&guard)?;
     let done = serve(config, signals, control, &guardian, &mut changes);
     service::stopping();
     instance::undo(&mut changes)?;
@@ -89,7 +93,7 @@ fn serve(
 ) -> Result<(), Failure> {
     allow_descriptors();
     let mut events = EventLoop::new()?;
-    let endpoints = Endpoints::open(instance(&config.interface))?;
+    let endpoints = LastEndpoints::open(instance(&config.interface))?;
     for peer in &mut config.peer {
         peer.endpoint = peer.endpoint.take().or_else(|| Some(endpoints.of(&peer.name)?.into()));
     }
@@ -111,7 +115,7 @@ fn serve(
     };
     let device = tun::create(&settings)?;
     rules::set_up_device(&config.interface)?;
-    let [.., own] = config.marks();
+    let [.., own] = rules::marks(config.fwmark);
     let packets = PacketSender::open(own)?;
     let sockets = lead_connections_here(&config, changes)?;
     capability::keep_only(&PRIVILEGES, None)?;
@@ -157,6 +161,7 @@ fn serve(
     service::ready(&format!("{count} peers"));
     info!(interface = name, peers = count, "gateway is up");
     driver::run(&mut machine, &mut host, &mut events)?;
+    tails::finish(tails::left(own), own, host.config.gateway.drain);
     host.parts.endpoints.remove()?;
     info!(wakeups = events.wakeups(), "gateway ends");
     Ok(())
@@ -164,7 +169,7 @@ fn serve(
 
 /// The listeners, and the rules and routes that lead connections to them.
 fn lead_connections_here(config: &Config, changes: &mut Changes) -> Result<Sockets, Failure> {
-    let [.., own] = config.marks();
+    let [.., own] = rules::marks(config.fwmark);
     let listeners = config
         .versions()
         .into_iter()
@@ -229,8 +234,8 @@ fn machine(config: &Config, now: Instant) -> Result<Ends, Failure> {
 /// `airwattd gateway down`: ends the gateway that runs, and undoes what a killed one has left.
 pub(super) fn down(file: &Path) -> Result<(), Failure> {
     let config = Config::read(file)?;
-    instance(&config.interface).stop(config.gateway.drain + END_PATIENCE)?;
-    Ok(Endpoints::open(instance(&config.interface))?.remove()?)
+    instance(&config.interface).stop(config.gateway.drain * 2 + END_PATIENCE)?;
+    Ok(LastEndpoints::open(instance(&config.interface))?.remove()?)
 }
 
 /// `airwattd gateway unit`.

@@ -246,7 +246,7 @@ pub(crate) fn run(station: &Station) -> Result<(), Failure> {
         Command::Measure(options) => measure::measure(options),
         Command::Reflect(options) => reflect::reflect(options),
         Command::Restore(options) => restore(options),
-        Command::Guard(options) => instance(&wifi::named(options)?).guard(),
+        Command::Guard(options) => instance(&wifi::named(options)?).guard(|| ()),
     }
 }
 

@@ -25,6 +25,9 @@ const END_PATIENCE: Span = Span::from_secs(5);
 /// `airwattd station`.
 pub(super) fn run(options: &Run) -> Result<(), Failure> {
     let config = Config::of_command(options.file.as_deref(), &options.interface)?;
+    if let Some(file) = &options.file {
+        options.foreground.in_order(file);
+    }
     if options.foreground.check && !options.foreground.dry_run {
         return Ok(());
     }

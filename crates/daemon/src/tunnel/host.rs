@@ -25,6 +25,7 @@ use super::show;
 use crate::endpoint::Resolver;
 use crate::failure::Failure;
 use crate::instance::serve_control;
+use crate::last_endpoints::LastEndpoints;
 use crate::output::UNANSWERED;
 use crate::settings::Keyed as _;
 
@@ -40,19 +41,26 @@ pub(super) const METRICS: Token = Token(4);
 pub(super) const GUARDIAN: Token = Token(5);
 pub(super) const NAMES: Token = Token(6);
 
-pub(super) struct TunnelHost {
+/// What a tunnel works with.
+pub(super) struct Parts {
     pub(super) device: SyncDevice,
     pub(super) socket: udp::Socket,
     pub(super) signals: Signals,
     pub(super) control: Control,
     pub(super) metrics: Option<Metrics>,
+    pub(super) resolver: Resolver,
+    /// Where the peers are.
+    pub(super) endpoints: LastEndpoints,
+}
+
+pub(super) struct TunnelHost {
+    pub(super) parts: Parts,
     pub(super) config: Config,
     pub(super) file: std::path::PathBuf,
     /// Packets that the device did not take.
     pub(super) device_failures: u64,
     /// Timeouts served, by reason.
     pub(super) wakeups: BTreeMap<&'static str, u64>,
-    resolver: Resolver,
     buffer: Vec<u8>,
     suspends: SuspendWatch,
     /// What `settle` has to do, since it needs the machine.
@@ -75,33 +83,19 @@ impl TunnelHost {
     const fn state(&self) -> show::HostState<'_> {
         show::HostState {
             config: &self.config,
-            socket: &self.socket,
+            socket: &self.parts.socket,
             device_failures: self.device_failures,
             wakeups: &self.wakeups,
         }
     }
 
-    pub(super) fn new(
-        config: Config,
-        file: std::path::PathBuf,
-        device: SyncDevice,
-        socket: udp::Socket,
-        signals: Signals,
-        control: Control,
-        metrics: Option<Metrics>,
-        resolver: Resolver,
-    ) -> Self {
+    pub(super) fn new(config: Config, file: std::path::PathBuf, parts: Parts) -> Self {
         Self {
-            device,
-            socket,
-            signals,
-            control,
-            metrics,
+            parts,
             config,
             file,
             device_failures: 0,
             wakeups: BTreeMap::new(),
-            resolver,
             buffer: vec![0; tun::PACKET_BYTES_MAX],
             suspends: SuspendWatch::start(),
             asked: Asked::default(),
@@ -112,14 +106,14 @@ impl TunnelHost {
 
     /// Reads packets of this host.
     fn read_device(&mut self, inputs: &mut Vec<Input>) -> Result<(), Error> {
-        tun::read(&self.device, &mut self.buffer, |packet| {
+        tun::read(&self.parts.device, &mut self.buffer, |packet| {
             inputs.extend(IpPacket::parse(packet.to_vec()).ok().map(Input::Packet));
         })
     }
 
     /// Reads datagrams of the network.
     fn read_socket(&mut self, inputs: &mut Vec<Input>) -> Result<(), Error> {
-        self.socket.receive(|datagram| {
+        self.parts.socket.receive(|datagram| {
             inputs.push(Input::Datagram { from: datagram.from, bytes: datagram.bytes.to_vec() });
         })?;
         Ok(())
@@ -136,7 +130,7 @@ impl TunnelHost {
     /// Lowers the MTU of the device if the path to a peer has become narrower. The kernel is asked once a second while datagrams
     /// leave; an idle tunnel does not wake up for it.
     fn follow_paths(&mut self, machine: &mut Peers, now: Instant) {
-        let sent = self.socket.counts().send_calls;
+        let sent = self.parts.socket.counts().send_calls;
         if sent == self.sends_seen || now < self.next_path_check {
             return;
         }
@@ -147,7 +141,7 @@ impl TunnelHost {
         let Some((path, to)) = narrowest else { return };
         if let Some(mtu) = self.config.follow_path(path) {
             warn!(%to, path, mtu, "the path carries smaller packets: the tunnel's MTU is lowered");
-            if let Err(error) = self.device.set_mtu(mtu) {
+            if let Err(error) = self.parts.device.set_mtu(mtu) {
                 warn!(%error, "the device keeps its MTU");
             }
             machine.shrink(&self.config, now);
@@ -175,7 +169,7 @@ impl TunnelHost {
             let known = self.config.peer.iter().find(|old| old.endpoint == peer.endpoint);
             match known {
                 Some(old) => peer.endpoint = old.endpoint.clone(),
-                None => self.resolver.ask(peer.endpoint.as_ref()),
+                None => self.parts.resolver.ask(peer.endpoint.as_ref()),
             }
         }
         let is_same_tunnel = config.tunnel == self.config.tunnel;
@@ -237,7 +231,7 @@ impl MachineHost<Peers> for TunnelHost {
             GUARDIAN => return Err(Guardian::ended()),
             NAMES => self.asked.names = true,
             _ => {
-                while let Some(signal) = self.signals.next()? {
+                while let Some(signal) = self.parts.signals.next()? {
                     match signal {
                         Signal::Reload => self.asked.reload = true,
                         Signal::Terminate => return Ok(ControlFlow::Break(())),
@@ -251,9 +245,9 @@ impl MachineHost<Peers> for TunnelHost {
     fn carry_out(&mut self, output: Output, _now: Instant) -> Result<(), Error> {
         let name = |peer: usize| self.config.peer[peer].name.as_str();
         match output {
-            Output::Transmit { to, bytes } => self.socket.send(to, None, &bytes),
+            Output::Transmit { to, bytes } => self.parts.socket.send(to, None, &bytes),
             Output::Deliver(packet) => {
-                if self.device.send(packet.as_bytes()).is_err() {
+                if self.parts.device.send(packet.as_bytes()).is_err() {
                     self.device_failures += 1;
                 }
             }
@@ -265,15 +259,20 @@ impl MachineHost<Peers> for TunnelHost {
                 if count == UNANSWERED_AFTER {
                     warn!(peer = name(peer), count, "no answer to handshakes: {UNANSWERED}");
                 }
-                self.resolver.ask(self.config.peer[peer].endpoint.as_ref());
+                self.parts.resolver.ask(self.config.peer[peer].endpoint.as_ref());
             }
-            Output::Moved(peer, to) => info!(peer = name(peer), %to, "peer has a new address"),
+            Output::Moved(peer, to) => {
+                info!(peer = name(peer), %to, "peer has a new address");
+                if self.config.peer[peer].endpoint.is_none() {
+                    self.parts.endpoints.note(name(peer), to);
+                }
+            }
         }
         Ok(())
     }
 
     fn settle(&mut self, machine: &mut Peers, now: Instant) -> Result<(), Error> {
-        self.socket.flush();
+        self.parts.socket.flush();
         self.follow_paths(machine, now);
         if let Carrier::Sealed(sessions) = &mut machine.carrier {
             sessions.set_epoch(clock::epoch(now));
@@ -283,7 +282,7 @@ impl MachineHost<Peers> for TunnelHost {
             self.reload(machine);
         }
         if asked.names {
-            for (text, address) in self.resolver.take() {
+            for (text, address) in self.parts.resolver.take() {
                 for (peer, config) in self.config.peer.iter_mut().enumerate() {
                     if config.endpoint.as_mut().is_some_and(|endpoint| endpoint.take(&text, address)) {
                         info!(peer = config.name, %address, "the peer's name has another address");
@@ -294,11 +293,11 @@ impl MachineHost<Peers> for TunnelHost {
         }
         if asked.control {
             let document = show::document(self.state(), machine, now);
-            serve_control(&mut self.control, &document)?;
+            serve_control(&mut self.parts.control, &document)?;
         }
         if asked.metrics {
             let page = show::metrics(&show::document(self.state(), machine, now));
-            let served = self.metrics.as_mut().map(|metrics| metrics.serve(|| Page::clone(&page)));
+            let served = self.parts.metrics.as_mut().map(|metrics| metrics.serve(|| Page::clone(&page)));
             served.unwrap_or(Ok(()))?;
         }
         Ok(())

@@ -21,13 +21,14 @@ use airwatt_proto::session::Sessions;
 use tracing::info;
 
 use super::config::Config;
-use super::host::{CONTROL, DEVICE, GUARDIAN, METRICS, NAMES, SIGNALS, SOCKET, TunnelHost, tunnel_of};
+use super::host::{CONTROL, DEVICE, GUARDIAN, METRICS, NAMES, Parts, SIGNALS, SOCKET, TunnelHost, tunnel_of};
 use super::peers::{Carrier, Peer, Peers};
 use super::{Up, instance};
 use crate::endpoint::Resolver;
 use crate::failure::Failure;
 use crate::host;
 use crate::instance::{self, Started};
+use crate::last_endpoints::LastEndpoints;
 use crate::output;
 use crate::settings::{Keyed as _, Prefix, warn_of_readers};
 
@@ -52,6 +53,7 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
         output::print(&commands(&config)?);
     }
     if options.foreground.dry_run || options.foreground.check {
+        options.foreground.in_order(&options.file);
         return Ok(());
     }
     config.resolve()?;
@@ -113,12 +115,18 @@ fn serve(
         events.add(metrics, METRICS, Interest::Read)?;
     }
     let mut machine = machine(&config, events.now())?;
+    let endpoints = LastEndpoints::open(instance(&config.interface))?;
+    for (index, peer) in config.peer.iter().enumerate().filter(|(_, peer)| peer.endpoint.is_none()) {
+        endpoints.of(&peer.name).into_iter().for_each(|at| machine.set_endpoint(index, at));
+    }
     let (name, count) = (config.interface.clone(), config.peer.len());
     let file = options.file.clone();
-    let mut host = TunnelHost::new(config, file, device, socket, signals, control, metrics, resolver);
+    let parts = Parts { device, socket, signals, control, metrics, resolver, endpoints };
+    let mut host = TunnelHost::new(config, file, parts);
     service::ready(&format!("{count} peers"));
     info!(interface = name, peers = count, "tunnel is up");
     driver::run(&mut machine, &mut host, &mut events)?;
+    host.parts.endpoints.remove()?;
     info!(wakeups = events.wakeups(), "tunnel ends");
     Ok(())
 }
@@ -245,7 +253,8 @@ fn commands(config: &Config) -> Result<String, Failure> {
 /// `airwattd tunnel down`: ends the tunnel that runs, and undoes what a killed one has left.
 pub(super) fn down(file: &Path) -> Result<(), Failure> {
     let config = Config::read(file)?;
-    instance(&config.interface).stop(END_PATIENCE)
+    instance(&config.interface).stop(END_PATIENCE)?;
+    Ok(LastEndpoints::open(instance(&config.interface))?.remove()?)
 }
 
 /// `airwattd tunnel unit`.

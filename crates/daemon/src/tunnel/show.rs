@@ -248,11 +248,15 @@ fn text_of(document: &serde_json::Value) -> String {
     }
     lines.push(format!("  listening: {}", of("listen")));
     lines.push(format!("  association: {}, mtu: {} bytes", of("association"), of("mtu_bytes")));
-    lines.push(format!("  datagrams of strangers: {}", of("strange_datagrams")));
+    let peers = || document["peers"].as_array().into_iter().flatten();
+    // Datagrams without an effect are those of strangers, and genuine ones that came before.
+    let replayed: u64 = peers().filter_map(|peer| peer["replayed"].as_u64()).sum();
+    let strange = document["strange_datagrams"].as_u64().unwrap_or_default();
+    lines.push(format!("  datagrams of strangers: {}", strange.saturating_sub(replayed)));
     if !document["fwmark"].is_null() {
         lines.push(format!("  fwmark: {}", of("fwmark")));
     }
-    for peer in document["peers"].as_array().into_iter().flatten() {
+    for peer in peers() {
         let of = |key: &str| word(&peer[key]);
         lines.push(format!("\npeer: {}", of("name")));
         if let Some(key) = peer["public_key"].as_str() {
@@ -280,6 +284,9 @@ fn text_of(document: &serde_json::Value) -> String {
                 (None, None) => String::new(),
             }
         ));
+        if peer["replayed"].as_u64().is_some_and(|count| count > 0) {
+            lines.push(format!("  repeated on the way, and refused: {} datagrams", of("replayed")));
+        }
         lines.push(format!(
             "  bursts: {} full, {} timed out, {} while the radio was awake; {} triggers",
             of("bursts_full"),
@@ -298,6 +305,9 @@ fn text_of(document: &serde_json::Value) -> String {
                 band("saved_wakeups", 1.0, 0)
             ));
             lines.push(format!("    packets without a tunnel; the radio sleeps after {tails} ms"));
+            if peer["saved_wakeups"][0].as_i64().is_some_and(|count| count < 0) {
+                lines.push("    (below zero: what left through the tunnel woke it up more often)".to_owned());
+            }
             if let (true, Some(radio)) = (peer["saved_j"].is_array(), document["radio"].as_str()) {
                 lines.push(format!("    {} J by radio {radio}", band("saved_j", 1.0, 3)));
             }

@@ -1,5 +1,5 @@
-//! Where the peers were last: a file by which a base station that was killed finds its mobiles when it starts again, and tells them
-//! that their connections are gone. It is removed when the gateway ends, or by `down`.
+//! Where the peers were last: a file by which a base station or a concentrator that was killed finds its peers when it starts again,
+//! though its configuration does not say where they are. It is removed when the daemon ends, or by `down`.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -12,26 +12,26 @@ use crate::instance::Instance;
 
 /// The last address of each peer, by its name.
 #[derive(Debug)]
-pub(super) struct Endpoints {
+pub(crate) struct LastEndpoints {
     folder: Option<Folder>,
     file: String,
     at: BTreeMap<String, SocketAddr>,
 }
 
-impl Endpoints {
-    /// Those that an earlier gateway of this name left. A file without sense has none.
-    pub(super) fn open(instance: Instance<'_>) -> Result<Self, Error> {
+impl LastEndpoints {
+    /// Those that an earlier daemon of this name left. A file without sense has none.
+    pub(crate) fn open(instance: Instance<'_>) -> Result<Self, Error> {
         let (folder, file) = instance.peers_file()?;
         let bytes = folder.as_ref().map_or(Ok(None), |folder| folder.read(&file))?.unwrap_or_default();
         Ok(Self { folder, file, at: serde_json::from_slice(&bytes).unwrap_or_default() })
     }
 
-    pub(super) fn of(&self, peer: &str) -> Option<SocketAddr> {
+    pub(crate) fn of(&self, peer: &str) -> Option<SocketAddr> {
         self.at.get(peer).copied()
     }
 
     /// A peer has another address.
-    pub(super) fn note(&mut self, peer: &str, at: SocketAddr) {
+    pub(crate) fn note(&mut self, peer: &str, at: SocketAddr) {
         if self.at.insert(peer.to_owned(), at) == Some(at) {
             return;
         }
@@ -42,7 +42,7 @@ impl Endpoints {
     }
 
     /// They are of no use any more.
-    pub(super) fn remove(&self) -> Result<(), Error> {
+    pub(crate) fn remove(&self) -> Result<(), Error> {
         self.folder.as_ref().map_or(Ok(()), |folder| {
             folder.remove(&self.file)?;
             folder.remove_if_empty();

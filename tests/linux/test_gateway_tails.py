@@ -1,0 +1,114 @@
+"""What is left of a stream when an end of `airwattd gateway` dies after it has passed the end on: the kernel
+has the rest and no process the socket. Neither host waits for ever, and none sees an end without all bytes."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from lab import await_true, missing
+
+from gateway_lab import SERVER, Lab
+
+REASON = missing()
+pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
+PIPES = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+SIZE = 150_000
+# The time that relayed connections have to finish (`drain`), and the silence after which an end resets its connections.
+DRAIN_S, SILENCE_S = 5.0, 1.0
+# One host writes all and ends its direction; the other reads slowly. Each prints how its connection ended, and when.
+PROGRAM = f"""
+import socket, sys, time
+role, writes, rate = sys.argv[1], sys.argv[2] == "writes", int(sys.argv[3])
+if role == "server":
+    server = socket.create_server(("{SERVER}", 5000))
+    print("ready", flush=True)
+    here = server.accept()[0]
+else:
+    here = socket.socket()
+here.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16_384)
+if role == "client":
+    here.connect(("{SERVER}", 5000))
+began, count, how = time.monotonic(), 0, "end"
+try:
+    if writes:
+        here.sendall(bytes({SIZE}))
+        here.shutdown(socket.SHUT_WR)
+    while piece := here.recv(2048):
+        count += len(piece)
+        time.sleep(max(0, began + count / rate - time.monotonic()))
+except ConnectionResetError:
+    how = "reset"
+print(how, count, time.monotonic(), flush=True)
+"""
+
+
+@pytest.fixture
+def lab(tmp_path):
+    with Lab(tmp_path) as lab:
+        yield lab
+
+
+def orphan_in_waiting(lab: Lab, end: str) -> bool:
+    """Whether a socket of this end has ended its direction and not delivered everything."""
+    return f"{SERVER}:5000" in lab.run(end, "ss", "-Htn", "state", "fin-wait-1").stdout
+
+
+def break_in_a_tail(lab: Lab, ends: tuple[str, ...], end: str, writer: str, rate: int, with_signal: int) -> dict:
+    """Kills an end while its kernel has the rest of a stream. Returns how either host's connection ended: seconds from
+    the kill, how, and the bytes read."""
+    if ends == ("base",):
+        lab.write_alone()
+    else:
+        for each in ends:
+            lab.write(each, gateway=f'silence = "{SILENCE_S:g}s"\nfallback = "30s"')
+    lab.up(*ends)
+    hosts = {"server": "server", "client": "mobile"}
+    programs = {}
+    for role, host in hosts.items():
+        words = [role, "writes" if role == writer else "reads", rate]
+        programs[role] = lab.start(host, sys.executable, "-c", PROGRAM, *words, **PIPES)
+        if role == "server":
+            assert programs[role].stdout.readline() == "ready\n"
+    await_true(lambda: orphan_in_waiting(lab, end), interval=0.05)
+    killed = time.monotonic()
+    lab.end(end, with_signal)
+    found = {}
+    for role, program in programs.items():
+        how, count, at = program.communicate(timeout=40)[0].split()
+        found[role] = (round(float(at) - killed, 2), how, int(count))
+    await_true(lambda: lab.left_over(end) == [])
+    assert "airwatt" not in lab.run(end, "nft", "list", "tables", check=False).stdout
+    return found
+
+
+CASES = [
+    (("base",), "base", "server"),
+    (("base",), "base", "client"),
+    (("base", "mobile"), "base", "client"),
+    (("base", "mobile"), "mobile", "server"),
+]
+
+
+@pytest.mark.parametrize("with_signal", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(("ends", "end", "writer"), CASES, ids=["alone-down", "alone-up", "base-up", "mobile-down"])
+def test_a_tail_that_the_host_takes_in_time_arrives(lab, ends, end, writer, with_signal):
+    found = break_in_a_tail(lab, ends, end, writer, 60_000, with_signal)
+    print(found)
+    reader = "client" if writer == "server" else "server"
+    assert found[reader][1:] == ("end", SIZE), "all of it was written, and its end passed on"
+    assert max(at for at, *_ in found.values()) < DRAIN_S + SILENCE_S + 3
+
+
+@pytest.mark.parametrize("with_signal", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(("ends", "end", "writer"), CASES, ids=["alone-down", "alone-up", "base-up", "mobile-down"])
+def test_a_tail_of_a_slower_host_ends_with_a_reset(lab, ends, end, writer, with_signal):
+    found = break_in_a_tail(lab, ends, end, writer, 8_000, with_signal)
+    print(found)
+    reader = "client" if writer == "server" else "server"
+    at, how, count = found[reader]
+    assert (how, count < SIZE) == ("reset", True)
+    # The reader has had the rest of its own buffer before, of twice 16 KiB.
+    # At SIGTERM connections have their time first, and what is left of them then another one.
+    assert at < DRAIN_S * (1 + (with_signal == signal.SIGTERM)) + 32_768 / 8_000 + 4
