@@ -2,7 +2,9 @@
 
 import io
 import json
+import os
 import shutil
+import time
 import zipfile
 
 import pyarrow as pa
@@ -13,6 +15,7 @@ from conftest import ROOT
 import airwatt as laboratory
 from airwatt._core import InputError
 from airwatt.archive import archive, rerun
+from airwatt.cli.status import INTERRUPTED
 from airwatt.sweeps.frames import Store
 
 TINY = ["fast-dsl", "--set", "flow.application.size=20kB"]
@@ -57,6 +60,20 @@ def test_an_archive_runs_again_bit_for_bit(airwatt, study, tmp_path):
     found = airwatt("rerun", study / "study.zip", "--json").json
     assert (found["runs"], found["different"], found["missing"]) == (8, 0, 0)
     assert found["values"] > 8 * 50
+
+
+def test_a_rerun_that_is_ended_leaves_no_folder(program, tmp_path):
+    laboratory.sweep("fast-dsl", runs=4, set={"flow.application.size": "10MB"}, store=tmp_path / "long.sweep")
+    archive(tmp_path / "long.sweep", tmp_path / "long.zip")
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    process = program("rerun", tmp_path / "long.zip", env=os.environ | {"TMPDIR": str(folder)})
+    while not list(folder.iterdir()) and process.poll() is None:
+        time.sleep(0.002)
+    process.terminate()
+    assert process.wait(20) == INTERRUPTED, process.stderr.read()
+    assert process.stderr.read() == "airwatt: interrupted\n"
+    assert list(folder.iterdir()) == []
 
 
 def test_an_archive_depends_on_its_store_alone(study, tmp_path):

@@ -1,6 +1,6 @@
 //! Errors of reading and analysing a capture; each prints as one line, and one of reading names the file.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use airwatt_base::Size;
 
@@ -33,6 +33,8 @@ pub enum CaptureError {
         file: String,
         /// Packets that were left out because their stated length is impossible.
         oversized: Option<Oversized>,
+        /// Whether it ends within its first packet.
+        is_cut: bool,
     },
     /// The compressed file expands to more than 200 times its size.
     Expanded(String),
@@ -70,48 +72,61 @@ impl CaptureError {
     }
 }
 
-impl fmt::Display for CaptureError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl CaptureError {
+    fn text(&self) -> String {
         match self {
-            Self::Unreadable(file, reason) => write!(f, "{file}: cannot be read: {reason}"),
-            Self::Empty(file) => write!(f, "{file}: expected a pcap or pcapng capture, got an empty file"),
-            Self::NotACapture(file, why) => write!(f, "{file}: not a pcap or pcapng capture: {why}"),
-            Self::LinkType(file, number) => write!(
-                f,
+            Self::Unreadable(file, reason) => format!("{file}: cannot be read: {reason}"),
+            Self::Empty(file) => format!("{file}: expected a pcap or pcapng capture, got an empty file"),
+            Self::NotACapture(file, why) => format!("{file}: not a pcap or pcapng capture: {why}"),
+            Self::LinkType(file, number) => format!(
                 "{file}: link type {number} is not supported; supported are {}",
                 LinkType::supported()
             ),
-            Self::Folder { folder, files, most } => write!(
-                f,
+            Self::Folder { folder, files, most } => format!(
                 "{folder}: expected a folder with 1 to {most} files that are named as captures (.pcap, .pcapng, .cap, also .gz \
                  and .zst), got {files}"
             ),
-            Self::NoPackets { file, oversized: None } => write!(f, "{file}: a capture without packets"),
-            Self::NoPackets { file, oversized: Some(oversized) } => {
-                write!(f, "{file}: a capture without packets that can be analysed: {oversized}")
+            Self::NoPackets { file, oversized: None, is_cut } => {
+                let why = if *is_cut { "; its first one is cut short" } else { "" };
+                format!("{file}: a capture without packets{why}")
             }
-            Self::Expanded(file) => write!(
-                f,
+            Self::NoPackets { file, oversized: Some(oversized), .. } => {
+                format!("{file}: a capture without packets that can be analysed: {oversized}")
+            }
+            Self::Expanded(file) => format!(
                 "{file}: the compressed file expands to more than {EXPANSION_LIMIT} times its size; hint: decompress it \
                  first if it is trustworthy"
             ),
-            Self::Memory { file, packets, memory_bytes, limit_bytes } => write!(
-                f,
+            Self::Memory { file, packets, memory_bytes, limit_bytes } => format!(
                 "{file}: the records of its first {packets} packets take {}, and the limit is {}; hint: raise --limit \
                  memory=SIZE, or cut the capture",
                 Size::from_bytes(*memory_bytes),
                 Size::from_bytes(*limit_bytes)
             ),
             Self::NoStation { file, station, candidates } => {
-                write!(f, "{file}: station {station} is not in the capture")?;
-                if candidates.is_empty() { Ok(()) } else { write!(f, "; it has {}", candidates.join(", ")) }
+                let known =
+                    if candidates.is_empty() { "" } else { &format!("; it has {}", candidates.join(", ")) };
+                format!("{file}: station {station} is not in the capture{known}")
             }
-            Self::StationText(text) => write!(
-                f,
+            Self::StationText(text) => format!(
                 "--station: expected an IP or MAC address, for example 192.168.7.2 or 00:1b:63:ab:cd:ef, got {text:?}"
             ),
-            Self::Interrupted => f.write_str("interrupted"),
+            Self::Interrupted => "interrupted".to_owned(),
         }
+    }
+}
+
+impl fmt::Display for CaptureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A file's name may have any character, and this is one line.
+        for character in self.text().chars() {
+            if character.is_control() {
+                write!(f, "{}", character.escape_default())?;
+            } else {
+                f.write_char(character)?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -180,7 +180,11 @@ fn what_cannot_be_read_says_so_in_one_line() {
     assert!(error(b"hello, this is no capture at all").contains("not a pcap"));
     assert!(error(&[0x1f, 0x8b, 8, 0]).contains("compressed data"));
     assert!(error(&File::new(1).0[..20]).contains("cut short"));
-    assert!(error(&File::new(1).0).contains("without packets"));
+    assert!(error(&File::new(1).0).ends_with("a capture without packets"));
+    let first = File::new(1).packet(1, &[0; 60]).0;
+    assert!(
+        error(&first[..first.len() - 1]).ends_with("a capture without packets; its first one is cut short")
+    );
     let foreign = error(&File::new(147).packet(1, &[0; 20]).0);
     assert!(foreign.contains("link type 147") && foreign.contains("radiotap (127)"), "{foreign}");
     let foreign = error(&pcapng(147, None, 0, &[0; 20]));
@@ -190,6 +194,7 @@ fn what_cannot_be_read_says_so_in_one_line() {
         Capture::open(path.as_ref(), &Limits::default(), &mut goes_on).unwrap_err().to_string()
     };
     assert_eq!(open("no/such/file.pcap"), "no/such/file.pcap: cannot be read: No such file or directory");
+    assert_eq!(open("no\nfile.pcap"), "no\\nfile.pcap: cannot be read: No such file or directory");
     assert!(open("src").contains("expected a folder with 1 to 900 files"), "{}", open("src"));
 }
 
@@ -223,6 +228,20 @@ fn a_cut_packet_leaves_the_rest() {
     file.0.truncate(file.0.len() - 3);
     let capture = file.read();
     assert_eq!((capture.packets.len(), capture.notes.truncated), (1, true));
+}
+
+#[test]
+fn what_a_compressed_file_has_before_its_damage_is_kept() {
+    let file = File::new(101).packet(1, &udp(A, B, (1, 2), 0)).packet(2, &udp(A, B, (1, 2), 9));
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut encoder, &file.0).unwrap();
+    let mut bytes = encoder.finish().unwrap();
+    bytes.extend(b"junk behind it");
+    let capture = Capture::read("x.pcap.gz", &bytes[..]).unwrap();
+    assert_eq!(capture.packets.len(), 2);
+    let (position, what) = capture.notes.damaged.unwrap();
+    assert_eq!(position, file.0.len() as u64);
+    assert!(what.contains("compressed data"), "{what}");
 }
 
 #[test]

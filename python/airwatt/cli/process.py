@@ -50,6 +50,16 @@ def interruptible() -> Iterator[None]:
         signal.signal(signal.SIGINT, _end)
 
 
+@contextlib.contextmanager
+def clearing_away() -> Iterator[None]:
+    """Has SIGTERM end the work inside as an interrupt does, so that a temporary folder does not stay."""
+    before = signal.signal(signal.SIGTERM, _raise)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def _raise(_signal: int, _frame: FrameType | None) -> None:
     signal.signal(signal.SIGINT, _end)
     raise KeyboardInterrupt

@@ -9,6 +9,7 @@ from airwatt._core import SCHEMA, __version__
 from airwatt.cli import options
 from airwatt.cli.output import print_json, say, show, writing
 from airwatt.cli.parameters import Argument, Exit, Option
+from airwatt.cli.process import clearing_away
 from airwatt.cli.progress import bar
 from airwatt.cli.status import FAILED
 
@@ -36,7 +37,7 @@ def command(
     """
     from airwatt.archive import rerun
 
-    with writing("--store", store or archive), bar(archive.name) as on_progress:
+    with writing("--store", store or archive), bar(archive.name) as on_progress, clearing_away():
         found = rerun(archive, store, trust=trust, on_progress=on_progress)
     if json:
         first = None if found.first is None else found.first._asdict()

@@ -31,11 +31,13 @@ pub(super) struct Buffer<R> {
     start: usize,
     /// Bytes of the capture before `start`.
     position: u64,
+    /// Why reading failed, where bytes before the failure are still to be used.
+    failed: Option<io::Error>,
 }
 
 impl<R: Read> Buffer<R> {
     pub(super) const fn new(source: R) -> Self {
-        Self { source, bytes: Vec::new(), start: 0, position: 0 }
+        Self { source, bytes: Vec::new(), start: 0, position: 0, failed: None }
     }
 
     /// Bytes that were read and not consumed.
@@ -76,14 +78,22 @@ impl<R: Read> Buffer<R> {
 
     /// Reads on; `false` at the end of the file.
     fn fill(&mut self) -> io::Result<bool> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         self.bytes.drain(..self.start);
         self.start = 0;
         let before = self.bytes.len();
         // Doubling keeps the copying of a long block linear in its length.
         let wanted = READ_BYTES.max(before);
         self.bytes.try_reserve(wanted).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
-        let read = self.source.by_ref().take(wanted as u64).read_to_end(&mut self.bytes)?;
-        Ok(read > 0)
+        let read = self.source.by_ref().take(wanted as u64).read_to_end(&mut self.bytes);
+        if self.bytes.len() > before {
+            // What a compressed file has before its damage is as good as in a larger one.
+            self.failed = read.err();
+            return Ok(true);
+        }
+        read.map(|_| false)
     }
 
     /// Parses the next thing in the file. `Ok(Err(end))` if there is none.

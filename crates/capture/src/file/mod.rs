@@ -161,9 +161,10 @@ impl Part {
             // A tool that rotates its files leaves empty ones.
             parts.retain(|part| part.decoder.first_unix_ns().is_some());
         }
-        let no_packets = |oversized| CaptureError::NoPackets { file: name.to_owned(), oversized };
+        let no_packets =
+            |oversized, is_cut| CaptureError::NoPackets { file: name.to_owned(), oversized, is_cut };
         let mut parts = parts.into_iter();
-        let Some(first) = parts.next() else { return Err(no_packets(None)) };
+        let Some(first) = parts.next() else { return Err(no_packets(None, false)) };
         let (format, mut bytes) = (first.read.format, first.read.bytes);
         let mut files = vec![CaptureFile { name: first.name, packets_before: 0 }];
         let mut joined = first.decoder;
@@ -188,7 +189,7 @@ impl Part {
             }
         }
         if capture.packets.is_empty() {
-            return Err(no_packets(capture.notes.oversized));
+            return Err(no_packets(capture.notes.oversized, capture.notes.truncated));
         }
         if files.len() > 1 {
             capture.files = files;
