@@ -399,6 +399,12 @@ class ProfileAccount(Record):
 
     __slots__ = ()
     _parts: ClassVar[Mapping[str, type[Record]]] = {"modes": ModeAccount}
+    band_high: float
+    """See `band_low`."""
+    band_low: float
+    """How far the energy, the current and the days' inverse may be below and above, as shares: `error`, or
+    without one the largest error of the profiles that ship, and what the borrowed values would make if they
+    were those of another chip."""
     borrowed: list[str]
     """The borrowed keys of which that share consists."""
     borrowed_share: float

@@ -307,7 +307,8 @@ def test_what_is_set_beside_the_best_is_compared_with_it():
 
 @pytest.mark.parametrize("target", platforms.TARGETS)
 def test_a_target_has_only_what_can_be_set_there(airwatt, target):
-    question = ["idle", "--delay", "1s", "--runs", "1", "--radio", "esp32-c3", "--target", target]
+    radio = "nrf7002" if target == "nrf" else "esp32-c3"
+    question = ["idle", "--delay", "1s", "--runs", "1", "--radio", radio, "--target", target]
     document = airwatt("advise", *question, "--json").json
     found = {
         (row["policy"], tuple(row["parameters"].items()), row["listen_interval"]) for row in document["candidates"]
@@ -331,6 +332,12 @@ def test_what_esp_idf_is_told_is_code_and_options(airwatt):
     code = shown.partition(" on esp-idf:\n")[2].partition("\n\n")[0]
     assert re.search(r"^    esp_wifi_set_ps\(WIFI_PS_\w+\);$", code, re.M)
     assert "CONFIG_PM_ENABLE=y" in shown
+    assert ";;" not in shown
+    assert "    // esp_pm_configure() with" in shown
+    for radio, target in [("siwx917", "esp-idf"), ("esp32-c3", "nrf"), ("nrf7002", "esp-idf")]:
+        refused = airwatt("advise", "idle", "--radio", radio, "--target", target)
+        assert refused.status == 2
+        assert refused.is_one_line(f"--target {target}", radio)
     assert airwatt("advise", *question, "--target", "amiga").is_one_line("linux, esp-idf, nrf, zephyr, hostapd")
 
 

@@ -148,7 +148,8 @@ def test_a_measured_current_is_laid_beside_the_prediction(airwatt, tmp_path):
     capture, trace = tmp_path / "run.pcapng", tmp_path / "trace.csv"
     run.write_pcapng(capture)
     charge_c = _trace_of(run, trace, ahead_s=0.75, host_a=0.002)
-    short = ["analyze", capture, "--radio", "esp32-c3", "--policy", "active,psm-legacy", "--current", trace]
+    short = ["analyze", capture, "--radio", "esp32-c3", "--current", trace]
+    assert airwatt(*short, "--policy", "active,psm-legacy").is_one_line("expected one policy with --current")
     answer = airwatt(*short, "--json")
     assert answer.status == 0, answer.err
     current = answer.json["current"]
@@ -161,17 +162,73 @@ def test_a_measured_current_is_laid_beside_the_prediction(airwatt, tmp_path):
     assert sum(state["share"] for state in current["states"]) == pytest.approx(1.0)
     assert "measured current" in airwatt.output([str(word) for word in short])
     apart = airwatt(*short, "--offset", "5h")
-    assert apart.status == 1
+    assert apart.status == 2
     assert apart.is_one_line("overlaps with the capture")
     given = airwatt(*short, "--offset", "-600ms", "--json").json["current"]
     assert (given["offset_s"], given["offset_given"]) == (-0.6, True)
     assert given["correlation"] < current["correlation"]
     noise = tmp_path / "noise.csv"
     noise.write_text("Timestamp(ms),Current(uA)\n" + "".join(f"{i},{(i * 7919) % 997}\n" for i in range(2000)))
-    refused = airwatt(*short[:-1], noise)
-    assert refused.status == 1
-    assert refused.is_one_line("correlates", "--offset")
+    # What the trace says alone is said.
+    apart = airwatt(*short[:-1], noise, "--battery", "1000mAh")
+    assert apart.status == 0, apart.err
+    shown = " ".join(apart.out.split())
+    assert re.search(r"measured 49\d\.\d µA .* predicted, as captured", shown), shown
+    assert "predicted state" not in shown
+    negative = tmp_path / "negative.csv"
+    negative.write_text("Timestamp(ms),Current(uA)\n" + "".join(f"{i},-63000\n" for i in range(2000)))
+    assert airwatt(*short[:-1], negative).status == 2
+    assert airwatt(*short[:-1], negative).is_one_line("above zero", "-63.0000 mA")
     assert airwatt("analyze", CAPTURE, "--offset", "1s").is_one_line("--offset", "--current")
+
+
+def _meter_of(run, path, currents_ma):
+    """Writes what a meter would show of a simulated run: means of a millisecond of the current of each state."""
+    import numpy as np
+
+    states = run.traces()["radio_states"].to_pylist()
+    ends = np.array([0.0] + [(row["time_ns"] + row["duration_ns"]) / 1e6 for row in states])
+    spent = np.cumsum([0.0] + [currents_ma[row["state"]] * row["duration_ns"] / 1e6 for row in states])
+    times = np.arange(0.0, ends[-1], 1.0)
+    means = 1e3 * np.diff(np.interp(times, ends, spent))
+    lines = [f"{time:.2f},{current:.3f}" for time, current in zip(times[:-1], means, strict=True)]
+    path.write_text("Timestamp(ms),Current(uA)\n" + "\n".join(lines) + "\n")
+
+
+def test_a_run_and_its_own_current_give_the_profile_back(airwatt, tmp_path):
+    """Frames of a run, and the current of the same run's states: the currents of the profile come back within 3 %."""
+    scenario = tmp_path / "sensor.toml"
+    scenario.write_text(
+        """
+base = "idle"
+name = "sensor"
+duration = "200s"
+[wired]
+rtt = "30ms"
+down = { rate = "16Mbps" }
+up = { rate = "1Mbps" }
+[[station]]
+radio = "esp32-c3"
+power_save = { policy = "timeout", timeout = "50ms" }
+[[flow]]
+direction = "up"
+application = { kind = "periodic", interval = "5s", packet = "60B", reply = "8B" }
+"""
+    )
+    run = library.run(scenario, trace=True)
+    capture, trace = tmp_path / "run.pcapng", tmp_path / "trace.csv"
+    run.write_pcapng(capture)
+    known = {"transmit": 285.0, "receive": 84.0, "listen": 84.0, "sleep": 0.14, "wake-up": 24.8}
+    _meter_of(run, trace, known)
+    current = airwatt("analyze", capture, "--radio", "esp32-c3", "--current", trace, "--json").json["current"]
+    assert current["verdict"]["kind"] == "as-predicted"
+    assert current["predicted_a"] == pytest.approx(current["mean_a"], rel=0.02)
+    states = {state["state"]: state for state in current["states"]}
+    assert known.keys() <= states.keys()
+    for name, expected_ma in known.items():
+        assert states[name]["measured_a"] == pytest.approx(1e-3 * expected_ma, rel=0.03), name
+        # Transmission is predicted at the rate that frames went at.
+        assert states[name]["predicted_c"] / states[name]["time_s"] == pytest.approx(1e-3 * expected_ma, rel=1e-3)
 
 
 def test_group_addressed_frames_and_bands_are_shown(airwatt, tmp_path):

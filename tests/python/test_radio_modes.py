@@ -1,5 +1,7 @@
 """Modes of the host, borrowed values, and profiles from measurements."""
 
+import re
+
 import pytest
 
 import airwatt as library
@@ -84,6 +86,19 @@ def test_averages_make_a_profile(airwatt, tmp_path):
     text = airwatt.output(["radios", "esp32-s3", "--fit-averages", "dtim1=2.45mA,dtim10=0.93mA"])
     assert 'charge = "86.4' in text
     assert 'current = "0.481' in text
+    # Of another chip's values there are no days; a board that has the chip says so.
+    days = ["run", "idle", "--battery", "1000mAh", "--radio"]
+    assert "are those of esp32-c3 and count as borrowed" in _words(made.out)
+    assert "no days" in airwatt.output([*days, str(new)])
+    own = tmp_path / "own.toml"
+    of = airwatt("radios", "--of", "esp32-c3", "--fit-averages", "dtim1=1.40mA,dtim10=0.31mA", "--new", own)
+    assert of.status == 0
+    assert "borrowed" not in of.out
+    shown = _words(airwatt.output([*days, str(own)]))
+    assert "no days" not in shown
+    assert "band of the currents" in shown
+    assert "days" in shown
+    assert airwatt("radios", "--of", "esp32-c3").is_one_line("--of", "--fit")
     for wrong in ("dtim0=1mA", "dtim1=1", "dtim1", "dtim1=0.001mA"):
         assert airwatt("radios", "--fit-averages", wrong).status == 2
     assert airwatt("radios", "--fit-averages", "dtim1=1mA", "--new", new).is_one_line("--new", "exists")
@@ -119,7 +134,7 @@ def test_sixty_three_milliamperes_are_sixty_three_in_every_state(airwatt, tmp_pa
     capture, trace = tmp_path / "run.pcapng", tmp_path / "trace.csv"
     run.write_pcapng(capture)
     _flat(trace, hertz, 3, 63.0)
-    short = ["analyze", capture, "--radio", "esp32-c3", "--policy", "psm", "--current", trace, "--battery", "1000mAh"]
+    short = ["analyze", capture, "--radio", "esp32-c3", "--current", trace, "--battery", "1000mAh"]
     given = airwatt(*short, "--offset", "0s", "--json")
     assert given.status == 0, given.err
     states = given.json["current"]["states"]
@@ -134,7 +149,9 @@ def test_sixty_three_milliamperes_are_sixty_three_in_every_state(airwatt, tmp_pa
     assert answer.status == 0, answer.err
     shown = _words(answer.out)
     assert "63.00 mA on the average" in shown
-    assert "1000mAh lasts 15.9 h" in shown
+    assert re.search(r"measured 63.00 mA 0.0 % 1512 mAh 15.9 h", shown), shown
+    # What sets the mode of the host that the prediction has is there.
+    assert "Auto Light-sleep needs all of this: CONFIG_PM_ENABLE=y" in shown
     assert "awake: the radio or the host does not sleep: the current is 63.0 mA throughout" in shown
     assert airwatt(*short, "--json").json["current"]["battery_lasts_s"] == pytest.approx(1000 / 63 * 3600)
     picture = tmp_path / "current.png"

@@ -1,5 +1,7 @@
 """Traffic of things: messages of N bytes each T, keep-alives of protocols, and who begins."""
 
+import re
+
 import pytest
 
 import airwatt
@@ -71,3 +73,42 @@ def test_what_cannot_be_is_said(tmp_path):
     ]:
         with pytest.raises(InputError, match=words):
             _flow(tmp_path, application, "up", transport)
+
+
+_BOTH = """
+[[flow]]
+direction = "up"
+application = { kind = "periodic", interval = "30s" }
+[[flow]]
+direction = "up"
+application = { kind = "mqtt", keep_alive = "60s" }
+"""
+
+
+def test_timers_that_coincide_are_said(airwatt, tmp_path):
+    """A report and a keep-alive at the same time share a wake-up, and the output says what they cost apart."""
+    scenario = tmp_path / "both.toml"
+    scenario.write_text(f'{THINGS}[[station]]\npower_save = {{ policy = "timeout", timeout = "50ms" }}\n{_BOTH}')
+    question = ["run", str(scenario), "--radio", "esp32-c3", "--battery", "1000mAh"]
+    shown = " ".join(airwatt.output(question).split())
+    assert "flows 0, 1 begin at the same time" in shown
+    together, apart = (
+        airwatt(*question, "--json", *more).json["stations"][0]["average_current_a"]
+        for more in ([], ["--set", "flow.1.start=15s"])
+    )
+    assert apart > 1.03 * together
+    assert f"apart it is {1e3 * apart:.2f} mA" in shown
+    assert "begin at the same time" not in airwatt.output([*question, "--set", "flow.1.start=15s"])
+
+
+def test_a_flow_and_a_scenario_have_the_same_defaults(airwatt, tmp_path):
+    scenario = tmp_path / "mqtt.toml"
+    line = THINGS.replace("40ms", "20ms").replace('down = { rate = "20Mbps" }', 'down = { rate = "16Mbps" }')
+    line = line.replace('up = { rate = "20Mbps" }', 'up = { rate = "1Mbps" }')
+    scenario.write_text(f'{line}[[flow]]\ndirection = "up"\napplication = {{ kind = "mqtt", keep_alive = "60s" }}\n')
+    how = ["--radio", "esp32-c3", "--delay", "200ms", "--runs", "1", "--battery", "1000mAh"]
+    of_flow = airwatt("advise", "--flow", "up:mqtt:60s", "--duration", "600s", *how)
+    assert "assumed: rtt 20ms, 16Mbps down" in of_flow.out
+    of_file = airwatt("advise", scenario, *how)
+    last = [re.search(r"lasts: as advised ([0-9.]+) days", " ".join(one.out.split()))[1] for one in (of_flow, of_file)]
+    assert last[0] == last[1], last

@@ -28,7 +28,7 @@ use crate::replay::{SegmentArrivals, TAIL, Traffic};
 use crate::report::{self, Analysis, GapReport, PaceReport};
 use crate::stations::{self, Station};
 use crate::timeline;
-use crate::what_if::{ARRIVAL_BYTES, CellChoice, Choice, WhatIf, choices};
+use crate::what_if::{ARRIVAL_BYTES, CellChoice, Choice, USUAL_POLICY, WhatIf, choices};
 
 /// The radio of an analysis that names none.
 pub const DEFAULT_RADIO: &str = "broadcom-4311";
@@ -218,7 +218,12 @@ impl<'a> Options<'a> {
         let option = |name: &str, text: &dyn fmt::Display| AnalyzeError::Option(format!("{name}: {text}"));
         let radio_name = question.radio.unwrap_or(DEFAULT_RADIO);
         let radio = Radio::find(radio_name).map_err(|error| option("--radio", &error))?;
-        let choices = choices(question.policies).map_err(|error| option("--policy", &error))?;
+        let choices = choices(question.policies, &radio).map_err(|error| option("--policy", &error))?;
+        if question.current.is_some() && choices.len() > 1 && !question.policies.is_empty() {
+            let names = question.policies.join(", ");
+            let expected = "expected one policy with --current, which it is compared with";
+            return Err(option("--policy", &format!("{expected}, got {names}")));
+        }
         question.station.map(Station::parse).transpose()?;
         Ok(Self { radio_name, radio, choices })
     }
@@ -290,6 +295,7 @@ fn analyze_with(
         document.cell = Some(what_if.cell()?);
         document.pace = Some(pace(what_if.segments()));
         document.policies = what_if.run(&choices)?;
+        document.capture.notes.extend(timeout_note(&document, &radio));
         let states = what_if.take_radio_states();
         document.capture.notes.extend(untraced_note(what_if.untraced(), &question.limits, capture));
         let seen = power_save::observe(capture);
@@ -300,31 +306,42 @@ fn analyze_with(
             needs_captured.then(|| timeline::as_captured(capture, &seen, &station, &radio)).flatten();
         if let Some(trace) = trace {
             let offset_s = question.current.and_then(|current| current.offset_s);
-            let (name, periods) = prediction(question.policies, &states, observed.as_deref());
-            let compared = current::compare(trace, name, periods, &radio, offset_s, question.trace);
-            document.current = Some(compared.map_err(AnalyzeError::Nothing)?);
+            let data_rate_bps = document.cell.as_ref().map_or(0.0, |cell| cell.data_rate_bps);
+            let replayed = radio.clone().at_rate(Rate::from_bps(data_rate_bps as u64));
+            let sent = timeline::radio_of_frames(capture, &station, &radio);
+            let (name, periods, is_replayed) = prediction(question.policies, &states, observed.as_deref());
+            let prediction = current::Prediction {
+                name,
+                periods,
+                radio: if is_replayed { &replayed } else { &sent },
+                knows_beacons: !is_replayed,
+            };
+            let compared = current::compare(trace, &prediction, offset_s, question.trace);
+            document.current = Some(compared.map_err(AnalyzeError::Option)?);
         }
         if let Some(line) = &mut document.timeline {
             line.add_captured(observed.as_deref().unwrap_or_default());
             line.add_radio_states(states);
         }
         let on_air = seen.policy_of(&station);
-        keep_alive_costs(capture, &station, &mut what_if, on_air, &mut document)?;
+        keep_alive_costs(capture, (&station, &radio), &mut what_if, on_air, &mut document)?;
         ungranted_costs(&mut document);
     }
     Ok(document)
 }
 
-/// The prediction that a measured current is compared with: the one policy that was asked for, else what was captured, else the usual one.
+/// The prediction that a measured current is compared with, and whether it is a replay: the one policy that was asked for, else what was
+/// captured, else the usual one.
 fn prediction<'a>(
     policies: &[String],
     states: &'a [(String, Vec<RadioPeriod>)],
     observed: Option<&'a [RadioPeriod]>,
-) -> (&'a str, &'a [RadioPeriod]) {
+) -> (&'a str, &'a [RadioPeriod], bool) {
     let usual = states.iter().find(|(name, _)| name == USUAL_POLICY).or(states.first());
-    let replayed = usual.map_or(("none", &[][..]), |(name, periods)| (name.as_str(), periods.as_slice()));
+    let replayed =
+        usual.map_or(("none", &[][..], true), |(name, periods)| (name.as_str(), periods.as_slice(), true));
     match observed {
-        Some(periods) if policies.len() != 1 => ("as captured", periods),
+        Some(periods) if policies.len() != 1 => ("as captured", periods, false),
         _ => replayed,
     }
 }
@@ -365,6 +382,14 @@ fn untraced_note(policies: &[String], limits: &Limits, capture: &Capture) -> Opt
     })
 }
 
+/// Which timeout the policy stands for if it is that of the chip.
+fn timeout_note(document: &Analysis, radio: &Radio) -> Option<String> {
+    let timeout =
+        radio.timeout.filter(|_| document.policies.iter().any(|policy| policy.policy == USUAL_POLICY))?;
+    let name = &radio.name;
+    Some(format!("policy timeout is that of {name} as it comes, {timeout}; timeout:timeout=100ms is another"))
+}
+
 const UNNAMED_NOTE: &str = "the time line leaves out which stations beacons name: they would take more than the limit of memory; hint: raise \
     --limit memory=SIZE";
 
@@ -382,15 +407,12 @@ fn ungranted_costs(document: &mut Analysis) {
     }
 }
 
-/// The policy whose cost of keep-alives is reported first if none is seen on the air, since it is what chips run.
-const USUAL_POLICY: &str = "timeout";
-
 /// The cost of each peer's keep-alives under each policy: the energy of the replay less that of a replay without them. The two
 /// replays differ in their backoff and, under a policy that adapts, in its decisions, so a difference below zero only says
 /// that the cost is smaller than that. Beyond the limit of events the remaining costs are left out.
 fn keep_alive_costs(
     capture: &Capture,
-    station: &Station,
+    (station, radio): (&Station, &Radio),
     what_if: &mut WhatIf<'_>,
     on_air: Option<&str>,
     document: &mut Analysis,
@@ -408,7 +430,7 @@ fn keep_alive_costs(
     for (finding, lone) in findings.zip(list) {
         what_if.leave_out(&lone.packets);
         for (name, energy_j) in &energies {
-            let Ok(choice) = Choice::parse(name) else { continue };
+            let Ok(choice) = Choice::parse(name, radio) else { continue };
             let without = match what_if.total(&choice) {
                 Ok(without) => without.energy_j(),
                 Err(AnalyzeError::Limit(_)) => return Ok(()),

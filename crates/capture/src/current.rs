@@ -1,8 +1,11 @@
 //! A measured current beside a prediction: what it is on the average, where its clock stands (`align`), the current of each state
 //! of the radio (`fit`), and what that says (`verdict`).
 //!
-//! A trace that does not vary, or not as the prediction does, has no place on the capture's clock; what it says is its mean
-//! current, and that the radio or the host does not sleep.
+//! A trace that does not vary, or not as the prediction does, has no place on the capture's clock. What it says is its mean
+//! current, and for how much of the time the device sleeps, which follows from the trace alone.
+//!
+//! A replay has no knowledge of when the access point sent its beacons. There the times awake for beacons alone count with sleep,
+//! in the prediction and in the fit.
 //!
 //! Left out: meters whose clock runs faster or slower than that of the capture, and a prediction that is refined by the
 //! measurement.
@@ -13,13 +16,17 @@ mod trace;
 mod verdict;
 mod windows;
 
+use std::borrow::Cow;
+
+use airwatt_base::Span;
 use airwatt_energy::{Radio, RadioState};
 use airwatt_sim::replay::RadioPeriod;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::align::Aligned;
-use self::fit::Fit;
+pub use self::fit::Undetermined;
+use self::fit::{Fit, Parts};
 pub use self::trace::{Interval, Trace, TraceError};
 pub use self::verdict::{CurrentVerdict, CurrentVerdictKind};
 pub use self::windows::Window;
@@ -29,8 +36,21 @@ pub const LEAST_CORRELATION: f64 = 0.5;
 /// A current whose means of 10 ms deviate from their mean by less than this share of it does not vary.
 const FLAT: f64 = 0.05;
 
+/// Samples that are longer do not show the doze between beacons.
+const LONGEST_SAMPLE_S: f64 = 0.02;
+/// A time awake without a transmission that is longer is not one for a beacon.
+const LONGEST_BEACON_S: f64 = 0.05;
+
+/// A replay's times are off by a few milliseconds, since contention is not repeated: shorter states are not told from their neighbours.
+const REPLAY_PRECISION_S: f64 = 0.005;
+
+/// Below this correlation the times awake of a replay are not those of the trace closely enough for a current of their own.
+const REPLAY_CORRELATION: f64 = 0.95;
+
+/// A number for each state: its current in amperes, or its time in seconds.
+type PerState = [f64; RadioState::ALL.len()];
 /// The current in each state, in amperes.
-type StateCurrents = [f64; RadioState::ALL.len()];
+type StateCurrents = PerState;
 
 /// A measured current beside a prediction.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -51,13 +71,24 @@ pub struct CurrentReport {
     pub gaps_s: f64,
     /// The current that it falls below for 5 % of the time, over means of 1 ms.
     pub low_a: f64,
+    /// Whether means of 10 ms vary by more than 5 %.
+    pub varies: bool,
+    /// Share of the time near the profile's current of sleep, over means of 1 ms; `null` if samples are longer than 20 ms.
+    pub asleep_share: Option<f64>,
+    /// Share of the time at 60 % of the current of listening or more.
+    pub radio_on_share: Option<f64>,
+    /// Share of the time in which the radio is predicted to sleep.
+    pub predicted_asleep_share: f64,
     /// The capture's time at which the trace begins, in seconds; negative if it begins before the first packet. `null` if the
-    /// trace does not vary, so that it has no place.
+    /// trace does not vary, or correlates with the prediction by less than 0.5, so that it has no place.
     pub offset_s: Option<f64>,
     /// Whether the caller gave it.
     pub offset_given: bool,
-    /// Correlation of both currents over bins of 10 ms.
+    /// Correlation of both currents, over bins of 10 ms, or of 100 ms with `beacons_in_sleep`. Below 0.5 there are no `states`,
+    /// unless the trace does not vary.
     pub correlation: Option<f64>,
+    /// Whether the times awake for beacons alone count with the state `sleep`, since a replay does not know the beacons' times.
+    pub beacons_in_sleep: bool,
     /// The first of `other_offsets`.
     pub other_offset_s: Option<f64>,
     /// The correlation there.
@@ -100,14 +131,30 @@ pub struct StateCharge {
     pub time_s: f64,
     /// Predicted charge.
     pub predicted_c: f64,
-    /// Measured charge: the current of least squares times the time; the mean current where that is not determined.
+    /// Measured charge: the current of least squares times the time; the mean current where `undetermined` says `too-short` or
+    /// `impossible`.
     pub measured_c: f64,
     /// Share of the measured charge, 0 to 1.
     pub share: f64,
-    /// The current of least squares; `null` if the time in the state is too short to tell: less than 1 ms, or than a sample.
+    /// The current of least squares; `null` if the trace does not determine it.
     pub measured_a: Option<f64>,
-    /// Its standard error, as far as samples err independently.
+    /// Its standard error: the larger one of what independent samples give and of a jackknife over 20 parts of the trace.
     pub error_a: Option<f64>,
+    /// Why there is none.
+    pub undetermined: Option<Undetermined>,
+}
+
+/// What a measurement is compared with.
+#[derive(Clone, Copy, Debug)]
+pub struct Prediction<'a> {
+    /// A policy, or `as captured`.
+    pub name: &'a str,
+    /// The states of the radio, as times of the capture.
+    pub periods: &'a [RadioPeriod],
+    /// The radio at the rate of the station's frames.
+    pub radio: &'a Radio,
+    /// Whether beacons are at the times at which they were sent.
+    pub knows_beacons: bool,
 }
 
 /// The current in each state; `None` if the radio's profile has no voltage.
@@ -120,61 +167,107 @@ fn currents(radio: &Radio) -> Option<StateCurrents> {
 /// windows.
 ///
 /// # Errors
-/// A sentence, if the radio has no voltage, trace and capture do not overlap, or the current varies but correlates too weakly.
+/// A sentence, if the radio has no voltage, the mean current is not above zero, or trace and capture do not overlap at `offset`.
 pub fn compare(
     trace: &Trace,
-    prediction: &str,
-    periods: &[RadioPeriod],
-    radio: &Radio,
+    prediction: &Prediction<'_>,
     offset: Option<f64>,
     traced: bool,
 ) -> Result<CurrentReport, String> {
-    let Some(currents) = currents(radio) else {
+    let radio = prediction.radio;
+    let Some(own) = currents(radio) else {
         return Err(format!("--current: expected a radio whose profile has a voltage, got {}", radio.name));
     };
-    let aligned = match offset {
-        Some(offset_s) => {
-            let correlation = align::correlation_at(trace, periods, &currents, offset_s).unwrap_or(0.0);
-            Some(Aligned { offset_s, correlation, others: Vec::new() })
-        }
-        None => found(trace, prediction, periods, &currents)?,
-    };
-    let fit = aligned.as_ref().map(|aligned| Fit::of(periods, &trace.intervals, aligned.offset_s));
-    if fit.is_some_and(|fit| fit.covered_s == 0.0) {
-        return Err(format!("{}: expected a trace that overlaps with the capture, got none", trace.file));
-    }
-    let states = fit.as_ref().map_or_else(Vec::new, |fit| states(fit, &currents));
-    let elapsed_s: f64 = periods.iter().map(|period| period.duration.as_secs_f64()).sum();
-    let predicted_c = |period: &RadioPeriod| currents[period.state as usize] * period.duration.as_secs_f64();
-    let overlap_s = fit.map_or(0.0, |fit| fit.covered_s);
-    let of_states_c: f64 = states.iter().map(|state| state.predicted_c).sum();
-    let predicted_a = match fit {
-        Some(_) => of_states_c / overlap_s,
-        None => periods.iter().map(predicted_c).sum::<f64>() / elapsed_s.max(f64::MIN_POSITIVE),
-    };
     let (charge_c, covered_s) = (trace.charge_c(), trace.covered_s());
-    let (mean_a, low_a) = (charge_c / covered_s, low(trace));
+    let mean_a = charge_c / covered_s;
+    if mean_a.is_nan() || mean_a <= 0.0 {
+        return Err(format!(
+            "{}: expected a mean current above zero, got {:.4} mA; hint: the meter's leads or the sign of its export",
+            trace.file,
+            1e3 * mean_a
+        ));
+    }
+    let beacons_in_sleep = !prediction.knows_beacons && has_beacons_alone(prediction.periods);
+    let (periods, currents) = if beacons_in_sleep {
+        without_beacons(prediction.periods, own)
+    } else {
+        (Cow::Borrowed(prediction.periods), own)
+    };
+    let periods = periods.as_ref();
+    let bin = if beacons_in_sleep { align::BEACONS_BIN } else { align::REPORT_BIN };
+    let aligned = place(trace, periods, &currents, offset, bin);
+    let varies = varies(trace);
+    let correlation = aligned.as_ref().map(|aligned| aligned.correlation);
+    let belongs = correlation.is_some_and(|correlation| correlation >= LEAST_CORRELATION);
+    let aligned = aligned.filter(|_| belongs || offset.is_some());
+    let fit = aligned.as_ref().map(|aligned| Fit::of(periods, &trace.intervals, aligned.offset_s));
+    if fit.as_ref().is_some_and(|fit| fit.covered_s == 0.0) {
+        return Err(format!(
+            "--offset: expected a time at which {} overlaps with the capture, got none",
+            trace.file
+        ));
+    }
+    let covered = fit.as_ref().map_or_else(|| whole_time_s(periods), |fit| fit.time_s);
+    let predicted_c: f64 = covered.iter().zip(&currents).map(|(time_s, current)| time_s * current).sum();
+    let overlap_s = fit.as_ref().map_or(0.0, |fit| fit.covered_s);
+    let predicted_a = predicted_c / covered.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    // Where both do not go together, a fit would divide one by the other's times.
+    let states = match (&fit, &aligned) {
+        (Some(fit), Some(aligned)) if belongs || !varies => {
+            let mut parts = fit.solve_parts(periods, &trace.intervals, aligned.offset_s);
+            if beacons_in_sleep {
+                parts.leave_out_brief(&usual_s(periods), REPLAY_PRECISION_S);
+                if correlation.is_none_or(|correlation| correlation < REPLAY_CORRELATION) {
+                    parts.leave_out_awake();
+                }
+            }
+            states(&parts, fit, &currents)
+        }
+        _ => Vec::new(),
+    };
     let offset_s = aligned.as_ref().map(|aligned| aligned.offset_s);
     let others = aligned.as_ref().map_or(&[][..], |aligned| aligned.others.as_slice());
-    let measured = verdict::Measured {
-        mean_a: fit.map_or(mean_a, |fit| fit.mean_a()),
-        low_a,
-        varies: varies(trace),
-        predicted_a,
-        states: &states,
-    };
+    let shows_doze = covered_s / trace.intervals.len().max(1) as f64 <= LONGEST_SAMPLE_S;
+    let share = |holds: &dyn Fn(f64) -> bool| shows_doze.then(|| share_of_time(trace, holds));
+    let (doze_a, on_a) = (verdict::doze_limit(&own), verdict::on_limit(&own));
+    let low_a = low(trace);
+    let (asleep_share, radio_on_share) =
+        (share(&|current| current <= doze_a), share(&|current| current >= on_a));
+    let elapsed = whole_time_s(prediction.periods);
+    let elapsed_s: f64 = elapsed.iter().sum();
+    let predicted_asleep_share = elapsed[RadioState::Sleep as usize] / elapsed_s.max(f64::MIN_POSITIVE);
+    let verdict = verdict::of(
+        &verdict::Measured {
+            mean_a: fit.as_ref().map_or(mean_a, Fit::mean_a),
+            covered_s,
+            low_a,
+            varies,
+            asleep_share,
+            radio_on_share,
+            predicted_a,
+            predicted_asleep_share,
+            states: &states,
+        },
+        radio,
+        &own,
+    );
     Ok(CurrentReport {
         file: trace.file.clone(),
         samples: trace.samples,
-        prediction: prediction.to_owned(),
+        prediction: prediction.name.to_owned(),
         mean_a,
         charge_c,
         covered_s,
         gaps_s: trace.gaps_s(),
         low_a,
+        varies,
+        asleep_share,
+        radio_on_share,
+        predicted_asleep_share,
         offset_s,
         offset_given: offset.is_some(),
-        correlation: aligned.as_ref().map(|aligned| aligned.correlation),
+        correlation,
+        beacons_in_sleep,
         other_offset_s: others.first().map(|other| other.0),
         other_correlation: others.first().map(|other| other.1),
         other_offsets: others
@@ -182,10 +275,10 @@ pub fn compare(
             .map(|&(offset_s, correlation)| OtherOffset { offset_s, correlation })
             .collect(),
         overlap_s,
-        measured_c: fit.map_or(0.0, |fit| fit.measured_c),
-        predicted_c: of_states_c,
+        measured_c: fit.as_ref().map_or(0.0, |fit| fit.measured_c),
+        predicted_c: if fit.is_some() { predicted_c } else { 0.0 },
         predicted_a,
-        verdict: verdict::of(&measured, radio, &currents),
+        verdict,
         windows: match offset_s {
             Some(offset_s) if traced => windows::of(trace, periods, &currents, offset_s),
             _ => Vec::new(),
@@ -194,33 +287,85 @@ pub fn compare(
     })
 }
 
-/// Finds the place of a trace; `None` of one that does not vary.
-fn found(
+/// The place of a trace: at the offset that is given, or where it correlates best.
+fn place(
     trace: &Trace,
-    prediction: &str,
     periods: &[RadioPeriod],
     currents: &StateCurrents,
-) -> Result<Option<Aligned>, String> {
-    match align::align(trace, periods, currents) {
-        Some(aligned) if aligned.correlation >= LEAST_CORRELATION => Ok(Some(aligned)),
-        _ if !varies(trace) => Ok(None),
-        Some(aligned) => Err(format!(
-            "{}: expected a current that correlates with the prediction {prediction} by {LEAST_CORRELATION} or more, got \
-             {:.2} at best, at an offset of {:.3} s, with a mean of {:.4} mA; hint: --offset SECONDS if it is known, another \
-             --policy or --radio",
-            trace.file,
-            aligned.correlation,
-            aligned.offset_s,
-            1e3 * trace.charge_c() / trace.covered_s()
-        )),
-        None => Err(format!(
-            "{}: expected a current that overlaps with the capture for half of the shorter of both, got one with a mean of {:.4} \
-             mA over {:.3} s",
-            trace.file,
-            1e3 * trace.charge_c() / trace.covered_s(),
-            trace.covered_s()
-        )),
+    offset: Option<f64>,
+    bin: Span,
+) -> Option<Aligned> {
+    let Some(offset_s) = offset else { return align::align(trace, periods, currents, bin) };
+    let correlation = align::correlation_at(trace, periods, currents, offset_s, bin).unwrap_or(0.0);
+    Some(Aligned { offset_s, correlation, others: Vec::new() })
+}
+
+/// Times awake between two of sleep for beacons alone, as places in the list.
+fn beacons_alone(periods: &[RadioPeriod]) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let mut at = 0;
+    let awake = move |run: &[RadioPeriod]| {
+        let first = at;
+        at += run.len();
+        (first, run.len())
+    };
+    let runs = periods.chunk_by(|a, b| (a.state == RadioState::Sleep) == (b.state == RadioState::Sleep));
+    let count = periods.len();
+    runs.map(awake).map(|(first, length)| first..first + length).filter(move |range| {
+        let run = &periods[range.clone()];
+        let is_long = run.iter().map(|period| period.duration.as_secs_f64()).sum::<f64>() > LONGEST_BEACON_S;
+        let sends = run.iter().any(|period| period.state == RadioState::Transmit);
+        let is_inside = range.start > 0 && range.end < count;
+        run[0].state != RadioState::Sleep && is_inside && !is_long && !sends
+    })
+}
+
+fn has_beacons_alone(periods: &[RadioPeriod]) -> bool {
+    beacons_alone(periods).next().is_some()
+}
+
+/// The same times with those awake for beacons alone as sleep, whose current is then the mean of both.
+fn without_beacons(
+    periods: &[RadioPeriod],
+    mut currents: StateCurrents,
+) -> (Cow<'_, [RadioPeriod]>, StateCurrents) {
+    let mut list = periods.to_vec();
+    for range in beacons_alone(periods) {
+        list[range].iter_mut().for_each(|period| period.state = RadioState::Sleep);
     }
+    let asleep = || periods.iter().zip(&list).filter(|(_, period)| period.state == RadioState::Sleep);
+    let seconds = |period: &RadioPeriod| period.duration.as_secs_f64();
+    let charge_c: f64 = asleep().map(|(own, _)| currents[own.state as usize] * seconds(own)).sum();
+    let time_s: f64 = asleep().map(|(own, _)| seconds(own)).sum();
+    currents[RadioState::Sleep as usize] = charge_c / time_s.max(f64::MIN_POSITIVE);
+    (Cow::Owned(list), currents)
+}
+
+/// The time in each state, in seconds.
+fn whole_time_s(periods: &[RadioPeriod]) -> PerState {
+    let mut time_s = [0.0; RadioState::ALL.len()];
+    for period in periods {
+        time_s[period.state as usize] += period.duration.as_secs_f64();
+    }
+    time_s
+}
+
+/// The usual length of a period in each state, in seconds: the mean over time.
+fn usual_s(periods: &[RadioPeriod]) -> PerState {
+    let mut squares = [0.0; RadioState::ALL.len()];
+    for period in periods {
+        squares[period.state as usize] += period.duration.as_secs_f64().powi(2);
+    }
+    let time_s = whole_time_s(periods);
+    std::array::from_fn(|state| squares[state] / time_s[state].max(f64::MIN_POSITIVE))
+}
+
+/// Share of the time in which means of 1 ms are such.
+fn share_of_time(trace: &Trace, holds: &dyn Fn(f64) -> bool) -> f64 {
+    let means = trace.grid(align::FINE_BIN.as_secs_f64());
+    let known = means.iter().filter(|mean| !mean.is_nan());
+    let (count, held) =
+        known.fold((0u64, 0u64), |(count, held), mean| (count + 1, held + u64::from(holds((*mean).into()))));
+    held as f64 / count.max(1) as f64
 }
 
 /// Whether a current varies, over means of 10 ms.
@@ -245,21 +390,22 @@ fn low(trace: &Trace) -> f64 {
     f64::from(*low)
 }
 
-fn states(fit: &Fit, currents: &StateCurrents) -> Vec<StateCharge> {
-    let fitted = fit.solve();
+fn states(parts: &Parts, fit: &Fit, currents: &StateCurrents) -> Vec<StateCharge> {
     let present = RadioState::ALL.into_iter().filter(|state| fit.time_s[*state as usize] > 0.0);
     let state = |state: RadioState| {
         let index = state as usize;
-        let (time_s, measured_a) = (fit.time_s[index], fitted.current_a[index]);
+        let (time_s, measured_a) = (fit.time_s[index], parts.current_a[index]);
         let measured_c = measured_a * time_s;
+        let undetermined = parts.undetermined[index];
         StateCharge {
             state: state.name(),
             time_s,
             predicted_c: currents[index] * time_s,
             measured_c,
             share: if fit.measured_c > 0.0 { measured_c / fit.measured_c } else { 0.0 },
-            measured_a: fit.determines(index).then_some(measured_a),
-            error_a: fit.determines(index).then_some(fitted.error_a[index]),
+            measured_a: undetermined.is_none().then_some(measured_a),
+            error_a: undetermined.is_none().then_some(parts.error_a[index]),
+            undetermined,
         }
     };
     present.map(state).collect()

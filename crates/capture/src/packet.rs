@@ -170,8 +170,13 @@ impl AirFrame {
     /// Its time on the air. Where the band is not known, it is one without signal extension. Each frame of an aggregate is charged a
     /// preamble, which is an upper bound for all but the first.
     pub fn air_time(&self) -> Option<Span> {
+        self.air_time_of(self.air_bytes)
+    }
+
+    /// The same of a frame with so many bytes.
+    pub(crate) fn air_time_of(&self, bytes: u32) -> Option<Span> {
         let band = if self.is_2ghz == Some(true) { Band::Ghz2 } else { Band::Ghz5 };
-        Some(self.vector?.frame_time(band, self.air_bytes))
+        Some(self.vector?.frame_time(band, bytes))
     }
 }
 

@@ -5,9 +5,9 @@
 //! files and traces for the Perfetto viewer are made from it. Times are nanoseconds since the capture's earliest packet.
 //! Modes and frames are what was captured; the states of a radio are simulated.
 
-use airwatt_base::{Instant, Span};
+use airwatt_base::{Instant, Power, Span};
 use airwatt_dot11::{FrameKind, MacAddress};
-use airwatt_energy::{Radio, RadioState};
+use airwatt_energy::{BeaconReception, Radio, RadioState};
 use airwatt_sim::Direction;
 use airwatt_sim::perfetto::Writer;
 use airwatt_sim::replay::RadioPeriod;
@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::capture::Capture;
+use crate::packet::AirFrame;
 use crate::power_save::Observations;
 use crate::stations::{Station, station_of};
 
@@ -459,9 +460,11 @@ impl Timeline {
 const NAP: Span = Span::from_millis(10);
 /// Time on the air of a frame whose rate is not known: some 200 bytes at 6 Mb/s.
 const UNKNOWN_AIR: Span = Span::from_micros(300);
+/// Bytes of a beacon with its TIM, as in a run.
+const BYTES_TO_TIM: u32 = 65;
 
 /// The states that the radio of a station had as far as its frames show: in power save it sleeps but for its own exchanges and
-/// for DTIM beacons, otherwise it listens. `None` for a station whose mode is never known.
+/// for DTIM beacons, for which it wakes up as its profile says, otherwise it listens. `None` for a station whose mode is never known.
 pub(crate) fn as_captured(
     capture: &Capture,
     seen: &Observations,
@@ -470,13 +473,15 @@ pub(crate) fn as_captured(
 ) -> Option<Vec<RadioPeriod>> {
     let Station::Mac(mac) = station else { return None };
     let spans = seen.modes.get(mac).filter(|spans| !spans.is_empty())?;
-    let cell = seen.stations.iter().find(|record| record.mac == *mac)?.bssid;
+    let record = seen.stations.iter().find(|record| record.mac == *mac)?;
+    let cell = record.bssid;
     let asleep_at = |at: Instant| {
         let after = spans.partition_point(|span| span.from <= at);
         let span = after.checked_sub(1).and_then(|index| spans.get(index));
         span.is_some_and(|span| span.in_power_save && at < span.until)
     };
-    let mut line = ObservedLine { periods: Vec::new(), until: Instant::ZERO, wake_up: radio.wake_up.time };
+    let mut line = ObservedLine { periods: Vec::new(), until: Instant::ZERO, radio, beacon: None };
+    let mut before = None;
     for packet in &capture.packets {
         let Some(frame) = capture.frame(packet) else { continue };
         let beacon = frame.beacon.and_then(|at| capture.beacons.get(at as usize));
@@ -484,31 +489,79 @@ pub(crate) fn as_captured(
             let is_dtim = beacon.dtim.is_none_or(|(count, _)| count == 0);
             Some(beacon.bssid) == cell && (is_dtim || !asleep_at(packet.at))
         });
-        let polled = frame.control.kind == FrameKind::PsPoll && frame.transmitter == Some(*mac);
-        let own = if polled { Some((*mac, true)) } else { station_of(frame) };
-        let state = match own.filter(|(of, _)| of == mac) {
-            Some((_, true)) => RadioState::Transmit,
-            Some((_, false)) => RadioState::Receive,
-            None if is_heard => RadioState::Receive,
-            None => continue,
-        };
+        let state = state_of(frame, *mac, cell, before).or(is_heard.then_some(RadioState::Receive));
+        before = state.filter(|_| frame.control.kind != FrameKind::Ack);
+        let Some(state) = state else { continue };
         let on_air = frame.air_time().unwrap_or(UNKNOWN_AIR);
-        line.fill(packet.at, spans, beacon.is_none());
-        line.push(packet.at, packet.at + on_air, state);
+        match beacon.filter(|_| asleep_at(packet.at)) {
+            Some(beacon) => {
+                let is_named = beacon.group
+                    || record.aid.map_or(!beacon.aids.is_empty(), |aid| beacon.aids.contains(&aid));
+                let whole = is_named || radio.beacon_reception == BeaconReception::Whole;
+                let to_tim = frame.air_time_of(BYTES_TO_TIM).unwrap_or(on_air);
+                line.beacon(packet.at, if whole { on_air } else { to_tim.min(on_air) }, spans);
+            }
+            None => {
+                line.fill(packet.at, spans, beacon.is_none());
+                line.push(packet.at, packet.at + on_air, state);
+            }
+        }
     }
     let end = capture.segments.iter().map(|segment| segment.until).max().unwrap_or(Instant::ZERO);
     line.fill(end, spans, false);
     Some(line.periods)
 }
 
-/// The states of a radio under construction.
-struct ObservedLine {
-    periods: Vec<RadioPeriod>,
-    until: Instant,
-    wake_up: Span,
+/// What the radio of a station does during one of its own frames. `before` is what it did during the frame before, which an
+/// acknowledgement, without a transmitter, answers.
+fn state_of(
+    frame: &AirFrame,
+    mac: MacAddress,
+    cell: Option<MacAddress>,
+    before: Option<RadioState>,
+) -> Option<RadioState> {
+    match frame.control.kind {
+        FrameKind::Ack if frame.receiver == mac => Some(RadioState::Receive),
+        FrameKind::Ack => {
+            let answers = Some(frame.receiver) == cell && before == Some(RadioState::Receive);
+            answers.then_some(RadioState::Transmit)
+        }
+        FrameKind::PsPoll => (frame.transmitter == Some(mac)).then_some(RadioState::Transmit),
+        _ => {
+            let (_, is_sent) = station_of(frame).filter(|(of, _)| *of == mac)?;
+            Some(if is_sent { RadioState::Transmit } else { RadioState::Receive })
+        }
+    }
 }
 
-impl ObservedLine {
+/// The radio with the power of transmission of the station's frames: the mean by time on the air, as far as their rates are known.
+pub(crate) fn radio_of_frames(capture: &Capture, station: &Station, radio: &Radio) -> Radio {
+    let mut own = radio.clone();
+    let Station::Mac(mac) = station else { return own };
+    let (mut energy_j, mut time_s) = (0.0, 0.0);
+    for frame in capture.packets.iter().filter_map(|packet| capture.frame(packet)) {
+        let is_sent = state_of(frame, *mac, None, None) == Some(RadioState::Transmit);
+        let Some((rate, on_air)) = frame.rate().zip(frame.air_time()).filter(|_| is_sent) else { continue };
+        let on_air_s = on_air.as_secs_f64();
+        energy_j += on_air_s * radio.clone().at_rate(rate).transmit.as_watts();
+        time_s += on_air_s;
+    }
+    if time_s > 0.0 {
+        own.transmit = Power::from_nanowatts((1e9 * energy_j / time_s).round() as u64);
+    }
+    own
+}
+
+/// The states of a radio under construction.
+struct ObservedLine<'a> {
+    periods: Vec<RadioPeriod>,
+    until: Instant,
+    radio: &'a Radio,
+    /// The last beacon for which the radio woke up.
+    beacon: Option<Instant>,
+}
+
+impl ObservedLine<'_> {
     fn push(&mut self, start: Instant, end: Instant, state: RadioState) {
         let start = start.max(self.until);
         let duration = end.saturating_since(start);
@@ -520,6 +573,18 @@ impl ObservedLine {
             _ => self.periods.push(RadioPeriod { start, duration, state, is_simulated: false }),
         }
         self.until = end;
+    }
+
+    /// A beacon that a sleeping radio wakes up for, of which it receives `received`: after its guard, and at least for its least time
+    /// awake.
+    fn beacon(&mut self, at: Instant, received: Span, spans: &[crate::power_save::ModeSpan]) {
+        let since = at.saturating_since(self.beacon.unwrap_or(Instant::ZERO));
+        let guard = self.radio.sleep_clock.guard_after(since);
+        self.fill(Instant::ZERO + (at - Instant::ZERO).saturating_sub(guard), spans, false);
+        self.push(self.until, at, RadioState::Listen);
+        self.push(at, at + received, RadioState::Receive);
+        self.push(at, at + self.radio.min_awake, RadioState::Listen);
+        self.beacon = Some(at);
     }
 
     /// The time up to the next frame: asleep in power save, with a wake-up at its end, otherwise listening.
@@ -536,7 +601,7 @@ impl ObservedLine {
                 self.push(self.until, end, RadioState::Listen);
                 continue;
             }
-            let awake = Instant::ZERO + (end - Instant::ZERO).saturating_sub(self.wake_up);
+            let awake = Instant::ZERO + (end - Instant::ZERO).saturating_sub(self.radio.wake_up.time);
             self.push(self.until, awake.max(self.until), RadioState::Sleep);
             self.push(self.until, end, RadioState::WakeUp);
         }

@@ -12,7 +12,7 @@ use airwatt_base::settings::{NoSettings, SettingError};
 use airwatt_base::{Energy, Instant, Rate, Span};
 use airwatt_dot11::{AccessParameters, Standard};
 use airwatt_energy::{Cause, ProfileAccount, Radio, RadioState, StateSeconds};
-use airwatt_proto::powersave::PowerSaveConfig;
+use airwatt_proto::powersave::{PowerSaveConfig, TimeoutConfig};
 use airwatt_sim::RunError;
 use airwatt_sim::net::RunProgress;
 use airwatt_sim::record::EnergyByCause;
@@ -100,23 +100,30 @@ pub(crate) struct Choice {
     lower_bound: bool,
 }
 
+/// The policy of chips: what is reported first if none is seen on the air.
+pub(crate) const USUAL_POLICY: &str = "timeout";
+
 const ACTIVE: PowerSaveConfig = PowerSaveConfig::Active(NoSettings {});
 
 impl Choice {
-    /// Reads `psm`, `uapsd:interval=40ms` or `ideal`.
-    pub(crate) fn parse(text: &str) -> Result<Self, SettingError> {
+    /// Reads `psm`, `uapsd:interval=40ms` or `ideal`. `timeout` alone has the timeout of the radio, if that has one.
+    pub(crate) fn parse(text: &str, radio: &Radio) -> Result<Self, SettingError> {
         let lower_bound = text == IDEAL.name;
-        let policy = if lower_bound { ACTIVE } else { text.parse().map_err(list_ideal)? };
+        let policy = match radio.timeout {
+            Some(timeout) if text == USUAL_POLICY => PowerSaveConfig::Timeout(TimeoutConfig { timeout }),
+            _ if lower_bound => ACTIVE,
+            _ => text.parse().map_err(list_ideal)?,
+        };
         Ok(Self { name: text.to_owned(), policy, lower_bound })
     }
 }
 
 /// Reads the names of policies; all policies and the lower bound if there are none.
-pub(crate) fn choices(names: &[String]) -> Result<Vec<Choice>, SettingError> {
+pub(crate) fn choices(names: &[String], radio: &Radio) -> Result<Vec<Choice>, SettingError> {
     if names.is_empty() {
-        return policy_kinds().map(|kind| Choice::parse(kind.name)).collect();
+        return policy_kinds().map(|kind| Choice::parse(kind.name, radio)).collect();
     }
-    names.iter().map(|name| Choice::parse(name)).collect()
+    names.iter().map(|name| Choice::parse(name, radio)).collect()
 }
 
 /// The sum of the replays of all segments under one policy at one rate.
@@ -736,10 +743,18 @@ mod tests {
 
     #[test]
     fn policies_come_with_their_settings() {
-        let parsed = |text: &str| Choice::parse(text).map(|choice| choice.policy);
+        let radio = Radio::find("broadcom-4311").unwrap();
+        let parsed = |text: &str| Choice::parse(text, &radio).map(|choice| choice.policy);
         assert_eq!(parsed("psm"), Ok(PowerSaveConfig::Psm(NoSettings {})));
         let interval = Span::from_millis(40);
         assert_eq!(parsed("uapsd:interval=40ms"), Ok(PowerSaveConfig::Uapsd(UapsdConfig { interval })));
+        // A chip's own timeout is the one that it comes with.
+        let timeout =
+            |millis| Ok(PowerSaveConfig::Timeout(TimeoutConfig { timeout: Span::from_millis(millis) }));
+        let of_chip =
+            |text| Choice::parse(text, &Radio::find("esp32-c3").unwrap()).map(|choice| choice.policy);
+        assert_eq!((parsed("timeout"), of_chip("timeout")), (timeout(100), timeout(50)));
+        assert_eq!(of_chip("timeout:timeout=100ms"), timeout(100));
         for (text, problem) in [
             ("psm:interval=3ms", "no effect with policy \"psm\""),
             ("uapsd:40ms", "for example uapsd:interval=40ms"),

@@ -21,6 +21,11 @@ pub struct ProfileAccount {
     /// Largest error of the profile's predictions of published averages that it is not fitted on, as a share; `None` if
     /// there is none to compare with.
     pub error: Option<f64>,
+    /// How far the energy, the current and the days' inverse may be below and above, as shares: `error`, or without one the largest
+    /// error of the profiles that ship, and what the borrowed values would make if they were those of another chip.
+    pub band_low: f64,
+    /// See `band_low`.
+    pub band_high: f64,
 }
 
 /// What a time costs with the host in one mode.
@@ -68,6 +73,9 @@ impl ProfileAccount {
         if keys.contains(&"receive") && radio.assumed.contains_key("listen") && !keys.contains(&"listen") {
             keys.push("listen");
         }
+        let error = radio.error();
+        let model = error.unwrap_or_else(largest_error);
+        let (mut low, mut high) = (model, model);
         let mut share = 0.0;
         let mut listening = false;
         let mut borrowed = Vec::new();
@@ -80,6 +88,9 @@ impl ProfileAccount {
             // Several keys decide on listening, which counts once.
             if !(is_listening && listening) {
                 share += part;
+                let (least, most) = spread(radio, key);
+                low += part * (1.0 - least);
+                high += part * (most - 1.0);
             }
             listening |= is_listening;
         }
@@ -88,7 +99,32 @@ impl ProfileAccount {
             modes: radio.modes.iter().map(in_mode).collect(),
             borrowed_share: share.min(1.0),
             borrowed,
-            error: radio.error(),
+            error,
+            band_low: low.min(1.0),
+            band_high: high,
         }
     }
+}
+
+/// The largest error of the profiles that ship where they predict their makers' averages.
+fn largest_error() -> f64 {
+    Radio::shipped().iter().filter_map(Radio::error).fold(0.0, f64::max)
+}
+
+/// By what factors a borrowed value may differ: of a power, those of the chips that have their own and averages to compare with;
+/// of a time or a wake-up none to twice, since few sources have it.
+fn spread(radio: &Radio, key: &str) -> (f64, f64) {
+    let power = |radio: &Radio| match key {
+        "transmit" => Some(radio.transmit),
+        "receive" => Some(radio.receive),
+        "listen" => Some(radio.listen),
+        "sleep" => Some(radio.sleep),
+        _ => None,
+    };
+    let Some(own) = power(radio).map(airwatt_base::Power::as_watts).filter(|watts| *watts > 0.0) else {
+        return (0.0, 2.0);
+    };
+    let lends = |other: &&Radio| !other.averages.is_empty() && !other.borrowed.iter().any(|lent| lent == key);
+    let ratios = Radio::shipped().iter().filter(lends).filter_map(power).map(|each| each.as_watts() / own);
+    ratios.fold((1.0, 1.0), |(least, most), ratio| (f64::min(least, ratio), f64::max(most, ratio)))
 }

@@ -1,7 +1,7 @@
 //! What there is to choose from, as JSON lists.
 
 use airwatt_base::settings::KindInfo;
-use airwatt_base::{Power, Rate, Voltage};
+use airwatt_base::{Power, Rate, Span, Voltage};
 use airwatt_energy::{Average, BeaconReception, HostMode, Radio, RadioState, Transition};
 use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::record::RunResult;
@@ -156,6 +156,7 @@ fn profile(radio: &Radio) -> Value {
         "to_sleep": transition(radio.to_sleep),
         "wake_up": transition(radio.wake_up),
         "min_awake_s": radio.min_awake.as_secs_f64(),
+        "timeout_s": radio.timeout.map(Span::as_secs_f64),
         "sleep_clock": {
             "guard_s": clock.guard.as_secs_f64(),
             "accuracy_ppm": clock.accuracy_ppb as f64 * 1e-3,

@@ -17,7 +17,7 @@ from airwatt.advice.candidate import Candidate, Figures
 from airwatt.advice.captured import advise_capture
 from airwatt.advice.combined_settings import SETTINGS, CombinedSetting
 from airwatt.advice.keep_alives import KeepAlives, interval_of
-from airwatt.advice.question import APPLICATIONS, CAPTURES, flow, is_capture, quantity, scenario_of
+from airwatt.advice.question import APPLICATIONS, CAPTURES, assumed, flow, is_capture, quantity, scenario_of
 from airwatt.advice.runs import CONFIRM, advise
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "Row",
     "advise",
     "advise_capture",
+    "assumed",
     "candidates",
     "flow",
     "interval_of",

@@ -61,6 +61,8 @@ class Advice:
     """What can be set beside the best candidate, if it was run."""
     target: str | None = None
     """One of `platforms.TARGETS`, whose settings alone are candidates."""
+    assumed: str = ""
+    """What is assumed of the path and of the air where flows were named without a scenario."""
     _choice: dict[str, Any] = field(default_factory=dict)
     """The decision of the core, by indices of rows."""
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from airwatt._core import InputError
+
 if TYPE_CHECKING:
     from airwatt.advice.candidate import Candidate
 
@@ -40,7 +42,7 @@ class Setting(NamedTuple):
     """Whether the lines set all of a candidate, rather than only a part that it needs."""
 
     def __str__(self) -> str:
-        return "; ".join([*self.lines, *([self.note] if self.note else [])])
+        return "; ".join([*(line.removesuffix(";") for line in self.lines), *([self.note] if self.note else [])])
 
 
 def settings(candidate: Candidate) -> list[dict[str, object]]:
@@ -85,6 +87,36 @@ _OF_RADIO = {"esp32": "ESP-IDF", "nrf7002": "nRF Connect SDK"}
 def of_radio(radio: str) -> str | None:
     """The platform on which a radio's chip is programmed, if there is one alone."""
     return next((platform for begin, platform in _OF_RADIO.items() if radio.startswith(begin)), None)
+
+
+_OTHER_SDK = ("siwx917", "cyw43439", "cc3130")
+"""Chips with a kit of their makers', for which no settings are known here."""
+_OF_ONE_MAKER = ("esp-idf", "nrf")
+
+
+def check_fits(target: str | None, radio: str) -> None:
+    """Raises `InputError` for a target that is another maker's than the radio's chip."""
+    if target not in _OF_ONE_MAKER:
+        return
+    platform = of_radio(radio)
+    if radio.startswith(_OTHER_SDK) or (platform is not None and platform not in TARGETS[target]):
+        kit = "a kit that has no settings here" if platform is None else platform
+        raise InputError(f"--target {target}: expected a radio of {TARGETS[target][0]}, got {radio}, which is of {kit}")
+
+
+def host_to_paste(lines: Sequence[str]) -> list[str]:
+    """What sets a mode of the host, with all that is no line of a file as comments.
+
+    The call that sets power save is left out: it is that of the advice.
+    """
+    found: list[str] = []
+    for line in lines:
+        if line.startswith("esp_wifi_set_ps("):
+            continue
+        if line.startswith("CONFIG_") and not any(each.startswith("CONFIG_") for each in found):
+            found.append("# sdkconfig.defaults")
+        found.append(line if line.startswith("CONFIG_") else f"// {line}")
+    return found
 
 
 def can_set(platform: str, candidate: Candidate) -> bool:

@@ -77,10 +77,29 @@ _AIR = {"standard": "802.11n-2.4GHz", "data_rate": "65Mbps", "aifsn": 3}
 """What is assumed of the air, as by `airwatt analyze`: one stream at 2.4 GHz. Beacons then have 1 Mb/s."""
 
 
+_THINGS = ("periodic", "mqtt", "coap", "lwm2m", "matter")
+_LINE: dict[str, object] = {"rtt": "20ms", "down": {"rate": "16Mbps"}, "up": {"rate": "1Mbps"}}
+
+
+def assumed(scenario: Scenario) -> str:
+    """What is assumed of the path and of the air for flows that are named without a scenario."""
+    values = scenario.to_dict()
+    wired, wifi, point, tcp = (values[key] for key in ("wired", "wifi", "ap", "tcp"))
+    acks = f"ACKs delayed by up to {tcp['delayed_ack_timeout']}" if tcp["delayed_ack"] else "an ACK for each segment"
+    return (
+        f"assumed: rtt {wired['rtt']}, {wired['down']['rate']} down, {wired['up']['rate']} up, {wifi['standard']} at "
+        f"{wifi['data_rate']}, a beacon each {point['beacon_interval']}, DTIM period {point['dtim_period']}, {acks}; "
+        "--set replaces each"
+    )
+
+
 def scenario_of(flows: Sequence[str], settings: Mapping[str, str], duration: str) -> Scenario:
     """Makes a scenario of flows over a line and an access point. Raises `InputError`."""
     read = [flow(text) for text in flows]
     values: dict[str, object] = {"base": "fast-dsl", "name": "advice", "flow": read, "wifi": dict(_AIR)}
+    if all(one["application"]["kind"] in _THINGS for one in read):
+        # Those of a scenario that begins with base = "idle", as one of things does.
+        values = {"base": "idle", "name": "advice", "flow": read, "wired": dict(_LINE)}
     if any(one["application"]["kind"] != "bulk" for one in read):
         quantity("--duration", duration, "time")
         values["duration"] = duration

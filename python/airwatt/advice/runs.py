@@ -138,6 +138,8 @@ def advise(
     text = loaded.to_dict()
     if "wifi" not in text:
         raise InputError(f"advise {loaded.name}: expected a scenario whose stations can sleep, got one without [wifi]")
+    for station in text["station"]:
+        platforms.check_fits(target, str(station["radio"]))
     plan = json.loads(_core.advise_scenario(loaded, budget_s, confirm))
     # A DTIM period has an effect with `dtim` alone, so that no other listen interval is possible beside it.
     sets_listening = "station.listen_interval" in (set or {}) or text["ap"]["dtim_period"] > 1

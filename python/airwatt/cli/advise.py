@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from airwatt import laboratory
-from airwatt._core import InputError
+from airwatt._core import InputError, Scenario
 from airwatt.cli import options
 from airwatt.cli.output import check_picture, note_file, print_json, show, writing
 from airwatt.cli.parameters import Argument, Exit, Option
@@ -217,7 +217,7 @@ def _simulated(
         scenario = advice.scenario_of(flow, settings, duration)
         settings = {}
     with bar(source or "advise") as on_progress:
-        return advice.advise(
+        found = advice.advise(
             scenario,
             budget,
             runs=runs,
@@ -230,6 +230,9 @@ def _simulated(
             target=target,
             on_progress=on_progress,
         )
+    if isinstance(scenario, Scenario):
+        found.assumed = advice.assumed(scenario)
+    return found
 
 
 def _jitter(text: str | None) -> dict[str, str | None]:
@@ -286,6 +289,8 @@ def _parts(found: Advice) -> Iterator[str | Table]:
     origin = ", by replay of its packets" if found.from_capture else f", {found.runs} runs from seed {found.seed}"
     asked = f"{found.source}, radio {found.radio}: at most {quantity(found.budget_s, 's')} of added delay{origin}"
     yield textwrap.fill(asked, _COLUMNS)
+    if found.assumed:
+        yield textwrap.fill(found.assumed, _COLUMNS)
     heads = ["policy", "energy", "power", "delay +", "95 %", "goodput", "model", ""]
     # A replay has no goodput, and not everything has a model beside it.
     modelled = any(row.model is not None for row in confirmed)
@@ -458,14 +463,17 @@ def _how_to_set(found: Advice) -> Iterator[str]:
         for name, how in wanted:
             lines = [f"    {line}" for line in platforms.to_paste(found.target, how)]
             yield "\n".join([f"to set {name} on {found.target}:", *lines])
-        if found.target == "esp-idf":
-            yield "\n".join(_host_mode(found, "    "))
+        mode = _host_mode(found)
+        if found.target == "esp-idf" and mode:
+            yield "\n".join(f"    {line}" for line in [f"// {mode[0]}", *platforms.host_to_paste(mode[1:])])
         return
     text = [line for name, how in wanted for line in (f"to set {name}:", *platforms.described(how))]
-    yield "\n".join(textwrap.fill(line, _COLUMNS, subsequent_indent="    ") for line in [*text, *_host_mode(found)])
+    # The call that sets power save stands above.
+    mode = [line for line in _host_mode(found) if not line.startswith("esp_wifi_set_ps(")]
+    yield "\n".join(textwrap.fill(line, _COLUMNS, subsequent_indent="    ") for line in [*text, *mode])
 
 
-def _host_mode(found: Advice, indent: str = "") -> list[str]:
+def _host_mode(found: Advice) -> list[str]:
     """What sets the mode of the host that the figures assume."""
     try:
         radio = laboratory.radio(found.radio)
@@ -474,7 +482,7 @@ def _host_mode(found: Advice, indent: str = "") -> list[str]:
         return []
     for mode in radio.modes:
         if mode.id == radio.mode:
-            return [f"and for the host, {mode.name}, which the figures assume:", *(indent + line for line in mode.set)]
+            return [f"and for the host, {mode.name}, which the figures assume:", *mode.set]
     return []
 
 

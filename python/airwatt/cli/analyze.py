@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from airwatt import laboratory
 from airwatt._core import InputError, RunError
 from airwatt.aggregates import cause_name
-from airwatt.battery import SECONDS_A_DAY
-from airwatt.cli import decryption, findings, options, verdicts
+from airwatt.cli import decryption, findings, measured, options, verdicts
 from airwatt.cli.output import check_file, check_picture, note_file, print_json, say, show, streaming, writing
 from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.cli.presentation import holding, keep
@@ -374,18 +373,12 @@ def _remarks(analysis: "Analysis") -> list[tuple[int, str]]:
     ]
 
 
-def _radio_voltage(document: dict[str, Any]) -> float | None:
-    voltage: float | None = document["radio_voltage_v"]
-    return voltage
-
-
 def _add_lifetimes(document: dict[str, Any], battery: "Battery") -> None:
-    volts = _radio_voltage(document)
+    volts = measured.radio_voltage(document)
     voltage = battery.voltage(volts)
     document["battery"] = {"text": battery.text, "capacity_j": battery.capacity_j(volts), "voltage_v": voltage}
     if document.get("current") is not None:
-        mean_w = document["current"]["mean_a"] * (volts or 0.0)
-        document["current"]["battery_lasts_s"] = battery.lasts_s(mean_w, volts)
+        measured.add_lifetimes(document, battery)
     for policy in document["policies"]:
         refused = battery.refuses(policy["profile"])
         policy["battery_lasts_s"] = None if refused else battery.lasts_s(policy["average_power_w"], volts)
@@ -398,7 +391,7 @@ def _currents(document: dict[str, Any], battery: "Battery | None") -> "Iterator[
     from airwatt.tables import quantity, table
 
     policies = document["policies"]
-    volts = _radio_voltage(document)
+    volts = measured.radio_voltage(document)
     if charge.has_any([volts], battery):
         rows = []
         for policy in policies:
@@ -477,13 +470,14 @@ def _parts(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str
     if document["station"] is None:
         yield "The capture leaves doubt which station is meant; choose one with --station:"
         yield _candidates(document["candidates"])
+    # What was measured is what was asked for.
+    yield from measured.parts(document, battery)
     if document["policies"]:
         yield _basis(document)
         yield _policies(document["policies"])
         yield from _currents(document, battery)
         yield from _assumptions(document["policies"])
         yield from _flows(document)
-    yield from _measured_current(document, battery)
     yield from _group(document)
     if document["air"] is not None:
         yield from _air(document["air"], capture["covered_s"])
@@ -660,7 +654,7 @@ def _group(document: dict[str, Any]) -> "Iterator[str | Table]":
     group = document["group"]
     if group is None:
         return
-    volts = _radio_voltage(document)
+    volts = measured.radio_voltage(document)
     yield (
         f"group-addressed frames, received after DTIM beacons while asleep ({group['rate']}, "
         f"{quantity(group['elapsed_s'], 's')}): {quantity(group['energy_j'], 'J')} if all of them are; the energies "
@@ -683,69 +677,15 @@ def _group(document: dict[str, Any]) -> "Iterator[str | Table]":
     yield table(["protocol", "frames", "on the air", "air time", "energy", "power", "current"], rows)
 
 
-def _measured_current(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str | Table]":
-    """A measured current beside a prediction: its mean and a day of it, what it says, and the part of each state."""
-    from airwatt.battery import Battery, lasting
-    from airwatt.cli import charge
-    from airwatt.tables import NOTHING, percent, quantity, table
-
-    current = document.get("current")
-    if current is None:
-        return
-    volts = _radio_voltage(document)
-    assert volts is not None
-    cell = battery or Battery.parse("1000mAh")
-    power_w = current["mean_a"] * volts
-    gaps = f", without gaps of {quantity(current['gaps_s'], 's')}" if current["gaps_s"] else ""
-    yield (
-        f"measured current, {printable(current['file'])}: {quantity(current['mean_a'], 'A')} on the average over "
-        f"{quantity(current['covered_s'], 's')}{gaps}, {quantity(current['charge_c'], 'C')}; a day "
-        f"{charge.charge(power_w * SECONDS_A_DAY, volts)}, and {cell.text} {'lasts' if battery else 'would last'} "
-        f"{lasting(cell.lasts_s(power_w, volts))}; predicted ({current['prediction']}) are "
-        f"{quantity(current['predicted_a'], 'A')}"
-    )
-    yield f"{current['verdict']['kind']}: {current['verdict']['text']}"
-    if current["offset_s"] is None:
-        yield "the current does not vary, so that it has no place on the capture's clock"
-        return
-    how = "given" if current["offset_given"] else "found"
-    yield (
-        f"the trace begins at {current['offset_s']:.5f} s of the capture ({how}), correlation "
-        f"{current['correlation']:.3f}; over the {quantity(current['overlap_s'], 's')} of both "
-        f"{quantity(current['measured_c'], 'C')} measured, {quantity(current['predicted_c'], 'C')} predicted"
-    )
-    if current["other_offsets"]:
-        others = ", ".join(
-            f"{other['offset_s']:.3f} s ({other['correlation']:.3f})" for other in current["other_offsets"]
-        )
-        yield (
-            f"the offset is not certain, since beacons repeat: as likely are {others}; more traffic in the trace or "
-            "--offset decides"
-        )
-    rows = [
-        [
-            state["state"],
-            quantity(state["time_s"], "s"),
-            quantity(state["measured_c"], "C"),
-            percent(state["share"]),
-            NOTHING if state["measured_a"] is None else quantity(state["measured_a"], "A"),
-            NOTHING if state["error_a"] is None else quantity(state["error_a"], "A"),
-            quantity(state["predicted_c"] / state["time_s"], "A"),
-        ]
-        for state in current["states"]
-    ]
-    yield table(["predicted state", "time", "measured", "share", "current", "\N{PLUS-MINUS SIGN}", "predicted"], rows)
-
-
 def _air(air: dict[str, Any], covered_s: float) -> "Iterator[str | Table]":
     from airwatt.tables import NOTHING, count, percent, quantity, span, table
 
     rows = []
     for station in air["stations"]:
-        measured = station["measured"]
+        spent = station["measured"]
         energy = NOTHING
-        if measured is not None:
-            energy = span(measured["energy_low_j"], measured["energy_high_j"], "J")
+        if spent is not None:
+            energy = span(spent["energy_low_j"], spent["energy_high_j"], "J")
         known = station["mode_known_s"]
         rows.append(
             [
@@ -759,10 +699,10 @@ def _air(air: dict[str, Any], covered_s: float) -> "Iterator[str | Table]":
                 energy,
             ]
         )
-    measured = any(station["measured"] is not None for station in air["stations"])
+    is_measured = any(station["measured"] is not None for station in air["stations"])
     yield (
         f"what the stations did, of {quantity(covered_s, 's')}"
-        + (", and spent by measured air time:" if measured else ":")
+        + (", and spent by measured air time:" if is_measured else ":")
     )
     yield table(["station", "PM = 1", "of known", "changes", "asked", "down", "up", "energy"], rows[:_MOST_CANDIDATES])
     yield from _cells(air, covered_s)

@@ -104,15 +104,27 @@ def host_modes(
             "what sets each mode; the same traffic in each:"
         )
         yield table([what, *modes], cells)
-    worst = max((profile["error"] or 0.0 for profile in profiles), default=0.0)
-    if worst and (battery is not None or modes):
-        yield f"band: the profile errs by up to {100 * worst:.1f} % where it predicts its maker's averages"
+    if battery is not None or modes:
+        yield band_text(profiles)
     if battery is not None and any(battery.refuses(profile) for profile in profiles):
         most = max(profiles, key=lambda profile: profile["borrowed_share"])
         yield (
             f"no days: up to {100 * most['borrowed_share']:.0f} % of the charge rest on values of another chip "
             f"({', '.join(most['borrowed'])}); --allow-borrowed says days all the same"
         )
+
+
+def band_text(profiles: Sequence[Mapping[str, Any]]) -> str:
+    """How far currents and days may be off: the profile's own error, and what borrowed values may make."""
+    low, high = (max(profile[f"band_{end}"] for profile in profiles) for end in ("low", "high"))
+    errors = [profile["error"] for profile in profiles]
+    borrowed = list(dict.fromkeys(key for profile in profiles for key in profile["borrowed"]))
+    why = "by which the profile errs where it predicts its maker's averages"
+    if None in errors:
+        why = "the largest error of profiles that predict a published average, since here none is predicted"
+    if borrowed:
+        why += f", and the range that {', '.join(borrowed)} of other chips leave{'s' if len(borrowed) == 1 else ''}"
+    return f"band of the currents: \N{MINUS SIGN}{100 * low:.1f} to +{100 * high:.1f} %, {why}; days go the other way"
 
 
 def charge(energy_j: float | None, volts: float | None) -> str:

@@ -49,7 +49,16 @@ def make(
         print_text(text)
         return
     shown = Record(json_.loads(_core.radio(str(new) if new.suffix == ".toml" else f"./{new}")))
-    show(f"wrote {new}", *averages_parts(shown))
+    show(f"wrote {new}", *averages_parts(shown), *_lent(radio, name, shown))
+
+
+def _lent(base: Record, name: str | None, shown: Record) -> Iterator[str]:
+    """Says whose values stand where nothing was measured, and how to say that it is the same chip."""
+    if name is None and shown.borrowed:
+        yield (
+            f"{', '.join(shown.borrowed)} are those of {base.name} and count as borrowed, so that commands say no days "
+            f"without --allow-borrowed; if the board has this chip, name it: airwatt radios --of {base.name} ..."
+        )
 
 
 def _of_trace(fit: Path | None, states: list[str]) -> Iterator[tuple[str, float]]:
@@ -107,7 +116,7 @@ def _toml(radio: Record, name: str | None, fit: Path | None, own: set[str]) -> s
         # Currents are multiples of a nanoampere.
         return f'"{round(1e9 * watts / volts) / 1e6:.10g}mA"'
 
-    lent = radio.borrowed if name else [key for key in _LENT if key not in own]
+    lent = [key for key in (radio.borrowed if name else _LENT) if key not in own]
     clock, beacon = radio.sleep_clock, radio.beacon
     base = radio.name.partition(":")[0]
     transmit = current(radio.transmit_w)
@@ -125,6 +134,7 @@ def _toml(radio: Record, name: str | None, fit: Path | None, own: set[str]) -> s
         *([] if "listen" in radio.assumed.to_dict() else [f"listen = {current(radio.listen_w)}"]),
         f"sleep = {current(radio.sleep_w - radio.housekeeping_w)}",
         f'min_awake = "{1e6 * radio.min_awake_s:g}us"',
+        *([] if radio.timeout_s is None else [f'timeout = "{1e3 * radio.timeout_s:g}ms"']),
         f"borrowed = {json_.dumps(list(lent))}",
         *(["", "[housekeeping]", f"current = {current(radio.housekeeping_w)}"] if radio.housekeeping_w else []),
         "",

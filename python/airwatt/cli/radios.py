@@ -47,17 +47,26 @@ def command(
             "--fit-averages", metavar="dtimN=CURRENT,...", help="Make a profile from averages, idle and associated."
         ),
     ] = None,
+    of: Annotated[
+        str | None,
+        Option(
+            "--of", metavar="NAME", help="The chip of the board that was measured: its other values are not borrowed."
+        ),
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """List the radio profiles that ship, show one with its sources, or make one: to start from, or from measurements.
 
-    A profile from measurements has everything else from the one that is named, by default the ESP32-C3, and says so.
+    A profile from measurements has everything else from the one that is named. Without a name it is the ESP32-C3, whose
+    values then count as borrowed.
     With --new it is written into a file.
     """
+    if of is not None and (name is not None or (fit is None and fit_averages is None)):
+        raise InputError(f"--of {of}: expected --fit or --fit-averages with it, and no profile beside it")
     if fit is not None or fit_averages is not None:
         from airwatt.cli import fitting
 
-        fitting.make(name, fit, state or [], fit_averages, new, json=json)
+        fitting.make(of or name, fit, state or [], fit_averages, new, json=json)
         return
     if state:
         raise InputError(f"--state {state[0]}: expected --fit with it, got none")

@@ -6,7 +6,7 @@ from typing import Annotated
 from airwatt import laboratory, own
 from airwatt._core import InputError
 from airwatt.cli import options
-from airwatt.cli.output import check_file, check_picture, print_text, streaming
+from airwatt.cli.output import check_file, check_picture, print_text, show, streaming
 from airwatt.cli.parameters import Option
 from airwatt.cli.presentation import holding, keep, present
 from airwatt.cli.progress import bar
@@ -100,4 +100,10 @@ def command(
         assert isinstance(first, Result)
         keep(first, trace, None if streamed else pcap, perfetto, plot)
     present(result, json, lasting)
+    if not json:
+        from airwatt.cli import coinciding
+
+        coincide = coinciding.note(loaded, seed, first, lasting)
+        if coincide is not None:
+            show(coincide)
     options.hold(limits, result)

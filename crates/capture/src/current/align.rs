@@ -3,7 +3,11 @@
 //! Both are reduced to means of equal bins: first coarse ones, then finer ones around the best offset, down to a millisecond. From
 //! there the offset is the one that leaves the least after a fit of the states' currents ([`super::fit`]), to a hundredth of a
 //! millisecond, since a beacon takes one or two. A radio that only receives beacons has the same current in each beacon
-//! interval, so that many offsets are as likely.
+//! interval, so that many offsets are as likely. Of those, the one is taken whose correlation is least likely to be an accident
+//! (Fisher's transformation times the square root of the bins that overlap).
+//!
+//! Where a prediction has no beacons but the trace has, bins are about as long as a beacon interval: nearly each has one beacon,
+//! which then is a constant.
 
 use airwatt_base::{Instant, Span};
 use airwatt_sim::replay::RadioPeriod;
@@ -16,6 +20,8 @@ use super::trace::{Interval, Trace};
 const COARSE_BINS: usize = 8_000;
 /// Bins over which the correlation is reported and other offsets are looked for.
 pub(super) const REPORT_BIN: Span = Span::from_millis(10);
+/// The same if the prediction has no beacons.
+pub(super) const BEACONS_BIN: Span = Span::from_millis(100);
 /// The finest bins.
 pub(super) const FINE_BIN: Span = Span::from_millis(1);
 /// An offset that is further from the one that is found is another one.
@@ -26,6 +32,10 @@ const AS_LIKELY: f64 = 0.05;
 const LEAST_OVERLAP: f64 = 0.5;
 /// Other offsets that are named.
 const MOST_OTHERS: usize = 4;
+/// Offsets that are looked at in fine bins.
+const CANDIDATES: usize = 8;
+/// Correlations from here on are as good as 1.
+const MOST: f64 = 0.999;
 /// Intervals from which the last digits of the offset are found.
 const REFINED: usize = 200_000;
 
@@ -105,57 +115,87 @@ fn best(predicted: &[f32], measured: &[f32], range: impl Iterator<Item = i64>) -
     found.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// Finds the offset of a trace; `None` if one of both currents is constant, or they do not overlap enough.
-pub(super) fn align(trace: &Trace, periods: &[RadioPeriod], currents: &StateCurrents) -> Option<Aligned> {
+/// Finds the offset of a trace; `None` if one of both currents is constant, or they do not overlap enough. Correlations are those
+/// over bins of `report`.
+pub(super) fn align(
+    trace: &Trace,
+    periods: &[RadioPeriod],
+    currents: &StateCurrents,
+    report: Span,
+) -> Option<Aligned> {
     let (predicted, measured) = (predicted(periods, currents), trace.grid(FINE_BIN.as_secs_f64()));
     let longest = predicted.len().max(measured.len());
-    let mut count = (REPORT_BIN.as_nanos() / FINE_BIN.as_nanos()) as usize;
+    let report = fine_bins(report);
+    let mut count = report;
     while longest / count > COARSE_BINS {
         count *= 2;
     }
     let (p, m) = (coarser(&predicted, count), coarser(&measured, count));
-    let all = || -(m.len() as i64)..p.len() as i64;
-    let (coarse, _) = best(&p, &m, all())?;
-    let found = refined(&predicted, &measured, coarse, count)?;
-    let bin_s = FINE_BIN.as_secs_f64();
-    let apart = ((ANOTHER.as_nanos() / FINE_BIN.as_nanos()) as i64 / count as i64).max(2);
-    let mut others: Vec<Shift> = Vec::new();
-    let mut taken = vec![coarse];
-    while others.len() < MOST_OTHERS {
-        let free = all().filter(|offset| taken.iter().all(|other| (offset - other).abs() >= apart));
-        let Some((other, _)) = best(&p, &m, free) else { break };
-        taken.push(other);
-        match refined(&predicted, &measured, other, count) {
-            Some(other) if other.1 >= found.1 - AS_LIKELY => others.push(other),
-            _ => break,
+    let all =
+        (-(m.len() as i64)..p.len() as i64).filter_map(|offset| Some((offset, correlation(&p, &m, offset)?)));
+    let mut all: Vec<Shift> = all.collect();
+    let overlap = |offset: i64, p: usize, m: usize| (offset + m as i64).min(p as i64) - offset.max(0);
+    let sure = |shift: &Shift, bins: i64| shift.1.clamp(-MOST, MOST).atanh() * (bins.max(0) as f64).sqrt();
+    let coarse = |shift: &Shift| sure(shift, overlap(shift.0, p.len(), m.len()));
+    all.sort_by(|a, b| coarse(b).total_cmp(&coarse(a)).then(a.0.cmp(&b.0)));
+    let apart = (fine_bins(ANOTHER) as i64 / count as i64).max(2);
+    let mut candidates: Vec<i64> = Vec::new();
+    for (offset, _) in all {
+        if candidates.iter().all(|other| (offset - other).abs() >= apart) {
+            candidates.push(offset);
+        }
+        if candidates.len() == CANDIDATES {
+            break;
         }
     }
+    let refine = |offset: i64| refined(&predicted, &measured, offset, count, report);
+    let mut found: Vec<Shift> = candidates.into_iter().filter_map(refine).collect();
+    let fine = |shift: &Shift| sure(shift, overlap(shift.0, predicted.len(), measured.len()));
+    found.sort_by(|a, b| fine(b).total_cmp(&fine(a)));
+    let (&best, others) = found.split_first()?;
+    let bin_s = FINE_BIN.as_secs_f64();
+    let mut others: Vec<Shift> =
+        others.iter().copied().filter(|other| other.1 >= best.1 - AS_LIKELY).take(MOST_OTHERS).collect();
+    others.sort_by(|a, b| b.1.total_cmp(&a.1));
     Some(Aligned {
-        offset_s: to_the_end(trace, periods, found.0 as f64 * bin_s),
-        correlation: found.1,
+        offset_s: to_the_end(trace, periods, best.0 as f64 * bin_s),
+        correlation: best.1,
         others: others.into_iter().map(|(bins, correlation)| (bins as f64 * bin_s, correlation)).collect(),
     })
 }
 
+const fn fine_bins(span: Span) -> usize {
+    (span.as_nanos() / FINE_BIN.as_nanos()) as usize
+}
+
 /// The best offset near `offset`, which is in bins of `count` fine bins: in fine bins, with its correlation.
-fn refined(predicted: &[f32], measured: &[f32], mut offset: i64, count: usize) -> Option<Shift> {
-    let report = (REPORT_BIN.as_nanos() / FINE_BIN.as_nanos()) as usize;
+fn refined(
+    predicted: &[f32],
+    measured: &[f32],
+    mut offset: i64,
+    count: usize,
+    report: usize,
+) -> Option<Shift> {
+    let step = fine_bins(REPORT_BIN);
     let mut at = count;
-    // Each level halves the bins and looks around the place that the level before it found.
+    // Each level looks at finer bins around the place that the level before it found.
     while at > 1 {
-        let finer = if at == report { 1 } else { (at / 2).max(report) };
+        let finer = match at {
+            at if at > report => at / 2,
+            at if at > step => step,
+            _ => 1,
+        };
         let ratio = (at / finer) as i64;
         let (p, m) = (coarser(predicted, finer), coarser(measured, finer));
         let centre = offset * ratio;
         (offset, _) = best(&p, &m, centre - 2 * ratio..=centre + 2 * ratio)?;
         at = finer;
     }
-    Some((offset, reported(predicted, measured, offset)?))
+    Some((offset, reported(predicted, measured, offset, report)?))
 }
 
-/// The correlation over bins of [`REPORT_BIN`] at an offset in fine bins.
-fn reported(predicted: &[f32], measured: &[f32], offset: i64) -> Option<f64> {
-    let report = (REPORT_BIN.as_nanos() / FINE_BIN.as_nanos()) as usize;
+/// The correlation over bins of `report` fine bins at an offset in fine bins.
+fn reported(predicted: &[f32], measured: &[f32], offset: i64, report: usize) -> Option<f64> {
     // The bins begin where the trace does.
     let (cut_p, cut_m) = if offset >= 0 { (offset as usize, 0) } else { (0, offset.unsigned_abs() as usize) };
     let (p, m) = (predicted.get(cut_p..)?, measured.get(cut_m..)?);
@@ -169,9 +209,11 @@ pub(super) fn correlation_at(
     periods: &[RadioPeriod],
     currents: &StateCurrents,
     offset_s: f64,
+    report: Span,
 ) -> Option<f64> {
     let bin_s = FINE_BIN.as_secs_f64();
-    reported(&predicted(periods, currents), &trace.grid(bin_s), (offset_s / bin_s).round() as i64)
+    let offset = (offset_s / bin_s).round() as i64;
+    reported(&predicted(periods, currents), &trace.grid(bin_s), offset, fine_bins(report))
 }
 
 /// The offset within 1.5 ms at which a fit leaves the least, to a hundredth of a millisecond.
@@ -182,7 +224,7 @@ fn to_the_end(trace: &Trace, periods: &[RadioPeriod], offset_s: f64) -> f64 {
     let some = &some[..some.len().min(REFINED)];
     let left = |at: f64| {
         let fit = Fit::of(periods, some, at);
-        fit.solve().left / fit.covered_s.max(f64::MIN_POSITIVE)
+        fit.left() / fit.covered_s.max(f64::MIN_POSITIVE)
     };
     let mut best_s = offset_s;
     for step_s in [1e-4, 1e-5] {

@@ -4,11 +4,17 @@
 //! trace, the currents `x` of the states are those for which the sum of `length x (measured - sum of f x)^2` over all intervals is
 //! least. Since the shares of an interval add up to one, the charges of the states add up to what was measured, and a
 //! constant current is the current of every state. States that the trace cannot tell apart, as two that always come together in
-//! one interval, share what is left: the deviations from the mean current are the smallest that fit. A state that was hardly ever
-//! there would take the noise of its few samples for its current: it counts with the mean current, and its own is not determined.
+//! one interval, share what is left: the deviations from the mean current are the smallest that fit.
+//!
+//! No radio has a negative current, nor one whose part of a sample is more than the largest sample. A state for which least
+//! squares find such a one counts with the mean current, as does one that was hardly ever there, which would take the noise of its
+//! few samples for its current; its own is not determined. Standard errors take samples as independent, which they are not where the
+//! prediction's times are off: a jackknife over parts of the trace shows how far the parts agree.
 
 use airwatt_energy::RadioState;
 use airwatt_sim::replay::RadioPeriod;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::trace::Interval;
 
@@ -20,6 +26,12 @@ type Matrix = [Vector; STATES];
 const RANK: f64 = 1e-9;
 /// Time in a state, in seconds, below which its current is not determined; and never less than one sample.
 const LEAST_TIME_S: f64 = 1e-3;
+/// A standard error of this share of a current leaves it undetermined.
+const LOOSE: f64 = 0.25;
+/// Parts of a trace for the jackknife.
+const PARTS: usize = 20;
+/// The largest sample is a bound with this tolerance.
+const ABOVE_LARGEST: f64 = 1.1;
 /// Share of an interval that must be predicted.
 const COVERED: f64 = 0.999;
 
@@ -83,15 +95,61 @@ pub(super) struct Fit {
     /// Of the shares with the measured current, each times the length.
     right: Vector,
     squares: f64,
+    /// The largest share of a sample in each state, and the largest sample.
+    most_share: Vector,
+    most_a: f64,
+}
+
+/// Why the current of a state is not determined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Undetermined {
+    /// The time in the state is less than 1 ms, or than a sample.
+    TooShort,
+    /// Least squares give less than zero, or more than the largest sample has room for.
+    Impossible,
+    /// Its standard error is more than a quarter of it, or a replay's times awake correlate with the trace by less than 0.95: the
+    /// samples do not tell the state from others, or parts of the trace disagree.
+    Loose,
+    /// It is shorter each time than the precision of a replay's times, 5 ms.
+    Brief,
+}
+
+/// The currents of a trace's states.
+pub(super) struct Parts {
+    /// As in [`Fitted`].
+    pub current_a: Vector,
+    /// The larger one of both standard errors.
+    pub error_a: Vector,
+    pub undetermined: [Option<Undetermined>; STATES],
+}
+
+impl Parts {
+    /// Leaves out states whose usual length, in seconds, is less than `precision_s`.
+    pub(super) fn leave_out_brief(&mut self, usual_s: &Vector, precision_s: f64) {
+        for (why, usual_s) in self.undetermined.iter_mut().zip(usual_s) {
+            if *usual_s < precision_s {
+                *why = why.or(Some(Undetermined::Brief));
+            }
+        }
+    }
+
+    /// Leaves out all states but sleep.
+    pub(super) fn leave_out_awake(&mut self) {
+        for state in RadioState::ALL.into_iter().filter(|state| *state != RadioState::Sleep) {
+            let why = &mut self.undetermined[state as usize];
+            *why = why.or(Some(Undetermined::Loose));
+        }
+    }
 }
 
 /// What a fit found.
-pub(super) struct Fitted {
+struct Fitted {
     /// Mean current of each state, in amperes, and its standard error; of states that are not determined, the mean of all and 0.
-    pub current_a: Vector,
-    pub error_a: Vector,
+    current_a: Vector,
+    error_a: Vector,
     /// Sum of squares that is left.
-    pub left: f64,
+    left: f64,
 }
 
 impl Fit {
@@ -101,11 +159,13 @@ impl Fit {
             let (length_s, current_a) =
                 (f64::from(part.interval.length_s), f64::from(part.interval.current_a));
             fit.count += 1;
+            fit.most_a = fit.most_a.max(current_a);
             fit.covered_s += length_s;
             fit.measured_c += length_s * current_a;
             fit.squares += length_s * current_a * current_a;
             for (row, share) in part.shares.iter().enumerate().filter(|(_, share)| **share > 0.0) {
                 fit.time_s[row] += length_s * share;
+                fit.most_share[row] = fit.most_share[row].max(*share);
                 fit.right[row] += length_s * share * current_a;
                 for (column, other) in part.shares.iter().enumerate() {
                     fit.products[row][column] += length_s * share * other;
@@ -124,15 +184,93 @@ impl Fit {
         self.time_s[state] >= LEAST_TIME_S.max(self.covered_s / self.count.max(1) as f64)
     }
 
-    /// Solves the normal equations for the deviations from the mean current.
-    pub(super) fn solve(&self) -> Fitted {
+    /// The fit of all parts but `part`, whose largest samples stay.
+    fn without(&self, part: &Self) -> Self {
+        let mut rest = *self;
+        rest.count -= part.count;
+        rest.covered_s -= part.covered_s;
+        rest.measured_c -= part.measured_c;
+        rest.squares -= part.squares;
+        for row in 0..STATES {
+            rest.time_s[row] -= part.time_s[row];
+            rest.right[row] -= part.right[row];
+            for column in 0..STATES {
+                rest.products[row][column] -= part.products[row][column];
+            }
+        }
+        rest
+    }
+
+    /// The currents of all states as far as the trace determines them; the same intervals and offset as in [`Fit::of`].
+    pub(super) fn solve_parts(
+        &self,
+        periods: &[RadioPeriod],
+        intervals: &[Interval],
+        offset_s: f64,
+    ) -> Parts {
+        let mut undetermined: [Option<Undetermined>; STATES] =
+            std::array::from_fn(|state| (!self.determines(state)).then_some(Undetermined::TooShort));
+        let known = |list: &[Option<Undetermined>; STATES]| list.map(|why| why.is_none());
+        let fitted = loop {
+            let fitted = self.solve(known(&undetermined));
+            // The worst one first, since the others are better without it.
+            let off = |state: usize| {
+                let most_a = ABOVE_LARGEST * self.most_a / self.most_share[state].max(f64::MIN_POSITIVE);
+                (-fitted.current_a[state]).max(fitted.current_a[state] - most_a)
+            };
+            let candidates = (0..STATES).filter(|state| undetermined[*state].is_none() && off(*state) >= 0.0);
+            let Some(worst) = candidates.max_by(|a, b| off(*a).total_cmp(&off(*b))) else { break fitted };
+            undetermined[worst] = Some(Undetermined::Impossible);
+        };
+        let each = intervals.len().div_ceil(PARTS).max(1);
+        let mut first = 0;
+        let part = |chunk: &[Interval]| {
+            // Periods before the part cannot be in it.
+            first += periods[first..].partition_point(|period| {
+                (period.start + period.duration).as_secs_f64() <= chunk[0].start_s + offset_s
+            });
+            Self::of(&periods[first..], chunk, offset_s)
+        };
+        let rests: Vec<Self> = intervals
+            .chunks(each)
+            .map(part)
+            .filter(|part| part.count > 0)
+            .map(|part| self.without(&part))
+            .collect();
+        let found: Vec<Fitted> = rests.iter().map(|rest| rest.solve(known(&undetermined))).collect();
+        let mut error_a = fitted.error_a;
+        for state in 0..STATES {
+            if undetermined[state].is_some() {
+                continue;
+            }
+            // A state that is in one part alone has nothing to agree with.
+            if rests.len() > 2 && rests.iter().all(|rest| rest.determines(state)) {
+                let n = found.len() as f64;
+                let mean_a = found.iter().map(|each| each.current_a[state]).sum::<f64>() / n;
+                let squares: f64 = found.iter().map(|each| (each.current_a[state] - mean_a).powi(2)).sum();
+                error_a[state] = error_a[state].max(((n - 1.0) / n * squares).sqrt());
+            }
+            if error_a[state] > LOOSE * fitted.current_a[state] {
+                undetermined[state] = Some(Undetermined::Loose);
+            }
+        }
+        Parts { current_a: fitted.current_a, error_a, undetermined }
+    }
+
+    /// The sum of squares that is left by the currents of all states that were there long enough.
+    pub(super) fn left(&self) -> f64 {
+        self.solve(std::array::from_fn(|state| self.determines(state))).left
+    }
+
+    /// Solves the normal equations for the deviations from the mean current; states that are not `known` have none.
+    fn solve(&self, known: [bool; STATES]) -> Fitted {
         let mean_a = self.mean_a();
         let mut right = self.right;
         for (row, value) in right.iter_mut().enumerate() {
             *value -= mean_a * self.time_s[row];
         }
         let mut products = self.products;
-        for state in (0..STATES).filter(|state| !self.determines(*state)) {
+        for state in (0..STATES).filter(|state| !known[*state]) {
             right[state] = 0.0;
             products[state] = [0.0; STATES];
             products.iter_mut().for_each(|row| row[state] = 0.0);

@@ -25,6 +25,8 @@ fn traces_of_both_meters() {
     );
     let otii = read("\"Timestamp\";\"Main current (A)\"\n5.000;0.1\n5.001;0.2\n").unwrap();
     assert_eq!(otii.intervals.iter().map(|interval| interval.current_a).collect::<Vec<_>>(), [0.1, 0.2]);
+    let european = read("Timestamp(ms);Current(uA)\n0,0;1000,5\n0,5;2000\n").unwrap();
+    assert!((european.intervals[0].current_a - 1.0005e-3).abs() < 1e-9 && european.samples == 2);
     let exported = read("Timestamp,Value\n0.00000,0.1\n0.00100,0.2\n").unwrap();
     assert_eq!(exported.intervals.len(), 2);
     for (text, problem) in [
@@ -33,6 +35,7 @@ fn traces_of_both_meters() {
         ("Timestamp(days),Current(uA)\n", "Timestamp(ms)"),
         ("Timestamp(ms),Current(uA)\n0,1\nx,2\n", "line 3"),
         ("Timestamp(ms),Current(uA)\n2,1\n1,2\n", "line 3: expected times in order"),
+        ("Timestamp(ms),Current(uA)\n0;1\n", "divided by ','"),
         ("Timestamp(ms),Current(uA)\n0,1\n", "two samples"),
         ("Timestamp(ms),Current(uA)\n0,1\n1e12,2\n", "three hours"),
         ("Timestamp(ms),Current(uA)\n0,inf\n", "line 2"),
@@ -136,8 +139,18 @@ fn predicted(state: RadioState) -> f64 {
     currents(&radio()).unwrap()[state as usize]
 }
 
+fn compared_with(
+    trace: &Trace,
+    periods: &[RadioPeriod],
+    radio: &Radio,
+    offset: Option<f64>,
+) -> Result<CurrentReport, String> {
+    let prediction = Prediction { name: "psm", periods, radio, knows_beacons: true };
+    compare(trace, &prediction, offset, true)
+}
+
 fn compared(trace: &Trace, periods: &[RadioPeriod], offset: Option<f64>) -> CurrentReport {
-    compare(trace, "psm", periods, &radio(), offset, true).unwrap()
+    compared_with(trace, periods, &radio(), offset).unwrap()
 }
 
 /// A constant current is the current of every state, whatever the samples span.
@@ -288,8 +301,10 @@ fn windows_show_what_is_worth_looking_at() {
     assert!((idle.windows[1].until_s - idle.windows[1].from_s - 0.0123).abs() < 1e-9);
 }
 
+/// A trace that has nothing to do with the capture has no states, with an offset or without; its mean and what follows from it alone are
+/// there.
 #[test]
-fn what_does_not_belong_together_is_refused() {
+fn what_does_not_belong_together_has_no_states() {
     let periods = periods();
     let mut other = metered(&periods, 1_000, 0.0, predicted);
     let mut state = 1u64;
@@ -297,13 +312,100 @@ fn what_does_not_belong_together_is_refused() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         interval.current_a = (state >> 40) as f32 * 1e-8;
     }
-    let error = compare(&other, "psm", &periods, &radio(), None, false).unwrap_err();
-    assert!(error.contains("by 0.5 or more") && error.contains("--offset"), "{error}");
-    // An offset that is given is taken, if there is an overlap.
-    assert!(compare(&other, "psm", &periods, &radio(), Some(0.0), false).is_ok());
-    let apart = compare(&other, "psm", &periods, &radio(), Some(1e4), false).unwrap_err();
-    assert!(apart.contains("overlaps with the capture"), "{apart}");
+    for offset in [None, Some(0.0)] {
+        let report = compared(&other, &periods, offset);
+        assert!(report.correlation.unwrap() < LEAST_CORRELATION && report.states.is_empty(), "{report:?}");
+        assert_eq!(report.offset_s, offset);
+        assert!((report.mean_a - 84e-3).abs() < 2e-3, "{}", report.mean_a);
+        assert_eq!(report.verdict.kind, CurrentVerdictKind::HostAwake);
+    }
+    let error =
+        |trace: &Trace, radio: &Radio, offset| compared_with(trace, &periods, radio, offset).unwrap_err();
+    assert!(error(&other, &radio(), Some(1e4)).contains("overlaps with the capture"));
     let bare = Radio::shipped().iter().find(|radio| radio.voltage.is_none()).unwrap();
-    let error = compare(&other, "psm", &periods, bare, None, false).unwrap_err();
-    assert!(error.contains("voltage"), "{error}");
+    assert!(error(&other, bare, None).contains("voltage"));
+    other.intervals.iter_mut().for_each(|interval| interval.current_a = -interval.current_a);
+    assert!(error(&other, &radio(), None).contains("expected a mean current above zero"));
+}
+
+/// Fewer than ten beacon intervals, and samples longer than the doze between two beacons, get no firm verdict.
+#[test]
+fn too_little_is_no_verdict() {
+    let beacons = beacons();
+    let mut short = metered(&beacons, 10_000, 0.0, |_| 63e-3);
+    short.intervals.truncate(30);
+    let verdict = compared(&short, &beacons, None).verdict;
+    assert_eq!(verdict.kind, CurrentVerdictKind::Undetermined, "{verdict:?}");
+    let coarse = compared(&metered(&beacons, 2, 0.0, |state| 3.0 * predicted(state)), &beacons, None);
+    // Every half second has nearly the same number of beacons.
+    assert!(coarse.asleep_share.is_none());
+    assert_ne!(coarse.verdict.kind, CurrentVerdictKind::Differs);
+}
+
+/// A replay with the access point's beacons at other times: what the trace does not determine has no current, and no current is
+/// negative. Beacons that count with sleep give the currents of the traffic back.
+#[test]
+fn beacons_of_a_replay_are_not_where_they_were() {
+    let cycle = |phase: u64| {
+        let mut at = Instant::ZERO;
+        let mut list = Vec::new();
+        let mut put = |state, micros: u64| {
+            let duration = Span::from_micros(micros);
+            list.push(RadioPeriod { start: at, duration, state, is_simulated: true });
+            at += duration;
+        };
+        put(RadioState::Sleep, 1_000 + phase);
+        for number in 0..40u64 {
+            // Beacons, and after some of them an exchange of a length of its own, that ends where it began in the interval.
+            for _ in 0..=3 + number * 7 % 5 {
+                put(RadioState::WakeUp, 1_000);
+                put(RadioState::Listen, 588);
+                put(RadioState::Receive, 712);
+                put(RadioState::Sleep, 100_100);
+            }
+            put(RadioState::Sleep, 40_000 - phase);
+            put(RadioState::WakeUp, 1_000);
+            put(RadioState::Transmit, 400);
+            put(RadioState::Listen, 50_000 + 900 * (number % 7));
+            put(RadioState::Sleep, 11_000 - 900 * (number % 7) + phase);
+        }
+        list
+    };
+    let (truth, replayed) = (cycle(0), cycle(23_000));
+    for hertz in [1_000, 10_000] {
+        let trace = metered(&truth, hertz, 0.0, predicted);
+        let radio = radio();
+        let prediction =
+            Prediction { name: "timeout", periods: &replayed, radio: &radio, knows_beacons: false };
+        let report = compare(&trace, &prediction, None, false).unwrap();
+        assert!(report.beacons_in_sleep && report.correlation.unwrap() > 0.9, "{report:?}");
+        assert!(report.offset_s.unwrap().abs() < 2e-3, "{:?}", report.offset_s);
+        assert_eq!(report.verdict.kind, CurrentVerdictKind::AsPredicted);
+        assert!((report.predicted_a / report.mean_a - 1.0).abs() < 0.01, "{report:?}");
+        for state in &report.states {
+            let known = state.predicted_c / state.time_s;
+            let Some(measured_a) = state.measured_a else { continue };
+            assert!((measured_a / known - 1.0).abs() < 0.03, "{hertz}: {known} {state:?}");
+        }
+        let determined = |name| report.states.iter().any(|one| one.state == name && one.measured_a.is_some());
+        assert!(determined("sleep") && determined("listen"), "{:?}", report.states);
+        // With the beacons where the replay has them.
+        let wrong =
+            compare(&trace, &Prediction { knows_beacons: true, ..prediction }, Some(0.0), false).unwrap();
+        assert!(wrong.states.iter().all(|state| state.measured_a.is_none_or(|a| a > 0.0)), "{wrong:?}");
+    }
+}
+
+/// A device that stays awake for 10 ms instead of 50 sleeps, whatever the correlation.
+#[test]
+fn a_sleeping_device_is_not_awake() {
+    let (truth, planned) = (periods(), beacons());
+    let trace = metered(&truth, 1_000, 0.0, |state| predicted(state) * 0.7);
+    for offset in [None, Some(0.0)] {
+        let report = compared(&trace, &planned, offset);
+        assert!(report.correlation.is_none_or(|correlation| correlation < LEAST_CORRELATION), "{report:?}");
+        assert!(report.asleep_share.unwrap() > 0.5, "{report:?}");
+        assert_eq!(report.verdict.kind, CurrentVerdictKind::Differs, "{}", report.verdict.text);
+        assert!(report.verdict.text.contains("the device sleeps for"), "{}", report.verdict.text);
+    }
 }

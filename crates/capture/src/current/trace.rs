@@ -2,7 +2,8 @@
 //!
 //! The first line names the columns and their units: `Timestamp(ms),Current(uA)` as the PPK2's application writes it, or
 //! `Timestamp,Value` as Otii writes them, a file for each channel ("Main current - Arc.csv"), in seconds and amperes. A column
-//! without a unit is in these. Fields are divided by commas, semicolons or tabs; other columns are left out. A file of any
+//! without a unit is in these. Fields are divided by commas, or by semicolons or tabs, where numbers may have decimal commas; other
+//! columns are left out. A file of any
 //! length is read as a stream.
 //!
 //! A sample is the mean current from its time to that of the next one. Where the next one comes ten times later than usual, there
@@ -110,8 +111,12 @@ impl Columns {
     fn sample(&self, line: &str) -> Option<(f64, f64)> {
         let (mut time, mut current) = (None, None);
         for (index, field) in line.split(self.separator).enumerate() {
-            let number =
-                || field.trim().trim_matches('"').parse::<f64>().ok().filter(|number| number.is_finite());
+            let number = || {
+                let text = field.trim().trim_matches('"');
+                // Where commas divide no fields they are decimal ones, as European exports have them.
+                let text = if self.separator == ',' { text.into() } else { text.replace(',', ".") };
+                text.parse::<f64>().ok().filter(|number| number.is_finite())
+            };
             if index == self.time {
                 time = number();
             }
@@ -163,7 +168,11 @@ impl Trace {
                 continue;
             }
             let (time_s, current_a) = columns.sample(&line).ok_or_else(|| {
-                failed(format!("line {number}: expected a time and a current, got {:?}", line.trim_end()))
+                let separator = columns.separator;
+                let got = line.trim_end();
+                failed(format!(
+                    "line {number}: expected a time and a current, divided by {separator:?} as in the first line, got {got:?}"
+                ))
             })?;
             samples.add(time_s, current_a).map_err(|text| failed(format!("line {number}: {text}")))?;
             if number.is_multiple_of(100_000) && !goes_on(bytes) {

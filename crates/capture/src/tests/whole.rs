@@ -41,8 +41,8 @@ fn a_file_is_analysed_as_its_bytes_are_once_it_may_be_read() {
     assert!(error.is_wrong_input() && error.to_string().contains("not for you"), "{error}");
 }
 
-/// The prediction is what was captured where frames say it and no policy is singled out, else the one policy that is asked for, else the usual
-/// one or the first.
+/// The prediction is what was captured where frames say it and no policy is asked for, else the one policy that is, else the usual one.
+/// Several are refused.
 #[test]
 fn a_measured_current_is_laid_beside_the_prediction_that_is_meant() {
     let folder = Folder::new("current");
@@ -53,11 +53,9 @@ fn a_measured_current_is_laid_beside_the_prediction_that_is_meant() {
     let current = Some(Current { path: &csv, offset_s: Some(0.0) });
     for (path, policies, expected) in [
         (&air, &[][..], "as captured"),
-        (&air, &["psm", "active"], "as captured"),
         (&air, &["psm"], "psm"),
         (&wired, &[], "timeout"),
-        (&wired, &["psm", "timeout"], "timeout"),
-        (&wired, &["psm", "active"], "psm"),
+        (&wired, &["psm"], "psm"),
     ] {
         let policies: Vec<String> = policies.iter().map(|name| (*name).to_owned()).collect();
         let question = Question { radio: Some("esp32"), policies: &policies, current, ..Question::default() };
@@ -66,6 +64,10 @@ fn a_measured_current_is_laid_beside_the_prediction_that_is_meant() {
         assert_eq!((report.samples, report.offset_s), (1_500, Some(0.0)));
         assert!((report.mean_a - 0.013).abs() < 1e-4 && report.predicted_a > 0.0, "{report:?}");
     }
+    let several = ["psm", "active"].map(str::to_owned);
+    let question = Question { policies: &several, current, ..Question::default() };
+    let error = analyze(&air, &question, &mut go_on).unwrap_err();
+    assert!(error.is_wrong_input() && error.to_string().contains("expected one policy"), "{error}");
     let missing = Current { path: "no-such.csv".as_ref(), offset_s: None };
     let question = Question { current: Some(missing), ..Question::default() };
     let error = analyze(&wired, &question, &mut go_on).unwrap_err();

@@ -178,6 +178,7 @@ struct Profile {
     to_sleep: Option<ProfileTransition>,
     wake_up: Option<ProfileTransition>,
     min_awake: Option<Span>,
+    timeout: Option<Span>,
     sleep_clock: Option<ProfileClock>,
     beacon: Option<ProfileBeacon>,
     #[serde(default)]
@@ -254,6 +255,7 @@ impl Profile {
             to_sleep: transition("to_sleep", self.to_sleep)?,
             wake_up: transition("wake_up", self.wake_up)?,
             min_awake: bounded("min_awake", self.min_awake.unwrap_or_default())?,
+            timeout: self.timeout.map(|timeout| bounded("timeout", timeout)).transpose()?,
             sleep_clock: self.sleep_clock.map_or(Ok(SleepClock::default()), ProfileClock::resolve)?,
             beacon_reception: match beacon.as_ref().and_then(|beacon| beacon.reception.as_ref()) {
                 Some(ProfileReception::Tim) => BeaconReception::Tim,

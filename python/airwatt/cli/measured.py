@@ -1,0 +1,161 @@
+"""A measured current beside its prediction: means, days, what it says, what to set, and the part of each state."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from airwatt import laboratory
+from airwatt._core import InputError
+from airwatt.battery import SECONDS_A_DAY, Battery, lasting
+from airwatt.cli import charge
+from airwatt.layout import printable
+from airwatt.tables import NOTHING, percent, quantity, table
+
+if TYPE_CHECKING:
+    from airwatt.layout import Table
+
+_WHY = {
+    "too-short": "there for less than 1 ms or than a sample",
+    "impossible": "least squares give a current below zero or above what a sample has room for",
+    "loose": "samples or parts of the trace do not agree on it within a quarter, or not with the replay's times",
+    "brief": "shorter each time than the 5 ms to which a replay knows its times",
+}
+_LEAST_CORRELATION = 0.5
+
+
+def radio_voltage(document: dict[str, Any]) -> float | None:
+    """The voltage of the radio's profile."""
+    voltage: float | None = document["radio_voltage_v"]
+    return voltage
+
+
+def add_lifetimes(document: dict[str, Any], battery: Battery) -> None:
+    """Adds how long a battery lasts at the measured and at the predicted current."""
+    current, volts = document["current"], radio_voltage(document) or 0.0
+    current["battery_lasts_s"] = battery.lasts_s(current["mean_a"] * volts, volts)
+    refused = battery.refuses(_profile(document))
+    current["predicted_battery_lasts_s"] = None if refused else battery.lasts_s(current["predicted_a"] * volts, volts)
+
+
+def parts(document: dict[str, Any], battery: Battery | None) -> Iterator[str | Table]:
+    """The measurement beside the prediction, from the answer to its parts."""
+    current = document.get("current")
+    if current is None:
+        return
+    gaps = f", without gaps of {quantity(current['gaps_s'], 's')}" if current["gaps_s"] else ""
+    yield (
+        f"measured current, {printable(current['file'])}: {quantity(current['mean_a'], 'A')} on the average over "
+        f"{quantity(current['covered_s'], 's')}{gaps}, {quantity(current['charge_c'], 'C')}"
+    )
+    yield _means(document, battery)
+    yield f"{current['verdict']['kind']}: {current['verdict']['text']}"
+    yield from _what_to_set(document)
+    yield from _place(current)
+    yield from _states(current)
+
+
+def _profile(document: dict[str, Any]) -> dict[str, Any] | None:
+    """What the profile says of the predicted energy, or of that of the first policy."""
+    name = document["current"]["prediction"]
+    policies = sorted(document["policies"], key=lambda policy: policy["policy"] != name)
+    return policies[0]["profile"] if policies else None
+
+
+def _means(document: dict[str, Any], battery: Battery | None) -> Table:
+    current, volts, profile = document["current"], radio_voltage(document), _profile(document)
+    assert volts is not None
+    cell = battery or Battery.parse("1000mAh")
+    rows = []
+    for what, mean_a, asleep, of in (
+        ("measured", current["mean_a"], current["asleep_share"], None),
+        (f"predicted, {current['prediction']}", current["predicted_a"], current["predicted_asleep_share"], profile),
+    ):
+        power_w = mean_a * volts
+        days = NOTHING if cell.refuses(of) else lasting(cell.lasts_s(power_w, volts))
+        share = NOTHING if asleep is None else percent(asleep)
+        rows.append([what, quantity(mean_a, "A"), share, charge.charge(power_w * SECONDS_A_DAY, volts), days])
+    lasts = f"{cell.text.partition(',')[0]} {'lasts' if battery else 'would last'}"
+    return table(["", "mean", "asleep", "charge a day", lasts], rows)
+
+
+def _what_to_set(document: dict[str, Any]) -> Iterator[str]:
+    """All that sets the mode of the host in which the prediction has it, where the host does not sleep."""
+    current, profile = document["current"], _profile(document)
+    if current["verdict"]["kind"] not in ("host-awake", "awake") or not (profile and profile["mode"]):
+        return
+    try:
+        radio = laboratory.radio(document["radio"])
+    except InputError:
+        return
+    lines = next((list(mode.set) for mode in radio.modes if mode.name == profile["mode"]), [])
+    if lines:
+        wrapped = (textwrap.fill(line, 80, initial_indent="    ", subsequent_indent="        ") for line in lines)
+        yield "\n".join([f"{profile['mode']} needs all of this:", *wrapped])
+
+
+def _place(current: dict[str, Any]) -> Iterator[str]:
+    """Where the trace stands on the capture's clock, or that it has no place there."""
+    correlation = current["correlation"]
+    if current["offset_s"] is None:
+        if not current["varies"]:
+            yield "the current does not vary, so that it has no place on the capture's clock"
+        elif correlation is None:
+            yield "trace and capture have no time to compare: one of them hardly varies, or they hardly overlap"
+        else:
+            yield (
+                f"the trace has no place on the capture's clock: its correlation with {current['prediction']} is "
+                f"{correlation:.2f} at best, and {_LEAST_CORRELATION} or more is needed to divide it by states; "
+                "--offset, --policy or --radio may help, or it belongs to another capture"
+            )
+        return
+    how = "given" if current["offset_given"] else "found"
+    yield (
+        f"the trace begins at {current['offset_s']:.5f} s of the capture ({how}), correlation "
+        f"{NOTHING if correlation is None else f'{correlation:.3f}'}; over the {quantity(current['overlap_s'], 's')} "
+        f"of both {quantity(current['measured_c'], 'C')} measured, {quantity(current['predicted_c'], 'C')} predicted"
+    )
+    if not current["states"]:
+        yield (
+            f"with a correlation below {_LEAST_CORRELATION} the predicted times of states are not those of the trace, "
+            "and it is not divided by them"
+        )
+    if current["other_offsets"]:
+        others = ", ".join(
+            f"{other['offset_s']:.3f} s ({other['correlation']:.3f})" for other in current["other_offsets"]
+        )
+        yield (
+            f"the offset is not certain, since the pattern repeats: nearly as likely are {others}; more traffic in "
+            "the trace or --offset decides"
+        )
+
+
+def _states(current: dict[str, Any]) -> Iterator[str | Table]:
+    rows = []
+    for state in current["states"]:
+        known = state["measured_a"] is not None
+        name = "sleep, beacons" if state["state"] == "sleep" and current["beacons_in_sleep"] else state["state"]
+        rows.append(
+            [
+                name,
+                quantity(state["time_s"], "s"),
+                quantity(state["measured_c"], "C") if known else NOTHING,
+                percent(state["share"]) if known else NOTHING,
+                quantity(state["measured_a"], "A") if known else NOTHING,
+                quantity(state["error_a"], "A") if known else NOTHING,
+                quantity(state["predicted_c"] / state["time_s"], "A"),
+            ]
+        )
+    if not rows:
+        return
+    yield table(["predicted state", "time", "measured", "share", "current", "\N{PLUS-MINUS SIGN}", "predicted"], rows)
+    if current["beacons_in_sleep"]:
+        yield (
+            "when the access point sent its beacons is not in a replay: times awake for beacons alone count with "
+            "sleep, and packets that wait for beacons are early or late by up to a beacon interval"
+        )
+    for why, text in _WHY.items():
+        names = [state["state"] for state in current["states"] if state["undetermined"] == why]
+        if names:
+            yield f"not determined: {', '.join(names)}, {text}"
