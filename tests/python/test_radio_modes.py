@@ -17,7 +17,7 @@ def test_days_name_the_mode_of_the_host_and_the_others(airwatt):
     shown = _words(airwatt.output([*IDLE, "--battery", "1000mAh"]))
     assert "assumed is that the host is in Auto Light-sleep while the radio dozes" in shown
     assert "DFS + Modem-sleep" in shown
-    assert "errs by up to 1.8 %" in shown
+    assert "band of the currents: −1.8 to +1.8 %, by which the profile errs" in shown
     modes = library.run("idle", set={"station.radio": "esp32-c3", "duration": "60s"}).stations[0].profile.modes
     assert [mode.id for mode in modes] == ["light-sleep", "dfs", "modem-sleep"]
     # The same run with its radio in that mode draws what the account says.

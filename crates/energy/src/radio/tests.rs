@@ -263,7 +263,7 @@ fn an_account_says_what_other_modes_cost_and_what_is_borrowed() {
     let account =
         ProfileAccount::of(&nordic, &spent, nordic.listen.as_watts() + 9.0 * nordic.sleep.as_watts());
     assert!(account.borrowed_share > 0.99 && account.borrowed.contains(&"listen".to_owned()), "{account:?}");
-    assert_eq!((account.error, account.mode), (None, None));
+    assert_eq!((account.error, account.mode.as_deref()), (None, None));
     // The C3 errs by 1.7 % at DTIM 3. What the nRF7002 borrows is as low as the least of the others, and nobody's residual is its own.
     let own = ProfileAccount::of(&radio, &spent, energy_j);
     assert_eq!((own.band_low, own.band_high), (own.error.unwrap(), own.error.unwrap()));
