@@ -285,7 +285,7 @@ impl<'a> WhatIf<'a> {
         Ok(CellReport {
             beacon_interval_s: scenario.ap.beacon_interval.as_secs_f64(),
             beacon_rate_bps: rate_bps(beacon_rate),
-            data_rate_bps: rate_bps(wifi.data_rate),
+            data_rate_bps: rate_bps(wifi.vector().rate()),
             listen_interval: scenario.station[0].listen_interval.beacons(scenario.ap.dtim_period),
             dtim_period: scenario.ap.dtim_period,
         })
@@ -381,8 +381,8 @@ impl<'a> WhatIf<'a> {
     /// The PHY that the caller sets, or that of the capture.
     fn standard(&self) -> Standard {
         let set = self.cell.settings.iter().rev().find(|(key, _)| key == "wifi.standard");
-        let all = [Standard::B, Standard::A, Standard::G, Standard::N, Standard::N24];
-        let named = set.and_then(|(_, name)| all.into_iter().find(|standard| standard.name() == name));
+        let named =
+            set.and_then(|(_, name)| Standard::ALL.into_iter().find(|standard| standard.name() == name));
         named.unwrap_or(self.phy.standard)
     }
 

@@ -19,6 +19,7 @@ mod fcs;
 mod frame;
 mod layout;
 mod management;
+pub mod mode_name;
 mod payload;
 mod radiotap;
 mod timing;

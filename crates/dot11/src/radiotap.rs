@@ -295,7 +295,7 @@ impl Radiotap {
         TxVector::dsss(rate, short).or_else(|| TxVector::ofdm(rate))
     }
 
-    /// Appends a header with the fields that are set, in one present word; VHT, HE and A-MPDU are not written. The flags
+    /// Appends a header with the fields that are set, in one present word. The flags
     /// are always written, since whether an FCS follows must be known. Returns the header's length.
     pub fn encode(&self, out: &mut Vec<u8>) -> usize {
         let start = out.len();
@@ -328,11 +328,83 @@ impl Radiotap {
             [r0, r1, r2, r3, f0, f1, 0, 0]
         });
         put(20, ampdu.as_ref().map(|b| &b[..]));
+        put(21, self.vht.as_ref().and_then(vht_bytes).as_ref().map(|b| &b[..]));
+        put(23, self.he.as_ref().and_then(he_bytes).as_ref().map(|b| &b[..]));
         let length = out.len() - start;
         out[start + 2..start + 4].copy_from_slice(&(length as u16).to_le_bytes());
         out[start + 4..start + 8].copy_from_slice(&present.to_le_bytes());
         length
     }
+}
+
+/// The VHT field of a PPDU to one user: guard interval, width, index, streams and code are known.
+fn vht_bytes(vector: &TxVector) -> Option<[u8; 12]> {
+    let width = match vector.width() {
+        Width::Mhz20 => 0,
+        Width::Mhz40 => 1,
+        Width::Mhz80 => 4,
+        Width::Mhz160 => 11,
+        _ => return None,
+    };
+    let mut field = [0; 12];
+    field[..2].copy_from_slice(&(VHT_KNOWN_GUARD | VHT_KNOWN_WIDTH).to_le_bytes());
+    field[2] = if vector.guard() == Guard::Short { VHT_SHORT_GUARD } else { 0 };
+    field[3] = width;
+    field[4] = vector.mcs() << 4 | vector.streams();
+    field[8] = u8::from(vector.coding() == Coding::Ldpc);
+    Some(field)
+}
+
+const VHT_KNOWN_GUARD: u16 = 0x0004;
+const VHT_KNOWN_WIDTH: u16 = 0x0040;
+const VHT_SHORT_GUARD: u8 = 0x04;
+
+/// The HE field of a PPDU to or from one user: index, carrier modulation, code, width, guard interval, training fields and streams are
+/// known.
+fn he_bytes(vector: &TxVector) -> Option<[u8; 12]> {
+    const KNOWN_INDEX_DCM_CODE_WIDTH: u16 = 0x0020 | 0x0040 | 0x0080 | 0x4000;
+    const KNOWN_GUARD: u16 = 0x0002;
+    let Format::He(fields) = vector.format() else { return None };
+    let form = match fields.form {
+        HeForm::SingleUser => 0,
+        HeForm::ExtendedRange => 1,
+        HeForm::TriggerBased => 3,
+    };
+    let width = match vector.width() {
+        Width::Mhz20 => 0,
+        Width::Mhz40 => 1,
+        Width::Mhz80 => 2,
+        Width::Mhz160 => 3,
+        Width::Tones26 => 4,
+        Width::Tones52 => 5,
+        Width::Tones106 => 6,
+        Width::Mhz320 => return None,
+    };
+    let guard = match vector.guard() {
+        Guard::Double => 1,
+        Guard::Quadruple => 2,
+        _ => 0,
+    };
+    let ltf = match fields.ltf {
+        Ltf::Single => 1,
+        Ltf::Double => 2,
+        Ltf::Quadruple => 3,
+    };
+    let flag = |set: bool, flag: u16| if set { flag } else { 0 };
+    let data3 = u16::from(vector.mcs()) << 8
+        | flag(fields.dcm, 0x1000)
+        | flag(vector.coding() == Coding::Ldpc, 0x2000);
+    let words = [
+        KNOWN_INDEX_DCM_CODE_WIDTH | form,
+        KNOWN_GUARD,
+        data3,
+        0,
+        width | guard << 4 | ltf << 6,
+        u16::from(vector.streams()),
+    ];
+    let mut field = [0; 12];
+    field.chunks_exact_mut(2).zip(words).for_each(|(bytes, word)| bytes.copy_from_slice(&word.to_le_bytes()));
+    Some(field)
 }
 
 /// The vector of the first user of a VHT field.

@@ -249,6 +249,38 @@ impl TxVector {
         Self::checked(vector)
     }
 
+    /// Whether the standard has this combination of index, width and streams for VHT (tables 21-30 to 21-61), without the indices that
+    /// are extensions of vendors.
+    pub fn is_of_vht(&self) -> bool {
+        let excluded: &[u8] = match (self.width, self.mcs) {
+            (Width::Mhz20, 9) => &[1, 2, 4, 5, 7, 8],
+            (Width::Mhz80, 6) => &[3, 7],
+            (Width::Mhz80, 9) => &[6],
+            (Width::Mhz160, 9) => &[3],
+            _ => &[],
+        };
+        self.format == Format::Vht && self.mcs <= 9 && !excluded.contains(&self.streams)
+    }
+
+    /// The rate of 802.11a with the same modulation and coding, from which the rate of a response follows; 54 Mbit/s where there is
+    /// none (10.6.11). `None` for 802.11b.
+    pub fn non_ht_reference_rate(&self) -> Option<Rate> {
+        match self.format {
+            Format::Dsss { .. } => None,
+            Format::Ofdm => Some(self.rate()),
+            _ if self.mcs == EHT_MCS_DCM => Some(Rate::from_bps(6_000_000)),
+            _ => {
+                let mbps = [6, 12, 18, 24, 36, 48, 54].get(usize::from(self.mcs)).copied().unwrap_or(54);
+                Some(Rate::from_bps(mbps * 1_000_000))
+            }
+        }
+    }
+
+    /// Whether each frame, also a single one, is in an A-MPDU: those of VHT and later (21.3.12.5).
+    pub const fn is_always_delimited(&self) -> bool {
+        matches!(self.format, Format::Vht | Format::He(_) | Format::Eht(_))
+    }
+
     fn checked(vector: Self) -> Option<Self> {
         let has_guard = match vector.format {
             Format::Dsss { .. } | Format::Ofdm => vector.guard == Guard::Long,

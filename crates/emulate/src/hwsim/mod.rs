@@ -108,7 +108,7 @@ pub fn be_the_medium(scenario: &Scenario, seed: u64) -> Result<(), EmulateError>
     let station = &bss.stations[0];
     let mut air = Air::new(&bss.config, station, &radios, seed);
     let signal_dbm = station.signal_dbm.map_or(SIGNAL_DBM, |dbm| dbm as i32);
-    let data_rate = bss.config.data_rate;
+    let data_rate = bss.config.data.rate();
     let mut events = EventLoop::new()?;
     events.add(&hwsim, FRAMES, Interest::Read)?;
     events.add(&signals, SIGNALS, Interest::Read)?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use airwatt_base::{Energy, Instant, Rate, Size, Span};
+use airwatt_dot11::TxVector;
 use airwatt_energy::fairness::{self, Index, sliding_window};
 use airwatt_energy::{Cause, Causes, Ledger, ProfileAccount, Radio, StateSeconds, overhead};
 use airwatt_models::max_throughput;
@@ -626,8 +627,8 @@ fn rate_over(plan: &NetworkPlan, medium: MediumId, direction: Direction) -> Rate
     match &plan.media[usize::from(medium)].kind {
         MediumKind::Wire(pipes) => pipes[direction as usize].rate.unwrap_or(Rate::ZERO),
         MediumKind::PointToPoint(hop, _) => hop.rate,
-        MediumKind::Cell(bsss) => fastest(bsss),
-        MediumKind::AdHoc(network) => network.channel.data_rate,
+        MediumKind::Cell(bsss) => fastest(bsss).map_or(Rate::ZERO, |vector| vector.rate()),
+        MediumKind::AdHoc(network) => network.channel.data.rate(),
     }
 }
 
@@ -651,9 +652,10 @@ fn capacity_bps(plan: &NetworkPlan, flows: &[Measured<'_>]) -> f64 {
         let crossed = |wanted| flows.iter().any(|flow| flow.path.contains(&(medium, wanted)));
         match &plan.media[usize::from(medium)].kind {
             MediumKind::Cell(bsss) => {
-                bsss.first().map_or(0.0, |bss| air_capacity_bps(plan, &bss.config, fastest(bsss)))
+                let both = bsss.first().zip(fastest(bsss));
+                both.map_or(0.0, |(bss, data)| air_capacity_bps(plan, &bss.config, data))
             }
-            MediumKind::AdHoc(network) => air_capacity_bps(plan, &network.channel, network.channel.data_rate),
+            MediumKind::AdHoc(network) => air_capacity_bps(plan, &network.channel, network.channel.data),
             MediumKind::Wire(_) | MediumKind::PointToPoint(..) => [Direction::Down, Direction::Up]
                 .into_iter()
                 .filter(|direction| crossed(*direction))
@@ -675,23 +677,23 @@ fn capacity_bps(plan: &NetworkPlan, flows: &[Measured<'_>]) -> f64 {
     [bound(true), bound(false)].into_iter().flatten().fold(f64::INFINITY, f64::min)
 }
 
-/// The rate of data of the fastest station of a channel; without stations that of the channel.
-fn fastest(bsss: &[Bss]) -> Rate {
-    let rates = bsss.iter().flat_map(|bss| &bss.stations).map(|station| station.data_rate);
-    rates.max().or_else(|| Some(bsss.first()?.config.data_rate)).unwrap_or(Rate::ZERO)
+/// How data of the fastest station of a channel is sent; without stations that of the channel.
+fn fastest(bsss: &[Bss]) -> Option<TxVector> {
+    let vectors = bsss.iter().flat_map(|bss| &bss.stations).map(|station| station.data);
+    vectors.max_by_key(TxVector::rate).or_else(|| Some(bsss.first()?.config.data))
 }
 
 /// Jun et al. (2003) for this cell's frames of the largest size at this rate.
-fn air_capacity_bps(plan: &NetworkPlan, cell: &CellConfig, data_rate: Rate) -> f64 {
+fn air_capacity_bps(plan: &NetworkPlan, cell: &CellConfig, vector: TxVector) -> f64 {
     let timing = cell.standard.timing();
-    let format = |rate| cell.standard.layout(rate).expect("a checked scenario has rates of its PHY");
-    let data = format(data_rate);
+    let control = cell.standard.layout(cell.control_rate).expect("a checked scenario has rates of its PHY");
+    let data = vector.layout(cell.standard.band());
     let slot_s = timing.slot.as_secs_f64();
     let aifsn = (cell.station_access.aifs - timing.sifs).whole(timing.slot);
     let params = max_throughput::Params {
         payload_bytes: f64::from(plan.tcp.mss),
         overhead_bytes: f64::from(plan.tcp.header_bytes + cell.mac_overhead),
-        data_rate_bps: data_rate.as_bps() as f64,
+        data_rate_bps: vector.rate().as_bps() as f64,
         preamble_s: data.preamble().as_secs_f64(),
         coding_bits: data.fixed_bits() as f64,
         symbol_s: data.symbol().as_secs_f64(),
@@ -699,7 +701,7 @@ fn air_capacity_bps(plan: &NetworkPlan, cell: &CellConfig, data_rate: Rate) -> f
         sifs_s: timing.sifs.as_secs_f64(),
         slot_s,
         cw_min: cell.station_access.cw_min,
-        ack_s: format(cell.control_rate).time(14).as_secs_f64(),
+        ack_s: control.time(14).as_secs_f64(),
         rts_cts_s: None,
         propagation_s: 0.0,
     };

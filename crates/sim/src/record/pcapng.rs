@@ -20,10 +20,8 @@ use std::borrow::Cow;
 use std::io;
 use std::time::Duration;
 
-use airwatt_base::{Instant, Span};
-use airwatt_dot11::{
-    AmpduStatus, Channel, McsField, Radiotap, RadiotapFlags, Standard, TxVector, append_fcs,
-};
+use airwatt_base::Instant;
+use airwatt_dot11::{AmpduStatus, Band, Channel, Format, McsField, Radiotap, RadiotapFlags, append_fcs};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{
@@ -214,16 +212,13 @@ fn interface(cell: &CellSetting) -> InterfaceDescriptionBlock<'static> {
 /// the lowest of the band.
 fn channel(cell: &CellSetting) -> Channel {
     let number: Option<u16> = cell.channel.as_ref().and_then(|name| name.parse().ok());
-    match cell.standard {
-        Standard::B | Standard::G | Standard::N24 => {
-            let number = number.filter(|number| (1..=13).contains(number)).unwrap_or(1);
-            Channel { frequency_mhz: 2407 + 5 * number, flags: Channel::DYNAMIC_2GHZ }
-        }
-        Standard::A | Standard::N => {
-            let number = number.filter(|number| (36..=177).contains(number)).unwrap_or(36);
-            Channel { frequency_mhz: 5000 + 5 * number, flags: Channel::OFDM_5GHZ }
-        }
-    }
+    let (numbers, base_mhz, flags) = match cell.standard.band() {
+        Band::Ghz2 => (1..=13, 2407, Channel::DYNAMIC_2GHZ),
+        Band::Ghz5 => (36..=177, 5000, Channel::OFDM_5GHZ),
+        Band::Ghz6 => (1..=233, 5950, Channel::OFDM_5GHZ),
+    };
+    let number = number.filter(|number| numbers.contains(number)).unwrap_or(*numbers.start());
+    Channel { frequency_mhz: base_mhz + 5 * number, flags }
 }
 
 const fn is_broken(outcome: Outcome) -> bool {
@@ -258,17 +253,19 @@ fn radiotap(cell: &CellSetting, frame: &TracedFrame, outcome: Outcome, has_fcs: 
     let flag = |set: bool, flag: u8| if set { flag } else { 0 };
     let flag16 = |set: bool, flag: u16| if set { flag } else { 0 };
     let broken = flag(is_broken(outcome), RadiotapFlags::BAD_FCS);
-    let vector = vector(cell, frame);
-    let has_short_preamble = vector != cell.standard.vector(frame.rate);
-    let short = flag(has_short_preamble, RadiotapFlags::SHORT_PREAMBLE);
-    let mcs = vector.as_ref().and_then(McsField::of);
+    let vector = frame.vector;
+    let format = vector.format();
+    let short = flag(format == Format::Dsss { short: true }, RadiotapFlags::SHORT_PREAMBLE);
+    let is_legacy = matches!(format, Format::Dsss { .. } | Format::Ofdm);
     Radiotap {
         tsft_us: Some(first_bit_us(cell, frame)),
         flags: RadiotapFlags(broken | short | flag(has_fcs, RadiotapFlags::FCS)),
         // Rates without an index are multiples of 500 kbit/s up to 54 Mbit/s.
-        rate_500kbps: mcs.is_none().then(|| (frame.rate.as_bps() / 500_000) as u8),
+        rate_500kbps: is_legacy.then(|| (vector.rate().as_bps() / 500_000) as u8),
         channel: Some(channel(cell)),
-        mcs,
+        mcs: McsField::of(&vector),
+        vht: Some(vector).filter(|_| format == Format::Vht),
+        he: Some(vector).filter(|_| matches!(format, Format::He(_))),
         ampdu: frame.aggregate.map(|Aggregate { reference, place, count }| {
             let last = flag16(place + 1 == count, AmpduStatus::IS_LAST);
             AmpduStatus { reference, flags: AmpduStatus::LAST_KNOWN | last }
@@ -277,15 +274,7 @@ fn radiotap(cell: &CellSetting, frame: &TracedFrame, outcome: Outcome, has_fcs: 
     }
 }
 
-/// How the frame is sent.
-fn vector(cell: &CellSetting, frame: &TracedFrame) -> Option<TxVector> {
-    let vector = cell.standard.vector(frame.rate)?;
-    Some(if cell.short_preamble { vector.with_short_preamble() } else { vector })
-}
-
 /// The time in microseconds at which the preamble of a frame ends.
 fn first_bit_us(cell: &CellSetting, frame: &TracedFrame) -> u64 {
-    let band = cell.standard.band();
-    let preamble = vector(cell, frame).map_or(Span::ZERO, |vector| vector.layout(band).training());
-    (frame.start + preamble).as_nanos() / 1_000
+    (frame.start + frame.vector.layout(cell.standard.band()).training()).as_nanos() / 1_000
 }

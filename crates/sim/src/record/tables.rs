@@ -275,7 +275,10 @@ fn frame_table(setting: &Setting, frames: &[&TracedFrame], outcomes: &[Outcome])
             ("from", node(|frame| frame.from)),
             ("to", node(|frame| frame.to)),
             ("kind", coded(frames.iter().map(|frame| frame.kind.name().to_owned()))),
-            ("rate_bps", Values::I64(frames.iter().map(|frame| frame.rate.as_bps() as i64).collect())),
+            (
+                "rate_bps",
+                Values::I64(frames.iter().map(|frame| frame.vector.rate().as_bps() as i64).collect()),
+            ),
             ("bytes", Values::U32(frames.iter().map(|frame| frame.bytes).collect())),
             (
                 "packet_bytes",

@@ -2,7 +2,7 @@
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Power, QueueLimit, Rate, Size, Span};
-use airwatt_dot11::Standard;
+use airwatt_dot11::{Standard, TxVector};
 use airwatt_proto::powersave::PowerSaveConfig;
 
 use super::{
@@ -10,7 +10,7 @@ use super::{
     Transport, Wifi, Wired, WiredDirection,
 };
 use crate::limits::{MAX_RATE, MIN_RATE};
-use crate::media::cell::{MAX_AMPDU_BYTES, MAX_PPDU_TIME, MAX_WINDOW};
+use crate::media::cell::{MAX_PPDU_TIME, max_ampdu_bytes, max_window};
 use crate::net::meter::BIN;
 use crate::stack::application::Pattern;
 
@@ -171,7 +171,7 @@ fn rate_of(key: &str, rate: Option<Rate>, rates: &[Rate]) -> Checked {
 pub(super) fn wifi(wifi: &Wifi) -> Checked {
     let (data, control) = (wifi.standard.rates(), wifi.standard.control_rates());
     let given = [
-        ("data_rate", Some(wifi.data_rate), &data),
+        ("data_rate", wifi.data_rate, &data),
         ("control_rate", wifi.control_rate, &control),
         ("beacon_rate", wifi.beacon_rate, &control),
         ("group_rate", wifi.group_rate, &control),
@@ -179,6 +179,10 @@ pub(super) fn wifi(wifi: &Wifi) -> Checked {
     for (key, rate, rates) in given {
         rate_of(key, rate, rates)?;
     }
+    if wifi.data_rate.is_none() && wifi.mode.is_none() {
+        return Err(SettingError::missing("data_rate", "a rate, or wifi.mode"));
+    }
+    mode(wifi.standard, wifi.mode)?;
     in_range("aifsn", wifi.aifsn, 1, 15)?;
     let timing = wifi.standard.timing();
     let (least, most) = (wifi.cw_min.unwrap_or(timing.cw_min), wifi.cw_max.unwrap_or(timing.cw_max));
@@ -205,14 +209,24 @@ pub(super) fn wifi(wifi: &Wifi) -> Checked {
     wrong.map_or(Ok(()), |(key, value)| Err(SettingError::out_of_range(key, value, "0 to below 1")))
 }
 
+/// A mode that is set is one of the standard.
+fn mode(standard: Standard, mode: Option<TxVector>) -> Checked {
+    let Some(mode) = mode.filter(|mode| !standard.has(mode)) else { return Ok(()) };
+    let modes = standard.modes().unwrap_or("none, but a data_rate");
+    Err(SettingError::out_of_range("mode", mode, format!("a mode of {}: {modes}", standard.name())))
+}
+
 fn aggregation(wifi: &Wifi) -> Checked {
     let Some(Aggregation { mpdus, bytes, time }) = wifi.aggregation else { return Ok(()) };
-    if mpdus > 1 && !matches!(wifi.standard, Standard::N | Standard::N24) {
+    let format = wifi.vector().format();
+    if wifi.standard.modes().is_none() && mpdus != Some(1) {
         let allowed = format!("1 with {}, which has no A-MPDUs", wifi.standard.name());
-        return Err(SettingError::out_of_range("mpdus", mpdus, allowed));
+        let given = mpdus.map_or_else(|| "none".to_owned(), |mpdus| mpdus.to_string());
+        return Err(SettingError::out_of_range("mpdus", given, allowed));
     }
-    in_range("mpdus", mpdus, 1, MAX_WINDOW)?;
-    in_range("bytes", bytes, Size::from_bytes(1), Size::from_bytes(MAX_AMPDU_BYTES.into()))?;
+    in_range("mpdus", mpdus.unwrap_or(1), 1, max_window(format))?;
+    let most = Size::from_bytes(max_ampdu_bytes(format).into());
+    in_range("bytes", bytes.unwrap_or(most), Size::from_bytes(1), most)?;
     in_range("time", time, Span::from_nanos(1), MAX_PPDU_TIME)
 }
 
@@ -239,6 +253,7 @@ fn stations(scenario: &Scenario) -> Checked {
 pub(super) fn station(ap: &AccessPoint, wifi: Option<&Wifi>, group: &StationGroup) -> Checked {
     if let Some(wifi) = wifi {
         rate_of("data_rate", group.data_rate, &wifi.standard.rates())?;
+        mode(wifi.standard, group.mode)?;
     }
     if group.power_save.needs_uapsd() && !ap.uapsd {
         let name = format!("{:?}", group.power_save.name());

@@ -75,6 +75,8 @@ const RULES: &[Rule] = &[
     rule("station.distance", has_cell, "a [link]", "[wifi]"),
     rule("station.data_rate", has_cell, "a [link]", "[wifi]"),
     rule("station.data_rate", has_access_point, AD_HOC, BSS),
+    rule("station.mode", has_cell, "a [link]", "[wifi]"),
+    rule("station.mode", has_access_point, AD_HOC, BSS),
     rule("station.buffer", has_cell, "a [link]", "[wifi]"),
     rule("time_limit", |place| place.scenario.duration.is_none(), "a duration", "runs that end by themselves"),
     rule("tcp.rto_tick", has_ticks, "rto_clock \"fine\"", "\"coarse\""),

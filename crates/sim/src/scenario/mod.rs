@@ -50,15 +50,15 @@ pub use topology::{Cell, CellMode, Link, LinkKind, MiddleboxConfig, NodeGroup, S
 pub use transport::{Gateway, Transport};
 
 pub use crate::direction::Direction;
+use crate::media::cell::MAX_PPDU_TIME;
 pub use crate::media::cell::QueueDiscipline;
 pub use crate::media::cell::contention::AccessMethod;
-use crate::media::cell::{MAX_AMPDU_BYTES, MAX_PPDU_TIME, MAX_WINDOW};
 pub use crate::stack::application::{
     ApplicationConfig, BulkConfig, CbrConfig, InteractiveConfig, RequestResponseConfig, StreamingConfig,
     WebConfig,
 };
 
-use airwatt_dot11::Standard;
+use airwatt_dot11::{Standard, TxVector};
 
 /// One experiment: nodes, the links and 802.11 cells between them, and the flows that they carry.
 ///
@@ -193,9 +193,16 @@ pub struct Cross {
 pub struct Wifi {
     /// The PHY, which gives slot, SIFS and frame times.
     pub standard: Standard,
-    /// Rate of data frames.
-    pub data_rate: Rate,
-    /// Rate of RTS, CTS and ACK. Default: the highest mandatory rate that is not above `data_rate`.
+    /// Rate of data frames: of 802.11b, a and g, and of 802.11n in a channel of 20 MHz with the long guard interval. Required without
+    /// `mode`, and without effect beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_rate: Option<Rate>,
+    /// How data frames are sent, of 802.11n, ac and ax: format and width, MCS, streams (`x1` goes without saying; HT has them in its MCS)
+    /// and guard interval (0.8 us goes without saying), as in `HE80 MCS 11 x2 GI 0.8us`. It replaces `data_rate`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<TxVector>,
+    /// Rate of RTS, CTS and ACK. Default: the highest mandatory rate that is not above `data_rate`, or above the rate of 802.11a with the
+    /// same modulation as `mode`.
     pub control_rate: Option<Rate>,
     /// Rate of beacons. Default: 1 Mbit/s at 2.4 GHz, as access points come, and 6 Mbit/s at 5 GHz.
     pub beacon_rate: Option<Rate>,
@@ -230,8 +237,8 @@ pub struct Wifi {
     /// Probability that the response to a frame fails for noise, 0 to below 1: the frame has arrived, and is sent again. Default: 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub response_error_rate: f64,
-    /// Frames that one access sends together and one block acknowledgement answers (A-MPDUs), at rates of 802.11n. Default: one frame an
-    /// exchange.
+    /// Frames that one access sends together and one block acknowledgement answers (A-MPDUs), with 802.11n, ac and ax. Default: one frame
+    /// an exchange.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregation: Option<Aggregation>,
     /// What a data MPDU adds to an IP packet: QoS MAC header 26, LLC and SNAP 8, FCS 4 bytes.
@@ -244,22 +251,39 @@ pub struct Wifi {
     pub channel: Option<String>,
 }
 
-/// The largest A-MPDU. Stations and access point have the same, and agreements with a window of 64 frames.
+/// The largest A-MPDU. Stations and access point have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Aggregation {
-    /// Most frames, 1 to 64.
-    pub mpdus: u16,
-    /// Longest A-MPDU, up to 65535 bytes.
-    pub bytes: Size,
+    /// Most frames, 1 to the largest window of the format: 64 with HT and VHT, 256 with HE. Default: that window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mpdus: Option<u16>,
+    /// Longest A-MPDU. Default: the longest of the format, 65535 bytes with HT, 1048575 with VHT, and 6500631 with HE.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Size>,
     /// Longest time on the air, up to 5.484 ms; with a TXOP limit an A-MPDU and its block acknowledgement are no longer than that either.
     pub time: Span,
 }
 
+impl Wifi {
+    /// How data frames are sent. Panics unless the scenario has been checked.
+    pub fn vector(&self) -> TxVector {
+        let of_rate = || self.standard.vector(self.data_rate?);
+        self.mode.or_else(of_rate).expect("a checked scenario has a mode or a rate of its PHY")
+    }
+
+    /// The rate of control responses where none is set.
+    pub(crate) fn default_control_rate(&self) -> Rate {
+        match (self.mode, self.data_rate) {
+            (None, Some(rate)) => self.standard.control_rate(rate),
+            _ => self.standard.response_rate(&self.vector()),
+        }
+    }
+}
+
 impl Default for Aggregation {
     fn default() -> Self {
-        let bytes = Size::from_bytes(MAX_AMPDU_BYTES.into());
-        Self { mpdus: MAX_WINDOW, bytes, time: MAX_PPDU_TIME }
+        Self { mpdus: None, bytes: None, time: MAX_PPDU_TIME }
     }
 }
 
@@ -351,9 +375,12 @@ pub struct StationGroup {
     pub radio: RadioChoice,
     /// Distance to the access point.
     pub distance: Distance,
-    /// Rate of the data frames to and from these stations. Default: `wifi.data_rate`.
+    /// Rate of the data frames to and from these stations. Default: as `wifi` has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_rate: Option<Rate>,
+    /// How data frames to and from these stations are sent, as `wifi.mode`. It replaces `data_rate`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<TxVector>,
     /// Packets in a station's own transmission queue.
     pub buffer: QueueLimit,
     /// Beacons from one that is received to the next: 1 receives each, `"dtim"` the DTIM beacons only (`ap.dtim_period`).
@@ -371,6 +398,14 @@ pub struct StationGroup {
     pub lower_bound: bool,
 }
 
+impl StationGroup {
+    /// How data frames to and from these stations are sent. Panics unless the scenario has been checked.
+    pub fn vector(&self, wifi: &Wifi) -> TxVector {
+        let of_rate = || wifi.standard.vector(self.data_rate?);
+        self.mode.or_else(of_rate).unwrap_or_else(|| wifi.vector())
+    }
+}
+
 impl Default for StationGroup {
     fn default() -> Self {
         Self {
@@ -380,6 +415,7 @@ impl Default for StationGroup {
             radio: "broadcom-4311".to_owned().try_into().expect("a profile that ships"),
             distance: Distance::from_millimetres(4_000),
             data_rate: None,
+            mode: None,
             buffer: large_queue(),
             listen_interval: ListenInterval::Beacons(1),
             receive_dtims: false,

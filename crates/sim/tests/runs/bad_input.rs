@@ -110,6 +110,14 @@ fn flags_get_a_line_that_says_what_is_allowed() {
             ("wifi.response_error_rate", "-1"),
             "--set wifi.response_error_rate=-1: expected 0 to below 1, got -1",
         ),
+        (
+            ("wifi.mode", "HE80 MCS 12"),
+            "--set wifi.mode=HE80 MCS 12: expected a mode such as \"HE80 MCS 11 x2 GI 0.8us\"",
+        ),
+        (
+            ("wifi.mode", "HE80 MCS 11 x2"),
+            "--set wifi.mode=HE80 MCS 11 x2: expected a mode of 802.11n: HT20 and HT40, got HE80 MCS 11 x2 GI 0.8us",
+        ),
         (("wifi.aggregation.mpdus", "65"), "--set wifi.aggregation.mpdus=65: expected 1 to 64, got 65"),
         (
             ("wifi.aggregation.bytes", "64KiB"),

@@ -29,9 +29,9 @@ impl CellMedium {
     pub fn with_access_points(name: &str, bsss: &[Bss], seed: u64) -> Self {
         let first = &bsss.first().expect("a cell has an access point").config;
         let of_channel = |config: &CellConfig| {
-            let CellConfig { standard, data_rate, control_rate, beacon_rate, group_rate, .. } = *config;
+            let CellConfig { standard, data, control_rate, beacon_rate, group_rate, .. } = *config;
             let CellConfig { short_preamble, access_method, txop, .. } = *config;
-            (standard, data_rate, control_rate, beacon_rate, group_rate, short_preamble, access_method, txop)
+            (standard, data, control_rate, beacon_rate, group_rate, short_preamble, access_method, txop)
         };
         let stations: usize = bsss.iter().map(|bss| bss.stations.len()).sum();
         let mut cell = Self::empty(name, first, bsss.len(), stations, seed);
@@ -89,7 +89,7 @@ impl CellMedium {
             sniffer: Sniffer::default(),
             txop: config.txop,
             winners: Vec::new(),
-            aggregates: config.aggregation.mpdus > 1,
+            aggregates: config.aggregation.mpdus != Some(1),
             shares: Vec::new(),
             lengths: Vec::new(),
         }

@@ -127,8 +127,7 @@ pub(super) struct Channel {
 impl Channel {
     /// Makes an idle channel without members.
     pub(super) fn new(config: &CellConfig, noise: RandomStream) -> Self {
-        let rates = [config.data_rate, config.control_rate, config.beacon_rate, config.group_rate];
-        let modes = Modes::new(config.standard, config.short_preamble, rates);
+        let modes = Modes::new(config);
         Self {
             times: FrameTimes::new(config, &modes),
             modes,
@@ -160,12 +159,12 @@ impl Channel {
         self.paths.push(Some(Path {
             propagation: station.propagation,
             byte_error_rate: station.signal_dbm.map_or(0.0, |dbm| {
-                let needed = propagation::sensitivity_dbm(config.standard, station.data_rate);
+                let needed = propagation::sensitivity_dbm(&station.data);
                 propagation::byte_error_rate(dbm - needed)
             }),
             signal_mw: station.signal_dbm.map_or(1.0, propagation::milliwatts),
         }));
-        let mode = self.modes.of_link(station.data_rate);
+        let mode = self.modes.of_link(station.data);
         let most = if config.txop.is_zero() { MAX_PPDU_TIME * 2 } else { config.txop };
         let uses_rts = config.station_rts_threshold.or(config.ap_rts_threshold).is_some();
         let rts = if uses_rts { self.times.rts + self.times.cts + self.times.sifs * 2 } else { Span::ZERO };

@@ -1,7 +1,7 @@
 //! The settings of a cell, of its access points and of its stations.
 
 use airwatt_base::{Rate, Span};
-use airwatt_dot11::Standard;
+use airwatt_dot11::{Standard, TxVector};
 use airwatt_energy::Radio;
 use airwatt_proto::powersave::{self as ps, AccessPointConfig, StationId, StationPolicy};
 
@@ -15,8 +15,8 @@ use super::mode::AggregationConfig;
 pub struct CellConfig {
     /// The PHY.
     pub standard: Standard,
-    /// Rate of data and management frames that are acknowledged, where a station has none of its own.
-    pub data_rate: Rate,
+    /// How data and management frames that are acknowledged are sent, where a station has no vector of its own.
+    pub data: TxVector,
     /// Rate of RTS, CTS and ACK. On a link at another rate the ACK has the highest mandatory rate up to that, if it is lower.
     pub control_rate: Rate,
     /// Rate of beacons.
@@ -84,8 +84,8 @@ pub struct CellStation {
     pub policy: StationPolicy,
     /// Its radio profile.
     pub radio: Radio,
-    /// Rate of data to and from it.
-    pub data_rate: Rate,
+    /// How data to and from it is sent.
+    pub data: TxVector,
     /// Propagation delay to the access point.
     pub propagation: Span,
     /// Received signal strength between the station and the access point in dBm, equal in both directions; `None` if

@@ -1,6 +1,7 @@
 //! MAC frames: what waits in a transmission queue, and what is recorded of a frame on the air.
 
-use airwatt_base::{Instant, Rate, Span};
+use airwatt_base::{Instant, Span};
+use airwatt_dot11::TxVector;
 use airwatt_energy::Cause;
 use airwatt_proto::powersave::{PowerSaveFrame, ServiceFlags, StationId};
 
@@ -12,8 +13,11 @@ use crate::net::route::{MediumId, Member};
 pub const ACK_BYTES: u32 = 14;
 /// CTS: the same fields (9.3.1.3).
 pub const CTS_BYTES: u32 = 14;
-/// BlockAck with a compressed bitmap of 64 frames: addresses, control 2, starting sequence control 2, bitmap 8 (9.3.1.8).
-pub const BLOCK_ACK_BYTES: u32 = 32;
+/// BlockAck with a compressed bitmap of `window` frames, 64 or 256: addresses, control 2, starting sequence control 2, a bit for each frame,
+/// FCS (9.3.1.8).
+pub const fn block_ack_bytes(window: u16) -> u32 {
+    24 + window as u32 / 8
+}
 /// What precedes each MPDU of an A-MPDU, and the alignment of all but the last (9.7.1).
 pub const DELIMITER_BYTES: u32 = 4;
 /// RTS: one address more (9.3.1.2).
@@ -339,8 +343,8 @@ pub struct TracedFrame {
     pub bss: u16,
     /// What it was.
     pub kind: CellFrameKind,
-    /// At which rate its body went out.
-    pub rate: Rate,
+    /// How it was sent.
+    pub vector: TxVector,
     /// MAC header to FCS, in bytes.
     pub bytes: u32,
     /// Whether its receiver got it.
@@ -361,8 +365,8 @@ pub struct TracedFrame {
     pub beacon: Option<BeaconContent>,
     /// Its place, if it is one of several frames of a PPDU: they begin together, and the first one has the duration of all.
     pub aggregate: Option<Aggregate>,
-    /// Of a BlockAck: which of the 64 numbers from `sequence` on have arrived, the lowest bit first.
-    pub bitmap: u64,
+    /// Of a BlockAck: which of the numbers from `sequence` on have arrived, the lowest bit first.
+    pub bitmap: [u64; MAX_MPDUS as usize / 64],
 }
 
 /// The place of a frame in an A-MPDU.

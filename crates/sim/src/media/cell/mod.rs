@@ -57,7 +57,7 @@ use self::effects::Effects;
 use self::frame::{ExternalFrame, TracedFrame};
 use self::mac::{Category, ExternalMac, Mac};
 pub use self::mac::{GroupSourceConfig, QueueDiscipline};
-pub use self::mode::{AggregationConfig, MAX_AMPDU_BYTES, MAX_PPDU_TIME, MAX_WINDOW};
+pub use self::mode::{AggregationConfig, MAX_PPDU_TIME, max_ampdu_bytes, max_window};
 pub use self::radio::RadioEvent;
 use self::radio::{RadioId, Radios};
 use self::sniffer::Sniffer;

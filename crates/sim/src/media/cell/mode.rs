@@ -4,24 +4,43 @@
 //! channel; each link has one for data, and links at the same rate share it.
 
 use airwatt_base::{Rate, Span};
-use airwatt_dot11::{Format, Layout, Standard};
+use airwatt_dot11::{Format, Layout, Standard, TxVector};
 
-use super::frame::{ACK_BYTES, BLOCK_ACK_BYTES, ModeId};
+use super::config::CellConfig;
+use super::frame::{ACK_BYTES, ModeId, block_ack_bytes};
 
-/// Longest A-MPDU of 802.11n (802.11-2020 9.4.2.55.3).
-pub const MAX_AMPDU_BYTES: u32 = 65_535;
-/// aPPDUMaxTime of 802.11n's mixed format (table 19-25).
+/// aPPDUMaxTime of 802.11n's mixed format and of all later ones (tables 19-25, 21-28; 802.11ax table 27-54).
 pub const MAX_PPDU_TIME: Span = Span::from_micros(5_484);
-/// Largest window of a block-ack agreement of 802.11n, in frames (9.4.1.13).
-pub const MAX_WINDOW: u16 = 64;
+
+/// Longest A-MPDU of a format: of HT 9.4.2.55.3, of VHT 9.4.2.157.2, and of HE the longest PSDU (802.11ax table 27-54).
+pub const fn max_ampdu_bytes(format: Format) -> u32 {
+    match format {
+        Format::Vht => 1_048_575,
+        Format::He(_) | Format::Eht(_) => 6_500_631,
+        _ => 65_535,
+    }
+}
+
+/// Largest window of a block-ack agreement, in frames (9.4.1.13).
+pub const fn max_window(format: Format) -> u16 {
+    match format {
+        Format::He(_) | Format::Eht(_) => 256,
+        _ => 64,
+    }
+}
+
+/// The window that agreements with this window have: block acknowledgements have bits for 64 frames or for 256.
+const fn agreed_window(window: u16) -> u16 {
+    if window > 64 { 256 } else { 64 }
+}
 
 /// How much is sent in one PPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AggregationConfig {
-    /// Most frames; with 1 there is no block-ack agreement.
-    pub mpdus: u16,
-    /// Longest A-MPDU.
-    pub bytes: u32,
+    /// Most frames, or as many as the window has; with 1 there is no block-ack agreement.
+    pub mpdus: Option<u16>,
+    /// Longest A-MPDU, or that of the format.
+    pub bytes: Option<u32>,
     /// Longest time on the air.
     pub time: Span,
 }
@@ -39,12 +58,27 @@ pub(super) struct AggregateLimit {
     /// Most frames. At rates without A-MPDUs it is 1.
     pub(super) mpdus: u16,
     pub(super) bytes: u32,
+    /// Window of the block-ack agreement.
+    pub(super) window: u16,
+    /// Whether a single frame is in an A-MPDU as well.
+    pub(super) delimits_all: bool,
+}
+
+impl AggregationConfig {
+    /// One frame in each PPDU.
+    pub const NONE: Self = Self { mpdus: Some(1), bytes: None, time: MAX_PPDU_TIME };
+
+    /// Most frames of a PPDU in this format.
+    pub fn most(&self, format: Format) -> u16 {
+        let has_ampdus = !matches!(format, Format::Dsss { .. } | Format::Ofdm);
+        if has_ampdus { self.mpdus.unwrap_or(u16::MAX).min(max_window(format)) } else { 1 }
+    }
 }
 
 impl Link {
     /// A link on which each frame has a PPDU of its own.
     pub(super) const fn single(mode: ModeId) -> Self {
-        Self { mode, limit: AggregateLimit { mpdus: 1, bytes: 0 } }
+        Self { mode, limit: AggregateLimit { mpdus: 1, bytes: 0, window: 64, delimits_all: false } }
     }
 }
 
@@ -54,10 +88,10 @@ const CHANNEL_MODES: usize = 4;
 /// One mode.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mode {
-    pub(super) rate: Rate,
+    pub(super) vector: TxVector,
     pub(super) layout: Layout,
-    /// Rate of the ACK of a frame in this mode.
-    pub(super) ack_rate: Rate,
+    /// The vector of the response to a frame in this mode.
+    pub(super) response: TxVector,
     /// Duration of the ACK.
     pub(super) ack: Span,
     /// Duration of the BlockAck.
@@ -70,31 +104,43 @@ pub(super) struct Modes {
     standard: Standard,
     /// Whether frames at rates of 802.11b have the short preamble.
     short_preamble: bool,
+    /// Length of a BlockAck.
+    block_ack_bytes: u32,
     /// The first four are the constants of [`ModeId`].
     table: Vec<Mode>,
 }
 
 impl Modes {
-    /// The modes of data, control frames, beacons and group-addressed frames at these rates of the PHY.
-    pub(super) fn new(standard: Standard, short_preamble: bool, rates: [Rate; CHANNEL_MODES]) -> Self {
-        let mut modes = Self { standard, short_preamble, table: Vec::new() };
-        let [_, control, ..] = rates;
-        modes.table.extend(rates.map(|rate| modes.mode(rate, control)));
+    /// The modes of data, control frames, beacons and group-addressed frames of a cell.
+    pub(super) fn new(config: &CellConfig) -> Self {
+        let CellConfig { standard, short_preamble, data, .. } = *config;
+        // Agreements are those of the largest aggregates of the channel.
+        let window = agreed_window(config.aggregation.most(data.format()));
+        let mut modes =
+            Self { standard, short_preamble, block_ack_bytes: block_ack_bytes(window), table: Vec::new() };
+        let control = modes.vector(config.control_rate);
+        let others = [config.control_rate, config.beacon_rate, config.group_rate];
+        let vectors = std::iter::once(modes.prepared(data)).chain(others.map(|rate| modes.vector(rate)));
+        let table = vectors.map(|vector| modes.mode(vector, control)).collect();
+        modes.table = table;
         modes
     }
 
-    /// The mode of a link whose data has this rate. A frame is not acknowledged at a higher rate than its own (802.11-2020 10.6.6.5.2).
-    pub(super) fn of_link(&mut self, rate: Rate) -> ModeId {
-        if rate == self.get(ModeId::DATA).rate {
+    /// The mode of a link whose data has this vector. The response has the rate of control frames, or that which follows from the
+    /// vector if it is lower (802.11-2020 10.6.6.5.2).
+    pub(super) fn of_link(&mut self, data: TxVector) -> ModeId {
+        let data = self.prepared(data);
+        if data == self.get(ModeId::DATA).vector {
             return ModeId::DATA;
         }
-        let own = self.table.iter().skip(CHANNEL_MODES).position(|mode| mode.rate == rate);
+        let own = self.table.iter().skip(CHANNEL_MODES).position(|mode| mode.vector == data);
         let index = own.map_or(self.table.len(), |place| CHANNEL_MODES + place);
         if own.is_none() {
-            let ack_rate = self.get(ModeId::CONTROL).rate.min(self.standard.control_rate(rate));
-            self.table.push(self.mode(rate, ack_rate));
+            let control = self.get(ModeId::CONTROL).vector.rate();
+            let response = self.vector(control.min(self.standard.response_rate(&data)));
+            self.table.push(self.mode(data, response));
         }
-        ModeId(u8::try_from(index).expect("a PHY has fewer rates than modes have numbers"))
+        ModeId(u8::try_from(index).expect("a PHY has fewer modes than modes have numbers"))
     }
 
     /// A mode of the channel or of a link.
@@ -102,28 +148,46 @@ impl Modes {
         &self.table[usize::from(id.0)]
     }
 
-    /// The layout of frames at `rate`.
-    pub(super) fn layout(&self, rate: Rate) -> Layout {
-        let vector = self.standard.vector(rate).expect("a checked scenario has rates of its PHY");
-        let vector = if self.short_preamble { vector.with_short_preamble() } else { vector };
-        vector.layout(self.standard.band())
+    /// Length of a BlockAck.
+    pub(super) const fn block_ack_bytes(&self) -> u32 {
+        self.block_ack_bytes
     }
 
-    fn mode(&self, rate: Rate, ack_rate: Rate) -> Mode {
-        let response = self.layout(ack_rate);
-        let (ack, block_ack) = (response.time(ACK_BYTES), response.time(BLOCK_ACK_BYTES));
-        Mode { rate, layout: self.layout(rate), ack_rate, ack, block_ack }
+    /// The layout of frames at `rate`.
+    pub(super) fn layout(&self, rate: Rate) -> Layout {
+        self.vector(rate).layout(self.standard.band())
+    }
+
+    /// The vector of a frame at `rate`.
+    fn vector(&self, rate: Rate) -> TxVector {
+        self.prepared(self.standard.vector(rate).expect("a checked scenario has rates of its PHY"))
+    }
+
+    /// The vector with the preamble of the cell.
+    fn prepared(&self, vector: TxVector) -> TxVector {
+        if self.short_preamble { vector.with_short_preamble() } else { vector }
+    }
+
+    fn mode(&self, vector: TxVector, response: TxVector) -> Mode {
+        let band = self.standard.band();
+        let back = response.layout(band);
+        let (ack, block_ack) = (back.time(ACK_BYTES), back.time(self.block_ack_bytes));
+        Mode { vector, layout: vector.layout(band), response, ack, block_ack }
     }
 
     /// A link in this mode. `most`: what an aggregate and its response may take of the air.
-    pub(super) fn link(&self, mode: ModeId, config: &AggregationConfig, most: Span) -> Link {
-        let Mode { rate, layout, block_ack, .. } = self.get(mode);
-        let is_ht = self.standard.vector(*rate).is_some_and(|vector| vector.format() == Format::HtMixed);
-        if config.mpdus <= 1 || !is_ht {
-            return Link::single(mode);
+    pub(super) fn link(&self, id: ModeId, config: &AggregationConfig, most: Span) -> Link {
+        let Mode { vector, layout, block_ack, .. } = self.get(id);
+        let format = vector.format();
+        let mpdus = config.most(format);
+        let delimits_all = vector.is_always_delimited();
+        if mpdus <= 1 {
+            let single = Link::single(id);
+            return Link { limit: AggregateLimit { delimits_all, ..single.limit }, ..single };
         }
         let time = config.time.min(most.saturating_sub(self.standard.timing().sifs + *block_ack));
-        let bytes = config.bytes.min(layout.bytes_within(time));
-        Link { mode, limit: AggregateLimit { mpdus: config.mpdus, bytes } }
+        let bytes =
+            config.bytes.unwrap_or(u32::MAX).min(max_ampdu_bytes(format)).min(layout.bytes_within(time));
+        Link { mode: id, limit: AggregateLimit { mpdus, bytes, window: agreed_window(mpdus), delimits_all } }
     }
 }

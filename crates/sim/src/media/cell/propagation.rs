@@ -12,23 +12,20 @@
 //! other), capture of the access point's own frames, errors in control frames and beacons. Both directions of a
 //! station are alike.
 
-use airwatt_base::{Power, Rate};
-
-use airwatt_dot11::{Format, Standard};
+use airwatt_base::Power;
+use airwatt_dot11::{Band, Format, Standard, TxVector, Width};
 
 /// Exponent of the loss over distance: offices, in ITU-R P.1238.
 pub const fn office_exponent(standard: Standard) -> f64 {
-    match standard {
-        Standard::A | Standard::N => 3.1,
-        Standard::B | Standard::G | Standard::N24 => 3.0,
-    }
+    if standard.is_2_4_ghz() { 3.0 } else { 3.1 }
 }
 
 /// A transmitter's signal at `distance_m`, in dBm. Nearer than 10 cm counts as 10 cm.
 pub fn received_dbm(standard: Standard, power: Power, exponent: f64, distance_m: f64) -> f64 {
-    let megahertz: f64 = match standard {
-        Standard::A | Standard::N => 5_200.0,
-        Standard::B | Standard::G | Standard::N24 => 2_437.0,
+    let megahertz: f64 = match standard.band() {
+        Band::Ghz2 => 2_437.0,
+        Band::Ghz5 => 5_200.0,
+        Band::Ghz6 => 6_200.0,
     };
     let sent_dbm = 10.0 * (power.as_watts() * 1e3).log10();
     sent_dbm - 20.0 * megahertz.log10() + 28.0 - 10.0 * exponent * distance_m.max(0.1).log10()
@@ -50,16 +47,34 @@ const OFDM: [(u64, f64); 7] = [
     (48_000, -66.0),
 ];
 
-/// What a receiver of the standard needs for `rate`, in dBm: tables 17-18 and 19-23 (20 MHz); 16.3.8.2 for 11 Mbit/s and
-/// 15.4.8.2 for 2 Mbit/s, which stand for 5.5 and 1 Mbit/s too. A rate of several streams needs what its modulation needs.
-pub fn sensitivity_dbm(standard: Standard, rate: Rate) -> f64 {
-    let kbps = rate.as_bps() / 1_000;
-    if standard == Standard::B {
-        return if kbps > 2_000 { -76.0 } else { -80.0 };
-    }
-    match standard.vector(rate).filter(|vector| vector.format() == Format::HtMixed) {
-        Some(vector) => [-82.0, -79.0, -77.0, -74.0, -70.0, -66.0, -65.0, -64.0][usize::from(vector.mcs())],
-        None => OFDM.iter().find(|(most, _)| kbps <= *most).map_or(-65.0, |(_, dbm)| *dbm),
+/// What HT and later formats need at 20 MHz, by MCS.
+const MODULATION: [f64; 12] =
+    [-82.0, -79.0, -77.0, -74.0, -70.0, -66.0, -65.0, -64.0, -59.0, -57.0, -54.0, -52.0];
+
+/// What a receiver of the standard needs, in dBm: tables 17-18, 19-23, 21-25 and, of 802.11ax, 27-51, with 3 dB more for each
+/// doubling of the width; 16.3.8.2 for 11 Mbit/s and 15.4.8.2 for 2 Mbit/s, which stand for 5.5 and 1 Mbit/s too. Several streams need
+/// what their modulation needs.
+pub fn sensitivity_dbm(vector: &TxVector) -> f64 {
+    let kbps = vector.rate().as_bps() / 1_000;
+    match vector.format() {
+        Format::Dsss { .. } => {
+            if kbps > 2_000 {
+                -76.0
+            } else {
+                -80.0
+            }
+        }
+        Format::Ofdm => OFDM.iter().find(|(most, _)| kbps <= *most).map_or(-65.0, |(_, dbm)| *dbm),
+        _ => {
+            let wider = match vector.width() {
+                Width::Mhz40 => 3.0,
+                Width::Mhz80 => 6.0,
+                Width::Mhz160 => 9.0,
+                Width::Mhz320 => 12.0,
+                _ => 0.0,
+            };
+            MODULATION.get(usize::from(vector.mcs())).copied().unwrap_or(-46.0) + wider
+        }
     }
 }
 
@@ -78,19 +93,20 @@ pub fn frame_error_rate(byte_error_rate: f64, bytes: u32) -> f64 {
 mod tests {
     use super::*;
 
-    fn rate(text: &str) -> Rate {
-        text.parse().unwrap()
+    fn needs(standard: Standard, rate: &str) -> f64 {
+        sensitivity_dbm(&standard.vector(rate.parse().unwrap()).unwrap())
     }
 
     #[test]
     fn the_sensitivity_is_where_the_standard_says() {
-        let margin = |dbm| dbm - sensitivity_dbm(Standard::A, rate("54Mbps"));
+        let margin = |dbm| dbm - needs(Standard::A, "54Mbps");
         assert!((frame_error_rate(byte_error_rate(margin(-65.0)), 1_000) - 0.1).abs() < 1e-9);
         assert!(frame_error_rate(byte_error_rate(margin(-62.0)), 1_000) < 2e-4);
         assert!(frame_error_rate(byte_error_rate(margin(-68.0)), 1_000) > 0.99);
-        assert_eq!(sensitivity_dbm(Standard::N, rate("130Mbps")), -64.0);
-        assert_eq!(sensitivity_dbm(Standard::N, rate("24Mbps")), -74.0);
-        assert_eq!(sensitivity_dbm(Standard::B, rate("11Mbps")), -76.0);
+        assert_eq!(needs(Standard::N, "130Mbps"), -64.0);
+        assert_eq!(needs(Standard::N, "24Mbps"), -74.0);
+        assert_eq!(needs(Standard::B, "11Mbps"), -76.0);
+        assert_eq!(sensitivity_dbm(&"HE80 MCS 11 x2".parse().unwrap()), -46.0);
     }
 
     /// 40 mW (16 dBm) at 1 m: 16 - 74.32 + 28 = -30.3 dBm; ten times as far, 31 dB less.
@@ -106,7 +122,7 @@ mod tests {
     fn every_rate_has_a_sensitivity_that_rises_with_it_on_one_stream() {
         for standard in [Standard::B, Standard::A, Standard::G] {
             let needs: Vec<f64> =
-                standard.rates().into_iter().map(|r| sensitivity_dbm(standard, r)).collect();
+                standard.rates().iter().map(|rate| needs(standard, &rate.to_string())).collect();
             assert!(needs.is_sorted(), "{standard:?}: {needs:?}");
         }
     }

@@ -6,8 +6,8 @@ use airwatt_proto::powersave::{Adaptation, ServiceFlags, StationId};
 use super::CellTrace;
 use super::channel::{Parts, Plan};
 use super::frame::{
-    ACK_BYTES, Aggregate, BLOCK_ACK_BYTES, BeaconContent, Body, CellFrameKind, ModeId, Mpdu, MpduSet, Node,
-    Ppdu, RTS_BYTES, Receiver, TracedFrame,
+    ACK_BYTES, Aggregate, BeaconContent, Body, CellFrameKind, MAX_MPDUS, ModeId, Mpdu, MpduSet, Node, Ppdu,
+    RTS_BYTES, Receiver, TracedFrame,
 };
 use super::mode::Modes;
 use crate::net::route::Member;
@@ -72,12 +72,12 @@ impl Sniffer {
         for part in parts.iter() {
             let (from, to) = if part.by_sender { (sender, receiver) } else { (receiver, sender) };
             let is_response = matches!(part.kind, CellFrameKind::Ack | CellFrameKind::BlockAck);
-            let (rate, bytes) = match part.kind {
-                CellFrameKind::Rts => (modes.get(ModeId::CONTROL).rate, RTS_BYTES),
-                CellFrameKind::Cts => (modes.get(ModeId::CONTROL).rate, ACK_BYTES),
-                CellFrameKind::Ack => (modes.get(ppdu.mode).ack_rate, ACK_BYTES),
-                CellFrameKind::BlockAck => (modes.get(ppdu.mode).ack_rate, BLOCK_ACK_BYTES),
-                _ => (modes.get(ppdu.mode).rate, ppdu.bytes),
+            let (vector, bytes) = match part.kind {
+                CellFrameKind::Rts => (modes.get(ModeId::CONTROL).vector, RTS_BYTES),
+                CellFrameKind::Cts => (modes.get(ModeId::CONTROL).vector, ACK_BYTES),
+                CellFrameKind::Ack => (modes.get(ppdu.mode).response, ACK_BYTES),
+                CellFrameKind::BlockAck => (modes.get(ppdu.mode).response, modes.block_ack_bytes()),
+                _ => (modes.get(ppdu.mode).vector, ppdu.bytes),
             };
             let control = TracedFrame {
                 start: part.start,
@@ -87,7 +87,7 @@ impl Sniffer {
                 medium: 0,
                 bss,
                 kind: part.kind,
-                rate,
+                vector,
                 bytes,
                 received: part.received,
                 retry: false,
@@ -98,7 +98,7 @@ impl Sniffer {
                 packet: None,
                 beacon: beacon.clone(),
                 aggregate: None,
-                bitmap: 0,
+                bitmap: [0; MAX_MPDUS as usize / 64],
             };
             if part.kind == CellFrameKind::BlockAck {
                 let bitmap = bitmap(ppdu.sequence, mpdus, received);
@@ -166,8 +166,11 @@ impl Sniffer {
 }
 
 /// The bits of a BlockAck: which numbers from `start` on have arrived.
-fn bitmap(start: u16, mpdus: &[(Mpdu, u32)], received: &MpduSet) -> u64 {
-    let arrived = (0..).zip(mpdus).filter(|(place, _)| received.contains(*place));
-    let bits = arrived.map(|(_, (mpdu, _))| 1_u64 << (mpdu.sequence.wrapping_sub(start) & 0x3f));
-    bits.fold(0, |bitmap, bit| bitmap | bit)
+fn bitmap(start: u16, mpdus: &[(Mpdu, u32)], received: &MpduSet) -> [u64; MAX_MPDUS as usize / 64] {
+    let mut bits = [0; MAX_MPDUS as usize / 64];
+    for (_, (mpdu, _)) in (0..).zip(mpdus).filter(|(place, _)| received.contains(*place)) {
+        let bit = usize::from(mpdu.sequence.wrapping_sub(start)) % usize::from(MAX_MPDUS);
+        bits[bit / 64] |= 1_u64 << (bit % 64);
+    }
+    bits
 }

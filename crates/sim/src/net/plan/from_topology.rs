@@ -2,6 +2,7 @@
 
 use airwatt_base::settings::NoSettings;
 use airwatt_base::{Distance, Instant, QueueLimit, RandomStream, Rate, Size, Span};
+use airwatt_dot11::TxVector;
 use airwatt_proto::powersave::{self, Abilities, AccessPointConfig, PowerSaveConfig};
 use airwatt_proto::tunnel::TunnelEnd;
 
@@ -224,12 +225,14 @@ fn packets(limit: QueueLimit) -> u32 {
     }
 }
 
-/// Packets that a saturated sender keeps in its queue: three of the largest aggregates, as far as the queues hold them.
+/// Packets that a saturated sender keeps in its queue: three of the largest aggregates, as far as the queues hold them and one more, whose
+/// packets are replaced when they arrive, and leave when they are acknowledged.
 fn saturated_packets(topology: &Topology) -> u32 {
     let of = |cell: &Cell| {
         let buffers = cell.station.iter().map(|group| packets(group.buffer));
         let buffer = buffers.chain(cell.access_point.iter().map(|ap| packets(ap.buffer))).min().unwrap_or(0);
-        (3 * u32::from(aggregation(&cell.wifi).mpdus)).min(buffer)
+        let most = u32::from(aggregation(&cell.wifi).most(cell.wifi.vector().format()));
+        (3 * most).min(buffer.saturating_sub(most))
     };
     topology.cell.iter().map(of).max().unwrap_or(0)
 }
@@ -237,7 +240,7 @@ fn saturated_packets(topology: &Topology) -> u32 {
 fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
     let Beacons { access_point, first: first_beacon } = *beacons;
     let wifi = &cell.wifi;
-    let Wifi { standard, data_rate, .. } = *wifi;
+    let (standard, data) = (wifi.standard, wifi.vector());
     let timing = standard.timing();
     let access = Access {
         aifs: timing.sifs + timing.slot * u64::from(wifi.aifsn),
@@ -250,8 +253,8 @@ fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
     let first = Access { aifs: timing.sifs + timing.slot, cw_min: 0, cw_max: 0 };
     CellConfig {
         standard,
-        data_rate,
-        control_rate: wifi.control_rate.unwrap_or_else(|| standard.control_rate(data_rate)),
+        data,
+        control_rate: wifi.control_rate.unwrap_or_else(|| wifi.default_control_rate()),
         beacon_rate,
         group_rate: wifi.group_rate.unwrap_or(beacon_rate),
         short_preamble: wifi.short_preamble,
@@ -281,9 +284,8 @@ fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
 }
 
 fn aggregation(wifi: &Wifi) -> AggregationConfig {
-    let Aggregation { mpdus, bytes, time } =
-        wifi.aggregation.unwrap_or(Aggregation { mpdus: 1, ..Aggregation::default() });
-    AggregationConfig { mpdus, bytes: bytes.as_bytes() as u32, time }
+    let Some(Aggregation { mpdus, bytes, time }) = wifi.aggregation else { return AggregationConfig::NONE };
+    AggregationConfig { mpdus, bytes: bytes.map(|bytes| bytes.as_bytes() as u32), time }
 }
 
 fn group_source(traffic: &GroupTraffic) -> GroupSourceConfig {
@@ -300,6 +302,11 @@ fn members(cell: &Cell, stations: &[MemberStation], beacons: &Beacons<'_>, seed:
     stations.iter().map(of).collect()
 }
 
+/// The vector of a station without a PHY.
+fn unused() -> TxVector {
+    TxVector::ofdm(Rate::from_bps(6_000_000)).expect("a rate of 802.11a")
+}
+
 fn station(
     group: &StationGroup,
     wifi: Option<&Wifi>,
@@ -309,8 +316,8 @@ fn station(
 ) -> CellStation {
     let radio = group.radio.profile();
     // A point-to-point link states no rate of a PHY: the profile's first figure holds there.
-    let data_rate = wifi.map_or(Rate::ZERO, |wifi| group.data_rate.unwrap_or(wifi.data_rate));
-    let radio = if wifi.is_some() { radio.clone().at_rate(data_rate) } else { radio.clone() };
+    let data = wifi.map_or_else(unused, |wifi| group.vector(wifi));
+    let radio = if wifi.is_some() { radio.clone().at_rate(data.rate()) } else { radio.clone() };
     let AccessPoint { beacon_interval, dtim_period, .. } = *beacons.access_point;
     let drawn = RandomStream::new(seed, &format!("{name}/power-save-start")).unit();
     let first_scan = group.scan.map_or(Instant::ZERO, |scan| {
@@ -336,7 +343,7 @@ fn station(
         },
         policy: if wifi.is_some() { group.power_save } else { PowerSaveConfig::Active(NoSettings {}) }.into(),
         radio,
-        data_rate,
+        data,
         propagation: Distance::propagation(group.distance),
         signal_dbm: wifi.and_then(|wifi| signal_dbm(wifi, group.distance)),
     }

@@ -6,7 +6,9 @@ use airwatt_dot11::{
 };
 
 use super::{FCS_BYTES, first_bit_us, group, packet};
-use crate::media::cell::frame::{BeaconContent, CellFrameKind, Node, QOS_OVERHEAD_BYTES, TracedFrame};
+use crate::media::cell::frame::{
+    BeaconContent, CellFrameKind, Node, QOS_OVERHEAD_BYTES, TracedFrame, block_ack_bytes,
+};
 use crate::net::packet::{GroupPacket, Payload};
 use crate::record::{CellSetting, Setting};
 use airwatt_dot11::Standard;
@@ -25,6 +27,8 @@ const BEST_EFFORT: u8 = 0;
 const WMM_UAPSD: u8 = 0x80;
 /// The BA Control field of a compressed BlockAck (802.11-2020 table 9-28).
 const COMPRESSED_BITMAP: u16 = 2 << 1;
+/// Of a BlockAck: the fragment number of a bitmap of 256 bits (802.11ax 9.3.1.8.2).
+const LONG_BITMAP: u16 = 4;
 const ID_VENDOR: u8 = 221;
 /// A locally administered OUI, which belongs to no vendor.
 const NO_VENDOR: [u8; 3] = [2, 0, 0];
@@ -59,10 +63,12 @@ fn address(setting: &Setting, cell: &CellSetting, node: Node) -> MacAddress {
 pub(super) fn encode(setting: &Setting, cell: &CellSetting, frame: &TracedFrame, out: &mut Vec<u8>) -> usize {
     header(setting, cell, frame).encode(out);
     if frame.kind == CellFrameKind::BlockAck {
-        // Best effort's TID is 0. A bitmap of 64 frames follows the number of its first one (9.3.1.8).
+        // Best effort's TID is 0. Bits for 64 or 256 frames follow the number of the first one, whose fragment number says which (9.3.1.8).
+        let is_long = frame.bytes > block_ack_bytes(64);
+        let (words, length) = if is_long { (4, LONG_BITMAP) } else { (1, 0) };
         out.extend_from_slice(&COMPRESSED_BITMAP.to_le_bytes());
-        out.extend_from_slice(&(frame.sequence << 4).to_le_bytes());
-        out.extend_from_slice(&frame.bitmap.to_le_bytes());
+        out.extend_from_slice(&(frame.sequence << 4 | length).to_le_bytes());
+        frame.bitmap.iter().take(words).for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
     }
     if let Some(content) = &frame.beacon {
         beacon(setting, cell, frame, content, out);
@@ -152,13 +158,15 @@ fn beacon(
     // Rates are multiples of 500 kbit/s, mandatory ones with bit 7.
     let (rates, ds_channel): (&[u8], _) = match cell.standard {
         Standard::B => (&[0x82, 0x84, 0x8b, 0x96], Some(1)),
-        Standard::G | Standard::N24 => (&[0x8c, 0x12, 0x98, 0x24, 0xb0, 0x48, 0x60, 0x6c], Some(1)),
-        Standard::A | Standard::N => (&[0x8c, 0x12, 0x98, 0x24, 0xb0, 0x48, 0x60, 0x6c], None),
+        standard => {
+            let ds_channel = standard.is_2_4_ghz().then_some(1);
+            (&[0x8c, 0x12, 0x98, 0x24, 0xb0, 0x48, 0x60, 0x6c], ds_channel)
+        }
     };
-    let short_slot =
-        if matches!(cell.standard, Standard::G | Standard::N24) { Capability::SHORT_SLOT } else { 0 };
+    let has_short_slots = cell.standard.is_2_4_ghz() && cell.standard != Standard::B;
+    let short_slot = if has_short_slots { Capability::SHORT_SLOT } else { 0 };
     let short_preamble = if cell.short_preamble { Capability::SHORT_PREAMBLE } else { 0 };
-    let header_us = BEACON_HEADER_BITS * 1_000_000 / frame.rate.as_bps();
+    let header_us = BEACON_HEADER_BITS * 1_000_000 / frame.vector.rate().as_bps();
     BeaconFields {
         timestamp_us: first_bit_us(cell, frame) + header_us,
         interval: cell.beacon_interval,

@@ -1,7 +1,7 @@
 use std::ops::ControlFlow;
 
 use airwatt_base::Rate;
-use airwatt_dot11::{Frame, ManagementBody, check_fcs, snap_payload};
+use airwatt_dot11::{Frame, ManagementBody, TxVector, check_fcs, snap_payload};
 use pcap_file::pcapng::PcapNgReader;
 
 use super::*;
@@ -41,7 +41,7 @@ fn what_was_written_is_what_was_on_the_air() {
     assert_eq!(packets.len(), frames.len());
     for (((time, radiotap, bytes, original), frame), outcome) in packets.iter().zip(frames).zip(outcomes) {
         assert_eq!(*time, frame.start.as_nanos());
-        assert_eq!(radiotap.vector().map(|vector| vector.rate()), Some(frame.rate));
+        assert_eq!(radiotap.vector().map(|vector| vector.rate()), Some(frame.vector.rate()));
         assert_eq!(radiotap.flags.has(RadiotapFlags::BAD_FCS), is_broken(outcome));
         assert!(radiotap.flags.has(RadiotapFlags::FCS));
         assert_eq!(*original, frame.bytes as usize, "{frame:?}");

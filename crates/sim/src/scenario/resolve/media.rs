@@ -387,7 +387,8 @@ fn difference(one: &Wifi, other: &Wifi) -> Option<(&'static str, String, String)
     let shown = |wifi: &Wifi| {
         [
             ("standard", wifi.standard.name().to_owned()),
-            ("data_rate", wifi.data_rate.to_string()),
+            ("data_rate", wifi.data_rate.map_or_else(|| "none".to_owned(), |rate| rate.to_string())),
+            ("mode", wifi.mode.map_or_else(|| "none".to_owned(), |mode| mode.to_string())),
             ("control_rate", wifi.control_rate.map_or_else(|| "none".to_owned(), |rate| rate.to_string())),
             ("beacon_rate", wifi.beacon_rate.map_or_else(|| "none".to_owned(), |rate| rate.to_string())),
             ("group_rate", wifi.group_rate.map_or_else(|| "none".to_owned(), |rate| rate.to_string())),

@@ -76,7 +76,7 @@ impl AccessPointMac {
             broadcasts: FrameQueue::broadcast(member, beacon, limits),
             group_bit: false,
             sources,
-            receptions: Receptions::new(member + 1, config.aggregation.mpdus > 1),
+            receptions: Receptions::new(member + 1, config.aggregation.mpdus != Some(1)),
             number: 0,
             refused: Vec::new(),
             buffer_drops: 0,

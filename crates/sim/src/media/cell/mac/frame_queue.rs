@@ -8,7 +8,7 @@ use airwatt_proto::powersave::ServiceFlags;
 use super::tx_queue::TransmitQueue;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::frame::{
-    Body, CellFrameKind, FrameLimits, ModeId, Mpdu, MpduSet, OnAir, Ppdu, Receiver,
+    Body, CellFrameKind, DELIMITER_BYTES, FrameLimits, ModeId, Mpdu, MpduSet, OnAir, Ppdu, Receiver,
 };
 use crate::media::cell::mode::Link;
 use crate::net::packet::Packet;
@@ -169,6 +169,9 @@ impl FrameQueue {
         if queue.link.limit.mpdus > 1 && ppdu.kind == CellFrameKind::Data {
             queue.extend(&mut ppdu, self.limits.overhead);
             ppdu.rts = self.limits.wants_rts(ppdu.bytes);
+        }
+        if queue.link.limit.delimits_all && ppdu.count == 1 && ppdu.mode == queue.link.mode {
+            ppdu.bytes += DELIMITER_BYTES;
         }
         Some(ppdu)
     }

@@ -30,7 +30,7 @@ pub(crate) struct PeerMac {
 
 impl PeerMac {
     /// Makes a station with an empty queue.
-    pub(crate) const fn new(
+    pub(crate) fn new(
         config: &CellConfig,
         radio: RadioId,
         member: Member,
@@ -43,7 +43,7 @@ impl PeerMac {
             radio,
             queue,
             number: 0,
-            receptions: Receptions::new(0, config.aggregation.mpdus > 1),
+            receptions: Receptions::new(0, config.aggregation.mpdus != Some(1)),
             given_up: 0,
         }
     }

@@ -77,16 +77,18 @@ mod tests {
     use airwatt_proto::powersave::ServiceFlags;
     use proptest::prelude::*;
 
+    use crate::media::cell::frame::MAX_MPDUS;
     use crate::media::cell::frame::{Body, FrameLimits, ModeId, MpduSet};
     use crate::media::cell::mac::frame_queue::FrameQueue;
     use crate::media::cell::mac::reception::Receptions;
-    use crate::media::cell::mode::{AggregateLimit, Link, MAX_WINDOW};
+    use crate::media::cell::mode::{AggregateLimit, Link};
     use crate::net::packet::{Packet, Payload};
 
     /// A sender and its receiver, beside a model that knows which packets have arrived in any attempt.
     struct Pair {
         sender: FrameQueue,
         receiver: Receptions,
+        window: u16,
         pushed: u32,
         /// The packets that have arrived, which have to be those that are delivered, in order.
         arrived: BTreeSet<u32>,
@@ -107,11 +109,23 @@ mod tests {
     impl Pair {
         fn new(mpdus: u16, bytes: u32) -> Self {
             let limits = FrameLimits { retries: 3, rts_threshold: None, overhead: 38 };
-            let link = Link { mode: ModeId::DATA, limit: AggregateLimit { mpdus, bytes } };
+            let window = if mpdus > 64 { MAX_MPDUS } else { 64 };
+            let limit = AggregateLimit { mpdus, bytes, window, delimits_all: false };
+            let link = Link { mode: ModeId::DATA, limit };
             let sender = FrameQueue::new([1, 0], 0, link, limits, u32::MAX);
             let (arrived, left) = (BTreeSet::new(), BTreeSet::new());
             let receiver = Receptions::new(1, true);
-            Self { sender, receiver, pushed: 0, arrived, delivered: Vec::new(), left, given_up: 0, common: 0 }
+            Self {
+                sender,
+                receiver,
+                window,
+                pushed: 0,
+                arrived,
+                delivered: Vec::new(),
+                left,
+                given_up: 0,
+                common: 0,
+            }
         }
 
         fn push(&mut self) {
@@ -125,7 +139,7 @@ mod tests {
             let numbers: Vec<u16> = self.sender.on_air().map(|mpdu| mpdu.sequence).collect();
             assert_eq!(usize::from(ppdu.count), numbers.len());
             assert!(numbers.is_sorted_by_key(|number| number.wrapping_sub(ppdu.sequence) & 0xfff));
-            assert!(numbers.iter().all(|number| (number.wrapping_sub(ppdu.sequence) & 0xfff) < MAX_WINDOW));
+            assert!(numbers.iter().all(|number| (number.wrapping_sub(ppdu.sequence) & 0xfff) < self.window));
             let mut received = MpduSet::default();
             (0..ppdu.count)
                 .filter(|place| lost >> (place % 64) & 1 == 0)
@@ -155,8 +169,8 @@ mod tests {
         #[test]
         fn each_packet_that_arrives_is_delivered_once_and_in_order(
             steps in prop::collection::vec((0_u8..90, any::<u64>(), any::<u64>(), prop::bool::weighted(0.2)), 1..150),
-            mpdus in 1..=MAX_WINDOW,
-            bytes in prop_oneof![200_u32..2_000, Just(65_535)],
+            mpdus in prop_oneof![1_u16..=64, 65..=MAX_MPDUS],
+            bytes in prop_oneof![200_u32..2_000, Just(65_535), Just(6_500_631)],
         ) {
             let mut pair = Pair::new(mpdus, bytes);
             for (new, one, other, silent) in steps {

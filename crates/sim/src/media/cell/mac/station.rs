@@ -81,7 +81,7 @@ impl StationMac {
             air_time: ps::AirTime::default(),
             queue,
             number: 0,
-            receptions: Receptions::new(access_point, config.aggregation.mpdus > 1),
+            receptions: Receptions::new(access_point, config.aggregation.mpdus != Some(1)),
             arrived: Vec::new(),
             flows: VecDeque::new(),
             given_up: 0,

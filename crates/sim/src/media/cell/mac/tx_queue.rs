@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::media::cell::frame::{Body, DELIMITER_BYTES, Mpdu, MpduSet, Ppdu, Receiver};
-use crate::media::cell::mode::{Link, MAX_WINDOW};
+use crate::media::cell::mode::Link;
 
 /// The frames for one receiver in the order of transmission. From the head they are outstanding (tried at least once, and
 /// numbered) and then those that may be sent. An attempt is one at the first frames, so numbers at the head ascend, with gaps where
@@ -47,7 +47,7 @@ impl TransmitQueue {
             let number = if mpdu.stamped { mpdu.sequence } else { unsent };
             unsent += u16::from(!mpdu.stamped);
             let longer = bytes.next_multiple_of(DELIMITER_BYTES) + DELIMITER_BYTES + packet.bytes + overhead;
-            if number.wrapping_sub(start) & 0xfff >= MAX_WINDOW || longer > limit.bytes {
+            if number.wrapping_sub(start) & 0xfff >= limit.window || longer > limit.bytes {
                 break;
             }
             (count, bytes) = (count + 1, longer);
