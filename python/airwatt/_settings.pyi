@@ -46,13 +46,14 @@ class AckLossConfig(TypedDict, total=False):
     """Lost acknowledgements that halve the window. Default 1, the value that the thesis calls best."""
 
 class Aggregation(TypedDict, total=False):
-    """The largest A-MPDU. Stations and access point have the same, and agreements with a window of 64
-    frames."""
+    """The largest A-MPDU. Stations and access point have the same."""
 
     bytes: str | Quantity
-    """Longest A-MPDU, up to 65535 bytes."""
+    """Longest A-MPDU. Default: the longest of the format, 65535 bytes with HT, 1048575 with VHT, and 6500631
+    with HE."""
     mpdus: int
-    """Most frames, 1 to 64."""
+    """Most frames, 1 to the largest window of the format: 64 with HT and VHT, 256 with HE. Default: that
+    window."""
     time: str | Quantity
     """Longest time on the air, up to 5.484 ms; with a TXOP limit an A-MPDU and its block acknowledgement are no
     longer than that either."""
@@ -839,7 +840,7 @@ class StationGroup(TypedDict, total=False):
     count: int
     """Number of stations. In a `[[cell]]` it follows from `node`."""
     data_rate: str | Quantity
-    """Rate of the data frames to and from these stations. Default: `wifi.data_rate`."""
+    """Rate of the data frames to and from these stations. Default: as `wifi` has it."""
     distance: str | Quantity
     """Distance to the access point."""
     hide: Sequence[Literal["service", "tim", "air-time"]]
@@ -851,6 +852,8 @@ class StationGroup(TypedDict, total=False):
     lower_bound: bool
     """Whether the result reports the station's lower bound instead of what its radio spent under `active`.
     Policy `ideal` stands for both."""
+    mode: str
+    """How data frames to and from these stations are sent, as `wifi.mode`. It replaces `data_rate`."""
     node: str | Sequence[str]
     """In a `[[cell]]`: the nodes that are these stations: a name, a group, a range such as
     `station1..station3`, or a list."""
@@ -958,8 +961,8 @@ class Wifi(TypedDict, total=False):
     access: Literal["dcf", "edca"]
     """How backoff slots are counted: `dcf` when they have passed idle, `edca` at their beginning."""
     aggregation: Aggregation
-    """Frames that one access sends together and one block acknowledgement answers (A-MPDUs), at rates of
-    802.11n. Default: one frame an exchange."""
+    """Frames that one access sends together and one block acknowledgement answers (A-MPDUs), with 802.11n, ac
+    and ax. Default: one frame an exchange."""
     aifsn: int
     """Slots of the arbitration inter-frame space; 2 makes it DIFS. (802.11-2020 table 9-155: best effort 3.)"""
     ap_rts_threshold: str | Quantity
@@ -970,19 +973,25 @@ class Wifi(TypedDict, total=False):
     """The radio channel, by any name. Cells on one channel share it and receive each other; a cell without a
     channel has one of its own."""
     control_rate: str | Quantity
-    """Rate of RTS, CTS and ACK. Default: the highest mandatory rate that is not above `data_rate`."""
+    """Rate of RTS, CTS and ACK. Default: the highest mandatory rate that is not above `data_rate`, or above the
+    rate of 802.11a with the same modulation as `mode`."""
     cw_max: int
     """Largest contention window. Default: the PHY's."""
     cw_min: int
     """Smallest contention window, a power of two less one. Default: the PHY's."""
     data_rate: str | Quantity
-    """Rate of data frames."""
+    """Rate of data frames: of 802.11b, a and g, and of 802.11n in a channel of 20 MHz with the long guard
+    interval. Required without `mode`, and without effect beside it."""
     frame_error_rate: float
     """Probability that one attempt at a frame fails for noise, 0 to below 1."""
     group_rate: str | Quantity
     """Rate of group-addressed frames. Default: that of beacons."""
     mac_overhead: str | Quantity
     """What a data MPDU adds to an IP packet: QoS MAC header 26, LLC and SNAP 8, FCS 4 bytes."""
+    mode: str
+    """How data frames are sent, of 802.11n, ac and ax: format and width, MCS, streams (`x1` goes without
+    saying; HT has them in its MCS) and guard interval (0.8 us goes without saying), as in `HE80 MCS 11 x2 GI
+    0.8us`. It replaces `data_rate`."""
     path_loss: PathLoss
     """Signals that weaken over the distance. Default: every signal is strong enough, and of frames at once none
     is heard."""
@@ -994,7 +1003,17 @@ class Wifi(TypedDict, total=False):
     short_preamble: bool
     """Whether frames at 2, 5.5 and 11 Mbit/s have the short preamble of 96 us instead of 192 us. Frames at 1
     Mbit/s never have."""
-    standard: Literal["802.11b", "802.11a", "802.11g", "802.11n", "802.11n-2.4GHz"]
+    standard: Literal[
+        "802.11b",
+        "802.11a",
+        "802.11g",
+        "802.11n",
+        "802.11n-2.4GHz",
+        "802.11ac",
+        "802.11ax",
+        "802.11ax-2.4GHz",
+        "802.11ax-6GHz",
+    ]
     """The PHY, which gives slot, SIFS and frame times."""
     station_rts_threshold: str | Quantity
     """Stations send RTS before MPDUs longer than this; default never."""

@@ -21,7 +21,7 @@ Module = tuple[str, ...]
 Graph = dict[Module, set[Module]]
 
 LEFT: dict[str, dict[str, int]] = {
-    "daemon": {"gateway/host": 4, "gateway/rules": 2},
+    "daemon": {"gateway/host": 4},
     "proto": {"end": 2},
     "sim": {"media": 14},
 }

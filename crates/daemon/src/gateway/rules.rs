@@ -15,6 +15,9 @@ use crate::failure::Failure;
 use crate::output;
 use crate::settings::Prefix;
 
+/// The dummy address of IPv4 (RFC 7600): from an interface without one the kernel takes no packets if it validates sources.
+pub(super) const DEVICE_ADDRESS: std::net::Ipv4Addr = std::net::Ipv4Addr::new(192, 0, 0, 8);
+
 /// The sets of flows that are delivered to this host.
 const SETS: [&str; 2] = ["relayed4", "relayed6"];
 /// After the translation of addresses at arrival (-100), so that mobiles behind one are found by their own addresses.
@@ -189,7 +192,7 @@ pub(super) fn commands(config: &Config) -> Result<String, Failure> {
     let [opening, ..] = marks(config.fwmark);
     let mut lines = vec![
         format!("ip tuntap add {name} mode tun"),
-        format!("ip address add {}/32 dev {name}", super::run::DEVICE_ADDRESS),
+        format!("ip address add {}/32 dev {name}", DEVICE_ADDRESS),
         format!("ip link set {name} up"),
     ];
     lines.extend(

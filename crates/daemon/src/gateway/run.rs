@@ -41,8 +41,6 @@ use crate::{host, output};
 const SOCKET_BUFFER_BYTES: usize = 4 << 20;
 /// Largest packet of the device: what opens connections is shorter.
 const DEVICE_MTU: u16 = 1_500;
-/// The dummy address of IPv4 (RFC 7600): from an interface without one the kernel takes no packets if it validates sources.
-pub(super) const DEVICE_ADDRESS: std::net::Ipv4Addr = std::net::Ipv4Addr::new(192, 0, 0, 8);
 /// Time for which `down` waits beyond that for connections to finish, and for what is left of them to be delivered.
 const END_PATIENCE: Span = Span::from_secs(5);
 const PRIVILEGES: [ProcessCapability; 2] = [ProcessCapability::NetAdmin, ProcessCapability::NetRaw];
@@ -109,7 +107,7 @@ fn serve(
     let local = config.local.as_deref().map(Local::bind).transpose()?;
     let settings = tun::TunSettings {
         name: config.interface.clone(),
-        addresses: vec![(DEVICE_ADDRESS.into(), 32)],
+        addresses: vec![(rules::DEVICE_ADDRESS.into(), 32)],
         mtu: DEVICE_MTU,
         offload: false,
     };

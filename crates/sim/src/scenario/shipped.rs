@@ -15,8 +15,8 @@ macro_rules! embedded {
     };
 }
 
-const SCENARIOS: &[Shipped] = embedded!("scenarios": "bulk", "e2tcp", "fast-dsl", "four-in-a-row", "idle", "office", "reference-download", "saturation", "scans", "singh-2002", "slow-dsl", "ssh", "streaming", "ten-stations", "ten-up", "tunnel", "two-access-points", "two-cells", "two-hops", "web", "wifi-bottleneck");
-const WIFI: &[Shipped] = embedded!("scenarios/wifi": "fast-wifi", "slow-wifi");
+const SCENARIOS: &[Shipped] = embedded!("scenarios": "bulk", "e2tcp", "fast-dsl", "four-in-a-row", "idle", "office", "office-today", "reference-download", "saturation", "scans", "singh-2002", "slow-dsl", "ssh", "streaming", "ten-stations", "ten-up", "tunnel", "two-access-points", "two-cells", "two-hops", "web", "wifi-bottleneck", "wifi4", "wifi5", "wifi6");
+const WIFI: &[Shipped] = embedded!("scenarios/wifi": "fast-wifi", "slow-wifi", "wifi4", "wifi5", "wifi6");
 const TCP: &[Shipped] =
     embedded!("scenarios/tcp": "freebsd-4.3", "linux", "linux-2.6.28", "ns2-2001", "opnet", "rfc");
 

@@ -10,12 +10,13 @@
 use airwatt_base::{Instant, RandomStream, Span};
 use airwatt_energy::BeaconReception;
 
+use super::aggregation::MAX_PPDU_TIME;
 use super::config::{CellConfig, CellStation};
 use super::contention::ContenderId;
 use super::frame::{
     ACK_BYTES, AFTER_TIM_BYTES, CTS_BYTES, CellFrameKind, ModeId, MpduSet, Ppdu, RTS_BYTES, Receiver,
 };
-use super::mode::{Link, MAX_PPDU_TIME, Modes};
+use super::mode::{Link, Modes};
 use super::propagation;
 use crate::engine::Fingerprint;
 use crate::net::route::Member;
@@ -127,7 +128,9 @@ pub(super) struct Channel {
 impl Channel {
     /// Makes an idle channel without members.
     pub(super) fn new(config: &CellConfig, noise: RandomStream) -> Self {
-        let modes = Modes::new(config);
+        let CellConfig { standard, short_preamble, data, .. } = *config;
+        let others = [config.control_rate, config.beacon_rate, config.group_rate];
+        let modes = Modes::new(standard, short_preamble, data, others, &config.aggregation);
         Self {
             times: FrameTimes::new(config, &modes),
             modes,

@@ -5,10 +5,10 @@ use airwatt_dot11::{Standard, TxVector};
 use airwatt_energy::Radio;
 use airwatt_proto::powersave::{self as ps, AccessPointConfig, StationId, StationPolicy};
 
+use super::aggregation::AggregationConfig;
 use super::contention::{Access, AccessMethod};
 use super::frame::FrameLimits;
 use super::mac::{GroupSourceConfig, QueueDiscipline};
-use super::mode::AggregationConfig;
 
 /// Settings of a cell.
 #[derive(Clone, Debug)]

@@ -29,6 +29,7 @@
 //! frames, sleeping receivers, path loss with capture at the access point. Left out: hidden stations, A-MSDUs and
 //! block-ack requests, rate adaptation, several access categories in one station, errors in beacons, control frames and group-addressed frames. All stations receive each other.
 
+mod aggregation;
 mod build;
 mod cause_account;
 mod channel;
@@ -50,6 +51,7 @@ use airwatt_base::{Instant, Machine, Schedule, Slot, Span, Timeout};
 use airwatt_energy::{Cause, Causes, Ledger, Radio};
 use airwatt_proto::powersave::{self as ps, StationCounts, StationId};
 
+pub use self::aggregation::{AggregationConfig, MAX_PPDU_TIME, max_ampdu_bytes, max_window};
 use self::channel::Channel;
 pub use self::config::{Bss, CellConfig, CellStation};
 use self::contention::{ContenderId, Contention};
@@ -57,7 +59,6 @@ use self::effects::Effects;
 use self::frame::{ExternalFrame, TracedFrame};
 use self::mac::{Category, ExternalMac, Mac};
 pub use self::mac::{GroupSourceConfig, QueueDiscipline};
-pub use self::mode::{AggregationConfig, MAX_PPDU_TIME, max_ampdu_bytes, max_window};
 pub use self::radio::RadioEvent;
 use self::radio::{RadioId, Radios};
 use self::sniffer::Sniffer;

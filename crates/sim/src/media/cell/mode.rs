@@ -4,46 +4,10 @@
 //! channel; each link has one for data, and links at the same rate share it.
 
 use airwatt_base::{Rate, Span};
-use airwatt_dot11::{Format, Layout, Standard, TxVector};
+use airwatt_dot11::{Layout, Standard, TxVector};
 
-use super::config::CellConfig;
+use super::aggregation::{AggregationConfig, agreed_window, max_ampdu_bytes};
 use super::frame::{ACK_BYTES, ModeId, block_ack_bytes};
-
-/// aPPDUMaxTime of 802.11n's mixed format and of all later ones (tables 19-25, 21-28; 802.11ax table 27-54).
-pub const MAX_PPDU_TIME: Span = Span::from_micros(5_484);
-
-/// Longest A-MPDU of a format: of HT 9.4.2.55.3, of VHT 9.4.2.157.2, and of HE the longest PSDU (802.11ax table 27-54).
-pub const fn max_ampdu_bytes(format: Format) -> u32 {
-    match format {
-        Format::Vht => 1_048_575,
-        Format::He(_) | Format::Eht(_) => 6_500_631,
-        _ => 65_535,
-    }
-}
-
-/// Largest window of a block-ack agreement, in frames (9.4.1.13).
-pub const fn max_window(format: Format) -> u16 {
-    match format {
-        Format::He(_) | Format::Eht(_) => 256,
-        _ => 64,
-    }
-}
-
-/// The window that agreements with this window have: block acknowledgements have bits for 64 frames or for 256.
-const fn agreed_window(window: u16) -> u16 {
-    if window > 64 { 256 } else { 64 }
-}
-
-/// How much is sent in one PPDU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AggregationConfig {
-    /// Most frames, or as many as the window has; with 1 there is no block-ack agreement.
-    pub mpdus: Option<u16>,
-    /// Longest A-MPDU, or that of the format.
-    pub bytes: Option<u32>,
-    /// Longest time on the air.
-    pub time: Span,
-}
 
 /// A link: how data goes over it, and how much at once.
 #[derive(Clone, Copy, Debug)]
@@ -62,17 +26,6 @@ pub(super) struct AggregateLimit {
     pub(super) window: u16,
     /// Whether a single frame is in an A-MPDU as well.
     pub(super) delimits_all: bool,
-}
-
-impl AggregationConfig {
-    /// One frame in each PPDU.
-    pub const NONE: Self = Self { mpdus: Some(1), bytes: None, time: MAX_PPDU_TIME };
-
-    /// Most frames of a PPDU in this format.
-    pub fn most(&self, format: Format) -> u16 {
-        let has_ampdus = !matches!(format, Format::Dsss { .. } | Format::Ofdm);
-        if has_ampdus { self.mpdus.unwrap_or(u16::MAX).min(max_window(format)) } else { 1 }
-    }
 }
 
 impl Link {
@@ -111,18 +64,21 @@ pub(super) struct Modes {
 }
 
 impl Modes {
-    /// The modes of data, control frames, beacons and group-addressed frames of a cell.
-    pub(super) fn new(config: &CellConfig) -> Self {
-        let CellConfig { standard, short_preamble, data, .. } = *config;
+    /// The modes of data with this vector, and of control frames, beacons and group-addressed frames at these rates.
+    pub(super) fn new(
+        standard: Standard,
+        short_preamble: bool,
+        data: TxVector,
+        others: [Rate; CHANNEL_MODES - 1],
+        aggregation: &AggregationConfig,
+    ) -> Self {
         // Agreements are those of the largest aggregates of the channel.
-        let window = agreed_window(config.aggregation.most(data.format()));
-        let mut modes =
-            Self { standard, short_preamble, block_ack_bytes: block_ack_bytes(window), table: Vec::new() };
-        let control = modes.vector(config.control_rate);
-        let others = [config.control_rate, config.beacon_rate, config.group_rate];
-        let vectors = std::iter::once(modes.prepared(data)).chain(others.map(|rate| modes.vector(rate)));
-        let table = vectors.map(|vector| modes.mode(vector, control)).collect();
-        modes.table = table;
+        let window = agreed_window(aggregation.most(data.format()));
+        let block_ack_bytes = block_ack_bytes(window);
+        let mut modes = Self { standard, short_preamble, block_ack_bytes, table: Vec::new() };
+        let others = others.map(|rate| modes.vector(rate));
+        let vectors = std::iter::once(modes.prepared(data)).chain(others);
+        modes.table = vectors.map(|vector| modes.mode(vector, others[0])).collect();
         modes
     }
 
