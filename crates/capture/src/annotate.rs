@@ -166,7 +166,7 @@ impl<'a> Comments<'a> {
     fn span_at(&self, mac: MacAddress, at: Instant) -> Option<&ModeSpan> {
         let spans = self.seen.modes.get(&mac)?;
         let after = spans.partition_point(|span| span.from <= at);
-        spans.get(after.checked_sub(1)?).filter(|span| at <= span.until)
+        spans.get(after.checked_sub(1)?).filter(|span| span.is_known && at <= span.until)
     }
 
     fn is_asleep(&self, mac: MacAddress, at: Instant) -> Option<bool> {

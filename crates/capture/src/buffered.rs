@@ -118,7 +118,8 @@ impl Buffer<'_> {
     fn waits(&self, at: Instant) -> bool {
         let after = self.modes.partition_point(|span| span.from <= at);
         let Some(span) = after.checked_sub(1).and_then(|index| self.modes.get(index)) else { return false };
-        span.in_power_save || after > 1 && at.saturating_since(span.from) <= FLUSH
+        let has_woken = after > 1 && self.modes[after - 2].in_power_save;
+        span.in_power_save || has_woken && at.saturating_since(span.from) <= FLUSH
     }
 
     fn frame(&mut self, packet: &CapturedPacket, is_data: bool, more_data: bool, answers: Option<Instant>) {

@@ -98,6 +98,10 @@ pub struct Notes {
     pub truncated: bool,
     /// Reading ended at damage, after this many bytes of the capture; the text says what it was.
     pub damaged: Option<(u64, &'static str)>,
+    /// Files of a folder that cannot be read, a sentence each: the others are the capture.
+    pub unread: Vec<String>,
+    /// Files of a folder that begin before the file before them ends, each with that file.
+    pub overlapping: Vec<(String, String)>,
     /// Packets of link types that cannot be read, which were left out.
     pub skipped_link_type: u32,
     /// Packets whose stated length is impossible, which were left out.
@@ -135,7 +139,7 @@ pub struct Capture {
     pub networks: BTreeMap<MacAddress, ObservedCell>,
     /// Parts of the capture between which its clock jumps.
     pub segments: Vec<SteadyPart>,
-    /// Its files in order of time, if they are several.
+    /// Its files in order of time, if it is a folder.
     pub files: Vec<CaptureFile>,
     /// Its defects.
     pub notes: Notes,
@@ -148,6 +152,8 @@ impl Notes {
     pub(crate) fn append(&mut self, other: Self) {
         self.truncated |= other.truncated;
         self.damaged = self.damaged.or(other.damaged);
+        self.unread.extend(other.unread);
+        self.overlapping.extend(other.overlapping);
         self.skipped_link_type += other.skipped_link_type;
         self.without_time += other.without_time;
         self.out_of_order += other.out_of_order;

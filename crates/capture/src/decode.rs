@@ -113,6 +113,11 @@ impl Decoder {
         self.packets.first().map(|packet| packet.at.as_nanos())
     }
 
+    /// The time of the last packet, in nanoseconds since 1970.
+    pub(crate) fn last_unix_ns(&self) -> Option<u64> {
+        self.packets.iter().map(|packet| packet.at.as_nanos()).max()
+    }
+
     /// Appends the records of another file. Its packets are numbered on.
     pub(crate) fn append(&mut self, other: Self) {
         let (frames, beacons) = (self.frames.len() as u32, self.beacons.len() as u32);
@@ -310,6 +315,7 @@ impl Decoder {
                     return;
                 }
                 network.beacons += 1;
+                network.beacon_bytes += u64::from(found.air_bytes);
                 let tim = elements.tim();
                 if let Some(tim) = tim {
                     network.dtim_period = tim.dtim_period;

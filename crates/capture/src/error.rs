@@ -73,6 +73,18 @@ impl CaptureError {
 }
 
 impl CaptureError {
+    /// Whether one file is at fault, so that the others of a folder can be analysed.
+    pub(crate) const fn is_of_one_file(&self) -> bool {
+        matches!(
+            self,
+            Self::Unreadable(..)
+                | Self::Empty(_)
+                | Self::NotACapture(..)
+                | Self::LinkType(..)
+                | Self::Expanded(_)
+        )
+    }
+
     fn text(&self) -> String {
         match self {
             Self::Unreadable(file, reason) => format!("{file}: cannot be read: {reason}"),

@@ -123,7 +123,7 @@ pub(crate) fn report(
         |spans| {
             spans
                 .iter()
-                .filter(|span| span.in_power_save)
+                .filter(|span| span.is_known && span.in_power_save)
                 .map(|span| span.until.saturating_since(span.from))
                 .sum()
         },
@@ -146,7 +146,7 @@ pub(crate) fn report(
 fn is_asleep(spans: &[ModeSpan], packet: &CapturedPacket) -> bool {
     let after = spans.partition_point(|span| span.from <= packet.at);
     let span = after.checked_sub(1).and_then(|at| spans.get(at));
-    span.is_some_and(|span| span.in_power_save && packet.at <= span.until)
+    span.is_some_and(|span| span.is_known && span.in_power_save && packet.at <= span.until)
 }
 
 /// The group-addressed frames that the access point of a station sends to its cell.

@@ -216,6 +216,8 @@ pub struct ObservedCell {
     pub dtim_period: u8,
     /// Beacons in the capture.
     pub beacons: u32,
+    /// Their bytes with FCS, together.
+    pub beacon_bytes: u64,
 }
 
 /// The protocol of a group-addressed packet.

@@ -59,6 +59,8 @@ pub(crate) struct Phy {
     pub(crate) beacon_interval: Span,
     /// DTIM period, if a beacon has it.
     pub(crate) dtim_period: Option<u8>,
+    /// Mean length of the cell's beacons with FCS, in bytes; [`BEACON_BYTES`] if none was captured.
+    pub(crate) beacon_bytes: u32,
     /// Rate of beacons.
     pub(crate) beacon_rate: Rate,
     /// Whether that was captured.
@@ -83,6 +85,7 @@ impl Phy {
             captured: None,
             beacon_interval: beacon_interval(network),
             dtim_period: network.map(|network| network.dtim_period).filter(|period| *period > 0),
+            beacon_bytes: network.and_then(mean_beacon).unwrap_or(BEACON_BYTES),
             beacon_rate: captured_beacons.unwrap_or(if is_2ghz { ASSUMED_BEACONS } else { FAST_BEACONS }),
             knows_beacon_rate: captured_beacons.is_some() || !is_2ghz,
             group_rate: captured_group_rate(capture),
@@ -179,7 +182,7 @@ pub(crate) fn is_dsss(rate: Rate) -> bool {
 }
 
 /// The bytes of a usual beacon with its FCS.
-const BEACON_BYTES: u32 = 143;
+pub(crate) const BEACON_BYTES: u32 = 143;
 
 /// How beacons and group-addressed frames are laid out at `rate`; at the lowest rate of the standard if it has no such rate.
 pub(crate) fn beacon_layout(standard: Standard, rate: Rate) -> Layout {
@@ -189,9 +192,16 @@ pub(crate) fn beacon_layout(standard: Standard, rate: Rate) -> Layout {
     layout.expect("the lowest rate is one of the PHY")
 }
 
-/// The time of a beacon on the air.
-pub(crate) fn beacon_time(standard: Standard, rate: Rate) -> Span {
-    beacon_layout(standard, rate).time(BEACON_BYTES)
+/// The time of a beacon of `bytes` on the air.
+pub(crate) fn beacon_time(standard: Standard, rate: Rate, bytes: u32) -> Span {
+    beacon_layout(standard, rate).time(bytes)
+}
+
+/// The mean length of a cell's beacons.
+fn mean_beacon(network: &ObservedCell) -> Option<u32> {
+    let beacons = u64::from(network.beacons);
+    let mean = (network.beacon_bytes + beacons / 2).checked_div(beacons)?;
+    u32::try_from(mean).ok()
 }
 
 /// The band and the rate of beacons, as most frames show them.
@@ -237,7 +247,11 @@ impl fmt::Display for Phy {
             )?,
         }
         let assumed = if self.knows_beacon_rate { "" } else { " (assumed)" };
-        write!(f, "; a beacon every {} at {}{assumed}", self.beacon_interval, self.beacon_rate)
+        write!(
+            f,
+            "; a beacon of {} B every {} at {}{assumed}",
+            self.beacon_bytes, self.beacon_interval, self.beacon_rate
+        )
     }
 }
 

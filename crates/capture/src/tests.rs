@@ -15,6 +15,7 @@ use crate::report::DelayReport;
 use crate::stations::Station;
 use crate::*;
 
+mod costs;
 mod findings;
 mod outputs;
 mod traffic;
@@ -588,6 +589,20 @@ fn a_service_period_ends_with_eosp() {
 fn flapping() {
     let frames: Vec<_> = (0..10).map(|step| (step * 20, null(step % 2 == 0))).collect();
     assert_eq!(kinds(&ladder(&frames)), [(FindingKind::PmFlapping, 1)]);
+    // The first frame shows a mode, and the nine after it change it. By hand: of the 180 ms it was in active mode from 20, 60, 100
+    // and 140 ms on, for 20 ms each; it left that mode again in each case but the last.
+    let found =
+        findings(&ladder(&frames)).into_iter().find(|one| one.kind == FindingKind::PmFlapping).unwrap();
+    let [run] = &found.occurrences[..] else { panic!("{:?}", found.occurrences) };
+    assert_eq!((run.packet, run.deciding.as_slice()), (2, &[2, 10][..]));
+    assert_eq!(found.excess.awake, Span::from_millis(80));
+    let text = run.detail.as_deref().unwrap();
+    assert!(text.starts_with("9 changes of PM in 160 ms, up to packet 10"), "{text}");
+    // With data it is of use to be awake.
+    let with_data = [&frames[..2], &[(30, data(1, false))], &frames[2..]].concat();
+    let found =
+        findings(&ladder(&with_data)).into_iter().find(|one| one.kind == FindingKind::PmFlapping).unwrap();
+    assert_eq!(found.excess.awake, Span::from_millis(60));
 }
 
 #[test]

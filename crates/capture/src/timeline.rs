@@ -302,7 +302,7 @@ impl Timeline {
             ..Self::default()
         };
         for (index, spans) in (0..).zip(seen.modes.values()) {
-            for span in spans {
+            for span in spans.iter().filter(|span| span.is_known) {
                 line.modes.station.push(index);
                 line.modes.time_ns.push(nanos(span.from));
                 line.modes.duration_ns.push(span.until.saturating_since(span.from).as_nanos());

@@ -285,6 +285,7 @@ impl<'a> WhatIf<'a> {
         Ok(CellReport {
             beacon_interval_s: scenario.ap.beacon_interval.as_secs_f64(),
             beacon_rate_bps: rate_bps(beacon_rate),
+            beacon_bytes: self.phy.beacon_bytes,
             data_rate_bps: rate_bps(wifi.vector().rate()),
             listen_interval: scenario.station[0].listen_interval.beacons(scenario.ap.dtim_period),
             dtim_period: scenario.ap.dtim_period,
@@ -522,7 +523,8 @@ impl<'a> WhatIf<'a> {
         };
         let duration = segment.duration.saturating_add(TAIL);
         let arrivals = segment.arrivals.clone();
-        let options = ReplayOptions { skip_gaps: self.skip_gaps, trace };
+        let options =
+            ReplayOptions { skip_gaps: self.skip_gaps, trace, beacon_bytes: Some(self.phy.beacon_bytes) };
         let replayed = replay(scenario, self.seed, arrivals, duration, options, &mut watch);
         match replayed {
             Ok(replayed) => Ok(replayed),

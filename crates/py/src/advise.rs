@@ -47,6 +47,7 @@ pub(crate) struct PyAnalysis {
 struct CellOfPython {
     beacon_interval_s: f64,
     beacon_rate_bps: f64,
+    beacon_bytes: u32,
     data_rate_bps: f64,
     listen_interval: u32,
     dtim_period: u8,
@@ -107,6 +108,7 @@ pub(crate) fn advise_analysis(analysis: PyAnalysis, budget_s: f64, confirm: usiz
             cell: CellReport {
                 beacon_interval_s: cell.beacon_interval_s,
                 beacon_rate_bps: cell.beacon_rate_bps,
+                beacon_bytes: cell.beacon_bytes,
                 data_rate_bps: cell.data_rate_bps,
                 listen_interval: cell.listen_interval,
                 dtim_period: cell.dtim_period,

@@ -186,7 +186,7 @@ impl Traffic {
         let radio = model_radio(profile);
         // The report of a cell does not name the band: beacons at OFDM rates are taken as those of 5 GHz.
         let beacon_rate = Rate::from_bps(cell.beacon_rate_bps as u64);
-        let beacon_air_s = phy::beacon_time(Standard::N, beacon_rate).as_secs_f64();
+        let beacon_air_s = phy::beacon_time(Standard::N, beacon_rate, cell.beacon_bytes).as_secs_f64();
         let beacons_s = pace.elapsed_s / cell.beacon_interval_s * beacon_air_s;
         let received_s = (receive_s - beacons_s).max(0.0);
         let (down, packets) = (pace.packets_down as f64, (pace.packets_down + pace.packets_up) as f64);

@@ -95,6 +95,7 @@ impl Setting {
             beacon_air_s: phy::beacon_time(
                 wifi.standard,
                 wifi.beacon_rate.unwrap_or_else(|| wifi.standard.default_beacon_rate()),
+                phy::BEACON_BYTES,
             )
             .as_secs_f64(),
             mtu_bytes: tcp.mtu.as_bytes() as f64,

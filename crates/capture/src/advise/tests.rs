@@ -112,6 +112,7 @@ fn models_of_captured_traffic_follow_the_cell() {
     let usual = CellReport {
         beacon_interval_s: 0.1024,
         beacon_rate_bps: 1e6,
+        beacon_bytes: 143,
         data_rate_bps: 65e6,
         listen_interval: 1,
         dtim_period: 1,

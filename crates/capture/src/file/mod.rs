@@ -84,7 +84,7 @@ impl Capture {
         goes_on: OnReading<'_>,
     ) -> Result<Self, CaptureError> {
         let mut decryption = Decryption::new(keys);
-        let mut parts = Vec::new();
+        let (mut parts, mut failed) = (Vec::new(), Vec::new());
         let (of, is_folder) = (sources::total_bytes(&sources), sources::is_folder(&sources));
         // A small file that expands to a large capture is still a small file.
         let limit_bytes = limits.memory_bytes_for(of.unwrap_or(u64::MAX));
@@ -100,13 +100,24 @@ impl Capture {
                 Err(error) => debug!(file, %error, "capture not read"),
             }
             decryption = sink.take_decryption();
-            let part = Part::new(file, sink, read?, limit_bytes)?;
-            memory_bytes = memory_bytes.saturating_sub(part.decoder.memory_bytes());
             before += size.unwrap_or_default();
-            parts.push(part);
+            match read.and_then(|read| Part::new(file, sink, read, limit_bytes)) {
+                Ok(part) => {
+                    memory_bytes = memory_bytes.saturating_sub(part.decoder.memory_bytes());
+                    parts.push(part);
+                }
+                // One file of a night does not lose the others.
+                Err(error) if is_folder && error.is_of_one_file() => failed.push(error),
+                Err(error) => return Err(error),
+            }
+        }
+        let unread = failed.iter().map(CaptureError::to_string).collect();
+        if let (true, Some(error)) = (parts.is_empty(), failed.pop()) {
+            return Err(error);
         }
         let names: Vec<String> = parts.iter().map(|part| part.name.clone()).collect();
-        let capture = Part::join(name, parts, is_folder)?;
+        let mut capture = Part::join(name, parts, is_folder)?;
+        capture.notes.unread = unread;
         let number = |file: usize, number| {
             let before = capture.files.iter().find(|one| names.get(file) == Some(&one.name));
             before.map_or(number, |file| file.packets_before + number)
@@ -168,8 +179,14 @@ impl Part {
         let (format, mut bytes) = (first.read.format, first.read.bytes);
         let mut files = vec![CaptureFile { name: first.name, packets_before: 0 }];
         let mut joined = first.decoder;
+        let mut overlapping = Vec::new();
         let mut ends = vec![(first.read.end, first.read.position)];
+        let mut until = (joined.last_unix_ns(), files[0].name.clone());
         for part in parts {
+            if part.decoder.first_unix_ns() < until.0 {
+                overlapping.push((part.name.clone(), until.1.clone()));
+            }
+            until = until.max((part.decoder.last_unix_ns(), part.name.clone()));
             files.push(CaptureFile { name: part.name, packets_before: joined.packets_in_file() });
             joined.append(part.decoder);
             bytes += part.read.bytes;
@@ -179,6 +196,7 @@ impl Part {
             joined.sort_by_time();
         }
         let mut capture = joined.into_capture(name, format, bytes);
+        capture.notes.overlapping = overlapping;
         for (end, position) in ends {
             match end {
                 End::CutShort => capture.notes.truncated = true,
@@ -191,7 +209,7 @@ impl Part {
         if capture.packets.is_empty() {
             return Err(no_packets(capture.notes.oversized, capture.notes.truncated));
         }
-        if files.len() > 1 {
+        if is_folder {
             capture.files = files;
         }
         clock::divide(&mut capture);

@@ -7,7 +7,7 @@ use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 
 use super::Mark;
-use super::finding::{Excess, FindingKind, Findings, Verdict, find};
+use super::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
 use super::record::AirTotal;
 use super::sequence::{Counter, Sequences};
 use crate::packet::{AirFrame, Beacon, CapturedPacket};
@@ -287,7 +287,10 @@ impl Cell {
                 } else {
                     ""
                 };
-                format!("transmitted {late_by} after its target time by the access point's clock{clock}")
+                format!(
+                    "transmitted {} after its target time by the access point's clock{clock}",
+                    seconds(*late_by)
+                )
             });
             if let Some(finding) = found {
                 finding.excess += Excess::waited(*late_by);
@@ -315,7 +318,10 @@ impl Cell {
             };
             let key = (FindingKind::BeaconMissing, verdict, bssid);
             let found = find(findings, key, pair[1], &[pair[0].1, pair[1].1], || {
-                format!("no beacon was captured in the {gap} before this one: {missing} missing{why}")
+                format!(
+                    "no beacon was captured in the {} before this one: {missing} missing{why}",
+                    seconds(gap)
+                )
             });
             if let Some(finding) = found {
                 let delay = self.interval * missing;

@@ -344,6 +344,16 @@ impl Finding {
     }
 }
 
+/// A time in the unit that a reader measures it in, with three digits behind the point at most.
+pub(super) fn seconds(span: Span) -> String {
+    let (value, unit) = match span.as_secs_f64() {
+        seconds if seconds < 1.0 => (1e3 * seconds, "ms"),
+        seconds => (seconds, "s"),
+    };
+    let text = format!("{value:.3}");
+    format!("{} {unit}", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
 /// The findings by kind and station.
 pub(super) type Findings = BTreeMap<(FindingKind, MacAddress), Finding>;
 

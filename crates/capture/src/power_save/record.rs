@@ -79,7 +79,7 @@ impl StationRecord {
         })
     }
 
-    /// Two ledgers of the radio over `covered`: one of a radio that sleeps whenever the station is in power save and has no
+    /// Two ledgers of the radio over `covered`: one of a radio that sleeps unless the station is known to be in active mode or has a
     /// frame on the air, and one of a radio that never sleeps. Its energy lies between. `None` unless the rates of most
     /// frames are known, since nothing is measured otherwise.
     pub fn ledgers(&self, covered: Span) -> Option<(Ledger, Ledger)> {
@@ -87,12 +87,13 @@ impl StationRecord {
             return None;
         }
         let busy = self.transmit + self.receive;
-        let asleep = self.in_power_save.saturating_sub(self.awake_in_power_save);
-        let total = covered.max(busy + asleep);
-        let ledger = |asleep: Span| {
+        let active = self.mode_known.saturating_sub(self.in_power_save);
+        let awake = active.saturating_sub(busy.saturating_sub(self.awake_in_power_save));
+        let total = covered.max(busy + awake);
+        let ledger = |listening: Span| {
             let mut ledger = Ledger::new(Instant::ZERO);
             let mut until = Instant::ZERO;
-            let listening = total.saturating_sub(busy + asleep);
+            let asleep = total.saturating_sub(busy + listening);
             for (state, span) in [
                 (RadioState::Transmit, self.transmit),
                 (RadioState::Receive, self.receive),
@@ -104,7 +105,7 @@ impl StationRecord {
             }
             ledger
         };
-        Some((ledger(asleep), ledger(Span::ZERO)))
+        Some((ledger(awake), ledger(total.saturating_sub(busy))))
     }
 }
 
@@ -117,6 +118,8 @@ pub struct ModeSpan {
     pub until: Instant,
     /// Whether the station was in power save.
     pub in_power_save: bool,
+    /// Whether a frame of the station follows that shows it. After its last frame the mode goes on by assumption alone.
+    pub is_known: bool,
 }
 
 /// The power save of all stations of an 802.11 capture.

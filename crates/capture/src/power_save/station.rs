@@ -6,7 +6,7 @@ use airwatt_base::{Instant, Span};
 use airwatt_dot11::{FrameKind, MacAddress};
 
 use super::cell::Cell;
-use super::finding::{Excess, FindingKind, Findings, Verdict, find};
+use super::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
 use super::record::{AirTotal, ModeSpan, StationRecord};
 use super::sequence::{Counter, ModeFrame, Sequences};
 use super::{FLAP_CHANGES, FLAP_INTERVAL, Mark, NEVER, PROMPT};
@@ -38,8 +38,20 @@ struct ServicePeriod {
     trigger: Mark,
     /// Whether the access point sent anything in it.
     answered: bool,
-    /// Time of its last frame so far, in either direction.
-    last: Instant,
+    /// Its last frame so far, in either direction.
+    last: Mark,
+}
+
+/// Changes of the PM bit of which each follows the last within [`FLAP_INTERVAL`].
+#[derive(Clone, Copy, Debug)]
+struct Flapping {
+    first: Mark,
+    last: Mark,
+    changes: u32,
+    /// The time on the air of the frame of the last change.
+    air: Span,
+    /// The times in active mode without data, and the frames that began and ended them.
+    waste: Excess,
 }
 
 /// A frame with the More Data bit: another one was buffered from then on.
@@ -125,8 +137,6 @@ pub(super) struct StationState {
     poll_heard: bool,
     /// Its time on the air.
     poll_air: Span,
-    /// The time on the air of the frame in which the station left power save.
-    mode_air: Span,
     /// Whether the last announcement turned out to be of nothing, and no data followed.
     was_empty: bool,
     /// Whether the station sent that PS-Poll again, as it does if it receives no response.
@@ -147,9 +157,8 @@ pub(super) struct StationState {
     /// Service periods with frames and without EOSP, and whether one had it.
     unended: u32,
     ended: bool,
-    /// The last PM change, and the number of changes that followed each other closely.
-    last_change: Option<Instant>,
-    close_changes: u32,
+    /// The changes of PM that follow each other closely.
+    flapping: Option<Flapping>,
     /// Frames that the station sent or acknowledged in power save, one within [`NAP`] of the other: the first of them and the
     /// time of the last.
     busy: Option<(Mark, Instant)>,
@@ -209,21 +218,31 @@ impl StationState {
         }
     }
 
+    /// Counts the time in the present mode up to a frame of the station.
     fn count_mode(&mut self, now: Instant) {
         if let Some((in_power_save, _)) = self.mode {
-            let from = self.counted;
-            let span = now.saturating_since(from);
+            let span = now.saturating_since(self.counted);
             self.record.mode_known += span;
             if in_power_save {
                 self.record.in_power_save += span;
             }
-            match self.modes.last_mut() {
-                Some(last) if last.until == from && last.in_power_save == in_power_save => last.until = now,
-                _ if span.is_zero() => {}
-                _ => self.modes.push(ModeSpan { from, until: now, in_power_save }),
-            }
         }
-        self.counted = now;
+        self.enter_mode(now, true);
+    }
+
+    /// Lists the present mode up to a time. `is_known` says whether a frame of the station follows.
+    fn enter_mode(&mut self, until: Instant, is_known: bool) {
+        let from = std::mem::replace(&mut self.counted, until);
+        let Some((in_power_save, _)) = self.mode else { return };
+        match self.modes.last_mut() {
+            _ if until <= from => {}
+            Some(last)
+                if (last.until, last.in_power_save, last.is_known) == (from, in_power_save, is_known) =>
+            {
+                last.until = until;
+            }
+            _ => self.modes.push(ModeSpan { from, until, in_power_save, is_known }),
+        }
     }
 
     /// Ends a segment of the capture: what happens until the next one is not known. `goes_on` says that there is a next one, so that
@@ -262,7 +281,11 @@ impl StationState {
     fn forget(&mut self, at: Instant, findings: &mut Findings) {
         self.end_busy(findings);
         self.judge_suspects(findings);
-        self.count_mode(at);
+        self.end_flapping(findings);
+        // No frame shows what the station did after its last one.
+        let last = self.frames.last().map_or(self.counted, |frame| frame.at.max(self.counted));
+        self.count_mode(last.min(at));
+        self.enter_mode(at, false);
         *self = Self {
             record: self.record,
             beacons_read: self.beacons_read,
@@ -304,7 +327,11 @@ impl StationState {
         let verdict = if is_sure { Verdict::Violated } else { Verdict::Undecidable };
         let found =
             find(findings, (FindingKind::AwakeInPowerSave, verdict, self.record.mac), first, &[], || {
-                format!("in power save it sent or acknowledged a frame at least every {NAP} for {awake}")
+                format!(
+                    "in power save it sent or acknowledged a frame at least every {} for {}",
+                    seconds(NAP),
+                    seconds(awake)
+                )
             });
         if let Some(finding) = found {
             finding.excess += Excess::awake(awake);
@@ -403,12 +430,16 @@ impl StationState {
     fn end_service(&mut self, until: Instant, findings: &mut Findings) {
         let Some(period) = self.service.take() else { return };
         self.unended += u32::from(period.answered);
-        let what = if period.answered { "frames were sent" } else { "nothing was sent" };
+        let what = match period.last {
+            (_, last) if period.answered => format!("frames were sent, the last exchange with packet {last}"),
+            _ => "nothing was sent".to_owned(),
+        };
+        let deciding = [period.trigger.1, period.last.1];
         let key = (FindingKind::EospMissing, Verdict::Undecidable, self.record.mac);
-        find(findings, key, period.trigger, &[], || {
+        find(findings, key, period.trigger, &deciding, || {
             format!("the station's trigger opened a service period, {what}, and no EOSP ended it")
         });
-        let awake = until.min(period.trigger.0 + NEVER).saturating_since(period.last);
+        let awake = until.min(period.trigger.0 + NEVER).saturating_since(period.last.0);
         if let Some(finding) = findings.get_mut(&(FindingKind::EospMissing, self.record.mac)) {
             finding.may_cost(Excess::awake(awake));
         }
@@ -427,11 +458,13 @@ impl StationState {
     /// A trigger opens a service period, unless one is open in which frames are still being exchanged.
     fn trigger(&mut self, packet: &CapturedPacket, findings: &mut Findings) {
         match &mut self.service {
-            Some(period) if packet.at.saturating_since(period.last) <= SAME_PERIOD => period.last = packet.at,
+            Some(period) if packet.at.saturating_since(period.last.0) <= SAME_PERIOD => {
+                period.last = (packet.at, packet.number);
+            }
             _ => {
                 self.end_service(packet.at, findings);
                 let trigger = (packet.at, packet.number);
-                self.service = Some(ServicePeriod { trigger, answered: false, last: packet.at });
+                self.service = Some(ServicePeriod { trigger, answered: false, last: trigger });
             }
         }
     }
@@ -508,8 +541,7 @@ impl StationState {
             self.is_awake_at((packet.at, packet.number), findings);
         }
         if before != Some(asleep) {
-            self.mode_air = frame.air_time().unwrap_or_default();
-            self.change_mode(packet, asleep, is_heard, findings);
+            self.change_mode((packet, frame), asleep, is_heard, findings);
         } else if asleep && kind.is_qos() && self.record.uapsd == Some(true) && !packet.repeated {
             self.record.counts.triggers += 1;
             self.trigger(packet, findings);
@@ -519,7 +551,7 @@ impl StationState {
 
     fn change_mode(
         &mut self,
-        packet: &CapturedPacket,
+        (packet, frame): (&CapturedPacket, &AirFrame),
         asleep: bool,
         is_heard: bool,
         findings: &mut Findings,
@@ -543,28 +575,38 @@ impl StationState {
             return;
         }
         self.record.counts.pm_changes += 1;
-        let close = self.last_change.is_some_and(|last| at.saturating_since(last) <= FLAP_INTERVAL);
-        self.close_changes = if close { self.close_changes + 1 } else { 1 };
-        let active = at.saturating_since(self.last_change.unwrap_or(at));
-        self.last_change = Some(at);
-        let key = (FindingKind::PmFlapping, self.record.mac);
+        let (mark, air) = ((at, packet.number), frame.air_time().unwrap_or_default());
+        let is_close = |flapping: &&mut Flapping| at.saturating_since(flapping.last.0) <= FLAP_INTERVAL;
+        let Some(flapping) = self.flapping.as_mut().filter(is_close) else {
+            self.end_flapping(findings);
+            let waste = Excess::default();
+            self.flapping = Some(Flapping { first: mark, last: mark, changes: 1, air, waste });
+            return;
+        };
         // Being awake served nothing if no data was exchanged.
-        if self.close_changes > FLAP_CHANGES
-            && asleep
-            && !had_data
-            && let Some(finding) = findings.get_mut(&key)
-        {
-            finding.excess += Excess { sent: self.mode_air, ..Excess::awake(active) };
+        if asleep && !had_data {
+            let active = at.saturating_since(flapping.last.0);
+            flapping.waste += Excess { sent: flapping.air + air, ..Excess::awake(active) };
         }
-        if !close {
-            let key = (FindingKind::PmFlapping, Verdict::Kept, self.record.mac);
-            find(findings, key, (at, packet.number), &[], || "the change stands alone".to_owned());
-        }
-        if self.close_changes == FLAP_CHANGES {
-            let key = (FindingKind::PmFlapping, Verdict::Violated, self.record.mac);
-            find(findings, key, (at, packet.number), &[], || {
-                format!("{FLAP_CHANGES} changes of PM or more, each within {FLAP_INTERVAL} of the last")
-            });
+        (flapping.last, flapping.air) = (mark, air);
+        flapping.changes += 1;
+    }
+
+    /// Ends a run of PM changes.
+    fn end_flapping(&mut self, findings: &mut Findings) {
+        let Some(Flapping { first, last, changes, waste, .. }) = self.flapping.take() else { return };
+        let verdict = if changes < FLAP_CHANGES { Verdict::Kept } else { Verdict::Violated };
+        let key = (FindingKind::PmFlapping, verdict, self.record.mac);
+        let found = find(findings, key, first, &[first.1, last.1], || {
+            format!(
+                "{changes} changes of PM in {}, up to packet {}, each within {} of the last",
+                seconds(last.0.saturating_since(first.0)),
+                last.1,
+                seconds(FLAP_INTERVAL)
+            )
+        });
+        if let Some(finding) = found {
+            finding.excess += waste;
         }
     }
 
@@ -609,7 +651,7 @@ impl StationState {
             find(findings, key, poll, &[poll.1, mark.1], || format!("packet {} answers it", mark.1));
         }
         if let Some(period) = &mut self.service {
-            (period.answered, period.last) = (true, mark.0);
+            (period.answered, period.last) = (true, mark);
             if frame.eosp {
                 let key = (FindingKind::EospMissing, Verdict::Kept, self.record.mac);
                 find(findings, key, period.trigger, &[period.trigger.1, mark.1], || {

@@ -20,7 +20,7 @@ pub struct CaptureReport {
     pub format: &'static str,
     /// Names of the link types.
     pub link_types: Vec<&'static str>,
-    /// Its files in order of time, if they are several, each with its first packet's number.
+    /// Its files in order of time, if it is a folder, each with its first packet's number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<(String, u32)>,
     /// Packets.
@@ -37,6 +37,9 @@ pub struct CaptureReport {
     pub segments: Vec<SegmentReport>,
     /// Packets that were left out because they state an impossible length.
     pub oversized_packets: u32,
+    /// Files of the folder that could not be read, a sentence each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unread: Vec<String>,
     /// Defects of the file, a sentence each.
     pub notes: Vec<String>,
     /// What became of the protected frames, if a passphrase or a key was given.
@@ -120,6 +123,7 @@ pub(super) fn capture_report(capture: &Capture) -> CaptureReport {
             })
             .collect(),
         oversized_packets: capture.notes.oversized.map_or(0, |oversized| oversized.count),
+        unread: capture.notes.unread.clone(),
         notes: notes(capture),
         decryption: capture.decryption.clone(),
     }
@@ -140,6 +144,12 @@ const JUMPS: usize = 3;
 fn notes(capture: &Capture) -> Vec<String> {
     let notes = &capture.notes;
     let mut list = Vec::new();
+    list.extend(notes.unread.iter().map(|error| format!("left out: {error}")));
+    for (file, before) in &notes.overlapping {
+        list.push(format!(
+            "{file} begins before {before} ends: their packets are analysed as those of one monitor, in order of time"
+        ));
+    }
     if notes.truncated {
         list.push("the last packet is cut short and was left out".to_owned());
     }

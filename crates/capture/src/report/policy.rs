@@ -17,6 +17,8 @@ pub struct CellReport {
     pub beacon_interval_s: f64,
     /// Rate of beacons.
     pub beacon_rate_bps: f64,
+    /// Length of beacons with FCS.
+    pub beacon_bytes: u32,
     /// Rate of data frames.
     pub data_rate_bps: f64,
     /// Number of beacon intervals from one beacon that the station receives in power save to the next.

@@ -14,7 +14,7 @@ use airwatt_energy::{Causes, Ledger, Radio, RadioState};
 
 use self::idle::IdleSkip;
 use crate::direction::Direction;
-use crate::net::{FlowPlan, Network, NetworkPlan, RunProgress, Traffic};
+use crate::net::{FlowPlan, MediumKind, Network, NetworkPlan, RunProgress, Traffic};
 use crate::run::RunError;
 use crate::scenario::{Scenario, Transport};
 pub use crate::stack::application::{Arrival, Delay, Destination};
@@ -62,6 +62,8 @@ pub struct ReplayOptions {
     pub skip_gaps: Option<Span>,
     /// Whether the states of the radio are kept.
     pub trace: bool,
+    /// Length of beacons, MAC header to FCS, in bytes; `None` for that of the simulator's own.
+    pub beacon_bytes: Option<u32>,
 }
 
 /// Replays `arrivals` at the only station of the cell of `scenario` for `duration`. Packets that are still waiting then are neither
@@ -79,6 +81,9 @@ pub fn replay(
 ) -> Result<Replayed, RunError> {
     let mut plan = NetworkPlan::new(scenario, seed);
     put_arrivals(&mut plan, arrivals, duration);
+    if let MediumKind::Cell(cells) = &mut plan.media[0].kind {
+        cells[0].config.beacon_bytes = options.beacon_bytes;
+    }
     let mut idle_skip = IdleSkip::new(&plan, options.skip_gaps);
     let is_bound = plan.stations.first().is_some_and(|station| station.lower_bound);
     let mut network = Network::new(plan, seed);

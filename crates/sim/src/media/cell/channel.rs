@@ -14,7 +14,7 @@ use super::aggregation::MAX_PPDU_TIME;
 use super::config::{CellConfig, CellStation};
 use super::contention::ContenderId;
 use super::frame::{
-    ACK_BYTES, AFTER_TIM_BYTES, CTS_BYTES, CellFrameKind, ModeId, MpduSet, Ppdu, RTS_BYTES, Receiver,
+    ACK_BYTES, CTS_BYTES, CellFrameKind, ModeId, MpduSet, Ppdu, RTS_BYTES, Receiver, after_tim_bytes,
 };
 use super::mode::{Link, Modes};
 use super::propagation;
@@ -105,6 +105,8 @@ struct Path {
 pub(super) struct Channel {
     modes: Modes,
     times: FrameTimes,
+    /// What follows the TIM of a beacon, in bytes.
+    after_tim_bytes: u32,
     frame_error_rate: f64,
     response_error_rate: f64,
     capture_ratio: Option<f64>,
@@ -134,6 +136,7 @@ impl Channel {
         Self {
             times: FrameTimes::new(config, &modes),
             modes,
+            after_tim_bytes: after_tim_bytes(config.beacon_bytes),
             frame_error_rate: config.frame_error_rate,
             response_error_rate: config.response_error_rate,
             capture_ratio: config.capture_ratio,
@@ -481,7 +484,7 @@ impl Channel {
 
     /// From the beginning of a beacon to the end of its TIM.
     fn tim_time(&self, beacon: &Ppdu) -> Span {
-        self.modes.get(beacon.mode).layout.time_of_first(beacon.bytes - AFTER_TIM_BYTES)
+        self.modes.get(beacon.mode).layout.time_of_first(beacon.bytes.saturating_sub(self.after_tim_bytes))
     }
 
     /// The signal path of a frame: that of the station that sends or receives it.

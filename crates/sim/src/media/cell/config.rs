@@ -21,6 +21,8 @@ pub struct CellConfig {
     pub control_rate: Rate,
     /// Rate of beacons.
     pub beacon_rate: Rate,
+    /// Length of beacons, MAC header to FCS, in bytes; `None` for that of [`super::frame::beacon_bytes`].
+    pub beacon_bytes: Option<u32>,
     /// Rate of group-addressed frames.
     pub group_rate: Rate,
     /// Whether frames at rates of 802.11b have the short preamble.

@@ -189,8 +189,8 @@ pub enum Body {
         dtim_count: u8,
         /// The group bit of its TIM.
         group: bool,
-        /// Number of stations for which the TIM has room.
-        stations: u32,
+        /// Length, MAC header to FCS, in bytes.
+        bytes: u32,
     },
 }
 
@@ -250,7 +250,7 @@ impl Body {
             Self::Control(PowerSaveFrame::Trigger) | Self::NullData => QOS_NULL_BYTES,
             Self::Control(PowerSaveFrame::PmNull { .. }) => NULL_BYTES,
             Self::Control(PowerSaveFrame::PsPoll) => PS_POLL_BYTES,
-            Self::Beacon { stations, .. } => beacon_bytes(*stations),
+            Self::Beacon { bytes, .. } => *bytes,
             Self::External(frame) => frame.bytes,
         }
     }
@@ -260,6 +260,15 @@ impl Body {
 pub const fn beacon_bytes(stations: u32) -> u32 {
     let bitmap = stations.div_ceil(8);
     BEACON_BYTES + TIM_FIXED_BYTES + if bitmap == 0 { 1 } else { bitmap }
+}
+
+/// What follows the TIM of a beacon, for a beacon of this length in a cell of one station: elements that other access points add
+/// stand behind the TIM for the most part (802.11-2020 table 9-32).
+pub const fn after_tim_bytes(beacon: Option<u32>) -> u32 {
+    match beacon {
+        Some(bytes) => bytes.saturating_sub(beacon_bytes(1) - AFTER_TIM_BYTES),
+        None => AFTER_TIM_BYTES,
+    }
 }
 
 /// Kind of a frame on the air.

@@ -256,6 +256,7 @@ fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
         data,
         control_rate: wifi.control_rate.unwrap_or_else(|| wifi.default_control_rate()),
         beacon_rate,
+        beacon_bytes: None,
         group_rate: wifi.group_rate.unwrap_or(beacon_rate),
         short_preamble: wifi.short_preamble,
         access_method: wifi.access,

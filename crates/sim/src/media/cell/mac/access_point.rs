@@ -20,7 +20,9 @@ use crate::media::cell::CellOutput;
 use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
-use crate::media::cell::frame::{Body, CellFrameKind, FrameLimits, ModeId, Mpdu, MpduSet, OnAir, Ppdu};
+use crate::media::cell::frame::{
+    Body, CellFrameKind, FrameLimits, ModeId, Mpdu, MpduSet, OnAir, Ppdu, beacon_bytes,
+};
 use crate::media::cell::mode::Link;
 use crate::media::cell::radio::RadioId;
 use crate::net::packet::{Packet, Payload};
@@ -35,6 +37,8 @@ pub(crate) struct AccessPointMac {
     slot: Slot,
     power_save: AccessPointPowerSave<Packet>,
     queue: DownlinkQueue,
+    /// The length of beacons in bytes, if it is not that of the usual elements.
+    beacon_bytes: Option<u32>,
     /// The beacon, and group-addressed packets that have been released.
     broadcasts: FrameQueue,
     /// The group bit in the TIM of the present or last beacon.
@@ -72,6 +76,7 @@ impl AccessPointMac {
             radio,
             slot,
             power_save: AccessPointPowerSave::new(config.power_save),
+            beacon_bytes: config.beacon_bytes,
             queue: DownlinkQueue::new(config.ap_queue, config.ap_buffer, frames),
             broadcasts: FrameQueue::broadcast(member, beacon, limits),
             group_bit: false,
@@ -356,7 +361,8 @@ impl AccessPointMac {
             *dtim_count = count;
             return;
         }
-        let beacon = Body::Beacon { dtim_count: count, group: false, stations: self.power_save.stations() };
+        let bytes = self.beacon_bytes.unwrap_or_else(|| beacon_bytes(self.power_save.stations()));
+        let beacon = Body::Beacon { dtim_count: count, group: false, bytes };
         self.broadcasts.push_first(self.member, beacon);
     }
 
