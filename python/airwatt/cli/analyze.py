@@ -244,6 +244,7 @@ def command(
         _require_station([option for option, value in asked.items() if value is not None])
     _hold(limits, document, documents, strict=strict)
     decryption.require(documents)
+    _require_whole(documents[0]["capture"])
 
 
 @contextmanager
@@ -261,6 +262,15 @@ def _require_station(asked: list[str]) -> None:
     """Exits with 1 if something was asked of a station, and the capture leaves doubt which is meant."""
     if asked:
         say(f"{', '.join(asked)}: expected --station ADDR, since the capture leaves doubt which station is meant")
+        raise Exit(FAILED)
+
+
+def _require_whole(capture: dict[str, Any]) -> None:
+    """Exits with 1 if files of a folder could not be read, after the analysis of the others."""
+    unread = capture.get("unread", [])
+    if unread:
+        files = "1 file" if len(unread) == 1 else f"{len(unread)} files"
+        say(f"{printable(capture['file'])}: {files} could not be read, and the others were analysed")
         raise Exit(FAILED)
 
 
@@ -452,9 +462,10 @@ def _parts(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str
         f"{count(capture['packets_used'])} of {count(capture['packets'])} packets used, "
         f"{quantity(capture['covered_s'], 's')}"
     ]
-    if capture.get("files"):
-        lines.append(f"{count(len(capture['files']))} files, from {printable(capture['files'][0][0])}")
-    lines += [f"note: {note}" for note in capture["notes"]]
+    files = capture.get("files", [])
+    if len(files) > 1:
+        lines.append(f"{count(len(files))} files, from {printable(files[0][0])}")
+    lines += [f"note: {printable(note)}" for note in capture["notes"]]
     lines += _tail(document)
     lines += decryption.lines(capture)
     sizes = {name: size for name, size in document["bytes"].items() if size}
@@ -472,6 +483,7 @@ def _parts(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str
         yield _candidates(document["candidates"])
     # What was measured is what was asked for.
     yield from measured.parts(document, battery)
+    yield from findings.rules(document)
     if document["policies"]:
         yield _basis(document)
         yield _policies(document["policies"])
@@ -481,7 +493,7 @@ def _parts(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str
     yield from _group(document)
     if document["air"] is not None:
         yield from _air(document["air"], capture["covered_s"])
-    yield from findings.parts(document)
+    yield from findings.costs(document)
 
 
 def _candidates(candidates: list[dict[str, Any]]) -> "Table":

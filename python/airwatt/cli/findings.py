@@ -9,15 +9,26 @@ if TYPE_CHECKING:
     from airwatt.layout import Table
 
 
-def parts(document: dict[str, Any]) -> "Iterator[str | Table]":
-    """Yields a sentence for each finding, a table of costs, and a line about what is undecidable."""
+def rules(document: dict[str, Any]) -> Iterator[str]:
+    """Yields a sentence for each rule that was violated, and lines about what is undecidable and what is not evaluated."""
     findings = document["findings"]
-    found = [finding for finding in findings if finding["count"]]
-    if found:
-        yield "\n".join(_sentence(finding) for finding in found)
-        yield from _costs(document, found)
+    faults = _violated(document)
+    if faults:
+        yield "\n".join(_sentence(finding) for finding in faults)
     yield from _undecided(findings)
     yield from _not_evaluated(document)
+
+
+def costs(document: dict[str, Any]) -> "Iterator[str | Table]":
+    """Yields the costs of what was violated, and a sentence for each finding that violates no rule."""
+    yield from _costs(document, _violated(document))
+    others = [finding for finding in document["findings"] if finding["count"] and not finding["clause"]]
+    if others:
+        yield "\n".join(_sentence(finding) for finding in others)
+
+
+def _violated(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [finding for finding in document["findings"] if finding["count"] and finding["clause"]]
 
 
 def _not_evaluated(document: dict[str, Any]) -> Iterator[str]:
@@ -32,12 +43,10 @@ def _not_evaluated(document: dict[str, Any]) -> Iterator[str]:
         yield f"not evaluated: {', '.join(of_kind)}: {lacks}"
 
 
-def _costs(document: dict[str, Any], found: list[dict[str, Any]]) -> "Iterator[str | Table]":
+def _costs(document: dict[str, Any], faults: list[dict[str, Any]]) -> "Iterator[str | Table]":
     """Yields what each finding cost the radio of one station, the delay, and what that is compared with."""
     from airwatt.tables import NOTHING, count, quantity, span, table
 
-    # Keep-alives break no rule: their sentence has the cost.
-    faults = [finding for finding in found if finding["clause"]]
     if not faults or document["radio"] is None:
         return
     rows = [
