@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def rules(document: dict[str, Any]) -> Iterator[str]:
-    """Yields a sentence for each rule that was violated, and lines about what is undecidable and what is not evaluated."""
+    """Yields a sentence for each violated rule, and lines about what is undecidable and what is not evaluated."""
     findings = document["findings"]
     faults = _violated(document)
     if faults:
