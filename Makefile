@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 RUST := $(shell find crates -name '*.rs' -o -name '*.c' -o -name '*.h' -o -name Cargo.toml) $(shell find hosts radios scenarios -name '*.toml' 2>/dev/null)
 
-.PHONY: help build dcsctp demo wheel deb test test-long test-wifi bench docs site bless fuzz fuzz-all mutants audit release clean
+.PHONY: help build dcsctp demo wheel deb deb-source test test-long test-wifi bench docs site bless fuzz fuzz-all mutants audit release clean
 .DEFAULT_GOAL := help
 
 help: ## Print this list
@@ -46,6 +46,9 @@ wheel: build ## Build the Python package with its core (abi3: one file for Pytho
 
 deb: wheel ## Build the Debian packages airwattd, airwatt and airwatt-doc into target/debian
 	@packaging/debian/build $$(ls $(WHEEL_OUT)/*.whl) $(DAEMON) $(CURDIR)/$(BIN)/python target/debian
+
+deb-source: ## Make the Debian source package of the last commit, with the crates that it is built from, in target/debian-source
+	@packaging/debian/source target/debian-source
 
 test: ## Run every check and test; quiet unless one fails
 	@.ci/check
