@@ -547,6 +547,10 @@ class ImpairmentConfig(TypedDict, total=False):
     """Time for which each packet is held, in either direction."""
     loss: float
     """Probability that a packet is lost outside bursts."""
+    loss_length: str | Quantity
+    """The length of a packet that is lost with the probability `loss`; others are lost outside bursts with 1 -
+    (1 - `loss`)^(length / this), as if each byte could be lost by itself. Default: the length does not
+    matter."""
     outage: Sequence[Outage]
     """Times during which every packet is lost, in order."""
     queue: int

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from airwatt import _core
-from airwatt.reproductions import catalogue, claims, document, engine
+from airwatt.reproductions import catalogue, claims, document, engine, publication
 from airwatt.reproductions.publication import Claim, Document, Lines, Outcome, Point, Reproduction, Results, Value
 from airwatt.reproductions.series import Series
 
@@ -126,17 +126,34 @@ def test_numbers_within_bounds():
 
 
 def test_an_order_at_every_point_names_where_it_does_not_hold():
-    low, high = series("low", [1, 3], [4, 6]), series("high", [2, 4], [4, 5])
+    low, high = series("low", [1, 3], [4, 6], [9, 9.1]), series("high", [2, 4], [4, 5], [5, 5.2])
     claim = claims.lower_everywhere("a", low, [high])
     assert not claim.holds
-    assert claim.here == "at 1 of 2 points; not at 1"
-    # By coincidence the paired differences at the second place are 0 and -1.
-    assert claims.lower_everywhere("a", low, [high], slight=True).holds
+    # The paired differences at the second place are 0 and -1, which two runs do not tell from zero.
+    assert claim.here == "at 1 of 3 points; a tie at 1; not at 2"
+    assert claim.verdict == "missed"
+    tie = claims.lower_everywhere("a", series("low", [1, 3], [4, 6]), [series("high", [2, 4], [4, 5])])
+    assert (tie.verdict, tie.holds) == ("tie", False)
+    assert claims.lower_everywhere("a", low, [series("high", *[[20, 21]] * 3)]).holds
+
+
+def test_a_tie_holds_where_the_difference_is_printed_as_slight():
+    low, high = series("low", [1, 3], [4, 6]), series("high", [2, 4], [4, 5])
+    claim = claims.lower_everywhere("a", low, [high], slight=True)
+    assert (claim.verdict, claim.holds) == ("tie", True)
 
 
 def test_a_slight_order_is_missed_where_the_opposite_is_certain():
     low, high = series("low", [5, 7, 9]), series("high", [4, 6, 8.1])
-    assert not claims.lower_everywhere("a", low, [high], slight=True).holds
+    assert claims.lower_everywhere("a", low, [high], slight=True).verdict == "missed"
+
+
+def test_differences_are_paired_by_the_seed():
+    """Means that differ by less than their runs do, but by the same in every run."""
+    assert claims.order([1.0, 5.0, 9.0], [1.1, 5.1, 9.2]) == "holds"
+    assert claims.order([1.0, 5.0, 9.0], [5.1, 9.2, 1.1]) == "tie"
+    assert claims.order([2.0], [1.0]) == "missed", "a single run is compared as it is"
+    assert claims.order([2.0], [2.0]) == "tie"
 
 
 def test_averages_in_order():
@@ -146,9 +163,29 @@ def test_averages_in_order():
     assert missed.here == "y 1.5, x 2.5"
 
 
+def test_a_claim_about_one_trace_is_scored_by_the_share_of_runs():
+    most = claims.in_most_runs("a", "", ("x", [1, 2, 9]), ("y", [2, 3, 4]), "s")
+    assert most.holds
+    assert most.here == "in 67 % of the runs; y less x: -1 s, ±3.46 from run to run"
+    assert claims.in_most_runs("a", "", ("x", [1, 2]), ("y", [0, 3])).verdict == "tie"
+
+
 def test_a_curve_that_rises():
     assert claims.rises("a", series("up", [1, 1.2], [2, 2.1], [1.9, 2.2], [4, 4])).holds
     assert not claims.rises("a", series("up", [1, 1.01], [0.5, 0.51], [4, 4])).holds
+
+
+def test_totals_count_ties_and_what_is_open_apart():
+    some = [
+        claims.ascending("held", "", {"x": [1, 2], "y": [2, 3]}),
+        claims.ascending("missed", "", {"x": [2, 3], "y": [1, 2]}),
+        claims.ascending("strict", "", {"x": [1, 2], "y": [0, 3]}),
+        claims.ascending("slight", "", {"x": [1, 2], "y": [0, 3]}, slight=True),
+        claims.undecidable(claims.exactly("open", "text", 1.0, 2.0), "nothing says it"),
+    ]
+    total = publication.tally(some)
+    assert (total.holds, total.missed, total.tie, total.strict_ties, total.undecidable) == (1, 1, 2, 1, 1)
+    assert str(total) == "5 claims: 1 hold, 1 missed, 2 ties, 1 of them against a strict order, 1 undecidable"
 
 
 # The command.
@@ -158,7 +195,7 @@ def test_text_fits_80_columns_and_counts(airwatt, tmp_path):
     answer = airwatt("reproduce", "e2tcp/ex4.4", "e2tcp/fig4.10", "--out", tmp_path)
     assert answer.status == 0
     assert max(map(len, answer.out.splitlines())) <= 80
-    assert "2 reproductions, 5 claims: 5 hold, 0 missed" in answer.out
+    assert "2 reproductions, 5 claims: 5 hold, 0 missed, 0 ties" in answer.out
     assert answer.err == ""
 
 
@@ -171,12 +208,13 @@ def test_the_document_is_that_of_the_contract(airwatt, tmp_path):
     assert result["id"] == "e2tcp/ex2.5"
     assert result["values"] == [{"what": "TO", "at": {}, "value": 50.0, "ci95": None, "unit": "%"}]
     [claim] = result["claims"]
-    assert {key: claim[key] for key in ("id", "paper", "here", "tolerance", "holds")} == {
+    assert {key: claim[key] for key in ("id", "paper", "here", "tolerance", "holds", "verdict")} == {
         "id": "e2tcp/ex2.5.to",
         "paper": 50.0,
         "here": 50.0,
         "tolerance": "exact",
         "holds": True,
+        "verdict": "holds",
     }
     assert result["files"] == [str(tmp_path / "e2tcp" / "ex2.5.csv")]
 

@@ -61,7 +61,7 @@ def made_up(point):
         }
         time_s = {"idle": elapsed - 1, "protocol": 0.2, "interface": 0.6, "copy": 0.15, "sack": 0.01, "timeout": 0.04}
         host = {"energy_j": 17.3 * elapsed, "idealized_energy_j": 27.26, "marginal_energy_j": 10.0, "time_s": time_s}
-        station = {"energy_j": 0.8 * elapsed, "state_s": {"transmit": 4.0}}
+        station = {"energy_j": 0.8 * elapsed, "state_s": {"transmit": 4.0, "receive": 1.0}}
         found = {"flows": [flow], "hosts": [host], "stations": [station], "simulated_s": elapsed}
         runs.append(MadeUp(point.measure(found)))
     return runs
@@ -96,7 +96,17 @@ def test_the_grid_is_that_of_tables_3_to_5():
 
 def test_one_configuration_and_no_other():
     """Points differ only in the parameter that a figure varies."""
-    impairment = ("delay", "loss", "reorder", "burst.every", "burst.length", "burst.loss", "burst.first", "outage")
+    impairment = (
+        "delay",
+        "loss",
+        "loss_length",
+        "reorder",
+        "burst.every",
+        "burst.length",
+        "burst.loss",
+        "burst.first",
+        "outage",
+    )
     varied = {f"node.c.impairment.{key}" for key in impairment}
     varied |= {"flow.transport", "tcp.mtu", "tcp.delayed_ack"}
     points = {point for item in DOCUMENT.reproductions for point in item.points}

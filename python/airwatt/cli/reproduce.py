@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from airwatt import laboratory
 from airwatt._core import InputError
@@ -13,6 +13,7 @@ from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.cli.progress import bar
 from airwatt.cli.status import FAILED, INTERRUPTED
 from airwatt.reproductions import catalogue, document, engine
+from airwatt.reproductions.publication import tally
 
 if TYPE_CHECKING:
     from airwatt.layout import Table
@@ -55,7 +56,8 @@ def command(
     """Run published experiments again; draw them, and say claim by claim whether what was printed holds.
 
     Exits with 1 if a claim is missed. What a publication leaves open is fixed once for all of its figures; the
-    output says how.
+    output says how. An order of means that the runs do not decide is a tie, and counts as missed where the publication
+    claims a strict order.
     """
     limits = options.thresholds(fail_if)
     laboratory.check_seeds(seed, runs)
@@ -80,7 +82,8 @@ def command(
     if batch.interrupted:
         raise Exit(INTERRUPTED)
     options.hold(limits, made)
-    if any(not claim.holds for item in batch.finished for claim in item.outcome.claims):
+    found = [claim for item in batch.finished for claim in item.outcome.claims]
+    if any(not claim.holds and claim.verdict != "undecidable" for claim in found):
         raise Exit(FAILED)
 
 
@@ -144,8 +147,8 @@ def _parts(batch: engine.Batch, files: dict[str, list[str]], runs: int, seed: in
 
 
 def _claim(claim: "Claim") -> str:
-    verdict = "holds " if claim.holds else "MISSED"
-    lines = [_wrapped(f"{verdict}  {claim.text}", indent=8)]
+    said = {"holds": "holds", "missed": "MISSED", "tie": "TIE" if not claim.holds else "tie", "undecidable": "open"}
+    lines = [_wrapped(f"{said[claim.verdict]:6}  {claim.text}", indent=8)]
     numbers = f"paper {_amount(claim.paper, claim.unit)}   here {_amount(claim.here, claim.unit)}"
     if claim.tolerance:
         numbers += f"   tolerance {claim.tolerance}"
@@ -181,13 +184,11 @@ def _each(runs: int) -> str:
 
 
 def _summary(batch: engine.Batch, files: dict[str, list[str]], runs: int, seed: int) -> str:
-    claims: list[Any] = [claim for item in batch.finished for claim in item.outcome.claims]
-    missed = [claim for claim in claims if not claim.holds]
-    lines = [
-        f"{len(batch.finished)} reproductions, {len(claims)} claims: {len(claims) - len(missed)} hold, "
-        f"{len(missed)} missed ({_each(runs)} from seed {seed})"
-    ]
-    lines += [f"  missed: {claim.id}" for claim in missed]
+    claims = [claim for item in batch.finished for claim in item.outcome.claims]
+    total = f"{len(batch.finished)} reproductions, {tally(claims)} ({_each(runs)} from seed {seed})"
+    lines = [_wrapped(total, indent=2)]
+    for verdict in ("missed", "tie", "undecidable"):
+        lines += [f"  {verdict}: {claim.id}" for claim in claims if claim.verdict == verdict]
     written = [path for paths in files.values() for path in paths]
     if written:
         lines.append(f"{len(written)} files under {Path(written[0]).parent.parent}")

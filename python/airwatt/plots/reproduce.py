@@ -142,6 +142,8 @@ def _title(figure: Figure, item: Finished) -> None:
     missed = sum(not claim.holds for claim in item.outcome.claims)
     if item.outcome.claims:
         held = f"{len(item.outcome.claims) - missed} of {len(item.outcome.claims)} claims hold"
+        ties = sum(claim.verdict == "tie" for claim in item.outcome.claims)
+        held += f", {ties} ties" if ties else ""
         colour = style.VERMILION if missed else style.GREEN
         figure.text(0.988, 0.955, held, fontsize=9, va="center", ha="right", color=colour)
 

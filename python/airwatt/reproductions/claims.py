@@ -1,11 +1,14 @@
 """The few forms that claims have: a number within a tolerance, an order at every point, an order of averages.
 
-An order is one of means over the seeds. Where a publication itself calls a difference slight, `slight=True` takes an
-order as missed only if the opposite is beyond chance: the seeds are the same for all curves, so that differences are
-paired and their 95 % interval is the measure.
+An order is one of means over the seeds. The seeds are the same for all curves, so that differences are paired: if the
+95 % interval of a difference contains zero, the order is a tie, whatever the means are. A tie does not hold where the
+publication claims an order; where it calls the difference slight itself (`slight=True`), it does. A single run has no
+interval, and its numbers are compared as they are.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from airwatt.reproductions.publication import Claim
@@ -14,6 +17,9 @@ from airwatt.statistics import mean_ci95
 
 ON_MEANS = "order of means"
 SLIGHT = "missed only if reversed beyond the paired 95 % interval"
+
+Samples = Sequence[float]
+"""One number of each run, in the order of the seeds."""
 
 
 def number(value: float) -> str:
@@ -55,51 +61,84 @@ def true(id_: str, text: str, paper: str, here: str, tolerance: str, holds: bool
     return Claim(id_, text, paper, here, tolerance, holds)
 
 
+def order(lower: Samples, higher: Samples) -> str:
+    """How two means stand: `holds` where the second is larger beyond chance, `tie`, or `missed`."""
+    mean, ci95 = mean_ci95([b - a for a, b in zip(lower, higher, strict=True)])
+    if abs(mean) <= (ci95 or 0.0):
+        return "tie"
+    return "holds" if mean > 0 else "missed"
+
+
+def worst(verdicts: Iterable[str]) -> str:
+    """The verdict of a claim that has several parts."""
+    found = set(verdicts)
+    return next((verdict for verdict in ("missed", "tie") if verdict in found), "holds")
+
+
+def ordered(
+    id_: str, text: str, paper: str, here: str, pairs: Iterable[tuple[Samples, Samples]], slight: bool = False
+) -> Claim:
+    """The first of each pair has the smaller mean."""
+    verdict = worst(order(lower, higher) for lower, higher in pairs)
+    holds = verdict == "holds" or (slight and verdict == "tie")
+    return Claim(id_, text, paper, here, SLIGHT if slight else ON_MEANS, holds, verdict=verdict)
+
+
+def by_places(id_: str, text: str, pairs: Mapping[float, tuple[Samples, Samples]], slight: bool = False) -> Claim:
+    """The first of each pair has the smaller mean at every place of an axis."""
+    verdicts = {x: order(*pair) for x, pair in pairs.items()}
+    here = f"at {sum(verdict == 'holds' for verdict in verdicts.values())} of {len(verdicts)} points"
+    for verdict, said in (("tie", "a tie at"), ("missed", "not at")):
+        places = [f"{x:g}" for x, found in verdicts.items() if found == verdict]
+        here += f"; {said} {', '.join(places)}" if places else ""
+    return ordered(id_, text, "everywhere", here, pairs.values(), slight)
+
+
 def lower_everywhere(id_: str, lower: Series, higher: Sequence[Series], slight: bool = False) -> Claim:
     """`lower` lies below all of `higher` at every point."""
-    reversed_at = []
-    for x in lower.xs:
-        if any(not _below(lower, other, x, slight) for other in higher):
-            reversed_at.append(x)
+    pairs = {x: (lower.samples[x], _nearest(lower.samples[x], [o.samples[x] for o in higher])) for x in lower.xs}
     names = ", ".join(other.name for other in higher)
-    here = f"at {len(lower.xs) - len(reversed_at)} of {len(lower.xs)} points"
-    if reversed_at:
-        here += f"; not at {', '.join(f'{x:g}' for x in reversed_at)}"
-    text = f"{lower.name} lower than {names} at every point"
-    return Claim(id_, text, "everywhere", here, SLIGHT if slight else ON_MEANS, not reversed_at)
+    return by_places(id_, f"{lower.name} lower than {names} at every point", pairs, slight)
 
 
-def _below(lower: Series, higher: Series, x: float, slight: bool) -> bool:
-    if not slight:
-        return lower.mean(x) < higher.mean(x)
-    differences = [b - a for a, b in zip(lower.samples[x], higher.samples[x], strict=True)]
-    mean, ci95 = mean_ci95(differences)
-    return mean >= -(ci95 or 0.0)
+def _nearest(lower: Samples, others: Sequence[Samples]) -> Samples:
+    """Of those that are to lie above, the one that does so least clearly."""
+    rank = {"missed": 0, "tie": 1, "holds": 2}
+    return min(others, key=lambda other: rank[order(lower, other)])
 
 
-def ascending(id_: str, text: str, averages: Mapping[str, Sequence[float]], slight: bool = False) -> Claim:
+def ascending(id_: str, text: str, averages: Mapping[str, Samples], slight: bool = False) -> Claim:
     """Averages in strictly ascending order, given as samples over the seeds."""
-    names = list(averages)
     means = {name: mean_ci95(list(samples))[0] for name, samples in averages.items()}
-    holds = all(_precedes(averages[a], averages[b], slight) for a, b in pairwise(names))
-    here = ", ".join(f"{name} {number(means[name])}" for name in sorted(names, key=means.__getitem__))
-    return Claim(id_, text, " < ".join(names), here, SLIGHT if slight else ON_MEANS, holds)
+    here = ", ".join(f"{name} {number(means[name])}" for name in sorted(averages, key=means.__getitem__))
+    return ordered(id_, text, " < ".join(averages), here, pairwise(averages.values()), slight)
 
 
-def _precedes(first: Sequence[float], second: Sequence[float], slight: bool) -> bool:
-    mean, ci95 = mean_ci95([b - a for a, b in zip(first, second, strict=True)])
-    return mean >= -(ci95 or 0.0) if slight else mean > 0
+def in_most_runs(id_: str, text: str, lower: tuple[str, Samples], higher: tuple[str, Samples], unit: str = "") -> Claim:
+    """An order that is printed for a single run: the share of our runs that have it, and how far single runs spread."""
+    (low, first), (high, second) = lower, higher
+    differences = [b - a for a, b in zip(first, second, strict=True)]
+    share = sum(difference > 0 for difference in differences) / len(differences)
+    mean, _ = mean_ci95(differences)
+    here = f"in {100 * share:.0f} % of the runs; {high} less {low}: {number(mean)} {unit}".rstrip()
+    if len(differences) > 1:
+        # Of one run, not of the mean.
+        spread = (math.fsum((one - mean) ** 2 for one in differences) / (len(differences) - 1)) ** 0.5
+        here += f", ±{number(spread)} from run to run"
+    verdict = "tie" if share == 0.5 else "holds" if share > 0.5 else "missed"
+    return Claim(id_, text, f"{low} < {high}", here, "more than half of the runs", share > 0.5, verdict=verdict)
 
 
-def rises(id_: str, series: Series, slight: bool = True) -> Claim:
+def undecidable(claim: Claim, reason: str) -> Claim:
+    """The claim as it came out, but counted apart: the document does not say what decides it."""
+    return replace(claim, verdict="undecidable", text=f"{claim.text} ({reason})")
+
+
+def rises(id_: str, series: Series) -> Claim:
     """The curve rises along its axis, from its first point to its last; chance may hide single steps."""
-    bad = []
-    for a, b in pairwise(series.xs):
-        differences = [late - early for early, late in zip(series.samples[a], series.samples[b], strict=True)]
-        mean, ci95 = mean_ci95(differences)
-        if mean < -(ci95 or 0.0) if slight else mean <= 0:
-            bad.append(b)
+    bad = [b for a, b in pairwise(series.xs) if order(series.samples[a], series.samples[b]) == "missed"]
     first, last = series.mean(series.xs[0]), series.mean(series.xs[-1])
     here = f"from {number(first)} to {number(last)}" + (f"; falls at {', '.join(f'{x:g}' for x in bad)}" if bad else "")
     text = f"{series.name} rises from the first point to the last"
-    return Claim(id_, text, "rises", here, SLIGHT if slight else ON_MEANS, not bad and last > first)
+    verdict = "missed" if bad else order(series.samples[series.xs[0]], series.samples[series.xs[-1]])
+    return Claim(id_, text, "rises", here, SLIGHT, verdict == "holds", verdict=verdict)

@@ -10,7 +10,7 @@ from typing import Any
 from airwatt._core import SCHEMA, __version__
 from airwatt.files import write_text
 from airwatt.reproductions.engine import Finished
-from airwatt.reproductions.publication import Value
+from airwatt.reproductions.publication import Value, tally
 
 
 def document(finished: Sequence[Finished], files: dict[str, list[str]], runs: int, seed: int) -> dict[str, Any]:
@@ -20,6 +20,7 @@ def document(finished: Sequence[Finished], files: dict[str, list[str]], runs: in
         "version": __version__,
         "runs_per_point": runs,
         "seed": seed,
+        "total": asdict(tally([claim for item in finished for claim in item.outcome.claims])),
         "results": [_result(item, files.get(item.id, [])) for item in finished],
     }
 

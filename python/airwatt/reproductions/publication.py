@@ -79,6 +79,41 @@ class Claim:
     tolerance: str
     holds: bool
     unit: str = ""
+    verdict: str = ""
+    """`holds`, `missed`, `tie` (an order of means that the runs do not decide) or `undecidable` (the document does not
+    say what decides it). By default what `holds` says."""
+
+    def __post_init__(self) -> None:
+        if not self.verdict:
+            object.__setattr__(self, "verdict", "holds" if self.holds else "missed")
+
+
+VERDICTS = ("holds", "missed", "tie", "undecidable")
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many claims have each verdict."""
+
+    claims: int
+    holds: int
+    missed: int
+    tie: int
+    undecidable: int
+    strict_ties: int
+    """Ties where a strict order is claimed, which do not hold."""
+
+    def __str__(self) -> str:
+        strict = f", {self.strict_ties} of them against a strict order" if self.strict_ties else ""
+        open_ = f", {self.undecidable} undecidable" if self.undecidable else ""
+        return f"{self.claims} claims: {self.holds} hold, {self.missed} missed, {self.tie} ties{strict}{open_}"
+
+
+def tally(claims: Sequence[Claim]) -> Tally:
+    """Counts claims by their verdicts."""
+    counts = {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in VERDICTS}
+    strict = sum(claim.verdict == "tie" and not claim.holds for claim in claims)
+    return Tally(len(claims), **counts, strict_ties=strict)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@
 //! itself are not impaired, and neither are those for it. A packet passes in this order:
 //!
 //! 1. **Outage**: during a scripted outage it is lost, whatever its direction.
-//! 2. **Loss**: it is lost at random, with the probability of a burst while one lasts and otherwise with the uniform one.
+//! 2. **Loss**: it is lost at random, with the probability of a burst while one lasts and otherwise with the uniform one, which
+//!    may grow with the length of the packet.
 //! 3. **Limit**: it is lost if as many packets are held as allowed.
 //! 4. **Delay**: it is held for `delay`, and then until the next multiple of `step`: the clock of an emulator has ticks.
 //! 5. **Reordering**: at random it is held on until `reorder_depth` later packets to the same destination have passed it, or for
@@ -15,7 +16,7 @@
 use std::collections::VecDeque;
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
-use airwatt_base::{Instant, Machine, RandomStream, Span, Timeout};
+use airwatt_base::{Instant, Machine, RandomStream, Size, Span, Timeout};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +40,9 @@ pub struct ImpairmentConfig {
     pub data_only: bool,
     /// Probability that a packet is lost outside bursts.
     pub loss: f64,
+    /// The length of a packet that is lost with the probability `loss`; others are lost outside bursts with
+    /// 1 - (1 - `loss`)^(length / this), as if each byte could be lost by itself. Default: the length does not matter.
+    pub loss_length: Option<Size>,
     /// Bursts of loss at fixed times.
     pub burst: Option<Burst>,
     /// Probability that a packet is held until later ones have passed it.
@@ -85,6 +89,7 @@ impl Default for ImpairmentConfig {
             towards: None,
             data_only: false,
             loss: 0.0,
+            loss_length: None,
             burst: None,
             reorder: 0.0,
             reorder_depth: 3,
@@ -102,6 +107,9 @@ impl Settings for ImpairmentConfig {
         in_range("step", self.step, Span::ZERO, Span::from_secs(1))?;
         in_range("queue", self.queue, 1, 1_000_000)?;
         probability("loss", self.loss)?;
+        if let Some(length) = self.loss_length {
+            in_range("loss_length", length, Size::from_bytes(1), Size::from_bytes(65_535))?;
+        }
         if let Some(burst) = &self.burst {
             in_range("burst.every", burst.every, Span::from_micros(1), MONTH)?;
             in_range("burst.length", burst.length, Span::from_micros(1), burst.every)?;
@@ -232,6 +240,12 @@ impl Impairment {
         (within < burst.length).then_some(burst)
     }
 
+    /// The probability that the packet is lost outside bursts.
+    fn uniform_loss(&self, packet: &Packet) -> f64 {
+        let Some(length) = self.config.loss_length else { return self.config.loss };
+        1.0 - (1.0 - self.config.loss).powf(f64::from(packet.bytes) / length.as_bytes() as f64)
+    }
+
     /// Decides whether the packet is lost, and counts it.
     fn loses(&mut self, packet: &Packet, now: Instant) -> bool {
         if self.is_outage(now) {
@@ -240,7 +254,7 @@ impl Impairment {
         }
         if self.concerns(packet) {
             let burst = self.burst(now);
-            if self.losses.chance(burst.map_or(self.config.loss, |burst| burst.loss)) {
+            if self.losses.chance(burst.map_or_else(|| self.uniform_loss(packet), |burst| burst.loss)) {
                 let count =
                     if burst.is_some() { &mut self.counts.lost_in_bursts } else { &mut self.counts.lost };
                 *count += 1;

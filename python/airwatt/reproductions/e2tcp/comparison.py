@@ -1,5 +1,8 @@
 """The default set-up: E2TCP against Tahoe, Reno and NewReno in bytes, time, energy, throughput and latency."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from airwatt.reproductions import claims
 from airwatt.reproductions.e2tcp.figures import Averages, ClaimsOf, Curves, averages, figure, points_of, table
 from airwatt.reproductions.e2tcp.setup import DATA, FOUR, GRID, NAMES, NEWRENO, RENO, TAHOE, TCPS, UNITS, Curve
@@ -245,14 +248,13 @@ def _head(item: Reproduction, results: Results) -> Outcome:
         for error in GRID:
             series = {curve.name: curve.series(results, error, what, radio) for curve in FOUR}
             ours, others = series["E2TCP"], [series[other] for other in _OTHERS]
-            sign = -1 if what == "throughput" else 1
-            won = [x for x in ours.xs if all(sign * ours.mean(x) < sign * other.mean(x) for other in others)]
-            missed = [f"{x:g}" for x in ours.xs if x not in won]
-            here = f"at {len(won)} of {len(ours.xs)} points" + (f"; not at {', '.join(missed)}" if missed else "")
+            turn: Callable[[float], float] = float.__neg__ if what == "throughput" else float.__pos__
+            signed = [one.mapped(what, one.unit, turn) for one in (ours, *others)]
+            judged = claims.lower_everywhere("", signed[0], signed[1:])
             text = f"E2TCP is best in {name} at every point of scenario {error}"
             id_ = f"{home}.{name.lower().replace(' ', '-')}.{error}"
-            outcome.claims.append(claims.true(id_, text, "everywhere", here, claims.ON_MEANS, not missed))
-            rows.append([name, error, f"{len(won)} of {len(ours.xs)}"])
+            outcome.claims.append(replace(judged, id=id_, text=text))
+            rows.append([name, error, str(judged.here)])
             outcome.values += [value for one in series.values() for value in one.values()]
     outcome.tables.append(Table(["E2TCP best in", "scenario", "points"], rows))
     return outcome

@@ -128,16 +128,17 @@ def _all_mixes(place: str, shows: str, notes: tuple[str, ...] = ()) -> Reproduct
 
 
 def _fig5(home: str, results: Results) -> list[Claim]:
-    starved = {name: mean(results, at_access_point(10, PLAIN, name), "starved") for name in ACCESS_POINTS}
+    each = {name: results.column(at_access_point(10, PLAIN, name), "starved") for name in ACCESS_POINTS}
+    starved = {name: mean_ci95(column)[0] for name, column in each.items()}
     judged = [
         claims.between(f"{home}.{name.lower()}", f"{name}: starved flows of ten", "some", number, 0.5, 9.0)
         for name, number in starved.items()
     ]
     for other in ("Buffalo", "NEC"):
-        fewer = starved["Corega"] < starved[other]
         here = f"{starved['Corega']:.1f}, {starved[other]:.1f}"
         text = f"fewer starved with the Corega than with the {other} access point"
-        judged.append(claims.true(f"{home}.fewer.{other.lower()}", text, "fewer", here, claims.ON_MEANS, fewer))
+        pair = [(each["Corega"], each[other])]
+        judged.append(claims.ordered(f"{home}.fewer.{other.lower()}", text, "fewer", here, pair))
     return judged
 
 
@@ -211,11 +212,10 @@ def _fig10(home: str, curves: Curves) -> list[Claim]:
 def _fig11(home: str, curves: Curves) -> list[Claim]:
     judged = [above(f"{home}.ten-up", curves["ten up"][METHOD], curves["ten up"][PLAIN], "ten up")]
     for other in ("Buffalo", "NEC"):
-        theirs = curves[f"{other}, ten up"][PLAIN].mean(10.0)
-        ours = curves["ten up"][PLAIN].mean(10.0)
+        theirs, ours = (curves[part][PLAIN].samples[10.0] for part in (f"{other}, ten up", "ten up"))
         text = f"Reno with ten up at 10 s: better than with the {other} access point"
-        here = f"{ours:.3f}, {theirs:.3f}"
-        judged.append(claims.true(f"{home}.{other.lower()}", text, "better", here, claims.ON_MEANS, ours > theirs))
+        here = f"{mean_ci95(ours)[0]:.3f}, {mean_ci95(theirs)[0]:.3f}"
+        judged.append(claims.ordered(f"{home}.{other.lower()}", text, "better", here, [(theirs, ours)]))
     return judged
 
 
@@ -330,7 +330,8 @@ def _fig22(home: str, curves: Curves) -> list[Claim]:
         reno = [one[PLAIN].mean(10.0) for one in (on, off)]
         here = f"{reno[0]:.3f}, {reno[1]:.3f}"
         text = f"{part}: Reno at 10 s is fairer with delayed ACK than without"
-        judged.append(claims.true(f"{home}.{name}.reno", text, "fairer", here, claims.ON_MEANS, reno[0] > reno[1]))
+        pair = [(off[PLAIN].samples[10.0], on[PLAIN].samples[10.0])]
+        judged.append(claims.ordered(f"{home}.{name}.reno", text, "fairer", here, pair))
         text = f"{part}: Reno at 10 s with delayed ACK"
         judged.append(claims.between(f"{home}.{name}.limited", text, "limited", reno[0], 0.1, 0.8))
         text = f"{part}, delayed ACK: the method with and without estimation"
@@ -361,8 +362,8 @@ def _fig23(home: str, curves: Curves) -> list[Claim]:
             gain = f"{on[method].mean(10.0):.3f}, {off[method].mean(10.0):.3f}"
             text = f"{part}, {method}: higher with delayed ACK at 10 s"
             id_ = f"{home}.{name}.higher.{method.replace(', b ', '-')}"
-            higher = on[method].mean(10.0) > off[method].mean(10.0)
-            judged.append(claims.true(id_, text, "higher", gain, claims.ON_MEANS, higher))
+            pair = [(off[method].samples[10.0], on[method].samples[10.0])]
+            judged.append(claims.ordered(id_, text, "higher", gain, pair))
     return judged
 
 
@@ -384,12 +385,10 @@ def _head(item: Reproduction, results: Results) -> Outcome:
                 at: dict[str, str | float] = {"access_point": name, "up": float(up), "method": method}
                 for key, unit in (("jain", ""), ("total", "Mb/s"), ("starved", "flows")):
                     outcome.values.append(Value(key, dict(at), *mean_ci95(results.column(point, key)), unit))
-            fairer = mean(results, ours, "jain") > mean(results, plain, "jain")
+            pair = [(results.column(plain, "jain"), results.column(ours, "jain"))]
             here = f"{mean(results, ours, 'jain'):.2f} over {mean(results, plain, 'jain'):.2f}"
             text = f"{name}, {up} up: the method is fairer (Jain)"
-            outcome.claims.append(
-                claims.true(f"{home}.fair.{name.lower()}.{up}", text, "fairer", here, claims.ON_MEANS, fairer)
-            )
+            outcome.claims.append(claims.ordered(f"{home}.fair.{name.lower()}.{up}", text, "fairer", here, pair))
             ratio = mean(results, ours, "total") / mean(results, plain, "total")
             text = f"{name}, {up} up: total with the method over Reno's"
             outcome.claims.append(

@@ -43,9 +43,9 @@ def _fig24a(home: str, results: Results) -> list[Claim]:
     ]
     for other in (PRIORITY, METHOD):
         here = f"{_jain(results, plain):.3f}, {_jain(results, point(FLOWS, other)):.3f}"
-        lower = _jain(results, plain) < _jain(results, point(FLOWS, other))
+        pair = [(results.column(plain, "jain"), results.column(point(FLOWS, other), "jain"))]
         id_ = f"{home}.below.{_LETTERS[other]}"
-        judged.append(claims.true(id_, f"Jain's index below that with {other}", "below", here, claims.ON_MEANS, lower))
+        judged.append(claims.ordered(id_, f"Jain's index below that with {other}", "below", here, pair))
     return judged
 
 
@@ -54,10 +54,10 @@ def _fig24(method: str) -> ClaimsOf:
         ours = point(FLOWS, method)
         starved = mean(results, ours, "starved")
         here = f"{_jain(results, ours):.3f}, {_jain(results, point(FLOWS, PLAIN)):.3f}"
-        better = _jain(results, ours) > _jain(results, point(FLOWS, PLAIN))
+        pair = [(results.column(point(FLOWS, PLAIN), "jain"), results.column(ours, "jain"))]
         return [
             claims.between(f"{home}.jain", "Jain's index", "fair", _jain(results, ours), 0.9, 1.0),
-            claims.true(f"{home}.above", "Jain's index above Reno's", "above", here, claims.ON_MEANS, better),
+            claims.ordered(f"{home}.above", "Jain's index above Reno's", "above", here, pair),
             claims.between(f"{home}.starved", "starved flows", "0", starved, 0.0, 0.0),
         ]
 

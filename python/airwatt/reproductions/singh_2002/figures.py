@@ -86,7 +86,7 @@ def extreme(
     claimed = []
     for other in ("Reno", "NewReno"):
         ends = (other, "SACK") if highest else ("SACK", other)
-        text = f"{what}, {where}: SACK {'not below' if highest and slight else 'above' if highest else 'below'} {other}"
+        text = f"{what}, {where}: SACK {'above' if highest else 'below'} {other}"
         order = {name: found[name] for name in ends}
         claimed.append(claims.ascending(f"{id_}.{other.lower()}", text, order, slight))
     return claimed
@@ -96,14 +96,19 @@ def rank(id_: str, text: str, found: Mapping[str, Sequence[float]], printed: str
     """An order such as `S < N = R`: means in this order, equal ones within 5 %."""
     letters = {"S": "SACK", "N": "NewReno", "R": "Reno"}
     first, *rest = printed.split()
-    holds = True
+    verdicts = set()
     for sign, second in zip(rest[::2], rest[1::2], strict=True):
-        a, b = (mean(found[letters[letter]]) for letter in (first, second))
-        near = abs(a - b) <= EQUAL * max(abs(a), abs(b))
-        holds &= {"=": near, "<": a < b, ">": a > b}[sign]
+        one, other = (found[letters[letter]] for letter in (first, second))
+        a, b = mean(one), mean(other)
+        if sign == "=":
+            verdicts.add("holds" if abs(a - b) <= EQUAL * max(abs(a), abs(b)) else "missed")
+        else:
+            verdicts.add(claims.order(one, other) if sign == "<" else claims.order(other, one))
         first = second
+    verdict = claims.worst(verdicts)
     here = ", ".join(f"{name[0]} {claims.number(mean(found[name]))}" for name in letters.values())
-    return claims.true(id_, text, printed, here, f"order of means; = within {100 * EQUAL:g} %", holds)
+    tolerance = f"{claims.ON_MEANS}; = within {100 * EQUAL:g} %"
+    return Claim(id_, text, printed, here, tolerance, verdict == "holds", verdict=verdict)
 
 
 def ranking(found: Mapping[str, Sequence[float]]) -> str:

@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from airwatt._core import InputError, Scenario
 from airwatt.reproductions import catalogue, engine
 from airwatt.reproductions.publication import Point
-from airwatt.reproductions.singh_2002.setup import Settings
+from airwatt.reproductions.singh_2002.setup import LOSS_LENGTH, Settings
 
 VARIANTS: Mapping[str, Settings] = {
+    "loss of any length alike": ((LOSS_LENGTH, ""),),
     "window 16 KiB": (("tcp.receive_window", "16384B"),),
     "window 32 KiB": (("tcp.receive_window", "32768B"),),
     "window 64 KiB": (("tcp.receive_window", "65535B"),),
@@ -46,17 +47,19 @@ _EVERY_CASE = ("head", "ch7.inverse", "eq.E", "tab3", "tab5")
 
 
 class Varied(engine.World):
-    """The simulator with settings on top of every point."""
+    """The simulator with settings on top of every point. An empty one takes the point's own away."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = list(settings)
 
     def load(self, point: Point) -> Scenario:
         """The scenario of a point with these settings. Raises `InputError`."""
-        if isinstance(point.scenario, Scenario):
-            return point.scenario.replace([*point.overrides, *self._settings])
+        absent = {key for key, value in self._settings if not value}
         # At once: a setting of SACK alone has no effect on its own with the other transports.
-        return Scenario.load(point.scenario, [*point.overrides, *self._settings])
+        overrides = [one for one in (*point.overrides, *self._settings) if one[0] not in absent]
+        if isinstance(point.scenario, Scenario):
+            return point.scenario.replace(overrides)
+        return Scenario.load(point.scenario, overrides)
 
 
 def outcomes(settings: Settings, runs: int) -> dict[str, bool]:

@@ -128,11 +128,45 @@ fn rates_are_those_of_the_settings_and_of_the_direction() {
     assert_eq!(to_other.count(), 20_000);
 }
 
+/// With 10 % for 1500 bytes, 512 bytes are lost with 1 - 0.9^(512/1500) = 3.53 % and 3000 bytes with 19 %; of 20,000 packets each,
+/// within four standard deviations. In a burst the length does not matter.
+#[test]
+fn loss_grows_with_the_length_where_a_length_is_set() {
+    let burst =
+        Burst { every: Span::from_secs(60), length: Span::from_secs(1), loss: 1.0, first: Span::ZERO };
+    let config = ImpairmentConfig {
+        loss: 0.1,
+        loss_length: Some(Size::from_bytes(1_500)),
+        burst: Some(burst),
+        ..ImpairmentConfig::default()
+    };
+    let of_length = |bytes: u32| {
+        let mut impairment = Impairment::new(config.clone(), None, "c", 1);
+        for number in 0..20_000 {
+            impairment.handle_input(
+                Packet { bytes, ..packet(number) },
+                Instant::from_micros(2_000_000 + u64::from(number)),
+            );
+        }
+        impairment.handle_input(Packet { bytes: 1, ..packet(0) }, ms(60_000));
+        assert_eq!(impairment.counts().lost_in_bursts, 1);
+        impairment.counts().lost
+    };
+    assert!((602..811).contains(&of_length(512)), "{}", of_length(512));
+    assert!((1_830..2_170).contains(&of_length(1_500)), "{}", of_length(1_500));
+    assert!((3_578..4_022).contains(&of_length(3_000)), "{}", of_length(3_000));
+}
+
 #[test]
 fn settings_have_ranges() {
     let error = |config: ImpairmentConfig| config.check().unwrap_err().to_string();
     let default = ImpairmentConfig::default;
     assert_eq!(error(ImpairmentConfig { loss: 1.5, ..default() }), "loss: expected 0 to 1, got 1.5");
+    let none = Some(Size::from_bytes(0));
+    assert_eq!(
+        error(ImpairmentConfig { loss_length: none, ..default() }),
+        "loss_length: expected 1B to 65.535kB, got 0B"
+    );
     let burst = Burst { every: Span::from_secs(1), length: Span::from_secs(2), loss: 0.5, first: Span::ZERO };
     assert_eq!(
         error(ImpairmentConfig { burst: Some(burst), ..default() }),
