@@ -150,7 +150,7 @@ def test_a_slight_order_is_missed_where_the_opposite_is_certain():
 
 def test_differences_are_paired_by_the_seed():
     """Means that differ by less than their runs do, but by the same in every run."""
-    assert claims.order([1.0, 5.0, 9.0], [1.1, 5.1, 9.2]) == "holds"
+    assert claims.order([1.0, 5.0, 9.0], [1.1, 5.1, 9.12]) == "holds"
     assert claims.order([1.0, 5.0, 9.0], [5.1, 9.2, 1.1]) == "tie"
     assert claims.order([2.0], [1.0]) == "missed", "a single run is compared as it is"
     assert claims.order([2.0], [2.0]) == "tie"

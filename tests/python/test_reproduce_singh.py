@@ -154,7 +154,7 @@ def test_the_whole_grid_runs():
     assert sum(held) >= LEAST_HELD, f"{sum(held)} of {len(held)}"
 
 
-LEAST_HELD = 85
+LEAST_HELD = 82
 """Claims that hold by ten runs, less some that chance decides; the page has the exact number."""
 
 
