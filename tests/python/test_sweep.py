@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -381,6 +382,18 @@ def test_a_damaged_chunk_is_named_and_its_runs_are_made_again(tmp_path, airwatt,
     assert after["sweeps"] == before["sweeps"]
     assert len(after["failed"]) == len(before["failed"]) == 2
     assert "set aside" not in airwatt("sweep", "repair", store).err
+
+
+def test_a_chunk_of_an_earlier_version_is_repaired_as_well(tmp_path, airwatt):
+    store = tmp_path / "store"
+    assert airwatt("sweep", *TINY, "--store", store).status == 0
+    whole = airwatt("sweep", "export", store).out
+    shutil.rmtree(store / "footers")
+    (path,) = (store / "flows").iterdir()
+    path.write_bytes(b"")
+    answer = airwatt("sweep", "repair", store)
+    assert answer.status == 0, answer.err
+    assert airwatt("sweep", "export", store).out == whole
 
 
 def test_tables_of_a_store_without_finished_runs_are_empty(tmp_path, airwatt):

@@ -186,9 +186,9 @@ class Grid:
         energy = self.metrics["energy_j"][0]
         none = np.full(self.points, np.nan)
         bound = self.sums.get("lower_bound_j", none)
-        power = self.sums.get("average_power_w", none) / count
         spent = sum((self.sums[name] for name in sums if name.startswith(_STATE)), np.zeros(self.points))
         with np.errstate(divide="ignore", invalid="ignore"):
+            power = self.sums.get("average_power_w", none) / count
             derived = {
                 "bound_j": bound, "excess": energy / bound, "power_w": power, "wakeups": self.sums.get("wakeups", none),
                 "asleep": self.sums.get(f"{_STATE}sleep", none) / spent,

@@ -331,6 +331,8 @@ class Files:
                 file.write(out.getbuffer())
 
     def _write_footers(self, stem: str, footers: Mapping[str, int]) -> None:
+        # A store of an earlier version has no such folder.
+        self._folders["footers"].create()
         with self._folders["footers"].replacing(f"{stem}.json") as out:
             out.write(json.dumps(footers).encode())
 
