@@ -34,7 +34,7 @@ COMPARED = {}
 
 def test_the_tables_are_what_the_commands_print(airwatt, request):
     shown = pages.shown(PAGE.read_text())
-    assert [command.split()[1] for command, _ in shown] == list(SCENARIOS)
+    assert [command.split()[1] for command, _ in shown] == ["bulk", *SCENARIOS]
     assert all(len(line) <= 80 and "…" not in line for _, output in shown for line in output.splitlines())
     pages.check(PAGE, airwatt.output, request.config.getoption("--bless"))
 
@@ -125,3 +125,16 @@ def test_what_is_said_to_those_who_run_access_points(tables):
     assert 55 < sum(run.stations[0].wakeups / run.simulated_s for run in ssh) / RUNS < 65
     lost = {policy: ten.of(policy, aggregates.retransmitted) for policy in ("psm", "active")}
     assert 3.5 < lost["psm"] / lost["active"] < 5
+
+
+def test_a_sleeper_gains_most_from_aggregates():
+    rows = once("bulk", set={"wifi": "wifi6"}, policy=POLICIES, runs=RUNS).rows
+    today = {row.choice["policy"]: aggregates.over(row.runs, aggregates.energy_j)[0] for row in rows}
+    before = Table("bulk")
+    for policy in ("psm", "uapsd", "ba-ta"):
+        assert 0.15 < today[policy] / before.energy(policy) < 0.2, policy
+        assert today[policy] < today["ideal"], policy
+    assert 0.85 < today["active"] / before.energy("active") < 0.9
+    assert 0.14 < today["uapsd"] / today["active"] < 0.16
+    assert min(today, key=today.get) in ("ba-ta", "ba-ta+str")
+    assert today["psm-legacy"] / today["active"] > 0.9
