@@ -242,7 +242,8 @@ impl fmt::Display for Phy {
             }
             (Basis::Simulated, Some(captured)) => write!(
                 f,
-                "most of the station's bytes went at {captured}, replayed at {}, the next rate of {standard} below",
+                "most of the station's bytes went at {:.1} Mbit/s, replayed at {}, the next rate of {standard} below",
+                captured.as_bps() as f64 * 1e-6,
                 self.rate
             )?,
         }

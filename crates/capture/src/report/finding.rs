@@ -143,7 +143,8 @@ fn lacks_of(needs: Needs, capture: &Capture, record: &StationRecord) -> Option<S
     if needs.tim && beacons().all(|beacon| beacon.dtim.is_none()) {
         return Some(format!("no beacon of {bssid} was captured up to its TIM, as with a short snap length"));
     }
-    if needs.aid && record.aid.is_none() {
+    let never_slept = !record.mode_known.is_zero() && record.in_power_save.is_zero();
+    if needs.aid && record.aid.is_none() && !never_slept {
         return Some(format!(
             "the association identifier of {mac}, which says which bit of the TIM is its own, is unknown: neither its \
              association nor a PS-Poll was captured"
