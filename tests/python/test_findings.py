@@ -418,3 +418,15 @@ def test_junit_of_a_capture_that_cannot_be_read_is_an_error(airwatt, tmp_path):
     assert result.status == 2
     suite = ElementTree.parse(file).getroot()
     assert (suite.get("errors"), "an empty file" in suite.find("testcase/error").get("message")) == ("1", True)
+
+
+def test_a_damaged_file_of_a_folder_does_not_lose_the_night(airwatt, tmp_path):
+    (tmp_path / "a.pcap").write_bytes((SHIPPED / "tim-stuck-guilty.pcap").read_bytes())
+    (tmp_path / "b.pcap").touch()
+    result = airwatt("analyze", tmp_path)
+    assert result.status == 1
+    assert "1 file could not be read, and the others were analysed" in result.err
+    # The verdict stands before the energies.
+    rules, energies = result.out.index("tim-stuck, error of"), result.out.index("what policies would have spent")
+    assert "note: left out: " in " ".join(result.out.split())
+    assert rules < energies
