@@ -94,7 +94,7 @@ fn flags_get_a_line_that_says_what_is_allowed() {
         (("tcp.profile", "2"), "--set tcp.profile=2: expected freebsd-4.3, linux"),
         (
             ("wifi", "faster-wifi"),
-            "--set wifi=faster-wifi: expected fast-wifi, slow-wifi or a table, got \"faster-wifi\"",
+            "--set wifi=faster-wifi: expected fast-wifi, slow-wifi, wifi4, wifi5, wifi6 or a table, got \"faster-wifi\"",
         ),
         (
             ("wifi.data_rate", "131Mbps"),

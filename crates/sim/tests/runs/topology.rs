@@ -170,7 +170,7 @@ fn names_that_cannot_be_get_one_line() {
         (
             "wifi = \"fast-wifi\"",
             "wifi = \"faster\"",
-            "general.toml:4: cell.0.wifi: expected fast-wifi, slow-wifi or a table, got \"faster\"",
+            "general.toml:4: cell.0.wifi: expected fast-wifi, slow-wifi, wifi4, wifi5, wifi6 or a table, got \"faster\"",
         ),
         (
             "node = \"phone0\"",
