@@ -83,16 +83,20 @@ def break_in_a_tail(lab: Lab, ends: tuple[str, ...], end: str, writer: str, rate
     return found
 
 
-CASES = [
-    (("base",), "base", "server"),
-    (("base",), "base", "client"),
-    (("base", "mobile"), "base", "client"),
-    (("base", "mobile"), "mobile", "server"),
-]
+each_end = pytest.mark.parametrize(
+    ("ends", "end", "writer"),
+    [
+        pytest.param(("base",), "base", "server", id="alone-down"),
+        pytest.param(("base",), "base", "client", id="alone-up"),
+        pytest.param(("base", "mobile"), "base", "client", id="base-up"),
+        pytest.param(("base", "mobile"), "mobile", "server", id="mobile-down"),
+    ],
+)
+each_signal = pytest.mark.parametrize("with_signal", [signal.SIGKILL, signal.SIGTERM])
 
 
-@pytest.mark.parametrize("with_signal", [signal.SIGKILL, signal.SIGTERM])
-@pytest.mark.parametrize(("ends", "end", "writer"), CASES, ids=["alone-down", "alone-up", "base-up", "mobile-down"])
+@each_signal
+@each_end
 def test_a_tail_that_the_host_takes_in_time_arrives(lab, ends, end, writer, with_signal):
     found = break_in_a_tail(lab, ends, end, writer, 60_000, with_signal)
     print(found)
@@ -101,8 +105,8 @@ def test_a_tail_that_the_host_takes_in_time_arrives(lab, ends, end, writer, with
     assert max(at for at, *_ in found.values()) < DRAIN_S + SILENCE_S + 3
 
 
-@pytest.mark.parametrize("with_signal", [signal.SIGKILL, signal.SIGTERM])
-@pytest.mark.parametrize(("ends", "end", "writer"), CASES, ids=["alone-down", "alone-up", "base-up", "mobile-down"])
+@each_signal
+@each_end
 def test_a_tail_of_a_slower_host_ends_with_a_reset(lab, ends, end, writer, with_signal):
     found = break_in_a_tail(lab, ends, end, writer, 8_000, with_signal)
     print(found)

@@ -70,9 +70,7 @@ impl CaptureError {
     pub const fn is_wrong_input(&self) -> bool {
         !matches!(self, Self::NoPackets { .. } | Self::Memory { .. } | Self::Interrupted)
     }
-}
 
-impl CaptureError {
     /// Whether one file is at fault, so that the others of a folder can be analysed.
     pub(crate) const fn is_of_one_file(&self) -> bool {
         matches!(

@@ -337,6 +337,11 @@ impl Radiotap {
     }
 }
 
+/// Bits of the VHT field.
+const VHT_KNOWN_GUARD: u16 = 0x0004;
+const VHT_KNOWN_WIDTH: u16 = 0x0040;
+const VHT_SHORT_GUARD: u8 = 0x04;
+
 /// The VHT field of a PPDU to one user: guard interval, width, index, streams and code are known.
 fn vht_bytes(vector: &TxVector) -> Option<[u8; 12]> {
     let width = match vector.width() {
@@ -354,10 +359,6 @@ fn vht_bytes(vector: &TxVector) -> Option<[u8; 12]> {
     field[8] = u8::from(vector.coding() == Coding::Ldpc);
     Some(field)
 }
-
-const VHT_KNOWN_GUARD: u16 = 0x0004;
-const VHT_KNOWN_WIDTH: u16 = 0x0040;
-const VHT_SHORT_GUARD: u8 = 0x04;
 
 /// The HE field of a PPDU to or from one user: index, carrier modulation, code, width, guard interval, training fields and streams are
 /// known.
@@ -409,8 +410,9 @@ fn he_bytes(vector: &TxVector) -> Option<[u8; 12]> {
 
 /// The vector of the first user of a VHT field.
 fn vht_field(field: &[u8]) -> Option<TxVector> {
-    let short_guard = le16(field, 0) & 0x0004 != 0 && field[2] & 0x04 != 0;
-    let width = if le16(field, 0) & 0x0040 == 0 {
+    let known = le16(field, 0);
+    let short_guard = known & VHT_KNOWN_GUARD != 0 && field[2] & VHT_SHORT_GUARD != 0;
+    let width = if known & VHT_KNOWN_WIDTH == 0 {
         Width::Mhz20
     } else {
         match field[3] & 0x1f {

@@ -1,6 +1,8 @@
 //! What a profile says of an energy beside its amount: the mode of the host that it assumes and the same time in the others, how
 //! much rests on values of another chip, and how far the profile may be off.
 
+use std::sync::LazyLock;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -74,7 +76,7 @@ impl ProfileAccount {
             keys.push("listen");
         }
         let error = radio.error();
-        let model = error.unwrap_or_else(largest_error);
+        let model = error.unwrap_or_else(|| *LARGEST_ERROR);
         let (mut low, mut high) = (model, model);
         let mut share = 0.0;
         let mut listening = false;
@@ -107,9 +109,8 @@ impl ProfileAccount {
 }
 
 /// The largest error of the profiles that ship where they predict their makers' averages.
-fn largest_error() -> f64 {
-    Radio::shipped().iter().filter_map(Radio::error).fold(0.0, f64::max)
-}
+static LARGEST_ERROR: LazyLock<f64> =
+    LazyLock::new(|| Radio::shipped().iter().filter_map(Radio::error).fold(0.0, f64::max));
 
 /// By what factors a borrowed value may differ: of a power, those of the chips that have their own and averages to compare with;
 /// of a time or a wake-up none to twice, since few sources have it.

@@ -40,26 +40,28 @@ def check_evaluated(option: str, kinds: Iterable[str], documents: Sequence[Docum
         if kind == "keep-alive" and any(document["station"] is not None for document in documents):
             continue
         undecidable = int(found[kind]["undecidable"])
-        if not found[kind]["count"] + found[kind]["kept"]:
+        if not _is_decided(found[kind]):
             raise RunError(f"{option}: {kind} was not evaluated: {_lacks(kind, undecidable, documents)}")
         if undecidable:
-            _leave_open(f"{option}: {kind}: {undecidable} undecidable beside {found[kind]['kept']:.0f} kept", strict)
+            text = f"{option}: {kind}: {undecidable} undecidable beside {found[kind]['kept']:.0f} kept"
+            if strict:
+                raise RunError(f"{text}: --strict expects none")
+            say(f"{text}; --strict makes that a failure")
 
 
 def check_any(option: str, documents: Sequence[Document], *, strict: bool = False) -> None:
     """Raises `RunError` where the captures decide no rule, and with `strict` where they leave one undecidable."""
     found = counts(documents)
-    if not any(of_kind["count"] + of_kind["kept"] for of_kind in found.values()):
+    if not any(map(_is_decided, found.values())):
         raise RunError(f"{option}: nothing was evaluated: no captured frame decides any rule")
     open_ = [f"{kind} {of_kind['undecidable']:.0f}" for kind, of_kind in found.items() if of_kind["undecidable"]]
     if open_ and strict:
-        _leave_open(f"{option}: undecidable: {', '.join(open_)}", strict)
+        raise RunError(f"{option}: undecidable: {', '.join(open_)}: --strict expects none")
 
 
-def _leave_open(text: str, strict: bool) -> None:
-    if strict:
-        raise RunError(f"{text}: --strict expects none")
-    say(f"{text}; --strict makes that a failure")
+def _is_decided(of_kind: Mapping[str, float]) -> bool:
+    """Whether any occasion of a kind is decided."""
+    return bool(of_kind.get("count", 0.0) + of_kind.get("kept", 0.0))
 
 
 def _lacks(kind: str, undecidable: int, documents: Sequence[Document]) -> str:
@@ -197,7 +199,7 @@ def compare(path: Path, before: Mapping[str, Mapping[str, float]], documents: Se
             say(f"--compare {path}: {kind}: violated {now['count']:.0f} times, {violated:.0f} before")
         if now["count"] > violated:
             worse.append(kind)
-        if violated + was.get("kept", 0.0) and not now["count"] + now["kept"] and kind != "keep-alive":
+        if _is_decided(was) and not _is_decided(now) and kind != "keep-alive":
             say(f"--compare {path}: {kind}: not evaluated: {_lacks(kind, int(now['undecidable']), documents)}")
             lost.append(kind)
     if worse:

@@ -119,28 +119,30 @@ pub(super) fn checks<'f>(
 /// What a rule needs of a capture that none of these stations has; `None` if one has it all.
 fn lacks(kind: FindingKind, capture: &Capture, records: &[&StationRecord]) -> Option<String> {
     let needs = kind.needs();
-    let lacking: Vec<String> = records.iter().map_while(|record| lacks_of(needs, capture, record)).collect();
+    let lacking: Vec<String> =
+        records.iter().map(|record| lacks_of(needs, capture, record)).collect::<Option<_>>()?;
     let others = match lacking.len() {
         0 | 1 => String::new(),
         count => format!(" (and so on, for {count} stations)"),
     };
-    (!lacking.is_empty() && lacking.len() == records.len()).then(|| lacking[0].clone() + &others)
+    Some(lacking.first()?.clone() + &others)
 }
 
-/// What a rule needs that the capture does not have of this station.
+/// Names what a rule needs and the capture does not have of this station; `None` if it has it all.
 fn lacks_of(needs: Needs, capture: &Capture, record: &StationRecord) -> Option<String> {
     let mac = record.mac;
     let Some(bssid) = record.bssid else {
         return Some(format!("no frame shows the access point of {mac}"));
     };
-    let beacons = || capture.beacons.iter().filter(|beacon| beacon.bssid == bssid);
-    if needs.beacons && beacons().next().is_none() {
+    let network = capture.networks.get(&bssid);
+    if needs.beacons && network.is_none_or(|network| network.beacons == 0) {
         return Some(format!(
             "no beacon of {bssid} was captured (a nontransmitted BSSID of several has none: its TIM is in those of another, \
              which is not read)"
         ));
     }
-    if needs.tim && beacons().all(|beacon| beacon.dtim.is_none()) {
+    // A valid TIM has a DTIM period above zero.
+    if needs.tim && network.is_none_or(|network| network.dtim_period == 0) {
         return Some(format!("no beacon of {bssid} was captured up to its TIM, as with a short snap length"));
     }
     let never_slept = !record.mode_known.is_zero() && record.in_power_save.is_zero();

@@ -101,16 +101,6 @@ pub(crate) fn describe_with(
     let observations = power_save::observe(capture);
     let concerned =
         || observations.findings.iter().filter(|found| finding::concerns(found, station, &observations));
-    let checks = if capture.is_air() {
-        let is_meant = |record: &&power_save::StationRecord| match station {
-            Some(Station::Mac(mac)) => record.mac == *mac,
-            _ => true,
-        };
-        let records: Vec<_> = observations.stations.iter().filter(is_meant).collect();
-        finding::checks(concerned(), capture, &records)
-    } else {
-        Vec::new()
-    };
     let is_kept = |found: &&power_save::Finding| {
         found.count(Verdict::Violated) + found.count(Verdict::Undecidable) == 0
     };
@@ -118,6 +108,13 @@ pub(crate) fn describe_with(
         Station::Mac(mac) => Some(*mac),
         Station::Ip(_) => None,
     });
+    let checks = if capture.is_air() {
+        let stations = observations.stations.iter();
+        let meant: Vec<_> = stations.filter(|record| mac.is_none_or(|mac| record.mac == mac)).collect();
+        finding::checks(concerned(), capture, &meant)
+    } else {
+        Vec::new()
+    };
     let costing = finding::Costing { radio, is_assumed, stations: &observations.stations, station: mac };
     let mut findings: Vec<FindingReport> = concerned()
         .filter(|found| !is_kept(found))

@@ -192,7 +192,7 @@ pub(super) fn commands(config: &Config) -> Result<String, Failure> {
     let [opening, ..] = marks(config.fwmark);
     let mut lines = vec![
         format!("ip tuntap add {name} mode tun"),
-        format!("ip address add {}/32 dev {name}", DEVICE_ADDRESS),
+        format!("ip address add {DEVICE_ADDRESS}/32 dev {name}"),
         format!("ip link set {name} up"),
     ];
     lines.extend(

@@ -52,7 +52,7 @@ pub enum Receiver {
 /// Most MPDUs of one PPDU.
 pub const MAX_MPDUS: u16 = 256;
 
-/// A set of MPDUs of one PPDU, by their places in it.
+/// A set of MPDUs, by their places in a PPDU or in the bitmap of a BlockAck.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MpduSet([u64; MAX_MPDUS as usize / 64]);
 
@@ -374,8 +374,8 @@ pub struct TracedFrame {
     pub beacon: Option<BeaconContent>,
     /// Its place, if it is one of several frames of a PPDU: they begin together, and the first one has the duration of all.
     pub aggregate: Option<Aggregate>,
-    /// Of a BlockAck: which of the numbers from `sequence` on have arrived, the lowest bit first.
-    pub bitmap: [u64; MAX_MPDUS as usize / 64],
+    /// Of a BlockAck: which of the numbers from `sequence` on have arrived.
+    pub bitmap: MpduSet,
 }
 
 /// The place of a frame in an A-MPDU.

@@ -98,7 +98,7 @@ impl Sniffer {
                 packet: None,
                 beacon: beacon.clone(),
                 aggregate: None,
-                bitmap: [0; MAX_MPDUS as usize / 64],
+                bitmap: MpduSet::default(),
             };
             if part.kind == CellFrameKind::BlockAck {
                 let bitmap = bitmap(ppdu.sequence, mpdus, received);
@@ -166,11 +166,10 @@ impl Sniffer {
 }
 
 /// The bits of a BlockAck: which numbers from `start` on have arrived.
-fn bitmap(start: u16, mpdus: &[(Mpdu, u32)], received: &MpduSet) -> [u64; MAX_MPDUS as usize / 64] {
-    let mut bits = [0; MAX_MPDUS as usize / 64];
+fn bitmap(start: u16, mpdus: &[(Mpdu, u32)], received: &MpduSet) -> MpduSet {
+    let mut bits = MpduSet::default();
     for (_, (mpdu, _)) in (0..).zip(mpdus).filter(|(place, _)| received.contains(*place)) {
-        let bit = usize::from(mpdu.sequence.wrapping_sub(start)) % usize::from(MAX_MPDUS);
-        bits[bit / 64] |= 1_u64 << (bit % 64);
+        bits.insert(mpdu.sequence.wrapping_sub(start) % MAX_MPDUS);
     }
     bits
 }

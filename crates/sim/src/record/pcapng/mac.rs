@@ -27,7 +27,7 @@ const BEST_EFFORT: u8 = 0;
 const WMM_UAPSD: u8 = 0x80;
 /// The BA Control field of a compressed BlockAck (802.11-2020 table 9-28).
 const COMPRESSED_BITMAP: u16 = 2 << 1;
-/// Of a BlockAck: the fragment number of a bitmap of 256 bits (802.11ax 9.3.1.8.2).
+/// The fragment number of a BlockAck says how long its bitmap is; this is the one of 256 bits (802.11ax 9.3.1.8.2).
 const LONG_BITMAP: u16 = 4;
 const ID_VENDOR: u8 = 221;
 /// A locally administered OUI, which belongs to no vendor.
@@ -68,7 +68,7 @@ pub(super) fn encode(setting: &Setting, cell: &CellSetting, frame: &TracedFrame,
         let (words, length) = if is_long { (4, LONG_BITMAP) } else { (1, 0) };
         out.extend_from_slice(&COMPRESSED_BITMAP.to_le_bytes());
         out.extend_from_slice(&(frame.sequence << 4 | length).to_le_bytes());
-        frame.bitmap.iter().take(words).for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
+        frame.bitmap.words().iter().take(words).for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
     }
     if let Some(content) = &frame.beacon {
         beacon(setting, cell, frame, content, out);
