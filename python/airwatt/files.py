@@ -1,9 +1,11 @@
 """Output files: replaced as a whole, or left as they were. And JSON of others.
 
 A file is written without a name (`O_TMPFILE`) in the folder of the old one, flushed to the disk, and then takes its
-name. Whatever ends the program before that, SIGKILL included, leaves the old file as it was and nothing beside it. On a
-file system without unnamed files the new one has a hidden name (`.NAME.XXXXXXXX.part`), which only SIGKILL and SIGTERM
-leave behind. A link's target is replaced, not the link; a file keeps its mode and, where that is allowed, its owner.
+name. Whatever ends the program before that, SIGKILL included, leaves the old file as it was and nothing beside it. It
+takes its name in two steps, as a whole file with a hidden name (`.NAME.XXXXXXXX.part`) between them: SIGINT and SIGTERM
+wait for the second step, SIGKILL can leave that file behind. On a file system without unnamed files the new one has the
+hidden name from the beginning, and SIGTERM, too, leaves it behind. A link's target is replaced, not the link; a file
+keeps its mode and, where that is allowed, its owner.
 
 Whatever is no regular file (a pipe, a terminal, `/dev/null`) and standard output and error are written directly. Left
 out: access control lists and extended attributes of the old file; other hard links to it keep its old content.
@@ -15,7 +17,9 @@ import contextlib
 import errno
 import json
 import os
+import signal
 import stat
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -119,14 +123,15 @@ class _Draft:
     def take_name(self) -> None:
         """Puts the file in the place of the old one."""
         folder = self._folder
-        if self._name is None:
-            name = self._hidden_name()
-            # With descriptors Python calls the `linkat` that follows links.
-            unnamed = f"/proc/self/fd/{self._keep}"
-            os.link(unnamed, name, src_dir_fd=self._keep, dst_dir_fd=folder, follow_symlinks=True)
-            self._name = name
-        os.replace(self._name, self._target, src_dir_fd=folder, dst_dir_fd=folder)
-        self._name = None
+        with _signals_later():
+            if self._name is None:
+                name = self._hidden_name()
+                # With descriptors Python calls the `linkat` that follows links.
+                unnamed = f"/proc/self/fd/{self._keep}"
+                os.link(unnamed, name, src_dir_fd=self._keep, dst_dir_fd=folder, follow_symlinks=True)
+                self._name = name
+            os.replace(self._name, self._target, src_dir_fd=folder, dst_dir_fd=folder)
+            self._name = None
         # The name, too, shall survive a power cut; some file systems cannot promise it.
         with contextlib.suppress(OSError):
             os.fsync(folder)
@@ -143,6 +148,25 @@ class _Draft:
 
     def _hidden_name(self) -> str:
         return f".{self._target[:80]}.{os.urandom(4).hex()}.part"
+
+
+@contextlib.contextmanager
+def _signals_later() -> Iterator[None]:
+    """Has SIGINT and SIGTERM arrive after the block. Only the main thread can; elsewhere they arrive at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    held: list[int] = []
+    # A handler that Python did not install (None) cannot be put back, and stays.
+    numbers = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not None]
+    before = {number: signal.signal(number, lambda number, _frame: held.append(number)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in held:
+            signal.raise_signal(number)
 
 
 def _status(path: Path) -> os.stat_result | None:
