@@ -165,8 +165,8 @@ def _signals_later() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        for number in held:
-            signal.raise_signal(number)
+        for late in held:
+            signal.raise_signal(late)
 
 
 def _status(path: Path) -> os.stat_result | None:
