@@ -52,10 +52,12 @@ _LONGEST_LEGEND = 40
 _MARGIN_INCHES = 0.1
 _ALONE = "here"
 """What a legend calls the only curve of a picture."""
-_LABEL_COLUMNS = 22
-"""Labels of low panels have at most so many characters in a line."""
 _LOW = 3
-"""With more panels than this each is lower than a label of one line is long."""
+"""With more panels than this each is lower than its label is long, which then stands above it."""
+_HEIGHT_INCHES = 4.4
+"""The height of a picture with one panel."""
+_ABOVE_INCHES = 0.75
+_BELOW_INCHES = 0.6
 _HATCHES = ("", "/////", ".....", "xxxxx")
 _DASHES = ("-", "--", ":", "-.")
 
@@ -66,16 +68,23 @@ def draw(item: Finished, path: Path) -> None:
     with style.styled():
         units = _units(picture, item.outcome.values)
         several = picture.panels if isinstance(picture, Lines) else ()
+        rows = len(several) or len(units)
+        low = rows > _LOW
         # A fixed layout: a constrained one takes longer than all the drawing.
-        figure = Figure(figsize=(8.4, 4.4 + 1.3 * (max(len(units), len(several)) - 1)))
-        panels = list(figure.subplots(len(several) or len(units), 1, sharex=True, squeeze=False)[:, 0])
-        figure.subplots_adjust(left=0.085, right=0.74, bottom=0.135, top=0.83)
+        height = _HEIGHT_INCHES + 1.3 * (rows - 1)
+        figure = Figure(figsize=(8.4, height))
+        panels = list(figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0])
+        figure.subplots_adjust(left=0.085, right=0.74, bottom=_BELOW_INCHES / height, top=1.0 - _ABOVE_INCHES / height)
+        if low:
+            figure.subplots_adjust(hspace=0.3)
         if isinstance(picture, Lines) and several:
             for axes, panel in zip(panels, several, strict=True):
                 part = replace(picture, what=panel.what, where=(*picture.where, *panel.where))
                 _lines(axes, part, item.outcome.values, item.outcome.published)
-                low = len(several) > _LOW
-                axes.set_ylabel(textwrap.fill(panel.y_label, _LABEL_COLUMNS) if low else panel.y_label)
+                if low:
+                    axes.set_title(panel.y_label, loc="left", fontsize=8, pad=3.0)
+                else:
+                    axes.set_ylabel(panel.y_label)
                 axes.label_outer()
         elif isinstance(picture, Lines):
             for axes, unit in zip(panels, units, strict=True):
@@ -137,15 +146,17 @@ def make_room_for_legends(figure: Figure, panels: Sequence[Axes]) -> None:
 
 
 def _title(figure: Figure, item: Finished) -> None:
-    figure.text(0.012, 0.955, item.id, fontsize=11, fontweight="bold", va="center")
-    figure.text(0.012, 0.905, item.reproduction.shows, fontsize=9, va="center")
+    height = figure.get_size_inches()[1]
+    first, second = 1.0 - 0.2 / height, 1.0 - 0.42 / height
+    figure.text(0.012, first, item.id, fontsize=11, fontweight="bold", va="center")
+    figure.text(0.012, second, item.reproduction.shows, fontsize=9, va="center")
     missed = sum(not claim.holds for claim in item.outcome.claims)
     if item.outcome.claims:
         held = f"{len(item.outcome.claims) - missed} of {len(item.outcome.claims)} claims hold"
         ties = sum(claim.verdict == "tie" for claim in item.outcome.claims)
         held += f", {ties} ties" if ties else ""
         colour = style.VERMILION if missed else style.GREEN
-        figure.text(0.988, 0.955, held, fontsize=9, va="center", ha="right", color=colour)
+        figure.text(0.988, first, held, fontsize=9, va="center", ha="right", color=colour)
 
 
 def _groups(values: Sequence[Value], what: str, by: Sequence[str]) -> dict[tuple[str | float, ...], list[Value]]:

@@ -1,12 +1,12 @@
 """Figures 2, 6, 13 and 11: throughput and energy over buffers and round-trip times."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from airwatt import models
 from airwatt.reproductions import claims
 from airwatt.reproductions.ba_ta.setup import ACCESS_NAMES, Axis, Curve, buffers, rtts
-from airwatt.reproductions.publication import Claim, Lines, Outcome, Reproduction, Results, Table, Value
+from airwatt.reproductions.publication import Claim, Lines, Outcome, Panel, Reproduction, Results, Table, Value
 from airwatt.reproductions.series import Series, mean_text
 from airwatt.statistics import mean_ci95
 
@@ -16,8 +16,10 @@ ClaimsOf = Callable[[str, Curves, Results], list[Claim]]
 _LABELS = {
     "throughput": "throughput (Mb/s)",
     "energy": "energy of a download (J)",
-    "thr index": "throughput over the better of Active and PSM",
     "page": "time to load a page (s)",
+}
+_INDICES = {
+    "thr index": "throughput over the better of Active and PSM",
     "energy index": "the better of Active's and PSM's energy, over energy",
 }
 SETS = {"slow Wi-Fi": "slow-wifi", "fast Wi-Fi": "fast-wifi"}
@@ -323,9 +325,16 @@ def _benchmark(place: str, axes: Callable[[str], Axis], shows: str, corner: Mapp
             outcome.claims.append(claims.between(f"{home}.{access}.psm-t", text, "about equal", worst, 0.0, 0.1))
         return outcome
 
-    axis = axes("fast")
-    picture = Lines("thr index", axis.name, ("policy", "access"), axis.label, _LABELS["thr index"], scale="linear")
+    picture = _by_access(axes("fast"), "policy", ACCESS_NAMES.values())
     return Reproduction(place, shows, compute, points, picture)
+
+
+def _by_access(axis: Axis, by: str, accesses: Iterable[str]) -> Lines:
+    """Both indices over an axis, with a panel of each for each access line."""
+    panels = tuple(
+        Panel(what, f"{_INDICES[what]}, {shown}", (("access", shown),)) for what in _INDICES for shown in accesses
+    )
+    return Lines(panels[0].what, axis.name, (by,), axis.label, "", scale="linear", panels=panels)
 
 
 def _corner(name: str, shown: str, x: float, pairs: Mapping[str, tuple[Series, Series]]) -> list[Claim]:
@@ -448,15 +457,15 @@ def _parameter(
 
     def compute(item: Reproduction, results: Results) -> Outcome:
         home, outcome = f"ba-ta/{item.place}", Outcome()
-        for access, shown in (("fast", "fast DSL"), ("wifi", "Wi-Fi bottleneck")):
+        for access in ("fast", "wifi"):
+            shown = ACCESS_NAMES[access]
             pairs = {v: indices(results, access, _SOME_BUFFERS, curves[access, v]) for v, _ in choices}
             outcome.values += [value for pair in pairs.values() for one in pair for value in one.values()]
             outcome.tables.append(table(_SOME_BUFFERS, {f"{key} {v}: thr": pair[0] for v, pair in pairs.items()}))
             outcome.claims += claims_of(f"{home}.{access}", shown, pairs)
         return outcome
 
-    label = _LABELS["thr index"]
-    picture = Lines("thr index", _SOME_BUFFERS.name, (key, "access"), _SOME_BUFFERS.label, label, scale="linear")
+    picture = _by_access(_SOME_BUFFERS, key, (ACCESS_NAMES["fast"], ACCESS_NAMES["wifi"]))
     return Reproduction(place, shows, compute, points, picture)
 
 
