@@ -17,6 +17,7 @@ from airwatt.built import commit
 Entry = Mapping[str, str]
 """The fields of a BibTeX entry, with its `key` and its `type`."""
 
+_AUTHORS = "{The airwatt authors}"
 _SPECIAL = re.compile(r"([&%$#_])")
 
 
@@ -25,7 +26,8 @@ def of_airwatt() -> Entry:
     built = commit()
     note = f"Version {__version__}" + (f", commit {built}" if built else "")
     title = "airwatt: A Laboratory for What a {Wi-Fi} Radio Spends on {TCP}"
-    return {"key": "airwatt", "type": "software", "author": "{The airwatt authors}", "title": title, "note": note}
+    # Not `software`: the styles that come with BibTeX do not know it.
+    return {"key": "airwatt", "type": "misc", "author": _AUTHORS, "title": title, "note": note}
 
 
 def of(name: str) -> list[Entry]:
@@ -82,8 +84,8 @@ def _of(name: str) -> Iterator[Entry]:
 def _of_radio(name: str, source: str) -> Entry:
     plain = Path(name).stem if "/" in name else name
     return {
-        "key": f"airwatt-radio-{plain}", "type": "misc", "title": f"Currents of the radio profile {_escaped(plain)}",
-        "note": _escaped(source),
+        "key": f"airwatt-radio-{plain}", "type": "misc", "author": _AUTHORS,
+        "title": f"Currents of the radio profile {_escaped(plain)}", "note": _escaped(source),
     }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ energy, goodput and the time until everything was complete.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from airwatt.statistics import Estimate
@@ -41,9 +41,12 @@ def _latex(found: _Points) -> str:
     for index, power in zip(shown, powers, strict=True):
         name, unit = names[index]
         heads.append(f"{{{name} / \\unit{{{_PREFIXES[power]}{_UNITS[unit]}}}}}")
+    columns = "".join(
+        _column([row[2][index] for row in found.rows], power) for index, power in zip(shown, powers, strict=True)
+    )
     lines = [
         "% Means and half widths of their 95 % intervals. Needs the packages booktabs and siunitx (version 3).",
-        f"\\begin{{tabular}}{{{'l' * len(found.keys)}r{'S[separate-uncertainty]' * len(shown)}}}",
+        f"\\begin{{tabular}}{{{'l' * len(found.keys)}r{columns}}}",
         r"\toprule",
         " & ".join(heads) + r" \\",
         r"\midrule",
@@ -53,6 +56,22 @@ def _latex(found: _Points) -> str:
         cells += [_number(numbers[index], power) for index, power in zip(shown, powers, strict=True)]
         lines.append(" & ".join(cells) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def _column(numbers: Sequence[Estimate], power: int) -> str:
+    """A column that is as wide as its numbers: siunitx has to be told how many digits they have."""
+    parts = [_number(number, power).split(" +- ") for number in numbers if number.mean is not None]
+    forms = [_digits(part[0] for part in parts)]
+    halves = [part[1] for part in parts if len(part) > 1]
+    if halves:
+        forms.append(_digits(halves))
+    return f"S[separate-uncertainty, table-format={{{' +- '.join(forms)}}}]"
+
+
+def _digits(numbers: Iterable[str]) -> str:
+    """The most digits before and after the decimal point, as siunitx has them: 2.4."""
+    split = [number.lstrip("-").partition(".") for number in numbers]
+    return f"{max(len(whole) for whole, _, _ in split)}.{max(len(rest) for _, _, rest in split)}"
 
 
 def _power(numbers: Sequence[Estimate]) -> int:
