@@ -1,11 +1,13 @@
 """Reproductions: curves with their 95 % intervals, or bars, with the printed numbers as diamonds where there are any.
 
-A picture is drawn from the values of the result document alone, so that it cannot show what the document does not say.
+Below them stands each claim, with what is printed and what came out: many are about averages or sums of the curves. A
+picture is drawn from the result document alone, so that it cannot show what the document does not say.
 """
 
 import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -13,8 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
 from airwatt.plots import style
+from airwatt.reproductions.claims import number
 from airwatt.reproductions.engine import Finished
-from airwatt.reproductions.publication import At, Bars, Lines, Value
+from airwatt.reproductions.publication import At, Bars, Claim, Lines, Value
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _TRANSPORTS = {
@@ -58,6 +61,10 @@ _HEIGHT_INCHES = 4.4
 """The height of a picture with one panel."""
 _ABOVE_INCHES = 0.75
 _BELOW_INCHES = 0.6
+_CLAIM_COLUMNS = (0.012, 0.085, 0.5, 0.75)
+"""Where verdict, text, printed and own number of a claim begin, as shares of the width."""
+_LETTER_INCHES = 0.056
+_LINE_INCHES = 0.135
 _HATCHES = ("", "/////", ".....", "xxxxx")
 _DASHES = ("-", "--", ":", "-.")
 
@@ -99,6 +106,7 @@ def draw(item: Finished, path: Path) -> None:
             _bars(panels[0], picture, item.outcome.values, item.outcome.published)
         _title(figure, item)
         make_room_for_legends(figure, panels)
+        _claims(figure, item.outcome.claims)
         style.save(figure, path)
 
 
@@ -157,6 +165,41 @@ def _title(figure: Figure, item: Finished) -> None:
         held += f", {ties} ties" if ties else ""
         colour = style.VERMILION if missed else style.GREEN
         figure.text(0.988, first, held, fontsize=9, va="center", ha="right", color=colour)
+
+
+def _claims(figure: Figure, claims: Sequence[Claim]) -> None:
+    """Lists claims in a strip below the axes: the verdict, what is claimed, what is printed, what came out."""
+    width, height = figure.get_size_inches()
+    columns = [int((right - left) * width / _LETTER_INCHES) - 2 for left, right in pairwise((*_CLAIM_COLUMNS, 1.0))]
+    rows = []
+    for claim in claims:
+        unit = f" {claim.unit}" if claim.unit else ""
+        paper, here = (f"{v if isinstance(v, str) else number(v)}{unit}" for v in (claim.paper, claim.here))
+        cells = [claim.verdict, claim.text, f"printed {paper}", f"here {here}"]
+        rows.append([textwrap.wrap(cell, columns) for cell, columns in zip(cells, columns, strict=True)])
+    lines = sum(max(map(len, row)) for row in rows)
+    if not lines:
+        return
+    strip = lines * _LINE_INCHES + _MARGIN_INCHES
+    _extend_below(figure, strip)
+    line = _LINE_INCHES / (height + strip)
+    y = strip / (height + strip)
+    for claim, row in zip(claims, rows, strict=True):
+        colour = style.GREEN if claim.holds else style.VERMILION
+        for left, cell, ink in zip(_CLAIM_COLUMNS, row, (colour, style.INK, style.INK, style.INK), strict=True):
+            figure.text(left, y - line, "\n".join(cell), fontsize=7, color=ink, va="baseline", linespacing=1.25)
+        y -= max(map(len, row)) * line
+
+
+def _extend_below(figure: Figure, inches: float) -> None:
+    """Makes the figure higher; whatever it has keeps its size, and its distance from the upper edge."""
+    width, height = figure.get_size_inches()
+    share = height / (height + inches)
+    frame = figure.subplotpars
+    figure.set_size_inches(width, height + inches)
+    figure.subplots_adjust(bottom=1.0 - (1.0 - frame.bottom) * share, top=1.0 - (1.0 - frame.top) * share)
+    for text in figure.texts:
+        text.set_y(1.0 - (1.0 - text.get_position()[1]) * share)
 
 
 def _groups(values: Sequence[Value], what: str, by: Sequence[str]) -> dict[tuple[str | float, ...], list[Value]]:
@@ -299,6 +342,8 @@ def _bars(axes: Axes, picture: Bars, values: Sequence[Value], published: Sequenc
             )
             label = None
     axes.set_xticks(range(len(places)), [_tick(picture.group, place) for place in places])
+    if all(isinstance(place, float | int) for place in places):
+        axes.set_xlabel(picture.group)
     axes.grid(axis="x", visible=False)
     axes.set_ylabel(picture.y_label)
 
