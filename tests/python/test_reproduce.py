@@ -7,6 +7,7 @@ import json
 import pytest
 
 from airwatt import _core
+from airwatt.plots import reproduce
 from airwatt.reproductions import catalogue, claims, document, engine, publication
 from airwatt.reproductions.publication import Claim, Document, Lines, Outcome, Point, Reproduction, Results, Value
 from airwatt.reproductions.series import Series
@@ -79,9 +80,43 @@ def test_files_hold_the_values(tmp_path):
     written = document.write(batch.finished[0], tmp_path)
     assert [path.name for path in written] == ["fig1.csv", "fig1.png"]
     rows = list(csv.DictReader(written[0].read_text().splitlines()))
-    assert [row["point"] for row in rows] == ["1.0", "2.0"]
+    assert [row["point"] for row in rows if row["point"]] == ["1.0", "2.0"]
     assert float(rows[0]["value"]) == pytest.approx(batch.finished[0].outcome.values[0].value, rel=1e-5)
     assert written[1].read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_printed_number_of_a_claim_stands_in_the_csv(monkeypatch):
+    batch = engine.reproduce(chosen(counted("fig1", point())), 2, 1)
+    found = [
+        claims.within("a", "average", 441.0, 439.2, 0.3, "%"),
+        claims.true("b", "order", "x < y", "x 1, y 2", "", True),
+    ]
+    monkeypatch.setattr(batch.finished[0].outcome, "claims", found)
+    rows = list(csv.DictReader(document.values_csv(batch.finished[0]).splitlines()))
+    printed = [
+        (row["what"], row["point"], row["value"], row["unit"], row["published"]) for row in rows if row["published"]
+    ]
+    assert printed == [("average", "", "439.2", "%", "441")]
+
+
+def test_a_picture_lists_its_claims_below_the_axes(tmp_path, monkeypatch):
+    batch = engine.reproduce(chosen(counted("fig1", point())), 2, 1)
+    sizes = []
+    for several in (0, 1, 12):
+        found = [claims.within("a", "average " * 20, 441.0, 439.2, 0.3, "%")] * several
+        monkeypatch.setattr(batch.finished[0].outcome, "claims", found)
+        figures = []
+        monkeypatch.setattr(reproduce.style, "save", lambda figure, _path, figures=figures: figures.append(figure))
+        reproduce.draw(batch.finished[0], tmp_path / "f.png")
+        texts = [text.get_text() for text in figures[0].texts]
+        assert texts.count("printed 441 %") == texts.count("here 439 %") == several
+        axes = figures[0].axes[0].get_window_extent()
+        claimed = [
+            t.get_window_extent() for t in figures[0].texts if t.get_text().startswith(("average", "printed", "here"))
+        ]
+        assert all(box.y0 >= 0 and box.y1 < axes.y0 for box in claimed)
+        sizes.append((round(axes.width), round(axes.height)))
+    assert len(set(sizes)) == 1, "the axes keep their size"
 
 
 # Ids.
