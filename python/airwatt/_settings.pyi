@@ -694,8 +694,8 @@ class TimeoutPowerSave(TypedDict, total=False):
 
     policy: Literal["timeout"]
     timeout: str | Quantity
-    """Time without traffic before the radio sleeps. Default 100 ms, as in Linux mac80211's dynamic power
-    save."""
+    """Time without traffic before the radio sleeps. Default: the timeout with which the chip comes, if its
+    profile has one, otherwise 100 ms, as in Linux mac80211's dynamic power save."""
 
 class PsmPowerSave(TypedDict, total=False):
     """U-APSD at beacons: one trigger for each beacon that announces frames, uplink frames trigger too"""

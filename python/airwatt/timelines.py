@@ -18,14 +18,15 @@ KINDS = {
         "bytes": "<u4", "power_management": "?", "more_data": "?", "eosp": "?", "repeated": "?",
     },
     "beacons": {
-        "cell": "<u4", "time_ns": "<i8", "packet": "<u4", "dtim_count": "u1", "group": "?",
-        "aid_count": "<u2", "aids": "<u2",
+        "cell": "<u4", "time_ns": "<i8", "packet": "<u4", "dtim_count": "u1", "dtim_period": "u1",
+        "tim_known": "?", "group": "?", "aid_count": "<u2", "aids": "<u2",
     },
+    "groups": {"cell": "<u4", "time_ns": "<i8", "duration_ns": "<i8", "packet": "<u4", "more_data": "?"},
     "packets": {"time_ns": "<i8", "packet": "<u4", "down": "?", "bytes": "<u4"},
     "radio_states": {"policy": "<u2", "time_ns": "<i8", "duration_ns": "<i8", "state": "u1", "simulated": "?"},
     "captured": {"policy": "<u2", "time_ns": "<i8", "duration_ns": "<i8", "state": "u1", "simulated": "?"},
 }  # fmt: skip
-SHARED = ("stations", "cells", "kinds", "modes", "frames", "beacons")
+SHARED = ("stations", "cells", "kinds", "modes", "frames", "beacons", "groups")
 _LABELS = {"station": "stations", "cell": "cells", "policy": "policies", "state": "states", "kind": "kinds"}
 
 

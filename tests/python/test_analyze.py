@@ -41,7 +41,7 @@ def test_a_time_line_comes_in_four_forms(airwatt, tmp_path, air):
     import pyarrow.parquet as pq
 
     names = {path.stem for path in folder.iterdir()}
-    assert names == {"modes", "frames", "beacons", "packets", "radio_states", "findings"}
+    assert names == {"modes", "frames", "beacons", "groups", "packets", "radio_states", "findings"}
     modes = pq.read_table(folder / "modes.parquet").to_pylist()
     (station,) = answer.json["air"]["stations"]
     asleep = sum(row["duration_ns"] for row in modes if row["in_power_save"])

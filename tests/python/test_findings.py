@@ -12,6 +12,7 @@ from conftest import ROOT
 
 import airwatt
 from airwatt import laboratory
+from airwatt.plots import finding as finding_picture
 
 SHIPPED = ROOT / "captures" / "findings"
 STATION = "02:00:00:00:00:02"
@@ -430,3 +431,69 @@ def test_a_damaged_file_of_a_folder_does_not_lose_the_night(airwatt, tmp_path):
     rules, energies = result.out.index("tim-stuck, error of"), result.out.index("what policies would have spent")
     assert "note: left out: " in " ".join(result.out.split())
     assert rules < energies
+
+
+@pytest.fixture
+def scene():
+    """What the picture of a shipped capture's finding is drawn from."""
+
+    def of(kind):
+        document = laboratory.analyze(SHIPPED / f"{kind}-guilty.pcap", policies=["psm-legacy"], trace=True).to_dict()
+        [finding] = [one for one in document["findings"] if one["kind"] == kind]
+        occurrence = next(place for place in finding["occurrences"] if place["verdict"] == "violated")
+        return finding_picture._Scene(document, finding, occurrence)
+
+    return of
+
+
+def fields(scene):
+    return {one.packet: (one.sent, one.due) for one in scene.beacons() if one.sent != one.due}
+
+
+def test_a_picture_shows_what_is_wrong_with_beacons(scene):
+    late, missing = scene("beacon-late"), scene("beacon-missing")
+    [due] = late.occurrence["due_s"]
+    assert late.occurrence["time_s"] - due == pytest.approx(0.0147, abs=1e-4)
+    [due] = missing.occurrence["due_s"]
+    before, after = (one.time for one in missing.beacons() if one.packet in missing.deciding)
+    assert due == pytest.approx((before + after) / 2, abs=1e-4)
+    assert fields(scene("tim-missing")) == {16: ("none", "0 or 1"), 17: ("none", "0 or 1")}
+    assert fields(scene("tim-stuck")) == {16: ("1", "0")}
+    assert fields(scene("tim-never-set")) == dict.fromkeys((21, 22, 23), ("0", "1"))
+    # From a period of 3: 2 1 0. The count stands still once, and the beacon after it does not follow that either.
+    assert fields(scene("dtim-skipped")) == {5: ("2", "1"), 6: ("0", "1")}
+
+
+def test_a_picture_shows_group_frames_and_associations(scene):
+    group = scene("group-not-after-dtim")
+    assert [int(group.groups["packet"][row]) for row in group._group_rows()] == [group._wrong_packet()] == [17]
+    assert "frames to\nthe group" in dict(group.lanes())
+    more = scene("more-data-missing")
+    assert [int(more.groups["packet"][row]) for row in more._group_rows()] == [17, 18]
+    asked = scene("uapsd-not-granted")
+    texts = [asked._frame_text(row) for up in (True, False) for row in asked._rows(up=up)]
+    assert texts[0] == "2 association request for U-APSD"
+    assert texts[-1] == "4 association response"
+    assert asked._wrong_packet() == 4
+
+
+@pytest.mark.parametrize(
+    "kind", sorted(path.name.removesuffix("-guilty.pcap") for path in SHIPPED.glob("*-guilty.pcap"))
+)
+def test_every_finding_has_a_picture_with_all_that_decides(scene, kind, tmp_path):
+    one = scene(kind)
+    shown = {int(one.frames["packet"][row]) for up in (True, False) for row in one._rows(up=up)}
+    shown |= {int(one.groups["packet"][row]) for row in one._group_rows()} | {beacon.packet for beacon in one.beacons()}
+    assert one.deciding <= shown
+    picture = tmp_path / "x.png"
+    finding_picture.draw(one.document, one.finding, picture)
+    assert picture.stat().st_size > 10_000
+
+
+def test_files_of_two_monitors_are_not_mixed(airwatt, tmp_path):
+    for name in ("a.pcap", "b.pcap"):
+        (tmp_path / name).write_bytes((SHIPPED / "tim-stuck-guilty.pcap").read_bytes())
+    result = airwatt("analyze", tmp_path)
+    assert result.status == 2
+    assert "expected files that follow each other in time, got " in result.err
+    assert len(result.err.splitlines()) <= 2

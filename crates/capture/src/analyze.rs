@@ -16,6 +16,7 @@ use airwatt_sim::scenario::IDEAL;
 use tracing::debug;
 
 use crate::capture::Capture;
+use crate::captured_radio;
 use crate::current::{self, Trace};
 use crate::decrypt::NetworkKey;
 use crate::error::AnalyzeError;
@@ -27,7 +28,6 @@ use crate::power_save::{self, FindingKind};
 use crate::replay::{SegmentArrivals, TAIL, Traffic};
 use crate::report::{self, Analysis, GapReport, PaceReport};
 use crate::stations::{self, Station};
-use crate::timeline;
 use crate::what_if::{ARRIVAL_BYTES, CellChoice, Choice, USUAL_POLICY, WhatIf, choices};
 
 /// The radio of an analysis that names none.
@@ -190,7 +190,7 @@ fn open(
     opened: impl FnOnce() -> io::Result<()>,
     watch: Watch<'_>,
 ) -> Result<Capture, AnalyzeError> {
-    Options::parse(question)?;
+    Options::parse(question, None)?;
     Ok(Capture::open_then(path, &question.limits, question.keys, opened, &mut |reading| {
         watch(AnalysisProgress::Reading(reading))
     })?)
@@ -206,6 +206,16 @@ fn no_stations(capture: &Capture) -> AnalyzeError {
     AnalyzeError::Nothing(format!("{}: of {} packets {missing}", capture.file, capture.packets_in_file))
 }
 
+/// The radio of a station that the simulator named in the capture, if that is a profile which ships: a capture names no file.
+fn radio_of<'a>(capture: &'a Capture, station: &Station) -> Option<&'a str> {
+    if capture.radios.is_empty() {
+        return None;
+    }
+    let own = group::own_address(capture, station)?;
+    let name = capture.radios.get(&own)?;
+    (!Radio::is_file(name) && Radio::find(name).is_ok()).then_some(name)
+}
+
 /// The options of a question.
 struct Options<'a> {
     radio_name: &'a str,
@@ -214,11 +224,12 @@ struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    fn parse(question: &Question<'a>) -> Result<Self, AnalyzeError> {
+    /// `named` is the radio that the capture names.
+    fn parse(question: &Question<'a>, named: Option<&'a str>) -> Result<Self, AnalyzeError> {
         let option = |name: &str, text: &dyn fmt::Display| AnalyzeError::Option(format!("{name}: {text}"));
-        let radio_name = question.radio.unwrap_or(DEFAULT_RADIO);
+        let radio_name = question.radio.or(named).unwrap_or(DEFAULT_RADIO);
         let radio = Radio::find(radio_name).map_err(|error| option("--radio", &error))?;
-        let choices = choices(question.policies, &radio).map_err(|error| option("--policy", &error))?;
+        let choices = choices(question.policies).map_err(|error| option("--policy", &error))?;
         if question.current.is_some() && choices.len() > 1 && !question.policies.is_empty() {
             let names = question.policies.join(", ");
             let expected = "expected one policy with --current, which it is compared with";
@@ -249,15 +260,21 @@ fn analyze_with(
     traced_bytes: u64,
     watch: Watch<'_>,
 ) -> Result<Analysis, AnalyzeError> {
-    let Options { radio_name, radio, choices } = Options::parse(question)?;
     let station = match question.station {
         Some(text) => Some(stations::named(capture, text)?),
         None => stations::clear(capture),
     };
-    let is_assumed = question.radio.is_none();
+    let named = station.as_ref().and_then(|station| radio_of(capture, station));
+    let Options { radio_name, radio, choices } = Options::parse(question, named)?;
+    let is_assumed = question.radio.is_none() && named.is_none();
     let mut document = report::describe_with(capture, station.as_ref(), Some(&radio), is_assumed);
     if question.station.is_none() {
         document.station_share = station.as_ref().map(|station| stations::share(capture, station));
+    }
+    if let Some(named) = named.filter(|_| question.radio.is_none()) {
+        document.capture.notes.push(format!(
+            "radio {named} is the one that the simulator named in the capture; --radio names another"
+        ));
     }
     document.timeline = question.trace.then(|| report::timeline(capture, station.as_ref(), &radio));
     let trace_limit = question.limits.trace_bytes_for(capture.bytes, capture.memory_bytes());
@@ -303,12 +320,12 @@ fn analyze_with(
             group::report(capture, &seen, &station, &radio, (phy.standard, beacon_rate(question, &phy)));
         let needs_captured = trace.is_some() || question.trace;
         let observed =
-            needs_captured.then(|| timeline::as_captured(capture, &seen, &station, &radio)).flatten();
+            needs_captured.then(|| captured_radio::as_captured(capture, &seen, &station, &radio)).flatten();
         if let Some(trace) = trace {
             let offset_s = question.current.and_then(|current| current.offset_s);
             let data_rate_bps = document.cell.as_ref().map_or(0.0, |cell| cell.data_rate_bps);
             let replayed = radio.clone().at_rate(Rate::from_bps(data_rate_bps as u64));
-            let sent = timeline::radio_of_frames(capture, &station, &radio);
+            let sent = captured_radio::radio_of_frames(capture, &station, &radio);
             let (name, periods, is_replayed) = prediction(question.policies, &states, observed.as_deref());
             let prediction = current::Prediction {
                 name,
@@ -324,7 +341,7 @@ fn analyze_with(
             line.add_radio_states(states);
         }
         let on_air = seen.policy_of(&station);
-        keep_alive_costs(capture, (&station, &radio), &mut what_if, on_air, &mut document)?;
+        keep_alive_costs(capture, &station, &mut what_if, on_air, &mut document)?;
         ungranted_costs(&mut document);
     }
     Ok(document)
@@ -412,7 +429,7 @@ fn ungranted_costs(document: &mut Analysis) {
 /// that the cost is smaller than that. Beyond the limit of events the remaining costs are left out.
 fn keep_alive_costs(
     capture: &Capture,
-    (station, radio): (&Station, &Radio),
+    station: &Station,
     what_if: &mut WhatIf<'_>,
     on_air: Option<&str>,
     document: &mut Analysis,
@@ -430,7 +447,7 @@ fn keep_alive_costs(
     for (finding, lone) in findings.zip(list) {
         what_if.leave_out(&lone.packets);
         for (name, energy_j) in &energies {
-            let Ok(choice) = Choice::parse(name, radio) else { continue };
+            let Ok(choice) = Choice::parse(name) else { continue };
             let without = match what_if.total(&choice) {
                 Ok(without) => without.energy_j(),
                 Err(AnalyzeError::Limit(_)) => return Ok(()),

@@ -100,8 +100,6 @@ pub struct Notes {
     pub damaged: Option<(u64, &'static str)>,
     /// Files of a folder that cannot be read, a sentence each: the others are the capture.
     pub unread: Vec<String>,
-    /// Files of a folder that begin before the file before them ends, each with that file.
-    pub overlapping: Vec<(String, String)>,
     /// Packets of link types that cannot be read, which were left out.
     pub skipped_link_type: u32,
     /// Packets whose stated length is impossible, which were left out.
@@ -137,6 +135,8 @@ pub struct Capture {
     pub beacons: Vec<Beacon>,
     /// Cells by BSSID.
     pub networks: BTreeMap<MacAddress, ObservedCell>,
+    /// The radio profiles of stations, as the simulator that wrote the capture names them.
+    pub radios: BTreeMap<MacAddress, String>,
     /// Parts of the capture between which its clock jumps.
     pub segments: Vec<SteadyPart>,
     /// Its files in order of time, if it is a folder.
@@ -153,7 +153,6 @@ impl Notes {
         self.truncated |= other.truncated;
         self.damaged = self.damaged.or(other.damaged);
         self.unread.extend(other.unread);
-        self.overlapping.extend(other.overlapping);
         self.skipped_link_type += other.skipped_link_type;
         self.without_time += other.without_time;
         self.out_of_order += other.out_of_order;

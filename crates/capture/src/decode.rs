@@ -71,6 +71,7 @@ pub(crate) struct Decoder {
     /// Association identifiers in all beacons together.
     aids: usize,
     networks: BTreeMap<MacAddress, ObservedCell>,
+    radios: BTreeMap<MacAddress, String>,
     notes: Notes,
     decryption: Decryption,
     memory_limit_bytes: u64,
@@ -88,6 +89,7 @@ impl Decoder {
             beacons: Vec::new(),
             aids: 0,
             networks: BTreeMap::new(),
+            radios: BTreeMap::new(),
             notes: Notes::default(),
             decryption,
             memory_limit_bytes,
@@ -146,6 +148,7 @@ impl Decoder {
             let network = ObservedCell { beacons: network.beacons + beacons, ..network };
             self.networks.insert(bssid, network);
         }
+        self.radios.extend(other.radios);
         self.notes.append(other.notes);
     }
 
@@ -365,6 +368,7 @@ impl Decoder {
             frames: self.frames,
             beacons: self.beacons,
             networks: self.networks,
+            radios: self.radios,
             segments: Vec::new(),
             files: Vec::new(),
             notes: self.notes,
@@ -374,6 +378,14 @@ impl Decoder {
 }
 
 impl PacketSink for Decoder {
+    fn comment(&mut self, text: &str) {
+        let named = text.strip_prefix("radio of ").and_then(|text| text.split_once(": "));
+        let Some((mac, radio)) = named.and_then(|(mac, radio)| Some((mac.parse().ok()?, radio))) else {
+            return;
+        };
+        self.radios.insert(mac, radio.to_owned());
+    }
+
     fn packet(&mut self, link: u32, unix_ns: Option<u64>, original: u32, data: &[u8]) {
         self.packets_in_file = self.packets_in_file.saturating_add(1);
         match LinkType::from_number(link) {

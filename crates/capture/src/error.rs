@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use airwatt_base::Size;
+use airwatt_base::{Size, Span};
 
 use crate::capture::{LinkType, Oversized};
 use crate::limits::EXPANSION_LIMIT;
@@ -26,6 +26,17 @@ pub enum CaptureError {
         files: usize,
         /// The most that are read.
         most: usize,
+    },
+    /// Two files of a folder overlap in time: frames that two monitors captured are no sequence of one.
+    Overlap {
+        /// The folder.
+        folder: String,
+        /// The file that begins first.
+        first: String,
+        /// The other one.
+        second: String,
+        /// Time from the begin of the second to the end of the first.
+        by: Span,
     },
     /// The file is a capture and holds no packets that can be analysed.
     NoPackets {
@@ -95,6 +106,10 @@ impl CaptureError {
             Self::Folder { folder, files, most } => format!(
                 "{folder}: expected a folder with 1 to {most} files that are named as captures (.pcap, .pcapng, .cap, also .gz \
                  and .zst), got {files}"
+            ),
+            Self::Overlap { folder, first, second, by } => format!(
+                "{folder}: expected files that follow each other in time, got {second}, which begins {by} before {first} ends; hint: \
+                 analyse each file, or a folder for each monitor"
             ),
             Self::NoPackets { file, oversized: None, is_cut } => {
                 let why = if *is_cut { "; its first one is cut short" } else { "" };

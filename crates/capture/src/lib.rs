@@ -21,6 +21,7 @@ mod annotate;
 mod anonymize;
 mod buffered;
 mod capture;
+mod captured_radio;
 pub mod clock;
 mod copy;
 pub mod current;

@@ -307,6 +307,9 @@ pub(crate) trait PacketSink {
     /// were captured.
     fn packet(&mut self, link: u32, unix_ns: Option<u64>, original: u32, data: &[u8]);
 
+    /// A comment of the section header of pcapng.
+    fn comment(&mut self, _text: &str) {}
+
     /// Whether no packet of a supported link type has come so far.
     fn is_empty(&self) -> bool;
 

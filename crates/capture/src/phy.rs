@@ -1,14 +1,14 @@
 //! The physical layer of a replay: that of the capture if radiotap states the rates, otherwise assumed.
 //!
-//! A captured layer has the rate that carried most of the station's bytes. An assumed one is 802.11n at [`ASSUMED`], with
-//! a band from replays at [`ASSUMED_FAST`] and [`ASSUMED_SLOW`]. Left out: rate adaptation within a capture, and rates
-//! that the simulator does not have, which the next lower one replaces.
+//! A captured layer has the rate or the mode that carried most of the station's bytes, and A-MPDUs if block acknowledgements were
+//! captured. An assumed one is 802.11n at [`ASSUMED`], with a band from replays at [`ASSUMED_FAST`] and [`ASSUMED_SLOW`]. Left out:
+//! rate adaptation within a capture, and modes that the simulator does not have, which the next lower rate of 802.11n replaces.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use airwatt_base::{Rate, Span};
-use airwatt_dot11::{AccessParameters, Format, Layout, Standard, TIME_UNIT};
+use airwatt_dot11::{AccessParameters, Format, FrameKind, Layout, Standard, TIME_UNIT, TxVector, Width};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -54,6 +54,10 @@ pub(crate) struct Phy {
     pub(crate) basis: Basis,
     pub(crate) standard: Standard,
     pub(crate) rate: Rate,
+    /// How data frames are sent, if their rate does not say it.
+    pub(crate) mode: Option<TxVector>,
+    /// Whether frames are sent in A-MPDUs.
+    pub(crate) has_aggregates: bool,
     /// The rate of the capture, if the simulator does not have it.
     captured: Option<Rate>,
     pub(crate) beacon_interval: Span,
@@ -82,6 +86,8 @@ impl Phy {
             basis: Basis::Inferred,
             standard: if is_2ghz { Standard::N24 } else { Standard::N },
             rate: ASSUMED,
+            mode: None,
+            has_aggregates: false,
             captured: None,
             beacon_interval: beacon_interval(network),
             dtim_period: network.map(|network| network.dtim_period).filter(|period| *period > 0),
@@ -91,7 +97,7 @@ impl Phy {
             group_rate: captured_group_rate(capture),
             access: network.and_then(|network| network.access).filter(is_plausible),
         };
-        let mut by_rate: BTreeMap<(Rate, Generation), u64> = BTreeMap::new();
+        let mut by_vector: Vec<(TxVector, u64)> = Vec::new();
         let (mut timed, mut all) = (0, 0);
         for packet in &capture.packets {
             if station.direction(capture, packet).is_none() {
@@ -99,39 +105,42 @@ impl Phy {
             }
             all += 1;
             let Some(frame) = capture.frame(packet) else { continue };
-            if let Some(vector) = frame.vector {
-                timed += 1;
-                let generation = Generation::of(vector.format());
-                *by_rate.entry((vector.rate(), generation)).or_default() += u64::from(frame.air_bytes);
+            let Some(vector) = frame.vector.map(plain) else { continue };
+            timed += 1;
+            let bytes = u64::from(frame.air_bytes);
+            match by_vector.iter_mut().find(|(known, _)| *known == vector) {
+                Some((_, sum)) => *sum += bytes,
+                None => by_vector.push((vector, bytes)),
             }
         }
-        let most = by_rate.into_iter().max_by_key(|(_, bytes)| *bytes);
-        let Some(((captured, generation), _)) = most.filter(|_| timed * 100 >= all * MEASURED_PERCENT) else {
+        let most = by_vector.into_iter().max_by_key(|(vector, bytes)| (*bytes, vector.rate()));
+        let Some((vector, _)) = most.filter(|_| timed * 100 >= all * MEASURED_PERCENT) else {
             return assumed;
         };
         // Without a channel the rates of beacons tell the bands apart.
         let is_2ghz = band.is_2ghz.unwrap_or_else(|| captured_beacons.is_some_and(is_dsss));
-        let standard = match generation {
-            Generation::Dsss => Standard::B,
-            Generation::Ofdm if is_2ghz => Standard::G,
-            Generation::Ofdm => Standard::A,
-            Generation::Newer if is_2ghz => Standard::N24,
-            Generation::Newer => Standard::N,
+        let mode = Some(vector).filter(|vector| is_mode(vector, standard_of(vector.format(), is_2ghz)));
+        let standard = match mode {
+            Some(mode) => standard_of(mode.format(), is_2ghz),
+            None => without_newer_modes(standard_of(vector.format(), is_2ghz)),
         };
+        let captured = vector.rate();
+        // Of 802.11n most rates say how frames are sent.
+        let mode = mode.filter(|mode| standard.vector(captured) != Some(*mode));
         let rates = standard.rates();
-        let rate = rates
-            .iter()
-            .rev()
-            .find(|rate| **rate <= captured)
-            .or(rates.first())
-            .copied()
-            .unwrap_or(rate_of(standard));
+        let at_most = || rates.iter().rev().find(|rate| **rate <= captured).or(rates.first()).copied();
+        let rate = match mode {
+            Some(_) => captured,
+            None => at_most().unwrap_or(rate_of(standard)),
+        };
         let captured = (rate != captured).then_some(captured);
         let default = if has_dsss(standard) { ASSUMED_BEACONS } else { FAST_BEACONS };
         Self {
             basis: Basis::Simulated,
             standard,
             rate,
+            mode,
+            has_aggregates: standard.modes().is_some() && has_block_acks(capture, station),
             captured,
             beacon_rate: captured_beacons.unwrap_or(default),
             knows_beacon_rate: captured_beacons.is_some(),
@@ -148,23 +157,58 @@ impl Phy {
     }
 }
 
-/// The standards that a format is replayed as.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Generation {
-    Dsss,
-    Ofdm,
-    /// 802.11n and everything after it.
-    Newer,
+/// The vector without what takes no other time on the air, and without what the simulator does not have if a mode of the same rate and
+/// width says the same: greenfield preambles of 802.11n, and the modes of 802.11be that 802.11ax has as well.
+fn plain(vector: TxVector) -> TxVector {
+    let (mcs, streams, width, guard) = (vector.mcs(), vector.streams(), vector.width(), vector.guard());
+    let plain = match vector.format() {
+        Format::Dsss { .. } => TxVector::dsss(vector.rate(), false),
+        Format::Ofdm => TxVector::ofdm(vector.rate()),
+        Format::HtMixed | Format::HtGreenfield => {
+            vector.ht_index().and_then(|index| TxVector::ht(index, width, guard))
+        }
+        Format::Vht => TxVector::vht(mcs, streams, width, guard),
+        Format::He(_) | Format::Eht(_) => TxVector::he(mcs, streams, width, guard),
+    };
+    plain.unwrap_or(vector)
 }
 
-impl Generation {
-    const fn of(format: Format) -> Self {
-        match format {
-            Format::Dsss { .. } => Self::Dsss,
-            Format::Ofdm => Self::Ofdm,
-            _ => Self::Newer,
-        }
+/// The standard that has a format, or the newest one of the band before it.
+const fn standard_of(format: Format, is_2ghz: bool) -> Standard {
+    match format {
+        Format::Dsss { .. } => Standard::B,
+        Format::Ofdm if is_2ghz => Standard::G,
+        Format::Ofdm => Standard::A,
+        Format::He(_) if is_2ghz => Standard::Ax24,
+        Format::He(_) => Standard::Ax,
+        Format::Vht if !is_2ghz => Standard::Ac,
+        _ if is_2ghz => Standard::N24,
+        _ => Standard::N,
     }
+}
+
+/// The standard whose rates replace modes that the simulator does not have.
+const fn without_newer_modes(standard: Standard) -> Standard {
+    match standard {
+        Standard::Ax24 => Standard::N24,
+        Standard::Ac | Standard::Ax => Standard::N,
+        other => other,
+    }
+}
+
+/// Whether a vector is a mode of 802.11n, ac or ax that the simulator has: resource units are none.
+fn is_mode(vector: &TxVector, standard: Standard) -> bool {
+    let is_whole = !matches!(vector.width(), Width::Tones26 | Width::Tones52 | Width::Tones106);
+    standard.modes().is_some() && is_whole && standard.has(vector)
+}
+
+/// Whether the station's frames were answered by block acknowledgements, or the station sent them.
+fn has_block_acks(capture: &Capture, station: &Station) -> bool {
+    let is_station = |mac| matches!(station, Station::Mac(own) if *own == mac);
+    let frames = capture.frames.iter().filter(|frame| frame.control.kind == FrameKind::BlockAck);
+    frames
+        .filter(|frame| !frame.damaged)
+        .any(|frame| is_station(frame.receiver) || frame.transmitter.is_some_and(is_station))
 }
 
 /// The lowest rate of a standard, which it has.
@@ -174,7 +218,7 @@ fn rate_of(standard: Standard) -> Rate {
 
 /// Whether a standard is one of 2.4 GHz, whose beacons may have DSSS rates.
 pub(crate) const fn has_dsss(standard: Standard) -> bool {
-    matches!(standard, Standard::B | Standard::G | Standard::N24)
+    matches!(standard, Standard::B | Standard::G | Standard::N24 | Standard::Ax24)
 }
 
 pub(crate) fn is_dsss(rate: Rate) -> bool {
@@ -238,7 +282,11 @@ impl fmt::Display for Phy {
                 write!(f, "assumed: {standard} at {} (band: {ASSUMED_FAST} to {ASSUMED_SLOW})", self.rate)?;
             }
             (Basis::Simulated, None) => {
-                write!(f, "{standard} at {}, the rate of most of the station's bytes", self.rate)?;
+                let (at, what) = match self.mode {
+                    Some(mode) => (mode.to_string(), "mode"),
+                    None => (self.rate.to_string(), "rate"),
+                };
+                write!(f, "{standard} at {at}, the {what} of most of the station's bytes")?;
             }
             (Basis::Simulated, Some(captured)) => write!(
                 f,
@@ -246,6 +294,9 @@ impl fmt::Display for Phy {
                 captured.as_bps() as f64 * 1e-6,
                 self.rate
             )?,
+        }
+        if self.has_aggregates {
+            write!(f, ", in A-MPDUs, since block acknowledgements were captured")?;
         }
         let assumed = if self.knows_beacon_rate { "" } else { " (assumed)" };
         write!(

@@ -18,6 +18,7 @@ use crate::*;
 mod costs;
 mod findings;
 mod outputs;
+mod radio;
 mod traffic;
 mod whole;
 

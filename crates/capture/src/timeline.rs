@@ -5,9 +5,9 @@
 //! files and traces for the Perfetto viewer are made from it. Times are nanoseconds since the capture's earliest packet.
 //! Modes and frames are what was captured; the states of a radio are simulated.
 
-use airwatt_base::{Instant, Power, Span};
+use airwatt_base::{Instant, Span};
 use airwatt_dot11::{FrameKind, MacAddress};
-use airwatt_energy::{BeaconReception, Radio, RadioState};
+use airwatt_energy::{Radio, RadioState};
 use airwatt_sim::Direction;
 use airwatt_sim::perfetto::Writer;
 use airwatt_sim::replay::RadioPeriod;
@@ -15,12 +15,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::capture::Capture;
-use crate::packet::AirFrame;
+use crate::packet::{AirFrame, Beacon, CapturedPacket};
 use crate::power_save::Observations;
 use crate::stations::{Station, station_of};
 
 /// The tables of a time line. A column crosses to Python as the base64 of its little-endian numbers: as decimal numbers it took ten times as
-/// much memory there. Of several analyses of one capture the first alone has `modes`, `frames` and `beacons`, which are the same for all.
+/// much memory there. Of several analyses of one capture the first alone has `modes`, `frames`,
+/// `beacons` and `groups`, which are the same for all.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Timeline {
     /// Addresses of stations, to which `station` is an index elsewhere.
@@ -41,6 +42,8 @@ pub struct Timeline {
     pub frames: FrameCounts,
     /// Beacons.
     pub beacons: Beacons,
+    /// Group-addressed frames.
+    pub groups: GroupFrames,
     /// Packets of the station in question.
     pub packets: PacketCounts,
     /// States of its radio under each policy.
@@ -138,6 +141,14 @@ pub struct Beacons {
     #[serde(with = "column")]
     #[schemars(with = "String")]
     pub dtim_count: Vec<u8>,
+    /// DTIM period in beacons; 0 without a TIM.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
+    pub dtim_period: Vec<u8>,
+    /// Whether its TIM was captured, or that it has none: a short snap length may cut it off.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
+    pub tim_known: Vec<bool>,
     /// Whether group-addressed frames follow.
     #[serde(with = "column")]
     #[schemars(with = "String")]
@@ -150,6 +161,31 @@ pub struct Beacons {
     #[serde(with = "column")]
     #[schemars(with = "String")]
     pub aids: Vec<u16>,
+}
+
+/// Group-addressed data frames of access points.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GroupFrames {
+    /// Index of the access point.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
+    pub cell: Vec<u32>,
+    /// Time.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
+    pub time_ns: Vec<u64>,
+    /// Time on the air; 0 if the rate is not known.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
+    pub duration_ns: Vec<u64>,
+    /// Number of the packet.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
+    pub packet: Vec<u32>,
+    /// The More Data bit.
+    #[serde(with = "column")]
+    #[schemars(with = "String")]
+    pub more_data: Vec<bool>,
 }
 
 /// Packets of the station in question, of any link type, without 802.11 retransmissions.
@@ -322,43 +358,66 @@ impl Timeline {
             }
             let Some(frame) = capture.frame(packet) else { continue };
             if let Some(beacon) = frame.beacon.and_then(|at| capture.beacons.get(at as usize)) {
-                let Ok(cell) = cells.binary_search(&beacon.bssid) else { continue };
-                line.beacons.cell.push(cell as u32);
-                line.beacons.time_ns.push(nanos(packet.at));
-                line.beacons.packet.push(packet.number);
-                line.beacons.dtim_count.push(beacon.dtim.map_or(u8::MAX, |(count, _)| count));
-                line.beacons.group.push(beacon.group);
-                line.beacons.aid_count.push(beacon.aids.len() as u16);
-                line.beacons.aids.extend(&beacon.aids);
-                continue;
+                line.add_beacon(&cells, packet, beacon);
+            } else if is_of_group(frame) {
+                line.add_group_frame(&cells, packet, frame);
+            } else if let Some((mac, up)) = station_of_any(frame)
+                && let Ok(index) = stations.binary_search(&mac)
+            {
+                line.add_frame((index, up), packet, frame);
             }
-            let kind = frame.control.kind;
-            let polled = frame.transmitter.filter(|_| kind == FrameKind::PsPoll).map(|mac| (mac, true));
-            let Some((mac, up)) = polled.or_else(|| station_of(frame)) else { continue };
-            let Ok(index) = stations.binary_search(&mac) else { continue };
-            let frames = &mut line.frames;
-            frames.station.push(index as u32);
-            frames.time_ns.push(nanos(packet.at));
-            frames.duration_ns.push(frame.air_time().map_or(0, Span::as_nanos));
-            frames.packet.push(packet.number);
-            frames.up.push(up);
-            frames.kind.push(kind_code(kind));
-            frames.bytes.push(frame.air_bytes);
-            frames.power_management.push(frame.control.power_management);
-            frames.more_data.push(frame.control.more_data);
-            frames.eosp.push(frame.eosp);
-            frames.repeated.push(packet.repeated);
         }
         line
+    }
+
+    fn add_beacon(&mut self, cells: &[MacAddress], packet: &CapturedPacket, beacon: &Beacon) {
+        let Ok(cell) = cells.binary_search(&beacon.bssid) else { return };
+        let beacons = &mut self.beacons;
+        beacons.cell.push(cell as u32);
+        beacons.time_ns.push(nanos(packet.at));
+        beacons.packet.push(packet.number);
+        beacons.dtim_count.push(beacon.dtim.map_or(u8::MAX, |(count, _)| count));
+        beacons.dtim_period.push(beacon.dtim.map_or(0, |(_, period)| period));
+        beacons.tim_known.push(beacon.dtim.is_some() || beacon.is_tim_missing);
+        beacons.group.push(beacon.group);
+        beacons.aid_count.push(beacon.aids.len() as u16);
+        beacons.aids.extend(&beacon.aids);
+    }
+
+    fn add_group_frame(&mut self, cells: &[MacAddress], packet: &CapturedPacket, frame: &AirFrame) {
+        let cell = frame.bssid.and_then(|bssid| cells.binary_search(&bssid).ok());
+        let Some(cell) = cell.filter(|_| !packet.repeated) else { return };
+        let groups = &mut self.groups;
+        groups.cell.push(cell as u32);
+        groups.time_ns.push(nanos(packet.at));
+        groups.duration_ns.push(frame.air_time().map_or(0, Span::as_nanos));
+        groups.packet.push(packet.number);
+        groups.more_data.push(frame.control.more_data);
+    }
+
+    fn add_frame(&mut self, (station, up): (usize, bool), packet: &CapturedPacket, frame: &AirFrame) {
+        let frames = &mut self.frames;
+        frames.station.push(station as u32);
+        frames.time_ns.push(nanos(packet.at));
+        frames.duration_ns.push(frame.air_time().map_or(0, Span::as_nanos));
+        frames.packet.push(packet.number);
+        frames.up.push(up);
+        frames.kind.push(kind_code(frame.control.kind));
+        frames.bytes.push(frame.air_bytes);
+        frames.power_management.push(frame.control.power_management);
+        frames.more_data.push(frame.control.more_data);
+        frames.eosp.push(frame.eosp);
+        frames.repeated.push(packet.repeated);
     }
 
     /// Memory that its tables take in all forms that exist at the same time, in bytes.
     pub(crate) fn memory_bytes(&self) -> u64 {
         let (modes, frames) = (21 * self.modes.station.len(), 34 * self.frames.station.len());
-        let beacons = 20 * self.beacons.cell.len() + 2 * self.beacons.aids.len();
+        let beacons = 22 * self.beacons.cell.len() + 2 * self.beacons.aids.len();
+        let groups = 25 * self.groups.cell.len();
         let periods = self.radio_states.policy.len() + self.captured.policy.len();
         let (packets, states) = (17 * self.packets.packet.len(), 20 * periods);
-        FORMS * (modes + frames + beacons + packets + states) as u64
+        FORMS * (modes + frames + beacons + groups + packets + states) as u64
     }
 
     /// Leaves out which stations the beacons name if the tables take more than `limit_bytes` with them. Whether it did.
@@ -456,167 +515,48 @@ impl Timeline {
     }
 }
 
-/// A pause in power save that a radio cannot sleep in with a profit.
-const NAP: Span = Span::from_millis(10);
-/// Time on the air of a frame whose rate is not known: some 200 bytes at 6 Mb/s.
-const UNKNOWN_AIR: Span = Span::from_micros(300);
-/// Bytes of a beacon with its TIM, as in a run.
-const BYTES_TO_TIM: u32 = 65;
-
-/// The states that the radio of a station had as far as its frames show: in power save it sleeps but for its own exchanges and
-/// for DTIM beacons, for which it wakes up as its profile says, otherwise it listens. `None` for a station whose mode is never known.
-pub(crate) fn as_captured(
-    capture: &Capture,
-    seen: &Observations,
-    station: &Station,
-    radio: &Radio,
-) -> Option<Vec<RadioPeriod>> {
-    let Station::Mac(mac) = station else { return None };
-    let spans = seen.modes.get(mac).filter(|spans| !spans.is_empty())?;
-    let record = seen.stations.iter().find(|record| record.mac == *mac)?;
-    let cell = record.bssid;
-    let asleep_at = |at: Instant| {
-        let after = spans.partition_point(|span| span.from <= at);
-        let span = after.checked_sub(1).and_then(|index| spans.get(index));
-        span.is_some_and(|span| span.in_power_save && at < span.until)
-    };
-    let mut line = ObservedLine { periods: Vec::new(), until: Instant::ZERO, radio, beacon: None };
-    let mut before = None;
-    for packet in &capture.packets {
-        let Some(frame) = capture.frame(packet) else { continue };
-        let beacon = frame.beacon.and_then(|at| capture.beacons.get(at as usize));
-        let is_heard = beacon.is_some_and(|beacon| {
-            let is_dtim = beacon.dtim.is_none_or(|(count, _)| count == 0);
-            Some(beacon.bssid) == cell && (is_dtim || !asleep_at(packet.at))
-        });
-        let state = state_of(frame, *mac, cell, before).or(is_heard.then_some(RadioState::Receive));
-        before = state.filter(|_| frame.control.kind != FrameKind::Ack);
-        let Some(state) = state else { continue };
-        let on_air = frame.air_time().unwrap_or(UNKNOWN_AIR);
-        match beacon.filter(|_| asleep_at(packet.at)) {
-            Some(beacon) => {
-                let is_named = beacon.group
-                    || record.aid.map_or(!beacon.aids.is_empty(), |aid| beacon.aids.contains(&aid));
-                let whole = is_named || radio.beacon_reception == BeaconReception::Whole;
-                let to_tim = frame.air_time_of(BYTES_TO_TIM).unwrap_or(on_air);
-                line.beacon(packet.at, if whole { on_air } else { to_tim.min(on_air) }, spans);
-            }
-            None => {
-                line.fill(packet.at, spans, beacon.is_none());
-                line.push(packet.at, packet.at + on_air, state);
-            }
-        }
-    }
-    let end = capture.segments.iter().map(|segment| segment.until).max().unwrap_or(Instant::ZERO);
-    line.fill(end, spans, false);
-    Some(line.periods)
+/// Whether an access point sent a frame to a group of its stations.
+pub(crate) fn is_of_group(frame: &AirFrame) -> bool {
+    let control = &frame.control;
+    control.kind.has_payload() && control.from_ds && !control.to_ds && frame.receiver.is_group()
 }
 
-/// What the radio of a station does during one of its own frames. `before` is what it did during the frame before, which an
-/// acknowledgement, without a transmitter, answers.
-fn state_of(
-    frame: &AirFrame,
-    mac: MacAddress,
-    cell: Option<MacAddress>,
-    before: Option<RadioState>,
-) -> Option<RadioState> {
+/// The station of a frame that stations' lanes show, and whether it sent it: of data, PS-Polls, and what begins and ends an association.
+fn station_of_any(frame: &AirFrame) -> Option<(MacAddress, bool)> {
+    use FrameKind::{AssociationRequest, PsPoll, ReassociationRequest};
+    use FrameKind::{AssociationResponse, Deauthentication, Disassociation, ReassociationResponse};
     match frame.control.kind {
-        FrameKind::Ack if frame.receiver == mac => Some(RadioState::Receive),
-        FrameKind::Ack => {
-            let answers = Some(frame.receiver) == cell && before == Some(RadioState::Receive);
-            answers.then_some(RadioState::Transmit)
+        PsPoll | AssociationRequest | ReassociationRequest => Some((frame.transmitter?, true)),
+        AssociationResponse | ReassociationResponse => Some((frame.receiver, false)),
+        Deauthentication | Disassociation if frame.transmitter == frame.bssid => {
+            Some((frame.receiver, false))
         }
-        FrameKind::PsPoll => (frame.transmitter == Some(mac)).then_some(RadioState::Transmit),
-        _ => {
-            let (_, is_sent) = station_of(frame).filter(|(of, _)| *of == mac)?;
-            Some(if is_sent { RadioState::Transmit } else { RadioState::Receive })
-        }
-    }
-}
-
-/// The radio with the power of transmission of the station's frames: the mean by time on the air, as far as their rates are known.
-pub(crate) fn radio_of_frames(capture: &Capture, station: &Station, radio: &Radio) -> Radio {
-    let mut own = radio.clone();
-    let Station::Mac(mac) = station else { return own };
-    let (mut energy_j, mut time_s) = (0.0, 0.0);
-    for frame in capture.packets.iter().filter_map(|packet| capture.frame(packet)) {
-        let is_sent = state_of(frame, *mac, None, None) == Some(RadioState::Transmit);
-        let Some((rate, on_air)) = frame.rate().zip(frame.air_time()).filter(|_| is_sent) else { continue };
-        let on_air_s = on_air.as_secs_f64();
-        energy_j += on_air_s * radio.clone().at_rate(rate).transmit.as_watts();
-        time_s += on_air_s;
-    }
-    if time_s > 0.0 {
-        own.transmit = Power::from_nanowatts((1e9 * energy_j / time_s).round() as u64);
-    }
-    own
-}
-
-/// The states of a radio under construction.
-struct ObservedLine<'a> {
-    periods: Vec<RadioPeriod>,
-    until: Instant,
-    radio: &'a Radio,
-    /// The last beacon for which the radio woke up.
-    beacon: Option<Instant>,
-}
-
-impl ObservedLine<'_> {
-    fn push(&mut self, start: Instant, end: Instant, state: RadioState) {
-        let start = start.max(self.until);
-        let duration = end.saturating_since(start);
-        if duration.is_zero() {
-            return;
-        }
-        match self.periods.last_mut() {
-            Some(last) if last.state == state => last.duration += duration,
-            _ => self.periods.push(RadioPeriod { start, duration, state, is_simulated: false }),
-        }
-        self.until = end;
-    }
-
-    /// A beacon that a sleeping radio wakes up for, of which it receives `received`: after its guard, and at least for its least time
-    /// awake.
-    fn beacon(&mut self, at: Instant, received: Span, spans: &[crate::power_save::ModeSpan]) {
-        let since = at.saturating_since(self.beacon.unwrap_or(Instant::ZERO));
-        let guard = self.radio.sleep_clock.guard_after(since);
-        self.fill(Instant::ZERO + (at - Instant::ZERO).saturating_sub(guard), spans, false);
-        self.push(self.until, at, RadioState::Listen);
-        self.push(at, at + received, RadioState::Receive);
-        self.push(at, at + self.radio.min_awake, RadioState::Listen);
-        self.beacon = Some(at);
-    }
-
-    /// The time up to the next frame: asleep in power save, with a wake-up at its end, otherwise listening.
-    fn fill(&mut self, at: Instant, spans: &[crate::power_save::ModeSpan], is_own: bool) {
-        if is_own && at.saturating_since(self.until) <= NAP && !self.periods.is_empty() {
-            self.push(self.until, at, RadioState::Listen);
-            return;
-        }
-        let first = spans.partition_point(|span| span.until <= self.until);
-        for span in spans[first..].iter().take_while(|span| span.from < at) {
-            self.push(self.until, span.from, RadioState::Listen);
-            let end = span.until.min(at);
-            if !span.in_power_save {
-                self.push(self.until, end, RadioState::Listen);
-                continue;
-            }
-            let awake = Instant::ZERO + (end - Instant::ZERO).saturating_sub(self.radio.wake_up.time);
-            self.push(self.until, awake.max(self.until), RadioState::Sleep);
-            self.push(self.until, end, RadioState::WakeUp);
-        }
-        self.push(self.until, at, RadioState::Listen);
+        Deauthentication | Disassociation => Some((frame.transmitter?, true)),
+        _ => station_of(frame),
     }
 }
 
 /// Kinds of frames by their codes.
-const KINDS: [&str; 4] = ["data", "null", "ps-poll", "other"];
+const KINDS: [&str; 8] = [
+    "data",
+    "null",
+    "ps-poll",
+    "other",
+    "association request",
+    "association response",
+    "disassociation",
+    "deauthentication",
+];
 
 const fn kind_code(kind: FrameKind) -> u8 {
     match kind {
         FrameKind::Data | FrameKind::QosData => 0,
         FrameKind::Null | FrameKind::QosNull => 1,
         FrameKind::PsPoll => 2,
+        FrameKind::AssociationRequest | FrameKind::ReassociationRequest => 4,
+        FrameKind::AssociationResponse | FrameKind::ReassociationResponse => 5,
+        FrameKind::Disassociation => 6,
+        FrameKind::Deauthentication => 7,
         _ => 3,
     }
 }

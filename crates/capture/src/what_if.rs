@@ -12,7 +12,7 @@ use airwatt_base::settings::{NoSettings, SettingError};
 use airwatt_base::{Energy, Instant, Rate, Span};
 use airwatt_dot11::{AccessParameters, Standard};
 use airwatt_energy::{Cause, ProfileAccount, Radio, RadioState, StateSeconds};
-use airwatt_proto::powersave::{PowerSaveConfig, TimeoutConfig};
+use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::RunError;
 use airwatt_sim::net::RunProgress;
 use airwatt_sim::record::EnergyByCause;
@@ -61,7 +61,6 @@ down = { rate = "1Gbps" }
 up = { rate = "1Gbps" }
 [wifi]
 standard = "802.11n"
-data_rate = "65Mbps"
 aifsn = 3
 [[station]]
 [[flow]]
@@ -106,24 +105,20 @@ pub(crate) const USUAL_POLICY: &str = "timeout";
 const ACTIVE: PowerSaveConfig = PowerSaveConfig::Active(NoSettings {});
 
 impl Choice {
-    /// Reads `psm`, `uapsd:interval=40ms` or `ideal`. `timeout` alone has the timeout of the radio, if that has one.
-    pub(crate) fn parse(text: &str, radio: &Radio) -> Result<Self, SettingError> {
+    /// Reads `psm`, `uapsd:interval=40ms` or `ideal`.
+    pub(crate) fn parse(text: &str) -> Result<Self, SettingError> {
         let lower_bound = text == IDEAL.name;
-        let policy = match radio.timeout {
-            Some(timeout) if text == USUAL_POLICY => PowerSaveConfig::Timeout(TimeoutConfig { timeout }),
-            _ if lower_bound => ACTIVE,
-            _ => text.parse().map_err(list_ideal)?,
-        };
+        let policy = if lower_bound { ACTIVE } else { text.parse().map_err(list_ideal)? };
         Ok(Self { name: text.to_owned(), policy, lower_bound })
     }
 }
 
 /// Reads the names of policies; all policies and the lower bound if there are none.
-pub(crate) fn choices(names: &[String], radio: &Radio) -> Result<Vec<Choice>, SettingError> {
+pub(crate) fn choices(names: &[String]) -> Result<Vec<Choice>, SettingError> {
     if names.is_empty() {
-        return policy_kinds().map(|kind| Choice::parse(kind.name, radio)).collect();
+        return policy_kinds().map(|kind| Choice::parse(kind.name)).collect();
     }
-    names.iter().map(|name| Choice::parse(name, radio)).collect()
+    names.iter().map(|name| Choice::parse(name)).collect()
 }
 
 /// The sum of the replays of all segments under one policy at one rate.
@@ -435,9 +430,17 @@ impl<'a> WhatIf<'a> {
         let rates = standard.rates();
         let rate =
             rates.iter().rev().find(|other| **other <= rate).or(rates.first()).copied().unwrap_or(rate);
+        let is_mode_set = self.is_set("wifi.data_rate") || self.is_set("wifi.mode");
+        let mode = self.phy.mode.filter(|mode| !is_mode_set && standard.has(mode));
+        let sent = match mode {
+            Some(mode) => Some(("wifi.mode", mode.to_string())),
+            None => (!self.is_set("wifi.mode")).then(|| ("wifi.data_rate", rate.to_string())),
+        };
+        let aggregates = (self.phy.has_aggregates && standard.modes().is_some())
+            .then(|| ("wifi.aggregation", "{}".to_owned()))
+            .filter(|_| !self.cell.settings.iter().any(|(key, _)| key.starts_with("wifi.aggregation")));
         let of_capture = [
             ("wifi.standard", self.phy.standard.name().to_owned()),
-            ("wifi.data_rate", rate.to_string()),
             ("ap.beacon_interval", self.phy.beacon_interval.to_string()),
             ("station.radio", self.cell.radio_name.to_owned()),
         ];
@@ -450,8 +453,14 @@ impl<'a> WhatIf<'a> {
         let group_rate =
             self.phy.group_rate.filter(|rate| has_groups && standard.control_rates().contains(rate));
         let group_rate = group_rate.map(|rate| ("wifi.group_rate", rate.to_string()));
-        let of_capture =
-            of_capture.into_iter().chain(beacons).chain(dtim).chain(group_rate).chain(self.access());
+        let of_capture = of_capture
+            .into_iter()
+            .chain(sent)
+            .chain(aggregates)
+            .chain(beacons)
+            .chain(dtim)
+            .chain(group_rate)
+            .chain(self.access());
         let of_capture = of_capture.filter(|(key, _)| !self.is_set(key));
         let settings: Vec<(String, String)> = of_capture
             .map(|(key, value)| (key.to_owned(), value))
@@ -745,18 +754,10 @@ mod tests {
 
     #[test]
     fn policies_come_with_their_settings() {
-        let radio = Radio::find("broadcom-4311").unwrap();
-        let parsed = |text: &str| Choice::parse(text, &radio).map(|choice| choice.policy);
+        let parsed = |text: &str| Choice::parse(text).map(|choice| choice.policy);
         assert_eq!(parsed("psm"), Ok(PowerSaveConfig::Psm(NoSettings {})));
         let interval = Span::from_millis(40);
         assert_eq!(parsed("uapsd:interval=40ms"), Ok(PowerSaveConfig::Uapsd(UapsdConfig { interval })));
-        // A chip's own timeout is the one that it comes with.
-        let timeout =
-            |millis| Ok(PowerSaveConfig::Timeout(TimeoutConfig { timeout: Span::from_millis(millis) }));
-        let of_chip =
-            |text| Choice::parse(text, &Radio::find("esp32-c3").unwrap()).map(|choice| choice.policy);
-        assert_eq!((parsed("timeout"), of_chip("timeout")), (timeout(100), timeout(50)));
-        assert_eq!(of_chip("timeout:timeout=100ms"), timeout(100));
         for (text, problem) in [
             ("psm:interval=3ms", "no effect with policy \"psm\""),
             ("uapsd:40ms", "for example uapsd:interval=40ms"),

@@ -18,16 +18,32 @@ from airwatt import timelines
 from airwatt.plots import style
 
 _MARGIN = 0.05
-# Two beacon intervals of the usual length are seen at least, and which share of them before what was found.
+# How much of the capture is seen at least: two beacon intervals, or as many as a finding about beacons needs.
 _LEAST_S = 0.205
-_BEFORE = {"pm-flapping": 0.95, "awake-in-power-save": 0.1}
+_LEAST_OF_KIND_S = {"beacon-late": 0.36, "beacon-missing": 0.46, "dtim-skipped": 0.56}
+# Which share of that lies before what was found.
+_BEFORE = {"pm-flapping": 0.95, "awake-in-power-save": 0.1, "uapsd-not-granted": 0.1}
+# After these requests the station waits in vain for as long as the cost says.
+_WAITS_S = {"ps-poll-unanswered": 0.205, "more-data-then-nothing": 0.205}
 _MOST_LABELS = 14
 _TRANSITIONS = ("to-sleep", "wake-up")
-# The beacon that these findings are about had the bit, and should not have had it.
-_BIT_TOO_MANY = "tim-stuck"
-# And here the beacon of the occurrence itself should have had it.
-_BIT_TOO_FEW = "tim-never-set"
+# What is wrong with the frame of these findings.
+_WRONG_FRAMES = {
+    "sent-to-sleeping-station": "not requested",
+    "group-not-after-dtim": "not after a DTIM beacon",
+    "more-data-missing": "More=0, should be 1",
+    "more-data-then-nothing": "should be 0",
+    "uapsd-not-granted": "grants no U-APSD",
+    "late-delivery": "late",
+    "eosp-missing": "no EOSP",
+}
+# In these the wrong frame is the last of the deciding ones: the packet of the occurrence is the request.
+_WRONG_IS_LAST = ("eosp-missing",)
 _GROUP_KINDS = ("group-announced-not-sent", "group-not-after-dtim", "more-data-missing")
+_TIM_KINDS = (
+    "tim-never-set", "tim-stuck", "tim-missing", "late-fetch", "late-delivery", "ps-poll-unanswered",
+    "more-data-then-nothing", "sent-to-sleeping-station",
+)  # fmt: skip
 _NO_DTIM = 255
 
 
@@ -35,10 +51,11 @@ class _Beacon(NamedTuple):
     time: float
     packet: int
     dtim_count: int
-    sent: bool
-    """The bit in question: the station's in the TIM, or that of group-addressed frames."""
-    due: bool
-    """What the bit should have been, as far as the capture proves."""
+    dtim_period: int
+    sent: str
+    """The field in question: the station's bit in the TIM, that of group-addressed frames, or the DTIM count."""
+    due: str
+    """What it should have been, as far as the capture proves."""
 
 
 def draw_all(document: Mapping[str, Any], folder: Path) -> list[Path]:
@@ -66,8 +83,8 @@ def draw(document: Mapping[str, Any], finding: Mapping[str, Any], path: Path) ->
         axes.set_yticks([lane + 0.5 for lane in range(len(lanes))], [name for name, _ in lanes])
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="y", visible=False)
-        axes.set_xlabel("time of the capture (ms)")
-        figure.legend(handles=scene.handles(), loc="outside lower center", ncols=4, handlelength=1.0)
+        axes.set_xlabel("time of the capture (ms); numbers are packets, and bold ones decide the verdict")
+        figure.legend(handles=scene.handles(), loc="outside lower center", ncols=6, handlelength=1.0)
         figure.suptitle(_title(document, finding), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
         axes.set_title("\n".join(_lines(document, finding)), fontweight="normal", fontsize=9, pad=8)
         style.save(figure, path)
@@ -103,8 +120,9 @@ class _Scene:
     """The part of the time line around one occurrence, for one station."""
 
     def __init__(self, document: Mapping[str, Any], finding: Mapping[str, Any], occurrence: Mapping[str, Any]) -> None:
-        self.line = document["timeline"]
-        self.frames, self.sent_beacons = (timelines.columns(self.line, table) for table in ("frames", "beacons"))
+        self.document, self.line = document, document["timeline"]
+        tables = ("frames", "beacons", "groups")
+        self.frames, self.sent_beacons, self.groups = (timelines.columns(self.line, table) for table in tables)
         self.finding, self.occurrence = finding, occurrence
         self.deciding = {occurrence["packet"], *occurrence["packets"]}
         of_station = {station["mac"]: station for station in document["air"]["stations"]}
@@ -116,15 +134,31 @@ class _Scene:
         self.aid, self.bssid = station.get("aid"), station.get("bssid") or finding["station"]
         # The time line has the radio of the station in question alone.
         self.has_radio = self.mac is not None and self.mac == document["station"]
-        times = [occurrence["time_s"], *(occurrence["buffered_s"] or ()), *self._times(self.deciding)]
+        kind = finding["kind"]
+        due = occurrence.get("due_s", ())
+        times = [occurrence["time_s"], *due, *(occurrence["buffered_s"] or ()), *self._times(self.deciding)]
         first, last = min(times), max(times)
-        missing = max(_LEAST_S - (last - first), 0.0)
-        before = _BEFORE.get(finding["kind"], 0.4) * missing
-        margin = _MARGIN * max(last - first, _LEAST_S)
-        self.start, self.end = max(first - before - margin, 0.0), last + missing - before + margin
+        last = max(last, self._last_request() + _WAITS_S[kind]) if kind in _WAITS_S else last
+        least = _LEAST_OF_KIND_S.get(kind, _LEAST_S)
+        missing = max(least - (last - first), 0.0)
+        before = _BEFORE.get(kind, 0.4) * missing
+        margin = _MARGIN * max(last - first, least)
+        self.start = max(first - before - margin, -margin)
+        self.end = min(last + missing - before, max(last, self._end())) + margin
+
+    def _end(self) -> float:
+        """The time of the last frame in the capture."""
+        tables = (self.frames, self.sent_beacons, self.groups)
+        return max((table["time_ns"][-1] / 1e9 for table in tables if len(table["time_ns"])), default=0.0)
+
+    def _last_request(self) -> float:
+        """The time of the station's last frame among those that decide."""
+        frames = self.frames
+        rows = zip(frames["packet"], frames["time_ns"], frames["up"], strict=True)
+        return max((time / 1e9 for packet, time, up in rows if up and packet in self.deciding), default=0.0)
 
     def _times(self, packets: set[int]) -> list[float]:
-        tables = (self.frames, self.sent_beacons)
+        tables = (self.frames, self.sent_beacons, self.groups)
         return [
             time / 1e9
             for table in tables
@@ -136,49 +170,104 @@ class _Scene:
         """Yields the name of each lane and what paints it, the captured radio first."""
         if self.has_radio and self.line["captured"]["time_ns"]:
             yield f"radio of\n{self.mac}\nas captured", self._radio
-        if self.mac is not None:
-            yield "frames from it", lambda axes, lane: self._frames(axes, lane, up=True)
-            yield "frames to it", lambda axes, lane: self._frames(axes, lane, up=False)
+        for name, up in (("frames from it", True), ("frames to it", False)):
+            if rows := self._rows(up=up):
+                yield name, lambda axes, lane, rows=rows, up=up: self._frames(axes, lane, rows, up=up)
+        groups = self._group_rows()
+        if groups or self._is_group():
+            yield "frames to\nthe group", lambda axes, lane: self._group_frames(axes, lane, groups)
         if self.occurrence["buffered_s"] is not None:
             yield "buffered at the\naccess point", self._buffered
         beacons = self.beacons()
         if not beacons:
             return
-        bit = "group bit" if self._is_group() else "TIM bit"
         yield "beacons", lambda axes, lane: self._beacons(axes, lane, beacons)
-        if self._is_group() or self.aid is not None:
-            yield f"{bit} as sent", lambda axes, lane: _bits(axes, lane, beacons, is_due=False)
-            yield f"{bit} as it\nshould be", lambda axes, lane: _bits(axes, lane, beacons, is_due=True)
+        if (field := self._field()) is not None:
+            yield f"{field} as sent", lambda axes, lane: _fields(axes, lane, beacons, is_due=False)
+            if any(one.sent != one.due for one in beacons):
+                yield f"{field} as it\nshould be", lambda axes, lane: _fields(axes, lane, beacons, is_due=True)
 
     def _is_group(self) -> bool:
         return self.finding["kind"] in _GROUP_KINDS
+
+    def _field(self) -> str | None:
+        """Names the field of beacons that the finding is about."""
+        kind = self.finding["kind"]
+        if kind == "dtim-skipped":
+            return "DTIM count"
+        if self._is_group():
+            return "group bit"
+        return "TIM bit" if kind in _TIM_KINDS and (self.aid is not None or kind == "tim-missing") else None
 
     def beacons(self) -> list[_Beacon]:
         """The beacons of the cell in the picture."""
         table = self.sent_beacons
         named = np.split(table["aids"], np.cumsum(table["aid_count"], dtype=np.int64)[:-1])
         found = []
+        before: int | None = None
         for row, (cell, time_ns) in enumerate(zip(table["cell"], table["time_ns"], strict=True)):
-            time = time_ns / 1e9
-            if self.line["cells"][cell] != self.bssid or not self.start <= time <= self.end:
+            if self.line["cells"][cell] != self.bssid:
                 continue
-            packet = table["packet"][row]
-            sent = table["group"][row] if self._is_group() else self.aid in named[row]
-            due = self._due(packet, time, sent=sent)
-            found.append(_Beacon(time, packet, table["dtim_count"][row], sent, due))
+            packet, count, period = (int(table[name][row]) for name in ("packet", "dtim_count", "dtim_period"))
+            sent = self._sent(row, named[row])
+            due = self._due(packet, sent, before, period)
+            before = count
+            if self.start <= time_ns / 1e9 <= self.end:
+                found.append(_Beacon(time_ns / 1e9, packet, count, period, sent, due))
         return found
 
-    def _due(self, packet: int, time: float, *, sent: bool) -> bool:
-        """What the bit should have been: what it was, unless the verdict says otherwise."""
+    def _sent(self, row: int, aids: Any) -> str:
+        """What a beacon had in the field of the finding."""
+        table = self.sent_beacons
+        if not table["tim_known"][row]:
+            return "?"
+        if table["dtim_count"][row] == _NO_DTIM:
+            return "none"
+        if self.finding["kind"] == "dtim-skipped":
+            return str(table["dtim_count"][row])
+        return str(int(table["group"][row] if self._is_group() else self.aid in aids))
+
+    def _due(self, packet: int, sent: str, before: int | None, period: int) -> str:
+        """What the field should have been: what it was, unless the verdict says otherwise."""
         kind = self.finding["kind"]
-        if kind == _BIT_TOO_FEW:
-            blamed = {place["packet"] for place in self.finding["occurrences"] if place["verdict"] == "violated"}
-            return sent or packet in blamed
-        if kind == _BIT_TOO_MANY:
-            return sent and packet != self.occurrence["packets"][0]
-        if kind == "group-announced-not-sent":
-            return sent and packet != self.occurrence["packet"]
+        blamed = {place["packet"] for place in self.finding["occurrences"] if place["verdict"] == "violated"}
+        # The beacon that had a bit too many is the first of those that decide.
+        stuck = {place["packets"][0] for place in self.finding["occurrences"] if place["verdict"] == "violated"}
+        if kind == "tim-never-set" and packet in blamed:
+            return "1"
+        if (kind == "tim-stuck" and packet in stuck) or (kind == "group-announced-not-sent" and packet in blamed):
+            return "0"
+        if kind == "tim-missing" and packet in blamed:
+            return "0 or 1"
+        if kind == "dtim-skipped" and packet in blamed and before is not None:
+            return str(before - 1 if before else period - 1)
         return sent
+
+    def _rows(self, *, up: bool) -> list[int]:
+        """The station's frames in the picture."""
+        frames = self.frames
+        station = self.line["stations"].index(self.mac) if self.mac in self.line["stations"] else -1
+        columns = zip(frames["station"], frames["up"], frames["time_ns"], strict=True)
+        return [
+            row
+            for row, (of, is_up, time) in enumerate(columns)
+            if of == station and is_up == up and self.start <= time / 1e9 <= self.end
+        ]
+
+    def _group_rows(self) -> list[int]:
+        columns = zip(self.groups["cell"], self.groups["time_ns"], strict=True)
+        return [
+            row
+            for row, (cell, time) in enumerate(columns)
+            if self.line["cells"][cell] == self.bssid and self.start <= time / 1e9 <= self.end
+        ]
+
+    def _wrong_packet(self) -> int | None:
+        """The frame that is not as it should be, if the finding is about one that was sent."""
+        kind = self.finding["kind"]
+        if kind not in _WRONG_FRAMES:
+            return None
+        return int(self.occurrence["packets"][-1] if kind in _WRONG_IS_LAST else self.occurrence["packet"])
 
     def _radio(self, axes: Axes, lane: int) -> None:
         columns = timelines.columns(self.line, "captured")
@@ -193,63 +282,84 @@ class _Scene:
             above = name in ("transmit", "receive")
             axes.barh(lane + 0.5, 1e3 * width, left=1e3 * start, height=0.8, color=colour, zorder=3 if above else 2)
 
-    def _frames(self, axes: Axes, lane: int, *, up: bool) -> None:
+    def _frames(self, axes: Axes, lane: int, rows: Sequence[int], *, up: bool) -> None:
         frames = self.frames
-        station = self.line["stations"].index(self.mac) if self.mac in self.line["stations"] else -1
-        rows = [
-            row
-            for row, (of, is_up, time) in enumerate(
-                zip(frames["station"], frames["up"], frames["time_ns"], strict=True)
-            )
-            if of == station and is_up == up and self.start <= time / 1e9 <= self.end
-        ]
-        colour = style.STATES["transmit" if up else "receive"]
+        marks = [(frames["time_ns"][row] / 1e6, int(frames["packet"][row]), self._frame_text(row)) for row in rows]
+        self._marks(axes, lane, marks, style.STATES["transmit" if up else "receive"])
+
+    def _group_frames(self, axes: Axes, lane: int, rows: Sequence[int]) -> None:
+        groups = self.groups
+        marks = [
+            (groups["time_ns"][row] / 1e6, int(packet := groups["packet"][row]),
+             f"{packet} data" + (" More" if groups["more_data"][row] else ""))
+            for row in rows
+        ]  # fmt: skip
+        self._marks(axes, lane, marks, style.STATES["receive"])
+
+    def _marks(self, axes: Axes, lane: int, marks: Sequence[tuple[float, int, str]], colour: str) -> None:
+        """Draws frames: each with its time in ms, its packet number, and what is said of it."""
+        wrong = self._wrong_packet()
+        for at, packet, _ in marks:
+            mark = style.WRONG if packet == wrong else colour
+            axes.vlines(at, lane + 0.55, lane + 0.92, color=mark, linewidth=1.6, zorder=3 if packet == wrong else 2)
+        reason = _WRONG_FRAMES.get(self.finding["kind"])
+        texts = [(at, packet, f"{text}, {reason}" if packet == wrong else text) for at, packet, text in marks]
         # What decides the verdict has its number, and the others if there is room.
-        labelled = (
-            rows if len(rows) <= _MOST_LABELS else [row for row in rows if frames["packet"][row] in self.deciding]
-        )
-        for row in rows:
-            at = frames["time_ns"][row] / 1e6
-            axes.vlines(at, lane + 0.55, lane + 0.92, color=colour, linewidth=1.6)
-        texts = [(frames["time_ns"][row] / 1e6, self._frame_text(row)) for row in labelled]
-        self._labels(axes, lane + 0.5, texts)
+        is_full = len(marks) > _MOST_LABELS
+        self._labels(axes, lane + 0.5, [one for one in texts if not is_full or one[1] in self.deciding])
 
     def _frame_text(self, row: int) -> str:
         frames = self.frames
         kind = self.line["kinds"][frames["kind"][row]]
         name = {"ps-poll": "PS-Poll", "null": "Null"}.get(kind, kind)
-        bits = [f"PM={int(frames['power_management'][row])}"] if frames["up"][row] and name != "PS-Poll" else []
+        bits = [f"PM={int(frames['power_management'][row])}"] if frames["up"][row] and kind in ("data", "null") else []
         bits += ["More"] if frames["more_data"][row] else []
         bits += ["EOSP"] if frames["eosp"][row] else []
         bits += ["retry"] if frames["repeated"][row] else []
+        is_request = self.finding["kind"] == "uapsd-not-granted" and kind == "association request"
+        bits += ["for U-APSD"] if is_request and frames["packet"][row] in self.deciding else []
         return f"{frames['packet'][row]} {name}" + (f" {' '.join(bits)}" if bits else "")
 
-    def _labels(self, axes: Axes, y: float, texts: Sequence[tuple[float, str]]) -> None:
-        """Writes texts at their times, and leaves out one that would lie on the one before."""
-        room = 1e3 * (self.end - self.start) / 125
-        free_from = -np.inf
-        for at, text in texts:
+    def _labels(self, axes: Axes, y: float, texts: Sequence[tuple[float, int, str]]) -> None:
+        """Writes texts at their times, those that decide first, and leaves out one that would lie on another."""
+        room = 1e3 * (self.end - self.start) / 118
+        taken: list[tuple[float, float]] = []
+        for at, packet, text in sorted(texts, key=lambda one: one[1] not in self.deciding):
+            decides = packet in self.deciding
             width = room * len(text)
             left = min(at, 1e3 * self.end - width)
-            if left < free_from:
+            if any(left < end and begin < left + width for begin, end in taken):
                 continue
-            axes.text(left, y, text, fontsize=7.5, va="bottom", ha="left", color=style.INK)
-            free_from = left + width
+            colour = style.WRONG if packet == self._wrong_packet() else style.INK
+            weight = "bold" if decides else "normal"
+            axes.text(left, y, text, fontsize=7.5, va="bottom", ha="left", color=colour, fontweight=weight)
+            taken.append((left, left + width))
 
     def _buffered(self, axes: Axes, lane: int) -> None:
         since, until = self.occurrence["buffered_s"]
         axes.barh(lane + 0.5, 1e3 * (until - since), left=1e3 * since, height=0.5, color=style.BUFFERED)
-        text = f"one frame, {1e3 * (until - since):.1f} ms from {1e3 * since:.1f} ms on"
+        text = f"a frame, {1e3 * (until - since):.1f} ms from {1e3 * since:.1f} ms on"
         axes.text(1e3 * (since + until) / 2, lane + 0.5, text, fontsize=8, ha="center", va="center", color=style.INK)
 
     def _beacons(self, axes: Axes, lane: int, beacons: Sequence[_Beacon]) -> None:
-        axes.vlines([1e3 * one.time for one in beacons], lane + 0.55, lane + 0.92, color=style.INK, linewidth=1.4)
-        texts = [
-            (1e3 * one.time, f"{one.packet}" + ("" if one.dtim_count in (0, _NO_DTIM) else f" (DTIM {one.dtim_count})"))
-            for one in beacons
-            if len(beacons) <= _MOST_LABELS or one.packet in self.deciding
-        ]
-        self._labels(axes, lane + 0.5, texts)
+        dues = self.occurrence.get("due_s", ())
+        for due in dues:
+            axes.vlines(1e3 * due, lane + 0.05, lane + 0.92, color=style.WRONG, linewidth=1.2, linestyle="--")
+            text = f"due {1e3 * due:.1f} ms "
+            axes.text(1e3 * due, lane + 0.28, text, fontsize=7.5, va="bottom", ha="right", color=style.WRONG)
+        for one in beacons:
+            is_late = bool(dues) and one.packet == self.occurrence["packet"] and self.finding["kind"] == "beacon-late"
+            colour = style.WRONG if is_late else style.INK
+            axes.vlines(1e3 * one.time, lane + 0.55, lane + 0.92, color=colour, linewidth=1.4)
+        labels = [(1e3 * one.time, one.packet, self._beacon_text(one)) for one in beacons]
+        is_full = len(beacons) > _MOST_LABELS
+        self._labels(axes, lane + 0.5, [one for one in labels if not is_full or one[1] in self.deciding])
+
+    def _beacon_text(self, beacon: _Beacon) -> str:
+        """The packet number, and the place between two DTIM beacons unless a lane has it or each beacon is one."""
+        if self.finding["kind"] == "dtim-skipped" or beacon.dtim_count == _NO_DTIM or beacon.dtim_period < 2:
+            return str(beacon.packet)
+        return f"{beacon.packet} ({'DTIM' if beacon.dtim_count == 0 else f'DTIM in {beacon.dtim_count}'})"
 
     def handles(self) -> list[Patch]:
         """What the colours stand for, as far as the picture has them."""
@@ -257,20 +367,20 @@ class _Scene:
         handles = [Patch(color=style.STATES[state], label=name) for state, name in names.items()]
         if self.occurrence["buffered_s"] is not None:
             handles.append(Patch(color=style.BUFFERED, label="buffered"))
-        if any(one.sent != one.due for one in self.beacons()):
+        is_wrong = any(one.sent != one.due for one in self.beacons()) or self._wrong_packet() is not None
+        if is_wrong or self.occurrence.get("due_s"):
             handles.append(Patch(color=style.WRONG, label="not as it should be"))
         return handles
 
 
-def _bits(axes: Axes, lane: int, beacons: Sequence[_Beacon], *, is_due: bool) -> None:
-    """A 0 or a 1 at each beacon; where both lanes differ, in the colour of what is wrong."""
+def _fields(axes: Axes, lane: int, beacons: Sequence[_Beacon], *, is_due: bool) -> None:
+    """The field of each beacon; where both lanes differ, in the colour of what is wrong."""
     for one in beacons:
-        bit = one.due if is_due else one.sent
         differs = one.sent != one.due
         axes.text(
             1e3 * one.time,
             lane + 0.5,
-            str(int(bit)),
+            one.due if is_due else one.sent,
             fontsize=10,
             ha="center",
             va="center",

@@ -10,6 +10,7 @@ use pcap_file::pcapng::PcapNgParser;
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
+use pcap_file::pcapng::blocks::section_header::SectionHeaderOption;
 use pcap_file::{Endianness, PcapError, TsResolution};
 
 use super::buffer::{Buffer, End};
@@ -109,6 +110,11 @@ pub(super) fn read_pcapng(buffer: &mut Buffer<impl Read>, sink: &mut dyn PacketS
         Err(End::Damaged(what)) => return Ok(End::Damaged(what)),
         Err(_) => return Ok(End::Damaged("its section header is cut short")),
     };
+    for option in &parser.section().options {
+        if let SectionHeaderOption::Comment(text) = option {
+            sink.comment(text);
+        }
+    }
     let mut known = Vec::new();
     let mut unsupported = None;
     loop {

@@ -14,7 +14,7 @@ use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use airwatt_base::reason_of;
+use airwatt_base::{Span, reason_of};
 use tracing::debug;
 
 use self::buffer::Buffer;
@@ -179,12 +179,20 @@ impl Part {
         let (format, mut bytes) = (first.read.format, first.read.bytes);
         let mut files = vec![CaptureFile { name: first.name, packets_before: 0 }];
         let mut joined = first.decoder;
-        let mut overlapping = Vec::new();
         let mut ends = vec![(first.read.end, first.read.position)];
         let mut until = (joined.last_unix_ns(), files[0].name.clone());
         for part in parts {
-            if part.decoder.first_unix_ns() < until.0 {
-                overlapping.push((part.name.clone(), until.1.clone()));
+            let (begins, ended) = (part.decoder.first_unix_ns(), until.0);
+            let overlap = ended.unwrap_or_default().saturating_sub(begins.unwrap_or_default());
+            // The next file of a monitor ends later, and packets at its begin may be out of order. A copy does not end later.
+            let is_within = overlap > 0 && part.decoder.last_unix_ns() <= ended;
+            if Span::from_nanos(overlap) > clock::REORDER_LIMIT || is_within {
+                return Err(CaptureError::Overlap {
+                    folder: name.to_owned(),
+                    first: until.1,
+                    second: part.name,
+                    by: Span::from_nanos(overlap),
+                });
             }
             until = until.max((part.decoder.last_unix_ns(), part.name.clone()));
             files.push(CaptureFile { name: part.name, packets_before: joined.packets_in_file() });
@@ -196,7 +204,6 @@ impl Part {
             joined.sort_by_time();
         }
         let mut capture = joined.into_capture(name, format, bytes);
-        capture.notes.overlapping = overlapping;
         for (end, position) in ends {
             match end {
                 End::CutShort => capture.notes.truncated = true,

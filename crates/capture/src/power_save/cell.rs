@@ -294,6 +294,7 @@ impl Cell {
             });
             if let Some(finding) = found {
                 finding.excess += Excess::waited(*late_by);
+                finding.due(std::iter::once(mark.0 - *late_by));
             }
         }
     }
@@ -326,6 +327,7 @@ impl Cell {
             if let Some(finding) = found {
                 let delay = self.interval * missing;
                 finding.excess += Excess { wake_ups: missing, ..Excess::late(delay) };
+                finding.due((1..=missing).map(|count| pair[0].0 + self.interval * count));
             }
         }
     }

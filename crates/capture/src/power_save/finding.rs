@@ -296,6 +296,8 @@ pub struct Occurrence {
     pub detail: Option<String>,
     /// The time for which a frame was in the access point's buffer, as far as that is proven.
     pub buffered: Option<(Instant, Instant)>,
+    /// The target times of beacons that came late, or not at all.
+    pub due: Vec<Instant>,
 }
 
 /// What was found about one rule and one station.
@@ -342,6 +344,13 @@ impl Finding {
             occurrence.buffered = Some((from, until));
         }
     }
+
+    /// Says when the beacons of the last occurrence were due.
+    pub(super) fn due(&mut self, times: impl Iterator<Item = Instant>) {
+        if let Some(occurrence) = self.occurrences.last_mut() {
+            occurrence.due = times.collect();
+        }
+    }
 }
 
 /// A time in the unit that a reader measures it in, with three digits behind the point at most.
@@ -385,6 +394,7 @@ pub(super) fn find<'f>(
             deciding: deciding.to_vec(),
             detail,
             buffered: None,
+            due: Vec::new(),
         });
     }
     (verdict == Verdict::Violated).then_some(finding)

@@ -25,13 +25,14 @@ pub use self::record::{ModeSpan, Observations, ObservedCounts, StationRecord};
 use crate::capture::Capture;
 use crate::packet::AirFrame;
 use observer::Observer;
+pub(crate) use observer::is_acknowledged;
 
 /// A frame may be in the access point's hardware when its station enters power save; for this long that is no fault.
 const IN_FLIGHT: Span = Span::from_millis(10);
 /// An access point responds to a request within this time, several frames of contention included.
 const PROMPT: Span = Span::from_millis(50);
 /// A frame that is not captured within two beacon intervals of the usual length counts as not sent.
-const NEVER: Span = Span::from_millis(205);
+pub(crate) const NEVER: Span = Span::from_millis(205);
 /// A frame this soon after a station left power save was buffered before.
 const WAS_WAITING: Span = Span::from_millis(5);
 /// PM changes that follow each other within a beacon interval of the usual length save almost nothing.

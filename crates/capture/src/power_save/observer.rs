@@ -20,6 +20,21 @@ const RESPONSE: Span = Span::from_millis(5);
 /// The response is one of this many packets after its frame: a monitor's timestamps may put others before it.
 const RESPONSE_WITHIN: usize = 4;
 
+/// Whether an acknowledgement of a frame, by its index, was captured.
+pub(crate) fn is_acknowledged(capture: &Capture, packets: &[CapturedPacket], index: usize) -> bool {
+    let Some((packet, frame)) = packets.get(index).and_then(|packet| Some((packet, capture.frame(packet)?)))
+    else {
+        return false;
+    };
+    packets.iter().skip(index + 1).take(RESPONSE_WITHIN).any(|next| {
+        capture.frame(next).is_some_and(|response| {
+            matches!(response.control.kind, FrameKind::Ack | FrameKind::BlockAck)
+                && Some(response.receiver) == frame.transmitter
+                && next.at.saturating_since(packet.at) < RESPONSE
+        })
+    })
+}
+
 #[derive(Default)]
 pub(super) struct Observer {
     stations: BTreeMap<MacAddress, StationState>,
@@ -49,9 +64,8 @@ impl Observer {
                 self.cells.entry(beacon.bssid).or_default().beacon(packet, frame, beacon, &mut self.findings);
                 continue;
             }
-            let following = packets.iter().skip(index + 1).take(RESPONSE_WITHIN);
-            let following = following.filter_map(|next| Some((next, capture.frame(next)?)));
-            self.frame(capture, packet, frame, following);
+            let acknowledged = self.hears_acks.then(|| is_acknowledged(capture, packets, index));
+            self.frame(capture, packet, frame, acknowledged);
             self.frame_of_access_point(packet, frame);
         }
         let goes_on = segment.end < capture.packets.len();
@@ -102,21 +116,15 @@ impl Observer {
         seen
     }
 
-    /// `following` are the packets after the frame, among which its acknowledgement is.
-    fn frame<'c>(
+    /// `acknowledged` is `None` if the capture has no acknowledgements.
+    fn frame(
         &mut self,
         capture: &Capture,
         packet: &CapturedPacket,
         frame: &AirFrame,
-        mut following: impl Iterator<Item = (&'c CapturedPacket, &'c AirFrame)>,
+        acknowledged: Option<bool>,
     ) {
         let kind = frame.control.kind;
-        let has_response = following.any(|(next, response)| {
-            matches!(response.control.kind, FrameKind::Ack | FrameKind::BlockAck)
-                && Some(response.receiver) == frame.transmitter
-                && next.at.saturating_since(packet.at) < RESPONSE
-        });
-        let acknowledged = self.hears_acks.then_some(has_response);
         if let Some(station) = frame.transmitter.filter(|_| kind == FrameKind::PsPoll) {
             let (state, findings) = self.station(station, packet, frame);
             state.expire(packet.at, findings);
@@ -127,6 +135,7 @@ impl Observer {
                 // What was buffered before an association is dropped with it.
                 state.leave(packet.at, findings);
                 state.record.uapsd = Some(uapsd != 0);
+                state.association = Some(packet.number);
                 state.listen_interval = frame.listen_interval;
                 state.is_multi_link = Some(frame.is_multi_link);
             }
@@ -169,6 +178,7 @@ impl Observer {
     /// An association response. An access point that announces U-APSD grants it to a station that requests it.
     fn associated(&mut self, capture: &Capture, packet: &CapturedPacket, frame: &AirFrame, aid: u16) {
         let (state, findings) = self.station(frame.receiver, packet, frame);
+        let request = state.association;
         state.leave(packet.at, findings);
         state.record.aid = Some(aid);
         let announces = frame.bssid.and_then(|bssid| capture.networks.get(&bssid)?.uapsd) == Some(true);
@@ -176,7 +186,8 @@ impl Observer {
             let verdict = if frame.grants_uapsd { Verdict::Kept } else { Verdict::Violated };
             state.record.uapsd = Some(frame.grants_uapsd);
             let key = (FindingKind::UapsdNotGranted, verdict, frame.receiver);
-            find(findings, key, (packet.at, packet.number), &[], || {
+            let deciding: Vec<u32> = request.into_iter().chain([packet.number]).collect();
+            find(findings, key, (packet.at, packet.number), &deciding, || {
                 "the access point announces U-APSD and the station requested it; the association response does not have it"
                     .to_owned()
             });

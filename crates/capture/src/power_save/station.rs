@@ -115,6 +115,8 @@ pub(super) struct StationState {
     pub(super) is_active: bool,
     /// The listen interval of its association, in beacon intervals.
     pub(super) listen_interval: Option<u16>,
+    /// The packet of its last association request.
+    pub(super) association: Option<u32>,
     /// Whether it associated with several links, of which the capture has one.
     pub(super) is_multi_link: Option<bool>,
     /// Its frames that show its mode.
@@ -406,6 +408,7 @@ impl StationState {
                 });
                 if let Some(finding) = found {
                     finding.excess += Excess::awake(NEVER);
+                    finding.buffered(before.0, after.0);
                 }
             }
             (Some(before), Some(after)) if self.poll_heard => {

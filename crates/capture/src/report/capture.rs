@@ -145,11 +145,6 @@ fn notes(capture: &Capture) -> Vec<String> {
     let notes = &capture.notes;
     let mut list = Vec::new();
     list.extend(notes.unread.iter().map(|error| format!("left out: {error}")));
-    for (file, before) in &notes.overlapping {
-        list.push(format!(
-            "{file} begins before {before} ends: their packets are analysed as those of one monitor, in order of time"
-        ));
-    }
     if notes.truncated {
         list.push("the last packet is cut short and was left out".to_owned());
     }

@@ -78,6 +78,9 @@ pub struct OccurrenceReport {
     pub packets: Vec<u32>,
     /// The times from and until which a frame was in the access point's buffer, as far as that is proven.
     pub buffered_s: Option<(f64, f64)>,
+    /// The target times of beacons that came late, or not at all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub due_s: Vec<f64>,
 }
 
 /// How often a rule was checked, by verdict.
@@ -257,6 +260,7 @@ pub(super) fn finding(capture: &Capture, finding: &Finding, costing: &Costing<'_
                 buffered_s: occurrence
                     .buffered
                     .map(|(from, until)| (from.as_secs_f64(), until.as_secs_f64())),
+                due_s: occurrence.due.iter().map(|due| due.as_secs_f64()).collect(),
             })
             .collect(),
     }
@@ -315,6 +319,7 @@ pub(super) fn lone_findings(capture: &Capture, station: &Station) -> Vec<Finding
                     verdict: Verdict::Violated.name(),
                     packets: vec![packet],
                     buffered_s: None,
+                    due_s: Vec::new(),
                 })
                 .collect(),
             examples: vec![ExampleReport {

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use airwatt_base::Instant;
 use airwatt_dot11::AccessParameters;
-use airwatt_energy::{HostLedger, HostSeconds, RadioState};
+use airwatt_energy::{HostLedger, HostSeconds, Radio, RadioState};
 use airwatt_proto::powersave::StationId;
 
 use super::build::share_of;
@@ -36,10 +36,17 @@ impl Network {
             uapsd: station.policy.needs_uapsd(),
             powers: RadioState::ALL.map(|state| station.radio.power(state)),
         });
+        let stations: Vec<StationSetting> = stations.collect();
+        let radios = self.plan.stations().map(|(.., station)| {
+            let shipped =
+                Radio::find(&station.radio.name).ok().filter(|_| !Radio::is_file(&station.radio.name))?;
+            (shipped.at_rate(station.data.rate()) == station.radio).then(|| station.radio.name.clone())
+        });
         Setting {
             scenario: scenario.name.clone(),
             seed,
-            stations: stations.collect(),
+            stations,
+            radios: radios.collect(),
             cells,
             addresses: self.addresses(),
             mtu_bytes: self.plan.tcp.mss + self.plan.tcp.header_bytes,

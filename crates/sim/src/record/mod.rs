@@ -56,6 +56,8 @@ pub struct Setting {
     pub receive_window_bytes: u32,
     /// The stations of cells, in the order of their numbers.
     pub stations: Vec<StationSetting>,
+    /// The name of each station's radio profile; `None` of one that does not ship.
+    pub radios: Vec<Option<String>>,
     /// The IP address of each node.
     pub addresses: Vec<Ipv4Addr>,
     /// The bytes of external packets by number; empty if everything is simulated.

@@ -182,13 +182,16 @@ fn section(setting: &Setting) -> SectionHeaderBlock<'static> {
     let program = concat!("airwatt ", env!("CARGO_PKG_VERSION"));
     let how = if setting.packets.is_empty() { "simulated" } else { "emulated" };
     let what = format!("{how}: scenario {}, seed {}", setting.scenario, setting.seed);
+    // What a replay of the capture has to know: no frame says it.
+    let radios = (0..).zip(&setting.radios).filter_map(|(station, radio)| {
+        Some(format!("radio of {}: {}", mac::station_address(station), radio.as_deref()?))
+    });
+    let comments =
+        std::iter::once(what).chain(radios).map(|text| SectionHeaderOption::Comment(Cow::Owned(text)));
     SectionHeaderBlock {
         // The byte order is fixed: the capture of a run has the same bytes on every machine.
         endianness: Endianness::Little,
-        options: vec![
-            SectionHeaderOption::Comment(Cow::Owned(what)),
-            SectionHeaderOption::UserApplication(Cow::Borrowed(program)),
-        ],
+        options: comments.chain([SectionHeaderOption::UserApplication(Cow::Borrowed(program))]).collect(),
         ..SectionHeaderBlock::default()
     }
 }

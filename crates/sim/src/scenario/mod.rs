@@ -404,6 +404,16 @@ impl StationGroup {
         let of_rate = || wifi.standard.vector(self.data_rate?);
         self.mode.or_else(of_rate).unwrap_or_else(|| wifi.vector())
     }
+
+    /// The power-save policy: `timeout` without a time has that of the chip.
+    pub fn policy(&self) -> PowerSaveConfig {
+        match self.power_save {
+            PowerSaveConfig::Timeout(config) => {
+                PowerSaveConfig::Timeout(config.of_chip(self.radio.profile().timeout))
+            }
+            policy => policy,
+        }
+    }
 }
 
 impl Default for StationGroup {

@@ -300,6 +300,7 @@ impl StationState {
                 });
             if let Some(finding) = found {
                 finding.excess += Excess::waited(waited);
+                finding.buffered(request.0, mark.0);
             }
         }
         let Some(Announcement { beacon, interval, requested }) = announced else { return };
@@ -324,6 +325,7 @@ impl StationState {
         });
         if let Some(finding) = found {
             finding.excess += Excess::late(after);
+            finding.buffered(beacon.0, mark.0);
         }
     }
 }

@@ -204,7 +204,7 @@ impl Policy for GuardedTimeout {
     const NEEDS: Abilities = Abilities::SWITCH.and(Abilities::SEE_TIM).and(Abilities::SEE_FLOWS);
 
     fn new(config: LatencyGuardConfig, start: Instant) -> Self {
-        let driver = Timeout::new(TimeoutConfig { timeout: config.timeout }, start);
+        let driver = Timeout::new(TimeoutConfig { timeout: Some(config.timeout) }, start);
         Self { config, guard: LatencyGuard::new(config), driver, mode: Mode::Driver, seen: Seen::default() }
     }
 

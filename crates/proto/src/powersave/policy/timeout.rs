@@ -16,22 +16,30 @@ use crate::powersave::interface::{StationTimer, Uplink};
 use crate::powersave::radio::{Abilities, Fact, PolicyTimer, PowerSaveRadio};
 
 /// Settings of policy `timeout`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 #[serde(deny_unknown_fields, default)]
 pub struct TimeoutConfig {
-    /// Time without traffic before the radio sleeps. Default 100 ms, as in Linux mac80211's dynamic power save.
-    pub timeout: Span,
+    /// Time without traffic before the radio sleeps. Default: the timeout with which the chip comes, if its profile has one, otherwise
+    /// 100 ms, as in Linux mac80211's dynamic power save.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Span>,
 }
 
-impl Default for TimeoutConfig {
-    fn default() -> Self {
-        Self { timeout: Span::from_millis(100) }
+impl TimeoutConfig {
+    const USUAL: Span = Span::from_millis(100);
+
+    /// The settings with the timeout of a chip, unless they have one of their own.
+    #[must_use]
+    pub fn of_chip(self, timeout: Option<Span>) -> Self {
+        Self { timeout: self.timeout.or(timeout) }
     }
 }
 
 impl Settings for TimeoutConfig {
     fn check(&self) -> Result<(), SettingError> {
-        in_range("timeout", self.timeout, Span::ZERO, Span::from_secs(3_600))
+        in_range("timeout", self.timeout.unwrap_or(Self::USUAL), Span::ZERO, Span::from_secs(3_600))
     }
 }
 
@@ -58,7 +66,7 @@ impl Policy for Timeout {
     const NEEDS: Abilities = Abilities::SWITCH.and(Abilities::SEE_TIM);
 
     fn new(config: TimeoutConfig, _start: Instant) -> Self {
-        Self { timeout: config.timeout }
+        Self { timeout: config.timeout.unwrap_or(TimeoutConfig::USUAL) }
     }
 
     fn fact(&mut self, radio: &mut dyn PowerSaveRadio, fact: Fact, now: Instant) {

@@ -234,7 +234,7 @@ fn frames_in_flight_when_the_station_falls_asleep_come_back() {
     let mut air = Air::new(
         10,
         100,
-        &[PowerSaveConfig::Timeout(TimeoutConfig { timeout: Span::from_millis(105) }), ACTIVE],
+        &[PowerSaveConfig::Timeout(TimeoutConfig { timeout: Some(Span::from_millis(105)) }), ACTIVE],
     );
     for packet in 100..103 {
         air.down(104_100, 1, packet);
@@ -266,8 +266,11 @@ fn frames_in_flight_when_the_station_falls_asleep_come_back() {
 /// ```
 #[test]
 fn waking_up_for_good_releases_everything_in_order() {
-    let mut air =
-        Air::new(10, 100, &[PowerSaveConfig::Timeout(TimeoutConfig { timeout: Span::from_millis(10) })]);
+    let mut air = Air::new(
+        10,
+        100,
+        &[PowerSaveConfig::Timeout(TimeoutConfig { timeout: Some(Span::from_millis(10)) })],
+    );
     air.down(20_000, 0, 0);
     air.down(21_000, 0, 1);
     assert!(air.ap.asleep(0));
@@ -491,8 +494,11 @@ fn a_lost_announcement_is_repeated() {
 /// ```
 #[test]
 fn an_access_point_that_missed_the_awakening_is_told_again() {
-    let mut air =
-        Air::new(10, 100, &[PowerSaveConfig::Timeout(TimeoutConfig { timeout: Span::from_millis(90) })]);
+    let mut air = Air::new(
+        10,
+        100,
+        &[PowerSaveConfig::Timeout(TimeoutConfig { timeout: Some(Span::from_millis(90)) })],
+    );
     air.script = vec![("s0>ap data", 4)];
     air.up(95_000, 0, 50);
     air.down(98_000, 0, 0);

@@ -285,7 +285,7 @@ fn a_repeated_poll_is_answered_once() {
 /// air before the announcement, would leave the access point with PM = 1.
 #[test]
 fn an_announcement_under_way_is_overtaken_by_another() {
-    let timeout = PowerSaveConfig::Timeout(TimeoutConfig { timeout: Span::from_millis(10) });
+    let timeout = PowerSaveConfig::Timeout(TimeoutConfig { timeout: Some(Span::from_millis(10)) });
     let mut station = StationPowerSave::new(StationConfig::default(), timeout);
     station.handle_timeout(Instant::from_millis(10));
     assert_eq!(station.poll_output(), Some(StationOutput::Send(PowerSaveFrame::PmNull { pm: true })));

@@ -31,7 +31,7 @@ fn policy() -> impl Strategy<Value = PowerSaveConfig> {
     prop_oneof![
         Just(ACTIVE),
         (0_u64..300)
-            .prop_map(|ms| PowerSaveConfig::Timeout(TimeoutConfig { timeout: Span::from_millis(ms) })),
+            .prop_map(|ms| PowerSaveConfig::Timeout(TimeoutConfig { timeout: Some(Span::from_millis(ms)) })),
         Just(PSM),
         Just(PSM_LEGACY),
         (2_u64..150).prop_map(|ms| PowerSaveConfig::Uapsd(UapsdConfig { interval: Span::from_millis(ms) })),

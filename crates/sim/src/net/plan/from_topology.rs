@@ -342,7 +342,7 @@ fn station(
             hidden: group.hide.iter().fold(Abilities::NONE, |hidden, fact| hidden | fact.ability()),
             ..powersave::StationConfig::default()
         },
-        policy: if wifi.is_some() { group.power_save } else { PowerSaveConfig::Active(NoSettings {}) }.into(),
+        policy: if wifi.is_some() { group.policy() } else { PowerSaveConfig::Active(NoSettings {}) }.into(),
         radio,
         data,
         propagation: Distance::propagation(group.distance),

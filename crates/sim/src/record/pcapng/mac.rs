@@ -47,13 +47,16 @@ fn bssid(setting: &Setting, cell: &CellSetting) -> MacAddress {
     }
 }
 
+/// The address of a station.
+pub(super) fn station_address(number: u16) -> MacAddress {
+    let [high, low] = (number + 1).to_be_bytes();
+    MacAddress([2, 0, 0, 0, 1 + high, low])
+}
+
 fn address(setting: &Setting, cell: &CellSetting, node: Node) -> MacAddress {
     match node {
         Node::AccessPoint => bssid(setting, cell),
-        Node::Station(station) => {
-            let [high, low] = (station as u16 + 1).to_be_bytes();
-            MacAddress([2, 0, 0, 0, 1 + high, low])
-        }
+        Node::Station(station) => station_address(station as u16),
         Node::All => MacAddress::BROADCAST,
     }
 }

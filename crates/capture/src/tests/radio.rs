@@ -1,0 +1,147 @@
+//! What is known of a station's radio: its states as captured, the mode of its frames, and its name.
+
+use airwatt_dot11::{Channel, Guard, TxVector, Width};
+use airwatt_energy::{Radio, RadioState};
+
+use super::*;
+use crate::captured_radio::as_captured;
+use crate::phy::Phy;
+
+/// Time in a state from one millisecond to another.
+fn spent(capture: &Capture, state: RadioState, from_ms: u64, until_ms: u64) -> Span {
+    let radio = Radio::find("broadcom-4311").unwrap();
+    let periods =
+        as_captured(capture, &power_save::observe(capture), &Station::Mac(STATION), &radio).unwrap();
+    let at = |ms| Instant::ZERO + Span::from_millis(ms);
+    let inside = periods.iter().filter(|period| period.state == state).map(|period| {
+        let end = (period.start + period.duration).min(at(until_ms));
+        end.saturating_since(period.start.max(at(from_ms)))
+    });
+    inside.sum()
+}
+
+fn ack(to: MacAddress) -> Vec<u8> {
+    frame(FrameKind::Ack, true, |header| {
+        (header.address1, header.address2, header.address3) = (to, None, None);
+    })
+}
+
+fn dtim(group: bool) -> Vec<u8> {
+    beacon_of(0, TimFields { dtim_count: 0, dtim_period: 1, group, aids: &[] }, None)
+}
+
+/// A frame of the access point to all stations.
+fn group_frame(more: bool) -> Vec<u8> {
+    frame(FrameKind::Data, false, |header| {
+        header.address1 = MacAddress::BROADCAST;
+        header.control.more_data = more;
+    })
+}
+
+const LISTEN: RadioState = RadioState::Listen;
+const SLEEP: RadioState = RadioState::Sleep;
+
+#[test]
+fn a_station_that_asked_waits_awake() {
+    let asked = |rest: &[(u64, Vec<u8>)]| {
+        let asleep = [(0, null(false)), (10, null(true)), (100, beacon(&[1])), (101, poll())];
+        ladder(&[&asleep[..], rest, &[(600, null(true))]].concat())
+    };
+    let answered = asked(&[(181, data(1, false))]);
+    assert!(spent(&answered, LISTEN, 102, 181) > Span::from_millis(78));
+    assert!(spent(&answered, SLEEP, 182, 590) > Span::from_millis(400));
+    // Without an answer it gives up after two beacon intervals.
+    let ignored = asked(&[]);
+    assert!(spent(&ignored, LISTEN, 102, 306) > Span::from_millis(203));
+    assert!(spent(&ignored, SLEEP, 307, 590) > Span::from_millis(280));
+}
+
+#[test]
+fn a_station_waits_for_the_last_group_frame() {
+    let with = |frames: &[(u64, Vec<u8>)]| {
+        ladder(&[&[(0, null(false)), (10, null(true))], frames, &[(600, null(true))]].concat())
+    };
+    let two = with(&[(100, dtim(true)), (120, group_frame(true)), (140, group_frame(false))]);
+    assert!(spent(&two, LISTEN, 101, 140) > Span::from_millis(38));
+    assert!(spent(&two, RadioState::Receive, 119, 142) > Span::from_micros(100));
+    assert!(spent(&two, SLEEP, 141, 590) > Span::from_millis(445));
+    // Where the last one never comes it waits until the next beacon is due, and without the bit not at all.
+    let none = with(&[(100, dtim(true))]);
+    assert!(spent(&none, LISTEN, 101, 202) > Span::from_millis(100));
+    assert!(spent(&none, SLEEP, 203, 590) > Span::from_millis(380));
+    let unannounced = with(&[(100, dtim(false)), (120, group_frame(false))]);
+    assert!(spent(&unannounced, SLEEP, 102, 590) > Span::from_millis(485));
+}
+
+#[test]
+fn a_sleeping_radio_does_not_receive_what_nobody_acknowledges() {
+    let sent = |rest: &[(u64, Vec<u8>)]| {
+        let asleep = [(0, null(false)), (1, ack(STATION)), (10, null(true)), (11, ack(STATION))];
+        ladder(&[&asleep[..], &[(200, data(1, false))], rest, &[(400, null(true))]].concat())
+    };
+    assert_eq!(spent(&sent(&[]), RadioState::Receive, 150, 250), Span::ZERO);
+    assert!(spent(&sent(&[(201, ack(AP))]), RadioState::Receive, 150, 250) > Span::ZERO);
+}
+
+/// Data frames of the access point with this vector, and block acknowledgements of them or none.
+fn sent_as(vector: TxVector, frequency_mhz: u16, has_block_acks: bool) -> Capture {
+    let flags = if frequency_mhz < 3_000 { Channel::DYNAMIC_2GHZ } else { Channel::OFDM_5GHZ };
+    let radiotap = Radiotap {
+        channel: Some(Channel { frequency_mhz, flags }),
+        mcs: airwatt_dot11::McsField::of(&vector),
+        vht: Some(vector).filter(|vector| vector.format() == airwatt_dot11::Format::Vht),
+        he: Some(vector).filter(|vector| matches!(vector.format(), airwatt_dot11::Format::He(_))),
+        ..Radiotap::default()
+    };
+    let data = frame_with(&radiotap, FrameKind::QosData, false, |_| ());
+    let answer =
+        frame(FrameKind::BlockAck, true, |header| (header.address1, header.address2) = (AP, Some(STATION)));
+    let mut frames = vec![(0, null(false)), (1, data.clone()), (2, data)];
+    frames.extend(has_block_acks.then_some((3, answer)));
+    ladder(&frames)
+}
+
+#[test]
+fn a_replay_has_the_mode_of_the_capture() {
+    let he = TxVector::he(11, 2, Width::Mhz80, Guard::Long).unwrap();
+    let vht = TxVector::vht(9, 2, Width::Mhz80, Guard::Short).unwrap();
+    let ht = TxVector::ht(7, Width::Mhz40, Guard::Short).unwrap();
+    for (vector, frequency_mhz, expected) in [
+        (he, 5_180, "802.11ax at HE80 MCS 11 x2 GI 0.8us, the mode of most of the station's bytes"),
+        (vht, 5_180, "802.11ac at VHT80 MCS 9 x2 GI 0.4us, the mode of most of the station's bytes"),
+        (ht, 2_412, "802.11n-2.4GHz at HT40 MCS 7 GI 0.4us, the mode of most of the station's bytes"),
+        // 2.4 GHz has no channel of 80 MHz, and no VHT.
+        (vht, 2_412, "replayed at 260Mbps, the next rate of 802.11n-2.4GHz below"),
+    ] {
+        let capture = sent_as(vector, frequency_mhz, false);
+        let text = Phy::of(&capture, &Station::Mac(STATION)).to_string();
+        assert!(text.contains(expected), "{text}");
+        assert!(!text.contains("A-MPDU"), "{text}");
+        let policies = ["psm".to_owned()];
+        let question = Question { policies: &policies, ..Question::default() };
+        let cell =
+            analyze_capture(&capture, &question, &mut |_| ControlFlow::Continue(())).unwrap().cell.unwrap();
+        if expected.contains("the mode of") {
+            assert_eq!(cell.data_rate_bps, vector.rate().as_bps() as f64);
+        }
+    }
+    let text = Phy::of(&sent_as(he, 5_180, true), &Station::Mac(STATION)).to_string();
+    assert!(text.contains("in A-MPDUs, since block acknowledgements were captured"), "{text}");
+}
+
+#[test]
+fn a_rate_that_is_set_replaces_the_captured_mode() {
+    let capture = sent_as(TxVector::he(11, 2, Width::Mhz80, Guard::Long).unwrap(), 5_180, true);
+    let policies = ["psm".to_owned()];
+    for (key, value, rate_bps) in [
+        ("wifi.data_rate", "6Mbps", 6e6),
+        ("wifi.mode", "HE20 MCS 0", 8_602_941.0),
+        ("wifi.standard", "802.11n", 260e6),
+    ] {
+        let settings = [(key.to_owned(), value.to_owned())];
+        let question = Question { policies: &policies, settings: &settings, ..Question::default() };
+        let cell =
+            analyze_capture(&capture, &question, &mut |_| ControlFlow::Continue(())).unwrap().cell.unwrap();
+        assert_eq!(cell.data_rate_bps, rate_bps, "{key}");
+    }
+}
