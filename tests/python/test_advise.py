@@ -265,6 +265,29 @@ def test_keep_alives_are_priced_under_each_policy(airwatt):
     assert day_j[60.0] == pytest.approx(day_j[30.0] / 2)
 
 
+def test_keep_alives_last_as_long_as_the_same_flow_of_a_scenario(airwatt, tmp_path):
+    question = ["idle", "--radio", "esp32-c3", "--delay", "10s", "--runs", "1", "--keep-alive", "60s"]
+    advised = airwatt("advise", *question, "--json").json["keep_alives"]
+    mine = tmp_path / "mine.toml"
+    flow = 'direction = "up"\ntransport = "cubic"\napplication = { kind = "mqtt", keep_alive = "60s" }'
+    mine.write_text(f'base = "idle"\nname = "mine"\n[[flow]]\n{flow}\n')
+    run = airwatt("run", mine, "--radio", "esp32-c3", "--policy", "timeout", "--json").json["stations"][0]
+    [usual] = [one for one in advised if one["parameters"] == {"timeout": "50ms"} and one["listen_interval"] is None]
+    assert usual["power_w"] == pytest.approx(run["average_power_w"], rel=0.005)
+    # Without packets there is no delay to speak of.
+    text = airwatt.output(["advise", *question, "--battery", "1000mAh"])
+    assert "no packet to delay" in text.replace("\n           ", " ")
+    assert "0 s of delay" not in text
+    assert "27.3 days" in next(line for line in text.splitlines() if line.startswith("timeout 50ms    2"))
+
+
+def test_what_is_pasted_is_code_or_a_comment(airwatt):
+    question = ["idle", "--radio", "esp32-c3", "--delay", "1s", "--runs", "1", "--target", "esp-idf"]
+    text = airwatt.output(["advise", *question])
+    pasted = [line.strip() for line in text[text.index("// and for the host") :].splitlines() if line.strip()]
+    assert all(line.startswith(("//", "#", "CONFIG_")) for line in pasted), pasted
+
+
 def test_cross_traffic_and_loss_move_the_delay(airwatt):
     question = ["advise", "--delay", "1s", "--flow", "down:request-response:1s", "--runs", "1", "--duration", "60s"]
     clean = airwatt(*question, "--json").json

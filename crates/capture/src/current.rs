@@ -93,8 +93,11 @@ pub struct CurrentReport {
     pub other_offset_s: Option<f64>,
     /// The correlation there.
     pub other_correlation: Option<f64>,
-    /// Other offsets that are as likely, since the current repeats itself: beacons alone have the same pattern every 102.4 ms.
-    /// Empty if there is none, and if the offset was given.
+    /// The time after which the pattern repeats itself, as that of beacons alone does every 102.4 ms: the offset may be wrong by any
+    /// multiple of it. `null` if it does not repeat itself, and if the offset was given.
+    pub repeats_s: Option<f64>,
+    /// Other offsets that are as likely, since the current repeats itself, those nearest to the one that was taken. Empty if there is
+    /// none, and if the offset was given.
     pub other_offsets: Vec<OtherOffset>,
     /// Time that both cover.
     pub overlap_s: f64,
@@ -268,6 +271,7 @@ pub fn compare(
         offset_given: offset.is_some(),
         correlation,
         beacons_in_sleep,
+        repeats_s: aligned.as_ref().and_then(|aligned| aligned.repeats_s).filter(|_| !others.is_empty()),
         other_offset_s: others.first().map(|other| other.0),
         other_correlation: others.first().map(|other| other.1),
         other_offsets: others
@@ -297,7 +301,7 @@ fn place(
 ) -> Option<Aligned> {
     let Some(offset_s) = offset else { return align::align(trace, periods, currents, bin) };
     let correlation = align::correlation_at(trace, periods, currents, offset_s, bin).unwrap_or(0.0);
-    Some(Aligned { offset_s, correlation, others: Vec::new() })
+    Some(Aligned { offset_s, correlation, others: Vec::new(), repeats_s: None })
 }
 
 /// Times awake between two of sleep for beacons alone, as places in the list.

@@ -24,7 +24,8 @@ pub struct ProfileAccount {
     /// there is none to compare with.
     pub error: Option<f64>,
     /// How far the energy, the current and the days' inverse may be below and above, as shares: `error`, or without one the largest
-    /// error of the profiles that ship, and what the borrowed values would make if they were those of another chip.
+    /// error of the profiles that ship, and what the borrowed values would make if they were those of another chip. These are
+    /// independent of each other, so that it is the root of the sum of their squares.
     pub band_low: f64,
     /// See `band_low`.
     pub band_high: f64,
@@ -77,7 +78,7 @@ impl ProfileAccount {
         }
         let error = radio.error();
         let model = error.unwrap_or_else(|| *LARGEST_ERROR);
-        let (mut low, mut high) = (model, model);
+        let (mut low, mut high) = (model.powi(2), model.powi(2));
         let mut share = 0.0;
         let mut listening = false;
         let mut borrowed = Vec::new();
@@ -91,8 +92,8 @@ impl ProfileAccount {
             if !(is_listening && listening) {
                 share += part;
                 let (least, most) = spread(radio, key);
-                low += part * (1.0 - least);
-                high += part * (most - 1.0);
+                low += (part * (1.0 - least)).powi(2);
+                high += (part * (most - 1.0)).powi(2);
             }
             listening |= is_listening;
         }
@@ -102,8 +103,8 @@ impl ProfileAccount {
             borrowed_share: share.min(1.0),
             borrowed,
             error,
-            band_low: low.min(1.0),
-            band_high: high,
+            band_low: low.sqrt().min(1.0),
+            band_high: high.sqrt(),
         }
     }
 }

@@ -1,15 +1,16 @@
 """Keep-alives priced: what one costs under each candidate, and what other intervals would save.
 
-A keep-alive is a small question of the station over TCP that its server answers, at random times with the mean
-interval. Its cost is the difference of energy to a station without traffic, divided by their number. A longer interval
-saves in proportion, since one costs the same as long as the interval is longer than the time-outs of the policy. Left
-out: keep-alives of the access point and of TCP, which come at fixed times, and batching with other traffic.
+A keep-alive is that of MQTT over TLS, the same flow as `application = { kind = "mqtt" }` of a scenario. Its cost is the
+difference of energy to a station without traffic, divided by their number. A longer interval saves in proportion, since
+one costs the same as long as the interval is longer than the time-outs of the policy. Left out: keep-alives of the
+access point and of TCP, and batching with other traffic.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from airwatt import _core, aggregates, laboratory
 from airwatt._core import InputError, Scenario
@@ -22,8 +23,6 @@ FACTORS = (1, 2, 4)
 """Multiples of the interval that are priced."""
 _COUNT = 40
 """Keep-alives in a run, on average."""
-_MESSAGE = "2B"
-"""Data of a PINGREQ and of a PINGRESP (MQTT 3.1.1 sections 3.12 and 3.13)."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +33,11 @@ class KeepAlives:
     interval_s: float
     one_j: float
     """What one costs."""
+    idle_w: float
+    """What the station draws without traffic."""
+    voltage_v: float | None
+    profile: Mapping[str, Any] | None
+    """What the radio's profile says of the energy."""
 
     @property
     def day_j(self) -> dict[float, float]:
@@ -46,6 +50,11 @@ class KeepAlives:
         """What a longer interval saves in a day."""
         return {interval_s: self.day_j[self.interval_s] - day_j for interval_s, day_j in self.day_j.items()}
 
+    @property
+    def power_w(self) -> float:
+        """What the station draws with them."""
+        return self.idle_w + self.one_j / self.interval_s
+
     def to_dict(self) -> dict[str, Any]:
         """For the document."""
         return {
@@ -54,6 +63,7 @@ class KeepAlives:
             "listen_interval": self.candidate.listen_interval,
             "interval_s": self.interval_s,
             "one_j": self.one_j,
+            "power_w": self.power_w,
             "days": [{"interval_s": interval_s, "energy_j": day_j} for interval_s, day_j in self.day_j.items()],
         }
 
@@ -77,21 +87,16 @@ def price(
         raise laboratory.Interrupted(None)
     found = []
     for index, candidate in enumerate(candidates):
-        (idle_j, _), (loaded_j, count) = (done.finished(2 * index + place)[0] for place in range(2))
-        added_j = loaded_j - idle_j
-        found.append(KeepAlives(candidate, interval_s, max(0.0, added_j) / count if count else 0.0))
+        idle, loaded = (done.finished(2 * index + place)[0] for place in range(2))
+        one_j = max(0.0, loaded.energy_j - idle.energy_j) / loaded.answered if loaded.answered else 0.0
+        found.append(KeepAlives(candidate, interval_s, one_j, idle.power_w, loaded.voltage_v, loaded.profile))
     return found
 
 
 def _scenario(scenario: Scenario, candidate: Candidate, interval_s: float | None, duration_s: float) -> Scenario:
     keep_alive = {
-        "direction": "down",
-        "application": {
-            "kind": "request-response",
-            "mean_gap": f"{interval_s}s",
-            "request": _MESSAGE,
-            "response": _MESSAGE,
-        },
+        "direction": "up",
+        "application": {"kind": "mqtt", "keep_alive": f"{interval_s}s"},
     }
     keys = scenario.to_dict() | {"duration": f"{duration_s}s", "flow": [] if interval_s is None else [keep_alive]}
     for key in ("measure_from", "fairness_windows", "fairness_capacity"):
@@ -99,10 +104,24 @@ def _scenario(scenario: Scenario, candidate: Candidate, interval_s: float | None
     return Scenario.of(keys, candidate.overrides, name="--keep-alive")
 
 
-def _kept(run: FinishedRun) -> tuple[float, int]:
-    """Energy of a run, and how many keep-alives it had."""
+class _Kept(NamedTuple):
+    """What is kept of a run."""
+
+    energy_j: float
+    power_w: float
+    answered: int
+    """How many keep-alives were answered."""
+    voltage_v: float | None
+    profile: Mapping[str, Any] | None
+
+
+def _kept(run: FinishedRun) -> _Kept:
     result = Result.of(run)
-    return aggregates.energy_j(result), sum(flow.responses or 0 for flow in result.flows)
+    station = result.stations[0]
+    power_w, current_a = station.average_power_w, station.average_current_a
+    answered = sum(flow.responses or 0 for flow in result.flows)
+    volts = power_w / current_a if current_a else None
+    return _Kept(aggregates.energy_j(result), power_w, answered, volts, station.profile)
 
 
 def interval_of(text: str) -> float:

@@ -8,6 +8,7 @@ and the commented hostapd.conf. docs/advise.md has them as a table. A driver or 
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -115,7 +116,8 @@ def host_to_paste(lines: Sequence[str]) -> list[str]:
             continue
         if line.startswith("CONFIG_") and not any(each.startswith("CONFIG_") for each in found):
             found.append("# sdkconfig.defaults")
-        found.append(line if line.startswith("CONFIG_") else f"// {line}")
+        # A comment that is wrapped goes on as a comment.
+        found += [line] if line.startswith("CONFIG_") else textwrap.wrap(f"// {line}", 76, subsequent_indent="//   ")
     return found
 
 

@@ -17,6 +17,7 @@ from airwatt.cli.status import FAILED
 
 if TYPE_CHECKING:
     from airwatt.advice import Advice, Candidate, Row
+    from airwatt.advice.candidate import Figures
     from airwatt.layout import Table
 
 EPILOG = """\b
@@ -335,6 +336,19 @@ def _delay(delay_s: float | None, ci95_s: float | None = None) -> str:
     return quantity(delay_s, "s", ci95_s)
 
 
+def _has_no_packets(figures: Figures) -> bool:
+    return figures.delay_p95_s is None and not figures.goodput_bps
+
+
+def _delays(figures: Figures) -> list[str]:
+    """The mean and the 95th percentile of the added delay; nothing where there was no packet to delay."""
+    from airwatt.tables import NOTHING
+
+    if _has_no_packets(figures):
+        return [NOTHING, NOTHING]
+    return [_delay(figures.delay_s, figures.delay_ci95_s), _delay(figures.delay_p95_s)]
+
+
 def _cells(rows: list[Row], found: Advice) -> list[str]:
     from airwatt.tables import NOTHING, quantity
 
@@ -347,8 +361,7 @@ def _cells(rows: list[Row], found: Advice) -> list[str]:
         "\n".join(_name(each) for each in rows),
         quantity(figures.energy_j, "J", figures.energy_ci95_j),
         quantity(figures.power_w, "W"),
-        _delay(figures.delay_s, figures.delay_ci95_s),
-        _delay(figures.delay_p95_s),
+        *_delays(figures),
         quantity(figures.goodput_bps, "b/s", figures.goodput_ci95_bps),
         errors[0] if len(set(errors)) == 1 else "\n".join(errors),
         "best" if found.ranked[:1] == [row] else verdict,
@@ -420,12 +433,14 @@ def _beside(found: Advice) -> Iterator[str | Table]:
 
 
 def _keep_alives(found: Advice) -> Iterator[str | Table]:
+    from airwatt.battery import lasting
     from airwatt.cli import charge
-    from airwatt.tables import quantity, table
+    from airwatt.tables import NOTHING, quantity, table
 
     if not found.keep_alives:
         return
-    volts = found.voltage_v if found.battery is None else found.battery.voltage(found.voltage_v)
+    battery = found.battery
+    volts = found.voltage_v if battery is None else battery.voltage(found.voltage_v)
 
     def amount(energy_j: float) -> str:
         return charge.charge(energy_j, volts) if volts else quantity(energy_j, "J")
@@ -438,15 +453,24 @@ def _keep_alives(found: Advice) -> Iterator[str | Table]:
             quantity(one.one_j, "J"),
             amount(one.day_j[one.interval_s]),
             *(amount(one.saved_j[interval_s]) for interval_s in longer),
+            *(
+                [NOTHING if battery.refuses(one.profile) else lasting(battery.lasts_s(one.power_w, one.voltage_v))]
+                if battery
+                else []
+            ),
         ]
         for one in found.keep_alives
     ]
-    yield f"keep-alives that the station sends each {quantity(first.interval_s, 's')}, without other traffic:"
+    yield (
+        f"keep-alives of MQTT over TLS that the station sends each {quantity(first.interval_s, 's')}, without other "
+        'traffic, as application = { kind = "mqtt" } of a scenario:'
+    )
     heads = [
         "policy",
         "one costs",
         "a day",
         *(f"each {quantity(interval_s, 's')} saves a day" for interval_s in longer),
+        *([f"{battery.text.partition(',')[0]} lasts"] if battery else []),
     ]
     yield table(heads, rows)
 
@@ -585,10 +609,13 @@ def _costs(found: Advice, row: Row) -> str:
         low, high = figures.energy_low_j, figures.energy_high_j
         parts[0] += f" ({_with_error(low, 'J', None)} to {_with_error(high, 'J', None)})"
     parts.append(_with_error(figures.power_w, "W", None))
-    delay = f"{_with_error(max(0.0, figures.delay_s), 's', figures.delay_ci95_s)} of delay"
-    if figures.delay_p95_s is not None:
-        delay += f" (95 %: {_with_error(max(0.0, figures.delay_p95_s), 's', None)})"
-    parts.append(delay)
+    if _has_no_packets(figures):
+        parts.append("no packet to delay")
+    else:
+        delay = f"{_with_error(max(0.0, figures.delay_s), 's', figures.delay_ci95_s)} of delay"
+        if figures.delay_p95_s is not None:
+            delay += f" (95 %: {_with_error(max(0.0, figures.delay_p95_s), 's', None)})"
+        parts.append(delay)
     if figures.goodput_bps is not None:
         parts.append(_with_error(figures.goodput_bps, "b/s", figures.goodput_ci95_bps))
     error = found.model_error(row)

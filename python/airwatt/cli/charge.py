@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _MILLIAMPERE_HOUR_C = 3.6
 _SMALL_MAH = 0.01
 _MOST_CAUSES = 6
+_WIDE = 0.5
+"""A band from which on the profile is no basis for days."""
 _WORTH_NAMING = 0.1
 """Share of the energy from which a cause is named in a row."""
 
@@ -124,7 +126,13 @@ def band_text(profiles: Sequence[Mapping[str, Any]]) -> str:
         why = "the largest error of profiles that predict a published average, since here none is predicted"
     if borrowed:
         why += f", and the range that {', '.join(borrowed)} of other chips leave{'s' if len(borrowed) == 1 else ''}"
-    return f"band of the currents: \N{MINUS SIGN}{100 * low:.1f} to +{100 * high:.1f} %, {why}; days go the other way"
+    text = f"band of the currents: \N{MINUS SIGN}{100 * low:.1f} to +{100 * high:.1f} %, {why}; days go the other way"
+    if max(low, high) > _WIDE:
+        text += (
+            "; a band this wide says that too little of the chip is published for an answer in days: an average that "
+            "you measure narrows it (airwatt radios --of NAME --fit-averages dtim1=CURRENT --new my.toml)"
+        )
+    return text
 
 
 def charge(energy_j: float | None, volts: float | None) -> str:

@@ -24,6 +24,7 @@ Examples:
   airwatt compare fast-dsl --policy active,psm
   airwatt compare fast-dsl --policy active,psm --runs 5 --plot compare.png
   airwatt compare fast-dsl --policy all
+  airwatt compare idle --radio esp32-c3,esp32-c6 --battery 1000mAh
   airwatt compare idle --policy active,timeout,psm --battery 1000mAh@3.7V
 """
 
@@ -39,6 +40,9 @@ def command(
         Option("--policy", metavar="A,B,...", help="Power-save policies to compare; all for every one."),
     ] = None,
     transport: Annotated[str | None, Option("--transport", metavar="A,B,...", help="Transports to compare.")] = None,
+    radio: Annotated[
+        str | None, Option("--radio", metavar="A,B,...", help="Radios of all stations to compare: names or TOML files.")
+    ] = None,
     vary: Annotated[
         list[str] | None,
         Option("--vary", metavar="KEY=V1,V2,...", help="Values of a scenario's key to compare; may be repeated."),
@@ -59,9 +63,10 @@ def command(
     check_picture("--plot", plot)
     policies = _policies(scenario, options.names("--policy", policy), dict(options.overrides(set_)))
     transports = options.names("--transport", transport)
-    varied = _varied(vary)
+    radios = options.names("--radio", radio)
+    varied = ({} if radios is None else {"station.radio": radios}) | _varied(vary)
     if not varied and not policies and not transports:
-        raise InputError("compare: expected --policy A,B --transport A,B or --vary KEY=V1,V2, got none")
+        raise InputError("compare: expected --policy A,B --transport A,B --radio A,B or --vary KEY=V1,V2, got none")
     limits = options.thresholds_of_runs(fail_if, laboratory.product(policy=policies, transport=transports, vary=varied))
     interrupted: laboratory.Interrupted | None = None
     try:

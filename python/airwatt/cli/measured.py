@@ -125,9 +125,11 @@ def _place(current: dict[str, Any]) -> Iterator[str]:
         others = ", ".join(
             f"{other['offset_s']:.3f} s ({other['correlation']:.3f})" for other in current["other_offsets"]
         )
+        every = "" if current["repeats_s"] is None else f" every {quantity(current['repeats_s'], 's')}"
         yield (
-            f"the offset is not certain, since the pattern repeats: nearly as likely are {others}; more traffic in "
-            "the trace or --offset decides"
+            f"the offset is not certain, since the pattern repeats itself{every}; the one nearest to zero is taken, "
+            f"and nearly as likely are {others}{', and so on' if every else ''}; traffic that is not periodic, or "
+            "--offset, decides"
         )
 
 

@@ -3,8 +3,9 @@
 //! Both are reduced to means of equal bins: first coarse ones, then finer ones around the best offset, down to a millisecond. From
 //! there the offset is the one that leaves the least after a fit of the states' currents ([`super::fit`]), to a hundredth of a
 //! millisecond, since a beacon takes one or two. A radio that only receives beacons has the same current in each beacon
-//! interval, so that many offsets are as likely. Of those, the one is taken whose correlation is least likely to be an accident
-//! (Fisher's transformation times the square root of the bins that overlap).
+//! interval, and strictly periodic traffic the same in each period, so that many offsets are as likely. The best one is that whose
+//! correlation is least likely to be an accident (Fisher's transformation times the square root of the bins that overlap). Of those
+//! that correlate as well but for noise the one nearest to zero is taken, since meters and captures are started together.
 //!
 //! Where a prediction has no beacons but the trace has, bins are about as long as a beacon interval: nearly each has one beacon,
 //! which then is a constant.
@@ -28,6 +29,10 @@ pub(super) const FINE_BIN: Span = Span::from_millis(1);
 const ANOTHER: Span = Span::from_millis(50);
 /// Another offset that correlates less by no more than this is as likely.
 const AS_LIKELY: f64 = 0.05;
+/// One that correlates less by no more than this differs by noise alone.
+const SAME: f64 = 0.01;
+/// Offsets from which on a pattern repeats itself, if they are as far from each other.
+const REPEATS: usize = 3;
 /// Share of the shorter series that must overlap.
 const LEAST_OVERLAP: f64 = 0.5;
 /// Other offsets that are named.
@@ -48,8 +53,10 @@ pub(super) struct Aligned {
     /// The capture's time at which it begins.
     pub offset_s: f64,
     pub correlation: f64,
-    /// Others that are as likely, with their correlations, the best first.
+    /// Others that are as likely, with their correlations, the nearest first.
     pub others: Vec<(f64, f64)>,
+    /// The time after which the pattern repeats itself, if those that are as likely are as far from each other.
+    pub repeats_s: Option<f64>,
 }
 
 /// The currents that a prediction expects, as means of bins of [`FINE_BIN`], in amperes.
@@ -133,35 +140,65 @@ pub(super) fn align(
     let (p, m) = (coarser(&predicted, count), coarser(&measured, count));
     let all =
         (-(m.len() as i64)..p.len() as i64).filter_map(|offset| Some((offset, correlation(&p, &m, offset)?)));
-    let mut all: Vec<Shift> = all.collect();
+    let all: Vec<Shift> = all.collect();
     let overlap = |offset: i64, p: usize, m: usize| (offset + m as i64).min(p as i64) - offset.max(0);
     let sure = |shift: &Shift, bins: i64| shift.1.clamp(-MOST, MOST).atanh() * (bins.max(0) as f64).sqrt();
     let coarse = |shift: &Shift| sure(shift, overlap(shift.0, p.len(), m.len()));
-    all.sort_by(|a, b| coarse(b).total_cmp(&coarse(a)).then(a.0.cmp(&b.0)));
     let apart = (fine_bins(ANOTHER) as i64 / count as i64).max(2);
-    let mut candidates: Vec<i64> = Vec::new();
-    for (offset, _) in all {
-        if candidates.iter().all(|other| (offset - other).abs() >= apart) {
-            candidates.push(offset);
-        }
-        if candidates.len() == CANDIDATES {
-            break;
-        }
-    }
+    let mut peaks = peaks(&all, apart);
+    peaks.sort_by(|a, b| coarse(b).total_cmp(&coarse(a)).then(a.0.cmp(&b.0)));
+    let highest = peaks.first()?.1;
+    let mut likely: Vec<Shift> = peaks.iter().copied().filter(|peak| peak.1 >= highest - AS_LIKELY).collect();
+    likely.sort_unstable_by_key(|(offset, _)| *offset);
+    let repeats_s = repeats(&likely).map(|bins| bins * count as f64 * FINE_BIN.as_secs_f64());
+    likely.sort_by_key(|(offset, _)| offset.abs());
+    let mut candidates: Vec<i64> = peaks
+        .iter()
+        .take(CANDIDATES)
+        .chain(likely.iter().take(CANDIDATES))
+        .map(|(offset, _)| *offset)
+        .collect();
+    candidates.sort_unstable();
+    candidates.dedup();
     let refine = |offset: i64| refined(&predicted, &measured, offset, count, report);
     let mut found: Vec<Shift> = candidates.into_iter().filter_map(refine).collect();
     let fine = |shift: &Shift| sure(shift, overlap(shift.0, predicted.len(), measured.len()));
     found.sort_by(|a, b| fine(b).total_cmp(&fine(a)));
-    let (&best, others) = found.split_first()?;
+    let surest = *found.first()?;
+    let same = found.iter().filter(|other| other.1 >= surest.1 - SAME);
+    let best = same.min_by_key(|(offset, _)| offset.abs()).copied().unwrap_or(surest);
     let bin_s = FINE_BIN.as_secs_f64();
-    let mut others: Vec<Shift> =
-        others.iter().copied().filter(|other| other.1 >= best.1 - AS_LIKELY).take(MOST_OTHERS).collect();
-    others.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let is_other = |other: &Shift| other.0 != best.0 && other.1 >= surest.1 - AS_LIKELY;
+    let mut others: Vec<Shift> = found.into_iter().filter(is_other).collect();
+    others.sort_by_key(|(offset, _)| (offset - best.0).abs());
+    others.truncate(MOST_OTHERS);
     Some(Aligned {
         offset_s: to_the_end(trace, periods, best.0 as f64 * bin_s),
         correlation: best.1,
         others: others.into_iter().map(|(bins, correlation)| (bins as f64 * bin_s, correlation)).collect(),
+        repeats_s,
     })
+}
+
+/// The shifts, in order of their offsets, that correlate best among those nearer than `apart`.
+fn peaks(all: &[Shift], apart: i64) -> Vec<Shift> {
+    let is_peak = |index: &usize| {
+        let (offset, correlation) = all[*index];
+        let near = |other: &&Shift| (other.0 - offset).abs() < apart;
+        let before = all[..*index].iter().rev().take_while(near);
+        let after = all[index + 1..].iter().take_while(near);
+        // Of equals the first one is the peak.
+        before.into_iter().all(|other| other.1 < correlation)
+            && after.into_iter().all(|other| other.1 <= correlation)
+    };
+    (0..all.len()).filter(is_peak).map(|index| all[index]).collect()
+}
+
+/// The distance in bins of shifts that are as far from each other, but for two bins; `None` if they are not.
+fn repeats(shifts: &[Shift]) -> Option<f64> {
+    let gaps = || shifts.windows(2).map(|pair| (pair[1].0 - pair[0].0) as f64);
+    let mean = gaps().sum::<f64>() / gaps().count() as f64;
+    (shifts.len() >= REPEATS && gaps().all(|gap| (gap - mean).abs() <= 2.0)).then_some(mean)
 }
 
 const fn fine_bins(span: Span) -> usize {

@@ -268,6 +268,32 @@ fn a_current_that_repeats_itself_fits_at_several_offsets() {
     }
 }
 
+/// A report every 30 s: noise does not move the trace by periods. Silence before the first report shows its place.
+#[test]
+fn a_strictly_periodic_current_is_placed_nearest_to_zero() {
+    let mut periods: Vec<RadioPeriod> = Vec::new();
+    for report in 0..10u64 {
+        for (from_ms, length_ms, state) in [(0, 50, RadioState::Listen), (50, 29_950, RadioState::Sleep)] {
+            let start = Instant::ZERO + Span::from_millis(report * 30_000 + from_ms);
+            let duration = Span::from_millis(length_ms);
+            periods.push(RadioPeriod { start, duration, state, is_simulated: true });
+        }
+    }
+    for (ahead_s, expected_s) in [(0.0, 0.0), (4.0, -4.0), (34.0, -34.0)] {
+        let mut trace = metered(&periods, 1_000, ahead_s, predicted);
+        // Every report but those at the end of the trace draws 3 % less.
+        let end_s = trace.intervals.last().unwrap().end_s();
+        for one in trace.intervals.iter_mut().filter(|one| one.end_s() < end_s - 100.0) {
+            one.current_a *= 0.97;
+        }
+        let report = compared(&trace, &periods, None);
+        assert!((report.offset_s.unwrap() - expected_s).abs() < 0.01, "{ahead_s}: {:?}", report.offset_s);
+        assert!((report.repeats_s.unwrap() - 30.0).abs() < 0.1, "{:?}", report.repeats_s);
+        let nearest = report.other_offsets.iter().map(|other| (other.offset_s - expected_s).abs());
+        assert!(nearest.clone().any(|away| (away - 30.0).abs() < 0.1), "{:?}", report.other_offsets);
+    }
+}
+
 #[test]
 fn a_flat_trace_is_an_answer() {
     let beacons = beacons();

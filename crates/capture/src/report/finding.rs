@@ -288,7 +288,7 @@ pub(super) fn lone_findings(capture: &Capture, station: &Station) -> Vec<Finding
     let report = |lone: &flows::LoneExchanges| {
         let every = lone.mean_interval().map_or(0.0, Span::as_secs_f64);
         let text = format!(
-            "small exchanges with {} woke the radio {} of {bursts} times, every {every:.1} s on average, for {} bytes",
+            "exchanges as small as keep-alives, with {}, woke the radio {} of {bursts} times, every {every:.1} s on average, for {} bytes",
             lone.peer, lone.count, lone.bytes
         );
         FindingReport {
