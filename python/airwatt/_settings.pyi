@@ -906,7 +906,7 @@ class TcpSettings(TypedDict, total=False):
     """Largest IP packet."""
     partial_ack_timer: Literal["impatient", "slow-but-steady"]
     """Which partial acknowledgements restart the retransmission timer in fast recovery (RFC 6582 section 4)."""
-    profile: Literal["rfc", "linux", "linux-2.6.28", "ns2-2001", "freebsd-4.3", "opnet"]
+    profile: Literal["rfc", "linux", "linux-settings", "linux-2.6.28", "ns2-2001", "freebsd-4.3", "opnet"]
     """The stack whose settings apply to keys that are not given. Default: each key's own default."""
     receive_window: str | Quantity
     """Receive window, in bytes or in full-sized segments (`20packets`)."""

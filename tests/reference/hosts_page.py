@@ -62,7 +62,7 @@ def scenario(hops: int, tcp: str, host: str, policy: str, loss_percent: float, r
             "name": "battery-node",
             "description": "A battery-powered node behind several wireless hops",
             "time_limit": "1h",
-            "tcp": {"profile": "linux"},
+            "tcp": {"profile": "linux-settings"},
             "node": [
                 {"name": "node", "host_energy": {"profile": host}},
                 {"name": "ap", "impairment": impairment},

@@ -9,6 +9,7 @@ use super::config::{
     DelayedAck, InitialWindow, MinRtoOf, PartialAckTimer, RepeatedTimeout, RtoClock, SackRecovery, TcpConfig,
     WindowRules,
 };
+use super::linux;
 use super::timestamps::OPTION_BYTES;
 use crate::cc::Growth;
 
@@ -21,9 +22,12 @@ pub enum TcpProfile {
     /// What the RFCs of today recommend.
     #[serde(rename = "rfc")]
     Rfc,
-    /// Linux since 2.6.39.
+    /// Linux of 2024, with a sender and a receiver of its own ([`super::linux`]).
     #[serde(rename = "linux")]
     Linux,
+    /// The settings of Linux since 2.6.39 for the sender and the receiver of the RFCs.
+    #[serde(rename = "linux-settings")]
+    LinuxSettings,
     /// Linux 2.6.28 of December 2008.
     #[serde(rename = "linux-2.6.28")]
     Linux2628,
@@ -135,6 +139,27 @@ impl TcpSettings {
     /// Payload of a full-sized segment in bytes.
     pub fn mss(&self) -> u32 {
         bytes(self.mtu).saturating_sub(bytes(self.header))
+    }
+
+    /// The parameters of an end with these settings under the profile `linux`. A receive window is half of the buffer, as in the
+    /// kernel.
+    pub fn linux(&self, control: linux::Control, sack: bool) -> linux::LinuxConfig {
+        let most = 2 * match self.receive_window {
+            QueueLimit::Bytes(window) => window.as_bytes(),
+            QueueLimit::Packets(segments) => u64::from(segments * self.mss()),
+        };
+        let standard = linux::LinuxConfig::default();
+        linux::LinuxConfig {
+            mss: bytes(self.mtu).saturating_sub(40),
+            control,
+            sack,
+            dsack: sack,
+            initial_window: self.initial_window.unwrap_or(standard.initial_window),
+            rto_min: self.min_rto,
+            rto_max: self.max_rto,
+            receive_buffer: (standard.receive_buffer.0.min(most), most),
+            ..standard
+        }
     }
 
     /// The parameters of an end with these settings.

@@ -4,7 +4,8 @@ use airwatt_proto::cc::{Algorithm, OwnCongestionControl};
 use airwatt_proto::e2tcp::{self, E2tcpConfig, HeaderForm, IpVersion};
 use airwatt_proto::end::AnyEnd;
 use airwatt_proto::gateway::Translated;
-use airwatt_proto::tcp::{self, TcpConfig};
+use airwatt_proto::tcp::linux::{LinuxConfig, LinuxEnd};
+use airwatt_proto::tcp::{self, TcpConfig, TcpProfile};
 
 use crate::scenario::{FlowGroup, Gateway, Scenario, Transport};
 use crate::stack::transport::SocketTransport as Endpoint;
@@ -19,6 +20,8 @@ pub enum ConnectionPlan {
         /// The endpoint on the station's side.
         station_side: Box<TcpConfig>,
     },
+    /// TCP of hosts with Linux, with equal settings.
+    Linux(Box<LinuxConfig>),
     /// E2TCP.
     E2tcp {
         /// The endpoint on the server's side.
@@ -40,7 +43,7 @@ impl ConnectionPlan {
     pub fn own_congestion(&self) -> Option<&OwnCongestionControl> {
         match self {
             Self::Tcp { server_side, .. } => server_side.own_congestion.as_ref(),
-            Self::E2tcp { .. } | Self::Translated { .. } => None,
+            Self::Linux(_) | Self::E2tcp { .. } | Self::Translated { .. } => None,
         }
     }
 
@@ -56,6 +59,10 @@ impl ConnectionPlan {
                     })
                 };
                 (end(server_side, station_side), end(station_side, server_side))
+            }
+            Self::Linux(config) => {
+                let end = || Endpoint::Linux(Box::new(LinuxEnd::new((**config).clone())));
+                (end(), end())
             }
             Self::E2tcp { server_side, station_side } => {
                 let end = |own: &E2tcpConfig, peer: &E2tcpConfig| Endpoint::Connection {
@@ -113,6 +120,10 @@ pub(super) fn connections(
     let relay = |reads: bool| TcpConfig { read_at_once: !reads, ..at_gateway() };
     let to_server =
         || ConnectionPlan::Tcp { server_side: Box::new(at_gateway()), station_side: Box::new(relay(down)) };
+    if scenario.tcp.profile == Some(TcpProfile::Linux) {
+        let (control, sack) = group.transport.on_linux().expect("checked: the hosts have the transport");
+        return vec![ConnectionPlan::Linux(Box::new(scenario.tcp.linux(control, sack)))];
+    }
     match group.transport {
         Transport::Split => {
             let to_station = ConnectionPlan::Tcp {

@@ -4,6 +4,7 @@ use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Power, QueueLimit, Rate, Size, Span};
 use airwatt_dot11::{Standard, TxVector};
 use airwatt_proto::powersave::PowerSaveConfig;
+use airwatt_proto::tcp::TcpProfile;
 
 use super::{
     AccessPoint, Aggregation, FlowGroup, ListenInterval, PathLoss, PointToPoint, Scenario, StationGroup,
@@ -286,6 +287,7 @@ pub(super) fn station(ap: &AccessPoint, wifi: Option<&Wifi>, group: &StationGrou
 pub(super) fn flow(scenario: &Scenario, group: &FlowGroup) -> Checked {
     group.application.check().map_err(|error| error.under("application"))?;
     carried(scenario, group)?;
+    hosts(scenario, group)?;
     ends(scenario, group)?;
     reliability(group)?;
     let last = group.start.saturating_add(group.start_spread);
@@ -366,6 +368,28 @@ fn ends(scenario: &Scenario, group: &FlowGroup) -> Checked {
         }
         _ => Ok(()),
     }
+}
+
+/// The hosts have the flow's transport.
+fn hosts(scenario: &Scenario, group: &FlowGroup) -> Checked {
+    if scenario.tcp.profile != Some(TcpProfile::Linux) || group.transport == Transport::Udp {
+        return Ok(());
+    }
+    let profile = "tcp.profile \"linux\"";
+    if group.transport.on_linux().is_none() {
+        let name = group.transport.name();
+        let why = format!(
+            "its hosts have \"reno\", \"newreno\" (which is the same), \"sack\" and \"cubic\"; the profile \"linux-settings\" has {name:?}, too"
+        );
+        return Err(SettingError::conflict("transport", profile, why));
+    }
+    let topology = scenario.topology();
+    let mut stations = topology.cell.iter().flat_map(|cell| &cell.station);
+    if stations.any(|station| matches!(station.power_save, PowerSaveConfig::PsmThrottling(_))) {
+        let why = "\"psm-throttling\" bounds receive windows, which this profile tunes itself; take \"linux-settings\"";
+        return Err(SettingError::conflict("policy", profile, why));
+    }
+    Ok(())
 }
 
 /// The application goes with the transport.

@@ -8,7 +8,7 @@
 
 use airwatt_base::settings::SettingError;
 use airwatt_proto::cc::Recovery;
-use airwatt_proto::tcp::RtoClock;
+use airwatt_proto::tcp::{RtoClock, TcpProfile};
 
 use super::keys::{Override, without_numbers};
 use super::topology::{Cell, CellMode, Topology};
@@ -58,6 +58,8 @@ const fn by_transport(
 const BEACONS: &str = "stations that receive every beacon";
 const AD_HOC: &str = "mode \"ad-hoc\"";
 const BSS: &str = "\"infrastructure\"";
+const LINUX: &str = "profile \"linux\", whose sender has its own rules";
+const OTHERS: &str = "the other profiles";
 
 #[rustfmt::skip]
 const RULES: &[Rule] = &[
@@ -82,6 +84,25 @@ const RULES: &[Rule] = &[
     rule("tcp.rto_tick", has_ticks, "rto_clock \"fine\"", "\"coarse\""),
     rule("tcp.rto_min_ticks", has_ticks, "rto_clock \"fine\"", "\"coarse\""),
     rule("tcp.min_rto_of", |place| place.scenario.tcp.rto_clock == RtoClock::Fine, "rto_clock \"coarse\"", "\"fine\""),
+    rule("tcp.header", has_settings, LINUX, OTHERS),
+    rule("tcp.timestamps", has_settings, LINUX, OTHERS),
+    rule("tcp.initial_ssthresh", has_settings, LINUX, OTHERS),
+    rule("tcp.window_growth", has_settings, LINUX, OTHERS),
+    rule("tcp.limited_transmit", has_settings, LINUX, OTHERS),
+    rule("tcp.delayed_ack", has_settings, LINUX, OTHERS),
+    rule("tcp.delayed_ack_segments", has_settings, LINUX, OTHERS),
+    rule("tcp.delayed_ack_timeout", has_settings, LINUX, OTHERS),
+    rule("tcp.dup_ack_threshold", has_settings, LINUX, OTHERS),
+    rule("tcp.partial_ack_timer", has_settings, LINUX, OTHERS),
+    rule("tcp.sack_recovery", has_settings, LINUX, OTHERS),
+    rule("tcp.window_rules", has_settings, LINUX, OTHERS),
+    rule("tcp.repeated_timeout", has_settings, LINUX, OTHERS),
+    rule("tcp.rto_clock", has_settings, LINUX, OTHERS),
+    rule("tcp.rto_tick", has_settings, LINUX, OTHERS),
+    rule("tcp.rto_min_ticks", has_settings, LINUX, OTHERS),
+    rule("tcp.min_rto_of", has_settings, LINUX, OTHERS),
+    rule("tcp.initial_rto", has_settings, LINUX, OTHERS),
+    rule("tcp.handshake", has_settings, LINUX, OTHERS),
     by_transport("ackloss", |place| any(place, |transport| matches!(transport, Transport::Tcp { ackloss: true, .. })), "these transports", "those with +ackloss"),
     by_transport("tcp.sack_recovery", |place| any(place, uses_scoreboard), "these transports", "\"sack\" and \"cubic\""),
     by_transport("e2tcp", |place| any(place, Transport::has_e2tcp), "these transports", "\"e2tcp\" and \"e2tcp-base\""),
@@ -106,6 +127,10 @@ fn is_2_4_ghz(place: &Place<'_>) -> bool {
 
 fn has_ticks(place: &Place<'_>) -> bool {
     place.scenario.tcp.rto_clock == RtoClock::Coarse
+}
+
+fn has_settings(place: &Place<'_>) -> bool {
+    place.scenario.tcp.profile != Some(TcpProfile::Linux)
 }
 
 fn skips_beacons(place: &Place<'_>) -> bool {

@@ -3,6 +3,7 @@
 use airwatt_base::Size;
 use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_proto::cc::Algorithm;
+use airwatt_proto::tcp::linux::Control;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,20 @@ impl Default for Transport {
 }
 
 impl Transport {
+    /// What it is under the profile `linux`, and over the kernel's sockets: the congestion control, and whether there are
+    /// selective acknowledgements. `None` if Linux does not have it.
+    pub const fn on_linux(self) -> Option<(Control, bool)> {
+        match self {
+            Self::Tcp { congestion, ackloss: false } => match congestion {
+                Algorithm::Reno | Algorithm::NewReno => Some((Control::Reno, false)),
+                Algorithm::Sack => Some((Control::Reno, true)),
+                Algorithm::Cubic => Some((Control::Cubic, true)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Transports that are no TCP from end to end, with names and a line each.
     const OTHERS: [(Self, &'static str, &'static str); 6] = [
         (Self::Prtp, "prtp", "NewReno whose receiver acknowledges past gaps down to its reliability (PRTP)"),

@@ -4,6 +4,7 @@
 
 use airwatt_base::{Instant, Span};
 use airwatt_proto::end::{AnyEnd, AnyPacket, End, EndEvent, EndOutput, Stream};
+use airwatt_proto::tcp::linux::LinuxEnd;
 use airwatt_proto::{e2tcp, tcp};
 
 use crate::net::packet::Payload;
@@ -18,8 +19,21 @@ pub enum SocketTransport {
         /// Whether packets of E2TCP are charged with TCP's headers instead of their own.
         tcp_headers: bool,
     },
+    /// An end of a connection between hosts with Linux.
+    Linux(Box<LinuxEnd>),
     /// Datagrams.
     Udp(Udp),
+}
+
+/// Calls an end of a connection; there is none for datagrams.
+macro_rules! of_connection {
+    ($self:expr, $end:ident => $call:expr) => {
+        match $self {
+            SocketTransport::Connection { end: $end, .. } => $call,
+            SocketTransport::Linux($end) => $call,
+            SocketTransport::Udp(_) => {}
+        }
+    };
 }
 
 /// Datagrams: each is sent when it is written, and never again.
@@ -87,44 +101,38 @@ impl SocketTransport {
 
     /// Waits for the peer to open the connection.
     pub fn listen(&mut self, now: Instant) {
-        if let Self::Connection { end, .. } = self {
-            end.listen(now);
-        }
+        of_connection!(self, end => end.listen(now));
     }
 
     /// Opens the connection.
     pub fn open(&mut self, now: Instant) {
-        if let Self::Connection { end, .. } = self {
-            end.open(now);
-        }
+        of_connection!(self, end => end.open(now));
     }
 
     /// Sends `bytes` bytes of data.
     pub fn write(&mut self, bytes: u64, now: Instant) {
-        if let Self::Connection { end, .. } = self {
-            end.write(bytes, now);
-        }
+        of_connection!(self, end => end.write(bytes, now));
     }
 
     /// Processes a packet of the peer.
     pub fn receive(&mut self, payload: Payload, now: Instant) {
-        let Self::Connection { end, .. } = self else { return };
-        if let Some(packet) = payload.of_connection() {
-            end.receive(packet, now);
+        match (self, payload.of_connection()) {
+            (Self::Connection { end, .. }, Some(packet)) => end.receive(packet, now),
+            (Self::Linux(end), Some(AnyPacket::Tcp(segment, ()))) => end.receive(segment, now),
+            _ => {}
         }
     }
 
     /// Serves the timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
-        if let Self::Connection { end, .. } = self {
-            end.handle_timeout(now);
-        }
+        of_connection!(self, end => end.handle_timeout(now));
     }
 
     /// The time of the next timer.
     pub fn due(&self) -> Option<Instant> {
         match self {
             Self::Connection { end, .. } => end.due(),
+            Self::Linux(end) => end.due(),
             Self::Udp(_) => None,
         }
     }
@@ -132,18 +140,26 @@ impl SocketTransport {
     /// The next output.
     #[inline]
     pub fn poll_output(&mut self) -> Option<TransportOutput> {
-        let Self::Connection { end, tcp_headers } = self else { return None };
         loop {
-            match end.poll()? {
-                EndOutput::Transmit(packet) => {
-                    let bytes = packet_bytes(end, &packet, *tcp_headers);
-                    return Some(TransportOutput::Transmit(packet.into(), bytes));
-                }
-                EndOutput::Event(event) => {
-                    if let Some(event) = socket_event(event) {
-                        return Some(TransportOutput::Event(event));
+            let event = match self {
+                Self::Connection { end, tcp_headers } => match end.poll()? {
+                    EndOutput::Transmit(packet) => {
+                        let bytes = packet_bytes(end, &packet, *tcp_headers);
+                        return Some(TransportOutput::Transmit(packet.into(), bytes));
                     }
-                }
+                    EndOutput::Event(event) => event,
+                },
+                Self::Linux(end) => match end.poll()? {
+                    EndOutput::Transmit(segment) => {
+                        let bytes = LinuxEnd::packet_bytes(&segment);
+                        return Some(TransportOutput::Transmit(Payload::Tcp(segment), bytes));
+                    }
+                    EndOutput::Event(event) => event,
+                },
+                Self::Udp(_) => return None,
+            };
+            if let Some(event) = socket_event(event) {
+                return Some(TransportOutput::Event(event));
             }
         }
     }
@@ -172,6 +188,16 @@ impl SocketTransport {
                     rtt_mean: counted.rtt_mean(),
                 }
             }
+            Self::Linux(end) => {
+                let counted = end.counts();
+                SenderCounts {
+                    sent: counted.sent,
+                    retransmitted: counted.retransmitted,
+                    timeouts: counted.timeouts,
+                    ack_losses: (0, 0),
+                    rtt_mean: counted.rtt_mean,
+                }
+            }
             Self::Udp(_) => SenderCounts::default(),
         }
     }
@@ -191,6 +217,10 @@ impl SocketTransport {
                     threshold: bytes(connection.largest_window()),
                     flight: bytes(connection.outstanding()),
                 }
+            }
+            Self::Linux(end) => {
+                let (window, threshold, flight) = end.window();
+                SenderWindow { window, threshold, flight }
             }
             Self::Udp(_) => SenderWindow::default(),
         }

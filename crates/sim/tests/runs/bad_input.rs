@@ -41,7 +41,7 @@ fn a_tcp_profile_lies_under_the_keys_that_are_given() {
     assert!(!tcp.delayed_ack, "the scenario's, although the profile delays");
     assert_eq!(tcp.max_rto.to_string(), "100s", "the flag's");
     assert_eq!(Scenario::from_text(&scenario.to_toml(), "again", &[]).unwrap().tcp, *tcp);
-    for profile in ["rfc", "linux", "linux-2.6.28", "ns2-2001", "freebsd-4.3", "opnet"] {
+    for profile in ["rfc", "linux-settings", "linux-2.6.28", "ns2-2001", "freebsd-4.3", "opnet"] {
         set(&[("tcp.profile", profile)]);
     }
 }
@@ -89,7 +89,7 @@ fn flags_get_a_line_that_says_what_is_allowed() {
         (("station.count", "5000"), "--set station.count=5000: expected 1 to 2007 stations, got 5000"),
         (
             ("tcp.profile", "vms"),
-            "--set tcp.profile=vms: expected freebsd-4.3, linux, linux-2.6.28, ns2-2001, opnet, rfc, got \"vms\"",
+            "--set tcp.profile=vms: expected freebsd-4.3, linux, linux-2.6.28, linux-settings, ns2-2001, opnet, rfc, got \"vms\"",
         ),
         (("tcp.profile", "2"), "--set tcp.profile=2: expected freebsd-4.3, linux"),
         (

@@ -13,6 +13,7 @@ mod group;
 mod hidden_facts;
 mod hops;
 mod ladders;
+mod linux_hosts;
 mod lower_bound;
 mod progress;
 mod radios;

@@ -143,6 +143,37 @@ impl Connection {
         self.receiver.readable()
     }
 
+    /// Bytes written and not acknowledged.
+    pub fn unacknowledged(&self) -> u64 {
+        let fin = self.sender.fin.is_some_and(|fin| fin >= self.sender.una);
+        self.sender.written() - u64::from(fin)
+    }
+
+    /// Payload of a full-sized segment now.
+    pub(super) fn segment(&self) -> u32 {
+        self.sender.current_mss()
+    }
+
+    /// The shift of the windows that this end offers.
+    pub(super) fn scale(&self) -> u8 {
+        self.receiver.scale
+    }
+
+    /// The congestion window, the slow-start threshold and the data in flight, in segments.
+    pub(super) fn window(&self) -> (u32, u32, u32) {
+        (self.sender.cwnd, self.sender.ssthresh, self.sender.queue.in_flight())
+    }
+
+    /// Retransmission timeouts, and the mean of the samples of the round-trip time in microseconds.
+    pub(super) fn sender_totals(&self) -> (u64, Option<u64>) {
+        (self.sender.timeouts, self.sender.rtt.mean())
+    }
+
+    /// Whether the application has more to write than the send buffer takes.
+    pub(super) fn set_no_space(&mut self, on: bool) {
+        self.sender.no_space = on;
+    }
+
     /// Whether the peer's FIN has come, after which reads give nothing more.
     pub fn peer_closed(&self) -> bool {
         self.receiver.fin.is_some_and(|fin| fin < self.receiver.next)
@@ -478,6 +509,9 @@ impl Connection {
             }
             return;
         }
+        if let Some(stamps) = packet.options.timestamps.filter(|_| self.timestamps) {
+            self.receiver.measure(stamps.echo, packet.len, now);
+        }
         let start = self.receiver.position(packet.seq);
         let had_gap = self.receiver.has_gap();
         let readable = self.receiver.readable();
@@ -488,6 +522,7 @@ impl Connection {
             self.outputs.push_back(Output::Event(Event::Delivered { bytes: fresh }));
             if self.config.read_at_once {
                 self.receiver.read(fresh, false);
+                self.receiver.adjust(now);
             }
         }
         if self.receiver.has_gap() && !had_gap {
@@ -680,7 +715,9 @@ impl Machine for Connection {
             Input::Write { .. } => {}
             Input::Read(bytes) => {
                 let pushed = std::mem::take(&mut self.pushed);
-                if self.receiver.read(bytes, pushed) {
+                let acknowledges = self.receiver.read(bytes, pushed);
+                self.receiver.adjust(at);
+                if acknowledges {
                     self.push_ack(at);
                 }
             }

@@ -11,13 +11,13 @@
 //! # Left out
 //! * BBR, AccECN, Fast Open, urgent data, MTU probing and keep-alives.
 //! * The memory of buffers: a segment is taken to cost 2304 bytes, and received data twice its length.
-//! * The scenario's side: no host profile uses this machine yet.
 
 mod ack;
 mod clock;
 mod config;
 mod connection;
 mod cubic;
+mod end;
 mod packet;
 mod queue;
 mod receiver;
@@ -28,4 +28,5 @@ mod tests;
 
 pub use config::{Control, LinuxConfig, TimerRule};
 pub use connection::{Connection, Input, LinuxTimer, Output};
+pub use end::{Counts, LinuxEnd};
 pub use packet::{BLOCKS_MAX, Blocks, Options, Packet, Stamps, bits};

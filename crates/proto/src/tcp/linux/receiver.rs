@@ -59,6 +59,20 @@ pub(super) struct Receiver {
     duplicates_at: u64,
     held: u32,
     pub(super) dsack: bool,
+    tuning: Tuning,
+}
+
+/// What the receive buffer's size follows: the data that the application takes in a round trip.
+#[derive(Clone, Copy, Debug)]
+struct Tuning {
+    /// Eight times the smoothed round-trip time by time stamps, in microseconds; zero before a sample.
+    rtt8: u64,
+    /// The last time stamp that came back.
+    echo: u32,
+    /// When the round began, what had been read then, and the most that was read in one.
+    since: u64,
+    read: u64,
+    most: u64,
 }
 
 impl Receiver {
@@ -93,6 +107,7 @@ impl Receiver {
             duplicates_at: 0,
             held: 0,
             dsack: config.dsack,
+            tuning: Tuning { rtt8: 0, echo: 0, since: 0, read: 1, most: window.min(10 * mss) },
         }
     }
 
@@ -301,6 +316,35 @@ impl Receiver {
         let ends = pushed && self.readable() == 0 && !self.ping_pong;
         let doubles = self.pending && self.free_window() >= 2 * self.window && self.window > 0;
         (self.pending && (full || ends)) || doubles
+    }
+
+    /// Measures the round-trip time, as the receiver of data sees it, by the time stamp that a full segment returns.
+    pub(super) fn measure(&mut self, echo: u32, len: u32, now: u64) {
+        if echo == self.tuning.echo || len < self.segment {
+            return;
+        }
+        self.tuning.echo = echo;
+        let clock = (now / 1000) as u32;
+        let rtt = 1000 * u64::from(clock.wrapping_sub(echo).max(1));
+        let rtt8 = self.tuning.rtt8;
+        self.tuning.rtt8 = if rtt8 == 0 { 8 * rtt } else { rtt8 + rtt - rtt8 / 8 };
+    }
+
+    /// Once in a round trip: makes the buffer large enough for a window of twice what was read in it, and as much again
+    /// as that grows (dynamic right-sizing).
+    pub(super) fn adjust(&mut self, now: u64) {
+        let Tuning { rtt8, since, read, most, .. } = self.tuning;
+        if rtt8 == 0 || now - since < rtt8 / 8 {
+            return;
+        }
+        let copied = self.copied - read;
+        if copied > most {
+            let target = 2 * copied;
+            let window = target + 2 * target * (copied - most) / most;
+            self.buffer = self.buffer.max((2 * window).min(self.buffer_max));
+            self.tuning.most = copied;
+        }
+        (self.tuning.since, self.tuning.read) = (now, self.copied);
     }
 
     fn free_window(&self) -> u64 {

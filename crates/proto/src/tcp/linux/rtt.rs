@@ -26,6 +26,8 @@ pub(super) struct Rtt {
     most: u64,
     /// Minima of the window of time, the least first: time and value.
     minima: VecDeque<(u64, u64)>,
+    /// How many samples there were, and their sum.
+    samples: (u64, u64),
 }
 
 impl Rtt {
@@ -40,12 +42,18 @@ impl Rtt {
             least,
             most,
             minima: VecDeque::new(),
+            samples: (0, 0),
         }
     }
 
     /// The smoothed round-trip time.
     pub(super) fn srtt(&self) -> Option<u64> {
         (self.srtt8 > 0).then_some(self.srtt8 / 8)
+    }
+
+    /// The mean of all samples.
+    pub(super) fn mean(&self) -> Option<u64> {
+        self.samples.1.checked_div(self.samples.0)
     }
 
     /// The deviation as `TCP_INFO` shows it.
@@ -100,6 +108,7 @@ impl Rtt {
 
     /// Takes a sample when everything below `una` is acknowledged and everything below `nxt` sent.
     pub(super) fn sample(&mut self, rtt: u64, una: u64, nxt: u64) {
+        self.samples = (self.samples.0 + 1, self.samples.1 + rtt);
         let mut error = rtt.max(1) as i64;
         if self.srtt8 == 0 {
             self.srtt8 = 8 * error as u64;

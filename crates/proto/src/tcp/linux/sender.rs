@@ -130,6 +130,8 @@ pub(super) struct Sender {
     pub(super) retransmits: u32,
     pub(super) retransmit_stamp: Option<u64>,
     pub(super) total_retransmits: u64,
+    /// Retransmission timeouts.
+    pub(super) timeouts: u64,
     pub(super) probes: u32,
     /// When the last acknowledgement came, and since when probes are unanswered.
     pub(super) probing_since: Option<u64>,
@@ -143,6 +145,7 @@ pub(super) struct Sender {
     pub(super) blocked: bool,
     send_buffer: u64,
     send_buffer_fixed: bool,
+    /// Whether the application waits for room in the send buffer.
     pub(super) no_space: bool,
 }
 
@@ -194,6 +197,7 @@ impl Sender {
             retransmits: 0,
             retransmit_stamp: None,
             total_retransmits: 0,
+            timeouts: 0,
             probes: 0,
             probing_since: None,
             probe_until: None,

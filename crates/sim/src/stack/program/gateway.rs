@@ -172,6 +172,7 @@ impl NodeProgram for GatewayProgram {
 fn connection(transport: SocketTransport) -> (AnyEnd, bool) {
     match transport {
         SocketTransport::Connection { end, tcp_headers } => (end, tcp_headers),
+        SocketTransport::Linux(_) => unreachable!("checked: a gateway relays another TCP"),
         SocketTransport::Udp(_) => unreachable!("datagrams are not relayed"),
     }
 }

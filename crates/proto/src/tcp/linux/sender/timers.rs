@@ -168,6 +168,7 @@ impl Sender {
             return true;
         }
         self.enter_loss(now);
+        self.timeouts += 1;
         if self.blocked {
             self.set(Reason::Timeout, RESOURCE_RETRY.min(self.rtt.rto()), now);
             return false;
