@@ -404,7 +404,8 @@ class ProfileAccount(Record):
     band_low: float
     """How far the energy, the current and the days' inverse may be below and above, as shares: `error`, or
     without one the largest error of the profiles that ship, and what the borrowed values would make if they
-    were those of another chip."""
+    were those of another chip. These are independent of each other, so that it is the root of the sum of their
+    squares."""
     borrowed: list[str]
     """The borrowed keys of which that share consists."""
     borrowed_share: float
