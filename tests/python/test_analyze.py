@@ -451,3 +451,21 @@ def test_a_capture_without_names_says_the_same(airwatt, tmp_path):
     before, after = ([{key: policy[key] for key in keys} for policy in policies] for policies in both)
     assert before == after
     assert b"\xc0\xa8\x07\x02" not in out.read_bytes()
+
+
+def test_a_capture_of_wifi_6_is_replayed_as_it_was_sent(airwatt, tmp_path):
+    """The mode, the A-MPDUs and the radio are those of the run, so that energies are as well."""
+    capture = tmp_path / "wifi6.pcapng"
+    small = ["--set", "flow.application.size=20MB"]
+    run = airwatt("run", "wifi6", *small, "--policy", "active", "--pcap", capture, "--json").json
+    document = airwatt("analyze", capture, "--policy", "active", "--json").json
+    energy_j = run["stations"][0]["energy_j"]
+    assert document["radio"] == "halperin-2010"
+    assert "802.11ax at HE80 MCS 11 x2 GI 0.8us" in document["phy"]
+    # Before the capture's first packet and after its last one the radio listens.
+    listen_w = laboratory.radio("halperin-2010").listen_w
+    before_s = run["simulated_s"] - document["capture"]["covered_s"]
+    measured = document["air"]["stations"][0]["measured"]
+    assert measured["energy_high_j"] + before_s * listen_w == pytest.approx(energy_j, rel=0.02)
+    after_s = document["pace"]["elapsed_s"] - run["simulated_s"]
+    assert document["policies"][0]["energy_j"] - after_s * listen_w == pytest.approx(energy_j, rel=0.02)

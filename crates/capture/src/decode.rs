@@ -10,8 +10,8 @@ use std::net::IpAddr;
 
 use airwatt_base::{Instant, Seq};
 use airwatt_dot11::{
-    Capability, Elements, Frame, FrameKind, MacAddress, ManagementBody, Radiotap, RadiotapFlags, WmmInfo,
-    amsdu_subframes, check_fcs, snap_payload,
+    AmpduStatus, Capability, Elements, Frame, FrameKind, MacAddress, ManagementBody, Radiotap, RadiotapFlags,
+    WmmInfo, amsdu_subframes, check_fcs, snap_payload,
 };
 use etherparse::LaxIpSlice;
 
@@ -72,6 +72,8 @@ pub(crate) struct Decoder {
     aids: usize,
     networks: BTreeMap<MacAddress, ObservedCell>,
     radios: BTreeMap<MacAddress, String>,
+    /// The A-MPDU of the packet before, by its number and transmitter, unless that was its last.
+    ampdu: Option<(u32, Option<MacAddress>)>,
     notes: Notes,
     decryption: Decryption,
     memory_limit_bytes: u64,
@@ -90,6 +92,7 @@ impl Decoder {
             aids: 0,
             networks: BTreeMap::new(),
             radios: BTreeMap::new(),
+            ampdu: None,
             notes: Notes::default(),
             decryption,
             memory_limit_bytes,
@@ -244,6 +247,7 @@ impl Decoder {
             return;
         };
         let mut found = air_frame(&frame, length, &radiotap);
+        found.is_continued = self.continues(&radiotap, &found);
         self.management(&frame, &mut found, whole);
         packet.macs = frame.header().source().map(|source| (source, frame.header().destination()));
         packet.frame = Some(self.frames.len() as u32);
@@ -279,6 +283,17 @@ impl Decoder {
             packet.ip = logical_link(body, found.msdu_bytes, 0);
         }
         self.packets.push(packet);
+    }
+
+    /// Whether a frame follows another one in its A-MPDU: the packet before is of the same and not the last of it.
+    fn continues(&mut self, radiotap: &Radiotap, frame: &AirFrame) -> bool {
+        let is_last = |ampdu: &AmpduStatus| ampdu.flags & AmpduStatus::IS_LAST != 0;
+        let here = radiotap.ampdu.map(|ampdu| (ampdu.reference, frame.transmitter));
+        let before = std::mem::replace(
+            &mut self.ampdu,
+            here.filter(|_| !radiotap.ampdu.as_ref().is_some_and(is_last)),
+        );
+        here.is_some() && here == before
     }
 
     /// One packet for each MSDU of an A-MSDU; the first keeps the frame.
@@ -446,6 +461,7 @@ fn air_frame(frame: &Frame<'_>, length: u32, radiotap: &Radiotap) -> AirFrame {
         msdu_bytes: msdu_bytes(frame, length),
         is_2ghz: radiotap.channel.map(|channel| channel.frequency_mhz < 3_000),
         vector: radiotap.vector(),
+        is_continued: false,
         sent_here: radiotap.tx_flags.is_some(),
         damaged: radiotap.flags.has(RadiotapFlags::BAD_FCS),
     }

@@ -155,11 +155,16 @@ pub struct AirFrame {
     pub vector: Option<TxVector>,
     /// Whether it was received at 2.4 GHz, from radiotap.
     pub is_2ghz: Option<bool>,
+    /// Whether it follows another frame in its A-MPDU, from radiotap.
+    pub is_continued: bool,
     /// Whether the capturing machine sent it.
     pub sent_here: bool,
     /// Whether it failed its FCS check, so that none of its fields is reliable.
     pub damaged: bool,
 }
+
+/// Bytes of the delimiter before each frame of an A-MPDU, to a multiple of which they are padded (802.11-2020 9.7.1).
+const DELIMITER_BYTES: u64 = 4;
 
 impl AirFrame {
     /// Its data rate.
@@ -167,10 +172,17 @@ impl AirFrame {
         self.vector.map(|vector| vector.rate())
     }
 
-    /// Its time on the air. Where the band is not known, it is one without signal extension. Each frame of an aggregate is charged a
-    /// preamble, which is an upper bound for all but the first.
+    /// Its time on the air. Where the band is not known, it is one without signal extension. A frame that follows another one in its
+    /// A-MPDU takes its bits with a delimiter; where radiotap does not say so, it is charged a preamble, which is an upper bound.
     pub fn air_time(&self) -> Option<Span> {
-        self.air_time_of(self.air_bytes)
+        match self.vector.filter(|_| self.is_continued) {
+            Some(vector) => {
+                let bits =
+                    8 * (DELIMITER_BYTES + u64::from(self.air_bytes).next_multiple_of(DELIMITER_BYTES));
+                Some(Span::from_secs_f64(bits as f64 / vector.rate().as_bps() as f64))
+            }
+            None => self.air_time_of(self.air_bytes),
+        }
     }
 
     /// The same of a frame with so many bytes.

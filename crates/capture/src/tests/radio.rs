@@ -1,6 +1,6 @@
 //! What is known of a station's radio: its states as captured, the mode of its frames, and its name.
 
-use airwatt_dot11::{Channel, Guard, TxVector, Width};
+use airwatt_dot11::{AmpduStatus, Channel, Guard, TxVector, Width};
 use airwatt_energy::{Radio, RadioState};
 
 use super::*;
@@ -144,4 +144,33 @@ fn a_rate_that_is_set_replaces_the_captured_mode() {
             analyze_capture(&capture, &question, &mut |_| ControlFlow::Continue(())).unwrap().cell.unwrap();
         assert_eq!(cell.data_rate_bps, rate_bps, "{key}");
     }
+}
+
+/// An A-MPDU has one preamble: its frames together take as long as one PPDU, but for a symbol each.
+#[test]
+fn frames_of_an_aggregate_take_the_time_of_one_ppdu() {
+    let vector = TxVector::he(11, 2, Width::Mhz80, Guard::Long).unwrap();
+    let subframe = |reference, flags| {
+        let ampdu = Some(AmpduStatus { reference, flags });
+        let radiotap = Radiotap { he: Some(vector), ampdu, ..Radiotap::default() };
+        frame_with(&radiotap, FrameKind::QosData, false, |_| ())
+    };
+    let last = AmpduStatus::LAST_KNOWN | AmpduStatus::IS_LAST;
+    let times = |frames: &[Vec<u8>]| {
+        let marked: Vec<(u64, Vec<u8>)> = (0..).zip(frames.iter().cloned()).collect();
+        let capture = ladder(&marked);
+        capture.frames.iter().map(|frame| frame.air_time().unwrap()).collect::<Vec<_>>()
+    };
+    let bytes = ladder(&[(0, subframe(1, 0))]).frames[0].air_bytes;
+    let padded = 4 + bytes.next_multiple_of(4);
+    let of_three: Span = times(&[subframe(1, 0), subframe(1, 0), subframe(1, last)]).into_iter().sum();
+    let whole = vector.frame_time(airwatt_dot11::Band::Ghz5, 3 * padded);
+    assert!(of_three.max(whole) - of_three.min(whole) < Span::from_micros(28), "{of_three} {whole}");
+    // The next A-MPDU has a preamble again, also with the same number after a last frame, and so has a frame alone.
+    let alone = vector.frame_time(airwatt_dot11::Band::Ghz5, bytes);
+    assert_eq!(times(&[subframe(1, 0), subframe(2, 0)]), [alone; 2]);
+    assert_eq!(times(&[subframe(1, last), subframe(1, 0)]), [alone; 2]);
+    let other =
+        frame_with(&Radiotap { he: Some(vector), ..Radiotap::default() }, FrameKind::QosData, false, |_| ());
+    assert_eq!(times(&[subframe(1, 0), other, subframe(1, 0)]), [alone; 3]);
 }
