@@ -134,12 +134,9 @@ impl Simulated {
         match (name.as_str(), value) {
             ("SO_REUSEADDR" | "SO_REUSEPORT" | "SO_TIMESTAMPING" | "SO_LINGER", _) => {}
             ("TCP_CONGESTION", _) => {
-                self.config.control = match argument.and_then(Value::name) {
-                    Some("cubic") => Control::Cubic,
-                    Some("reno") => Control::Reno,
-                    other => return Err(Refused::Unsupported(format!("congestion control {other:?}"))),
-                };
-                let control = self.config.control;
+                let name = argument.and_then(Value::name).unwrap_or("");
+                let control = congestion_control(name).map_err(Refused::Unsupported)?;
+                self.config.control = control;
                 if let Some(connection) = &mut self.connection {
                     connection.change(|config| config.control = control);
                 }
@@ -386,6 +383,12 @@ impl Stack for Simulated {
     }
 }
 
+/// The congestion control of this name.
+fn congestion_control(name: &str) -> Result<Control, String> {
+    let known = Control::NAMED.iter().find(|(known, _)| *known == name);
+    known.map(|(_, control)| *control).ok_or_else(|| format!("congestion control {name:?}"))
+}
+
 /// Sets what a value of sysctl means for the machine.
 fn sysctl(config: &mut LinuxConfig, name: &str, value: &str) -> Result<(), String> {
     let numbers: Vec<u64> = value.split_whitespace().flat_map(str::parse).collect();
@@ -412,13 +415,7 @@ fn sysctl(config: &mut LinuxConfig, name: &str, value: &str) -> Result<(), Strin
         "tcp_pacing_ca_ratio" => config.pacing_ratios.1 = first,
         "tcp_syn_retries" => config.syn_retries.0 = first as u32,
         "tcp_synack_retries" => config.syn_retries.1 = first as u32,
-        "tcp_congestion_control" => {
-            config.control = match value {
-                "cubic" => Control::Cubic,
-                "reno" => Control::Reno,
-                _ => return Err(format!("congestion control {value}")),
-            };
-        }
+        "tcp_congestion_control" => config.control = congestion_control(value)?,
         // What the machine always does, or has no use for.
         "tcp_recovery" if is_set => {}
         "tcp_notsent_lowat" | "tcp_no_metrics_save" | "tcp_mtu_probing" if !is_set || first >= 1 << 31 => {}

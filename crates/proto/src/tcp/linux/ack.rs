@@ -94,6 +94,10 @@ impl Sender {
     fn deliver(&mut self, news: &News, before: (u64, u64, u64), now: u64) {
         let delivered = (self.delivered - before.1) as u32;
         let newly_lost = self.queue.lost_ever > before.2;
+        if self.bbr.is_some() {
+            let lost = (self.queue.lost_ever - before.2) as u32;
+            return self.follow_bbr(news, delivered, lost, now);
+        }
         if self.state.reduces() {
             self.reduce(delivered, newly_lost, news.advanced);
         } else if news.acked || (self.reordering > self.config.reordering && news.sacked) {
@@ -140,6 +144,7 @@ impl Sender {
             } else if self.sack {
                 self.delivered += 1;
                 arrived.push((record, news.stamp));
+                self.rate.deliver(&record);
             }
         }
         for (record, stamp) in arrived {
@@ -178,6 +183,7 @@ impl Sender {
         let sample = clean.or(sacked).or(stamped.filter(|rtt| *rtt < 1 << 40));
         if let Some(rtt) = newest {
             let lone = times.acked == 1 && flight == 1 && times.last_len < u64::from(self.mss);
+            news.rtt = Some((rtt, lone && sacked.is_none()));
             self.rtt.sample_minimum(rtt, now, lone && sacked.is_none());
         }
         if let Some(rtt) = sample {
@@ -263,6 +269,7 @@ impl Sender {
             times.last_sacked = Some(record.sent);
         }
         self.queue.mark_sacked(index);
+        self.rate.deliver(record);
         self.delivered += 1;
         news.sacked = true;
     }

@@ -20,6 +20,21 @@ pub enum Control {
     Cubic,
     /// Reno.
     Reno,
+    /// BBR version 1, which paces.
+    Bbr1,
+    /// BBR version 3, which paces.
+    Bbr3,
+}
+
+impl Control {
+    /// Every congestion control, by the name that the kernel has for it; version 3 of BBR is `bbr` in the kernels that have it.
+    pub const NAMED: [(&'static str, Self); 4] =
+        [("cubic", Self::Cubic), ("reno", Self::Reno), ("bbr", Self::Bbr1), ("bbr3", Self::Bbr3)];
+
+    /// Whether it determines a rate at which packets leave.
+    pub const fn paces(self) -> bool {
+        matches!(self, Self::Bbr1 | Self::Bbr3)
+    }
 }
 
 /// The settings of one end. The defaults are those of a kernel of 2024 (6.12), read in its documentation and source.
@@ -35,6 +50,8 @@ pub struct LinuxConfig {
     pub initial_sequence: Seq,
     /// The congestion control. Default CUBIC.
     pub control: Control,
+    /// The seed of what BBR does at random. Default 0.
+    pub seed: u64,
     /// The first congestion window in segments. Default 10 (`TCP_INIT_CWND`).
     pub initial_window: u32,
     /// Whether time stamps are offered (`tcp_timestamps`). Default yes.
@@ -100,6 +117,7 @@ impl Default for LinuxConfig {
             mss: 1460,
             initial_sequence: Seq::new(0),
             control: Control::default(),
+            seed: 0,
             initial_window: 10,
             timestamps: true,
             sack: true,

@@ -8,6 +8,7 @@ use super::clock::micros;
 use super::config::LinuxConfig;
 use super::packet::{Options, Packet, Stamps, bits};
 use super::queue::Record;
+use super::rate::Snapshot;
 use super::receiver::{Due, Receiver};
 use super::sender::info;
 use super::sender::timers::Reason;
@@ -250,19 +251,9 @@ impl Connection {
         let sender = &mut self.sender;
         if sender.nxt == 0 {
             sender.nxt = 1;
-            sender.queue.push(Record {
-                start: 0,
-                end: 1,
-                sent: now,
-                sacked: false,
-                lost: false,
-                resent: false,
-                ever: false,
-                push: false,
-                joined: false,
-            });
+            sender.queue.push(Record::new(0, 1, now));
         } else if !sender.queue.is_empty() {
-            sender.queue.resend(0, now, true);
+            sender.queue.resend(0, now, true, Snapshot::default());
             sender.total_retransmits += 1;
         }
         let shift = if self.passive || self.syns <= LINEAR + 1 { 0 } else { self.syns - LINEAR - 1 };
@@ -357,7 +348,7 @@ impl Connection {
 
     fn connect(&mut self, now: u64) {
         self.sender.established = true;
-        self.sender.update_pacing_rate();
+        self.sender.begin_pacing();
         self.sender.cubic.begin(now, self.sender.nxt);
         self.state = if self.sender.fin.is_some() { State::FinWait1 } else { State::Established };
         self.outputs.push_back(Output::Event(Event::Connected));
@@ -694,7 +685,11 @@ impl Connection {
 
 /// Settings of the host that the send half reads while it runs.
 fn change_sender(sender: &mut Sender, config: &LinuxConfig) {
+    let control = sender.config.control;
     sender.config = config.clone();
+    if control != config.control {
+        sender.begin_control();
+    }
 }
 
 impl Machine for Connection {
@@ -736,8 +731,7 @@ impl Machine for Connection {
             match due.reason {
                 LinuxTimer::Sender => self.expire_sender(at),
                 LinuxTimer::Pacing => {
-                    self.sender.pacing_timer = None;
-                    self.sender.send_more(at);
+                    self.sender.depart(at);
                 }
                 LinuxTimer::DelayedAck => {
                     if self.receiver.expire() {

@@ -9,10 +9,11 @@
 //! A connection has one timer for its send half, with a reason, as in the kernel; all times are whole microseconds.
 //!
 //! # Left out
-//! * BBR, AccECN, Fast Open, urgent data, MTU probing and keep-alives.
+//! * AccECN, Fast Open, urgent data, MTU probing and keep-alives.
 //! * The memory of buffers: a segment is taken to cost 2304 bytes, and received data twice its length.
 
 mod ack;
+mod bbr;
 mod clock;
 mod config;
 mod connection;
@@ -20,6 +21,7 @@ mod cubic;
 mod end;
 mod packet;
 mod queue;
+mod rate;
 mod receiver;
 mod rtt;
 mod sender;

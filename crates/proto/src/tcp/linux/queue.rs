@@ -5,6 +5,9 @@
 
 use std::collections::VecDeque;
 
+use super::bbr::is_excess;
+use super::rate::Snapshot;
+
 /// A segment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
@@ -25,6 +28,33 @@ pub(super) struct Record {
     pub(super) push: bool,
     /// Whether it left in one packet with the segment before it.
     pub(super) joined: bool,
+    /// What is needed for the delivery rate.
+    pub(super) snapshot: Snapshot,
+}
+
+impl Record {
+    /// A segment that is sent for the first time, now, at `sent`.
+    pub(super) fn new(start: u64, end: u64, sent: u64) -> Self {
+        Self {
+            start,
+            end,
+            sent,
+            sacked: false,
+            lost: false,
+            resent: false,
+            ever: false,
+            push: false,
+            joined: false,
+            snapshot: Snapshot::default(),
+        }
+    }
+}
+
+/// A segment with whose loss more was lost than a path may lose: what was in flight then, and whether the application limited it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Excess {
+    pub(super) flight: u32,
+    pub(super) limited: bool,
 }
 
 /// The queue of records, in order, without gaps.
@@ -41,6 +71,8 @@ pub(super) struct Queue {
     pub(super) highest: u64,
     /// Segments that were ever newly taken for lost.
     pub(super) lost_ever: u64,
+    /// The first excess of losses since it was taken.
+    pub(super) excess: Option<Excess>,
 }
 
 impl Queue {
@@ -118,13 +150,21 @@ impl Queue {
             if record.resent {
                 record.resent = false;
                 self.resent -= 1;
-                self.lost_ever += 1;
+                self.count_loss(index);
             }
             return;
         }
         record.lost = true;
         self.lost += 1;
+        self.count_loss(index);
+    }
+
+    fn count_loss(&mut self, index: usize) {
         self.lost_ever += 1;
+        let Snapshot { lost, flight, limited, .. } = self.records[index].snapshot;
+        if self.excess.is_none() && is_excess(self.lost_ever - lost, flight) {
+            self.excess = Some(Excess { flight, limited });
+        }
     }
 
     /// Takes off a retransmission that a duplicate report shows to have arrived.
@@ -154,10 +194,10 @@ impl Queue {
     }
 
     /// Records a retransmission at `now`. One that is only a probe does not count as on its way.
-    pub(super) fn resend(&mut self, index: usize, now: u64, probe: bool) {
+    pub(super) fn resend(&mut self, index: usize, now: u64, probe: bool, snapshot: Snapshot) {
         let record = &mut self.records[index];
         record.ever = true;
-        record.sent = now;
+        (record.sent, record.snapshot) = (now, snapshot);
         if !probe && !record.resent {
             record.resent = true;
             self.resent += 1;

@@ -14,6 +14,8 @@ const QUICK_MAX: u32 = 16;
 const DUPLICATES_AT_ONCE: u32 = 3;
 /// Acknowledgements held back at most while data is missing.
 const HELD_MAX: u32 = 44;
+/// Ranges beyond gaps of which the news can be held back: a third one still fits beside time stamps.
+const RANGES_HELD: usize = 2;
 /// Ranges beyond gaps that are kept.
 const RANGES_MAX: usize = 2048;
 
@@ -58,6 +60,9 @@ pub(super) struct Receiver {
     duplicates: u32,
     duplicates_at: u64,
     held: u32,
+    /// Whether what arrived last lies in a range that is not among the latest: an acknowledgement that is held back would not
+    /// report all that is new.
+    spreads: bool,
     pub(super) dsack: bool,
     tuning: Tuning,
 }
@@ -106,6 +111,7 @@ impl Receiver {
             duplicates: 0,
             duplicates_at: 0,
             held: 0,
+            spreads: false,
             dsack: config.dsack,
             tuning: Tuning { rtt8: 0, echo: 0, since: 0, read: 1, most: window.min(10 * mss) },
         }
@@ -196,6 +202,8 @@ impl Receiver {
             merged = ByteRange { start: range.start.min(low.start), end: range.end.max(high.end) };
         }
         self.ranges.splice(first..behind, [merged]);
+        let place = self.recent.iter().position(|start| (merged.start..merged.end).contains(start));
+        self.spreads = place.unwrap_or(self.recent.len()) >= RANGES_HELD;
         self.recent.retain(|start| !(merged.start..merged.end).contains(start));
         self.recent.insert(0, merged.start);
         self.recent.truncate(8);
@@ -273,7 +281,8 @@ impl Receiver {
             if self.duplicates_at != self.next {
                 (self.duplicates_at, self.duplicates) = (self.next, 0);
             }
-            if self.duplicates < DUPLICATES_AT_ONCE || self.held >= HELD_MAX {
+            let at_once = self.duplicates < DUPLICATES_AT_ONCE || (self.held > 0 && self.spreads);
+            if at_once || self.held >= HELD_MAX {
                 self.duplicates += 1;
                 return Due::Now;
             }
@@ -395,5 +404,34 @@ impl Receiver {
     /// The largest segment that has come, and since when none has.
     pub(super) fn seen(&self) -> (u32, Option<u64>) {
         (self.segment, self.last_data)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is new in three ranges fits into one acknowledgement, so that the one held back leaves before a fourth.
+    #[test]
+    fn no_news_is_lost_while_acknowledgements_are_held_back() {
+        let mut receiver = Receiver::new(&LinuxConfig::default());
+        receiver.synchronize(Seq::new(0));
+        let mut reported = Vec::new();
+        let mut now = 0;
+        // Every second segment of 60 is missing. The first acknowledgements are quick; then the round trip of 100 ms holds them
+        // back for 1 ms.
+        for segment in (1..60).step_by(2) {
+            now += 10;
+            receiver.receive(1 + 1000 * segment, 1000, false, now);
+            if receiver.decide(false, now, Some(100_000)) == Due::Now {
+                reported.extend(receiver.blocks(3).iter().map(|(start, _)| Seq::new(0).distance_to(start)));
+                receiver.offer(7, bits::ACK);
+            }
+        }
+        reported.extend(receiver.blocks(3).iter().map(|(start, _)| Seq::new(0).distance_to(start)));
+        for segment in (1..60).step_by(2) {
+            let start = 1 + 1000 * segment as u32;
+            assert!(reported.contains(&start), "the range at {start} was not reported: {reported:?}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! The window counts segments. Acknowledgements are in `ack.rs`, losses in `recovery.rs` and `rack.rs`, timers in `timers.rs`.
 
 pub(super) mod info;
+mod pacing;
 mod rack;
 pub(super) mod recovery;
 pub(super) mod timers;
@@ -13,11 +14,13 @@ use self::info::Chronograph;
 use self::rack::Rack;
 use self::recovery::{CaState, Reduction};
 use self::timers::Timer;
+use super::bbr::Bbr;
 use super::clock::Clock;
 use super::config::{Control, LinuxConfig};
 use super::cubic::Cubic;
 use super::packet::bits;
 use super::queue::{Queue, Record};
+use super::rate::Rate;
 use super::rtt::Rtt;
 
 /// Position of the first byte of data: the SYN is position 0.
@@ -75,6 +78,9 @@ pub(super) struct Sender {
     pub(super) clock: Clock,
     pub(super) rtt: Rtt,
     pub(super) cubic: Cubic,
+    /// BBR, if it is the congestion control, and the samples that it needs.
+    pub(super) bbr: Option<Box<Bbr>>,
+    pub(super) rate: Rate,
     pub(super) queue: Queue,
     pub(super) rack: Rack,
     pub(super) reduction: Reduction,
@@ -155,6 +161,8 @@ impl Sender {
             clock: Clock::new(config),
             rtt: Rtt::new(config.rto_min.as_nanos() / 1000, config.rto_max.as_nanos() / 1000),
             cubic: Cubic::default(),
+            bbr: Bbr::new(config.control, config.seed),
+            rate: Rate::default(),
             queue: Queue::default(),
             rack: Rack::default(),
             reduction: Reduction::default(),
@@ -271,6 +279,7 @@ impl Sender {
             return;
         }
         self.note_busy(now);
+        self.check_limited();
         self.slow_start_after_idle(now);
         let goal = self.size_goal();
         let mut left = bytes;
@@ -354,9 +363,8 @@ impl Sender {
         let mut limit = Wait::No;
         let mut sent = 0;
         while let Some(chunk) = self.chunks.front().copied() {
-            if self.config.paced && self.next_departure > now && how != Push::Probe {
+            if how != Push::Probe && self.must_pace(now) {
                 limit = Wait::Plain;
-                self.pacing_timer = Some(self.next_departure);
                 break;
             }
             let mut quota = self.quota();
@@ -445,7 +453,9 @@ impl Sender {
         if halvings < 32 {
             bytes += most >> halvings;
         }
-        ((bytes.min(most) / u64::from(mss)) as u32).max(self.config.min_tso_segs)
+        let least = self.config.min_tso_segs;
+        let least = self.bbr.as_ref().map_or(least, |bbr| bbr.burst_min(self.pacing_rate, least));
+        ((bytes.min(most) / u64::from(mss)) as u32).max(least)
     }
 
     /// Nagle's rule in Minshall's form: a short segment waits while another short one is outstanding.
@@ -522,6 +532,11 @@ impl Sender {
             self.chunks.pop_front();
         }
         let payload = len - u32::from(carries_fin);
+        if was_empty {
+            self.rate.restart(now);
+        }
+        let flight = self.queue.in_flight() + len.div_ceil(mss);
+        let snapshot = self.rate.snapshot(self.delivered, self.queue.lost_ever, flight);
         let mut at = start;
         let mut segments = 0;
         while at < end {
@@ -529,15 +544,10 @@ impl Sender {
             let next = if start + u64::from(payload) == next { end } else { next };
             let last = next == end;
             self.queue.push(Record {
-                start: at,
-                end: next,
-                sent: now,
-                sacked: false,
-                lost: false,
-                resent: false,
-                ever: false,
                 push: push && last,
                 joined: at > start,
+                snapshot,
+                ..Record::new(at, next, now)
             });
             at = next;
             segments += 1;
@@ -558,15 +568,16 @@ impl Sender {
     }
 
     /// Notes that a packet with data leaves: after an idle time CUBIC is told.
-    pub(super) fn note_departure(&mut self, now: u64) {
+    pub(super) fn note_departure(&mut self, at: u64) {
         if self.queue.in_flight() == 0
             && let Some(last) = self.last_sent
         {
-            let (now, last) = (self.clock.jiffy(now), self.clock.jiffy(last));
+            let (now, last) = (self.clock.jiffy(at), self.clock.jiffy(last));
             self.cubic.restart(now, now - last);
+            self.restart_bbr(at);
         }
-        self.last_sent = Some(now);
-        self.departed = Some(now);
+        self.last_sent = Some(at);
+        self.departed = Some(at);
     }
 
     /// A packet that the device refuses: the window is reduced as by an ECN mark, and the packet tried again.
@@ -574,15 +585,6 @@ impl Sender {
         self.enter_cwr();
         if self.timer.is_none() && !self.queue.is_empty() {
             self.rearm(now);
-        }
-    }
-
-    fn advance_pacing(&mut self, bytes: u32, now: u64) {
-        if self.config.paced && self.pacing_rate > 0 && self.delivered + u64::from(self.queue.packets()) > 10
-        {
-            let span = u64::from(bytes) * 1_000_000 / self.pacing_rate;
-            let credit = now.saturating_sub(self.next_departure).min(span / 2);
-            self.next_departure = now + span - credit;
         }
     }
 
@@ -605,7 +607,8 @@ impl Sender {
             return;
         }
         self.cwnd_used = self.cwnd_used.max(packets);
-        if self.config.slow_start_after_idle && now.saturating_sub(self.cwnd_stamp) >= self.rtt.rto() {
+        let falls = self.config.slow_start_after_idle && self.bbr.is_none();
+        if falls && now.saturating_sub(self.cwnd_stamp) >= self.rtt.rto() {
             if self.state == CaState::Open && !self.no_space {
                 let used = self.cwnd_used.max(self.config.initial_window);
                 if used < self.cwnd {
@@ -629,7 +632,7 @@ impl Sender {
     /// After an idle time the window is halved for each timeout of it, not below the initial one.
     pub(super) fn slow_start_after_idle(&mut self, now: u64) {
         let Some(last) = self.last_sent else { return };
-        if !self.config.slow_start_after_idle || !self.queue.is_empty() {
+        if !self.config.slow_start_after_idle || !self.queue.is_empty() || self.bbr.is_some() {
             return;
         }
         let rto = self.clock.covering(self.rtt.rto());
@@ -665,6 +668,7 @@ impl Sender {
         let each = match self.config.control {
             Control::Reno => self.cwnd,
             Control::Cubic => self.cubic.growth(self.cwnd, acked, self.clock.jiffy(now), self.clock),
+            Control::Bbr1 | Control::Bbr3 => return,
         };
         if self.cwnd_count >= each {
             self.cwnd_count = 0;
@@ -675,15 +679,6 @@ impl Sender {
             self.cwnd += self.cwnd_count / each;
             self.cwnd_count %= each;
         }
-    }
-
-    /// The pacing rate: a multiple of the window a round trip.
-    pub(super) fn update_pacing_rate(&mut self) {
-        let (slow_start, avoidance) = self.config.pacing_ratios;
-        let share = if self.cwnd < self.ssthresh / 2 { slow_start } else { avoidance };
-        let window = u64::from(self.cwnd.max(self.queue.packets()));
-        let rate = u64::from(self.mss) * window * share * 10_000;
-        self.pacing_rate = self.rtt.srtt().map_or(rate, |srtt| rate / srtt.max(1));
     }
 
     /// Sends an acknowledgement of what the peer has acknowledged already, to which it has to answer with its window.

@@ -85,6 +85,8 @@ pub(in crate::tcp::linux) struct News {
     pub(in crate::tcp::linux) lost_again: bool,
     /// The time stamp that the acknowledgement echoes.
     pub(in crate::tcp::linux) stamp: Option<u32>,
+    /// The round trip of the newest segment, and whether it may contain the delay of an acknowledgement.
+    pub(in crate::tcp::linux) rtt: Option<(u64, bool)>,
 }
 
 impl News {
@@ -252,6 +254,12 @@ impl Sender {
         match self.config.control {
             Control::Reno => (self.cwnd / 2).max(2),
             Control::Cubic => self.cubic.threshold(self.cwnd),
+            Control::Bbr1 | Control::Bbr3 => {
+                if let Some(bbr) = &mut self.bbr {
+                    bbr.save(self.cwnd);
+                }
+                self.ssthresh
+            }
         }
     }
 
@@ -296,13 +304,19 @@ impl Sender {
     /// A tail loss probe has repaired a loss: the window is reduced at once.
     pub(in crate::tcp::linux) fn reduce_for_probe(&mut self, now: u64) {
         self.begin_reduction();
+        if let Some(bbr) = &mut self.bbr {
+            bbr.repaired_tail();
+        }
         self.state = CaState::Cwr;
         self.end_reduction(now);
         self.keep_open();
     }
 
     fn end_reduction(&mut self, now: u64) {
-        if self.ssthresh < INFINITE && (self.reduction.undo_from.is_some() || self.state == CaState::Cwr) {
+        if self.bbr.is_none()
+            && self.ssthresh < INFINITE
+            && (self.reduction.undo_from.is_some() || self.state == CaState::Cwr)
+        {
             self.cwnd = self.ssthresh;
             self.cwnd_stamp = now;
         }
@@ -310,7 +324,7 @@ impl Sender {
 
     /// The window while it is reduced, after `delivered` segments arrived.
     pub(in crate::tcp::linux) fn reduce(&mut self, delivered: u32, newly_lost: bool, advanced: bool) {
-        if delivered == 0 || self.reduction.cwnd_before == 0 {
+        if delivered == 0 || self.reduction.cwnd_before == 0 || self.bbr.is_some() {
             return;
         }
         self.reduction.delivered += delivered;
@@ -352,7 +366,10 @@ impl Sender {
             self.queue.clear_lost();
         }
         if self.reduction.threshold_before > 0 {
-            self.cwnd = self.cwnd.max(self.reduction.cwnd_before);
+            self.cwnd = match &mut self.bbr {
+                Some(bbr) => bbr.undo(self.cwnd, self.delivered, self.queue.lost_ever, now),
+                None => self.cwnd.max(self.reduction.cwnd_before),
+            };
             if self.reduction.threshold_before > self.ssthresh {
                 self.ssthresh = self.reduction.threshold_before;
                 self.send_cwr = false;
@@ -484,6 +501,9 @@ impl Sender {
         }
         self.state = CaState::Loss;
         self.cubic.reset();
+        if let Some(bbr) = &mut self.bbr {
+            bbr.time_out(self.delivered, self.queue.lost_ever, now);
+        }
         self.reduction.until = self.nxt;
         self.probe_until = None;
         self.send_cwr = self.ecn;
@@ -533,6 +553,9 @@ impl Sender {
             if in_flight >= self.cwnd || self.queue.resent >= self.queue.lost {
                 break;
             }
+            if self.must_pace(now) {
+                break;
+            }
             let most = (self.cwnd - in_flight).min(self.burst_segments(self.mss)) as usize;
             let count = self.lost_together(index, most);
             if count == 0 {
@@ -580,8 +603,10 @@ impl Sender {
         self.note_departure(now);
         self.queue.split(index);
         self.queue.split(index + count);
+        let flight = self.queue.in_flight() + count as u32;
+        let snapshot = self.rate.snapshot(self.delivered, self.queue.lost_ever, flight);
         for at in index..index + count {
-            self.queue.resend(at, now, probe);
+            self.queue.resend(at, now, probe, snapshot);
         }
         self.total_retransmits += count as u64;
         if !probe {
@@ -589,7 +614,9 @@ impl Sender {
             self.reduction.undo_left = Some(self.reduction.undo_left.unwrap_or(0) + count as u32);
         }
         let whole = Record { end: last.end, push: last.push || count > 1, ..first };
-        self.out.push_back(self.packet_of(&whole));
+        let packet = self.packet_of(&whole);
+        self.advance_pacing(packet.len, now);
+        self.out.push_back(packet);
         true
     }
 }
