@@ -7,7 +7,6 @@
 #[path = "../operations.rs"]
 mod operations;
 mod proxies;
-mod session;
 mod sessions;
 mod targets;
 
@@ -50,7 +49,6 @@ pub const TARGETS: &[Target] = &[
     Target { name: "scenario", run: targets::scenario, dictionary: targets::SCENARIO_WORDS, longest: 4_096 },
     Target { name: "e2tcp_header", run: targets::e2tcp_header, dictionary: &[], longest: 512 },
     Target { name: "e2tcp_connection", run: targets::e2tcp_connection, dictionary: &[], longest: 1_024 },
-    Target { name: "base_station", run: targets::base_station, dictionary: &[], longest: 1_024 },
     Target { name: "session", run: sessions::run, dictionary: &[], longest: 256 },
     Target { name: "split_proxy", run: targets::split_proxy, dictionary: &[], longest: 1_024 },
     Target { name: "tunnel_datagram", run: targets::tunnel_datagram, dictionary: &[], longest: 2_048 },

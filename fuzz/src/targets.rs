@@ -6,7 +6,7 @@ use airwatt_proto::e2tcp;
 use airwatt_proto::tunnel::{Inner, IpPacket, wire};
 use airwatt_sim::scenario::Scenario;
 
-use crate::{Feature, operations, proxies, session};
+use crate::{Feature, operations, proxies};
 
 /// The order of magnitude of a count, so that features stay few.
 fn magnitude(count: usize) -> u64 {
@@ -216,19 +216,6 @@ pub(crate) fn e2tcp_connection(bytes: &[u8]) -> Feature {
     operations::run(bytes);
     let kinds = bytes.chunks_exact(8).map(|operation| operation[0] % 6);
     kinds.fold(1, |feature: u64, kind| feature.wrapping_mul(7).wrapping_add(u64::from(kind))) & 0xfff
-}
-
-/// A base station of E2TCP: packets from both sides and passing time, ten bytes each.
-pub(crate) fn base_station(bytes: &[u8]) -> Feature {
-    let counters = session::run(bytes);
-    feature(&[
-        magnitude(counters.begun as usize),
-        magnitude(counters.relayed as usize),
-        magnitude(counters.passed as usize),
-        magnitude(counters.dropped as usize),
-        magnitude(counters.undelivered as usize),
-        magnitude(counters.given_up as usize),
-    ])
 }
 
 /// Two split-connection proxies: the path between them, their hosts, and time, eight bytes each.

@@ -1,9 +1,8 @@
 //! What a base station does for the connections of its mobiles.
 //!
-//! * [`Gateway`] and [`BaseStation`] split connections: each ends at the base station and is carried on over a connection of its
-//!   own to the mobile, so that each hop has its own flow control, congestion control and recovery (I-TCP; the base station of
-//!   E2TCP). The decisions about one connection are a [`Relay`]. A gateway has a fixed set of relays; a base station finds its
-//!   connections in the packets that pass, and has limits.
+//! * A [`Gateway`] splits the connections of a simulation: each ends at the base station and is carried on over a connection of
+//!   its own to the mobile, so that each hop has its own flow control, congestion control and recovery (I-TCP; the base station
+//!   of E2TCP). The decisions about one connection are a [`Relay`].
 //! * A [`SplitProxy`] is one end of the same on a device, whose plain connections are sockets of the host's kernel; the packets
 //!   that open them are [`Opening`]s, and what the two ends send each other are [`GatewayMessage`]s.
 //! * A [`TcpProxy`] is a base station alone on a device, for mobiles without a daemon: both legs are sockets of its kernel.
@@ -13,7 +12,6 @@
 //! All are generic over what they carry: lengths in the simulator, bytes on a device. Left out: the data that a base station
 //! holds when a mobile moves to another one, and the urgent pointer, which the TCP of this crate does not have.
 
-mod base_station;
 mod connection_book;
 mod message;
 mod note;
@@ -33,10 +31,7 @@ use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Machine, Schedule, Slot, Timeout};
 
-pub use base_station::{
-    BaseStation, BaseStationConfig, BaseStationInput, BaseStationOutput, BaseStationTimer, ConnectionEnding,
-    Counters,
-};
+pub use connection_book::ConnectionEnding;
 pub use message::GatewayMessage;
 pub use note::{Fate, Note, Why};
 pub use opening::{Opening, parse_reset};

@@ -6,7 +6,7 @@
 //!              mobile's kernel                       base station's kernel
 //! ```
 //! Both ends are this machine. The kernel's connections are the host's: it opens them, reads them and writes them, as outputs say
-//! and inputs report. The decisions about a connection are a [`Relay`]'s, as in [`super::BaseStation`], whose wired legs are TCP
+//! and inputs report. The decisions about a connection are a [`Relay`]'s, as in [`super::Gateway`], whose wired legs are TCP
 //! connections of this crate.
 //!
 //! * **Opening.** A SYN of the kernel's side is held ([`Opening`]) until the other end has connected, and then admitted, refused,

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use airwatt_base::{Instant, Machine, Span, Timeout};
 
-use super::connection_book::ConnectionBook;
+use super::connection_book::{BUFFER, ConnectionBook, ConnectionEnding, HALF_OPEN, IDLE};
 use super::note::{Fate, Note, Why};
 use super::opening::Opening;
 use super::relay::{Relay, Side, Verdict};
@@ -25,7 +25,6 @@ use super::socket_leg::{SocketLeg, room};
 use super::split_proxy::{
     ConnectFailure, ConnectionId, ConnectionRow, ProxyCounters, ProxyTimer, SplitProxyInput, SplitProxyOutput,
 };
-use super::{BaseStationConfig, ConnectionEnding};
 use crate::e2tcp::Addresses;
 use crate::end::{EndEvent, Stream as _};
 
@@ -36,7 +35,7 @@ pub struct TcpProxyConfig {
     pub buffer: u32,
     /// Connections that have not been set up on both legs, at most. Default 4,096.
     pub half_open: usize,
-    /// Time without data that ends a connection. Default as [`BaseStationConfig::idle`].
+    /// Time without data that ends a connection. Default 2 hours and 4 minutes.
     pub idle: Span,
     /// Time for the kernel's connection to be established after it was admitted. Default 10 s.
     pub admission: Span,
@@ -44,8 +43,7 @@ pub struct TcpProxyConfig {
 
 impl Default for TcpProxyConfig {
     fn default() -> Self {
-        let BaseStationConfig { buffer, half_open, idle, .. } = BaseStationConfig::default();
-        Self { buffer, half_open, idle, admission: Span::from_secs(10) }
+        Self { buffer: BUFFER, half_open: HALF_OPEN, idle: IDLE, admission: Span::from_secs(10) }
     }
 }
 

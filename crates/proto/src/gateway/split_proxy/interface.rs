@@ -4,7 +4,7 @@
 use airwatt_base::{Instant, Seq, Span};
 
 use super::super::opening::Opening;
-use super::super::{BaseStationConfig, ConnectionEnding};
+use super::super::connection_book::{BUFFER, ConnectionEnding, HALF_OPEN, IDLE};
 use crate::e2tcp::{Addresses, E2tcpConfig, Statistics, TableConfig};
 
 /// A connection of a proxy. Numbers are not used again.
@@ -19,7 +19,7 @@ pub struct SplitProxyConfig {
     pub buffer: u32,
     /// Connections that have not been set up on both legs, at most. Default 4,096.
     pub half_open: usize,
-    /// Time without data or acknowledgements that ends a connection. Default as [`BaseStationConfig::idle`].
+    /// Time without data or acknowledgements that ends a connection. Default 2 hours and 4 minutes.
     pub idle: Span,
     /// Time without a sign of the peer after which an opening goes as plain TCP. Default 1.5 s.
     pub fallback: Span,
@@ -37,12 +37,11 @@ pub struct SplitProxyConfig {
 
 impl Default for SplitProxyConfig {
     fn default() -> Self {
-        let base = BaseStationConfig::default();
         Self {
             wireless: E2tcpConfig::default(),
-            buffer: base.buffer,
-            half_open: base.half_open,
-            idle: base.idle,
+            buffer: BUFFER,
+            half_open: HALF_OPEN,
+            idle: IDLE,
             fallback: Span::from_millis(1_500),
             silence: Span::from_secs(5),
             admission: Span::from_secs(10),

@@ -1,8 +1,6 @@
 //! Tests of what a base station does: relays, whole connections through a base station, translation, the Snoop agent.
 
 mod relayed;
-mod rig;
-mod session;
 mod snoop;
 mod split_proxy;
 mod tcp_proxy;

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use airwatt_base::{Instant, Seq, Span};
 use proptest::prelude::*;
 
-use super::rig::{Path, pattern};
 use crate::bad_path::{Badness, Fate, bad_path};
 use crate::cc::Algorithm;
 use crate::e2tcp::E2tcpConfig;
@@ -15,6 +14,14 @@ use crate::tcp::{self, Flags, ReceiveBytes, SackBlocks, Segment, SendBytes, TcpC
 
 type Base = Translated<SendBytes, ReceiveBytes>;
 type Mobile = tcp::Connection<SendBytes, ReceiveBytes>;
+
+/// What becomes of each packet of a path.
+type Path = Box<dyn FnMut(usize, u64, &()) -> Fate>;
+
+/// Bytes by which their place can be told.
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at % 251) as u8 ^ (at / 251) as u8).collect()
+}
 
 /// Both ends, the packets on their way, and what each end has received.
 struct Pair {
