@@ -7,7 +7,7 @@ import shlex
 import pytest
 from conftest import ROOT
 
-from airwatt import InputError, advice
+from airwatt import InputError, advice, laboratory
 from airwatt.advice import platforms
 from airwatt.cli import advise as command
 
@@ -279,6 +279,21 @@ def test_keep_alives_last_as_long_as_the_same_flow_of_a_scenario(airwatt, tmp_pa
     assert "no packet to delay" in text.replace("\n           ", " ")
     assert "0 s of delay" not in text
     assert re.search(r"^timeout 50ms +24\.\d+ mJ .* 27\.3 days$", text, re.MULTILINE), text
+
+
+@pytest.mark.parametrize(
+    ("flows", "duration"), [(["up:periodic:30s"], "600s"), (["up:periodic:30s", "up:mqtt:60s"], "1200s")]
+)
+def test_reports_are_as_frequent_as_they_are_said_to_be(airwatt, flows, duration):
+    """Without a duration whole intervals are simulated: 20 s of a report each 30 s have one report."""
+    scenario = advice.scenario_of(flows, {})
+    assert scenario.to_dict()["duration"] == duration
+    run = laboratory.run(scenario)
+    sent = sum(flow.bytes_delivered for flow in run.flows)
+    # 60 B a report; 22 B of a record and its header of 2 B each for the keep-alive.
+    per_hour = sent / run.simulated_s * 3600
+    expected = 120 * 60 + (60 * 24 if len(flows) > 1 else 0)
+    assert per_hour == pytest.approx(expected, rel=0.03)
 
 
 def test_what_is_pasted_is_code_or_a_comment(airwatt):

@@ -93,14 +93,35 @@ def assumed(scenario: Scenario) -> str:
     )
 
 
-def scenario_of(flows: Sequence[str], settings: Mapping[str, str], duration: str) -> Scenario:
-    """Makes a scenario of flows over a line and an access point. Raises `InputError`."""
+_USUAL_S = 20.0
+_INTERVALS = 20
+"""Intervals of things that are simulated, if they take no more than this time."""
+_MOST_S = 21_600.0
+
+
+def _usual_duration(flows: Sequence[Mapping[str, Any]]) -> str:
+    """20 s, or intervals of the flow of a thing that has the longest ones."""
+    sent = [one["application"] for one in flows if one["application"]["kind"] in _THINGS]
+    longest_s = max((Quantity(one[APPLICATIONS[one["kind"]][0]], "time").value for one in sent), default=0.0)
+    if not longest_s:
+        return f"{_USUAL_S:g}s"
+    count = max(1, min(_INTERVALS, int(_MOST_S / longest_s)))
+    return f"{max(_USUAL_S, count * longest_s):.9f}s"
+
+
+def scenario_of(flows: Sequence[str], settings: Mapping[str, str], duration: str | None = None) -> Scenario:
+    """Makes a scenario of flows over a line and an access point. Raises `InputError`.
+
+    Without a duration, flows without an end have 20 s, and those of things whole intervals: a report each 30 s that is
+    simulated for 20 s would be one each 20 s.
+    """
     read = [flow(text) for text in flows]
     values: dict[str, object] = {"base": "fast-dsl", "name": "advice", "flow": read, "wifi": dict(_AIR)}
     if all(one["application"]["kind"] in _THINGS for one in read):
         # Those of a scenario that begins with base = "idle", as one of things does.
         values = {"base": "idle", "name": "advice", "flow": read, "wired": dict(_LINE)}
     if any(one["application"]["kind"] != "bulk" for one in read):
+        duration = duration or _usual_duration(read)
         quantity("--duration", duration, "time")
         values["duration"] = duration
     return Scenario.of(values, list(settings.items()), name="--flow")

@@ -67,8 +67,13 @@ def command(
     down: Annotated[str | None, Option("--down", metavar="RATE", help="Rate of the line down.")] = None,
     up: Annotated[str | None, Option("--up", metavar="RATE", help="Rate of the line up.")] = None,
     duration: Annotated[
-        str, Option("--duration", metavar="TIME", help="How long flows without an end are simulated.")
-    ] = "20s",
+        str | None,
+        Option(
+            "--duration",
+            metavar="TIME",
+            help="How long flows without an end are simulated; default: 20s, or 20 intervals of things.",
+        ),
+    ] = None,
     confirm: Annotated[
         int, Option("--confirm", metavar="N", min=1, help="How many of the models' best are simulated.")
     ] = 4,
@@ -201,7 +206,7 @@ def _simulated(
     source: str | None,
     flow: list[str],
     settings: dict[str, str],
-    duration: str,
+    duration: str | None,
     limit: str | None,
     keep_alive_s: float | None,
     store: Path | None,
