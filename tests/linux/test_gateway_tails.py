@@ -20,14 +20,14 @@ DRAIN_S, SILENCE_S = 5.0, 1.0
 # One host writes all and ends its direction; the other reads slowly. Each prints how its connection ended, and when.
 PROGRAM = f"""
 import socket, sys, time
-role, writes, rate = sys.argv[1], sys.argv[2] == "writes", int(sys.argv[3])
+role, writes, rate, room = sys.argv[1], sys.argv[2] == "writes", int(sys.argv[3]), int(sys.argv[4])
 if role == "server":
     server = socket.create_server(("{SERVER}", 5000))
     print("ready", flush=True)
     here = server.accept()[0]
 else:
     here = socket.socket()
-here.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16_384)
+here.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
 if role == "client":
     here.connect(("{SERVER}", 5000))
 began, count, how = time.monotonic(), 0, "end"
@@ -55,7 +55,9 @@ def orphan_in_waiting(lab: Lab, end: str) -> bool:
     return f"{SERVER}:5000" in lab.run(end, "ss", "-Htn", "state", "fin-wait-1").stdout
 
 
-def break_in_a_tail(lab: Lab, ends: tuple[str, ...], end: str, writer: str, rate: int, with_signal: int) -> dict:
+def break_in_a_tail(
+    lab: Lab, ends: tuple[str, ...], end: str, writer: str, rate: int, with_signal: int, room: int = 16_384
+) -> dict:
     """Kills an end while its kernel has the rest of a stream. Returns how either host's connection ended: seconds from
     the kill, how, and the bytes read."""
     if ends == ("base",):
@@ -67,7 +69,7 @@ def break_in_a_tail(lab: Lab, ends: tuple[str, ...], end: str, writer: str, rate
     hosts = {"server": "server", "client": "mobile"}
     programs = {}
     for role, host in hosts.items():
-        words = [role, "writes" if role == writer else "reads", rate]
+        words = [role, "writes" if role == writer else "reads", rate, room]
         programs[role] = lab.start(host, sys.executable, "-c", PROGRAM, *words, **PIPES)
         if role == "server":
             assert programs[role].stdout.readline() == "ready\n"
@@ -116,3 +118,14 @@ def test_a_tail_of_a_slower_host_ends_with_a_reset(lab, ends, end, writer, with_
     # The reader has had the rest of its own buffer before, of twice 16 KiB.
     # At SIGTERM connections have their time first, and what is left of them then another one.
     assert at < DRAIN_S * (1 + (with_signal == signal.SIGTERM)) + 32_768 / 8_000 + 4
+
+
+@pytest.mark.parametrize("room", [1_024, 2_048])
+@pytest.mark.parametrize("writer", ["server", "client"])
+def test_a_host_with_little_room_gets_its_reset(lab, writer, room):
+    """Its window is mostly closed, so that what it gets are probes, and its answers to them are limited in number."""
+    found = break_in_a_tail(lab, ("base",), "base", writer, 8_000, signal.SIGKILL, room)
+    print(found)
+    at, how, count = found["client" if writer == "server" else "server"]
+    assert (how, count < SIZE) == ("reset", True)
+    assert at < DRAIN_S + 32_768 / 8_000 + 4
