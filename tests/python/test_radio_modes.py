@@ -177,3 +177,14 @@ def test_what_is_asked_of_no_clear_station_is_not_ignored(airwatt, tmp_path):
         assert "choose one with --station" in refused.out
     alone = airwatt.output(["analyze", "captures/tcp-download.pcapng", "--policy", "psm"])
     assert "of the bytes; --station names another" in alone
+
+
+def test_a_cell_in_another_band_than_the_radio_is_noted(airwatt):
+    five = ["--set", "wifi.standard=802.11a", "--set", "wifi.beacon_rate=6Mbps"]
+    text = " ".join(airwatt.output(["run", "idle", "--radio", "esp32-c5", *five]).split())
+    assert (
+        "the cell is at 5 GHz, and the figures of esp32-c5 are those at 2.4 GHz; esp32-c5-5ghz has those of 5 GHz"
+        in text
+    )
+    for radio, cell in (("esp32-c5-5ghz", five), ("esp32-c5", []), ("nrf7002", five)):
+        assert "the cell is at" not in airwatt.output(["run", "idle", "--radio", radio, *cell])

@@ -107,6 +107,8 @@ pub struct Radio {
     pub wake_up: Transition,
     /// Least time awake: after the guard time of a beacon, and after any other wake-up.
     pub min_awake: Span,
+    /// The band for which its figures hold, as `2.4GHz`; `None` if they hold for all, or the source does not say.
+    pub band: Option<String>,
     /// Time awake after traffic in the power save that the chip comes with; `None` if the source gives none.
     pub timeout: Option<Span>,
     /// The clock that runs while the radio sleeps.

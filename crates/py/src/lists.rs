@@ -156,6 +156,7 @@ fn profile(radio: &Radio) -> Value {
         "to_sleep": transition(radio.to_sleep),
         "wake_up": transition(radio.wake_up),
         "min_awake_s": radio.min_awake.as_secs_f64(),
+        "band": radio.band,
         "timeout_s": radio.timeout.map(Span::as_secs_f64),
         "sleep_clock": {
             "guard_s": clock.guard.as_secs_f64(),

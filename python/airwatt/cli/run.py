@@ -101,8 +101,11 @@ def command(
         keep(first, trace, None if streamed else pcap, perfetto, plot)
     present(result, json, lasting)
     if not json:
-        from airwatt.cli import coinciding
+        from airwatt.cli import bands, coinciding
 
+        other_band = bands.note(loaded)
+        if other_band is not None:
+            show(other_band)
         coincide = coinciding.note(loaded, seed, first, lasting)
         if coincide is not None:
             show(coincide)

@@ -38,6 +38,16 @@ pub(super) fn parse(text: &str, file: &str) -> Result<Radio, RadioError> {
     profile.resolve().map_err(|error| RadioError::Invalid { file: file.to_owned(), line: None, error })
 }
 
+/// The bands for which a profile may hold.
+const BANDS: [&str; 3] = ["2.4GHz", "5GHz", "6GHz"];
+
+fn known_band(band: String) -> Result<String, SettingError> {
+    if BANDS.contains(&band.as_str()) {
+        return Ok(band);
+    }
+    Err(SettingError::out_of_range("band", band, BANDS.join(", ")))
+}
+
 /// A power in the notation of a file.
 #[derive(Clone, Copy)]
 enum Draw {
@@ -178,6 +188,7 @@ struct Profile {
     to_sleep: Option<ProfileTransition>,
     wake_up: Option<ProfileTransition>,
     min_awake: Option<Span>,
+    band: Option<String>,
     timeout: Option<Span>,
     sleep_clock: Option<ProfileClock>,
     beacon: Option<ProfileBeacon>,
@@ -255,6 +266,7 @@ impl Profile {
             to_sleep: transition("to_sleep", self.to_sleep)?,
             wake_up: transition("wake_up", self.wake_up)?,
             min_awake: bounded("min_awake", self.min_awake.unwrap_or_default())?,
+            band: self.band.map(known_band).transpose()?,
             timeout: self.timeout.map(|timeout| bounded("timeout", timeout)).transpose()?,
             sleep_clock: self.sleep_clock.map_or(Ok(SleepClock::default()), ProfileClock::resolve)?,
             beacon_reception: match beacon.as_ref().and_then(|beacon| beacon.reception.as_ref()) {

@@ -3,8 +3,8 @@
 
 use airwatt_base::{Instant, Seq, Span};
 
-use super::super::opening::Opening;
 use super::super::connection_book::{BUFFER, ConnectionEnding, HALF_OPEN, IDLE};
+use super::super::opening::Opening;
 use crate::e2tcp::{Addresses, E2tcpConfig, Statistics, TableConfig};
 
 /// A connection of a proxy. Numbers are not used again.
