@@ -243,7 +243,7 @@ impl Flow {
         };
         let unable = |what: &str| {
             EmulateError::Input(format!(
-                "flow.{index}: expected any application over reno, newreno, sack or cubic, each also +ackloss, or udp, \
+                "flow.{index}: expected any application over reno, newreno, sack or cubic, each also +ackloss, bbr1 or udp, \
                  got {what}; hint: kernel sockets also carry commands of your own"
             ))
         };
@@ -273,14 +273,8 @@ impl Flow {
                 from.connect(there).map_err(failed("a socket"))?;
                 FlowSockets::Udp { from, to }
             }
-            Transport::Tcp { congestion, ackloss } => {
-                let name = match (congestion, ackloss) {
-                    (Algorithm::Reno | Algorithm::NewReno | Algorithm::Sack, false) => "reno",
-                    (Algorithm::Reno | Algorithm::NewReno | Algorithm::Sack, true) => "ackloss",
-                    (Algorithm::Cubic, false) => "cubic",
-                    (Algorithm::Cubic, true) => "ackloss_cubic",
-                    (Algorithm::Tahoe, _) => return Err(unable(plan.transport.name())),
-                };
+            transport @ (Transport::Tcp { .. } | Transport::Bbr1) => {
+                let name = congestion_control(transport).ok_or_else(|| unable(transport.name()))?;
                 let here = SocketAddrV4::new(address(OutsideHost::Server), port);
                 let listener = server
                     .namespace
@@ -335,4 +329,18 @@ pub(crate) fn listening() -> usize {
     const LISTEN: &str = "0A";
     let table = std::fs::read_to_string("/proc/thread-self/net/tcp").unwrap_or_default();
     table.lines().skip(1).filter(|line| line.split_whitespace().nth(3) == Some(LISTEN)).count()
+}
+
+/// The kernel's congestion control for a transport; `None` if there is none.
+fn congestion_control(transport: Transport) -> Option<&'static str> {
+    let Transport::Tcp { congestion, ackloss } = transport else {
+        return (transport == Transport::Bbr1).then_some("bbr");
+    };
+    match (congestion, ackloss) {
+        (Algorithm::Reno | Algorithm::NewReno | Algorithm::Sack, false) => Some("reno"),
+        (Algorithm::Reno | Algorithm::NewReno | Algorithm::Sack, true) => Some("ackloss"),
+        (Algorithm::Cubic, false) => Some("cubic"),
+        (Algorithm::Cubic, true) => Some("ackloss_cubic"),
+        (Algorithm::Tahoe, _) => None,
+    }
 }

@@ -99,6 +99,8 @@ pub struct TcpSettings {
     pub initial_rto: Span,
     /// Largest retransmission timeout.
     pub max_rto: Span,
+    /// Whether packets leave at a pacing rate, as with the queueing discipline `fq`. For the profile `linux`; BBR always paces.
+    pub paced: bool,
     /// Whether connections begin with a SYN exchange.
     pub handshake: bool,
 }
@@ -130,6 +132,7 @@ impl Default for TcpSettings {
             min_rto_of: MinRtoOf::Timeout,
             initial_rto: Span::from_secs(1),
             max_rto: Span::from_secs(60),
+            paced: false,
             handshake: true,
         }
     }
@@ -154,6 +157,7 @@ impl TcpSettings {
             control,
             sack,
             dsack: sack,
+            paced: self.paced,
             initial_window: self.initial_window.unwrap_or(standard.initial_window),
             rto_min: self.min_rto,
             rto_max: self.max_rto,

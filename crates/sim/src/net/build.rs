@@ -107,7 +107,8 @@ impl Network {
         self.sources.push(Source::new(Owner::Application(id), &format!("flow/{index}/application")));
         let server = End { address: Address(flow.server), port: port(FIRST_LISTENING_PORT, index) };
         let client = End { address: Address(flow.client), port: port(FIRST_OPENING_PORT, index) };
-        let endpoints = endpoints(&flow);
+        let endpoints =
+            endpoints(&flow, || RandomStream::new(seed, &format!("flow/{index}/congestion")).next_u64());
         let served = ServedFlow { server, station: client, flow: index as FlowLabel, legs: endpoints.relay };
         let is_whole = served.legs.is_none();
         let role = |down| if down { Role::Sender } else { Role::Receiver };
@@ -243,14 +244,15 @@ struct Endpoints {
     relay: Option<(SocketTransport, SocketTransport)>,
 }
 
-fn endpoints(flow: &FlowPlan) -> Endpoints {
+fn endpoints(flow: &FlowPlan, seed: impl FnOnce() -> u64) -> Endpoints {
     let datagrams = |header_bytes| {
         let udp = SocketTransport::Udp(Udp { header_bytes });
         Endpoints { server: udp.clone(), client: udp, relay: None }
     };
     match &flow.traffic {
         Traffic::Transfer { connections, handshake, .. } => {
-            let mut connections = connections.iter().map(|connection| connection.endpoints(*handshake));
+            let seed = seed();
+            let mut connections = connections.iter().map(|connection| connection.endpoints(*handshake, seed));
             let (server, mut client) = connections.next().expect("a transfer has a connection");
             let relay = connections.next().map(|(wireless, station)| {
                 let wired = std::mem::replace(&mut client, station);

@@ -47,8 +47,9 @@ impl ConnectionPlan {
         }
     }
 
-    /// The endpoint on the server's side and the one on the station's: closed before a handshake, otherwise established.
-    pub(super) fn endpoints(&self, handshake: bool) -> (Endpoint, Endpoint) {
+    /// The endpoint on the server's side and the one on the station's: closed before a handshake, otherwise established. What
+    /// they do at random follows from `seed`.
+    pub(super) fn endpoints(&self, handshake: bool, seed: u64) -> (Endpoint, Endpoint) {
         match self {
             Self::Tcp { server_side, station_side } => {
                 let end = |own: &TcpConfig, peer: &TcpConfig| {
@@ -61,8 +62,10 @@ impl ConnectionPlan {
                 (end(server_side, station_side), end(station_side, server_side))
             }
             Self::Linux(config) => {
-                let end = || Endpoint::Linux(Box::new(LinuxEnd::new((**config).clone())));
-                (end(), end())
+                let end = |seed| {
+                    Endpoint::Linux(Box::new(LinuxEnd::new(LinuxConfig { seed, ..(**config).clone() })))
+                };
+                (end(seed), end(!seed))
             }
             Self::E2tcp { server_side, station_side } => {
                 let end = |own: &E2tcpConfig, peer: &E2tcpConfig| Endpoint::Connection {
@@ -162,6 +165,7 @@ pub(super) fn connections(
                 ..with(Algorithm::NewReno, false)
             })]
         }
+        Transport::Bbr1 | Transport::Bbr3 => unreachable!("checked: the hosts have the profile \"linux\""),
         Transport::Udp => unreachable!("datagrams have no connection"),
     }
 }

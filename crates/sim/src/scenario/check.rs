@@ -372,14 +372,22 @@ fn ends(scenario: &Scenario, group: &FlowGroup) -> Checked {
 
 /// The hosts have the flow's transport.
 fn hosts(scenario: &Scenario, group: &FlowGroup) -> Checked {
-    if scenario.tcp.profile != Some(TcpProfile::Linux) || group.transport == Transport::Udp {
+    if scenario.tcp.profile != Some(TcpProfile::Linux) {
+        if group.transport.needs_linux() {
+            let why = "only its hosts have it";
+            let name = format!("transport {:?}", group.transport.name());
+            return Err(SettingError::missing("tcp.profile", format!("\"linux\" with {name}: {why}")));
+        }
+        return Ok(());
+    }
+    if group.transport == Transport::Udp {
         return Ok(());
     }
     let profile = "tcp.profile \"linux\"";
     if group.transport.on_linux().is_none() {
         let name = group.transport.name();
         let why = format!(
-            "its hosts have \"reno\", \"newreno\" (which is the same), \"sack\" and \"cubic\"; the profile \"linux-settings\" has {name:?}, too"
+            "its hosts have \"reno\", \"newreno\" (which is the same), \"sack\", \"cubic\", \"bbr1\" and \"bbr3\"; the profile \"linux-settings\" has {name:?}, too"
         );
         return Err(SettingError::conflict("transport", profile, why));
     }
@@ -406,8 +414,7 @@ fn carried(scenario: &Scenario, group: &FlowGroup) -> Checked {
             Err(SettingError::conflict("application.kind", format!("transport {name}"), why))
         }
         (Pattern::Dialogue(dialogue), transport)
-            if !(matches!(transport, Transport::Tcp { .. })
-                || transport == Transport::Udp && dialogue.datagrams().is_some()) =>
+            if !(transport.is_tcp() || transport == Transport::Udp && dialogue.datagrams().is_some()) =>
         {
             not_with("requests need a TCP from end to end")
         }

@@ -18,6 +18,10 @@ pub enum Transport {
         /// Whether lost acknowledgements halve its window.
         ackloss: bool,
     },
+    /// TCP from end to end with BBR version 1, on hosts with Linux.
+    Bbr1,
+    /// TCP from end to end with BBR version 3, on hosts with Linux.
+    Bbr3,
     /// TCP whose receiver can do without a share of the data.
     Prtp,
     /// Two TCP connections that meet at the base station.
@@ -49,12 +53,26 @@ impl Transport {
                 Algorithm::Cubic => Some((Control::Cubic, true)),
                 _ => None,
             },
+            Self::Bbr1 => Some((Control::Bbr1, true)),
+            Self::Bbr3 => Some((Control::Bbr3, true)),
             _ => None,
         }
     }
 
-    /// Transports that are no TCP from end to end, with names and a line each.
-    const OTHERS: [(Self, &'static str, &'static str); 6] = [
+    /// Whether it is TCP from end to end with one congestion control.
+    pub const fn is_tcp(self) -> bool {
+        matches!(self, Self::Tcp { .. } | Self::Bbr1 | Self::Bbr3)
+    }
+
+    /// Whether only hosts of the profile `linux` have it.
+    pub const fn needs_linux(self) -> bool {
+        matches!(self, Self::Bbr1 | Self::Bbr3)
+    }
+
+    /// Transports that are no congestion control of the RFCs, with names and a line each.
+    const OTHERS: [(Self, &'static str, &'static str); 8] = [
+        (Self::Bbr1, "bbr1", "TCP with BBR version 1 on hosts with tcp.profile \"linux\""),
+        (Self::Bbr3, "bbr3", "TCP with BBR version 3 on hosts with tcp.profile \"linux\""),
         (Self::Prtp, "prtp", "NewReno whose receiver acknowledges past gaps down to its reliability (PRTP)"),
         (Self::Split, "split", "TCP to the base station, and TCP of its own from there (I-TCP)"),
         (Self::Snoop, "snoop", "TCP from end to end; the base station retransmits over the last hop (Snoop)"),

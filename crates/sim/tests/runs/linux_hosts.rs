@@ -15,7 +15,7 @@ fn load(name: &str, keys: &[(&str, &str)]) -> Result<Scenario, String> {
 /// seed gives the same trajectory.
 #[test]
 fn transfers_are_complete_and_repeatable() {
-    for transport in ["reno", "newreno", "sack", "cubic"] {
+    for transport in ["reno", "newreno", "sack", "cubic", "bbr1", "bbr3"] {
         for policy in ["active", "timeout", "psm", "uapsd", "ba-ta"] {
             for direction in ["down", "up"] {
                 let keys = [
@@ -102,4 +102,44 @@ fn what_the_profile_has_not_is_one_line() {
         assert!(error.contains(key) && error.contains("profile \"linux\""), "{error}");
     }
     assert_eq!(refused(&[("tcp.rto_tick", "100ms")]).lines().count(), 1);
+}
+
+/// BBR neither fills the queue nor loses a segment to it, and its seed is that of the run.
+#[test]
+fn bbr_keeps_the_queue_short() {
+    let run = |transport, seed| {
+        let keys = [("flow.application.size", "20MB"), ("transport", transport), ("policy", "active")];
+        simulate(&load("fast-dsl", &keys).expect("it can run"), seed).result.flows.remove(0)
+    };
+    let cubic = run("cubic", 1);
+    for transport in ["bbr1", "bbr3"] {
+        let (first, second) = (run(transport, 1), run(transport, 2));
+        assert!(first.goodput_bps > 0.85 * cubic.goodput_bps, "{transport}: {}", first.goodput_bps);
+        assert!(
+            first.rtt_s_mean < cubic.rtt_s_mean,
+            "{transport}: {:?}, cubic {:?}",
+            first.rtt_s_mean,
+            cubic.rtt_s_mean
+        );
+        assert_ne!(first.completed_s, second.completed_s, "{transport}");
+    }
+}
+
+#[test]
+fn a_paced_sender_sends_as_much() {
+    let keys = [("transport", "cubic"), ("policy", "active"), ("tcp.paced", "true")];
+    let paced = &simulate(&load("fast-dsl", &keys).expect("it can run"), 1).result.flows[0];
+    let plain = &simulate(&load("fast-dsl", &keys[..2]).expect("it can run"), 1).result.flows[0];
+    assert!((0.95..1.05).contains(&(paced.goodput_bps / plain.goodput_bps)), "{}", paced.goodput_bps);
+    assert_ne!(paced.completed_s, plain.completed_s);
+}
+
+#[test]
+fn bbr_needs_hosts_that_have_it() {
+    let set = [("transport".to_owned(), "bbr1".to_owned())];
+    let error = Scenario::load("fast-dsl", &set).expect_err("it is refused").to_string();
+    assert!(
+        error.contains("tcp.profile") && error.contains("\"linux\"") && error.contains("bbr1"),
+        "{error}"
+    );
 }
