@@ -2,37 +2,13 @@
 
 use std::collections::VecDeque;
 
-use airwatt_base::{Instant, Span, Timeout};
+use airwatt_base::{Instant, Timeout};
 
+use super::ending::ConnectionEnding;
 use super::note::{Fate, Note, Why};
 use super::split_proxy::{ConnectionId, ProxyCounters, ProxyTimer, SplitProxyOutput};
 use super::timer_queue::TimerQueue;
 use crate::e2tcp::Addresses;
-
-/// Data that a connection holds in each direction by default, in bytes.
-pub(super) const BUFFER: u32 = 262_144;
-/// Connections that have not been set up on both legs, at most by default.
-pub(super) const HALF_OPEN: usize = 4_096;
-/// Time without a packet from either side that ends a connection by default: 2 hours and 4 minutes, the shortest that RFC 5382
-/// (REQ-5) permits to those between the ends.
-pub(super) const IDLE: Span = Span::from_secs(7_440);
-
-/// How a connection ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConnectionEnding {
-    /// Both hosts closed it.
-    Closed,
-    /// The host beyond refused it.
-    Refused,
-    /// The host beyond did not answer.
-    Unanswered,
-    /// The host beyond cannot be reached.
-    Unreachable,
-    /// One leg was lost, and the other reset. So many bytes had been acknowledged and were not delivered.
-    Lost(u64),
-    /// Both legs were reset after too long a silence; bytes as above.
-    Idle(u64),
-}
 
 /// The book of a proxy.
 #[derive(Clone, Debug, Default)]

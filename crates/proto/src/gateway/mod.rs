@@ -13,6 +13,7 @@
 //! holds when a mobile moves to another one, and the urgent pointer, which the TCP of this crate does not have.
 
 mod connection_book;
+mod ending;
 mod message;
 mod note;
 mod opening;
@@ -31,7 +32,7 @@ use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Machine, Schedule, Slot, Timeout};
 
-pub use connection_book::ConnectionEnding;
+pub use ending::ConnectionEnding;
 pub use message::GatewayMessage;
 pub use note::{Fate, Note, Why};
 pub use opening::{Opening, parse_reset};

@@ -36,8 +36,8 @@ pub use self::interface::{
     SplitProxyInput, SplitProxyOutput,
 };
 use self::silence::Silence;
-use super::ConnectionEnding;
 use super::connection_book::ConnectionBook;
+use super::ending::ConnectionEnding;
 use super::message::GatewayMessage;
 use super::note::{Fate, Note, Why};
 use super::opening::Opening;

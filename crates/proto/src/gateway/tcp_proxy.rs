@@ -17,7 +17,8 @@ use std::collections::BTreeMap;
 
 use airwatt_base::{Instant, Machine, Span, Timeout};
 
-use super::connection_book::{BUFFER, ConnectionBook, ConnectionEnding, HALF_OPEN, IDLE};
+use super::connection_book::ConnectionBook;
+use super::ending::{BUFFER, ConnectionEnding, HALF_OPEN, IDLE};
 use super::note::{Fate, Note, Why};
 use super::opening::Opening;
 use super::relay::{Relay, Side, Verdict};

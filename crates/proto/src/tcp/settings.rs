@@ -46,7 +46,8 @@ pub enum TcpProfile {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TcpSettings {
-    /// The stack whose settings apply to keys that are not given. Default: each key's own default.
+    /// The stack whose settings apply to keys that are not given. `linux` has a sender and a receiver of its own, and of the
+    /// other keys `mtu`, `receive_window`, `initial_window`, `min_rto` and `max_rto`. Default: each key's own default.
     pub profile: Option<TcpProfile>,
     /// Largest IP packet.
     pub mtu: Size,

@@ -3,7 +3,7 @@
 
 use airwatt_base::{Instant, Seq, Span};
 
-use super::super::connection_book::{BUFFER, ConnectionEnding, HALF_OPEN, IDLE};
+use super::super::ending::{BUFFER, ConnectionEnding, HALF_OPEN, IDLE};
 use super::super::opening::Opening;
 use crate::e2tcp::{Addresses, E2tcpConfig, Statistics, TableConfig};
 

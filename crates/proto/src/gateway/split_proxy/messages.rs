@@ -2,7 +2,7 @@
 
 use airwatt_base::{Instant, Machine as _};
 
-use super::super::ConnectionEnding;
+use super::super::ending::ConnectionEnding;
 use super::super::message::GatewayMessage;
 use super::super::note::{Fate, Why};
 use super::super::relay::Side;

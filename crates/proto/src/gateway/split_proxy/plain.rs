@@ -9,7 +9,7 @@
 
 use airwatt_base::{Instant, Seq};
 
-use super::super::ConnectionEnding;
+use super::super::ending::ConnectionEnding;
 use super::super::message::address_bytes;
 use super::super::note::{Fate, Why};
 use super::super::opening::Opening;

@@ -12,7 +12,7 @@
 
 use airwatt_base::{Instant, Span};
 
-use super::super::ConnectionEnding;
+use super::super::ending::ConnectionEnding;
 use super::super::message::GatewayMessage;
 use super::super::note::Why;
 use super::super::relay::Side;
