@@ -144,7 +144,7 @@ impl Sender {
             } else if self.sack {
                 self.delivered += 1;
                 arrived.push((record, news.stamp));
-                self.rate.deliver(&record);
+                self.rate.deliver(record.sent, record.end, record.snapshot);
             }
         }
         for (record, stamp) in arrived {
@@ -269,7 +269,7 @@ impl Sender {
             times.last_sacked = Some(record.sent);
         }
         self.queue.mark_sacked(index);
-        self.rate.deliver(record);
+        self.rate.deliver(record.sent, record.end, record.snapshot);
         self.delivered += 1;
         news.sacked = true;
     }

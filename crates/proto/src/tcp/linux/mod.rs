@@ -25,6 +25,7 @@ mod rate;
 mod receiver;
 mod rtt;
 mod sender;
+mod state;
 #[cfg(test)]
 mod tests;
 

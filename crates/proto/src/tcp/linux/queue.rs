@@ -5,8 +5,8 @@
 
 use std::collections::VecDeque;
 
-use super::bbr::is_excess;
 use super::rate::Snapshot;
+use super::state::{Excess, is_excess};
 
 /// A segment.
 #[derive(Clone, Copy, Debug)]
@@ -48,13 +48,6 @@ impl Record {
             snapshot: Snapshot::default(),
         }
     }
-}
-
-/// A segment with whose loss more was lost than a path may lose: what was in flight then, and whether the application limited it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Excess {
-    pub(super) flight: u32,
-    pub(super) limited: bool,
 }
 
 /// The queue of records, in order, without gaps.

@@ -4,8 +4,6 @@
 //! the time since, is a sample. The time is the longer of the one in which the segments were sent and the one in which they
 //! were acknowledged, so that neither a burst of acknowledgements nor one of segments raises the estimate.
 
-use super::queue::Record;
-
 /// What a segment remembers of the moment of its last transmission.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Snapshot {
@@ -85,8 +83,7 @@ impl Rate {
     }
 
     /// A segment has arrived.
-    pub(super) fn deliver(&mut self, record: &Record) {
-        let (sent, end, snapshot) = (record.sent, record.end, record.snapshot);
+    pub(super) fn deliver(&mut self, sent: u64, end: u64, snapshot: Snapshot) {
         if self.newest.is_none_or(|newest| (sent, end) > (newest.sent, newest.end)) {
             self.newest = Some(Newest { sent, end, snapshot });
         }

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 use self::info::Chronograph;
 use self::rack::Rack;
-use self::recovery::{CaState, Reduction};
+use self::recovery::Reduction;
 use self::timers::Timer;
 use super::bbr::Bbr;
 use super::clock::Clock;
@@ -22,6 +22,7 @@ use super::packet::bits;
 use super::queue::{Queue, Record};
 use super::rate::Rate;
 use super::rtt::Rtt;
+use super::state::CaState;
 
 /// Position of the first byte of data: the SYN is position 0.
 pub(super) const FIRST: u64 = 1;

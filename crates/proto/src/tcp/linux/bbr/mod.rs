@@ -17,11 +17,9 @@ use std::collections::VecDeque;
 
 use self::v1::Bbr1;
 use self::v3::Bbr3;
-pub(super) use self::v3::is_excess;
 use super::config::Control;
-use super::queue::Excess;
 use super::rate::RateSample;
-use super::sender::recovery::CaState;
+use super::state::{CaState, Excess};
 
 /// Bits of the fraction of a bandwidth.
 const BANDWIDTH_BITS: u32 = 24;

@@ -6,6 +6,7 @@ use airwatt_base::{Instant, Machine, RandomStream, Span};
 
 use super::*;
 use crate::event::Event;
+use crate::tcp::linux::state::is_excess;
 use crate::tcp::linux::{Connection, Input, LinuxConfig, Output, Packet};
 
 /// A path with a bottleneck, and a sender that always has data.
@@ -256,5 +257,5 @@ fn rates_and_products_by_hand() {
     // In 50 ms they are five.
     assert_eq!(product(bandwidth, 50_000, UNIT), 5);
     assert_eq!(product(bandwidth, 50_000, 2 * UNIT), 10);
-    assert!(!v3::is_excess(2, 100) && v3::is_excess(3, 100));
+    assert!(!is_excess(2, 100) && is_excess(3, 100));
 }

@@ -6,7 +6,7 @@ use super::{
     Ack, BANDWIDTH_BITS, BURST_ROUNDS, Bursts, Decided, Full, Largest, Least, MINIMUM_COUNTS, Measuring,
     Rounds, UNIT, WINDOW_MIN, bandwidth_of, bytes_a_second, product,
 };
-use crate::tcp::linux::sender::recovery::CaState;
+use crate::tcp::linux::state::CaState;
 
 /// 2 / ln 2: the least gain that doubles the rate each round.
 pub(super) const HIGH_GAIN: u64 = 2885 * UNIT / 1000 + 1;

@@ -7,7 +7,7 @@ use super::{
     bandwidth_of, bytes_a_second, product,
 };
 use crate::tcp::linux::rate::RateSample;
-use crate::tcp::linux::sender::recovery::CaState;
+use crate::tcp::linux::state::{CaState, is_excess};
 
 /// The gain of the rate at the start: 4 ln 2.
 pub(super) const STARTUP_PACING: u64 = UNIT * 277 / 100 + 1;
@@ -30,11 +30,6 @@ const PROBE_ROUNDS: u32 = 63;
 const MEASURE_AFTER: u64 = 5_000_000;
 /// Acknowledgements with losses in a round that may end the start.
 const STARTUP_LOSSES: u32 = 6;
-
-/// Whether so many losses are more than a path may have: 2 %.
-pub(in crate::tcp::linux) fn is_excess(lost: u64, flight: u32) -> bool {
-    lost * 50 > u64::from(flight)
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {

@@ -1,8 +1,9 @@
 //! When packets may leave: the pacing rate, and what BBR makes of it.
 
-use super::recovery::{CaState, News};
+use super::recovery::News;
 use super::{Push, Sender};
 use crate::tcp::linux::bbr::{Ack, Bbr, Decided};
+use crate::tcp::linux::state::CaState;
 
 /// Segments with data at the beginning of a connection that are not paced.
 const UNPACED: u64 = 10;

@@ -1,7 +1,7 @@
 //! RACK: a segment is lost if one that was sent later has arrived, and a reordering window has passed (RFC 8985 as Linux has it).
 
 use super::Sender;
-use super::recovery::CaState;
+use crate::tcp::linux::state::CaState;
 
 /// Recoveries without a duplicate report after which the reordering window is its first again.
 const RECOVERIES: u32 = 16;

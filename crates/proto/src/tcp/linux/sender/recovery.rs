@@ -3,29 +3,7 @@
 use super::{INFINITE, Push, Sender};
 use crate::tcp::linux::config::Control;
 use crate::tcp::linux::queue::Record;
-
-/// The state of congestion avoidance, in the order of its severity, with the numbers of `TCP_INFO`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::tcp::linux) enum CaState {
-    /// Nothing is missing.
-    #[default]
-    Open,
-    /// Something may be.
-    Disorder,
-    /// The window is being reduced for a mark of ECN, a repaired tail or a full device.
-    Cwr,
-    /// The window is being reduced for a loss, which is repaired.
-    Recovery,
-    /// The timer expired.
-    Loss,
-}
-
-impl CaState {
-    /// Whether the window is being reduced proportionally.
-    pub(in crate::tcp::linux) fn reduces(self) -> bool {
-        matches!(self, Self::Cwr | Self::Recovery)
-    }
-}
+use crate::tcp::linux::state::CaState;
 
 /// Proportional rate reduction (RFC 6937, RFC 9937), and what is needed to undo it.
 #[derive(Clone, Debug, Default)]

@@ -1,8 +1,8 @@
 //! The one timer of the send half, with the reason for which it runs: timeout, tail loss probe, reordering, probe of a closed window.
 
 use super::rack::TIMEOUT_MIN;
-use super::recovery::CaState;
 use super::{Push, Sender};
+use crate::tcp::linux::state::CaState;
 
 /// The longest wait between probes of a closed window, and the least: as timeouts.
 const PROBE_LEAST: u64 = 200_000;
