@@ -108,7 +108,14 @@ def present(result: Result | Runs, json: bool, battery: "Battery | None" = None)
     stations = () if not first.stations else _stations(runs, battery)
     hosts = () if not first.hosts else (_hosts(runs),)
     show(
-        _headline(first, len(runs)), *flows, *stations, *hosts, *_currents(runs, battery), *_hops(runs), *_clock(result)
+        _headline(first, len(runs)),
+        *flows,
+        *stations,
+        *hosts,
+        *_currents(runs, battery),
+        *_hops(runs),
+        *_categories(runs),
+        *_clock(result),
     )
 
 
@@ -167,6 +174,28 @@ def _hops(runs: Sequence[RunResult]) -> "Iterator[str | Table]":
 
         heads = ["cell", "channel", "air used", "frames", "retries", "collisions", "AP drops"]
         yield table(heads, [_cell_row(runs, index) for index in range(len(runs[0].cells))], left=2)
+
+
+def _categories(runs: Sequence[RunResult]) -> "Iterator[Table]":
+    """Yields what was sent in each access category, where cells tell them apart."""
+    from airwatt.tables import table
+
+    several = len(runs[0].cells) > 1
+    rows = [
+        [
+            *([cell.name] if several else []),
+            category.category,
+            *(
+                _whole(runs, lambda run, at=at, place=place, key=key: run.cells[at].categories[place][key])
+                for key in ("frames", "retries", "internal_collisions")
+            ),
+        ]
+        for at, cell in enumerate(runs[0].cells)
+        for place, category in enumerate(cell.categories or [])
+    ]
+    if rows:
+        heads = [*(["cell"] if several else []), "category", "frames", "retries", "internal collisions"]
+        yield table(heads, rows, left=len(heads) - 3)
 
 
 def _cell_row(runs: Sequence[RunResult], index: int) -> list[str]:

@@ -127,6 +127,7 @@ impl Network {
                 local,
                 remote,
                 flow,
+                dscp: self.plan.flows[index].dscp,
                 application: id,
                 role,
                 counted,

@@ -43,7 +43,8 @@ impl Network {
                 flow: NO_FLOW,
                 bytes: bytes.len() as u32,
                 sent: self.now,
-                class: 0,
+                // The upper six bits of the second byte of the header (RFC 2474 section 3).
+                dscp: bytes.get(1).map_or(0, |byte| byte >> 2),
                 ecn: 0,
                 payload: Payload::Bytes(ticket),
             },

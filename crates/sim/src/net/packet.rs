@@ -38,8 +38,8 @@ pub struct Packet {
     pub bytes: u32,
     /// The time at which the sender handed the packet to the network.
     pub sent: Instant,
-    /// User priority (IEEE 802.1D), 0 to 7; 0 is best effort.
-    pub class: u8,
+    /// Differentiated services code point (RFC 2474), 0 to 63; 0 is best effort.
+    pub dscp: u8,
     /// Explicit congestion notification field (RFC 3168). No transport sets it yet.
     pub ecn: u8,
     /// What the packet carries.
@@ -99,22 +99,14 @@ impl Packet {
     pub(crate) const fn datagram(number: u32, bytes: u32, sent: Instant) -> Self {
         let payload = Payload::Datagram(number);
         let [src, dst] = [Address(0), Address(1)];
-        Self { src, dst, sport: 0, dport: 0, flow: 0, bytes, sent, class: 0, ecn: 0, payload }
+        Self { src, dst, sport: 0, dport: 0, flow: 0, bytes, sent, dscp: 0, ecn: 0, payload }
     }
 
     /// A group-addressed packet of a neighbour, which no node routes.
     pub(crate) const fn group(kind: GroupKind, host: u32, bytes: u32, sent: Instant) -> Self {
         let payload = Payload::Group(GroupPacket { kind, host });
         let [src, dst] = [Address(0), Address(0)];
-        Self { src, dst, sport: 0, dport: 0, flow: NO_FLOW, bytes, sent, class: 0, ecn: 0, payload }
-    }
-
-    /// The differentiated services code point that access points map to the packet's user priority (RFC 8325 section 4.3).
-    pub const fn dscp(&self) -> u8 {
-        match self.class {
-            6 | 7 => 46,
-            class => class << 3,
-        }
+        Self { src, dst, sport: 0, dport: 0, flow: NO_FLOW, bytes, sent, dscp: 0, ecn: 0, payload }
     }
 
     /// Addresses and ports of sender and receiver.

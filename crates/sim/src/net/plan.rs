@@ -213,6 +213,8 @@ pub struct FlowPlan {
     pub down: bool,
     /// The transport.
     pub transport: Transport,
+    /// The differentiated services code point of its packets, in both directions.
+    pub dscp: u8,
     /// What it carries.
     pub traffic: Traffic,
     /// The time at which it begins.

@@ -689,7 +689,8 @@ fn air_capacity_bps(plan: &NetworkPlan, cell: &CellConfig, vector: TxVector) -> 
     let control = cell.standard.layout(cell.control_rate).expect("a checked scenario has rates of its PHY");
     let data = vector.layout(cell.standard.band());
     let slot_s = timing.slot.as_secs_f64();
-    let aifsn = (cell.station_access.aifs - timing.sifs).whole(timing.slot);
+    let access = cell.best_effort().access;
+    let aifsn = (access.aifs - timing.sifs).whole(timing.slot);
     let params = max_throughput::Params {
         payload_bytes: f64::from(plan.tcp.mss),
         overhead_bytes: f64::from(plan.tcp.header_bytes + cell.mac_overhead),
@@ -700,7 +701,7 @@ fn air_capacity_bps(plan: &NetworkPlan, cell: &CellConfig, vector: TxVector) -> 
         difs_s: timing.sifs.as_secs_f64() + aifsn as f64 * slot_s,
         sifs_s: timing.sifs.as_secs_f64(),
         slot_s,
-        cw_min: cell.station_access.cw_min,
+        cw_min: access.cw_min,
         ack_s: control.time(14).as_secs_f64(),
         rts_cts_s: None,
         propagation_s: 0.0,

@@ -9,10 +9,11 @@ use airwatt_proto::powersave::StationId;
 
 use super::build::share_of;
 use super::{
-    AccessPointResult, CellSetting, HostResult, ImpairmentResult, LinkDirection, LinkResult, NamedCell,
-    Setting, StationSetting,
+    AccessPointResult, CategoryResult, CellSetting, HostResult, ImpairmentResult, LinkDirection, LinkResult,
+    NamedCell, Setting, StationSetting,
 };
 use crate::media::cell::CellConfig;
+use crate::media::cell::category::{Category, CategoryCounts, DataAccess};
 use crate::media::{Medium, PipeStatistics};
 use crate::net::plan::CellPlan;
 use crate::net::route::NodeId;
@@ -130,6 +131,7 @@ impl Network {
                 collisions: statistics.collisions,
                 ap_drops: plan.bss.map_or(0, |bss| cell.access_point_drops(bss).0),
                 retry_limit_drops: statistics.given_up,
+                categories: cell.category_counts().map(category_results),
             })
         };
         self.plan.cells.iter().filter_map(of).collect()
@@ -221,10 +223,19 @@ impl Network {
     }
 }
 
-/// The access parameters of a cell's stations, as beacons announce them.
+/// What was sent in each category.
+fn category_results(counts: &[CategoryCounts; 4]) -> Vec<CategoryResult> {
+    let of = |(category, counts): (&Category, &CategoryCounts)| {
+        let CategoryCounts { frames, retries, internal_collisions } = *counts;
+        CategoryResult { category: category.name(), frames, retries, internal_collisions }
+    };
+    Category::DATA.iter().zip(counts).map(of).collect()
+}
+
+/// The access parameters of a cell's stations for best effort, as beacons announce them.
 fn access_of(config: &CellConfig) -> AccessParameters {
-    let (timing, access) = (config.standard.timing(), config.station_access);
+    let (timing, DataAccess { access, txop }) = (config.standard.timing(), config.best_effort());
     let aifsn = access.aifs.saturating_sub(timing.sifs).whole(timing.slot);
     let aifsn = u8::try_from(aifsn).unwrap_or(u8::MAX);
-    AccessParameters { aifsn, cw_min: access.cw_min, cw_max: access.cw_max, txop: config.txop }
+    AccessParameters { aifsn, cw_min: access.cw_min, cw_max: access.cw_max, txop }
 }

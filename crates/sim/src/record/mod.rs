@@ -16,9 +16,9 @@ mod tunnels;
 
 pub(crate) use pcapng::PcapngStream;
 pub use result::{
-    AccessPointResult, BlockTimes, CellResult, EnergyByCause, EnergyOverhead, Fairness, FlowResult,
-    HostResult, ImpairmentResult, Latencies, LinkDirection, LinkResult, NamedCell, Responses, RunResult,
-    StationResult, WindowFairness,
+    AccessPointResult, BlockTimes, CategoryResult, CellResult, EnergyByCause, EnergyOverhead, Fairness,
+    FlowResult, HostResult, ImpairmentResult, Latencies, LinkDirection, LinkResult, NamedCell, Responses,
+    RunResult, StationResult, WindowFairness,
 };
 pub use tables::{Column, ResultTable, Values};
 pub use timeline::{Outcome, RadioInterval};

@@ -443,6 +443,22 @@ pub struct NamedCell {
     pub ap_drops: u64,
     /// Packets given up at the retry limit on its channel.
     pub retry_limit_drops: u64,
+    /// What was sent in each access category on its channel, where they are told apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub categories: Option<Vec<CategoryResult>>,
+}
+
+/// One access category of a cell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CategoryResult {
+    /// `background`, `best-effort`, `video` or `voice`.
+    pub category: &'static str,
+    /// Attempts to send a data or control frame.
+    pub frames: u64,
+    /// Attempts after the first.
+    pub retries: u64,
+    /// Number of times that a higher category of the same sender won the channel at the same moment, and sent first.
+    pub internal_collisions: u64,
 }
 
 /// One access point.

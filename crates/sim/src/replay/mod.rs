@@ -119,6 +119,7 @@ fn put_arrivals(plan: &mut NetworkPlan, arrivals: Vec<Arrival>, duration: Span) 
         client: station,
         down: true,
         transport: Transport::Udp,
+        dscp: 0,
         traffic: Traffic::Replay(arrivals),
         start: Span::ZERO,
         start_spread: Span::ZERO,

@@ -11,6 +11,8 @@ use super::{
     Transport, Wifi, Wired, WiredDirection,
 };
 use crate::limits::{MAX_RATE, MIN_RATE};
+use crate::media::cell::contention::AccessMethod;
+use crate::media::cell::frame::QOS_OVERHEAD_BYTES;
 use crate::media::cell::{MAX_PPDU_TIME, max_ampdu_bytes, max_window};
 use crate::net::meter::BIN;
 use crate::stack::application::Pattern;
@@ -202,6 +204,7 @@ pub(super) fn wifi(wifi: &Wifi) -> Checked {
     in_range("txop", wifi.txop, Span::ZERO, Span::from_micros(65_535 * 32))?;
     in_range("retry_limit", wifi.retry_limit, 0, 255)?;
     in_range("mac_overhead", wifi.mac_overhead, Size::from_bytes(28), Size::from_bytes(200))?;
+    categories(wifi)?;
     aggregation(wifi).map_err(|error| error.under("aggregation"))?;
     wifi.path_loss.as_ref().map_or(Ok(()), path_loss).map_err(|error| error.under("path_loss"))?;
     let probabilities =
@@ -215,6 +218,18 @@ fn mode(standard: Standard, mode: Option<TxVector>) -> Checked {
     let Some(mode) = mode.filter(|mode| !standard.has(mode)) else { return Ok(()) };
     let modes = standard.modes().unwrap_or("none, but a data_rate");
     Err(SettingError::out_of_range("mode", mode, format!("a mode of {}: {modes}", standard.name())))
+}
+
+/// Categories are those of EDCA, and frames say by their QoS Control field to which one they belong.
+fn categories(wifi: &Wifi) -> Checked {
+    let is_qos = wifi.mac_overhead.as_bytes() >= u64::from(QOS_OVERHEAD_BYTES);
+    let (with, why) = match wifi.categories {
+        Some(_) if wifi.access == AccessMethod::Dcf => ("wifi.access \"dcf\"", "they belong to \"edca\""),
+        Some(_) if !is_qos => ("wifi.mac_overhead below 38B", "only QoS data has a category"),
+        Some(_) if !wifi.txop.is_zero() => ("wifi.txop", "each category has its own limit"),
+        _ => return Ok(()),
+    };
+    Err(SettingError::conflict("categories", with, why))
 }
 
 fn aggregation(wifi: &Wifi) -> Checked {
@@ -290,6 +305,7 @@ pub(super) fn flow(scenario: &Scenario, group: &FlowGroup) -> Checked {
     hosts(scenario, group)?;
     ends(scenario, group)?;
     reliability(group)?;
+    in_range("dscp", group.dscp, 0, 63)?;
     let last = group.start.saturating_add(group.start_spread);
     in_range("start", last, Span::ZERO, scenario.duration.unwrap_or(scenario.time_limit))
 }

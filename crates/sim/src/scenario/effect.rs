@@ -60,11 +60,17 @@ const AD_HOC: &str = "mode \"ad-hoc\"";
 const BSS: &str = "\"infrastructure\"";
 const LINUX: &str = "profile \"linux\", whose sender has its own rules";
 const OTHERS: &str = "the other profiles";
+const CATEGORIES: &str = "wifi.categories";
+const ONE_CATEGORY: &str = "a cell whose data has one access category";
 
 #[rustfmt::skip]
 const RULES: &[Rule] = &[
     rule("ap", has_cell, "a [link]", "[wifi]"),
     rule("ap.dtim_period", receives_dtims, BEACONS, "station.listen_interval \"dtim\""),
+    rule("wifi.aifsn", has_one_category, CATEGORIES, ONE_CATEGORY),
+    rule("wifi.cw_min", has_one_category, CATEGORIES, ONE_CATEGORY),
+    rule("wifi.cw_max", has_one_category, CATEGORIES, ONE_CATEGORY),
+    rule("ap.priority", has_one_category, CATEGORIES, ONE_CATEGORY),
     rule("wifi.group_rate", has_group_traffic, "an access point without group traffic", "ap.group"),
     rule("wifi.short_preamble", is_2_4_ghz, "a PHY of 5 GHz", "802.11b, 802.11g and 802.11n-2.4GHz"),
     rule("station.receive_dtims", skips_beacons, BEACONS, "a station.listen_interval above 1"),
@@ -116,6 +122,10 @@ fn has_cell(place: &Place<'_>) -> bool {
 
 fn has_access_point(place: &Place<'_>) -> bool {
     place.cells.iter().all(|cell| cell.mode == CellMode::Infrastructure)
+}
+
+fn has_one_category(place: &Place<'_>) -> bool {
+    place.cells.iter().any(|cell| cell.wifi.categories.is_none())
 }
 
 fn has_group_traffic(place: &Place<'_>) -> bool {

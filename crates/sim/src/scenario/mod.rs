@@ -52,6 +52,7 @@ pub use transport::{Gateway, Transport};
 pub use crate::direction::Direction;
 use crate::media::cell::MAX_PPDU_TIME;
 pub use crate::media::cell::QueueDiscipline;
+use crate::media::cell::category::CategoryParameters;
 pub use crate::media::cell::contention::AccessMethod;
 pub use crate::stack::application::{
     ApplicationConfig, BulkConfig, CbrConfig, InteractiveConfig, RequestResponseConfig, StreamingConfig,
@@ -214,6 +215,11 @@ pub struct Wifi {
     /// How backoff slots are counted: `dcf` when they have passed idle, `edca` at their beginning.
     #[serde(default)]
     pub access: AccessMethod,
+    /// Four access categories by the code points of packets (`flow.dscp`), each with a queue for each receiver and parameters of its own:
+    /// `standard` has the defaults of 802.11-2020 table 9-155, `linux` those of hostapd for stations and for access points. They take the
+    /// place of `aifsn`, `cw_min`, `cw_max` and `ap.priority`. Default: all data has one category.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub categories: Option<CategoryParameters>,
     /// Slots of the arbitration inter-frame space; 2 makes it DIFS. (802.11-2020 table 9-155: best effort 3.)
     #[serde(default = "difs")]
     pub aifsn: u32,
@@ -461,6 +467,10 @@ pub struct FlowGroup {
     /// Transport: a name that `airwatt transports` lists.
     #[serde(default)]
     pub transport: Transport,
+    /// The differentiated services code point of its packets in both directions, 0 to 63, which says their access category
+    /// where a cell tells them apart (`wifi.categories`): 46 is voice (EF), 34 video (AF41), 8 background (CS1). Of a tunnel's packets it is 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub dscp: u8,
     /// What the application does: `kind`, and the settings of that kind.
     #[serde(default)]
     pub application: ApplicationConfig,
@@ -534,8 +544,8 @@ const fn default_time_limit() -> Span {
     Span::from_secs(3_600)
 }
 
-fn is_zero(value: &f64) -> bool {
-    *value == 0.0
+fn is_zero<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 const fn large_queue() -> QueueLimit {

@@ -27,6 +27,8 @@ pub(crate) struct Socket {
     pub(crate) remote: End,
     /// The label of the packets that the socket sends.
     pub(crate) flow: FlowLabel,
+    /// Their differentiated services code point.
+    pub(crate) dscp: u8,
     pub(crate) application: ApplicationId,
     /// Whether the application's data leaves here or arrives here.
     pub(crate) role: Role,
@@ -47,7 +49,7 @@ impl Socket {
             flow: self.flow,
             bytes,
             sent,
-            class: 0,
+            dscp: self.dscp,
             ecn: 0,
             payload,
         }

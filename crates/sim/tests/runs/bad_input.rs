@@ -118,6 +118,15 @@ fn flags_get_a_line_that_says_what_is_allowed() {
             ("wifi.mode", "HE80 MCS 11 x2"),
             "--set wifi.mode=HE80 MCS 11 x2: expected a mode of 802.11n: HT20 and HT40, got HE80 MCS 11 x2 GI 0.8us",
         ),
+        (
+            ("wifi.categories", "hostapd"),
+            "--set wifi.categories=hostapd: expected \"standard\" or \"linux\", got \"hostapd\"",
+        ),
+        (
+            ("wifi.categories", "linux"),
+            "--set wifi.categories=linux: not with wifi.txop: each category has its own limit",
+        ),
+        (("flow.dscp", "64"), "--set flow.dscp=64: expected 0 to 63, got 64"),
         (("wifi.aggregation.mpdus", "65"), "--set wifi.aggregation.mpdus=65: expected 1 to 64, got 65"),
         (
             ("wifi.aggregation.bytes", "64KiB"),

@@ -1,13 +1,16 @@
 //! Constructors of a cell: which members it has, and which contenders, radios, slots and random streams they use.
 
-use airwatt_base::{Instant, RandomStream, Schedule, Slot};
+use std::ops::Range;
+
+use airwatt_base::{Instant, RandomStream, Schedule, Slot, Span};
 use airwatt_proto::powersave::StationPolicy;
 
+use super::category::{Category, CategoryCounts, DataAccess};
 use super::channel::Channel;
 use super::config::{Bss, CellConfig, CellStation};
 use super::contention::{Access, ContenderId, Contention};
-use super::frame::Node;
-use super::mac::{AccessPointMac, Category, ExternalMac, GroupSources, Mac, PeerMac, StationMac};
+use super::frame::{ModeId, Node};
+use super::mac::{AccessPointMac, ExternalMac, GroupSources, Mac, PeerMac, StationMac};
 use super::mode::Link;
 use super::radio::{RadioId, Radios};
 use super::sniffer::Sniffer;
@@ -30,8 +33,9 @@ impl CellMedium {
         let first = &bsss.first().expect("a cell has an access point").config;
         let of_channel = |config: &CellConfig| {
             let CellConfig { standard, data, control_rate, beacon_rate, group_rate, .. } = *config;
-            let CellConfig { short_preamble, access_method, txop, .. } = *config;
-            (standard, data, control_rate, beacon_rate, group_rate, short_preamble, access_method, txop)
+            let CellConfig { short_preamble, access_method, txop, categories, .. } = *config;
+            let access = (access_method, txop, categories);
+            (standard, data, control_rate, beacon_rate, group_rate, short_preamble, access)
         };
         let stations: usize = bsss.iter().map(|bss| bss.stations.len()).sum();
         let mut cell = Self::empty(name, first, bsss.len(), stations, seed);
@@ -62,8 +66,9 @@ impl CellMedium {
     }
 
     /// Makes a cell of nodes outside the simulator, whose frames and whose sleep are decided there. Each may send beacons and have
-    /// stations; of the settings of access points and of power save none has an effect.
+    /// stations; of the settings of access points, of access categories and of power save none has an effect.
     pub fn external(name: &str, config: &CellConfig, nodes: &[CellStation], seed: u64) -> Self {
+        let config = &CellConfig { categories: None, ..config.clone() };
         let mut cell = Self::empty(name, config, 0, nodes.len(), seed);
         for node in nodes {
             cell.add_external(config, node, seed);
@@ -87,7 +92,7 @@ impl CellMedium {
             first_station_slot,
             outputs: Vec::new(),
             sniffer: Sniffer::default(),
-            txop: config.txop,
+            categories: config.categories.map(|_| [CategoryCounts::default(); 4]),
             winners: Vec::new(),
             aggregates: config.aggregation.mpdus != Some(1),
             shares: Vec::new(),
@@ -99,20 +104,17 @@ impl CellMedium {
         let Bss { config, name, .. } = bss;
         let radio = bss.shared_radio;
         let member = self.macs.len() as Member;
-        let backoff = RandomStream::new(seed, &format!("{name}/backoff"));
-        let contender = |category| Contender { member, category, radio };
-        let data = self.add_contender(contender(Category::Data), config.ap_access, backoff);
-        let beacons = RandomStream::new(seed, &format!("{name}/beacon"));
-        let beacon = self.add_contender(contender(Category::Beacon), broadcast_access(config), beacons);
+        let data = self.add_data_contenders(&config.data_accesses(true), member, radio, name, seed);
+        self.add_beacon_contender(config, member, radio, name, seed);
         if let Some(id) = radio {
             let station = &self.macs[self.stations[id as usize] as usize];
-            self.pairs.push([station.contender(), data]);
+            self.pairs.push([station.contenders(), data.clone()]);
         }
         self.channel.add_access_point();
         self.sniffer.add(Node::AccessPoint, self.access_points.len());
         let slot = self.access_points.len() as Slot;
         let sources = GroupSources::new(&config.group, name, seed);
-        let mac = AccessPointMac::new(config, member, [data, beacon], radio, slot, sources);
+        let mac = AccessPointMac::new(config, member, data, radio, slot, sources);
         self.schedule.set(slot, mac.due());
         self.access_points.push(member);
         self.macs.push(Mac::AccessPoint(Box::new(mac)));
@@ -120,57 +122,95 @@ impl CellMedium {
 
     fn add_station(&mut self, config: &CellConfig, station: &CellStation, seed: u64) {
         let access_point = self.access_points.last().copied().expect("a station follows its access point");
-        let (radio, member, contender, link) = self.add_radio(config, station, seed);
+        let (radio, member, contenders, mode) = self.add_radio(config, station, seed);
+        let down = self.links(config, station, mode, true);
+        let up = self.links(config, station, mode, false);
+        let sender = self.macs[access_point as usize].contenders().start;
         if let Mac::AccessPoint(mac) = &mut self.macs[access_point as usize] {
-            mac.add_station(station.policy.needs_uapsd(), link);
+            mac.add_station(station.policy.needs_uapsd(), &down);
         }
         let slot = self.first_station_slot + 2 * radio;
-        let mac = StationMac::new(config, station, radio, [member, access_point], contender, link, slot);
+        let ends = [member, access_point];
+        let mac = StationMac::new(config, station, radio, ends, (contenders, sender), &up, slot);
         self.schedule.set(slot, mac.due());
         self.macs.push(Mac::Station(Box::new(mac)));
     }
 
     fn add_peer(&mut self, config: &CellConfig, station: &CellStation, seed: u64) {
-        let (radio, member, contender, link) = self.add_radio(config, station, seed);
-        self.macs.push(Mac::Peer(Box::new(PeerMac::new(config, radio, member, contender, link))));
+        let (radio, member, contenders, mode) = self.add_radio(config, station, seed);
+        let links = self.links(config, station, mode, false);
+        self.macs.push(Mac::Peer(Box::new(PeerMac::new(config, radio, member, contenders, &links))));
     }
 
     fn add_external(&mut self, config: &CellConfig, node: &CellStation, seed: u64) {
-        let (radio, member, data, link) = self.add_radio(config, node, seed);
-        let contender = Contender { member, category: Category::Beacon, radio: Some(radio) };
-        let beacons = RandomStream::new(seed, &format!("{}/beacon", node.name));
-        let beacon = self.add_contender(contender, broadcast_access(config), beacons);
+        let (radio, member, data, mode) = self.add_radio(config, node, seed);
+        let beacon = self.add_beacon_contender(config, member, Some(radio), &node.name, seed);
         let slot = self.first_station_slot + 2 * radio;
-        let mac = ExternalMac::new(config, radio, member, [data, beacon], link.mode, slot);
+        let mac = ExternalMac::new(config, radio, member, [data.start, beacon], mode, slot);
         self.macs.push(Mac::External(Box::new(mac)));
     }
 
-    /// Adds what every kind of station has. Returns its radio, its member, its contender and the link to it.
+    /// Adds what every kind of station has. Returns its radio, its member, its contenders for data and the mode of data.
     fn add_radio(
         &mut self,
         config: &CellConfig,
         station: &CellStation,
         seed: u64,
-    ) -> (RadioId, Member, ContenderId, Link) {
+    ) -> (RadioId, Member, Range<ContenderId>, ModeId) {
         let member = self.macs.len() as Member;
         let radio = self.radios.add(station.radio.clone());
         self.stations.push(member);
-        let backoff = RandomStream::new(seed, &format!("{}/backoff", station.name));
-        let contender = Contender { member, category: Category::Data, radio: Some(radio) };
-        let contender = self.add_contender(contender, config.station_access, backoff);
-        let link = self.channel.add_station(config, station);
+        let accesses = config.data_accesses(false);
+        let contenders = self.add_data_contenders(&accesses, member, Some(radio), &station.name, seed);
+        let mode = self.channel.add_station(station);
         self.sniffer.add(Node::Station(radio), self.access_points.len().saturating_sub(1));
-        (radio, member, contender, link)
+        (radio, member, contenders, mode)
+    }
+
+    /// The links of each category to a station, or from it.
+    fn links(&self, config: &CellConfig, station: &CellStation, mode: ModeId, down: bool) -> Vec<Link> {
+        let of = |access: &DataAccess| self.channel.link(config, station, mode, access.txop);
+        config.data_accesses(down).iter().map(of).collect()
+    }
+
+    /// Adds a contender for each category of data, or one. Each has a random stream of its own.
+    fn add_data_contenders(
+        &mut self,
+        accesses: &[DataAccess],
+        member: Member,
+        radio: Option<RadioId>,
+        name: &str,
+        seed: u64,
+    ) -> Range<ContenderId> {
+        let first = self.contenders.len() as ContenderId;
+        for (category, DataAccess { access, txop }) in Category::DATA.iter().zip(accesses) {
+            let (category, stream) = match accesses.len() {
+                1 => (Category::BestEffort, format!("{name}/backoff")),
+                _ => (*category, format!("{name}/backoff/{}", category.name())),
+            };
+            let contender = Contender { member, category, radio, txop: *txop };
+            self.add_contender(contender, *access, RandomStream::new(seed, &stream));
+        }
+        first..self.contenders.len() as ContenderId
+    }
+
+    /// Adds the contender for beacons. They precede data: they wait for PIFS and have no backoff.
+    fn add_beacon_contender(
+        &mut self,
+        config: &CellConfig,
+        member: Member,
+        radio: Option<RadioId>,
+        name: &str,
+        seed: u64,
+    ) -> ContenderId {
+        let timing = config.standard.timing();
+        let access = Access { aifs: timing.sifs + timing.slot, cw_min: 0, cw_max: 0 };
+        let contender = Contender { member, category: Category::Beacon, radio, txop: Span::ZERO };
+        self.add_contender(contender, access, RandomStream::new(seed, &format!("{name}/beacon")))
     }
 
     fn add_contender(&mut self, contender: Contender, access: Access, backoff: RandomStream) -> ContenderId {
         self.contenders.push(contender);
         self.contention.add(access, backoff)
     }
-}
-
-/// Beacons precede data: they wait for PIFS and have no backoff.
-fn broadcast_access(config: &CellConfig) -> Access {
-    let timing = config.standard.timing();
-    Access { aifs: timing.sifs + timing.slot, cw_min: 0, cw_max: 0 }
 }

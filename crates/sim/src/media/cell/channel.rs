@@ -158,8 +158,8 @@ impl Channel {
         self.paths.push(None);
     }
 
-    /// Adds a station as the next member. Returns the link to it.
-    pub(super) fn add_station(&mut self, config: &CellConfig, station: &CellStation) -> Link {
+    /// Adds a station as the next member. Returns the mode of data to and from it.
+    pub(super) fn add_station(&mut self, station: &CellStation) -> ModeId {
         self.blind = self.blind.max(station.propagation.min(self.times.slot));
         self.announces_tim |= station.radio.beacon_reception == BeaconReception::Tim;
         self.paths.push(Some(Path {
@@ -170,8 +170,12 @@ impl Channel {
             }),
             signal_mw: station.signal_dbm.map_or(1.0, propagation::milliwatts),
         }));
-        let mode = self.modes.of_link(station.data);
-        let most = if config.txop.is_zero() { MAX_PPDU_TIME * 2 } else { config.txop };
+        self.modes.of_link(station.data)
+    }
+
+    /// A link to or from a station, for frames of a category with this TXOP limit.
+    pub(super) fn link(&self, config: &CellConfig, station: &CellStation, mode: ModeId, txop: Span) -> Link {
+        let most = if txop.is_zero() { MAX_PPDU_TIME * 2 } else { txop };
         let uses_rts = config.station_rts_threshold.or(config.ap_rts_threshold).is_some();
         let rts = if uses_rts { self.times.rts + self.times.cts + self.times.sifs * 2 } else { Span::ZERO };
         let air = (rts + station.propagation * 4).min(most);

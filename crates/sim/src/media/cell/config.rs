@@ -6,6 +6,7 @@ use airwatt_energy::Radio;
 use airwatt_proto::powersave::{self as ps, AccessPointConfig, StationId, StationPolicy};
 
 use super::aggregation::AggregationConfig;
+use super::category::{CategoryParameters, DataAccess};
 use super::contention::{Access, AccessMethod};
 use super::frame::FrameLimits;
 use super::mac::{GroupSourceConfig, QueueDiscipline};
@@ -29,6 +30,8 @@ pub struct CellConfig {
     pub short_preamble: bool,
     /// How backoff slots are counted.
     pub access_method: AccessMethod,
+    /// The parameters of the access categories. They are in the place of the next three; `None` if all data has one category.
+    pub categories: Option<CategoryParameters>,
     /// The access point's access parameters for data.
     pub ap_access: Access,
     /// The stations' access parameters.
@@ -65,6 +68,21 @@ pub struct CellConfig {
 }
 
 impl CellConfig {
+    /// How stations contend for best effort.
+    pub fn best_effort(&self) -> DataAccess {
+        let accesses = self.data_accesses(false);
+        accesses[accesses.len().min(2) - 1]
+    }
+
+    /// How the contenders for data of an access point or of a station contend: one for each category, or one.
+    pub(super) fn data_accesses(&self, is_access_point: bool) -> Vec<DataAccess> {
+        let access = if is_access_point { self.ap_access } else { self.station_access };
+        self.categories.map_or_else(
+            || vec![DataAccess { access, txop: self.txop }],
+            |parameters| parameters.accesses(self.standard, is_access_point).to_vec(),
+        )
+    }
+
     /// The limits of a station's frames.
     pub(super) const fn station_limits(&self) -> FrameLimits {
         FrameLimits {

@@ -245,6 +245,15 @@ impl Contention {
         contender.ready = self.classes[contender.class].counted + contender.draw();
     }
 
+    /// A contender that won together with a higher category of its radio has not sent: it waits again, with the backoff that it has drawn
+    /// since. The medium is busy.
+    pub fn resume(&mut self, id: ContenderId, now: Instant) {
+        self.contenders[id as usize].since = now;
+        let slots =
+            self.contenders[id as usize].ready - self.classes[self.contenders[id as usize].class].counted;
+        self.rejoin(id, slots);
+    }
+
     /// Like [`Contention::join`], but in the coming idle period the contender counts from `from` (plus its AIFS): the
     /// sender of a frame that failed. Call after [`Contention::idle_from`].
     pub fn join_from(&mut self, id: ContenderId, from: Instant) {

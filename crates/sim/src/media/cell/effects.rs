@@ -1,5 +1,7 @@
 //! What a MAC does to the other parts of its cell. Each effect is applied at once, so that equal times keep their order.
 
+use std::ops::Range;
+
 use airwatt_base::{Instant, Schedule, Slot};
 use airwatt_energy::Cause;
 use airwatt_proto::powersave::{Adaptation, Purpose};
@@ -77,10 +79,10 @@ impl<'a> Effects<'a> {
         }
     }
 
-    /// Puts a radio to sleep. Its contender leaves the contention.
-    pub(super) fn doze(&mut self, radio: RadioId, contender: ContenderId, slot: Slot, now: Instant) {
+    /// Puts a radio to sleep. Its contenders leave the contention.
+    pub(super) fn doze(&mut self, radio: RadioId, contenders: Range<ContenderId>, slot: Slot, now: Instant) {
         self.radios.doze(radio, now, self.channel.airborne());
-        self.contention.leave(contender);
+        contenders.for_each(|contender| self.contention.leave(contender));
         self.schedule.cancel(slot);
     }
 
@@ -96,10 +98,10 @@ impl<'a> Effects<'a> {
         self.radios.awake(radio, now, self.channel.airborne());
     }
 
-    /// Lets a radio leave the channel. Its contender leaves the contention.
-    pub(super) fn leave_channel(&mut self, radio: RadioId, contender: ContenderId, now: Instant) {
+    /// Lets a radio leave the channel. Its contenders leave the contention.
+    pub(super) fn leave_channel(&mut self, radio: RadioId, contenders: Range<ContenderId>, now: Instant) {
         self.radios.leave_channel(radio, now, self.channel.airborne());
-        self.leave(contender);
+        contenders.for_each(|contender| self.leave(contender));
     }
 
     /// Lets a radio return to the channel.

@@ -5,14 +5,17 @@
 //!
 //! Steps that are rare are never inlined: what is frequent then shares one small stack frame.
 
+use std::cmp::Reverse;
+
 use airwatt_base::{Instant, Span};
 use airwatt_energy::{BeaconReception, Cause};
 
+use super::category::Category;
 use super::cause_account::Charged;
 use super::channel::{Parts, Step};
 use super::contention::ContenderId;
 use super::frame::{CellFrameKind, Mpdu, Ppdu, Receiver};
-use super::mac::{Category, Mac};
+use super::mac::Mac;
 use super::radio::RadioId;
 use super::{CellMedium, Contender};
 use crate::net::route::Member;
@@ -44,31 +47,33 @@ impl CellMedium {
             self.compose(contender, now);
         }
         match winners[..] {
-            [sender] => self.begin_exchange(now, now, self.contention.waited(sender), now + self.txop),
+            [sender] => {
+                let txop_end = now + self.contenders[sender as usize].txop;
+                self.begin_exchange(now, now, self.contention.waited(sender), txop_end);
+            }
             _ => self.begin_collision(now),
         }
         self.winners = winners;
     }
 
-    /// Of the contenders of one radio that win together, a beacon or else the first one sends, and the others back off as
-    /// after a collision (802.11-2020 10.23.2.4).
+    /// Of the contenders of one radio that win together, the one of the highest category sends, and among equals the first one. The
+    /// others back off as after a collision (802.11-2020 10.23.2.4).
     fn resolve_internal_collisions(&mut self, winners: &mut Vec<ContenderId>, now: Instant) {
         let mut index = 0;
         while let Some(&id) = winners.get(index) {
             let contender = &self.contenders[id as usize];
             let loses = winners.iter().any(|&other_id| {
                 let other = &self.contenders[other_id as usize];
-                let precedes = match (other.category, contender.category) {
-                    (Category::Beacon, Category::Data) => true,
-                    (Category::Data, Category::Beacon) => false,
-                    _ => other_id < id,
-                };
+                let precedes = (other.category, Reverse(other_id)) > (contender.category, Reverse(id));
                 other_id != id && precedes && other.shares_radio(contender)
             });
             if loses {
                 winners.remove(index);
+                if let Some(counts) = &mut self.categories {
+                    counts[contender.category as usize].internal_collisions += 1;
+                }
                 self.contention.failed(id);
-                self.contention.join(id, now);
+                self.contention.resume(id, now);
             } else {
                 index += 1;
             }
@@ -80,6 +85,13 @@ impl CellMedium {
         let Contender { member, category, .. } = self.contenders[contender as usize];
         let (macs, mut out) = self.split();
         let ppdu = macs[member as usize].compose(category, now, &mut out);
+        if let Some(counts) = &mut self.categories
+            && category != Category::Beacon
+        {
+            let counts = &mut counts[category as usize];
+            counts.frames += 1;
+            counts.retries += u64::from(ppdu.retry);
+        }
         self.channel.add(ppdu);
     }
 
@@ -123,10 +135,11 @@ impl CellMedium {
 
     #[inline(never)]
     fn share_causes_of_aggregate(&mut self, index: usize) {
-        let Ppdu { from, .. } = self.channel.ppdus()[index];
-        let sender = &self.macs[usize::from(from)];
-        for mpdu in sender.on_air(Category::Data) {
-            let (cause, bytes) = (mpdu.cause(), sender.frame_bytes(Category::Data, mpdu));
+        let Ppdu { from, contender, .. } = self.channel.ppdus()[index];
+        let (sender, category) =
+            (&self.macs[usize::from(from)], self.contenders[contender as usize].category);
+        for mpdu in sender.on_air(category) {
+            let (cause, bytes) = (mpdu.cause(), sender.frame_bytes(category, mpdu));
             self.lengths.push(bytes);
             match self.shares.iter_mut().find(|(other, _)| *other == cause) {
                 Some((_, sum)) => *sum += bytes,
@@ -171,7 +184,7 @@ impl CellMedium {
         let frames: Vec<(Mpdu, u32)> =
             sender.on_air(category).map(|mpdu| (*mpdu, sender.frame_bytes(category, mpdu))).collect();
         let air = (&self.channel.plan(ppdu), self.channel.modes(), self.channel.received());
-        self.sniffer.record(ppdu, &frames, parts, air, marked);
+        self.sniffer.record(ppdu, (&frames, category.tid()), parts, air, marked);
     }
 
     /// The frame of a successful exchange has arrived.
@@ -185,6 +198,7 @@ impl CellMedium {
             (Receiver::Group, CellFrameKind::Beacon) => return self.beacon_arrived(&ppdu, now),
             (Receiver::Group, _) => return self.group_frame_arrived(&ppdu, now),
         };
+        let category = self.contenders[ppdu.contender as usize].category;
         let (macs, mut out) = self.split();
         let ends = [usize::from(ppdu.from), usize::from(to)];
         let [sender, receiver] = macs.get_disjoint_mut(ends).expect("a frame has two ends");
@@ -197,7 +211,7 @@ impl CellMedium {
             }
             Mac::AccessPoint(_) | Mac::Peer(_) => ppdu.pm,
         };
-        receiver.receive(&ppdu, sender.on_air(Category::Data), pm, now, &mut out);
+        receiver.receive(&ppdu, sender.on_air(category), pm, now, &mut out);
     }
 
     #[inline(never)]
@@ -332,7 +346,7 @@ impl CellMedium {
         if let Receiver::Member(to) = ppdu.to {
             macs[to as usize].responded(now, &mut out);
         }
-        macs[ppdu.from as usize].note_arrivals(out.received());
+        macs[ppdu.from as usize].note_arrivals(&ppdu, out.received());
         self.conclude_failure(current, now);
         self.contention.idle_from(now);
         self.channel.release();
@@ -345,10 +359,10 @@ impl CellMedium {
 
     /// The end of the sender's transmission opportunity, if its next exchange fits (802.11-2020 10.23.2.8).
     fn txop_that_continues(&self, ppdu: &Ppdu, now: Instant) -> Option<Instant> {
-        if self.txop.is_zero() || !self.is_ready(ppdu.contender) {
+        let Contender { member, category, txop, .. } = self.contenders[ppdu.contender as usize];
+        if txop.is_zero() || !self.is_ready(ppdu.contender) {
             return None;
         }
-        let Contender { member, category, .. } = self.contenders[ppdu.contender as usize];
         let next = self.macs[member as usize].next_ppdu(category)?;
         self.channel.txop_end().filter(|_| self.channel.fits(&next, now))
     }
@@ -375,6 +389,7 @@ impl CellMedium {
         if let Receiver::Member(receiver) = ppdu.to {
             self.defer(receiver, now + self.channel.eifs_less_difs());
         }
+        self.defer_others(ppdu.from, now);
         if self.wants_to_send(ppdu.contender) {
             self.contention.join_from(ppdu.contender, now + self.channel.response_timeout());
         }
@@ -382,13 +397,28 @@ impl CellMedium {
 
     /// The contenders for data of a member's radio wait until `from` before they contend.
     fn defer(&mut self, member: Member, from: Instant) {
-        let contender = self.macs[member as usize].contender();
-        self.contention.defer(contender, from);
-        for &[station, access_point] in &self.pairs {
-            if contender == station {
-                self.contention.defer(access_point, from);
-            } else if contender == access_point {
-                self.contention.defer(station, from);
+        let contenders = self.macs[member as usize].contenders();
+        for id in contenders.clone() {
+            self.contention.defer(id, from);
+        }
+        for [station, access_point] in &self.pairs {
+            let other = match contenders {
+                _ if contenders == *station => access_point,
+                _ if contenders == *access_point => station,
+                _ => continue,
+            };
+            for id in other.clone() {
+                self.contention.defer(id, from);
+            }
+        }
+    }
+
+    /// The categories that have not sent in a MAC whose frame failed wait for ACKTimeout, as the one that has.
+    fn defer_others(&mut self, sender: Member, now: Instant) {
+        let contenders = self.macs[sender as usize].contenders();
+        if contenders.len() > 1 {
+            for id in contenders {
+                self.contention.defer(id, now + self.channel.response_timeout());
             }
         }
     }
@@ -469,7 +499,8 @@ impl CellMedium {
         self.channel.release();
         self.contention.idle_from(now + self.channel.eifs_less_difs());
         for index in 0..self.channel.ppdus().len() {
-            let contender = self.channel.ppdus()[index].contender;
+            let Ppdu { contender, from, .. } = self.channel.ppdus()[index];
+            self.defer_others(from, now);
             if self.wants_to_send(contender) {
                 self.contention.join_from(contender, now + self.channel.response_timeout());
             }

@@ -350,6 +350,8 @@ pub struct TracedFrame {
     pub medium: MediumId,
     /// The index of its BSS on the medium.
     pub bss: u16,
+    /// The traffic identifier of its access category.
+    pub tid: u8,
     /// What it was.
     pub kind: CellFrameKind,
     /// How it was sent.

@@ -3,7 +3,7 @@
 //! access point of another BSS relays on one channel. The MACs may also be those of kernels outside the simulator.
 //!
 //! Each part owns its fields:
-//! * [`contention`]: DCF and EDCA, event by event.
+//! * [`contention`]: DCF and EDCA, event by event; [`category`] has the access categories.
 //! * `channel`: the exchange on the air, its outcome and durations; [`propagation`] has signals over distances.
 //! * `radio`: the radios and their energy ledgers, which `cause_account` divides by cause.
 //! * `mac`: access points and stations, with queues (among them [`fq_codel`]) and the machines of power save.
@@ -25,12 +25,13 @@
 //! next access), then the beacon timers of the access points, then each station's power-save machine and its radio.
 //!
 //! Modelled: AIFS, contention windows, freezing, post-backoff, collisions, EIFS, ACK and ACK time-out, RTS/CTS, retry
-//! limit, TXOP bursts, aggregates with block acknowledgement, propagation delay, a frame error probability per attempt, lost acknowledgements, beacons that contend, group-addressed
+//! limit, TXOP bursts, access categories with internal collisions, aggregates with block acknowledgement, propagation delay, a frame error probability per attempt, lost acknowledgements, beacons that contend, group-addressed
 //! frames, sleeping receivers, path loss with capture at the access point. Left out: hidden stations, A-MSDUs and
-//! block-ack requests, rate adaptation, several access categories in one station, errors in beacons, control frames and group-addressed frames. All stations receive each other.
+//! block-ack requests, rate adaptation, errors in beacons, control frames and group-addressed frames. All stations receive each other.
 
 mod aggregation;
 mod build;
+pub mod category;
 mod cause_account;
 mod channel;
 mod config;
@@ -47,17 +48,20 @@ mod sniffer;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
 use airwatt_base::{Instant, Machine, Schedule, Slot, Span, Timeout};
 use airwatt_energy::{Cause, Causes, Ledger, Radio};
 use airwatt_proto::powersave::{self as ps, StationCounts, StationId};
 
 pub use self::aggregation::{AggregationConfig, MAX_PPDU_TIME, max_ampdu_bytes, max_window};
+use self::category::{Category, CategoryCounts};
 use self::channel::Channel;
 pub use self::config::{Bss, CellConfig, CellStation};
 use self::contention::{ContenderId, Contention};
 use self::effects::Effects;
 use self::frame::{ExternalFrame, TracedFrame};
-use self::mac::{Category, ExternalMac, Mac};
+use self::mac::{ExternalMac, Mac};
 pub use self::mac::{GroupSourceConfig, QueueDiscipline};
 pub use self::radio::RadioEvent;
 use self::radio::{RadioId, Radios};
@@ -189,6 +193,8 @@ struct Contender {
     category: Category,
     /// `None` if nothing accounts for the energy of the radio.
     radio: Option<RadioId>,
+    /// Longest duration of a transmission opportunity; zero allows one frame exchange.
+    txop: Span,
 }
 
 impl Contender {
@@ -210,7 +216,7 @@ pub struct CellMedium {
     /// By [`ContenderId`].
     contenders: Vec<Contender>,
     /// Contenders for data that share a radio: of the station, and of the access point.
-    pairs: Vec<[ContenderId; 2]>,
+    pairs: Vec<[Range<ContenderId>; 2]>,
     channel: Channel,
     contention: Contention,
     radios: Radios,
@@ -224,8 +230,8 @@ pub struct CellMedium {
     /// In order. All are taken at once.
     outputs: Vec<CellOutput>,
     sniffer: Sniffer,
-    /// Longest duration of a transmission opportunity; zero allows one frame exchange.
-    txop: Span,
+    /// The counts of the categories of data, if they are told apart.
+    categories: Option<[CategoryCounts; 4]>,
     /// The contenders of the present access, kept for its memory.
     winners: Vec<ContenderId>,
     /// Whether a PPDU may have several frames.
@@ -315,6 +321,11 @@ impl CellMedium {
             Some(Mac::AccessPoint(mac)) => (mac.buffer_drops(), mac.given_up()),
             _ => (0, 0),
         }
+    }
+
+    /// The counts of the access categories, if they are told apart, in the order of [`Category::DATA`].
+    pub const fn category_counts(&self) -> Option<&[CategoryCounts; 4]> {
+        self.categories.as_ref()
     }
 
     /// Fingerprints of the frames on the air and of the radios.

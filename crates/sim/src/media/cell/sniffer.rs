@@ -43,12 +43,12 @@ impl Sniffer {
         self.trace.take().map(|trace| *trace)
     }
 
-    /// Records the frames of one exchange: those of the PPDU with their lengths, and those before and behind it. `marked` has the
+    /// Records the frames of one exchange: those of the PPDU with their lengths and traffic identifier, and those before and behind it. `marked` has the
     /// stations whose TIM bit is set, if it is a beacon.
     pub(super) fn record(
         &mut self,
         ppdu: &Ppdu,
-        mpdus: &[(Mpdu, u32)],
+        (mpdus, tid): (&[(Mpdu, u32)], u8),
         parts: &Parts,
         (plan, modes, received): (&Plan, &Modes, &MpduSet),
         marked: Vec<Member>,
@@ -86,6 +86,7 @@ impl Sniffer {
                 to,
                 medium: 0,
                 bss,
+                tid,
                 kind: part.kind,
                 vector,
                 bytes,

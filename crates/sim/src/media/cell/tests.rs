@@ -4,7 +4,9 @@
 use airwatt_base::testkit::check_machine;
 use airwatt_base::{Instant, Machine, RandomStream, Span};
 use airwatt_energy::RadioState;
+use proptest::prelude::*;
 
+use super::category::CategoryCounts;
 use super::contention::{Access, AccessMethod, Contention};
 use super::frame::Node;
 use super::{Bss, CellConfig, CellInput, CellMedium, CellOutput, CellStation};
@@ -174,7 +176,8 @@ fn traffic(ways: &[[Member; 2]], packets: u64) -> Vec<(Instant, CellInput)> {
             }
             let [from, to] = ways[random.below(ways.len() as u32) as usize];
             let bytes = 40 + random.below(1_461);
-            let packet = Packet::datagram(number, bytes, at);
+            let packet =
+                Packet { dscp: [0, 46, 34, 8][number as usize % 4], ..Packet::datagram(number, bytes, at) };
             let down = random.chance(0.6);
             (at, sent(if down { [from, to] } else { [to, from] }, packet))
         })
@@ -210,6 +213,15 @@ fn the_cell_keeps_the_machine_contract() {
         &[("ap.queue", "fq-codel"), ("ap.buffer", "5packets")],
         &[("ap.priority", "true"), ("ap.queue", "fq-codel"), ("wifi.access", "dcf")],
         &[("wifi.path_loss.capture_db", "0"), ("station.distance", "12m"), ("wifi.data_rate", "65Mbps")],
+        &[("wifi.categories", "linux"), ("wifi.txop", "0ms"), ("wifi.frame_error_rate", "0.3")],
+        &[
+            ("wifi.categories", "standard"),
+            ("wifi.txop", "0ms"),
+            ("wifi.aggregation.mpdus", "64"),
+            ("wifi.response_error_rate", "0.3"),
+            ("ap.queue", "fq-codel"),
+            ("ap.buffer", "9packets"),
+        ],
     ] {
         let inputs = traffic(&ways(every.len()), 800);
         let done = check_machine(|| cell(&every, set), &inputs, Instant::from_secs(300));
@@ -537,4 +549,110 @@ fn cells_of_several_macs_keep_the_machine_contract() {
     let inputs = traffic(&[[0, 1], [1, 2], [2, 0]], 400);
     let done = check_machine(ad_hoc, &inputs, Instant::from_secs(60));
     assert_accounted(&done, inputs.len(), &[("ad hoc", "")]);
+}
+
+// Access categories. With 802.11a an access point of Linux waits 25 us for voice and video, 43 us for best effort; a station 34 us
+// for voice.
+
+/// A cell of one access point with the categories of Linux, and so many stations.
+fn categories(stations: usize, set: &[(&str, &str)]) -> CellMedium {
+    let of_linux = [("wifi.access", "edca"), ("wifi.categories", "linux")];
+    let (mut config, stations) = settings(&vec!["active"; stations], &[AIR, &of_linux, set].concat());
+    config.power_save.first_beacon = Instant::from_secs(1);
+    CellMedium::new(config, stations, 1)
+}
+
+const fn marked(number: u32, dscp: u8) -> Packet {
+    Packet { dscp, ..packet(number) }
+}
+
+/// Both packets come at 100 us to an idle medium, and the next boundary of both is 106 us: 25 + 9 * 9 and 43 + 7 * 9. Voice is sent,
+/// and best effort draws from the doubled window, from the end of the exchange at 394 us on; that is no retry.
+#[test]
+fn of_two_categories_of_one_mac_the_higher_one_sends_first() {
+    let mut cell = categories(1, &[]);
+    cell.trace();
+    let inputs = [marked(0, 0), marked(1, 46)].map(|packet| (us(100), sent([0, 1], packet)));
+    let outputs = drive(&mut cell, &inputs, Instant::from_millis(3), |_| None);
+    assert_eq!(outputs, [arrived(1, marked(1, 46)), arrived(1, marked(0, 0))]);
+    let slots = RandomStream::new(1, "access-point/backoff/best-effort").below(2 * 16);
+    let second = 394 + 43 + 9 * slots;
+    let expected = [
+        "106 244 bss0 AP sta0 data".to_owned(),
+        "366 28 bss0 sta0 AP ack".to_owned(),
+        format!("{second} 244 bss0 AP sta0 data"),
+        format!("{} 28 bss0 sta0 AP ack", second + 260),
+    ];
+    assert_eq!(ladder(&mut cell), expected);
+    let [background, best_effort, video, voice] = *cell.category_counts().expect("they are told apart");
+    assert_eq!((background, video), (CategoryCounts::default(), CategoryCounts::default()));
+    assert_eq!(best_effort, CategoryCounts { frames: 1, retries: 0, internal_collisions: 1 });
+    assert_eq!(voice, CategoryCounts { frames: 1, retries: 0, internal_collisions: 0 });
+    assert_eq!((cell.statistics().collisions, cell.statistics().retries), (0, 0));
+}
+
+/// A saturated sender of voice: an exchange takes 244 + 16 + 28 us, so that 1,500 us hold four with a SIFS between them at the access
+/// point, and 1,504 us exactly five at a station. Between bursts are AIFS and on average 1.5 slots of 9 us.
+#[test]
+fn bursts_of_voice_fill_its_txop_limit() {
+    for (ends, burst, aifs_us) in [([0, 1], 4.0, 25.0), ([1, 0], 5.0, 34.0)] {
+        let mut cell = categories(1, &[("ap.buffer", "4000packets"), ("station.buffer", "4000packets")]);
+        let inputs: Vec<_> = (0..4_000).map(|number| (us(0), sent(ends, marked(number, 46)))).collect();
+        let arrived = drive(&mut cell, &inputs, Instant::from_millis(900), |_| None).len();
+        let cycle_us = burst * 288.0 + (burst - 1.0) * 16.0 + aifs_us + 1.5 * 9.0;
+        let expected = 900_000.0 / cycle_us * burst;
+        assert!((arrived as f64 / expected - 1.0).abs() < 0.005, "{arrived} packets, {expected} expected");
+    }
+}
+
+/// Two stations that always have packets: best effort gets less than a twentieth of what goes over the air.
+#[test]
+fn voice_leaves_little_to_best_effort() {
+    let mut cell = categories(2, &[("station.buffer", "4000packets")]);
+    let of = |from, dscp| (0..4_000).map(move |number| (us(0), sent([from, 0], marked(number, dscp))));
+    let inputs: Vec<_> = of(1, 46).chain(of(2, 0)).collect();
+    let outputs = drive(&mut cell, &inputs, Instant::from_millis(900), |_| None);
+    let is_voice =
+        |output: &CellOutput| matches!(output, CellOutput::Arrived { packet, .. } if packet.dscp == 46);
+    let voice = outputs.iter().filter(|output| is_voice(output)).count();
+    let others = outputs.len() - voice;
+    assert!(
+        voice > 2_000 && others > 0 && others * 20 < outputs.len(),
+        "{voice} of voice and {others} others"
+    );
+}
+
+proptest! {
+    /// The categories of one MAC never collide on the air, whenever their packets come: each frame is sent once, each packet arrives, and
+    /// those of one category and station in order. What an internal collision costs is a wait.
+    #[test]
+    fn categories_of_one_mac_do_not_collide_on_the_air(
+        packets in prop::collection::vec((0_u64..400, 0_usize..4, 1_u16..4), 1..120),
+        parameters in prop_oneof![Just("linux"), Just("standard")],
+    ) {
+        let mut cell = categories(3, &[("wifi.categories", parameters)]);
+        let mut at = us(0);
+        let mut inputs = Vec::new();
+        for (number, (gap, category, to)) in (0..).zip(&packets) {
+            at += Span::from_micros(*gap);
+            inputs.push((at, sent([0, *to], marked(number, [8, 0, 34, 46][*category]))));
+        }
+        let outputs = drive(&mut cell, &inputs, Instant::from_millis(999), |_| None);
+        prop_assert_eq!(outputs.len(), packets.len());
+        let mut last = std::collections::BTreeMap::new();
+        for output in outputs {
+            let CellOutput::Arrived { at, packet } = output else { panic!("{output:?}") };
+            let Payload::Datagram(number) = packet.payload else { unreachable!() };
+            let before = last.insert((at, packet.dscp), number);
+            prop_assert!(before.is_none_or(|before| before < number));
+        }
+        let statistics = cell.statistics();
+        prop_assert_eq!((statistics.collisions, statistics.retries), (0, 0));
+        let counts = cell.category_counts().expect("they are told apart");
+        let sent: u64 = counts.iter().map(|counts| counts.frames).sum();
+        prop_assert_eq!(sent, packets.len() as u64);
+        prop_assert_eq!(counts[3].internal_collisions, 0, "nothing precedes voice");
+        let end = cell.finish(Instant::from_millis(999));
+        (0..3).for_each(|id| cell.ledger(id).check(end));
+    }
 }

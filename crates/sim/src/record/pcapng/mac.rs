@@ -21,8 +21,6 @@ const SSID: &[u8] = b"airwatt";
 const ETHER_TYPE_IPV4: u16 = 0x0800;
 /// E2TCP has no EtherType of its own: this is the first one for local experiments (IEEE 802, 9.2.3).
 const ETHER_TYPE_E2TCP: u16 = 0x88b5;
-/// User priority of best effort traffic.
-const BEST_EFFORT: u8 = 0;
 /// Bit 7 of the QoS information octet: the access point offers U-APSD.
 const WMM_UAPSD: u8 = 0x80;
 /// The BA Control field of a compressed BlockAck (802.11-2020 table 9-28).
@@ -69,7 +67,8 @@ pub(super) fn encode(setting: &Setting, cell: &CellSetting, frame: &TracedFrame,
         // Best effort's TID is 0. Bits for 64 or 256 frames follow the number of the first one, whose fragment number says which (9.3.1.8).
         let is_long = frame.bytes > block_ack_bytes(64);
         let (words, length) = if is_long { (4, LONG_BITMAP) } else { (1, 0) };
-        out.extend_from_slice(&COMPRESSED_BITMAP.to_le_bytes());
+        let control = COMPRESSED_BITMAP | u16::from(frame.tid) << 12;
+        out.extend_from_slice(&control.to_le_bytes());
         out.extend_from_slice(&(frame.sequence << 4 | length).to_le_bytes());
         frame.bitmap.words().iter().take(words).for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
     }
@@ -146,7 +145,7 @@ fn header(setting: &Setting, cell: &CellSetting, frame: &TracedFrame) -> MacHead
     };
     header.address3 = Some(end);
     header.sequence_control = Some(frame.sequence << 4);
-    header.qos = Some(QosControl::new(BEST_EFFORT).with_eosp(frame.flags.eosp));
+    header.qos = Some(QosControl::new(frame.tid).with_eosp(frame.flags.eosp));
     header
 }
 

@@ -6,6 +6,7 @@ use airwatt_base::settings::SettingError;
 use airwatt_proto::powersave::{PowerSaveConfig, StationId};
 
 use super::{Directory, Resolved, Resolving, StationPlace, duplicate, quoted};
+use crate::media::cell::category::CategoryParameters;
 use crate::net::route::{Member, NodeId, Reach};
 use crate::scenario::names::check_name;
 use crate::scenario::topology::{Cell, CellMode, Link, LinkKind, Topology};
@@ -394,6 +395,7 @@ fn difference(one: &Wifi, other: &Wifi) -> Option<(&'static str, String, String)
             ("group_rate", wifi.group_rate.map_or_else(|| "none".to_owned(), |rate| rate.to_string())),
             ("short_preamble", wifi.short_preamble.to_string()),
             ("access", format!("{:?}", wifi.access).to_lowercase()),
+            ("categories", wifi.categories.map_or("none", CategoryParameters::name).to_owned()),
             ("txop", wifi.txop.to_string()),
             ("mac_overhead", wifi.mac_overhead.to_string()),
             ("frame_error_rate", wifi.frame_error_rate.to_string()),

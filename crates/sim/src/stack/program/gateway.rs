@@ -46,7 +46,7 @@ impl RelayEnds {
             flow: self.flow,
             bytes,
             sent,
-            class: 0,
+            dscp: 0,
             ecn: 0,
             payload,
         }

@@ -67,7 +67,7 @@ impl TunnelEnds {
             flow: NO_FLOW,
             bytes,
             sent: now,
-            class: 0,
+            dscp: 0,
             ecn: 0,
             payload,
         };

@@ -5,6 +5,8 @@
 //! Group-addressed frames have the access of beacons, PIFS without backoff, as in access points whose queue of them is released by
 //! the end of a DTIM beacon. Beacons go first. Both share a counter of sequence numbers (802.11-2020 10.3.2.14.2).
 
+use std::ops::Range;
+
 use airwatt_base::{Instant, Machine, Slot};
 use airwatt_proto::powersave::{
     AccessPointInput, AccessPointOutput, AccessPointPowerSave, Downlink, Loss, ServiceFlags, StationId,
@@ -12,6 +14,7 @@ use airwatt_proto::powersave::{
 };
 
 use super::Category;
+use super::categories::{Categories, category_of};
 use super::downlink::{Addressed, DownlinkQueue};
 use super::frame_queue::FrameQueue;
 use super::group::GroupSources;
@@ -36,7 +39,7 @@ pub(crate) struct AccessPointMac {
     radio: Option<RadioId>,
     slot: Slot,
     power_save: AccessPointPowerSave<Packet>,
-    queue: DownlinkQueue,
+    queues: Categories<DownlinkQueue>,
     /// The length of beacons in bytes, if it is not that of the usual elements.
     beacon_bytes: Option<u32>,
     /// The beacon, and group-addressed packets that have been released.
@@ -54,11 +57,11 @@ pub(crate) struct AccessPointMac {
 }
 
 impl AccessPointMac {
-    /// Makes an access point without stations. Its contenders are `data` for the queue and `beacon` for beacons.
+    /// Makes an access point without stations. Its contenders are `data` for the queues, and the next one for beacons.
     pub(crate) fn new(
         config: &CellConfig,
         member: Member,
-        [data, beacon]: [ContenderId; 2],
+        data: Range<ContenderId>,
         radio: Option<RadioId>,
         slot: Slot,
         sources: GroupSources,
@@ -69,19 +72,23 @@ impl AccessPointMac {
             overhead: config.mac_overhead,
         };
         // The queue has a limit ahead of its frames, and each receiver a link.
-        let link = Link::single(ModeId::DATA);
-        let frames = FrameQueue::new([member, member + 1], data, link, limits, u32::MAX);
+        let links = vec![Link::single(ModeId::DATA); data.len()];
+        let queue = |(contender, link): (ContenderId, &Link)| {
+            let frames = FrameQueue::new([member, member + 1], contender, *link, limits, u32::MAX);
+            DownlinkQueue::new(config.ap_queue, config.ap_buffer, frames)
+        };
+        let beacon = data.end;
         Self {
             member,
             radio,
             slot,
             power_save: AccessPointPowerSave::new(config.power_save),
             beacon_bytes: config.beacon_bytes,
-            queue: DownlinkQueue::new(config.ap_queue, config.ap_buffer, frames),
+            queues: Categories::new(data, &links, queue),
             broadcasts: FrameQueue::broadcast(member, beacon, limits),
             group_bit: false,
             sources,
-            receptions: Receptions::new(member + 1, config.aggregation.mpdus != Some(1)),
+            receptions: Receptions::new(beacon + 1, config.aggregation.mpdus != Some(1)),
             number: 0,
             refused: Vec::new(),
             buffer_drops: 0,
@@ -89,9 +96,11 @@ impl AccessPointMac {
         }
     }
 
-    /// Associates the next station, to which data goes over this link.
-    pub(crate) fn add_station(&mut self, uapsd: bool, link: Link) {
-        self.queue.frames_mut().add_receiver(link);
+    /// Associates the next station, to which data of each category goes over its link.
+    pub(crate) fn add_station(&mut self, uapsd: bool, links: &[Link]) {
+        for (queue, link) in self.queues.iter_mut().zip(links) {
+            queue.frames_mut().add_receiver(*link);
+        }
         self.power_save.add_station(uapsd);
     }
 
@@ -156,16 +165,16 @@ impl AccessPointMac {
     }
 
     /// The frames of a category.
-    pub(super) const fn queue(&self, category: Category) -> &FrameQueue {
+    #[inline]
+    pub(super) fn queue(&self, category: Category) -> &FrameQueue {
         match category {
-            Category::Data => self.queue.frames(),
             Category::Beacon => &self.broadcasts,
+            _ => self.queues.of(category).frames(),
         }
     }
 
-    /// The frames for stations.
-    const fn data(&self) -> &FrameQueue {
-        self.queue.frames()
+    pub(super) const fn contenders(&self) -> Range<ContenderId> {
+        self.queues.contenders()
     }
 
     fn has_sleeping_station(&self) -> bool {
@@ -177,14 +186,14 @@ impl AccessPointMac {
             return self.compose_broadcast();
         }
         let mut dropped = Vec::new();
-        self.queue.fill(now, &mut dropped);
+        self.queues.of_mut(category).fill(now, &mut dropped);
         if !dropped.is_empty() {
             self.discard(dropped, out);
             self.settle(now, out);
         }
-        let Self { queue, power_save, number, member, .. } = self;
+        let Self { queues, power_save, number, member, .. } = self;
         let first = *member + 1;
-        let ppdu = queue.frames_mut().compose(false, number, |mpdu| {
+        let ppdu = queues.of_mut(category).frames_mut().compose(false, number, |mpdu| {
             let station = StationId::from(mpdu.to - first);
             let flags = power_save.flags(station);
             power_save.handle_input(AccessPointInput::Started { station }, now);
@@ -209,8 +218,8 @@ impl AccessPointMac {
         self.broadcasts.compose(false, &mut self.number, |_| flags)
     }
 
-    pub(super) fn note_arrivals(&mut self, received: &MpduSet) {
-        self.queue.frames_mut().note_arrivals(received);
+    pub(super) fn note_arrivals(&mut self, ppdu: &Ppdu, received: &MpduSet) {
+        self.queues.of_contender_mut(ppdu.contender).frames_mut().note_arrivals(received);
     }
 
     pub(super) fn receive(
@@ -256,19 +265,29 @@ impl AccessPointMac {
             return true;
         }
         let mut left = false;
-        while let Some((mpdu, delivered)) = self.queue.frames_mut().next_concluded(received) {
+        let contender = ppdu.contender;
+        while let Some((mpdu, delivered)) =
+            self.queues.of_contender_mut(contender).frames_mut().next_concluded(received)
+        {
             left = true;
-            self.frame_left(&mpdu, delivered, now, out);
+            self.frame_left(&mpdu, delivered, contender, now, out);
         }
-        self.queue.frames_mut().end_attempt();
+        self.queues.of_contender_mut(contender).frames_mut().end_attempt();
         left
     }
 
     /// Handles a frame that has left the queue: acknowledged, or given up. One that was given up although it has arrived, because its
     /// station fell asleep behind a response that was lost, is not sent again.
-    fn frame_left(&mut self, mpdu: &Mpdu, delivered: bool, now: Instant, out: &mut Effects<'_>) {
+    fn frame_left(
+        &mut self,
+        mpdu: &Mpdu,
+        delivered: bool,
+        contender: ContenderId,
+        now: Instant,
+        out: &mut Effects<'_>,
+    ) {
         let mut dropped = Vec::new();
-        self.queue.refill(now, &mut dropped);
+        self.queues.of_contender_mut(contender).refill(now, &mut dropped);
         self.discard(dropped, out);
         self.note_queue(now, out);
         let frame = match mpdu.body {
@@ -278,8 +297,8 @@ impl AccessPointMac {
         let station = self.local(mpdu.to);
         let delivered = delivered || mpdu.arrived;
         self.notify(AccessPointInput::Sent { station, frame, delivered }, now, out);
-        if self.data().is_empty() {
-            out.sent_all(self.data().contender(), self.radio, now);
+        if self.queues.of_contender(contender).frames().is_empty() {
+            out.sent_all(contender, self.radio, now);
         }
     }
 
@@ -386,28 +405,34 @@ impl AccessPointMac {
     /// Puts a frame into the transmission queue.
     fn enqueue(&mut self, station: StationId, body: Body, now: Instant, out: &mut Effects<'_>) {
         let mut dropped = Vec::new();
-        let accepted = self.queue.push(self.global(station), body, now, &mut dropped);
+        let (to, category) = (self.global(station), category_of(&body));
+        let accepted = self.queues.of_mut(category).push(to, body, now, &mut dropped);
         self.discard(dropped, out);
         if !accepted {
             return;
         }
         self.note_queue(now, out);
-        if !self.data().is_empty() {
-            out.join(self.data().contender(), self.radio, now);
+        let frames = self.queue(category);
+        if !frames.is_empty() {
+            out.join(frames.contender(), self.radio, now);
         }
     }
 
-    /// Takes the frames of a station that fell asleep back from the transmission queue.
+    /// Takes the frames of a station that fell asleep back from the transmission queues, those of the highest category first.
     fn recall(&mut self, station: StationId, now: Instant, out: &mut Effects<'_>) {
-        let back = self.queue.recall(self.global(station));
-        let mut dropped = Vec::new();
-        self.queue.refill(now, &mut dropped);
-        self.discard(dropped, out);
-        self.note_queue(now, out);
-        if self.data().is_empty() {
-            let contender = self.data().contender();
-            out.leave(contender);
-            out.sent_all(contender, self.radio, now);
+        let to = self.global(station);
+        let mut back = Vec::new();
+        for contender in self.contenders().rev() {
+            let queue = self.queues.of_contender_mut(contender);
+            back.extend(queue.recall(to));
+            let mut dropped = Vec::new();
+            queue.refill(now, &mut dropped);
+            self.discard(dropped, out);
+            self.note_queue(now, out);
+            if self.queues.of_contender(contender).frames().is_empty() {
+                out.leave(contender);
+                out.sent_all(contender, self.radio, now);
+            }
         }
         for body in back {
             let frame = match body {
@@ -429,7 +454,7 @@ impl AccessPointMac {
 
     fn note_queue(&self, now: Instant, out: &mut Effects<'_>) {
         if self.is_traced(out) {
-            out.note_queue(self.queue.len(), now);
+            out.note_queue(self.queues.iter().map(DownlinkQueue::len).sum(), now);
         }
     }
 

@@ -7,6 +7,8 @@
 //!
 //! Left out: access categories, aggregates.
 
+use std::ops::Range;
+
 use airwatt_base::{Instant, Slot};
 use airwatt_proto::powersave::ServiceFlags;
 
@@ -94,7 +96,7 @@ impl ExternalMac {
     pub(crate) fn doze(&mut self, now: Instant, out: &mut Effects<'_>) {
         if self.mode == RadioMode::Awake && self.queue.is_empty() && self.broadcasts.is_empty() {
             self.mode = RadioMode::Dozing;
-            out.doze(self.radio, self.queue.contender(), self.slot, now);
+            out.doze(self.radio, self.contenders(), self.slot, now);
         }
     }
 
@@ -117,10 +119,15 @@ impl ExternalMac {
         self.radio
     }
 
+    pub(super) const fn contenders(&self) -> Range<ContenderId> {
+        let first = self.queue.contender();
+        first..first + 1
+    }
+
     pub(super) const fn queue(&self, category: Category) -> &FrameQueue {
         match category {
-            Category::Data => &self.queue,
             Category::Beacon => &self.broadcasts,
+            _ => &self.queue,
         }
     }
 
@@ -130,8 +137,8 @@ impl ExternalMac {
 
     pub(super) fn compose(&mut self, category: Category) -> Ppdu {
         let queue = match category {
-            Category::Data => &mut self.queue,
             Category::Beacon => &mut self.broadcasts,
+            _ => &mut self.queue,
         };
         queue.compose(false, &mut self.number, |_| ServiceFlags::default())
     }

@@ -6,6 +6,7 @@
 //! cell goes through [`Effects`].
 
 mod access_point;
+mod categories;
 mod downlink;
 mod external;
 mod frame_queue;
@@ -15,6 +16,8 @@ mod reception;
 mod reorder;
 mod station;
 mod tx_queue;
+
+use std::ops::Range;
 
 use airwatt_base::{Instant, Span};
 
@@ -26,20 +29,12 @@ pub use self::group::GroupSourceConfig;
 pub(super) use self::group::GroupSources;
 pub(super) use self::peer::PeerMac;
 pub(super) use self::station::StationMac;
+use super::category::Category;
 use super::channel::Parts;
 use super::contention::ContenderId;
 use super::effects::Effects;
 use super::frame::{Mpdu, MpduSet, OnAir, Ppdu};
 use super::radio::RadioId;
-
-/// What a contender sends: the frames of the data queue, or beacons and group-addressed frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Category {
-    /// Data, control and Null frames.
-    Data,
-    /// Beacons, and group-addressed frames after them.
-    Beacon,
-}
 
 /// A MAC entity.
 #[derive(Clone, Debug)]
@@ -65,9 +60,15 @@ impl Mac {
         }
     }
 
-    /// The contender of the data queue.
-    pub(super) const fn contender(&self) -> ContenderId {
-        self.queue(Category::Data).contender()
+    /// The contenders for data.
+    #[inline]
+    pub(super) fn contenders(&self) -> Range<ContenderId> {
+        match self {
+            Self::AccessPoint(mac) => mac.contenders(),
+            Self::Station(mac) => mac.contenders(),
+            Self::Peer(mac) => mac.contenders(),
+            Self::External(mac) => mac.contenders(),
+        }
     }
 
     /// Whether a frame of this category waits.
@@ -78,7 +79,7 @@ impl Mac {
     /// The PPDU of the next frame as it would be sent now; `None` if no frame waits.
     pub(super) fn next_ppdu(&self, category: Category) -> Option<Ppdu> {
         match self {
-            Self::Station(mac) => mac.next_ppdu(),
+            Self::Station(mac) => mac.next_ppdu(category),
             _ => self.queue(category).next_ppdu(false),
         }
     }
@@ -90,26 +91,27 @@ impl Mac {
     }
 
     /// Length of a frame of a category, MAC header to FCS, in bytes.
-    pub(super) const fn frame_bytes(&self, category: Category, mpdu: &Mpdu) -> u32 {
+    pub(super) fn frame_bytes(&self, category: Category, mpdu: &Mpdu) -> u32 {
         self.queue(category).frame_bytes(mpdu)
     }
 
-    /// Notes which frames on the air have arrived although no response to them has.
-    pub(super) fn note_arrivals(&mut self, received: &MpduSet) {
+    /// Notes which frames of a PPDU on the air have arrived although no response to them has.
+    pub(super) fn note_arrivals(&mut self, ppdu: &Ppdu, received: &MpduSet) {
         match self {
-            Self::AccessPoint(mac) => mac.note_arrivals(received),
-            Self::Station(mac) => mac.note_arrivals(received),
-            Self::Peer(mac) => mac.note_arrivals(received),
+            Self::AccessPoint(mac) => mac.note_arrivals(ppdu, received),
+            Self::Station(mac) => mac.note_arrivals(ppdu, received),
+            Self::Peer(mac) => mac.note_arrivals(ppdu, received),
             Self::External(mac) => mac.note_arrivals(received),
         }
     }
 
     /// The frames of a category. Stations have only data.
-    const fn queue(&self, category: Category) -> &FrameQueue {
+    #[inline]
+    fn queue(&self, category: Category) -> &FrameQueue {
         match self {
             Self::AccessPoint(mac) => mac.queue(category),
-            Self::Station(mac) => mac.queue(),
-            Self::Peer(mac) => mac.queue(),
+            Self::Station(mac) => mac.queue(category),
+            Self::Peer(mac) => mac.queue(category),
             Self::External(mac) => mac.queue(category),
         }
     }
@@ -118,8 +120,8 @@ impl Mac {
     pub(super) fn compose(&mut self, category: Category, now: Instant, out: &mut Effects<'_>) -> Ppdu {
         match self {
             Self::AccessPoint(mac) => mac.compose(category, now, out),
-            Self::Station(mac) => mac.compose(),
-            Self::Peer(mac) => mac.compose(),
+            Self::Station(mac) => mac.compose(category),
+            Self::Peer(mac) => mac.compose(category),
             Self::External(mac) => mac.compose(category),
         }
     }
@@ -161,8 +163,8 @@ impl Mac {
     ) -> bool {
         match self {
             Self::AccessPoint(mac) => mac.conclude(ppdu, received, now, out),
-            Self::Station(mac) => mac.conclude(received, now, out),
-            Self::Peer(mac) => mac.conclude(received, now, out),
+            Self::Station(mac) => mac.conclude(ppdu, received, now, out),
+            Self::Peer(mac) => mac.conclude(ppdu, received, now, out),
             Self::External(mac) => mac.conclude(ppdu, received, now, out),
         }
     }

@@ -2,9 +2,13 @@
 //!
 //! Left out: the beacons of the independent BSS, of which each station sends its share, and power save in it (ATIM windows).
 
+use std::ops::Range;
+
 use airwatt_base::Instant;
 use airwatt_proto::powersave::ServiceFlags;
 
+use super::Category;
+use super::categories::{Categories, category_of};
 use super::frame_queue::FrameQueue;
 use super::reception::Receptions;
 use crate::media::cell::CellOutput;
@@ -21,7 +25,8 @@ use crate::net::route::Member;
 #[derive(Clone, Debug)]
 pub(crate) struct PeerMac {
     radio: RadioId,
-    queue: FrameQueue,
+    queues: Categories<FrameQueue>,
+    member: Member,
     /// The last sequence number of frames without a counter for their receiver.
     number: u16,
     receptions: Receptions,
@@ -34,14 +39,17 @@ impl PeerMac {
         config: &CellConfig,
         radio: RadioId,
         member: Member,
-        contender: ContenderId,
-        link: Link,
+        contenders: Range<ContenderId>,
+        links: &[Link],
     ) -> Self {
         let limits = config.station_limits();
-        let queue = FrameQueue::new([member, 0], contender, link, limits, config.station_buffer);
+        let queue = |(contender, link): (ContenderId, &Link)| {
+            FrameQueue::new([member, 0], contender, *link, limits, config.station_buffer)
+        };
         Self {
             radio,
-            queue,
+            queues: Categories::new(contenders, links, queue),
+            member,
             number: 0,
             receptions: Receptions::new(0, config.aggregation.mpdus != Some(1)),
             given_up: 0,
@@ -55,8 +63,9 @@ impl PeerMac {
 
     /// Takes a packet for the station that is member `to`.
     pub(crate) fn enqueue(&mut self, to: Member, packet: Packet, now: Instant, out: &mut Effects<'_>) {
-        if self.queue.push(to, packet) {
-            out.join(self.queue.contender(), Some(self.radio()), now);
+        let queue = self.queues.of_mut(category_of(&Body::Data(packet)));
+        if queue.push(to, packet) {
+            out.join(queue.contender(), Some(self.radio), now);
         } else {
             out.emit(CellOutput::Lost(packet));
         }
@@ -66,20 +75,24 @@ impl PeerMac {
         self.radio
     }
 
-    pub(super) const fn queue(&self) -> &FrameQueue {
-        &self.queue
+    pub(super) const fn contenders(&self) -> Range<ContenderId> {
+        self.queues.contenders()
     }
 
-    pub(super) fn compose(&mut self) -> Ppdu {
-        self.queue.compose(false, &mut self.number, |_| ServiceFlags::default())
+    pub(super) fn queue(&self, category: Category) -> &FrameQueue {
+        self.queues.of(category)
     }
 
-    pub(super) fn note_arrivals(&mut self, received: &MpduSet) {
-        self.queue.note_arrivals(received);
+    pub(super) fn compose(&mut self, category: Category) -> Ppdu {
+        self.queues.of_mut(category).compose(false, &mut self.number, |_| ServiceFlags::default())
+    }
+
+    pub(super) fn note_arrivals(&mut self, ppdu: &Ppdu, received: &MpduSet) {
+        self.queues.of_contender_mut(ppdu.contender).note_arrivals(received);
     }
 
     pub(super) fn receive(&mut self, ppdu: &Ppdu, mpdus: OnAir<'_>, out: &mut Effects<'_>) {
-        let at = self.queue.member();
+        let at = self.member;
         self.receptions.receive(ppdu, mpdus, out.received(), |_, packet| {
             if let Some(packet) = packet {
                 out.emit(CellOutput::Arrived { at, packet: *packet });
@@ -89,15 +102,17 @@ impl PeerMac {
 
     pub(super) fn conclude(
         &mut self,
+        ppdu: &Ppdu,
         received: Option<&MpduSet>,
         now: Instant,
         out: &mut Effects<'_>,
     ) -> bool {
         let mut left = false;
-        while let Some((mpdu, delivered)) = self.queue.next_concluded(received) {
+        let queue = self.queues.of_contender_mut(ppdu.contender);
+        while let Some((mpdu, delivered)) = queue.next_concluded(received) {
             left = true;
-            if self.queue.is_empty() {
-                out.sent_all(self.queue.contender(), Some(self.radio()), now);
+            if queue.is_empty() {
+                out.sent_all(ppdu.contender, Some(self.radio), now);
             }
             if let (Body::Data(packet), false) = (mpdu.body, delivered) {
                 self.given_up += 1;
@@ -106,7 +121,7 @@ impl PeerMac {
                 }
             }
         }
-        self.queue.end_attempt();
+        queue.end_attempt();
         left
     }
 }

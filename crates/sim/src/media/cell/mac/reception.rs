@@ -4,18 +4,18 @@
 //! Only packets are looked at. Null frames and PS-Polls may come again and change nothing.
 
 use super::reorder::ReorderBuffer;
+use crate::media::cell::contention::ContenderId;
 use crate::media::cell::frame::{Body, Mpdu, MpduSet, OnAir, Ppdu};
 use crate::net::packet::Packet;
-use crate::net::route::Member;
 
 /// More than any sequence number.
 const NONE: u16 = u16::MAX;
 
-/// The receptions of one MAC, by the members that send to it.
+/// The receptions of one MAC, by the contenders that send to it: each is a category of one sender.
 #[derive(Clone, Debug)]
 pub(super) struct Receptions {
-    /// The first of these members.
-    first: Member,
+    /// The first of these contenders.
+    first: ContenderId,
     /// Whether they have agreements.
     agreements: bool,
     /// The sequence number of the last packet of each, without an agreement.
@@ -25,8 +25,8 @@ pub(super) struct Receptions {
 }
 
 impl Receptions {
-    /// Nothing has been received from members from `first` on.
-    pub(super) const fn new(first: Member, agreements: bool) -> Self {
+    /// Nothing has been received from contenders from `first` on.
+    pub(super) const fn new(first: ContenderId, agreements: bool) -> Self {
         Self { first, agreements, last: Vec::new(), buffers: Vec::new() }
     }
 
@@ -38,7 +38,7 @@ impl Receptions {
         received: &MpduSet,
         mut each: impl FnMut(&Mpdu, Option<&Packet>),
     ) {
-        let sender = usize::from(ppdu.from - self.first);
+        let sender = (ppdu.contender - self.first) as usize;
         for (place, mpdu) in (0..).zip(mpdus) {
             if !received.contains(place) {
                 continue;

@@ -114,7 +114,7 @@ mod tests {
             let link = Link { mode: ModeId::DATA, limit };
             let sender = FrameQueue::new([1, 0], 0, link, limits, u32::MAX);
             let (arrived, left) = (BTreeSet::new(), BTreeSet::new());
-            let receiver = Receptions::new(1, true);
+            let receiver = Receptions::new(0, true);
             Self {
                 sender,
                 receiver,

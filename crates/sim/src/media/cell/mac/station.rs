@@ -1,6 +1,7 @@
 //! The MAC of a station: its transmission queue, its side of power save, and the air time that its exchanges took.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use airwatt_base::{Instant, Machine, Slot, Span};
 use airwatt_proto::powersave::{
@@ -8,6 +9,8 @@ use airwatt_proto::powersave::{
     Uplink, Volume,
 };
 
+use super::Category;
+use super::categories::{Categories, category_of};
 use super::frame_queue::FrameQueue;
 use super::reception::Receptions;
 use crate::media::cell::CellOutput;
@@ -34,13 +37,14 @@ struct Arrived {
 #[derive(Clone, Debug)]
 pub(crate) struct StationMac {
     radio: RadioId,
+    member: Member,
     access_point: Member,
     /// The slot of the power-save timers; the next one is that of the radio.
     slot: Slot,
     power_save: StationPowerSave,
     /// What its own frames, and the waiting for them, took of the air.
     air_time: ps::AirTime,
-    queue: FrameQueue,
+    queues: Categories<FrameQueue>,
     /// The last sequence number of Null frames.
     number: u16,
     receptions: Receptions,
@@ -55,7 +59,7 @@ pub(crate) struct StationMac {
 fn sample(packet: &Packet, is_sent: bool, now: Instant) -> FlowSample {
     let volume = Volume { packets: 1, bytes: packet.bytes.into() };
     let [sent, received] = if is_sent { [volume, Volume::default()] } else { [Volume::default(), volume] };
-    FlowSample { flow: packet.flow.into(), dscp: packet.dscp(), sent, received, first: now, last: now }
+    FlowSample { flow: packet.flow.into(), dscp: packet.dscp, sent, received, first: now, last: now }
 }
 
 impl StationMac {
@@ -65,23 +69,28 @@ impl StationMac {
         station: &CellStation,
         radio: RadioId,
         [member, access_point]: [Member; 2],
-        contender: ContenderId,
-        link: Link,
+        // Its own, and the first one of the access point.
+        (contenders, sender): (Range<ContenderId>, ContenderId),
+        links: &[Link],
         slot: Slot,
     ) -> Self {
         let limits = config.station_limits();
-        let ends = [member, access_point];
-        let mut queue = FrameQueue::new(ends, contender, link, limits, config.station_buffer);
-        queue.add_receiver(link);
+        let queue = |(contender, link): (ContenderId, &Link)| {
+            let ends = [member, access_point];
+            let mut queue = FrameQueue::new(ends, contender, *link, limits, config.station_buffer);
+            queue.add_receiver(*link);
+            queue
+        };
         Self {
             radio,
+            member,
             access_point,
             slot,
             power_save: StationPowerSave::new(station.power_save, station.policy.clone()),
             air_time: ps::AirTime::default(),
-            queue,
+            queues: Categories::new(contenders, links, queue),
             number: 0,
-            receptions: Receptions::new(access_point, config.aggregation.mpdus != Some(1)),
+            receptions: Receptions::new(sender, config.aggregation.mpdus != Some(1)),
             arrived: Vec::new(),
             flows: VecDeque::new(),
             given_up: 0,
@@ -105,11 +114,11 @@ impl StationMac {
 
     /// Takes a packet from the station's host.
     pub(crate) fn enqueue(&mut self, packet: Packet, now: Instant, out: &mut Effects<'_>) {
-        if !self.queue.push(self.access_point, packet) {
+        if !self.queues.of_mut(category_of(&Body::Data(packet))).push(self.access_point, packet) {
             out.emit(CellOutput::Lost(packet));
             return;
         }
-        self.notify(StationInput::Backlog { frames: self.queue.packets() }, now, out);
+        self.notify(StationInput::Backlog { frames: self.packets() }, now, out);
         if self.power_save.sees_flows() {
             self.notify(StationInput::Flow(sample(&packet, true, now)), now, out);
         }
@@ -151,25 +160,36 @@ impl StationMac {
         self.radio
     }
 
-    pub(super) const fn queue(&self) -> &FrameQueue {
-        &self.queue
+    pub(super) const fn contenders(&self) -> Range<ContenderId> {
+        self.queues.contenders()
     }
 
-    pub(super) fn next_ppdu(&self) -> Option<Ppdu> {
-        self.queue.next_ppdu(self.pm_of(self.queue.front()?))
+    #[inline]
+    pub(super) fn queue(&self, category: Category) -> &FrameQueue {
+        self.queues.of(category)
     }
 
-    pub(super) fn compose(&mut self) -> Ppdu {
-        let pm = self.queue.front().is_some_and(|mpdu| self.pm_of(mpdu));
-        self.queue.compose(pm, &mut self.number, |_| ServiceFlags::default())
+    /// Number of packets in all queues.
+    fn packets(&self) -> u32 {
+        self.queues.iter().map(FrameQueue::packets).sum()
     }
 
-    pub(super) fn note_arrivals(&mut self, received: &MpduSet) {
-        self.queue.note_arrivals(received);
+    pub(super) fn next_ppdu(&self, category: Category) -> Option<Ppdu> {
+        let queue = self.queue(category);
+        queue.next_ppdu(self.pm_of(queue.front()?))
+    }
+
+    pub(super) fn compose(&mut self, category: Category) -> Ppdu {
+        let pm = self.queue(category).front().is_some_and(|mpdu| self.pm_of(mpdu));
+        self.queues.of_mut(category).compose(pm, &mut self.number, |_| ServiceFlags::default())
+    }
+
+    pub(super) fn note_arrivals(&mut self, ppdu: &Ppdu, received: &MpduSet) {
+        self.queues.of_contender_mut(ppdu.contender).note_arrivals(received);
     }
 
     pub(super) fn receive(&mut self, ppdu: &Ppdu, mpdus: OnAir<'_>, now: Instant, out: &mut Effects<'_>) {
-        let (at, sees_flows) = (self.queue.member(), self.power_save.sees_flows());
+        let (at, sees_flows) = (self.member, self.power_save.sees_flows());
         let Self { receptions, arrived, flows, .. } = self;
         receptions.receive(ppdu, mpdus, out.received(), |mpdu, packet| {
             let bytes = packet.map_or(0, |packet| packet.bytes);
@@ -198,18 +218,21 @@ impl StationMac {
 
     pub(super) fn conclude(
         &mut self,
+        ppdu: &Ppdu,
         received: Option<&MpduSet>,
         now: Instant,
         out: &mut Effects<'_>,
     ) -> bool {
         let mut left = false;
-        while let Some((mpdu, delivered)) = self.queue.next_concluded(received) {
+        let contender = ppdu.contender;
+        while let Some((mpdu, delivered)) = self.queues.of_contender_mut(contender).next_concluded(received) {
             left = true;
             self.frame_left(&mpdu, delivered, now, out);
         }
-        self.queue.end_attempt();
-        if self.queue.is_empty() {
-            out.sent_all(self.queue.contender(), Some(self.radio()), now);
+        let queue = self.queues.of_contender_mut(contender);
+        queue.end_attempt();
+        if queue.is_empty() {
+            out.sent_all(contender, Some(self.radio), now);
         }
         left
     }
@@ -230,7 +253,7 @@ impl StationMac {
                 if self.power_save.has_output() {
                     self.apply_power_save(now, out);
                 }
-                self.notify(StationInput::Backlog { frames: self.queue.packets() }, now, out);
+                self.notify(StationInput::Backlog { frames: self.packets() }, now, out);
             }
             Body::Control(control) => {
                 let frame = Uplink::Control(control);
@@ -289,8 +312,8 @@ impl StationMac {
     fn apply(&mut self, output: StationOutput, now: Instant, out: &mut Effects<'_>) {
         match output {
             StationOutput::Wake => out.wake(self.radio(), self.slot + 1, now),
-            StationOutput::Doze => out.doze(self.radio(), self.queue.contender(), self.slot + 1, now),
-            StationOutput::LeaveChannel => out.leave_channel(self.radio(), self.queue.contender(), now),
+            StationOutput::Doze => out.doze(self.radio(), self.contenders(), self.slot + 1, now),
+            StationOutput::LeaveChannel => out.leave_channel(self.radio(), self.contenders(), now),
             StationOutput::ReturnToChannel => {
                 out.return_to_channel(self.radio(), now);
                 self.join(now, out);
@@ -299,7 +322,7 @@ impl StationMac {
             // The answer follows when all outputs have been taken.
             StationOutput::MeasureAirTime => {}
             StationOutput::Window(window) => {
-                out.emit(CellOutput::Window { member: self.queue.member(), window });
+                out.emit(CellOutput::Window { member: self.member, window });
             }
         }
     }
@@ -307,18 +330,19 @@ impl StationMac {
     #[cold]
     fn trace_adaptation(&self, now: Instant, out: &mut Effects<'_>) {
         if let Some(adaptation) = self.power_save.adaptation() {
-            out.note_adaptation(self.queue.member(), adaptation, now);
+            out.note_adaptation(self.member, adaptation, now);
         }
     }
 
     fn enqueue_control(&mut self, control: PowerSaveFrame, now: Instant, out: &mut Effects<'_>) {
-        self.queue.push_first(self.access_point, Body::Control(control));
+        let body = Body::Control(control);
+        self.queues.of_mut(category_of(&body)).push_first(self.access_point, body);
         self.join(now, out);
     }
 
     fn join(&self, now: Instant, out: &mut Effects<'_>) {
-        if !self.queue.is_empty() {
-            out.join(self.queue.contender(), Some(self.radio()), now);
+        for queue in self.queues.iter().filter(|queue| !queue.is_empty()) {
+            out.join(queue.contender(), Some(self.radio), now);
         }
     }
 }
