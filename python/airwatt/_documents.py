@@ -24,6 +24,21 @@ class AccessPointResult(Record):
     """The station whose radio it shares; `null` if it has one of its own, whose energy is not accounted for."""
 
 
+class CategoryResult(Record):
+    """One access category of a cell."""
+
+    __slots__ = ()
+    category: str
+    """`background`, `best-effort`, `video` or `voice`."""
+    frames: int
+    """Attempts to send a data or control frame."""
+    internal_collisions: int
+    """Number of times that a higher category of the same sender won the channel at the same moment, and sent
+    first."""
+    retries: int
+    """Attempts after the first."""
+
+
 class CellResult(Record):
     """The last hop: the cell, or the point-to-point link with packets for frames."""
 
@@ -155,30 +170,6 @@ class ModeAccount(Record):
     """The name after the colon of a radio's name."""
     name: str
     """The maker's name."""
-
-
-class NamedCell(Record):
-    """One cell."""
-
-    __slots__ = ()
-    airtime_utilization: float
-    """Share of the time during which a frame was on its channel."""
-    ap_drops: int
-    """Packets dropped at the buffers of its access point."""
-    channel: str | None
-    """Its channel; `null` if it has one of its own. Cells on one channel share what is counted of the air."""
-    collisions: int
-    """Number of times that several nodes began to send at once."""
-    frames: int
-    """Attempts to send a data, control or beacon frame on its channel."""
-    mpdus: int | None
-    """Frames in these attempts, where an aggregate has several."""
-    name: str
-    """Its name."""
-    retries: int
-    """Attempts after the first."""
-    retry_limit_drops: int
-    """Packets given up at the retry limit on its channel."""
 
 
 class StateSeconds(Record):
@@ -391,6 +382,33 @@ class LinkResult(Record):
     """Its name."""
     reverse: LinkDirection
     """From the second node to the first."""
+
+
+class NamedCell(Record):
+    """One cell."""
+
+    __slots__ = ()
+    _parts: ClassVar[Mapping[str, type[Record]]] = {"categories": CategoryResult}
+    airtime_utilization: float
+    """Share of the time during which a frame was on its channel."""
+    ap_drops: int
+    """Packets dropped at the buffers of its access point."""
+    categories: list[CategoryResult] | None
+    """What was sent in each access category on its channel, where they are told apart."""
+    channel: str | None
+    """Its channel; `null` if it has one of its own. Cells on one channel share what is counted of the air."""
+    collisions: int
+    """Number of times that several nodes began to send at once."""
+    frames: int
+    """Attempts to send a data, control or beacon frame on its channel."""
+    mpdus: int | None
+    """Frames in these attempts, where an aggregate has several."""
+    name: str
+    """Its name."""
+    retries: int
+    """Attempts after the first."""
+    retry_limit_drops: int
+    """Packets given up at the retry limit on its channel."""
 
 
 class ProfileAccount(Record):

@@ -422,6 +422,10 @@ class FlowGroup(TypedDict, total=False):
     """Towards the station or from it; in the short form, instead of `from` and `to`. It is the direction of the
     data; who begins is said by the application's key `begins`. Of `web` and `request-response` the data are the
     responses: with `down` the station asks and the server answers, with `up` the server asks the station."""
+    dscp: int
+    """The differentiated services code point of its packets in both directions, 0 to 63, which says their
+    access category where a cell tells them apart (`wifi.categories`): 46 is voice (EF), 34 video (AF41), 8
+    background (CS1). Of a tunnel's packets it is 0."""
     neighbours: int
     """Number of hosts on a wire at the access point, instead of stations. Their flows share the wired path with
     those of the stations and never come to the air."""
@@ -973,6 +977,11 @@ class Wifi(TypedDict, total=False):
     """The access point sends RTS before MPDUs longer than this; default never."""
     beacon_rate: str | Quantity
     """Rate of beacons. Default: 1 Mbit/s at 2.4 GHz, as access points come, and 6 Mbit/s at 5 GHz."""
+    categories: Literal["standard", "linux"]
+    """Four access categories by the code points of packets (`flow.dscp`), each with a queue for each receiver
+    and parameters of its own: `standard` has the defaults of 802.11-2020 table 9-155, `linux` those of hostapd
+    for stations and for access points. They take the place of `aifsn`, `cw_min`, `cw_max` and `ap.priority`.
+    Default: all data has one category."""
     channel: str
     """The radio channel, by any name. Cells on one channel share it and receive each other; a cell without a
     channel has one of its own."""

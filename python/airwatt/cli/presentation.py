@@ -181,19 +181,17 @@ def _categories(runs: Sequence[RunResult]) -> "Iterator[Table]":
     from airwatt.tables import table
 
     several = len(runs[0].cells) > 1
-    rows = [
-        [
-            *([cell.name] if several else []),
-            category.category,
-            *(
-                _whole(runs, lambda run, at=at, place=place, key=key: run.cells[at].categories[place][key])
-                for key in ("frames", "retries", "internal_collisions")
-            ),
-        ]
-        for at, cell in enumerate(runs[0].cells)
-        for place, category in enumerate(cell.categories or [])
-    ]
-    if rows:
+
+    def row(at: int, place: int) -> list[str]:
+        def number(key: str) -> str:
+            return _whole(runs, lambda run: (run.cells[at].categories or [])[place][key])
+
+        cell = runs[0].cells[at]
+        names = [*([cell.name] if several else []), (cell.categories or [])[place].category]
+        return [*names, *map(number, ("frames", "retries", "internal_collisions"))]
+
+    places = ((at, place) for at, cell in enumerate(runs[0].cells) for place in range(len(cell.categories or [])))
+    if rows := [row(at, place) for at, place in places]:
         heads = [*(["cell"] if several else []), "category", "frames", "retries", "internal collisions"]
         yield table(heads, rows, left=len(heads) - 3)
 

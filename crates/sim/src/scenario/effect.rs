@@ -32,9 +32,9 @@ struct Rule {
     used: fn(&Place<'_>) -> bool,
     because: &'static str,
     belongs_to: &'static str,
-    /// The use follows from the flows' transports: the rule leaves keys of files alone, and overrides beside a choice of
-    /// transports, which a comparison makes.
-    by_transport: bool,
+    /// The rule leaves keys of files alone, and overrides beside a choice of transports, which a comparison makes: the use follows from
+    /// the flows' transports, or shipped sets have the key.
+    of_override: bool,
 }
 
 const fn rule(
@@ -43,16 +43,16 @@ const fn rule(
     because: &'static str,
     belongs_to: &'static str,
 ) -> Rule {
-    Rule { key, used, because, belongs_to, by_transport: false }
+    Rule { key, used, because, belongs_to, of_override: false }
 }
 
-const fn by_transport(
+const fn of_override(
     key: &'static str,
     used: fn(&Place<'_>) -> bool,
     because: &'static str,
     belongs_to: &'static str,
 ) -> Rule {
-    Rule { key, used, because, belongs_to, by_transport: true }
+    Rule { key, used, because, belongs_to, of_override: true }
 }
 
 const BEACONS: &str = "stations that receive every beacon";
@@ -67,9 +67,9 @@ const ONE_CATEGORY: &str = "a cell whose data has one access category";
 const RULES: &[Rule] = &[
     rule("ap", has_cell, "a [link]", "[wifi]"),
     rule("ap.dtim_period", receives_dtims, BEACONS, "station.listen_interval \"dtim\""),
-    rule("wifi.aifsn", has_one_category, CATEGORIES, ONE_CATEGORY),
-    rule("wifi.cw_min", has_one_category, CATEGORIES, ONE_CATEGORY),
-    rule("wifi.cw_max", has_one_category, CATEGORIES, ONE_CATEGORY),
+    of_override("wifi.aifsn", has_one_category, CATEGORIES, ONE_CATEGORY),
+    of_override("wifi.cw_min", has_one_category, CATEGORIES, ONE_CATEGORY),
+    of_override("wifi.cw_max", has_one_category, CATEGORIES, ONE_CATEGORY),
     rule("ap.priority", has_one_category, CATEGORIES, ONE_CATEGORY),
     rule("wifi.group_rate", has_group_traffic, "an access point without group traffic", "ap.group"),
     rule("wifi.short_preamble", is_2_4_ghz, "a PHY of 5 GHz", "802.11b, 802.11g and 802.11n-2.4GHz"),
@@ -110,10 +110,10 @@ const RULES: &[Rule] = &[
     rule("tcp.min_rto_of", has_settings, LINUX, OTHERS),
     rule("tcp.initial_rto", has_settings, LINUX, OTHERS),
     rule("tcp.handshake", has_settings, LINUX, OTHERS),
-    by_transport("ackloss", |place| any(place, |transport| matches!(transport, Transport::Tcp { ackloss: true, .. })), "these transports", "those with +ackloss"),
-    by_transport("tcp.sack_recovery", |place| any(place, uses_scoreboard), "these transports", "\"sack\" and \"cubic\""),
-    by_transport("e2tcp", |place| any(place, Transport::has_e2tcp), "these transports", "\"e2tcp\" and \"e2tcp-base\""),
-    by_transport("gateway", |place| any(place, Transport::uses_gateway), "these transports", "\"split\", \"snoop\", \"e2tcp\" and \"e2tcp-base\""),
+    of_override("ackloss", |place| any(place, |transport| matches!(transport, Transport::Tcp { ackloss: true, .. })), "these transports", "those with +ackloss"),
+    of_override("tcp.sack_recovery", |place| any(place, uses_scoreboard), "these transports", "\"sack\" and \"cubic\""),
+    of_override("e2tcp", |place| any(place, Transport::has_e2tcp), "these transports", "\"e2tcp\" and \"e2tcp-base\""),
+    of_override("gateway", |place| any(place, Transport::uses_gateway), "these transports", "\"split\", \"snoop\", \"e2tcp\" and \"e2tcp-base\""),
 ];
 
 fn has_cell(place: &Place<'_>) -> bool {
@@ -258,7 +258,7 @@ pub(super) fn check(
         let concerned = RULES.iter().filter(|rule| {
             let below =
                 plain.strip_prefix(rule.key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-            below && !(rule.by_transport && (chooses_transports || overrides.is_empty()))
+            below && !(rule.of_override && (chooses_transports || overrides.is_empty()))
         });
         for rule in concerned {
             if !(rule.used)(&place(scenario, &topology, key)) && !stands(key) {

@@ -471,6 +471,10 @@ fn keys_without_effect_are_refused() {
             ("e2tcp", ("ap.buffer", "9packets")),
             "--set ap.buffer=9packets: no effect with a [link]; hint: it belongs to [wifi]",
         ),
+        (
+            ("call-today", ("wifi.aifsn", "2")),
+            "--set wifi.aifsn=2: no effect with wifi.categories; hint: it belongs to a cell whose data has one access category",
+        ),
         (("ten-up", ("time_limit", "9s")), "--set time_limit=9s: no effect with a duration"),
         (("fast-dsl", ("tcp.rto_tick", "9ms")), "--set tcp.rto_tick=9ms: no effect with rto_clock \"fine\""),
         (

@@ -1,7 +1,8 @@
 //! Access categories: which packets belong to which, and how each contends (802.11-2020 10.23.2).
 //!
-//! Left out: admission control, which access points do not ask for, and the parameter sets that access points announce to their
-//! stations anew while a network runs.
+//! Left out: admission control, which access points do not ask for, and parameters that an access point changes while its network
+//! runs. In a service period of U-APSD the frame that is first sent last has EOSP, whatever its category; one of a higher category
+//! that fails meanwhile comes again behind it.
 
 use airwatt_base::Span;
 use airwatt_dot11::{Standard, Timing};

@@ -248,9 +248,9 @@ impl Contention {
     /// A contender that won together with a higher category of its radio has not sent: it waits again, with the backoff that it has drawn
     /// since. The medium is busy.
     pub fn resume(&mut self, id: ContenderId, now: Instant) {
-        self.contenders[id as usize].since = now;
-        let slots =
-            self.contenders[id as usize].ready - self.classes[self.contenders[id as usize].class].counted;
+        let contender = &mut self.contenders[id as usize];
+        contender.since = now;
+        let slots = contender.ready - self.classes[contender.class].counted;
         self.rejoin(id, slots);
     }
 

@@ -69,10 +69,16 @@ impl CellMedium {
             });
             if loses {
                 winners.remove(index);
-                if let Some(counts) = &mut self.categories {
-                    counts[contender.category as usize].internal_collisions += 1;
-                }
                 self.contention.failed(id);
+                let Some(counts) = &mut self.categories else {
+                    // A backoff of no slots is drawn once more, as in the trajectories on file.
+                    self.contention.join(id, now);
+                    continue;
+                };
+                // Beacons are not counted.
+                if let Some(counts) = counts.get_mut(contender.category as usize) {
+                    counts.internal_collisions += 1;
+                }
                 self.contention.resume(id, now);
             } else {
                 index += 1;

@@ -178,7 +178,7 @@ fn beacon(
         ds_channel,
         tim: TimFields { dtim_count, dtim_period: cell.dtim_period, group, aids: &aids },
         wmm: Some(if cell.uapsd { WMM_UAPSD } else { 0 }),
-        // A simulated cell has one access category.
+        // Those of best effort stand for all categories, also where a cell tells them apart.
         access: Some(cell.access),
     }
     .encode(out);
