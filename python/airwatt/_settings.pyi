@@ -452,6 +452,8 @@ class FlowGroup(TypedDict, total=False):
         "newreno+ackloss",
         "sack+ackloss",
         "cubic+ackloss",
+        "bbr1",
+        "bbr3",
         "prtp",
         "split",
         "snoop",
@@ -484,6 +486,8 @@ class Gateway(TypedDict, total=False):
         "newreno+ackloss",
         "sack+ackloss",
         "cubic+ackloss",
+        "bbr1",
+        "bbr3",
         "prtp",
         "split",
         "snoop",
@@ -621,6 +625,8 @@ class GatewayMiddlebox(TypedDict, total=False):
         "newreno+ackloss",
         "sack+ackloss",
         "cubic+ackloss",
+        "bbr1",
+        "bbr3",
         "prtp",
         "split",
         "snoop",
@@ -908,10 +914,15 @@ class TcpSettings(TypedDict, total=False):
     """What `min_rto` bounds: the `timeout`, or its `variance` term alone, as Linux does."""
     mtu: str | Quantity
     """Largest IP packet."""
+    paced: bool
+    """Whether packets leave at a pacing rate, as with the queueing discipline `fq`. For the profile `linux`;
+    BBR always paces."""
     partial_ack_timer: Literal["impatient", "slow-but-steady"]
     """Which partial acknowledgements restart the retransmission timer in fast recovery (RFC 6582 section 4)."""
     profile: Literal["rfc", "linux", "linux-settings", "linux-2.6.28", "ns2-2001", "freebsd-4.3", "opnet"]
-    """The stack whose settings apply to keys that are not given. Default: each key's own default."""
+    """The stack whose settings apply to keys that are not given. `linux` has a sender and a receiver of its
+    own, and of the other keys `mtu`, `receive_window`, `initial_window`, `min_rto` and `max_rto`. Default: each
+    key's own default."""
     receive_window: str | Quantity
     """Receive window, in bytes or in full-sized segments (`20packets`)."""
     repeated_timeout: Literal["keep", "reduce"]

@@ -5,7 +5,7 @@
 //! | headers of 52 bytes or more | time stamps (RFC 7323), otherwise none |
 //! | transport `sack`, `cubic` | selective acknowledgements, otherwise none |
 //! | `tcp.initial_window` | the route's `initcwnd` |
-//! | `tcp.delayed_ack = false` | the route's `quickack` |
+//! | `tcp.delayed_ack = false`, but with profile `linux` | the route's `quickack` |
 //! | `tcp.min_rto` | the route's `rto_min`, which bounds the variance term |
 //!
 //! The rest keeps the kernel's behaviour: the first timeout, loss detection (RACK, tail loss probes), the delay of
@@ -13,6 +13,7 @@
 
 use airwatt_linux::route::{KernelRoute, Metric};
 use airwatt_proto::cc::Algorithm;
+use airwatt_proto::tcp::TcpProfile;
 use airwatt_sim::live::OutsideHost;
 use airwatt_sim::net::NetworkPlan;
 use airwatt_sim::scenario::{Scenario, Transport};
@@ -51,7 +52,8 @@ fn route(scenario: &Scenario, host: OutsideHost) -> Result<KernelRoute, EmulateE
     let milliseconds = tcp.min_rto.as_nanos().div_ceil(1_000_000);
     let mut metrics = vec![Metric::MinRtoMs(u32::try_from(milliseconds).unwrap_or(u32::MAX))];
     metrics.extend(tcp.initial_window.map(Metric::InitialWindow));
-    if !tcp.delayed_ack {
+    // The profile of Linux delays as the kernel does.
+    if !tcp.delayed_ack && tcp.profile != Some(TcpProfile::Linux) {
         metrics.push(Metric::QuickAck(true));
     }
     Ok(KernelRoute::over(interface, NETWORK)
