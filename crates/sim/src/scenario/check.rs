@@ -390,9 +390,8 @@ fn ends(scenario: &Scenario, group: &FlowGroup) -> Checked {
 fn hosts(scenario: &Scenario, group: &FlowGroup) -> Checked {
     if scenario.tcp.profile != Some(TcpProfile::Linux) {
         if group.transport.needs_linux() {
-            let why = "only its hosts have it";
-            let name = format!("transport {:?}", group.transport.name());
-            return Err(SettingError::missing("tcp.profile", format!("\"linux\" with {name}: {why}")));
+            let why = "only hosts with tcp.profile \"linux\" have it";
+            return Err(SettingError::conflict("transport", "the TCP of the RFCs", why));
         }
         return Ok(());
     }
@@ -410,8 +409,10 @@ fn hosts(scenario: &Scenario, group: &FlowGroup) -> Checked {
     let topology = scenario.topology();
     let mut stations = topology.cell.iter().flat_map(|cell| &cell.station);
     if stations.any(|station| matches!(station.power_save, PowerSaveConfig::PsmThrottling(_))) {
-        let why = "\"psm-throttling\" bounds receive windows, which this profile tunes itself; take \"linux-settings\"";
-        return Err(SettingError::conflict("policy", profile, why));
+        let why =
+            "the policy bounds receive windows, which this profile tunes itself; take \"linux-settings\"";
+        let both = format!("policy \"psm-throttling\" and {profile}");
+        return Err(SettingError::conflict("transport", both, why));
     }
     Ok(())
 }
