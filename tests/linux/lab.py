@@ -55,7 +55,7 @@ def call(*command: object, check: bool = True, timeout: float = 60) -> subproces
     return done
 
 
-def await_true(condition: Callable[[], Any], seconds: float = 10.0, what: str = "", interval: float = 0.01) -> Any:
+def await_true(condition: Callable[[], Any], seconds: float = 10.0, what: object = "", interval: float = 0.01) -> Any:
     """Returns the first true value of a condition, or fails with `what` after some seconds without one.
 
     A condition that starts a program is worth a longer `interval` between two looks.

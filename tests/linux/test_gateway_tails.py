@@ -21,17 +21,21 @@ DRAIN_S, SILENCE_S = 5.0, 1.0
 PROGRAM = f"""
 import socket, sys, time
 role, writes, rate, room = sys.argv[1], sys.argv[2] == "writes", int(sys.argv[3]), int(sys.argv[4])
-if role == "server":
-    server = socket.create_server(("{SERVER}", 5000))
-    print("ready", flush=True)
-    here = server.accept()[0]
-else:
-    here = socket.socket()
+# Room is set before the connection is opened, which else begins with 64 KiB of it.
+here = socket.socket()
 here.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
-if role == "client":
+if role == "server":
+    here.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    here.bind(("{SERVER}", 5000))
+    here.listen()
+    print("ready", flush=True)
+    here = here.accept()[0]
+else:
     here.connect(("{SERVER}", 5000))
 began, count, how = time.monotonic(), 0, "end"
 try:
+    if sys.argv[2] == "half":
+        here.shutdown(socket.SHUT_WR)
     if writes:
         here.sendall(bytes({SIZE}))
         here.shutdown(socket.SHUT_WR)
@@ -52,11 +56,19 @@ def lab(tmp_path):
 
 def orphan_in_waiting(lab: Lab, end: str) -> bool:
     """Whether a socket of this end has ended its direction and not delivered everything."""
-    return f"{SERVER}:5000" in lab.run(end, "ss", "-Htn", "state", "fin-wait-1").stdout
+    states = ("state", "fin-wait-1", "state", "last-ack", "state", "closing")
+    return f"{SERVER}:5000" in lab.run(end, "ss", "-Htn", *states).stdout
 
 
 def break_in_a_tail(
-    lab: Lab, ends: tuple[str, ...], end: str, writer: str, rate: int, with_signal: int, room: int = 16_384
+    lab: Lab,
+    ends: tuple[str, ...],
+    end: str,
+    writer: str,
+    rate: int,
+    with_signal: int,
+    room: int = 16_384,
+    reads: str = "reads",
 ) -> dict:
     """Kills an end while its kernel has the rest of a stream. Returns how either host's connection ended: seconds from
     the kill, how, and the bytes read."""
@@ -69,7 +81,7 @@ def break_in_a_tail(
     hosts = {"server": "server", "client": "mobile"}
     programs = {}
     for role, host in hosts.items():
-        words = [role, "writes" if role == writer else "reads", rate, room]
+        words = [role, "writes" if role == writer else reads, rate, room]
         programs[role] = lab.start(host, sys.executable, "-c", PROGRAM, *words, **PIPES)
         if role == "server":
             assert programs[role].stdout.readline() == "ready\n"
@@ -129,3 +141,14 @@ def test_a_host_with_little_room_gets_its_reset(lab, writer, room):
     at, how, count = found["client" if writer == "server" else "server"]
     assert (how, count < SIZE) == ("reset", True)
     assert at < DRAIN_S + 32_768 / 8_000 + 4
+
+
+@each_signal
+@pytest.mark.parametrize("writer", ["server", "client"])
+def test_a_host_that_has_ended_its_own_direction_gets_its_reset(lab, writer, with_signal):
+    """The gateway's socket is in LAST-ACK then, for which the kernel's own abort sends no reset."""
+    found = break_in_a_tail(lab, ("base",), "base", writer, 8_000, with_signal, reads="half")
+    print(found)
+    at, how, count = found["client" if writer == "server" else "server"]
+    assert (how, count < SIZE) == ("reset", True)
+    assert at < DRAIN_S * (1 + (with_signal == signal.SIGTERM)) + 32_768 / 8_000 + 4

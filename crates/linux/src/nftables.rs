@@ -52,6 +52,7 @@ const FLAG_RST: u8 = 0x04;
 const FIB_ADDRESS_TYPE: u32 = 3;
 const FIB_OF_DESTINATION: u32 = 2;
 const RTN_LOCAL: u32 = 2;
+const REJECT_TCP_RESET: u32 = 1;
 
 /// One term of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +88,9 @@ pub enum Term {
     Tproxy(SocketAddr),
     /// It is accepted.
     Accept,
+    /// It is dropped, and its sender gets a TCP reset with the number that it expects, from the address that the packet goes to,
+    /// whosever that is.
+    Refuse,
 }
 
 impl fmt::Display for Term {
@@ -124,6 +128,7 @@ impl fmt::Display for Term {
             Self::SetMark(mark) => write!(out, "meta mark set {mark}"),
             Self::Tproxy(to) => write!(out, "tproxy {} to {to}", family(to.is_ipv6())),
             Self::Accept => out.write_str("accept"),
+            Self::Refuse => out.write_str("reject with tcp reset"),
         }
     }
 }
@@ -204,6 +209,7 @@ impl Term {
                 nested(&mut attributes, 2, &verdict);
                 expression("immediate", &attributes, out);
             }
+            Self::Refuse => expression("reject", &numbers(&[(1, REJECT_TCP_RESET)]), out),
         }
     }
 }

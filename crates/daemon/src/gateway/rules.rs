@@ -100,6 +100,22 @@ pub(super) fn table_of_tails(interface: &str, fwmark: u32) -> Contents {
     contents(format!("airwatt-{interface}-{}", std::process::id()), flows().collect(), leaving)
 }
 
+/// The table of connections that have ended here: each segment of their hosts is answered by a reset. The kernel's own reset cannot do
+/// it, because it has to come from another host's address.
+pub(super) fn table_of_ended(interface: &str) -> Contents {
+    let refused = |is_v6: bool| {
+        vec![Term::Family(is_v6), Term::Tcp, Term::InSet(SETS[usize::from(is_v6)], is_v6), Term::Refuse]
+    };
+    let rules = || [false, true].map(refused).to_vec();
+    let mut contents =
+        contents(format!("airwatt-{interface}-{}-ended", std::process::id()), rules(), rules());
+    // Before the chains that lead segments here.
+    for chain in &mut contents.chains {
+        chain.priority -= 1;
+    }
+    contents
+}
+
 fn contents(name: String, arriving: Vec<Vec<Term>>, leaving: Vec<Vec<Term>>) -> Contents {
     let chain = |name, hook, priority, rules| Chain { name, hook, priority, rules };
     let chains = vec![

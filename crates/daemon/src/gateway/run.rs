@@ -159,7 +159,8 @@ fn serve(
     service::ready(&format!("{count} peers"));
     info!(interface = name, peers = count, "gateway is up");
     driver::run(&mut machine, &mut host, &mut events)?;
-    tails::finish(tails::left(own), own, host.config.gateway.drain);
+    let GatewayHost { config, parts, .. } = &host;
+    tails::finish(&config.interface, tails::left(own), own, config.gateway.drain, &parts.packets);
     host.parts.endpoints.remove()?;
     info!(wakeups = events.wakeups(), "gateway ends");
     Ok(())

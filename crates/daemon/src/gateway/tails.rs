@@ -9,18 +9,23 @@
 use std::time::Duration;
 
 use airwatt_base::{Instant, Span};
+use airwatt_linux::Error;
 use airwatt_linux::clock::Clock;
-use airwatt_linux::nftables::{FourTuple, NftablesTable};
+use airwatt_linux::nftables::{Contents, FourTuple, NftablesTable};
 use airwatt_linux::sock_diag::Orphan;
+use airwatt_linux::transparent::PacketSender;
+use airwatt_proto::gateway::provocation;
 use tracing::{debug, warn};
 
 use super::rules;
 
 /// Time between two looks at what is left.
 const LOOKS: Duration = Duration::from_millis(50);
-/// Time for which segments are led here after a reset. A host to which the number of a reset is unexpected challenges it (RFC 5961,
-/// section 3.2), and the kernel, which has no such connection any more, answers with the right number.
-const CHALLENGES: Duration = Duration::from_secs(1);
+/// How often, and after which time, a host is provoked to challenge after its connection has ended here: the kernel sends no reset to one
+/// that has ended its own direction (LAST-ACK, CLOSING), and one with a number that the host does not expect, or which is lost, has no
+/// effect. The challenge (RFC 5961, section 4.2), an acknowledgement, has the right number for a reset. Linux sends one in 500 ms.
+const PROVOCATIONS: u32 = 3;
+const BETWEEN_PROVOCATIONS: Duration = Duration::from_millis(600);
 
 /// In the guardian of a killed gateway: leads what is left here, and ends it.
 pub(super) fn lead_and_finish(interface: &str, fwmark: u32, patience: Span) {
@@ -30,16 +35,23 @@ pub(super) fn lead_and_finish(interface: &str, fwmark: u32, patience: Span) {
         return;
     }
     // The table ends with this function. A gateway that starts meanwhile has one of its own, and connections that are not here.
-    let flows: Vec<FourTuple> =
-        left.iter().map(|Orphan { ends: (here, there), .. }| (*there, *here)).collect();
-    let table = NftablesTable::create(rules::table_of_tails(interface, fwmark)).and_then(|mut table| {
-        table.add(&flows)?;
-        Ok(table)
-    });
+    let table = table_for(&left, rules::table_of_tails(interface, fwmark));
     if let Err(error) = &table {
         warn!(%error, "what is left of relayed connections is not led here");
     }
-    finish(left, own, patience);
+    match PacketSender::open(own) {
+        Ok(packets) => finish(interface, left, own, patience, &packets),
+        Err(error) => warn!(%error, "what is left of relayed connections is not ended"),
+    }
+}
+
+/// A table whose sets have the segments of these connections' hosts.
+fn table_for(connections: &[Orphan], contents: Contents) -> Result<NftablesTable, Error> {
+    let flows: Vec<FourTuple> =
+        connections.iter().map(|Orphan { ends: (here, there), .. }| (*there, *here)).collect();
+    let mut table = NftablesTable::create(contents)?;
+    table.add(&flows)?;
+    Ok(table)
 }
 
 /// What is left of connections whose packets have this mark.
@@ -52,7 +64,7 @@ pub(super) fn left(mark: u32) -> Vec<Orphan> {
 
 /// Waits until the kernel has delivered what `left` has, at most for this time, and resets what has not ended then. Rules have to lead
 /// the segments here.
-pub(super) fn finish(left: Vec<Orphan>, mark: u32, patience: Span) {
+pub(super) fn finish(interface: &str, left: Vec<Orphan>, mark: u32, patience: Span, packets: &PacketSender) {
     let clock = Clock::start();
     // Connections with this mark that ended later are those of a gateway that has started since.
     let now_left = || {
@@ -64,13 +76,29 @@ pub(super) fn finish(left: Vec<Orphan>, mark: u32, patience: Span) {
         std::thread::sleep(LOOKS);
         rest = now_left();
     }
-    for one in &rest {
+    if !rest.is_empty() {
+        end(interface, &rest, packets);
+    }
+}
+
+/// Ends connections, so that their hosts learn it.
+fn end(interface: &str, connections: &[Orphan], packets: &PacketSender) {
+    let table = table_for(connections, rules::table_of_ended(interface));
+    if let Err(error) = &table {
+        warn!(%error, "hosts of relayed connections may not learn their end");
+    }
+    for one in connections {
         // One that has ended meanwhile is what was asked for.
         if let Err(error) = one.reset() {
             debug!(%error, "not reset");
         }
     }
-    if !rest.is_empty() {
-        std::thread::sleep(CHALLENGES);
+    for _ in 0..PROVOCATIONS {
+        for Orphan { ends: (here, there), .. } in connections {
+            if let Err(error) = packets.send(there.ip(), &provocation(*here, *there)) {
+                debug!(%error, "not provoked");
+            }
+        }
+        std::thread::sleep(BETWEEN_PROVOCATIONS);
     }
 }

@@ -31,6 +31,7 @@ fn the_text_is_that_of_nft() {
                 vec![Term::Tcp, Term::Opens, Term::Destination([10, 0, 0, 0].into(), 8), Term::SetMark(7)],
                 vec![Term::Family(true), Term::InSet("six", true), Term::Accept],
                 vec![Term::AnswersSet("four", false), Term::Accept],
+                vec![Term::Tcp, Term::Refuse],
             ],
         }],
     };
@@ -42,4 +43,5 @@ fn the_text_is_that_of_nft() {
     );
     assert!(text.contains("ip daddr . tcp dport . ip saddr . tcp sport @four accept"), "{text}");
     assert!(text.contains("ip6 saddr . tcp sport . ip6 daddr . tcp dport @six accept"), "{text}");
+    assert!(text.contains("meta l4proto tcp reject with tcp reset"), "{text}");
 }

@@ -35,7 +35,7 @@ use airwatt_base::{Instant, Machine, Schedule, Slot, Timeout};
 pub use ending::ConnectionEnding;
 pub use message::GatewayMessage;
 pub use note::{Fate, Note, Why};
-pub use opening::{Opening, parse_reset};
+pub use opening::{Opening, parse_reset, provocation};
 pub use relay::{Relay, Side, Verdict};
 pub use snoop::{Snoop, SnoopConfig, SnoopInput, SnoopOutput, SnoopStatistics, SnoopTimer};
 pub use split_proxy::{

@@ -3,7 +3,7 @@
 //! A base station or a mobile's end gets it from the kernel before a socket exists, so that the connection is answered as the
 //! host beyond answers it: with SYN, with a reset, with an ICMP message, or not at all.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use airwatt_base::Seq;
 use etherparse::{
@@ -68,16 +68,7 @@ impl Opening {
         &self,
         flags: impl FnOnce(PacketBuilderStep<TcpHeader>) -> PacketBuilderStep<TcpHeader>,
     ) -> Vec<u8> {
-        let (to, from) = (self.addresses.sender(), self.addresses.receiver());
-        let builder = match (from.ip, to.ip) {
-            (IpAddr::V4(from), IpAddr::V4(to)) => PacketBuilder::ipv4(from.octets(), to.octets(), TTL),
-            (IpAddr::V6(from), IpAddr::V6(to)) => PacketBuilder::ipv6(from.octets(), to.octets(), TTL),
-            _ => unreachable!("both addresses are of one version"),
-        };
-        let mut bytes = Vec::new();
-        let segment = flags(builder.tcp(from.port, to.port, 0, 0));
-        segment.write(&mut bytes, &[]).expect("a segment without data fits");
-        bytes
+        bare_segment(self.addresses.receiver(), self.addresses.sender(), flags)
     }
 
     /// The ICMP message that the receiver of the packet cannot be reached.
@@ -98,6 +89,31 @@ impl Opening {
         }
         bytes
     }
+}
+
+/// A SYN with the addresses of a connection that the receiver may still have. If it has, it sends a challenge (RFC 5961, section 4.2),
+/// whatever the sequence number: an acknowledgement with the number that a reset has to have. If it has not, it refuses the SYN, or
+/// begins a connection of which it hears no more than a reset.
+pub fn provocation(sender: SocketAddr, receiver: SocketAddr) -> Vec<u8> {
+    let end = |address: SocketAddr| Endpoint { ip: address.ip(), port: address.port() };
+    bare_segment(end(sender), end(receiver), PacketBuilderStep::syn)
+}
+
+/// A segment of TCP without data, as an IP packet. Both addresses are of one version.
+fn bare_segment(
+    from: Endpoint,
+    to: Endpoint,
+    flags: impl FnOnce(PacketBuilderStep<TcpHeader>) -> PacketBuilderStep<TcpHeader>,
+) -> Vec<u8> {
+    let builder = match (from.ip, to.ip) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => PacketBuilder::ipv4(from.octets(), to.octets(), TTL),
+        (IpAddr::V6(from), IpAddr::V6(to)) => PacketBuilder::ipv6(from.octets(), to.octets(), TTL),
+        _ => unreachable!("both addresses are of one version"),
+    };
+    let mut bytes = Vec::new();
+    let segment = flags(builder.tcp(from.port, to.port, 0, 0));
+    segment.write(&mut bytes, &[]).expect("a segment without data fits");
+    bytes
 }
 
 /// Reads an IP packet that resets a TCP connection: its addresses, and its sequence number. Returns `None` for all others.
