@@ -58,6 +58,8 @@ use route::{Interface, InterfaceId, MediumId, Member, NodeId, Route, Routes, VIR
 
 /// Number of events after which the caller of a run is asked whether to go on.
 const EVENTS_BETWEEN_REPORTS: u64 = 1 << 16;
+/// Number of messages at one instant after which they count as so many events, and the caller is asked whether to go on.
+const MESSAGES_AT_ONCE: u64 = 1 << 20;
 
 /// An input on its way to its machine.
 #[derive(Clone, Copy, Debug)]
@@ -259,8 +261,7 @@ impl Network {
         watch: &mut dyn FnMut(&mut Self, RunProgress) -> ControlFlow<()>,
     ) -> RunEnding {
         let end = Instant::ZERO + self.plan.duration.unwrap_or(self.plan.time_limit);
-        while let Some((at, slot)) = self.schedule.serve_until(end) {
-            self.wake(at, slot);
+        while self.advance(end) {
             if self.unfinished == 0 && self.plan.duration.is_none() {
                 return self.failed_flow().map_or(RunEnding::Complete, RunEnding::ConnectionLost);
             }
@@ -285,8 +286,7 @@ impl Network {
         end: Instant,
         watch: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        while let Some((at, slot)) = self.schedule.serve_until(end) {
-            self.wake(at, slot);
+        while self.advance(end) {
             if self.events.is_multiple_of(EVENTS_BETWEEN_REPORTS) {
                 watch(self.progress())?;
             }
@@ -312,9 +312,7 @@ impl Network {
 
     /// Serves every wake-up that is due at or before `now`, each at its own time.
     pub fn serve_until(&mut self, now: Instant) {
-        while let Some((at, slot)) = self.schedule.serve_until(now) {
-            self.wake(at, slot);
-        }
+        while self.advance(now) {}
         self.now = self.now.max(now);
     }
 
@@ -323,7 +321,21 @@ impl Network {
         self.schedule.first().map(|(at, _)| at)
     }
 
-    /// Wakes the machine of a slot, and handles everything that follows from it at this instant.
+    /// Serves the next wake-up at or before `end`, or more of what follows from the last one. Returns whether there was any.
+    #[inline(always)]
+    fn advance(&mut self, end: Instant) -> bool {
+        if self.messages.is_empty() {
+            let Some((at, slot)) = self.schedule.serve_until(end) else { return false };
+            self.wake(at, slot);
+        } else {
+            // Nothing that ends needs so many, and what does not end is stopped by the limit of events.
+            self.events = (self.events + MESSAGES_AT_ONCE).next_multiple_of(EVENTS_BETWEEN_REPORTS);
+            self.deliver_messages();
+        }
+        true
+    }
+
+    /// Wakes the machine of a slot, and handles what follows from it at this instant.
     fn wake(&mut self, at: Instant, slot: Slot) {
         self.now = at;
         self.events += 1;
@@ -348,7 +360,8 @@ impl Network {
     }
 
     fn deliver_messages(&mut self) {
-        while let Some(message) = self.messages.pop_front() {
+        for _ in 0..MESSAGES_AT_ONCE {
+            let Some(message) = self.messages.pop_front() else { return };
             let now = self.now;
             match message {
                 Message::Transmit { interface, next, packet } => {

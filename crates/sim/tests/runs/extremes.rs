@@ -4,6 +4,7 @@
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
+use airwatt_sim::net::RunProgress;
 use airwatt_sim::scenario::{Scenario, Transport, policy_kinds, shipped};
 use airwatt_sim::{RunOptions, run};
 use proptest::prelude::*;
@@ -192,4 +193,27 @@ fn ranges_are_checked_where_a_key_has_no_effect() {
         "an ad-hoc cell has no other end of the hop"
     );
     assert_eq!(refused("ap.dtim_period", "0"), "--set ap.dtim_period=0: expected 1 to 255, got 0");
+}
+
+/// A queue below what a saturated sender keeps in it refuses a datagram at the instant at which it is sent.
+#[test]
+fn a_saturated_sender_of_a_tiny_queue_goes_on() {
+    for (direction, key) in [("up", "station.buffer"), ("down", "ap.buffer")] {
+        for buffer in ["1packets", "2packets", "5packets"] {
+            let keys = [(key, buffer), ("flow.direction", direction), ("duration", "1s")];
+            let set: Vec<_> = keys.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
+            let scenario =
+                Scenario::load("saturation", &set).unwrap_or_else(|error| panic!("{key} {buffer}: {error}"));
+            let (mut reports, mut events) = (0, 0);
+            let mut on_progress = |progress: RunProgress| {
+                (reports, events) = (reports + 1, progress.events);
+                if reports > REPORTS_MAX { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            let done = run(&scenario, 1, &mut RunOptions { trace: false, on_progress: &mut on_progress });
+            let goodput = done.unwrap_or_else(|error| panic!("{key} {buffer}: {error}, {events} events"));
+            let total: f64 = goodput.result.flows.iter().map(|flow| flow.goodput_bps).sum();
+            // Ten stations share some 30 Mb/s, whatever the length of the queue.
+            assert!((20e6..35e6).contains(&total), "{key} {buffer}: {total} b/s");
+        }
+    }
 }

@@ -222,7 +222,7 @@ impl Application {
             Self::Transfer(transfer) => transfer.handle_timeout(now),
             Self::Dialogue(dialogue) => dialogue.handle_timeout(now),
             Self::Datagrams(datagrams) => datagrams.handle_timeout(now),
-            Self::Saturation(_) => {}
+            Self::Saturation(saturation) => saturation.handle_timeout(now),
             Self::Replay(replay) => replay.handle_timeout(),
         }
     }
@@ -255,7 +255,7 @@ impl Application {
                     record.completed = Some(now);
                 }
             }
-            Self::Saturation(saturation) => saturation.replace(),
+            Self::Saturation(saturation) => saturation.settle(number, fate, now),
             Self::Replay(replay) => replay.settle(number, fate),
             Self::Transfer(_) | Self::Dialogue(_) => {}
         }
@@ -281,7 +281,7 @@ impl Application {
             Self::Transfer(transfer) => transfer.source.due(),
             Self::Dialogue(dialogue) => dialogue.due(),
             Self::Datagrams(datagrams) => datagrams.source.due(),
-            Self::Saturation(_) => None,
+            Self::Saturation(saturation) => saturation.due(),
             Self::Replay(replay) => replay.due(),
         }
     }
