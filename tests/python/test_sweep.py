@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -290,6 +291,27 @@ def test_killed_in_the_middle_it_goes_on_and_loses_nothing(tmp_path, airwatt, fi
     assert {json.loads(line[9:])["run"]["wall_s"] for line in kept} <= set(walls)
     assert exported(store) == fifty
     assert not list((store / "claims").iterdir())
+
+
+def test_retries_that_cannot_write_do_not_spoil_the_store(tmp_path, airwatt, fifty):
+    store = killed(tmp_path)
+    (path,) = (store / "journal").glob("*.jsonl")
+    # The name that many retries on a full disk gave a journal before.
+    path.rename(path.with_name("of-".join([path.stem] * 12)[-240:] + ".jsonl"))
+    kept = runs_in(store)
+    for _ in range(3):
+        failed = subprocess.run(
+            [PROGRAM, "sweep", "resume", store],
+            capture_output=True,
+            text=True,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000)),
+        )
+        assert failed.returncode == 1
+        assert "File too large" in failed.stderr
+        assert max(len(path.name) for path in (store / "journal").iterdir()) < 80
+        assert runs_in(store) >= kept
+    assert airwatt("sweep", "resume", store).status == 0
+    assert exported(store) == fifty
 
 
 def test_an_interrupt_keeps_what_is_finished(tmp_path):

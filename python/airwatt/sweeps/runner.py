@@ -291,6 +291,14 @@ class Keeper:
             full.close()
             self.compact(full.name)
 
+    def adopt(self, name: str) -> None:
+        """Makes a chunk of the journal of a runner that has ended, under a name of this one. Raises `OSError`."""
+        with self._lock:
+            self._count += 1
+            mine = f"{self._name}-{self._count:06d}.jsonl"
+        self._files.journal.rename(name, mine)
+        self.compact(mine)
+
     def compact(self, name: str) -> None:
         """Makes a chunk of a journal that nobody writes any more. Raises `OSError`."""
         folder = self._files.journal
@@ -463,10 +471,8 @@ class Sweeper:
         """Takes over what runners that were killed left behind."""
         for name in self._files.journals():
             if self._has_ended(name.removesuffix(".jsonl").rpartition("-")[0]):
-                mine = f"{self._runner.name}-of-{name}"
                 with contextlib.suppress(FileNotFoundError):
-                    self._files.journal.rename(name, mine)
-                    self._keeper.compact(mine)
+                    self._keeper.adopt(name)
         self._runner.clear()
 
     def _has_ended(self, name: str) -> bool:
