@@ -220,7 +220,11 @@ def _matched(
     mine, theirs = places(before), places(after)
     both = [key for key in mine if key in theirs]
     rest = [row for key, row in theirs.items() if key not in mine]
-    return before.take([mine[key] for key in both]), after.take([theirs[key] for key in both] + rest)
+
+    def rows(table: pa.Table, numbers: list[int]) -> pa.Table:
+        return table.take(pa.array(numbers, pa.int64()))
+
+    return rows(before, [mine[key] for key in both]), rows(after, [theirs[key] for key in both] + rest)
 
 
 class _Members:

@@ -54,7 +54,7 @@ def of_scenarios(scenarios: Iterable[Scenario]) -> list[Entry]:
         for key, value in texts(scenario.to_dict(expand=True)):
             if key in ("policy", "transport"):
                 found += _of(value)
-            elif key == "radio":
+            elif key == "radio" and value != "shared":  # That of the station, of which an access point is a part.
                 found.append(_of_radio(value, laboratory.radio(value).source))
             elif key == "tunnel":
                 found += _of("tunnel")

@@ -16,6 +16,7 @@ import airwatt as laboratory
 from airwatt._core import InputError
 from airwatt.archive import archive, rerun
 from airwatt.cli.status import INTERRUPTED
+from airwatt.laboratory import load
 from airwatt.sweeps.frames import Store
 
 TINY = ["fast-dsl", "--set", "flow.application.size=20kB"]
@@ -60,6 +61,18 @@ def test_an_archive_runs_again_bit_for_bit(airwatt, study, tmp_path):
     found = airwatt("rerun", study / "study.zip", "--json").json
     assert (found["runs"], found["different"], found["missing"]) == (8, 0, 0)
     assert found["values"] > 8 * 50
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "scenarios").glob("*.toml")))
+def test_every_scenario_is_archived_and_run_again(airwatt, tmp_path, name):
+    """Each has tables of its own; one without flows has an empty one."""
+    cut = {"measure_from": "0s", "fairness_windows": ["100ms"], "flow.start_spread": "0s"}
+    text = str(load(name).to_dict(expand=True))
+    short = {"duration": "300ms", **{key: value for key, value in cut.items() if key.rpartition(".")[2] in text}}
+    laboratory.sweep(name, set=short, runs=1, store=tmp_path / "store")
+    archive(tmp_path / "store", tmp_path / "a.zip")
+    answer = airwatt("rerun", tmp_path / "a.zip")
+    assert (answer.status, "1 of 1 runs made again: all" in answer.out) == (0, True)
 
 
 def test_a_rerun_that_is_ended_leaves_no_folder(program, tmp_path):
