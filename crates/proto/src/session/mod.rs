@@ -428,7 +428,7 @@ impl Sessions {
         let index = self.draw_index(id);
         self.replace(id, Place::Next, Some(Session::new(&keys, index, sender, false, now)));
         self.replace(id, Place::Previous, None);
-        self.note_authenticated(id, from);
+        // After a restart of this end it may be a repetition from anywhere: where the peer is, its first datagram of the session says.
         let peer = &mut self.peers[id];
         let mut bytes = Vec::with_capacity(RESPONSE_BYTES);
         bytes.extend([RESPONSE, 0, 0, 0]);

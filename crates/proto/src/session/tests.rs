@@ -284,6 +284,33 @@ fn a_peer_moves_with_its_authenticated_datagrams_and_not_with_repetitions() {
     assert_eq!(world.server.peer(0).counts.replayed, 1);
 }
 
+/// A receiver that has restarted has no timestamps, and so no means to tell a recorded initiation from a new one.
+#[test]
+fn recorded_initiations_after_a_restart_move_nobody() {
+    let mut world = World::new();
+    world.talk(Span::from_secs(300));
+    let of_client = |(_, to_server, bytes): &&(Instant, bool, Vec<u8>)| *to_server && bytes[0] == INITIATION;
+    let recorded: Vec<Vec<u8>> =
+        world.sent.iter().filter(of_client).map(|(.., bytes)| bytes.clone()).collect();
+    assert_eq!(recorded.len(), 3);
+    let mut server = server(99);
+    server.set_endpoint(0, address(1));
+    for bytes in recorded {
+        server.handle_input(Input::Datagram { from: address(66), bytes }, world.now);
+        let outputs: Vec<Output> = std::iter::from_fn(|| server.poll_output()).collect();
+        assert!(
+            matches!(&outputs[..], [Output::Transmit { to, bytes, .. }] if *to == address(66) && bytes[0] == RESPONSE),
+            "{outputs:?}"
+        );
+    }
+    assert_eq!((server.peer(0).endpoint, server.peer(0).counts.moves), (Some(address(1)), 0));
+    // Its next packet goes to the client, which comes back.
+    world.server = server;
+    world.reply(5);
+    world.pass(Span::from_secs(2));
+    assert_eq!(world.at_client.last().unwrap().1, 5);
+}
+
 #[test]
 fn a_host_that_was_suspended_begins_anew_with_its_first_payload() {
     for suspended in [10, 3_600] {
