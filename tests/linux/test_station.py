@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab import DAEMON, ROOT, call, check_exposure
+from lab import DAEMON, ROOT, await_true, call, check_exposure
 
 pytestmark = pytest.mark.skipif(not DAEMON.exists(), reason="airwattd is not built: make build")
 
@@ -147,6 +147,12 @@ def test_the_reflector_answers_late_says_how_late_and_nothing_else():
     reflector = subprocess.Popen([DAEMON, "station", "reflect", "--listen", listen], stderr=subprocess.PIPE, text=True)
     try:
         assert listen in reflector.stderr.readline()
+        status = Path(f"/proc/{reflector.pid}/status")
+        await_true(lambda: "Seccomp:\t2" in status.read_text())
+        words = dict(line.split(":\t", 1) for line in status.read_text().splitlines())
+        assert (words["NoNewPrivs"], int(words["CapPrm"], 16)) == ("1", 0)
+        assert "0" not in words["Uid"].split()
+        assert os.geteuid() != 0 or int(words["CapBnd"], 16) == 0
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
             client.settimeout(5)
             client.connect(address)

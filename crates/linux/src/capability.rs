@@ -68,6 +68,14 @@ pub fn keep_only(keep: &[ProcessCapability], user: Option<&User>) -> Result<(), 
     }
     let kept = keep.iter().fold(0, |bits, capability| bits | capability.bit());
     let kept = CapabilitySet::from_bits_retain(kept);
+    // Without the privilege to do so there is no bounding set to lower, and no_new_privs suffices. A change of user
+    // takes the privilege.
+    for bit in 0..u64::BITS {
+        let one = CapabilitySet::from_bits_retain(1 << bit);
+        if !kept.contains(one) && sys::remove_capability_from_bounding_set(one).is_err() {
+            break;
+        }
+    }
     if let Some(user) = user {
         // Otherwise the change of user would clear them.
         sys::set_keep_capabilities(true).map_err(Error::of(WHAT))?;
@@ -75,13 +83,6 @@ pub fn keep_only(keep: &[ProcessCapability], user: Option<&User>) -> Result<(), 
         sys::set_keep_capabilities(false).map_err(Error::of(WHAT))?;
     }
     sys::set_no_new_privs(true).map_err(Error::of(WHAT))?;
-    // Without the privilege for it there is no bounding set to lower, and no_new_privs suffices.
-    for bit in 0..u64::BITS {
-        let one = CapabilitySet::from_bits_retain(1 << bit);
-        if !kept.contains(one) && sys::remove_capability_from_bounding_set(one).is_err() {
-            break;
-        }
-    }
     sys::clear_ambient_capability_set().map_err(Error::of(WHAT))?;
     let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
     sys::set_capabilities(None, sets).map_err(Error::of(WHAT))

@@ -11,6 +11,7 @@ use airwatt_capture::timeline::Timeline;
 use airwatt_capture::{
     AnalysisProgress, AnalyzeError, Current, Limits, NetworkKey, ParseKeyError, Question, Watch,
 };
+use airwatt_linux::capability;
 use airwatt_linux::user::User;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -217,10 +218,13 @@ fn named(name: &str) -> PyResult<User> {
     })
 }
 
-/// Gives this process to the user.
+/// Gives this process to the user, for good. This thread, and whatever it starts, can gain no privilege any more.
 fn give_up(user: &User) -> io::Result<()> {
     end_with_parent();
-    user.become_user().map_err(|error| {
+    if user.is_root() {
+        return Ok(());
+    }
+    capability::keep_only(&[], Some(user)).map_err(|error| {
         let name = user.name();
         io::Error::other(format!("cannot become {name}: {error}; hint: --user root analyses it as root"))
     })?;

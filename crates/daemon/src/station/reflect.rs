@@ -13,7 +13,8 @@ use airwatt_base::{Instant, Machine, Timeout};
 use airwatt_linux::driver::{self, MachineHost};
 use airwatt_linux::event_loop::{EventLoop, Interest, Ready, Token};
 use airwatt_linux::signals::{Signal, Signals};
-use airwatt_linux::{Error, service};
+use airwatt_linux::user::{self, User};
+use airwatt_linux::{Error, capability, seccomp, service};
 use tracing::{debug, info};
 
 use super::Reflect;
@@ -146,6 +147,10 @@ pub(super) fn reflect(options: &Reflect) -> Result<(), Failure> {
     let mut machine = Reflector::new(super::measure::entropy());
     output::progress(&format!("answers probes on {address}, until Ctrl-C"));
     service::ready(&format!("listening on {address}"));
+    // Strangers send to it, and it needs nothing but its socket.
+    let nobody = user::is_root().then(User::nobody);
+    capability::keep_only(&[], nobody.as_ref())?;
+    seccomp::keep_only_needed(false)?;
     driver::run(&mut machine, &mut ReflectorHost { socket, signals }, &mut events)?;
     info!(answered = machine.count, refused = machine.refused, "reflector ends");
     Ok(())
