@@ -445,6 +445,10 @@ def test_two_namespaces_may_have_an_interface_of_one_name(pair):
     # Ending one leaves the other alone.
     pair.run("client", DAEMON, "tunnel", "down", pair.file("client"))
     assert not pair.has_device("client")
+    client = ("ip", "netns", "exec", pair.names["client"])
+    again = call(*client, DAEMON, "tunnel", "down", pair.file("client"), check=False)
+    assert (again.returncode, len(again.stderr.splitlines())) == (1, 1)
+    assert f"one runs in {pair.names['ap']}; hint: ip netns exec" in again.stderr
     assert pair.has_device("ap")
 
 
@@ -486,7 +490,7 @@ def test_a_new_configuration_is_read_while_packets_flow(pair, tmp_path):
     process = pair.up("ap")
     pair.up("client")
     assert pair.ping()
-    other = '[[peer]]\nname = "other"\nallowed_ips = ["10.77.0.3"]'
+    other = '[[peer]]\nname = "other"\nallowed_ips = ["10.77.0.3", "10.88.0.0/24"]'
     other = other.replace("allowed", f'public_key = "{"A" * 43}="\nallowed')
     pair.write("ap", extra_peer=other, top=f'metrics = "unix:{metrics}"')
     process.send_signal(signal.SIGHUP)
@@ -494,6 +498,11 @@ def test_a_new_configuration_is_read_while_packets_flow(pair, tmp_path):
     kept = pair.show("ap")["peers"][0]
     assert kept["packets_delivered"] >= 1
     assert kept["endpoint"] is not None
+    assert f"10.88.0.0/24 dev {pair.interfaces['ap']}" in pair.run("ap", "ip", "route")
+    pair.write("ap", extra_peer=other.replace("10.88", "10.99"), top=f'metrics = "unix:{metrics}"')
+    process.send_signal(signal.SIGHUP)
+    await_true(lambda: "10.99.0.0/24" in pair.run("ap", "ip", "route"), interval=0.05)
+    assert "10.88.0.0/24" not in pair.run("ap", "ip", "route")
     # A damaged one changes nothing.
     pair.file("ap").write_text("interface = 7")
     process.send_signal(signal.SIGHUP)
@@ -755,6 +764,8 @@ def test_restore_says_what_it_found_and_where(pair):
     assert (
         running.stderr == f"tunnel {name} in this network namespace (net:[{inode}]): is running; nothing was undone\n"
     )
+    elsewhere = call("ip", "netns", "exec", pair.names["client"], DAEMON, "tunnel", "restore", name)
+    assert elsewhere.stderr.endswith("): nothing to restore\n"), "the changes of one that runs are no work"
     # The guardian is killed first, so that nobody restores the host.
     (guardian,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     os.kill(process.pid, signal.SIGSTOP)

@@ -151,8 +151,7 @@ impl Instance<'_> {
         let elsewhere: Vec<u64> = with_file(self.kind, ".sock")?
             .into_iter()
             .filter_map(|(name, namespace)| (name == self.name).then_some(namespace))
-            // What was killed may have left its socket.
-            .filter(|namespace| UnixStream::connect(self.file(*namespace, "sock")).is_ok())
+            .filter(|namespace| self.runs_in(*namespace))
             .collect();
         match elsewhere[..] {
             [] => Ok(own),
@@ -164,6 +163,11 @@ impl Instance<'_> {
                 elsewhere.len()
             ))),
         }
+    }
+
+    /// Whether it runs in this namespace. One that was killed may have left its socket.
+    fn runs_in(&self, namespace: u64) -> bool {
+        UnixStream::connect(self.file(namespace, "sock")).is_ok()
     }
 
     /// The file in which it keeps where its peers are, and its folder, which is there as long as the daemon runs.
@@ -226,7 +230,7 @@ impl Instance<'_> {
         };
         output::progress(&format!("{kind} {name} in this network namespace (net:[{here}]): {found}"));
         for (_, namespace) in with_file(kind, ".jsonl")?.iter().filter(|(other, _)| other == name) {
-            if *namespace != here {
+            if *namespace != here && !self.runs_in(*namespace) {
                 output::progress(&format!(
                     "net:[{namespace}] has changes of a {kind} of this name; hint: ip netns exec"
                 ));
@@ -249,9 +253,19 @@ impl Instance<'_> {
         Ok(document)
     }
 
-    /// Ends the daemon and waits for its end, or cleans up after one that was killed.
+    /// Ends the daemon in this network namespace and waits for its end, or cleans up after one that was killed. One in another namespace
+    /// is another one, which nobody has asked to end.
     pub(crate) fn stop(&self, patience: Span) -> Result<(), Failure> {
-        let socket = self.file(self.nearest()?, "sock");
+        let (here, nearest) = (own_namespace(), self.nearest()?);
+        if nearest != here {
+            return Err(Failure::Failed(format!(
+                "{}: no {} of this name runs in this network namespace (net:[{here}]); one runs in {}; hint: ip netns exec",
+                self.name,
+                self.kind,
+                namespace::name(nearest)
+            )));
+        }
+        let socket = self.control_socket();
         if control::ask(&socket, "stop").is_err() {
             return self.restore();
         }

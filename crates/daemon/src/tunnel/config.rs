@@ -253,6 +253,16 @@ impl Config {
         [false, true].into_iter().filter(is_whole).collect()
     }
 
+    /// The prefixes of the peers that no address of the device leads to. All destinations of an IP version are left to the rules.
+    pub(super) fn routes(&self) -> Vec<Prefix> {
+        let covered = |prefix: &Prefix| self.addresses.iter().any(|own| own.network() == *prefix);
+        let mut routes: Vec<Prefix> =
+            self.peer.iter().flat_map(|peer| &peer.allowed_ips).map(|prefix| prefix.network()).collect();
+        routes.retain(|prefix| prefix.length > 0 && !covered(prefix));
+        routes.dedup();
+        routes
+    }
+
     /// Resolves the names of the peers, and checks what depends on their addresses.
     ///
     /// # Errors

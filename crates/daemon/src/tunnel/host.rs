@@ -11,8 +11,9 @@ use airwatt_linux::driver::MachineHost;
 use airwatt_linux::event_loop::{Ready, Token};
 use airwatt_linux::guardian::Guardian;
 use airwatt_linux::metrics::{Metrics, Page};
+use airwatt_linux::route::KernelRoute;
 use airwatt_linux::signals::{Signal, Signals};
-use airwatt_linux::{Error, random, tun, udp};
+use airwatt_linux::{Error, interface, random, tun, udp};
 use airwatt_proto::session::UNANSWERED_AFTER;
 use airwatt_proto::tunnel::{IpPacket, Plain, Sctp, Tunnel, TunnelEnd};
 use tracing::{debug, info, warn};
@@ -27,7 +28,7 @@ use crate::failure::Failure;
 use crate::instance::serve_control;
 use crate::last_endpoints::LastEndpoints;
 use crate::output::UNANSWERED;
-use crate::settings::Keyed as _;
+use crate::settings::{Keyed as _, Prefix};
 
 /// Time between looks at the paths to the peers.
 const PATH_CHECKS: Span = Span::from_secs(1);
@@ -205,8 +206,21 @@ impl TunnelHost {
                 *addresses = config.peer.iter().zip(&kept).map(address).collect();
             }
         }
-        self.config = config;
+        let before = std::mem::replace(&mut self.config, config).routes();
+        self.change_routes(&before);
         Ok(())
+    }
+
+    /// Has the kernel route what the peers now have into the device, and no longer what they had.
+    fn change_routes(&self, before: &[Prefix]) {
+        let Some(index) = interface::index(&self.config.interface) else { return };
+        let now = self.config.routes();
+        let route = |prefix: &Prefix| KernelRoute::over(index, (prefix.address, prefix.length));
+        let gone = before.iter().filter(|prefix| !now.contains(prefix)).map(|prefix| route(prefix).remove());
+        let new = now.iter().filter(|prefix| !before.contains(prefix)).map(|prefix| route(prefix).add());
+        for error in gone.chain(new).filter_map(Result::err) {
+            warn!(%error, "a route of the peers could not be changed");
+        }
     }
 }
 

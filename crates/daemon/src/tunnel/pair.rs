@@ -77,6 +77,12 @@ pub(super) fn pair(options: &Pair) -> Result<(), Failure> {
     // Half a pair is of no use: its key is nowhere else.
     write_new(&client, &files.client).inspect_err(|_| drop(fs::remove_file(&concentrator)))?;
     output::print(&report(&concentrator, &client));
+    if reach == EVERYTHING {
+        let (inside, outside) = if options.network.address.is_ipv6() { ("6", "4") } else { ("4", "6") };
+        output::error(&format!(
+            "everything is all of IPv{inside} here; IPv{outside} does not go through the tunnel, since --network is of IPv{inside}"
+        ));
+    }
     if options.qr {
         output::print(&qr_code(&files.client)?);
     }

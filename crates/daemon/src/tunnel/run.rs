@@ -30,7 +30,7 @@ use crate::host;
 use crate::instance::{self, Started};
 use crate::last_endpoints::LastEndpoints;
 use crate::output;
-use crate::settings::{Keyed as _, Prefix, warn_of_readers};
+use crate::settings::{Keyed as _, warn_of_readers};
 
 /// Bytes of the socket's buffers: some milliseconds at 1 Gbit/s.
 const SOCKET_BUFFER_BYTES: usize = 1 << 20;
@@ -85,7 +85,7 @@ fn serve(
     let device = tun::create(&settings)?;
     let index = interface::index(&config.interface)
         .ok_or_else(|| Failure::Failed(format!("{}: the device has gone", config.interface)))?;
-    for prefix in routes(&config) {
+    for prefix in config.routes() {
         // It ends with the device.
         KernelRoute::over(index, (prefix.address, prefix.length)).add()?;
     }
@@ -146,16 +146,6 @@ fn machine(config: &Config, now: Instant) -> Result<Peers, Failure> {
     let radio = config.radio().map_err(|error| Failure::Input(format!("radio: {error}")))?;
     let sleeps_after = radio.map_or(Span::from_millis(1), |radio| radio.to_sleep.time + radio.wake_up.time);
     Ok(Peers::new(peers, carrier, config.mtu(), sleeps_after))
-}
-
-/// The prefixes of the peers that no address of the device leads to. All destinations of an IP version are left to the rules.
-fn routes(config: &Config) -> Vec<Prefix> {
-    let covered = |prefix: &Prefix| config.addresses.iter().any(|own| own.network() == *prefix);
-    let mut routes: Vec<Prefix> =
-        config.peer.iter().flat_map(|peer| &peer.allowed_ips).map(|prefix| prefix.network()).collect();
-    routes.retain(|prefix| prefix.length > 0 && !covered(prefix));
-    routes.dedup();
-    routes
 }
 
 /// Changes of the host that do not end with the device. `device` is `None` if it is not there yet.
@@ -241,7 +231,7 @@ fn commands(config: &Config) -> Result<String, Failure> {
     let mut lines =
         vec![format!("ip tuntap add {name} mode tun"), format!("ip link set {name} mtu {} up", config.mtu())];
     lines.extend(config.addresses.iter().map(|prefix| format!("ip address add {prefix} dev {name}")));
-    lines.extend(routes(config).iter().map(|prefix| format!("ip route add {prefix} dev {name}")));
+    lines.extend(config.routes().iter().map(|prefix| format!("ip route add {prefix} dev {name}")));
     for ipv6 in config.default_routes() {
         let family = if ipv6 { "-6 " } else { "" };
         lines.push(format!("ip {family}route add default dev {name} table {}", config.fwmark));
