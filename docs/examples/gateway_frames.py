@@ -32,7 +32,7 @@ def scenario(way: dict[str, Any], loss: float) -> Scenario:
     wire = {"rate": "100Mbps", "queue": "1000packets"}
     base: dict[str, Any] = {"name": "base"}
     if way["transport"] != "cubic":
-        base["middlebox"] = [{"kind": "gateway", "transport": "cubic", "buffer": "256KiB"}]
+        base["program"] = [{"kind": "gateway", "transport": "cubic", "buffer": "256KiB"}]
     hop = {"name": "hop", "kind": "point-to-point", "between": ["base", "mobile"], "rate": "50Mbps", "delay": "5ms"}
     return Scenario.of(
         {

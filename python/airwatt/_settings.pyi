@@ -544,37 +544,6 @@ class HostEnergyConfig(TypedDict, total=False):
     timeout: str | Quantity
     """Processor time for each retransmission timeout."""
 
-class ImpairmentConfig(TypedDict, total=False):
-    """Settings of an impairment."""
-
-    burst: Burst
-    """Bursts of loss at fixed times."""
-    data_only: bool
-    """Whether loss, bursts and reordering concern packets with data alone, not pure acknowledgements."""
-    delay: str | Quantity
-    """Time for which each packet is held, in either direction."""
-    loss: float
-    """Probability that a packet is lost outside bursts."""
-    loss_length: str | Quantity
-    """The length of a packet that is lost with the probability `loss`; others are lost outside bursts with 1 -
-    (1 - `loss`)^(length / this), as if each byte could be lost by itself. Default: the length does not
-    matter."""
-    outage: Sequence[Outage]
-    """Times during which every packet is lost, in order."""
-    queue: int
-    """Packets that are held at most; more are lost."""
-    reorder: float
-    """Probability that a packet is held until later ones have passed it."""
-    reorder_depth: int
-    """Number of later packets that pass it."""
-    reorder_wait: str | Quantity
-    """The longest time for which it is held for them."""
-    step: str | Quantity
-    """Held packets leave at multiples of this, at the first one when their delay is over. `0ms` for exact
-    delays."""
-    towards: str | Sequence[str]
-    """Loss, bursts and reordering concern packets to these nodes alone. Default: all packets."""
-
 class Link(TypedDict, total=False):
     """A link between two nodes."""
 
@@ -603,42 +572,6 @@ class Link(TypedDict, total=False):
     reverse: WiredDirection
     """Of a wire: from the second node to the first."""
 
-class GatewayMiddlebox(TypedDict, total=False):
-    """ends TCP connections and continues them over the last hop, for split, e2tcp and e2tcp-base; keeps copies
-    for snoop"""
-
-    buffer: str | Quantity
-    """Data that it holds for each connection at most, beside what it has not read yet; with `snoop`, copies
-    that it keeps."""
-    cell: str
-    """The cell or point-to-point link for which it is: flows that leave its node over another one have end-to-
-    end connections. Default: any."""
-    kind: Literal["gateway"]
-    transport: Literal[
-        "tahoe",
-        "reno",
-        "newreno",
-        "sack",
-        "cubic",
-        "tahoe+ackloss",
-        "reno+ackloss",
-        "newreno+ackloss",
-        "sack+ackloss",
-        "cubic+ackloss",
-        "bbr1",
-        "bbr3",
-        "prtp",
-        "split",
-        "snoop",
-        "e2tcp",
-        "e2tcp-base",
-        "udp",
-    ]
-    """TCP between server and gateway, on the last hop of `split`, and from end to end with `snoop`: a name that
-    `airwatt transports` lists."""
-
-MiddleboxConfig: TypeAlias = GatewayMiddlebox
-
 class NodeGroup(TypedDict, total=False):
     """A node, or a group of like nodes."""
 
@@ -651,12 +584,11 @@ class NodeGroup(TypedDict, total=False):
     several interfaces always forward."""
     host_energy: HostEnergyConfig
     """What the host draws beside its radio. Default: it is not accounted for."""
-    impairment: ImpairmentConfig
-    """Delay, loss and reordering of the packets that it forwards."""
-    middlebox: Sequence[MiddleboxConfig]
-    """Machines through which packets pass at this node."""
     name: str
     """Its name. The members of a group are called by it and their numbers: `station0`, `station1`, ..."""
+    program: Sequence[ProgramConfig]
+    """What it runs for packets that arrive at it. Such a packet goes through the list in its order, to the
+    first program that wants it."""
     route: Sequence[StaticRoute]
     """Routes that take the place of the ones with fewest hops."""
 
@@ -822,6 +754,83 @@ PowerSaveConfig: TypeAlias = (
     | LatencyGuardPowerSave
     | PsmThrottlingPowerSave
 )
+
+class GatewayProgram(TypedDict, total=False):
+    """ends TCP connections and continues them over the last hop, for split, e2tcp and e2tcp-base; keeps copies
+    for snoop"""
+
+    buffer: str | Quantity
+    """Data that it holds for each connection at most, beside what it has not read yet; with `snoop`, copies
+    that it keeps."""
+    cell: str
+    """The cell or point-to-point link for which it is: flows that leave its node over another one have end-to-
+    end connections. Default: any."""
+    kind: Literal["gateway"]
+    transport: Literal[
+        "tahoe",
+        "reno",
+        "newreno",
+        "sack",
+        "cubic",
+        "tahoe+ackloss",
+        "reno+ackloss",
+        "newreno+ackloss",
+        "sack+ackloss",
+        "cubic+ackloss",
+        "bbr1",
+        "bbr3",
+        "prtp",
+        "split",
+        "snoop",
+        "e2tcp",
+        "e2tcp-base",
+        "udp",
+    ]
+    """TCP between server and gateway, on the last hop of `split`, and from end to end with `snoop`: a name that
+    `airwatt transports` lists."""
+
+class ImpairmentProgram(TypedDict, total=False):
+    """delay, loss and reordering of the packets that the node forwards"""
+
+    burst: Burst
+    """Bursts of loss at fixed times."""
+    data_only: bool
+    """Whether loss, bursts and reordering concern packets with data alone, not pure acknowledgements."""
+    delay: str | Quantity
+    """Time for which each packet is held, in either direction."""
+    kind: Literal["impairment"]
+    loss: float
+    """Probability that a packet is lost outside bursts."""
+    loss_length: str | Quantity
+    """The length of a packet that is lost with the probability `loss`; others are lost outside bursts with 1 -
+    (1 - `loss`)^(length / this), as if each byte could be lost by itself. Default: the length does not
+    matter."""
+    outage: Sequence[Outage]
+    """Times during which every packet is lost, in order."""
+    queue: int
+    """Packets that are held at most; more are lost."""
+    reorder: float
+    """Probability that a packet is held until later ones have passed it."""
+    reorder_depth: int
+    """Number of later packets that pass it."""
+    reorder_wait: str | Quantity
+    """The longest time for which it is held for them."""
+    step: str | Quantity
+    """Held packets leave at multiples of this, at the first one when their delay is over. `0ms` for exact
+    delays."""
+    towards: str | Sequence[str]
+    """Loss, bursts and reordering concern packets to these nodes alone. Default: all packets."""
+
+class TunnelProgram(TypedDict, total=False):
+    """all packets between the node and stations of its cells or links, in bursts"""
+
+    kind: Literal["tunnel"]
+    peer: str | Sequence[str]
+    """The stations at the other ends: a name, a group, a range such as `station1..station3`, or a list."""
+    settings: TunnelConfig
+    """The settings at both ends, as `[tunnel]` has them in the short form."""
+
+ProgramConfig: TypeAlias = GatewayProgram | ImpairmentProgram | TunnelProgram
 
 class ScanConfig(TypedDict, total=False):
     """Scans of an associated station. The defaults are those of Linux's mac80211 that scans the 13 channels of

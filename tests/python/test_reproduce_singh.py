@@ -45,8 +45,8 @@ def made_up(point):
     """Two runs of a point: energies that grow with loss and round-trip time, with random noise."""
     overrides = dict(point.overrides)
     weight = {"sack": 1.0, "newreno": 1.2, "reno": 1.5}[overrides["flow.transport"]]
-    weight *= 1 + 20 * float(overrides.get("node.c.impairment.loss", 0))
-    weight *= 1 + 1e-5 * float(overrides["node.c.impairment.delay"].removesuffix("us"))
+    weight *= 1 + 20 * float(overrides.get("node.c.program.impairment.loss", 0))
+    weight *= 1 + 1e-5 * float(overrides["node.c.program.impairment.delay"].removesuffix("us"))
     runs = []
     for seed in range(2):
         noise = zlib.crc32(f"{point.overrides} {seed}".encode()) / 2**32
@@ -107,7 +107,7 @@ def test_one_configuration_and_no_other():
         "burst.first",
         "outage",
     )
-    varied = {f"node.c.impairment.{key}" for key in impairment}
+    varied = {f"node.c.program.impairment.{key}" for key in impairment}
     varied |= {"flow.transport", "tcp.mtu", "tcp.delayed_ack"}
     points = {point for item in DOCUMENT.reproductions for point in item.points}
     assert {point.scenario for point in points} == {"singh-2002"}

@@ -53,7 +53,7 @@ def scenario(hops: int, tcp: str, host: str, policy: str, loss_percent: float, r
     a channel.
     """
     mesh = ["ap", *(f"relay{index}" for index in range(hops - 2)), "server"]
-    impairment = {"delay": f"{round(500 * rtt_ms)}us", "queue": 1000, "towards": "server"}
+    impairment = {"kind": "impairment", "delay": f"{round(500 * rtt_ms)}us", "queue": 1000, "towards": "server"}
     if loss_percent:
         impairment["loss"] = loss_percent / 100
     wifi = {"standard": "802.11n-2.4GHz", "data_rate": "65Mbps"}
@@ -65,7 +65,7 @@ def scenario(hops: int, tcp: str, host: str, policy: str, loss_percent: float, r
             "tcp": {"profile": "linux-settings"},
             "node": [
                 {"name": "node", "host_energy": {"profile": host}},
-                {"name": "ap", "impairment": impairment},
+                {"name": "ap", "program": [impairment]},
                 *({"name": name, "forward": True} for name in mesh[1:-1]),
                 {"name": "server"},
             ],

@@ -151,7 +151,7 @@ impl Network {
 
     /// Adds a program to the chain of its node. `flows` are those that it serves as a gateway.
     fn add_program(&mut self, index: usize, flows: Vec<ServedFlow>, seed: u64) {
-        let ProgramPlan { node, name, kind } = self.plan.programs[index].clone();
+        let ProgramPlan { node, place, name, kind } = self.plan.programs[index].clone();
         let (id, slot) = (index as ProgramId, self.sources.len() as Slot);
         let machine = match kind {
             ProgramKind::Gateway { buffer, handshake } => {
@@ -172,7 +172,10 @@ impl Network {
         };
         self.sources.push(Source::new(Owner::Program(id), &name));
         self.programs.push(ProgramEntry { machine, node, slot });
-        self.nodes[usize::from(node)].chain.push(id);
+        let programs = &self.plan.programs;
+        let chain = &mut self.nodes[usize::from(node)].chain;
+        let behind = chain.partition_point(|other| programs[usize::from(*other)].place <= place);
+        chain.insert(behind, id);
     }
 
     /// Adds the virtual interface of one end of a tunnel, to which everything goes that takes the route to the other end.

@@ -35,7 +35,7 @@ pub struct NetworkPlan {
     pub stations: Vec<StationPlan>,
     /// Routes that take the place of those with fewest hops.
     pub routes: Vec<FixedRoute>,
-    /// The programs of nodes. Those of one node are its chain, in this order.
+    /// The programs of nodes, in the order in which they are woken.
     pub programs: Vec<ProgramPlan>,
     /// TCP at both ends.
     pub tcp: TcpConfig,
@@ -103,6 +103,8 @@ pub struct StationPlan {
 pub struct ProgramPlan {
     /// Its node.
     pub node: NodeId,
+    /// Its place in the chain of its node.
+    pub place: usize,
     /// Its name in fingerprints and in random streams.
     pub name: String,
     /// Its settings.

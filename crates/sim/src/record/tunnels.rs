@@ -65,7 +65,7 @@ impl Network {
         let tunnels = ends.chunks_exact(2).map(|ends| {
             let [(node, client), (peer, concentrator)] = ends else { unreachable!("a tunnel has two ends") };
             let station = self.plan.stations.iter().position(|station| {
-                station.node == *node && self.plan.media[usize::from(station.medium)].members[0] == *peer
+                station.node == *node && self.plan.media[usize::from(station.medium)].members.contains(peer)
             });
             TunnelResult {
                 station: station.expect("a tunnel begins at a station") as u32,

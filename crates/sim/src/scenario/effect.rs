@@ -11,7 +11,7 @@ use airwatt_proto::cc::Recovery;
 use airwatt_proto::tcp::{RtoClock, TcpProfile};
 
 use super::keys::{Override, without_numbers};
-use super::topology::{Cell, CellMode, Topology};
+use super::topology::{Cell, CellMode, ProgramConfig, Topology};
 use super::typed::typed;
 use super::{ListenInterval, Scenario, StationGroup, Transport};
 
@@ -177,12 +177,18 @@ fn any(place: &Place<'_>, is: fn(Transport) -> bool) -> bool {
 
 /// A key of the general form as the short form has it: those of a cell's access point are below `ap`, those of its stations below
 /// `station`, and those of a gateway below `gateway`.
-fn short_key(key: &str) -> String {
+fn short_key(scenario: &Scenario, key: &str) -> String {
     let parts: Vec<&str> = key.split('.').filter(|part| part.parse::<usize>().is_err()).collect();
+    let numbers: Vec<usize> = key.split('.').filter_map(|part| part.parse().ok()).collect();
+    let is_gateway = || {
+        let [node, program, ..] = numbers[..] else { return false };
+        let node = scenario.node.get(node);
+        matches!(node.and_then(|node| node.program.get(program)), Some(ProgramConfig::Gateway(_)))
+    };
     match parts.as_slice() {
         ["cell", "access_point", rest @ ..] => [&["ap"], rest].concat().join("."),
         ["cell", rest @ ..] => rest.join("."),
-        ["node", "middlebox", rest @ ..] => [&["gateway"], rest].concat().join("."),
+        ["node", "program", rest @ ..] if is_gateway() => [&["gateway"], rest].concat().join("."),
         parts => parts.join("."),
     }
 }
@@ -226,7 +232,7 @@ fn is_default(scenario: &Scenario, key: &str) -> bool {
         };
         key.split('.').try_fold(whole, part)
     };
-    let first = short_key(key);
+    let first = short_key(scenario, key);
     let like = first.strip_prefix("station.").map_or(first.clone(), |rest| format!("station.0.{rest}"));
     let Some(defaults) = DEFAULTS.parse().ok().and_then(|table| typed(table).ok()) else { return false };
     value_of(scenario, key).is_some_and(|value| value_of(&defaults, &like) == Some(value))
@@ -254,7 +260,7 @@ pub(super) fn check(
                 "the short form, with [wifi] or [link]",
             ));
         }
-        let plain = short_key(key);
+        let plain = short_key(scenario, key);
         let concerned = RULES.iter().filter(|rule| {
             let below =
                 plain.strip_prefix(rule.key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));

@@ -4,8 +4,7 @@ use airwatt_base::Span;
 use airwatt_base::settings::{SettingError, Settings, in_range};
 
 use super::check::{self, MAX_ROUND_TRIP, MAX_STATIONS};
-use super::short;
-use super::topology::{Cell, CellMode, Link, LinkKind, NodeGroup};
+use super::topology::{Cell, Link, LinkKind, NodeGroup};
 use super::{AccessPoint, FlowGroup, Scenario};
 use crate::limits::{MAX_RATE, MIN_RATE};
 
@@ -25,33 +24,19 @@ pub(super) fn check(scenario: &Scenario) -> Checked {
     if !scenario.is_short() && scenario.wired.is_some() {
         return Err(SettingError::no_effect("wired", "the general form", "the short form; write a [[link]]"));
     }
-    // The short form's own names, by which its tunnels are found (`net/plan/from_topology.rs`).
-    let is_own = |name: &str| [short::AIR, short::LINK].contains(&name);
-    // Without an access point there is no other end of the hop.
-    let is_own_cell = |cell: &Cell| is_own(&cell.name) && cell.mode == CellMode::Infrastructure;
-    let has_own =
-        scenario.cell.iter().any(is_own_cell) || scenario.links().iter().any(|link| is_own(&link.name));
-    if !scenario.is_short() && scenario.tunnel.is_some() && !has_own {
-        let needed = "a [[cell]] named \"air\" with an access point or a [[link]] named \"link\"";
-        return Err(SettingError::no_effect("tunnel", "the general form without these names", needed));
+    if !scenario.is_short() && scenario.tunnel.is_some() {
+        let belongs = "the short form; give a node a program of kind \"tunnel\"";
+        return Err(SettingError::no_effect("tunnel", "the general form", belongs));
     }
     Ok(())
 }
 
 fn node(group: &NodeGroup) -> Checked {
-    if let Some(impairment) = &group.impairment {
-        impairment.check().map_err(|error| error.under("impairment"))?;
-    }
     if let Some(host) = &group.host_energy {
         host.check().map_err(|error| error.under("host_energy"))?;
     }
-    for (index, middlebox) in group.middlebox.iter().enumerate() {
-        let under = |error: SettingError| error.under(index).under("middlebox");
-        middlebox.check().map_err(under)?;
-        if index > 0 {
-            let got = format!("{:?}", middlebox.name());
-            return Err(under(SettingError::out_of_range("kind", got, "one gateway at a node")));
-        }
+    for (index, program) in group.program.iter().enumerate() {
+        program.check().map_err(|error| error.under(index).under("program"))?;
     }
     Ok(())
 }

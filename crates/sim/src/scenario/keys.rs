@@ -7,7 +7,7 @@ use toml::{Table, Value};
 pub(super) type Override = (String, String);
 
 /// Keys of earlier versions and what they are called now. A key below one of these keeps its last part.
-const RENAMED: [(&str, &str); 19] = [
+const RENAMED: [(&str, &str); 21] = [
     ("station.policy", "station.power_save.policy"),
     ("station.timeout", "station.power_save.timeout"),
     ("station.interval", "station.power_save.interval"),
@@ -27,6 +27,8 @@ const RENAMED: [(&str, &str); 19] = [
     ("flow.response", "flow.application.response"),
     ("link.forth", "link.forward"),
     ("link.back", "link.reverse"),
+    ("node.impairment", "node.program with kind \"impairment\""),
+    ("node.middlebox", "node.program"),
 ];
 
 /// Tables with a tag: a change of the tag begins the table anew, since the other keys belong to the kind.
@@ -57,10 +59,8 @@ pub(super) struct Unnamed {
 
 impl Unnamed {
     fn new(list: String, part: &str, items: &[&Value]) -> Self {
-        let name = |item: &&Value| {
-            let names = ["name", "node"].iter().filter_map(|key| item.get(key)?.as_str());
-            names.map(str::to_owned).next()
-        };
+        let name =
+            |item: &&Value| Some(called_by(item).iter().find_map(|key| item.get(key)?.as_str())?.to_owned());
         let named: Vec<String> = items.iter().filter_map(name).collect();
         let numbers = format!("0 to {}", items.len().saturating_sub(1));
         let (shown, rest) = named.split_at(named.len().min(MAX_NAMES));
@@ -121,14 +121,20 @@ pub(super) fn numbered(table: &Table, key: &str) -> (String, Vec<Unnamed>) {
     (found.join("."), unnamed)
 }
 
-/// Whether a table of a list has this `name`, or in a cell this `node`.
+/// The keys by which a table of a list is called: `name`, in a cell `node`, and `kind` if it has neither.
+fn called_by(item: &Value) -> &'static [&'static str] {
+    let has_name = ["name", "node"].iter().any(|key| item.get(key).is_some());
+    if has_name { &["name", "node"] } else { &["kind"] }
+}
+
+/// Whether a table of a list is called this.
 fn is_called(item: &Value, name: &str) -> bool {
     let is = |value: &Value| match value {
         Value::String(text) => text == name,
         Value::Array(names) => names.iter().any(|one| one.as_str() == Some(name)),
         _ => false,
     };
-    ["name", "node"].iter().any(|key| item.get(key).is_some_and(is))
+    called_by(item).iter().any(|key| item.get(key).is_some_and(is))
 }
 
 /// The dotted keys of all values in a table, lists of tables by number.

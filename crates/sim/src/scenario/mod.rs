@@ -46,7 +46,9 @@ pub use lower_bound::{IDEAL, list_ideal, policy_kinds};
 pub use names::Names;
 pub use radio::RadioChoice;
 pub use shipped::{Shipped, shipped, shipped_text};
-pub use topology::{Cell, CellMode, Link, LinkKind, MiddleboxConfig, NodeGroup, StaticRoute, Topology};
+pub use topology::{
+    Cell, CellMode, Link, LinkKind, NodeGroup, ProgramConfig, StaticRoute, Topology, TunnelProgramConfig,
+};
 pub use transport::{Gateway, Transport};
 
 pub use crate::direction::Direction;
@@ -116,7 +118,6 @@ pub struct Scenario {
     #[serde(default)]
     pub gateway: Gateway,
     /// A tunnel between the access point and each station: all packets between them pass through it, in bursts.
-    // In the general form the stations are those of the cell `air` or of the link `link`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tunnel: Option<TunnelConfig>,
     /// Stations, one table a group of like ones; numbered from 0 in order.
@@ -531,7 +532,7 @@ impl Scenario {
     pub fn expanded(&self) -> Self {
         let Topology { node, link, cell, flow } = self.topology();
         let link = (!link.is_empty()).then_some(Links::List(link));
-        Self { wired: None, wifi: None, node, link, cell, flow, ..self.clone() }
+        Self { wired: None, wifi: None, tunnel: None, node, link, cell, flow, ..self.clone() }
     }
 
     /// The JSON schema of a scenario file.

@@ -7,16 +7,18 @@
 //! Without a wire the server is the access point. A neighbour's flow ends at the access point, and so does a saturated flow,
 //! since what is measured at the head of the air does not go on.
 
-use super::topology::{Cell, CellMode, Link, LinkKind, MiddleboxConfig, NodeGroup, Topology};
+use super::topology::{
+    Cell, CellMode, Link, LinkKind, NodeGroup, ProgramConfig, Topology, TunnelProgramConfig,
+};
 use super::{AccessPoint, Direction, FlowGroup, Names, PointToPoint, Scenario, StationGroup, Wifi, Wired};
 
 const SERVER: &str = "server";
 const ACCESS_POINT: &str = "access-point";
 const STATION: &str = "station";
 /// The name of the cell.
-pub(crate) const AIR: &str = "air";
+const AIR: &str = "air";
 /// The name of the point-to-point link.
-pub(crate) const LINK: &str = "link";
+const LINK: &str = "link";
 const WIRE: &str = "wire";
 
 /// The general form of a short one, with the general tables that it has itself appended.
@@ -41,8 +43,8 @@ fn own_tables(scenario: &Scenario) -> Topology {
     if scenario.wired.is_some() {
         topology.node.push(NodeGroup::named(SERVER));
     }
-    let middlebox = gateway(scenario).into_iter().collect();
-    topology.node.push(NodeGroup { middlebox, ..NodeGroup::named(ACCESS_POINT) });
+    let program = gateway(scenario).into_iter().chain(tunnel(scenario)).collect();
+    topology.node.push(NodeGroup { program, ..NodeGroup::named(ACCESS_POINT) });
     let mut first = 0;
     for group in &scenario.station {
         let count = Some(group.count);
@@ -71,12 +73,22 @@ fn own_tables(scenario: &Scenario) -> Topology {
 }
 
 /// The gateway at the access point, if connections meet there.
-fn gateway(scenario: &Scenario) -> Option<MiddleboxConfig> {
+fn gateway(scenario: &Scenario) -> Option<ProgramConfig> {
     let is_split = |group: &FlowGroup| group.transport.uses_gateway();
     let has_wire = |group: &FlowGroup| scenario.wired.is_some() || group.wired.is_some();
     let used = scenario.flow.iter().any(|group| is_split(group) && has_wire(group));
     let cell = if scenario.wifi.is_some() { AIR } else { LINK }.to_owned();
-    used.then(|| MiddleboxConfig::Gateway(super::Gateway { cell: Some(cell), ..scenario.gateway.clone() }))
+    used.then(|| ProgramConfig::Gateway(super::Gateway { cell: Some(cell), ..scenario.gateway.clone() }))
+}
+
+/// The tunnels between the access point and all stations.
+fn tunnel(scenario: &Scenario) -> Option<ProgramConfig> {
+    let settings = scenario.tunnel?;
+    let stations = scenario.stations().count();
+    let first = format!("{STATION}0");
+    let peer =
+        if stations == 1 { first } else { format!("{first}..{STATION}{}", stations.saturating_sub(1)) };
+    Some(ProgramConfig::Tunnel(TunnelProgramConfig { peer: Some(Names::one(peer)), settings }))
 }
 
 fn wire(name: String, server: &str, wired: &Wired) -> Link {

@@ -9,13 +9,15 @@
 //!
 //! A network is made of this form alone. Names become numbers in [`super::resolve`].
 
+use airwatt_base::settings::{SettingError, Settings};
 use airwatt_base::{QueueLimit, Rate, Span, kinds};
 use airwatt_energy::HostEnergyConfig;
+use airwatt_proto::tunnel::TunnelConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::transport::Gateway;
-use super::{AccessPoint, FlowGroup, RadioChoice, Scenario, StationGroup, Wifi, WiredDirection};
+use super::{AccessPoint, FlowGroup, Names, RadioChoice, Scenario, StationGroup, Wifi, WiredDirection};
 use crate::media::errors::ErrorConfig;
 use crate::stack::impairment::ImpairmentConfig;
 
@@ -62,11 +64,9 @@ pub struct NodeGroup {
     /// Routes that take the place of the ones with fewest hops.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub route: Vec<StaticRoute>,
-    /// Machines through which packets pass at this node.
+    /// What it runs for packets that arrive at it. Such a packet goes through the list in its order, to the first program that wants it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub middlebox: Vec<MiddleboxConfig>,
-    /// Delay, loss and reordering of the packets that it forwards.
-    pub impairment: Option<ImpairmentConfig>,
+    pub program: Vec<ProgramConfig>,
     /// What the host draws beside its radio. Default: it is not accounted for.
     pub host_energy: Option<HostEnergyConfig>,
 }
@@ -91,9 +91,30 @@ pub struct StaticRoute {
 }
 
 kinds! {
-    /// A machine at a node through which packets pass, and by which they are changed.
-    pub enum MiddleboxConfig by "kind" {
+    /// What a node runs for packets that arrive at it.
+    pub enum ProgramConfig by "kind" {
         "gateway" => Gateway(Gateway), "ends TCP connections and continues them over the last hop, for split, e2tcp and e2tcp-base; keeps copies for snoop";
+        "impairment" => Impairment(ImpairmentConfig), "delay, loss and reordering of the packets that the node forwards";
+        "tunnel" => Tunnel(TunnelProgramConfig), "all packets between the node and stations of its cells or links, in bursts";
+    }
+}
+
+/// Tunnels between a node and stations. The other end stands at the station, behind the programs that it has itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TunnelProgramConfig {
+    /// The stations at the other ends: a name, a group, a range such as `station1..station3`, or a list.
+    pub peer: Option<Names>,
+    /// The settings at both ends, as `[tunnel]` has them in the short form.
+    pub settings: TunnelConfig,
+}
+
+impl Settings for TunnelProgramConfig {
+    fn check(&self) -> Result<(), SettingError> {
+        if self.peer.is_none() {
+            return Err(SettingError::missing("peer", "the name of a station at the other end"));
+        }
+        self.settings.check().map_err(|error| error.under("settings"))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The general form of scenarios: both forms of every scenario that ships, names and routes that cannot be, and what the four
 //! scenarios beyond the usual path come to.
 
+use airwatt_sim::net::{NetworkPlan, ProgramKind};
 use airwatt_sim::scenario::{Scenario, shipped};
 
 use crate::support::{cut, in_parallel, scenario, simulate};
@@ -160,7 +161,7 @@ fn names_that_cannot_be_get_one_line() {
         (
             "to = \"phone\"",
             "to = \"phone\", transport = \"split\"",
-            "general.toml:5: flow.0.transport: not with this path: \"split\" needs a gateway between its ends: node.middlebox",
+            "general.toml:5: flow.0.transport: not with this path: \"split\" needs a gateway between its ends: node.program",
         ),
         (
             "node = \"phone0\"",
@@ -348,20 +349,22 @@ fn a_node_impairs_what_it_forwards() {
     let small = [("flow.application.size", "500kB"), ("tcp.receive_window", "2packets")];
     let plain = run(&small);
     assert!(plain.impairments.is_empty());
-    let delayed = run(&[small[0], small[1], ("node.c.impairment.delay", "35ms")]);
+    let delayed =
+        run(&[small[0], small[1], ("node.c.program", r#"[{ kind = "impairment", delay = "35ms" }]"#)]);
     let longer = delayed.flows[0].rtt_s_mean.unwrap() - plain.flows[0].rtt_s_mean.unwrap();
     // 35 ms each way, to ticks of 1 ms, less some contention.
     assert!((0.067..0.073).contains(&longer), "{longer} s");
-    let lossy = [("node.c.impairment.loss", "0.05"), ("node.c.impairment.towards", "d")];
-    let lossy = run(&[small[0], small[1], lossy[0], lossy[1], ("duration", "30s")]);
+    let impaired = ("node.c.program", r#"[{ kind = "impairment" }]"#);
+    let lossy =
+        [impaired, ("node.c.program.impairment.loss", "0.05"), ("node.c.program.impairment.towards", "d")];
+    let lossy = run(&[&small[..], &lossy, &[("duration", "30s")]].concat());
     let counts = &lossy.impairments[0];
     assert_eq!((counts.node.as_str(), counts.lost_in_bursts, counts.queue_drops), ("c", 0, 0));
     assert!((8..35).contains(&counts.lost), "{counts:?}");
     assert_eq!((lossy.flows[0].acks_lost, lossy.flows[0].bytes_delivered), (0, 500_000));
     assert!(lossy.flows[0].segments_retransmitted >= counts.lost);
-    let cut =
-        [("node.c.impairment.outage", r#"[{ at = "2s", length = "3s" }]"#), ("flow.application.size", "5MB")];
-    let cut = run(&[cut[0], cut[1], ("duration", "10s")]);
+    let outage = ("node.c.program.impairment.outage", r#"[{ at = "2s", length = "3s" }]"#);
+    let cut = run(&[impaired, outage, ("flow.application.size", "5MB"), ("duration", "10s")]);
     assert!(cut.flows[0].timeouts > 0 && cut.impairments[0].lost_in_outages > 0, "{:?}", cut.impairments);
     for (key, start) in [
         ("cell.air.station.tablet.distance", "cell.0.station: expected a name or number ("),
@@ -372,8 +375,111 @@ fn a_node_impairs_what_it_forwards() {
         assert!(line.starts_with(&format!("--set {key}=3: {start}")), "{line}");
         assert!(line.contains(") or a key (") && line.contains("), got \""), "{line}");
     }
+    let line = error(SMALL, &[("node.server.program", r#"[{ kind = "impairment", loss = 0.1 }]"#)]);
+    assert!(line.contains(": node.0.program.0: no effect with a node that does not forward"), "{line}");
     let line = error(SMALL, &[("node.server.impairment.loss", "0.1")]);
-    assert!(line.starts_with("--set node.server.impairment.loss=0.1: node.0.impairment: no effect with a node that does not forward"), "{line}");
+    assert!(
+        line.ends_with("node.0.impairment: renamed; hint: write node.program with kind \"impairment\""),
+        "{line}"
+    );
+}
+
+/// The programs of a node get packets in the order of its list: an impairment before a gateway loses packets of the connections that the
+/// gateway splits, and one behind it sees only what the gateway leaves alone.
+#[test]
+fn programs_of_a_node_stand_in_the_order_of_the_scenario() {
+    let run = |list: &str| {
+        let text = SMALL
+            .replacen("{ name = \"ap\" }", &format!("{{ name = \"ap\", program = [{list}] }}"), 1)
+            .replacen("to = \"phone\"", "to = \"phone0\", transport = \"split\"", 1);
+        simulate(&read(&text), 1).result
+    };
+    let (gateway, loss) =
+        (r#"{ kind = "gateway" }"#, r#"{ kind = "impairment", loss = 0.1, towards = "phone" }"#);
+    let before = run(&format!("{loss}, {gateway}"));
+    let behind = run(&format!("{gateway}, {loss}"));
+    for result in [&before, &behind] {
+        assert_eq!(result.flows[0].bytes_delivered, 100_000);
+    }
+    // 69 segments, of which the loss takes about a tenth, and the acknowledgements of the gateway are the node's own packets.
+    let counts = &before.impairments[0];
+    assert!(counts.lost > 0 && counts.forwarded >= 69, "{counts:?}");
+    assert_eq!((behind.impairments[0].forwarded, behind.impairments[0].lost), (0, 0));
+    // Several of a kind have random numbers of their own.
+    let both = run(&format!("{loss}, {loss}, {gateway}"));
+    let [first, second] = &both.impairments[..] else {
+        panic!("two impairments, got {:?}", both.impairments)
+    };
+    assert_eq!(first.forwarded, second.forwarded + second.lost);
+    assert!(second.lost > 0, "{second:?}");
+}
+
+/// A node is the gateway of two cells with a program for each.
+#[test]
+fn a_node_has_a_gateway_for_each_of_its_cells() {
+    let text = r#"
+node = [{ name = "server" }, { name = "ap", program = [{ kind = "gateway", cell = "left" }, { kind = "gateway", cell = "right", buffer = "16kB" }] }, { name = "phone", count = 2 }]
+link = [{ name = "wire", between = ["server", "ap"], delay = "10ms", forward = { rate = "16Mbps" }, reverse = { rate = "1Mbps" } }]
+cell = [{ name = "left", wifi = "fast-wifi", access_point = { node = "ap" }, station = [{ node = "phone0" }] }, { name = "right", wifi = "fast-wifi", access_point = { node = "ap" }, station = [{ node = "phone1" }] }]
+flow = [{ from = "server", to = "phone", transport = "split", application = { kind = "bulk", size = "100kB" } }]
+"#;
+    let scenario = read(text);
+    let plan = NetworkPlan::new(&scenario, 1);
+    let gateways: Vec<Option<usize>> = plan.flows.iter().map(|flow| flow.gateway).collect();
+    assert_eq!(gateways, [Some(0), Some(1)]);
+    let buffers: Vec<u64> = plan
+        .programs
+        .iter()
+        .filter_map(|program| match program.kind {
+            ProgramKind::Gateway { buffer, .. } => Some(buffer),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(buffers, [65_536, 16_000]);
+    assert!(simulate(&scenario, 1).result.flows.iter().all(|flow| flow.bytes_delivered == 100_000));
+}
+
+/// A tunnel belongs to a node, whatever its cell is called, and its peers are stations there.
+#[test]
+fn a_node_has_tunnels_to_its_stations() {
+    let with = |list: &str| {
+        SMALL.replacen("{ name = \"ap\" }", &format!("{{ name = \"ap\", program = [{list}] }}"), 1)
+    };
+    let tunnel = r#"{ kind = "tunnel", peer = "phone1", settings = { burst = 5 } }"#;
+    let renamed = with(tunnel).replace("\"air\"", "\"sky\"");
+    let tunnels = simulate(&read(&renamed), 1).result.tunnels;
+    assert_eq!(tunnels.len(), 1);
+    assert_eq!(tunnels[0].station, 1);
+    assert!(tunnels[0].down.packets >= 69 && tunnels[0].up.packets > 0, "{tunnels:?}");
+    for (list, expected) in [
+        (
+            r#"{ kind = "tunnel" }"#,
+            "general.toml:2: node.1.program.0.peer: expected the name of a station at the other end, got nothing",
+        ),
+        (
+            r#"{ kind = "tunnel", peer = "server" }"#,
+            "general.toml:2: node.1.program.0.peer: expected a station of a cell or link of ap, got \"server\"",
+        ),
+        (
+            r#"{ kind = "tunnel", peer = "phone0" }, { kind = "tunnel", peer = "phone" }"#,
+            "general.toml:2: node.1.program.1.peer: expected a name that no other tunnel of this node has, got \"phone0\" twice",
+        ),
+        (
+            r#"{ kind = "tunnel", peer = "phone0", settings = { burst = 65 } }"#,
+            "general.toml:2: node.1.program.0.settings.burst: expected 1 to 64, got 65",
+        ),
+        (
+            r#"{ kind = "gateway", cell = "sky" }"#,
+            "general.toml:2: node.1.program.0.cell: expected the name of a cell or link, got \"sky\"",
+        ),
+    ] {
+        assert_eq!(error(&with(list), &[]), expected);
+    }
+    let line = error(&format!("tunnel = {{ burst = 5 }}{SMALL}"), &[]);
+    assert_eq!(
+        line,
+        "general.toml:1: tunnel: no effect with the general form; hint: it belongs to the short form; give a node a program of kind \"tunnel\""
+    );
 }
 
 /// The hosts of a row are charged for what they send, receive and forward, and for nothing if they have no account. The account
@@ -388,7 +494,7 @@ fn hosts_are_charged_for_their_packets() {
         ("node.a.host_energy.profile", "laptop-2002"),
         ("node.a.host_energy.sack_block", "10us"),
         ("node.b.host_energy.profile", "laptop-2002"),
-        ("node.c.impairment.loss", "0.05"),
+        ("node.c.program", r#"[{ kind = "impairment", loss = 0.05 }]"#),
     ];
     let lossless = run(&[&small[..], &accounts[..3]].concat());
     assert_eq!(lossless.flows, plain.flows);

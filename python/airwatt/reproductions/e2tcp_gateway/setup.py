@@ -55,9 +55,9 @@ def keys(way: Way, path: Path) -> dict[str, Any]:
     found: dict[str, Any] = copy.deepcopy(_DATA["scenario"])
     _, router, base, _ = found["node"]
     if path.loss:
-        router["impairment"] = {"loss": path.loss, "step": "0ms"}
+        router["program"] = [{"kind": "impairment", "loss": path.loss, "step": "0ms"}]
     if way.gateway:
-        base["middlebox"] = [{"kind": "gateway", "transport": way.gateway, "buffer": "64kB"}]
+        base["program"] = [{"kind": "gateway", "transport": way.gateway, "buffer": "64kB"}]
     found["link"][0]["delay"] = f"{path.delay_ms}ms"
     found["tcp"]["receive_window"] = f"{WINDOWS[path.delay_ms]}packets"
     found["flow"][0]["transport"] = way.transport

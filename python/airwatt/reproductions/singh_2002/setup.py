@@ -128,29 +128,29 @@ def point(
     common = (
         ("flow.transport", transport),
         ("tcp.mtu", f"{mtu}B"),
-        ("node.c.impairment.delay", f"{delay_us}us"),
+        ("node.c.program.impairment.delay", f"{delay_us}us"),
     )
     return Point(SCENARIO, (*common, *sorted(settings)), measure, cost_s, traced, only_first)
 
 
-LOSS_LENGTH = "node.c.impairment.loss_length"
+LOSS_LENGTH = "node.c.program.impairment.loss_length"
 
 
 def loss(per_cent: float) -> Settings:
     """Uniform loss of packets of 1500 bytes; shorter ones are lost less often."""
-    return (("node.c.impairment.loss", f"{per_cent / 100:g}"), (LOSS_LENGTH, "1500B")) if per_cent else ()
+    return (("node.c.program.impairment.loss", f"{per_cent / 100:g}"), (LOSS_LENGTH, "1500B")) if per_cent else ()
 
 
 def reordering(per_cent: float) -> Settings:
     """Reordering with the depth of the scenario."""
-    return (("node.c.impairment.reorder", f"{per_cent / 100:g}"),)
+    return (("node.c.program.impairment.reorder", f"{per_cent / 100:g}"),)
 
 
 BURSTS: Settings = (
-    ("node.c.impairment.burst.every", "12s"),
-    ("node.c.impairment.burst.length", "1s"),
-    ("node.c.impairment.burst.loss", "0.85"),
-    ("node.c.impairment.burst.first", "6s"),
+    ("node.c.program.impairment.burst.every", "12s"),
+    ("node.c.program.impairment.burst.length", "1s"),
+    ("node.c.program.impairment.burst.loss", "0.85"),
+    ("node.c.program.impairment.burst.first", "6s"),
 )
 """85 % loss during one second of every twelve (table 4). The first burst comes in the middle of a period."""
 

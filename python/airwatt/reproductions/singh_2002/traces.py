@@ -159,7 +159,7 @@ _WORK_W = 10.0
 
 def _outages(*times_s: float, length_ms: int) -> Settings:
     listed = ", ".join(f'{{ at = "{round(1000 * at)}ms", length = "{length_ms}ms" }}' for at in times_s)
-    return (("node.c.impairment.outage", f"[{listed}]"),)
+    return (("node.c.program.impairment.outage", f"[{listed}]"),)
 
 
 _FAILURES = _outages(2.0, 5.0, length_ms=1000)

@@ -17,10 +17,11 @@ use crate::media::cell::{AggregationConfig, Bss, CellConfig, CellStation, GroupS
 use crate::media::{CrossTraffic, PipeConfig, PointToPointConfig};
 use crate::net::route::{MediumId, NodeId};
 use crate::net::transport;
-use crate::scenario::resolve::{BssPlace, Contents, MemberStation, Resolved, ResolvedFlow, ResolvedMedium};
-use crate::scenario::short;
+use crate::scenario::resolve::{
+    BssPlace, Contents, MemberStation, Resolved, ResolvedFlow, ResolvedMedium, ResolvedNode, ResolvedProgram,
+};
 use crate::scenario::{
-    AccessPoint, Aggregation, Cell, Gateway, GroupTraffic, Link, MiddleboxConfig, Scenario, StationGroup,
+    AccessPoint, Aggregation, Cell, Gateway, GroupTraffic, Link, ProgramConfig, Scenario, StationGroup,
     Topology, Transport, Wifi, WiredDirection,
 };
 use crate::stack::application::Pattern;
@@ -51,7 +52,7 @@ pub(super) fn plan(scenario: &Scenario, seed: u64) -> NetworkPlan {
     let flows = resolved.flows.iter();
     let flows = flows.map(|flow| self::flow(scenario, &topology, &resolved, flow, &mut programs)).collect();
     programs.extend(impairments(&topology, &resolved));
-    programs.extend(tunnels(scenario, &resolved));
+    programs.extend(tunnels(&topology, &resolved));
     NetworkPlan {
         media: media.collect(),
         nodes: nodes.collect(),
@@ -107,32 +108,54 @@ fn stations(topology: &Topology, resolved: &Resolved) -> Vec<StationPlan> {
     resolved.stations.iter().map(plan).collect()
 }
 
-fn impairments(topology: &Topology, resolved: &Resolved) -> impl Iterator<Item = ProgramPlan> {
-    (0..).zip(&resolved.nodes).filter_map(|(node, resolved)| {
-        let config = topology.node[resolved.group].impairment.clone()?;
-        let kind = ProgramKind::Impairment { config, towards: resolved.towards.clone() };
-        Some(ProgramPlan { node, name: format!("{}/impairment", resolved.stream), kind })
+/// The name of a node's program of a kind: the first has the bare name of its kind, others also their place.
+fn program_name(list: &[ProgramConfig], place: usize, name: String) -> String {
+    let is_first = list[..place].iter().all(|other| other.name() != list[place].name());
+    if is_first { name } else { format!("{name}/{place}") }
+}
+
+/// The resolved programs, with the list of their node.
+fn listed<'a>(
+    topology: &'a Topology,
+    resolved: &'a Resolved,
+) -> impl Iterator<Item = (&'a ResolvedProgram, &'a [ProgramConfig])> {
+    resolved.programs.iter().map(|program| {
+        let group = resolved.nodes[usize::from(program.node)].group;
+        (program, &topology.node[group].program[..])
     })
 }
 
-/// Both ends of a tunnel between each station of the short form and the node at the other end of its hop, if the scenario has one.
-fn tunnels(scenario: &Scenario, resolved: &Resolved) -> impl Iterator<Item = ProgramPlan> {
-    let own = resolved.stations.iter().filter(|place| [short::AIR, short::LINK].contains(&&*place.cell));
-    let pairs =
-        scenario.tunnel.into_iter().flat_map(move |config| own.clone().map(move |place| (config, place)));
-    pairs.flat_map(|(config, place)| {
-        let (client, concentrator) = (place.node, resolved.media[place.medium].members[0]);
-        let name = &resolved.nodes[usize::from(client)].name;
-        let ends = [
-            (TunnelEnd::Client, client, concentrator, "client"),
-            (TunnelEnd::Concentrator, concentrator, client, "concentrator"),
-        ];
-        ends.map(|(end, node, peer, end_name)| ProgramPlan {
-            node,
-            name: format!("tunnel/{name}/{end_name}"),
-            kind: ProgramKind::Tunnel { config, end, peer },
-        })
+fn impairments<'a>(topology: &'a Topology, resolved: &'a Resolved) -> impl Iterator<Item = ProgramPlan> + 'a {
+    listed(topology, resolved).filter_map(move |(program, list)| {
+        let ResolvedProgram { node, place, ref named } = *program;
+        let ProgramConfig::Impairment(config) = &list[place] else { return None };
+        let name = format!("{}/impairment", resolved.nodes[usize::from(node)].stream);
+        let kind = ProgramKind::Impairment { config: config.clone(), towards: named.clone() };
+        Some(ProgramPlan { node, place, name: program_name(list, place, name), kind })
     })
+}
+
+/// Both ends of each tunnel, which begins at a station.
+fn tunnels(topology: &Topology, resolved: &Resolved) -> Vec<ProgramPlan> {
+    let mut ends = Vec::new();
+    for (&ResolvedProgram { node, place, ref named }, list) in listed(topology, resolved) {
+        let ProgramConfig::Tunnel(tunnel) = &list[place] else { continue };
+        for client in named.iter().flatten().copied() {
+            let ResolvedNode { name, group, .. } = &resolved.nodes[usize::from(client)];
+            let behind = topology.node[*group].program.len();
+            let both = [
+                (TunnelEnd::Client, client, behind, node, "client"),
+                (TunnelEnd::Concentrator, node, place, client, "concentrator"),
+            ];
+            ends.extend(both.map(|(end, node, place, peer, end_name)| ProgramPlan {
+                node,
+                place,
+                name: format!("tunnel/{name}/{end_name}"),
+                kind: ProgramKind::Tunnel { config: tunnel.settings, end, peer },
+            }));
+        }
+    }
+    ends
 }
 
 /// The machines' settings of a medium.
@@ -359,21 +382,27 @@ fn signal_dbm(wifi: &Wifi, distance: Distance) -> Option<f64> {
     Some(propagation::received_dbm(wifi.standard, loss.tx_power, exponent, metres))
 }
 
-/// The index of the gateway at a node among the programs so far, which it joins when the first flow asks for it.
-fn gateway_at(
-    node: NodeId,
-    name: &str,
-    settings: &Gateway,
+/// The settings of the gateway at this place of a node's list, and its index among the programs so far, which it joins when the first
+/// flow asks for it.
+fn gateway_at<'a>(
+    topology: &'a Topology,
+    resolved: &Resolved,
+    (node, place): (NodeId, usize),
     handshake: bool,
     programs: &mut Vec<ProgramPlan>,
-) -> usize {
-    let known = programs.iter().position(|program| program.node == node);
-    known.unwrap_or_else(|| {
-        let name = if programs.is_empty() { "gateway".to_owned() } else { format!("{name}/gateway") };
+) -> (&'a Gateway, usize) {
+    let ResolvedNode { name, group, .. } = &resolved.nodes[usize::from(node)];
+    let list = &topology.node[*group].program;
+    let ProgramConfig::Gateway(settings) = &list[place] else { unreachable!("the place of a gateway") };
+    let known = programs.iter().position(|program| (program.node, program.place) == (node, place));
+    let index = known.unwrap_or_else(|| {
+        let of_node = || program_name(list, place, format!("{name}/gateway"));
+        let name = if programs.is_empty() { "gateway".to_owned() } else { of_node() };
         let kind = ProgramKind::Gateway { buffer: settings.buffer.as_bytes(), handshake };
-        programs.push(ProgramPlan { node, name, kind });
+        programs.push(ProgramPlan { node, place, name, kind });
         programs.len() - 1
-    })
+    });
+    (settings, index)
 }
 
 fn flow(
@@ -386,14 +415,11 @@ fn flow(
     let group = &topology.flow[flow.group];
     let tcp = scenario.tcp.config();
     let used = group.transport.uses_gateway();
-    let gateway = flow.gateway.filter(|_| used).map(|node| {
-        let place = &resolved.nodes[usize::from(node)];
-        let MiddleboxConfig::Gateway(settings) = &topology.node[place.group].middlebox[0];
-        (gateway_at(node, &place.name, settings, scenario.tcp.handshake, programs), settings)
-    });
-    let connections =
-        || transport::connections(scenario, group, &tcp, flow.down, gateway.map(|(_, settings)| settings));
     let handshake = scenario.tcp.handshake;
+    let gateway = flow.gateway.filter(|_| used);
+    let gateway = gateway.map(|gateway| gateway_at(topology, resolved, gateway, handshake, programs));
+    let connections =
+        || transport::connections(scenario, group, &tcp, flow.down, gateway.map(|(settings, _)| settings));
     let traffic = match (group.application.pattern(), group.transport) {
         (Pattern::Saturation, _) => Traffic::Saturated {
             payload_bytes: (tcp.mss + tcp.header_bytes).saturating_sub(UDP_HEADER_BYTES),
@@ -418,7 +444,7 @@ fn flow(
     FlowPlan {
         station: flow.station,
         path: path.collect(),
-        gateway: gateway.map(|(index, _)| index),
+        gateway: gateway.map(|(_, index)| index),
         server: flow.server,
         client: flow.client,
         down: flow.down,

@@ -8,7 +8,7 @@ use airwatt_proto::powersave::StationId;
 
 use super::{Directory, Resolved, Resolving, quoted};
 use crate::net::route::{Graph, Interface, Member, NoPath, NodeId};
-use crate::scenario::topology::{MiddleboxConfig, Topology};
+use crate::scenario::topology::{ProgramConfig, Topology};
 use crate::scenario::{FlowGroup, Transport};
 
 use super::media::Contents;
@@ -31,8 +31,8 @@ pub(crate) struct ResolvedFlow {
     pub(crate) station: Option<StationId>,
     /// The media that its data crosses.
     pub(crate) path: Vec<PathStep>,
-    /// The node of the gateway that splits its connection.
-    pub(crate) gateway: Option<NodeId>,
+    /// The node of the gateway that splits its connection, and the gateway's place among the programs of that node.
+    pub(crate) gateway: Option<(NodeId, usize)>,
 }
 
 /// One hop of a path.
@@ -103,7 +103,7 @@ impl Resolved {
         };
         let (server, client) = if down { (from, to) } else { (to, from) };
         let gateway = self.gateway_on(topology, &path, down);
-        self.check_carried(table, &path, gateway)?;
+        self.check_carried(table, &path, gateway.is_some())?;
         Ok(ResolvedFlow { group, server, client, down, station: receiver.or(sender), path, gateway })
     }
 
@@ -178,27 +178,30 @@ impl Resolved {
         })
     }
 
-    /// The node of the gateway on a path, the one nearest to the client.
-    fn gateway_on(&self, topology: &Topology, path: &[PathStep], down: bool) -> Option<NodeId> {
+    /// The gateway on a path, the one nearest to the client, as its node and its place among that node's programs.
+    fn gateway_on(&self, topology: &Topology, path: &[PathStep], down: bool) -> Option<(NodeId, usize)> {
         let between = path.windows(2).map(|pair| {
             // The medium on the client's side of the node.
             let (towards, member) =
                 if down { (pair[1].medium, pair[1].from) } else { (pair[0].medium, pair[0].to) };
             (pair[0].node, self.media[towards].name_of(member))
         });
-        let serves = |(node, cell): &(NodeId, Option<&str>)| {
-            let middleboxes = &topology.node[self.nodes[usize::from(*node)].group].middlebox;
-            middleboxes.iter().any(|middlebox| {
-                let MiddleboxConfig::Gateway(gateway) = middlebox;
-                gateway.cell.as_deref().is_none_or(|wanted| Some(wanted) == *cell)
-            })
+        let serving = |(node, cell): (NodeId, Option<&str>)| {
+            let serves = |program: &ProgramConfig| match program {
+                ProgramConfig::Gateway(gateway) => {
+                    gateway.cell.as_deref().is_none_or(|wanted| Some(wanted) == cell)
+                }
+                ProgramConfig::Impairment(_) | ProgramConfig::Tunnel(_) => false,
+            };
+            let programs = &topology.node[self.nodes[usize::from(node)].group].program;
+            programs.iter().position(serves).map(|place| (node, place))
         };
-        let mut found: Vec<NodeId> = between.filter(serves).map(|(node, _)| node).collect();
-        if down { found.pop() } else { found.into_iter().next() }
+        let mut found = between.filter_map(serving);
+        if down { found.next_back() } else { found.next() }
     }
 
     /// The transport goes with the path.
-    fn check_carried(&self, table: &FlowGroup, path: &[PathStep], gateway: Option<NodeId>) -> Resolving<()> {
+    fn check_carried(&self, table: &FlowGroup, path: &[PathStep], has_gateway: bool) -> Resolving<()> {
         let is_wireless = |step: &PathStep| !matches!(self.media[step.medium].contents, Contents::Wire(_));
         let conflict = |key: &str, with: &str, why: &str| Err(SettingError::conflict(key, with, why));
         if table.application.is_saturated() {
@@ -214,8 +217,8 @@ impl Resolved {
             }
         }
         match table.transport {
-            transport if transport.needs_gateway() && gateway.is_none() => {
-                let why = format!("{:?} needs a gateway between its ends: node.middlebox", transport.name());
+            transport if transport.needs_gateway() && !has_gateway => {
+                let why = format!("{:?} needs a gateway between its ends: node.program", transport.name());
                 conflict("transport", "this path", &why)
             }
             Transport::E2tcp if !path.iter().any(is_wireless) => {

@@ -5,6 +5,7 @@
 
 mod flows;
 mod media;
+mod programs;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -19,6 +20,7 @@ use crate::net::route::{FixedRoute, Graph, Interface, Member, NodeId, Reach};
 
 pub(crate) use flows::ResolvedFlow;
 pub(crate) use media::{BssPlace, Contents, MemberStation, ResolvedMedium};
+pub(crate) use programs::ResolvedProgram;
 
 /// Addresses have 16 bits.
 const MAX_NODES: usize = 10_000;
@@ -32,6 +34,8 @@ pub(crate) struct Resolved {
     pub(crate) media: Vec<ResolvedMedium>,
     /// The stations in the order of cells and members, then those of point-to-point links.
     pub(crate) stations: Vec<StationPlace>,
+    /// The programs of nodes, in the order of nodes and of their lists.
+    pub(crate) programs: Vec<ResolvedProgram>,
     /// The flows.
     pub(crate) flows: Vec<ResolvedFlow>,
     /// The routes that the scenario fixes.
@@ -49,8 +53,6 @@ pub(crate) struct ResolvedNode {
     pub(crate) group: usize,
     /// Whether it forwards packets of others.
     pub(crate) forwards: bool,
-    /// The destinations that the losses of its impairment concern; `None` for all.
-    pub(crate) towards: Option<Vec<NodeId>>,
 }
 
 /// Where a station is.
@@ -100,7 +102,7 @@ impl Resolved {
         let mut graph = resolved.graph();
         resolved.fixed = resolved.fixed_routes(topology, &directory, &graph)?;
         graph.fix(resolved.fixed.iter().copied());
-        resolved.resolve_impairments(topology, &directory)?;
+        resolved.add_programs(topology, &directory, &graph)?;
         resolved.add_flows(topology, &directory, &graph)?;
         Ok(resolved)
     }
@@ -123,7 +125,7 @@ impl Resolved {
                 return Err(duplicate("name", &name, "node"));
             }
             directory.names.push(name.clone());
-            self.nodes.push(ResolvedNode { name, stream, group: index, forwards, towards: None });
+            self.nodes.push(ResolvedNode { name, stream, group: index, forwards });
             Ok(id)
         };
         match group.count {
@@ -226,21 +228,6 @@ impl Resolved {
             }
         }
         Ok(fixed)
-    }
-
-    /// The destinations of impairments. A node that does not forward impairs nothing.
-    fn resolve_impairments(&mut self, topology: &Topology, directory: &Directory) -> Resolving<()> {
-        for node in &mut self.nodes {
-            let under = |error: SettingError| error.under("impairment").under(node.group).under("node");
-            let Some(impairment) = &topology.node[node.group].impairment else { continue };
-            if !node.forwards {
-                let belongs = "access points, nodes with several interfaces, and others with forward = true";
-                return Err(under(SettingError::no_effect("", "a node that does not forward", belongs)));
-            }
-            let towards = impairment.towards.as_ref().map(|names| directory.list("towards", names));
-            node.towards = towards.transpose().map_err(under)?;
-        }
-        Ok(())
     }
 
     fn name(&self, node: NodeId) -> &str {
