@@ -12,7 +12,7 @@ use std::path::Path;
 use airwatt_base::{Instant, Rate, Size, Span, reason_of};
 use airwatt_energy::Radio;
 use airwatt_sim::replay::{Arrival, Destination, RadioPeriod};
-use airwatt_sim::scenario::IDEAL;
+use airwatt_sim::scenario::{IDEAL, RadioChoice};
 use tracing::debug;
 
 use crate::capture::Capture;
@@ -217,18 +217,18 @@ fn radio_of<'a>(capture: &'a Capture, station: &Station) -> Option<&'a str> {
 }
 
 /// The options of a question.
-struct Options<'a> {
-    radio_name: &'a str,
-    radio: Radio,
+struct Options {
+    radio: RadioChoice,
     choices: Vec<Choice>,
 }
 
-impl<'a> Options<'a> {
+impl Options {
     /// `named` is the radio that the capture names.
-    fn parse(question: &Question<'a>, named: Option<&'a str>) -> Result<Self, AnalyzeError> {
+    fn parse(question: &Question<'_>, named: Option<&str>) -> Result<Self, AnalyzeError> {
         let option = |name: &str, text: &dyn fmt::Display| AnalyzeError::Option(format!("{name}: {text}"));
         let radio_name = question.radio.or(named).unwrap_or(DEFAULT_RADIO);
-        let radio = Radio::find(radio_name).map_err(|error| option("--radio", &error))?;
+        let radio =
+            RadioChoice::try_from(radio_name.to_owned()).map_err(|error| option("--radio", &error))?;
         let choices = choices(question.policies).map_err(|error| option("--policy", &error))?;
         if question.current.is_some() && choices.len() > 1 && !question.policies.is_empty() {
             let names = question.policies.join(", ");
@@ -236,7 +236,7 @@ impl<'a> Options<'a> {
             return Err(option("--policy", &format!("{expected}, got {names}")));
         }
         question.station.map(Station::parse).transpose()?;
-        Ok(Self { radio_name, radio, choices })
+        Ok(Self { radio, choices })
     }
 }
 
@@ -265,7 +265,8 @@ fn analyze_with(
         None => stations::clear(capture),
     };
     let named = station.as_ref().and_then(|station| radio_of(capture, station));
-    let Options { radio_name, radio, choices } = Options::parse(question, named)?;
+    let Options { radio: named_radio, choices } = Options::parse(question, named)?;
+    let radio = named_radio.profile().clone();
     let is_assumed = question.radio.is_none() && named.is_none();
     let mut document = report::describe_with(capture, station.as_ref(), Some(&radio), is_assumed);
     if question.station.is_none() {
@@ -300,7 +301,7 @@ fn analyze_with(
         document.phy = Some(format!("{phy}{set}"));
         let events = question.limits.events_for(capture.bytes);
         debug!(file = capture.file, %station, phy = %phy, "replay begins");
-        let cell = CellChoice { radio_name, settings: question.settings };
+        let cell = CellChoice { radio: &named_radio, settings: question.settings };
         let mut watch = |share| watch(AnalysisProgress::Replaying(share));
         let mut what_if = WhatIf::new(&traffic, phy, cell, question.seed, events, &mut watch)?;
         if question.trace || trace.is_some() {

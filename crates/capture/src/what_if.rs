@@ -17,7 +17,7 @@ use airwatt_sim::RunError;
 use airwatt_sim::net::RunProgress;
 use airwatt_sim::record::EnergyByCause;
 use airwatt_sim::replay::{Arrival, Delay, Destination, RadioPeriod, ReplayOptions, Replayed, replay};
-use airwatt_sim::scenario::{IDEAL, Scenario, list_ideal, policy_kinds};
+use airwatt_sim::scenario::{Aggregation, IDEAL, RadioChoice, Scenario, Wifi, list_ideal, policy_kinds};
 use tracing::debug;
 
 use crate::clock;
@@ -50,32 +50,11 @@ const GAP: Span = Span::from_millis(200);
 /// Events that the set-up of a replay counts as: it costs about as much.
 const SETUP_EVENTS: u64 = 100;
 
-/// The cell of a replay. Unless beacons announce something else: one access, best effort's arbitration (802.11-2020 table 9-155),
-/// the PHY's windows. The wired path and the flow are there because a scenario has them; a replay uses neither.
-const CELL: &str = r#"
-name = "replay"
-duration = "1s"
-[wired]
-rtt = "0ms"
-down = { rate = "1Gbps" }
-up = { rate = "1Gbps" }
-[wifi]
-standard = "802.11n"
-aifsn = 3
-[[station]]
-[[flow]]
-direction = "down"
-transport = "udp"
-application = { kind = "saturated" }
-"#;
+/// The arbitration of a cell whose beacons announce none: best effort's (802.11-2020 table 9-155), with the PHY's windows and one access.
+const AIFSN: u32 = 3;
 
-/// Group-addressed traffic for the cell of a replay that has such packets: with it the settings that concern them have an effect.
-/// The packets themselves are the capture's, and the table is removed.
-const GROUP_TRAFFIC: &str = r#"
-[[ap.group]]
-kind = "arp"
-interval = "1s"
-"#;
+/// Keys that have an effect on a replay of group-addressed packets, which no key of its scenario tells of.
+const KEYS_OF_GROUPS: [&str; 2] = ["ap.dtim_period", "wifi.group_rate"];
 
 /// The gaps of at least [`GAP`] between the arrivals of the segments, and at their ends, together.
 fn idle_time(segments: &[SegmentArrivals]) -> Span {
@@ -163,8 +142,8 @@ const BAND_SHARE: (u64, u64) = (4, 5);
 /// The settings of the station and of its cell that the caller gives.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CellChoice<'a> {
-    /// Radio profile: a name or a file.
-    pub(crate) radio_name: &'a str,
+    /// Radio profile.
+    pub(crate) radio: &'a RadioChoice,
     /// Keys of a scenario with their values.
     pub(crate) settings: &'a [(String, String)],
 }
@@ -406,78 +385,59 @@ impl<'a> WhatIf<'a> {
         self.phy.beacon_rate
     }
 
-    /// The access parameters that beacons announce, as keys of a scenario. The access point, whose own are not announced, is taken to
-    /// use the same. The windows belong together: one that the caller sets replaces both.
-    fn access(&self) -> Vec<(&'static str, String)> {
-        let Some(AccessParameters { aifsn, cw_min, cw_max, txop }) = self.phy.access else {
-            return Vec::new();
-        };
-        let mut keys = vec![("wifi.aifsn", aifsn.to_string()), ("wifi.txop", txop.to_string())];
-        if !self.is_set("wifi.cw_min") && !self.is_set("wifi.cw_max") {
-            keys.extend([("wifi.cw_min", cw_min.to_string()), ("wifi.cw_max", cw_max.to_string())]);
-        }
-        keys
-    }
-
     /// Whether the rate of beacons is assumed, and another one is as likely.
     fn assumes_beacon_rate(&self) -> bool {
         !self.phy.knows_beacon_rate && !self.is_set("wifi.beacon_rate") && has_dsss(self.standard())
     }
 
-    /// The cell of a replay. What the caller sets precedes what the capture shows, which precedes what is assumed.
+    /// The cell of a replay: what the capture shows and what is assumed, and on top of it what the caller sets.
     fn scenario(&self, choice: &Choice, rate: Rate, beacon_rate: Rate) -> Result<Scenario, AnalyzeError> {
         let standard = self.standard();
+        let mut cell = Scenario::idle_cell(standard);
+        let has_groups = self.has_groups();
+        cell.wifi = cell.wifi.map(|wifi| self.wifi(wifi, rate, beacon_rate));
+        cell.ap.beacon_interval = self.phy.beacon_interval;
+        let dtim = self.phy.dtim_period.filter(|_| has_groups || self.skips_beacons());
+        cell.ap.dtim_period = dtim.unwrap_or(cell.ap.dtim_period);
+        cell.station[0].radio = self.cell.radio.clone();
+        let in_use = if has_groups { &KEYS_OF_GROUPS[..] } else { &[] };
+        let mut cell = cell
+            .changed(&self.traffic.capture.file, self.cell.settings, in_use)
+            .map_err(|error| AnalyzeError::Option(error.to_string()))?;
+        cell.station[0].power_save = choice.policy;
+        cell.station[0].lower_bound = choice.lower_bound;
+        Ok(cell)
+    }
+
+    /// How the capture's radios use the air, with data at the rate of the PHY that is nearest below `rate`. The access point, whose own
+    /// access parameters are not announced, is taken to use those that its beacons give to stations.
+    fn wifi(&self, wifi: Wifi, rate: Rate, beacon_rate: Rate) -> Wifi {
+        let standard = wifi.standard;
         let rates = standard.rates();
-        let rate =
-            rates.iter().rev().find(|other| **other <= rate).or(rates.first()).copied().unwrap_or(rate);
+        let nearest = rates.iter().rev().find(|other| **other <= rate).or(rates.first()).copied();
         let is_mode_set = self.is_set("wifi.data_rate") || self.is_set("wifi.mode");
         let mode = self.phy.mode.filter(|mode| !is_mode_set && standard.has(mode));
-        let sent = match mode {
-            Some(mode) => Some(("wifi.mode", mode.to_string())),
-            None => (!self.is_set("wifi.mode")).then(|| ("wifi.data_rate", rate.to_string())),
+        let has_rate = mode.is_none() && !self.is_set("wifi.mode");
+        let is_group_rate = |rate: &Rate| self.has_groups() && standard.control_rates().contains(rate);
+        let has_aggregates = self.phy.has_aggregates && standard.modes().is_some();
+        let mut wifi = Wifi {
+            data_rate: has_rate.then(|| nearest.unwrap_or(rate)),
+            mode,
+            // Beacons at DSSS rates exist at 2.4 GHz only.
+            beacon_rate: Some(beacon_rate).filter(|rate| has_dsss(standard) || rate.as_bps() >= 6_000_000),
+            group_rate: self.phy.group_rate.filter(is_group_rate),
+            aggregation: has_aggregates.then(Aggregation::default),
+            aifsn: AIFSN,
+            ..wifi
         };
-        let aggregates = (self.phy.has_aggregates && standard.modes().is_some())
-            .then(|| ("wifi.aggregation", "{}".to_owned()))
-            .filter(|_| !self.cell.settings.iter().any(|(key, _)| key.starts_with("wifi.aggregation")));
-        let of_capture = [
-            ("wifi.standard", self.phy.standard.name().to_owned()),
-            ("ap.beacon_interval", self.phy.beacon_interval.to_string()),
-            ("station.radio", self.cell.radio_name.to_owned()),
-        ];
-        // Beacons at DSSS rates exist at 2.4 GHz only.
-        let beacons = Some(beacon_rate).filter(|rate| has_dsss(standard) || rate.as_bps() >= 6_000_000);
-        let beacons = beacons.map(|rate| ("wifi.beacon_rate", rate.to_string()));
-        let has_groups = self.has_groups();
-        let dtim = self.phy.dtim_period.filter(|_| has_groups || self.skips_beacons());
-        let dtim = dtim.map(|period| ("ap.dtim_period", period.to_string()));
-        let group_rate =
-            self.phy.group_rate.filter(|rate| has_groups && standard.control_rates().contains(rate));
-        let group_rate = group_rate.map(|rate| ("wifi.group_rate", rate.to_string()));
-        let of_capture = of_capture
-            .into_iter()
-            .chain(sent)
-            .chain(aggregates)
-            .chain(beacons)
-            .chain(dtim)
-            .chain(group_rate)
-            .chain(self.access());
-        let of_capture = of_capture.filter(|(key, _)| !self.is_set(key));
-        let settings: Vec<(String, String)> = of_capture
-            .map(|(key, value)| (key.to_owned(), value))
-            .chain(self.cell.settings.iter().cloned())
-            .collect();
-        // Sources that the caller sets send beside the capture's.
-        let has_own_sources = self.cell.settings.iter().any(|(key, _)| key.starts_with("ap.group"));
-        let is_placeholder = has_groups && !has_own_sources;
-        let cell = if is_placeholder { format!("{CELL}{GROUP_TRAFFIC}") } else { CELL.to_owned() };
-        let mut scenario = Scenario::from_text(&cell, "--set", &settings)
-            .map_err(|error| AnalyzeError::Option(error.to_string()))?;
-        if is_placeholder {
-            scenario.ap.group.clear();
+        if let Some(AccessParameters { aifsn, cw_min, cw_max, txop }) = self.phy.access {
+            (wifi.aifsn, wifi.txop) = (aifsn.into(), txop);
+            // The windows belong together: one that the caller sets replaces both.
+            if !self.is_set("wifi.cw_min") && !self.is_set("wifi.cw_max") {
+                (wifi.cw_min, wifi.cw_max) = (Some(cw_min), Some(cw_max));
+            }
         }
-        scenario.station[0].power_save = choice.policy;
-        scenario.station[0].lower_bound = choice.lower_bound;
-        Ok(scenario)
+        wifi
     }
 
     fn replay_all(
@@ -663,9 +623,7 @@ impl<'a> WhatIf<'a> {
             average_power_w: share(total.energy_j()),
             sleep_share: share(total.asleep.as_secs_f64()),
             state_s: total.states,
-            profile: Radio::find(self.cell.radio_name)
-                .ok()
-                .and_then(|radio| ProfileAccount::if_any(&radio, &total.states, energy_j)),
+            profile: ProfileAccount::if_any(self.cell.radio.profile(), &total.states, energy_j),
             added_delay_s,
             wakeups: total.wakeups.clone(),
             packets: total.packets,

@@ -1,7 +1,6 @@
 //! The packets of a capture through a cell with one station, under one power-save policy.
 //!
-//! Cell, station and radio come from a scenario; its flows and its wired path take no part. What comes out is the
-//! station's ledger and what became of each packet. See [`crate::stack::application::Replay`] for what a replay cannot tell,
+//! Cell, station and radio come from a scenario without flows. What comes out is the station's ledger and what became of each packet. See [`crate::stack::application::Replay`] for what a replay cannot tell,
 //! and [`idle`] for long times without packets.
 
 pub mod idle;
@@ -66,8 +65,8 @@ pub struct ReplayOptions {
     pub beacon_bytes: Option<u32>,
 }
 
-/// Replays `arrivals` at the only station of the cell of `scenario` for `duration`. Packets that are still waiting then are neither
-/// in `delays` nor in `lost`. `watch` is asked now and then whether to go on.
+/// Replays `arrivals` at the only station of the cell of `scenario`, which has no flows of its own, for `duration`. Packets that are still
+/// waiting then are neither in `delays` nor in `lost`. `watch` is asked now and then whether to go on.
 ///
 /// # Errors
 /// [`RunError::Interrupted`] where `watch` says so.
@@ -80,7 +79,7 @@ pub fn replay(
     watch: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
 ) -> Result<Replayed, RunError> {
     let mut plan = NetworkPlan::new(scenario, seed);
-    put_arrivals(&mut plan, arrivals, duration);
+    add_replay(&mut plan, arrivals, duration);
     if let MediumKind::Cell(cells) = &mut plan.media[0].kind {
         cells[0].config.beacon_bytes = options.beacon_bytes;
     }
@@ -106,12 +105,13 @@ pub fn replay(
     Ok(replayed)
 }
 
-/// Puts the packets of a capture in the place of the flows of a plan, whose first medium is a cell with one station.
-fn put_arrivals(plan: &mut NetworkPlan, arrivals: Vec<Arrival>, duration: Span) {
+/// Adds the packets of a capture to the plan of an idle network, whose only medium is a cell with one station.
+fn add_replay(plan: &mut NetworkPlan, arrivals: Vec<Arrival>, duration: Span) {
+    assert!(plan.flows.is_empty(), "the network of a replay has no flows of its own");
     let [access_point, station] = plan.media[0].members[..] else {
         unreachable!("the cell of a replay has one station");
     };
-    plan.flows = vec![FlowPlan {
+    plan.flows.push(FlowPlan {
         station: Some(0),
         path: vec![(0, Direction::Down)],
         gateway: None,
@@ -123,8 +123,7 @@ fn put_arrivals(plan: &mut NetworkPlan, arrivals: Vec<Arrival>, duration: Span) 
         traffic: Traffic::Replay(arrivals),
         start: Span::ZERO,
         start_spread: Span::ZERO,
-    }];
-    plan.programs.clear();
+    });
     plan.duration = Some(duration);
 }
 

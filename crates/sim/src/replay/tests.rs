@@ -2,9 +2,15 @@ use airwatt_base::Instant;
 
 use super::*;
 
+/// The cell of `fast-dsl` with these settings, without the wire and the flow of that scenario.
+fn cell(set: &[(String, String)]) -> Scenario {
+    let scenario = Scenario::load("fast-dsl", set).unwrap();
+    Scenario { wired: None, flow: Vec::new(), duration: Some(Span::from_secs(1)), ..scenario }
+}
+
 fn run(policy: &str, arrivals: &[Arrival]) -> Replayed {
     let set = [("policy".to_owned(), policy.to_owned())];
-    let scenario = Scenario::load("fast-dsl", &set).unwrap();
+    let scenario = cell(&set);
     let mut watch = |_: RunProgress| ControlFlow::Continue(());
     replay(&scenario, 1, arrivals.to_vec(), Span::from_secs(3), ReplayOptions::default(), &mut watch).unwrap()
 }
@@ -65,7 +71,7 @@ fn exchanges(gaps_s: &[u64]) -> (Vec<Arrival>, Span) {
 fn replay_both(settings: &[(&str, &str)], arrivals: &[Arrival], duration: Span) -> [Replayed; 2] {
     let settings: Vec<_> =
         settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    let scenario = Scenario::load("fast-dsl", &settings).unwrap();
+    let scenario = cell(&settings);
     let mut watch = |_: RunProgress| ControlFlow::Continue(());
     [None, Some(Span::from_secs(1))].map(|skip_gaps| {
         let options = ReplayOptions { skip_gaps, trace: true, beacon_bytes: None };

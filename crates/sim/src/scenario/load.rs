@@ -5,6 +5,7 @@ use std::path::Path;
 
 use airwatt_base::settings::SettingError;
 use airwatt_base::{Span, read_text, reason_of};
+use airwatt_dot11::Standard;
 use airwatt_energy::Radio;
 use toml::{Table, Value};
 
@@ -89,7 +90,7 @@ impl Scenario {
     pub fn from_text(text: &str, name: &str, overrides: &[Override]) -> Result<Self, ScenarioError> {
         let source = Source { name, text };
         let table = parse_table(&source)?;
-        Self::from_source(&source, table, overrides)
+        Self::from_file(&source, table, overrides)
     }
 
     /// A scenario from a table of keys, as a TOML file would be read; `name` stands in errors, and for the scenario's own
@@ -98,11 +99,48 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::load`].
     pub fn from_table(table: Table, name: &str, overrides: &[Override]) -> Result<Self, ScenarioError> {
-        Self::from_source(&Source { name, text: "" }, table, overrides)
+        Self::from_file(&Source { name, text: "" }, table, overrides)
     }
 
-    fn from_source(source: &Source, mut table: Table, overrides: &[Override]) -> Result<Self, ScenarioError> {
+    /// An idle network of one station in a cell, in the short form: every other key has its default. How data is sent is not among them.
+    pub fn idle_cell(standard: Standard) -> Self {
+        let wifi = Table::from_iter([("standard".to_owned(), standard.name().into())]);
+        let table = [("wifi".to_owned(), Value::Table(wifi)), ("duration".to_owned(), "1s".into())];
+        typed(Table::from_iter(table)).expect("the other keys of a scenario have defaults")
+    }
+
+    /// The scenario with `overrides`, checked; `name` stands in errors about its own values. Its own keys may have no effect: a program
+    /// has set them. So may overrides of the keys `in_use`, which a program uses beside the scenario.
+    ///
+    /// # Errors
+    /// As [`Scenario::load`].
+    pub fn changed(
+        &self,
+        name: &str,
+        overrides: &[Override],
+        in_use: &[&str],
+    ) -> Result<Self, ScenarioError> {
+        Self::from_source(&Source { name, text: "" }, self.to_table(), overrides, |scenario, numbered| {
+            let is_in_use = |(key, _): &&Override| in_use.contains(&keys::without_numbers(key).as_str());
+            let held: Vec<Override> = numbered.iter().filter(|change| !is_in_use(change)).cloned().collect();
+            effect::check(scenario, &[], &held)
+        })
+    }
+
+    fn from_file(source: &Source, table: Table, overrides: &[Override]) -> Result<Self, ScenarioError> {
         let written = keys::leaves(&table);
+        Self::from_source(source, table, overrides, |scenario, numbered| {
+            effect::check(scenario, &written, numbered)
+        })
+    }
+
+    /// `has_effect` says of a valid scenario whether the keys that somebody wrote are used, given the overrides with numbers.
+    fn from_source(
+        source: &Source,
+        mut table: Table,
+        overrides: &[Override],
+        has_effect: impl Fn(&Self, &[Override]) -> Result<(), SettingError>,
+    ) -> Result<Self, ScenarioError> {
         find_files(&mut table, source);
         resolve_base(&mut table, source, BASE_DEPTH)?;
         keys::apply_all(&mut table, overrides)
@@ -127,9 +165,7 @@ impl Scenario {
             scenario.name = name_of_file(source.name);
         }
         let numbered: Vec<Override> = overrides.iter().map(|change| change.numbered.clone()).collect();
-        let checked = |scenario: &Self| {
-            valid::check(scenario).and_then(|()| effect::check(scenario, &written, &numbered))
-        };
+        let checked = |scenario: &Self| valid::check(scenario).and_then(|()| has_effect(scenario, &numbered));
         checked(&scenario).map_err(|error| {
             let errors = all_range_errors(table, error, checked).into_iter();
             ScenarioError::with_all(errors.map(|error| locate(error, source, &overrides)))
