@@ -27,6 +27,19 @@ from typing import Any, BinaryIO
 _BUFFER_BYTES = 1 << 20
 
 
+DOCUMENT_BYTES = 1 << 28
+"""Size in bytes above which a file is no document of ours: one of hundreds of stations is far below."""
+
+
+def document_of(path: Path) -> Any:
+    """The JSON document in a file of somebody. Raises `OSError`, and `ValueError` if it holds none or has no end."""
+    with path.open("rb") as file:
+        text = file.read(DOCUMENT_BYTES + 1)
+    if len(text) > DOCUMENT_BYTES:
+        raise ValueError(f"more than {DOCUMENT_BYTES >> 20} MiB")
+    return parsed(text)
+
+
 def parsed(text: str | bytes) -> Any:
     """JSON that comes from elsewhere. Raises `ValueError`, also where it is nested beyond what can be read."""
     try:

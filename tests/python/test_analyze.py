@@ -422,6 +422,8 @@ def test_checks_for_ci_say_what_was_violated_and_what_was_not_evaluated(airwatt,
         done = airwatt("analyze", capture, *psm, "--fail-if", f"findings.{kind}.count > 0")
         assert done.status == 1
         assert reason in done.err
+    endless = airwatt("analyze", shipped, "--compare", "/dev/zero")
+    assert (endless.status, len(endless.err.splitlines())) == (2, 1)
     wrong = airwatt("analyze", shipped, "--compare", sarif)
     assert wrong.status == 2
     assert "expected a document of analyze --json" in wrong.err

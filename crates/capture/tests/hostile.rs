@@ -304,7 +304,7 @@ fn compressed_captures_are_read_like_others() {
     let _alone = alone();
     let mut file = pcap(101);
     let mut ports = String::new();
-    for step in 0..3_000_u32 {
+    for step in 0..12_000_u32 {
         packet(
             &mut file,
             u64::from(step) * 1_000,
@@ -322,16 +322,16 @@ fn compressed_captures_are_read_like_others() {
     for compressed in [&gz, &zst, &two_members, &two_frames] {
         assert!(compressed.len() < file.len());
         let capture = Capture::read("x", &compressed[..]).unwrap();
-        assert_eq!((capture.packets.len(), capture.bytes), (3_000, plain.bytes));
+        assert_eq!((capture.packets.len(), capture.bytes), (12_000, plain.bytes));
         assert_eq!(capture.packets, plain.packets);
         assert_eq!(capture.notes, plain.notes);
     }
     // What comes before damage is kept.
-    for cut in [&gz[..gz.len() / 2], &zst[..zst.len() / 2]] {
-        match Capture::read("x", cut) {
-            Ok(capture) => assert!(capture.notes.damaged.is_some() && capture.packets.len() < 3_000),
-            Err(error) => assert!(error.to_string().contains("compressed data"), "{error}"),
-        }
+    for cut in [&gz[..gz.len() * 3 / 4], &zst[..zst.len() * 3 / 4]] {
+        let capture = Capture::read("x", cut).unwrap();
+        assert!((3_000..12_000).contains(&capture.packets.len()), "{}", capture.packets.len());
+        assert_eq!(capture.packets, plain.packets[..capture.packets.len()]);
+        assert!(capture.notes.damaged.is_some());
     }
 }
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from airwatt._core import InputError, RunError, __version__, finding_kinds
 from airwatt.cli.output import say, writing
-from airwatt.files import parsed, replacing
+from airwatt.files import document_of, replacing
 from airwatt.layout import printable
 
 Document = Mapping[str, Any]
@@ -172,7 +172,7 @@ def _texts(documents: Sequence[Document]) -> dict[str, list[str]]:
 def baseline(path: Path) -> dict[str, dict[str, float]]:
     """Reads the counts of an earlier analysis. Raises `InputError` unless the file is from `analyze --json`."""
     try:
-        document = parsed(path.read_bytes())
+        document = document_of(path)
     except OSError as error:
         raise InputError(f"--compare {path}: cannot be read: {error.strerror}") from None
     except ValueError:

@@ -103,7 +103,8 @@ class Files:
         about = [name for name in folder.names() if name.endswith(".json") and name[0] != "."]
         about.sort(key=lambda name: (folder.status(name).st_mtime_ns, name))
         if not about:
-            raise InputError(f"{self.folder}: expected the store of a sweep, got one without a plan")
+            why = "got one that ended before its plan was written; hint: give its command again"
+            raise InputError(f"{self.folder}: expected the store of a sweep, {why}")
         found = [plan.read(folder, name.removesuffix(".json"), texts=texts) for name in about]
         return [item for item in found if item.core == found[-1].core]
 

@@ -276,7 +276,8 @@ fn read_blocks(
     const DAMAGE: &str = "the compressed data is damaged or cut short";
     if let Err(error) = buffer.fill_to(MAGIC_BYTES) {
         let is_damage = buffer.source().is_damage(&error);
-        let damaged = || CaptureError::NotACapture(name.to_owned(), DAMAGE.to_owned());
+        let damaged =
+            || CaptureError::NotACapture(name.to_owned(), format!("{DAMAGE} before its first packet"));
         return Err(if is_damage { damaged() } else { failure(name, &error) });
     }
     let format = format(name, buffer.rest())?;

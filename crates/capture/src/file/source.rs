@@ -158,11 +158,16 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
+/// The end of a frame: a last block without content (RFC 8878 3.1.1.2), and a checksum, if the frame has one.
+const ZSTD_END: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
+
 /// All frames of a Zstandard file, one after the other (RFC 8878 3).
 struct Zstd<R> {
     source: R,
     decoder: FrameDecoder,
     in_frame: bool,
+    /// Why the frame ends before its end, when what was decoded has not been read yet.
+    failure: Option<io::Error>,
 }
 
 impl<R: BufRead> Zstd<R> {
@@ -193,10 +198,21 @@ impl<R: BufRead> Read for Zstd<R> {
             self.in_frame = true;
             while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
                 let strategy = BlockDecodingStrategy::UptoBlocks(1);
-                self.decoder.decode_blocks(&mut self.source, strategy).map_err(damaged)?;
+                if let Err(error) = self.decoder.decode_blocks(&mut self.source, strategy) {
+                    self.failure = Some(damaged(error));
+                    // The decoder keeps the last window of a frame until its end. What is lost is the block that is cut or damaged, of
+                    // 128 KiB at most.
+                    let end = self.decoder.decode_blocks(&mut &ZSTD_END[..], BlockDecodingStrategy::All);
+                    if end.is_err() {
+                        break;
+                    }
+                }
             }
             if self.decoder.can_collect() > 0 {
                 return self.decoder.read(buffer);
+            }
+            if let Some(failure) = self.failure.take() {
+                return Err(failure);
             }
             let (stated, found) =
                 (self.decoder.get_checksum_from_data(), self.decoder.get_calculated_checksum());
@@ -234,7 +250,10 @@ impl<'a> Source<'a> {
         } else if is_zstd {
             let mut decoder = FrameDecoder::new();
             decoder.set_max_window_size(ZSTD_WINDOW_BYTES);
-            (Box::new(Zstd { source: BufReader::new(counted), decoder, in_frame: false }), true)
+            (
+                Box::new(Zstd { source: BufReader::new(counted), decoder, in_frame: false, failure: None }),
+                true,
+            )
         } else {
             (Box::new(counted), false)
         };
