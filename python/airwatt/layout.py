@@ -44,9 +44,9 @@ def printable(text: str, *, newlines: bool = False) -> str:
 
 
 def wrapped(text: str, width: int) -> Iterator[str]:
-    """Yields the lines of a text, those that are too long broken between words."""
+    """Yields the lines of a text, those that are too long broken between words. A number keeps its unit."""
     for line in text.split("\n"):
-        yield from _broken(line, width) if display_width(line) > width else (line.rstrip(" "),)
+        yield from _broken(line, width, _with_units(_words(line)))
 
 
 class Table:
@@ -113,15 +113,19 @@ def _shrunk(widths: list[int], least: Sequence[int], room: int) -> list[int]:
 
 def _cell(text: str, width: int) -> Iterator[str]:
     """Yields the lines of a cell. Only a heading can have a word that is too long; it is cut."""
-    for line in wrapped(text, width):
-        yield line if display_width(line) <= width else line[: width - 1] + _ELLIPSIS
+    for line in text.split("\n"):
+        for part in _broken(line, width, _words(line)):
+            yield part if display_width(part) <= width else part[: width - 1] + _ELLIPSIS
 
 
-def _broken(line: str, width: int) -> Iterator[str]:
-    """Yields a line broken between words; a word that is longer than a line keeps its own."""
+def _broken(line: str, width: int, words: Sequence[str]) -> Iterator[str]:
+    """Yields a line broken between its words if it is too long; a word that is longer than a line keeps its own."""
+    if display_width(line) <= width:
+        yield line.rstrip(" ")
+        return
     current = line[: len(line) - len(line.lstrip(" "))]
     empty = True
-    for word in _words(line):
+    for word in words:
         longer = current + word if empty else f"{current} {word}"
         if not empty and display_width(longer) > width:
             yield current
@@ -138,6 +142,20 @@ def _widest_line(text: str) -> int:
 
 def _widest_word(text: str) -> int:
     return max((display_width(word) for line in text.split("\n") for word in _words(line)), default=0)
+
+
+_UNIT = re.compile(r"(?:[nµmkMG]?(?:s|J|W|A|Ah|B|V|Hz|b/s)|%)[.,;:)]*")
+
+
+def _with_units(words: Iterable[str]) -> list[str]:
+    """Words with each unit at its number."""
+    found: list[str] = []
+    for word in words:
+        if found and found[-1][-1:].isdigit() and _UNIT.fullmatch(word):
+            found[-1] += f" {word}"
+        else:
+            found.append(word)
+    return found
 
 
 def _words(line: str) -> list[str]:

@@ -34,6 +34,13 @@ def test_wrapping_keeps_every_word(text, width):
     assert " ".join(wrapped(text, width)).split() == text.split()
 
 
+def test_a_number_keeps_its_unit():
+    assert list(wrapped("the file has 2577 packets in 13.99 s, of 2.00 MB", 36)) == [
+        "the file has 2577 packets in",
+        "13.99 s, of 2.00 MB",
+    ]
+
+
 def test_columns_of_the_environment_count_in_pipes(program):
     for columns in (44, 80, 200):
         out, _ = program("policies", env=os.environ | {"COLUMNS": str(columns)}).communicate(timeout=60)

@@ -107,16 +107,22 @@ def _write(path: Path) -> None:
 def _list(radios: list[Record]) -> None:
     from airwatt.tables import quantity, table
 
-    rows = [
-        [
-            radio.name,
-            *(quantity(radio[f"{state}_w"], "W") for state in _STATES),
-            f"{quantity(radio.wake_up.time_s, 's')}, {quantity(radio.wake_up.energy_j, 'J')}",
-        ]
-        for radio in radios
-    ]
+    def marked(radio: Record, key: str, figure: str) -> str:
+        """With a star if it is the figure of another chip, or follows from one that is."""
+        origins = (key, "receive") if key == "listen" and "listen" in radio.assumed.to_dict() else (key,)
+        return f"{figure}*" if any(origin in radio.borrowed for origin in origins) else figure
+
+    rows = []
+    for radio in radios:
+        powers = [marked(radio, state, quantity(radio[f"{state}_w"], "W")) for state in _STATES]
+        wake_up = f"{quantity(radio.wake_up.time_s, 's')}, {quantity(radio.wake_up.energy_j, 'J')}"
+        rows.append([radio.name, *powers, marked(radio, "wake_up", wake_up)])
     sources = "\n".join(f"{radio.name}: {radio.source}" for radio in radios)
-    show(table(["radio", *_STATES, "wake-up"], rows), sources)
+    notes = (
+        "* the figure of another chip, since this one's source has none\n"
+        "airwatt radios NAME: currents, and where each figure is from"
+    )
+    show(table(["radio", *_STATES, "wake-up"], rows), notes, sources)
 
 
 def _show(radio: Record) -> None:
