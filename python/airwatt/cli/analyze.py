@@ -431,7 +431,7 @@ def _has_picture(analysis: "Analysis", plot: Path) -> bool:
     return True
 
 
-_SHORT_TAIL = 0.02
+_SHORT_TAIL = 0.005
 """A share of the time that no comparison of energies sees."""
 
 
