@@ -9,6 +9,8 @@ import pytest
 from airwatt import _core
 from airwatt.plots import reproduce
 from airwatt.reproductions import catalogue, claims, document, engine, publication
+from airwatt.reproductions.ba_ta import figures
+from airwatt.reproductions.hashimoto_2013 import validation
 from airwatt.reproductions.publication import Claim, Document, Lines, Outcome, Point, Reproduction, Results, Value
 from airwatt.reproductions.series import Series
 
@@ -189,6 +191,19 @@ def test_differences_are_paired_by_the_seed():
     assert claims.order([1.0, 5.0, 9.0], [5.1, 9.2, 1.1]) == "tie"
     assert claims.order([2.0], [1.0]) == "missed", "a single run is compared as it is"
     assert claims.order([2.0], [2.0]) == "tie"
+
+
+def test_orders_of_ratios_and_gaps_are_paired_by_the_seed_too():
+    """Means alone have each of these orders; two runs decide none of them."""
+    low, high = series("active", [4.0, 4.0], [9.0, 7.0]), series("psm", [1.0, 3.0], [2.0, 5.0])
+    curves = {f"{one.name}, {wifi}": one for one in (low, high) for wifi in figures.SETS}
+    gap = [claim for claim in figures._rtt_energy("a", curves, None) if ".gap." in claim.id]
+    assert [(claim.verdict, claim.holds) for claim in gap] == [("tie", False)] * 2
+    below = {cross: [1.0, 1.2] for cross in validation.CROSS_MBPS} | {28: [2.0, 2.1], 29: [1.0, 4.0]}
+    under = validation._error_orders("a", below)[1]
+    # Equal at 22 and 25 Mb/s, and at 29 not certainly more than at 28.
+    assert under.verdict == "tie"
+    assert under.here == "1.1, 1.1, 2.0, 2.5"
 
 
 def test_averages_in_order():

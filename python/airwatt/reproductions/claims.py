@@ -15,7 +15,7 @@ from airwatt.reproductions.publication import Claim
 from airwatt.reproductions.series import Series
 from airwatt.statistics import mean_ci95
 
-ON_MEANS = "order of means"
+_ON_MEANS = "order of means"
 SLIGHT = "missed only if reversed beyond the paired 95 % interval"
 
 Samples = Sequence[float]
@@ -63,10 +63,20 @@ def true(id_: str, text: str, paper: str, here: str, tolerance: str, holds: bool
 
 def order(lower: Samples, higher: Samples) -> str:
     """How two means stand: `holds` where the second is larger beyond chance, `tie`, or `missed`."""
-    mean, ci95 = mean_ci95([b - a for a, b in zip(lower, higher, strict=True)])
+    mean, ci95 = mean_ci95(differences(higher, lower))
     if abs(mean) <= (ci95 or 0.0):
         return "tie"
     return "holds" if mean > 0 else "missed"
+
+
+def ratios(over: Samples, under: Samples) -> list[float]:
+    """A ratio of two quantities, run by run."""
+    return [a / b for a, b in zip(over, under, strict=True)]
+
+
+def differences(one: Samples, less: Samples) -> list[float]:
+    """A difference of two quantities, run by run."""
+    return [a - b for a, b in zip(one, less, strict=True)]
 
 
 def worst(verdicts: Iterable[str]) -> str:
@@ -75,13 +85,19 @@ def worst(verdicts: Iterable[str]) -> str:
     return next((verdict for verdict in ("missed", "tie") if verdict in found), "holds")
 
 
+def by_verdict(id_: str, text: str, paper: str, here: str, verdict: str, slight: bool = False, of: str = "") -> Claim:
+    """A claim about orders of means whose verdict is known; `of` says more of how it is judged."""
+    holds = verdict == "holds" or (slight and verdict == "tie")
+    tolerance = (SLIGHT if slight else _ON_MEANS) + (f"; {of}" if of else "")
+    return Claim(id_, text, paper, here, tolerance, holds, verdict=verdict)
+
+
 def ordered(
     id_: str, text: str, paper: str, here: str, pairs: Iterable[tuple[Samples, Samples]], slight: bool = False
 ) -> Claim:
     """The first of each pair has the smaller mean."""
     verdict = worst(order(lower, higher) for lower, higher in pairs)
-    holds = verdict == "holds" or (slight and verdict == "tie")
-    return Claim(id_, text, paper, here, SLIGHT if slight else ON_MEANS, holds, verdict=verdict)
+    return by_verdict(id_, text, paper, here, verdict, slight)
 
 
 def by_places(id_: str, text: str, pairs: Mapping[float, tuple[Samples, Samples]], slight: bool = False) -> Claim:
@@ -117,13 +133,13 @@ def ascending(id_: str, text: str, averages: Mapping[str, Samples], slight: bool
 def in_most_runs(id_: str, text: str, lower: tuple[str, Samples], higher: tuple[str, Samples], unit: str = "") -> Claim:
     """An order that is printed for a single run: the share of our runs that have it, and how far single runs spread."""
     (low, first), (high, second) = lower, higher
-    differences = [b - a for a, b in zip(first, second, strict=True)]
-    share = sum(difference > 0 for difference in differences) / len(differences)
-    mean, _ = mean_ci95(differences)
+    apart = differences(second, first)
+    share = sum(difference > 0 for difference in apart) / len(apart)
+    mean, _ = mean_ci95(apart)
     here = f"in {100 * share:.0f} % of the runs; {high} less {low}: {number(mean)} {unit}".rstrip()
-    if len(differences) > 1:
+    if len(apart) > 1:
         # Of one run, not of the mean.
-        spread = (math.fsum((one - mean) ** 2 for one in differences) / (len(differences) - 1)) ** 0.5
+        spread = (math.fsum((one - mean) ** 2 for one in apart) / (len(apart) - 1)) ** 0.5
         here += f", ±{number(spread)} from run to run"
     verdict = "tie" if share == 0.5 else "holds" if share > 0.5 else "missed"
     return Claim(id_, text, f"{low} < {high}", here, "more than half of the runs", share > 0.5, verdict=verdict)

@@ -59,7 +59,7 @@ def _do_b(home: str, curves: Curves, results: Results) -> list[Claim]:
     top = max(means, key=means.__getitem__)
     here = f"{claims.number(means[last])} at {last:g} s, highest {claims.number(means[top])} at {top:g} s"
     text = "E2TCP's data overhead falls again where the bad states are shortest"
-    fall = claims.true(f"{home}.falls", text, "falls", here, claims.ON_MEANS, means[last] < means[top])
+    fall = claims.ordered(f"{home}.falls", text, "falls", here, [(ours.samples[last], ours.samples[top])])
     return [*e2tcp_lowest(home, curves, results), fall]
 
 

@@ -235,23 +235,25 @@ _INTERACTIVE = tuple(_interactive(transport, gap) for transport in ("tahoe", "e2
 _CONSTANT = tuple(_constant(transport, rate) for transport in ("tahoe", "e2tcp") for rate in _CBR)
 
 
-def _ratios(curves: Curves, error: str) -> dict[float, float]:
-    """Tahoe's average over E2TCP's, by the gap."""
+def _ratios(curves: Curves, error: str) -> dict[float, list[float]]:
+    """Tahoe's average over E2TCP's for each seed, by the gap."""
     over = [float(good) for good in AVERAGED[error]]
-    average = {name: mean_ci95(series.average(over))[0] for name, series in curves.items()}
-    return {gap: average[f"Tahoe {gap:g}"] / average[f"E2TCP {gap:g}"] for gap in _GAPS}
+    average = {name: series.average(over) for name, series in curves.items()}
+    return {gap: claims.ratios(average[f"Tahoe {gap:g}"], average[f"E2TCP {gap:g}"]) for gap in _GAPS}
 
 
 def _interactive_a(home: str, curves: Curves, _results: Results) -> list[Claim]:
     judged = []
-    for gap, ratio in _ratios(curves, "A").items():
+    over = [float(good) for good in AVERAGED["A"]]
+    means = {name: mean_ci95(series.average(over))[0] for name, series in curves.items()}
+    for gap in _GAPS:
+        ratio = means[f"Tahoe {gap:g}"] / means[f"E2TCP {gap:g}"]
         text = f"Tahoe's average over E2TCP's, a packet every {gap:g} s"
         judged.append(claims.between(f"{home}.ratio.{gap:g}", text, "about 2", ratio, 1.5, 3.0))
-    over = [float(good) for good in AVERAGED["A"]]
     for name in ("Tahoe", "E2TCP"):
-        means = [mean_ci95(curves[f"{name} {gap:g}"].average(over))[0] for gap in _GAPS]
+        mine = [means[f"{name} {gap:g}"] for gap in _GAPS]
         text = f"{name}: highest over lowest average of the four gaps, which barely matter"
-        judged.append(claims.between(f"{home}.gap.{name.lower()}", text, "about 1", max(means) / min(means), 1.0, 1.5))
+        judged.append(claims.between(f"{home}.gap.{name.lower()}", text, "about 1", max(mine) / min(mine), 1.0, 1.5))
     rates = [8 / gap for gap in (_GAPS[0], _GAPS[-1])]
     text = "data rates of the slowest and the fastest traffic"
     judged.append(claims.exactly(f"{home}.rates", text, "16 to 160", f"{rates[0]:g} to {rates[1]:g}", "kb/s"))
@@ -266,8 +268,8 @@ def _interactive_b(home: str, curves: Curves, results: Results) -> list[Claim]:
     in_a = _ratios({curve.name: curve.series(results, "A", "EO") for curve in _INTERACTIVE}, "A")
     for gap, ratio in _ratios(curves, "B").items():
         text = f"Tahoe's average over E2TCP's is smaller than in scenario A, a packet every {gap:g} s"
-        here = f"{ratio:.2f}, in A {in_a[gap]:.2f}"
-        judged.append(claims.true(f"{home}.gap.{gap:g}", text, "smaller", here, claims.ON_MEANS, ratio < in_a[gap]))
+        here = f"{mean_ci95(ratio)[0]:.2f}, in A {mean_ci95(in_a[gap])[0]:.2f}"
+        judged.append(claims.ordered(f"{home}.gap.{gap:g}", text, "smaller", here, [(ratio, in_a[gap])]))
     return judged
 
 
@@ -299,10 +301,9 @@ def _constant_b(home: str, curves: Curves, _results: Results) -> list[Claim]:
     for rate in _CBR:
         ours, theirs = curves[f"E2TCP {rate:g}"], curves[f"Tahoe {rate:g}"]
         low = rate < _CBR[-1]
-        missed = [x for x in ours.xs if not (low and x >= _LONG_S) and ours.mean(x) >= theirs.mean(x)]
-        here = f"not lower at {', '.join(f'{x:g}' for x in missed)}" if missed else "lower"
+        pairs = {x: (ours.samples[x], theirs.samples[x]) for x in ours.xs if not (low and x >= _LONG_S)}
         text = f"E2TCP lower than Tahoe at {rate:g} Mb/s" + (", long bad states apart" if low else "")
-        judged.append(claims.true(f"{home}.lower.{rate:g}", text, "lower", here, claims.ON_MEANS, not missed))
+        judged.append(claims.by_places(f"{home}.lower.{rate:g}", text, pairs))
     slow = _CBR[0]
     apart = 0.0
     for x in (x for x in curves[f"E2TCP {slow:g}"].xs if x >= _LONG_S):
@@ -403,10 +404,8 @@ def _partial(error: str, points: Sequence[tuple[float, float]]) -> Callable[[str
 def _but_worst(id_: str, curves: Curves) -> Claim:
     """The worst channels are the two shortest good states."""
     ours, theirs = curves["E2TCP 95"], curves["PRTP 90"]
-    higher = [x for x in ours.xs if ours.mean(x) >= theirs.mean(x)]
-    here = f"not lower at {', '.join(f'{x:g}' for x in higher)}" if higher else "lower everywhere"
     text = "E2TCP 95 lower than PRTP 90 except in the worst channels (good states up to 2 s)"
-    return claims.true(id_, text, "lower", here, claims.ON_MEANS, all(x <= 2 for x in higher))
+    return claims.by_places(id_, text, {x: (ours.samples[x], theirs.samples[x]) for x in ours.xs if x > 2})
 
 
 def _flat(id_: str, curves: Curves, name: str) -> Claim:

@@ -45,7 +45,8 @@ def _detector_b(home: str, curves: Curves, _results: Results) -> list[Claim]:
             f"{claims.number(series.mean(last))} at {last:g} s, highest {claims.number(series.mean(top))} at {top:g} s"
         )
         text = f"{series.name}: energy overhead falls again at the shortest bad states"
-        judged.append(claims.true(f"{home}.falls.{series.name}", text, "falls", here, claims.ON_MEANS, top != last))
+        pair = [(series.samples[last], series.samples[top])]
+        judged.append(claims.ordered(f"{home}.falls.{series.name}", text, "falls", here, pair))
     return judged
 
 

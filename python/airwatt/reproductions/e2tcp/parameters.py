@@ -109,13 +109,12 @@ def _after_b(home: str, curves: Curves, _results: Results) -> list[Claim]:
     ]
     choices = {name.rsplit(" ", 1)[1]: series for name, series in curves.items()}
     some = choices["10"]
-    gain = {
-        x: mean_ci95([a - b for a, b in zip(choices["1"].samples[x], some.samples[x], strict=True)])[0] for x in some.xs
-    }
     long, short = some.xs[0], some.xs[-1]
-    here = f"1 against 10: {gain[long]:+.2f} points at {long:g} s, {gain[short]:+.2f} at {short:g} s"
+    gains = [claims.differences(choices["1"].samples[x], some.samples[x]) for x in (long, short)]
+    first, last = (mean_ci95(gain)[0] for gain in gains)
+    here = f"1 against 10: {first:+.2f} points at {long:g} s, {last:+.2f} at {short:g} s"
     text = "longer bad states favour smaller windows after a timeout"
-    judged.append(claims.true(f"{home}.favour", text, "favour", here, claims.ON_MEANS, gain[long] < gain[short]))
+    judged.append(claims.ordered(f"{home}.favour", text, "favour", here, [(gains[0], gains[1])]))
     return judged
 
 

@@ -104,13 +104,13 @@ _NEAR, _FAR = range(0, FLOWS, 2), range(1, FLOWS, 2)
 
 def _fig26a(home: str, results: Results) -> list[Claim]:
     ours = near_and_far(FLOWS, PRIORITY)
-    fairness = _jain(results, ours), _jain(results, point(FLOWS, PRIORITY))
+    fairness = [results.column(one, "jain") for one in (ours, point(FLOWS, PRIORITY))]
     text = "Jain's index with the prioritised AP: lower than with all stations at 4 m"
-    here = f"{fairness[0]:.3f}, {fairness[1]:.3f}"
+    here = ", ".join(f"{mean_ci95(one)[0]:.3f}" for one in fairness)
     near, far = (math.fsum(mean(results, ours, f"flow {flow}") for flow in side) for side in (_NEAR, _FAR))
     text_far = "throughput of the near stations over that of the far ones: they differ"
     return [
-        claims.true(f"{home}.lower", text, "lower", here, claims.ON_MEANS, fairness[0] < fairness[1]),
+        claims.ordered(f"{home}.lower", text, "lower", here, [(fairness[0], fairness[1])]),
         claims.true(f"{home}.far", text_far, "not 1", f"{near / far:.2f}", "10 %", abs(near / far - 1) > 0.1),
     ]
 
@@ -119,11 +119,11 @@ def _fig26b(home: str, results: Results) -> list[Claim]:
     ours, same, other = near_and_far(FLOWS, METHOD), point(FLOWS, METHOD), near_and_far(FLOWS, PRIORITY)
     apart = abs(_jain(results, ours) - _jain(results, same))
     here = f"{_jain(results, ours):.3f}, {_jain(results, other):.3f}"
-    better = _jain(results, ours) > _jain(results, other)
+    better = [(results.column(other, "jain"), results.column(ours, "jain"))]
     text = "Jain's index with the method, difference to that with all stations at 4 m"
     return [
         claims.between(f"{home}.same", text, "0", apart, 0.0, 0.05),
-        claims.true(f"{home}.above", "fairer than with the prioritised AP", "fairer", here, claims.ON_MEANS, better),
+        claims.ordered(f"{home}.above", "fairer than with the prioritised AP", "fairer", here, better),
     ]
 
 
@@ -142,13 +142,13 @@ def _fig27(home: str, results: Results) -> list[Claim]:
 def _mixed_distances(home: str, results: Results) -> list[Claim]:
     """With both directions as with ten up: the order of the two methods in fairness."""
 
-    def gap(up: int) -> float:
-        return _jain(results, near_and_far(up, METHOD)) - _jain(results, near_and_far(up, PRIORITY))
-
-    here = f"method less prioritised AP: {gap(5):+.3f} with both directions, {gap(10):+.3f} with ten up"
-    same = (gap(5) > 0) == (gap(10) > 0)
+    pairs = {up: [results.column(near_and_far(up, method), "jain") for method in (PRIORITY, METHOD)] for up in (5, 10)}
+    gaps = {up: mean_ci95(claims.differences(method, rival))[0] for up, (rival, method) in pairs.items()}
+    here = f"method less prioritised AP: {gaps[5]:+.3f} with both directions, {gaps[10]:+.3f} with ten up"
+    orders = {claims.order(rival, method) for rival, method in pairs.values()}
+    verdict = "tie" if "tie" in orders else "holds" if len(orders) == 1 else "missed"
     text = "the same order of the two in Jain's index as with ten up"
-    return [claims.true(f"{home}.order", text, "same", here, claims.ON_MEANS, same)]
+    return [claims.by_verdict(f"{home}.order", text, "same", here, verdict)]
 
 
 def _head(item: Reproduction, results: Results) -> Outcome:
@@ -161,10 +161,10 @@ def _head(item: Reproduction, results: Results) -> Outcome:
                 at: dict[str, str | float] = {"up": float(up), "method": method}
                 outcome.values.append(Value(key, at, *mean_ci95(results.column(one, key)), unit))
         for key, text, sign in (("jain", f"fairer {name} (Jain)", 1), ("rtt", f"shorter round trips, {up} up", -1)):
-            a, b = mean(results, ours, key), mean(results, plain, key)
-            id_ = f"{home}.{key}.{up}"
-            holds = sign * (a - b) > 0
-            outcome.claims.append(claims.true(id_, text, "yes", f"{a:.3g}, {b:.3g}", claims.ON_MEANS, holds))
+            a, b = (results.column(one, key) for one in (ours, plain))
+            here = f"{mean_ci95(a)[0]:.3g}, {mean_ci95(b)[0]:.3g}"
+            pair = (a, b) if sign < 0 else (b, a)
+            outcome.claims.append(claims.ordered(f"{home}.{key}.{up}", text, "yes", here, [pair]))
     return outcome
 
 
@@ -264,7 +264,7 @@ _CHANGED = (0, 2, 5, 8, 10)
 def _coexist(item: Reproduction, results: Results) -> Outcome:
     home = f"{DOCUMENT}/{item.place}"
     outcome, rows = Outcome(), []
-    shares: dict[tuple[int, int], tuple[float, float]] = {}
+    shares: dict[tuple[int, int], list[list[float]]] = {}
     for changed in _CHANGED:
         for threshold in _THRESHOLDS if changed > 0 else (1,):
             one = mixed(changed, threshold)
@@ -282,17 +282,17 @@ def _coexist(item: Reproduction, results: Results) -> Outcome:
                 column = results.column(one, key)
                 outcome.values.append(Value(key, dict(at), *mean_ci95(column), "Mb/s" if key == "total" else ""))
                 cells.append(mean_text(column))
-            shares[changed, threshold] = tuple(mean_ci95(side)[0] if side else 0.0 for side in sides)  # type: ignore[assignment]
+            shares[changed, threshold] = sides
             rows.append([str(changed), str(threshold), *cells])
     heads = ["changed", "threshold", "with Mb/s", "without Mb/s", "Jain", "total Mb/s", "starved"]
     outcome.tables.append(Table(heads, rows))
     cured = mean(results, mixed(5), "jain")
     outcome.claims.append(claims.between(f"{home}.cured", "Jain's index, five of ten", "not cured", cured, 0.1, 0.8))
     ours, theirs = shares[5, 1]
-    below = f"{ours:.2f}, {theirs:.2f} Mb/s"
+    below = f"{mean_ci95(ours)[0]:.2f}, {mean_ci95(theirs)[0]:.2f} Mb/s"
     text = "changed senders may get less than the others, five of ten"
-    outcome.claims.append(claims.true(f"{home}.less", text, "less", below, claims.ON_MEANS, ours < theirs))
-    raised = shares[5, _THRESHOLDS[-1]][0] / shares[0, 1][1]
+    outcome.claims.append(claims.ordered(f"{home}.less", text, "less", below, [(ours, theirs)]))
+    raised = mean_ci95(shares[5, _THRESHOLDS[-1]][0])[0] / mean_ci95(shares[0, 1][1])[0]
     text = "changed senders at threshold 8, five of ten, over what each of ten unchanged ones gets"
     outcome.claims.append(claims.between(f"{home}.raised", text, "restored", raised, 0.5, 1.5))
     return outcome

@@ -16,7 +16,6 @@ from airwatt.reproductions.hashimoto_2010.setup import (
     at_access_point,
     behind,
     delayed,
-    mean,
 )
 from airwatt.reproductions.publication import Claim, Lines, Outcome, Point, Reproduction, Results, Table, Value
 from airwatt.reproductions.series import Series, mean_text
@@ -89,10 +88,11 @@ def _buffer(item: Reproduction, results: Results) -> Outcome:
     outcome.tables.append(Table(["AP buffer", "timeouts", "Jain", "index 2013", "starved"], rows))
     small, large = (_buffer_point(packets) for packets in (50, 243))
     for key, text, sign in (("timeouts", "fewer timeouts", -1), ("jain", "fairer (Jain)", 1)):
-        a, b = mean(results, large, key), mean(results, small, key)
-        here = f"{a:.3g}, {b:.3g}"
+        a, b = (results.column(point, key) for point in (large, small))
+        here = f"{mean_ci95(a)[0]:.3g}, {mean_ci95(b)[0]:.3g}"
         text = f"Reno behind 243 packets instead of 50: {text}"
-        outcome.claims.append(claims.true(f"{home}.{key}", text, "yes", here, claims.ON_MEANS, sign * (a - b) > 0))
+        pair = (a, b) if sign < 0 else (b, a)
+        outcome.claims.append(claims.ordered(f"{home}.{key}", text, "yes", here, [pair]))
     return outcome
 
 

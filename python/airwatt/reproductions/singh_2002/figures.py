@@ -107,8 +107,7 @@ def rank(id_: str, text: str, found: Mapping[str, Sequence[float]], printed: str
         first = second
     verdict = claims.worst(verdicts)
     here = ", ".join(f"{name[0]} {claims.number(mean(found[name]))}" for name in letters.values())
-    tolerance = f"{claims.ON_MEANS}; = within {100 * EQUAL:g} %"
-    return Claim(id_, text, printed, here, tolerance, verdict == "holds", verdict=verdict)
+    return claims.by_verdict(id_, text, printed, here, verdict, of=f"= within {100 * EQUAL:g} %")
 
 
 def ranking(found: Mapping[str, Sequence[float]]) -> str:

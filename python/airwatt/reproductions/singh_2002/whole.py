@@ -49,6 +49,12 @@ def _head(item: Reproduction, results: Results) -> Outcome:
         first = [_first(one, -1 if highest else 1) for one in found.values()]
         return first.count("SACK") / len(found)
 
+    def least_in_run(found: Averages) -> list[float]:
+        """The share of cases in which SACK has the least energy, for each seed."""
+        seeds = range(len(next(iter(found.values()))["SACK"]))
+        least = [[min(one, key=lambda name: one[name][seed]) for one in found.values()] for seed in seeds]
+        return [names.count("SACK") / len(found) for names in least]
+
     values, judged = [], []
     for low, high in (("SACK", "NewReno"), ("NewReno", "Reno")):
         part = share(total, low, high)
@@ -63,9 +69,9 @@ def _head(item: Reproduction, results: Results) -> Outcome:
     for what, part in zip(("idealized", "total"), least, strict=True):
         values.append(Value("share of cases", {"order": f"{what}: SACK lowest"}, part, None, ""))
     text = "SACK has the least energy in more cases by total than by idealized energy"
-    here = f"{least[1]:.2f} by total, {least[0]:.2f} by idealized"
-    holds = least[1] > least[0]
-    judged.append(claims.true(f"{home}.rule", text, "low idle power: not SACK", here, claims.ON_MEANS, holds))
+    by_run = [least_in_run(found) for found in (ideal, total)]
+    here = f"{mean(by_run[1]):.2f} by total, {mean(by_run[0]):.2f} by idealized, shares of single runs"
+    judged.append(claims.ordered(f"{home}.rule", text, "low idle power: not SACK", here, [(by_run[0], by_run[1])]))
     rows = [[str(value.at["order"]), f"{value.value:.2f}"] for value in values]
     return Outcome(values, judged, [Table(["order", "share of cases"], rows)])
 
