@@ -427,6 +427,19 @@ fn a_frame_that_is_known_to_wait_has_to_be_announced() {
     assert_eq!(found.excess.delay, Span::from_millis(105));
 }
 
+/// The frame that More Data announced never comes: concealed and given up, or missed. Without two beacons nothing was due.
+#[test]
+fn a_frame_that_is_never_captured_is_not_passed_over() {
+    let beacons = [(202, beacon(&[])), (305, beacon(&[])), (407, beacon(&[])), (408, poll())];
+    assert_eq!(
+        tim_never_set(&[&buffered()[..], &beacons].concat()),
+        [(Verdict::Kept, 6), (Verdict::Undecidable, 7)]
+    );
+    let announced = [(202, beacon(&[])), (305, beacon(&[1])), (407, beacon(&[1]))];
+    assert_eq!(tim_never_set(&[&buffered()[..], &announced].concat()), [(Verdict::Kept, 6)]);
+    assert_eq!(tim_never_set(&[&buffered()[..], &beacons[..1]].concat()), [(Verdict::Kept, 6)]);
+}
+
 /// The frame is announced, or the beacon follows More Data within milliseconds, so that it was composed before.
 #[test]
 fn an_access_point_that_announces_is_not_accused() {

@@ -484,6 +484,10 @@ def _parts(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str
     # What was measured is what was asked for.
     yield from measured.parts(document, battery)
     yield from findings.rules(document)
+    # What happened stands before what would have happened.
+    if document["air"] is not None:
+        yield from _air(document["air"], capture["covered_s"])
+    yield from findings.costs(document)
     if document["policies"]:
         yield _basis(document)
         yield _policies(document["policies"])
@@ -491,9 +495,7 @@ def _parts(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str
         yield from _assumptions(document["policies"])
         yield from _flows(document)
     yield from _group(document)
-    if document["air"] is not None:
-        yield from _air(document["air"], capture["covered_s"])
-    yield from findings.costs(document)
+    yield from findings.remarks(document)
 
 
 def _candidates(candidates: list[dict[str, Any]]) -> "Table":

@@ -1,6 +1,6 @@
 """The findings of an analysis: what was violated, what it cost, and what the frames leave open."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airwatt.layout import printable
@@ -20,8 +20,12 @@ def rules(document: dict[str, Any]) -> Iterator[str]:
 
 
 def costs(document: dict[str, Any]) -> "Iterator[str | Table]":
-    """Yields the costs of what was violated, and a sentence for each finding that violates no rule."""
+    """Yields the costs of what was violated."""
     yield from _costs(document, _violated(document))
+
+
+def remarks(document: dict[str, Any]) -> Iterator[str]:
+    """Yields a sentence for each finding that violates no rule."""
     others = [finding for finding in document["findings"] if finding["count"] and not finding["clause"]]
     if others:
         yield "\n".join(_sentence(finding) for finding in others)
@@ -60,8 +64,9 @@ def _costs(document: dict[str, Any], faults: list[dict[str, Any]]) -> "Iterator[
         ]
         for finding in faults
     ]
-    band = "; the band is that of all radios that ship" if any(one["cost_high_j"] for one in faults) else ""
-    yield f"what it cost a station with radio {document['radio']}{band}:"
+    is_assumed = any(one["cost_high_j"] is not None for one in faults)
+    assumed = ", which is assumed; the band is that of all radios that ship" if is_assumed else ""
+    yield f"what it cost a station with radio {document['radio']}{assumed}:"
     yield table(["finding", "times", "policy", "energy", "band", "delay"], rows, left=1)
     remedies = dict.fromkeys((finding["kind"], finding["without"]) for finding in faults)
     yield table(["finding", "is compared with"], [list(remedy) for remedy in remedies], left=2)
@@ -83,11 +88,27 @@ def _undecided(findings: list[dict[str, Any]]) -> Iterator[str]:
     yield f"undecidable by the captured frames, and nobody's fault so far: {', '.join(listed)}"
 
 
+_MOST_PACKETS = 5
+"""Packets that a sentence names; the document has all."""
+
+
 def _sentence(finding: dict[str, Any]) -> str:
     where = finding["examples"][:1]
     file = "" if not where or "file" not in where[0] else printable(" ({}: {})".format(*where[0]["file"]))
-    place = f" (first: packet {where[0]['packet']}{file}, {where[0]['time_s']:.3f} s)" if where else ""
+    violated = [place for place in finding["occurrences"] if place["verdict"] == "violated"]
+    place = f" (first: packet {where[0]['packet']}{file}, {where[0]['time_s']:.3f} s" if where else ""
+    if place and violated and len(violated[0]["packets"]) > 1:
+        place += f", decided by packets {_listed(violated[0]['packets'])}"
+    if place and len(violated) > 1:
+        place += f"; then {_listed([other['packet'] for other in violated[1:]])}"
+    place += ")" if place else ""
     times = f" {finding['count']} times," if finding["count"] > 1 else ""
     clause = f" [{finding['clause']}]" if finding["clause"] else ""
     whose = f"{finding['severity']} of the {finding['whose']}, {finding['station']}"
     return f"{finding['kind']},{times} {whose}: {finding['text']}{place}{clause}"
+
+
+def _listed(packets: Sequence[int]) -> str:
+    more = len(packets) - _MOST_PACKETS
+    words = ", ".join(map(str, packets[:_MOST_PACKETS]))
+    return words if more <= 0 else f"{words} and {more} more"

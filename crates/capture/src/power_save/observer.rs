@@ -72,7 +72,7 @@ impl Observer {
         for mac in std::mem::take(&mut self.active) {
             let Some(state) = self.stations.get_mut(&mac) else { continue };
             state.read_beacons(&self.cells, &mut self.findings);
-            state.end_segment(segment.until, goes_on, &mut self.findings);
+            state.end_segment(segment.until, goes_on, &self.cells, &mut self.findings);
         }
         self.decide_doubts();
         self.requests.clear();

@@ -9,7 +9,7 @@ use super::cell::Cell;
 use super::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
 use super::record::{AirTotal, ModeSpan, StationRecord};
 use super::sequence::{Counter, ModeFrame, Sequences};
-use super::{FLAP_CHANGES, FLAP_INTERVAL, Mark, NEVER, PROMPT};
+use super::{FLAP_CHANGES, FLAP_INTERVAL, IN_FLIGHT, Mark, NEVER, PROMPT};
 use crate::packet::{AirFrame, CapturedPacket};
 
 mod deliveries;
@@ -249,12 +249,45 @@ impl StationState {
 
     /// Ends a segment of the capture: what happens until the next one is not known. `goes_on` says that there is a next one, so that
     /// what was under way is undecidable.
-    pub(super) fn end_segment(&mut self, until: Instant, goes_on: bool, findings: &mut Findings) {
+    pub(super) fn end_segment(
+        &mut self,
+        until: Instant,
+        goes_on: bool,
+        cells: &BTreeMap<MacAddress, Cell>,
+        findings: &mut Findings,
+    ) {
         self.expire(until, findings);
         if goes_on {
             self.leave_open(findings);
+        } else if let Some(cell) = self.record.bssid.and_then(|bssid| cells.get(&bssid)) {
+            self.leave_unannounced(until, cell, findings);
         }
         self.forget(until, findings);
+    }
+
+    /// A frame that More Data announced, that no beacon did after it, and that was not captured by the end: the access point concealed it,
+    /// or gave it up, or the monitor missed it.
+    fn leave_unannounced(&self, until: Instant, cell: &Cell, findings: &mut Findings) {
+        let (Some(Promise { mark, .. }), Some(aid), true) =
+            (self.promised, self.record.aid, self.is_asleep())
+        else {
+            return;
+        };
+        let since = mark.0 + IN_FLIGHT;
+        let without: Vec<Mark> = cell.without_tim(since, until, aid).collect();
+        let [first, .., last] = without[..] else { return };
+        if cell.with_tim(mark.0, until, aid).is_some() {
+            return;
+        }
+        let key = (FindingKind::TimNeverSet, Verdict::Undecidable, self.record.mac);
+        find(findings, key, first, &[mark.1, first.1, last.1], || {
+            format!(
+                "More Data of packet {} announced a frame, the {} beacons after it were without the station's TIM bit, and the frame \
+                 was not captured: concealed, given up, or missed by the monitor",
+                mark.1,
+                without.len()
+            )
+        });
     }
 
     /// What the clock of the capture jumped over is undecidable.

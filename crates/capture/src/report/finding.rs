@@ -156,7 +156,11 @@ fn lacks_of(needs: Needs, capture: &Capture, record: &StationRecord) -> Option<S
         ));
     }
     if needs.mode && record.mode_known.is_zero() {
-        return Some(format!("no frames of {mac} show its power-management mode"));
+        return Some(if record.counts.ps_polls > 0 {
+            format!("of {mac} only PS-Polls show its power-management mode, which is that of the instant")
+        } else {
+            format!("no frames of {mac} show its power-management mode")
+        });
     }
     None
 }
