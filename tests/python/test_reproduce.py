@@ -2,6 +2,7 @@
 expensive ones."""
 
 import csv
+import dataclasses
 import json
 
 import pytest
@@ -236,6 +237,28 @@ def test_totals_count_ties_and_what_is_open_apart():
     total = publication.tally(some)
     assert (total.holds, total.missed, total.tie, total.strict_ties, total.undecidable) == (1, 1, 2, 1, 1)
     assert str(total) == "5 claims: 1 hold, 1 missed, 2 ties, 1 of them against a strict order, 1 undecidable"
+
+
+def test_calibrated_claims_are_counted_apart():
+    held = claims.exactly("a", "", 1.0, 1.0)
+    more = [
+        dataclasses.replace(held, calibrated=True),
+        dataclasses.replace(claims.exactly("b", "", 1.0, 2.0), calibrated=True),
+    ]
+    total = publication.tally([held, *more])
+    assert (total.claims, total.holds, total.missed, total.calibrated, total.calibrated_holds) == (1, 1, 0, 2, 1)
+    assert str(total) == "1 claims: 1 hold, 0 missed, 0 ties; beside them 2 calibrated: 1 hold"
+
+
+def test_tables_whose_numbers_decided_settings_are_calibrated():
+    [home] = [document for document in catalogue.documents() if document.name == "e2tcp"]
+    assert [item.place for item in home.reproductions if item.calibrated] == ["tab5.2", "tab5.3", "tab5.4"]
+    calibrated = publication.Reproduction(
+        "a", "", lambda _item, _results: publication.Outcome(claims=[claims.exactly("a", "", 1.0, 1.0)]), calibrated="x"
+    )
+    outcome = engine._outcome(home, calibrated, publication.Results({}))
+    assert [claim.calibrated for claim in outcome.claims] == [True]
+    assert outcome.notes == ["Calibrated: x"]
 
 
 # The command.

@@ -152,6 +152,8 @@ def _claim(claim: "Claim") -> str:
     numbers = f"paper {_amount(claim.paper, claim.unit)}   here {_amount(claim.here, claim.unit)}"
     if claim.tolerance:
         numbers += f"   tolerance {claim.tolerance}"
+    if claim.calibrated:
+        numbers += "   calibrated"
     lines.append(textwrap.indent(_wrapped(numbers, indent=2, columns=_COLUMNS - 8), " " * 8))
     return "\n".join(lines)
 
@@ -188,7 +190,11 @@ def _summary(batch: engine.Batch, files: dict[str, list[str]], runs: int, seed: 
     total = f"{len(batch.finished)} reproductions, {tally(claims)} ({_each(runs)} from seed {seed})"
     lines = [_wrapped(total, indent=2)]
     for verdict in ("missed", "tie", "undecidable"):
-        lines += [f"  {verdict}: {claim.id}" for claim in claims if claim.verdict == verdict]
+        lines += [
+            f"  {verdict}: {claim.id}{' (calibrated)' if claim.calibrated else ''}"
+            for claim in claims
+            if claim.verdict == verdict
+        ]
     written = [path for paths in files.values() for path in paths]
     if written:
         lines.append(f"{len(written)} files under {Path(written[0]).parent.parent}")

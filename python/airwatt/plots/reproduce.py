@@ -163,6 +163,7 @@ def _title(figure: Figure, item: Finished) -> None:
         held = f"{len(item.outcome.claims) - missed} of {len(item.outcome.claims)} claims hold"
         ties = sum(claim.verdict == "tie" for claim in item.outcome.claims)
         held += f", {ties} ties" if ties else ""
+        held += ", calibrated" if item.reproduction.calibrated else ""
         colour = style.VERMILION if missed else style.GREEN
         figure.text(0.988, first, held, fontsize=9, va="center", ha="right", color=colour)
 

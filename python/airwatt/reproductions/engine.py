@@ -9,7 +9,7 @@ import inspect
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -177,4 +177,8 @@ def _outcome(document: Document, item: Reproduction, results: Results) -> Outcom
     if failed:
         claim = Claim(f"{document.id(item)}.runs", "every run comes to its end", "", failed[0], "", False)
         return Outcome(claims=[claim])
-    return item.compute(item, results)
+    outcome = item.compute(item, results)
+    if item.calibrated:
+        outcome.claims = [replace(claim, calibrated=True) for claim in outcome.claims]
+        outcome.notes.append(f"Calibrated: {item.calibrated}")
+    return outcome

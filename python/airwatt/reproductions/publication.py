@@ -82,6 +82,8 @@ class Claim:
     verdict: str = ""
     """`holds`, `missed`, `tie` (an order of means that the runs do not decide) or `undecidable` (the document does not
     say what decides it). By default what `holds` says."""
+    calibrated: bool = False
+    """A setting was chosen so that numbers like this one come out as printed: it is evidence of nothing else."""
 
     def __post_init__(self) -> None:
         if not self.verdict:
@@ -93,7 +95,7 @@ VERDICTS = ("holds", "missed", "tie", "undecidable")
 
 @dataclass(frozen=True)
 class Tally:
-    """How many claims have each verdict."""
+    """How many claims have each verdict, without those that are calibrated."""
 
     claims: int
     holds: int
@@ -102,18 +104,23 @@ class Tally:
     undecidable: int
     strict_ties: int
     """Ties where a strict order is claimed, which do not hold."""
+    calibrated: int
+    calibrated_holds: int
 
     def __str__(self) -> str:
         strict = f", {self.strict_ties} of them against a strict order" if self.strict_ties else ""
         open_ = f", {self.undecidable} undecidable" if self.undecidable else ""
-        return f"{self.claims} claims: {self.holds} hold, {self.missed} missed, {self.tie} ties{strict}{open_}"
+        beside = f"; beside them {self.calibrated} calibrated: {self.calibrated_holds} hold" if self.calibrated else ""
+        return f"{self.claims} claims: {self.holds} hold, {self.missed} missed, {self.tie} ties{strict}{open_}{beside}"
 
 
 def tally(claims: Sequence[Claim]) -> Tally:
-    """Counts claims by their verdicts."""
-    counts = {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in VERDICTS}
-    strict = sum(claim.verdict == "tie" and not claim.holds for claim in claims)
-    return Tally(len(claims), **counts, strict_ties=strict)
+    """Counts claims by their verdicts, calibrated ones apart."""
+    judged = [claim for claim in claims if not claim.calibrated]
+    counts = {verdict: sum(claim.verdict == verdict for claim in judged) for verdict in VERDICTS}
+    strict = sum(claim.verdict == "tie" and not claim.holds for claim in judged)
+    held = sum(claim.calibrated and claim.holds for claim in claims)
+    return Tally(len(judged), **counts, strict_ties=strict, calibrated=len(claims) - len(judged), calibrated_holds=held)
 
 
 @dataclass(frozen=True)
@@ -187,6 +194,8 @@ class Reproduction:
     compute: Callable[["Reproduction", Results], Outcome]
     points: tuple[Point, ...] = ()
     picture: Lines | Bars | None = None
+    calibrated: str = ""
+    """Which setting was chosen so that its numbers come out, if one was: its claims are counted apart."""
 
 
 @dataclass(frozen=True)

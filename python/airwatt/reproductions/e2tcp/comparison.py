@@ -5,7 +5,19 @@ from dataclasses import replace
 
 from airwatt.reproductions import claims
 from airwatt.reproductions.e2tcp.figures import Averages, ClaimsOf, Curves, averages, figure, points_of, table
-from airwatt.reproductions.e2tcp.setup import DATA, FOUR, GRID, NAMES, NEWRENO, RENO, TAHOE, TCPS, UNITS, Curve
+from airwatt.reproductions.e2tcp.setup import (
+    CALIBRATED,
+    DATA,
+    FOUR,
+    GRID,
+    NAMES,
+    NEWRENO,
+    RENO,
+    TAHOE,
+    TCPS,
+    UNITS,
+    Curve,
+)
 from airwatt.reproductions.publication import Claim, Outcome, Reproduction, Results, Table, Value
 from airwatt.reproductions.series import Series
 from airwatt.statistics import mean_ci95
@@ -268,7 +280,7 @@ REPRODUCTIONS = (
     *_energy(),
     Reproduction("sec5.6.1.tahoe", "The most energy-efficient TCP", _tahoe, points_of((TAHOE, NEWRENO, RENO))),
     *_in_both(("fig5.31", "fig5.32"), "Energy efficiency, intermediate radio", "EE", _e2tcp_highest, _e2tcp_highest),
-    table("tab5.3", "Average energy overhead", FOUR, "EO", _EO, _tab53),
+    table("tab5.3", "Average energy overhead", FOUR, "EO", _EO, _tab53, calibrated=CALIBRATED),
 )
 
 LATER = (

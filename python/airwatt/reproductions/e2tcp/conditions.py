@@ -7,6 +7,7 @@ from airwatt.reproductions import claims
 from airwatt.reproductions.e2tcp.figures import Averages, ClaimsOf, Curves, averages, figure, points_of, table
 from airwatt.reproductions.e2tcp.setup import (
     AVERAGED,
+    CALIBRATED,
     DATA,
     E2TCP,
     NAMES,
@@ -440,7 +441,18 @@ def _reliability() -> tuple[Reproduction, ...]:
     for place, error, points in (("fig5.43", "A", [(1.0, 211.0)]), ("fig5.44", "B", [(2.0, 57.0), (1.0, 212.0)])):
         judged, printed = _partial(error, points), _printed(error, points)
         items.append(figure(place, "Partial reliability", error, _PARTIAL, claims_of=judged, by=by, printed=printed))
-    items.append(table("tab5.4", "Average energy overhead under partial reliability", _PARTIAL, "EO", _EO, _tab54, by))
+    items.append(
+        table(
+            "tab5.4",
+            "Average energy overhead under partial reliability",
+            _PARTIAL,
+            "EO",
+            _EO,
+            _tab54,
+            by,
+            calibrated=CALIBRATED,
+        )
+    )
     return tuple(items)
 
 

@@ -128,6 +128,7 @@ def table(
     claims_of: Callable[[str, Averages], list[Claim]],
     by: Sequence[str] = ("transport",),
     notes: Sequence[str] = (),
+    calibrated: str = "",
 ) -> Reproduction:
     """A table: averages of one quantity in both scenarios, with the printed ones by the names of the curves."""
     unit = UNITS.get(what, "%")
@@ -149,7 +150,8 @@ def table(
         shown = [_averages_table(curves, means, printed, unit)]
         return Outcome(values, claims_of(f"e2tcp/{item.place}", means), shown, published, list(notes))
 
-    return Reproduction(place, shows, compute, points_of(curves), Bars(what, "error", by, _LABELS[what]))
+    picture = Bars(what, "error", by, _LABELS[what])
+    return Reproduction(place, shows, compute, points_of(curves), picture, calibrated)
 
 
 def _averages_table(
