@@ -21,7 +21,7 @@ PLACES_2013 = [
     *("fig2.13", "sec2.7.coexist"),
 ]
 PLACES_2010 = [
-    *("head", "sec3.jain", "sec3.1.h", "sec3.1.properties", "tab1", "tab3"),
+    *("head", "sec2.1.duration", "sec3.jain", "sec3.1.h", "sec3.1.properties", "tab1", "tab3"),
     *(f"fig{n}" for n in (5, 6, 7, 8)),
     "sec5.3.1.why",
     *(f"fig{n}" for n in range(9, 21)),

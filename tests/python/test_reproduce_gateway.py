@@ -66,6 +66,17 @@ def test_the_stages_differ_in_what_they_say_and_run():
     assert spent["90 %"] < spent["both ends"]
 
 
+def test_the_slowest_runs_of_ten_seeds_come_to_their_end():
+    by_name = {way.name: way for way in setup.WAYS}
+    slowest = setup.PATHS[-1]
+    assert slowest.name == "100 ms, 1 %"
+    for name, seed in (("Reno", 2), ("NewReno", 6)):
+        point = setup.point(by_name[name], slowest, "B", 1)
+        [flow] = json.loads(_core.run(point.scenario.replace(list(point.overrides)), seed).json)["flows"]
+        assert flow["bytes_delivered"] == 20_000_000
+        assert 3600 < flow["completed_s"] < 7200
+
+
 def test_the_picture_with_gaps(tmp_path):
     file = tmp_path / "gaps.png"
     command = [sys.executable, str(ROOT / "docs" / "examples" / "picture_with_gaps.py")]

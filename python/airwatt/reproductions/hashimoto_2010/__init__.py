@@ -13,5 +13,5 @@ DOCUMENT = Document(
     number="s003",
     citation="M. Hashimoto, master's thesis on fairness between TCP flows in wireless LANs, Osaka University, 2010",
     configuration=CONFIGURATION,
-    reproductions=(test_bed.HEAD, *indices.OF_2010, *test_bed.FIGURES),
+    reproductions=(test_bed.HEAD, test_bed.DURATION, *indices.OF_2010, *test_bed.FIGURES),
 )

@@ -1,6 +1,7 @@
 """The measurements of 2010, simulated: ten stations behind three access points, without and with 50 ms of delay."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from airwatt.reproductions import claims
 from airwatt.reproductions.hashimoto_2010.figures import about, above, mixes, per_flow, windows
@@ -14,8 +15,8 @@ from airwatt.reproductions.hashimoto_2010.setup import (
     delayed,
     mean,
 )
-from airwatt.reproductions.publication import Claim, Outcome, Point, Reproduction, Results, Value
-from airwatt.reproductions.series import Series
+from airwatt.reproductions.publication import Claim, Outcome, Point, Reproduction, Results, Table, Value
+from airwatt.reproductions.series import Series, mean_text
 from airwatt.statistics import mean_ci95
 
 DOCUMENT = "hashimoto-2010"
@@ -440,6 +441,35 @@ def _why(item: Reproduction, results: Results) -> Outcome:
     text = "less data with the method, ten up"
     outcome.claims.append(claims.ordered(f"{home}.total", text, "less", here, [(totals[0], totals[1])]))
     return outcome
+
+
+_LONG = at_access_point(10, PLAIN)
+_LONG = replace(_LONG, overrides=(*_LONG.overrides, ("duration", "1000s")), cost_s=5 * _LONG.cost_s)
+"""Ten up with Reno, for a thousand seconds instead of 180."""
+
+
+def _duration(item: Reproduction, results: Results) -> Outcome:
+    """Who gets nothing over 950 s has starved for that long."""
+    outcome, rows = Outcome(), []
+    for seconds, point in ((180, at_access_point(10, PLAIN)), (1000, _LONG)):
+        row = [f"{seconds}"]
+        for key, unit in (("starved", "flows"), ("least", "Mb/s"), ("jain", "")):
+            column = results.column(point, key)
+            outcome.values.append(Value(key, {"duration_s": float(seconds)}, *mean_ci95(column), unit))
+            row.append(mean_text(column))
+        rows.append(row)
+    outcome.tables.append(Table(["until (s)", "starved of ten", "least Mb/s", "Jain"], rows))
+    text = "flows of ten below a tenth of their share over 50 to 1000 s"
+    starved = mean(results, _LONG, "starved")
+    outcome.claims.append(
+        claims.between(f"{DOCUMENT}/{item.place}.starved", text, "hundreds to thousands of seconds", starved, 0.5, 9.0)
+    )
+    return outcome
+
+
+DURATION = Reproduction(
+    "sec2.1.duration", "How long a flow starves, Buffalo access point", _duration, (at_access_point(10, PLAIN), _LONG)
+)
 
 
 def _fig21(on: bool) -> Reproduction:

@@ -1,10 +1,10 @@
 """Which claims of document 004 depend on what it does not say: its claims under other values of the hidden parameters.
 
-    python -m airwatt.reproductions.singh_2002.hidden [--runs 3] [NAME ...]
+    python -m airwatt.reproductions.singh_2002.hidden [--runs 10] [NAME ...]
 
-prints for each variant how many claims hold and which ones change against the configuration. It takes some ten minutes
-on two cores with three runs a point. Left out are the claims over all cases of tables 3 to 5 (abstract, chapter 7,
-equation), which need three times as many runs. The preamble cannot be varied: the simulator's 802.11b has the long one.
+prints for each variant how many claims hold and which ones change against the configuration. It takes about half an
+hour on two cores. Left out are the claims over all cases of tables 3 to 5 (abstract, chapter 7, equation), which need
+three times as many runs. The preamble cannot be varied: the simulator's 802.11b has the long one.
 """
 
 import argparse
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"variants (all): {', '.join(VARIANTS)}")
-    parser.add_argument("--runs", type=int, default=3, help="runs a point (3)")
+    parser.add_argument("--runs", type=int, default=10, help="runs a point (10)")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in VARIANTS]
     if unknown:
