@@ -188,7 +188,7 @@ def _claims(figure: Figure, claims: Sequence[Claim]) -> None:
     for claim, row in zip(claims, rows, strict=True):
         colour = style.GREEN if claim.holds else style.VERMILION
         for left, cell, ink in zip(_CLAIM_COLUMNS, row, (colour, style.INK, style.INK, style.INK), strict=True):
-            figure.text(left, y - line, "\n".join(cell), fontsize=7, color=ink, va="baseline", linespacing=1.25)
+            figure.text(left, y, "\n".join(cell), fontsize=7, color=ink, va="top", linespacing=1.25)
         y -= max(map(len, row)) * line
 
 

@@ -41,7 +41,8 @@ def _result(item: Finished, files: list[str]) -> dict[str, Any]:
 def values_csv(item: Finished) -> str:
     """All values, one a line, with the printed number where there is one for the same place.
 
-    Claims that hold one number against another follow, under their text: many are about a ratio or an average.
+    Claims follow under their text: many are about a ratio or an average. What is printed in words stays in words; an
+    order has no value.
     """
     values = item.outcome.values
     keys = list(dict.fromkeys(key for value in values for key in value.at))
@@ -54,9 +55,10 @@ def values_csv(item: Finished) -> str:
         ci95 = "" if value.ci95 is None else f"{value.ci95:.6g}"
         writer.writerow([value.what, *place, f"{value.value:.6g}", ci95, value.unit, printed.get(_place(value), "")])
     for claim in item.outcome.claims:
-        if not isinstance(claim.paper, str) and not isinstance(claim.here, str):
-            places = [""] * len(keys)
-            writer.writerow([claim.text, *places, f"{claim.here:.6g}", "", claim.unit, f"{claim.paper:.6g}"])
+        if claim.paper != "":
+            here, paper = ("" if isinstance(claim.here, str) else f"{claim.here:.6g}"), claim.paper
+            printed_as = paper if isinstance(paper, str) else f"{paper:.6g}"
+            writer.writerow([claim.text, *[""] * len(keys), here, "", claim.unit, printed_as])
     return out.getvalue()
 
 
