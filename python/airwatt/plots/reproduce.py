@@ -158,11 +158,14 @@ def _title(figure: Figure, item: Finished) -> None:
     first, second = 1.0 - 0.2 / height, 1.0 - 0.42 / height
     figure.text(0.012, first, item.id, fontsize=11, fontweight="bold", va="center")
     figure.text(0.012, second, item.reproduction.shows, fontsize=9, va="center")
-    missed = sum(not claim.holds for claim in item.outcome.claims)
+    judged = [claim for claim in item.outcome.claims if claim.verdict != "undecidable"]
+    missed = sum(not claim.holds for claim in judged)
     if item.outcome.claims:
-        held = f"{len(item.outcome.claims) - missed} of {len(item.outcome.claims)} claims hold"
-        ties = sum(claim.verdict == "tie" for claim in item.outcome.claims)
+        held = f"{len(judged) - missed} of {len(judged)} claims hold"
+        ties = sum(claim.verdict == "tie" for claim in judged)
         held += f", {ties} ties" if ties else ""
+        open_ = len(item.outcome.claims) - len(judged)
+        held += f", {open_} undecidable" if open_ else ""
         held += ", calibrated" if item.reproduction.calibrated else ""
         colour = style.VERMILION if missed else style.GREEN
         figure.text(0.988, first, held, fontsize=9, va="center", ha="right", color=colour)
@@ -176,7 +179,12 @@ def _claims(figure: Figure, claims: Sequence[Claim]) -> None:
     for claim in claims:
         unit = f" {claim.unit}" if claim.unit else ""
         paper, here = (f"{v if isinstance(v, str) else number(v)}{unit}" for v in (claim.paper, claim.here))
-        cells = [claim.verdict, claim.text, f"printed {paper}", f"here {here}"]
+        cells = [
+            "open" if claim.verdict == "undecidable" else claim.verdict,
+            claim.text,
+            f"printed {paper}",
+            f"here {here}",
+        ]
         rows.append([textwrap.wrap(cell, columns) for cell, columns in zip(cells, columns, strict=True)])
     lines = sum(max(map(len, row)) for row in rows)
     if not lines:
