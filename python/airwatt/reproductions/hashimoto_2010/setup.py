@@ -40,8 +40,7 @@ simulated too; the theses leave these open.
   none. With plain Reno at the downloading ones, figures 21(b), 22 and 23 of 2010 cannot come
   out. Its senders also have selective acknowledgements, the default of that Linux, of which the
   theses do not speak: without them, the method's gap between up and down behind the Buffalo
-  access point is 0.56 of Reno's (fig7, fig8, fig2.9a), and what it gains there with ten up is
-  no more than behind the smaller buffer (fig10, fig13).
+  access point is 0.56 of Reno's (fig7, fig8, fig2.9a).
 * Windows: the simulations ask for one that is large enough (2000 packets); of the test bed
   nothing is said. 128 kB is about the largest buffer that net.core.rmem_max of that Linux lets
   an application ask for; that iperf did so is assumed. Without a bound the windows fill any

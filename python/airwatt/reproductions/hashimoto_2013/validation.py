@@ -139,11 +139,7 @@ def _simulation(home: str, results: Results) -> Outcome:
             judged.append(claims.ordered(f"{home}.{cross}", text, f"{paper} > {analysis}", f"{mean:.3g}", pair))
         rows.append([f"{cross}", f"{paper:g}", mean_text(gaps), f"{analysis:g}"])
     heads = ["cross (Mb/s)", "paper (ms)", "here (ms)", "analysis (ms)"]
-    note = (
-        "At 1 Mb/s a packet takes 12 ms: the printed 54.7 ms is a connection that gets a quarter of what is left, here "
-        "it gets nearly all. With a shorter queue it would starve here too, but at 20 and 22 Mb/s as well."
-    )
-    return Outcome(values, judged, [Table(heads, rows)], printed, [note])
+    return Outcome(values, judged, [Table(heads, rows)], printed)
 
 
 def _error(home: str, results: Results) -> Outcome:
