@@ -1,9 +1,12 @@
 //! What each target does with its input.
 
+use std::ops::ControlFlow;
+
 use airwatt_capture::{Capture, CaptureError, report, stations};
 use airwatt_dot11::{Frame, MacHeader, ManagementBody, Radiotap, amsdu_subframes, check_fcs, snap_payload};
 use airwatt_proto::e2tcp;
 use airwatt_proto::tunnel::{Inner, IpPacket, wire};
+use airwatt_sim::RunOptions;
 use airwatt_sim::scenario::Scenario;
 
 use crate::{Feature, operations, proxies};
@@ -147,7 +150,7 @@ pub(crate) const SCENARIO_WORDS: &[&str] = &[
     "\u{fc}",
 ];
 
-/// A scenario file. Slashes are left out, since a scenario may name another file as its base.
+/// A scenario file, and the beginning of its run. Slashes are left out, since a scenario may name another file as its base.
 pub(crate) fn scenario(bytes: &[u8]) -> Feature {
     let text = String::from_utf8_lossy(bytes).replace('/', "");
     match Scenario::from_text(&text, "fuzz", &[]) {
@@ -155,16 +158,25 @@ pub(crate) fn scenario(bytes: &[u8]) -> Feature {
             magnitude(scenario.station.len()),
             magnitude(scenario.flow.len()),
             u64::from(scenario.wifi.is_some()),
+            beginning_of_run(&scenario),
         ]),
-        Err(error) => {
-            let text = error.to_string();
-            assert!(
-                !text.is_empty() && text.lines().all(|line| !line.trim().is_empty()),
-                "a line each: {text:?}"
-            );
-            text_feature(&text)
-        }
+        Err(error) => one_line_each(&error.to_string()),
     }
+}
+
+/// What a run of the scenario comes to until its first report of progress, at which it is broken off.
+fn beginning_of_run(scenario: &Scenario) -> Feature {
+    let mut on_progress = |_| ControlFlow::Break(());
+    match airwatt_sim::run(scenario, 1, &mut RunOptions { trace: false, on_progress: &mut on_progress }) {
+        Ok(run) => magnitude(run.result.simulated_s as usize),
+        Err(error) => one_line_each(&error.to_string()),
+    }
+}
+
+/// An error's feature. Its text has no empty line.
+fn one_line_each(text: &str) -> Feature {
+    assert!(!text.is_empty() && text.lines().all(|line| !line.trim().is_empty()), "a line each: {text:?}");
+    text_feature(text)
 }
 
 /// An E2TCP header: what decodes has exactly one encoding. The input is tried as it is and with a checksum that fits, since

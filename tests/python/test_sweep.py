@@ -1,5 +1,6 @@
 """Sweeps: grids, the store and what survives in it, runners that help each other, tables, and wrong input."""
 
+import io
 import json
 import os
 import resource
@@ -10,6 +11,7 @@ import time
 import zlib
 
 import pyarrow.dataset
+import pyarrow.parquet
 import pytest
 from conftest import PROGRAM, ROOT
 
@@ -636,6 +638,20 @@ def test_a_damaged_plan_is_not_repaired_in_silence(airwatt, tmp_path):
     answer = airwatt("sweep", "repair", store)
     assert answer.status == 2
     assert "expected the plan of a sweep, got a damaged file" in answer.err
+    content[len(content) // 8] ^= 0xFF
+    # The library has a text of several lines for damage in the header of a page.
+    page = pyarrow.parquet.read_metadata(io.BytesIO(content)).row_group(0).column(0)
+    start = page.dictionary_page_offset or page.data_page_offset
+    content[start : start + 4] = b"XXXX"
+    plan.write_bytes(content)
+    assert airwatt("sweep", "resume", store).is_one_line("give the sweep's command again, which keeps the runs")
+    for path in (store / "plans").iterdir():
+        path.unlink()
+    answer = airwatt("sweep", "resume", store)
+    assert answer.is_one_line("ended before its plan was written; hint: give its command again"), answer.err
+    chunks = sorted((store / "runs").iterdir())
+    assert airwatt("sweep", *TINY, "--runs", "2", "--store", store).status == 0
+    assert sorted((store / "runs").iterdir()) == chunks
 
 
 @pytest.mark.parametrize(

@@ -515,12 +515,13 @@ impl<'a> WhatIf<'a> {
         let packets: usize = self.segments.iter().map(|segment| segment.arrivals.len()).sum();
         Err(AnalyzeError::Limit(format!(
             "{}: the replays exceed the limit of {} events, under policy {} at {rate}: the station has {packets} packets in \
-             {:.0} s of {} segments; hint: raise --limit events=COUNT, or name fewer policies",
+             {:.0} s of {} segments; hint: set a higher limit, as with --limit events={}, or name fewer policies",
             self.traffic.capture.file,
             self.events_limit,
             choice.name,
             clock::covered(self.traffic.capture).as_secs_f64(),
             self.segments.len(),
+            self.events_limit.saturating_mul(10),
         )))
     }
 

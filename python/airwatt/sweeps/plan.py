@@ -224,4 +224,8 @@ def read(folder: Folder, name: str, *, texts: bool) -> Plan:
         core = document["core"]
         return Plan(name, scenario, core, points, settings, scenarios, varied, seed, runs, until)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{folder.path / name}: expected the plan of a sweep, got a damaged file ({error})") from None
+        reason = " ".join(str(error).split())
+        raise InputError(
+            f"{folder.path / name}: expected the plan of a sweep, got a damaged file ({reason});"
+            " hint: remove its two files and give the sweep's command again, which keeps the runs"
+        ) from None

@@ -265,6 +265,30 @@ fn a_limit_of_events_takes_the_bands_first() {
     assert!(matches!(with(100), Err(AnalyzeError::Limit(_))));
 }
 
+/// What the error of a limit advises leads to an analysis.
+#[test]
+fn an_exceeded_limit_of_events_says_which_one_to_set() {
+    let capture =
+        File::new(101).packet(1, &udp(A, B, (1, 2), 0)).packet(900_000_000, &udp(B, A, (2, 1), 0)).read();
+    let policies = ["psm-throttling".to_owned()];
+    let mut limits = "events=1000".parse::<Limits>().unwrap();
+    let mut steps = 0;
+    let analysis = loop {
+        let question = Question { policies: &policies, limits, ..Question::default() };
+        match analyze_capture(&capture, &question, &mut go_on) {
+            Ok(analysis) => break analysis,
+            Err(error) => {
+                let text = error.to_string();
+                let advised = text.split("--limit ").nth(1).and_then(|rest| rest.split(',').next());
+                limits = advised.and_then(|advised| advised.parse().ok()).expect(&text);
+                steps += 1;
+            }
+        }
+    };
+    assert!(steps > 0 && limits.events.unwrap() <= 10_000_000, "{steps} steps to {limits:?}");
+    assert_eq!(analysis.policies.len(), 1);
+}
+
 /// Two packets, a quarter of an hour apart: the time line of a policy that does not fit into the memory is left out and named, and the
 /// report of every policy stays what it was.
 #[test]
