@@ -21,9 +21,9 @@ use super::rules;
 
 /// Time between two looks at what is left.
 const LOOKS: Duration = Duration::from_millis(50);
-/// How often, and after which time, a host is provoked to challenge after its connection has ended here: the kernel sends no reset to one
-/// that has ended its own direction (LAST-ACK, CLOSING), and one with a number that the host does not expect, or which is lost, has no
-/// effect. The challenge (RFC 5961, section 4.2), an acknowledgement, has the right number for a reset. Linux sends one in 500 ms.
+/// A host is provoked to challenge, so often and at such intervals, after its connection has ended here: the kernel sends no reset to one
+/// that has ended its own direction (LAST-ACK, CLOSING), and a reset with a number that the host does not expect, or one that is lost,
+/// has no effect. The challenge (RFC 5961, section 4.2), an acknowledgement, has the right number for a reset. Linux sends one in 500 ms.
 const PROVOCATIONS: u32 = 3;
 const BETWEEN_PROVOCATIONS: Duration = Duration::from_millis(600);
 
