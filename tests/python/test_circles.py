@@ -21,7 +21,6 @@ Module = tuple[str, ...]
 Graph = dict[Module, set[Module]]
 
 LEFT: dict[str, dict[str, int]] = {
-    "daemon": {"gateway/host": 4},
     "proto": {"end": 2},
     "sim": {"media": 14},
 }

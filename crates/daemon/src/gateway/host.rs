@@ -26,6 +26,7 @@ use super::config::Config;
 use super::ends::{Carrier, Ends, Input, Output, Reason};
 use super::local::{Frames, Local, Request};
 use super::sockets::{FIRST_CONNECTION, Received, Sockets, socket_address};
+use super::status;
 use crate::endpoint::Resolver;
 use crate::instance::serve_control;
 use crate::last_endpoints::LastEndpoints;
@@ -68,9 +69,9 @@ pub(super) struct GatewayHost {
     events: Sources,
     clock: Clock,
     /// Timeouts served, by reason.
-    pub(super) wakeups: BTreeMap<&'static str, u64>,
+    wakeups: BTreeMap<&'static str, u64>,
     /// Packets that the kernel did not take.
-    pub(super) packet_failures: u64,
+    packet_failures: u64,
     buffer: Vec<u8>,
     suspends: SuspendWatch,
     /// What follows from outputs, for the next time when the machine may be called.
@@ -92,6 +93,15 @@ struct Asked {
 }
 
 impl GatewayHost {
+    /// What `status` reports of it.
+    const fn state(&self) -> status::HostState<'_> {
+        status::HostState {
+            config: &self.config,
+            packet_failures: self.packet_failures,
+            wakeups: &self.wakeups,
+        }
+    }
+
     pub(super) fn new(parts: Parts, config: Config, events: Sources, clock: Clock) -> Self {
         Self {
             parts,
@@ -181,7 +191,7 @@ impl GatewayHost {
     /// Takes programs that want connections with a reliability.
     fn read_local(&mut self, inputs: &mut Vec<Input>) -> Result<(), Error> {
         let Some(local) = &mut self.parts.local else { return Ok(()) };
-        for (mut stream, request) in local.accept(&self.events)? {
+        for (mut stream, request) in local.accept(&self.events, LOCAL)? {
             let opened = request.and_then(|request| self.call_of(request));
             match opened {
                 Ok((addresses, port, shares)) => {
@@ -280,7 +290,7 @@ impl GatewayHost {
                 let (from, to) = (socket_address(addresses.sender()), socket_address(addresses.receiver()));
                 debug!(id, %from, %to, ?ending, "connection ended");
                 if let Some((mut stream, _)) = self.calls.remove(&addresses) {
-                    let line = format!("error {}\n", super::status::ending(ending));
+                    let line = format!("error {}\n", status::ending(ending));
                     let _ = std::io::Write::write_all(&mut stream, line.as_bytes());
                 }
             }
@@ -360,11 +370,11 @@ impl GatewayHost {
     fn answer(&mut self, machine: &Ends, now: Instant) -> Result<(), Error> {
         let asked = std::mem::take(&mut self.asked);
         if asked.control {
-            let document = super::status::document(self, machine, now);
+            let document = status::document(self.state(), machine, now);
             serve_control(&mut self.parts.control, &document)?;
         }
         if asked.metrics {
-            let page = super::status::metrics(&super::status::document(self, machine, now));
+            let page = status::metrics(&status::document(self.state(), machine, now));
             let served = self.parts.metrics.as_mut().map(|metrics| metrics.serve(|| Page::clone(&page)));
             served.unwrap_or(Ok(()))?;
         }

@@ -21,11 +21,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use airwatt_linux::event_loop::{Interest, Sources};
+use airwatt_linux::event_loop::{Interest, Sources, Token};
 use airwatt_linux::{Error, control};
 use airwatt_proto::gateway::Shares;
-
-use super::host::LOCAL;
 
 /// Longest request.
 const REQUEST_BYTES_MAX: usize = 128;
@@ -148,15 +146,16 @@ impl Local {
         Ok(Self { listener, path: path.to_owned(), waiting: Vec::new() })
     }
 
-    /// Takes the programs that connect, and returns those that have sent their line.
-    pub(super) fn accept(&mut self, sources: &Sources) -> Result<Vec<Asked>, Error> {
+    /// Takes the programs that connect, and returns those that have sent their line. `token` is that of the listener in the event loop,
+    /// and of the programs.
+    pub(super) fn accept(&mut self, sources: &Sources, token: Token) -> Result<Vec<Asked>, Error> {
         while let Ok((stream, _)) = self.listener.accept() {
             // The line is sent at once; one that has not sent it is dropped for those that do.
             if self.waiting.len() == WAITING_MAX {
                 self.waiting.remove(0);
             }
             if stream.set_nonblocking(true).is_ok() {
-                sources.add(&stream, LOCAL, Interest::Read)?;
+                sources.add(&stream, token, Interest::Read)?;
                 self.waiting.push((stream, Vec::new()));
             }
         }

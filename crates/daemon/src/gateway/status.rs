@@ -17,7 +17,6 @@ use serde::Serialize;
 
 use super::config::{Config, Mode};
 use super::ends::Ends;
-use super::host::GatewayHost;
 use super::sockets::socket_address;
 use super::{KIND, Status};
 use crate::failure::Failure;
@@ -114,9 +113,19 @@ fn sockets_of(config: &Config, row: &ConnectionRow) -> [Option<(SocketAddr, Sock
     [Some(wired), Some(hop)]
 }
 
+/// What the host of a running gateway knows beside its machine.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HostState<'a> {
+    pub(super) config: &'a Config,
+    /// Packets that the kernel did not take.
+    pub(super) packet_failures: u64,
+    /// Timeouts served, by reason.
+    pub(super) wakeups: &'a BTreeMap<&'static str, u64>,
+}
+
 /// The state of a gateway.
-pub(super) fn document(host: &GatewayHost, machine: &Ends, now: Instant) -> Document {
-    let config = &host.config;
+pub(super) fn document(host: HostState<'_>, machine: &Ends, now: Instant) -> Document {
+    let config = host.config;
     // The configuration was checked with its radio; a file may have gone since.
     let radio = config.radio().ok().flatten();
     let counters = machine.proxy.counters();
@@ -138,7 +147,7 @@ pub(super) fn document(host: &GatewayHost, machine: &Ends, now: Instant) -> Docu
     // A kernel that does not list them leaves the numbers out.
     let resent = sock_diag::tcp_retransmissions().unwrap_or_default();
     let rows = machine.proxy.rows();
-    let rows = rows.iter().map(|row| of_row(host, row, radio.as_ref(), &resent, now));
+    let rows = rows.iter().map(|row| of_row(config, row, radio.as_ref(), &resent, now));
     Document {
         schema: 1,
         version: env!("CARGO_PKG_VERSION"),
@@ -166,29 +175,23 @@ pub(super) fn document(host: &GatewayHost, machine: &Ends, now: Instant) -> Docu
     }
 }
 
-fn of_row(
-    host: &GatewayHost,
-    row: &ConnectionRow,
-    radio: Option<&Radio>,
-    resent: &Resent,
-    now: Instant,
-) -> Row {
+fn of_row(config: &Config, row: &ConnectionRow, radio: Option<&Radio>, resent: &Resent, now: Instant) -> Row {
     let wireless = row.wireless.unwrap_or_default();
     let useful = wireless.payload_sent - wireless.payload_resent;
     let carried = useful + wireless.bytes_delivered;
     let percent = |extra: u64| 100.0 * extra as f64 / carried as f64;
-    let around = OUTER_HEADERS + if host.config.plain { 0 } else { OVERHEAD_BYTES as u64 };
+    let around = OUTER_HEADERS + if config.plain { 0 } else { OVERHEAD_BYTES as u64 };
     // What was received is known without its headers: those of data packets are 8 bytes and more.
     let sent = wireless.bytes_sent + wireless.packets_sent * around;
     let received = wireless.bytes_delivered + wireless.packets_received * (around + 8);
-    let [transmitted, taken] = if host.config.is_base() { [received, sent] } else { [sent, received] };
+    let [transmitted, taken] = if config.is_base() { [received, sent] } else { [sent, received] };
     let joules = radio.map(|radio| {
-        let seconds = |bytes: u64| 8.0 * bytes as f64 / host.config.rate.as_bps() as f64;
+        let seconds = |bytes: u64| 8.0 * bytes as f64 / config.rate.as_bps() as f64;
         radio.transmit.as_watts() * seconds(transmitted) + radio.receive.as_watts() * seconds(taken)
     });
-    let [wired, hop] = sockets_of(&host.config, row).map(|socket| resent.get(&socket?).copied());
+    let [wired, hop] = sockets_of(config, row).map(|socket| resent.get(&socket?).copied());
     Row {
-        peer: host.config.peer.get(row.peer).map(|peer| peer.name.clone()),
+        peer: config.peer.get(row.peer).map(|peer| peer.name.clone()),
         from: socket_address(row.addresses.sender()).to_string(),
         to: socket_address(row.addresses.receiver()).to_string(),
         opened_here: row.is_own,
