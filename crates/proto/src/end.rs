@@ -1,7 +1,6 @@
 //! One end of a connection, whatever its transport: what sockets, gateways and relays need of it.
 //!
-//! [`Stream`] is what a user of an end does with its data, [`End`] adds packets and timers, and [`AnyEnd`] is an end of one of
-//! the transports that there are. Data and payloads are those of the end's buffers: lengths in the simulator, bytes on a
+//! [`Stream`] is what a user of an end does with its data, and [`End`] adds packets and timers. Data and payloads are those of the end's buffers: lengths in the simulator, bytes on a
 //! device. Left out: what only one transport has (urgent data, grants of a power-save policy), for which there is the
 //! transport's own interface.
 
@@ -10,8 +9,7 @@ use std::fmt::Debug;
 use airwatt_base::{Instant, Machine};
 
 use crate::event::Event;
-use crate::gateway::Translated;
-use crate::tcp::{Lengths, ReceiveBuffer, SendBuffer};
+use crate::tcp::{ReceiveBuffer, SendBuffer};
 use crate::{e2tcp, tcp};
 
 /// The calls of the user of a connection.
@@ -217,122 +215,9 @@ where
     }
 }
 
-/// An end of either transport.
-#[derive(Clone, Debug)]
-pub enum AnyEnd<S: SendBuffer = Lengths, R: ReceiveBuffer = Lengths> {
-    /// TCP.
-    Tcp(Box<tcp::Connection<S, R>>),
-    /// E2TCP.
-    E2tcp(Box<e2tcp::Connection<S, R>>),
-    /// E2TCP's rules in TCP's segments, for a peer that knows TCP alone.
-    Translated(Box<Translated<S, R>>),
-}
-
-/// A packet of an [`AnyEnd`], with its payload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AnyPacket<P = ()> {
-    /// A TCP segment.
-    Tcp(tcp::Segment, P),
-    /// An E2TCP packet.
-    E2tcp(e2tcp::E2tcpPacket, P),
-}
-
-macro_rules! each {
-    ($self:expr, $end:ident => $call:expr) => {
-        match $self {
-            AnyEnd::Tcp($end) => $call,
-            AnyEnd::E2tcp($end) => $call,
-            AnyEnd::Translated($end) => $call,
-        }
-    };
-}
-
-impl<S, R> Stream for AnyEnd<S, R>
-where
-    S: SendBuffer<Data = R::Data, Payload = R::Payload>,
-    R: ReceiveBuffer,
-{
-    type Data = R::Data;
-
-    fn open(&mut self, now: Instant) {
-        each!(self, end => Stream::open(&mut **end, now));
-    }
-
-    fn listen(&mut self, now: Instant) {
-        each!(self, end => Stream::listen(&mut **end, now));
-    }
-
-    fn write(&mut self, data: R::Data, now: Instant) {
-        each!(self, end => Stream::write(&mut **end, data, now));
-    }
-
-    fn read(&mut self, bytes: u64, now: Instant) -> R::Data {
-        each!(self, end => Stream::read(&mut **end, bytes, now))
-    }
-
-    fn close(&mut self, now: Instant) {
-        each!(self, end => Stream::close(&mut **end, now));
-    }
-
-    fn abort(&mut self, now: Instant) {
-        each!(self, end => Stream::abort(&mut **end, now));
-    }
-
-    fn readable(&self) -> u64 {
-        each!(self, end => end.readable())
-    }
-
-    fn unacknowledged(&self) -> u64 {
-        each!(self, end => end.unacknowledged())
-    }
-}
-
-impl<S, R> End for AnyEnd<S, R>
-where
-    S: SendBuffer<Data = R::Data, Payload = R::Payload>,
-    R: ReceiveBuffer,
-{
-    type Packet = AnyPacket<R::Payload>;
-
-    /// Ignores a packet of the other transport.
-    fn receive(&mut self, packet: Self::Packet, now: Instant) {
-        match (self, packet) {
-            (Self::Tcp(end), AnyPacket::Tcp(segment, payload)) => end.receive((segment, payload), now),
-            (Self::Translated(end), AnyPacket::Tcp(segment, payload)) => end.receive((segment, payload), now),
-            (Self::E2tcp(end), AnyPacket::E2tcp(packet, payload)) => end.receive((packet, payload), now),
-            _ => {}
-        }
-    }
-
-    fn refusal(packet: &Self::Packet) -> Option<Self::Packet> {
-        let nothing = || S::default().payload(0, 0);
-        match packet {
-            AnyPacket::Tcp(segment, _) => Some(AnyPacket::Tcp(segment.reset()?, nothing())),
-            AnyPacket::E2tcp(packet, _) => Some(AnyPacket::E2tcp(packet.refusal()?, nothing())),
-        }
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        each!(self, end => End::handle_timeout(&mut **end, now));
-    }
-
-    #[inline]
-    fn poll(&mut self) -> Option<EndOutput<Self::Packet>> {
-        Some(match self {
-            Self::Tcp(end) => end.poll()?.map(|(segment, payload)| AnyPacket::Tcp(segment, payload)),
-            Self::E2tcp(end) => end.poll()?.map(|(packet, payload)| AnyPacket::E2tcp(packet, payload)),
-            Self::Translated(end) => end.poll()?.map(|(segment, payload)| AnyPacket::Tcp(segment, payload)),
-        })
-    }
-
-    fn due(&self) -> Option<Instant> {
-        each!(self, end => end.due())
-    }
-}
-
 impl<P> EndOutput<P> {
     #[inline]
-    fn map<Q>(self, wrap: impl FnOnce(P) -> Q) -> EndOutput<Q> {
+    pub(crate) fn map<Q>(self, wrap: impl FnOnce(P) -> Q) -> EndOutput<Q> {
         match self {
             Self::Transmit(packet) => EndOutput::Transmit(wrap(packet)),
             Self::Event(event) => EndOutput::Event(event),

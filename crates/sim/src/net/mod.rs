@@ -30,7 +30,7 @@ use std::ops::ControlFlow;
 
 use airwatt_base::{Instant, Machine, Schedule, Size, Slot, Span};
 use airwatt_energy::HostLedger;
-use airwatt_proto::end::AnyEnd;
+use airwatt_proto::any_end::AnyEnd;
 use airwatt_proto::powersave::{StationId, Window};
 use airwatt_proto::tcp;
 

@@ -5,8 +5,8 @@
 //! [`Ticket`] that leads to them in the network's [`Store`](super::Store).
 
 use airwatt_base::{Instant, Seq};
+use airwatt_proto::any_end::AnyPacket;
 use airwatt_proto::e2tcp;
-use airwatt_proto::end::AnyPacket;
 use airwatt_proto::tcp::Segment;
 use airwatt_proto::tunnel;
 use schemars::JsonSchema;

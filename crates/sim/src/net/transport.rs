@@ -1,8 +1,8 @@
 //! From a scenario's transports to the ends of connections.
 
+use airwatt_proto::any_end::AnyEnd;
 use airwatt_proto::cc::{Algorithm, OwnCongestionControl};
 use airwatt_proto::e2tcp::{self, E2tcpConfig, HeaderForm, IpVersion};
-use airwatt_proto::end::AnyEnd;
 use airwatt_proto::gateway::Translated;
 use airwatt_proto::tcp::linux::{LinuxConfig, LinuxEnd};
 use airwatt_proto::tcp::{self, TcpConfig, TcpProfile};

@@ -3,7 +3,8 @@
 //! It translates and decides nothing. A packet of another transport is ignored.
 
 use airwatt_base::{Instant, Span};
-use airwatt_proto::end::{AnyEnd, AnyPacket, End, EndEvent, EndOutput, Stream};
+use airwatt_proto::any_end::{AnyEnd, AnyPacket};
+use airwatt_proto::end::{End, EndEvent, EndOutput, Stream};
 use airwatt_proto::tcp::linux::LinuxEnd;
 use airwatt_proto::{e2tcp, tcp};
 

@@ -3,8 +3,9 @@
 use airwatt_base::testkit::check_machine;
 use airwatt_base::{Instant, Machine, Span};
 
+use crate::any_end::{AnyEnd, AnyPacket};
 use crate::e2tcp::{self, E2tcpConfig};
-use crate::end::{AnyEnd, AnyPacket, End, EndOutput, Stream};
+use crate::end::{End, EndOutput, Stream};
 use crate::gateway::*;
 use crate::tcp::{self, TcpConfig};
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use airwatt_base::{Instant, Machine, Schedule, Slot};
-use airwatt_proto::end::{AnyEnd, AnyPacket};
+use airwatt_proto::any_end::{AnyEnd, AnyPacket};
 use airwatt_proto::gateway::{
     Gateway, Input, Output as GatewayOutput, RelayId, Snoop, SnoopConfig, SnoopInput, SnoopOutput,
 };

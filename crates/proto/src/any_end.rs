@@ -1,0 +1,121 @@
+//! An end of any of the transports that there are, for those who decide at run time which one it is.
+
+use airwatt_base::Instant;
+
+use crate::end::{End, EndOutput, Stream};
+use crate::gateway::Translated;
+use crate::tcp::{Lengths, ReceiveBuffer, SendBuffer};
+use crate::{e2tcp, tcp};
+
+/// An end of either transport.
+#[derive(Clone, Debug)]
+pub enum AnyEnd<S: SendBuffer = Lengths, R: ReceiveBuffer = Lengths> {
+    /// TCP.
+    Tcp(Box<tcp::Connection<S, R>>),
+    /// E2TCP.
+    E2tcp(Box<e2tcp::Connection<S, R>>),
+    /// E2TCP's rules in TCP's segments, for a peer that knows TCP alone.
+    Translated(Box<Translated<S, R>>),
+}
+
+/// A packet of an [`AnyEnd`], with its payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnyPacket<P = ()> {
+    /// A TCP segment.
+    Tcp(tcp::Segment, P),
+    /// An E2TCP packet.
+    E2tcp(e2tcp::E2tcpPacket, P),
+}
+
+macro_rules! each {
+    ($self:expr, $end:ident => $call:expr) => {
+        match $self {
+            AnyEnd::Tcp($end) => $call,
+            AnyEnd::E2tcp($end) => $call,
+            AnyEnd::Translated($end) => $call,
+        }
+    };
+}
+
+impl<S, R> Stream for AnyEnd<S, R>
+where
+    S: SendBuffer<Data = R::Data, Payload = R::Payload>,
+    R: ReceiveBuffer,
+{
+    type Data = R::Data;
+
+    fn open(&mut self, now: Instant) {
+        each!(self, end => Stream::open(&mut **end, now));
+    }
+
+    fn listen(&mut self, now: Instant) {
+        each!(self, end => Stream::listen(&mut **end, now));
+    }
+
+    fn write(&mut self, data: R::Data, now: Instant) {
+        each!(self, end => Stream::write(&mut **end, data, now));
+    }
+
+    fn read(&mut self, bytes: u64, now: Instant) -> R::Data {
+        each!(self, end => Stream::read(&mut **end, bytes, now))
+    }
+
+    fn close(&mut self, now: Instant) {
+        each!(self, end => Stream::close(&mut **end, now));
+    }
+
+    fn abort(&mut self, now: Instant) {
+        each!(self, end => Stream::abort(&mut **end, now));
+    }
+
+    fn readable(&self) -> u64 {
+        each!(self, end => end.readable())
+    }
+
+    fn unacknowledged(&self) -> u64 {
+        each!(self, end => end.unacknowledged())
+    }
+}
+
+impl<S, R> End for AnyEnd<S, R>
+where
+    S: SendBuffer<Data = R::Data, Payload = R::Payload>,
+    R: ReceiveBuffer,
+{
+    type Packet = AnyPacket<R::Payload>;
+
+    /// Ignores a packet of the other transport.
+    fn receive(&mut self, packet: Self::Packet, now: Instant) {
+        match (self, packet) {
+            (Self::Tcp(end), AnyPacket::Tcp(segment, payload)) => end.receive((segment, payload), now),
+            (Self::Translated(end), AnyPacket::Tcp(segment, payload)) => end.receive((segment, payload), now),
+            (Self::E2tcp(end), AnyPacket::E2tcp(packet, payload)) => end.receive((packet, payload), now),
+            _ => {}
+        }
+    }
+
+    fn refusal(packet: &Self::Packet) -> Option<Self::Packet> {
+        let nothing = || S::default().payload(0, 0);
+        match packet {
+            AnyPacket::Tcp(segment, _) => Some(AnyPacket::Tcp(segment.reset()?, nothing())),
+            AnyPacket::E2tcp(packet, _) => Some(AnyPacket::E2tcp(packet.refusal()?, nothing())),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        each!(self, end => End::handle_timeout(&mut **end, now));
+    }
+
+    #[inline]
+    fn poll(&mut self) -> Option<EndOutput<Self::Packet>> {
+        Some(match self {
+            Self::Tcp(end) => end.poll()?.map(|(segment, payload)| AnyPacket::Tcp(segment, payload)),
+            Self::E2tcp(end) => end.poll()?.map(|(packet, payload)| AnyPacket::E2tcp(packet, payload)),
+            Self::Translated(end) => end.poll()?.map(|(segment, payload)| AnyPacket::Tcp(segment, payload)),
+        })
+    }
+
+    fn due(&self) -> Option<Instant> {
+        each!(self, end => end.due())
+    }
+}
