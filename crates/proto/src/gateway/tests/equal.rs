@@ -41,19 +41,19 @@ enum Sent<P> {
 
 /// A base station between the wire of a server and the hop of a mobile.
 trait Base<P> {
-    fn from_server(&mut self, packet: TcpPacket, now: Instant);
-    fn from_mobile(&mut self, packet: P, now: Instant);
+    fn take_from_server(&mut self, packet: TcpPacket, now: Instant);
+    fn take_from_mobile(&mut self, packet: P, now: Instant);
     fn handle_timeout(&mut self, now: Instant);
     fn due(&self) -> Option<Instant>;
     fn sent(&mut self) -> Vec<Sent<P>>;
 }
 
 impl<S: End<Data = Vec<u8>>> Base<S::Packet> for Gateway<Tcp, S> {
-    fn from_server(&mut self, packet: TcpPacket, now: Instant) {
+    fn take_from_server(&mut self, packet: TcpPacket, now: Instant) {
         self.handle_input(Input::FromWired(0, packet), now);
     }
 
-    fn from_mobile(&mut self, packet: S::Packet, now: Instant) {
+    fn take_from_mobile(&mut self, packet: S::Packet, now: Instant) {
         self.handle_input(Input::FromWireless(0, packet), now);
     }
 
@@ -252,14 +252,14 @@ impl<Q: Proxy, P> Base<P> for Device<Q, P>
 where
     Self: FromMobile<P>,
 {
-    fn from_server(&mut self, packet: TcpPacket, now: Instant) {
+    fn take_from_server(&mut self, packet: TcpPacket, now: Instant) {
         if let Some(socket) = self.sockets.get_mut(&Q::SERVER) {
             socket.end.receive(packet, now);
         }
         self.settle(now);
     }
 
-    fn from_mobile(&mut self, packet: P, now: Instant) {
+    fn take_from_mobile(&mut self, packet: P, now: Instant) {
         self.take(packet, now);
     }
 
@@ -302,10 +302,10 @@ const SCRIPT: [(u64, usize, Step); 7] = [
 
 /// A packet on its way.
 enum OnWay<P> {
-    ToServer(TcpPacket),
-    ToBaseByWire(TcpPacket),
-    ToBaseByHop(P),
-    ToMobile(P),
+    Server(TcpPacket),
+    BaseByWire(TcpPacket),
+    BaseByHop(P),
+    Mobile(P),
 }
 
 /// What a run came to: the packets that were sent over the hop, and what each host has read.
@@ -337,7 +337,7 @@ fn run<M: End<Data = Vec<u8>>>(
         };
         while let Some(output) = End::poll(&mut server) {
             if let EndOutput::Transmit(packet) = output {
-                put(&mut way, now + WIRE, OnWay::ToBaseByWire(packet));
+                put(&mut way, now + WIRE, OnWay::BaseByWire(packet));
             }
         }
         let mut hop: Vec<(bool, M::Packet)> = Vec::new();
@@ -348,7 +348,7 @@ fn run<M: End<Data = Vec<u8>>>(
         }
         for sent in base.sent() {
             match sent {
-                Sent::ToServer(packet) => put(&mut way, now + WIRE, OnWay::ToServer(packet)),
+                Sent::ToServer(packet) => put(&mut way, now + WIRE, OnWay::Server(packet)),
                 Sent::ToMobile(packet) => hop.push((true, packet)),
             }
         }
@@ -362,7 +362,7 @@ fn run<M: End<Data = Vec<u8>>>(
             };
             for more in delays {
                 let packet = packet.clone();
-                let packet = if down { OnWay::ToMobile(packet) } else { OnWay::ToBaseByHop(packet) };
+                let packet = if down { OnWay::Mobile(packet) } else { OnWay::BaseByHop(packet) };
                 put(&mut way, now + HOP + more, packet);
             }
         }
@@ -388,10 +388,10 @@ fn run<M: End<Data = Vec<u8>>>(
             }
         } else if arrival == Some(now) {
             match way.pop_first().expect("a packet arrives").1 {
-                OnWay::ToServer(packet) => server.receive(packet, now),
-                OnWay::ToBaseByWire(packet) => base.from_server(packet, now),
-                OnWay::ToBaseByHop(packet) => base.from_mobile(packet, now),
-                OnWay::ToMobile(packet) => mobile.receive(packet, now),
+                OnWay::Server(packet) => server.receive(packet, now),
+                OnWay::BaseByWire(packet) => base.take_from_server(packet, now),
+                OnWay::BaseByHop(packet) => base.take_from_mobile(packet, now),
+                OnWay::Mobile(packet) => mobile.receive(packet, now),
             }
         } else {
             End::handle_timeout(&mut server, now);
