@@ -52,6 +52,11 @@ impl Opening {
         self.addresses
     }
 
+    /// Its sequence number.
+    pub const fn number(&self) -> Seq {
+        Seq::new(self.sequence)
+    }
+
     /// The packet that resets the connection: what a closed port answers (RFC 9293, section 3.10.7.1).
     pub fn reset(&self) -> Vec<u8> {
         self.answer(|tcp| tcp.rst().ack(self.sequence.wrapping_add(self.length)))

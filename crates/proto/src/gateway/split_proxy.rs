@@ -29,7 +29,7 @@ mod silence;
 
 use std::collections::BTreeMap;
 
-use airwatt_base::{Instant, Machine, Span, Timeout};
+use airwatt_base::{Instant, Machine, Seq, Span, Timeout};
 
 pub use self::interface::{
     ConnectFailure, ConnectionId, ConnectionRow, ProxyCounters, ProxyTimer, Shares, SplitProxyConfig,
@@ -73,6 +73,8 @@ struct Entry {
     leg: SocketLeg,
     key: Option<ConnectionKey>,
     stands: [bool; 2],
+    /// The number of the SYN by which it came.
+    number: Option<Seq>,
     began: Instant,
     /// The kernel's connection no longer exists.
     is_socket_over: bool,
@@ -250,6 +252,7 @@ impl SplitProxy {
             leg: SocketLeg::default(),
             key: None,
             stands: [false; 2],
+            number: None,
             began: now,
             is_socket_over: false,
         };
@@ -491,14 +494,17 @@ impl SplitProxy {
     fn open_own(&mut self, peer: usize, opening: Opening, now: Instant) {
         let addresses = opening.addresses();
         if let Some(id) = self.by_addresses.get(&(peer, addresses)).copied() {
-            // A repetition says nothing new while the first is held. Later the client has begun anew, or did not get the
-            // answer to what was admitted.
+            // A repetition says nothing new while the first is held. Later the client did not get the answer to what was admitted, or
+            // has begun anew, with another number: one with the same may have waited behind the answer.
             let Some(entry) = self.entries.get_mut(&id) else { return };
             if entry.relay.opened_by().is_some() {
                 return;
             }
             if entry.is_half_open() {
                 return self.book.outputs.push_back(SplitProxyOutput::Admit(id, opening));
+            }
+            if entry.number == Some(opening.number()) {
+                return;
             }
             self.abort(id, ConnectionEnding::Lost, Why::Anew, now);
         }
@@ -521,6 +527,7 @@ impl SplitProxy {
             }
         };
         if let Some(entry) = self.entries.get_mut(&id) {
+            entry.number = Some(opening.number());
             entry.origin = Origin::Syn(Some(opening));
         }
         self.begin(id, peer, TableInput::Open(addresses), now);

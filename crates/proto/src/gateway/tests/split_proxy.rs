@@ -15,8 +15,12 @@ const M: usize = 0;
 const B: usize = 1;
 
 pub(super) fn opening(port: u16) -> Opening {
+    numbered(port, 7)
+}
+
+fn numbered(port: u16, number: u32) -> Opening {
     let mut bytes = Vec::new();
-    let builder = PacketBuilder::ipv4([10, 0, 0, 2], [192, 0, 2, 1], 64).tcp(port, 80, 7, 64_000).syn();
+    let builder = PacketBuilder::ipv4([10, 0, 0, 2], [192, 0, 2, 1], 64).tcp(port, 80, number, 64_000).syn();
     builder.write(&mut bytes, &[]).unwrap();
     Opening::parse(&bytes).unwrap()
 }
@@ -207,6 +211,21 @@ fn bytes_and_the_ends_of_streams_come_through_a_path_that_loses_a_fifth() {
     assert_eq!(rig.read[M][&id], (data, true));
     assert_eq!((rig.ends[M].connections(), rig.ends[B].connections()), ((0, 0), (0, 0)));
     assert_eq!(rig.ends[M].counters().undelivered + rig.ends[B].counters().undelivered, 0);
+}
+
+/// The host repeats its SYN each second while the first is held, and the last repetition may be read after the answer was given.
+#[test]
+fn a_repetition_of_the_syn_ends_no_connection_and_a_new_one_does() {
+    let mut rig = Rig::new();
+    let id = rig.open(1);
+    rig.input(M, In::Opening(0, opening(1)));
+    rig.run(Span::from_millis(100));
+    assert_eq!((rig.ends[M].connections(), rig.admitted.as_slice()), ((1, 0), &[id][..]));
+    assert!(rig.log.is_empty(), "{:?}", rig.log);
+    rig.input(M, In::Opening(0, numbered(1, 8)));
+    rig.run(Span::from_millis(100));
+    assert!(rig.log.contains(&"Reset".to_owned()), "{:?}", rig.log);
+    assert_eq!(rig.admitted.len(), 2, "the new one takes its place");
 }
 
 #[test]
