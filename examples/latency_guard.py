@@ -17,6 +17,7 @@ import airwatt
 BOUND_S = 0.030
 TAILS_MS = (0, 20, 100, 250)
 LISTEN_INTERVALS = (1, 3)
+RADIO = "broadcom-4311"
 
 ASKED = {"flow.direction": "up"}
 """The other end sends requests to this host."""
@@ -51,7 +52,8 @@ def waits_s(run: airwatt.Result) -> float:
 def measured(traffic: str, tail_ms: int, listen_interval: int) -> list[tuple[float, float]]:
     """Wait in seconds and power in watts: power save off, on, under the guard, and with triggers."""
     scenario, settings = TRAFFIC[traffic]
-    settings = settings | {"ap.beacon_interval": "102.4ms", "station.listen_interval": str(listen_interval)}
+    beacons = {"ap.beacon_interval": "102.4ms", "station.listen_interval": str(listen_interval)}
+    settings = settings | beacons | {"station.radio": RADIO}
     tail = f"timeout={tail_ms}ms"
     policies = ["active", f"timeout:{tail}", f"latency-guard:{tail}", f"latency-guard:{tail}:reach=triggers"]
     rows = airwatt.compare(scenario, policy=policies, set=settings).rows
