@@ -234,6 +234,27 @@ def test_the_unit_ships_and_is_hardened(tmp_path):
     check_exposure(unit)
 
 
+def test_the_unit_waits_for_an_interface_that_comes_late_and_not_for_a_better_configuration():
+    lines = (ROOT / "packaging/systemd/airwattd-station.service").read_text().splitlines()
+    assert {"StartLimitIntervalSec=0", "Restart=on-failure", "RestartPreventExitStatus=2"} <= set(lines)
+    assert lines.index("StartLimitIntervalSec=0") < lines.index("[Service]")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root is needed for a mount of its own")
+def test_a_removal_leaves_nothing_enabled():
+    """Without a running systemd, as in the folder of an image; links of other packages stay."""
+    wants = "/etc/systemd/system/multi-user.target.wants"
+    script = f"""
+    mkdir -p /etc/systemd/system && mount -t tmpfs none /etc/systemd/system && mkdir {wants}
+    for unit in airwattd-station airwattd-cc@wlan0 ssh; do ln -s /nowhere {wants}/$unit.service; done
+    sh {ROOT}/packaging/debian/prerm upgrade && ls {wants} && sh {ROOT}/packaging/debian/prerm remove && ls {wants}
+    """
+    if Path("/run/systemd/system").exists():
+        pytest.skip("systemd runs here, and its units are not to be ended")
+    listed = call("unshare", "--mount", "sh", "-c", script).stdout.split()
+    assert listed == ["airwattd-cc@wlan0.service", "airwattd-station.service", "ssh.service", "ssh.service"]
+
+
 def test_networkmanager_is_told_to_leave_power_save_alone():
     text = (ROOT / "packaging/NetworkManager/90-airwatt-station.conf").read_text()
     parsed = configparser.ConfigParser()

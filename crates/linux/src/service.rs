@@ -38,6 +38,8 @@ pub struct Unit<'a> {
     pub families: &'a [&'a str],
     /// The devices that it opens.
     pub devices: &'a [&'a str],
+    /// Seconds until it is started again after a failure: what it needs may come late.
+    pub restart_s: u32,
 }
 
 impl Unit<'_> {
@@ -48,13 +50,16 @@ impl Unit<'_> {
 
     /// The same with further lines of its section `[Service]`.
     pub fn text_with(&self, more: &[&str]) -> String {
-        let Self { description, start, restore, .. } = self;
+        let Self { description, start, restore, restart_s, .. } = self;
         let names: Vec<&str> = self.capabilities.iter().map(|capability| capability.name()).collect();
         let names = names.join(" ");
         let families = self.families.join(" ");
         let mut text = format!(
-            "[Unit]\nDescription={description}\nAfter=network.target\n\n[Service]\nType=notify\n\
-             ExecStart={start}\nExecReload=/bin/kill -HUP $MAINPID\nExecStopPost={restore}\nRestart=on-failure\nRestartSec=1\n\
+            "[Unit]\nDescription={description}\nAfter=network.target\n\
+             # What it needs, as an interface, may come late: it is started again for as long as it takes.\nStartLimitIntervalSec=0\n\n\
+             [Service]\nType=notify\nExecStart={start}\nExecReload=/bin/kill -HUP $MAINPID\nExecStopPost={restore}\n\
+             Restart=on-failure\nRestartSec={restart_s}\n\
+             # What is wrong in the configuration stays wrong.\nRestartPreventExitStatus=2\n\
              # The guardian must see the daemon end.\nKillMode=mixed\nTimeoutStopSec=10\n\
              RuntimeDirectory=airwatt\nRuntimeDirectoryMode=0700\nRuntimeDirectoryPreserve=yes\n\n\
              CapabilityBoundingSet={names}\nAmbientCapabilities={names}\n\

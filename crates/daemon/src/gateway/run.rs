@@ -250,6 +250,7 @@ pub(super) fn unit(file: &Path) -> Result<(), Failure> {
         capabilities: &PRIVILEGES,
         families: &["AF_INET", "AF_INET6"],
         devices: &["/dev/net/tun"],
+        restart_s: 1,
     };
     // The folder of the socket of programs.
     let writable = config.local.as_deref().and_then(Path::parent);

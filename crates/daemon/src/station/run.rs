@@ -150,6 +150,7 @@ pub(super) fn unit(program: &str) -> String {
         // IP for metrics on a loopback address, if the configuration asks for them.
         families: &["AF_PACKET", "AF_INET", "AF_INET6"],
         devices: &[],
+        restart_s: 5,
     };
     unit.text_with(&[
         "ProtectKernelTunables=yes",

@@ -260,6 +260,7 @@ pub(super) fn unit(file: &Path) -> Result<(), Failure> {
         capabilities: &[ProcessCapability::NetAdmin],
         families: &["AF_INET", "AF_INET6"],
         devices: &["/dev/net/tun"],
+        restart_s: 1,
     };
     output::print(&unit.text());
     Ok(())

@@ -10,6 +10,7 @@ const UNIT: Unit<'_> = Unit {
     capabilities: &[ProcessCapability::NetAdmin, ProcessCapability::NetRaw],
     families: &["AF_INET", "AF_INET6"],
     devices: &["/dev/net/tun"],
+    restart_s: 1,
 };
 
 #[test]
@@ -23,6 +24,8 @@ fn the_unit_allows_what_is_needed_and_nothing_else() {
         "RestrictAddressFamilies=AF_UNIX AF_NETLINK AF_INET AF_INET6",
         "DeviceAllow=/dev/net/tun rw",
         "NoNewPrivileges=yes",
+        "StartLimitIntervalSec=0",
+        "RestartPreventExitStatus=2",
         "[Install]",
     ] {
         assert!(text.lines().any(|found| found == line), "{line} in {text}");
