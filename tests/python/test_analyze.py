@@ -438,11 +438,11 @@ def test_all_policies_are_taken_once(airwatt):
 
 def test_time_beyond_the_capture_is_said_where_it_counts(airwatt, tmp_path):
     short = airwatt("analyze", ROOT / "captures" / "tim-never-set.pcap").out
-    assert "note: energies are those of 864.4 ms: 250.0 ms after the capture count" in " ".join(short.split())
+    assert "note: energies and shares are of 864.4 ms: 250.0 ms after the capture count" in " ".join(short.split())
     assert airwatt("run", "idle", "--set", "duration=60s", "--pcap", tmp_path / "minute.pcapng").status == 0
     minute = airwatt("analyze", tmp_path / "minute.pcapng", "--station", "all")
     assert "policy" in minute.out
-    assert "energies are those of" not in minute.out
+    assert "energies and shares are of" not in minute.out
 
 
 def test_a_capture_without_names_says_the_same(airwatt, tmp_path):

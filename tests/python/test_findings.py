@@ -1,6 +1,7 @@
 """Verdicts about the shipped captures whose truth is known."""
 
 import importlib.util
+import json
 import random
 import struct
 import subprocess
@@ -419,6 +420,25 @@ def test_junit_of_a_capture_that_cannot_be_read_is_an_error(airwatt, tmp_path):
     assert result.status == 2
     suite = ElementTree.parse(file).getroot()
     assert (suite.get("errors"), "an empty file" in suite.find("testcase/error").get("message")) == ("1", True)
+
+
+def test_keys_that_decrypt_nothing_are_an_error_for_machines(airwatt, tmp_path):
+    junit, sarif = tmp_path / "rules.xml", tmp_path / "rules.sarif"
+    shipped = ROOT / "captures" / "wpa2-ccmp.pcap"
+    asked = ["analyze", shipped, "--station", "02:00:00:00:00:02", "--junit", junit, "--sarif", sarif]
+    assert airwatt(*asked, "--wpa-pwd", "wrong horse").status == 1
+    suite = ElementTree.parse(junit).getroot()
+    error = suite.find("testcase[@name='decryption']/error")
+    assert suite.get("errors") == "1"
+    assert "no given passphrase or key fits" in error.get("message")
+    (invocation,) = json.loads(sarif.read_text())["runs"][0]["invocations"]
+    assert not invocation["executionSuccessful"]
+    (notification,) = invocation["toolExecutionNotifications"]
+    assert notification["message"]["text"] == error.get("message")
+    # What the right passphrase leaves is no error, though one frame has no handshake.
+    assert airwatt(*asked, "--wpa-pwd", "correct horse").status == 0
+    assert ElementTree.parse(junit).getroot().get("errors") == "0"
+    assert "invocations" not in json.loads(sarif.read_text())["runs"][0]
 
 
 def test_a_damaged_file_of_a_folder_does_not_lose_the_night(airwatt, tmp_path):

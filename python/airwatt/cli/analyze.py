@@ -449,7 +449,8 @@ def _tail(document: dict[str, Any]) -> list[str]:
     where = "the capture" if segments == 1 else f"each of its {count(segments)} parts"
     whole, after = quantity(pace["elapsed_s"], "s"), quantity(after_s / segments, "s")
     return [
-        f"note: energies are those of {whole}: {after} after {where} count, in which packets that wait still arrive"
+        f"note: energies and shares are of {whole}: {after} after {where} count, in which packets that wait still "
+        "arrive"
     ]
 
 

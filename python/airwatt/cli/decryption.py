@@ -28,11 +28,18 @@ def lines(capture: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def require(documents: Sequence[Mapping[str, Any]]) -> None:
-    """Raises `RunError` if a key was given and nothing could be decrypted: what needs it was not evaluated."""
+def failure(documents: Sequence[Mapping[str, Any]]) -> str | None:
+    """Says why nothing could be decrypted though a key was given; None if something was, or no key was given."""
     found = documents[0]["capture"].get("decryption")
     if found is None or found["verdict"] != "undecidable":
-        return
+        return None
     reasons = [reason["reason"] for reason in found["undecidable"]]
     why = reasons[0] if reasons else "the capture has no protected data frames that are whole"
-    raise RunError(f"--wpa-pwd, --wpa-psk: undecidable: nothing was decrypted: {why}")
+    return f"--wpa-pwd, --wpa-psk: undecidable: nothing was decrypted: {why}"
+
+
+def require(documents: Sequence[Mapping[str, Any]]) -> None:
+    """Raises `RunError` if a key was given and nothing could be decrypted: what needs it was not evaluated."""
+    why = failure(documents)
+    if why is not None:
+        raise RunError(why)

@@ -7,6 +7,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from airwatt._core import InputError, RunError, __version__, finding_kinds
+from airwatt.cli import decryption
 from airwatt.cli.output import say, writing
 from airwatt.files import document_of, replacing
 from airwatt.layout import printable
@@ -80,7 +81,7 @@ def _lacks(kind: str, undecidable: int, documents: Sequence[Document]) -> str:
 def write_junit(path: Path, documents: Sequence[Document], *, strict: bool = False) -> None:
     """Writes a test case for each rule: failed where it was violated, skipped where nothing was decided.
 
-    With `strict` a rule of which anything is undecidable has failed, too.
+    With `strict` a rule of which anything is undecidable has failed, too. Keys that decrypt nothing are an error.
     """
     found = counts(documents)
     texts = _texts(documents)
@@ -99,14 +100,21 @@ def write_junit(path: Path, documents: Sequence[Document], *, strict: bool = Fal
             why = f"not evaluated: {_lacks(kind, undecidable, documents)}"
             ElementTree.SubElement(case, "skipped", message=printable(why))
         cases.append(case)
+    undecrypted = decryption.failure(documents)
+    if undecrypted is not None:
+        cases.append(_error(file, "decryption", undecrypted))
     _write_suite(path, cases)
 
 
 def write_junit_error(path: Path, capture: str, why: str) -> None:
     """Writes that the capture could not be analysed, so that no earlier file passes for the result of this analysis."""
-    case = ElementTree.Element("testcase", classname=printable(Path(capture).name), name="analyze")
+    _write_suite(path, [_error(printable(Path(capture).name), "analyze", why)])
+
+
+def _error(file: str, name: str, why: str) -> ElementTree.Element:
+    case = ElementTree.Element("testcase", classname=file, name=name)
     ElementTree.SubElement(case, "error", message=printable(why))
-    _write_suite(path, [case])
+    return case
 
 
 def _write_suite(path: Path, cases: Sequence[ElementTree.Element]) -> None:
@@ -120,7 +128,10 @@ def _write_suite(path: Path, cases: Sequence[ElementTree.Element]) -> None:
 
 
 def write_sarif(path: Path, documents: Sequence[Document]) -> None:
-    """Writes each violated occurrence as a result of SARIF 2.1.0, with the packets that decide it."""
+    """Writes each violated occurrence as a result of SARIF 2.1.0, with the packets that decide it.
+
+    Keys that decrypt nothing are an invocation without success, so that no results do not look like no violations.
+    """
     rules: dict[str, dict[str, Any]] = {}
     results = []
     for document in documents:
@@ -131,11 +142,12 @@ def write_sarif(path: Path, documents: Sequence[Document]) -> None:
                 if place["verdict"] == "violated":
                     results.append(_sarif_result(document, finding, place))
     driver = {"name": "airwatt analyze", "version": __version__, "rules": list(rules.values())}
-    log = {
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "results": results}],
-    }
+    run: dict[str, Any] = {"tool": {"driver": driver}, "results": results}
+    undecrypted = decryption.failure(documents)
+    if undecrypted is not None:
+        notifications = [{"level": "error", "message": {"text": undecrypted}}]
+        run["invocations"] = [{"executionSuccessful": False, "toolExecutionNotifications": notifications}]
+    log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
     with writing("--sarif", path), replacing(path) as out:
         out.write(json.dumps(log, indent=2).encode() + b"\n")
 
