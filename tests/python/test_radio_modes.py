@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from conftest import ROOT
 
 import airwatt as library
 
@@ -188,3 +189,27 @@ def test_a_cell_in_another_band_than_the_radio_is_noted(airwatt):
     )
     for radio, cell in (("esp32-c5-5ghz", five), ("esp32-c5", []), ("nrf7002", five)):
         assert "the cell is at" not in airwatt.output(["run", "idle", "--radio", radio, *cell])
+
+
+def test_a_run_names_the_timeout_of_the_chip_and_the_file_that_its_capture_does_not(airwatt, tmp_path):
+    board, capture = tmp_path / "board.toml", tmp_path / "board.pcapng"
+    board.write_text((ROOT / "radios" / "esp32-c3.toml").read_text().replace('"esp32-c3"', '"my-board"', 1))
+    asked = ["run", "idle", "--set", "duration=5s", "--radio", board]
+    text = " ".join(airwatt.output([*asked, "--policy", "timeout", "--pcap", capture]).split())
+    assert "policy timeout is that of my-board as it comes, 50.00 ms" in text
+    assert f"add --radio {board}" in text
+    for other in (["--policy", "timeout:timeout=100ms"], ["--policy", "psm"]):
+        assert "note:" not in airwatt.output([*asked, *other])
+    for shipped in ("esp32-c3", "esp32-c3:dfs"):
+        asked = ["run", "idle", "--set", "duration=5s", "--radio", shipped, "--policy", "psm", "--pcap", capture]
+        assert "note:" not in airwatt.output(asked)
+
+
+def test_borrowed_values_have_a_band_without_a_battery(airwatt):
+    for asked in (
+        ["run", "idle", "--radio", "cc3130"],
+        ["compare", "idle", "--radio", "cc3130,nrf7002", "--policy", "psm"],
+    ):
+        text = " ".join(airwatt.output(asked).split())
+        assert "band of the currents: " in text, asked
+        assert "too little of the chip is published for an answer in days" in text, asked

@@ -106,8 +106,7 @@ def host_modes(
             "what sets each mode; the same traffic in each:"
         )
         yield table([what, *modes], cells)
-    if battery is not None or modes:
-        yield band_text(profiles)
+    yield band_text(profiles)
     if battery is not None and any(battery.refuses(profile) for profile in profiles):
         most = max(profiles, key=lambda profile: profile["borrowed_share"])
         yield (

@@ -101,11 +101,10 @@ def command(
         keep(first, trace, None if streamed else pcap, perfetto, plot)
     present(result, json, lasting)
     if not json:
-        from airwatt.cli import bands, coinciding
+        from airwatt.cli import coinciding, radio_notes
 
-        other_band = bands.note(loaded)
-        if other_band is not None:
-            show(other_band)
+        for note in radio_notes.notes(loaded, captured=pcap is not None):
+            show(note)
         coincide = coinciding.note(loaded, seed, first, lasting)
         if coincide is not None:
             show(coincide)
