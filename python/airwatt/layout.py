@@ -77,14 +77,20 @@ class Table:
     def _widths(self, width: int) -> list[int]:
         cells = [[row[index] for row in self.rows] for index in range(len(self.heads))]
         natural = [max(map(_widest_line, [head, *cells[index]])) for index, head in enumerate(self.heads)]
-        # The least that each column can have: with headings that are cut, and with whole ones.
-        bodies = [
-            max(map(_widest_line if index in self.whole else _widest_word, column), default=1)
-            for index, column in enumerate(cells)
-        ]
-        headed = [max(body, _widest_word(head)) for body, head in zip(bodies, self.heads, strict=True)]
+        # The least that each column can have: with headings that are cut, then with units that leave their numbers.
+        bodies, measured = (
+            [
+                max(map(_widest_line if index in self.whole else widest, column), default=1)
+                for index, column in enumerate(cells)
+            ]
+            for widest in (_widest_word, _widest_quantity)
+        )
+        headed = [max(body, _widest_word(head)) for body, head in zip(measured, self.heads, strict=True)]
         room = width - len(_GAP) * (len(natural) - 1)
-        return _shrunk(_shrunk(natural, headed, room), bodies, room)
+        widths = natural
+        for least in (headed, measured, bodies):
+            widths = _shrunk(widths, least, room)
+        return widths
 
     def _line(self, row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
         """Yields the lines of one row."""
@@ -114,7 +120,10 @@ def _shrunk(widths: list[int], least: Sequence[int], room: int) -> list[int]:
 def _cell(text: str, width: int) -> Iterator[str]:
     """Yields the lines of a cell. Only a heading can have a word that is too long; it is cut."""
     for line in text.split("\n"):
-        for part in _broken(line, width, _words(line)):
+        words = _with_units(_words(line))
+        if max(map(display_width, words), default=0) > width:
+            words = _words(line)
+        for part in _broken(line, width, words):
             yield part if display_width(part) <= width else part[: width - 1] + _ELLIPSIS
 
 
@@ -142,6 +151,10 @@ def _widest_line(text: str) -> int:
 
 def _widest_word(text: str) -> int:
     return max((display_width(word) for line in text.split("\n") for word in _words(line)), default=0)
+
+
+def _widest_quantity(text: str) -> int:
+    return max((display_width(word) for line in text.split("\n") for word in _with_units(_words(line))), default=0)
 
 
 _UNIT = re.compile(r"(?:[nµmkMG]?(?:s|J|W|A|Ah|B|V|Hz|b/s)|%)[.,;:)]*")

@@ -41,6 +41,19 @@ def test_a_number_keeps_its_unit():
     ]
 
 
+def test_a_number_of_a_table_keeps_its_unit_while_there_is_room():
+    heads, rows = ["policy", "ideal +", "energy"], [["psm", "+580 %", "10.17 J"], ["ideal", "", "27.20 mJ"]]
+    for width in (25, 24, 23):
+        lines = list(Table(heads, rows).lines(width))
+        assert max(map(display_width, lines)) <= width
+        for quantity in ("+580 %", "10.17 J", "27.20 mJ"):
+            assert any(quantity in line for line in lines), (width, quantity)
+    text = "timeout 50ms: 1.03 J, 1.72 mW, 979.7 µs of delay (95 %: 696.9 µs)"
+    for width in range(20, 60):
+        shown = [line[3:] for line in Table(["a", "b"], [["x", text]], left=[0, 1]).lines(width)]
+        assert not any(line.startswith(("J", "mW", "µs", "%")) for line in shown), width
+
+
 def test_columns_of_the_environment_count_in_pipes(program):
     for columns in (44, 80, 200):
         out, _ = program("policies", env=os.environ | {"COLUMNS": str(columns)}).communicate(timeout=60)
