@@ -22,7 +22,6 @@ import contextlib
 import io
 import json
 import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -32,7 +31,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from airwatt import citation
 from airwatt._core import SCHEMA, InputError, Scenario, __version__
 from airwatt.built import commit
-from airwatt.files import parsed, replacing
+from airwatt.files import parsed, replacing, temporary_folder
 from airwatt.own import identity, in_file
 from airwatt.parallel import Progress
 from airwatt.results import Interrupted
@@ -148,7 +147,7 @@ def rerun(
     """
     with contextlib.ExitStack() as stack:
         content = stack.enter_context(_Content(Path(path)))
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="airwatt-")))
+        folder = stack.enter_context(temporary_folder())
         if content.about["mechanisms"] and not trust:
             names = ", ".join(sorted(set(content.about["mechanisms"].values())))
             raise InputError(

@@ -1,4 +1,4 @@
-"""Output files: replaced as a whole, or left as they were. And JSON of others.
+"""Output files: replaced as a whole, or left as they were. And temporary folders, and JSON of others.
 
 A file is written without a name (`O_TMPFILE`) in the folder of the old one, flushed to the disk, and then takes its
 name. Whatever ends the program before that, SIGKILL included, leaves the old file as it was and nothing beside it. It
@@ -19,6 +19,7 @@ import json
 import os
 import signal
 import stat
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -180,6 +181,24 @@ def _signals_later() -> Iterator[None]:
             signal.signal(number, handler)
         for late in held:
             signal.raise_signal(late)
+
+
+@contextlib.contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder of its own under `TMPDIR`, removed at the end of the block; SIGINT and SIGTERM do not leave it behind.
+
+    They wait while the folder is made and while it is removed, since neither has a moment that is safe.
+    """
+
+    def remove() -> None:
+        with _signals_later():
+            folder.cleanup()
+
+    with contextlib.ExitStack() as stack:
+        with _signals_later():
+            folder = tempfile.TemporaryDirectory(prefix="airwatt-")
+            stack.callback(remove)
+        yield Path(folder.name)
 
 
 def _status(path: Path) -> os.stat_result | None:

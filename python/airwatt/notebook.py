@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import base64
 import html
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airwatt import aggregates
+from airwatt.files import temporary_folder
 from airwatt.tables import estimate, percent, quantity
 
 if TYPE_CHECKING:
@@ -124,8 +124,8 @@ def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _picture(draw: Callable[[Path], None]) -> str:
     """A picture within the text; nothing where matplotlib is not installed."""
-    with tempfile.TemporaryDirectory(prefix="airwatt-") as folder:
-        path = Path(folder) / "picture.png"
+    with temporary_folder() as folder:
+        path = folder / "picture.png"
         try:
             draw(path)
         except ImportError:

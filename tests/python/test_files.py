@@ -9,6 +9,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -263,6 +264,36 @@ with files.replacing("f") as out:
     assert ended.returncode == (130 if ending == signal.SIGINT else -ending), ended.stderr
     assert _names(tmp_path) == ["f"]
     assert (tmp_path / "f").read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("call", ["os.mkdir", "shutil.rmtree"])
+def test_a_signal_while_a_temporary_folder_is_made_or_removed_leaves_none(tmp_path, monkeypatch, call, ending):
+    """It arrives right after the folder is made, and right before it is removed."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    module, name = call.split(".")
+    target = sys.modules[module]
+    real = getattr(target, name)
+
+    def interrupted(*given, **named):
+        if call == "shutil.rmtree":
+            signal.raise_signal(ending)
+            real(*given, **named)
+            return
+        real(*given, **named)
+        signal.raise_signal(ending)
+
+    def end(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(ending, end)
+    monkeypatch.setattr(target, name, interrupted)
+    try:
+        with pytest.raises(KeyboardInterrupt), files.temporary_folder() as folder:
+            (folder / "file").write_text("content")
+    finally:
+        signal.signal(ending, before)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_of_traces_belongs_to_one_run(program, airwatt, tmp_path):

@@ -1,13 +1,13 @@
 """Runs the cases of a validation and puts the model's figures beside them."""
 
 import contextlib
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from airwatt._core import SCHEMA, InputError, RunError, __version__
+from airwatt.files import temporary_folder
 from airwatt.parallel import Progress
 from airwatt.reproductions.engine import run_points
 from airwatt.reproductions.publication import At
@@ -86,8 +86,8 @@ def validate(
 def _folder(store: StorePath) -> Iterator[Path]:
     """A folder for scenario files: in the store, since the path of a profile is part of a run's key."""
     if store is None:
-        with tempfile.TemporaryDirectory() as folder:
-            yield Path(folder)
+        with temporary_folder() as folder:
+            yield folder
         return
     from airwatt.sweeps.store import Files
 
