@@ -93,8 +93,11 @@ def test_a_flood_of_syns_stays_within_the_bound(lab, end):
         lab.write(own, gateway="half_open = 100")
     lab.up("base", "mobile")
     # Each refused connection is a line of the daemon's log: unread, the pipe would fill and stop it.
-    for process in lab.running.values():
-        threading.Thread(target=process.stderr.read, daemon=True).start()
+    said: dict[str, list[str]] = {own: [] for own in lab.running}
+    for own, process in lab.running.items():
+        threading.Thread(
+            target=lambda into, log: into.extend(log), args=(said[own], process.stderr), daemon=True
+        ).start()
     lab.serve()
     program = Program(lab)
     if end == "mobile":
@@ -107,3 +110,5 @@ def test_a_flood_of_syns_stays_within_the_bound(lab, end):
         assert len(status["connections"]) <= 257
     assert lab.echo(1_000) == "{'same': 1}\n", "relayed, or plain"
     assert program.is_intact()
+    warnings = [line for line in said["mobile" if end == "mobile" else "base"] if "beyond a limit" in line]
+    assert len(warnings) == 1, "ten thousand openings within a minute"

@@ -776,6 +776,12 @@ def test_restore_says_what_it_found_and_where(pair):
     here, hint = elsewhere.stderr.splitlines()
     assert re.fullmatch(rf"tunnel {name} in this network namespace \(net:\[\d+\]\): nothing to restore", here)
     assert hint == f"net:[{inode}] has changes of a tunnel of this name; hint: ip netns exec"
+    # The next tunnel, of whatever network namespace, clears its socket away.
+    socket = Path(f"/run/airwatt/tunnel-{name}.{inode}.sock")
+    assert socket.exists()
+    pair.write("client")
+    pair.up("client")
+    assert not socket.exists()
     restored = call("ip", "netns", "exec", pair.names["ap"], DAEMON, "tunnel", "restore", name)
     assert restored.stderr.endswith(f"(net:[{inode}]): undone: sysctl -w {FORWARD}=1\n"), restored.stderr
     assert pair.run("ap", "sysctl", "-n", FORWARD) == "0\n"

@@ -182,6 +182,7 @@ impl Instance<'_> {
     /// If a daemon of this name runs, or the guardian or the restoration fails.
     pub(crate) fn start(&self, guard: &[&str]) -> Result<Started, Failure> {
         let _lock = lock()?;
+        self.remove_dead_sockets()?;
         let control = Control::bind(&self.control_socket())?;
         let guardian = Guardian::start(guard)?;
         let (_, damage) = self.undo_left()?;
@@ -190,6 +191,15 @@ impl Instance<'_> {
         }
         let (changes, _) = Changes::open(&self.undo_log(), self.program)?;
         Ok(Started { control, guardian, changes })
+    }
+
+    /// Removes the control sockets of daemons of this kind that were killed together with their guardians, in any network namespace:
+    /// one that is gone can no longer be entered to clean up in it. Needs the lock, under which all of them are bound.
+    fn remove_dead_sockets(&self) -> Result<(), Failure> {
+        for (name, namespace) in with_file(self.kind, ".sock")? {
+            control::remove_dead(&Instance { name: &name, ..*self }.file(namespace, "sock"));
+        }
+        Ok(())
     }
 
     /// Undoes what the log lists. Returns that, and a line about each part of the log that cannot be read.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::ops::ControlFlow;
 
-use airwatt_base::{Instant, Machine as _};
+use airwatt_base::{Instant, Machine as _, Span};
 use airwatt_linux::clock::{self, Clock, SuspendWatch};
 use airwatt_linux::control::Control;
 use airwatt_linux::driver::MachineHost;
@@ -31,6 +31,9 @@ use crate::endpoint::Resolver;
 use crate::instance::serve_control;
 use crate::last_endpoints::LastEndpoints;
 use crate::output::UNANSWERED;
+
+/// How often the log says at most that a limit keeps connections from being relayed.
+const LIMIT_TOLD_EVERY: Span = Span::from_secs(60);
 
 /// Sources of the event loop.
 pub(super) const DEVICE: Token = Token(0);
@@ -83,6 +86,8 @@ pub(super) struct GatewayHost {
     is_draining: bool,
     is_over: bool,
     asked: Asked,
+    /// When the log said last that a limit of this program keeps connections from being relayed.
+    limit_told: Option<Instant>,
 }
 
 /// What `settle` has to do, since it needs the machine.
@@ -118,6 +123,7 @@ impl GatewayHost {
             is_draining: false,
             is_over: false,
             asked: Asked::default(),
+            limit_told: None,
         }
     }
 
@@ -467,6 +473,13 @@ impl MachineHost<Ends> for GatewayHost {
             let (from, to) = (addresses.sender(), addresses.receiver());
             let (from, to) = (socket_address(from), socket_address(to));
             info!(%from, %to, why = why.text(), "connection {}", fate.text());
+            if why.is_limit() && self.limit_told.is_none_or(|told| now - told >= LIMIT_TOLD_EVERY) {
+                self.limit_told = Some(now);
+                warn!(
+                    why = why.text(),
+                    "connections beyond a limit are not relayed: `gateway status` counts them"
+                );
+            }
         }
         self.parts.sockets.forget_flows(now);
         if let Carrier::Sealed(sessions) = &mut machine.carrier {

@@ -84,6 +84,11 @@ pub enum Why {
 }
 
 impl Why {
+    /// Whether it is a bound of this program, and neither a fault nor anybody's wish.
+    pub const fn is_limit(self) -> bool {
+        matches!(self, Self::HalfOpen | Self::NoNumber)
+    }
+
     /// In words.
     pub const fn text(self) -> &'static str {
         match self {
