@@ -22,7 +22,7 @@ pub const SMALL_CAPTURE_BYTES: u64 = 1_000_000;
 /// Memory for a small capture, so that it takes less than 200 MB together with the program.
 pub const SMALL_MEMORY_BYTES: u64 = 150_000_000;
 /// Events for a small capture: some three seconds of simulation.
-pub const SMALL_EVENTS: u64 = 15_000_000;
+pub const SMALL_EVENTS: u64 = 30_000_000;
 
 /// Memory for the time lines of a small capture, so that it takes less than 200 MB together with the libraries that draw and write them, 110 MB.
 pub const SMALL_TRACE_BYTES: u64 = 64_000_000;

@@ -168,7 +168,7 @@ impl<'a> Traffic<'a> {
                     at,
                     to: Destination::Group,
                     bytes,
-                    after: own.map(|_| sent),
+                    after: own.and_then(|_| u32::try_from(sent).ok()),
                     flow: 0,
                 });
             }
@@ -193,7 +193,8 @@ impl<'a> Traffic<'a> {
         let tcp = packet.ip.as_ref().and_then(|ip| Some((ip, tcp(ip)?)));
         let after = tcp.filter(|_| direction == Direction::Up).and_then(|(ip, tcp)| {
             let (_, source, destination) = endpoints(ip);
-            received.get_mut(&(destination, source))?.acknowledge(&tcp)
+            let place = received.get_mut(&(destination, source))?.acknowledge(&tcp)?;
+            u32::try_from(place).ok()
         });
         arrivals.extend(segments(bytes).map(|bytes| Arrival { at, to, bytes, after, flow }));
         if let Some((ip, tcp)) = tcp.filter(|_| direction == Direction::Down) {

@@ -167,6 +167,11 @@ impl TcpSettings {
         }
     }
 
+    /// Whether connections begin with a handshake. Those of the profile `linux` always do.
+    pub fn begins_with_handshake(&self) -> bool {
+        self.handshake || self.profile == Some(TcpProfile::Linux)
+    }
+
     /// The parameters of an end with these settings.
     pub fn config(&self) -> TcpConfig {
         let mss = self.mss();

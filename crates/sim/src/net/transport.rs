@@ -125,7 +125,12 @@ pub(super) fn connections(
         || ConnectionPlan::Tcp { server_side: Box::new(at_gateway()), station_side: Box::new(relay(down)) };
     if scenario.tcp.profile == Some(TcpProfile::Linux) {
         let (control, sack) = group.transport.on_linux().expect("checked: the hosts have the transport");
-        return vec![ConnectionPlan::Linux(Box::new(scenario.tcp.linux(control, sack)))];
+        let watches = matches!(group.transport, Transport::Tcp { ackloss: true, .. });
+        let ackloss = watches.then_some(scenario.ackloss);
+        return vec![ConnectionPlan::Linux(Box::new(LinuxConfig {
+            ackloss,
+            ..scenario.tcp.linux(control, sack)
+        }))];
     }
     match group.transport {
         Transport::Split => {

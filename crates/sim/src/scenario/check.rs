@@ -402,7 +402,7 @@ fn hosts(scenario: &Scenario, group: &FlowGroup) -> Checked {
     if group.transport.on_linux().is_none() {
         let name = group.transport.name();
         let why = format!(
-            "its hosts have \"reno\", \"newreno\" (which is the same), \"sack\", \"cubic\", \"bbr1\" and \"bbr3\"; the profile \"linux-settings\" has {name:?}, too"
+            "its hosts have \"reno\", \"newreno\" (which is the same), \"sack\" and \"cubic\", each also with \"+ackloss\", \"bbr1\" and \"bbr3\"; the profile \"linux-settings\" has {name:?}, too"
         );
         return Err(SettingError::conflict("transport", profile, why));
     }

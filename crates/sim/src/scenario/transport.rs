@@ -47,7 +47,7 @@ impl Transport {
     /// selective acknowledgements. `None` if Linux does not have it.
     pub const fn on_linux(self) -> Option<(Control, bool)> {
         match self {
-            Self::Tcp { congestion, ackloss: false } => match congestion {
+            Self::Tcp { congestion, .. } => match congestion {
                 Algorithm::Reno | Algorithm::NewReno => Some((Control::Reno, false)),
                 Algorithm::Sack => Some((Control::Reno, true)),
                 Algorithm::Cubic => Some((Control::Cubic, true)),

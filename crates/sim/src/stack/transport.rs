@@ -195,7 +195,7 @@ impl SocketTransport {
                     sent: counted.sent,
                     retransmitted: counted.retransmitted,
                     timeouts: counted.timeouts,
-                    ack_losses: (0, 0),
+                    ack_losses: counted.ack_losses,
                     rtt_mean: counted.rtt_mean,
                 }
             }

@@ -15,7 +15,7 @@ fn load(name: &str, keys: &[(&str, &str)]) -> Result<Scenario, String> {
 /// seed gives the same trajectory.
 #[test]
 fn transfers_are_complete_and_repeatable() {
-    for transport in ["reno", "newreno", "sack", "cubic", "bbr1", "bbr3"] {
+    for transport in ["reno", "newreno", "sack", "cubic", "cubic+ackloss", "bbr1", "bbr3"] {
         for policy in ["active", "timeout", "psm", "uapsd", "ba-ta"] {
             for direction in ["down", "up"] {
                 let keys = [
@@ -88,13 +88,27 @@ fn the_receive_window_grows_with_the_path() {
     assert!(free.goodput_bps > 5.0 * bound.goodput_bps, "{}", free.goodput_bps);
 }
 
+/// A scenario that stands for simulated agents of another time begins without handshakes; Linux has none of that.
+#[test]
+fn connections_open_where_the_scenario_has_no_handshake() {
+    let keys = [
+        ("duration", "20s"),
+        ("measure_from", "12s"),
+        ("fairness_windows", "[\"1s\"]"),
+        ("transport", "cubic+ackloss"),
+    ];
+    let run = simulate(&load("ten-up", &keys).expect("it can run"), 1).result;
+    assert_eq!(run.flows.len(), 10);
+    assert!(run.flows.iter().all(|flow| flow.bytes_delivered > 100_000), "{:?}", run.flows);
+}
+
 #[test]
 fn what_the_profile_has_not_is_one_line() {
     let refused = |keys: &[(&str, &str)]| load("fast-dsl", keys).expect_err("it is refused");
     let error = refused(&[("transport", "tahoe")]);
     assert!(error.contains("tcp.profile \"linux\"") && error.contains("\"cubic\""), "{error}");
-    let error = refused(&[("transport", "cubic+ackloss")]);
-    assert!(error.contains("cubic+ackloss") && error.contains("linux-settings"), "{error}");
+    let error = refused(&[("transport", "tahoe+ackloss")]);
+    assert!(error.contains("tahoe+ackloss") && error.contains("linux-settings"), "{error}");
     let error = refused(&[("policy", "psm-throttling")]);
     assert!(error.contains("psm-throttling"), "{error}");
     for key in ["tcp.delayed_ack", "tcp.limited_transmit"] {

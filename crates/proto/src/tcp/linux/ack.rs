@@ -40,6 +40,9 @@ impl Sender {
         let mut times = Times::default();
         let mut oldest_new = u64::MAX;
         if ack < self.una {
+            if let Some(watch) = &mut self.ackloss {
+                watch.overtaken();
+            }
             if !blocks.is_empty() {
                 self.tag(blocks, ack, &mut news, &mut times, now);
                 let repair = self.alert(&mut news, false, now);
@@ -73,6 +76,7 @@ impl Sender {
         }
         self.remove_acknowledged(&mut news, &mut times, &mut oldest_new, now);
         self.take_times(&mut news, times, flight, now);
+        self.watch_acknowledgement(&news, now);
         if self.sack && news.acked && oldest_new < highest {
             self.note_reordering(oldest_new, highest);
         }

@@ -2,6 +2,8 @@
 
 use airwatt_base::{Seq, Span};
 
+use crate::cc::AckLossConfig;
+
 /// How a timer expires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TimerRule {
@@ -50,6 +52,9 @@ pub struct LinuxConfig {
     pub initial_sequence: Seq,
     /// The congestion control. Default CUBIC.
     pub control: Control,
+    /// Whether, and how, lost acknowledgements halve the window ([`crate::cc::AckLoss`]). Default not; BBR, which counts no losses, has
+    /// no use for it.
+    pub ackloss: Option<AckLossConfig>,
     /// The seed of what BBR does at random. Default 0.
     pub seed: u64,
     /// The first congestion window in segments. Default 10 (`TCP_INIT_CWND`).
@@ -117,6 +122,7 @@ impl Default for LinuxConfig {
             mss: 1460,
             initial_sequence: Seq::new(0),
             control: Control::default(),
+            ackloss: None,
             seed: 0,
             initial_window: 10,
             timestamps: true,

@@ -93,7 +93,7 @@ pub struct Connection {
     timestamps: bool,
     /// The shift of the peer's windows, and of ours.
     shifts: (u8, u8),
-    /// The peer's time stamp that is echoed.
+    /// The peer's time stamp that is echoed: of the first segment after the last acknowledgement (RFC 7323 section 4.3).
     echo: u32,
     /// Whether a mark of congestion is echoed.
     marked: bool,
@@ -168,6 +168,11 @@ impl Connection {
     /// Retransmission timeouts, and the mean of the samples of the round-trip time in microseconds.
     pub(super) fn sender_totals(&self) -> (u64, Option<u64>) {
         (self.sender.timeouts, self.sender.rtt.mean())
+    }
+
+    /// Acknowledgements that are considered lost, and halvings of the window for them.
+    pub(super) fn ack_losses(&self) -> (u64, u64) {
+        self.sender.ackloss.as_ref().map_or((0, 0), |watch| watch.counts())
     }
 
     /// Whether the application has more to write than the send buffer takes.
@@ -350,6 +355,7 @@ impl Connection {
         self.sender.established = true;
         self.sender.begin_pacing();
         self.sender.cubic.begin(now, self.sender.nxt);
+        self.sender.begin_watch();
         self.state = if self.sender.fin.is_some() { State::FinWait1 } else { State::Established };
         self.outputs.push_back(Output::Event(Event::Connected));
     }
@@ -369,7 +375,7 @@ impl Connection {
         self.last_heard = now;
         if self.timestamps
             && let Some(stamps) = packet.options.timestamps
-            && self.receiver.position(packet.seq) <= self.receiver.next as i64
+            && self.receiver.position(packet.seq) <= self.receiver.acknowledged as i64
         {
             self.echo = stamps.value;
         }

@@ -34,6 +34,8 @@ pub struct Counts {
     pub retransmitted: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+    /// Acknowledgements that are considered lost, and halvings of the window for them.
+    pub ack_losses: (u64, u64),
     /// The mean of the samples of the round-trip time.
     pub rtt_mean: Option<Span>,
 }
@@ -86,6 +88,7 @@ impl LinuxEnd {
             sent: self.sent,
             retransmitted: self.retransmitted,
             timeouts,
+            ack_losses: self.connection.ack_losses(),
             rtt_mean: rtt_mean.map(Span::from_micros),
         }
     }

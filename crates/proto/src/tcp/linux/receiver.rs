@@ -33,7 +33,7 @@ pub(super) struct Receiver {
     pub(super) initial: Seq,
     /// Next position expected, and the one that was acknowledged last.
     pub(super) next: u64,
-    acknowledged: u64,
+    pub(super) acknowledged: u64,
     /// Next position that the application reads.
     pub(super) copied: u64,
     /// Position of the peer's FIN.

@@ -2,6 +2,7 @@
 //!
 //! The window counts segments. Acknowledgements are in `ack.rs`, losses in `recovery.rs` and `rack.rs`, timers in `timers.rs`.
 
+pub(super) mod ackloss;
 pub(super) mod info;
 mod pacing;
 mod rack;
@@ -10,6 +11,7 @@ pub(super) mod timers;
 
 use std::collections::VecDeque;
 
+use self::ackloss::Watch;
 use self::info::Chronograph;
 use self::rack::Rack;
 use self::recovery::Reduction;
@@ -81,6 +83,8 @@ pub(super) struct Sender {
     pub(super) cubic: Cubic,
     /// BBR, if it is the congestion control, and the samples that it needs.
     pub(super) bbr: Option<Box<Bbr>>,
+    /// The detector of lost acknowledgements, once the connection stands, if there is one.
+    pub(super) ackloss: Option<Box<Watch>>,
     pub(super) rate: Rate,
     pub(super) queue: Queue,
     pub(super) rack: Rack,
@@ -163,6 +167,7 @@ impl Sender {
             rtt: Rtt::new(config.rto_min.as_nanos() / 1000, config.rto_max.as_nanos() / 1000),
             cubic: Cubic::default(),
             bbr: Bbr::new(config.control, config.seed),
+            ackloss: None,
             rate: Rate::default(),
             queue: Queue::default(),
             rack: Rack::default(),

@@ -7,6 +7,7 @@ use airwatt_base::{Instant, Machine, Seq, Span};
 use proptest::prelude::*;
 
 use super::*;
+use crate::cc::AckLossConfig;
 use crate::event::Event;
 use crate::tcp::State;
 
@@ -20,6 +21,8 @@ struct Pair {
     closed: [bool; 2],
     /// What happens to each packet in turn: 0 it is lost, 1 it comes twice, 2 it comes late, otherwise it arrives.
     fates: Vec<u8>,
+    /// Each so manieth acknowledgement of the second end is lost; none if it is zero.
+    loses_each: u64,
 }
 
 impl Pair {
@@ -28,7 +31,16 @@ impl Pair {
             |seq: u32| Connection::new(LinuxConfig { initial_sequence: Seq::new(seq), ..config.clone() });
         let ends = [end(0xffff_0000), end(77)];
         let (delivered, closed) = ([0; 2], [false; 2]);
-        Self { now: Instant::ZERO, ends, path: BTreeMap::new(), order: 0, delivered, closed, fates }
+        Self {
+            now: Instant::ZERO,
+            ends,
+            path: BTreeMap::new(),
+            order: 0,
+            delivered,
+            closed,
+            fates,
+            loses_each: 0,
+        }
     }
 
     fn input(&mut self, who: usize, input: Input) {
@@ -52,6 +64,9 @@ impl Pair {
 
     fn transmit(&mut self, who: usize, packet: Packet) {
         self.order += 1;
+        if who == 1 && packet.len == 0 && self.loses_each > 0 && self.order.is_multiple_of(self.loses_each) {
+            return;
+        }
         let fate = self.fates.get(self.order as usize % self.fates.len().max(1)).copied().unwrap_or(9);
         let arrives = self.now + Span::from_millis(20);
         let times: &[u64] = match fate {
@@ -121,6 +136,25 @@ fn a_transfer_without_losses_is_complete() {
     pair.transfer([300_000, 20_000]);
     assert_eq!(pair.delivered, [20_000, 300_000]);
     assert_eq!(pair.closed, [true, true]);
+}
+
+/// Downloads of 3 MB: how many acknowledgements count as lost, and how often the window was halved for them.
+fn with_lost_acknowledgements(control: Control, loses_each: u64) -> (u64, u64) {
+    let ackloss = Some(AckLossConfig::default());
+    let config = LinuxConfig { control, ackloss, gso_max_size: 0, ..LinuxConfig::default() };
+    let mut pair = Pair { loses_each, ..Pair::new(&config, Vec::new()) };
+    pair.transfer([3_000_000, 0]);
+    assert_eq!(pair.delivered, [0, 3_000_000]);
+    pair.ends[0].ack_losses()
+}
+
+#[test]
+fn lost_acknowledgements_and_nothing_else_halve_the_window() {
+    for control in [Control::Reno, Control::Cubic] {
+        assert_eq!(with_lost_acknowledgements(control, 0), (0, 0), "{control:?}");
+        let (losses, halvings) = with_lost_acknowledgements(control, 9);
+        assert!(losses > 10 && halvings > 0, "{control:?}: {losses} losses, {halvings} halvings");
+    }
 }
 
 #[test]

@@ -415,7 +415,7 @@ fn flow(
     let group = &topology.flow[flow.group];
     let tcp = scenario.tcp.config();
     let used = group.transport.uses_gateway();
-    let handshake = scenario.tcp.handshake;
+    let handshake = scenario.tcp.begins_with_handshake();
     let gateway = flow.gateway.filter(|_| used);
     let gateway = gateway.map(|gateway| gateway_at(topology, resolved, gateway, handshake, programs));
     let connections =

@@ -36,8 +36,9 @@ pub struct Arrival {
     pub to: Destination,
     /// Length of the IP packet in bytes.
     pub bytes: u32,
-    /// The place, in the order of arrivals, of a packet that must have been received before this one can be sent.
-    pub after: Option<u64>,
+    /// The place, in the order of arrivals, of a packet that must have been received before this one can be sent. It is as wide as the
+    /// numbers of packets: a capture has many of these records.
+    pub after: Option<u32>,
     /// The flow to which the energy of its frames is charged. A group-addressed packet belongs to none.
     pub flow: FlowLabel,
 }
@@ -110,7 +111,7 @@ impl Replay {
         let number = self.next as u64;
         self.next += 1;
         // A packet cannot wait for one that comes later.
-        match arrival.after.filter(|after| *after < number && !self.settled[*after as usize]) {
+        match arrival.after.map(u64::from).filter(|after| *after < number && !self.settled[*after as usize]) {
             Some(after) => self.waiting.entry(after).or_default().push(number),
             None => self.pending.push_back(number),
         }

@@ -228,7 +228,7 @@ impl Sender {
 
     // Reductions.
 
-    fn loss_threshold(&mut self) -> u32 {
+    pub(in crate::tcp::linux) fn loss_threshold(&mut self) -> u32 {
         match self.config.control {
             Control::Reno => (self.cwnd / 2).max(2),
             Control::Cubic => self.cubic.threshold(self.cwnd),
@@ -267,6 +267,14 @@ impl Sender {
             self.begin_reduction();
         }
         self.state = CaState::Recovery;
+        self.tell_of_loss();
+    }
+
+    /// The detector of lost acknowledgements learns that the window is reduced for something else.
+    fn tell_of_loss(&mut self) {
+        if let Some(watch) = &mut self.ackloss {
+            watch.data_loss(self.nxt);
+        }
     }
 
     /// Reduces the window without a loss.
@@ -276,6 +284,7 @@ impl Sender {
             self.reduction.undo_from = None;
             self.begin_reduction();
             self.state = CaState::Cwr;
+            self.tell_of_loss();
         }
     }
 
@@ -286,6 +295,7 @@ impl Sender {
             bbr.repaired_tail();
         }
         self.state = CaState::Cwr;
+        self.tell_of_loss();
         self.end_reduction(now);
         self.keep_open();
     }
@@ -478,6 +488,9 @@ impl Sender {
             self.reordering = self.reordering.min(self.config.reordering);
         }
         self.state = CaState::Loss;
+        if let Some(watch) = &mut self.ackloss {
+            watch.timeout(self.nxt);
+        }
         self.cubic.reset();
         if let Some(bbr) = &mut self.bbr {
             bbr.time_out(self.delivered, self.queue.lost_ever, now);
