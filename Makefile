@@ -56,7 +56,7 @@ test: ## Run every check and test; quiet unless one fails
 test-long: build ## Run the tests that take minutes
 	@.ci/system-packages long
 	@$(BIN)/pip install --quiet 'distributed>=2024.8' # the extra `cluster`
-	@cargo test --release --workspace --quiet -- --ignored
+	@cargo test --release --workspace --quiet --no-fail-fast -- --ignored
 	@cargo test --release --workspace --quiet --test hostile --test header # shorter in the test profile
 	@$(BIN)/python -m pytest -m long || [ $$? -eq 5 ] # 5: there is none in Python yet
 

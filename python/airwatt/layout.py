@@ -60,7 +60,7 @@ class Table:
         left: Collection[int] = (0,),
         whole: Collection[int] = (),
     ) -> None:
-        """Takes headings and rows of texts. Cells of columns in `whole` are never wrapped."""
+        """Takes headings and rows of texts. Cells of columns in `whole` are wrapped before settings only."""
         self.heads = list(heads)
         self.rows = [list(row) for row in rows]
         self.left = left
@@ -80,7 +80,7 @@ class Table:
         # The least that each column can have: with headings that are cut, then with units that leave their numbers.
         bodies, measured = (
             [
-                max(map(_widest_line if index in self.whole else widest, column), default=1)
+                max(map(_widest_part if index in self.whole else widest, column), default=1)
                 for index, column in enumerate(cells)
             ]
             for widest in (_widest_word, _widest_quantity)
@@ -135,7 +135,7 @@ def _broken(line: str, width: int, words: Sequence[str]) -> Iterator[str]:
     current = line[: len(line) - len(line.lstrip(" "))]
     empty = True
     for word in words:
-        longer = current + word if empty else f"{current} {word}"
+        longer = current + word if empty else f"{current}{_joint(current, word)}{word}"
         if not empty and display_width(longer) > width:
             yield current
             current = word
@@ -145,8 +145,18 @@ def _broken(line: str, width: int, words: Sequence[str]) -> Iterator[str]:
     yield current
 
 
+def _joint(before: str, word: str) -> str:
+    """What is between two words of a line: nothing between a name and its settings."""
+    return "" if before.endswith(":") and _SETTING.match(word) else " "
+
+
 def _widest_line(text: str) -> int:
     return max(map(display_width, text.split("\n")))
+
+
+def _widest_part(text: str) -> int:
+    """The widest line of a text that is broken before settings only."""
+    return max(map(display_width, _BEFORE_SETTING.sub("\n", text).split("\n")))
 
 
 def _widest_word(text: str) -> int:
@@ -157,6 +167,9 @@ def _widest_quantity(text: str) -> int:
     return max((display_width(word) for line in text.split("\n") for word in _with_units(_words(line))), default=0)
 
 
+# A setting behind the name that it belongs to, as in "latency-guard:timeout=2s".
+_SETTING = re.compile(r"[a-z_]+=")
+_BEFORE_SETTING = re.compile(r"(?<=:)(?=[a-z_]+=)")
 _UNIT = re.compile(r"(?:[nµmkMG]?(?:s|J|W|A|Ah|B|V|Hz|b/s)|%)[.,;:)]*")
 
 
@@ -172,13 +185,13 @@ def _with_units(words: Iterable[str]) -> list[str]:
 
 
 def _words(line: str) -> list[str]:
-    """Splits a line at its spaces, except for those between the thousands of a number."""
+    """Splits a line at its spaces but those between the thousands of a number, and before the settings of a name."""
     words: list[str] = []
     for word in line.split(" "):
         if words and words[-1][-1:].isdigit() and len(word) == 3 and word.isdigit():
             words[-1] += f" {word}"
         elif word:
-            words.append(word)
+            words.extend(_BEFORE_SETTING.split(word))
     return words
 
 

@@ -54,6 +54,17 @@ def test_a_number_of_a_table_keeps_its_unit_while_there_is_room():
         assert not any(line.startswith(("J", "mW", "µs", "%")) for line in shown), width
 
 
+def test_settings_move_below_their_name_before_anything_is_cut():
+    table = Table(["policy", "wake-ups"], [["latency-guard:timeout=2s", "15"]], whole=[0])
+    assert list(table.lines(34))[2:] == ["latency-guard:timeout=2s        15"]
+    assert list(table.lines(24)) == [
+        "policy          wake-ups",
+        "─" * 24,
+        "latency-guard:        15",
+        "timeout=2s",
+    ]
+
+
 def test_columns_of_the_environment_count_in_pipes(program):
     for columns in (44, 80, 200):
         out, _ = program("policies", env=os.environ | {"COLUMNS": str(columns)}).communicate(timeout=60)
