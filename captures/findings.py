@@ -32,7 +32,8 @@ from tim_never_set import POWER_MANAGEMENT as PM
 
 EVERYBODY = b"\xff" * 6
 ASSOCIATION_REQUEST, ASSOCIATION_RESPONSE = 0x00, 0x10
-QOS_DATA, QOS_NULL, RETRY, EOSP = 0x88, 0xC8, 0x08, 0x10
+QOS_DATA, QOS_NULL, RETRY, EOSP, CTS = 0x88, 0xC8, 0x08, 0x10, 0xC4
+OTHER = b"\x02\x00\x00\x00\x00\x03"
 INTERVAL_MS = BEACON_INTERVAL_TU * TIME_UNIT_S * 1e3
 WMM = b"\xdd\x07\x00\x50\xf2\x02\x00\x01"
 SNAP_IP = b"\xaa\xaa\x03\x00\x00\x00\x08\x00"
@@ -284,12 +285,14 @@ def uapsd_not_granted(air: Air, case: str) -> None:
 
 
 def late_delivery(air: Air, case: str) -> None:
-    """A PS-Poll, and its frame after 80 ms; or at once; or the monitor missed what came before it."""
+    """A PS-Poll, and its frame after 80 ms; or at once; or on a full channel; or what came before was missed."""
     air.begin()
     at_ms = air.beacon(bit=True) + 3
     air.poll(at_ms)
     if case == "undecidable":
         air.down(at_ms + 1, missed=True)
+    for number in range(113 if case == "near" else 0):
+        air.put(at_ms + 0.7 * (number + 1), control(CTS, OTHER))
     air.down(at_ms + (1 if case == "innocent" else 80))
     air.end()
 
@@ -410,7 +413,7 @@ CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
     "more-data-missing": (more_data_missing, ("guilty", "innocent", "near")),
     "eosp-missing": (eosp_missing, ("guilty", "innocent", "undecidable")),
     "uapsd-not-granted": (uapsd_not_granted, ("guilty", "innocent", "near")),
-    "late-delivery": (late_delivery, ("guilty", "innocent", "undecidable")),
+    "late-delivery": (late_delivery, ("guilty", "innocent", "undecidable", "near")),
     "late-fetch": (late_fetch, ("guilty", "innocent", "undecidable")),
     "pm-flapping": (pm_flapping, ("guilty", "innocent")),
     "awake-in-power-save": (awake_in_power_save, ("guilty", "innocent")),

@@ -336,6 +336,28 @@ def test_simulated_lanes_stand_in_a_picture_of_frames_only_if_asked_for(tmp_path
     assert sleepers.Sleepers(document).policies == ["psm"]
 
 
+def test_a_picture_of_frames_has_what_was_found_and_no_simulated_bars(tmp_path):
+    from conftest import ROOT
+    from matplotlib.figure import Figure
+
+    from airwatt.plots import analyze, style
+
+    document = laboratory.analyze(ROOT / "captures" / "tim-never-set.pcap", policies=["psm"], trace=True).to_dict()
+    texts: dict[bool, set[str]] = {}
+
+    def seen(figure: Figure, path: object) -> None:
+        texts[what_if] = {text.get_text() for text in figure.findobj(lambda one: hasattr(one, "get_text"))}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(style, "save", seen)
+        for what_if in (False, True):
+            analyze.draw(document, tmp_path / "x.png", what_if)
+    violated = [one for one in document["findings"] if one["kind"] == "tim-never-set"]
+    places = [place["packet"] for place in violated[0]["occurrences"] if place["verdict"] == "violated"]
+    assert f"{places[0]} tim-never-set" in texts[False]
+    assert "radio state (% of time)" in texts[True] - texts[False]
+
+
 def test_a_passphrase_decrypts_a_capture(airwatt, tmp_path):
     from conftest import ROOT
 

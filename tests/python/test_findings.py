@@ -327,6 +327,66 @@ def test_frames_that_were_missed_or_cut_accuse_nobody_else(path, tmp_path):
         assert accused <= allowed, seed
 
 
+def _drifted(records, chance):
+    """The monitor's clock is wrong by 20 to 100 parts in a million, and each time by 0.1 ms."""
+    wrong, last, changed = chance.choice([-100, -20, 20, 100]) * 1e-6, 0, []
+    for at, frame in records:
+        last = max(round(at * (1 + wrong)) + chance.randint(-100, 100), last + 1)
+        changed.append((last, frame))
+    return changed
+
+
+def _repeated(records, chance):
+    """Half of the frames are sent once more, as after a missed acknowledgement."""
+    changed = list(records)
+    for at, frame in records:
+        start = struct.unpack_from("<H", frame, 2)[0]
+        is_control, is_beacon = frame[start] & 0x0C == 0x04, frame[start] == 0x80
+        if not is_control and not is_beacon and chance.random() < 0.5:
+            retry = bytes([frame[start + 1] | 0x08])
+            changed.append((at + 350, frame[: start + 1] + retry + frame[start + 2 :]))
+    return sorted(changed, key=lambda record: record[0])
+
+
+def _among_others(records, chance):
+    """Another access point is on the channel and does the same at other times; both have a station."""
+    addresses = [(bytes([2, 0, 0, 0, 0, last]), bytes([2, 0, 0, 0, 1, last])) for last in (1, 2)]
+    later, changed = chance.choice([0, 3_000, 51_000]), list(records)
+    for at, frame in records:
+        start = struct.unpack_from("<H", frame, 2)[0]
+        body = frame[start:]
+        for own, other in addresses:
+            body = body.replace(own, other)
+        changed.append((at + later, frame[:start] + body))
+    return sorted(changed, key=lambda record: record[0])
+
+
+@pytest.mark.parametrize("mutate", [_drifted, _repeated, _among_others])
+@pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.pcap")), ids=lambda path: path.stem)
+def test_what_changes_no_truth_changes_no_verdict(path, mutate, tmp_path):
+    head, records = _records(path)
+    records = [(1_000_000 * second + micros, frame) for (second, micros), frame in records]
+    expected = {path.stem.rpartition("-")[0]} if path.stem.endswith("guilty") else set()
+    for seed in range(4):
+        changed = mutate(records, random.Random(seed))
+        mutant = [(divmod(at, 1_000_000), frame) for at, frame in changed]
+        assert _violated(_written(tmp_path / "air.pcap", head, mutant)) == expected, seed
+
+
+@pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.pcap")), ids=lambda path: path.stem)
+def test_a_clock_that_is_set_adds_no_violation(path, tmp_path):
+    """By 0.3 s back or ahead, or by 5 s back, at random frames."""
+    head, records = _records(path)
+    allowed = {path.stem.rpartition("-")[0]} if path.stem.endswith("guilty") else set()
+    chance = random.Random(path.stem)
+    for step_us in (-5_000_000, -300_000, 300_000) * 3:
+        first = chance.randrange(1, len(records))
+        times = (5_000_000 + 1_000_000 * second + micros for (second, micros), _ in records)
+        shown = (at + step_us * (number >= first) for number, at in enumerate(times))
+        mutant = [(divmod(at, 1_000_000), frame) for at, (_, frame) in zip(shown, records, strict=True)]
+        assert _violated(_written(tmp_path / "air.pcap", head, mutant)) <= allowed, (step_us, first)
+
+
 def _records(path):
     """The records of a capture: seconds and microseconds, and the frame."""
     file, at, records = path.read_bytes(), 24, []

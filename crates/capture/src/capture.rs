@@ -137,6 +137,8 @@ pub struct Capture {
     pub networks: BTreeMap<MacAddress, ObservedCell>,
     /// The radio profiles of stations, as the simulator that wrote the capture names them.
     pub radios: BTreeMap<MacAddress, String>,
+    /// The association identifiers that stations have from the beginning, as that simulator names them.
+    pub associations: BTreeMap<MacAddress, u16>,
     /// Parts of the capture between which its clock jumps.
     pub segments: Vec<SteadyPart>,
     /// Its files in order of time, if it is a folder.

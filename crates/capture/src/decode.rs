@@ -72,6 +72,7 @@ pub(crate) struct Decoder {
     aids: usize,
     networks: BTreeMap<MacAddress, ObservedCell>,
     radios: BTreeMap<MacAddress, String>,
+    associations: BTreeMap<MacAddress, u16>,
     /// The A-MPDU of the packet before, by its number and transmitter, unless that was its last.
     ampdu: Option<(u32, Option<MacAddress>)>,
     notes: Notes,
@@ -92,6 +93,7 @@ impl Decoder {
             aids: 0,
             networks: BTreeMap::new(),
             radios: BTreeMap::new(),
+            associations: BTreeMap::new(),
             ampdu: None,
             notes: Notes::default(),
             decryption,
@@ -152,6 +154,7 @@ impl Decoder {
             self.networks.insert(bssid, network);
         }
         self.radios.extend(other.radios);
+        self.associations.extend(other.associations);
         self.notes.append(other.notes);
     }
 
@@ -384,6 +387,7 @@ impl Decoder {
             beacons: self.beacons,
             networks: self.networks,
             radios: self.radios,
+            associations: self.associations,
             segments: Vec::new(),
             files: Vec::new(),
             notes: self.notes,
@@ -394,11 +398,15 @@ impl Decoder {
 
 impl PacketSink for Decoder {
     fn comment(&mut self, text: &str) {
-        let named = text.strip_prefix("radio of ").and_then(|text| text.split_once(": "));
-        let Some((mac, radio)) = named.and_then(|(mac, radio)| Some((mac.parse().ok()?, radio))) else {
-            return;
+        let of = |what: &str| {
+            let (mac, value) = text.strip_prefix(what)?.split_once(": ")?;
+            Some((mac.parse().ok()?, value))
         };
-        self.radios.insert(mac, radio.to_owned());
+        if let Some((mac, radio)) = of("radio of ") {
+            self.radios.insert(mac, radio.to_owned());
+        } else if let Some((mac, aid)) = of("AID of ").and_then(|(mac, aid)| Some((mac, aid.parse().ok()?))) {
+            self.associations.insert(mac, aid);
+        }
     }
 
     fn packet(&mut self, link: u32, unix_ns: Option<u64>, original: u32, data: &[u8]) {

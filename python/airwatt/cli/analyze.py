@@ -524,21 +524,24 @@ def _basis(document: dict[str, Any]) -> str:
 def _policies(policies: list[dict[str, Any]]) -> "Table":
     from airwatt.tables import count, percent, quantity, span, table
 
+    has_band = any(policy["energy_low_j"] is not None for policy in policies)
     rows = []
     for policy in policies:
         delay = policy["added_delay_s"] or {}
+        band = [span(policy["energy_low_j"], policy["energy_high_j"], "J")] if has_band else []
         rows.append(
             [
                 policy["policy"],
                 quantity(policy["energy_j"], "J"),
-                span(policy["energy_low_j"], policy["energy_high_j"], "J"),
+                *band,
                 percent(policy["sleep_share"]),
                 quantity(delay.get("mean"), "s"),
                 quantity(delay.get("p95"), "s"),
                 count(sum(policy["wakeups"].values())),
             ]
         )
-    return table(["policy", "energy", "band", "asleep", "delay +", "95 %", "wake-ups"], rows)
+    heads = ["policy", "energy", *(["band"] if has_band else []), "asleep", "delay +", "95 %", "wake-ups"]
+    return table(heads, rows)
 
 
 def _assumptions(policies: list[dict[str, Any]]) -> "Iterator[str | Table]":

@@ -13,8 +13,8 @@ from airwatt.plots import sleepers, style
 
 
 def draw(document: Mapping[str, Any], path: Path, what_if: bool = True) -> None:
-    """Draws an analysis document with its time line, and with `what_if` a lane for each policy. Raises `OSError`."""
-    policies = document["policies"]
+    """Draws what was captured, and with `what_if` what policies would have spent on it. Raises `OSError`."""
+    policies = document["policies"] if what_if else []
     rows = sleepers.Sleepers(document, what_if=what_if)
     line_height = 1.1 + 0.62 * sum(rows.heights())
     bars_height = 1.7 + 0.3 * len(policies) if policies else 0.0
@@ -36,9 +36,9 @@ def draw(document: Mapping[str, Any], path: Path, what_if: bool = True) -> None:
             style.state_shares(time, [policy["state_s"] for policy in policies])
             energy.set_yticks(range(len(policies)), [policy["policy"] for policy in policies])
             energy.invert_yaxis()
-        legend = sleepers.handles(air=document["air"] is not None)
+        legend = sleepers.handles(document["air"] is not None, bool(policies))
         figure.legend(handles=legend, loc="outside lower center", ncols=len(legend), handlelength=1.0)
-        figure.suptitle(_title(document), x=0.01, ha="left", fontsize=11, fontweight="bold")
+        figure.suptitle(_title(document, what_if), x=0.01, ha="left", fontsize=11, fontweight="bold")
         style.save(figure, path)
 
 
@@ -51,7 +51,7 @@ def draw_stations(documents: Sequence[Mapping[str, Any]], path: Path) -> None:
             rows.rows(), 2, sharex="col", height_ratios=rows.heights(), width_ratios=[2.1, 1], squeeze=False
         )
         rows.draw(grid)
-        legend = sleepers.handles(air=documents[0]["air"] is not None)
+        legend = sleepers.handles(documents[0]["air"] is not None, what_if=False)
         figure.legend(handles=legend, loc="outside lower center", ncols=len(legend), handlelength=1.0)
         name = Path(documents[0]["capture"]["file"]).name
         figure.suptitle(
@@ -60,10 +60,12 @@ def draw_stations(documents: Sequence[Mapping[str, Any]], path: Path) -> None:
         style.save(figure, path)
 
 
-def _title(document: Mapping[str, Any]) -> str:
+def _title(document: Mapping[str, Any], what_if: bool) -> str:
     name = Path(document["capture"]["file"]).name
     if document["station"] is None:
         return f"{name}: stations as captured"
+    if not what_if:
+        return f"{name}: {document['station']} as captured"
     radio = f"{document['radio']}; {document['phy']}" if document["policies"] else ""
     return "\n".join([f"{name}: {document['station']}", *textwrap.wrap(radio, 100)])
 

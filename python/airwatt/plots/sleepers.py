@@ -30,6 +30,8 @@ _SILENT_SHARE = 0.3
 _TICKS = 7
 _TRANSITIONS = ("to-sleep", "wake-up")
 _ACTIVE, _ASLEEP = style.STATES["listen"], style.STATES["sleep"]
+# Silence that the axis shortens: no colour of a state, a cause or a mark.
+_SHORTENED = "#FBF3DC"
 
 
 class Scale(NamedTuple):
@@ -140,27 +142,32 @@ class Sleepers:
         lane = 0.7 if len(self.documents) == 1 else 0.5
         return [0.8, *([lane] * (len(self.stations) + len(self.wired))), *([0.4] * len(self.policies))]
 
-    def _violated(self) -> list[float]:
-        """The times at which a rule was violated."""
+    def _found(self, is_rule: bool) -> list[tuple[float, str]]:
+        """The times at which a rule of 802.11 was violated, or the other findings, each with its packet and kind."""
         findings = [finding for one in self.documents for finding in one["findings"]]
-        places = [place for finding in findings for place in finding["occurrences"]]
-        return [place["time_s"] for place in places if place["verdict"] == "violated"]
+        places = {
+            (place["time_s"], f"{place['packet']} {finding['kind']}")
+            for finding in findings
+            if bool(finding["clause"]) == is_rule
+            for place in finding["occurrences"]
+            if place["verdict"] == "violated"
+        }
+        return sorted(places)
 
     def zoom(self) -> tuple[float, float]:
-        """A second of the capture: around the first finding, or where most packets are."""
-        if self.end <= 2 * _ZOOM_S:
-            return (0.0, self.end)
-        places = self._violated()
+        """A second of the capture, a quarter of a short one: around the first violation, or where most packets are."""
+        width = _ZOOM_S if self.end > 2 * _ZOOM_S else self.end / 4
+        places = self._found(is_rule=True)
         air = self.document["air"] is not None
         if places and air:
-            centre = min(places) + 0.2 * _ZOOM_S
+            centre = places[0][0] + 0.2 * width
         elif len(self.times):
-            counts = np.searchsorted(self.times, self.times + _ZOOM_S) - np.arange(len(self.times))
-            centre = float(self.times[int(np.argmax(counts))]) + 0.48 * _ZOOM_S
+            counts = np.searchsorted(self.times, self.times + width) - np.arange(len(self.times))
+            centre = float(self.times[int(np.argmax(counts))]) + 0.48 * width
         else:
-            centre = _ZOOM_S / 2
-        start = min(max(centre - _ZOOM_S / 2, 0.0), self.end - _ZOOM_S)
-        return (start, start + _ZOOM_S)
+            centre = width / 2
+        start = min(max(centre - width / 2, 0.0), self.end - width)
+        return (start, start + width)
 
     def draw(self, grid: Any) -> None:
         """Draws both columns into axes of `rows()` rows."""
@@ -182,7 +189,7 @@ class Sleepers:
                 panel.grid(axis="y", visible=False)
                 panel.tick_params(axis="x", labelbottom=panel is axes[-1])
                 for left, right in scale.gaps[:400]:
-                    panel.axvspan(left, right, color="#F3F3F3", zorder=-5, linewidth=0)
+                    panel.axvspan(left, right, color=_SHORTENED, zorder=-5, linewidth=0)
                 if column:
                     panel.set_yticks([])
             _ticks(axes[-1], scale)
@@ -201,7 +208,7 @@ class Sleepers:
         lane.vlines(self.times, 0, 1, color=style.INK, linewidth=0.4)
         lane.set_xlim(0, self.end)
         lane.set_ylim(0, 1)
-        lane.set_facecolor("#F3F3F3")
+        lane.set_facecolor(_SHORTENED)
         lane.set_xticks([])
         lane.set_yticks([0.5], ["true proportions"])
         lane.tick_params(axis="y", length=0)
@@ -213,14 +220,15 @@ class Sleepers:
         if len(beacons):
             marked = self.beacons["aid_count"] > 0
             lanes.append(
-                ("beacons, with TIM bits\nin the lower half", [(beacons, style.GREY), (beacons[marked], style.INK)])
+                (
+                    "beacons, with TIM bits\nin the lower half",
+                    [(beacons, style.CAUSES["beacon"]), (beacons[marked], style.INK)],
+                )
             )
         if not self.stations and not self.wired:
             down = self.down
             both = [(self.packets[down], style.STATES["receive"]), (self.packets[~down], style.STATES["transmit"])]
             lanes.append(("packets to, from", both))
-        places = self._violated()
-        lanes.append(("findings", [(np.array(places, dtype=np.float64), style.WRONG)]))
         for lane, (_, series) in enumerate(lanes):
             for part, (times, colour) in enumerate(series):
                 inside = times[(times >= scale.times[0]) & (times <= scale.times[-1])]
@@ -228,8 +236,19 @@ class Sleepers:
                 bottom = lane + 0.12 + height * part
                 width = 0.9 if len(inside) < 200 else 0.4
                 axes.vlines(_distinct(scale, inside), bottom, bottom + height, color=colour, linewidth=width)
-        axes.set_ylim(len(lanes), 0)
-        axes.set_yticks([0.5 + lane for lane in range(len(lanes))], [name for name, _ in lanes])
+        self._findings(axes, scale, len(lanes))
+        axes.set_ylim(len(lanes) + 1, 0)
+        names = [*(name for name, _ in lanes), "findings"]
+        axes.set_yticks([0.5 + lane for lane in range(len(names))], names)
+
+    def _findings(self, axes: Axes, scale: Scale, lane: int) -> None:
+        """Marks of what was found, those of violated rules in their colour, below their packets and kinds."""
+        taken = -np.inf
+        for is_rule, colour in ((True, style.WRONG), (False, style.INK)):
+            places = [one for one in self._found(is_rule) if scale.times[0] <= one[0] <= scale.times[-1]]
+            marks = _distinct(scale, np.array([at for at, _ in places], dtype=np.float64))
+            axes.vlines(marks, lane + 0.5, lane + 0.9, color=colour, linewidth=0.9 if len(marks) < 200 else 0.4)
+            taken = _labels(axes, scale, lane + 0.45, places, colour, taken)
 
     def _station(self, axes: Axes, scale: Scale, station: int) -> None:
         """Modes as bands, with frames from the station above the middle and to it below."""
@@ -282,12 +301,31 @@ def _lines(axes: Axes, scale: Scale, times: Numbers, up: NDArray[np.bool_]) -> N
     axes.set_ylim(0, 1)
 
 
-def handles(air: bool) -> list[Patch]:
-    """What the colours stand for."""
+# Letters of a label along an axis: the column with the whole capture is twice as wide.
+_LETTERS, _LETTERS_OF_PART = 120, 57
+
+
+def _labels(axes: Axes, scale: Scale, y: float, places: list[tuple[float, str]], colour: str, taken: float) -> float:
+    """Writes texts at times, as far as there is room from position `taken` on. Returns where they end."""
+    letters = _LETTERS if scale.times[0] == 0 else _LETTERS_OF_PART
+    room = float(scale.places[-1] - scale.places[0]) / letters
+    for at, text in places:
+        left = min(float(scale.place(np.array(at))), float(scale.places[-1]) - room * len(text))
+        if left >= taken:
+            axes.text(left, y, text, fontsize=7, va="bottom", ha="left", color=colour)
+            taken = left + room * (len(text) + 1)
+    return taken
+
+
+def handles(air: bool, what_if: bool) -> list[Patch]:
+    """What the colours stand for, in a picture with what was captured on the air or with lanes of policies."""
     names = {"transmit": "transmit, from the station", "receive": "receive, to the station"}
     if air:
         names |= {"listen": "listen, active", "sleep": "sleep, power save"}
-    return [Patch(color=colour, label=names.get(state, state)) for state, colour in style.STATES.items()]
+    if what_if:
+        names = {state: names.get(state, state) for state in style.STATES}
+    unknown = [Patch(facecolor="white", edgecolor=style.INK, linewidth=0.5, label="white: mode unknown")] if air else []
+    return [*(Patch(color=style.STATES[state], label=name) for state, name in names.items()), *unknown]
 
 
 def _distinct(scale: Scale, times: Numbers) -> Numbers:

@@ -12,6 +12,7 @@
 mod cell;
 mod finding;
 mod observer;
+mod pauses;
 mod record;
 mod requests;
 mod sequence;

@@ -7,6 +7,7 @@ use airwatt_dot11::{FrameKind, MacAddress};
 
 use super::cell::Cell;
 use super::finding::{FindingKind, Findings, Verdict, find};
+use super::pauses::Pauses;
 use super::record::Observations;
 use super::requests::Requests;
 use super::sequence::{Counter, proves_sleep};
@@ -46,6 +47,7 @@ pub(super) struct Observer {
     active: Vec<MacAddress>,
     /// The requests of stations to their peers: a frame that answers one is not older than it.
     requests: Requests,
+    pauses: Pauses,
 }
 
 impl Observer {
@@ -56,6 +58,10 @@ impl Observer {
     pub(super) fn segment(&mut self, capture: &Capture, segment: &SteadyPart) {
         let packets = &capture.packets[segment.first..segment.end];
         for (index, packet) in packets.iter().enumerate() {
+            // Also a damaged frame takes time on the channel.
+            if let Some(any) = packet.frame.and_then(|at| capture.frames.get(at as usize)) {
+                self.pauses.frame(packet.at, any);
+            }
             let Some(frame) = capture.frame(packet) else { continue };
             if let Some(bssid) = frame.bssid.filter(|bssid| frame.transmitter == Some(*bssid)) {
                 self.cells.entry(bssid).or_default().sequences.note(frame, packet.at);
@@ -76,6 +82,7 @@ impl Observer {
         }
         self.decide_doubts();
         self.requests.clear();
+        self.pauses.clear();
         for (bssid, cell) in &mut self.cells {
             cell.end_segment(*bssid, &mut self.findings);
         }
@@ -126,12 +133,12 @@ impl Observer {
     ) {
         let kind = frame.control.kind;
         if let Some(station) = frame.transmitter.filter(|_| kind == FrameKind::PsPoll) {
-            let (state, findings) = self.station(station, packet, frame);
+            let (state, findings) = self.station(capture, station, packet, frame);
             state.expire(packet.at, findings);
             state.ps_poll(packet, frame, acknowledged, findings);
         } else if let Some(uapsd) = frame.requested_uapsd {
             if let Some(station) = frame.transmitter {
-                let (state, findings) = self.station(station, packet, frame);
+                let (state, findings) = self.station(capture, station, packet, frame);
                 // What was buffered before an association is dropped with it.
                 state.leave(packet.at, findings);
                 state.record.uapsd = Some(uapsd != 0);
@@ -148,7 +155,7 @@ impl Observer {
                 }
             }
         } else if let Some((station, up)) = station_of(frame) {
-            let (state, findings) = self.station(station, packet, frame);
+            let (state, findings) = self.station(capture, station, packet, frame);
             state.expire(packet.at, findings);
             state.count_air(frame, up);
             if up {
@@ -168,8 +175,17 @@ impl Observer {
                     shared.filter(|_| is_plain).or_else(|| cell.sequences.unbroken_since(counter))
                 });
                 let not_before = self.requests.answered_by(station, packet);
-                let delivery =
-                    Delivery { packet, frame, acknowledged, cell, counter, unbroken_since, not_before };
+                let pauses = &self.pauses;
+                let delivery = Delivery {
+                    packet,
+                    frame,
+                    acknowledged,
+                    cell,
+                    counter,
+                    unbroken_since,
+                    not_before,
+                    pauses,
+                };
                 state.sent_to_station(&delivery, &mut self.findings);
             }
         }
@@ -177,7 +193,7 @@ impl Observer {
 
     /// An association response. An access point that announces U-APSD grants it to a station that requests it.
     fn associated(&mut self, capture: &Capture, packet: &CapturedPacket, frame: &AirFrame, aid: u16) {
-        let (state, findings) = self.station(frame.receiver, packet, frame);
+        let (state, findings) = self.station(capture, frame.receiver, packet, frame);
         let request = state.association;
         state.leave(packet.at, findings);
         state.record.aid = Some(aid);
@@ -212,6 +228,7 @@ impl Observer {
     /// The state of the station of a frame, up to date with the beacons of its cell before the frame.
     fn station(
         &mut self,
+        capture: &Capture,
         mac: MacAddress,
         packet: &CapturedPacket,
         frame: &AirFrame,
@@ -227,6 +244,8 @@ impl Observer {
             if state.record.bssid.is_some() {
                 state.leave(packet.at, &mut self.findings);
                 (state.record.aid, state.is_multi_link) = (None, None);
+            } else {
+                state.record.aid = state.record.aid.or(capture.associations.get(&mac).copied());
             }
             state.record.bssid = Some(bssid);
             state.beacons_read = self.cells.get(&bssid).map_or(0, |cell| cell.marks.len());

@@ -7,6 +7,7 @@ use airwatt_dot11::{FrameKind, MacAddress};
 
 use super::cell::Cell;
 use super::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
+use super::pauses::Pauses;
 use super::record::{AirTotal, ModeSpan, StationRecord};
 use super::sequence::{Counter, ModeFrame, Sequences};
 use super::{FLAP_CHANGES, FLAP_INTERVAL, IN_FLIGHT, Mark, NEVER, PROMPT};
@@ -97,6 +98,8 @@ pub(super) struct Delivery<'a> {
     pub(super) unbroken_since: Option<Instant>,
     /// The frame of the station that it answers: it did not arrive at the access point before that.
     pub(super) not_before: Option<Mark>,
+    /// When the channel was free.
+    pub(super) pauses: &'a Pauses,
 }
 
 impl Delivery<'_> {

@@ -186,8 +186,14 @@ fn section(setting: &Setting) -> SectionHeaderBlock<'static> {
     let radios = (0..).zip(&setting.radios).filter_map(|(station, radio)| {
         Some(format!("radio of {}: {}", mac::station_address(station), radio.as_deref()?))
     });
-    let comments =
-        std::iter::once(what).chain(radios).map(|text| SectionHeaderOption::Comment(Cow::Owned(text)));
+    // Stations are associated from the beginning: no frame assigns the identifier.
+    let associations = (0..)
+        .zip(&setting.stations)
+        .map(|(station, of)| format!("AID of {}: {}", mac::station_address(station), of.aid));
+    let comments = std::iter::once(what)
+        .chain(radios)
+        .chain(associations)
+        .map(|text| SectionHeaderOption::Comment(Cow::Owned(text)));
     SectionHeaderBlock {
         // The byte order is fixed: the capture of a run has the same bytes on every machine.
         endianness: Endianness::Little,

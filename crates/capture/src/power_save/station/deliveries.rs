@@ -289,14 +289,21 @@ impl StationState {
                     || cell.unknown_tims(request.0, mark.0) > 0
             });
             let is_sure = is_heard && self.is_next_since(delivery, request.0) && !was_emptied;
+            // On a full channel an access point waits as all others do.
+            let free = delivery.pauses.between(request.0, mark.0);
             let verdict = match waited > PROMPT {
                 false => Verdict::Kept,
-                true if is_sure => Verdict::Violated,
+                true if is_sure && free > PROMPT => Verdict::Violated,
                 true => Verdict::Undecidable,
             };
             let found =
                 find(findings, (FindingKind::LateDelivery, verdict, mac), mark, &[request.1, mark.1], || {
-                    format!("{:.3} s after the station requested it", waited.as_secs_f64())
+                    let room = if waited > PROMPT && free <= PROMPT {
+                        format!("; the channel was free for {:.3} s of them", free.as_secs_f64())
+                    } else {
+                        String::new()
+                    };
+                    format!("{:.3} s after the station requested it{room}", waited.as_secs_f64())
                 });
             if let Some(finding) = found {
                 finding.excess += Excess::waited(waited);

@@ -1,0 +1,44 @@
+//! How long the channel was free: whether an access point could have sent what it had.
+
+use airwatt_base::{Instant, Span};
+
+use crate::packet::AirFrame;
+
+/// In a longer pause between frames an access point that waits for the medium sends: DIFS and the first contention window of
+/// 802.11b, 50 µs and 31 slots of 20 µs, are 0.67 ms (802.11-2020 15.4.2), and other PHYs have shorter ones.
+const PAUSE: Span = Span::from_millis(1);
+
+/// The pauses between the frames of a segment, of whichever cell.
+#[derive(Debug, Default)]
+pub(super) struct Pauses {
+    /// The ends of pauses, each with the sum of all up to it.
+    ends: Vec<(Instant, Span)>,
+    /// When the last frame ended.
+    busy_until: Instant,
+}
+
+impl Pauses {
+    /// A frame of the capture, in order of time.
+    pub(super) fn frame(&mut self, at: Instant, frame: &AirFrame) {
+        let pause = at.saturating_since(self.busy_until);
+        if pause > PAUSE {
+            self.ends.push((at, self.until(at) + pause));
+        }
+        self.busy_until = self.busy_until.max(at + frame.air_time().unwrap_or(Span::ZERO));
+    }
+
+    /// The sum of the pauses between two frames.
+    pub(super) fn between(&self, from: Instant, until: Instant) -> Span {
+        self.until(until).saturating_sub(self.until(from))
+    }
+
+    fn until(&self, at: Instant) -> Span {
+        let past = self.ends.partition_point(|(end, _)| *end <= at);
+        past.checked_sub(1).map_or(Span::ZERO, |index| self.ends[index].1)
+    }
+
+    /// A segment of the capture ends.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
