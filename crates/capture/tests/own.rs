@@ -101,9 +101,8 @@ fn no_capture_of_a_shipped_scenario_has_a_finding() {
 fn a_capture_of_a_run_has_the_association_identifiers() {
     for (policy, kind) in [("psm", "late-fetch"), ("psm-legacy", "tim-never-set")] {
         let capture = captured(&traced(&cut("web", policy).unwrap())).unwrap();
-        let findings = report::describe(&capture, None, None).findings;
-        let kept: u64 =
-            findings.iter().filter(|finding| finding.kind == kind).map(|finding| finding.kept).sum();
+        let checks = report::describe(&capture, None, None).checks;
+        let kept: u64 = checks.iter().filter(|check| check.kind == kind).map(|check| check.kept).sum();
         assert!(kept > 0, "{policy}");
     }
 }
