@@ -8,6 +8,31 @@
 //! * [`tunnel`]: all flows of a client in one tunnel, which sends them in bursts.
 //! * [`session`]: datagrams that are authenticated and encrypted between peers that know each other's keys.
 //! * [`powersave`]: 802.11 power save: the access point's side and the station's, one file a policy.
+//!
+//! The features `session` and `tunnel` are on by default; without them neither cryptography nor SCTP is linked.
+//!
+//! A congestion control by itself, here CUBIC in slow start: ten segments are sent, and ten acknowledgements come back.
+//!
+//! ```
+//! use airwatt_base::{Instant, Span};
+//! use airwatt_proto::cc::{Acknowledged, Algorithm, CongestionConfig, CongestionControl, Growth, UNLIMITED};
+//!
+//! let mut control = CongestionControl::new(&CongestionConfig {
+//!     algorithm: Algorithm::Cubic,
+//!     mss: 1460,
+//!     initial_window: 14_600,
+//!     initial_ssthresh: UNLIMITED,
+//!     growth: Growth::Bytes,
+//!     slow_start_at_threshold: false,
+//! });
+//! for acknowledged in 0..10 {
+//!     let now = Instant::from_millis(20);
+//!     // Each acknowledgement lets two more segments go, so that the window stays in use.
+//!     let flight = 14_600 + acknowledged * 1460;
+//!     control.on_ack(Acknowledged { bytes: 1460, flight, now, srtt: Span::from_millis(20) });
+//! }
+//! assert_eq!(control.cwnd(), 29_200);
+//! ```
 
 pub mod any_end;
 #[cfg(test)]
@@ -17,9 +42,12 @@ pub mod e2tcp;
 pub mod end;
 mod event;
 pub mod gateway;
+mod keyed;
 mod lifecycle;
 pub mod powersave;
 mod reliability;
+#[cfg(feature = "session")]
 pub mod session;
 pub mod tcp;
+#[cfg(feature = "tunnel")]
 pub mod tunnel;

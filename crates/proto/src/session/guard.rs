@@ -14,9 +14,10 @@ use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 
 use super::key::PublicKey;
-use super::mac::{MAC_BYTES, hash, is_equal, keyed, mac};
+use super::mac::{MAC_BYTES, hash, is_equal, mac};
 use super::random::Random;
 use super::wire::{COOKIE_REPLY, COOKIE_REPLY_BYTES, MACS_BYTES};
+use crate::keyed::keyed;
 
 /// Handshake messages per second that are processed without a cookie, and how many may come at once.
 const HANDSHAKES: Rate = Rate { interval: Span::from_millis(20), burst: 50 };

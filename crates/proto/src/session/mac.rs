@@ -1,6 +1,6 @@
 //! Hashes and message authentication codes: BLAKE2s (RFC 7693), with and without a key.
 
-use blake2::digest::consts::{U16, U32};
+use blake2::digest::consts::U16;
 use blake2::digest::{Digest as _, FixedOutput as _, KeyInit as _, Update as _};
 use blake2::{Blake2s256, Blake2sMac};
 
@@ -11,13 +11,6 @@ pub(super) const MAC_BYTES: usize = 16;
 pub(super) fn hash(parts: &[&[u8]]) -> [u8; 32] {
     let mut state = Blake2s256::new();
     parts.iter().for_each(|part| blake2::digest::Update::update(&mut state, part));
-    state.finalize_fixed().into()
-}
-
-/// 32 bytes that only who knows the key can compute.
-pub(crate) fn keyed(key: &[u8; 32], parts: &[&[u8]]) -> [u8; 32] {
-    let mut state = Blake2sMac::<U32>::new(key.into());
-    parts.iter().for_each(|part| state.update(part));
     state.finalize_fixed().into()
 }
 

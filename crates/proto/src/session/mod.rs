@@ -28,7 +28,7 @@
 mod dh;
 mod guard;
 mod key;
-pub(crate) mod mac;
+mod mac;
 mod noise;
 mod peer;
 mod random;

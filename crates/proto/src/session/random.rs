@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use super::mac::keyed;
+use crate::keyed::keyed;
 
 /// The generator. A clone draws the same numbers again: a daemon has exactly one.
 #[derive(Clone)]

@@ -16,7 +16,7 @@ use super::super::opening::Opening;
 use super::super::relay::Side;
 use super::{ConnectionId, Entry, Origin, SplitProxy, SplitProxyOutput};
 use crate::e2tcp::Addresses;
-use crate::session::mac;
+use crate::keyed::keyed;
 
 impl SplitProxy {
     pub(super) fn take_plain_opening(&mut self, peer: usize, opening: Opening, now: Instant) {
@@ -59,7 +59,7 @@ impl SplitProxy {
     }
 
     fn challenge_of(&self, id: ConnectionId, addresses: Addresses) -> Seq {
-        let drawn = mac::keyed(&self.config.secret, &[&address_bytes(addresses), &id.to_be_bytes()]);
+        let drawn = keyed(&self.config.secret, &[&address_bytes(addresses), &id.to_be_bytes()]);
         Seq::new(u32::from_be_bytes([drawn[0], drawn[1], drawn[2], drawn[3]]))
     }
 }
