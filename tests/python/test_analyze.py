@@ -386,6 +386,20 @@ def test_a_passphrase_decrypts_a_capture(airwatt, tmp_path):
     assert b"correct horse" not in copy.read_bytes()
 
 
+def test_a_decrypted_capture_lists_each_device_once(airwatt):
+    """IP addresses and packets of an A-MSDU are no further stations: the busiest one is as clear as without the key."""
+    from conftest import ROOT
+
+    capture = ROOT / "captures" / "wpa2-ccmp.pcap"
+    documents = [airwatt("analyze", capture, *key, "--json").json for key in ((), ("--wpa-pwd", "correct horse"))]
+    flows = [{flow["protocol"] for flow in document["flows"]} for document in documents]
+    assert flows[0] != flows[1]
+    for document in documents:
+        addresses = [candidate["address"] for candidate in document["candidates"]]
+        assert addresses == ["02:00:00:00:00:02", "02:00:00:00:00:03"]
+        assert document["station"] == "02:00:00:00:00:02"
+
+
 def test_a_secret_comes_from_standard_input(airwatt):
     from conftest import ROOT
 

@@ -152,6 +152,8 @@ pub fn candidates(capture: &Capture) -> Vec<StationCandidate> {
                     count(Station::Mac(mac), frame.msdu_bytes, sent);
                 }
             }
+            // Of 802.11 these are the further packets of an aggregate, which are counted with its frame.
+            None if capture.is_air() => {}
             None => {
                 let (source, destination) = packet.macs.unwrap_or_default();
                 for (mac, sent) in [(source, true), (destination, false)] {
@@ -189,6 +191,16 @@ pub(crate) fn station_of(frame: &AirFrame) -> Option<(MacAddress, bool)> {
     };
     let one_host = !mac.is_group() && mac != MacAddress::default();
     one_host.then_some((mac, sent))
+}
+
+/// The candidates to choose among: in an 802.11 capture each by its MAC address alone, since an IP address is that of the same
+/// device or of a host behind the access point.
+pub fn choices(capture: &Capture) -> Vec<StationCandidate> {
+    let mut ends = candidates(capture);
+    if capture.is_air() {
+        ends.retain(|end| matches!(end.station, Station::Mac(_)));
+    }
+    ends
 }
 
 /// Every station of the capture, those with most bytes first: by MAC address in an 802.11 capture, otherwise the private IP

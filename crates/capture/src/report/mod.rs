@@ -129,7 +129,7 @@ pub(crate) fn describe_with(
         capture: capture::capture_report(capture),
         station: station.map(Station::to_string),
         station_share: None,
-        candidates: stations::candidates(capture).iter().take(LIST_LIMIT).map(capture::candidate).collect(),
+        candidates: stations::choices(capture).iter().take(LIST_LIMIT).map(capture::candidate).collect(),
         bytes,
         flow_count,
         flows: list.iter().take(LIST_LIMIT).zip(0..).map(|(flow, id)| capture::flow(flow, id)).collect(),
