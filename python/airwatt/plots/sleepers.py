@@ -140,7 +140,7 @@ class Sleepers:
     def heights(self) -> list[float]:
         """Heights of the panels, relative to each other."""
         lane = 0.7 if len(self.documents) == 1 else 0.5
-        return [0.8, *([lane] * (len(self.stations) + len(self.wired))), *([0.4] * len(self.policies))]
+        return [1.0, *([lane] * (len(self.stations) + len(self.wired))), *([0.4] * len(self.policies))]
 
     def _found(self, is_rule: bool) -> list[tuple[float, str]]:
         """The times at which a rule of 802.11 was violated, or the other findings, each with its packet and kind."""
