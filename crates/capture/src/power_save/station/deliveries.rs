@@ -296,15 +296,19 @@ impl StationState {
                 true if is_sure && free > PROMPT => Verdict::Violated,
                 true => Verdict::Undecidable,
             };
-            let found =
-                find(findings, (FindingKind::LateDelivery, verdict, mac), mark, &[request.1, mark.1], || {
-                    let room = if waited > PROMPT && free <= PROMPT {
-                        format!("; the channel was free for {:.3} s of them", free.as_secs_f64())
-                    } else {
-                        String::new()
-                    };
-                    format!("{:.3} s after the station requested it{room}", waited.as_secs_f64())
-                });
+            let found = find(
+                findings,
+                (FindingKind::LateDelivery, verdict, mac),
+                mark,
+                &[request.1, mark.1],
+                || {
+                    format!(
+                        "the frame came {:.3} s after the station requested it, and the channel was free for {:.3} s of that time",
+                        waited.as_secs_f64(),
+                        free.as_secs_f64()
+                    )
+                },
+            );
             if let Some(finding) = found {
                 finding.excess += Excess::waited(waited);
                 finding.buffered(request.0, mark.0);
