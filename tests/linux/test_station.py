@@ -4,6 +4,7 @@ import configparser
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -55,14 +56,32 @@ def control_socket(name: str, answers: dict[str, dict]) -> Iterator[None]:
 
 
 @pytest.mark.skipif(has_wifi(), reason="this host has Wi-Fi")
-@pytest.mark.parametrize(
-    "words", [[], ["run"], ["run", "--dry-run"], ["measure"], ["status"], ["report"], ["off"], ["on"]]
-)
+@pytest.mark.parametrize("words", [[], ["run"], ["run", "--dry-run"], ["measure"], ["status"], ["report"]])
 def test_without_wifi_each_verb_says_so_in_one_line(words):
     done = call(DAEMON, "station", *words, check=False)
     assert (done.returncode, done.stdout) == (4, "")
     assert len(done.stderr.splitlines()) == 1
     assert "Wi-Fi" in done.stderr
+
+
+@pytest.mark.skipif(has_wifi(), reason="this host has Wi-Fi")
+def test_without_wifi_there_is_nothing_to_switch_off_and_on_finds_what_is_off(tmp_path):
+    def call_with_state(*words):
+        return call("env", f"STATE_DIRECTORY={tmp_path}", DAEMON, "station", *words, check=False)
+
+    for word in ("off", "on"):
+        done = call_with_state(word)
+        assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (0, "", 1)
+        assert "nothing to do" in done.stderr
+    (tmp_path / "station-aw9.off").touch()
+    assert (call_with_state("on").returncode, list(tmp_path.iterdir())) == (0, [])
+
+
+@pytest.mark.skipif(has_wifi(), reason="this host has Wi-Fi")
+def test_without_wifi_an_interface_that_is_named_is_in_the_error():
+    done = call(DAEMON, "station", "doctor", "--interface", "aw9", check=False)
+    assert (done.returncode, len(done.stderr.splitlines())) == (4, 1)
+    assert "aw9: " in done.stderr
 
 
 @pytest.mark.skipif(has_wifi(), reason="this host has Wi-Fi")
@@ -194,6 +213,12 @@ def test_a_configuration_is_checked_without_wifi(tmp_path):
     done = call(DAEMON, "station", "run", config, "--check", check=False)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     assert f"{config}: power_save" in done.stderr
+    config.write_text("observe = '5s'\ninterface =\n")
+    assert f"{config}: line 2: " in call(DAEMON, "station", config, "--check", check=False).stderr
+    config.write_text('interface = "lo"\n')
+    done = call(DAEMON, "station", config, "--check", check=False)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert 'interface: expected a Wi-Fi interface, got "lo"' in done.stderr
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="root is needed for a namespace of mounts")
@@ -253,6 +278,40 @@ def test_a_removal_leaves_nothing_enabled():
         pytest.skip("systemd runs here, and its units are not to be ended")
     listed = call("unshare", "--mount", "sh", "-c", script).stdout.split()
     assert listed == ["airwattd-cc@wlan0.service", "airwattd-station.service", "ssh.service", "ssh.service"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root is needed for a mount of its own")
+def test_maintainer_scripts_restart_and_end_what_runs_as_the_policy_of_the_host_allows(tmp_path):
+    """Programs that only write down how they are called stand for Debian's. An upgrade leaves gateways and cc alone."""
+    units = ["airwattd-station", "airwattd-tunnel@a", "airwattd-gateway@b", "airwattd-cc@wlan0"]
+    listed = "".join(f"{unit}.service loaded active running text\\n" for unit in units)
+    said = tmp_path / "said"
+    listing = f'case "$1" in list-units) printf "{listed}" ;; esac'
+    programs = {"systemctl": listing, "deb-systemd-invoke": ":"}
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    for tool in ("sh", "cut", "find"):
+        (folder / tool).symlink_to(shutil.which(tool))
+    for name, body in programs.items():
+        (folder / name).write_text(f'#!/bin/sh\necho "{name} $*" >>{said}\n{body}\n')
+        (folder / name).chmod(0o755)
+
+    def run(name, *words):
+        said.write_text("")
+        script = (
+            "mount -t tmpfs none /run && mkdir -p /run/systemd/system && mount -t tmpfs none /etc/systemd/system &&"
+            f' PATH={folder} exec sh {ROOT}/packaging/debian/{name} "$@"'
+        )
+        printed = call("unshare", "--mount", "sh", "-c", script, "sh", *words).stdout
+        return printed, [line for line in said.read_text().splitlines() if "list-units" not in line]
+
+    services = [f"{unit}.service" for unit in units]
+    assert run("prerm", "upgrade", "2") == ("", [])
+    assert run("postinst", "configure", "") == ("", ["systemctl --system daemon-reload"])
+    printed, calls = run("postinst", "configure", "1")
+    assert printed.endswith(f"until they are restarted: {' '.join(services[2:])}\n")
+    assert calls == ["systemctl --system daemon-reload", f"deb-systemd-invoke restart {' '.join(services[:2])}"]
+    assert run("prerm", "remove") == ("", [f"deb-systemd-invoke stop {' '.join(services)}"])
 
 
 def test_networkmanager_is_told_to_leave_power_save_alone():

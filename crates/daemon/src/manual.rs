@@ -15,6 +15,39 @@ use crate::{gateway, output, station, tunnel};
 /// The section of programs that change the host.
 const SECTION: &str = "8";
 const SOURCE: &str = concat!("airwattd ", env!("CARGO_PKG_VERSION"));
+/// What `Failure` has.
+const EXIT_STATUS: &str = ".SH EXIT STATUS
+.TP
+0
+It was done.
+.TP
+1
+It ran and failed.
+.TP
+2
+An argument or a file is wrong.
+.TP
+4
+A privilege, a device or a feature of the kernel is missing.
+";
+/// What commands of the station read and write.
+const STATION_FILES: &str = ".SH FILES
+.TP
+/etc/airwatt/station.toml
+The configuration if none is named, airwattd\\-station (5).
+.TP
+/var/lib/airwatt/station\\-INTERFACE.json
+What the daemon has counted, for `report`. In STATE_DIRECTORY if that is set.
+.TP
+/var/lib/airwatt/station\\-INTERFACE.off
+It exists between `off` and `on`, and no daemon starts on the interface meanwhile.
+.TP
+/run/airwatt/station\\-INTERFACE.NAMESPACE.jsonl
+What was changed on the host, for `restore`.
+.TP
+/run/airwatt/station\\-INTERFACE.NAMESPACE.sock
+The socket of a daemon that runs, for `status` and `off`.
+";
 
 #[derive(Args)]
 #[command(after_help = "Example:
@@ -46,7 +79,9 @@ pub(crate) fn complete(arguments: &Completion, mut program: clap::Command) {
 fn finished(page: &str, name: &str) -> String {
     let page = page.replace(".br\n\n.br\n", ".sp\n").replace(".SH EXTRA\n", ".SH EXAMPLES\n");
     let program = if name == "airwattd" { "airwatt (1)" } else { "airwattd (8)" };
-    format!("{page}.SH SEE ALSO\n.BR {program}\n")
+    let (before, examples) = page.split_at(page.find(".SH EXAMPLES\n").unwrap_or(page.len()));
+    let files = if name.starts_with("airwattd-station") { STATION_FILES } else { "" };
+    format!("{before}{EXIT_STATUS}{files}{examples}.SH SEE ALSO\n.BR {program}\n")
 }
 
 /// Writes a page for each command.

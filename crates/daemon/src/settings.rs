@@ -15,6 +15,12 @@ use tracing::warn;
 
 use crate::failure::Failure;
 
+/// What is wrong with the syntax of a file, with the line where it is.
+pub(crate) fn with_line(text: &str, error: &toml::de::Error) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    format!("line {}: {}", before.matches('\n').count() + 1, error.message())
+}
+
 /// Longest name of an interface (IFNAMSIZ less its terminator).
 const NAME_BYTES_MAX: usize = 15;
 
@@ -65,7 +71,7 @@ pub(crate) fn warn_of_readers(path: &Path, key_file: Option<&PathBuf>, sessions:
 
 /// Reads a text as TOML. An error is one line with the key.
 pub(crate) fn parse_toml<T: DeserializeOwned>(text: &str) -> Result<T, Failure> {
-    let parsed = toml::Deserializer::parse(text).map_err(|error| input(error.message()))?;
+    let parsed = toml::Deserializer::parse(text).map_err(|error| input(with_line(text, &error)))?;
     serde_path_to_error::deserialize(parsed).map_err(|error| {
         let path: Vec<String> = error.path().iter().map(key_of).collect();
         let what = error.inner().message();

@@ -11,8 +11,9 @@ use airwatt_proto::powersave::{BaTaConfig, BaTaStrConfig, LatencyGuardConfig, Po
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 
-use super::{Interface, controller};
+use super::{Interface, controller, wifi};
 use crate::failure::Failure;
+use crate::settings;
 
 /// The file of the service.
 const DEFAULT_FILE: &str = "/etc/airwatt/station.toml";
@@ -59,10 +60,14 @@ impl Config {
     /// The configuration of a command: that of its file, or else the defaults; an interface that the command names comes first.
     pub(super) fn of_command(file: Option<&Path>, interface: &Interface) -> Result<Self, Failure> {
         let mut config = Self::read(file)?;
+        let from = if interface.interface.is_some() { "--interface" } else { "interface" };
         if interface.interface.is_some() {
             config.interface.clone_from(&interface.interface);
         }
-        Ok(config)
+        match config.interface.as_deref().filter(|name| wifi::is_something_else(name)) {
+            Some(name) => Err(Failure::Input(format!("{from}: expected a Wi-Fi interface, got {name:?}"))),
+            None => Ok(config),
+        }
     }
 
     /// Reads and checks a file. Without one it is the default file if that is there, and otherwise the default of each key.
@@ -79,7 +84,7 @@ impl Config {
 
     fn parse(text: &str) -> Result<Self, String> {
         let mut parsed: toml::Table =
-            text.parse().map_err(|error: toml::de::Error| error.message().to_owned())?;
+            text.parse().map_err(|error: toml::de::Error| settings::with_line(text, &error))?;
         if let Some(toml::Value::Table(power_save)) = parsed.get_mut("power_save") {
             let default = || toml::Value::String(Self::default().power_save.name().to_owned());
             power_save.entry("policy").or_insert_with(default);
@@ -89,6 +94,13 @@ impl Config {
             if path == "." { what.to_owned() } else { format!("{path}: {what}") }
         })?;
         config.power_save.check().map_err(|error| format!("power_save.{error}"))?;
+        if let PowerSaveConfig::LatencyGuard(guard) = &config.power_save
+            && guard.hold < guard.bound
+        {
+            // A poll each bound would come after the hold: nothing would be kept within reach.
+            let (bound, hold) = (guard.bound, guard.hold);
+            return Err(format!("power_save.hold: expected at least the bound of {bound}, got {hold}"));
+        }
         if !controller::runs_on_drivers(&config.power_save) {
             let (known, name) = (policies().join(", "), config.power_save.name());
             return Err(format!("power_save.policy: expected one of {known}, got {name:?}"));
@@ -163,6 +175,21 @@ mod tests {
     }
 
     #[test]
+    fn an_interface_that_is_not_wi_fi_is_refused() {
+        let of_option = |name: &str| {
+            let file =
+                std::env::temp_dir().join(format!("airwatt-station-{}-{name}.toml", std::process::id()));
+            std::fs::write(&file, "[power_save]\nhold = '60s'\n").unwrap();
+            let read = Config::of_command(Some(&file), &Interface { interface: Some(name.to_owned()) });
+            std::fs::remove_file(&file).unwrap();
+            read.map(|config| config.interface).map_err(|failure| failure.to_string())
+        };
+        assert_eq!(of_option("lo"), Err("--interface: expected a Wi-Fi interface, got \"lo\"".to_owned()));
+        // It may be plugged in later.
+        assert_eq!(of_option("absent0"), Ok(Some("absent0".to_owned())));
+    }
+
+    #[test]
     fn the_policy_follows_the_association() {
         let policy = |text: &str, has_triggers| {
             let config = Config::parse(text).unwrap();
@@ -202,6 +229,11 @@ mod tests {
             ("metrics = '192.0.2.1:80'", "metrics: expected unix:PATH or a loopback address"),
             ("radio = 'nothing'", "radio: "),
             ("[power_save]\npolicy = 'latency-guard'\nhold = '1h'", "power_save.hold: expected"),
+            (
+                "[power_save]\nbound = '100ms'\nhold = '99ms'",
+                "power_save.hold: expected at least the bound of 100ms, got 99ms",
+            ),
+            ("observe = '5s'\ninterface =\n", "line 2: "),
             (
                 "[power_save]\npolicy = 'psm'",
                 "power_save.policy: expected one of latency-guard, active, ba-ta, ba-ta+str, got \"psm\"",

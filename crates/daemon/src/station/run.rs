@@ -89,20 +89,31 @@ fn plan(name: &str, config: &Config) -> String {
     )
 }
 
-/// The interfaces that `off` and `on` are about: the named one, those with a daemon, or the only one.
-fn interfaces(options: &Interface) -> Result<Vec<String>, Failure> {
-    let running = crate::instance::running(KIND)?;
-    match (&options.interface, running.is_empty()) {
-        (Some(name), _) => Ok(vec![name.clone()]),
-        (None, false) => Ok(running),
-        (None, true) => Ok(vec![wifi::named(options)?]),
+/// The interfaces that `off` and `on` are about: the named one, those with a daemon or, for `on`, those that are off, or the only one;
+/// none where there is no Wi-Fi.
+fn interfaces(options: &Interface, known: Vec<String>) -> Result<Vec<String>, Failure> {
+    if let Some(name) = &options.interface {
+        return Ok(vec![name.clone()]);
+    }
+    if !known.is_empty() {
+        return Ok(known);
+    }
+    match wifi::named(options) {
+        Ok(name) => Ok(vec![name]),
+        Err(Failure::Missing(why)) => {
+            output::progress(&format!(
+                "{why}, and no daemon: nothing to do; hint: --interface names one that comes later"
+            ));
+            Ok(Vec::new())
+        }
+        Err(other) => Err(other),
     }
 }
 
 /// `airwattd station off`: ends the daemon, restores the setting, and keeps later daemons from starting.
 pub(super) fn off(options: &Interface) -> Result<(), Failure> {
     let mut failed = Vec::new();
-    for name in interfaces(options)? {
+    for name in interfaces(options, crate::instance::running(KIND)?)? {
         end(&name)?;
         // Last, so that a folder that cannot be written keeps nothing from being restored.
         if let Err(error) = state::set_off(&name, true) {
@@ -137,7 +148,7 @@ fn end(name: &str) -> Result<(), Failure> {
 
 /// `airwattd station on`: lets daemons start again.
 pub(super) fn on(options: &Interface) -> Result<(), Failure> {
-    interfaces(options)?.iter().try_for_each(|name| state::set_off(name, false))
+    interfaces(options, state::switched_off())?.iter().try_for_each(|name| state::set_off(name, false))
 }
 
 /// `airwattd station unit`.

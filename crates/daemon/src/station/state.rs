@@ -61,6 +61,18 @@ pub(super) fn is_off(interface: &str) -> bool {
     folder().join(off_file(interface)).exists()
 }
 
+/// The interfaces on which it was switched off, sorted.
+pub(super) fn switched_off() -> Vec<String> {
+    let files = std::fs::read_dir(folder()).into_iter().flatten().flatten();
+    let mut names: Vec<String> = files
+        .filter_map(|file| {
+            Some(file.file_name().to_str()?.strip_prefix("station-")?.strip_suffix(".off")?.to_owned())
+        })
+        .collect();
+    names.sort();
+    names
+}
+
 /// Switches it off, or on again, for this and all later starts.
 pub(super) fn set_off(interface: &str, off: bool) -> Result<(), Failure> {
     if off {

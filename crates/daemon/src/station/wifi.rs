@@ -7,13 +7,17 @@ use crate::failure::Failure;
 
 /// Opens the kernel's Wi-Fi and finds the station that `options` names, or the only one.
 pub(super) fn find(options: &Interface) -> Result<(Wireless, WirelessInterface), Failure> {
-    let mut wireless = Wireless::open()?
-        .ok_or_else(|| Failure::Missing("this kernel has no Wi-Fi (nl80211 is missing)".to_owned()))?;
+    let missing = |what: &str| {
+        let named = options.interface.as_ref().map_or_else(String::new, |name| format!("{name}: "));
+        Failure::Missing(format!("{named}{what}"))
+    };
+    let mut wireless =
+        Wireless::open()?.ok_or_else(|| missing("this kernel has no Wi-Fi (nl80211 is missing)"))?;
     let mut stations = wireless.interfaces()?;
     stations.retain(|interface| interface.is_station);
     let names: Vec<&str> = stations.iter().map(|interface| interface.name.as_str()).collect();
     let index = match (&options.interface, names.as_slice()) {
-        (_, []) => return Err(Failure::Missing("there is no Wi-Fi interface here".to_owned())),
+        (_, []) => return Err(missing("there is no Wi-Fi interface here")),
         (None, [_]) => 0,
         (None, several) => {
             let several = several.join(", ");
@@ -32,6 +36,12 @@ pub(super) fn named(options: &Interface) -> Result<String, Failure> {
         Some(name) => Ok(name.clone()),
         None => find(options).map(|(_, interface)| interface.name),
     }
+}
+
+/// Whether there is an interface of this name that is not Wi-Fi. One that is not there may be plugged in later.
+pub(super) fn is_something_else(interface: &str) -> bool {
+    let folder = std::path::Path::new("/sys/class/net").join(interface);
+    folder.exists() && !folder.join("phy80211").exists()
 }
 
 /// The driver's name, as sysfs has it; `None` for an interface without a device.
