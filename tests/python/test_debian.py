@@ -94,6 +94,10 @@ def test_the_packages_install_run_are_upgraded_removed_and_purged(packages, root
     assert inside("airwattd", "--version").startswith("airwattd ")
     assert "airwattd tunnel up" in inside("airwattd", "tunnel", "up", "--help")
     assert "AIRWATTD(8)" in inside("man", "8", "airwattd")
+    notices = (root / "usr/share/doc/airwattd/copyright").read_text()
+    assert all(f"Files: vendor/rust/{crate}/*\nCopyright: " in notices for crate in ("serde", "dcsctp", "ring"))
+    page = inside("man", "8", "airwattd-station")
+    assert page.index("EXIT STATUS") < page.index("FILES") < page.index("EXAMPLES") < page.index("SEE ALSO")
     for page in ("tunnel", "gateway", "station"):
         assert f"AIRWATTD-{page.upper()}(5)" in inside("man", "5", f"airwattd-{page}")
     units = {path.name for path in (root / "usr/lib/systemd/system").glob("airwattd*")}
