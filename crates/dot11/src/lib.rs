@@ -8,9 +8,10 @@
 //! what it cannot read, and none panics, loops or allocates in proportion to a claimed length.
 //!
 //! What is here is what power save, contention and the ledger of air time need: frame control, addresses, sequence
-//! and QoS control, beacons with their TIM, association, PS-Poll, the control frames, and the radiotap fields from
-//! which a data rate follows. Left out: security (protected bodies stay opaque here; the crate `capture` opens them), action frames' contents, EHT and
-//! radiotap's TLV fields, which end the decoding of a radiotap header without harm to what was read before.
+//! and QoS control, beacons with their TIM, association, PS-Poll, the control frames, the action frames of individual
+//! target wake time, and the radiotap fields from which a data rate follows. Left out: security (protected bodies stay
+//! opaque here; the crate `capture` opens them), other action frames' contents, EHT and radiotap's TLV fields, which end
+//! the decoding of a radiotap header without harm to what was read before.
 
 mod address;
 mod elements;
@@ -23,6 +24,7 @@ pub mod mode_name;
 mod payload;
 mod radiotap;
 mod timing;
+mod twt;
 mod tx_vector;
 
 pub use address::{MacAddress, ParseMacError};
@@ -35,6 +37,7 @@ pub use management::{AssociationResponse, BeaconFields, Capability, ManagementBo
 pub use payload::{AmsduSubframe, amsdu_subframes, encapsulate, snap_payload};
 pub use radiotap::{AmpduStatus, Channel, McsField, Radiotap, RadiotapFlags, TxFlags};
 pub use timing::{Standard, Timing};
+pub use twt::{NextTwtBytes, TwtAction, TwtCommand, TwtSetup, WakeDuration, WakeInterval};
 pub use tx_vector::{Band, Coding, Format, Guard, HeFields, HeForm, Ltf, TxVector, Width};
 
 #[cfg(test)]

@@ -253,6 +253,7 @@ fn look_at_everything(bytes: &[u8]) {
             let _ = (elements.count(), elements.wmm(), elements.ssid());
             let _ = elements.tim().map(|tim| tim.aids().count());
         }
+        let _ = TwtAction::decode(&frame);
         let _ = (amsdu_subframes(frame.body()).count(), snap_payload(frame.body()));
     }
     if let Ok((header, length)) = Radiotap::decode(bytes) {
