@@ -240,6 +240,9 @@ def write_timeline_perfetto(timeline: str, findings: Sequence[tuple[str, int, in
 def log_to_stderr(levels: str) -> None:
     """Writes events of the core to standard error: `debug`, or levels by module. Raises `InputError`."""
 
+def advise_policies() -> str:
+    """What decides how a device is set to a policy, as JSON by its name: `{dozing, uapsd, runs_on_drivers}`."""
+
 def advise_candidates() -> str:
     """All candidates of an advice, as a JSON list of `{policy, parameters}`."""
 

@@ -3,6 +3,7 @@
 use airwatt_capture::advise::choice::{Decision, Figures, Row};
 use airwatt_capture::advise::{Asked, Candidate, CapturedTraffic, ModelPlan, TunnelAdvice};
 use airwatt_capture::report::{CellReport, GapReport, PaceReport};
+use airwatt_proto::powersave::PowerSaveConfig;
 use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -14,6 +15,21 @@ use crate::scenario::Scenario;
 #[pyfunction]
 pub(crate) fn advise_candidates() -> String {
     Value::Array(Candidate::all().iter().map(candidate).collect()).to_string()
+}
+
+/// What decides how a device is set to a policy, as a JSON object by the policy's name: `{dozing, uapsd, runs_on_drivers}`.
+#[pyfunction]
+pub(crate) fn advise_policies() -> String {
+    let policies = PowerSaveConfig::KINDS.iter().filter_map(|kind| PowerSaveConfig::named(kind.name).ok());
+    let entry = |policy: PowerSaveConfig| {
+        let value = json!({
+            "dozing": policy.estimate().dozing.name(),
+            "uapsd": policy.needs_uapsd(),
+            "runs_on_drivers": policy.runs_on_drivers(),
+        });
+        (policy.name().to_owned(), value)
+    };
+    Value::Object(policies.map(entry).collect()).to_string()
 }
 
 fn candidate(candidate: &Candidate) -> Value {

@@ -34,7 +34,9 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::advise::{advise_analysis, advise_candidates, advise_choose, advise_scenario};
+    use crate::advise::{
+        advise_analysis, advise_candidates, advise_choose, advise_policies, advise_scenario,
+    };
     #[pymodule_export]
     use crate::capture::{analyze, annotate, anonymize, trace_means, write_timeline_perfetto};
     #[pymodule_export]

@@ -8,10 +8,13 @@ and the commented hostapd.conf. docs/advise.md has them as a table. A driver or 
 
 from __future__ import annotations
 
+import functools
+import json
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from airwatt import _core
 from airwatt._core import InputError
 
 if TYPE_CHECKING:
@@ -162,13 +165,22 @@ def _dtim(beacons: int) -> Setting:
     return Setting((f"dtim_period={beacons}",), "has the same effect for stations that receive DTIM beacons")
 
 
+@functools.cache
+def _policies() -> dict[str, dict[str, Any]]:
+    """What each policy says of itself, by its name."""
+    found: dict[str, dict[str, Any]] = json.loads(_core.advise_policies())
+    return found
+
+
 def how(candidate: Candidate) -> tuple[Setting | None, ...]:
     """How the candidate is set on each of `PLATFORMS`; None where a platform has no setting for it."""
     values = dict(candidate.parameters)
     beacons = candidate.listen_interval
+    policy = _policies()[candidate.policy]
+    dozing = policy["dozing"]
     on, modify = "iw dev wlan0 set power_save on", "nmcli connection modify NAME 802-11-wireless.powersave"
     listening = ("wifi ps_wakeup_mode listen_interval", "wifi ps on")
-    if candidate.policy == "active":
+    if dozing == "never" and policy["runs_on_drivers"]:
         return (
             Setting(("iw dev wlan0 set power_save off",)),
             Setting((f"{modify} 2",)),
@@ -176,7 +188,7 @@ def how(candidate: Candidate) -> tuple[Setting | None, ...]:
             Setting(("wifi ps off",)),
             _NOTHING,
         )
-    if candidate.policy == "timeout":
+    if dozing == "after timeout":
         count = int(values.get("timeout", "100ms").removesuffix("ms"))
         if beacons is not None:
             usual = f"as it comes, its least active time is {_ESP_USUAL_MS} ms"
@@ -195,17 +207,17 @@ def how(candidate: Candidate) -> tuple[Setting | None, ...]:
             Setting((f"wifi ps_timeout {count}", "wifi ps on")),
             _NOTHING,
         )
-    if candidate.policy in ("psm", "psm-legacy") and beacons is None:
-        mode = "WMM" if candidate.policy == "psm" else "legacy"
+    if dozing == "between beacons" and beacons is None:
+        mode = "WMM" if policy["uapsd"] else "legacy"
         return (
             Setting((on, "iwconfig wlan0 power timeout 0")),
             None,
             # It stays awake for 8 ms at least after traffic, which is policy timeout.
             None,
             Setting((f"wifi ps_mode {mode}", "wifi ps_timeout 0", "wifi ps on"), "it receives DTIM beacons only"),
-            Setting(("uapsd_advertisement_enabled=1",)) if candidate.policy == "psm" else _NOTHING,
+            Setting(("uapsd_advertisement_enabled=1",)) if policy["uapsd"] else _NOTHING,
         )
-    if candidate.policy in ("psm", "psm-legacy"):
+    if dozing == "between beacons":
         assert beacons is not None
         awake = f"after traffic it stays awake for {_ESP_USUAL_MS} ms all the same, as policy timeout does"
         return (
@@ -215,11 +227,11 @@ def how(candidate: Candidate) -> tuple[Setting | None, ...]:
             Setting((f"wifi ps_listen_interval {beacons}", *listening), "before connecting"),
             _dtim(beacons),
         )
-    if candidate.policy == "latency-guard":
+    if policy["runs_on_drivers"] and not policy["uapsd"]:
         daemon = "systemctl enable --now airwattd-station"
         drop_in = "with its drop-in file, docs/station.md"
         return (Setting((daemon,), "docs/station.md"), Setting((daemon,), drop_in), None, None, _NOTHING)
     # Only the access point's part of U-APSD has a setting that is common to drivers.
     access_point = Setting(("uapsd_advertisement_enabled=1",), whole=False)
     nordic = Setting(("wifi ps_mode WMM",), "its firmware decides when to trigger", whole=False)
-    return (None, None, None, nordic, access_point if candidate.policy != "psm-throttling" else _NOTHING)
+    return (None, None, None, nordic, access_point if policy["uapsd"] else _NOTHING)

@@ -119,7 +119,7 @@ pub fn split_choice(text: &str) -> Result<Choice<'_>, SettingError> {
 /// settings it holds, if all of them implement a common trait.
 ///
 /// If each kind is run by a machine, the rows name the machines, which share a trait with `type Config` and `fn new`, and
-/// one constant of the trait becomes a method of the settings:
+/// constants of the trait become methods of the settings:
 ///
 /// ```ignore
 /// kinds! {
@@ -222,23 +222,36 @@ macro_rules! kinds {
         $crate::kinds!(@with ($) $with $name { $($variant)+ });
     };
 
-    ($(#[$doc:meta])* $vis:vis enum $name:ident by $tag:literal ($method:ident: $kept:ty = $constant:ident) =>
-     $(#[$machine_doc:meta])* $machine_vis:vis enum $machine:ident: $trait:ident ($arg:ident: $arg_type:ty), match by $with:ident {
+    ($(#[$doc:meta])* $vis:vis enum $name:ident by $tag:literal ($($method:ident: $kept:ty = $constant:ident),+) =>
+     $(#[$machine_doc:meta])* $machine_vis:vis enum $machine:ident: $trait:ident ($arg:ident: $arg_type:ty), match by $with:ident
+     $rows:tt) => {
+        $crate::kinds! { @machines
+            ($(#[$doc])* $vis enum $name by $tag) ($(#[$machine_doc])* $machine_vis enum $machine: $trait ($arg: $arg_type)) $with $rows
+        }
+        $($crate::kinds! { @constant $vis $name $trait ($method: $kept = $constant) $rows })+
+    };
+
+    (@constant $vis:vis $name:ident $trait:ident ($method:ident: $kept:ty = $constant:ident) {
         $($kind:literal => $variant:ident($config:ty) by $mechanism:ty, $text:literal;)+
     }) => {
-        $crate::kinds! {
-            $(#[$doc])*
-            $vis enum $name by $tag {
-                $($kind => $variant($config), $text;)+
-            }
-        }
-
         impl $name {
             #[doc = concat!("See `", stringify!($trait), "::", stringify!($constant), "`.")]
             $vis const fn $method(&self) -> $kept {
                 match self {
                     $(Self::$variant(_) => <$mechanism as $trait>::$constant),+
                 }
+            }
+        }
+    };
+
+    (@machines ($(#[$doc:meta])* $vis:vis enum $name:ident by $tag:literal)
+     ($(#[$machine_doc:meta])* $machine_vis:vis enum $machine:ident: $trait:ident ($arg:ident: $arg_type:ty)) $with:ident {
+        $($kind:literal => $variant:ident($config:ty) by $mechanism:ty, $text:literal;)+
+    }) => {
+        $crate::kinds! {
+            $(#[$doc])*
+            $vis enum $name by $tag {
+                $($kind => $variant($config), $text;)+
             }
         }
 

@@ -25,6 +25,7 @@ impl Settings for UapsdConfig {
 trait Policy {
     type Config: Settings;
     const NEEDS_UAPSD: bool;
+    const WAITS: Option<&'static str> = None;
     fn new(config: Self::Config, start: u32) -> Self;
     fn start(&self) -> u32;
 }
@@ -49,6 +50,7 @@ struct Uapsd(UapsdConfig, u32);
 impl Policy for Uapsd {
     type Config = UapsdConfig;
     const NEEDS_UAPSD: bool = true;
+    const WAITS: Option<&'static str> = Some("interval");
     fn new(config: UapsdConfig, start: u32) -> Self {
         Self(config, start)
     }
@@ -59,7 +61,7 @@ impl Policy for Uapsd {
 
 kinds! {
     /// A policy and its parameters.
-    enum PowerSaveConfig by "policy" (needs_uapsd: bool = NEEDS_UAPSD) =>
+    enum PowerSaveConfig by "policy" (needs_uapsd: bool = NEEDS_UAPSD, waits: Option<&'static str> = WAITS) =>
     /// A policy at work.
     enum Machine: Policy (start: u32), match by with_policy {
         "psm" => Psm(NoSettings) by Psm, "a poll at each beacon";
@@ -188,6 +190,7 @@ fn one_list_makes_names_machines_and_schema() {
     for (kind, uapsd) in PowerSaveConfig::KINDS.iter().zip([false, true]) {
         let config = PowerSaveConfig::named(kind.name).unwrap();
         assert_eq!((config.name(), config.needs_uapsd()), (kind.name, uapsd));
+        assert_eq!(config.waits(), uapsd.then_some("interval"));
         config.check().unwrap();
         let machine = Machine::new(config, 3);
         assert_eq!(with_policy!(&machine, policy => policy.start()), 3);

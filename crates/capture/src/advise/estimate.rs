@@ -9,6 +9,7 @@ use airwatt_dot11::Standard;
 use airwatt_energy::Radio as Profile;
 use airwatt_models::mac_frame::{self, Frames, Protection, Timing};
 use airwatt_models::radio::Radio;
+use airwatt_proto::powersave::{Dozing, Fetch};
 
 use super::{Candidate, CapturedTraffic, Modelled, model_radio};
 use crate::phy;
@@ -245,32 +246,31 @@ pub(super) fn estimate(traffic: &Traffic, candidate: &Candidate) -> Option<Model
     let rest_s = (elapsed_s - traffic.busy_s).max(0.0);
     let awake_j = traffic.spent_j(rest_s, 0.0, 0.0);
     let wait_s = traffic.down_wait_s / 2.0 * traffic.late_share;
-    let (energy_j, delay_s) = match candidate.policy {
-        "active" | "psm-throttling" => (awake_j, 0.0),
-        policy @ ("psm" | "psm-legacy") => {
+    let (energy_j, delay_s) = match candidate.dozing {
+        Dozing::Never => (awake_j, 0.0),
+        Dozing::BetweenBeacons(fetch) => {
             let beacons = (elapsed_s / traffic.beacon.received_s()).min(traffic.down_packets);
             // One trigger for what a beacon announces, or a poll for each packet, which is its own answer.
-            let asked_j = if policy == "psm" {
-                beacons * (traffic.poll_j + traffic.end_j)
-            } else {
-                traffic.down_packets * traffic.poll_j
+            let asked_j = match fetch {
+                Fetch::Trigger => beacons * (traffic.poll_j + traffic.end_j),
+                Fetch::Poll => traffic.down_packets * traffic.poll_j,
             };
             (traffic.spent_j(rest_s, rest_s, traffic.wakes.unwrap_or(beacons)) + asked_j, wait_s)
         }
-        "uapsd" => {
+        Dozing::BetweenTriggers => {
             let interval_s = candidate.value_s();
             let triggers = traffic.pace.triggers(interval_s, elapsed_s);
             let asked_j = triggers * (traffic.poll_j + traffic.end_j);
             let energy_j = traffic.spent_j(rest_s, rest_s, triggers + traffic.wakes.unwrap_or(0.0)) + asked_j;
             (energy_j, wait_s.min(interval_s / 2.0 * traffic.late_share))
         }
-        "timeout" => {
+        Dozing::AfterTimeout => {
             let timeout_s = candidate.value_s();
             let (asleep_s, sleeps) = traffic.pace.asleep(timeout_s, rest_s);
             let late = traffic.pace.late_share(timeout_s, asleep_s);
             (traffic.spent_j(rest_s, asleep_s, sleeps), wait_s * late)
         }
-        _ => return None,
+        Dozing::Adaptive => return None,
     };
     let energy_j = energy_j.min(awake_j);
     let power_w = energy_j / elapsed_s;

@@ -17,7 +17,7 @@ mod tests;
 
 use airwatt_base::Span;
 use airwatt_energy::Radio;
-use airwatt_proto::powersave::PowerSaveConfig;
+use airwatt_proto::powersave::{Dozing, PowerSaveConfig, Trial};
 use airwatt_sim::scenario::Scenario;
 use serde::Serialize;
 
@@ -25,19 +25,6 @@ use crate::report::{CellReport, PaceReport};
 use estimate::{Traffic, estimate};
 use setting::Setting;
 
-/// Settings of policy `timeout` that are candidates.
-const TIMEOUTS: [Span; 4] =
-    [Span::from_millis(10), Span::from_millis(50), Span::from_millis(100), Span::from_millis(200)];
-/// The setting of `timeout` that is tried with longer listen intervals too: what ESP-IDF does if nothing is set.
-const USUAL_TIMEOUT: Span = Span::from_millis(50);
-/// Settings of policy `uapsd` that are candidates.
-const INTERVALS: [Span; 5] = [
-    Span::from_millis(5),
-    Span::from_millis(10),
-    Span::from_millis(20),
-    Span::from_millis(40),
-    Span::from_millis(80),
-];
 /// Numbers of beacon intervals from one beacon that is received to the next, beside every beacon, that are candidates: DTIM beacons
 /// that are skipped if the access point announces each beacon as one. 3 and 10 are the intervals of makers' data sheets.
 const LISTEN_INTERVALS: [u32; 2] = [3, 10];
@@ -53,6 +40,8 @@ const TUNNEL_BOUNDS_S: [f64; 8] = [0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0
 pub struct Candidate {
     /// Name of the policy.
     pub policy: &'static str,
+    /// How it dozes.
+    pub dozing: Dozing,
     /// The setting that differs from the policy's defaults: its key and value.
     pub setting: Option<(&'static str, Span)>,
     /// The listen interval in beacons, if not every beacon is received.
@@ -60,36 +49,26 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Every policy that a station can have, with the settings that are tried.
+    /// Every policy that a station can have, with the settings that it wants tried.
     pub fn all() -> Vec<Self> {
-        let mut found = Vec::new();
-        for policy in PowerSaveConfig::KINDS.iter().map(|kind| kind.name) {
-            let mut with = |key, values: &[Span]| {
-                let one = |&value| Self { policy, setting: Some((key, value)), listen_interval: None };
-                found.extend(values.iter().map(one));
+        let policies =
+            PowerSaveConfig::KINDS.iter().filter_map(|kind| PowerSaveConfig::named(kind.name).ok());
+        let candidates = policies.flat_map(|policy| {
+            let estimate = policy.estimate();
+            let candidate = move |trial: &Trial, listen_interval| Self {
+                policy: policy.name(),
+                dozing: estimate.dozing,
+                setting: trial.setting,
+                listen_interval,
             };
-            match policy {
-                "timeout" => {
-                    with("timeout", &TIMEOUTS);
-                    found.extend(LISTEN_INTERVALS.map(|beacons| Self {
-                        policy,
-                        setting: Some(("timeout", USUAL_TIMEOUT)),
-                        listen_interval: Some(beacons),
-                    }));
-                }
-                "uapsd" => with("interval", &INTERVALS),
-                "psm" | "psm-legacy" => {
-                    let intervals = std::iter::once(None).chain(LISTEN_INTERVALS.map(Some));
-                    found.extend(intervals.map(|listen_interval| Self {
-                        policy,
-                        setting: None,
-                        listen_interval,
-                    }));
-                }
-                _ => found.push(Self { policy, setting: None, listen_interval: None }),
-            }
-        }
-        found
+            let skipping = estimate
+                .trials
+                .iter()
+                .filter(|trial| trial.skips_beacons)
+                .flat_map(move |trial| LISTEN_INTERVALS.map(|beacons| candidate(trial, Some(beacons))));
+            estimate.trials.iter().map(move |trial| candidate(trial, None)).chain(skipping)
+        });
+        candidates.collect()
     }
 
     fn value_s(&self) -> f64 {
@@ -155,7 +134,7 @@ impl ModelPlan {
         let setting = Setting::of(scenario);
         let model = |candidate: &Candidate| {
             let setting = setting.as_ref()?.listening(candidate.listen_interval)?;
-            estimate(&setting.traffic(candidate.policy)?, candidate)
+            estimate(&setting.traffic(candidate.dozing)?, candidate)
         };
         let candidates = asked(model, budget_s, confirm);
         let Some(setting) = setting else {

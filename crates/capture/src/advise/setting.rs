@@ -8,6 +8,7 @@ use airwatt_base::QueueLimit;
 use airwatt_models::mac_frame::{self, Timing};
 use airwatt_models::radio::Radio;
 use airwatt_models::{psm_throughput, sctp_tunnel};
+use airwatt_proto::powersave::Dozing;
 use airwatt_sim::scenario::{ApplicationConfig, Direction, Scenario, Transport};
 
 use super::estimate::{Beacons, CONTROL_BPS, Exchange, Pace, Rates, Traffic, exchange};
@@ -127,13 +128,13 @@ impl Setting {
     }
 
     /// The rate that one bulk flow gets, in bit/s of IP packets.
-    fn bulk_bps(&self, down: bool, policy: &str) -> Option<f64> {
+    fn bulk_bps(&self, down: bool, dozing: Dozing) -> Option<f64> {
         let is_bulk = |flow: &&Flow| matches!(flow.sends, Sends::Bulk { .. });
         let same = self.flows.iter().filter(is_bulk).filter(|flow| flow.down == down).count() as f64;
         let line = if down { self.down_bps } else { self.up_bps };
         let air = self.exchange(self.mtu_bytes, self.mtu_bytes)?;
         let share = line.min(8.0 * self.mtu_bytes / air.uplink_s) / same;
-        if !(matches!(policy, "psm" | "psm-legacy") && down && self.flows.len() == 1) {
+        if !(matches!(dozing, Dozing::BetweenBeacons(_)) && down && self.flows.len() == 1) {
             return Some(share);
         }
         let waiting = psm_throughput::solve(&psm_throughput::Params {
@@ -150,7 +151,7 @@ impl Setting {
     }
 
     /// The time that the flows last under a policy, and the bytes of each bulk flow in that time.
-    fn lengths(&self, policy: &str) -> Option<(f64, Vec<Option<f64>>)> {
+    fn lengths(&self, dozing: Dozing) -> Option<(f64, Vec<Option<f64>>)> {
         let payload_bytes = self.mtu_bytes - self.header_bytes;
         let mut elapsed_s = self.duration_s.unwrap_or(0.0);
         let mut sizes = Vec::new();
@@ -159,7 +160,7 @@ impl Setting {
                 sizes.push(None);
                 continue;
             };
-            let rate_bps = self.bulk_bps(flow.down, policy)? * payload_bytes / self.mtu_bytes;
+            let rate_bps = self.bulk_bps(flow.down, dozing)? * payload_bytes / self.mtu_bytes;
             if self.duration_s.is_none() {
                 elapsed_s = elapsed_s.max(8.0 * bytes / rate_bps);
                 sizes.push(Some(bytes));
@@ -171,8 +172,8 @@ impl Setting {
     }
 
     /// The scenario's packets under a policy, which decides how long a download takes.
-    pub(super) fn traffic(&self, policy: &str) -> Option<Traffic> {
-        let (elapsed_s, sizes) = self.lengths(policy)?;
+    pub(super) fn traffic(&self, dozing: Dozing) -> Option<Traffic> {
+        let (elapsed_s, sizes) = self.lengths(dozing)?;
         let (mut down, mut up, mut busy_s, mut frames_j, mut bits) = (0.0, 0.0, 0.0, 0.0, 0.0);
         for (flow, size) in self.flows.iter().zip(&sizes) {
             let (data_bytes, count) = self.packets(flow, elapsed_s, *size);
@@ -242,7 +243,7 @@ impl Setting {
         let (mut down_bps, mut up_bps) = (0.0, 0.0);
         for flow in &self.flows {
             let rate_bps = match flow.sends {
-                Sends::Bulk { .. } => self.bulk_bps(flow.down, "active")?,
+                Sends::Bulk { .. } => self.bulk_bps(flow.down, Dozing::Never)?,
                 Sends::Constant { bps, .. } => bps,
                 Sends::Random { .. } => 0.0,
             };

@@ -1,5 +1,6 @@
 use airwatt_base::{Power, Span};
 use airwatt_energy::{Radio, Transition};
+use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::scenario::Scenario;
 
 use super::choice::{Decision, Figures, Row};
@@ -30,6 +31,22 @@ fn candidates_are_each_policy_with_its_settings_once() {
     let timeouts = || all.iter().filter(|one| one.policy == "timeout");
     assert_eq!((timeouts().count(), timeouts().filter(|one| one.listen_interval.is_some()).count()), (6, 2));
     assert_eq!(all.iter().filter(|one| one.policy == "uapsd").count(), 5);
+}
+
+#[test]
+fn every_policy_is_a_candidate_with_settings_that_it_has() {
+    let all = Candidate::all();
+    for kind in PowerSaveConfig::KINDS {
+        assert!(all.iter().any(|one| one.policy == kind.name), "{}", kind.name);
+    }
+    for Candidate { policy, setting, .. } in all {
+        let text = match setting {
+            Some((key, value)) => format!("{policy}:{key}={value}"),
+            None => policy.to_owned(),
+        };
+        let read: PowerSaveConfig = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(read.name(), policy);
+    }
 }
 
 #[test]

@@ -101,7 +101,7 @@ impl Config {
             let (bound, hold) = (guard.bound, guard.hold);
             return Err(format!("power_save.hold: expected at least the bound of {bound}, got {hold}"));
         }
-        if !controller::runs_on_drivers(&config.power_save) {
+        if !config.power_save.runs_on_drivers() {
             let (known, name) = (policies().join(", "), config.power_save.name());
             return Err(format!("power_save.policy: expected one of {known}, got {name:?}"));
         }
@@ -147,8 +147,7 @@ impl Config {
 pub(super) fn policies() -> Vec<&'static str> {
     let default = Config::default().power_save.name();
     let others = PowerSaveConfig::KINDS.iter().map(|kind| kind.name).filter(|name| *name != default);
-    let runs =
-        |name: &&str| PowerSaveConfig::named(name).is_ok_and(|policy| controller::runs_on_drivers(&policy));
+    let runs = |name: &&str| PowerSaveConfig::named(name).is_ok_and(|policy| policy.runs_on_drivers());
     std::iter::once(default).chain(others.filter(runs)).collect()
 }
 

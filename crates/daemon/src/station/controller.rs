@@ -207,22 +207,6 @@ pub(super) struct Counts {
     pub(super) triggers: u64,
 }
 
-/// Returns whether a policy can run over a driver's power save.
-pub(super) const fn runs_on_drivers(policy: &PowerSaveConfig) -> bool {
-    match policy {
-        PowerSaveConfig::LatencyGuard(_)
-        | PowerSaveConfig::Active(_)
-        | PowerSaveConfig::BaTa(_)
-        | PowerSaveConfig::BaTaStr(_) => true,
-        // A driver decides by itself when to sleep and when to fetch what a beacon announces.
-        PowerSaveConfig::Timeout(_) | PowerSaveConfig::Psm(_) | PowerSaveConfig::PsmLegacy(_) => false,
-        // It triggers over a quiet link too.
-        PowerSaveConfig::Uapsd(_) => false,
-        // The kernel's receive windows are not the daemon's to set.
-        PowerSaveConfig::PsmThrottling(_) => false,
-    }
-}
-
 /// Whether a policy sends triggers, for which the interface has to have U-APSD.
 pub(super) fn needs_triggers(policy: &PowerSaveConfig) -> bool {
     policy.needs_uapsd()

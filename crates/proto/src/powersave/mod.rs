@@ -9,6 +9,7 @@
 //! and delivery-enabled or none), and limits to a service period's length.
 
 mod access_point;
+mod estimate;
 mod guard;
 mod interface;
 mod mac_radio;
@@ -24,6 +25,7 @@ pub use access_point::{
     AccessPointConfig, AccessPointInput, AccessPointOutput, AccessPointPowerSave, AccessPointTimer, Downlink,
     Loss, UplinkKind,
 };
+pub use estimate::{Dozing, Estimate, Fetch, Trial};
 pub use guard::{
     Arrival, Demand, FlowClass, FlowSample, GuardCounts, LatencyGuard, LatencyGuardConfig, Reach, Volume,
 };

@@ -4,6 +4,7 @@ use airwatt_base::Instant;
 use airwatt_base::settings::NoSettings;
 
 use super::Policy;
+use crate::powersave::estimate::{Dozing, Estimate};
 use crate::powersave::interface::StationTimer;
 use crate::powersave::radio::{Abilities, Fact, PowerSaveRadio};
 
@@ -13,6 +14,8 @@ pub(in crate::powersave) struct Active;
 impl Policy for Active {
     type Config = NoSettings;
     const NEEDS: Abilities = Abilities::NONE;
+    const DRIVER: bool = true;
+    const ESTIMATE: Estimate = Estimate::of_defaults(Dozing::Never);
 
     fn new(_config: NoSettings, _start: Instant) -> Self {
         Self

@@ -302,6 +302,7 @@ impl<C> BaTa<C> {
 impl<C: Settings + Into<(BaTaConfig, Option<StreamConfig>)>> Policy for BaTa<C> {
     type Config = C;
     const NEEDS: Abilities = Abilities::SWITCH.and(Abilities::TRIGGER);
+    const DRIVER: bool = true;
 
     fn new(config: C, start: Instant) -> Self {
         config.check().unwrap_or_else(|error| panic!("{error}"));

@@ -202,6 +202,7 @@ impl GuardedTimeout {
 impl Policy for GuardedTimeout {
     type Config = LatencyGuardConfig;
     const NEEDS: Abilities = Abilities::SWITCH.and(Abilities::SEE_TIM).and(Abilities::SEE_FLOWS);
+    const DRIVER: bool = true;
 
     fn new(config: LatencyGuardConfig, start: Instant) -> Self {
         let driver = Timeout::new(TimeoutConfig { timeout: Some(config.timeout) }, start);

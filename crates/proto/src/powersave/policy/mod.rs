@@ -2,7 +2,8 @@
 //!
 //! A policy decides what to do when a beacon, a frame or a timer comes. It holds its own state and asks the [`Radio`] for
 //! triggers, polls, mode switches and timers; the radio does the rest, and alone decides to doze. A new policy is a file with
-//! its settings and its [`Policy`], and a row in [`PowerSaveConfig`].
+//! its settings and its [`Policy`], and a row in [`PowerSaveConfig`]. The policy says itself what it needs, whether it runs over a
+//! device's driver, and how equations estimate it.
 
 mod active;
 mod ba_ta;
@@ -21,6 +22,7 @@ pub use self::ba_ta::{BaTaConfig, BaTaStrConfig, StreamConfig};
 pub use self::psm_throttling::PsmThrottlingConfig;
 pub use self::timeout::TimeoutConfig;
 pub use self::uapsd::UapsdConfig;
+use super::estimate::Estimate;
 use super::guard::{LatencyGuard, LatencyGuardConfig, Reach};
 use super::interface::Adaptation;
 use super::radio::{Abilities, Fact, Observable, PowerSaveRadio};
@@ -28,7 +30,9 @@ use super::radio::{Abilities, Fact, Observable, PowerSaveRadio};
 kinds! {
     /// How a station saves power: a policy with its settings.
     #[derive(Copy, Eq)]
-    pub enum PowerSaveConfig by "policy" (needs: Abilities = NEEDS) =>
+    pub enum PowerSaveConfig by "policy" (
+        needs: Abilities = NEEDS, runs_on_drivers: bool = DRIVER, estimate: Estimate = ESTIMATE
+    ) =>
     /// A policy at work.
     pub enum PowerSavePolicy: Policy (start: Instant), match by with_policy {
         "active" => Active(NoSettings) by active::Active, "never sleeps (CAM)";
@@ -57,6 +61,12 @@ pub trait Policy: Sized {
     type Config: Settings;
     /// What the device has to see and do, without which the policy does not work.
     const NEEDS: Abilities;
+    /// Whether it works over a driver that saves power by itself ([`Abilities::DYNAMIC_PS`]), as `airwattd station` runs it.
+    /// Policies that say when to doze have nothing to say there, those that trigger on a quiet link wake it, and the windows of
+    /// the kernel's connections cannot be set.
+    const DRIVER: bool = false;
+    /// How equations estimate it, and the settings that are tried when a policy is sought.
+    const ESTIMATE: Estimate = Estimate::BY_RUNS;
 
     /// The policy at the beginning. Panics if a setting is out of range.
     fn new(config: Self::Config, start: Instant) -> Self;
@@ -79,6 +89,8 @@ pub trait Policy: Sized {
 impl<P: Policy> Policy for Box<P> {
     type Config = P::Config;
     const NEEDS: Abilities = P::NEEDS;
+    const DRIVER: bool = P::DRIVER;
+    const ESTIMATE: Estimate = P::ESTIMATE;
 
     fn new(config: P::Config, start: Instant) -> Self {
         Self::new(P::new(config, start))

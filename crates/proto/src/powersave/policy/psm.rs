@@ -9,6 +9,7 @@ use airwatt_base::Instant;
 use airwatt_base::settings::NoSettings;
 
 use super::Policy;
+use crate::powersave::estimate::{Dozing, Estimate, Fetch, Trial};
 use crate::powersave::interface::StationTimer;
 use crate::powersave::radio::{Abilities, Fact, PowerSaveRadio};
 
@@ -18,6 +19,10 @@ pub(in crate::powersave) struct Psm;
 impl Policy for Psm {
     type Config = NoSettings;
     const NEEDS: Abilities = Abilities::SWITCH.and(Abilities::TRIGGER).and(Abilities::SEE_TIM);
+    const ESTIMATE: Estimate = Estimate {
+        dozing: Dozing::BetweenBeacons(Fetch::Trigger),
+        trials: &[Trial::DEFAULTS.skipping_beacons()],
+    };
 
     fn new(_config: NoSettings, _start: Instant) -> Self {
         Self

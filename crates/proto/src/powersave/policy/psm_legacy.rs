@@ -8,6 +8,7 @@ use airwatt_base::Instant;
 use airwatt_base::settings::NoSettings;
 
 use super::Policy;
+use crate::powersave::estimate::{Dozing, Estimate, Fetch, Trial};
 use crate::powersave::interface::StationTimer;
 use crate::powersave::radio::{Abilities, Fact, PowerSaveRadio};
 
@@ -19,6 +20,10 @@ impl Policy for PsmLegacy {
     /// More Data, which is part of what is known of a service, alone says whether to poll again.
     const NEEDS: Abilities =
         Abilities::SWITCH.and(Abilities::POLL).and(Abilities::SEE_TIM).and(Abilities::SEE_SERVICE);
+    const ESTIMATE: Estimate = Estimate {
+        dozing: Dozing::BetweenBeacons(Fetch::Poll),
+        trials: &[Trial::DEFAULTS.skipping_beacons()],
+    };
 
     fn new(_config: NoSettings, _start: Instant) -> Self {
         Self

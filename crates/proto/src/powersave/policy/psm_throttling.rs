@@ -35,6 +35,7 @@ use airwatt_base::{Instant, Span};
 use super::Policy;
 use super::rate::rate_bps;
 use crate::powersave::Ratio;
+use crate::powersave::estimate::{Dozing, Estimate};
 use crate::powersave::interface::{StationTimer, Uplink, Window};
 use crate::powersave::radio::{Abilities, Fact, PolicyTimer, PowerSaveRadio};
 
@@ -479,6 +480,8 @@ impl Policy for PsmThrottling {
     type Config = PsmThrottlingConfig;
     const NEEDS: Abilities =
         Abilities::SWITCH.and(Abilities::POLL).and(Abilities::GRANT).and(Abilities::SEE_TIM);
+    /// Equations take its traffic as greedy, for which it stays awake.
+    const ESTIMATE: Estimate = Estimate::of_defaults(Dozing::Never);
 
     fn new(config: PsmThrottlingConfig, _start: Instant) -> Self {
         config.check().unwrap_or_else(|error| panic!("{error}"));

@@ -12,6 +12,7 @@ use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Instant, Span};
 
 use super::Policy;
+use crate::powersave::estimate::{Dozing, Estimate, Trial};
 use crate::powersave::interface::{StationTimer, Uplink};
 use crate::powersave::radio::{Abilities, Fact, PolicyTimer, PowerSaveRadio};
 
@@ -64,6 +65,16 @@ impl Timeout {
 impl Policy for Timeout {
     type Config = TimeoutConfig;
     const NEEDS: Abilities = Abilities::SWITCH.and(Abilities::SEE_TIM);
+    /// With longer listen intervals the timeout of 50 ms is tried, which is what ESP-IDF does if nothing is set.
+    const ESTIMATE: Estimate = Estimate {
+        dozing: Dozing::AfterTimeout,
+        trials: &[
+            Trial::of("timeout", Span::from_millis(10)),
+            Trial::of("timeout", Span::from_millis(50)).skipping_beacons(),
+            Trial::of("timeout", Span::from_millis(100)),
+            Trial::of("timeout", Span::from_millis(200)),
+        ],
+    };
 
     fn new(config: TimeoutConfig, _start: Instant) -> Self {
         Self { timeout: config.timeout.unwrap_or(TimeoutConfig::USUAL) }

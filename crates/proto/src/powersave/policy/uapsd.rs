@@ -11,6 +11,7 @@ use airwatt_base::{Instant, Span};
 
 use super::Policy;
 use crate::powersave::PowerSaveFrame;
+use crate::powersave::estimate::{Dozing, Estimate, Trial};
 use crate::powersave::interface::{StationTimer, Uplink};
 use crate::powersave::radio::{Abilities, Fact, PolicyTimer, PowerSaveRadio};
 
@@ -50,6 +51,16 @@ impl Uapsd {
 impl Policy for Uapsd {
     type Config = UapsdConfig;
     const NEEDS: Abilities = Abilities::SWITCH.and(Abilities::TRIGGER);
+    const ESTIMATE: Estimate = Estimate {
+        dozing: Dozing::BetweenTriggers,
+        trials: &[
+            Trial::of("interval", Span::from_millis(5)),
+            Trial::of("interval", Span::from_millis(10)),
+            Trial::of("interval", Span::from_millis(20)),
+            Trial::of("interval", Span::from_millis(40)),
+            Trial::of("interval", Span::from_millis(80)),
+        ],
+    };
 
     fn new(config: UapsdConfig, _start: Instant) -> Self {
         assert!(!config.interval.is_zero(), "a trigger interval is longer than zero");
