@@ -9,6 +9,7 @@ from airwatt.own import CongestionControl, Policy
 
 __version__: str
 SCHEMA: int
+LEAST_CORRELATION: float
 
 class AirwattError(Exception):
     """Base of every error of this package. Its text is one line that names the place, the value and what is allowed."""

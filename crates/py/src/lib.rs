@@ -75,10 +75,11 @@ mod _core {
     #[pymodule_export]
     use crate::values::toml_value;
 
-    /// The version that every document carries, and the schema number of result documents.
+    /// The version that every document carries, the schema number of result documents, and thresholds that texts name.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("SCHEMA", 1)
+        module.add("SCHEMA", 1)?;
+        module.add("LEAST_CORRELATION", airwatt_capture::current::LEAST_CORRELATION)
     }
 }

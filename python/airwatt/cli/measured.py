@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from airwatt import laboratory
-from airwatt._core import InputError
+from airwatt._core import LEAST_CORRELATION, InputError
 from airwatt.battery import SECONDS_A_DAY, Battery, lasting
 from airwatt.cli import charge
 from airwatt.layout import printable
@@ -22,7 +22,6 @@ _WHY = {
     "loose": "samples or parts of the trace do not agree on it within a quarter, or not with the replay's times",
     "brief": "shorter each time than the 5 ms to which a replay knows its times",
 }
-_LEAST_CORRELATION = 0.5
 
 
 def radio_voltage(document: dict[str, Any]) -> float | None:
@@ -106,7 +105,7 @@ def _place(current: dict[str, Any]) -> Iterator[str]:
         else:
             yield (
                 f"the trace has no place on the capture's clock: its correlation with {current['prediction']} is "
-                f"{correlation:.2f} at best, and {_LEAST_CORRELATION} or more is needed to divide it by states; "
+                f"{correlation:.2f} at best, and {LEAST_CORRELATION} or more is needed to divide it by states; "
                 "--offset, --policy or --radio may help, or it belongs to another capture"
             )
         return
@@ -118,7 +117,7 @@ def _place(current: dict[str, Any]) -> Iterator[str]:
     )
     if not current["states"]:
         yield (
-            f"with a correlation below {_LEAST_CORRELATION} the predicted times of states are not those of the trace, "
+            f"with a correlation below {LEAST_CORRELATION} the predicted times of states are not those of the trace, "
             "and it is not divided by them"
         )
     if current["other_offsets"]:
