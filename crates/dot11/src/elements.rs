@@ -110,11 +110,11 @@ impl<'a> Elements<'a> {
         Self::push(out, ID_VENDOR, &[a, b, c, d, 0, 1, qos_info]);
     }
 
-    /// Appends a WMM parameter element with this QoS information octet, and these parameters for every access category.
-    pub fn push_wmm_parameters(out: &mut Vec<u8>, qos_info: u8, access: AccessParameters) {
+    /// Appends a WMM parameter element with this QoS information octet, and these parameters of best effort, background, video and voice.
+    pub fn push_wmm_parameters(out: &mut Vec<u8>, qos_info: u8, access: [AccessParameters; 4]) {
         let [a, b, c, d] = WMM_PREFIX;
         let mut contents = vec![a, b, c, d, 1, 1, qos_info, 0];
-        for category in 0..4 {
+        for (category, access) in (0..).zip(access) {
             contents.extend_from_slice(&access.encode(category));
         }
         Self::push(out, ID_VENDOR, &contents);

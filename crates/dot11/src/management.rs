@@ -148,8 +148,8 @@ pub struct BeaconFields<'a> {
     pub tim: TimFields<'a>,
     /// The WMM QoS information octet; bit 7 announces U-APSD.
     pub wmm: Option<u8>,
-    /// The access parameters that a WMM element has for all access categories; `None` for an element without parameters.
-    pub access: Option<AccessParameters>,
+    /// The access parameters in a WMM element, of best effort, background, video and voice; `None` for an element without parameters.
+    pub access: Option<[AccessParameters; 4]>,
 }
 
 impl BeaconFields<'_> {

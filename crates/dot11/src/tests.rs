@@ -68,11 +68,13 @@ fn a_beacon_and_its_tim() {
 #[test]
 fn access_parameters_are_those_of_best_effort() {
     let access = AccessParameters { aifsn: 3, cw_min: 7, cw_max: 1023, txop: Span::from_micros(2_528) };
+    let voice = AccessParameters { aifsn: 2, cw_min: 3, cw_max: 7, txop: Span::from_micros(1_504) };
     let mut out = Vec::new();
-    Elements::push_wmm_parameters(&mut out, 0x80, access);
+    Elements::push_wmm_parameters(&mut out, 0x80, [access, access, access, voice]);
     // 802.11-2020 9.4.2.28: ACI and AIFSN, exponents of the windows, and the limit in units of 32 us; 79 of them.
     assert_eq!(out[..14], [221, 24, 0, 0x50, 0xf2, 2, 1, 1, 0x80, 0, 0x03, 0xa3, 79, 0]);
-    assert_eq!((out.len(), out[14], out[22]), (26, 0x23, 0x63));
+    assert_eq!((out.len(), out[14]), (26, 0x23));
+    assert_eq!(out[22..], [0x62, 0x32, 47, 0]);
     assert_eq!(Elements(&out).wmm(), Some(WmmInfo { qos_info: 0x80, best_effort: Some(access) }));
     // An information element has none, nor has one that is cut off.
     out.truncate(12);

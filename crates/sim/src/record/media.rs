@@ -232,10 +232,14 @@ fn category_results(counts: &[CategoryCounts; 4]) -> Vec<CategoryResult> {
     Category::DATA.iter().zip(counts).map(of).collect()
 }
 
-/// The access parameters of a cell's stations for best effort, as beacons announce them.
-fn access_of(config: &CellConfig) -> AccessParameters {
-    let (timing, DataAccess { access, txop }) = (config.standard.timing(), config.best_effort());
-    let aifsn = access.aifs.saturating_sub(timing.sifs).whole(timing.slot);
-    let aifsn = u8::try_from(aifsn).unwrap_or(u8::MAX);
-    AccessParameters { aifsn, cw_min: access.cw_min, cw_max: access.cw_max, txop }
+/// The access parameters of a cell's stations, in the order in which beacons announce them.
+fn access_of(config: &CellConfig) -> [AccessParameters; 4] {
+    let (timing, accesses) = (config.standard.timing(), config.data_accesses(false));
+    [Category::BestEffort, Category::Background, Category::Video, Category::Voice].map(|category| {
+        let place = if accesses.len() == 1 { 0 } else { category as usize };
+        let DataAccess { access, txop } = accesses[place];
+        let aifsn = access.aifs.saturating_sub(timing.sifs).whole(timing.slot);
+        let aifsn = u8::try_from(aifsn).unwrap_or(u8::MAX);
+        AccessParameters { aifsn, cw_min: access.cw_min, cw_max: access.cw_max, txop }
+    })
 }

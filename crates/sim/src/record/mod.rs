@@ -89,8 +89,9 @@ pub struct CellSetting {
     pub dtim_period: u8,
     /// Whether the access point announces U-APSD.
     pub uapsd: bool,
-    /// How its stations contend for the medium.
-    pub access: AccessParameters,
+    /// How its stations contend for the medium with best effort, background, video and voice: in the same way where these are not told
+    /// apart.
+    pub access: [AccessParameters; 4],
 }
 
 impl Setting {

@@ -233,7 +233,7 @@ fn categories(wifi: &Wifi) -> Checked {
 }
 
 fn aggregation(wifi: &Wifi) -> Checked {
-    let Some(Aggregation { mpdus, bytes, time }) = wifi.aggregation else { return Ok(()) };
+    let Some(Aggregation { mpdus, bytes, time, retry_limit, .. }) = wifi.aggregation else { return Ok(()) };
     let format = wifi.vector().format();
     if wifi.standard.modes().is_none() && mpdus != Some(1) {
         let allowed = format!("1 with {}, which has no A-MPDUs", wifi.standard.name());
@@ -243,6 +243,7 @@ fn aggregation(wifi: &Wifi) -> Checked {
     in_range("mpdus", mpdus.unwrap_or(1), 1, max_window(format))?;
     let most = Size::from_bytes(max_ampdu_bytes(format).into());
     in_range("bytes", bytes.unwrap_or(most), Size::from_bytes(1), most)?;
+    in_range("retry_limit", retry_limit.unwrap_or(0), 0, 255)?;
     in_range("time", time, Span::from_nanos(1), MAX_PPDU_TIME)
 }
 

@@ -52,10 +52,10 @@ pub use topology::{
 pub use transport::{Gateway, Transport};
 
 pub use crate::direction::Direction;
-use crate::media::cell::MAX_PPDU_TIME;
 pub use crate::media::cell::QueueDiscipline;
 use crate::media::cell::category::CategoryParameters;
 pub use crate::media::cell::contention::AccessMethod;
+use crate::media::cell::{MAX_PPDU_TIME, MissedBlockAck};
 pub use crate::stack::application::{
     ApplicationConfig, BulkConfig, CbrConfig, InteractiveConfig, RequestResponseConfig, StreamingConfig,
     WebConfig,
@@ -270,6 +270,13 @@ pub struct Aggregation {
     pub bytes: Option<Size>,
     /// Longest time on the air, up to 5.484 ms; with a TXOP limit an A-MPDU and its block acknowledgement are no longer than that either.
     pub time: Span,
+    /// What follows if the block acknowledgement of an A-MPDU is missing: `resend`, all its frames are sent again, as by ath9k and most
+    /// drivers, or `request`, a BlockAckReq asks what has arrived, as in ns-3.
+    pub missed_block_ack: MissedBlockAck,
+    /// Largest number of retransmissions of a data frame where A-MPDUs are sent, 0 to 255. Default: `wifi.retry_limit`. The receiver learns
+    /// of a frame that is given up by a BlockAckReq; if that is lost as well, it waits for 100 ms, as Linux.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_limit: Option<u32>,
 }
 
 impl Wifi {
@@ -290,7 +297,13 @@ impl Wifi {
 
 impl Default for Aggregation {
     fn default() -> Self {
-        Self { mpdus: None, bytes: None, time: MAX_PPDU_TIME }
+        Self {
+            mpdus: None,
+            bytes: None,
+            time: MAX_PPDU_TIME,
+            missed_block_ack: MissedBlockAck::Resend,
+            retry_limit: None,
+        }
     }
 }
 

@@ -136,6 +136,14 @@ fn flags_get_a_line_that_says_what_is_allowed() {
             ("wifi.aggregation.time", "6ms"),
             "--set wifi.aggregation.time=6ms: expected 1ns to 5.484ms, got 6ms",
         ),
+        (
+            ("wifi.aggregation.missed_block_ack", "ask"),
+            "--set wifi.aggregation.missed_block_ack=ask: expected \"resend\" or \"request\", got \"ask\"",
+        ),
+        (
+            ("wifi.aggregation.retry_limit", "256"),
+            "--set wifi.aggregation.retry_limit=256: expected 0 to 255, got 256",
+        ),
         (("wifi.frame_error_rate", "nan"), "--set wifi.frame_error_rate=nan: expected 0 to below 1, got NaN"),
         (
             ("flow.0.application.size", "0B"),

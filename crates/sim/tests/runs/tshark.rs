@@ -60,7 +60,7 @@ fn no_frame_is_malformed_and_no_expert_objects() {
     let complaints = "radiotap.flags.badfcs == 0 && (_ws.malformed || _ws.expert.severity >= error || \
                       _ws.expert.group == \"Assumption\" || wlan.fcs.status == 0 || ip.checksum.status == 0 || \
                       tcp.checksum.status == 0 || udp.checksum.status == 0 || (_ws.short && !udp))";
-    let cases: [(&str, &[(&str, &str)]); 8] = [
+    let cases: [(&str, &[(&str, &str)]); 9] = [
         ("fast-dsl", &[("flow.application.size", "300kB"), ("policy", "active"), ("station.count", "2")]),
         ("fast-dsl", &[("flow.application.size", "300kB"), ("policy", "timeout"), ("station.count", "2")]),
         ("fast-dsl", &[("flow.application.size", "300kB"), ("policy", "psm"), ("station.count", "20")]),
@@ -75,9 +75,22 @@ fn no_frame_is_malformed_and_no_expert_objects() {
             &[("flow.application.size", "300kB"), ("tcp.header", "100B"), ("wifi.standard", "802.11g")],
         ),
         ("saturation", &[("station.count", "5"), ("duration", "200ms")]),
+        (
+            "saturation",
+            &[
+                ("station.count", "2"),
+                ("duration", "200ms"),
+                ("wifi.standard", "802.11n"),
+                ("wifi.mode", "HT20 MCS 7"),
+                ("wifi.aggregation.missed_block_ack", "request"),
+                ("wifi.response_error_rate", "0.3"),
+            ],
+        ),
     ];
     for (index, (scenario, changes)) in cases.iter().enumerate() {
         let trace = traced(scenario, changes);
+        let requests = by_start(&trace).iter().any(|frame| frame.kind == CellFrameKind::BlockAckRequest);
+        assert_eq!(requests, changes.iter().any(|(_, value)| *value == "request"));
         let options = [
             ["-o", "wlan.check_checksum:TRUE"],
             ["-o", "ip.check_checksum:TRUE"],
@@ -122,6 +135,7 @@ fn the_fields_of_power_save_are_those_of_the_run() {
             CellFrameKind::Cts => "0x001c",
             CellFrameKind::Ack => "0x001d",
             CellFrameKind::BlockAck => "0x0019",
+            CellFrameKind::BlockAckRequest => "0x0018",
             CellFrameKind::Null => "0x0024",
             CellFrameKind::Data => "0x0028",
             CellFrameKind::QosNull => "0x002c",

@@ -2,6 +2,8 @@
 
 use airwatt_base::Span;
 use airwatt_dot11::Format;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// aPPDUMaxTime of 802.11n's mixed format and of all later ones (tables 19-25, 21-28; 802.11ax table 27-54).
 pub const MAX_PPDU_TIME: Span = Span::from_micros(5_484);
@@ -28,6 +30,17 @@ pub(super) const fn agreed_window(window: u16) -> u16 {
     if window > 64 { 256 } else { 64 }
 }
 
+/// What a sender does when the block acknowledgement of an aggregate is missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MissedBlockAck {
+    /// It sends all frames again, as ath9k and most drivers.
+    #[default]
+    Resend,
+    /// It asks by a BlockAckReq what has arrived, and sends the others again, as ns-3.
+    Request,
+}
+
 /// How much is sent in one PPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AggregationConfig {
@@ -37,11 +50,21 @@ pub struct AggregationConfig {
     pub bytes: Option<u32>,
     /// Longest time on the air.
     pub time: Span,
+    /// What follows a missing block acknowledgement.
+    pub missed: MissedBlockAck,
+    /// Largest number of retransmissions of a frame under an agreement, or that of other frames.
+    pub retry_limit: Option<u32>,
 }
 
 impl AggregationConfig {
     /// One frame in each PPDU.
-    pub const NONE: Self = Self { mpdus: Some(1), bytes: None, time: MAX_PPDU_TIME };
+    pub const NONE: Self = Self {
+        mpdus: Some(1),
+        bytes: None,
+        time: MAX_PPDU_TIME,
+        missed: MissedBlockAck::Resend,
+        retry_limit: None,
+    };
 
     /// Most frames of a PPDU in this format.
     pub fn most(&self, format: Format) -> u16 {

@@ -139,7 +139,8 @@ impl CellMedium {
     fn add_peer(&mut self, config: &CellConfig, station: &CellStation, seed: u64) {
         let (radio, member, contenders, mode) = self.add_radio(config, station, seed);
         let links = self.links(config, station, mode, false);
-        self.macs.push(Mac::Peer(Box::new(PeerMac::new(config, radio, member, contenders, &links))));
+        let slot = self.first_station_slot + 2 * radio;
+        self.macs.push(Mac::Peer(Box::new(PeerMac::new(config, radio, member, contenders, &links, slot))));
     }
 
     fn add_external(&mut self, config: &CellConfig, node: &CellStation, seed: u64) {

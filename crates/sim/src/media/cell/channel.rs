@@ -478,10 +478,8 @@ impl Channel {
         let FrameTimes { rts: rts_time, cts: cts_time, .. } = *times;
         let before_data = if ppdu.rts { rts_time + cts_time + (times.sifs + tau) * 2 } else { Span::ZERO };
         let data_time = mode.layout.time(ppdu.bytes);
-        let (response, ack_time) = match ppdu.count {
-            1 => (CellFrameKind::Ack, mode.ack),
-            _ => (CellFrameKind::BlockAck, mode.block_ack),
-        };
+        let response = ppdu.response();
+        let ack_time = if response == CellFrameKind::Ack { mode.ack } else { mode.block_ack };
         let (rts, sifs) = (ppdu.rts, times.sifs);
         Plan { rts, rts_time, cts_time, before_data, data_time, response, ack_time, tau, sifs }
     }

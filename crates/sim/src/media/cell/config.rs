@@ -75,7 +75,7 @@ impl CellConfig {
     }
 
     /// How the contenders for data of an access point or of a station contend: one for each category, or one.
-    pub(super) fn data_accesses(&self, is_access_point: bool) -> Vec<DataAccess> {
+    pub(crate) fn data_accesses(&self, is_access_point: bool) -> Vec<DataAccess> {
         let access = if is_access_point { self.ap_access } else { self.station_access };
         self.categories.map_or_else(
             || vec![DataAccess { access, txop: self.txop }],

@@ -12,6 +12,7 @@ use super::contention::{ContenderId, Contention};
 use super::frame::MpduSet;
 use super::radio::{RadioId, Radios};
 use super::sniffer::Sniffer;
+use crate::net::packet::Packet;
 use crate::net::route::Member;
 
 /// The parts of a cell as a MAC reaches them.
@@ -118,6 +119,18 @@ impl<'a> Effects<'a> {
     /// Emits an output of the cell.
     pub(super) fn emit(&mut self, output: CellOutput) {
         self.outputs.push(output);
+    }
+
+    /// A packet, if there is one in a frame, has arrived at this member.
+    pub(super) fn arrived(&mut self, at: Member, packet: Option<&Packet>) {
+        if let Some(packet) = packet {
+            self.emit(CellOutput::Arrived { at, packet: *packet });
+        }
+    }
+
+    /// These packets have arrived too late.
+    pub(super) fn lose(&mut self, packets: impl Iterator<Item = Packet>) {
+        packets.for_each(|packet| self.emit(CellOutput::Lost(packet)));
     }
 
     /// Whether a trace is kept.

@@ -189,8 +189,10 @@ impl CellMedium {
         let category = self.contenders[ppdu.contender as usize].category;
         let frames: Vec<(Mpdu, u32)> =
             sender.on_air(category).map(|mpdu| (*mpdu, sender.frame_bytes(category, mpdu))).collect();
-        let air = (&self.channel.plan(ppdu), self.channel.modes(), self.channel.received());
-        self.sniffer.record(ppdu, (&frames, category.tid()), parts, air, marked);
+        let received = self.channel.received();
+        let bitmap = sender.bitmap(ppdu, category, received);
+        let air = (&self.channel.plan(ppdu), self.channel.modes(), received);
+        self.sniffer.record(ppdu, (&frames, category.tid()), parts, air, bitmap, marked);
     }
 
     /// The frame of a successful exchange has arrived.

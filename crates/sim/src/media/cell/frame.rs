@@ -18,6 +18,8 @@ pub const CTS_BYTES: u32 = 14;
 pub const fn block_ack_bytes(window: u16) -> u32 {
     24 + window as u32 / 8
 }
+/// BlockAckReq of one TID: addresses, control 2, starting sequence control 2, FCS (9.3.1.7).
+pub const BLOCK_ACK_REQUEST_BYTES: u32 = 24;
 /// What precedes each MPDU of an A-MPDU, and the alignment of all but the last (9.7.1).
 pub const DELIMITER_BYTES: u32 = 4;
 /// RTS: one address more (9.3.1.2).
@@ -116,6 +118,16 @@ impl Mpdu {
         }
     }
 
+    /// Whether it is data that has its number.
+    pub(super) const fn is_numbered(&self) -> bool {
+        self.stamped && matches!(self.body, Body::Data(_))
+    }
+
+    /// A request ahead of the frames that have this ticket and later ones.
+    pub(super) fn request(to: Member, ticket: u64) -> Self {
+        Self { stamped: true, ..Self::new(to, Body::BlockAckRequest, ticket) }
+    }
+
     /// A frame that has not been sent yet.
     pub fn new(to: Member, body: Body, ticket: u64) -> Self {
         let flags = ServiceFlags::default();
@@ -154,6 +166,8 @@ pub struct Ppdu {
     pub mode: ModeId,
     /// Number of frames.
     pub count: u16,
+    /// Window of the block-ack agreement under which it is sent; 0 without one.
+    pub window: u16,
     /// Length of the PSDU in bytes: that of a single frame is its length from the MAC header to the FCS.
     pub bytes: u32,
     /// More Data and EOSP.
@@ -179,6 +193,8 @@ pub enum Body {
     Control(PowerSaveFrame),
     /// A QoS Null or Null from the access point: the answer to a trigger or poll if nothing is buffered.
     NullData,
+    /// A question which frames have arrived. Its sequence number is where the sender's window starts.
+    BlockAckRequest,
     /// A group-addressed packet.
     Group(Packet),
     /// A frame of a node outside the simulator.
@@ -214,7 +230,17 @@ impl Ppdu {
             CellFrameKind::Data => Cause::Flow(self.flow),
             CellFrameKind::Beacon => Cause::Beacon,
             CellFrameKind::Group => Cause::Group,
+            CellFrameKind::BlockAckRequest => Cause::Retransmission,
             _ => Cause::Service,
+        }
+    }
+
+    /// What its receiver answers.
+    pub(super) const fn response(&self) -> CellFrameKind {
+        if self.count > 1 || matches!(self.kind, CellFrameKind::BlockAckRequest) {
+            CellFrameKind::BlockAck
+        } else {
+            CellFrameKind::Ack
         }
     }
 }
@@ -235,6 +261,7 @@ impl Body {
             Self::Control(PowerSaveFrame::PsPoll) => CellFrameKind::PsPoll,
             Self::Control(PowerSaveFrame::PmNull { .. }) => CellFrameKind::Null,
             Self::Control(PowerSaveFrame::Trigger) | Self::NullData => CellFrameKind::QosNull,
+            Self::BlockAckRequest => CellFrameKind::BlockAckRequest,
             Self::Group(_) => CellFrameKind::Group,
             Self::Beacon { .. } => CellFrameKind::Beacon,
             Self::External(frame) => frame.kind,
@@ -250,6 +277,7 @@ impl Body {
             Self::Control(PowerSaveFrame::Trigger) | Self::NullData => QOS_NULL_BYTES,
             Self::Control(PowerSaveFrame::PmNull { .. }) => NULL_BYTES,
             Self::Control(PowerSaveFrame::PsPoll) => PS_POLL_BYTES,
+            Self::BlockAckRequest => BLOCK_ACK_REQUEST_BYTES,
             Self::Beacon { bytes, .. } => *bytes,
             Self::External(frame) => frame.bytes,
         }
@@ -294,13 +322,17 @@ pub enum CellFrameKind {
     Ack,
     /// Acknowledgement of an aggregate.
     BlockAck,
+    /// Question which frames of aggregates have arrived.
+    BlockAckRequest,
 }
 
 impl CellFrameKind {
     /// The mode of frames of this kind on a link whose data has the mode `data`.
     pub(super) const fn mode(self, data: ModeId) -> ModeId {
         match self {
-            Self::PsPoll | Self::Rts | Self::Cts | Self::Ack | Self::BlockAck => ModeId::CONTROL,
+            Self::PsPoll | Self::Rts | Self::Cts | Self::Ack | Self::BlockAck | Self::BlockAckRequest => {
+                ModeId::CONTROL
+            }
             Self::Beacon => ModeId::BEACON,
             Self::Group => ModeId::GROUP,
             Self::Data | Self::QosNull | Self::Null => data,
@@ -320,6 +352,7 @@ impl CellFrameKind {
             Self::Cts => "cts",
             Self::Ack => "ack",
             Self::BlockAck => "block-ack",
+            Self::BlockAckRequest => "block-ack-request",
         }
     }
 }
@@ -443,6 +476,7 @@ impl FrameLimits {
             kind,
             mode: kind.mode(data),
             count: 1,
+            window: 0,
             bytes,
             flags: mpdu.flags,
             retry: mpdu.retries > 0,

@@ -54,7 +54,7 @@ use airwatt_base::{Instant, Machine, Schedule, Slot, Span, Timeout};
 use airwatt_energy::{Cause, Causes, Ledger, Radio};
 use airwatt_proto::powersave::{self as ps, StationCounts, StationId};
 
-pub use self::aggregation::{AggregationConfig, MAX_PPDU_TIME, max_ampdu_bytes, max_window};
+pub use self::aggregation::{AggregationConfig, MAX_PPDU_TIME, MissedBlockAck, max_ampdu_bytes, max_window};
 use self::category::{Category, CategoryCounts};
 use self::channel::Channel;
 pub use self::config::{Bss, CellConfig, CellStation};

@@ -6,7 +6,7 @@
 use airwatt_base::{Rate, Span};
 use airwatt_dot11::{Layout, Standard, TxVector};
 
-use super::aggregation::{AggregationConfig, agreed_window, max_ampdu_bytes};
+use super::aggregation::{AggregationConfig, MissedBlockAck, agreed_window, max_ampdu_bytes};
 use super::frame::{ACK_BYTES, ModeId, block_ack_bytes};
 
 /// A link: how data goes over it, and how much at once.
@@ -22,16 +22,32 @@ pub(super) struct AggregateLimit {
     /// Most frames. At rates without A-MPDUs it is 1.
     pub(super) mpdus: u16,
     pub(super) bytes: u32,
-    /// Window of the block-ack agreement.
+    /// Window of the block-ack agreement; 0 without one.
     pub(super) window: u16,
     /// Whether a single frame is in an A-MPDU as well.
     pub(super) delimits_all: bool,
+    /// What follows a missing block acknowledgement.
+    pub(super) missed: MissedBlockAck,
+    /// Largest number of retransmissions of a frame of data, if it is another one than that of other frames.
+    pub(super) retries: Option<u32>,
+}
+
+impl AggregateLimit {
+    /// One frame in each PPDU, without a block-ack agreement.
+    pub(super) const SINGLE: Self = Self {
+        mpdus: 1,
+        bytes: 0,
+        window: 0,
+        delimits_all: false,
+        missed: MissedBlockAck::Resend,
+        retries: None,
+    };
 }
 
 impl Link {
     /// A link on which each frame has a PPDU of its own.
     pub(super) const fn single(mode: ModeId) -> Self {
-        Self { mode, limit: AggregateLimit { mpdus: 1, bytes: 0, window: 64, delimits_all: false } }
+        Self { mode, limit: AggregateLimit::SINGLE }
     }
 }
 
@@ -144,6 +160,8 @@ impl Modes {
         let time = config.time.min(most.saturating_sub(self.standard.timing().sifs + *block_ack));
         let bytes =
             config.bytes.unwrap_or(u32::MAX).min(max_ampdu_bytes(format)).min(layout.bytes_within(time));
-        Link { mode: id, limit: AggregateLimit { mpdus, bytes, window: agreed_window(mpdus), delimits_all } }
+        let AggregationConfig { missed, retry_limit: retries, .. } = *config;
+        let window = agreed_window(mpdus);
+        Link { mode: id, limit: AggregateLimit { mpdus, bytes, window, delimits_all, missed, retries } }
     }
 }

@@ -6,8 +6,8 @@ use airwatt_proto::powersave::{Adaptation, ServiceFlags, StationId};
 use super::CellTrace;
 use super::channel::{Parts, Plan};
 use super::frame::{
-    ACK_BYTES, Aggregate, BeaconContent, Body, CellFrameKind, MAX_MPDUS, ModeId, Mpdu, MpduSet, Node, Ppdu,
-    RTS_BYTES, Receiver, TracedFrame,
+    ACK_BYTES, Aggregate, BeaconContent, Body, CellFrameKind, ModeId, Mpdu, MpduSet, Node, Ppdu, RTS_BYTES,
+    Receiver, TracedFrame,
 };
 use super::mode::Modes;
 use crate::net::route::Member;
@@ -51,6 +51,8 @@ impl Sniffer {
         (mpdus, tid): (&[(Mpdu, u32)], u8),
         parts: &Parts,
         (plan, modes, received): (&Plan, &Modes, &MpduSet),
+        // Of the response, if it is a BlockAck.
+        bitmap: MpduSet,
         marked: Vec<Member>,
     ) {
         let node = |member: Member| self.nodes[member as usize];
@@ -102,7 +104,6 @@ impl Sniffer {
                 bitmap: MpduSet::default(),
             };
             if part.kind == CellFrameKind::BlockAck {
-                let bitmap = bitmap(ppdu.sequence, mpdus, received);
                 trace.frames.push(TracedFrame { sequence: ppdu.sequence, bitmap, ..control });
                 continue;
             }
@@ -164,13 +165,4 @@ impl Sniffer {
             trace.ap_power_save.push((now, packets));
         }
     }
-}
-
-/// The bits of a BlockAck: which numbers from `start` on have arrived.
-fn bitmap(start: u16, mpdus: &[(Mpdu, u32)], received: &MpduSet) -> MpduSet {
-    let mut bits = MpduSet::default();
-    for (_, (mpdu, _)) in (0..).zip(mpdus).filter(|(place, _)| received.contains(*place)) {
-        bits.insert(mpdu.sequence.wrapping_sub(start) % MAX_MPDUS);
-    }
-    bits
 }

@@ -207,6 +207,13 @@ fn the_cell_keeps_the_machine_contract() {
             ("wifi.path_loss.capture_db", "0"),
             ("ap.power_save_buffer", "9packets"),
         ],
+        &[
+            ("wifi.aggregation.missed_block_ack", "request"),
+            ("wifi.aggregation.retry_limit", "1"),
+            ("wifi.response_error_rate", "0.3"),
+            ("wifi.frame_error_rate", "0.3"),
+        ],
+        &[("wifi.aggregation.retry_limit", "0"), ("wifi.frame_error_rate", "0.3"), ("wifi.txop", "3ms")],
         &[("wifi.response_error_rate", "0.3"), ("ap.queue", "fq-codel"), ("ap.buffer", "5packets")],
         &[("wifi.station_rts_threshold", "100B"), ("wifi.ap_rts_threshold", "500B"), ("wifi.access", "dcf")],
         &[("ap.buffer", "3packets"), ("ap.power_save_buffer", "2packets"), ("station.distance", "2km")],

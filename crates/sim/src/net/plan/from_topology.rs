@@ -309,8 +309,11 @@ fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
 }
 
 fn aggregation(wifi: &Wifi) -> AggregationConfig {
-    let Some(Aggregation { mpdus, bytes, time }) = wifi.aggregation else { return AggregationConfig::NONE };
-    AggregationConfig { mpdus, bytes: bytes.map(|bytes| bytes.as_bytes() as u32), time }
+    let Some(Aggregation { mpdus, bytes, time, missed_block_ack: missed, retry_limit }) = wifi.aggregation
+    else {
+        return AggregationConfig::NONE;
+    };
+    AggregationConfig { mpdus, bytes: bytes.map(|bytes| bytes.as_bytes() as u32), time, missed, retry_limit }
 }
 
 fn group_source(traffic: &GroupTraffic) -> GroupSourceConfig {

@@ -23,7 +23,7 @@ const ETHER_TYPE_IPV4: u16 = 0x0800;
 const ETHER_TYPE_E2TCP: u16 = 0x88b5;
 /// Bit 7 of the QoS information octet: the access point offers U-APSD.
 const WMM_UAPSD: u8 = 0x80;
-/// The BA Control field of a compressed BlockAck (802.11-2020 table 9-28).
+/// The BA Control field of a compressed BlockAck, and the BAR Control field of a request for one (802.11-2020 table 9-28).
 const COMPRESSED_BITMAP: u16 = 2 << 1;
 /// The fragment number of a BlockAck says how long its bitmap is; this is the one of 256 bits (802.11ax 9.3.1.8.2).
 const LONG_BITMAP: u16 = 4;
@@ -72,6 +72,11 @@ pub(super) fn encode(setting: &Setting, cell: &CellSetting, frame: &TracedFrame,
         out.extend_from_slice(&(frame.sequence << 4 | length).to_le_bytes());
         frame.bitmap.words().iter().take(words).for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
     }
+    if frame.kind == CellFrameKind::BlockAckRequest {
+        let control = COMPRESSED_BITMAP | u16::from(frame.tid) << 12;
+        out.extend_from_slice(&control.to_le_bytes());
+        out.extend_from_slice(&(frame.sequence << 4).to_le_bytes());
+    }
     if let Some(content) = &frame.beacon {
         beacon(setting, cell, frame, content, out);
         fill(out, (frame.bytes as usize).saturating_sub(FCS_BYTES));
@@ -107,6 +112,7 @@ fn kind_of(frame: &TracedFrame) -> FrameKind {
         CellFrameKind::Cts => FrameKind::Cts,
         CellFrameKind::Ack => FrameKind::Ack,
         CellFrameKind::BlockAck => FrameKind::BlockAck,
+        CellFrameKind::BlockAckRequest => FrameKind::BlockAckRequest,
     }
 }
 
@@ -178,7 +184,6 @@ fn beacon(
         ds_channel,
         tim: TimFields { dtim_count, dtim_period: cell.dtim_period, group, aids: &aids },
         wmm: Some(if cell.uapsd { WMM_UAPSD } else { 0 }),
-        // Those of best effort stand for all categories, also where a cell tells them apart.
         access: Some(cell.access),
     }
     .encode(out);

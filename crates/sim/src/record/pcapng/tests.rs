@@ -92,6 +92,21 @@ fn poll_frames_carry_the_station_s_number() {
     assert!(polls > 10);
 }
 
+/// The records of hostapd's beacons (`wmm_ac_*`): AIFSN 3, 7, 2, 2, windows 15 to 1023, 15 to 1023, 7 to 15 and 3 to 7, and limits of 94 and
+/// 47 times 32 us for video and voice.
+#[test]
+fn beacons_have_the_parameters_of_each_category() {
+    let hostapd = [0x03, 0xa4, 0, 0, 0x27, 0xa4, 0, 0, 0x42, 0x43, 94, 0, 0x62, 0x32, 47, 0];
+    let one = [0x02, 0xa4, 0, 0, 0x22, 0xa4, 0, 0, 0x42, 0xa4, 0, 0, 0x62, 0xa4, 0, 0];
+    for (scenario, records) in [("call-today", hostapd), ("wifi6", one)] {
+        let trace = traced(scenario, &[("duration", "300ms")]);
+        let (_, _, beacon, _) = written(&trace).into_iter().find(|packet| packet.2[0] == 0x80).unwrap();
+        let wmm = [0, 0x50, 0xf2, 2, 1, 1];
+        let at = beacon.windows(wmm.len()).position(|bytes| bytes == wmm).unwrap();
+        assert_eq!(beacon[at + 8..at + 24], records, "{scenario}");
+    }
+}
+
 #[test]
 fn rates_beyond_54_megabits_are_an_index() {
     let n = traced("fast-dsl", &[("flow.application.size", "20kB")]);

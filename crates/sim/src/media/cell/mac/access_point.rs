@@ -104,9 +104,10 @@ impl AccessPointMac {
         self.power_save.add_station(uapsd);
     }
 
-    /// The time of the next beacon or group-addressed packet; [`Instant::FOREVER`] if there is none.
+    /// The time of the next beacon or group-addressed packet, or of a gap before held frames; [`Instant::FOREVER`] if there is none.
     pub(crate) fn due(&self) -> Instant {
-        self.power_save.due().min(self.sources.next().unwrap_or(Instant::FOREVER))
+        let sources = self.sources.next().unwrap_or(Instant::FOREVER);
+        self.power_save.due().min(sources).min(self.receptions.due())
     }
 
     /// Whether packets come to the access point by themselves.
@@ -238,11 +239,15 @@ impl AccessPointMac {
             _ => UplinkKind::Data,
         };
         let at = self.member;
-        self.receptions.receive(ppdu, mpdus, out.received(), |_, packet| {
-            if let Some(packet) = packet {
-                out.emit(CellOutput::Arrived { at, packet: *packet });
-            }
-        });
+        let changes =
+            self.receptions.receive(ppdu, mpdus, out.received(), now, |_, packet| out.arrived(at, packet));
+        if changes {
+            out.lose(self.receptions.late());
+            out.set_timer(self.slot, self.due());
+        }
+        if ppdu.kind == CellFrameKind::BlockAckRequest {
+            return;
+        }
         self.notify(AccessPointInput::UplinkReceived { station, pm, kind }, now, out);
     }
 
@@ -291,18 +296,24 @@ impl AccessPointMac {
         self.discard(dropped, out);
         self.note_queue(now, out);
         let frame = match mpdu.body {
-            Body::Data(packet) => Downlink::Packet(packet),
-            _ => Downlink::NullData,
+            Body::Data(packet) => Some(Downlink::Packet(packet)),
+            // Power save does not know of it.
+            Body::BlockAckRequest => None,
+            _ => Some(Downlink::NullData),
         };
         let station = self.local(mpdu.to);
         let delivered = delivered || mpdu.arrived;
-        self.notify(AccessPointInput::Sent { station, frame, delivered }, now, out);
+        if let Some(frame) = frame {
+            self.notify(AccessPointInput::Sent { station, frame, delivered }, now, out);
+        }
         if self.queues.of_contender(contender).frames().is_empty() {
             out.sent_all(contender, self.radio, now);
         }
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant, out: &mut Effects<'_>) {
+        let at = self.member;
+        self.receptions.expire(now, |_, packet| out.arrived(at, packet));
         self.power_save.handle_timeout(now);
         while let Some(packet) = self.sources.take(now) {
             self.power_save.handle_input(AccessPointInput::DeliverGroup { packet }, now);

@@ -75,7 +75,7 @@ pub(super) const fn category_of(body: &Body) -> Category {
     match body {
         Body::Data(packet) => Category::of_dscp(packet.dscp),
         Body::Control(_) | Body::NullData => Category::Voice,
-        Body::External(_) => Category::BestEffort,
+        Body::External(_) | Body::BlockAckRequest => Category::BestEffort,
         Body::Group(_) | Body::Beacon { .. } => Category::Beacon,
     }
 }

@@ -167,6 +167,7 @@ impl FrameQueue {
         let mpdu = queue.frames.front()?;
         let mut ppdu = self.limits.ppdu(mpdu, queue.to, queue.link.mode, self.member, self.contender, pm);
         if queue.link.limit.mpdus > 1 && ppdu.kind == CellFrameKind::Data {
+            ppdu.window = queue.link.limit.window;
             queue.extend(&mut ppdu, self.limits.overhead);
             ppdu.rts = self.limits.wants_rts(ppdu.bytes);
         }
@@ -193,6 +194,11 @@ impl FrameQueue {
     pub(super) fn on_air(&self) -> OnAir<'_> {
         let queue = &self.queues[self.serving];
         queue.frames.iter().take(queue.in_flight)
+    }
+
+    /// The bits of the BlockAck to the frames on the air, of which these arrive.
+    pub(super) fn bitmap(&self, start: u16, received: &MpduSet) -> MpduSet {
+        self.queues[self.serving].bitmap(start, received)
     }
 
     /// Notes which frames on the air have arrived although no response to them has.
@@ -249,7 +255,12 @@ impl FrameQueue {
         if queue.in_flight == 0 {
             return None;
         }
-        let left = queue.next_concluded(received, self.limits.retries);
+        let had_request = queue.requests();
+        let left = queue.next_concluded(received, queue.link.limit.retries.unwrap_or(self.limits.retries));
+        let has_request = queue.requests();
+        if has_request && !had_request {
+            self.count(&Body::BlockAckRequest);
+        }
         if let Some((mpdu, _)) = &left {
             self.uncount(&mpdu.body);
         }
@@ -283,13 +294,18 @@ impl FrameQueue {
 
     fn count(&mut self, body: &Body) {
         self.frames += 1;
-        self.packets += u32::from(matches!(body, Body::Data(_)));
+        self.packets += u32::from(keeps_awake(body));
     }
 
     fn uncount(&mut self, body: &Body) {
         self.frames -= 1;
-        self.packets -= u32::from(matches!(body, Body::Data(_)));
+        self.packets -= u32::from(keeps_awake(body));
     }
+}
+
+/// Whether it counts as a packet, for which a station stays awake: so does the request that lets its earlier packets go on.
+const fn keeps_awake(body: &Body) -> bool {
+    matches!(body, Body::Data(_) | Body::BlockAckRequest)
 }
 
 /// The sequence number of the next frame of this kind (802.11-2020 10.3.2.14.2). QoS data counts for each receiver in `data` (all has

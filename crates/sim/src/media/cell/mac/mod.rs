@@ -95,6 +95,11 @@ impl Mac {
         self.queue(category).frame_bytes(mpdu)
     }
 
+    /// The bits of the BlockAck to a PPDU on the air.
+    pub(super) fn bitmap(&self, ppdu: &Ppdu, category: Category, received: &MpduSet) -> MpduSet {
+        self.queue(category).bitmap(ppdu.sequence, received)
+    }
+
     /// Notes which frames of a PPDU on the air have arrived although no response to them has.
     pub(super) fn note_arrivals(&mut self, ppdu: &Ppdu, received: &MpduSet) {
         match self {
@@ -138,7 +143,7 @@ impl Mac {
         match self {
             Self::AccessPoint(mac) => mac.receive(ppdu, mpdus, pm, now, out),
             Self::Station(mac) => mac.receive(ppdu, mpdus, now, out),
-            Self::Peer(mac) => mac.receive(ppdu, mpdus, out),
+            Self::Peer(mac) => mac.receive(ppdu, mpdus, now, out),
             // What the frame carries is outside: its sender reports where it has arrived.
             Self::External(_) => {}
         }
@@ -169,12 +174,13 @@ impl Mac {
         }
     }
 
-    /// Serves the timers of power save.
+    /// Serves the timers of power save, and gaps before frames that have waited long enough.
     pub(super) fn handle_timeout(&mut self, now: Instant, out: &mut Effects<'_>) {
         match self {
             Self::AccessPoint(mac) => mac.handle_timeout(now, out),
             Self::Station(mac) => mac.handle_timeout(now, out),
-            Self::Peer(_) | Self::External(_) => {}
+            Self::Peer(mac) => mac.handle_timeout(now, out),
+            Self::External(_) => {}
         }
     }
 

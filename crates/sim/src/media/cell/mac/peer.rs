@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use airwatt_base::Instant;
+use airwatt_base::{Instant, Slot};
 use airwatt_proto::powersave::ServiceFlags;
 
 use super::Category;
@@ -30,6 +30,8 @@ pub(crate) struct PeerMac {
     /// The last sequence number of frames without a counter for their receiver.
     number: u16,
     receptions: Receptions,
+    /// The slot of the time-out of held frames.
+    slot: Slot,
     given_up: u64,
 }
 
@@ -41,6 +43,7 @@ impl PeerMac {
         member: Member,
         contenders: Range<ContenderId>,
         links: &[Link],
+        slot: Slot,
     ) -> Self {
         let limits = config.station_limits();
         let queue = |(contender, link): (ContenderId, &Link)| {
@@ -52,6 +55,7 @@ impl PeerMac {
             member,
             number: 0,
             receptions: Receptions::new(0, config.aggregation.mpdus != Some(1)),
+            slot,
             given_up: 0,
         }
     }
@@ -91,13 +95,20 @@ impl PeerMac {
         self.queues.of_contender_mut(ppdu.contender).note_arrivals(received);
     }
 
-    pub(super) fn receive(&mut self, ppdu: &Ppdu, mpdus: OnAir<'_>, out: &mut Effects<'_>) {
+    pub(super) fn receive(&mut self, ppdu: &Ppdu, mpdus: OnAir<'_>, now: Instant, out: &mut Effects<'_>) {
         let at = self.member;
-        self.receptions.receive(ppdu, mpdus, out.received(), |_, packet| {
-            if let Some(packet) = packet {
-                out.emit(CellOutput::Arrived { at, packet: *packet });
-            }
-        });
+        let changes =
+            self.receptions.receive(ppdu, mpdus, out.received(), now, |_, packet| out.arrived(at, packet));
+        if changes {
+            out.lose(self.receptions.late());
+            out.set_timer(self.slot, self.receptions.due());
+        }
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant, out: &mut Effects<'_>) {
+        let at = self.member;
+        self.receptions.expire(now, |_, packet| out.arrived(at, packet));
+        out.set_timer(self.slot, self.receptions.due());
     }
 
     pub(super) fn conclude(

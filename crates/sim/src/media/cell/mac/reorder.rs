@@ -1,26 +1,34 @@
 //! The reordering buffer of a block-ack agreement (802.11-2020 10.25.6.6): frames arrive out of order and leave in order.
 //!
-//! A PPDU begins with the oldest frame that its sender has not seen acknowledged or given up, so its first number is where the sender's
-//! window starts. What is older will not come any more, and a gap before it is skipped.
-//!
-//! Left out: the receiver knows the first number even if that frame is lost, where a real one waits for a block-ack request or for a
-//! time-out (100 ms in Linux). If no PPDU follows a given-up frame, what is held stays held.
+//! A gap is closed by the missing frame, by a block-ack request, by a frame so far ahead that the window moves, or by the time-out of
+//! Linux ([`TIMEOUT`]). Nothing else tells the receiver that a frame will not come any more.
 
 use std::collections::VecDeque;
+
+use airwatt_base::{Instant, Span};
 
 use crate::media::cell::frame::Mpdu;
 
 /// Numbers that differ by less than this are ahead; the others are behind.
 const HALF: u16 = 2_048;
 const NUMBERS: u16 = 4_096;
+/// How long a frame waits for those before it (`HT_RX_REORDER_BUF_TIMEOUT` of Linux's mac80211).
+pub(super) const TIMEOUT: Span = Span::from_millis(100);
 
 /// The frames of one sender and TID.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct ReorderBuffer {
     /// The number of the frame that leaves next.
     next: u16,
-    /// The frames from that number on that have arrived. The first one is missing, and the last one is not.
-    held: VecDeque<Option<Mpdu>>,
+    /// The frames from that number on that have arrived, and when. The first one is missing, and the last one is not.
+    held: VecDeque<Option<(Mpdu, Instant)>>,
+}
+
+impl Default for ReorderBuffer {
+    /// The first frame of a sender has number 1.
+    fn default() -> Self {
+        Self { next: 1, held: VecDeque::new() }
+    }
 }
 
 impl ReorderBuffer {
@@ -31,28 +39,55 @@ impl ReorderBuffer {
             return;
         }
         let count = usize::from(older).min(self.held.len());
-        self.held.drain(..count).flatten().for_each(|mpdu| release(&mpdu));
+        self.held.drain(..count).flatten().for_each(|(mpdu, _)| release(&mpdu));
         self.next = start;
         self.release_run(release);
     }
 
-    /// A frame has arrived. It leaves, with those behind it, or is held, or is dropped because it has arrived before.
-    pub(super) fn receive(&mut self, mpdu: &Mpdu, mut release: impl FnMut(&Mpdu)) {
+    /// A frame has arrived. It leaves, with those behind it, or is held, or is dropped because it has arrived before. One that is ahead
+    /// of the window becomes its last. Returns `false` if the window is past it.
+    pub(super) fn receive(
+        &mut self,
+        mpdu: &Mpdu,
+        window: u16,
+        now: Instant,
+        mut release: impl FnMut(&Mpdu),
+    ) -> bool {
         let ahead = self.ahead(mpdu.sequence);
         if ahead >= HALF {
-            return;
+            return false;
         }
+        if ahead >= window {
+            self.advance((mpdu.sequence + NUMBERS + 1 - window) % NUMBERS, &mut release);
+        }
+        let ahead = self.ahead(mpdu.sequence);
         if ahead == 0 {
             self.held.pop_front();
             self.next = (self.next + 1) % NUMBERS;
             release(mpdu);
-            return self.release_run(release);
+            self.release_run(release);
+            return true;
         }
         let place = usize::from(ahead);
         if self.held.len() <= place {
             self.held.resize(place + 1, None);
         }
-        self.held[place].get_or_insert(*mpdu);
+        self.held[place].get_or_insert((*mpdu, now));
+        true
+    }
+
+    /// When the frame behind the first gap has waited for [`TIMEOUT`]; [`Instant::FOREVER`] if nothing is held.
+    pub(super) fn due(&self) -> Instant {
+        self.held.iter().flatten().next().map_or(Instant::FOREVER, |(_, arrival)| *arrival + TIMEOUT)
+    }
+
+    /// Skips the gaps before frames that have waited long enough.
+    pub(super) fn expire(&mut self, now: Instant, mut release: impl FnMut(&Mpdu)) {
+        while let Some((mpdu, arrival)) = self.held.iter().flatten().next()
+            && *arrival + TIMEOUT <= now
+        {
+            self.advance(mpdu.sequence, &mut release);
+        }
     }
 
     /// How far a number is ahead of the next one.
@@ -61,7 +96,7 @@ impl ReorderBuffer {
     }
 
     fn release_run(&mut self, mut release: impl FnMut(&Mpdu)) {
-        while let Some(Some(mpdu)) = self.held.front() {
+        while let Some(Some((mpdu, _))) = self.held.front() {
             release(mpdu);
             self.held.pop_front();
             self.next = (self.next + 1) % NUMBERS;
@@ -73,12 +108,14 @@ impl ReorderBuffer {
 mod tests {
     use std::collections::BTreeSet;
 
-    use airwatt_base::Instant;
+    use airwatt_base::{Instant, Span};
     use airwatt_proto::powersave::ServiceFlags;
     use proptest::prelude::*;
 
+    use super::TIMEOUT;
+    use crate::media::cell::aggregation::MissedBlockAck;
     use crate::media::cell::frame::MAX_MPDUS;
-    use crate::media::cell::frame::{Body, FrameLimits, ModeId, MpduSet};
+    use crate::media::cell::frame::{Body, CellFrameKind, FrameLimits, ModeId, Mpdu, MpduSet};
     use crate::media::cell::mac::frame_queue::FrameQueue;
     use crate::media::cell::mac::reception::Receptions;
     use crate::media::cell::mode::{AggregateLimit, Link};
@@ -93,10 +130,13 @@ mod tests {
         /// The packets that have arrived, which have to be those that are delivered, in order.
         arrived: BTreeSet<u32>,
         delivered: Vec<u32>,
+        /// Those that the receiver has dropped because it did not wait any longer.
+        late: Vec<u32>,
         /// The packets that have left the sender, and those of them that were given up.
         left: BTreeSet<u32>,
         given_up: u32,
         common: u16,
+        now: Instant,
     }
 
     const fn number(packet: &Packet) -> u32 {
@@ -107,10 +147,10 @@ mod tests {
     }
 
     impl Pair {
-        fn new(mpdus: u16, bytes: u32) -> Self {
+        fn new(mpdus: u16, bytes: u32, missed: MissedBlockAck) -> Self {
             let limits = FrameLimits { retries: 3, rts_threshold: None, overhead: 38 };
             let window = if mpdus > 64 { MAX_MPDUS } else { 64 };
-            let limit = AggregateLimit { mpdus, bytes, window, delimits_all: false };
+            let limit = AggregateLimit { mpdus, bytes, window, missed, ..AggregateLimit::SINGLE };
             let link = Link { mode: ModeId::DATA, limit };
             let sender = FrameQueue::new([1, 0], 0, link, limits, u32::MAX);
             let (arrived, left) = (BTreeSet::new(), BTreeSet::new());
@@ -122,15 +162,22 @@ mod tests {
                 pushed: 0,
                 arrived,
                 delivered: Vec::new(),
+                late: Vec::new(),
                 left,
                 given_up: 0,
                 common: 0,
+                now: Instant::ZERO,
             }
         }
 
         fn push(&mut self) {
             self.pushed += 1;
             assert!(self.sender.push(0, Packet::datagram(self.pushed, 100 + self.pushed % 7, Instant::ZERO)));
+        }
+
+        fn expire(&mut self) {
+            let delivered = &mut self.delivered;
+            self.receiver.expire(self.now, |_, packet| delivered.extend(packet.map(number)));
         }
 
         /// An exchange in which the frames at the places of `lost` fail, and the response if `silent`.
@@ -151,10 +198,18 @@ mod tests {
             }
             let delivered = &mut self.delivered;
             let on_air = self.sender.on_air();
-            self.receiver.receive(&ppdu, on_air, &received, |_, packet| delivered.extend(packet.map(number)));
+            let each = |_: &Mpdu, packet: Option<&Packet>| delivered.extend(packet.map(number));
+            // What arrives without any frame is nothing.
+            if !received.is_empty() {
+                self.receiver.receive(&ppdu, on_air, &received, self.now, each);
+            }
+            self.late.extend(self.receiver.late().map(|packet| number(&packet)));
+            if silent {
+                self.sender.note_arrivals(&received);
+            }
             let response = (!silent && !received.is_empty()).then_some(&received);
             while let Some((mpdu, acknowledged)) = self.sender.next_concluded(response) {
-                let Body::Data(packet) = &mpdu.body else { unreachable!("all frames are data") };
+                let Body::Data(packet) = &mpdu.body else { continue };
                 assert!(self.left.insert(number(packet)), "a packet leaves once");
                 self.given_up += u32::from(!acknowledged);
                 assert!(!acknowledged || self.arrived.contains(&number(packet)));
@@ -163,31 +218,117 @@ mod tests {
         }
     }
 
+    /// What a test does: packets that come, the places of frames that fail, whether the response does, and the time that passes then.
+    type Act = (u8, u64, u64, bool, u64);
+
+    fn acts() -> impl Strategy<Value = Vec<Act>> {
+        let act = (0_u8..90, any::<u64>(), any::<u64>(), prop::bool::weighted(0.2), 0_u64..60);
+        prop::collection::vec(act, 1..150)
+    }
+
+    fn missed() -> impl Strategy<Value = MissedBlockAck> {
+        prop_oneof![Just(MissedBlockAck::Resend), Just(MissedBlockAck::Request)]
+    }
+
+    fn limits() -> impl Strategy<Value = (u16, u32)> {
+        let bytes = prop_oneof![200_u32..2_000, Just(65_535), Just(6_500_631)];
+        (prop_oneof![2_u16..=64, 65..=MAX_MPDUS], bytes)
+    }
+
+    /// A pair after these exchanges, with gaps that end by the time-out if `time_passes`, and after others without a loss.
+    fn exchanged(
+        acts: Vec<Act>,
+        (mpdus, bytes): (u16, u32),
+        missed: MissedBlockAck,
+        time_passes: bool,
+    ) -> Pair {
+        let mut pair = Pair::new(mpdus, bytes, missed);
+        for (new, one, other, silent, millis) in acts {
+            (0..new).for_each(|_| pair.push());
+            if !pair.sender.is_empty() {
+                // A frame fails with a probability of a quarter.
+                pair.exchange(one & other, silent);
+            }
+            if time_passes {
+                pair.now += Span::from_millis(millis);
+                pair.expire();
+            }
+        }
+        while !pair.sender.is_empty() {
+            pair.exchange(0, false);
+        }
+        pair
+    }
+
     proptest! {
-        /// Whatever frames and responses are lost, each packet leaves its sender once, and those that have arrived are delivered once
-        /// and in order. A last packet without a loss moves the window over what was given up.
+        /// Whatever frames, requests and responses are lost, each packet leaves its sender once, and those that have arrived are
+        /// delivered once and in order. A last packet without a loss, and the request that follows it if there is something to tell,
+        /// move the window over what was given up.
         #[test]
         fn each_packet_that_arrives_is_delivered_once_and_in_order(
-            steps in prop::collection::vec((0_u8..90, any::<u64>(), any::<u64>(), prop::bool::weighted(0.2)), 1..150),
-            mpdus in prop_oneof![1_u16..=64, 65..=MAX_MPDUS],
-            bytes in prop_oneof![200_u32..2_000, Just(65_535), Just(6_500_631)],
+            acts in acts(), limits in limits(), missed in missed(),
         ) {
-            let mut pair = Pair::new(mpdus, bytes);
-            for (new, one, other, silent) in steps {
-                (0..new).for_each(|_| pair.push());
-                if !pair.sender.is_empty() {
-                    // A frame fails with a probability of a quarter.
-                    pair.exchange(one & other, silent);
-                }
-            }
+            let mut pair = exchanged(acts, limits, missed, false);
+            pair.push();
             while !pair.sender.is_empty() {
                 pair.exchange(0, false);
             }
-            pair.push();
-            pair.exchange(0, false);
             prop_assert_eq!(pair.left.len(), pair.pushed as usize);
             prop_assert!(pair.delivered.iter().eq(&pair.arrived), "{:?} {:?}", pair.delivered, pair.arrived);
             prop_assert!(pair.pushed - pair.arrived.len() as u32 <= pair.given_up);
+            prop_assert_eq!(pair.receiver.due(), Instant::FOREVER);
+        }
+
+        /// If the receiver waits for 100 ms only, what arrives later is told to be lost; everything else is delivered once and in order.
+        #[test]
+        fn what_arrives_after_the_time_out_is_lost(acts in acts(), limits in limits(), missed in missed()) {
+            let mut pair = exchanged(acts, limits, missed, true);
+            pair.now += TIMEOUT;
+            pair.expire();
+            prop_assert_eq!(pair.left.len(), pair.pushed as usize);
+            prop_assert!(pair.delivered.is_sorted(), "{:?}", pair.delivered);
+            let late: BTreeSet<u32> = pair.late.iter().copied().collect();
+            prop_assert_eq!(pair.late.len(), late.len());
+            let expected: Vec<u32> = pair.arrived.difference(&late).copied().collect();
+            prop_assert_eq!(&pair.delivered, &expected);
+        }
+    }
+
+    /// Frames 1 to 3 are sent and 1 fails until it is given up, with nothing else to send: a request follows, and 2 and 3 leave. While
+    /// requests fail as well they stay, until they have waited for 100 ms.
+    #[test]
+    fn a_given_up_frame_is_told_or_timed_out() {
+        for (requests_fail, delivered_at) in [(false, 0), (true, 100)] {
+            let mut pair = Pair::new(64, 65_535, MissedBlockAck::Resend);
+            (0..3).for_each(|_| pair.push());
+            while !pair.sender.is_empty() {
+                let asks = pair.sender.front().is_some_and(|mpdu| mpdu.body == Body::BlockAckRequest);
+                pair.exchange(u64::from(!asks || requests_fail), false);
+            }
+            assert_eq!(pair.given_up, 1);
+            assert_eq!(pair.delivered.is_empty(), requests_fail);
+            pair.now = Instant::from_millis(99);
+            pair.expire();
+            assert_eq!(pair.delivered.is_empty(), requests_fail);
+            pair.now = Instant::from_millis(delivered_at);
+            pair.expire();
+            assert_eq!(pair.delivered, [2, 3]);
+        }
+    }
+
+    /// All of 1 to 4 arrive and the response is lost. Who asks sends nothing again; who does not sends all of them.
+    #[test]
+    fn a_request_saves_frames_that_have_arrived() {
+        for (missed, again) in [(MissedBlockAck::Resend, 4), (MissedBlockAck::Request, 1)] {
+            let mut pair = Pair::new(64, 65_535, missed);
+            (0..4).for_each(|_| pair.push());
+            pair.exchange(0, true);
+            let next = pair.sender.next_ppdu(false).expect("frames wait");
+            assert_eq!((next.count, next.sequence), (again, 1));
+            assert_eq!(next.response(), CellFrameKind::BlockAck);
+            pair.exchange(0, false);
+            assert!(pair.sender.is_empty());
+            assert_eq!(pair.delivered, [1, 2, 3, 4]);
         }
     }
 }

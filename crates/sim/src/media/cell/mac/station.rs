@@ -62,6 +62,25 @@ fn sample(packet: &Packet, is_sent: bool, now: Instant) -> FlowSample {
     FlowSample { flow: packet.flow.into(), dscp: packet.dscp, sent, received, first: now, last: now }
 }
 
+/// Hands on what a frame brings to `at`, and keeps for power save what there is to learn of it.
+fn taking(
+    at: Member,
+    arrived: &mut Vec<Arrived>,
+    mut flows: Option<&mut VecDeque<FlowSample>>,
+    now: Instant,
+    out: &mut Effects<'_>,
+) -> impl FnMut(&Mpdu, Option<&Packet>) {
+    move |mpdu, packet| {
+        let bytes = packet.map_or(0, |packet| packet.bytes);
+        arrived.push(Arrived { bytes, flags: mpdu.flags, null: packet.is_none() });
+        let Some(packet) = packet else { return };
+        if let Some(flows) = &mut flows {
+            flows.push_back(sample(packet, false, now));
+        }
+        out.emit(CellOutput::Arrived { at, packet: *packet });
+    }
+}
+
 impl StationMac {
     /// Makes a station with an empty queue.
     pub(crate) fn new(
@@ -102,9 +121,9 @@ impl StationMac {
         &self.power_save
     }
 
-    /// The time of the next timer of power save; [`Instant::FOREVER`] if none runs.
+    /// The time of the next timer of power save or of a gap before held frames; [`Instant::FOREVER`] if none runs.
     pub(crate) fn due(&self) -> Instant {
-        self.power_save.due()
+        self.power_save.due().min(self.receptions.due())
     }
 
     /// Packets that were given up at the retry limit.
@@ -189,17 +208,13 @@ impl StationMac {
     }
 
     pub(super) fn receive(&mut self, ppdu: &Ppdu, mpdus: OnAir<'_>, now: Instant, out: &mut Effects<'_>) {
-        let (at, sees_flows) = (self.member, self.power_save.sees_flows());
-        let Self { receptions, arrived, flows, .. } = self;
-        receptions.receive(ppdu, mpdus, out.received(), |mpdu, packet| {
-            let bytes = packet.map_or(0, |packet| packet.bytes);
-            arrived.push(Arrived { bytes, flags: mpdu.flags, null: packet.is_none() });
-            let Some(packet) = packet else { return };
-            if sees_flows {
-                flows.push_back(sample(packet, false, now));
-            }
-            out.emit(CellOutput::Arrived { at, packet: *packet });
-        });
+        let (received, sees_flows) = (out.received(), self.power_save.sees_flows());
+        let Self { member, receptions, arrived, flows, .. } = self;
+        let take = taking(*member, arrived, sees_flows.then_some(flows), now, out);
+        if receptions.receive(ppdu, mpdus, received, now, take) {
+            out.lose(self.receptions.late());
+            out.set_timer(self.slot, self.due());
+        }
     }
 
     /// Power save learns of frames when the response to them is out: the radio cannot doze before that, and the host has had the
@@ -259,11 +274,18 @@ impl StationMac {
                 let frame = Uplink::Control(control);
                 self.notify(StationInput::Sent { frame, delivered }, now, out);
             }
+            Body::BlockAckRequest => self.notify(StationInput::Backlog { frames: self.packets() }, now, out),
             Body::NullData | Body::Group(_) | Body::Beacon { .. } | Body::External(_) => {}
         }
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant, out: &mut Effects<'_>) {
+        if self.receptions.due() <= now {
+            let sees_flows = self.power_save.sees_flows();
+            let Self { member, receptions, arrived, flows, .. } = self;
+            receptions.expire(now, taking(*member, arrived, sees_flows.then_some(flows), now, out));
+            self.responded(now, out);
+        }
         self.power_save.handle_timeout(now);
         self.apply_power_save(now, out);
     }

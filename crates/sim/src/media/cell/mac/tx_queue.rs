@@ -1,8 +1,13 @@
 //! The frames of a MAC for one receiver.
+//!
+//! Under a block-ack agreement the receiver waits for what is missing, so it has to learn what was given up: a BlockAckReq at the head
+//! tells it where the sender's window starts (802.11-2020 10.25.6.3). One that is itself given up comes again when the receiver has
+//! answered a later frame, as in Linux's mac80211. By setting, another asks what has arrived of an aggregate without an answer.
 
 use std::collections::VecDeque;
 
-use crate::media::cell::frame::{Body, DELIMITER_BYTES, Mpdu, MpduSet, Ppdu, Receiver};
+use crate::media::cell::aggregation::MissedBlockAck;
+use crate::media::cell::frame::{Body, DELIMITER_BYTES, MAX_MPDUS, Mpdu, MpduSet, Ppdu, Receiver};
 use crate::media::cell::mode::Link;
 
 /// The frames for one receiver in the order of transmission. From the head they are outstanding (tried at least once, and
@@ -21,13 +26,49 @@ pub(super) struct TransmitQueue {
     concluded: u16,
     /// Those that have been put aside.
     again: Vec<Mpdu>,
+    /// Whether the receiver has to learn of frames that were given up.
+    owes: bool,
+    /// Whether a request is among the frames.
+    requests: bool,
+    /// Whether the attempt that is being concluded is a request that was answered: the frames behind it are looked at.
+    answered: bool,
 }
 
 impl TransmitQueue {
     /// Makes an empty queue.
     pub(super) fn new(to: Receiver, link: Link) -> Self {
         let (frames, again) = (VecDeque::new(), Vec::new());
-        Self { to, link, frames, number: 0, in_flight: 0, concluded: 0, again }
+        Self {
+            to,
+            link,
+            frames,
+            number: 0,
+            in_flight: 0,
+            concluded: 0,
+            again,
+            owes: false,
+            requests: false,
+            answered: false,
+        }
+    }
+
+    /// Whether a request is among the frames.
+    pub(super) const fn requests(&self) -> bool {
+        self.requests
+    }
+
+    /// The numbers from `start` on that have arrived, if the frames of `received` do so now. A request asks for those behind it.
+    pub(super) fn bitmap(&self, start: u16, received: &MpduSet) -> MpduSet {
+        let mut bits = MpduSet::default();
+        let asks = self.frames.front().is_some_and(|mpdu| mpdu.body == Body::BlockAckRequest);
+        let count = if asks { self.frames.len() } else { self.in_flight };
+        for (place, mpdu) in (0..).zip(self.frames.iter().take(count)).filter(|(_, mpdu)| mpdu.is_numbered())
+        {
+            if mpdu.arrived || (!asks && received.contains(place)) {
+                bits.insert(mpdu.sequence.wrapping_sub(start) % MAX_MPDUS);
+            }
+        }
+        bits
     }
 
     /// The ticket of the first frame; that of an empty queue is behind all others.
@@ -58,36 +99,90 @@ impl TransmitQueue {
     }
 
     /// Removes the next frame on the air that leaves, and says whether it is in `received`; the others that leave have failed more
-    /// often than `retries` times.
+    /// often than `retries` times. Behind a request that was answered, those leave that have arrived.
     #[inline]
     pub(super) fn next_concluded(
         &mut self,
         received: Option<&MpduSet>,
         retries: u32,
     ) -> Option<(Mpdu, bool)> {
+        if self.concluded == 0 && self.link.limit.window > 0 {
+            self.request_if_silent(received);
+        }
         while self.in_flight > 0 {
             let place = self.concluded;
             self.concluded += 1;
             self.in_flight -= 1;
-            if received.is_some_and(|set| set.contains(place)) {
-                return self.frames.pop_front().map(|mpdu| (mpdu, true));
-            }
             let mut mpdu = self.frames.pop_front()?;
-            mpdu.retries += 1;
-            if u32::from(mpdu.retries) > retries {
-                return Some((mpdu, false));
+            if self.answered {
+                if mpdu.arrived {
+                    return Some((mpdu, true));
+                }
+            } else if received.is_some_and(|set| set.contains(place)) {
+                if mpdu.body == Body::BlockAckRequest {
+                    self.request_is_answered();
+                }
+                return Some((mpdu, true));
+            } else {
+                mpdu.retries += 1;
+                if u32::from(mpdu.retries) > retries {
+                    self.give_up(&mpdu);
+                    return Some((mpdu, false));
+                }
             }
             self.again.push(mpdu);
         }
         None
     }
 
+    /// Begins to conclude an attempt under an agreement.
+    fn request_if_silent(&mut self, received: Option<&MpduSet>) {
+        let asks = match received {
+            None => self.in_flight > 1 && self.link.limit.missed == MissedBlockAck::Request,
+            Some(_) => self.owes,
+        };
+        if asks && let Some(ticket) = self.frames.front().map(|mpdu| mpdu.ticket) {
+            self.request(ticket);
+        }
+    }
+
+    /// Puts a request ahead of what comes again, unless there is one.
+    fn request(&mut self, ticket: u64) {
+        if let (false, Receiver::Member(to)) = (self.requests, self.to) {
+            self.requests = true;
+            self.again.insert(0, Mpdu::request(to, ticket));
+        }
+    }
+
+    fn request_is_answered(&mut self) {
+        (self.requests, self.owes, self.answered) = (false, false, true);
+        self.in_flight = self.frames.iter().take_while(|mpdu| mpdu.stamped).count();
+    }
+
+    #[cold]
+    fn give_up(&mut self, mpdu: &Mpdu) {
+        if mpdu.body == Body::BlockAckRequest {
+            self.requests = false;
+        } else if self.link.limit.window > 0 && mpdu.is_numbered() && !self.owes {
+            self.owes = true;
+            self.request(mpdu.ticket);
+        }
+    }
+
     /// Ends the attempt.
     pub(super) fn end_attempt(&mut self) {
         debug_assert_eq!(self.in_flight, 0, "all frames of the attempt are concluded");
         self.concluded = 0;
+        self.answered = false;
         while let Some(mpdu) = self.again.pop() {
             self.frames.push_front(mpdu);
+        }
+        if self.requests {
+            let first = self.frames.iter().find(|mpdu| mpdu.is_numbered()).map(|mpdu| mpdu.sequence);
+            let start = first.unwrap_or((self.number + 1) & 0xfff);
+            if let Some(request) = self.frames.front_mut() {
+                request.sequence = start;
+            }
         }
     }
 
