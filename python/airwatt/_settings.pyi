@@ -51,9 +51,16 @@ class Aggregation(TypedDict, total=False):
     bytes: str | Quantity
     """Longest A-MPDU. Default: the longest of the format, 65535 bytes with HT, 1048575 with VHT, and 6500631
     with HE."""
+    missed_block_ack: Literal["resend", "request"]
+    """What follows if the block acknowledgement of an A-MPDU is missing: `resend`, all its frames are sent
+    again, as by ath9k and most drivers, or `request`, a BlockAckReq asks what has arrived, as in ns-3."""
     mpdus: int
     """Most frames, 1 to the largest window of the format: 64 with HT and VHT, 256 with HE. Default: that
     window."""
+    retry_limit: int
+    """Largest number of retransmissions of a data frame where A-MPDUs are sent, 0 to 255. Default:
+    `wifi.retry_limit`. The receiver learns of a frame that is given up by a BlockAckReq; if that is lost as
+    well, it waits for 100 ms, as Linux."""
     time: str | Quantity
     """Longest time on the air, up to 5.484 ms; with a TXOP limit an A-MPDU and its block acknowledgement are no
     longer than that either."""

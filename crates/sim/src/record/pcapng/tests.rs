@@ -97,7 +97,7 @@ fn poll_frames_carry_the_station_s_number() {
 #[test]
 fn beacons_have_the_parameters_of_each_category() {
     let hostapd = [0x03, 0xa4, 0, 0, 0x27, 0xa4, 0, 0, 0x42, 0x43, 94, 0, 0x62, 0x32, 47, 0];
-    let one = [0x02, 0xa4, 0, 0, 0x22, 0xa4, 0, 0, 0x42, 0xa4, 0, 0, 0x62, 0xa4, 0, 0];
+    let one = [0x03, 0xa4, 0, 0, 0x23, 0xa4, 0, 0, 0x43, 0xa4, 0, 0, 0x63, 0xa4, 0, 0];
     for (scenario, records) in [("call-today", hostapd), ("wifi6", one)] {
         let trace = traced(scenario, &[("duration", "300ms")]);
         let (_, _, beacon, _) = written(&trace).into_iter().find(|packet| packet.2[0] == 0x80).unwrap();

@@ -141,7 +141,12 @@ impl FrameQueue {
         let queue = &mut self.queues[place];
         if queue.frames.is_empty() {
             self.heads[place] = self.ticket;
+            // While an attempt is being concluded, frames of it may come back.
+            if !self.in_flight && queue.request_first(self.ticket) {
+                self.count(&Body::BlockAckRequest);
+            }
         }
+        let queue = &mut self.queues[place];
         queue.frames.push_back(Mpdu::new(to, body, self.ticket));
     }
 

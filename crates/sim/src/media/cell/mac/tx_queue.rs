@@ -1,8 +1,8 @@
 //! The frames of a MAC for one receiver.
 //!
 //! Under a block-ack agreement the receiver waits for what is missing, so it has to learn what was given up: a BlockAckReq at the head
-//! tells it where the sender's window starts (802.11-2020 10.25.6.3). One that is itself given up comes again when the receiver has
-//! answered a later frame, as in Linux's mac80211. By setting, another asks what has arrived of an aggregate without an answer.
+//! tells it where the sender's window starts (802.11-2020 10.25.6.3). It waits until the receiver answers again, as in Linux's mac80211,
+//! or goes ahead of the next frame to it if none is left: the receiver may be asleep. By setting, another asks what has arrived of an aggregate without an answer.
 
 use std::collections::VecDeque;
 
@@ -126,7 +126,7 @@ impl TransmitQueue {
             } else {
                 mpdu.retries += 1;
                 if u32::from(mpdu.retries) > retries {
-                    self.give_up(&mpdu);
+                    self.give_up(&mpdu, received.is_some());
                     return Some((mpdu, false));
                 }
             }
@@ -160,13 +160,27 @@ impl TransmitQueue {
     }
 
     #[cold]
-    fn give_up(&mut self, mpdu: &Mpdu) {
+    fn give_up(&mut self, mpdu: &Mpdu, is_heard: bool) {
         if mpdu.body == Body::BlockAckRequest {
             self.requests = false;
-        } else if self.link.limit.window > 0 && mpdu.is_numbered() && !self.owes {
+        } else if self.link.limit.window > 0 && mpdu.is_numbered() {
             self.owes = true;
-            self.request(mpdu.ticket);
+            if is_heard {
+                self.request(mpdu.ticket);
+            }
         }
+    }
+
+    /// Puts a request into the empty queue, ahead of a frame with this ticket, if the receiver has to learn of frames that were given up.
+    /// Returns whether there is one now.
+    pub(super) fn request_first(&mut self, ticket: u64) -> bool {
+        let Receiver::Member(to) = self.to else { return false };
+        if self.owes {
+            self.requests = true;
+            let sequence = (self.number + 1) & 0xfff;
+            self.frames.push_back(Mpdu { sequence, ..Mpdu::request(to, ticket) });
+        }
+        self.owes
     }
 
     /// Ends the attempt.
