@@ -22,6 +22,10 @@
 //! queue still holds for it is recalled ([`AccessPointOutput::Recall`]) and buffered, in its old order and ahead of what
 //! comes later. Without that the frames would be tried in vain one by one, and come back among younger ones.
 //!
+//! # Frames that find the transmission queue full
+//! They are lost, but a trigger or PS-Poll is answered all the same: if nothing is left that could carry EOSP or answer the poll, a
+//! (QoS) Null does (802.11-2020 11.2.3.6). The station would wait for what never comes otherwise.
+//!
 //! # Group-addressed frames
 //! They are sent at once while no station is in power save. Otherwise they are buffered, DTIM beacons announce them by the group
 //! bit of the TIM, and all of them are released when the DTIM beacon has been sent (802.11-2020 11.2.3.4). The buffer holds
@@ -81,7 +85,7 @@ pub enum UplinkKind {
 pub enum Downlink<P> {
     /// A packet that came by [`AccessPointInput::Deliver`].
     Packet(P),
-    /// No packet: the answer to a trigger or PS-Poll that finds the buffer empty.
+    /// No packet: the answer to a trigger or PS-Poll that finds the buffer empty, or whose packets the transmission queue refused.
     NullData,
 }
 
@@ -129,8 +133,8 @@ pub enum AccessPointInput<P> {
         /// Whether an acknowledgement came.
         delivered: bool,
     },
-    /// The transmission queue was full when a released frame came, and dropped it. It is lost; the driver, who has
-    /// it, accounts for it. Handed in after the drain that brought the frame, once for each.
+    /// The transmission queue was full when a released packet came, and dropped it. It is lost; the driver, who has
+    /// it, accounts for it. Handed in after the drain that brought the packet, once for each. Null frames are never refused.
     Refused {
         /// For whom the frame was.
         station: StationId,
@@ -451,7 +455,6 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         if !delivered {
             self.missed(station, frame);
         }
-        self.end_period_if_nothing_is_left(station);
     }
 
     /// A frame reached the retry limit: back into the buffer if the station sleeps, else lost.
@@ -471,10 +474,19 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         self.outputs.push_back(AccessPointOutput::Dropped { station, packet, why });
     }
 
+    /// A released packet was dropped. A Null answers the trigger or poll of the station if nothing else of the answer is left.
     fn refused(&mut self, station: StationId) {
         let peer = &mut self.peers[station as usize];
         peer.queued = peer.queued.checked_sub(1).expect("a frame is released before it is refused");
-        self.end_period_if_nothing_is_left(station);
+        let awaits = match peer.period {
+            Period::Open | Period::Ending => true,
+            // Nothing but the answer to a poll is released to a station in power save.
+            Period::None => peer.pm && peer.in_air == 0,
+            Period::Closing => false,
+        };
+        if awaits && peer.queued == 0 {
+            self.transmit(station, Downlink::NullData);
+        }
     }
 
     /// A frame for a station that fell asleep is back from the transmission queue. If the station has asked for frames
@@ -493,14 +505,6 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         }
         peer.buffer.insert(peer.missed + peer.recalled, packet);
         peer.recalled += 1;
-    }
-
-    /// Without a frame that could carry EOSP the period ends silently; the station gives up by its own timer.
-    fn end_period_if_nothing_is_left(&mut self, station: StationId) {
-        let peer = &mut self.peers[station as usize];
-        if peer.queued == 0 && matches!(peer.period, Period::Open | Period::Ending) {
-            peer.period = Period::None;
-        }
     }
 }
 

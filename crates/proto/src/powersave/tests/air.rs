@@ -280,17 +280,14 @@ impl Air {
                 self.ap_outputs.push((self.now, output));
             }
             match output {
-                AccessPointOutput::Transmit { station, frame } => {
-                    if self.queue.len() < self.queue_limit {
-                        self.queue.push_back((station, frame));
-                        continue;
-                    }
-                    self.refused.push(station);
-                    if let Downlink::Packet(packet) = frame {
+                AccessPointOutput::Transmit { station, frame } => match frame {
+                    Downlink::Packet(packet) if self.queue.len() >= self.queue_limit => {
+                        self.refused.push(station);
                         self.dropped.insert(packet);
                         self.note(format!("refused {packet}"));
                     }
-                }
+                    _ => self.queue.push_back((station, frame)),
+                },
                 AccessPointOutput::TransmitGroup { .. } | AccessPointOutput::DroppedGroup { .. } => {
                     unreachable!("nothing is addressed to a group")
                 }

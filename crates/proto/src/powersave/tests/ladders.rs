@@ -553,16 +553,15 @@ fn released_frames_queue_behind_those_of_stations_that_are_awake() {
     );
 }
 
-/// The queue is full of station 1's frames when the trigger comes. Nothing is left to carry EOSP; the access point's period
-/// is over at once, the station's 50 ms later.
+/// The queue is full of station 1's frames when the trigger comes. A QoS Null carries EOSP, and neither side waits for more.
 #[test]
-fn a_period_whose_frames_are_all_refused_ends_by_supervision() {
+fn a_period_whose_frames_are_all_refused_ends_with_a_null() {
     let mut air = Air::new(10, 1, &[PSM, ACTIVE]);
     air.down(20_000, 0, 0);
     air.down(100_300, 1, 100);
     air.down(100_300, 1, 101);
     air.run_until(ms(205));
-    assert_eq!(air.clients[0].machine.counts().supervision_expired, 1);
+    assert_eq!(air.clients[0].machine.counts().supervision_expired, 0);
     expect(
         &air,
         &[
@@ -574,10 +573,40 @@ fn a_period_whose_frames_are_all_refused_ends_by_supervision() {
             "100.7 s0>ap trigger pm=1",
             "100.7 refused 0",
             "101.2 ap>s1 100",
-            "150.7 s0 dozes",
+            "101.7 ap>s0 null eosp",
+            "101.7 s0 dozes",
             "199.2 s0 wakes",
             "200.2 beacon",
             "200.2 s0 dozes",
+        ],
+    );
+}
+
+/// The same for a poll. The Null that answers it says that a second packet is buffered.
+#[test]
+fn a_poll_whose_answer_is_refused_is_answered_by_a_null() {
+    let mut air = Air::new(10, 1, &[PSM_LEGACY, ACTIVE]);
+    air.down(20_000, 0, 0);
+    air.down(20_000, 0, 1);
+    air.down(100_300, 1, 100);
+    air.down(100_300, 1, 101);
+    air.run_until(ms(199));
+    assert_eq!(air.clients[0].machine.counts().supervision_expired, 0);
+    expect(
+        &air,
+        &[
+            "0.5 s0>ap null pm=1",
+            "0.5 s0 dozes",
+            "99.2 s0 wakes",
+            "100.2 beacon s0",
+            "100.3 refused 101",
+            "100.7 s0>ap poll pm=1",
+            "100.7 refused 0",
+            "101.2 ap>s1 100",
+            "101.7 ap>s0 null more",
+            "102.2 s0>ap poll pm=1",
+            "102.7 ap>s0 1",
+            "102.7 s0 dozes",
         ],
     );
 }

@@ -543,6 +543,23 @@ fn frames_that_missed_the_station_keep_their_order() {
     assert_eq!(released(&mut ap), (0..4).map(Downlink::Packet).collect::<Vec<_>>());
 }
 
+/// The queue drops the second of two frames when the first has started without EOSP: a Null carries it.
+/// ```text
+/// AP   --0+--  (1 dropped)  --null e--
+/// ```
+#[test]
+fn a_period_whose_last_frame_is_dropped_late_ends_with_a_null() {
+    let mut ap = in_service(0..2);
+    assert_eq!(released(&mut ap), [0, 1].map(Downlink::Packet));
+    assert_eq!(start(&mut ap), ServiceFlags { more_data: true, eosp: false });
+    ap.handle_input(AccessPointInput::Refused { station: 0 }, Instant::ZERO);
+    assert_eq!(released(&mut ap), [Downlink::NullData]);
+    assert_eq!(start(&mut ap), ServiceFlags { more_data: false, eosp: true });
+    finish(&mut ap, Downlink::Packet(0), true);
+    finish(&mut ap, Downlink::NullData, true);
+    assert_eq!(ap.released(0), 0);
+}
+
 /// The frame with EOSP of a period that PM = 0 ended, still on the air, must not end the next one.
 #[test]
 fn an_old_end_of_period_does_not_end_a_new_one() {
