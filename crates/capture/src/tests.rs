@@ -563,23 +563,56 @@ fn what_an_access_point_does_wrong() {
     let broken_promise =
         [(100, beacon(&[1])), (101, poll()), (102, data(2, true)), (103, poll()), (500, beacon(&[]))];
     assert_eq!(kinds(&with(&broken_promise)), [(FindingKind::MoreDataThenNothing, 1)]);
+    // A Null frame says that the access point does not have it any more.
+    let empty = frame(FrameKind::Null, false, |_| ());
+    let withdrawn = [&broken_promise[..4], &[(104, empty), (500, beacon(&[]))]].concat();
+    assert_eq!(kinds(&with(&withdrawn)), [(FindingKind::MoreDataThenNothing, 1)]);
+    assert_eq!(verdict(&with(&withdrawn)), Verdict::Undecidable);
     let late = [(100, beacon(&[1])), (101, poll()), (180, data(2, false))];
     assert_eq!(kinds(&with(&late)), [(FindingKind::LateDelivery, 1)]);
     let late_fetch = [(100, beacon(&[1])), (700, poll()), (701, data(2, false))];
     assert_eq!(kinds(&with(&late_fetch)), [(FindingKind::LateFetch, 1)]);
 }
 
+fn trigger() -> Vec<u8> {
+    frame(FrameKind::QosNull, true, |header| {
+        header.control.power_management = true;
+        header.qos = Some(QosControl::new(6));
+    })
+}
+
+/// QoS data in a service period.
+fn reply(eosp: bool) -> Vec<u8> {
+    frame(FrameKind::QosData, false, |header| header.qos = Some(QosControl::new(6).with_eosp(eosp)))
+}
+
+/// With U-APSD the bit says that what a trigger fetches is there; a beacon without it may be about other access categories.
 #[test]
-fn a_service_period_ends_with_eosp() {
-    let trigger = || {
-        frame(FrameKind::QosNull, true, |header| {
-            header.control.power_management = true;
-            header.qos = Some(QosControl::new(6));
+fn a_tim_bit_before_a_service_period_was_right() {
+    let kept = |bits: &[u16]| {
+        let frames = [
+            (0, poll()),
+            (1, data(1, false)),
+            (2, trigger()),
+            (3, reply(true)),
+            (100, beacon(bits)),
+            (101, trigger()),
+            (102, reply(false)),
+            (103, reply(true)),
+        ];
+        let capture = ladder(&frames);
+        assert_eq!(kinds(&capture), []);
+        [FindingKind::TimNeverSet, FindingKind::TimStuck].map(|kind| {
+            let of_kind = findings(&capture).into_iter().filter(move |found| found.kind == kind);
+            of_kind.map(|found| found.count(Verdict::Kept)).sum::<u64>()
         })
     };
-    let reply = |eosp| {
-        frame(FrameKind::QosData, false, |header| header.qos = Some(QosControl::new(6).with_eosp(eosp)))
-    };
+    let [announced, other] = [kept(&[1]), kept(&[9])];
+    assert_eq!([announced[0] - other[0], announced[1] - other[1]], [1, 1]);
+}
+
+#[test]
+fn a_service_period_ends_with_eosp() {
     // The first EOSP tells that the station uses U-APSD.
     let good = [(0, trigger()), (1, reply(true)), (50, trigger()), (51, reply(false)), (52, reply(true))];
     assert_eq!(kinds(&ladder(&good)), []);

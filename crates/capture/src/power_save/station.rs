@@ -680,6 +680,7 @@ impl StationState {
                 self.beacons_from = Some(mark);
             }
         }
+        self.check_withdrawn(delivery, findings);
         self.check_stuck(delivery, findings);
         if let (Some(poll), true) = (self.polled, frame.control.kind.has_payload()) {
             let key = (FindingKind::TimStuck, Verdict::Kept, self.record.mac);

@@ -1,6 +1,6 @@
 //! What a frame for a station in power save says: whether it was announced, requested and in time.
 
-use super::{Announcement, Delivery, LATE, StationState, Suspect};
+use super::{Announcement, Delivery, LATE, Promise, StationState, Suspect};
 use crate::packet::AirFrame;
 use crate::power_save::cell::Cell;
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find};
@@ -25,6 +25,27 @@ impl StationState {
         self.is_next_since(delivery, since)
             && (is_plain || beacons.is_some_and(|unbroken| unbroken <= since))
             && delivery.not_before.is_none_or(|(asked, _)| asked <= since)
+    }
+
+    /// A Null frame without More Data answers the request for a frame that More Data announced: an access point may have discarded it, as
+    /// with a full queue, or the monitor missed it. The station waits no longer.
+    pub(super) fn check_withdrawn(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
+        let (mark, control) = (delivery.mark(), &delivery.frame.control);
+        if !matches!(control.kind, FrameKind::Null | FrameKind::QosNull) || control.more_data {
+            return;
+        }
+        let requested = |promise: &mut Promise| promise.requested.is_some();
+        let Some(Promise { mark: promised, requested: Some((request, _)), .. }) =
+            self.promised.take_if(requested)
+        else {
+            return;
+        };
+        let key = (FindingKind::MoreDataThenNothing, Verdict::Undecidable, self.record.mac);
+        find(findings, key, promised, &[promised.1, request.1, mark.1], || {
+            "More Data was set, and a Null frame without it answered the station's request: the access point discarded the frame, or the \
+             monitor missed it"
+                .to_owned()
+        });
     }
 
     /// A Null frame is the answer to a PS-Poll if nothing is buffered (802.11-2020 11.2.3.6); the TIM bit is then clear.
@@ -155,11 +176,12 @@ impl StationState {
         let woke = self.woke.take().filter(|woke| mark.0.saturating_since(*woke) <= WAS_WAITING);
         let is_fetched =
             self.polled.is_some() || woke.is_some() || self.is_asleep() && self.promised.is_some();
-        let (Some(aid), Some(cell), Some(from), true) =
-            (self.record.aid, delivery.cell, self.beacons_from, is_fetched)
-        else {
+        let (Some(aid), Some(cell), Some(from)) = (self.record.aid, delivery.cell, self.beacons_from) else {
             return;
         };
+        if !is_fetched {
+            return self.check_service_period(mark, cell, (from, aid), findings);
+        }
         let has_links = self.is_multi_link.unwrap_or(cell.is_multi_link);
         let is_doubtful =
             self.record.uapsd == Some(true) || has_links || frame.sent_here || frame.control.retry;
@@ -210,6 +232,34 @@ impl StationState {
             return;
         }
         self.judge_announcement(delivery, from, &without, findings);
+    }
+
+    /// What the first frame of a service period says of the TIM: that it announced the frame, if the last beacon since `from` had the bit.
+    /// A beacon without it says nothing, since the TIM may not be about all access categories.
+    fn check_service_period(
+        &self,
+        mark: Mark,
+        cell: &Cell,
+        (from, aid): (Mark, u16),
+        findings: &mut Findings,
+    ) {
+        let Some(trigger) = self.service.filter(|period| !period.answered).map(|period| period.trigger)
+        else {
+            return;
+        };
+        let last = cell.last_before(mark.0).filter(|beacon| beacon.0 > from.0);
+        let Some(beacon) = last.filter(|beacon| {
+            cell.unknown_tims(from.0, mark.0) == 0
+                && cell.without_tim(from.0, mark.0, aid).last() != Some(*beacon)
+        }) else {
+            return;
+        };
+        let mut kept = |kind, deciding: &[u32], detail: String| {
+            find(findings, (kind, Verdict::Kept, self.record.mac), mark, deciding, || detail);
+        };
+        let announced = format!("the beacon of packet {} announced it", beacon.1);
+        kept(FindingKind::TimNeverSet, &[beacon.1, mark.1], announced);
+        kept(FindingKind::TimStuck, &[trigger.1, mark.1], "there was a frame".to_owned());
     }
 
     /// The verdict about a frame that no beacon is proven to have concealed. `without` are the beacons since `from` that do not have
