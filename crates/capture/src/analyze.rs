@@ -206,14 +206,12 @@ fn no_stations(capture: &Capture) -> AnalyzeError {
     AnalyzeError::Nothing(format!("{}: of {} packets {missing}", capture.file, capture.packets_in_file))
 }
 
-/// The radio of a station that the simulator named in the capture, if that is a profile which ships: a capture names no file.
+/// The radio of a station that the simulator named in the capture.
 fn radio_of<'a>(capture: &'a Capture, station: &Station) -> Option<&'a str> {
-    if capture.radios.is_empty() {
-        return None;
-    }
+    let mut named = capture.radio_names().peekable();
+    named.peek()?;
     let own = group::own_address(capture, station)?;
-    let name = capture.radios.get(&own)?;
-    (!Radio::is_file(name) && Radio::find(name).is_ok()).then_some(name)
+    named.find(|(mac, _)| *mac == own).map(|(_, name)| name)
 }
 
 /// The options of a question.

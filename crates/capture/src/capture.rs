@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
+use airwatt_energy::Radio;
 
 use crate::decrypt::DecryptionReport;
 use crate::packet::{AirFrame, Beacon, CapturedPacket, ObservedCell};
@@ -214,6 +215,17 @@ impl Capture {
             + self.beacons.len() * size_of::<Beacon>()
             + aids * size_of::<u16>();
         records as u64
+    }
+
+    /// The radios that the simulator named for stations, if they are profiles that ship: a file may have changed since.
+    pub(crate) fn radio_names(&self) -> impl Iterator<Item = (MacAddress, &str)> {
+        let ships = |name: &str| !Radio::is_file(name) && Radio::find(name).is_ok();
+        self.radios.iter().filter(move |(_, name)| ships(name)).map(|(mac, name)| (*mac, name.as_str()))
+    }
+
+    /// The profiles of those radios.
+    pub(crate) fn named_radios(&self) -> BTreeMap<MacAddress, Radio> {
+        self.radio_names().filter_map(|(mac, name)| Some((mac, Radio::find(name).ok()?))).collect()
     }
 
     /// Whether the capture is of 802.11 frames.

@@ -556,7 +556,13 @@ def _assumptions(policies: list[dict[str, Any]]) -> "Iterator[str | Table]":
     yield from _left_out(policies)
     if not most:
         return
-    yield "what the bands consist of (--set and --radio replace an assumption by what you know):"
+    # Makers publish averages of nothing else.
+    beside = "; the band of the currents is the error for a device that dozes and receives beacons, and has none of them"
+    has_modes = any(policy["profile"] is not None for policy in policies)
+    yield (
+        "what the bands of the energies consist of (--set and --radio replace an assumption by what you know)"
+        f"{beside if has_modes else ''}:"
+    )
     rows = [
         [what, assumption["assumed"], assumption["other"], f"{percent(share)} of {policy}"]
         for what, (share, assumption, policy) in most.items()

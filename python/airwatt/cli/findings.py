@@ -53,10 +53,14 @@ def _costs(document: dict[str, Any], faults: list[dict[str, Any]]) -> "Iterator[
 
     if not faults or document["radio"] is None:
         return
+    # There is one radio, unless the capture of a run names several.
+    radios = list(dict.fromkeys(one["radio"] for one in faults if one["radio"] is not None))
+    several = len(radios) > 1
     rows = [
         [
             finding["kind"],
             count(finding["count"]),
+            *([finding["radio"] or NOTHING] if several else []),
             finding["policy"] or NOTHING,
             NOTHING if finding["cost_j"] is None else quantity(finding["cost_j"], "J"),
             span(finding["cost_low_j"], finding["cost_high_j"], "J") if finding["cost_high_j"] else "",
@@ -66,8 +70,14 @@ def _costs(document: dict[str, Any], faults: list[dict[str, Any]]) -> "Iterator[
     ]
     is_assumed = any(one["cost_high_j"] is not None for one in faults)
     assumed = ", which is assumed; the band is that of all radios that ship" if is_assumed else ""
-    yield f"what it cost a station with radio {document['radio']}{assumed}:"
-    yield table(["finding", "times", "policy", "energy", "band", "delay"], rows, left=1)
+    if several:
+        radio = "the radio that the capture names"
+        assumed = "; an assumed one has the band of all that ship" if is_assumed else ""
+    else:
+        radio = f"radio {radios[0] if radios else document['radio']}"
+    yield f"what it cost a station with {radio}{assumed}:"
+    heads = ["finding", "times", *(["radio"] if several else []), "policy", "energy", "band", "delay"]
+    yield table(heads, rows, left=1)
     remedies = dict.fromkeys((finding["kind"], finding["without"]) for finding in faults)
     yield table(["finding", "is compared with"], [list(remedy) for remedy in remedies], left=2)
 

@@ -107,7 +107,7 @@ def _lines(document: Mapping[str, Any], finding: Mapping[str, Any]) -> Iterator[
     if finding["cost_j"] is not None:
         band = span(finding["cost_low_j"], finding["cost_high_j"], "J") if finding["cost_high_j"] else ""
         energy = quantity(finding["cost_j"], "J")
-        costs.append(f"{energy} with radio {document['radio']}" + (f" ({band} with others)" if band else ""))
+        costs.append(f"{energy} with radio {finding['radio']}" + (f" ({band} with others)" if band else ""))
     if finding["delay_s"] is not None:
         delay = quantity(finding["delay_s"], "s") if finding["delay_s"] else "no"
         costs.append(f"{delay}{' of' if finding['delay_s'] else ''} delay")

@@ -1,6 +1,9 @@
 //! The power save that the 802.11 frames show: cells and stations.
 
+use std::collections::BTreeMap;
+
 use airwatt_base::Span;
+use airwatt_dot11::MacAddress;
 use airwatt_energy::Radio;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -73,11 +76,13 @@ pub struct MeasuredReport {
     /// If it never slept.
     pub energy_high_j: f64,
 }
+
+/// What the frames show of networks and stations. A station's radio is the one that the capture names, if it names one.
 pub(super) fn air(
     capture: &Capture,
     observations: &Observations,
     station: Option<&Station>,
-    radio: Option<&Radio>,
+    (radio, named): (Option<&Radio>, &BTreeMap<MacAddress, Radio>),
 ) -> AirReport {
     let covered = clock::covered(capture);
     let mut list: Vec<&StationRecord> = observations.stations.iter().collect();
@@ -95,7 +100,11 @@ pub(super) fn air(
                 uapsd: network.uapsd,
             })
             .collect(),
-        stations: list.iter().take(LIST_LIMIT).map(|record| station_report(record, covered, radio)).collect(),
+        stations: list
+            .iter()
+            .take(LIST_LIMIT)
+            .map(|record| station_report(record, covered, named.get(&record.mac).or(radio)))
+            .collect(),
     }
 }
 

@@ -46,7 +46,9 @@ pub struct FindingReport {
     /// that of one without them. Of what frames show: the energy as captured less that without the faults. `null` if it is not
     /// known, or no occurrence violated the rule.
     pub cost_j: Option<f64>,
-    /// The least cost among the radio profiles that ship, if no radio was named.
+    /// The radio of that cost: the one of [`super::Analysis::radio`], or the one that the capture of a run names for the station.
+    pub radio: Option<String>,
+    /// The least cost among the radio profiles that ship, if neither the question nor the capture named a radio.
     pub cost_low_j: Option<f64>,
     /// The highest of them.
     pub cost_high_j: Option<f64>,
@@ -196,6 +198,8 @@ pub(super) struct Costing<'a> {
     pub(super) radio: Option<&'a Radio>,
     /// Whether the radio is a default: the cost then has the band of all profiles that ship.
     pub(super) is_assumed: bool,
+    /// The radios that the capture names, which replace the default.
+    pub(super) named: &'a BTreeMap<MacAddress, Radio>,
     pub(super) stations: &'a [StationRecord],
     /// The station in question.
     pub(super) station: Option<MacAddress>,
@@ -206,6 +210,23 @@ impl Costing<'_> {
     fn policy(&self, finding: &Finding) -> Option<&'static str> {
         let of = |mac| self.stations.iter().find(|record| record.mac == mac);
         of(finding.station).or_else(|| of(self.station?))?.policy()
+    }
+
+    /// The radio that the finding cost energy, and whether it is a default. A finding about an access point concerns all of its stations:
+    /// their radio is known if all have the same.
+    fn radio(&self, finding: &Finding) -> (Option<&Radio>, bool) {
+        if !self.is_assumed {
+            return (self.radio, false);
+        }
+        let of_its_cell = |record: &&StationRecord| record.bssid == Some(finding.station);
+        let mut of_stations =
+            self.stations.iter().filter(of_its_cell).map(|record| self.named.get(&record.mac));
+        let of_all =
+            of_stations.next().flatten().filter(|first| of_stations.all(|other| other == Some(first)));
+        match self.named.get(&finding.station).or(of_all) {
+            Some(radio) => (Some(radio), false),
+            None => (self.radio, true),
+        }
     }
 }
 
@@ -224,8 +245,9 @@ pub(super) fn finding(capture: &Capture, finding: &Finding, costing: &Costing<'_
     let excess = Some(finding.excess).filter(|_| is_found);
     let spent = excess.filter(|_| kind.has_energy());
     let cost_j = |radio: &Radio| spent.map(|excess| excess.energy_j(radio));
-    let known: Vec<f64> = match costing.radio {
-        Some(_) if costing.is_assumed => Radio::shipped().iter().filter_map(cost_j).collect(),
+    let (radio, is_assumed) = costing.radio(finding);
+    let known: Vec<f64> = match radio {
+        Some(_) if is_assumed => Radio::shipped().iter().filter_map(cost_j).collect(),
         _ => Vec::new(),
     };
     FindingReport {
@@ -241,7 +263,8 @@ pub(super) fn finding(capture: &Capture, finding: &Finding, costing: &Costing<'_
         kept: finding.count(Verdict::Kept),
         text: examples.first().map(|example| example.detail.clone()).unwrap_or_default(),
         without: kind.remedy(),
-        cost_j: costing.radio.and_then(cost_j),
+        cost_j: radio.and_then(cost_j),
+        radio: radio.filter(|_| spent.is_some()).map(|radio| radio.name.clone()),
         cost_low_j: known.iter().copied().reduce(f64::min),
         cost_high_j: known.iter().copied().reduce(f64::max),
         awake_s: spent.map(|excess| excess.awake.as_secs_f64()),
@@ -310,6 +333,7 @@ pub(super) fn lone_findings(capture: &Capture, station: &Station) -> Vec<Finding
             cost_j: None,
             cost_low_j: None,
             cost_high_j: None,
+            radio: None,
             awake_s: None,
             policy: None,
             costs_j: BTreeMap::new(),

@@ -5,6 +5,8 @@ mod capture;
 mod finding;
 mod policy;
 
+use std::collections::BTreeMap;
+
 use airwatt_base::Voltage;
 use airwatt_energy::Radio;
 use schemars::{JsonSchema, Schema, schema_for};
@@ -89,7 +91,8 @@ pub fn describe(capture: &Capture, station: Option<&Station>, radio: Option<&Rad
     describe_with(capture, station, radio, false)
 }
 
-/// As [`describe`]; `is_assumed` says that the radio is a default, so that costs have a band.
+/// As [`describe`]; `is_assumed` says that the radio is a default, which those replace that the capture names. What rests on it has a
+/// band.
 pub(crate) fn describe_with(
     capture: &Capture,
     station: Option<&Station>,
@@ -115,7 +118,9 @@ pub(crate) fn describe_with(
     } else {
         Vec::new()
     };
-    let costing = finding::Costing { radio, is_assumed, stations: &observations.stations, station: mac };
+    let named = if is_assumed { capture.named_radios() } else { BTreeMap::new() };
+    let stations = &observations.stations;
+    let costing = finding::Costing { radio, is_assumed, named: &named, stations, station: mac };
     let mut findings: Vec<FindingReport> = concerned()
         .filter(|found| !is_kept(found))
         .map(|found| finding::finding(capture, found, &costing))
@@ -139,7 +144,7 @@ pub(crate) fn describe_with(
         cell: None,
         pace: None,
         policies: Vec::new(),
-        air: capture.is_air().then(|| air::air(capture, &observations, station, radio)),
+        air: capture.is_air().then(|| air::air(capture, &observations, station, (radio, &named))),
         findings,
         checks,
         group: None,

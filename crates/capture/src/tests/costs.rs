@@ -90,3 +90,37 @@ fn a_replay_has_beacons_of_the_captured_length() {
     let (spent_j, by_hand_j) = (long.2 - short.2, 102.0 * 2.52e-3 * above_w);
     assert!((spent_j / by_hand_j - 1.0).abs() < 0.02, "{spent_j} J, by hand {by_hand_j} J");
 }
+
+/// A station that flaps behind an access point that skips a DTIM beacon, and no station chosen: both cost what the radio spends that
+/// the capture names, and the radio that is assumed otherwise has a band.
+#[test]
+fn findings_cost_what_the_radios_spend_that_the_capture_names() {
+    let count =
+        |count| beacon_of(0, TimFields { dtim_count: count, dtim_period: 2, group: false, aids: &[] }, None);
+    let mut frames: Vec<_> = (0..10).map(|step| (step * 20, null(step % 2 == 0))).collect();
+    frames.extend([(200, count(1)), (302, count(1)), (310, null(true))]);
+    let mut capture = ladder(&frames);
+    let assumed = Radio::find("broadcom-4311").unwrap();
+    let costs = |capture: &Capture| {
+        let document = report::describe_with(capture, None, Some(&assumed), true);
+        ["pm-flapping", "dtim-skipped"].map(|kind| {
+            let found = document.findings.iter().find(|found| found.kind == kind).unwrap();
+            (found.radio.clone().unwrap(), found.cost_j.unwrap(), found.cost_high_j)
+        })
+    };
+    for (radio, cost_j, high_j) in costs(&capture) {
+        assert_eq!(radio, "broadcom-4311");
+        assert!(high_j.unwrap() >= cost_j && cost_j > 0.0, "{cost_j} {high_j:?}");
+    }
+    capture.radios.insert(STATION, "esp32-c3".to_owned());
+    let named = Radio::find("esp32-c3").unwrap();
+    let spent = [FindingKind::PmFlapping, FindingKind::DtimSkipped].map(|kind| {
+        findings(&capture).iter().find(|found| found.kind == kind).unwrap().excess.energy_j(&named)
+    });
+    for ((radio, cost_j, high_j), spent_j) in costs(&capture).into_iter().zip(spent) {
+        assert_eq!((radio.as_str(), cost_j, high_j), ("esp32-c3", spent_j, None));
+    }
+    // What no profile ships for is not known.
+    capture.radios.insert(STATION, "my.toml".to_owned());
+    assert!(costs(&capture).iter().all(|(radio, ..)| radio == "broadcom-4311"));
+}
