@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import textwrap
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 _DEFAULT_COLUMNS = 80
@@ -47,6 +48,12 @@ def wrapped(text: str, width: int) -> Iterator[str]:
     """Yields the lines of a text, those that are too long broken between words. A number keeps its unit."""
     for line in text.split("\n"):
         yield from _broken(line, width, _with_units(_words(line)))
+
+
+def filled(text: str, width: int, indent: int = 0) -> str:
+    """Breaks a paragraph into lines; all but the first are indented. A number keeps its unit and its interval."""
+    kept = _WITHIN_QUANTITY.sub("\N{NO-BREAK SPACE}", text)
+    return textwrap.fill(kept, width, subsequent_indent=" " * indent).replace("\N{NO-BREAK SPACE}", " ")
 
 
 class Table:
@@ -171,6 +178,7 @@ def _widest_quantity(text: str) -> int:
 _SETTING = re.compile(r"[a-z_]+=")
 _BEFORE_SETTING = re.compile(r"(?<=:)(?=[a-z_]+=)")
 _UNIT = re.compile(r"(?:[nµmkMG]?(?:s|J|W|A|Ah|B|V|Hz|b/s)|%)[.,;:)]*")
+_WITHIN_QUANTITY = re.compile(rf"(?<=\d) (?=\d{{3}}(?!\d)|± \d|{_UNIT.pattern}(?:\s|$))|(?<=±) (?=\d)")
 
 
 def _with_units(words: Iterable[str]) -> list[str]:

@@ -5,7 +5,7 @@ import os
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airwatt.layout import Table, display_width, wrapped
+from airwatt.layout import Table, display_width, filled, wrapped
 from airwatt.tables import count
 
 _HEADS = ["policy", "goodput", "retransmissions", "average power"]
@@ -52,6 +52,17 @@ def test_a_number_of_a_table_keeps_its_unit_while_there_is_room():
     for width in range(20, 60):
         shown = [line[3:] for line in Table(["a", "b"], [["x", text]], left=[0, 1]).lines(width)]
         assert not any(line.startswith(("J", "mW", "µs", "%")) for line in shown), width
+
+
+def test_a_number_of_a_paragraph_keeps_its_unit():
+    text = "take psm: 27 787 wake-ups, 1.03 J, 979.7 ± 18.0 µs of delay (95 %: 180.0 µs), 5 to 25 % off, at 16.4 Mb/s"
+    for width in range(20, 60):
+        lines = filled(text, width, 4).split("\n")
+        assert max(map(len, lines)) <= width
+        assert "".join("".join(lines).split()) == "".join(text.split())
+        for line in lines[1:]:
+            assert line.startswith("    ")
+            assert not line.strip().startswith(("787", "J", "±", "18.0", "µs", "%", "Mb/s")), width
 
 
 def test_settings_move_below_their_name_before_anything_is_cut():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +13,7 @@ from airwatt.cli.output import check_picture, note_file, print_json, show, writi
 from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.cli.progress import bar
 from airwatt.cli.status import FAILED
+from airwatt.layout import filled
 
 if TYPE_CHECKING:
     from airwatt.advice import Advice, Candidate, Row
@@ -294,9 +294,9 @@ def _parts(found: Advice) -> Iterator[str | Table]:
     confirmed.sort(key=lambda row: (row not in found.ranked, row.simulation.energy_j if row.simulation else 0.0))
     origin = ", by replay of its packets" if found.from_capture else f", {found.runs} runs from seed {found.seed}"
     asked = f"{found.source}, radio {found.radio}: at most {quantity(found.budget_s, 's')} of added delay{origin}"
-    yield textwrap.fill(asked, _COLUMNS)
+    yield filled(asked, _COLUMNS)
     if found.assumed:
-        yield textwrap.fill(found.assumed, _COLUMNS)
+        yield filled(found.assumed, _COLUMNS)
     heads = ["policy", "energy", "power", "delay +", "95 %", "goodput", "model", ""]
     # A replay has no goodput, and not everything has a model beside it.
     modelled = any(row.model is not None for row in confirmed)
@@ -312,7 +312,7 @@ def _parts(found: Advice) -> Iterator[str | Table]:
     skipped = [row for row in found.rows if not row.simulation]
     if skipped:
         names = ", ".join(_name(row) for row in skipped)
-        yield textwrap.fill(f"not simulated, as the models put others first: {names}", _COLUMNS)
+        yield filled(f"not simulated, as the models put others first: {names}", _COLUMNS)
     if any(_name(row).endswith(_UNSETTABLE) for row in found.rows):
         yield "* no platform has a setting for all of it: a driver or a firmware would have to do it"
 
@@ -499,7 +499,7 @@ def _how_to_set(found: Advice) -> Iterator[str]:
     text = [line for name, how in wanted for line in (f"to set {name}:", *platforms.described(how))]
     # The call that sets power save stands above.
     mode = [line for line in _host_mode(found) if not line.startswith("esp_wifi_set_ps(")]
-    yield "\n".join(textwrap.fill(line, _COLUMNS, subsequent_indent="    ") for line in [*text, *mode])
+    yield "\n".join(filled(line, _COLUMNS, 4) for line in [*text, *mode])
 
 
 def _host_mode(found: Advice) -> list[str]:
@@ -542,7 +542,7 @@ def _verdict(found: Advice) -> Iterator[str]:
             f"{quantity(found.tunnel['ideal_w'], 'W')} ({100 * found.tunnel['saving_floored']:.0f} % less than awake)"
         )
     lines += _disagreement(found)
-    yield "\n".join(textwrap.fill(line, _COLUMNS, subsequent_indent=" " * 11) for line in lines)
+    yield "\n".join(filled(line, _COLUMNS, 11) for line in lines)
 
 
 def _on_its_platform(found: Advice) -> list[str]:

@@ -557,7 +557,9 @@ def _assumptions(policies: list[dict[str, Any]]) -> "Iterator[str | Table]":
     if not most:
         return
     # Makers publish averages of nothing else.
-    beside = "; the band of the currents is the error for a device that dozes and receives beacons, and has none of them"
+    beside = (
+        "; the band of the currents is the error for a device that dozes and receives beacons, and has none of them"
+    )
     has_modes = any(policy["profile"] is not None for policy in policies)
     yield (
         "what the bands of the energies consist of (--set and --radio replace an assumption by what you know)"

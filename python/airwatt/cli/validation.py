@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from airwatt.layout import filled
 from airwatt.tables import quantity, table
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _UNITS = {"_s": "s", "_ms": "ms", "_mbps": "Mb/s", "_kb": "kB", "_kbytes": "kB/s
 def parts(found: Validated) -> Iterator[str | Table]:
     """Yields the table of all points, and for each figure how far the model is from the runs."""
     count = f"{found.runs} run{'s' if found.runs > 1 else ''} a point from seed {found.seed}"
-    yield textwrap.fill(f"{found.validation.model} against runs: {found.validation.against} ({count})", _COLUMNS)
+    yield filled(f"{found.validation.model} against runs: {found.validation.against} ({count})", _COLUMNS)
     places = list(found.rows[0][0])
     whats = [figure.what for figure in found.rows[0][1]]
     # Several formulas for one number of the runs share its column.
@@ -38,7 +38,7 @@ def parts(found: Validated) -> Iterator[str | Table]:
     yield table(heads, rows, left=0)
     yield "\n".join(_stated(found, what) for what in whats)
     if found.validation.note:
-        yield textwrap.fill(found.validation.note, _COLUMNS)
+        yield filled(found.validation.note, _COLUMNS)
 
 
 def _head(place: str) -> str:
@@ -84,5 +84,4 @@ def _stated(found: Validated, what: str) -> str:
     text += f"; kept at {kept} of {len(figures)} points"
     if widest > 0:
         text += f" (runs: 95 % intervals up to ±{percent(widest).lstrip('+')})"
-    # A number and its per cent stay together.
-    return textwrap.fill(text.replace(" %", "\xa0%"), _COLUMNS, subsequent_indent="  ").replace("\xa0", " ")
+    return filled(text, _COLUMNS, 2)
