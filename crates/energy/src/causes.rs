@@ -203,8 +203,9 @@ impl Causes {
         }
     }
 
-    /// The causes of a lower bound, from those of the run that it bounds: its sleep and transitions, its short gaps as contention,
-    /// and its own frames in the proportions of the run's.
+    /// The causes of a lower bound, from those of the run that it bounds: its sleep and transitions, and its own frames in the
+    /// proportions of the run's. Its gaps that are too short for sleep are contention for as long as the run has it, since that is next
+    /// to own frames, and idle otherwise.
     pub fn of_bound(bound: &Ledger, run: &Self) -> Self {
         let mut proportions = run.clone();
         for cause in [Cause::Beacon, Cause::Group, Cause::Overhearing] {
@@ -213,13 +214,18 @@ impl Causes {
         let listening = RadioState::Listen as usize;
         let all = proportions.fixed.iter_mut().chain(proportions.flows.iter_mut().map(|(_, spent)| spent));
         all.for_each(|spent| spent[listening] = Span::ZERO);
+        let short = bound.duration(RadioState::Listen);
+        let contended = run.duration(Cause::Contention, RadioState::Listen).min(short);
+        // A state with one cause has it for any time.
+        let any = Span::from_nanos(1);
         let sole = [
-            (Cause::Contention, RadioState::Listen),
-            (Cause::Doze, RadioState::Sleep),
-            (Cause::WakeUp, RadioState::ToSleep),
-            (Cause::WakeUp, RadioState::WakeUp),
+            (Cause::Contention, RadioState::Listen, contended),
+            (Cause::Idle, RadioState::Listen, short - contended),
+            (Cause::Doze, RadioState::Sleep, any),
+            (Cause::WakeUp, RadioState::ToSleep, any),
+            (Cause::WakeUp, RadioState::WakeUp, any),
         ];
-        sole.into_iter().for_each(|(cause, state)| proportions.charge(cause, state, Span::from_nanos(1)));
+        sole.into_iter().for_each(|(cause, state, span)| proportions.charge(cause, state, span));
         let mut causes = Self::default();
         causes.spend_like([&Ledger::new(Instant::ZERO), bound], [&Self::default(), &proportions]);
         causes

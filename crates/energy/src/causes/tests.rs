@@ -68,7 +68,8 @@ fn shares_of_skipped_time_are_exact() {
     assert_eq!(account.duration(Cause::Doze, RadioState::Sleep), MS * 20);
 }
 
-/// The bound of a run hears no beacons and no frames of others; its frames are divided as the run's.
+/// The bound of a run hears no beacons and no frames of others; its frames are divided as the run's. It contends for as long as the run,
+/// and the rest of its short gaps is silence.
 #[test]
 fn a_bound_has_the_frames_of_its_run() {
     let run = causes(&[
@@ -76,6 +77,7 @@ fn a_bound_has_the_frames_of_its_run() {
         (Cause::Flow(1), RadioState::Receive, 2),
         (Cause::Beacon, RadioState::Receive, 9),
         (Cause::Overhearing, RadioState::Receive, 9),
+        (Cause::Contention, RadioState::Listen, 2),
         (Cause::Idle, RadioState::Listen, 50),
     ]);
     let bound = ledger(&[
@@ -88,7 +90,8 @@ fn a_bound_has_the_frames_of_its_run() {
     divided.check(&bound);
     assert_eq!(divided.duration(Cause::Flow(0), RadioState::Receive), MS * 6);
     assert_eq!(divided.duration(Cause::Flow(1), RadioState::Receive), MS * 2);
-    assert_eq!(divided.duration(Cause::Contention, RadioState::Listen), MS * 3);
+    assert_eq!(divided.duration(Cause::Contention, RadioState::Listen), MS * 2);
+    assert_eq!(divided.duration(Cause::Idle, RadioState::Listen), MS);
     assert_eq!(divided.duration(Cause::WakeUp, RadioState::ToSleep), MS * 5);
 }
 
