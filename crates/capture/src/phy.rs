@@ -221,6 +221,12 @@ pub(crate) const fn has_dsss(standard: Standard) -> bool {
     matches!(standard, Standard::B | Standard::G | Standard::N24 | Standard::Ax24)
 }
 
+/// The rate at which a cell of a standard sends the beacons that are sent at `rate`: that or the next rate below which it has for them.
+/// None if all of its rates are above.
+pub(crate) fn beacon_rate_of(standard: Standard, rate: Rate) -> Option<Rate> {
+    standard.control_rates().into_iter().filter(|other| *other <= rate).max()
+}
+
 pub(crate) fn is_dsss(rate: Rate) -> bool {
     [1_000_000, 2_000_000, 5_500_000, 11_000_000].contains(&rate.as_bps())
 }

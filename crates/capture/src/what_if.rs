@@ -22,7 +22,7 @@ use tracing::debug;
 
 use crate::clock;
 use crate::error::AnalyzeError;
-use crate::phy::{ASSUMED_FAST, ASSUMED_SLOW, FAST_BEACONS, Phy, has_dsss};
+use crate::phy::{ASSUMED_FAST, ASSUMED_SLOW, FAST_BEACONS, Phy, beacon_rate_of, has_dsss};
 use crate::replay::{SegmentArrivals, TAIL, Traffic};
 use crate::report::{AssumptionReport, Basis, CellReport, DelayReport, LIST_LIMIT, PolicyReport};
 use crate::timeline::PERIOD_BYTES;
@@ -423,8 +423,8 @@ impl<'a> WhatIf<'a> {
         let mut wifi = Wifi {
             data_rate: has_rate.then(|| nearest.unwrap_or(rate)),
             mode,
-            // Beacons at DSSS rates exist at 2.4 GHz only.
-            beacon_rate: Some(beacon_rate).filter(|rate| has_dsss(standard) || rate.as_bps() >= 6_000_000),
+            // Beacons at DSSS rates exist at 2.4 GHz only, and no others in 802.11b.
+            beacon_rate: beacon_rate_of(standard, beacon_rate),
             group_rate: self.phy.group_rate.filter(is_group_rate),
             aggregation: has_aggregates.then(Aggregation::default),
             aifsn: AIFSN,
@@ -548,7 +548,8 @@ impl<'a> WhatIf<'a> {
         let other = format!("{ASSUMED_SLOW} to {ASSUMED_FAST}");
         add(DATA_RATE, self.phy.rate.to_string(), other, &bands.data_rate_j);
         if let Some(fast_j) = bands.fast_beacons_j {
-            add(BEACON_RATE, self.beacon_rate().to_string(), FAST_BEACONS.to_string(), &[fast_j]);
+            let fast = beacon_rate_of(self.standard(), FAST_BEACONS).unwrap_or(FAST_BEACONS);
+            add(BEACON_RATE, self.beacon_rate().to_string(), fast.to_string(), &[fast_j]);
         }
         let Some(radio) = &total.radio else { return list };
         let is_assumed = |key: &str| radio.assumed.keys().any(|assumed| assumed == key);

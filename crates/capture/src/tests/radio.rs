@@ -129,6 +129,43 @@ fn a_replay_has_the_mode_of_the_capture() {
     assert!(text.contains("in A-MPDUs, since block acknowledgements were captured"), "{text}");
 }
 
+/// Whatever the rates of data and of beacons are, and whether beacons were captured: what is assumed fits the standard.
+#[test]
+fn a_capture_at_every_rate_is_replayed() {
+    let rates = [2, 4, 11, 22, 12, 13, 18, 48, 108];
+    let policies = ["psm".to_owned(), "active".to_owned()];
+    for (frequency_mhz, data) in
+        [None, Some(2_412), Some(5_180)].into_iter().flat_map(|at| rates.map(|rate| (at, rate)))
+    {
+        for beacons in [None].into_iter().chain(rates.map(Some)) {
+            let at = |rate| {
+                let flags =
+                    if frequency_mhz == Some(5_180) { Channel::OFDM_5GHZ } else { Channel::DYNAMIC_2GHZ };
+                let channel = frequency_mhz.map(|frequency_mhz| Channel { frequency_mhz, flags });
+                Radiotap { rate_500kbps: Some(rate), channel, ..Radiotap::default() }
+            };
+            let mut frames: Vec<_> = (1..9)
+                .map(|time| (time, frame_with(&at(data), FrameKind::Data, time % 2 == 0, |_| ())))
+                .collect();
+            if let Some(rate) = beacons {
+                let mut bytes = frame_with(&at(rate), FrameKind::Beacon, false, |header| {
+                    header.address1 = MacAddress::BROADCAST;
+                });
+                let plain = beacon(&[]);
+                let length = usize::from(u16::from_le_bytes([plain[2], plain[3]])) + 24;
+                bytes.extend_from_slice(&plain[length..]);
+                frames.extend([(0, bytes.clone()), (102, bytes)]);
+            }
+            frames.sort_by_key(|(time, _)| *time);
+            let question = Question { policies: &policies, ..Question::default() };
+            let done = analyze_capture(&ladder(&frames), &question, &mut |_| ControlFlow::Continue(()));
+            let analysis =
+                done.unwrap_or_else(|error| panic!("{frequency_mhz:?} {data} {beacons:?}: {error}"));
+            assert!(analysis.policies.iter().all(|policy| policy.energy_j > 0.0));
+        }
+    }
+}
+
 #[test]
 fn a_rate_that_is_set_replaces_the_captured_mode() {
     let capture = sent_as(TxVector::he(11, 2, Width::Mhz80, Guard::Long).unwrap(), 5_180, true);
