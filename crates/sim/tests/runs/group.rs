@@ -41,6 +41,31 @@ fn a_frame_costs_its_time_on_the_air() {
     assert!((got / by_hand - 1.0).abs() < 0.02, "{got} instead of {by_hand}");
 }
 
+/// Ten hosts with a packet each millisecond offer 10,000 packets a second, of which 1 Mb/s carries 1,100 or so of 848 us. What finds the
+/// queue of ten full is dropped and counted, whether the station sleeps or not.
+#[test]
+fn more_packets_than_the_air_carries_are_dropped_and_counted() {
+    for policy in ["active", "psm"] {
+        let source = "[{ kind = \"arp\", interval = \"1ms\", hosts = 10 }]";
+        let changes = [
+            ("ap.group", source),
+            ("ap.buffer", "10packets"),
+            ("duration", "2s"),
+            ("station.power_save.policy", policy),
+        ];
+        let run = office(&changes, true);
+        let frames = &run.trace.as_ref().unwrap().frames;
+        let sent = frames.iter().filter(|frame| frame.kind == CellFrameKind::Group).count() as u64;
+        let accounted = sent + run.result.cell.ap_drops;
+        // Ten wait, and the number of a Poisson process with a mean of 20,000 has a standard deviation of 141.
+        assert!(
+            accounted.abs_diff(20_000) < 5 * 141 + 10,
+            "{policy}: {sent} sent, {accounted} accounted for"
+        );
+        assert!((100..=2_300).contains(&sent), "{policy}: {sent} sent");
+    }
+}
+
 /// While the station sleeps, frames are sent after DTIM beacons that announce them, and only there; More Data is set in all but the
 /// last of a burst.
 #[test]

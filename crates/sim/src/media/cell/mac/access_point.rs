@@ -42,8 +42,9 @@ pub(crate) struct AccessPointMac {
     queues: Categories<DownlinkQueue>,
     /// The length of beacons in bytes, if it is not that of the usual elements.
     beacon_bytes: Option<u32>,
-    /// The beacon, and group-addressed packets that have been released.
+    /// The beacon, and group-addressed packets that have been released: at most `broadcasts_limit` of them.
     broadcasts: FrameQueue,
+    broadcasts_limit: u32,
     /// The group bit in the TIM of the present or last beacon.
     group_bit: bool,
     sources: GroupSources,
@@ -86,6 +87,8 @@ impl AccessPointMac {
             beacon_bytes: config.beacon_bytes,
             queues: Categories::new(data, &links, queue),
             broadcasts: FrameQueue::broadcast(member, beacon, limits),
+            // What a DTIM beacon releases has room.
+            broadcasts_limit: config.ap_buffer.max(config.power_save.ps_buffer),
             group_bit: false,
             sources,
             receptions: Receptions::new(beacon + 1, config.aggregation.mpdus != Some(1)),
@@ -364,6 +367,9 @@ impl AccessPointMac {
             }
             AccessPointOutput::Transmit { station, frame: Downlink::NullData } => {
                 self.enqueue(station, Body::NullData, now, out);
+            }
+            AccessPointOutput::TransmitGroup { .. } if self.broadcasts.len() >= self.broadcasts_limit => {
+                self.buffer_drops += 1;
             }
             AccessPointOutput::TransmitGroup { packet } => {
                 self.broadcasts.append(self.member, Body::Group(packet));
