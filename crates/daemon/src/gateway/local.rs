@@ -149,7 +149,11 @@ impl Local {
     /// Takes the programs that connect, and returns those that have sent their line. `token` is that of the listener in the event loop,
     /// and of the programs.
     pub(super) fn accept(&mut self, sources: &Sources, token: Token) -> Result<Vec<Asked>, Error> {
+        let mut asking = Vec::new();
         while let Ok((stream, _)) = self.listener.accept() {
+            if self.waiting.len() == WAITING_MAX {
+                asking.extend(self.read(sources)?);
+            }
             // The line is sent at once; one that has not sent it is dropped for those that do.
             if self.waiting.len() == WAITING_MAX {
                 self.waiting.remove(0);
@@ -159,6 +163,12 @@ impl Local {
                 self.waiting.push((stream, Vec::new()));
             }
         }
+        asking.extend(self.read(sources)?);
+        Ok(asking)
+    }
+
+    /// Takes those of the waiting programs that have sent their line.
+    fn read(&mut self, sources: &Sources) -> Result<Vec<Asked>, Error> {
         let mut asking = Vec::new();
         for (mut stream, mut line) in std::mem::take(&mut self.waiting) {
             match read_line(&mut stream, &mut line) {

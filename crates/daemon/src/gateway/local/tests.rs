@@ -51,3 +51,23 @@ fn frames_are_whole_whatever_the_stream_takes() {
     expected.extend_from_slice(b"E\0\0\0\0\0\0\0\x0a\0\0\0\0");
     assert_eq!(stream.0, expected);
 }
+
+/// Many programs may ask at once: those that have sent their lines get them read, also beside some that never send one.
+#[test]
+fn programs_that_have_asked_are_not_dropped_for_others() {
+    let path = std::env::temp_dir().join(format!("airwatt-local-{}.sock", std::process::id()));
+    let mut local = Local::bind(&path).unwrap();
+    let events = airwatt_linux::event_loop::EventLoop::new().unwrap();
+    let silent: Vec<UnixStream> = (0..20).map(|_| UnixStream::connect(&path).unwrap()).collect();
+    let asking: Vec<UnixStream> = (0..100)
+        .map(|_| {
+            let mut stream = UnixStream::connect(&path).unwrap();
+            stream.write_all(b"open 192.0.2.1 80 90 100\n").unwrap();
+            stream
+        })
+        .collect();
+    let asked = local.accept(&events.sources().unwrap(), Token(7)).unwrap();
+    assert_eq!(asked.len(), asking.len());
+    assert!(asked.iter().all(|(_, request)| request.is_ok()));
+    assert_eq!(local.waiting.len(), silent.len());
+}
