@@ -439,6 +439,9 @@ def test_two_namespaces_may_have_an_interface_of_one_name(pair):
         assert json.loads(pair.run(end, DAEMON, "tunnel", "show", name, "--json"))["interface"] == name
     both = json.loads(call(DAEMON, "tunnel", "show", "--json").stdout)["tunnels"]
     assert [tunnel["interface"] for tunnel in both].count(name) == 2
+    for end in OUTER:
+        first = json.loads(pair.run(end, DAEMON, "tunnel", "show", "--json"))["tunnels"][0]
+        assert (first["interface"], first["namespace"]) == (name, None), "the own one comes first"
     unclear = call(DAEMON, "tunnel", "show", name, check=False)
     assert (unclear.returncode, len(unclear.stderr.splitlines())) == (1, 1)
     assert "in other network namespaces" in unclear.stderr

@@ -315,8 +315,11 @@ pub(crate) fn show(
         None => {
             let status =
                 |(name, namespace): &(String, u64)| Instance { kind, program: "", name }.status(*namespace);
+            let mut found = with_file(kind, ".sock")?;
+            let here = own_namespace();
+            found.sort_by_key(|(_, namespace)| *namespace != here);
             // One that ends meanwhile is no error.
-            with_file(kind, ".sock")?.iter().filter_map(|found| status(found).ok()).collect()
+            found.iter().filter_map(|found| status(found).ok()).collect()
         }
     };
     if json {

@@ -42,8 +42,14 @@ impl Folder {
             Err(error) => return Err(Error::new(what, error)),
         };
         let found = rustix::fs::fstat(&fd).map_err(Error::of(&what))?;
-        if found.st_uid != rustix::process::geteuid().as_raw() || found.st_mode & 0o022 != 0 {
-            return Err(Error::other(what, "expected a folder that only its owner can write to"));
+        let (owner, mode) = (found.st_uid, found.st_mode & 0o7777);
+        let expected = rustix::process::geteuid().as_raw();
+        if owner != expected || mode & 0o022 != 0 {
+            let found = format!(
+                "expected a folder of user {expected} that only its owner can write to, got one of user {owner} with mode {mode:04o}; hint: \
+                 look at what is in it, then chown {expected} and chmod 0700"
+            );
+            return Err(Error::other(what, &found));
         }
         Ok(Some(Self { fd, path: path.to_owned() }))
     }

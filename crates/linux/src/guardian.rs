@@ -89,7 +89,11 @@ pub fn watch() -> Result<(), Error> {
     let daemon = io::stdin();
     let mut watched = [PollFd::new(&daemon, PollFlags::IN)];
     let mut out = io::stdout();
-    out.write_all(READY).and_then(|()| out.flush()).map_err(Error::of(WHAT))?;
+    match out.write_all(READY).and_then(|()| out.flush()) {
+        // The daemon has been killed already, which the descriptor of its process says.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        written => written.map_err(Error::of(WHAT))?,
+    }
     loop {
         match poll(&mut watched, None) {
             Err(rustix::io::Errno::INTR) => {}

@@ -248,7 +248,11 @@ impl MachineHost<Peers> for TunnelHost {
                 while let Some(signal) = self.parts.signals.next()? {
                     match signal {
                         Signal::Reload => self.asked.reload = true,
-                        Signal::Terminate => return Ok(ControlFlow::Break(())),
+                        Signal::Terminate => {
+                            self.read_device(inputs)?;
+                            inputs.push(Input::Ending);
+                            return Ok(ControlFlow::Break(()));
+                        }
                     }
                 }
             }

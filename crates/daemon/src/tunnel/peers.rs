@@ -33,6 +33,8 @@ pub(super) enum Input {
     Datagram { from: SocketAddr, bytes: Vec<u8> },
     /// The host was suspended for this time.
     Resumed(Span),
+    /// The tunnels end: what they hold is sent.
+    Ending,
 }
 
 /// An output.
@@ -288,6 +290,14 @@ impl Peers {
         }
     }
 
+    /// Sends what the tunnels hold, as at a wake-up of the radio.
+    fn send_held(&mut self, now: Instant) {
+        for peer in 0..self.peers.len() {
+            self.peers[peer].tunnel.handle_input(tunnel::Input::Awake, now);
+            self.pump(peer, now);
+        }
+    }
+
     /// Takes the outputs of a tunnel.
     fn pump(&mut self, peer: usize, now: Instant) {
         while let Some(output) = self.peers[peer].tunnel.poll_output() {
@@ -412,6 +422,7 @@ impl Machine for Peers {
                 sessions.handle_input(session::Input::Resumed(suspended), now);
             }
             (Input::Resumed(_), Carrier::Plain(_)) => {}
+            (Input::Ending, _) => self.send_held(now),
         }
         self.drain_sessions(now);
     }

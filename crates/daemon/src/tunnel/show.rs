@@ -300,13 +300,25 @@ fn text_of(document: &serde_json::Value) -> String {
                 format!("{:.digits$} to {:.digits$}", end(0), end(1))
             };
             let tails = band("saved_tail_s", 1e3, 0);
-            lines.push(format!(
-                "  saved: {} wake-ups for packets sent, against the same",
-                band("saved_wakeups", 1.0, 0)
-            ));
+            let ends = [0, 1].map(|end| peer["saved_wakeups"][end].as_i64().unwrap_or_default());
+            lines.push(match ends {
+                [least, most] if least < 0 && most <= 0 => {
+                    format!(
+                        "  saved: nothing; {} to {} more wake-ups for packets sent than for the same",
+                        -most, -least
+                    )
+                }
+                _ => format!(
+                    "  saved: {} wake-ups for packets sent, against the same",
+                    band("saved_wakeups", 1.0, 0)
+                ),
+            });
             lines.push(format!("    packets without a tunnel; the radio sleeps after {tails} ms"));
-            if peer["saved_wakeups"][0].as_i64().is_some_and(|count| count < 0) {
-                lines.push("    (below zero: what left through the tunnel woke it up more often)".to_owned());
+            if ends[0] < 0 {
+                lines.push(
+                    "    (triggers, keep-alives and answers woke it up where no packet would have)"
+                        .to_owned(),
+                );
             }
             if let (true, Some(radio)) = (peer["saved_j"].is_array(), document["radio"].as_str()) {
                 lines.push(format!("    {} J by radio {radio}", band("saved_j", 1.0, 3)));

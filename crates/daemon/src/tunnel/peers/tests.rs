@@ -72,6 +72,27 @@ fn packets_for_groups_of_a_link_do_not_cross() {
     }
 }
 
+/// What a burst holds when the daemon ends leaves at once, for each peer; nothing is sent where nothing is held.
+#[test]
+fn what_tunnels_hold_is_sent_when_they_end() {
+    let peers = (0..3).map(|n| peer(TunnelEnd::Client, true, &format!("10.0.{n}.0/24"))).collect();
+    let carrier = Carrier::Plain((0..3).map(|n| Some(address(n))).collect());
+    let mut peers = Peers::new(peers, carrier, 1_400, MS);
+    for n in [0, 2] {
+        peers.handle_input(Input::Packet(packet([10, 9, 9, 9], [10, 0, n, 1], 40)), Instant::ZERO);
+    }
+    assert_eq!(peers.poll_output(), None, "bursts have three packets");
+    peers.handle_input(Input::Ending, Instant::ZERO);
+    let sent: Vec<_> = std::iter::from_fn(|| peers.poll_output())
+        .map(|output| match output {
+            Output::Transmit { to, bytes } => (to, wire::parse(&bytes).unwrap().1.count()),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(sent, [(address(0), 1), (address(2), 1)]);
+    assert_eq!(peers.poll_timeout().map(|timeout| timeout.at), None);
+}
+
 fn secret(of: u8) -> SecretKey {
     SecretKey::from_bytes([of; 32])
 }

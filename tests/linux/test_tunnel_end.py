@@ -1,0 +1,58 @@
+"""What `airwattd tunnel` sends when it ends, and what is left of one that is killed as it starts."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from lab import DAEMON, await_true, missing
+
+import test_tunnel
+from test_tunnel import INNER
+
+REASON = missing()
+pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
+pair = test_tunnel.pair
+
+SEND_ONE = "import socket; socket.socket(type=socket.SOCK_DGRAM).sendto(b'last', (%r, 9))"
+
+
+def test_packets_held_at_sigterm_are_sent(pair):
+    pair.write("client", 'burst = 20, hold = "2s"')
+    daemon = pair.up("client")
+    pair.up("ap")
+    # The session is set up by a full burst.
+    for _ in range(20):
+        pair.run("client", sys.executable, "-c", SEND_ONE % INNER["ap"])
+    await_true(lambda: pair.show("ap")["peers"][0]["packets_delivered"] == 20)
+    pair.run("client", sys.executable, "-c", SEND_ONE % INNER["ap"])
+    assert pair.show("client")["peers"][0]["packets_sent"] == 20
+    daemon.send_signal(signal.SIGTERM)
+    assert daemon.wait(5) == 0
+    await_true(lambda: pair.show("ap")["peers"][0]["packets_delivered"] == 21)
+
+
+def test_a_guardian_whose_daemon_has_died_already_cleans_up():
+    name = f"awgone{os.getpid() % 100_000}"
+    namespace = Path("/proc/self/ns/net").stat().st_ino
+    left = Path(f"/run/airwatt/tunnel-{name}.{namespace}.sock")
+    left.parent.mkdir(mode=0o700, exist_ok=True)
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(left))
+    dead = subprocess.Popen(["true"])
+    process = os.pidfd_open(dead.pid)
+    dead.wait()
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        guard = [DAEMON, "tunnel", "guard", name]
+        done = subprocess.run(guard, stdin=process, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=20)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert not left.exists()
+    finally:
+        os.close(process)
+        os.close(writer)
+        left.unlink(missing_ok=True)
