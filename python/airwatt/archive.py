@@ -291,6 +291,8 @@ class _Content:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path}: expected an archive of airwatt, got a folder, a device or a pipe")
         try:
             self._zip = zipfile.ZipFile(path)
         except (OSError, zipfile.BadZipFile) as error:

@@ -35,7 +35,12 @@ DOCUMENT_BYTES = 1 << 28
 def document_of(path: Path) -> Any:
     """The JSON document in a file of somebody. Raises `OSError`, and `ValueError` if it holds none or has no end."""
     with path.open("rb") as file:
-        text = file.read(DOCUMENT_BYTES + 1)
+        return document_in(file)
+
+
+def document_in(file: BinaryIO) -> Any:
+    """The JSON document that a file of somebody holds. Raises as [`document_of`][]."""
+    text = file.read(DOCUMENT_BYTES + 1)
     if len(text) > DOCUMENT_BYTES:
         raise ValueError(f"more than {DOCUMENT_BYTES >> 20} MiB")
     return parsed(text)

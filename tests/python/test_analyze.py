@@ -415,6 +415,7 @@ def test_a_secret_comes_from_standard_input(airwatt):
         (shipped, "", "got none"),
         ("-", "", "standard input for both"),
         (shipped, "x", "8 to 63"),
+        (shipped, "a passphrase\n" * 100_000, "at most 1000000 characters"),
     ):
         done = of(capture, text)
         assert done.returncode == 2

@@ -131,6 +131,7 @@ def test_profiles_and_mechanisms_are_in_it(airwatt, tmp_path, monkeypatch):
         assert all(
             str(tmp_path).encode() not in packed.read(name) for name in packed.namelist() if name != "report.html"
         )
+    assert airwatt("rerun", "/dev/zero").is_one_line("/dev/zero: expected an archive of airwatt, got a folder")
     assert airwatt("rerun", "study.zip").is_one_line(
         "expected an archive without code", "mechanisms/own.py:Nap", "--trust"
     )

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use airwatt_base::reason_of;
+use airwatt_base::{read_text, reason_of};
 use airwatt_proto::session::{PeerConfig, PublicKey, SecretKey};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, de};
@@ -38,8 +38,7 @@ pub(crate) trait Keyed: Sized {
             Failure::Input(line) => Failure::Input(format!("{name}: {line}")),
             other => other,
         };
-        let text =
-            fs::read_to_string(path).map_err(|error| input(format!("{name}: {}", reason_of(&error))))?;
+        let text = read_text(path).map_err(|error| input(format!("{name}: {}", reason_of(&error))))?;
         let mut config = Self::parse(&text).map_err(in_file)?;
         if let (Some(file), key) = config.key() {
             if key.is_some() {
@@ -49,7 +48,7 @@ pub(crate) trait Keyed: Sized {
             let wrong = |error: &dyn fmt::Display| {
                 in_file(input(format!("private_key_file: {}: {error}", file.display())))
             };
-            let text = fs::read_to_string(&file).map_err(|error| wrong(&reason_of(&error)))?;
+            let text = read_text(&file).map_err(|error| wrong(&reason_of(&error)))?;
             *key = Some(text.parse().map_err(|error| wrong(&error))?);
         }
         Ok(config)

@@ -167,6 +167,10 @@ def parser_of_captures(user: str | None) -> str | None:
     return None if user == "root" else user
 
 
+SECRETS_CHARACTERS = 1_000_000
+"""What is read of standard input for `--wpa-pwd` and `--wpa-psk`: some ten thousand passphrases."""
+
+
 def secrets(option: str, texts: Sequence[str] | None, capture: str) -> list[str]:
     """Gives the secrets of a repeated option: with `-` the lines of standard input. Raises `InputError`."""
     found: list[str] = []
@@ -176,7 +180,10 @@ def secrets(option: str, texts: Sequence[str] | None, capture: str) -> list[str]
             continue
         if capture == "-":
             raise InputError(f"{option}: expected a capture in a file with -, got standard input for both")
-        lines = sys.stdin.read().splitlines()
+        read = sys.stdin.read(SECRETS_CHARACTERS + 1)
+        if len(read) > SECRETS_CHARACTERS:
+            raise InputError(f"{option}: expected at most {SECRETS_CHARACTERS} characters in standard input, got more")
+        lines = read.splitlines()
         if not any(lines):
             raise InputError(f"{option}: expected a line in standard input, got none")
         found += [line for line in lines if line]

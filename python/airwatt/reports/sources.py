@@ -20,7 +20,7 @@ from airwatt._documents import RunResult
 from airwatt.advice.question import is_capture
 from airwatt.battery import Battery
 from airwatt.compared import names_of
-from airwatt.files import document_of, parsed
+from airwatt.files import document_in, document_of
 from airwatt.parallel import Progress
 from airwatt.reports import capture, runs, sweep
 from airwatt.reports.check import mistake
@@ -189,7 +189,7 @@ def _read_document(source: str, found: _Found) -> None:
 
 def _parsed(source: str) -> dict[str, Any]:
     try:
-        document = parsed(sys.stdin.read()) if source == "-" else document_of(Path(source))
+        document = document_in(sys.stdin.buffer) if source == "-" else document_of(Path(source))
     except OSError as error:
         raise InputError(f"{source}: could not be read: {error.strerror or error}") from None
     except UnicodeDecodeError:

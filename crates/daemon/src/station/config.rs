@@ -4,7 +4,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use airwatt_base::settings::Settings as _;
-use airwatt_base::{Span, reason_of};
+use airwatt_base::{Span, read_text, reason_of};
 use airwatt_energy::Radio;
 use airwatt_linux::metrics;
 use airwatt_proto::powersave::{BaTaConfig, BaTaStrConfig, LatencyGuardConfig, PowerSaveConfig, Reach};
@@ -77,8 +77,8 @@ impl Config {
             return Ok(Self::default());
         };
         let name = path.display();
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::Input(format!("{name}: {}", reason_of(&error))))?;
+        let text =
+            read_text(path).map_err(|error| Failure::Input(format!("{name}: {}", reason_of(&error))))?;
         Self::parse(&text).map_err(|line| Failure::Input(format!("{name}: {line}")))
     }
 
