@@ -410,11 +410,12 @@ def _time_in(index: int, state: str) -> Number:
 
 
 def _headline(first: RunResult, runs: int) -> str:
-    from airwatt.tables import count
+    from airwatt.tables import count, quantity
 
     if runs > 1:
         return f"{first.scenario}, {runs} runs from seed {first.seed}: mean ± 95 % confidence interval"
-    begin = f"{first.scenario}, seed {first.seed}: {first.simulated_s:.1f} s"
+    time = f"{first.simulated_s:.1f} s" if first.simulated_s >= 0.1 else quantity(first.simulated_s, "s")
+    begin = f"{first.scenario}, seed {first.seed}: {time}"
     if isinstance(first, Result) and first.realtime is not None:
         return f"{begin} emulated, {count(first.events)} events"
     return f"{begin} simulated in {first.wall_s:.2f} s, {count(first.events)} events"
@@ -444,4 +445,11 @@ def _cell(runs: Sequence[RunResult]) -> str:
         _whole(runs, lambda run: run.cell.collisions),
         _whole(runs, lambda run: run.cell.ap_drops),
     )
-    return f"air {used} used: {frames} frames, {retries} retries, {collisions} collisions, {drops} AP drops"
+    counts = [(frames, "frame"), (retries, "retry"), (collisions, "collision"), (drops, "AP drop")]
+    return f"air {used} used: {', '.join(_counted(number, what) for number, what in counts)}"
+
+
+def _counted(number: str, what: str) -> str:
+    if number == "1":
+        return f"1 {what}"
+    return f"{number} {what.removesuffix('y')}ies" if what.endswith("y") else f"{number} {what}s"
