@@ -31,6 +31,9 @@ class AccessPoint(TypedDict, total=False):
     cell on the same channel. Default: it has a radio of its own, whose energy is not accounted for."""
     uapsd: bool
     """Whether the access point offers U-APSD."""
+    wait_for_room: bool
+    """Whether frames wait in the power-save buffer until the transmission queue has room for them. Default: no,
+    a released frame that finds the queue full is dropped."""
 
 class AckLossConfig(TypedDict, total=False):
     """The detector's settings."""
@@ -270,6 +273,10 @@ class BaTaStrConfig(TypedDict, total=False):
     """Time between two runs of the controller."""
     tolerance: float
     """The largest spread of these means, as a share of their mean."""
+    update_on_beacons: bool
+    """Whether the controller runs at beacons: at the first one that comes `t_update` after its last run, or up
+    to half a beacon interval before that. Otherwise a timer runs it, from the first packet on. The paper says
+    that `t_update` allows for either."""
     util_min: float
     """The share of the air time up to which active mode counts as wasted on a path that is slower than the air.
     The paper gives none; 0.9."""
@@ -701,6 +708,10 @@ class BaTaPowerSave(TypedDict, total=False):
     """The growth of the interval in that case."""
     t_update: str | Quantity
     """Time between two runs of the controller."""
+    update_on_beacons: bool
+    """Whether the controller runs at beacons: at the first one that comes `t_update` after its last run, or up
+    to half a beacon interval before that. Otherwise a timer runs it, from the first packet on. The paper says
+    that `t_update` allows for either."""
     util_min: float
     """The share of the air time up to which active mode counts as wasted on a path that is slower than the air.
     The paper gives none; 0.9."""

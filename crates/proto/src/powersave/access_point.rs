@@ -26,6 +26,10 @@
 //! They are lost, but a trigger or PS-Poll is answered all the same: if nothing is left that could carry EOSP or answer the poll, a
 //! (QoS) Null does (802.11-2020 11.2.3.6). The station would wait for what never comes otherwise.
 //!
+//! A driver that says how many frames the queue takes ([`AccessPointInput::Room`]) loses none that way: they wait in the power-save
+//! buffer for room, their service period goes on, and stations that wait take turns, a frame each. Packets for a station that is
+//! awake, and has none waiting, go to the queue at once either way.
+//!
 //! # Group-addressed frames
 //! They are sent at once while no station is in power save. Otherwise they are buffered, DTIM beacons announce them by the group
 //! bit of the TIM, and all of them are released when the DTIM beacon has been sent (802.11-2020 11.2.3.4). The buffer holds
@@ -139,6 +143,12 @@ pub enum AccessPointInput<P> {
         /// For whom the frame was.
         station: StationId,
     },
+    /// The number of frames that the transmission queue takes at present. A driver that keeps frames in the power-save buffer until
+    /// there is room hands it in before each other input; one that never does takes all frames, or refuses them.
+    Room {
+        /// Number of frames.
+        frames: u32,
+    },
     /// A released frame that [`AccessPointOutput::Recall`] took out of the transmission queue. Handed in after the drain
     /// that brought the output, the oldest first.
     Recalled {
@@ -235,6 +245,26 @@ struct Peer<P> {
     /// Frames started and not yet done.
     in_air: u32,
     period: Period,
+    /// Whether a PS-Poll waits for the frame that answers it.
+    polled: bool,
+}
+
+impl<P> Peer<P> {
+    /// Whether the station gets what is in its buffer.
+    fn is_served(&self) -> bool {
+        !self.pm || self.period == Period::Open || self.polled
+    }
+
+    /// Removes the oldest packet of the buffer.
+    fn take_oldest(&mut self) -> Option<P> {
+        self.polled = false;
+        if self.missed > 0 {
+            self.missed -= 1;
+        } else {
+            self.recalled = self.recalled.saturating_sub(1);
+        }
+        self.buffer.pop_front()
+    }
 }
 
 /// The access point's side of power save. `P` is what the driver calls a packet: a length, a number, an index.
@@ -244,6 +274,10 @@ pub struct AccessPointPowerSave<P> {
     peers: Vec<Peer<P>>,
     /// Group-addressed packets that wait for a DTIM beacon.
     group: VecDeque<P>,
+    /// Number of frames that the transmission queue takes; `None` if the driver does not say.
+    room: Option<u32>,
+    /// Stations that are served from their buffers, in the order of their turns.
+    turns: VecDeque<StationId>,
     /// Number of the next beacon, from 0 at [`AccessPointConfig::first_beacon`].
     beacon: u64,
     timers: TimerTable<AccessPointTimer, 1>,
@@ -261,6 +295,8 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
             config,
             peers: Vec::new(),
             group: VecDeque::new(),
+            room: None,
+            turns: VecDeque::new(),
             beacon: 0,
             timers,
             outputs: VecDeque::new(),
@@ -278,6 +314,7 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
             queued: 0,
             in_air: 0,
             period: Period::None,
+            polled: false,
         });
         StationId::try_from(self.peers.len() - 1).expect("fewer than 2^32 stations")
     }
@@ -341,7 +378,8 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         let last = peer.queued <= 1;
         ServiceFlags {
             more_data: peer.pm && !(last && peer.buffer.is_empty()),
-            eosp: last && matches!(peer.period, Period::Open | Period::Ending),
+            eosp: last
+                && (peer.period == Period::Ending || peer.period == Period::Open && peer.buffer.is_empty()),
         }
     }
 
@@ -351,7 +389,8 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
 
     fn deliver(&mut self, station: StationId, packet: P) {
         let peer = &mut self.peers[station as usize];
-        if !peer.pm || peer.period == Period::Open {
+        // Frames that wait for room go first.
+        if (!peer.pm || peer.period == Period::Open) && peer.buffer.is_empty() {
             return self.transmit(station, Downlink::Packet(packet));
         }
         if peer.buffer.len() >= self.config.ps_buffer as usize {
@@ -385,7 +424,7 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         if !pm {
             // Awake: no service periods, no buffering (802.11-2020 11.2.3.6).
             peer.period = Period::None;
-            return self.release_all(station);
+            return self.release(station);
         }
         match kind {
             UplinkKind::Data | UplinkKind::Trigger if peer.uapsd && peer.period == Period::None => {
@@ -399,11 +438,11 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         }
     }
 
-    /// Releases the whole buffer, or a QoS Null to carry EOSP where nothing waits to be sent (802.11-2020 11.2.3.6).
+    /// Releases the buffer, or a QoS Null to carry EOSP where nothing waits to be sent (802.11-2020 11.2.3.6).
     fn open_period(&mut self, station: StationId) {
         self.peers[station as usize].period = Period::Open;
-        self.release_all(station);
-        if self.peer(station).queued == 0 {
+        self.release(station);
+        if self.peer(station).queued == 0 && self.peer(station).buffer.is_empty() {
             self.transmit(station, Downlink::NullData);
         }
     }
@@ -415,24 +454,38 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         if peer.queued + peer.in_air > 0 {
             return;
         }
-        let frame = peer.buffer.pop_front().map_or(Downlink::NullData, Downlink::Packet);
-        if peer.missed > 0 {
-            peer.missed -= 1;
-        } else {
-            peer.recalled = peer.recalled.saturating_sub(1);
+        if peer.buffer.is_empty() {
+            return self.transmit(station, Downlink::NullData);
         }
-        self.transmit(station, frame);
+        peer.polled = true;
+        self.release(station);
     }
 
-    fn release_all(&mut self, station: StationId) {
-        (self.peers[station as usize].missed, self.peers[station as usize].recalled) = (0, 0);
-        while let Some(packet) = self.peers[station as usize].buffer.pop_front() {
+    /// Gives the station its turn to be served from its buffer.
+    fn release(&mut self, station: StationId) {
+        if !self.turns.contains(&station) {
+            self.turns.push_back(station);
+        }
+        self.take_turns();
+    }
+
+    /// Releases frames of the stations in turn, as long as there is room.
+    fn take_turns(&mut self) {
+        while self.room != Some(0) {
+            let Some(station) = self.turns.pop_front() else { return };
+            let peer = &mut self.peers[station as usize];
+            if !peer.is_served() {
+                continue;
+            }
+            let Some(packet) = peer.take_oldest() else { continue };
             self.transmit(station, Downlink::Packet(packet));
+            self.turns.push_back(station);
         }
     }
 
     fn transmit(&mut self, station: StationId, frame: Downlink<P>) {
         self.peers[station as usize].queued += 1;
+        self.room = self.room.map(|room| room.saturating_sub(1));
         self.outputs.push_back(AccessPointOutput::Transmit { station, frame });
     }
 
@@ -463,7 +516,12 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         let peer = &mut self.peers[station as usize];
         if peer.period == Period::Open {
             peer.period = Period::Ending;
+            if peer.queued == 0 {
+                // Others wait for room, so no frame has carried EOSP.
+                self.transmit(station, Downlink::NullData);
+            }
         }
+        let peer = &mut self.peers[station as usize];
         let Downlink::Packet(packet) = frame else { return };
         if peer.pm && peer.buffer.len() < limit {
             peer.buffer.insert(peer.missed, packet);
@@ -496,7 +554,8 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         let peer = &mut self.peers[station as usize];
         peer.queued = peer.queued.checked_sub(1).expect("a frame is released before it is recalled");
         let Downlink::Packet(packet) = frame else { return };
-        if !peer.pm || peer.period == Period::Open {
+        let is_served = peer.is_served();
+        if is_served && peer.buffer.is_empty() {
             return self.transmit(station, frame);
         }
         if peer.buffer.len() >= limit {
@@ -505,6 +564,9 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         }
         peer.buffer.insert(peer.missed + peer.recalled, packet);
         peer.recalled += 1;
+        if is_served {
+            self.release(station);
+        }
     }
 }
 
@@ -523,6 +585,10 @@ impl<P: Copy + Debug> Machine for AccessPointPowerSave<P> {
             AccessPointInput::Started { station } => self.started(station),
             AccessPointInput::Sent { station, frame, delivered } => self.sent(station, frame, delivered),
             AccessPointInput::Refused { station } => self.refused(station),
+            AccessPointInput::Room { frames } => {
+                self.room = Some(frames);
+                self.take_turns();
+            }
             AccessPointInput::Recalled { station, frame } => self.recall(station, frame),
         }
     }

@@ -338,6 +338,9 @@ pub struct AccessPoint {
     pub priority: bool,
     /// Drop-tail power-save buffer of each station. Default: as `buffer`.
     pub power_save_buffer: Option<QueueLimit>,
+    /// Whether frames wait in the power-save buffer until the transmission queue has room for them. Default: no, a released frame
+    /// that finds the queue full is dropped.
+    pub wait_for_room: bool,
     /// Time between beacons. Real access points have whole time units of 1.024 ms, 100 as a rule. Another interval, as publications
     /// have, is declared by a vendor-specific element in the beacons of a capture, since their field would round it.
     pub beacon_interval: Span,
@@ -370,6 +373,7 @@ impl Default for AccessPoint {
             queue: QueueDiscipline::DropTail,
             priority: false,
             power_save_buffer: None,
+            wait_for_room: false,
             beacon_interval: Span::from_micros(102_400),
             dtim_period: 1,
             group: Vec::new(),

@@ -15,8 +15,8 @@
 //!   empty as a rule, and says nothing about the interval.
 //!
 //! # Time
-//! The controller runs every `t_update` from the first packet on. When nothing has come for `forget_after` and the interval
-//! is back at its longest, it rests: an idle station has no timer but the beacons'. In active mode it asks for the air
+//! The controller runs every `t_update` from the first packet on, or by setting at the beacons. When nothing has come for
+//! `forget_after` and the interval is back at its longest, it rests: an idle station has no timer but the beacons'. In active mode it asks for the air
 //! time, which the driver knows, before it decides.
 //!
 //! # Devices that show less
@@ -121,7 +121,27 @@ impl<C> BaTa<C> {
         self.received_bits = 0;
         self.empty_triggers = 0;
         self.updated = now;
-        radio.set_timer(PolicyTimer::Update, Some(now + self.config.t_update));
+        self.set_update_timer(radio, now);
+    }
+
+    /// Sets the time of the next update, unless a beacon gives it.
+    fn set_update_timer(&self, radio: &mut dyn PowerSaveRadio, now: Instant) {
+        if !self.runs_at_beacons(radio) {
+            radio.set_timer(PolicyTimer::Update, Some(now + self.config.t_update));
+        }
+    }
+
+    /// Returns whether beacons run the controller. A device that hides them has a timer.
+    fn runs_at_beacons(&self, radio: &dyn PowerSaveRadio) -> bool {
+        self.config.update_on_beacons && sees(radio, Abilities::SEE_TIM)
+    }
+
+    /// Runs the controller at a beacon if it is time.
+    fn beacon(&mut self, radio: &mut dyn PowerSaveRadio, now: Instant) {
+        let since = now.saturating_since(self.updated) + radio.listening_interval() / 2;
+        if self.runs_at_beacons(radio) && !self.resting && since >= self.config.t_update {
+            self.update_due(radio, now);
+        }
     }
 
     /// Sets the next trigger if one is needed.
@@ -280,7 +300,7 @@ impl<C> BaTa<C> {
     }
 
     fn update_due(&mut self, radio: &mut dyn PowerSaveRadio, now: Instant) {
-        radio.set_timer(PolicyTimer::Update, Some(now + self.config.t_update));
+        self.set_update_timer(radio, now);
         // A driver that did not answer the last request gets no other one: an unknown air time counts as none.
         let unanswered = std::mem::take(&mut self.measuring);
         if radio.in_power_save() || unanswered || !sees(radio, Abilities::SEE_AIR_TIME) {
@@ -328,7 +348,12 @@ impl<C: Settings + Into<(BaTaConfig, Option<StreamConfig>)>> Policy for BaTa<C> 
     fn fact(&mut self, radio: &mut dyn PowerSaveRadio, fact: Fact, now: Instant) {
         match fact {
             Fact::Start => radio.set_power_save(true, StationTimer::Announce),
-            Fact::Beacon { tim: true } if radio.in_power_save() => radio.trigger(StationTimer::Beacon),
+            Fact::Beacon { tim } => {
+                if tim && radio.in_power_save() {
+                    radio.trigger(StationTimer::Beacon);
+                }
+                self.beacon(radio, now);
+            }
             Fact::Received { bytes, service, null } => {
                 if !null {
                     self.received(radio, bytes, now);

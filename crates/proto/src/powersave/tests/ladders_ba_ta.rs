@@ -272,6 +272,21 @@ fn a_lost_beacon_costs_a_wait_but_no_data() {
     assert_eq!(air.clients[0].machine.counts().beacons_missed, 1);
 }
 
+/// A packet comes at 101.2 ms. By the timer the controller runs at 201.2 ms, and by setting at the beacon before.
+#[test]
+fn the_controller_runs_at_beacons_by_setting() {
+    for update_on_beacons in [false, true] {
+        let config = BaTaConfig { update_on_beacons, ..BaTaConfig::default() };
+        let mut air = asleep(&[PowerSaveConfig::BaTa(config)]);
+        air.down(20_000, 0, 0);
+        air.run_until(ms(201));
+        assert_eq!(adaptation(&air).throughput_bps > 0, update_on_beacons);
+        air.run_until(ms(202));
+        assert!(adaptation(&air).throughput_bps > 0);
+        air.check_machines();
+    }
+}
+
 /// Ten packets fit into the power-save buffer; two are lost as the standard would lose them, ten come.
 #[test]
 fn a_full_power_save_buffer_loses_what_is_beyond_it_and_nothing_else() {

@@ -243,6 +243,83 @@ fn a_period_that_lost_a_frame_is_not_extended() {
     assert_eq!(start(&mut ap), ServiceFlags { more_data: true, eosp: true });
 }
 
+fn room(ap: &mut AccessPointPowerSave<u32>, frames: u32) {
+    ap.handle_input(AccessPointInput::Room { frames }, Instant::ZERO);
+}
+
+/// Without room for all of the buffer the period goes on: no frame carries EOSP until the last one is released.
+#[test]
+fn frames_wait_in_the_power_save_buffer_for_room() {
+    let mut ap = AccessPointPowerSave::new(AccessPointConfig::default());
+    ap.add_station(true);
+    heard(&mut ap, true, UplinkKind::Null);
+    for packet in 0..3 {
+        ap.handle_input(AccessPointInput::Deliver { station: 0, packet }, Instant::ZERO);
+    }
+    room(&mut ap, 0);
+    heard(&mut ap, true, UplinkKind::Trigger);
+    assert_eq!((released(&mut ap), ap.tim(0)), (vec![], true));
+    room(&mut ap, 1);
+    assert_eq!(released(&mut ap), [Downlink::Packet(0)]);
+    assert_eq!(start(&mut ap), ServiceFlags { more_data: true, eosp: false });
+    finish(&mut ap, Downlink::Packet(0), true);
+    ap.handle_input(AccessPointInput::Deliver { station: 0, packet: 3 }, Instant::ZERO);
+    assert_eq!(released(&mut ap), []);
+    room(&mut ap, 9);
+    assert_eq!(released(&mut ap), [1, 2, 3].map(Downlink::Packet));
+    let last = [start(&mut ap), start(&mut ap), start(&mut ap)][2];
+    assert_eq!(last, ServiceFlags { more_data: false, eosp: true });
+}
+
+/// The only released frame is given up while another waits for room: a Null ends the period, and the next one has both.
+#[test]
+fn a_period_that_lost_a_frame_ends_although_others_wait_for_room() {
+    let mut ap = AccessPointPowerSave::new(AccessPointConfig::default());
+    ap.add_station(true);
+    heard(&mut ap, true, UplinkKind::Null);
+    for packet in 0..2 {
+        ap.handle_input(AccessPointInput::Deliver { station: 0, packet }, Instant::ZERO);
+    }
+    room(&mut ap, 1);
+    heard(&mut ap, true, UplinkKind::Trigger);
+    assert_eq!(released(&mut ap), [Downlink::Packet(0)]);
+    start(&mut ap);
+    finish(&mut ap, Downlink::Packet(0), false);
+    assert_eq!(released(&mut ap), [Downlink::NullData]);
+    assert_eq!(start(&mut ap), ServiceFlags { more_data: true, eosp: true });
+    finish(&mut ap, Downlink::NullData, true);
+    room(&mut ap, 2);
+    heard(&mut ap, true, UplinkKind::Trigger);
+    assert_eq!(released(&mut ap), [0, 1].map(Downlink::Packet));
+}
+
+/// Two stations are served, one by a PS-Poll, when there is room for one frame at a time. The poll gets a single frame.
+#[test]
+fn stations_that_wait_for_room_take_turns() {
+    let mut ap = AccessPointPowerSave::<u32>::new(AccessPointConfig::default());
+    for (station, uapsd) in [(0, true), (1, false)] {
+        ap.add_station(uapsd);
+        let input = AccessPointInput::UplinkReceived { station, pm: true, kind: UplinkKind::Null };
+        ap.handle_input(input, Instant::ZERO);
+        for packet in 0..2 {
+            let packet = packet + 10 * station;
+            ap.handle_input(AccessPointInput::Deliver { station, packet }, Instant::ZERO);
+        }
+    }
+    room(&mut ap, 0);
+    heard(&mut ap, true, UplinkKind::Trigger);
+    let poll = AccessPointInput::UplinkReceived { station: 1, pm: true, kind: UplinkKind::PsPoll };
+    ap.handle_input(poll, Instant::ZERO);
+    assert_eq!(released(&mut ap), []);
+    let mut seen = Vec::new();
+    for _ in 0..4 {
+        room(&mut ap, 1);
+        seen.extend(released(&mut ap));
+    }
+    assert_eq!(seen, [0, 10, 1].map(Downlink::Packet));
+    assert_eq!(ap.buffered(1), 1);
+}
+
 /// The frame with EOSP is on the air, perhaps for the second time; it ends the station's period whenever it arrives.
 #[test]
 fn a_trigger_before_the_end_of_the_period_opens_no_other() {

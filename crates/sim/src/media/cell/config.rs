@@ -56,6 +56,8 @@ pub struct CellConfig {
     pub ap_buffer: u32,
     /// Queueing discipline of the access point's transmission queue.
     pub ap_queue: QueueDiscipline,
+    /// Whether the access point keeps frames in the power-save buffer until the transmission queue has room.
+    pub wait_for_room: bool,
     /// Power ratio above which the access point receives the strongest of several simultaneous frames, relative to the sum of
     /// the others; `None` disables capture.
     pub capture_ratio: Option<f64>,

@@ -296,6 +296,7 @@ fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
         aggregation: aggregation(wifi),
         ap_buffer,
         ap_queue: access_point.queue,
+        wait_for_room: access_point.wait_for_room,
         capture_ratio: wifi.path_loss.as_ref().map(|loss| propagation::milliwatts(loss.capture_db)),
         station_buffer: cell.station.iter().map(|group| packets(group.buffer)).max().unwrap_or(1),
         power_save: AccessPointConfig {

@@ -12,6 +12,10 @@ use crate::powersave::Ratio;
 pub struct BaTaConfig {
     /// Time between two runs of the controller.
     pub t_update: Span,
+    /// Whether the controller runs at beacons: at the first one that comes `t_update` after its last run, or up to half a beacon
+    /// interval before that. Otherwise a timer runs it, from the first packet on. The paper says that `t_update` allows for
+    /// either.
+    pub update_on_beacons: bool,
     /// The share of the path's peak rate that the controller aims at.
     pub ratio_min: Ratio,
     /// Shortest time between two triggers.
@@ -51,6 +55,7 @@ impl Default for BaTaConfig {
     fn default() -> Self {
         Self {
             t_update: Span::from_millis(100),
+            update_on_beacons: false,
             ratio_min: Ratio::from_permille(900),
             int_min: Span::from_millis(20),
             int_max: Span::from_millis(100),

@@ -40,6 +40,8 @@ pub(crate) struct AccessPointMac {
     slot: Slot,
     power_save: AccessPointPowerSave<Packet>,
     queues: Categories<DownlinkQueue>,
+    /// Whether frames wait in the power-save buffer until each of the queues has room.
+    waits_for_room: bool,
     /// The length of beacons in bytes, if it is not that of the usual elements.
     beacon_bytes: Option<u32>,
     /// The beacon, and group-addressed packets that have been released: at most `broadcasts_limit` of them.
@@ -85,6 +87,7 @@ impl AccessPointMac {
             slot,
             power_save: AccessPointPowerSave::new(config.power_save),
             beacon_bytes: config.beacon_bytes,
+            waits_for_room: config.wait_for_room,
             queues: Categories::new(data, &links, queue),
             broadcasts: FrameQueue::broadcast(member, beacon, limits),
             // What a DTIM beacon releases has room.
@@ -326,6 +329,10 @@ impl AccessPointMac {
 
     /// Passes an input to power save and applies its outputs. Most inputs have none, and none moves the time of the next beacon.
     fn notify(&mut self, input: AccessPointInput<Packet>, now: Instant, out: &mut Effects<'_>) {
+        if self.waits_for_room {
+            let frames = self.queues.iter().map(DownlinkQueue::room).min().unwrap_or(0);
+            self.power_save.handle_input(AccessPointInput::Room { frames }, now);
+        }
         self.power_save.handle_input(input, now);
         self.settle(now, out);
     }

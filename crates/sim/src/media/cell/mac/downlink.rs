@@ -35,7 +35,7 @@ pub(super) struct DownlinkQueue {
     frames: FrameQueue,
     /// Packets that are no frames yet, with FQ-CoDel.
     flows: Option<FqCodel<Endpoints, Addressed>>,
-    /// Largest number of frames with drop-tail queueing.
+    /// Largest number of frames, or of packets in the queues of flows.
     limit: u32,
 }
 
@@ -116,6 +116,11 @@ impl DownlinkQueue {
     /// The frames in the order of transmission.
     pub(super) const fn frames_mut(&mut self) -> &mut FrameQueue {
         &mut self.frames
+    }
+
+    /// Number of frames that fit in.
+    pub(super) fn room(&self) -> u32 {
+        self.limit.saturating_sub(self.len())
     }
 
     /// Number of frames and packets that wait.
