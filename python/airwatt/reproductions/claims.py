@@ -145,6 +145,18 @@ def in_most_runs(id_: str, text: str, lower: tuple[str, Samples], higher: tuple[
     return Claim(id_, text, f"{low} < {high}", here, "more than half of the runs", share > 0.5, verdict=verdict)
 
 
+def between_in_most_runs(
+    id_: str, text: str, paper: str, samples: Samples, low: float, high: float, unit: str = ""
+) -> Claim:
+    """What is read from a single run lies between two bounds: the share of our runs in which it does."""
+    share = sum(low <= value <= high for value in samples) / len(samples)
+    of = f"{number(min(samples))} to {number(max(samples))} {unit}".rstrip()
+    here = f"in {100 * share:.0f} % of the runs; {of}"
+    verdict = "tie" if share == 0.5 else "holds" if share > 0.5 else "missed"
+    tolerance = f"{low:g} to {high:g} in more than half of the runs"
+    return Claim(id_, text, paper, here, tolerance, share > 0.5, verdict=verdict)
+
+
 def undecidable(claim: Claim, reason: str) -> Claim:
     """The claim as it came out, but counted apart: the document does not say what decides it."""
     return replace(claim, verdict="undecidable", text=f"{claim.text} ({reason})")
