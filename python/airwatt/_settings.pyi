@@ -13,7 +13,8 @@ class AccessPoint(TypedDict, total=False):
     interval, as publications have, is declared by a vendor-specific element in the beacons of a capture, since
     their field would round it."""
     buffer: str | Quantity
-    """Packets in the transmission queue, which all stations share."""
+    """Packets in the transmission queue, which all stations share, and as many in that of group-addressed
+    packets."""
     dtim_period: int
     """Every how many beacons group-addressed frames follow."""
     group: Sequence[GroupTraffic]

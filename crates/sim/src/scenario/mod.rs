@@ -330,7 +330,7 @@ impl Default for PathLoss {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AccessPoint {
-    /// Packets in the transmission queue, which all stations share.
+    /// Packets in the transmission queue, which all stations share, and as many in that of group-addressed packets.
     pub buffer: QueueLimit,
     /// How the transmission queue is served; `buffer` bounds either.
     pub queue: QueueDiscipline,
