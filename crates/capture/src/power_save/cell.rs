@@ -306,14 +306,25 @@ impl Cell {
         if marks.len() as u64 * 100 < expected * CAPTURED_PERCENT {
             return;
         }
-        for (pair, follows) in marks.windows(2).zip(&self.follows[from + 1..]) {
+        let timestamps = self.timestamps_us[from..].windows(2);
+        for ((pair, follows), clock_us) in marks.windows(2).zip(&self.follows[from + 1..]).zip(timestamps) {
             let gap = pair[1].0.saturating_since(pair[0].0);
-            let missing = (gap + self.interval / 2).whole(self.interval).saturating_sub(1);
+            let within = |gap: Span| (gap + self.interval / 2).whole(self.interval).saturating_sub(1);
+            // The clock of the access point says whether that of the capture stood still or jumped, unless it began anew.
+            let by_clock =
+                clock_us[1].checked_sub(clock_us[0]).map(|gap_us| within(Span::from_micros(gap_us)));
+            let missing = match by_clock {
+                Some(0) => 0,
+                _ => within(gap),
+            };
             if missing > MOST_MISSING {
                 continue;
             }
             let (verdict, why) = match (missing, follows) {
                 (0, _) => (Verdict::Kept, ""),
+                _ if by_clock.is_some_and(|other| other != missing) => {
+                    (Verdict::Undecidable, ", but not by the clock of the access point")
+                }
                 (_, true) => (Verdict::Violated, ", and its sequence number follows that of the one before"),
                 (_, false) => (Verdict::Undecidable, ", and the monitor may have missed them"),
             };

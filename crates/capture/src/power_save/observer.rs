@@ -10,7 +10,7 @@ use super::finding::{FindingKind, Findings, Verdict, find};
 use super::pauses::Pauses;
 use super::record::Observations;
 use super::requests::Requests;
-use super::sequence::{Counter, proves_sleep};
+use super::sequence::Counter;
 use super::station::{Delivery, StationState};
 use crate::capture::{Capture, SteadyPart};
 use crate::packet::{AirFrame, CapturedPacket};
@@ -93,7 +93,7 @@ impl Observer {
         for (bssid, cell) in &mut self.cells {
             for doubt in std::mem::take(&mut cell.doubts) {
                 let of_cell = self.stations.values().filter(|state| state.record.bssid == Some(*bssid));
-                let asleep = of_cell.filter_map(|state| proves_sleep(&state.frames, doubt.mark.0)).next();
+                let asleep = of_cell.filter_map(|state| state.proves_sleep(doubt.mark.0)).next();
                 let (verdict, why) = match (doubt.unknown, asleep) {
                     (Some(unknown), _) => (Verdict::Undecidable, unknown),
                     (None, Some(_)) => (Verdict::Violated, ""),

@@ -9,7 +9,7 @@ use super::cell::Cell;
 use super::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
 use super::pauses::Pauses;
 use super::record::{AirTotal, ModeSpan, StationRecord};
-use super::sequence::{Counter, ModeFrame, Sequences};
+use super::sequence::{Counter, ModeFrame, Sequences, proves_sleep};
 use super::{FLAP_CHANGES, FLAP_INTERVAL, IN_FLIGHT, Mark, NEVER, PROMPT};
 use crate::packet::{AirFrame, CapturedPacket};
 
@@ -79,7 +79,6 @@ struct Suspect {
     mark: Mark,
     asleep: Span,
     sequence_control: Option<u16>,
-    is_qos: bool,
     /// Whether a frame may have been announced: a request of the station leaves no gap in any numbers if it is missed.
     may_have_asked: bool,
     /// Transmissions of which none was acknowledged; `None` if the station or the capture leaves that open.
@@ -124,6 +123,8 @@ pub(super) struct StationState {
     pub(super) is_multi_link: Option<bool>,
     /// Its frames that show its mode.
     pub(super) frames: Vec<ModeFrame>,
+    /// Whether it has sent QoS Null frames. They have no number that shows whether one was missed, and may set the PM bit.
+    sends_qos_nulls: bool,
     /// The numbers of its frames.
     uplink: Sequences,
     /// Since when nothing was missed of what the access point sends without a QoS counter.
@@ -546,6 +547,12 @@ impl StationState {
         self.shows_mode(packet, frame, true, acknowledged);
     }
 
+    /// The frames that prove that it was in power save at a time ([`proves_sleep`]). There are none for a station that may have changed
+    /// its mode by frames without a number.
+    pub(super) fn proves_sleep(&self, at: Instant) -> Option<[u32; 2]> {
+        if self.sends_qos_nulls { None } else { proves_sleep(&self.frames, at) }
+    }
+
     fn shows_mode(
         &mut self,
         packet: &CapturedPacket,
@@ -554,6 +561,7 @@ impl StationState {
         acknowledged: Option<bool>,
     ) {
         self.uplink.note(frame, packet.at);
+        self.sends_qos_nulls |= frame.control.kind == FrameKind::QosNull;
         let number = Counter::of(frame).zip(frame.sequence_control.map(|control| control >> 4));
         let heard = acknowledged != Some(false);
         self.frames.push(ModeFrame { at: packet.at, packet: packet.number, asleep, heard, number });

@@ -260,3 +260,54 @@ fn a_finding_has_its_cost_under_the_policy_on_the_air() {
     let (from, until) = of_beacon.buffered_s.unwrap();
     assert!((from - 0.102).abs() < 1e-9 && (until - 0.307).abs() < 1e-9, "{from} to {until}");
 }
+
+/// A clock that jumps by less than is seen in the times of packets: the beacons' own clock says that none is missing.
+#[test]
+fn a_jump_of_the_capture_s_clock_is_no_missing_beacon() {
+    for jump_us in [60_000, 99_000] {
+        let mut file = File::new(127);
+        for number in 0..40 {
+            let timestamp_us = number * BEACON_US;
+            let tim = TimFields { dtim_count: 0, dtim_period: 1, group: false, aids: &[] };
+            let at_us = timestamp_us + if number < 20 { 0 } else { jump_us };
+            file = file.packet(at_us, &beacon_of(timestamp_us, tim, None));
+        }
+        assert_eq!(kinds(&file.read()), [], "{jump_us}");
+    }
+}
+
+/// Two transmissions without an acknowledgement to a station that says before and after that it sleeps. Null frames are numbered, so that
+/// one which the monitor missed leaves a gap. QoS Nulls are not: the station may have been awake in between.
+#[test]
+fn qos_nulls_prove_no_sleep() {
+    let verdict_with = |kind: FrameKind, tid: Option<u8>| {
+        let sleeps = frame(kind, true, |header| {
+            header.control.power_management = true;
+            header.sequence_control = Some(7 << 4);
+            header.qos = tid.map(QosControl::new);
+        });
+        let ack = frame(FrameKind::Ack, false, |header| {
+            (header.address1, header.address2, header.address3) = (STATION, None, None);
+        });
+        let again = frame(FrameKind::Data, false, |header| {
+            header.control.retry = true;
+            header.sequence_control = Some(2 << 4);
+        });
+        let beacons = [100, 202, 304, 406, 508, 610].map(|at| (at, beacon(&[])));
+        let mut frames = vec![
+            (0, poll()),
+            (1, data(1, false)),
+            (10, sleeps.clone()),
+            (10, ack.clone()),
+            (350, data(2, false)),
+            (351, again),
+            (552, sleeps),
+            (552, ack),
+        ];
+        frames.extend(beacons);
+        frames.sort_by_key(|(at, _)| *at);
+        verdict(&ladder(&frames))
+    };
+    assert_eq!(verdict_with(FrameKind::Null, None), Verdict::Violated);
+    assert_eq!(verdict_with(FrameKind::QosNull, Some(0)), Verdict::Undecidable);
+}

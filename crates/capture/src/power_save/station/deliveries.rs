@@ -4,7 +4,7 @@ use super::{Announcement, Delivery, LATE, Promise, StationState, Suspect};
 use crate::packet::AirFrame;
 use crate::power_save::cell::Cell;
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find};
-use crate::power_save::sequence::{Counter, proves_sleep};
+use crate::power_save::sequence::Counter;
 use crate::power_save::{IN_FLIGHT, Mark, PROMPT, WAS_WAITING};
 use airwatt_base::Instant;
 use airwatt_dot11::FrameKind;
@@ -85,7 +85,8 @@ impl StationState {
         let Some((true, (since, _))) = self.mode else { return };
         let (mark, acknowledged) = (delivery.mark(), delivery.acknowledged);
         // A station whose U-APSD is not known may have opened a service period by any QoS frame.
-        let allowed = self.polled.is_some() || self.service.is_some();
+        // A frame that ends a service period was sent in one.
+        let allowed = self.polled.is_some() || self.service.is_some() || delivery.frame.eosp;
         let may_serve =
             self.record.uapsd.is_none() && self.record.counts.ps_polls == 0 && acknowledged == Some(true);
         let asleep = mark.0.saturating_since(since);
@@ -104,7 +105,6 @@ impl StationState {
                 mark,
                 asleep,
                 sequence_control: delivery.frame.sequence_control,
-                is_qos: delivery.frame.control.kind.is_qos(),
                 may_have_asked: !nothing,
                 // A station that acknowledges is awake, and the frame in which it said so was perhaps not captured.
                 unheard: (acknowledged == Some(false)).then_some(1),
@@ -128,17 +128,14 @@ impl StationState {
     /// the frames before and after say so.
     pub(super) fn judge_suspects(&mut self, findings: &mut Findings) {
         // How the access point serves the station has to be known, and that nothing the station sent can have been a request.
-        // A service period has QoS frames alone: a station with U-APSD that gets others is served in another way.
-        let is_known = |suspect: &Suspect| match self.record.uapsd {
-            Some(uapsd) => !uapsd || suspect.is_qos,
-            None => self.record.counts.ps_polls > 0,
-        };
+        // A station with U-APSD may have opened a service period by a QoS Null, which no number shows to be missed; and one that gets other
+        // frames than those of QoS is served in another way.
+        let is_known = self.record.uapsd.map_or(self.record.counts.ps_polls > 0, |uapsd| !uapsd);
         for suspect in std::mem::take(&mut self.suspects) {
             let before = self.frames.partition_point(|frame| frame.at <= suspect.mark.0);
             let last = before.checked_sub(1).map(|index| self.frames[index].at);
             let is_silent = last.is_some_and(|last| suspect.mark.0.saturating_since(last) > PROMPT);
-            let asleep =
-                proves_sleep(&self.frames, suspect.mark.0).filter(|_| is_known(&suspect) && is_silent);
+            let asleep = self.proves_sleep(suspect.mark.0).filter(|_| is_known && is_silent);
             let (verdict, why) = match (suspect.unheard, asleep) {
                 (None, _) => (
                     Verdict::Undecidable,
@@ -204,7 +201,7 @@ impl StationState {
         for beacon in
             without.iter().filter(|beacon| waited.as_ref().is_some_and(|waited| waited.contains(&beacon.0)))
         {
-            let (Some(promise), Some(asleep)) = (since, proves_sleep(&self.frames, beacon.0)) else {
+            let (Some(promise), Some(asleep)) = (since, self.proves_sleep(beacon.0)) else {
                 continue;
             };
             let mut deciding = vec![promise.mark.1, asleep[0], beacon.1, asleep[1], mark.1];
