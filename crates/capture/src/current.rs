@@ -112,7 +112,7 @@ pub struct CurrentReport {
     /// What it says.
     pub verdict: CurrentVerdict,
     /// Both currents in short times worth looking at, if time lines are asked for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub windows: Vec<Window>,
 }
 

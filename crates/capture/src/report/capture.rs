@@ -21,7 +21,7 @@ pub struct CaptureReport {
     /// Names of the link types.
     pub link_types: Vec<&'static str>,
     /// Its files in order of time, if it is a folder, each with its first packet's number.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub files: Vec<(String, u32)>,
     /// Packets.
     pub packets: u32,
@@ -38,7 +38,7 @@ pub struct CaptureReport {
     /// Packets that were left out because they state an impossible length.
     pub oversized_packets: u32,
     /// Files of the folder that could not be read, a sentence each.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub unread: Vec<String>,
     /// Defects of the file, a sentence each.
     pub notes: Vec<String>,

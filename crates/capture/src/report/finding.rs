@@ -81,7 +81,7 @@ pub struct OccurrenceReport {
     /// The times from and until which a frame was in the access point's buffer, as far as that is proven.
     pub buffered_s: Option<(f64, f64)>,
     /// The target times of beacons that came late, or not at all.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub due_s: Vec<f64>,
 }
 
