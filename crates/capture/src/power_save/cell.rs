@@ -354,6 +354,19 @@ impl Cell {
         }
     }
 
+    /// Whether the access point's clock agrees with that of the capture between the beacons around a time, as far as they are there and its
+    /// clock goes on.
+    pub(super) fn is_clock_steady(&self, since: Instant, until: Instant) -> bool {
+        let before = self.marks.partition_point(|(at, _)| *at <= since).checked_sub(1);
+        let after = self.marks.partition_point(|(at, _)| *at < until);
+        let (Some(before), true) = (before, after < self.marks.len()) else { return true };
+        let by_capture = self.marks[after].0.saturating_since(self.marks[before].0);
+        let gone_us = self.timestamps_us[after].saturating_sub(self.timestamps_us[before]);
+        let by_beacons = Span::from_micros(gone_us);
+        let apart = by_capture.saturating_sub(by_beacons).max(by_beacons.saturating_sub(by_capture));
+        gone_us == 0 || apart <= LATE_BEACON
+    }
+
     /// The places of the beacons after `since` and before `until`.
     fn between(&self, since: Instant, until: Instant) -> Range<usize> {
         let first = self.marks.partition_point(|(at, _)| *at <= since);

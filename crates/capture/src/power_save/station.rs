@@ -73,6 +73,18 @@ struct Announcement {
     requested: Option<(Mark, bool)>,
 }
 
+/// A frame that came more than [`PROMPT`] after its request, by the clock of the capture.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    request: Mark,
+    mark: Mark,
+    /// Time for which the channel was free.
+    free: Span,
+    /// Whether nothing else explains it.
+    is_sure: bool,
+    bssid: Option<MacAddress>,
+}
+
 /// A frame to a station that had not requested it.
 #[derive(Clone, Copy, Debug)]
 struct Suspect {
@@ -123,6 +135,8 @@ pub(super) struct StationState {
     pub(super) is_multi_link: Option<bool>,
     /// Its frames that show its mode.
     pub(super) frames: Vec<ModeFrame>,
+    /// Frames that came late. Whether the clock of the capture jumped meanwhile is known when the segment has ended.
+    waits: Vec<Wait>,
     /// Whether it has sent QoS Null frames. They have no number that shows whether one was missed, and may set the PM bit.
     sends_qos_nulls: bool,
     /// The numbers of its frames.
@@ -261,6 +275,7 @@ impl StationState {
         findings: &mut Findings,
     ) {
         self.expire(until, findings);
+        self.judge_waits(cells, findings);
         if goes_on {
             self.leave_open(findings);
         } else if let Some(cell) = self.record.bssid.and_then(|bssid| cells.get(&bssid)) {
@@ -329,6 +344,7 @@ impl StationState {
             record: self.record,
             beacons_read: self.beacons_read,
             modes: std::mem::take(&mut self.modes),
+            waits: std::mem::take(&mut self.waits),
             frames: std::mem::take(&mut self.frames),
             listen_interval: self.listen_interval,
             is_multi_link: self.is_multi_link,

@@ -311,3 +311,33 @@ fn qos_nulls_prove_no_sleep() {
     assert_eq!(verdict_with(FrameKind::Null, None), Verdict::Violated);
     assert_eq!(verdict_with(FrameKind::QosNull, Some(0)), Verdict::Undecidable);
 }
+
+/// A frame 80 ms after its request is late, unless the beacons around it say that the clock of the capture jumped by 60 ms of them.
+#[test]
+fn a_jump_of_the_capture_s_clock_is_no_late_delivery() {
+    let verdict_after = |jump_ms: u64| {
+        let tim = TimFields { dtim_count: 0, dtim_period: 1, group: false, aids: &[1] };
+        let beacon = |at_ms: u64| beacon_of(1_000 * at_ms, tim, None);
+        let ack = frame(FrameKind::Ack, false, |header| {
+            (header.address1, header.address2, header.address3) = (STATION, None, None);
+        });
+        let answered = 121 + 80 - jump_ms;
+        let frames = [
+            (0, poll()),
+            (1, data(1, false)),
+            (2, null(true)),
+            (102, beacon(102)),
+            (120, poll()),
+            (120, ack.clone()),
+            (answered + jump_ms, data(2, false)),
+            (205 + jump_ms, beacon(205)),
+            (307 + jump_ms, beacon(307)),
+        ];
+        let found = findings(&ladder(&frames));
+        let late =
+            found.iter().find(|one| one.kind == FindingKind::LateDelivery).expect("it is late by the clock");
+        late.occurrences.last().unwrap().verdict
+    };
+    assert_eq!(verdict_after(0), Verdict::Violated);
+    assert_eq!(verdict_after(60), Verdict::Undecidable);
+}

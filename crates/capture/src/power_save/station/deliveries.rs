@@ -1,13 +1,15 @@
 //! What a frame for a station in power save says: whether it was announced, requested and in time.
 
-use super::{Announcement, Delivery, LATE, Promise, StationState, Suspect};
+use std::collections::BTreeMap;
+
+use super::{Announcement, Delivery, LATE, Promise, StationState, Suspect, Wait};
 use crate::packet::AirFrame;
 use crate::power_save::cell::Cell;
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find};
 use crate::power_save::sequence::Counter;
 use crate::power_save::{IN_FLIGHT, Mark, PROMPT, WAS_WAITING};
 use airwatt_base::Instant;
-use airwatt_dot11::FrameKind;
+use airwatt_dot11::{FrameKind, MacAddress};
 
 impl StationState {
     /// Whether nothing but the frame was sent to the station since `since`: its counter is unbroken, and the station has no other.
@@ -321,6 +323,33 @@ impl StationState {
         }
     }
 
+    /// Decides about frames that came late after a request: the beacons around them have to say that the clock of the capture did not jump.
+    pub(super) fn judge_waits(&mut self, cells: &BTreeMap<MacAddress, Cell>, findings: &mut Findings) {
+        let mac = self.record.mac;
+        for Wait { request, mark, free, is_sure, bssid } in std::mem::take(&mut self.waits) {
+            let cell = bssid.and_then(|bssid| cells.get(&bssid));
+            let is_steady = cell.is_none_or(|cell| cell.is_clock_steady(request.0, mark.0));
+            let verdict = if is_sure && is_steady { Verdict::Violated } else { Verdict::Undecidable };
+            let waited = mark.0.saturating_since(request.0);
+            let key = (FindingKind::LateDelivery, verdict, mac);
+            let found = find(findings, key, mark, &[request.1, mark.1], || {
+                format!(
+                    "the frame came {:.3} s after the station requested it, and the channel was free for {:.3} s of that time{}",
+                    waited.as_secs_f64(),
+                    free.as_secs_f64(),
+                    if is_steady { "" } else { "; by the beacons around it the clock of the capture jumped" }
+                )
+            });
+            if let Some(finding) = found {
+                finding.excess += Excess::waited(waited);
+                finding.buffered(request.0, mark.0);
+            }
+        }
+        if let Some(finding) = findings.get_mut(&(FindingKind::LateDelivery, mac)) {
+            finding.occurrences.sort_by_key(|one| (one.at, one.packet));
+        }
+    }
+
     pub(super) fn check_late(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
         let mark = delivery.mark();
         let announced = self.announced.take();
@@ -338,27 +367,11 @@ impl StationState {
             let is_sure = is_heard && self.is_next_since(delivery, request.0) && !was_emptied;
             // On a full channel an access point waits as all others do.
             let free = delivery.pauses.between(request.0, mark.0);
-            let verdict = match waited > PROMPT {
-                false => Verdict::Kept,
-                true if is_sure && free > PROMPT => Verdict::Violated,
-                true => Verdict::Undecidable,
-            };
-            let found = find(
-                findings,
-                (FindingKind::LateDelivery, verdict, mac),
-                mark,
-                &[request.1, mark.1],
-                || {
-                    format!(
-                        "the frame came {:.3} s after the station requested it, and the channel was free for {:.3} s of that time",
-                        waited.as_secs_f64(),
-                        free.as_secs_f64()
-                    )
-                },
-            );
-            if let Some(finding) = found {
-                finding.excess += Excess::waited(waited);
-                finding.buffered(request.0, mark.0);
+            if waited <= PROMPT {
+                find(findings, (FindingKind::LateDelivery, Verdict::Kept, mac), mark, &[], String::new);
+            } else {
+                let bssid = self.record.bssid;
+                self.waits.push(Wait { request, mark, free, is_sure: is_sure && free > PROMPT, bssid });
             }
         }
         let Some(Announcement { beacon, interval, requested }) = announced else { return };
