@@ -44,13 +44,13 @@ pub struct RunResult {
     /// The links: point-to-point links, then wires.
     pub links: Vec<LinkResult>,
     /// What impairments of forwarding paths did.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub impairments: Vec<ImpairmentResult>,
     /// Hosts whose energy beside the radio is accounted for.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostResult>,
     /// The tunnels, if the scenario has any.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tunnels: Vec<TunnelResult>,
     /// Fairness between the flows.
     pub fairness: Fairness,
@@ -539,7 +539,7 @@ pub struct Fairness {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured_from_s: Option<f64>,
     /// The same by the sliding-window method, for the scenario's windows.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<WindowFairness>,
 }
 
