@@ -346,6 +346,7 @@ impl StationState {
             modes: std::mem::take(&mut self.modes),
             waits: std::mem::take(&mut self.waits),
             frames: std::mem::take(&mut self.frames),
+            sends_qos_nulls: self.sends_qos_nulls,
             listen_interval: self.listen_interval,
             is_multi_link: self.is_multi_link,
             unended: self.unended,

@@ -341,3 +341,20 @@ fn a_jump_of_the_capture_s_clock_is_no_late_delivery() {
     assert_eq!(verdict_after(0), Verdict::Violated);
     assert_eq!(verdict_after(60), Verdict::Undecidable);
 }
+
+/// A rule of the cell looks at its stations when the segment has ended: what they sent still counts then.
+#[test]
+fn qos_nulls_prove_no_sleep_to_rules_of_the_cell() {
+    let verdict_with = |kind: FrameKind| {
+        let sleeps = frame(kind, true, |header| {
+            header.control.power_management = true;
+            header.sequence_control = Some(7 << 4);
+            header.qos = (kind == FrameKind::QosNull).then(|| QosControl::new(0));
+        });
+        let group = [(100, dtim(0, 1, true)), (101, group(1, false)), (102, group(2, false))];
+        let frames = [&[(0, sleeps.clone())], &group[..], &[(300, sleeps)]].concat();
+        verdict(&ladder(&frames))
+    };
+    assert_eq!(verdict_with(FrameKind::Null), Verdict::Violated);
+    assert_eq!(verdict_with(FrameKind::QosNull), Verdict::Undecidable);
+}
