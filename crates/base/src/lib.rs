@@ -9,6 +9,7 @@
 //! * [`sleep_clock`]: the clock of a dozing radio and the guard time that its error requires.
 //! * [`timers`]: a table of timers, each with the reason why it runs.
 //! * [`settings`]: settings of mechanisms, how they are read and checked, and the errors of those that cannot be.
+//! * [`printable`]: texts of others, without what a terminal obeys.
 //! * [`system_error`]: the texts of errors of the operating system.
 //! * [`text_file`]: files of settings, of a bounded length.
 //! * [`testkit`]: the conformance test that every machine has to pass.
@@ -17,6 +18,7 @@
 
 pub mod machine;
 pub mod percentile;
+pub mod printable;
 pub mod random;
 pub mod schedule;
 pub mod seq;
@@ -29,6 +31,7 @@ pub mod timers;
 pub mod units;
 
 pub use machine::{Machine, Timeout};
+pub use printable::Printable;
 pub use random::RandomStream;
 pub use schedule::{Schedule, Slot};
 pub use seq::Seq;

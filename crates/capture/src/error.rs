@@ -1,8 +1,8 @@
 //! Errors of reading and analysing a capture; each prints as one line, and one of reading names the file.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
-use airwatt_base::{Size, Span};
+use airwatt_base::{Printable, Size, Span};
 
 use crate::capture::{LinkType, Oversized};
 use crate::limits::EXPANSION_LIMIT;
@@ -144,14 +144,7 @@ impl CaptureError {
 impl fmt::Display for CaptureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A file's name may have any character, and this is one line.
-        for character in self.text().chars() {
-            if character.is_control() {
-                write!(f, "{}", character.escape_default())?;
-            } else {
-                f.write_char(character)?;
-            }
-        }
-        Ok(())
+        Printable(&self.text()).fmt(f)
     }
 }
 

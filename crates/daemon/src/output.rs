@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
-use airwatt_base::reason_of;
+use airwatt_base::{Printable, reason_of};
 
 use airwatt_proto::session::UNANSWERED_AFTER;
 use serde::Serialize;
@@ -54,20 +54,7 @@ pub(crate) fn progress(line: &str) {
 /// Writes a warning or an error to standard error: one line, with the program's name. What it quotes of a file may hold control
 /// characters, which a terminal would obey.
 pub(crate) fn error(line: &str) {
-    progress(&format!("airwattd: {}", printable(line)));
-}
-
-/// A line without control characters: they are escaped, line feeds are spaces.
-fn printable(line: &str) -> String {
-    let mut text = String::with_capacity(line.len());
-    for character in line.chars() {
-        match character {
-            '\n' => text.push(' '),
-            control if control.is_control() => text.extend(control.escape_default()),
-            other => text.push(other),
-        }
-    }
-    text
+    progress(&format!("airwattd: {}", Printable(&line.replace('\n', " "))));
 }
 
 /// The width of a terminal that lines are made for, in columns.
@@ -117,14 +104,6 @@ pub(crate) fn unanswered_line(peer: &serde_json::Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_terminal_obeys_no_line() {
-        assert_eq!(
-            printable("mode: got \u{1b}[31mX\u{9b}2J\ttwo\nlines of \u{b5}s"),
-            "mode: got \\u{1b}[31mX\\u{9b}2J\\ttwo lines of \u{b5}s"
-        );
-    }
 
     #[test]
     fn facts_continue_below_their_values() {
