@@ -136,6 +136,11 @@ impl Span {
         Self(self.0.saturating_sub(other.0))
     }
 
+    /// The difference of the two, whichever is longer.
+    pub const fn abs_diff(self, other: Self) -> Self {
+        Self(self.0.abs_diff(other.0))
+    }
+
     /// Returns `self + other`, or [`Span::MAX`] if that is out of range.
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))

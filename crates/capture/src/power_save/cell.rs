@@ -269,11 +269,8 @@ impl Cell {
         };
         let late: Vec<Span> = timestamps.iter().map(late_by).collect();
         for (index, (late_by, mark)) in late.iter().zip(&self.marks[from..]).enumerate() {
-            let is_as_late = |other: Option<&Span>| {
-                other.is_some_and(|other| {
-                    other.saturating_sub(*late_by).max(late_by.saturating_sub(*other)) <= SAME_DELAY
-                })
-            };
+            let is_as_late =
+                |other: Option<&Span>| other.is_some_and(|other| other.abs_diff(*late_by) <= SAME_DELAY);
             let was_set = is_as_late(index.checked_sub(1).and_then(|before| late.get(before)))
                 || is_as_late(late.get(index + 1));
             let verdict = match *late_by > LATE_BEACON {
@@ -362,9 +359,7 @@ impl Cell {
         let (Some(before), true) = (before, after < self.marks.len()) else { return true };
         let by_capture = self.marks[after].0.saturating_since(self.marks[before].0);
         let gone_us = self.timestamps_us[after].saturating_sub(self.timestamps_us[before]);
-        let by_beacons = Span::from_micros(gone_us);
-        let apart = by_capture.saturating_sub(by_beacons).max(by_beacons.saturating_sub(by_capture));
-        gone_us == 0 || apart <= LATE_BEACON
+        gone_us == 0 || by_capture.abs_diff(Span::from_micros(gone_us)) <= LATE_BEACON
     }
 
     /// The places of the beacons after `since` and before `until`.

@@ -99,7 +99,7 @@ impl RttEstimator {
                 let (srtt, rttvar) = match *smoothed {
                     None => (rtt, rtt / 2),
                     Some((srtt, rttvar)) => {
-                        let error = srtt.saturating_sub(rtt).max(rtt.saturating_sub(srtt));
+                        let error = srtt.abs_diff(rtt);
                         ((srtt * 7 + rtt) / 8, (rttvar * 3 + error) / 4)
                     }
                 };
