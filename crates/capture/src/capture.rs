@@ -217,15 +217,15 @@ impl Capture {
         records as u64
     }
 
-    /// The radios that the simulator named for stations, if they are profiles that ship: a file may have changed since.
-    pub(crate) fn radio_names(&self) -> impl Iterator<Item = (MacAddress, &str)> {
-        let ships = |name: &str| !Radio::is_file(name) && Radio::find(name).is_ok();
-        self.radios.iter().filter(move |(_, name)| ships(name)).map(|(mac, name)| (*mac, name.as_str()))
+    /// The radio that the simulator named for a station, if it is a profile that ships: a file may have changed since.
+    pub(crate) fn named_radio(&self, mac: MacAddress) -> Option<Radio> {
+        let name = self.radios.get(&mac).filter(|name| !Radio::is_file(name))?;
+        Radio::find(name).ok()
     }
 
-    /// The profiles of those radios.
+    /// Those radios of all stations.
     pub(crate) fn named_radios(&self) -> BTreeMap<MacAddress, Radio> {
-        self.radio_names().filter_map(|(mac, name)| Some((mac, Radio::find(name).ok()?))).collect()
+        self.radios.keys().filter_map(|mac| Some((*mac, self.named_radio(*mac)?))).collect()
     }
 
     /// Whether the capture is of 802.11 frames.
