@@ -1,4 +1,4 @@
-"""What `airwattd tunnel` sends when it ends, and what is left of one that is killed as it starts."""
+"""The end of `airwattd tunnel`: it sends what it holds, and one that is killed as it starts leaves nothing."""
 
 import os
 import signal

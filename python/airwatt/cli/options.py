@@ -168,7 +168,7 @@ def parser_of_captures(user: str | None) -> str | None:
 
 
 SECRETS_CHARACTERS = 1_000_000
-"""What is read of standard input for `--wpa-pwd` and `--wpa-psk`: some ten thousand passphrases."""
+"""The most that is read of standard input for `--wpa-pwd` and `--wpa-psk`: some ten thousand passphrases."""
 
 
 def secrets(option: str, texts: Sequence[str] | None, capture: str) -> list[str]:

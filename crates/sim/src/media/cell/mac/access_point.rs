@@ -90,7 +90,7 @@ impl AccessPointMac {
             waits_for_room: config.wait_for_room,
             queues: Categories::new(data, &links, queue),
             broadcasts: FrameQueue::broadcast(member, beacon, limits),
-            // What a DTIM beacon releases has room.
+            // Whatever the power-save buffer held is released at once by a DTIM beacon, and has room.
             broadcasts_limit: config.ap_buffer.max(config.power_save.ps_buffer),
             group_bit: false,
             sources,
