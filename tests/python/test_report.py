@@ -90,6 +90,14 @@ def test_a_scenario_is_simulated_and_its_page_has_the_numbers_of_compare(airwatt
     assert any("1000mAh@3.7V lasts" in text for text in study["answers"])
 
 
+def test_the_page_of_a_capture_with_a_strange_name_holds_nothing_that_a_terminal_obeys(airwatt, report, tmp_path):
+    capture = tmp_path / "a\x1b]0;owned\x07<b>.pcapng"
+    shutil.copy(CAPTURE, capture)
+    page = report(capture)
+    assert not set("\x1b\x07") & set(page.text)
+    assert "<h1>a\\x1b]0;owned\\x07&lt;b&gt;" in page.text
+
+
 def test_its_time_line_has_every_nanosecond_of_the_ledger_and_every_frame(report):
     page = report("fast-dsl", *SHORT, "--policy", "psm")
     (study,) = page.view["studies"]

@@ -13,6 +13,7 @@ from string import Template
 from typing import Any
 
 from airwatt._core import SCHEMA, __version__
+from airwatt.layout import printable
 from airwatt.reports.pack import Pack
 from airwatt.reports.study import Study
 
@@ -62,7 +63,7 @@ def page(
     parts = {
         "policy": _POLICY.format(connects),
         "version": __version__,
-        "title": html.escape(title),
+        "title": html.escape(printable(title)),
         "style": f"{asset('uplot/uPlot.min.css')}\n{asset('style.css')}",
         "controls": controls,
         "data": data,
