@@ -44,7 +44,7 @@ use std::fmt::Debug;
 
 use airwatt_base::{Instant, Machine, Span, Timeout, TimerTable, timer_kinds};
 
-use super::{ServiceFlags, StationId};
+use super::{ServiceFlags, StationId, WakeAgreement, WakeRequest};
 
 /// What an access point is set to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -215,6 +215,8 @@ timer_kinds! {
     pub enum AccessPointTimer {
         /// When to send the next beacon.
         Beacon = "beacon",
+        /// When to begin or end the next agreed service period of a station.
+        ServicePeriod = "service-period",
     }
 }
 
@@ -247,12 +249,38 @@ struct Peer<P> {
     period: Period,
     /// Whether a PS-Poll waits for the frame that answers it.
     polled: bool,
+    wakes: Option<WakeTimes>,
+}
+
+/// A target wake time agreement, and where it stands.
+#[derive(Clone, Debug)]
+struct WakeTimes {
+    agreement: WakeAgreement,
+    /// When the agreed period in progress ends, or the next one begins.
+    edge: Instant,
+    /// An agreed period is in progress.
+    open: bool,
+    /// A frame with EOSP has ended it early.
+    ended: bool,
 }
 
 impl<P> Peer<P> {
     /// Whether the station gets what is in its buffer.
     fn is_served(&self) -> bool {
         !self.pm || self.period == Period::Open || self.polled
+    }
+
+    /// Whether an uplink frame that may be a trigger opens a service period.
+    fn is_opened_by_frames(&self) -> bool {
+        let announced = |wakes: &WakeTimes| wakes.open && wakes.agreement.request.announced;
+        self.period == Period::None && (self.uapsd || self.wakes.as_ref().is_some_and(announced))
+    }
+
+    /// Whether an agreed period lets packets be sent without a frame of the station.
+    fn is_opened_by_packets(&self) -> bool {
+        let unannounced =
+            |wakes: &WakeTimes| wakes.open && !wakes.ended && !wakes.agreement.request.announced;
+        self.pm && self.period == Period::None && self.wakes.as_ref().is_some_and(unannounced)
     }
 
     /// Removes the oldest packet of the buffer.
@@ -280,7 +308,7 @@ pub struct AccessPointPowerSave<P> {
     turns: VecDeque<StationId>,
     /// Number of the next beacon, from 0 at [`AccessPointConfig::first_beacon`].
     beacon: u64,
-    timers: TimerTable<AccessPointTimer, 1>,
+    timers: TimerTable<AccessPointTimer, 2>,
     outputs: VecDeque<AccessPointOutput<P>>,
 }
 
@@ -315,8 +343,23 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
             in_air: 0,
             period: Period::None,
             polled: false,
+            wakes: None,
         });
         StationId::try_from(self.peers.len() - 1).expect("fewer than 2^32 stations")
+    }
+
+    /// Accepts a station's request for a target wake time agreement. Its periods begin between two beacons, behind those of earlier
+    /// agreements. There is no limit to agreements or their times.
+    pub fn agree(&mut self, station: StationId, request: WakeRequest) -> WakeAgreement {
+        let earlier = self.peers.iter().filter_map(|peer| peer.wakes.as_ref());
+        let taken: Span = earlier.map(|wakes| wakes.agreement.request.duration).sum();
+        let behind = Span::from_nanos(taken.as_nanos() % request.interval.as_nanos());
+        let first = self.config.first_beacon + self.config.beacon_interval / 2 + behind;
+        let agreement = WakeAgreement { request, first };
+        let wakes = WakeTimes { agreement, edge: first, open: false, ended: false };
+        self.peers[station as usize].wakes = Some(wakes);
+        self.time_next_edge();
+        agreement
     }
 
     /// What the access point is set to.
@@ -401,6 +444,9 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
             });
         }
         peer.buffer.push_back(packet);
+        if peer.is_opened_by_packets() {
+            self.open_period(station);
+        }
     }
 
     fn deliver_group(&mut self, packet: P) {
@@ -427,7 +473,7 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
             return self.release(station);
         }
         match kind {
-            UplinkKind::Data | UplinkKind::Trigger if peer.uapsd && peer.period == Period::None => {
+            UplinkKind::Data | UplinkKind::Trigger if peer.is_opened_by_frames() => {
                 self.open_period(station);
             }
             UplinkKind::PsPoll => self.answer_poll(station),
@@ -496,6 +542,9 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         peer.in_air += 1;
         if flags.eosp {
             peer.period = Period::Closing;
+            if let Some(wakes) = &mut peer.wakes {
+                wakes.ended = true;
+            }
         }
     }
 
@@ -593,18 +642,13 @@ impl<P: Copy + Debug> Machine for AccessPointPowerSave<P> {
         }
     }
 
-    /// Sends the beacon that is due. A driver that comes late by whole intervals gets one beacon, not a burst.
     fn handle_timeout(&mut self, now: Instant) {
-        if self.timers.expire(now).is_none() {
-            return;
+        while let Some(timer) = self.timers.expire(now) {
+            match timer {
+                AccessPointTimer::Beacon => self.send_beacon(now),
+                AccessPointTimer::ServicePeriod => self.pass_edges(now),
+            }
         }
-        let interval = self.config.beacon_interval;
-        self.beacon = now.saturating_since(self.config.first_beacon).whole(interval);
-        let period = u64::from(self.config.dtim_period);
-        let dtim_count = ((period - self.beacon % period) % period) as u8;
-        self.outputs.push_back(AccessPointOutput::Beacon { dtim_count });
-        self.beacon += 1;
-        self.timers.set(AccessPointTimer::Beacon, self.config.first_beacon + interval * self.beacon);
     }
 
     fn poll_output(&mut self) -> Option<Self::Output> {
@@ -613,5 +657,58 @@ impl<P: Copy + Debug> Machine for AccessPointPowerSave<P> {
 
     fn poll_timeout(&self) -> Option<Timeout<Self::Reason>> {
         self.timers.next()
+    }
+}
+
+impl<P: Copy + Debug> AccessPointPowerSave<P> {
+    /// Begins and ends the agreed service periods that are due.
+    fn pass_edges(&mut self, now: Instant) {
+        for station in 0..self.stations() {
+            let peer = &mut self.peers[station as usize];
+            let Some(wakes) = peer.wakes.as_mut().filter(|wakes| wakes.edge <= now) else { continue };
+            let WakeRequest { interval, duration, .. } = wakes.agreement.request;
+            wakes.open = !wakes.open;
+            if wakes.open {
+                wakes.ended = false;
+                wakes.edge += duration;
+                if peer.is_opened_by_packets() && !peer.buffer.is_empty() {
+                    self.open_period(station);
+                }
+            } else {
+                wakes.edge += interval - duration;
+                self.end_agreed_period(station);
+            }
+        }
+        self.time_next_edge();
+    }
+
+    /// Ends the service of an agreed period: what has not been sent waits for the next one.
+    fn end_agreed_period(&mut self, station: StationId) {
+        let peer = &mut self.peers[station as usize];
+        if !matches!(peer.period, Period::Open | Period::Ending) {
+            return;
+        }
+        peer.period = if peer.in_air > 0 { Period::Closing } else { Period::None };
+        if peer.queued > 0 {
+            self.outputs.push_back(AccessPointOutput::Recall { station });
+        }
+    }
+
+    fn time_next_edge(&mut self) {
+        let edges = self.peers.iter().filter_map(|peer| peer.wakes.as_ref());
+        if let Some(edge) = edges.map(|wakes| wakes.edge).min() {
+            self.timers.set(AccessPointTimer::ServicePeriod, edge);
+        }
+    }
+
+    /// Sends the beacon that is due. A driver that comes late by whole intervals gets one beacon, not a burst.
+    fn send_beacon(&mut self, now: Instant) {
+        let interval = self.config.beacon_interval;
+        self.beacon = now.saturating_since(self.config.first_beacon).whole(interval);
+        let period = u64::from(self.config.dtim_period);
+        let dtim_count = ((period - self.beacon % period) % period) as u8;
+        self.outputs.push_back(AccessPointOutput::Beacon { dtim_count });
+        self.beacon += 1;
+        self.timers.set(AccessPointTimer::Beacon, self.config.first_beacon + interval * self.beacon);
     }
 }

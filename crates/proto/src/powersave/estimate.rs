@@ -69,7 +69,7 @@ impl Trial {
 pub struct Estimate {
     /// How it dozes.
     pub dozing: Dozing,
-    /// The settings that are tried; at least one.
+    /// The settings that are tried; none of a policy that is not sought.
     pub trials: &'static [Trial],
 }
 

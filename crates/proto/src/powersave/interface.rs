@@ -30,6 +30,10 @@ timer_kinds! {
         GroupFrames = "group-frames",
         /// A scan is due: the radio leaves the channel, or returns.
         Scan = "scan",
+        /// When to wake up for an agreed service period, and to begin it.
+        TargetWake = "twt",
+        /// When to end an agreed service period.
+        TargetWakeEnd = "twt-end",
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! Every policy shares it. It wakes the radio first if a request of the policy needs that. It has every [ability](Abilities)
 //! but those that its settings [hide](StationConfig::hidden), and it models no air: that a frame was sent or lost comes in.
-//! `scan` leaves the channel and returns.
+//! `scan` leaves the channel and returns, `wake_periods` keeps a target wake time agreement.
 
 mod scan;
+mod wake_periods;
 
 use std::collections::VecDeque;
 
@@ -12,9 +13,10 @@ use airwatt_base::{Instant, SleepClock, Span, Timeout, TimerKind, TimerTable};
 
 use super::interface::{Purpose, StationOutput, StationTimer, Uplink, Window};
 use super::radio::{Abilities, PolicyTimer, PowerSaveRadio};
-use super::{PowerSaveFrame, ServiceFlags};
+use super::{PowerSaveFrame, ServiceFlags, WakeAgreement};
 pub use scan::ScanConfig;
 use scan::Scans;
+use wake_periods::WakePeriods;
 
 /// Number of [`StationTimer`]s.
 const TIMERS: usize = StationTimer::ALL.len();
@@ -57,6 +59,8 @@ pub struct StationConfig {
     pub scan: Option<ScanConfig>,
     /// Beginning of the first scan.
     pub first_scan: Instant,
+    /// The target wake time agreement, by which the station wakes up instead of by beacons. Default: none.
+    pub wake_agreement: Option<WakeAgreement>,
 }
 
 impl Default for StationConfig {
@@ -75,6 +79,7 @@ impl Default for StationConfig {
             hidden: Abilities::NONE,
             scan: None,
             first_scan: Instant::ZERO,
+            wake_agreement: None,
         }
     }
 }
@@ -176,6 +181,7 @@ pub(super) struct MacRadio {
     /// The time of the next scheduled trigger.
     trigger_at: Option<Instant>,
     scans: Scans,
+    wakes: Option<WakePeriods>,
     timers: TimerTable<StationTimer, TIMERS>,
     outputs: VecDeque<StationOutput>,
     counts: StationCounts,
@@ -209,6 +215,7 @@ impl MacRadio {
             stay_until: Instant::ZERO,
             trigger_at: None,
             scans: Scans::new(),
+            wakes: config.wake_agreement.map(WakePeriods::new),
             timers,
             outputs: VecDeque::new(),
             counts: StationCounts::default(),
@@ -251,13 +258,15 @@ impl MacRadio {
     /// announcement, so the station repeats it.
     pub(super) fn beacon(&mut self, tim: bool, group: bool, now: Instant) {
         self.synchronized_at = now;
-        if group {
+        if group && self.wakes.is_none() {
             self.expect_group(now);
         }
         if self.awaiting_beacon {
             self.awaiting_beacon = false;
             self.timers.stop(StationTimer::BeaconWindow);
-            self.schedule_beacon(now, self.config.listen_interval);
+            if self.wakes.is_none() {
+                self.schedule_beacon(now, self.config.listen_interval);
+            }
         }
         if tim && !self.pm && !self.announcing() {
             self.request(PowerSaveFrame::PmNull { pm: false }, StationTimer::Announce);
@@ -309,6 +318,7 @@ impl MacRadio {
 
     /// Handles a downlink frame. Returns whether it is the last one that was expected.
     pub(super) fn received(&mut self, flags: ServiceFlags, now: Instant) -> bool {
+        self.synchronize_by_frame(now);
         let ended = match self.service {
             Service::None => return false,
             Service::Period => flags.eosp,
@@ -352,14 +362,18 @@ impl MacRadio {
             Uplink::Control(PowerSaveFrame::PmNull { pm: true }) if self.pm && !self.announcing() => {
                 if delivered {
                     self.announced = true;
-                    self.schedule_beacon(now, self.config.listen_interval);
+                    if self.wakes.is_some() {
+                        self.schedule_wake_period(now);
+                    } else {
+                        self.schedule_beacon(now, self.config.listen_interval);
+                    }
                 } else {
                     self.timers.set(StationTimer::Announce, now + ANNOUNCE_AGAIN);
                 }
             }
             Uplink::Control(PowerSaveFrame::PsPoll) if delivered => self.expect(Service::Answer, now),
             Uplink::Data { .. } | Uplink::Control(PowerSaveFrame::Trigger)
-                if delivered && self.uapsd && self.announced =>
+                if delivered && (self.uapsd || self.announces_itself()) && self.announced =>
             {
                 self.expect(Service::Period, now);
             }
@@ -392,7 +406,8 @@ impl MacRadio {
             && self.backlog == 0
             && self.controls.is_empty()
             && !self.awaiting_beacon
-            && !self.awaiting_group;
+            && !self.awaiting_group
+            && !self.stays_for_wake_period();
         if !idle || !self.worth_dozing(now) {
             return;
         }
@@ -405,11 +420,12 @@ impl MacRadio {
         if let Some(at) = self.trigger_at {
             self.timers.set(StationTimer::Trigger, at.saturating_sub(self.config.wake_time));
         }
+        self.time_wake_period();
     }
 
     fn worth_dozing(&self, now: Instant) -> bool {
         let beacon = self.timers.get(StationTimer::Beacon).map(|at| at + self.config.wake_time);
-        let next = beacon.into_iter().chain(self.trigger_at).min();
+        let next = beacon.into_iter().chain(self.trigger_at).chain(self.next_wake_period()).min();
         next.is_none_or(|at| at.saturating_since(now) > self.config.wake_time.saturating_mul(2))
     }
 
@@ -549,7 +565,7 @@ impl MacRadio {
 
     /// Returns what the radio is awake for, unless it has a frame to send.
     pub(super) fn purpose(&self) -> Purpose {
-        if self.serves() {
+        if self.serves() || self.stays_for_wake_period() {
             Purpose::Service
         } else if self.awaiting_group {
             Purpose::Group
@@ -611,6 +627,7 @@ impl MacRadio {
         ] {
             self.timers.stop(timer);
         }
+        self.forget_wake_periods();
         if self.backlog == 0 || self.announcing() {
             self.request(PowerSaveFrame::PmNull { pm: false }, reason);
         }
@@ -669,6 +686,10 @@ impl PowerSaveRadio for MacRadio {
         if self.service == Service::None && !asked {
             self.request(PowerSaveFrame::PsPoll, why);
         }
+    }
+
+    fn end_wake_period(&mut self) {
+        self.leave_wake_period();
     }
 
     fn set_timer(&mut self, timer: PolicyTimer, at: Option<Instant>) {

@@ -20,6 +20,7 @@ mod ratio;
 mod station;
 #[cfg(test)]
 mod tests;
+mod wake_agreement;
 
 pub use access_point::{
     AccessPointConfig, AccessPointInput, AccessPointOutput, AccessPointPowerSave, AccessPointTimer, Downlink,
@@ -36,11 +37,12 @@ pub use mac_radio::{ScanConfig, StationConfig, StationCounts};
 pub use own::{AnyPolicy, OwnPolicy, StationPolicy};
 pub use policy::{
     BaTaConfig, BaTaStrConfig, Policy, PowerSaveConfig, PowerSavePolicy, PsmThrottlingConfig, StreamConfig,
-    TimeoutConfig, UapsdConfig,
+    TimeoutConfig, TwtConfig, UapsdConfig,
 };
 pub use radio::{Abilities, Fact, Observable, PolicyTimer, PowerSaveRadio};
 pub use ratio::{ParseRatioError, Ratio};
 pub use station::StationPowerSave;
+pub use wake_agreement::{WakeAgreement, WakeRequest};
 
 /// Index of a station in its cell: its association identifier less one.
 pub type StationId = u32;

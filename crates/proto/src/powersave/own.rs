@@ -11,6 +11,7 @@ use airwatt_base::Instant;
 use super::interface::Adaptation;
 use super::policy::{Policy, PowerSaveConfig, PowerSavePolicy};
 use super::radio::{Abilities, Fact, PowerSaveRadio};
+use super::wake_agreement::WakeRequest;
 
 /// A [`Policy`] whose type is not known. Every `Policy` that can be copied is one.
 pub trait AnyPolicy: fmt::Debug + Send {
@@ -122,6 +123,14 @@ impl StationPolicy {
         match self {
             Self::Listed(config) => config.needs_uapsd(),
             Self::Own(own) => own.needs().contains(Abilities::TRIGGER),
+        }
+    }
+
+    /// The target wake time agreement that it asks the access point for.
+    pub fn wake_request(&self) -> Option<WakeRequest> {
+        match self {
+            Self::Listed(config) => config.wake_request(),
+            Self::Own(_) => None,
         }
     }
 

@@ -8,8 +8,6 @@
 //! A simulated station can [hide](Observable) facts from its policy, so that the same code predicts what a device with
 //! less sight can reach. Hiding changes what the policy sees and nothing of what the MAC does with a frame, with one
 //! exception: a MAC that does not report service periods also does not hold back a trigger because one is open.
-//!
-//! Left out: abilities that no policy uses yet, such as target wake time.
 
 use std::ops::{BitOr, BitOrAssign};
 
@@ -42,8 +40,10 @@ impl Abilities {
     pub const GRANT: Self = Self(1 << 6);
     /// Reports the packets of each flow ([`Fact::Flow`]).
     pub const SEE_FLOWS: Self = Self(1 << 7);
+    /// Keeps an individual target wake time agreement (802.11ax-2021 26.8.2).
+    pub const WAKE_AGREEMENT: Self = Self(1 << 9);
     /// Everything that a MAC of this project does and sees.
-    pub const ALL: Self = Self((1 << 8) - 1);
+    pub const ALL: Self = Self(((1 << 8) - 1) | Self::WAKE_AGREEMENT.0);
     /// Saves power by itself while it is in power save: it sleeps after a time without traffic, wakes to send, and fetches what
     /// a beacon announces. So do the drivers and the firmware of Linux.
     pub const DYNAMIC_PS: Self = Self(1 << 8);
@@ -212,6 +212,9 @@ pub trait PowerSaveRadio {
 
     /// Asks for one buffered frame, unless one is expected or asked for.
     fn poll(&mut self, why: StationTimer);
+
+    /// Lets the radio sleep before the end of an agreed service period. Needs [`Abilities::WAKE_AGREEMENT`].
+    fn end_wake_period(&mut self) {}
 
     /// Sets or, with `None`, stops a timer of the policy.
     fn set_timer(&mut self, timer: PolicyTimer, at: Option<Instant>);

@@ -158,6 +158,8 @@ impl StationPowerSave {
             StationTimer::Update => self.fact(Fact::Timer(PolicyTimer::Update), now),
             StationTimer::GroupFrames => self.radio.end_group(),
             StationTimer::Scan => self.radio.scan_is_due(now),
+            StationTimer::TargetWake => self.radio.wake_period_is_due(now),
+            StationTimer::TargetWakeEnd => self.radio.wake_period_is_over(now),
             // Every timer is followed by the decision to doze.
             StationTimer::MinimumAwake => {}
             StationTimer::Trigger => {

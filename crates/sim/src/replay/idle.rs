@@ -36,7 +36,7 @@ pub(super) struct IdleSkip {
     gap: Option<Span>,
     /// The time between two beacons.
     beacon_interval: Span,
-    /// The time after which an idle station's beacons repeat.
+    /// The time after which the wake-ups of an idle station repeat.
     cycle: Span,
     /// The time skipped so far.
     skipped: Span,
@@ -56,7 +56,9 @@ impl IdleSkip {
         let dtim_period = station.power_save.dtim_period.map_or(1, u64::from);
         let listened =
             least_common_multiple(u64::from(station.power_save.listen_interval).max(1), dtim_period);
-        let cycle = beacon_interval.saturating_mul(listened);
+        // A station that sleeps by an agreement receives no beacons.
+        let agreed = station.policy.wake_request().map(|request| request.interval);
+        let cycle = agreed.unwrap_or_else(|| beacon_interval.saturating_mul(listened));
         Self { gap, beacon_interval, cycle, skipped: Span::ZERO, skips: Vec::new(), window: None, events: 0 }
     }
 

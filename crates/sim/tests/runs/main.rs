@@ -19,6 +19,7 @@ mod progress;
 mod radios;
 mod scans;
 mod support;
+mod target_wake;
 mod topology;
 mod transports;
 mod tshark;

@@ -21,6 +21,8 @@ fn hour(policy: &str, errors: f64, seed: u64) -> RunResult {
             )
         })
         .collect();
+    // A buffer of 20 packets a second, which is the interval of `twt` by default, would be less than the stream needs.
+    let setting = if policy == "twt" { ", interval = \"100ms\"" } else { "" };
     let text = format!(
         r#"
         base = "fast-dsl"
@@ -30,7 +32,7 @@ fn hour(policy: &str, errors: f64, seed: u64) -> RunResult {
         tcp = {{ delayed_ack = true }}
         [[station]]
         count = 3
-        power_save = {{ policy = "{policy}" }}
+        power_save = {{ policy = "{policy}"{setting} }}
         radio = "ar5004"
         [[flow]]
         stations = [0]

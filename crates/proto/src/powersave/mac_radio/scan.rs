@@ -148,8 +148,11 @@ impl MacRadio {
             self.scans.phase = Phase::Leaving { announced: true, overdue };
             return self.give_out(PowerSaveFrame::PmNull { pm: true });
         }
-        let expects =
-            self.serves() || self.awaiting_beacon || self.awaiting_group || !self.controls.is_empty();
+        let expects = self.serves()
+            || self.awaiting_beacon
+            || self.awaiting_group
+            || self.stays_for_wake_period()
+            || !self.controls.is_empty();
         if expects && !overdue {
             return;
         }

@@ -13,6 +13,7 @@ mod psm_legacy;
 mod psm_throttling;
 mod rate;
 mod timeout;
+mod twt;
 mod uapsd;
 
 use airwatt_base::settings::{NoSettings, Settings};
@@ -21,11 +22,13 @@ use airwatt_base::{Instant, kinds};
 pub use self::ba_ta::{BaTaConfig, BaTaStrConfig, StreamConfig};
 pub use self::psm_throttling::PsmThrottlingConfig;
 pub use self::timeout::TimeoutConfig;
+pub use self::twt::TwtConfig;
 pub use self::uapsd::UapsdConfig;
 use super::estimate::Estimate;
 use super::guard::{LatencyGuard, LatencyGuardConfig, Reach};
 use super::interface::Adaptation;
 use super::radio::{Abilities, Fact, Observable, PowerSaveRadio};
+use super::wake_agreement::WakeRequest;
 
 kinds! {
     /// How a station saves power: a policy with its settings.
@@ -50,6 +53,8 @@ kinds! {
             "as ba-ta, and distinguishes application-limited streams from slow paths";
         "latency-guard" => LatencyGuard(LatencyGuardConfig) by Box<latency_guard::GuardedTimeout>,
             "as timeout, and within reach of flows that would wait longer than a bound (airwattd station)";
+        "twt" => Twt(TwtConfig) by twt::Twt,
+            "target wake time: asleep from one agreed service period to the next, past beacons";
         "psm-throttling" => PsmThrottling(PsmThrottlingConfig) by psm_throttling::PsmThrottling,
             "active, but shapes streams that their server throttles into bursts";
     }
@@ -129,6 +134,14 @@ impl PowerSaveConfig {
         match self {
             Self::LatencyGuard(guard) => guard.reach == Reach::Triggers,
             other => other.needs().contains(Abilities::TRIGGER),
+        }
+    }
+
+    /// The target wake time agreement that the policy asks the access point for.
+    pub fn wake_request(&self) -> Option<WakeRequest> {
+        match self {
+            Self::Twt(config) => Some(config.request()),
+            _ => None,
         }
     }
 

@@ -117,11 +117,14 @@ impl Air {
         queue_limit: usize,
         stations: Vec<(StationConfig, PowerSaveConfig)>,
     ) -> Self {
-        let setup = (ap_config(ps_buffer), stations);
+        let mut setup = (ap_config(ps_buffer), stations);
         let mut ap = AccessPointPowerSave::new(setup.0);
+        for (config, policy) in &mut setup.1 {
+            let station = ap.add_station(policy.needs_uapsd());
+            config.wake_agreement = policy.wake_request().map(|request| ap.agree(station, request));
+        }
         let clients = setup.1.iter().map(|(config, policy)| {
             let machine = StationPowerSave::new(*config, *policy);
-            ap.add_station(machine.uapsd());
             Client {
                 machine,
                 radio: Radio::Awake,
@@ -214,7 +217,8 @@ impl Air {
         let make_ap = || {
             let mut ap = AccessPointPowerSave::<u32>::new(*ap_config);
             for (_, policy) in stations {
-                ap.add_station(policy.needs_uapsd());
+                let station = ap.add_station(policy.needs_uapsd());
+                policy.wake_request().map(|request| ap.agree(station, request));
             }
             ap
         };

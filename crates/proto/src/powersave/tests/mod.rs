@@ -4,6 +4,7 @@ mod air;
 mod ladders;
 mod ladders_ba_ta;
 mod ladders_scan;
+mod ladders_twt;
 mod machines;
 mod property;
 mod throttling;

@@ -8,7 +8,7 @@ use super::air::{Air, Radio, station_config};
 use super::{ACTIVE, PSM, PSM_LEGACY};
 use crate::powersave::{
     BaTaConfig, BaTaStrConfig, LatencyGuardConfig, PowerSaveConfig, PsmThrottlingConfig, Ratio, Reach,
-    ScanConfig, StationConfig, StationId, TimeoutConfig, UapsdConfig,
+    ScanConfig, StationConfig, StationId, TimeoutConfig, TwtConfig, UapsdConfig,
 };
 
 /// After the traffic the air is perfect for so long: every repair needs at most a few beacons, and the policies of this test
@@ -44,6 +44,12 @@ fn policy() -> impl Strategy<Value = PowerSaveConfig> {
                 ..LatencyGuardConfig::default()
             })
         }),
+        (1_u64..100, 10_u64..1_000, any::<bool>(), any::<bool>()).prop_map(
+            |(least, more, announced, early_end)| {
+                let [duration, interval] = [least, least + more].map(Span::from_millis);
+                PowerSaveConfig::Twt(TwtConfig { interval, duration, announced, early_end })
+            }
+        ),
         ba_ta().prop_map(PowerSaveConfig::BaTa),
         ba_ta().prop_map(|ba_ta| PowerSaveConfig::BaTaStr(BaTaStrConfig { ba_ta, ..Default::default() })),
         (100_u64..2_000, 1_u32..6).prop_map(|(ms, used_up_max)| {

@@ -126,12 +126,13 @@ impl CellMedium {
         let down = self.links(config, station, mode, true);
         let up = self.links(config, station, mode, false);
         let sender = self.macs[access_point as usize].contenders().start;
+        let mut station = station.clone();
         if let Mac::AccessPoint(mac) = &mut self.macs[access_point as usize] {
-            mac.add_station(station.policy.needs_uapsd(), &down);
+            station.power_save.wake_agreement = mac.add_station(&station.policy, &down);
         }
         let slot = self.first_station_slot + 2 * radio;
         let ends = [member, access_point];
-        let mac = StationMac::new(config, station, radio, ends, (contenders, sender), &up, slot);
+        let mac = StationMac::new(config, &station, radio, ends, (contenders, sender), &up, slot);
         self.schedule.set(slot, mac.due());
         self.macs.push(Mac::Station(Box::new(mac)));
     }

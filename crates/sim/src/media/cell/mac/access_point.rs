@@ -10,7 +10,7 @@ use std::ops::Range;
 use airwatt_base::{Instant, Machine, Slot};
 use airwatt_proto::powersave::{
     AccessPointInput, AccessPointOutput, AccessPointPowerSave, Downlink, Loss, ServiceFlags, StationId,
-    UplinkKind,
+    StationPolicy, UplinkKind, WakeAgreement,
 };
 
 use super::Category;
@@ -102,12 +102,14 @@ impl AccessPointMac {
         }
     }
 
-    /// Associates the next station, to which data of each category goes over its link.
-    pub(crate) fn add_station(&mut self, uapsd: bool, links: &[Link]) {
+    /// Associates the next station, to which data of each category goes over its link. Returns the target wake time agreement that its
+    /// policy asks for.
+    pub(crate) fn add_station(&mut self, policy: &StationPolicy, links: &[Link]) -> Option<WakeAgreement> {
         for (queue, link) in self.queues.iter_mut().zip(links) {
             queue.frames_mut().add_receiver(*link);
         }
-        self.power_save.add_station(uapsd);
+        let station = self.power_save.add_station(policy.needs_uapsd());
+        policy.wake_request().map(|request| self.power_save.agree(station, request))
     }
 
     /// The time of the next beacon or group-addressed packet, or of a gap before held frames; [`Instant::FOREVER`] if there is none.

@@ -1,0 +1,134 @@
+//! The service periods of a target wake time agreement at the station: when its radio wakes up for them, and how long it stays.
+//!
+//! A station with an agreement learns the access point's time from the frames of its periods, and wakes up earlier the longer ago that
+//! was. It receives a beacon only after a period without a frame, as firmware of the SiWx917 does (which receives two).
+
+use airwatt_base::Instant;
+
+use super::{MacRadio, Power, Service};
+use crate::powersave::interface::StationTimer;
+use crate::powersave::radio::PowerSaveRadio;
+use crate::powersave::wake_agreement::WakeAgreement;
+
+/// The service periods of a station.
+#[derive(Clone, Debug)]
+pub(super) struct WakePeriods {
+    agreement: WakeAgreement,
+    /// Start of the next period.
+    next: Instant,
+    /// The radio has been woken for the next period.
+    awaited: bool,
+    /// Start of the period in progress.
+    open: Option<Instant>,
+    /// The radio stays awake for the rest of the period in progress.
+    stays: bool,
+}
+
+impl WakePeriods {
+    pub(super) const fn new(agreement: WakeAgreement) -> Self {
+        Self { agreement, next: agreement.first, awaited: false, open: None, stays: false }
+    }
+}
+
+impl MacRadio {
+    /// Whether a service period keeps the radio awake.
+    pub(super) fn stays_for_wake_period(&self) -> bool {
+        self.wakes.as_ref().is_some_and(|wakes| wakes.awaited || wakes.stays)
+    }
+
+    /// Whether a frame that the station sends now asks for the frames of a service period in progress.
+    pub(super) fn announces_itself(&self) -> bool {
+        self.wakes.as_ref().is_some_and(|wakes| wakes.open.is_some() && wakes.agreement.request.announced)
+    }
+
+    /// Sets [`StationTimer::TargetWake`] for the first period for which the radio can still be woken in time.
+    pub(super) fn schedule_wake_period(&mut self, now: Instant) {
+        let Some(wakes) = &mut self.wakes else { return };
+        wakes.next = wakes.agreement.start_after(now);
+        self.time_wake_period();
+    }
+
+    /// Sets [`StationTimer::TargetWake`] for the next period, by what the station knows now of the access point's time.
+    pub(super) fn time_wake_period(&mut self) {
+        let Some(wakes) = self.wakes.as_ref().filter(|wakes| !wakes.awaited) else { return };
+        let guard = self.config.sleep_clock.guard_after(wakes.next.saturating_since(self.synchronized_at));
+        let at = wakes.next.saturating_sub(guard.saturating_add(self.config.wake_time));
+        self.timers.set(StationTimer::TargetWake, at);
+    }
+
+    /// Handles [`StationTimer::TargetWake`]: the radio wakes up for the next period, or the period begins.
+    pub(in crate::powersave) fn wake_period_is_due(&mut self, now: Instant) {
+        let Some(wakes) = &mut self.wakes else { return };
+        if self.power == Power::Away {
+            // A radio that scans misses the period.
+            wakes.awaited = false;
+            wakes.next = wakes.agreement.start_after(now.max(wakes.next));
+            return self.time_wake_period();
+        }
+        let start = wakes.next;
+        if now < start {
+            wakes.awaited = true;
+            self.wake(StationTimer::TargetWake);
+            return self.timers.set(StationTimer::TargetWake, start);
+        }
+        let request = wakes.agreement.request;
+        *wakes = WakePeriods {
+            next: start + request.interval,
+            awaited: false,
+            open: Some(start),
+            stays: true,
+            ..wakes.clone()
+        };
+        self.wake(StationTimer::TargetWake);
+        self.timers.set(StationTimer::TargetWakeEnd, start + request.duration);
+        self.time_wake_period();
+        if request.announced {
+            self.trigger(StationTimer::TargetWake);
+        } else if self.service == Service::None {
+            self.counts.periods += 1;
+            self.service = Service::Period;
+        }
+    }
+
+    /// Handles [`StationTimer::TargetWakeEnd`].
+    pub(in crate::powersave) fn wake_period_is_over(&mut self, now: Instant) {
+        let Some(wakes) = &mut self.wakes else { return };
+        wakes.stays = false;
+        if wakes.open.take().is_some_and(|start| self.synchronized_at < start) && self.power != Power::Away {
+            self.schedule_beacon(now, 1);
+        }
+        if self.service == Service::Period {
+            self.service = Service::None;
+            self.timers.stop(StationTimer::ServicePeriod);
+        }
+    }
+
+    /// Lets the radio sleep before the end of the period in progress.
+    pub(super) fn leave_wake_period(&mut self) {
+        if let Some(wakes) = &mut self.wakes {
+            wakes.stays = false;
+        }
+    }
+
+    /// Forgets all periods: the station leaves power save.
+    pub(super) fn forget_wake_periods(&mut self) {
+        if let Some(wakes) = &mut self.wakes {
+            (wakes.awaited, wakes.open, wakes.stays) = (false, None, false);
+        }
+        self.timers.stop(StationTimer::TargetWake);
+        self.timers.stop(StationTimer::TargetWakeEnd);
+    }
+
+    /// The time after which the radio has to be awake for the next period.
+    pub(super) fn next_wake_period(&self) -> Option<Instant> {
+        let at = self.wakes.as_ref().and_then(|_| self.timers.get(StationTimer::TargetWake))?;
+        Some(at + self.config.wake_time)
+    }
+
+    /// Notes that the access point's time is known: a frame of a period has come.
+    pub(super) fn synchronize_by_frame(&mut self, now: Instant) {
+        if self.wakes.is_some() {
+            self.synchronized_at = now;
+        }
+    }
+}

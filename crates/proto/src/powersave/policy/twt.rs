@@ -1,0 +1,85 @@
+//! Target wake time: the radio sleeps from one agreed service period to the next, without receiving the beacons between them.
+//!
+//! The agreement is that of [`WakeAgreement`](crate::powersave::WakeAgreement), kept from the beginning; the radio keeps its times. In an announced
+//! period the first frame of the station, or a trigger if it has none to send, tells the access point to begin. The station
+//! sleeps at the end of the period, or before it when a frame says that the access point has finished (EOSP), which not every device
+//! honours. A frame of the user is sent at once, outside periods too; what answers it waits for the next period.
+//! Group-addressed frames are not received.
+
+use airwatt_base::settings::{SettingError, Settings, in_range};
+use airwatt_base::{Instant, Span};
+
+use super::Policy;
+use crate::powersave::estimate::{Dozing, Estimate};
+use crate::powersave::interface::StationTimer;
+use crate::powersave::radio::{Abilities, Fact, PowerSaveRadio};
+use crate::powersave::wake_agreement::WakeRequest;
+
+/// Settings of policy `twt`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TwtConfig {
+    /// Time from the start of one service period to that of the next, rounded down to what the TWT element can carry. Default 1 s.
+    pub interval: Span,
+    /// Least time awake in a service period that is not ended early, rounded up to what the element can carry. Default 16.384 ms, the
+    /// least that access points with Linux's driver mt7915 accept.
+    pub duration: Span,
+    /// Whether the access point waits for a frame of the station before it sends. Default: it does.
+    pub announced: bool,
+    /// Whether the station sleeps as soon as the access point ends the service period (EOSP). Default: it does. Firmware of the nRF70
+    /// stays awake for the whole duration.
+    pub early_end: bool,
+}
+
+impl Default for TwtConfig {
+    fn default() -> Self {
+        Self {
+            interval: Span::from_secs(1),
+            duration: Span::from_micros(16_384),
+            announced: true,
+            early_end: true,
+        }
+    }
+}
+
+impl TwtConfig {
+    /// What the station asks of the access point.
+    pub(in crate::powersave) fn request(&self) -> WakeRequest {
+        WakeRequest::nearest(self.interval, self.duration, self.announced)
+    }
+}
+
+impl Settings for TwtConfig {
+    fn check(&self) -> Result<(), SettingError> {
+        in_range("duration", self.duration, Span::from_micros(256), WakeRequest::MAX_DURATION)?;
+        let least = self.duration.max(Span::from_millis(1));
+        in_range("interval", self.interval, least, Span::from_secs(86_400))?;
+        // Rounding may turn an interval of hardly more than the duration into less.
+        let WakeRequest { interval, duration, .. } = self.request();
+        in_range("interval", interval, duration, Span::from_secs(86_400))
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(in crate::powersave) struct Twt {
+    early_end: bool,
+}
+
+impl Policy for Twt {
+    type Config = TwtConfig;
+    const NEEDS: Abilities = Abilities::SWITCH.and(Abilities::WAKE_AGREEMENT);
+    /// It is not sought: which access points offer it, and with which limits, no scenario says.
+    const ESTIMATE: Estimate = Estimate { dozing: Dozing::Adaptive, trials: &[] };
+
+    fn new(config: TwtConfig, _start: Instant) -> Self {
+        Self { early_end: config.early_end }
+    }
+
+    fn fact(&mut self, radio: &mut dyn PowerSaveRadio, fact: Fact, _now: Instant) {
+        match fact {
+            Fact::Start => radio.set_power_save(true, StationTimer::Announce),
+            Fact::ServiceEnded { last: Some(_) } if self.early_end => radio.end_wake_period(),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Target wake time (TWT): the service periods that a station and its access point agree on (802.11ax-2021 26.8.2).
+//!
+//! Agreements are individual, implicit and not trigger-enabled: a period begins a wake interval after the one before it, no frame
+//! says so, and the station contends for its own frames. In an *announced* agreement the access point sends nothing before a frame of
+//! the station has shown that it is awake; otherwise it sends from the start of the period.
+//!
+//! Left out: explicit and trigger-enabled agreements, protection, information frames, renegotiation, teardown, and broadcast TWT.
+
+use airwatt_base::{Instant, Span};
+
+/// What a station asks for, in units that the TWT element can carry (802.11ax-2021 9.4.2.199).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WakeRequest {
+    /// Time from the start of one service period to that of the next.
+    pub interval: Span,
+    /// Least time for which the station is awake in a period that nobody ends early.
+    pub duration: Span,
+    /// Whether the station announces that it is awake.
+    pub announced: bool,
+}
+
+/// The wake interval is a mantissa of 16 bits, in microseconds, shifted by an exponent.
+const MANTISSA_MAX: u64 = 0xffff;
+/// Units of the wake duration, which has eight bits.
+const DURATION_UNITS: [Span; 2] = [Span::from_micros(256), Span::from_micros(1_024)];
+const UNITS_MAX: u64 = 0xff;
+
+impl WakeRequest {
+    /// The longest wake duration that the element can carry.
+    pub const MAX_DURATION: Span = Span::from_nanos(DURATION_UNITS[1].as_nanos() * UNITS_MAX);
+
+    /// The request nearest to these times: an interval at most as long, and a duration at least as long, as asked for. A duration
+    /// above [`WakeRequest::MAX_DURATION`] is cut to it.
+    pub fn nearest(interval: Span, duration: Span, announced: bool) -> Self {
+        let micros = interval.as_nanos() / 1_000;
+        let exponent = (u64::BITS - micros.leading_zeros()).saturating_sub(MANTISSA_MAX.count_ones());
+        let units = DURATION_UNITS.map(|unit| (unit, duration.as_nanos().div_ceil(unit.as_nanos())));
+        let fitting = units.into_iter().find(|(_, count)| *count <= UNITS_MAX);
+        let duration = fitting.map_or(Self::MAX_DURATION, |(unit, count)| unit * count);
+        Self { interval: Span::from_micros(micros >> exponent << exponent), duration, announced }
+    }
+}
+
+/// An agreement: a request, and the time that the access point chose for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WakeAgreement {
+    /// What was asked for.
+    pub request: WakeRequest,
+    /// Start of the first service period.
+    pub first: Instant,
+}
+
+impl WakeAgreement {
+    /// The start of the first service period that begins later than `after`.
+    pub fn start_after(&self, after: Instant) -> Instant {
+        if after < self.first {
+            return self.first;
+        }
+        let passed = after.saturating_since(self.first).whole(self.request.interval);
+        self.first + self.request.interval * (passed + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Worked out by hand: 2.097152 s = 512 x 2^12 us; five minutes need a mantissa of 36,621 x 2^13 us = 299.999232 s; 64 units of
+    /// 256 us are 16.384 ms, 255 of them 65.28 ms, and 66 ms are 65 units of 1,024 us, that is 66.56 ms.
+    #[test]
+    fn requests_are_what_the_element_carries() {
+        let nearest = |interval: Span, duration| WakeRequest::nearest(interval, duration, true);
+        let ms = Span::from_millis;
+        assert_eq!(nearest(Span::from_micros(2_097_152), ms(16)).interval, Span::from_micros(2_097_152));
+        assert_eq!(nearest(Span::from_secs(300), ms(16)).interval, Span::from_micros(299_999_232));
+        assert_eq!(nearest(Span::from_secs(1), ms(16)).interval, Span::from_secs(1));
+        assert_eq!(nearest(Span::from_micros(65_535), ms(1)).interval, Span::from_micros(65_535));
+        assert_eq!(nearest(Span::from_micros(65_537), ms(1)).interval, Span::from_micros(65_536));
+        assert_eq!(nearest(ms(500), ms(16)).duration, Span::from_micros(16_128));
+        assert_eq!(nearest(ms(500), Span::from_micros(16_384)).duration, Span::from_micros(16_384));
+        assert_eq!(nearest(ms(500), ms(66)).duration, Span::from_micros(66_560));
+        assert_eq!(nearest(ms(500), Span::from_secs(1)).duration, Span::from_micros(261_120));
+    }
+
+    #[test]
+    fn periods_follow_each_other_at_the_interval() {
+        let request = WakeRequest::nearest(Span::from_secs(1), Span::from_millis(16), false);
+        let agreement = WakeAgreement { request, first: Instant::from_millis(50) };
+        assert_eq!(agreement.start_after(Instant::ZERO), Instant::from_millis(50));
+        assert_eq!(agreement.start_after(Instant::from_millis(50)), Instant::from_millis(1_050));
+        assert_eq!(agreement.start_after(Instant::from_millis(2_049)), Instant::from_millis(2_050));
+    }
+}

@@ -1,0 +1,94 @@
+//! Target wake time against closed forms: what a period costs, and what it delays.
+
+use airwatt_sim::record::{RunResult, StationResult};
+use airwatt_sim::scenario::Scenario;
+
+use crate::support::{scenario, simulate};
+
+/// An idle station for 1,000 periods of ten beacon intervals. The first period begins half a beacon interval behind a beacon, so that
+/// none meets one. The profile's guard time is 0.5 ms whatever the time slept.
+fn idle(announced: bool, early_end: bool) -> RunResult {
+    let set = [
+        ("policy", "twt"),
+        ("station.radio", "ar5004"),
+        ("station.power_save.interval", "1024ms"),
+        ("station.power_save.duration", "16.384ms"),
+        ("station.power_save.announced", &announced.to_string()),
+        ("station.power_save.early_end", &early_end.to_string()),
+        ("duration", "1024s"),
+    ];
+    simulate(&scenario("idle", &set), 1).result
+}
+
+#[track_caller]
+fn assert_within(value: f64, expected: f64, tolerance: f64) {
+    assert!((value - expected).abs() <= tolerance, "{value}, expected {expected} within {tolerance}");
+}
+
+/// Nothing is sent in a period: the radio listens from its guard time before the period to its end. The beacon behind it has 143
+/// bytes at 1 Mb/s behind a preamble of 192 us; what it waits for is less than 20 us.
+#[test]
+fn an_unannounced_period_without_frames_costs_its_duration_and_a_beacon() {
+    let result = idle(false, true);
+    let station = &result.stations[0];
+    assert_eq!((station.service_periods, station.triggers, station.wakeups), (1_000, 0, 2_000));
+    assert_within(station.energy_by_cause_j.service, 0.8 * (0.5 + 16.384), 1e-4);
+    assert_within(station.energy_by_cause_j.wake_up, 2.0 * (1.4 + 0.8e-3), 1e-4);
+    let beacon_j = 0.9 * (0.192 + 143.0 * 8e-3) + 0.8 * 0.5;
+    assert_within(station.energy_by_cause_j.beacon, beacon_j, 0.8 * 0.02);
+    let awake_s = 0.5 + 16.384 + 0.5 + 0.192 + 143.0 * 8e-3;
+    assert_within(station.state_s.listen + station.state_s.receive, awake_s, 0.02);
+}
+
+/// A trigger of 30 bytes and its acknowledgement, a QoS Null and its own: the station is awake for some tenths of a millisecond
+/// behind its guard time, or for the whole duration where it does not honour EOSP.
+#[test]
+fn an_announced_period_without_frames_ends_with_its_first_answer() {
+    let [early, whole] = [true, false].map(|early_end| idle(true, early_end).stations.remove(0));
+    for station in [&early, &whole] {
+        assert_eq!((station.service_periods, station.triggers, station.wakeups), (1_000, 1_000, 1_000));
+        assert!(station.energy_by_cause_j.beacon == 0.0);
+    }
+    let awake_s =
+        |station: &StationResult| station.state_s.listen + station.state_s.receive + station.state_s.transmit;
+    // In the first milliseconds the station announces its mode.
+    assert_within(awake_s(&whole), 0.5 + 16.384, 0.01);
+    let exchange_s = awake_s(&early) - 0.5;
+    assert!((0.15..0.6).contains(&exchange_s), "{exchange_s} ms a period");
+}
+
+/// Packets that come at random wait for the next period: from nothing to an interval, each wait as likely as another. Three standard
+/// errors of the mean, two parts in a hundred of percentiles.
+#[test]
+fn the_delay_of_a_random_arrival_is_uniform() {
+    for (announced, interval_s) in [(true, 0.5), (false, 2.0)] {
+        let text = format!(
+            r#"
+            base = "idle"
+            latency_percentiles = true
+            duration = "20000s"
+            [[station]]
+            power_save = {{ policy = "twt", interval = "{interval_s}s", announced = {announced} }}
+            radio = "ar5004"
+            [[flow]]
+            direction = "down"
+            transport = "udp"
+            application = {{ kind = "interactive", mean_gap = "3700ms", packet = "100B" }}
+            "#
+        );
+        let scenario = Scenario::from_text(&text, "random", &[]).expect("it can run");
+        let flow = &simulate(&scenario, 1).result.flows[0];
+        // What comes in a period that the access point has not ended is sent at once.
+        let at_once_s: f64 = if announced { 0.0 } else { 0.016384 };
+        let mean_s = (interval_s - at_once_s).powi(2) / (2.0 * interval_s);
+        let error_s = interval_s / 12.0_f64.sqrt() / f64::from(flow.segments_sent as u32).sqrt();
+        assert!(flow.segments_sent > 5_000);
+        assert_within(flow.latency_s_mean.expect("packets came"), mean_s, 3.0 * error_s);
+        let found = flow.latencies.as_ref().expect("they were asked for");
+        for (part, percentile_s) in
+            [(0.5, found.latency_s_p50), (0.95, found.latency_s_p95), (0.99, found.latency_s_p99)]
+        {
+            assert_within(percentile_s, part * interval_s - at_once_s * part, 0.02 * interval_s);
+        }
+    }
+}
