@@ -741,6 +741,22 @@ class LatencyGuardPowerSave(TypedDict, total=False):
     """Time without traffic after which the driver's own power save sleeps. A device has a timeout of its own,
     and this one is for simulations only. Default 100 ms, as in Linux mac80211."""
 
+class TwtPowerSave(TypedDict, total=False):
+    """target wake time: asleep from one agreed service period to the next, past beacons"""
+
+    announced: bool
+    """Whether the access point waits for a frame of the station before it sends. Default: it does."""
+    duration: str | Quantity
+    """Least time awake in a service period that is not ended early, rounded up to what the element can carry.
+    Default 16.384 ms, the least that access points with Linux's driver mt7915 accept."""
+    early_end: bool
+    """Whether the station sleeps as soon as the access point ends the service period (EOSP). Default: it does.
+    Firmware of the nRF70 stays awake for the whole duration."""
+    interval: str | Quantity
+    """Time from the start of one service period to that of the next, rounded down to what the TWT element can
+    carry. Default 1 s."""
+    policy: Literal["twt"]
+
 class PsmThrottlingPowerSave(TypedDict, total=False):
     """active, but shapes streams that their server throttles into bursts"""
 
@@ -771,6 +787,7 @@ PowerSaveConfig: TypeAlias = (
     | BaTaPowerSave
     | BaTaStrPowerSave
     | LatencyGuardPowerSave
+    | TwtPowerSave
     | PsmThrottlingPowerSave
 )
 

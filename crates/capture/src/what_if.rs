@@ -92,10 +92,13 @@ impl Choice {
     }
 }
 
-/// Reads the names of policies; all policies and the lower bound if there are none.
+/// Reads the names of policies. If there are none, they are all policies and the lower bound, but those that need a target wake
+/// time agreement: no capture says which agreement its access point would have made.
 pub(crate) fn choices(names: &[String]) -> Result<Vec<Choice>, SettingError> {
     if names.is_empty() {
-        return policy_kinds().map(|kind| Choice::parse(kind.name)).collect();
+        let mut all = policy_kinds().map(|kind| Choice::parse(kind.name)).collect::<Result<Vec<_>, _>>()?;
+        all.retain(|choice| choice.policy.wake_request().is_none());
+        return Ok(all);
     }
     names.iter().map(|name| Choice::parse(name)).collect()
 }

@@ -189,8 +189,10 @@ pub(crate) fn finding_kinds() -> Vec<&'static str> {
 #[pyfunction]
 pub(crate) fn policies() -> String {
     let policy = |kind: KindInfo| {
-        let needs_uapsd = PowerSaveConfig::named(kind.name).is_ok_and(|policy| policy.needs_uapsd());
-        let needs = needs_uapsd.then_some("U-APSD");
+        let needs = PowerSaveConfig::named(kind.name).ok().and_then(|policy| {
+            let agreement = policy.wake_request().map(|_| "TWT");
+            agreement.or(policy.needs_uapsd().then_some("U-APSD"))
+        });
         json!({ "name": kind.name, "description": kind.description, "needs": needs })
     };
     Value::Array(policy_kinds().map(policy).collect()).to_string()
