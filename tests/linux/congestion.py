@@ -1,5 +1,6 @@
 """Running `airwattd cc`, and what it may change of this host."""
 
+import contextlib
 import re
 import subprocess
 from pathlib import Path
@@ -24,7 +25,7 @@ def host() -> dict:
         "available": [name for name in AVAILABLE.read_text().split() if name.startswith("ackloss")],
         "mounts": mounts,
         "default": Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text(),
-        "state": Path("/run/airwatt").exists(),
+        "state": STATE.exists(),
         # The rest of a lifetime that a router has announced is another one at each look.
         "routes": sorted(re.sub(r" expires \d+sec", "", route) for route in routes),
     }
@@ -46,6 +47,9 @@ def is_one_line(done, status, *words) -> bool:
 def kernel():
     """One test at a time, in a kernel that has none of our congestion controls before and after."""
     with exclusive():
+        # A daemon that was killed in a test before may have left the folder.
+        with contextlib.suppress(OSError):
+            STATE.parent.rmdir()
         before = host()
         yield
         cc("unload", "--force")

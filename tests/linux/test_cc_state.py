@@ -41,7 +41,7 @@ def observed(lan) -> tuple:
     """Everything that loading changes, as far as it shows."""
     mounted = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if f" {PINS} " in line]
     ours = [name for name in AVAILABLE.read_text().split() if name.startswith("ackloss")]
-    return lan.routes(), default(lan), ours, mounted, STATE.parent.exists()
+    return lan.routes(), default(lan), ours, mounted, STATE.exists()
 
 
 def is_left_alone(lan, before) -> bool:

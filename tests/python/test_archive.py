@@ -235,7 +235,7 @@ def test_the_readme_says_how_to_run_it_again(study):
     assert "8 runs of airwatt" in readme
     assert "airwatt rerun study.zip\n" in readme
     assert "* fast-dsl: 4 points, 2 seeds from 1 on\n" in readme
-    assert ROOT.name not in readme
+    assert str(ROOT) not in readme
 
 
 def _table(study, what, change):
