@@ -30,6 +30,10 @@
 //! buffer for room, their service period goes on, and stations that wait take turns, a frame each. Packets for a station that is
 //! awake, and has none waiting, go to the queue at once either way.
 //!
+//! # Agreed service periods
+//! A target wake time agreement opens the station's periods at its times (`agreed_periods`): with the first packet if it is unannounced, otherwise
+//! with the first frame of the station. What has not started when the agreed duration is over goes back to the buffer.
+//!
 //! # Group-addressed frames
 //! They are sent at once while no station is in power save. Otherwise they are buffered, DTIM beacons announce them by the group
 //! bit of the TIM, and all of them are released when the DTIM beacon has been sent (802.11-2020 11.2.3.4). The buffer holds
@@ -39,12 +43,15 @@
 //! interval), a limit to the frames of a period, and queues by access
 //! category.
 
+mod agreed_periods;
+
 use std::collections::VecDeque;
 use std::fmt::Debug;
 
 use airwatt_base::{Instant, Machine, Span, Timeout, TimerTable, timer_kinds};
 
-use super::{ServiceFlags, StationId, WakeAgreement, WakeRequest};
+use super::{ServiceFlags, StationId};
+use agreed_periods::WakeTimes;
 
 /// What an access point is set to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,18 +259,6 @@ struct Peer<P> {
     wakes: Option<WakeTimes>,
 }
 
-/// A target wake time agreement, and where it stands.
-#[derive(Clone, Debug)]
-struct WakeTimes {
-    agreement: WakeAgreement,
-    /// When the agreed period in progress ends, or the next one begins.
-    edge: Instant,
-    /// An agreed period is in progress.
-    open: bool,
-    /// A frame with EOSP has ended it early.
-    ended: bool,
-}
-
 impl<P> Peer<P> {
     /// Whether the station gets what is in its buffer.
     fn is_served(&self) -> bool {
@@ -272,15 +267,13 @@ impl<P> Peer<P> {
 
     /// Whether an uplink frame that may be a trigger opens a service period.
     fn is_opened_by_frames(&self) -> bool {
-        let announced = |wakes: &WakeTimes| wakes.open && wakes.agreement.request.announced;
-        self.period == Period::None && (self.uapsd || self.wakes.as_ref().is_some_and(announced))
+        self.period == Period::None
+            && (self.uapsd || self.wakes.as_ref().is_some_and(WakeTimes::awaits_frame))
     }
 
     /// Whether an agreed period lets packets be sent without a frame of the station.
     fn is_opened_by_packets(&self) -> bool {
-        let unannounced =
-            |wakes: &WakeTimes| wakes.open && !wakes.ended && !wakes.agreement.request.announced;
-        self.pm && self.period == Period::None && self.wakes.as_ref().is_some_and(unannounced)
+        self.pm && self.period == Period::None && self.wakes.as_ref().is_some_and(WakeTimes::awaits_packet)
     }
 
     /// Removes the oldest packet of the buffer.
@@ -346,20 +339,6 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
             wakes: None,
         });
         StationId::try_from(self.peers.len() - 1).expect("fewer than 2^32 stations")
-    }
-
-    /// Accepts a station's request for a target wake time agreement. Its periods begin between two beacons, behind those of earlier
-    /// agreements. There is no limit to agreements or their times.
-    pub fn agree(&mut self, station: StationId, request: WakeRequest) -> WakeAgreement {
-        let earlier = self.peers.iter().filter_map(|peer| peer.wakes.as_ref());
-        let taken: Span = earlier.map(|wakes| wakes.agreement.request.duration).sum();
-        let behind = Span::from_nanos(taken.as_nanos() % request.interval.as_nanos());
-        let first = self.config.first_beacon + self.config.beacon_interval / 2 + behind;
-        let agreement = WakeAgreement { request, first };
-        let wakes = WakeTimes { agreement, edge: first, open: false, ended: false };
-        self.peers[station as usize].wakes = Some(wakes);
-        self.time_next_edge();
-        agreement
     }
 
     /// What the access point is set to.
@@ -543,7 +522,7 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         if flags.eosp {
             peer.period = Period::Closing;
             if let Some(wakes) = &mut peer.wakes {
-                wakes.ended = true;
+                wakes.end_early();
             }
         }
     }
@@ -617,6 +596,17 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
             self.release(station);
         }
     }
+
+    /// Sends the beacon that is due. A driver that comes late by whole intervals gets one beacon, not a burst.
+    fn send_beacon(&mut self, now: Instant) {
+        let interval = self.config.beacon_interval;
+        self.beacon = now.saturating_since(self.config.first_beacon).whole(interval);
+        let period = u64::from(self.config.dtim_period);
+        let dtim_count = ((period - self.beacon % period) % period) as u8;
+        self.outputs.push_back(AccessPointOutput::Beacon { dtim_count });
+        self.beacon += 1;
+        self.timers.set(AccessPointTimer::Beacon, self.config.first_beacon + interval * self.beacon);
+    }
 }
 
 impl<P: Copy + Debug> Machine for AccessPointPowerSave<P> {
@@ -657,58 +647,5 @@ impl<P: Copy + Debug> Machine for AccessPointPowerSave<P> {
 
     fn poll_timeout(&self) -> Option<Timeout<Self::Reason>> {
         self.timers.next()
-    }
-}
-
-impl<P: Copy + Debug> AccessPointPowerSave<P> {
-    /// Begins and ends the agreed service periods that are due.
-    fn pass_edges(&mut self, now: Instant) {
-        for station in 0..self.stations() {
-            let peer = &mut self.peers[station as usize];
-            let Some(wakes) = peer.wakes.as_mut().filter(|wakes| wakes.edge <= now) else { continue };
-            let WakeRequest { interval, duration, .. } = wakes.agreement.request;
-            wakes.open = !wakes.open;
-            if wakes.open {
-                wakes.ended = false;
-                wakes.edge += duration;
-                if peer.is_opened_by_packets() && !peer.buffer.is_empty() {
-                    self.open_period(station);
-                }
-            } else {
-                wakes.edge += interval - duration;
-                self.end_agreed_period(station);
-            }
-        }
-        self.time_next_edge();
-    }
-
-    /// Ends the service of an agreed period: what has not been sent waits for the next one.
-    fn end_agreed_period(&mut self, station: StationId) {
-        let peer = &mut self.peers[station as usize];
-        if !matches!(peer.period, Period::Open | Period::Ending) {
-            return;
-        }
-        peer.period = if peer.in_air > 0 { Period::Closing } else { Period::None };
-        if peer.queued > 0 {
-            self.outputs.push_back(AccessPointOutput::Recall { station });
-        }
-    }
-
-    fn time_next_edge(&mut self) {
-        let edges = self.peers.iter().filter_map(|peer| peer.wakes.as_ref());
-        if let Some(edge) = edges.map(|wakes| wakes.edge).min() {
-            self.timers.set(AccessPointTimer::ServicePeriod, edge);
-        }
-    }
-
-    /// Sends the beacon that is due. A driver that comes late by whole intervals gets one beacon, not a burst.
-    fn send_beacon(&mut self, now: Instant) {
-        let interval = self.config.beacon_interval;
-        self.beacon = now.saturating_since(self.config.first_beacon).whole(interval);
-        let period = u64::from(self.config.dtim_period);
-        let dtim_count = ((period - self.beacon % period) % period) as u8;
-        self.outputs.push_back(AccessPointOutput::Beacon { dtim_count });
-        self.beacon += 1;
-        self.timers.set(AccessPointTimer::Beacon, self.config.first_beacon + interval * self.beacon);
     }
 }

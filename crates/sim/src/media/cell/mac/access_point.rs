@@ -347,12 +347,12 @@ impl AccessPointMac {
     }
 
     fn apply_power_save(&mut self, now: Instant, out: &mut Effects<'_>) {
-        let mut recalled = None;
+        let mut recalled = Vec::new();
         while let Some(output) = self.next_output(now) {
             self.apply(output, &mut recalled, now, out);
         }
         out.set_timer(self.slot, self.due());
-        if let Some(station) = recalled {
+        for station in recalled {
             self.recall(station, now, out);
         }
         if self.is_traced(out) {
@@ -360,13 +360,13 @@ impl AccessPointMac {
         }
     }
 
-    /// Applies an output of power save. Frames are taken back when all outputs have been applied: `recalled` has their station.
+    /// Applies an output of power save. Frames are taken back when all outputs have been applied: `recalled` has their stations.
     /// Most inputs have no output, so this stays out of the way.
     #[inline(never)]
     fn apply(
         &mut self,
         output: AccessPointOutput<Packet>,
-        recalled: &mut Option<StationId>,
+        recalled: &mut Vec<StationId>,
         now: Instant,
         out: &mut Effects<'_>,
     ) {
@@ -385,7 +385,7 @@ impl AccessPointMac {
                 out.join(self.broadcasts.contender(), self.radio, now);
             }
             AccessPointOutput::DroppedGroup { .. } => self.buffer_drops += 1,
-            AccessPointOutput::Recall { station } => *recalled = Some(station),
+            AccessPointOutput::Recall { station } => recalled.push(station),
             AccessPointOutput::Beacon { dtim_count } => {
                 self.enqueue_beacon(dtim_count);
                 out.join(self.broadcasts.contender(), self.radio, now);

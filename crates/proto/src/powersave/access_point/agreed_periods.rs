@@ -1,0 +1,94 @@
+//! Target wake time at the access point: which agreements it makes, and when their service periods begin and end.
+
+use std::fmt::Debug;
+
+use airwatt_base::{Instant, Span};
+
+use super::{AccessPointOutput, AccessPointPowerSave, AccessPointTimer, Period};
+use crate::powersave::StationId;
+use crate::powersave::wake_agreement::{WakeAgreement, WakeRequest};
+
+/// A target wake time agreement, and where it stands.
+#[derive(Clone, Debug)]
+pub(super) struct WakeTimes {
+    agreement: WakeAgreement,
+    /// When the agreed period in progress ends, or the next one begins.
+    edge: Instant,
+    /// An agreed period is in progress.
+    open: bool,
+    /// A frame with EOSP has ended it early.
+    ended: bool,
+}
+
+impl WakeTimes {
+    /// Whether a frame of the station opens a service period now.
+    pub(super) const fn awaits_frame(&self) -> bool {
+        self.open && self.agreement.request.announced
+    }
+
+    /// Whether a packet for the station opens a service period now.
+    pub(super) const fn awaits_packet(&self) -> bool {
+        self.open && !self.ended && !self.agreement.request.announced
+    }
+
+    /// Notes that a frame with EOSP has started.
+    pub(super) const fn end_early(&mut self) {
+        self.ended = true;
+    }
+}
+
+impl<P: Copy + Debug> AccessPointPowerSave<P> {
+    /// Accepts a station's request for a target wake time agreement. Its periods begin between two beacons, behind those of earlier
+    /// agreements. There is no limit to agreements or their times.
+    pub fn agree(&mut self, station: StationId, request: WakeRequest) -> WakeAgreement {
+        let earlier = self.peers.iter().filter_map(|peer| peer.wakes.as_ref());
+        let taken: Span = earlier.map(|wakes| wakes.agreement.request.duration).sum();
+        let behind = Span::from_nanos(taken.as_nanos() % request.interval.as_nanos());
+        let first = self.config.first_beacon + self.config.beacon_interval / 2 + behind;
+        let agreement = WakeAgreement { request, first };
+        let wakes = WakeTimes { agreement, edge: first, open: false, ended: false };
+        self.peers[station as usize].wakes = Some(wakes);
+        self.time_next_edge();
+        agreement
+    }
+
+    /// Begins and ends the agreed service periods that are due.
+    pub(super) fn pass_edges(&mut self, now: Instant) {
+        for station in 0..self.stations() {
+            let peer = &mut self.peers[station as usize];
+            let Some(wakes) = peer.wakes.as_mut().filter(|wakes| wakes.edge <= now) else { continue };
+            let WakeRequest { interval, duration, .. } = wakes.agreement.request;
+            wakes.open = !wakes.open;
+            if wakes.open {
+                wakes.ended = false;
+                wakes.edge += duration;
+                if peer.is_opened_by_packets() && !peer.buffer.is_empty() {
+                    self.open_period(station);
+                }
+            } else {
+                wakes.edge += interval - duration;
+                self.end_agreed_period(station);
+            }
+        }
+        self.time_next_edge();
+    }
+
+    /// Ends the service of an agreed period: what has not been sent waits for the next one.
+    fn end_agreed_period(&mut self, station: StationId) {
+        let peer = &mut self.peers[station as usize];
+        if !matches!(peer.period, Period::Open | Period::Ending) {
+            return;
+        }
+        peer.period = if peer.in_air > 0 { Period::Closing } else { Period::None };
+        if peer.queued > 0 {
+            self.outputs.push_back(AccessPointOutput::Recall { station });
+        }
+    }
+
+    fn time_next_edge(&mut self) {
+        let edges = self.peers.iter().filter_map(|peer| peer.wakes.as_ref());
+        if let Some(edge) = edges.map(|wakes| wakes.edge).min() {
+            self.timers.set(AccessPointTimer::ServicePeriod, edge);
+        }
+    }
+}
