@@ -69,6 +69,31 @@ sys.stdin.readline()
     assert lab.echo(1_000) == "{'same': 1}\n", "as plain TCP"
 
 
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL])
+def test_addresses_of_connections_that_have_ended_are_used_again_when_it_has_ended(lab, ending):
+    """The base station's kernel has the sockets of these connections for a minute, and does not forward to another host what is theirs."""
+    lab.up("base")
+    lab.serve()
+    code = f"""
+import socket
+here = socket.socket(); here.settimeout(8)
+here.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+here.bind(("{MOBILE}", 40000)); here.connect(("{SERVER}", 5000))
+here.sendall(b"ab"); assert here.recv(2) == b"ab"
+here.shutdown(socket.SHUT_WR)
+assert here.recv(1) == b""
+print("whole")
+"""
+    assert lab.run("mobile", sys.executable, "-c", code).stdout == "whole\n"
+    # The mobile has none of it any more, as one that has restarted.
+    lab.run("mobile", "ss", "-K", "dst", SERVER)
+    if "TIME-WAIT" in lab.run("mobile", "ss", "-tan").stdout:
+        pytest.skip("this kernel does not forget connections on demand")
+    lab.end("base", ending)
+    await_true(lambda: lab.left_over("base") == [])
+    assert lab.run("mobile", sys.executable, "-c", code).stdout == "whole\n"
+
+
 def test_a_mobile_that_has_restarted_reuses_its_addresses_and_ports(lab):
     """Its SYN has the addresses of a connection that the base station still has, and that it knows nothing of."""
     lab.up("base")

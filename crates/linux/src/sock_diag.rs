@@ -24,6 +24,8 @@ const STATES: u32 = !(1 << 10);
 /// waits for the end of the other direction (FIN-WAIT-2).
 const TAIL_STATES: [u8; 3] = [4, 9, 11];
 const FIN_WAIT_2: u8 = 5;
+/// The state of a connection that has ended in both directions and whose addresses the kernel keeps for a minute.
+const TIME_WAIT: u8 = 6;
 /// Size of `struct inet_diag_sockid`, which lies at 4 in a message, and of `struct inet_diag_msg`, of which the last number is the
 /// inode of the socket's file.
 const SOCKID: usize = 48;
@@ -60,7 +62,22 @@ impl Orphan {
     /// # Errors
     /// If the kernel does not list them. Without CAP_NET_ADMIN it tells no marks, and none are found.
     pub fn with_mark(mark: u32) -> Result<Vec<Self>, Error> {
-        let states = TAIL_STATES.iter().chain([&FIN_WAIT_2]).fold(0, |states, state| states | 1 << state);
+        Self::of_states(
+            TAIL_STATES.iter().chain([&FIN_WAIT_2]).fold(0, |states, state| states | 1 << state),
+            mark,
+        )
+    }
+
+    /// The connections with this mark in this thread's network namespace that have ended in both directions and that the kernel still has
+    /// (TIME-WAIT).
+    ///
+    /// # Errors
+    /// As [`Orphan::with_mark`].
+    pub fn ended(mark: u32) -> Result<Vec<Self>, Error> {
+        Self::of_states(1 << TIME_WAIT, mark)
+    }
+
+    fn of_states(states: u32, mark: u32) -> Result<Vec<Self>, Error> {
         let read = |message: &Vec<u8>| {
             let [family, state, ..] = message[..] else { return None };
             let is_orphan = message.get(INODE..MESSAGE)? == [0; 4];
@@ -77,10 +94,10 @@ impl Orphan {
         self.id == other.id
     }
 
-    /// Ends the connection with a reset to the other host.
+    /// Ends the connection with a reset to the other host. Of one that has [ended](Orphan::ended) nothing is sent, and the kernel forgets it.
     ///
     /// # Errors
-    /// If it has ended, or the kernel was built without CONFIG_INET_DIAG_DESTROY.
+    /// If it has ended meanwhile, if the kernel was built without CONFIG_INET_DIAG_DESTROY, or if it is too old to forget connections.
     pub fn reset(&self) -> Result<(), Error> {
         let body = request(self.family, u32::MAX, 0, &self.id);
         let request = NetlinkRequest { kind: SOCK_DESTROY, flags: 0, body };

@@ -5,6 +5,9 @@
 //! not deliver them, because their destination is another host, and does not forward them, because it has a socket for them. The two
 //! hosts would wait for each other. So the segments are led here as before for as long as the socket delivers, up to a time. Then both
 //! hosts are reset.
+//!
+//! For the same reason the kernel is made to forget connections that have ended in both directions. It has them for a minute more, and
+//! would not forward the SYN of a host that uses their addresses again.
 
 use std::time::Duration;
 
@@ -32,7 +35,7 @@ pub(super) fn lead_and_finish(interface: &str, fwmark: u32, patience: Span) {
     let [_, _, own] = rules::marks(fwmark);
     let left = left(own);
     if left.is_empty() {
-        return;
+        return forget_ended(own);
     }
     // The table ends with this function. A gateway that starts meanwhile has one of its own, and connections that are not here.
     let table = table_for(&left, rules::table_of_tails(interface, fwmark));
@@ -78,6 +81,20 @@ pub(super) fn finish(interface: &str, left: Vec<Orphan>, mark: u32, patience: Sp
     }
     if !rest.is_empty() {
         end(interface, &rest, packets);
+    }
+    forget_ended(mark);
+}
+
+/// Has the kernel forget the connections with this mark that have ended in both directions.
+fn forget_ended(mark: u32) {
+    let ended = Orphan::ended(mark).unwrap_or_else(|error| {
+        warn!(%error, "connections that have ended are not known");
+        Vec::new()
+    });
+    for one in ended {
+        if let Err(error) = one.reset() {
+            debug!(%error, "the kernel keeps a connection that has ended");
+        }
     }
 }
 
