@@ -81,7 +81,11 @@ def command(
     ] = None,
     policy: Annotated[
         str | None,
-        Option("--policy", metavar="A,B,...", help="Power-save policies, as in psm,uapsd:interval=40ms; default: all."),
+        Option(
+            "--policy",
+            metavar="A,B,...",
+            help="Power-save policies, as in psm,uapsd:interval=40ms; default: all but twt.",
+        ),
     ] = None,
     set_: Annotated[
         list[str] | None,

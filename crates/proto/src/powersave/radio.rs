@@ -213,7 +213,8 @@ pub trait PowerSaveRadio {
     /// Asks for one buffered frame, unless one is expected or asked for.
     fn poll(&mut self, why: StationTimer);
 
-    /// Lets the radio sleep before the end of an agreed service period. Needs [`Abilities::WAKE_AGREEMENT`].
+    /// Lets the radio sleep before the end of an agreed service period. Does nothing on a device without
+    /// [`Abilities::WAKE_AGREEMENT`].
     fn end_wake_period(&mut self) {}
 
     /// Sets or, with `None`, stops a timer of the policy.

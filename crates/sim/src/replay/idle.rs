@@ -56,7 +56,7 @@ impl IdleSkip {
         let dtim_period = station.power_save.dtim_period.map_or(1, u64::from);
         let listened =
             least_common_multiple(u64::from(station.power_save.listen_interval).max(1), dtim_period);
-        // A station that sleeps by an agreement receives no beacons.
+        // A station with an agreement keeps to its service periods, whenever beacons come.
         let agreed = station.policy.wake_request().map(|request| request.interval);
         let cycle = agreed.unwrap_or_else(|| beacon_interval.saturating_mul(listened));
         Self { gap, beacon_interval, cycle, skipped: Span::ZERO, skips: Vec::new(), window: None, events: 0 }

@@ -72,13 +72,8 @@ impl MacRadio {
             return self.timers.set(StationTimer::TargetWake, start);
         }
         let request = wakes.agreement.request;
-        *wakes = WakePeriods {
-            next: start + request.interval,
-            awaited: false,
-            open: Some(start),
-            stays: true,
-            ..wakes.clone()
-        };
+        wakes.next = start + request.interval;
+        (wakes.awaited, wakes.open, wakes.stays) = (false, Some(start), true);
         self.wake(StationTimer::TargetWake);
         self.timers.set(StationTimer::TargetWakeEnd, start + request.duration);
         self.time_wake_period();
