@@ -13,14 +13,13 @@ def test_the_tables_are_what_the_commands_print(airwatt, request):
     pages.check(PAGE, airwatt.output, request.config.getoption("--bless"))
 
 
-def _current_a(**keys):
-    policy = keys.pop("policy")
+def _current_a(policy, **keys):
     return run("idle", policy=policy, set=keys).stations[0].average_current_a
 
 
 def test_how_a_period_ends_decides():
     interval, announced = "station.power_save.interval", "station.power_save.announced"
-    tenth = _current_a(policy="psm-legacy", **{"ap.dtim_period": 10})
-    assert _current_a(policy="twt", **{interval: "1s"}) < tenth
-    assert _current_a(policy="twt", **{interval: "1s", announced: False}) > _current_a(policy="psm-legacy")
-    assert _current_a(policy="twt", **{interval: "10s", announced: False}) == pytest.approx(tenth, rel=0.1)
+    tenth = _current_a("psm-legacy", **{"ap.dtim_period": 10})
+    assert _current_a("twt", **{interval: "1s"}) < tenth
+    assert _current_a("twt", **{interval: "1s", announced: False}) > _current_a("psm-legacy")
+    assert _current_a("twt", **{interval: "10s", announced: False}) == pytest.approx(tenth, rel=0.1)

@@ -424,8 +424,9 @@ impl MacRadio {
     }
 
     fn worth_dozing(&self, now: Instant) -> bool {
-        let beacon = self.timers.get(StationTimer::Beacon).map(|at| at + self.config.wake_time);
-        let next = beacon.into_iter().chain(self.trigger_at).chain(self.next_wake_period()).min();
+        let wake_ups = [StationTimer::Beacon, StationTimer::TargetWake];
+        let wake_ups = wake_ups.into_iter().filter_map(|timer| self.timers.get(timer));
+        let next = wake_ups.map(|at| at + self.config.wake_time).chain(self.trigger_at).min();
         next.is_none_or(|at| at.saturating_since(now) > self.config.wake_time.saturating_mul(2))
     }
 

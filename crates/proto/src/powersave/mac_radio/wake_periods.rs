@@ -41,7 +41,7 @@ impl MacRadio {
         self.wakes.as_ref().is_some_and(|wakes| wakes.open.is_some() && wakes.agreement.request.announced)
     }
 
-    /// Sets [`StationTimer::TargetWake`] for the first period for which the radio can still be woken in time.
+    /// Sets [`StationTimer::TargetWake`] for the first period that begins later than `now`.
     pub(super) fn schedule_wake_period(&mut self, now: Instant) {
         let Some(wakes) = &mut self.wakes else { return };
         wakes.next = wakes.agreement.start_after(now);
@@ -112,12 +112,6 @@ impl MacRadio {
         }
         self.timers.stop(StationTimer::TargetWake);
         self.timers.stop(StationTimer::TargetWakeEnd);
-    }
-
-    /// The time after which the radio has to be awake for the next period.
-    pub(super) fn next_wake_period(&self) -> Option<Instant> {
-        let at = self.wakes.as_ref().and_then(|_| self.timers.get(StationTimer::TargetWake))?;
-        Some(at + self.config.wake_time)
     }
 
     /// Notes that the access point's time is known: a frame of a period has come.

@@ -15,22 +15,22 @@ const fn twt(announced: bool, early_end: bool) -> PowerSaveConfig {
     PowerSaveConfig::Twt(config(announced, early_end))
 }
 
-/// A cell at 140 ms, after a beacon that nobody has received.
-fn asleep(policies: &[PowerSaveConfig]) -> Air {
-    let mut air = Air::new(10, 100, policies);
+/// A cell at 140 ms, after a beacon that nobody has received. So many packets come 1 ms later.
+fn asleep(policy: PowerSaveConfig, packets: u32) -> Air {
+    let mut air = Air::new(10, 100, &[policy]);
     air.run_until(ms(140));
     assert!(!air.log.iter().any(|line| line.ends_with("beacon s0")), "{:?}", air.log);
     air.log.clear();
+    for packet in 0..packets {
+        air.down(141_000, 0, packet);
+    }
     air
 }
 
 /// The station is awake 0.5 ms before the period, announces itself, and sleeps at EOSP.
 #[test]
 fn in_an_announced_period_the_station_speaks_first() {
-    let mut air = asleep(&[twt(true, true)]);
-    for packet in 0..2 {
-        air.down(141_000, 0, packet);
-    }
+    let mut air = asleep(twt(true, true), 2);
     air.run_until(ms(360));
     expect(
         &air,
@@ -53,10 +53,7 @@ fn in_an_announced_period_the_station_speaks_first() {
 /// Nothing is sent before the period; the access point begins it. With nothing to send the station is awake to its end.
 #[test]
 fn in_an_unannounced_period_the_access_point_speaks_first() {
-    let mut air = asleep(&[twt(false, true)]);
-    for packet in 0..2 {
-        air.down(141_000, 0, packet);
-    }
+    let mut air = asleep(twt(false, true), 2);
     air.run_until(ms(360));
     expect(
         &air,
@@ -76,8 +73,7 @@ fn in_an_unannounced_period_the_access_point_speaks_first() {
 /// A device that does not honour EOSP is awake for the whole duration.
 #[test]
 fn without_early_end_the_station_is_awake_to_the_end() {
-    let mut air = asleep(&[twt(true, false)]);
-    air.down(141_000, 0, 0);
+    let mut air = asleep(twt(true, false), 1);
     air.run_until(ms(160));
     expect(&air, &["149.2 s0 wakes", "150.5 s0>ap trigger pm=1", "151.0 ap>s0 0 eosp", "158.1 s0 dozes"]);
 }
@@ -87,10 +83,7 @@ fn without_early_end_the_station_is_awake_to_the_end() {
 #[test]
 fn what_does_not_fit_waits_for_the_next_period() {
     let short = TwtConfig { duration: Span::from_micros(4_096), ..config(false, true) };
-    let mut air = asleep(&[PowerSaveConfig::Twt(short)]);
-    for packet in 0..10 {
-        air.down(141_000, 0, packet);
-    }
+    let mut air = asleep(PowerSaveConfig::Twt(short), 10);
     air.run_until(ms(360));
     expect(
         &air,
@@ -122,7 +115,7 @@ fn what_does_not_fit_waits_for_the_next_period() {
 /// A frame of the user is sent at once and asks for nothing; what answers it waits for the period.
 #[test]
 fn a_frame_outside_periods_opens_none() {
-    let mut air = asleep(&[twt(true, true)]);
+    let mut air = asleep(twt(true, true), 0);
     air.up(142_000, 0, 7);
     air.down(142_100, 0, 8);
     air.run_until(ms(160));
