@@ -467,6 +467,7 @@ fn air_frame(frame: &Frame<'_>, length: u32, radiotap: &Radiotap) -> AirFrame {
         beacon: None,
         air_bytes: length + FCS_BYTES,
         msdu_bytes: msdu_bytes(frame, length),
+        received_us: radiotap.tsft_us,
         is_2ghz: radiotap.channel.map(|channel| channel.frequency_mhz < 3_000),
         vector: radiotap.vector(),
         is_continued: false,

@@ -153,6 +153,8 @@ pub struct AirFrame {
     pub msdu_bytes: u32,
     /// How it was sent, from radiotap.
     pub vector: Option<TxVector>,
+    /// When the radio of the monitor received it, in microseconds of that radio's own clock (radiotap's TSFT).
+    pub received_us: Option<u64>,
     /// Whether it was received at 2.4 GHz, from radiotap.
     pub is_2ghz: Option<bool>,
     /// Whether it follows another frame in its A-MPDU, from radiotap.

@@ -32,6 +32,15 @@ impl Pauses {
         self.until(until).saturating_sub(self.until(from))
     }
 
+    /// The longest of the pauses that end after `from` and up to `until`.
+    pub(super) fn longest(&self, from: Instant, until: Instant) -> Span {
+        let first = self.ends.partition_point(|(end, _)| *end <= from);
+        let last = self.ends.partition_point(|(end, _)| *end <= until).max(first);
+        let sums = self.ends[first..last].iter().map(|(_, sum)| *sum);
+        let before = std::iter::once(self.until(from)).chain(sums.clone());
+        sums.zip(before).map(|(sum, before)| sum.saturating_sub(before)).max().unwrap_or(Span::ZERO)
+    }
+
     fn until(&self, at: Instant) -> Span {
         let past = self.ends.partition_point(|(end, _)| *end <= at);
         past.checked_sub(1).map_or(Span::ZERO, |index| self.ends[index].1)

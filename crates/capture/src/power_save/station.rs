@@ -14,6 +14,9 @@ use super::{FLAP_CHANGES, FLAP_INTERVAL, IN_FLIGHT, Mark, NEVER, PROMPT};
 use crate::packet::{AirFrame, CapturedPacket};
 
 mod deliveries;
+mod waits;
+
+use waits::{Request, Wait};
 
 /// A pause that a radio cannot sleep in with a profit: waking up takes milliseconds.
 const NAP: Span = Span::from_millis(10);
@@ -60,8 +63,8 @@ struct Flapping {
 struct Promise {
     mark: Mark,
     counter: Option<Counter>,
-    /// When the station requested what it announced, and whether the access point acknowledged that.
-    requested: Option<(Mark, bool)>,
+    /// The station's request for what it announced.
+    requested: Option<Request>,
 }
 
 /// The first beacon with the TIM bit since the last delivery.
@@ -69,20 +72,8 @@ struct Promise {
 struct Announcement {
     beacon: Mark,
     interval: Span,
-    /// When the station requested the frames, and whether the access point acknowledged that.
-    requested: Option<(Mark, bool)>,
-}
-
-/// A frame that came more than [`PROMPT`] after its request, by the clock of the capture.
-#[derive(Clone, Copy, Debug)]
-struct Wait {
-    request: Mark,
-    mark: Mark,
-    /// Time for which the channel was free.
-    free: Span,
-    /// Whether nothing else explains it.
-    is_sure: bool,
-    bssid: Option<MacAddress>,
+    /// The station's request for the frames.
+    requested: Option<Request>,
 }
 
 /// A frame to a station that had not requested it.
@@ -150,11 +141,9 @@ pub(super) struct StationState {
     /// Up to when the time in the mode is counted.
     counted: Instant,
     /// A PS-Poll without a response so far.
-    polled: Option<Mark>,
+    polled: Option<Request>,
     /// Whether that PS-Poll was acknowledged, or the capture has no acknowledgements.
     poll_acknowledged: bool,
-    /// Whether an acknowledgement of it was captured.
-    poll_heard: bool,
     /// Its time on the air.
     poll_air: Span,
     /// Whether the last announcement turned out to be of nothing, and no data followed.
@@ -195,7 +184,7 @@ impl StationState {
         let Some(cell) = self.record.bssid.and_then(|bssid| cells.get(&bssid)) else { return };
         let from = std::mem::replace(&mut self.beacons_read, cell.marks.len());
         let Some((last, _)) = cell.marks[from..].last() else { return };
-        if let (Some((polled, _)), Some(aid)) = (self.polled, self.record.aid) {
+        if let (Some(Request { mark: (polled, _), .. }), Some(aid)) = (self.polled, self.record.aid) {
             let first = cell.tim_since(from, aid).1;
             let after = first.filter(|(at, _)| at.saturating_since(polled) > PROMPT);
             self.still_announced = self.still_announced.or(after);
@@ -323,7 +312,7 @@ impl StationState {
             open(FindingKind::LateFetch, announced.beacon, "a beacon announced a frame");
         }
         if let Some(poll) = self.polled {
-            open(FindingKind::LateDelivery, poll, "the station requested a frame");
+            open(FindingKind::LateDelivery, poll.mark, "the station requested a frame");
         }
     }
 
@@ -402,11 +391,12 @@ impl StationState {
 
     /// Ends the waits that have lasted too long.
     pub(super) fn expire(&mut self, now: Instant, findings: &mut Findings) {
-        if let Some(mark) = self.polled.filter(|(at, _)| now.saturating_since(*at) > NEVER) {
-            self.judge_poll(mark, findings);
+        if let Some(poll) = self.polled.filter(|poll| now.saturating_since(poll.mark.0) > NEVER) {
+            self.judge_poll(poll, findings);
             self.polled = None;
         }
-        if let Some(Promise { mark, counter, requested: Some((request, is_heard)) }) = self.promised
+        if let Some(Promise { mark, counter, requested: Some(Request { mark: request, is_heard, .. }) }) =
+            self.promised
             && now.saturating_since(request.0) > NEVER
         {
             self.promised = None;
@@ -439,7 +429,7 @@ impl StationState {
     /// The acknowledgement shows that the access point received it; its TIM bit, before and long after, that it had a frame and kept
     /// it; its sequence numbers, that the monitor missed none. Without an acknowledgement no monitor sees whether the access
     /// point received it, and a station without a response sends it again: if it did not, the monitor missed the response.
-    fn judge_poll(&mut self, poll: Mark, findings: &mut Findings) {
+    fn judge_poll(&mut self, Request { mark: poll, is_heard, .. }: Request, findings: &mut Findings) {
         if self.promised.is_some() {
             return;
         }
@@ -450,7 +440,7 @@ impl StationState {
             && self.counters.iter().all(|counter| matches!(counter, Counter::Plain(_)));
         let key = |verdict| (FindingKind::PsPollUnanswered, verdict, self.record.mac);
         match (before, self.still_announced) {
-            (Some(before), Some(after)) if self.poll_heard && missed_none => {
+            (Some(before), Some(after)) if is_heard && missed_none => {
                 let deciding = [before.1, poll.1, after.1];
                 let found = find(findings, key(Verdict::Violated), poll, &deciding, || {
                     format!(
@@ -465,7 +455,7 @@ impl StationState {
                     finding.buffered(before.0, after.0);
                 }
             }
-            (Some(before), Some(after)) if self.poll_heard => {
+            (Some(before), Some(after)) if is_heard => {
                 find(findings, key(Verdict::Undecidable), poll, &[before.1, poll.1, after.1], || {
                     "the access point acknowledged the PS-Poll, no response was captured, and the TIM bit stays; the monitor may \
                      have missed the response"
@@ -527,12 +517,12 @@ impl StationState {
     }
 
     /// The station requests what is buffered: by PS-Poll, by trigger or by leaving power save.
-    fn request_buffered(&mut self, request: Mark, is_heard: bool) {
+    fn request_buffered(&mut self, request: Request) {
         if let Some(promise) = &mut self.promised {
-            promise.requested.get_or_insert((request, is_heard));
+            promise.requested.get_or_insert(request);
         }
         if let Some(announcement) = &mut self.announced {
-            announcement.requested.get_or_insert((request, is_heard));
+            announcement.requested.get_or_insert(request);
         }
     }
 
@@ -545,22 +535,24 @@ impl StationState {
         findings: &mut Findings,
     ) {
         self.count_air(frame, true);
-        let is_repetition = self.polled.is_some_and(|(at, _)| packet.at.saturating_since(at) <= POLL_AGAIN);
-        if packet.repeated || is_repetition {
+        let follows = |poll: &Request| packet.at.saturating_since(poll.mark.0) <= POLL_AGAIN;
+        if packet.repeated || self.polled.as_ref().is_some_and(follows) {
             self.poll_repeated = true;
             self.poll_acknowledged |= acknowledged != Some(false);
-            self.poll_heard |= acknowledged == Some(true);
+            if let Some(poll) = &mut self.polled {
+                poll.is_heard |= acknowledged == Some(true);
+            }
             return;
         }
         (self.poll_repeated, self.still_announced) = (false, None);
         self.record.counts.ps_polls += 1;
         self.is_awake_at((packet.at, packet.number), findings);
         self.record.aid = frame.aid.or(self.record.aid);
-        self.polled = Some((packet.at, packet.number));
+        let request = Request::new(packet, frame, acknowledged == Some(true));
+        self.polled = Some(request);
         self.poll_acknowledged = acknowledged != Some(false);
-        self.poll_heard = acknowledged == Some(true);
         self.poll_air = frame.air_time().unwrap_or_default();
-        self.request_buffered((packet.at, packet.number), acknowledged == Some(true));
+        self.request_buffered(request);
         self.shows_mode(packet, frame, true, acknowledged);
     }
 
@@ -609,7 +601,7 @@ impl StationState {
         } else if asleep && kind.is_qos() && self.record.uapsd == Some(true) && !packet.repeated {
             self.record.counts.triggers += 1;
             self.trigger(packet, findings);
-            self.request_buffered((packet.at, packet.number), is_heard);
+            self.request_buffered(Request::new(packet, frame, is_heard));
         }
     }
 
@@ -633,7 +625,7 @@ impl StationState {
         } else {
             self.judge_suspects(findings);
             self.woke = known.then_some(at);
-            self.request_buffered((at, packet.number), is_heard);
+            self.request_buffered(Request::new(packet, frame, is_heard));
         }
         if !known {
             return;
@@ -707,11 +699,11 @@ impl StationState {
         }
         self.check_withdrawn(delivery, findings);
         self.check_stuck(delivery, findings);
-        if let (Some(poll), true) = (self.polled, frame.control.kind.has_payload()) {
+        if let (Some(Request { mark: poll, .. }), true) = (self.polled, frame.control.kind.has_payload()) {
             let key = (FindingKind::TimStuck, Verdict::Kept, self.record.mac);
             find(findings, key, mark, &[poll.1, mark.1], || "there was a frame".to_owned());
         }
-        if let Some(poll) = self.polled.take() {
+        if let Some(Request { mark: poll, .. }) = self.polled.take() {
             let key = (FindingKind::PsPollUnanswered, Verdict::Kept, self.record.mac);
             find(findings, key, poll, &[poll.1, mark.1], || format!("packet {} answers it", mark.1));
         }

@@ -329,6 +329,10 @@ fn a_jump_of_the_capture_s_clock_is_no_late_delivery() {
             (102, beacon(102)),
             (120, poll()),
             (120, ack.clone()),
+            // Frames in between say that the monitor did not stall.
+            (140, ack.clone()),
+            (160, ack.clone()),
+            (180, ack.clone()),
             (answered + jump_ms, data(2, false)),
             (205 + jump_ms, beacon(205)),
             (307 + jump_ms, beacon(307)),
@@ -340,6 +344,97 @@ fn a_jump_of_the_capture_s_clock_is_no_late_delivery() {
     };
     assert_eq!(verdict_after(0), Verdict::Violated);
     assert_eq!(verdict_after(60), Verdict::Undecidable);
+}
+
+/// A frame 80 ms after its request is late if the monitor cannot have stalled: by the clock of its radio, or by frames in between.
+#[test]
+fn a_monitor_that_stalls_makes_no_late_delivery() {
+    let at = |received_ms: Option<u64>, kind, up| {
+        let tsft_us = received_ms.map(|ms| 5_000_000 + 1_000 * ms);
+        let radiotap = Radiotap { rate_500kbps: Some(48), tsft_us, ..Radiotap::default() };
+        frame_with(&radiotap, kind, up, |header: &mut MacHeader| match kind {
+            FrameKind::PsPoll => header.duration_id = 0xc001,
+            FrameKind::Ack => {
+                (header.address1, header.address2, header.address3) = (STATION, None, None);
+            }
+            _ => header.sequence_control = Some(2 << 4),
+        })
+    };
+    // By the capture the request is at 120 ms and the frame at 200 ms. `received` is what the radio's clock says of the frame, and
+    // `between` are other frames meanwhile.
+    let occurrence_with = |received: Option<[u64; 2]>, between: &[u64]| {
+        let tim = TimFields { dtim_count: 0, dtim_period: 1, group: false, aids: &[1] };
+        let beacon = |at_ms: u64| beacon_of(1_000 * at_ms, tim, None);
+        let mut frames = vec![
+            (0, poll()),
+            (1, data(1, false)),
+            (2, null(true)),
+            (102, beacon(102)),
+            (120, at(received.map(|of| of[0]), FrameKind::PsPoll, true)),
+            (120, at(None, FrameKind::Ack, false)),
+        ];
+        let other = frame(FrameKind::Ack, false, |header| {
+            (header.address1, header.address2, header.address3) =
+                (MacAddress([2, 0, 0, 0, 0, 99]), None, None);
+        });
+        frames.extend(between.iter().map(|ms| (*ms, other.clone())));
+        frames.push((200, at(received.map(|of| of[1]), FrameKind::Data, false)));
+        frames.extend([(205, beacon(205)), (307, beacon(307))]);
+        let found = findings(&ladder(&frames));
+        let late =
+            found.iter().find(|one| one.kind == FindingKind::LateDelivery).expect("it is late by the clock");
+        let last = late.occurrences.last().unwrap();
+        (last.verdict, last.detail.clone().unwrap())
+    };
+    let (verdict, _) = occurrence_with(Some([120, 200]), &[]);
+    assert_eq!(verdict, Verdict::Violated);
+    // The frame was received 3 ms after the request, and written 80 ms after it.
+    let (verdict, detail) = occurrence_with(Some([120, 123]), &[]);
+    assert_eq!(verdict, Verdict::Undecidable);
+    assert!(
+        detail.ends_with("by the clock of the monitor's radio (TSFT) it came 0.003 s after it"),
+        "{detail}"
+    );
+    // Two radios have two clocks, which may be in any order.
+    assert_eq!(occurrence_with(Some([120, 20]), &[]).0, Verdict::Undecidable);
+    // Without that clock a silence may be the monitor's: 80 ms less one of 40 ms are not more than 50 ms, and less one of 20 ms are.
+    let (verdict, detail) = occurrence_with(None, &[]);
+    assert_eq!(verdict, Verdict::Undecidable);
+    assert!(detail.contains("may have stalled in the 0.080 s"), "{detail}");
+    assert_eq!(occurrence_with(None, &[160]).0, Verdict::Undecidable);
+    assert_eq!(occurrence_with(None, &[140, 160, 180]).0, Verdict::Violated);
+}
+
+/// What is undecidable says why: here no acknowledgement of the request was captured, and the channel was busy.
+#[test]
+fn a_late_frame_says_what_else_explains_it() {
+    let detail_with = |acked: bool, number: u16, aids: &[u16]| {
+        let tim = TimFields { dtim_count: 0, dtim_period: 1, group: false, aids: &[1] };
+        let after = TimFields { aids, ..tim };
+        let ack = frame(FrameKind::Ack, false, |header| {
+            (header.address1, header.address2, header.address3) = (STATION, None, None);
+        });
+        let mut frames = vec![
+            (0, poll()),
+            (1, ack.clone()),
+            (1, data(1, false)),
+            (2, null(true)),
+            (102, beacon_of(102_000, tim, None)),
+            (120, poll()),
+        ];
+        frames.extend(acked.then_some((120, ack)));
+        frames.push((204, beacon_of(204_000, after, None)));
+        frames.push((270, data(number, false)));
+        frames.push((306, beacon_of(306_000, tim, None)));
+        let found = findings(&ladder(&frames));
+        let late = found.iter().find(|one| one.kind == FindingKind::LateDelivery).unwrap();
+        late.occurrences.last().unwrap().detail.clone().unwrap()
+    };
+    let ends = |detail: String, with: &str| assert!(detail.ends_with(with), "{detail}");
+    ends(detail_with(false, 2, &[1]), "no acknowledgement of the request was captured");
+    ends(detail_with(true, 3, &[1]), "the monitor may have missed the frame that answered");
+    ends(detail_with(true, 2, &[]), "so that it may be another frame");
+    ends(detail_with(true, 2, &[1]), "of that time");
 }
 
 /// A rule of the cell looks at its stations when the segment has ended: what they sent still counts then.

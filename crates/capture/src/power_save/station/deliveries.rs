@@ -1,19 +1,17 @@
 //! What a frame for a station in power save says: whether it was announced, requested and in time.
 
-use std::collections::BTreeMap;
-
-use super::{Announcement, Delivery, LATE, Promise, StationState, Suspect, Wait};
+use super::{Announcement, Delivery, Promise, Request, StationState, Suspect};
 use crate::packet::AirFrame;
 use crate::power_save::cell::Cell;
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find};
 use crate::power_save::sequence::Counter;
 use crate::power_save::{IN_FLIGHT, Mark, PROMPT, WAS_WAITING};
 use airwatt_base::Instant;
-use airwatt_dot11::{FrameKind, MacAddress};
+use airwatt_dot11::FrameKind;
 
 impl StationState {
     /// Whether nothing but the frame was sent to the station since `since`: its counter is unbroken, and the station has no other.
-    fn is_next_since(&self, delivery: &Delivery<'_>, since: Instant) -> bool {
+    pub(super) fn is_next_since(&self, delivery: &Delivery<'_>, since: Instant) -> bool {
         let is_only = self.counters.iter().all(|counter| Some(*counter) == delivery.counter);
         is_only && delivery.unbroken_since.is_some_and(|unbroken| unbroken <= since)
     }
@@ -37,7 +35,7 @@ impl StationState {
             return;
         }
         let requested = |promise: &mut Promise| promise.requested.is_some();
-        let Some(Promise { mark: promised, requested: Some((request, _)), .. }) =
+        let Some(Promise { mark: promised, requested: Some(Request { mark: request, .. }), .. }) =
             self.promised.take_if(requested)
         else {
             return;
@@ -57,7 +55,7 @@ impl StationState {
         if !is_null || frame.control.more_data {
             return;
         }
-        let Some(poll) = self.polled else { return };
+        let Some(Request { mark: poll, .. }) = self.polled else { return };
         let Some(Announcement { beacon, .. }) = self.announced.take() else { return };
         // A frame in between, which the monitor missed, may have emptied the buffer. Nothing else does: a second time is enough.
         // A beacon right after a delivery was composed before it, and so may one be right after a gap.
@@ -320,83 +318,6 @@ impl StationState {
                     from.1
                 ),
             ),
-        }
-    }
-
-    /// Decides about frames that came late after a request: the beacons around them have to say that the clock of the capture did not jump.
-    pub(super) fn judge_waits(&mut self, cells: &BTreeMap<MacAddress, Cell>, findings: &mut Findings) {
-        let mac = self.record.mac;
-        for Wait { request, mark, free, is_sure, bssid } in std::mem::take(&mut self.waits) {
-            let cell = bssid.and_then(|bssid| cells.get(&bssid));
-            let is_steady = cell.is_none_or(|cell| cell.is_clock_steady(request.0, mark.0));
-            let verdict = if is_sure && is_steady { Verdict::Violated } else { Verdict::Undecidable };
-            let waited = mark.0.saturating_since(request.0);
-            let key = (FindingKind::LateDelivery, verdict, mac);
-            let found = find(findings, key, mark, &[request.1, mark.1], || {
-                format!(
-                    "the frame came {:.3} s after the station requested it, and the channel was free for {:.3} s of that time{}",
-                    waited.as_secs_f64(),
-                    free.as_secs_f64(),
-                    if is_steady { "" } else { "; by the beacons around it the clock of the capture jumped" }
-                )
-            });
-            if let Some(finding) = found {
-                finding.excess += Excess::waited(waited);
-                finding.buffered(request.0, mark.0);
-            }
-        }
-        if let Some(finding) = findings.get_mut(&(FindingKind::LateDelivery, mac)) {
-            finding.occurrences.sort_by_key(|one| (one.at, one.packet));
-        }
-    }
-
-    pub(super) fn check_late(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
-        let mark = delivery.mark();
-        let announced = self.announced.take();
-        let polled = self.polled.map(|poll| (poll, self.poll_heard));
-        let requested = polled.or(announced.and_then(|announcement| announcement.requested));
-        let mac = self.record.mac;
-        if let Some((request, is_heard)) = requested {
-            let waited = mark.0.saturating_since(request.0);
-            // A frame in between, which the monitor missed, would have been the answer.
-            // And after a beacon without the bit nothing was buffered any more: this is another frame.
-            let was_emptied = delivery.cell.zip(self.record.aid).is_some_and(|(cell, aid)| {
-                cell.without_tim(request.0, mark.0, aid).next().is_some()
-                    || cell.unknown_tims(request.0, mark.0) > 0
-            });
-            let is_sure = is_heard && self.is_next_since(delivery, request.0) && !was_emptied;
-            // On a full channel an access point waits as all others do.
-            let free = delivery.pauses.between(request.0, mark.0);
-            if waited <= PROMPT {
-                find(findings, (FindingKind::LateDelivery, Verdict::Kept, mac), mark, &[], String::new);
-            } else {
-                let bssid = self.record.bssid;
-                self.waits.push(Wait { request, mark, free, is_sure: is_sure && free > PROMPT, bssid });
-            }
-        }
-        let Some(Announcement { beacon, interval, requested }) = announced else { return };
-        let fetched = requested.map_or(mark, |(request, _)| request);
-        let after = fetched.0.saturating_since(beacon.0);
-        // A station may sleep through as many beacons as its association says, and one more until it is served.
-        let allowed = self.listen_interval.map(|beacons| interval * u64::from(beacons.max(1)) + interval);
-        // A beacon without the bit in between says that the buffer was emptied, unseen or by ageing: this is another frame.
-        let was_emptied = delivery
-            .cell
-            .zip(self.record.aid)
-            .is_some_and(|(cell, aid)| cell.without_tim(beacon.0, fetched.0, aid).next().is_some());
-        let verdict = match allowed {
-            _ if after <= interval * 2 + LATE => Verdict::Kept,
-            Some(allowed) if after <= allowed + LATE => Verdict::Kept,
-            Some(_) if !was_emptied && self.is_next_since(delivery, beacon.0) => Verdict::Violated,
-            _ => Verdict::Undecidable,
-        };
-        let deciding = [beacon.1, fetched.1, mark.1];
-        let found = find(findings, (FindingKind::LateFetch, verdict, mac), beacon, &deciding, || {
-            format!("announced by TIM, requested {:.3} s later", after.as_secs_f64())
-        });
-        if let Some(finding) = found {
-            finding.excess += Excess::late(after);
-            finding.buffered(beacon.0, mark.0);
         }
     }
 }

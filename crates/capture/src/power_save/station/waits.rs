@@ -1,0 +1,217 @@
+//! How late a frame came: after the station's request for it, and the request after the beacon that announced it.
+//!
+//! A monitor that stalls writes what it received later than it received it. So a wait counts only as far as it cannot have been the
+//! monitor's: by the clock of its radio where the frames have it (radiotap's TSFT), else without the longest silence in the wait; and the
+//! beacons around it have to agree with the clock of the capture.
+
+use std::collections::BTreeMap;
+
+use super::{Announcement, Delivery, LATE, StationState};
+use crate::packet::{AirFrame, CapturedPacket};
+use crate::power_save::cell::Cell;
+use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find};
+use crate::power_save::{IN_FLIGHT, Mark, PROMPT};
+use airwatt_base::Span;
+use airwatt_dot11::MacAddress;
+
+/// A frame of the station that requests what is buffered: a PS-Poll, a trigger, or one with which it leaves power save.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request {
+    pub(super) mark: Mark,
+    /// Whether an acknowledgement of it was captured.
+    pub(super) is_heard: bool,
+    /// When the monitor's radio received it ([`AirFrame::received_us`]).
+    received_us: Option<u64>,
+}
+
+impl Request {
+    pub(super) fn new(packet: &CapturedPacket, frame: &AirFrame, is_heard: bool) -> Self {
+        Self { mark: (packet.at, packet.number), is_heard, received_us: frame.received_us }
+    }
+}
+
+/// What else than the access point explains that a frame came late.
+#[derive(Clone, Copy, Debug)]
+enum Doubt {
+    /// No acknowledgement of the request was captured.
+    Unheard,
+    /// The frame with which the access point answered may have been missed: by its numbers one is missing, or nothing shows that none is.
+    Missed,
+    /// A beacon after the request had no TIM bit, or none was captured of it: the frame is another one.
+    Emptied,
+    /// The channel was not free for long enough.
+    Busy,
+    /// The radio of the monitor received it sooner, or later, after the request.
+    RadioDisagrees(i128),
+    /// The frames have no time of the radio, and the longest silence may be the monitor's.
+    Stalled(Span),
+    /// By the beacons around it the clock of the capture jumped.
+    Jumped,
+}
+
+impl Doubt {
+    fn text(self) -> String {
+        let text = match self {
+            Self::Unheard => "no acknowledgement of the request was captured",
+            Self::Missed => "the monitor may have missed the frame that answered",
+            Self::Emptied => {
+                "no bit for the station was captured in a beacon after the request, so that it may be another frame"
+            }
+            Self::Busy => "the access point may have waited for the channel",
+            Self::RadioDisagrees(apart_us) => {
+                return format!(
+                    "by the clock of the monitor's radio (TSFT) it came {:.3} s after it",
+                    apart_us as f64 / 1e6
+                );
+            }
+            Self::Stalled(silence) => {
+                return format!(
+                    "the monitor may have stalled in the {:.3} s of it without any frame, since the frames have no time of its radio (TSFT)",
+                    silence.as_secs_f64()
+                );
+            }
+            Self::Jumped => "by the beacons around it the clock of the capture jumped",
+        };
+        text.to_owned()
+    }
+}
+
+/// A frame that came more than [`PROMPT`] after its request, by the clock of the capture.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wait {
+    request: Mark,
+    mark: Mark,
+    /// Time for which the channel was free.
+    free: Span,
+    /// What else explains it.
+    doubt: Option<Doubt>,
+    bssid: Option<MacAddress>,
+}
+
+/// Whether the monitor itself may be late, by its radio's clock or for lack of it.
+fn doubt_of_monitor(request: &Request, delivery: &Delivery<'_>) -> Option<Doubt> {
+    let at = delivery.packet.at;
+    let waited = at.saturating_since(request.mark.0);
+    if let (Some(before), Some(after)) = (request.received_us, delivery.frame.received_us) {
+        let apart_us = i128::from(after) - i128::from(before);
+        let written_us = i128::from(waited.as_nanos() / 1_000);
+        let most_us = i128::from(IN_FLIGHT.as_nanos() / 1_000);
+        return ((apart_us - written_us).abs() > most_us).then_some(Doubt::RadioDisagrees(apart_us));
+    }
+    let silence = delivery.pauses.longest(request.mark.0, at);
+    (waited.saturating_sub(silence) <= PROMPT).then_some(Doubt::Stalled(silence))
+}
+
+impl StationState {
+    /// What else than the access point explains that the frame came late after the request.
+    fn doubt_of_wait(&self, request: &Request, delivery: &Delivery<'_>, free: Span) -> Option<Doubt> {
+        let (from, until) = (request.mark.0, delivery.packet.at);
+        // After a beacon without the bit nothing was buffered any more: this is another frame.
+        let was_emptied = delivery.cell.zip(self.record.aid).is_some_and(|(cell, aid)| {
+            cell.without_tim(from, until, aid).next().is_some() || cell.unknown_tims(from, until) > 0
+        });
+        if !request.is_heard {
+            Some(Doubt::Unheard)
+        } else if !self.is_next_since(delivery, from) {
+            // A frame in between, which the monitor missed, would have been the answer.
+            Some(Doubt::Missed)
+        } else if was_emptied {
+            Some(Doubt::Emptied)
+        } else if free <= PROMPT {
+            // On a full channel an access point waits as all others do.
+            Some(Doubt::Busy)
+        } else {
+            doubt_of_monitor(request, delivery)
+        }
+    }
+
+    /// A frame to the station: whether it comes soon after the request for it, and the request soon after the announcement.
+    pub(super) fn check_late(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
+        let mark = delivery.mark();
+        let announced = self.announced.take();
+        let requested = self.polled.or(announced.and_then(|announcement| announcement.requested));
+        if let Some(request) = requested {
+            if mark.0.saturating_since(request.mark.0) <= PROMPT {
+                let key = (FindingKind::LateDelivery, Verdict::Kept, self.record.mac);
+                find(findings, key, mark, &[], String::new);
+            } else {
+                let free = delivery.pauses.between(request.mark.0, mark.0);
+                let doubt = self.doubt_of_wait(&request, delivery, free);
+                self.waits.push(Wait { request: request.mark, mark, free, doubt, bssid: self.record.bssid });
+            }
+        }
+        if let Some(announcement) = announced {
+            self.check_fetch(delivery, &announcement, findings);
+        }
+    }
+
+    /// How long the station took to request what a beacon announced.
+    fn check_fetch(
+        &self,
+        delivery: &Delivery<'_>,
+        Announcement { beacon, interval, requested }: &Announcement,
+        findings: &mut Findings,
+    ) {
+        let mark = delivery.mark();
+        let fetched = requested.map_or(mark, |request| request.mark);
+        let after = fetched.0.saturating_since(beacon.0);
+        // A station may sleep through as many beacons as its association says, and one more until it is served.
+        let allowed = self.listen_interval.map(|beacons| *interval * u64::from(beacons.max(1)) + *interval);
+        // A beacon without the bit in between says that the buffer was emptied, unseen or by ageing: this is another frame.
+        let was_emptied = delivery
+            .cell
+            .zip(self.record.aid)
+            .is_some_and(|(cell, aid)| cell.without_tim(beacon.0, fetched.0, aid).next().is_some());
+        let (verdict, why) = match allowed {
+            _ if after <= *interval * 2 + LATE => (Verdict::Kept, ""),
+            Some(allowed) if after <= allowed + LATE => (Verdict::Kept, ""),
+            None => {
+                (Verdict::Undecidable, "; its association, which has the listen interval, was not captured")
+            }
+            Some(_) if was_emptied => {
+                (Verdict::Undecidable, "; a beacon in between had no bit, so that it may be another frame")
+            }
+            Some(_) if !self.is_next_since(delivery, beacon.0) => {
+                (Verdict::Undecidable, "; the monitor may have missed that it was fetched before")
+            }
+            Some(_) => (Verdict::Violated, ""),
+        };
+        let deciding = [beacon.1, fetched.1, mark.1];
+        let found =
+            find(findings, (FindingKind::LateFetch, verdict, self.record.mac), *beacon, &deciding, || {
+                format!("announced by TIM, requested {:.3} s later{why}", after.as_secs_f64())
+            });
+        if let Some(finding) = found {
+            finding.excess += Excess::late(after);
+            finding.buffered(beacon.0, mark.0);
+        }
+    }
+
+    /// Decides about frames that came late after a request: the beacons around them have to say that the clock of the capture did not jump.
+    pub(super) fn judge_waits(&mut self, cells: &BTreeMap<MacAddress, Cell>, findings: &mut Findings) {
+        let mac = self.record.mac;
+        for Wait { request, mark, free, doubt, bssid } in std::mem::take(&mut self.waits) {
+            let cell = bssid.and_then(|bssid| cells.get(&bssid));
+            let has_jumped = cell.is_some_and(|cell| !cell.is_clock_steady(request.0, mark.0));
+            let doubt = if has_jumped { Some(Doubt::Jumped) } else { doubt };
+            let verdict = if doubt.is_none() { Verdict::Violated } else { Verdict::Undecidable };
+            let waited = mark.0.saturating_since(request.0);
+            let key = (FindingKind::LateDelivery, verdict, mac);
+            let found = find(findings, key, mark, &[request.1, mark.1], || {
+                let why = doubt.map_or_else(String::new, |doubt| format!("; {}", doubt.text()));
+                format!(
+                    "the frame came {:.3} s after the station requested it, and the channel was free for {:.3} s of that time{why}",
+                    waited.as_secs_f64(),
+                    free.as_secs_f64()
+                )
+            });
+            if let Some(finding) = found {
+                finding.excess += Excess::waited(waited);
+                finding.buffered(request.0, mark.0);
+            }
+        }
+        if let Some(finding) = findings.get_mut(&(FindingKind::LateDelivery, mac)) {
+            finding.occurrences.sort_by_key(|one| (one.at, one.packet));
+        }
+    }
+}
