@@ -62,6 +62,17 @@ def test_verdicts_are_the_truth(path):
         assert checks[kind]["kept"] > 0
 
 
+@pytest.mark.parametrize("path", sorted(SHIPPED.glob("*-undecidable.pcap")), ids=lambda path: path.stem)
+def test_what_is_undecidable_says_why(path, airwatt):
+    kind = path.stem.removesuffix("-undecidable")
+    document = airwatt("analyze", path, "--policy", "psm", "--json").json
+    places = [place for found in document["findings"] if found["kind"] == kind for place in found["occurrences"]]
+    first = next(place for place in places if place["verdict"] == "undecidable")
+    assert first["detail"]
+    text = " ".join(airwatt("analyze", path, "--policy", "psm").out.split())
+    assert f"(first: packet {first['packet']}): {first['detail']}" in text
+
+
 @pytest.mark.parametrize("kind", ["late-delivery", "more-data-then-nothing", "tim-never-set"])
 def test_a_clock_that_jumps_accuses_nobody(kind, tmp_path):
     """The monitor's clock is set ahead by 0.7 s somewhere; beacons have the clock of their access point."""

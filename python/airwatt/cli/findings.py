@@ -83,19 +83,20 @@ def _costs(document: dict[str, Any], faults: list[dict[str, Any]]) -> "Iterator[
 
 
 def _undecided(findings: list[dict[str, Any]]) -> Iterator[str]:
-    """What the captured frames leave open accuses nobody: one line with the counts."""
+    """What the captured frames leave open accuses nobody: for each kind the count, and why the first one is open."""
     from airwatt.tables import count
 
     open_ = [finding for finding in findings if finding["undecidable"]]
     if not open_:
         return
-    sums: dict[str, list[int]] = {}
-    for finding in open_:
-        first = next(place["packet"] for place in finding["occurrences"] if place["verdict"] == "undecidable")
-        total = sums.setdefault(finding["kind"], [0, first])
-        total[0] += finding["undecidable"]
-    listed = [f"{kind} {count(total)} (first: packet {first})" for kind, (total, first) in sums.items()]
-    yield f"undecidable by the captured frames, and nobody's fault so far: {', '.join(listed)}"
+    lines = ["undecidable by the captured frames, and nobody's fault so far:"]
+    for kind in dict.fromkeys(finding["kind"] for finding in open_):
+        of_kind = [finding for finding in open_ if finding["kind"] == kind]
+        places = [place for finding in of_kind for place in finding["occurrences"]]
+        first = next(place for place in places if place["verdict"] == "undecidable")
+        total = count(sum(finding["undecidable"] for finding in of_kind))
+        lines.append(f"  {kind} {total} (first: packet {first['packet']}): {first.get('detail', '')}")
+    yield "\n".join(lines)
 
 
 _MOST_PACKETS = 5

@@ -78,6 +78,9 @@ pub struct OccurrenceReport {
     pub verdict: &'static str,
     /// The packets that decide that.
     pub packets: Vec<u32>,
+    /// A description of the first few of each verdict: of what is undecidable, why it is.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub detail: Option<String>,
     /// The times from and until which a frame was in the access point's buffer, as far as that is proven.
     pub buffered_s: Option<(f64, f64)>,
     /// The target times of beacons that came late, or not at all.
@@ -284,6 +287,7 @@ pub(super) fn finding(capture: &Capture, finding: &Finding, costing: &Costing<'_
                 } else {
                     occurrence.deciding.clone()
                 },
+                detail: occurrence.detail.clone().filter(|detail| !detail.is_empty()),
                 buffered_s: occurrence
                     .buffered
                     .map(|(from, until)| (from.as_secs_f64(), until.as_secs_f64())),
@@ -342,6 +346,7 @@ pub(super) fn lone_findings(capture: &Capture, station: &Station) -> Vec<Finding
                 .starts
                 .iter()
                 .map(|&(at, packet)| OccurrenceReport {
+                    detail: None,
                     time_s: at.as_secs_f64(),
                     packet,
                     verdict: Verdict::Violated.name(),

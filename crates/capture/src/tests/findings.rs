@@ -453,3 +453,29 @@ fn qos_nulls_prove_no_sleep_to_rules_of_the_cell() {
     assert_eq!(verdict_with(FrameKind::Null), Verdict::Violated);
     assert_eq!(verdict_with(FrameKind::QosNull), Verdict::Undecidable);
 }
+
+/// A frame that More Data announced, and beacons without its bit: the occurrence says what else explains them.
+#[test]
+fn a_frame_that_no_beacon_announced_says_what_else_explains_it() {
+    let detail_with = |tx: bool, retry: bool, number: u16| {
+        let radiotap = Radiotap {
+            rate_500kbps: Some(48),
+            tx_flags: tx.then(|| airwatt_dot11::TxFlags(0)),
+            ..Radiotap::default()
+        };
+        let second = frame_with(&radiotap, FrameKind::Data, false, |header: &mut MacHeader| {
+            header.control.retry = retry;
+            header.sequence_control = Some(number << 4);
+        });
+        let begin = [(0, null(true)), (1, poll()), (2, data(1, true))];
+        let frames =
+            [&begin[..], &[(102, beacon(&[])), (204, beacon(&[])), (210, poll()), (211, second)]].concat();
+        let found = findings(&ladder(&frames));
+        let open = found.iter().find(|one| one.kind == FindingKind::TimNeverSet).unwrap();
+        open.occurrences.last().unwrap().detail.clone().unwrap()
+    };
+    let ends = |detail: String, with: &str| assert!(detail.ends_with(with), "{detail}");
+    ends(detail_with(true, false, 2), "whose times are not those on the air");
+    ends(detail_with(false, true, 2), "its first transmission was not captured");
+    ends(detail_with(false, false, 3), "or it answers a later request");
+}

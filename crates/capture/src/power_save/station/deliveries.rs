@@ -148,6 +148,10 @@ impl StationState {
                 (Some(1), _) => {
                     (Verdict::Undecidable, "one transmission alone may answer a request that was missed")
                 }
+                (Some(_), _) if self.sends_qos_nulls || self.record.uapsd == Some(true) => (
+                    Verdict::Undecidable,
+                    "a QoS Null frame has no number, so that one may have been missed that left power save or opened a service period",
+                ),
                 (Some(_), None) => {
                     (Verdict::Undecidable, "it may have left power save or opened a service period unseen")
                 }
@@ -169,7 +173,7 @@ impl StationState {
     /// station sent what it answers. Without either, a beacon that announced it says that the bit was set, and beacons without the
     /// bit say nothing. Stations with U-APSD may have access categories that the TIM does not announce (802.11-2020 11.2.3.6).
     pub(super) fn check_announced(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
-        let (mark, frame) = (delivery.mark(), delivery.frame);
+        let mark = delivery.mark();
         let woke = self.woke.take().filter(|woke| mark.0.saturating_since(*woke) <= WAS_WAITING);
         let is_fetched =
             self.polled.is_some() || woke.is_some() || self.is_asleep() && self.promised.is_some();
@@ -179,14 +183,8 @@ impl StationState {
         if !is_fetched {
             return self.check_service_period(mark, cell, (from, aid), findings);
         }
-        let has_links = self.is_multi_link.unwrap_or(cell.is_multi_link);
-        let is_doubtful =
-            self.record.uapsd == Some(true) || has_links || frame.sent_here || frame.control.retry;
-        let since = self.promised.filter(|promise| {
-            !is_doubtful
-                && promise.counter == delivery.counter
-                && self.is_promised(delivery, cell, promise.mark.0)
-        });
+        let doubt = self.promised.map(|promise| (promise, self.doubt_of_promise(&promise, delivery, cell)));
+        let since = doubt.and_then(|(promise, doubt)| doubt.is_none().then_some(promise));
         let without: Vec<Mark> = cell.without_tim(from.0, mark.0, aid).collect();
         let mut violated = 0;
         // Frames are kept for the listen interval at least. And once a beacon had the bit, one without it may say that an exchange
@@ -228,7 +226,32 @@ impl StationState {
         if violated > 0 {
             return;
         }
-        self.judge_announcement(delivery, from, &without, findings);
+        let doubt = doubt.and_then(|(promise, doubt)| Some((promise.mark, doubt?)));
+        self.judge_announcement(delivery, (from, &without), doubt, findings);
+    }
+
+    /// Why the frame that More Data announced does not have to be this one, or no beacon had to announce it.
+    fn doubt_of_promise(
+        &self,
+        promise: &Promise,
+        delivery: &Delivery<'_>,
+        cell: &Cell,
+    ) -> Option<&'static str> {
+        if self.record.uapsd == Some(true) {
+            Some("the TIM may leave out access categories of a station with U-APSD")
+        } else if self.is_multi_link.unwrap_or(cell.is_multi_link) {
+            Some("the station may have been awake on another of its links (802.11be)")
+        } else if delivery.frame.sent_here {
+            Some("the access point made the capture, whose times are not those on the air")
+        } else if delivery.frame.control.retry {
+            Some("its first transmission was not captured")
+        } else if promise.counter != delivery.counter || !self.is_promised(delivery, cell, promise.mark.0) {
+            Some(
+                "it may be another frame, since one in between may have been missed or it answers a later request",
+            )
+        } else {
+            None
+        }
     }
 
     /// What the first frame of a service period says of the TIM: that it announced the frame, if the last beacon since `from` had the bit.
@@ -260,12 +283,12 @@ impl StationState {
     }
 
     /// The verdict about a frame that no beacon is proven to have concealed. `without` are the beacons since `from` that do not have
-    /// the bit.
+    /// the bit, and `doubt` says which frame had More Data, and why that is not enough.
     fn judge_announcement(
         &self,
         delivery: &Delivery<'_>,
-        from: Mark,
-        without: &[Mark],
+        (from, without): (Mark, &[Mark]),
+        doubt: Option<(Mark, &'static str)>,
         findings: &mut Findings,
     ) {
         let mark = delivery.mark();
@@ -305,19 +328,23 @@ impl StationState {
                     last.1
                 ),
             ),
-            None => report(
-                Verdict::Undecidable,
-                &[from.1, last.1, mark.1],
-                format!(
-                    "it arrived at an unknown time, and {} since packet {} had no TIM bit for the station",
-                    if without.len() == 1 {
-                        "the beacon".to_owned()
-                    } else {
-                        format!("{} beacons", without.len())
-                    },
-                    from.1
-                ),
-            ),
+            None => {
+                let beacons = match without.len() {
+                    1 => "the beacon".to_owned(),
+                    count => format!("{count} beacons"),
+                };
+                let arrival = match doubt {
+                    Some(((_, promise), why)) => {
+                        format!("packet {promise} had More Data and this frame followed, but {why}")
+                    }
+                    None => "it arrived at an unknown time".to_owned(),
+                };
+                report(
+                    Verdict::Undecidable,
+                    &[from.1, last.1, mark.1],
+                    format!("{beacons} since packet {} had no TIM bit for the station: {arrival}", from.1),
+                );
+            }
         }
     }
 }
