@@ -31,10 +31,14 @@ from tim_never_set import (
 from tim_never_set import POWER_MANAGEMENT as PM
 
 EVERYBODY = b"\xff" * 6
-ASSOCIATION_REQUEST, ASSOCIATION_RESPONSE = 0x00, 0x10
+ASSOCIATION_REQUEST, ASSOCIATION_RESPONSE, ACTION = 0x00, 0x10, 0xD0
 QOS_DATA, QOS_NULL, RETRY, EOSP, CTS = 0x88, 0xC8, 0x08, 0x10, 0xC4
 OTHER = b"\x02\x00\x00\x00\x00\x03"
 INTERVAL_MS = BEACON_INTERVAL_TU * TIME_UNIT_S * 1e3
+# HE capabilities: the station may ask for target wake time, the access point answers.
+TWT_REQUESTER, TWT_RESPONDER = (bytes([255, 22, 35, bit]) + bytes(16) + b"\xfa\xff\xfa\xff" for bit in (0x02, 0x04))
+# A set-up of target wake time that is accepted: flow 0, implicit, each 2^20 us for 16.384 ms (802.11ax-2021 9.4.2.199).
+TWT_ACCEPTED = b"\x16\x06\x01\xd8\x0f\x00" + struct.pack("<HQBHB", 4 << 1 | 1 << 5 | 20 << 10, 0, 64, 1, 0)
 WMM = b"\xdd\x07\x00\x50\xf2\x02\x00\x01"
 SNAP_IP = b"\xaa\xaa\x03\x00\x00\x00\x08\x00"
 
@@ -70,9 +74,10 @@ class Air:
         tim: bool = True,
         late_ms: float = 0.0,
         uapsd: bool | None = None,
+        more: bytes = b"",
         missed: bool = False,
     ) -> float:
-        """The next beacon; gives its time in milliseconds."""
+        """The next beacon, with `more` elements; gives its time in milliseconds."""
         at_ms = INTERVAL_MS * self.beacons + late_ms
         self.beacons += 1
         body = struct.pack("<QHH", round(1e3 * at_ms), BEACON_INTERVAL_TU, 0x0001) + b"\x00\x07example"
@@ -80,6 +85,7 @@ class Air:
             body += bytes([5, 4, count, period, group, (1 << AID) * bit])
         if uapsd is not None:
             body += WMM + bytes([0x80 * uapsd])
+        body += more
         number = self.next(ACCESS_POINT)
         frame = header(BEACON, 0, EVERYBODY, ACCESS_POINT, ACCESS_POINT, sequence=number) + body
         self.put(at_ms, frame, missed=missed)
@@ -300,15 +306,19 @@ def late_delivery(air: Air, case: str) -> None:
 
 
 def late_fetch(air: Air, case: str) -> None:
-    """A station with a listen interval of one beacon that asks after six; or at once."""
-    request = header(ASSOCIATION_REQUEST, 0, ACCESS_POINT, STATION, ACCESS_POINT) + b"\x31\x04\x01\x00"
+    """A station with a listen interval of one beacon that asks after six; or at once; or with a target wake time."""
+    asks, answers = (TWT_REQUESTER, TWT_RESPONDER) if case == "near" else (b"", b"")
+    request = header(ASSOCIATION_REQUEST, 0, ACCESS_POINT, STATION, ACCESS_POINT) + b"\x31\x04\x01\x00" + asks
     response = header(ASSOCIATION_RESPONSE, 0, STATION, ACCESS_POINT, ACCESS_POINT)
     if case != "undecidable":
         air.put(1, request, answered=STATION)
-        air.put(2, response + struct.pack("<HHH", 1, 0, 0xC000 | AID), answered=ACCESS_POINT)
+        air.put(2, response + struct.pack("<HHH", 1, 0, 0xC000 | AID) + answers, answered=ACCESS_POINT)
+    if case == "near":
+        set_up = header(ACTION, 0, STATION, ACCESS_POINT, ACCESS_POINT, sequence=air.next(ACCESS_POINT))
+        air.put(3, set_up + TWT_ACCEPTED, answered=ACCESS_POINT)
     air.begin()
     for _ in range(1 if case == "innocent" else 6):
-        at_ms = air.beacon(bit=True)
+        at_ms = air.beacon(bit=True, more=answers)
     fetched(air, at_ms + 3)
     air.end()
 
@@ -416,7 +426,7 @@ CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
     "eosp-missing": (eosp_missing, ("guilty", "innocent", "undecidable")),
     "uapsd-not-granted": (uapsd_not_granted, ("guilty", "innocent", "near")),
     "late-delivery": (late_delivery, ("guilty", "innocent", "undecidable", "near")),
-    "late-fetch": (late_fetch, ("guilty", "innocent", "undecidable")),
+    "late-fetch": (late_fetch, ("guilty", "innocent", "undecidable", "near")),
     "pm-flapping": (pm_flapping, ("guilty", "innocent")),
     "awake-in-power-save": (awake_in_power_save, ("guilty", "innocent")),
     "ps-poll-unanswered": (ps_poll_unanswered, ("guilty", "innocent", "undecidable", "near")),

@@ -326,9 +326,19 @@ impl Masks {
             }
             FrameKind::Disassociation | FrameKind::Deauthentication => 2,
             FrameKind::ProbeRequest => 0,
-            // Of an action frame category and action; all of those that agree on block acknowledgement.
+            // Of an action frame category and action; all of those that agree on block acknowledgement or target wake time, and answers
+            // of WNM sleep mode without their group keys.
             FrameKind::Action => {
-                copy.keep(body..if copy.byte(body)? == 3 { end } else { body + 2 });
+                match (copy.byte(body)?, copy.byte(body + 1)) {
+                    (3 | 22 | 23, _) => copy.keep(body..end),
+                    (10, Some(17)) => {
+                        let keys = copy.byte(body + 3).zip(copy.byte(body + 4));
+                        let keys = keys.map_or(0, |(low, high)| usize::from(u16::from_le_bytes([low, high])));
+                        copy.keep(body..(body + 5).min(end));
+                        copy.keep((body + 5 + keys).min(end)..end);
+                    }
+                    _ => copy.keep(body..(body + 2).min(end)),
+                }
                 return Some(());
             }
             _ => return None,

@@ -11,14 +11,15 @@ use std::net::IpAddr;
 use airwatt_base::{Instant, Seq};
 use airwatt_dot11::{
     AmpduStatus, Capability, Elements, Frame, FrameKind, MacAddress, ManagementBody, Radiotap, RadiotapFlags,
-    WmmInfo, amsdu_subframes, check_fcs, snap_payload,
+    TwtAction, TwtCommand, TwtSetup, WmmInfo, WnmSleep, amsdu_subframes, check_fcs, snap_payload,
 };
 use etherparse::LaxIpSlice;
 
 use crate::capture::{Capture, FileFormat, LinkType, Notes, Oversized};
 use crate::decrypt::Decryption;
 use crate::packet::{
-    AirFrame, Beacon, CapturedPacket, GroupProtocol, Ip, ObservedCell, PacketSink, TcpFields, TransportHeader,
+    AirFrame, Beacon, CapturedPacket, GroupProtocol, Ip, ObservedCell, PacketSink, SleepChange, TcpFields,
+    TransportHeader,
 };
 
 /// Layers of tags and tunnels that are decoded; deeper nesting is an attack or a loop.
@@ -354,6 +355,7 @@ impl Decoder {
                     group,
                     is_tim_missing,
                     is_multi_link: has_multi_link(elements),
+                    is_twt_responder: elements.twt_roles().1,
                     timestamp_us,
                     aids,
                 });
@@ -363,12 +365,14 @@ impl Decoder {
                 found.listen_interval = Some(listen_interval);
                 found.requested_uapsd = Some(elements.wmm().map_or(0, |wmm| wmm.station_uapsd()));
                 found.is_multi_link = has_multi_link(elements);
+                found.supports_twt = elements.twt_roles().0;
             }
             Ok(Some(ManagementBody::AssociationResponse(response, elements))) if response.status == 0 => {
                 found.aid = Some(response.aid);
                 found.grants_uapsd = elements.wmm().is_some_and(WmmInfo::ap_uapsd);
+                found.supports_twt = elements.twt_roles().1;
             }
-            _ => {}
+            _ => found.sleep_change = sleep_change(frame),
         }
     }
 
@@ -427,6 +431,21 @@ impl PacketSink for Decoder {
 }
 
 /// Whether the elements have a Multi-Link element.
+/// What an action frame changes about the sleep of its station. Who refuses changes nothing.
+fn sleep_change(frame: &Frame<'_>) -> Option<SleepChange> {
+    let control = frame.header().control;
+    if control.kind == FrameKind::Action && control.protected {
+        return Some(SleepChange::Unreadable);
+    }
+    match TwtAction::decode(frame) {
+        Ok(Some(TwtAction::Setup(TwtSetup {
+            request: false, command: TwtCommand::Accept, flow, ..
+        }))) => Some(SleepChange::TwtAccepted(flow)),
+        Ok(Some(TwtAction::Teardown { flow })) => Some(SleepChange::TwtEnded(flow)),
+        _ => WnmSleep::decode(frame).ok().flatten().map(SleepChange::Wnm),
+    }
+}
+
 fn has_multi_link(elements: Elements<'_>) -> bool {
     let mut all = elements.into_iter();
     all.any(|(id, contents)| id == ID_EXTENDED && contents.first() == Some(&EXTENSION_MULTI_LINK))
@@ -462,6 +481,8 @@ fn air_frame(frame: &Frame<'_>, length: u32, radiotap: &Radiotap) -> AirFrame {
         aid: header.ps_poll_aid(),
         requested_uapsd: None,
         is_multi_link: false,
+        supports_twt: false,
+        sleep_change: None,
         listen_interval: None,
         grants_uapsd: false,
         beacon: None,

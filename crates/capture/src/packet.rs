@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use airwatt_base::{Instant, Rate, Seq, Span};
-use airwatt_dot11::{AccessParameters, Band, FrameControl, MacAddress, TxVector};
+use airwatt_dot11::{AccessParameters, Band, FrameControl, MacAddress, TxVector, WnmSleep};
 
 /// One packet. An A-MSDU becomes one of these for each MSDU, of which the first has the frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -141,6 +141,10 @@ pub struct AirFrame {
     pub requested_uapsd: Option<u8>,
     /// Of an association request: it has a Multi-Link element (802.11be), so that the station may be awake on another link.
     pub is_multi_link: bool,
+    /// Of an association: the sender may ask for target wake time (the station), or answers who does (the access point).
+    pub supports_twt: bool,
+    /// Of an action frame: what it changes about the station's sleep.
+    pub sleep_change: Option<SleepChange>,
     /// In an association request: the beacon intervals that the station may sleep through.
     pub listen_interval: Option<u16>,
     /// In an association response: whether its WMM element grants U-APSD.
@@ -163,6 +167,19 @@ pub struct AirFrame {
     pub sent_here: bool,
     /// Whether it failed its FCS check, so that none of its fields is reliable.
     pub damaged: bool,
+}
+
+/// What an action frame changes about the times at which a station is awake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SleepChange {
+    /// The sender accepts an individual target wake time, of this flow identifier.
+    TwtAccepted(u8),
+    /// One such agreement ends, or all do.
+    TwtEnded(Option<u8>),
+    /// The access point agrees to WNM sleep mode, or to its end.
+    Wnm(WnmSleep),
+    /// The frame is encrypted: it may be any of these.
+    Unreadable,
 }
 
 /// Bytes of the delimiter before each frame of an A-MPDU, to a multiple of which they are padded (802.11-2020 9.7.1).
@@ -209,6 +226,8 @@ pub struct Beacon {
     pub is_tim_missing: bool,
     /// Whether it has a Multi-Link element (802.11be), so that its stations may have other links.
     pub is_multi_link: bool,
+    /// Whether its access point answers requests for target wake time.
+    pub is_twt_responder: bool,
     /// The access point's clock in microseconds.
     pub timestamp_us: u64,
     /// Association identifiers with their TIM bit set.

@@ -10,6 +10,11 @@ const ID_RATES: u8 = 1;
 const ID_DS: u8 = 3;
 const ID_TIM: u8 = 5;
 const ID_VENDOR: u8 = 221;
+const ID_EXTENDED: u8 = 255;
+/// Extension of the HE capabilities, and bits of their MAC capabilities (802.11ax-2021 9.4.2.248).
+const EXTENSION_HE: u8 = 35;
+const TWT_REQUESTER: u8 = 1 << 1;
+const TWT_RESPONDER: u8 = 1 << 2;
 /// The OUI, type and (in the next octet) subtype of the Wi-Fi Alliance's WMM elements (WMM specification 2.2).
 const WMM_PREFIX: [u8; 4] = [0x00, 0x50, 0xf2, 0x02];
 /// The unit of a TXOP limit (802.11-2020 9.4.2.28).
@@ -69,6 +74,16 @@ impl<'a> Elements<'a> {
                 _ => None,
             }
         })
+    }
+
+    /// Whether the sender may ask for individual target wake time, and whether it answers who does, by its HE capabilities
+    /// (802.11ax-2021 9.4.2.248.2).
+    pub fn twt_roles(mut self) -> (bool, bool) {
+        let mac = self.find_map(|(id, contents)| match contents {
+            [EXTENSION_HE, mac, ..] if id == ID_EXTENDED => Some(*mac),
+            _ => None,
+        });
+        mac.map_or((false, false), |mac| (mac & TWT_REQUESTER != 0, mac & TWT_RESPONDER != 0))
     }
 
     /// The beacon interval that a simulated access point declares beside the field of its beacons.

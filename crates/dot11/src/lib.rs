@@ -9,7 +9,7 @@
 //!
 //! What is here is what power save, contention and the ledger of air time need: frame control, addresses, sequence
 //! and QoS control, beacons with their TIM, association, PS-Poll, the control frames, the action frames of individual
-//! target wake time, and the radiotap fields from which a data rate follows. Left out: security (protected bodies stay
+//! target wake time, the answers of WNM sleep mode, and the radiotap fields from which a data rate follows. Left out: security (protected bodies stay
 //! opaque here; the crate `capture` opens them), other action frames' contents, EHT and radiotap's TLV fields, which end
 //! the decoding of a radiotap header without harm to what was read before.
 
@@ -26,6 +26,7 @@ mod radiotap;
 mod timing;
 mod twt;
 mod tx_vector;
+mod wnm;
 
 pub use address::{MacAddress, ParseMacError};
 pub use elements::{AccessParameters, Elements, Tim, TimFields, WmmInfo};
@@ -39,6 +40,7 @@ pub use radiotap::{AmpduStatus, Channel, McsField, Radiotap, RadiotapFlags, TxFl
 pub use timing::{Standard, Timing};
 pub use twt::{NextTwtBytes, TwtAction, TwtCommand, TwtSetup, WakeDuration, WakeInterval};
 pub use tx_vector::{Band, Coding, Format, Guard, HeFields, HeForm, Ltf, TxVector, Width};
+pub use wnm::WnmSleep;
 
 #[cfg(test)]
 mod tests;

@@ -256,6 +256,7 @@ fn look_at_everything(bytes: &[u8]) {
             let _ = elements.tim().map(|tim| tim.aids().count());
         }
         let _ = TwtAction::decode(&frame);
+        let _ = WnmSleep::decode(&frame);
         let _ = (amsdu_subframes(frame.body()).count(), snap_payload(frame.body()));
     }
     if let Ok((header, length)) = Radiotap::decode(bytes) {
@@ -308,4 +309,34 @@ proptest! {
         prop_assert_eq!(usize::from(out[1]), out.len() - 2);
         prop_assert_eq!(tim.aids().collect::<Vec<_>>(), list);
     }
+}
+
+#[test]
+fn wnm_sleep_mode_is_what_the_access_point_agreed_to() {
+    let read = |protected: bool, body: &[u8]| {
+        let mut control = FrameControl::new(FrameKind::Action);
+        control.protected = protected;
+        let mut header = MacHeader::new(control, STATION);
+        (header.address2, header.address3) = (Some(AP), Some(AP));
+        let mut bytes = Vec::new();
+        header.encode(&mut bytes);
+        bytes.extend_from_slice(body);
+        WnmSleep::decode(&Frame::decode(&bytes).unwrap())
+    };
+    assert_eq!(read(false, &[10, 17, 1, 0, 0, 93, 4, 0, 0, 9, 0]), Ok(Some(WnmSleep::Entered)));
+    // Group keys of three octets stand before the element.
+    assert_eq!(read(false, &[10, 17, 1, 3, 0, 7, 7, 7, 93, 4, 1, 1, 0, 0]), Ok(Some(WnmSleep::Left)));
+    assert_eq!(read(false, &[10, 17, 1, 0, 0, 93, 4, 0, 2, 0, 0]), Ok(None), "denied");
+    assert_eq!(read(false, &[10, 16, 1, 93, 4, 0, 0, 0, 0]), Ok(None), "a request");
+    assert_eq!(read(true, &[10, 17, 1, 0, 0, 93, 4, 0, 0, 0, 0]), Ok(None), "encrypted");
+    assert!(read(false, &[10, 17, 1, 9, 0, 1]).is_err(), "the keys run past the end");
+}
+
+#[test]
+fn he_capabilities_say_who_asks_for_target_wake_time() {
+    let roles = |mac: u8| Elements(&[0, 1, 0x74, 255, 3, 35, mac, 0]).twt_roles();
+    assert_eq!(roles(0b010), (true, false));
+    assert_eq!(roles(0b100), (false, true));
+    assert_eq!(roles(0b001), (false, false));
+    assert_eq!(Elements(&[255, 2, 36, 6]).twt_roles(), (false, false), "the HE operation has none");
 }

@@ -53,6 +53,8 @@ pub(super) struct Cell {
     has_data: bool,
     /// Whether the access point has several links (802.11be).
     pub(super) is_multi_link: bool,
+    /// Whether its access point answers requests for target wake time.
+    pub(super) is_twt_responder: bool,
     /// The numbers of its frames.
     pub(super) sequences: Sequences,
     /// Group-addressed frames that no sleeping station would have received. Whether one slept is known later.
@@ -134,6 +136,7 @@ impl Cell {
         self.dtim = beacon.dtim;
         self.interval = interval;
         self.is_multi_link |= beacon.is_multi_link;
+        self.is_twt_responder |= beacon.is_twt_responder;
         self.group_goes_on = self.group_frame.take().is_some_and(|(.., more)| more);
         let is_dtim = beacon.dtim.is_some_and(|(count, _)| count == 0);
         self.group_announced = Some(mark).filter(|_| is_dtim && beacon.group);

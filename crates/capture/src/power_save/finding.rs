@@ -8,6 +8,7 @@ use airwatt_dot11::MacAddress;
 use airwatt_energy::{Radio, RadioState};
 
 use super::Mark;
+use super::agreements::Agreements;
 
 /// Occurrences of a finding that are kept with a description; of all others time and packet are.
 const EXAMPLES: u64 = 5;
@@ -363,8 +364,33 @@ pub(super) fn seconds(span: Span) -> String {
     format!("{} {unit}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// The findings by kind and station.
-pub(super) type Findings = BTreeMap<(FindingKind, MacAddress), Finding>;
+/// The findings by kind and station, and the agreements of stations, under which rules accuse nobody.
+#[derive(Default)]
+pub(super) struct Findings {
+    by_kind: BTreeMap<(FindingKind, MacAddress), Finding>,
+    agreements: BTreeMap<MacAddress, Agreements>,
+}
+
+impl Findings {
+    pub(super) fn get_mut(&mut self, kind: FindingKind, station: MacAddress) -> Option<&mut Finding> {
+        self.by_kind.get_mut(&(kind, station))
+    }
+
+    /// All of them, in order.
+    pub(super) fn into_all(self) -> Vec<Finding> {
+        self.by_kind.into_values().collect()
+    }
+
+    /// The agreements of a station.
+    pub(super) fn agreements(&mut self, station: MacAddress) -> &mut Agreements {
+        self.agreements.entry(station).or_default()
+    }
+
+    /// Why the rule accuses nobody because of the station's agreements.
+    pub(super) fn excuse(&self, kind: FindingKind, station: MacAddress) -> Option<&'static str> {
+        self.agreements.get(&station)?.excuse(kind)
+    }
+}
 
 /// Adds an occurrence. Returns its finding if it violated the rule, so that its costs can be added.
 pub(super) fn find<'f>(
@@ -374,7 +400,9 @@ pub(super) fn find<'f>(
     deciding: &[u32],
     detail: impl FnOnce() -> String,
 ) -> Option<&'f mut Finding> {
-    let finding = findings.entry((kind, station)).or_insert_with(|| Finding {
+    let excuse = findings.excuse(kind, station).filter(|_| verdict == Verdict::Violated);
+    let verdict = if excuse.is_some() { Verdict::Undecidable } else { verdict };
+    let finding = findings.by_kind.entry((kind, station)).or_insert_with(|| Finding {
         kind,
         station,
         occurrences: Vec::new(),
@@ -386,7 +414,10 @@ pub(super) fn find<'f>(
     *count += 1;
     let is_example = *count <= EXAMPLES;
     if is_example || verdict != Verdict::Kept {
-        let detail = is_example.then(detail);
+        let detail = is_example.then(|| match excuse {
+            Some(why) => format!("{}; {why}", detail()),
+            None => detail(),
+        });
         finding.occurrences.push(Occurrence {
             at,
             packet,

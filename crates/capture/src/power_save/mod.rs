@@ -7,8 +7,11 @@
 //! if that follows from frames that were captured, and undecidable otherwise. That a frame was not sent follows from sequence
 //! numbers alone (`sequence`), and that one did not arrive earlier from what it answers (`requests`). `docs/findings.md` has a ladder for each kind.
 //!
-//! Left out: S-APSD, TWT, and stations of ad hoc networks.
+//! Where a station has agreed on other times at which it is awake (`agreements`), rules that depend on them are undecidable.
+//!
+//! Left out: S-APSD, broadcast TWT, and stations of ad hoc networks.
 
+mod agreements;
 mod cell;
 mod finding;
 mod observer;

@@ -13,7 +13,7 @@ use super::requests::Requests;
 use super::sequence::Counter;
 use super::station::{Delivery, StationState};
 use crate::capture::{Capture, SteadyPart};
-use crate::packet::{AirFrame, CapturedPacket};
+use crate::packet::{AirFrame, CapturedPacket, SleepChange};
 use crate::stations::station_of;
 
 /// A response follows its frame within this time.
@@ -114,8 +114,7 @@ impl Observer {
             state.read_beacons(&self.cells, &mut self.findings);
             state.judge_service_periods(&mut self.findings);
         }
-        let mut seen =
-            Observations { findings: self.findings.into_values().collect(), ..Observations::default() };
+        let mut seen = Observations { findings: self.findings.into_all(), ..Observations::default() };
         for (mac, state) in self.stations {
             seen.stations.push(state.record);
             seen.modes.insert(mac, state.modes);
@@ -132,6 +131,9 @@ impl Observer {
         acknowledged: Option<bool>,
     ) {
         let kind = frame.control.kind;
+        if let Some(change) = frame.sleep_change {
+            self.agreed(capture, packet, frame, change);
+        }
         if let Some(station) = frame.transmitter.filter(|_| kind == FrameKind::PsPoll) {
             let (state, findings) = self.station(capture, station, packet, frame);
             state.expire(packet.at, findings);
@@ -145,6 +147,7 @@ impl Observer {
                 state.association = Some(packet.number);
                 state.listen_interval = frame.listen_interval;
                 state.is_multi_link = Some(frame.is_multi_link);
+                state.is_twt_requester = Some(frame.supports_twt);
             }
         } else if let Some(aid) = frame.aid {
             self.associated(capture, packet, frame, aid);
@@ -191,12 +194,30 @@ impl Observer {
         }
     }
 
+    /// An action frame about the times at which a station is awake. The access point accepts, and either side ends.
+    fn agreed(&mut self, capture: &Capture, packet: &CapturedPacket, frame: &AirFrame, change: SleepChange) {
+        let is_of_ap = frame.bssid.is_some() && frame.transmitter == frame.bssid;
+        let accepts = matches!(change, SleepChange::TwtAccepted(_) | SleepChange::Wnm(_));
+        let Some(station) = (if is_of_ap { Some(frame.receiver) } else { frame.transmitter }) else { return };
+        if station.is_group() || accepts && !is_of_ap {
+            return;
+        }
+        let (state, findings) = self.station(capture, station, packet, frame);
+        // What was before is judged by what held then.
+        state.judge_suspects(findings);
+        state.has_unread_action |= change == SleepChange::Unreadable;
+        findings.agreements(station).change(change);
+    }
+
     /// An association response. An access point that announces U-APSD grants it to a station that requests it.
     fn associated(&mut self, capture: &Capture, packet: &CapturedPacket, frame: &AirFrame, aid: u16) {
+        if let Some(bssid) = frame.bssid.filter(|_| frame.supports_twt) {
+            self.cells.entry(bssid).or_default().is_twt_responder = true;
+        }
         let (state, findings) = self.station(capture, frame.receiver, packet, frame);
         let request = state.association;
         state.leave(packet.at, findings);
-        state.record.aid = Some(aid);
+        (state.record.aid, state.associated_at) = (Some(aid), Some(packet.at));
         let announces = frame.bssid.and_then(|bssid| capture.networks.get(&bssid)?.uapsd) == Some(true);
         if state.record.uapsd == Some(true) && announces {
             let verdict = if frame.grants_uapsd { Verdict::Kept } else { Verdict::Violated };
@@ -243,7 +264,7 @@ impl Observer {
             // Another cell assigns another association identifier.
             if state.record.bssid.is_some() {
                 state.leave(packet.at, &mut self.findings);
-                (state.record.aid, state.is_multi_link) = (None, None);
+                (state.record.aid, state.is_multi_link, state.is_twt_requester) = (None, None, None);
             } else {
                 state.record.aid = state.record.aid.or(capture.associations.get(&mac).copied());
             }

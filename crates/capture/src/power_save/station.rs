@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::{FrameKind, MacAddress};
 
+use super::agreements::Agreements;
 use super::cell::Cell;
 use super::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
 use super::pauses::Pauses;
@@ -124,6 +125,12 @@ pub(super) struct StationState {
     pub(super) association: Option<u32>,
     /// Whether it associated with several links, of which the capture has one.
     pub(super) is_multi_link: Option<bool>,
+    /// Whether it may ask for target wake time, by its association.
+    pub(super) is_twt_requester: Option<bool>,
+    /// When its association was answered, if nothing ended that since.
+    pub(super) associated_at: Option<Instant>,
+    /// Whether an encrypted action frame was exchanged with it since.
+    pub(super) has_unread_action: bool,
     /// Its frames that show its mode.
     pub(super) frames: Vec<ModeFrame>,
     /// Frames that came late. Whether the clock of the capture jumped meanwhile is known when the segment has ended.
@@ -182,6 +189,15 @@ impl StationState {
     /// between, so totals suffice. What expires does so at the last beacon, since the time of expiry is not reported.
     pub(super) fn read_beacons(&mut self, cells: &BTreeMap<MacAddress, Cell>, findings: &mut Findings) {
         let Some(cell) = self.record.bssid.and_then(|bssid| cells.get(&bssid)) else { return };
+        if cell.is_twt_responder {
+            let without_set_up = self.associated_at.is_some_and(|at| {
+                let bssid = self.record.bssid.unwrap_or_default();
+                !self.has_unread_action
+                    && cell.sequences.nothing_missed_since(bssid).is_some_and(|since| since <= at)
+            });
+            findings.agreements(self.record.mac).may_have_twt =
+                self.is_twt_requester != Some(false) && !without_set_up;
+        }
         let from = std::mem::replace(&mut self.beacons_read, cell.marks.len());
         let Some((last, _)) = cell.marks[from..].last() else { return };
         if let (Some(Request { mark: (polled, _), .. }), Some(aid)) = (self.polled, self.record.aid) {
@@ -319,6 +335,7 @@ impl StationState {
     /// The association ends: the mode and what was buffered are not known any more.
     pub(super) fn leave(&mut self, at: Instant, findings: &mut Findings) {
         self.forget(at, findings);
+        *findings.agreements(self.record.mac) = Agreements::default();
     }
 
     fn forget(&mut self, at: Instant, findings: &mut Findings) {
@@ -338,6 +355,7 @@ impl StationState {
             sends_qos_nulls: self.sends_qos_nulls,
             listen_interval: self.listen_interval,
             is_multi_link: self.is_multi_link,
+            is_twt_requester: self.is_twt_requester,
             unended: self.unended,
             ended: self.ended,
             ..Self::default()
@@ -487,17 +505,18 @@ impl StationState {
             format!("the station's trigger opened a service period, {what}, and no EOSP ended it")
         });
         let awake = until.min(period.trigger.0 + NEVER).saturating_since(period.last.0);
-        if let Some(finding) = findings.get_mut(&(FindingKind::EospMissing, self.record.mac)) {
+        if let Some(finding) = findings.get_mut(FindingKind::EospMissing, self.record.mac) {
             finding.may_cost(Excess::awake(awake));
         }
     }
 
     /// An access point of which no service period has EOSP, out of several with frames, does not send it.
     pub(super) fn judge_service_periods(&mut self, findings: &mut Findings) {
-        if self.ended || self.unended < UNENDED {
+        let is_excused = findings.excuse(FindingKind::EospMissing, self.record.mac).is_some();
+        if self.ended || self.unended < UNENDED || is_excused {
             return;
         }
-        if let Some(finding) = findings.get_mut(&(FindingKind::EospMissing, self.record.mac)) {
+        if let Some(finding) = findings.get_mut(FindingKind::EospMissing, self.record.mac) {
             finding.convict();
         }
     }

@@ -1,6 +1,8 @@
 //! A built capture for each kind of finding, and one that nearly has it.
 
-use airwatt_dot11::{AssociationResponse, Elements};
+use airwatt_dot11::{
+    AssociationResponse, Elements, TwtAction, TwtCommand, TwtSetup, WakeDuration, WakeInterval,
+};
 
 use super::*;
 use crate::power_save::Excess;
@@ -460,7 +462,7 @@ fn a_frame_that_no_beacon_announced_says_what_else_explains_it() {
     let detail_with = |tx: bool, retry: bool, number: u16| {
         let radiotap = Radiotap {
             rate_500kbps: Some(48),
-            tx_flags: tx.then(|| airwatt_dot11::TxFlags(0)),
+            tx_flags: tx.then_some(airwatt_dot11::TxFlags(0)),
             ..Radiotap::default()
         };
         let second = frame_with(&radiotap, FrameKind::Data, false, |header: &mut MacHeader| {
@@ -478,4 +480,105 @@ fn a_frame_that_no_beacon_announced_says_what_else_explains_it() {
     ends(detail_with(true, false, 2), "whose times are not those on the air");
     ends(detail_with(false, true, 2), "its first transmission was not captured");
     ends(detail_with(false, false, 3), "or it answers a later request");
+}
+
+/// While a station has an agreement on other times at which it is awake, it is not late for its frames, and says which agreement.
+#[test]
+fn agreements_on_sleep_excuse_who_follows_them() {
+    let setup = |command| TwtSetup {
+        dialog_token: 1,
+        request: false,
+        command,
+        trigger: false,
+        implicit: true,
+        unannounced: false,
+        flow: 2,
+        protection: false,
+        information_disabled: false,
+        target_us: Some(0),
+        duration: WakeDuration::Short(64),
+        interval: WakeInterval::at_most(Span::from_secs(1)),
+        channel: 0,
+    };
+    let action = |up: bool, number: u16, body: &[u8]| {
+        let mut bytes = frame(FrameKind::Action, up, |header| header.sequence_control = Some(number << 4));
+        bytes.extend_from_slice(body);
+        bytes
+    };
+    let twt = |action: TwtAction| {
+        let mut body = Vec::new();
+        action.encode(&mut body);
+        body
+    };
+    let wnm = |kind: u8, status: u8| vec![10, 17, 1, 0, 0, 93, 4, kind, status, 0, 0];
+    let beacon_numbered = |number: u16, aids: &[u16]| {
+        let tim = TimFields { dtim_count: 0, dtim_period: 1, group: false, aids };
+        let mut bytes = beacon_of(BEACON_US * u64::from(number), tim, None);
+        // Behind radiotap, whose length is in its third octet, and the addresses.
+        let at = usize::from(bytes[2]) + 22;
+        bytes[at..at + 2].copy_from_slice(&(number << 4).to_le_bytes());
+        bytes
+    };
+    // The access point's frames have the numbers 0 to 12; the station is to ask at each beacon and asks after the eighth.
+    let occurrence_after = |bodies: &[Vec<u8>], supports: bool, secret: bool| {
+        let he = |bits: u8| [255, 7, 35, if supports { bits } else { 0 }, 0, 0, 0, 0, 0];
+        let mut request = frame(FrameKind::AssociationRequest, true, |_| ());
+        request.extend_from_slice(&[0x31, 4, 1, 0]);
+        request.extend_from_slice(&he(2));
+        let mut response = frame(FrameKind::AssociationResponse, false, |header| {
+            header.sequence_control = Some(0);
+        });
+        AssociationResponse { capability: Capability(1), status: 0, aid: 1 }.encode(&mut response);
+        let mut frames = vec![(0, request), (0, response), (1, poll()), (2, data(1, false))];
+        frames.extend(bodies.iter().zip(3..).map(|(body, at)| (at, action(false, at as u16 - 1, body))));
+        frames.push((20, null(true)));
+        if secret {
+            let protected = frame(FrameKind::Action, true, |header| {
+                header.control.protected = true;
+                header.control.power_management = true;
+            });
+            frames.push((21, protected));
+        }
+        frames.extend((0..8).map(|count| {
+            let mut beacon = beacon_numbered(count as u16 + 4, &[1]);
+            beacon.extend_from_slice(&he(4));
+            (102 * (count + 1), beacon)
+        }));
+        frames.extend([(820, poll()), (821, data(12, false))]);
+        let found = findings(&ladder(&frames));
+        let late = found.into_iter().find(|one| one.kind == FindingKind::LateFetch).unwrap();
+        let last = late.occurrences.last().unwrap();
+        (last.verdict, last.detail.clone().unwrap())
+    };
+    let nothing = vec![3, 0];
+    let [accept, reject] =
+        [TwtCommand::Accept, TwtCommand::Reject].map(|command| twt(TwtAction::Setup(setup(command))));
+    let ended = |flow| twt(TwtAction::Teardown { flow });
+    let plain = |bodies: [&Vec<u8>; 2]| occurrence_after(&bodies.map(Vec::clone), false, false);
+    let (verdict, detail) = plain([&nothing, &nothing]);
+    assert_eq!(verdict, Verdict::Violated, "{detail}");
+    for (bodies, why) in [
+        ([&nothing, &accept], Some("target wake time")),
+        ([&nothing, &reject], None),
+        ([&accept, &ended(Some(2))], None),
+        ([&accept, &ended(Some(3))], Some("target wake time")),
+        ([&accept, &ended(None)], None),
+        ([&nothing, &wnm(0, 0)], Some("WNM sleep")),
+        ([&nothing, &wnm(0, 2)], None),
+        ([&wnm(0, 0), &wnm(1, 1)], None),
+    ] {
+        let (verdict, detail) = plain(bodies);
+        assert_eq!(verdict == Verdict::Undecidable, why.is_some(), "{detail}");
+        assert!(detail.contains(why.unwrap_or("requested")), "{detail}");
+    } // Both support target wake time: the numbers say that no set-up was missed, unless an action frame was encrypted.
+    let none = [nothing.clone(), nothing];
+    for (supports, secret, expected) in [
+        (true, false, Verdict::Violated),
+        (true, true, Verdict::Undecidable),
+        (false, true, Verdict::Violated),
+    ] {
+        let (verdict, detail) = occurrence_after(&none, supports, secret);
+        assert_eq!(verdict, expected, "{detail}");
+        assert_eq!(detail.contains("both sides support"), supports && secret, "{detail}");
+    }
 }

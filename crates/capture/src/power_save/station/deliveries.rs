@@ -126,7 +126,7 @@ impl StationState {
 
     /// Decides about frames that the station had not requested. It was asleep if no transmission of the frame was acknowledged, and
     /// the frames before and after say so.
-    pub(super) fn judge_suspects(&mut self, findings: &mut Findings) {
+    pub(in crate::power_save) fn judge_suspects(&mut self, findings: &mut Findings) {
         // How the access point serves the station has to be known, and that nothing the station sent can have been a request.
         // A station with U-APSD may have opened a service period by a QoS Null, which no number shows to be missed; and one that gets other
         // frames than those of QoS is served in another way.

@@ -210,7 +210,7 @@ impl StationState {
                 finding.buffered(request.0, mark.0);
             }
         }
-        if let Some(finding) = findings.get_mut(&(FindingKind::LateDelivery, mac)) {
+        if let Some(finding) = findings.get_mut(FindingKind::LateDelivery, mac) {
             finding.occurrences.sort_by_key(|one| (one.at, one.packet));
         }
     }
