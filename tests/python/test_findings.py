@@ -445,6 +445,14 @@ def test_a_clock_that_jumps_over_a_wait_leaves_it_undecidable(airwatt, tmp_path)
     assert (strict.status, "--strict expects none" in strict.err) == (1, True)
 
 
+def test_rules_about_the_times_of_beacons_say_how_many_they_need(airwatt):
+    document = airwatt("analyze", SHIPPED / "late-delivery-guilty.pcap", "--policy", "psm", "--json").json
+    lacks = {check["kind"]: check["lacks"] for check in document["checks"]}
+    for kind in ("beacon-late", "beacon-missing"):
+        assert lacks[kind].endswith("were captured, and at least 20 are needed")
+    assert lacks["tim-missing"] is None
+
+
 def test_what_a_capture_lacks_is_said(airwatt, without_beacons, tmp_path):
     shown = airwatt("analyze", without_beacons)
     line = " ".join(shown.out.split())

@@ -193,7 +193,7 @@ def averages_parts(radio: Record) -> Iterator[str | Table]:
             f"DTIM {average.dtim_period}",
             quantity(average.power_w / volts, "A") if volts else quantity(average.power_w, "W"),
             quantity(average.predicted_w / volts, "A") if volts else quantity(average.predicted_w, "W"),
-            f"{100 * average.residual:+.1f} %",
+            f"{100 * average.residual:+z.1f} %",
             "fitted" if average.fitted else "predicted",
         ]
         for name, averages in known

@@ -170,12 +170,11 @@ def _texts(documents: Sequence[Document]) -> dict[str, list[str]]:
     texts: dict[str, list[str]] = {}
     for document in documents:
         for finding in document["findings"]:
-            details = {example["packet"]: example["detail"] for example in finding["examples"]}
             for place in finding["occurrences"]:
                 if place["verdict"] == "kept":
                     continue
                 packets = ", ".join(map(str, place["packets"]))
-                detail = f": {details[place['packet']]}" if place["packet"] in details else ""
+                detail = f": {place['detail']}" if "detail" in place else ""
                 line = f"packet {place['packet']} at {place['time_s']:.6f} s, {finding['station']}, {place['verdict']}"
                 texts.setdefault(finding["kind"], []).append(f"{line}{detail} (decided by packets {packets})")
     return texts

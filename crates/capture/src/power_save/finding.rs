@@ -9,6 +9,7 @@ use airwatt_energy::{Radio, RadioState};
 
 use super::Mark;
 use super::agreements::Agreements;
+use super::cell::ENOUGH_BEACONS;
 
 /// Occurrences of a finding that are kept with a description; of all others time and packet are.
 const EXAMPLES: u64 = 5;
@@ -65,8 +66,8 @@ struct Rule {
 /// What a capture needs to have so that a rule is decided: nothing of the rest of it replaces these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
-    /// Beacons of the station's access point.
-    pub beacons: bool,
+    /// So many beacons of the station's access point at least.
+    pub beacons: u32,
     /// Their TIM.
     pub tim: bool,
     /// The station's association identifier.
@@ -215,11 +216,12 @@ impl FindingKind {
             matches!(self, Kind::TimNeverSet | Kind::TimStuck | Kind::LateFetch | Kind::PsPollUnanswered);
         let of_group = matches!(self, Kind::GroupNotAfterDtim | Kind::MoreDataMissing);
         let tim = aid || of_group || matches!(self, Kind::GroupNotSent | Kind::DtimSkipped);
-        let beacons = tim
-            || matches!(
-                self,
-                Kind::TimMissing | Kind::BeaconLate | Kind::BeaconMissing | Kind::UapsdNotGranted
-            );
+        let beacons = match self {
+            Kind::BeaconLate | Kind::BeaconMissing => ENOUGH_BEACONS as u32,
+            Kind::TimMissing | Kind::UapsdNotGranted => 1,
+            _ if tim => 1,
+            _ => 0,
+        };
         let mode = of_group
             || matches!(
                 self,

@@ -143,10 +143,17 @@ fn lacks_of(needs: Needs, capture: &Capture, record: &StationRecord) -> Option<S
         return Some(format!("no frame shows the access point of {mac}"));
     };
     let network = capture.networks.get(&bssid);
-    if needs.beacons && network.is_none_or(|network| network.beacons == 0) {
+    let beacons = network.map_or(0, |network| network.beacons);
+    if needs.beacons > 0 && beacons == 0 {
         return Some(format!(
             "no beacon of {bssid} was captured (a nontransmitted BSSID of several has none: its TIM is in those of another, \
              which is not read)"
+        ));
+    }
+    if beacons < needs.beacons {
+        return Some(format!(
+            "{beacons} beacons of {bssid} were captured, and at least {} are needed",
+            needs.beacons
         ));
     }
     // A valid TIM has a DTIM period above zero.
