@@ -337,7 +337,7 @@ impl StationState {
                     Some(((_, promise), why)) => {
                         format!("packet {promise} had More Data and this frame followed, but {why}")
                     }
-                    None => "it arrived at an unknown time".to_owned(),
+                    None => "the frame arrived at an unknown time".to_owned(),
                 };
                 report(
                     Verdict::Undecidable,
