@@ -39,7 +39,7 @@ class Debian:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._mounts = ["mount --rbind /proc proc"]
+        self._mounts = ["mount --rbind /proc proc", "mount --rbind /sys sys"]
 
     def bind(self, source: Path, place: str) -> None:
         """Shows a file or a folder of this system at a place in it, with what is mounted below."""
@@ -96,4 +96,6 @@ def _make(place: Path, packages: Sequence[str]) -> None:
             shutil.copytree(source, place / "etc/apt" / name, dirs_exist_ok=True)
         elif source.exists():
             shutil.copy(source, place / "etc/apt" / name)
+    # What debootstrap leaves out and every installed system has.
+    (place / "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")
     (place / ".finished").touch()
