@@ -6,7 +6,6 @@
 
 use airwatt_dot11::WnmSleep;
 
-use super::FindingKind;
 use crate::packet::SleepChange;
 
 /// The agreements of one station with its access point.
@@ -32,25 +31,13 @@ impl Agreements {
         }
     }
 
-    /// Why the rule accuses nobody while they hold.
-    pub(super) fn excuse(&self, kind: FindingKind) -> Option<&'static str> {
-        use FindingKind as Kind;
-        let is_about_beacons = matches!(kind, Kind::SentToSleeper | Kind::LateFetch);
-        let is_about_sleep = is_about_beacons
-            || matches!(
-                kind,
-                Kind::TimNeverSet
-                    | Kind::TimStuck
-                    | Kind::MoreDataThenNothing
-                    | Kind::EospMissing
-                    | Kind::LateDelivery
-                    | Kind::PsPollUnanswered
-            );
-        if is_about_sleep && self.flows != 0 {
+    /// Why a rule about the station's sleep accuses nobody while they hold; `of_beacons` says that it is about sleep from beacon to beacon.
+    pub(super) fn excuse(&self, of_beacons: bool) -> Option<&'static str> {
+        if self.flows != 0 {
             Some("the station has a target wake time, which the rule does not know")
-        } else if is_about_sleep && self.in_wnm_sleep {
+        } else if self.in_wnm_sleep {
             Some("the station is in WNM sleep mode, which the rule does not know")
-        } else if is_about_beacons && self.may_have_twt {
+        } else if of_beacons && self.may_have_twt {
             Some("both sides support target wake time, and its set-up may have been missed or was encrypted")
         } else {
             None

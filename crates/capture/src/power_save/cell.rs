@@ -6,16 +6,14 @@ use std::ops::Range;
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 
-use super::Mark;
 use super::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
 use super::record::AirTotal;
 use super::sequence::{Counter, Sequences};
+use super::{ENOUGH_BEACONS, Mark};
 use crate::packet::{AirFrame, Beacon, CapturedPacket};
 
 /// A beacon that is transmitted this long after its target time is late. A busy channel delays beacons by some frames.
 const LATE_BEACON: Span = Span::from_millis(10);
-/// Beacons from which on their usual offset from the target time, and the share that was captured, are known well enough.
-pub(super) const ENOUGH_BEACONS: usize = 20;
 /// The share of a cell's beacons in percent that a monitor must have captured for one that is missing to be reported.
 const CAPTURED_PERCENT: u64 = 90;
 /// Beacons that are late by the same time show that the access point's clock was set.

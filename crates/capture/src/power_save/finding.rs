@@ -7,9 +7,8 @@ use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 use airwatt_energy::{Radio, RadioState};
 
-use super::Mark;
 use super::agreements::Agreements;
-use super::cell::ENOUGH_BEACONS;
+use super::{ENOUGH_BEACONS, Mark};
 
 /// Occurrences of a finding that are kept with a description; of all others time and packet are.
 const EXAMPLES: u64 = 5;
@@ -230,6 +229,25 @@ impl FindingKind {
         Needs { beacons, tim, aid, mode }
     }
 
+    /// Whether it depends on a station's sleep from beacon to beacon, as that of a station with another agreement is not.
+    const fn depends_on_beacons(self) -> bool {
+        matches!(self, Self::SentToSleeper | Self::LateFetch)
+    }
+
+    /// Whether it depends on when a station in power save is awake, or on what the access point owes it meanwhile.
+    const fn depends_on_sleep(self) -> bool {
+        self.depends_on_beacons()
+            || matches!(
+                self,
+                Self::TimNeverSet
+                    | Self::TimStuck
+                    | Self::MoreDataThenNothing
+                    | Self::EospMissing
+                    | Self::LateDelivery
+                    | Self::PsPollUnanswered
+            )
+    }
+
     /// Whether the frames show what the radio spent on it.
     pub const fn has_energy(self) -> bool {
         !matches!(self, Self::TimMissing | Self::UapsdNotGranted)
@@ -390,7 +408,7 @@ impl Findings {
 
     /// Why the rule accuses nobody because of the station's agreements.
     pub(super) fn excuse(&self, kind: FindingKind, station: MacAddress) -> Option<&'static str> {
-        self.agreements.get(&station)?.excuse(kind)
+        self.agreements.get(&station).filter(|_| kind.depends_on_sleep())?.excuse(kind.depends_on_beacons())
     }
 }
 

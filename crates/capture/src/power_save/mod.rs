@@ -20,6 +20,7 @@ mod record;
 mod requests;
 mod sequence;
 mod station;
+mod wait;
 
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::FrameKind;
@@ -37,6 +38,8 @@ const IN_FLIGHT: Span = Span::from_millis(10);
 const PROMPT: Span = Span::from_millis(50);
 /// A frame that is not captured within two beacon intervals of the usual length counts as not sent.
 pub(crate) const NEVER: Span = Span::from_millis(205);
+/// Beacons from which on their usual offset from the target time, and the share that was captured, are known well enough.
+const ENOUGH_BEACONS: usize = 20;
 /// A frame this soon after a station left power save was buffered before.
 const WAS_WAITING: Span = Span::from_millis(5);
 /// PM changes that follow each other within a beacon interval of the usual length save almost nothing.

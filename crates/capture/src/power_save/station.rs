@@ -11,13 +11,12 @@ use super::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
 use super::pauses::Pauses;
 use super::record::{AirTotal, ModeSpan, StationRecord};
 use super::sequence::{Counter, ModeFrame, Sequences, proves_sleep};
+use super::wait::{Request, Wait};
 use super::{FLAP_CHANGES, FLAP_INTERVAL, IN_FLIGHT, Mark, NEVER, PROMPT};
 use crate::packet::{AirFrame, CapturedPacket};
 
 mod deliveries;
 mod waits;
-
-use waits::{Request, Wait};
 
 /// A pause that a radio cannot sleep in with a profit: waking up takes milliseconds.
 const NAP: Span = Span::from_millis(10);

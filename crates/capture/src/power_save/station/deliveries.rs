@@ -1,10 +1,11 @@
 //! What a frame for a station in power save says: whether it was announced, requested and in time.
 
-use super::{Announcement, Delivery, Promise, Request, StationState, Suspect};
+use super::{Announcement, Delivery, Promise, StationState, Suspect};
 use crate::packet::AirFrame;
 use crate::power_save::cell::Cell;
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find};
 use crate::power_save::sequence::Counter;
+use crate::power_save::wait::Request;
 use crate::power_save::{IN_FLIGHT, Mark, PROMPT, WAS_WAITING};
 use airwatt_base::Instant;
 use airwatt_dot11::FrameKind;

@@ -7,86 +7,12 @@
 use std::collections::BTreeMap;
 
 use super::{Announcement, Delivery, LATE, StationState};
-use crate::packet::{AirFrame, CapturedPacket};
 use crate::power_save::cell::Cell;
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find};
-use crate::power_save::{IN_FLIGHT, Mark, PROMPT};
+use crate::power_save::wait::{Doubt, Request, Wait};
+use crate::power_save::{IN_FLIGHT, PROMPT};
 use airwatt_base::Span;
 use airwatt_dot11::MacAddress;
-
-/// A frame of the station that requests what is buffered: a PS-Poll, a trigger, or one with which it leaves power save.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Request {
-    pub(super) mark: Mark,
-    /// Whether an acknowledgement of it was captured.
-    pub(super) is_heard: bool,
-    /// When the monitor's radio received it ([`AirFrame::received_us`]).
-    received_us: Option<u64>,
-}
-
-impl Request {
-    pub(super) fn new(packet: &CapturedPacket, frame: &AirFrame, is_heard: bool) -> Self {
-        Self { mark: (packet.at, packet.number), is_heard, received_us: frame.received_us }
-    }
-}
-
-/// What else than the access point explains that a frame came late.
-#[derive(Clone, Copy, Debug)]
-enum Doubt {
-    /// No acknowledgement of the request was captured.
-    Unheard,
-    /// The frame with which the access point answered may have been missed: by its numbers one is missing, or nothing shows that none is.
-    Missed,
-    /// A beacon after the request had no TIM bit, or none was captured of it: the frame is another one.
-    Emptied,
-    /// The channel was not free for long enough.
-    Busy,
-    /// The radio of the monitor received it sooner, or later, after the request.
-    RadioDisagrees(i128),
-    /// The frames have no time of the radio, and the longest silence may be the monitor's.
-    Stalled(Span),
-    /// By the beacons around it the clock of the capture jumped.
-    Jumped,
-}
-
-impl Doubt {
-    fn text(self) -> String {
-        let text = match self {
-            Self::Unheard => "no acknowledgement of the request was captured",
-            Self::Missed => "the monitor may have missed the frame that answered",
-            Self::Emptied => {
-                "no bit for the station was captured in a beacon after the request, so that it may be another frame"
-            }
-            Self::Busy => "the access point may have waited for the channel",
-            Self::RadioDisagrees(apart_us) => {
-                return format!(
-                    "by the clock of the monitor's radio (TSFT) it came {:.3} s after it",
-                    apart_us as f64 / 1e6
-                );
-            }
-            Self::Stalled(silence) => {
-                return format!(
-                    "the monitor may have stalled in the {:.3} s of it without any frame, since the frames have no time of its radio (TSFT)",
-                    silence.as_secs_f64()
-                );
-            }
-            Self::Jumped => "by the beacons around it the clock of the capture jumped",
-        };
-        text.to_owned()
-    }
-}
-
-/// A frame that came more than [`PROMPT`] after its request, by the clock of the capture.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Wait {
-    request: Mark,
-    mark: Mark,
-    /// Time for which the channel was free.
-    free: Span,
-    /// What else explains it.
-    doubt: Option<Doubt>,
-    bssid: Option<MacAddress>,
-}
 
 /// Whether the monitor itself may be late, by its radio's clock or for lack of it.
 fn doubt_of_monitor(request: &Request, delivery: &Delivery<'_>) -> Option<Doubt> {

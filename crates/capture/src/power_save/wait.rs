@@ -1,0 +1,81 @@
+//! A station's request for what is buffered, a frame that came long after one, and what may explain that.
+
+use airwatt_base::Span;
+use airwatt_dot11::MacAddress;
+
+use super::Mark;
+use crate::packet::{AirFrame, CapturedPacket};
+
+/// A frame of the station that requests what is buffered: a PS-Poll, a trigger, or one with which it leaves power save.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request {
+    pub(super) mark: Mark,
+    /// Whether an acknowledgement of it was captured.
+    pub(super) is_heard: bool,
+    /// When the monitor's radio received it ([`AirFrame::received_us`]).
+    pub(super) received_us: Option<u64>,
+}
+
+impl Request {
+    pub(super) fn new(packet: &CapturedPacket, frame: &AirFrame, is_heard: bool) -> Self {
+        Self { mark: (packet.at, packet.number), is_heard, received_us: frame.received_us }
+    }
+}
+
+/// What else than the access point explains that a frame came late.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Doubt {
+    /// No acknowledgement of the request was captured.
+    Unheard,
+    /// The frame with which the access point answered may have been missed: by its numbers one is missing, or nothing shows that none is.
+    Missed,
+    /// A beacon after the request had no TIM bit, or none was captured of it: the frame is another one.
+    Emptied,
+    /// The channel was not free for long enough.
+    Busy,
+    /// The radio of the monitor received it sooner, or later, after the request.
+    RadioDisagrees(i128),
+    /// The frames have no time of the radio, and the longest silence may be the monitor's.
+    Stalled(Span),
+    /// By the beacons around it the clock of the capture jumped.
+    Jumped,
+}
+
+impl Doubt {
+    pub(super) fn text(self) -> String {
+        let text = match self {
+            Self::Unheard => "no acknowledgement of the request was captured",
+            Self::Missed => "the monitor may have missed the frame that answered",
+            Self::Emptied => {
+                "no bit for the station was captured in a beacon after the request, so that it may be another frame"
+            }
+            Self::Busy => "the access point may have waited for the channel",
+            Self::RadioDisagrees(apart_us) => {
+                return format!(
+                    "by the clock of the monitor's radio (TSFT) it came {:.3} s after it",
+                    apart_us as f64 / 1e6
+                );
+            }
+            Self::Stalled(silence) => {
+                return format!(
+                    "the monitor may have stalled in the {:.3} s of it without any frame, since the frames have no time of its radio (TSFT)",
+                    silence.as_secs_f64()
+                );
+            }
+            Self::Jumped => "by the beacons around it the clock of the capture jumped",
+        };
+        text.to_owned()
+    }
+}
+
+/// A frame that came more than 50 ms (`PROMPT`) after its request, by the clock of the capture.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wait {
+    pub(super) request: Mark,
+    pub(super) mark: Mark,
+    /// Time for which the channel was free.
+    pub(super) free: Span,
+    /// What else explains it.
+    pub(super) doubt: Option<Doubt>,
+    pub(super) bssid: Option<MacAddress>,
+}
