@@ -96,6 +96,6 @@ def _make(place: Path, packages: Sequence[str]) -> None:
             shutil.copytree(source, place / "etc/apt" / name, dirs_exist_ok=True)
         elif source.exists():
             shutil.copy(source, place / "etc/apt" / name)
-    # What debootstrap leaves out and every installed system has.
+    # Debootstrap leaves this file out, which every installed system has.
     (place / "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")
     (place / ".finished").touch()

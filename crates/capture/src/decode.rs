@@ -10,7 +10,7 @@ use std::net::IpAddr;
 
 use airwatt_base::{Instant, Seq};
 use airwatt_dot11::{
-    AmpduStatus, Capability, Elements, Frame, FrameKind, MacAddress, ManagementBody, Radiotap, RadiotapFlags,
+    AmpduStatus, Capability, Frame, FrameKind, MacAddress, ManagementBody, Radiotap, RadiotapFlags,
     TwtAction, TwtCommand, TwtSetup, WmmInfo, WnmSleep, amsdu_subframes, check_fcs, snap_payload,
 };
 use etherparse::LaxIpSlice;
@@ -39,9 +39,6 @@ const PROTOCOL_UDP: u8 = 17;
 const PROTOCOL_GRE: u8 = 47;
 const PROTOCOL_ICMP6: u8 = 58;
 
-/// The element whose first octet is the identifier of its extension, and that of Multi-Link (802.11be-2024 9.4.2.321).
-const ID_EXTENDED: u8 = 255;
-const EXTENSION_MULTI_LINK: u8 = 107;
 /// Length of the FCS at the end of a frame.
 const FCS_BYTES: u32 = 4;
 
@@ -354,8 +351,8 @@ impl Decoder {
                     dtim,
                     group,
                     is_tim_missing,
-                    is_multi_link: has_multi_link(elements),
-                    is_twt_responder: elements.twt_roles().1,
+                    is_multi_link: elements.is_multi_link(),
+                    is_twt_responder: elements.is_twt_responder(),
                     timestamp_us,
                     aids,
                 });
@@ -364,13 +361,13 @@ impl Decoder {
                 self.decryption.name(frame.header().address1, elements);
                 found.listen_interval = Some(listen_interval);
                 found.requested_uapsd = Some(elements.wmm().map_or(0, |wmm| wmm.station_uapsd()));
-                found.is_multi_link = has_multi_link(elements);
-                found.supports_twt = elements.twt_roles().0;
+                found.is_multi_link = elements.is_multi_link();
+                found.supports_twt = elements.is_twt_requester();
             }
             Ok(Some(ManagementBody::AssociationResponse(response, elements))) if response.status == 0 => {
                 found.aid = Some(response.aid);
                 found.grants_uapsd = elements.wmm().is_some_and(WmmInfo::ap_uapsd);
-                found.supports_twt = elements.twt_roles().1;
+                found.supports_twt = elements.is_twt_responder();
             }
             _ => found.sleep_change = sleep_change(frame),
         }
@@ -430,11 +427,13 @@ impl PacketSink for Decoder {
     }
 }
 
-/// Whether the elements have a Multi-Link element.
-/// What an action frame changes about the sleep of its station. Who refuses changes nothing.
+/// What an action frame changes about the sleep of its station. A refusal changes nothing.
 fn sleep_change(frame: &Frame<'_>) -> Option<SleepChange> {
     let control = frame.header().control;
-    if control.kind == FrameKind::Action && control.protected {
+    if control.kind != FrameKind::Action {
+        return None;
+    }
+    if control.protected {
         return Some(SleepChange::Unreadable);
     }
     match TwtAction::decode(frame) {
@@ -444,11 +443,6 @@ fn sleep_change(frame: &Frame<'_>) -> Option<SleepChange> {
         Ok(Some(TwtAction::Teardown { flow })) => Some(SleepChange::TwtEnded(flow)),
         _ => WnmSleep::decode(frame).ok().flatten().map(SleepChange::Wnm),
     }
-}
-
-fn has_multi_link(elements: Elements<'_>) -> bool {
-    let mut all = elements.into_iter();
-    all.any(|(id, contents)| id == ID_EXTENDED && contents.first() == Some(&EXTENSION_MULTI_LINK))
 }
 
 /// The longest packet of a link type in bytes, with the headers that `data` begins with.

@@ -337,6 +337,12 @@ fn data(number: u16, more: bool) -> Vec<u8> {
     })
 }
 
+fn ack(to: MacAddress) -> Vec<u8> {
+    frame(FrameKind::Ack, true, |header| {
+        (header.address1, header.address2, header.address3) = (to, None, None);
+    })
+}
+
 fn poll() -> Vec<u8> {
     frame(FrameKind::PsPoll, true, |header| header.duration_id = 0xc001)
 }
@@ -466,18 +472,17 @@ fn a_poll_without_response_is_reported_unless_it_was_acknowledged() {
     // A station without a response repeats its PS-Poll.
     let polls = [(100, beacon(&[1])), (101, poll()), (103, poll())];
     let asleep = [&[(0, poll()), (1, data(1, false)), (2, null(true))][..], &polls].concat();
-    let ack = || frame(FrameKind::Ack, false, |header| (header.address2, header.address3) = (None, None));
     let of_poll = |rest: &[(u64, Vec<u8>)]| kinds(&ladder(&[&asleep[..], rest].concat()));
     let unanswered = (FindingKind::PsPollUnanswered, 1);
-    assert!(of_poll(&[(400, beacon(&[])), (401, null(true)), (402, ack())]).contains(&unanswered));
+    assert!(of_poll(&[(400, beacon(&[])), (401, null(true)), (402, ack(STATION))]).contains(&unanswered));
     // Timestamps of a monitor put another frame before the acknowledgement.
-    let between = [(103, beacon(&[])), (103, ack()), (400, beacon(&[])), (401, null(true))];
+    let between = [(103, beacon(&[])), (103, ack(STATION)), (400, beacon(&[])), (401, null(true))];
     assert!(!of_poll(&between).contains(&unanswered));
     // A capture without any acknowledgement says nothing of this one.
     assert!(!of_poll(&[(400, beacon(&[])), (401, null(true))]).contains(&unanswered));
-    assert!(!of_poll(&[(103, ack()), (400, beacon(&[])), (401, null(true))]).contains(&unanswered));
+    assert!(!of_poll(&[(103, ack(STATION)), (400, beacon(&[])), (401, null(true))]).contains(&unanswered));
     // It did not repeat it: the monitor missed the acknowledgement.
-    let once = [&asleep[..5], &[(400, beacon(&[])), (401, null(true)), (402, ack())]].concat();
+    let once = [&asleep[..5], &[(400, beacon(&[])), (401, null(true)), (402, ack(STATION))]].concat();
     assert!(!kinds(&ladder(&once)).contains(&unanswered));
 }
 

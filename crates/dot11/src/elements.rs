@@ -12,9 +12,11 @@ const ID_TIM: u8 = 5;
 const ID_VENDOR: u8 = 221;
 const ID_EXTENDED: u8 = 255;
 /// Extension of the HE capabilities, and bits of their MAC capabilities (802.11ax-2021 9.4.2.248).
-const EXTENSION_HE: u8 = 35;
+const EXTENSION_HE_CAPABILITIES: u8 = 35;
 const TWT_REQUESTER: u8 = 1 << 1;
 const TWT_RESPONDER: u8 = 1 << 2;
+/// Extension of the Multi-Link element (802.11be-2024 9.4.2.321).
+const EXTENSION_MULTI_LINK: u8 = 107;
 /// The OUI, type and (in the next octet) subtype of the Wi-Fi Alliance's WMM elements (WMM specification 2.2).
 const WMM_PREFIX: [u8; 4] = [0x00, 0x50, 0xf2, 0x02];
 /// The unit of a TXOP limit (802.11-2020 9.4.2.28).
@@ -42,6 +44,11 @@ impl<'a> Elements<'a> {
     /// The contents of the first element with this identifier.
     pub fn find(mut self, wanted: u8) -> Option<&'a [u8]> {
         self.find_map(|(id, contents)| (id == wanted).then_some(contents))
+    }
+
+    /// The contents, after the extension's identifier, of the first element with this extension.
+    fn find_extension(mut self, wanted: u8) -> Option<&'a [u8]> {
+        self.find_map(|(id, contents)| contents.strip_prefix(&[wanted]).filter(|_| id == ID_EXTENDED))
     }
 
     /// The network's name; bytes, since nothing says that it is text. Empty where it is hidden.
@@ -76,14 +83,26 @@ impl<'a> Elements<'a> {
         })
     }
 
-    /// Whether the sender may ask for individual target wake time, and whether it answers who does, by its HE capabilities
-    /// (802.11ax-2021 9.4.2.248.2).
-    pub fn twt_roles(mut self) -> (bool, bool) {
-        let mac = self.find_map(|(id, contents)| match contents {
-            [EXTENSION_HE, mac, ..] if id == ID_EXTENDED => Some(*mac),
-            _ => None,
-        });
-        mac.map_or((false, false), |mac| (mac & TWT_REQUESTER != 0, mac & TWT_RESPONDER != 0))
+    /// Whether there is a Multi-Link element.
+    pub fn is_multi_link(self) -> bool {
+        self.find_extension(EXTENSION_MULTI_LINK).is_some()
+    }
+
+    /// Whether the sender may ask for individual target wake time, by its HE capabilities.
+    pub fn is_twt_requester(self) -> bool {
+        self.has_he_capability(TWT_REQUESTER)
+    }
+
+    /// Whether the sender answers requests for individual target wake time, by its HE capabilities.
+    pub fn is_twt_responder(self) -> bool {
+        self.has_he_capability(TWT_RESPONDER)
+    }
+
+    /// Whether a bit of the first octet of the HE MAC capabilities is set.
+    fn has_he_capability(self, bit: u8) -> bool {
+        self.find_extension(EXTENSION_HE_CAPABILITIES)
+            .and_then(<[u8]>::first)
+            .is_some_and(|mac| mac & bit != 0)
     }
 
     /// The beacon interval that a simulated access point declares beside the field of its beacons.

@@ -482,4 +482,15 @@ impl<'a> Frame<'a> {
     pub const fn body(&self) -> &'a [u8] {
         self.body
     }
+
+    /// Category, action and the rest of the body of an action frame; `None` for other frames, and encrypted or empty bodies.
+    pub(super) fn action(&self) -> Option<(u8, u8, &'a [u8])> {
+        let control = self.header().control;
+        match self.body {
+            [category, action, rest @ ..] if control.kind == FrameKind::Action && !control.protected => {
+                Some((*category, *action, rest))
+            }
+            _ => None,
+        }
+    }
 }

@@ -9,6 +9,18 @@ const AP: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
 const STATION: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
 const SERVER: MacAddress = MacAddress([2, 0, 0, 0, 0, 3]);
 
+/// An action frame of the access point, whose body follows the header.
+pub(super) fn action_frame(protected: bool, body: &[u8]) -> Vec<u8> {
+    let mut control = FrameControl::new(FrameKind::Action);
+    control.protected = protected;
+    let mut header = MacHeader::new(control, STATION);
+    (header.address2, header.address3) = (Some(AP), Some(AP));
+    let mut bytes = Vec::new();
+    header.encode(&mut bytes);
+    bytes.extend_from_slice(body);
+    bytes
+}
+
 fn beacon(aids: &[u16]) -> Vec<u8> {
     beacon_each(TIME_UNIT * 100, aids)
 }
@@ -314,14 +326,7 @@ proptest! {
 #[test]
 fn wnm_sleep_mode_is_what_the_access_point_agreed_to() {
     let read = |protected: bool, body: &[u8]| {
-        let mut control = FrameControl::new(FrameKind::Action);
-        control.protected = protected;
-        let mut header = MacHeader::new(control, STATION);
-        (header.address2, header.address3) = (Some(AP), Some(AP));
-        let mut bytes = Vec::new();
-        header.encode(&mut bytes);
-        bytes.extend_from_slice(body);
-        WnmSleep::decode(&Frame::decode(&bytes).unwrap())
+        WnmSleep::decode(&Frame::decode(&action_frame(protected, body)).unwrap())
     };
     assert_eq!(read(false, &[10, 17, 1, 0, 0, 93, 4, 0, 0, 9, 0]), Ok(Some(WnmSleep::Entered)));
     // Group keys of three octets stand before the element.
@@ -334,9 +339,10 @@ fn wnm_sleep_mode_is_what_the_access_point_agreed_to() {
 
 #[test]
 fn he_capabilities_say_who_asks_for_target_wake_time() {
-    let roles = |mac: u8| Elements(&[0, 1, 0x74, 255, 3, 35, mac, 0]).twt_roles();
-    assert_eq!(roles(0b010), (true, false));
-    assert_eq!(roles(0b100), (false, true));
-    assert_eq!(roles(0b001), (false, false));
-    assert_eq!(Elements(&[255, 2, 36, 6]).twt_roles(), (false, false), "the HE operation has none");
+    let roles = |bytes: &[u8]| (Elements(bytes).is_twt_requester(), Elements(bytes).is_twt_responder());
+    let with = |mac: u8| roles(&[0, 1, 0x74, 255, 3, 35, mac, 0]);
+    assert_eq!(with(0b010), (true, false));
+    assert_eq!(with(0b100), (false, true));
+    assert_eq!(with(0b001), (false, false));
+    assert_eq!(roles(&[255, 2, 36, 6]), (false, false), "the HE operation has none");
 }

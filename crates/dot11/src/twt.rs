@@ -5,7 +5,7 @@
 use airwatt_base::Span;
 
 use super::error::{MalformedFrame, le16, le64, take};
-use super::frame::{Frame, FrameKind};
+use super::frame::Frame;
 use super::management::TIME_UNIT;
 
 /// Categories of action frames: unprotected S1G and S1G (802.11-2020 table 9-51). Their TWT actions have the same numbers.
@@ -267,11 +267,7 @@ impl TwtAction {
     /// Reads the body of an action frame; `None` for other frames, encrypted bodies, and whatever is not about an individual
     /// agreement.
     pub fn decode(frame: &Frame<'_>) -> Result<Option<Self>, MalformedFrame> {
-        let control = frame.header().control;
-        if control.kind != FrameKind::Action || control.protected {
-            return Ok(None);
-        }
-        let &[category, action, ref body @ ..] = frame.body() else { return Ok(None) };
+        let Some((category, action, body)) = frame.action() else { return Ok(None) };
         if !CATEGORIES.contains(&category) {
             return Ok(None);
         }

@@ -2,7 +2,7 @@
 
 use super::elements::Elements;
 use super::error::{MalformedFrame, le16, take};
-use super::frame::{Frame, FrameKind};
+use super::frame::Frame;
 
 /// Category and action of a WNM Sleep Mode Response (802.11-2020 9.6.13.20).
 const CATEGORY: u8 = 10;
@@ -24,11 +24,7 @@ pub enum WnmSleep {
 impl WnmSleep {
     /// Reads the body of an action frame; `None` for other frames, encrypted bodies, and answers that deny.
     pub fn decode(frame: &Frame<'_>) -> Result<Option<Self>, MalformedFrame> {
-        let control = frame.header().control;
-        if control.kind != FrameKind::Action || control.protected {
-            return Ok(None);
-        }
-        let &[CATEGORY, ACTION_RESPONSE, ref body @ ..] = frame.body() else { return Ok(None) };
+        let Some((CATEGORY, ACTION_RESPONSE, body)) = frame.action() else { return Ok(None) };
         // A dialog token, and group keys with their length.
         let keys = usize::from(le16(take(body, 3)?, 1));
         let elements = Elements(&body[take(body, 3 + keys)?.len()..]);

@@ -420,7 +420,7 @@ pub(super) fn find<'f>(
     deciding: &[u32],
     detail: impl FnOnce() -> String,
 ) -> Option<&'f mut Finding> {
-    let excuse = findings.excuse(kind, station).filter(|_| verdict == Verdict::Violated);
+    let excuse = if verdict == Verdict::Violated { findings.excuse(kind, station) } else { None };
     let verdict = if excuse.is_some() { Verdict::Undecidable } else { verdict };
     let finding = findings.by_kind.entry((kind, station)).or_insert_with(|| Finding {
         kind,

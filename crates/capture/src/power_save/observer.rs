@@ -203,7 +203,7 @@ impl Observer {
             return;
         }
         let (state, findings) = self.station(capture, station, packet, frame);
-        // What was before is judged by what held then.
+        // The frames before the change are judged by the agreements that held then.
         state.judge_suspects(findings);
         state.has_unread_action |= change == SleepChange::Unreadable;
         findings.agreements(station).change(change);

@@ -187,15 +187,12 @@ impl StationState {
     /// Accounts for the beacons of the station's cell since its last frame. Its mode and identifiers did not change in
     /// between, so totals suffice. What expires does so at the last beacon, since the time of expiry is not reported.
     pub(super) fn read_beacons(&mut self, cells: &BTreeMap<MacAddress, Cell>, findings: &mut Findings) {
-        let Some(cell) = self.record.bssid.and_then(|bssid| cells.get(&bssid)) else { return };
+        let Some((bssid, cell)) = self.record.bssid.and_then(|bssid| Some((bssid, cells.get(&bssid)?)))
+        else {
+            return;
+        };
         if cell.is_twt_responder {
-            let without_set_up = self.associated_at.is_some_and(|at| {
-                let bssid = self.record.bssid.unwrap_or_default();
-                !self.has_unread_action
-                    && cell.sequences.nothing_missed_since(bssid).is_some_and(|since| since <= at)
-            });
-            findings.agreements(self.record.mac).may_have_twt =
-                self.is_twt_requester != Some(false) && !without_set_up;
+            findings.agreements(self.record.mac).may_have_twt = self.may_have_twt(bssid, cell);
         }
         let from = std::mem::replace(&mut self.beacons_read, cell.marks.len());
         let Some((last, _)) = cell.marks[from..].last() else { return };
@@ -204,9 +201,8 @@ impl StationState {
             let after = first.filter(|(at, _)| at.saturating_since(polled) > PROMPT);
             self.still_announced = self.still_announced.or(after);
         }
-        self.nothing_missed_since =
-            self.record.bssid.and_then(|bssid| cell.sequences.nothing_missed_since(bssid));
-        self.heard_until = self.record.bssid.and_then(|bssid| cell.sequences.heard_until(bssid));
+        self.nothing_missed_since = cell.sequences.nothing_missed_since(bssid);
+        self.heard_until = cell.sequences.heard_until(bssid);
         self.expire(*last, findings);
         let air = cell.air_since(from);
         self.add_air(air, false);
@@ -221,6 +217,13 @@ impl StationState {
             let interval = cell.interval;
             self.announced.get_or_insert(Announcement { beacon, interval, requested: None });
         }
+    }
+
+    /// Whether a target wake time may have been set up with its access point, which supports that, and not been captured.
+    fn may_have_twt(&self, bssid: MacAddress, cell: &Cell) -> bool {
+        let heard_all = |at| cell.sequences.nothing_missed_since(bssid).is_some_and(|since| since <= at);
+        let has_none = !self.has_unread_action && self.associated_at.is_some_and(heard_all);
+        self.is_twt_requester != Some(false) && !has_none
     }
 
     pub(super) const fn is_asleep(&self) -> bool {

@@ -1,5 +1,7 @@
 //! A station's request for what is buffered, a frame that came long after one, and what may explain that.
 
+use std::fmt;
+
 use airwatt_base::Span;
 use airwatt_dot11::MacAddress;
 
@@ -12,7 +14,7 @@ pub(super) struct Request {
     pub(super) mark: Mark,
     /// Whether an acknowledgement of it was captured.
     pub(super) is_heard: bool,
-    /// When the monitor's radio received it ([`AirFrame::received_us`]).
+    /// The time at which the monitor's radio received it ([`AirFrame::received_us`]).
     pub(super) received_us: Option<u64>,
 }
 
@@ -22,7 +24,7 @@ impl Request {
     }
 }
 
-/// What else than the access point explains that a frame came late.
+/// Another explanation than the access point for a frame that came late.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Doubt {
     /// No acknowledgement of the request was captured.
@@ -41,30 +43,27 @@ pub(super) enum Doubt {
     Jumped,
 }
 
-impl Doubt {
-    pub(super) fn text(self) -> String {
-        let text = match self {
-            Self::Unheard => "no acknowledgement of the request was captured",
-            Self::Missed => "the monitor may have missed the frame that answered",
-            Self::Emptied => {
-                "no bit for the station was captured in a beacon after the request, so that it may be another frame"
-            }
-            Self::Busy => "the access point may have waited for the channel",
-            Self::RadioDisagrees(apart_us) => {
-                return format!(
-                    "by the clock of the monitor's radio (TSFT) it came {:.3} s after it",
-                    apart_us as f64 / 1e6
-                );
-            }
-            Self::Stalled(silence) => {
-                return format!(
-                    "the monitor may have stalled in the {:.3} s of it without any frame, since the frames have no time of its radio (TSFT)",
-                    silence.as_secs_f64()
-                );
-            }
-            Self::Jumped => "by the beacons around it the clock of the capture jumped",
-        };
-        text.to_owned()
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unheard => f.write_str("no acknowledgement of the request was captured"),
+            Self::Missed => f.write_str("the monitor may have missed the frame that answered"),
+            Self::Emptied => f.write_str(
+                "no bit for the station was captured in a beacon after the request, so that it may be another frame",
+            ),
+            Self::Busy => f.write_str("the access point may have waited for the channel"),
+            Self::RadioDisagrees(apart_us) => write!(
+                f,
+                "by the clock of the monitor's radio (TSFT) it came {:.3} s after it",
+                *apart_us as f64 / 1e6
+            ),
+            Self::Stalled(silence) => write!(
+                f,
+                "the monitor may have stalled in the {:.3} s of it without any frame, since the frames have no time of its radio (TSFT)",
+                silence.as_secs_f64()
+            ),
+            Self::Jumped => f.write_str("by the beacons around it the clock of the capture jumped"),
+        }
     }
 }
 
@@ -75,7 +74,7 @@ pub(super) struct Wait {
     pub(super) mark: Mark,
     /// Time for which the channel was free.
     pub(super) free: Span,
-    /// What else explains it.
+    /// Another explanation for it.
     pub(super) doubt: Option<Doubt>,
     pub(super) bssid: Option<MacAddress>,
 }

@@ -20,12 +20,6 @@ fn spent(capture: &Capture, state: RadioState, from_ms: u64, until_ms: u64) -> S
     inside.sum()
 }
 
-fn ack(to: MacAddress) -> Vec<u8> {
-    frame(FrameKind::Ack, true, |header| {
-        (header.address1, header.address2, header.address3) = (to, None, None);
-    })
-}
-
 fn dtim(group: bool) -> Vec<u8> {
     beacon_of(0, TimFields { dtim_count: 0, dtim_period: 1, group, aids: &[] }, None)
 }

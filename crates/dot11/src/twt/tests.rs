@@ -4,22 +4,10 @@ use airwatt_base::Span;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{FrameControl, MacAddress, MacHeader};
-
-const AP: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
-const STATION: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
-
-fn frame(body: &[u8]) -> Vec<u8> {
-    let mut header = MacHeader::new(FrameControl::new(FrameKind::Action), AP);
-    (header.address2, header.address3) = (Some(STATION), Some(AP));
-    let mut bytes = Vec::new();
-    header.encode(&mut bytes);
-    bytes.extend_from_slice(body);
-    bytes
-}
+use crate::tests::action_frame;
 
 fn read(body: &[u8]) -> Result<Option<TwtAction>, MalformedFrame> {
-    TwtAction::decode(&Frame::decode(&frame(body)).unwrap())
+    TwtAction::decode(&Frame::decode(&action_frame(false, body)).unwrap())
 }
 
 fn suggestion() -> TwtSetup {

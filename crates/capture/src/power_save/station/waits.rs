@@ -1,4 +1,4 @@
-//! How late a frame came: after the station's request for it, and the request after the beacon that announced it.
+//! Judges how late a frame came after the station's request for it, and the request after the beacon that announced it.
 //!
 //! A monitor that stalls writes what it received later than it received it. So a wait counts only as far as it cannot have been the
 //! monitor's: by the clock of its radio where the frames have it (radiotap's TSFT), else without the longest silence in the wait; and the
@@ -29,7 +29,7 @@ fn doubt_of_monitor(request: &Request, delivery: &Delivery<'_>) -> Option<Doubt>
 }
 
 impl StationState {
-    /// What else than the access point explains that the frame came late after the request.
+    /// Another explanation than the access point for a frame that came late after the request.
     fn doubt_of_wait(&self, request: &Request, delivery: &Delivery<'_>, free: Span) -> Option<Doubt> {
         let (from, until) = (request.mark.0, delivery.packet.at);
         // After a beacon without the bit nothing was buffered any more: this is another frame.
@@ -124,7 +124,7 @@ impl StationState {
             let waited = mark.0.saturating_since(request.0);
             let key = (FindingKind::LateDelivery, verdict, mac);
             let found = find(findings, key, mark, &[request.1, mark.1], || {
-                let why = doubt.map_or_else(String::new, |doubt| format!("; {}", doubt.text()));
+                let why = doubt.map_or_else(String::new, |doubt| format!("; {doubt}"));
                 format!(
                     "the frame came {:.3} s after the station requested it, and the channel was free for {:.3} s of that time{why}",
                     waited.as_secs_f64(),
