@@ -56,3 +56,20 @@ def test_a_guardian_whose_daemon_has_died_already_cleans_up():
         os.close(process)
         os.close(writer)
         left.unlink(missing_ok=True)
+
+
+def test_where_peers_were_is_forgotten_with_the_namespace(pair):
+    """A daemon that is killed with its whole namespace, as an emulation's, has nobody who removes its files."""
+    folder = Path("/run/airwatt")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    here, gone = Path("/proc/self/ns/net").stat().st_ino, 1
+    stale = [folder / f"tunnel-awgone.{gone}.peers{ending}" for ending in ("", ".new")]
+    kept = folder / f"tunnel-awkept{os.getpid() % 100_000}.{here}.peers"
+    try:
+        for file in (*stale, kept):
+            file.write_text("{}")
+        pair.up("client")
+        assert [file.exists() for file in (*stale, kept)] == [False, False, True]
+    finally:
+        for file in (*stale, kept):
+            file.unlink(missing_ok=True)

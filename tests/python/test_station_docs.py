@@ -6,6 +6,7 @@ import re
 import pytest
 from conftest import ROOT
 
+import airwatt as package
 import pages
 
 _EXAMPLE = importlib.util.spec_from_file_location("latency_guard", ROOT / "examples" / "latency_guard.py")
@@ -57,3 +58,20 @@ def test_the_guard_keeps_the_bound_for_no_more_than_the_cheaper_setting_that_doe
             assert guard.keeps_its_word(off, on, triggering) == expected, (tail_ms, interval, cells)
             line = guard.line(traffic, tail_ms, interval, cells)
             assert f"    {line}\n" in page, f"the page lacks {line}"
+
+
+def test_a_shorter_time_for_answers_leaves_keys_to_triggers():
+    """The page explains its rows of triggers by the time for which what comes counts as an answer."""
+
+    def with_answer(traffic: str, tail_ms: int) -> tuple[int, int]:
+        scenario, settings = guard.TRAFFIC[traffic]
+        cell = {"ap.beacon_interval": "102.4ms", "station.listen_interval": "1", "station.radio": guard.RADIO}
+        policy = f"latency-guard:timeout={tail_ms}ms:reach=triggers:answer=100ms"
+        run = package.compare(scenario, policy=[policy], set=settings | cell).rows[0].runs[0]
+        return round(guard.waits_s(run) * 1e3), round(run.stations[0].average_power_w * 1e3)
+
+    assert [with_answer("keys-there", tail_ms) for tail_ms in (0, 20, 100)] == [(45, 147), (45, 147), (45, 38)]
+    assert with_answer("samba", 100)[0] == 76
+    page = " ".join(PAGE.read_text().split())
+    assert "the row costs 147 mW at tails of 0 and 20 ms and 38 mW at 100 ms, with the same 45 ms" in page
+    assert "*samba* then waits 76 instead of 46 ms" in page

@@ -14,7 +14,7 @@ use airwatt_base::{Instant, Span};
 use airwatt_linux::changes::Changes;
 use airwatt_linux::clock::Clock;
 use airwatt_linux::control::{self, Control};
-use airwatt_linux::folder::Folder;
+use airwatt_linux::folder::{self, Folder};
 use airwatt_linux::guardian::{self, Guardian};
 use airwatt_linux::lock::{Lock, LockError};
 use airwatt_linux::{interface, namespace, seccomp};
@@ -29,6 +29,8 @@ use crate::output;
 const RUN_FOLDER: &str = "/run/airwatt";
 /// Time for which a program waits for its turn.
 const LOCK_PATIENCE: Span = Span::from_secs(10);
+/// The ending of the file in which a daemon keeps where its peers are.
+const PEERS: &str = ".peers";
 
 /// Waits until no other program of airwatt starts, ends or restores the host.
 ///
@@ -173,7 +175,7 @@ impl Instance<'_> {
     /// The file in which it keeps where its peers are, and its folder, which is there as long as the daemon runs.
     pub(crate) fn peers_file(&self) -> Result<(Option<Folder>, String), airwatt_linux::Error> {
         let Self { kind, name, .. } = self;
-        Ok((Folder::open(Path::new(RUN_FOLDER))?, format!("{kind}-{name}.{}.peers", own_namespace())))
+        Ok((Folder::open(Path::new(RUN_FOLDER))?, format!("{kind}-{name}.{}{PEERS}", own_namespace())))
     }
 
     /// Starts the daemon's guardian (this program with the arguments `guard`), and restores what a killed daemon left.
@@ -182,7 +184,7 @@ impl Instance<'_> {
     /// If a daemon of this name runs, or the guardian or the restoration fails.
     pub(crate) fn start(&self, guard: &[&str]) -> Result<Started, Failure> {
         let _lock = lock()?;
-        self.remove_dead_sockets()?;
+        self.remove_leftovers()?;
         let control = Control::bind(&self.control_socket())?;
         let guardian = Guardian::start(guard)?;
         let (_, damage) = self.undo_left()?;
@@ -193,11 +195,21 @@ impl Instance<'_> {
         Ok(Started { control, guardian, changes })
     }
 
-    /// Removes the control sockets of daemons of this kind that were killed together with their guardians, in any network namespace:
-    /// one that is gone can no longer be entered to clean up in it. Needs the lock, under which all of them are bound.
-    fn remove_dead_sockets(&self) -> Result<(), Failure> {
+    /// Removes the control sockets of daemons of this kind that were killed together with their guardians, in any network namespace, and
+    /// where the peers were of those whose namespace is gone: it can no longer be entered to clean up in it. Needs the lock, under which
+    /// all of them are bound.
+    fn remove_leftovers(&self) -> Result<(), Failure> {
         for (name, namespace) in with_file(self.kind, ".sock")? {
             control::remove_dead(&Instance { name: &name, ..*self }.file(namespace, "sock"));
+        }
+        let Some(folder) = Folder::open(Path::new(RUN_FOLDER))? else { return Ok(()) };
+        let reachable = namespace::reachable();
+        for ending in [PEERS.to_owned(), folder::draft_of(PEERS)] {
+            for (name, namespace) in with_file(self.kind, &ending)? {
+                if !reachable.contains_key(&namespace) {
+                    folder.remove(&format!("{}-{name}.{namespace}{ending}", self.kind))?;
+                }
+            }
         }
         Ok(())
     }

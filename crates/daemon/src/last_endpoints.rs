@@ -44,7 +44,7 @@ impl LastEndpoints {
     /// They are of no use any more.
     pub(crate) fn remove(&self) -> Result<(), Error> {
         self.folder.as_ref().map_or(Ok(()), |folder| {
-            folder.remove(&self.file)?;
+            folder.remove_with_draft(&self.file)?;
             folder.remove_if_empty();
             Ok(())
         })

@@ -18,6 +18,11 @@ const FILE_BYTES_MAX: u64 = 16 << 20;
 /// Attempts to open a folder that other processes create and remove meanwhile.
 const OPEN_ATTEMPTS: u32 = 100;
 
+/// Returns the name under which a file is written before it takes its place. A process that is killed in between leaves it.
+pub fn draft_of(name: &str) -> String {
+    format!("{name}.new")
+}
+
 /// A folder that nobody but its owner can write to.
 #[derive(Debug)]
 pub struct Folder {
@@ -126,7 +131,7 @@ impl Folder {
     /// If that fails. The older file is unharmed then.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         let what = self.describe(name);
-        let draft = format!("{name}.new");
+        let draft = draft_of(name);
         // One that a killed process left, or that somebody planted. A symbolic link goes itself, not what it leads to.
         self.remove(&draft)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -144,6 +149,15 @@ impl Folder {
             let _ = self.remove(&draft);
             Error::new(what, error)
         })
+    }
+
+    /// Removes a file and its draft.
+    ///
+    /// # Errors
+    /// As [`Folder::remove`].
+    pub fn remove_with_draft(&self, name: &str) -> Result<(), Error> {
+        self.remove(name)?;
+        self.remove(&draft_of(name))
     }
 
     /// Removes a file, or the symbolic link of this name, if there is one.
