@@ -6,7 +6,7 @@ use airwatt_base::{Instant, Timeout};
 
 use super::ending::ConnectionEnding;
 use super::note::{Fate, Note, Why};
-use super::split_proxy::{ConnectionId, ProxyCounters, ProxyTimer, SplitProxyOutput};
+use super::proxy_interface::{ConnectionId, ProxyCounters, ProxyTimer, SplitProxyOutput};
 use super::timer_queue::TimerQueue;
 use crate::e2tcp::Addresses;
 

@@ -17,6 +17,7 @@ mod ending;
 mod message;
 mod note;
 mod opening;
+mod proxy_interface;
 mod relay;
 mod snoop;
 mod socket_leg;
@@ -36,12 +37,13 @@ pub use ending::ConnectionEnding;
 pub use message::GatewayMessage;
 pub use note::{Fate, Note, Why};
 pub use opening::{Opening, parse_reset, provocation};
+pub use proxy_interface::{
+    ConnectFailure, ConnectionId, ConnectionRow, ProxyCounters, ProxyTimer, Shares, SplitProxyConfig,
+    SplitProxyInput, SplitProxyOutput,
+};
 pub use relay::{Relay, Side, Verdict};
 pub use snoop::{Snoop, SnoopConfig, SnoopInput, SnoopOutput, SnoopStatistics, SnoopTimer};
-pub use split_proxy::{
-    ConnectFailure, ConnectionId, ConnectionRow, ProxyCounters, ProxyTimer, Shares, SplitProxy,
-    SplitProxyConfig, SplitProxyInput, SplitProxyOutput,
-};
+pub use split_proxy::SplitProxy;
 pub use tcp_proxy::{TcpProxy, TcpProxyConfig};
 pub use translate::Translated;
 

@@ -22,7 +22,6 @@
 //!
 //! Left out: the carrier, which authenticates peers and knows their addresses; and urgent data.
 
-mod interface;
 mod messages;
 mod plain;
 mod silence;
@@ -31,16 +30,16 @@ use std::collections::BTreeMap;
 
 use airwatt_base::{Instant, Machine, Seq, Span, Timeout};
 
-pub use self::interface::{
-    ConnectFailure, ConnectionId, ConnectionRow, ProxyCounters, ProxyTimer, Shares, SplitProxyConfig,
-    SplitProxyInput, SplitProxyOutput,
-};
 use self::silence::Silence;
 use super::connection_book::ConnectionBook;
 use super::ending::ConnectionEnding;
 use super::message::GatewayMessage;
 use super::note::{Fate, Note, Why};
 use super::opening::Opening;
+use super::proxy_interface::{
+    ConnectFailure, ConnectionId, ConnectionRow, ProxyCounters, ProxyTimer, Shares, SplitProxyConfig,
+    SplitProxyInput, SplitProxyOutput,
+};
 use super::relay::{Relay, Side, Verdict};
 use super::socket_leg::{SocketLeg, room};
 use super::table_leg::TableLeg;

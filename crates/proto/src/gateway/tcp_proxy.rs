@@ -21,11 +21,11 @@ use super::connection_book::ConnectionBook;
 use super::ending::{BUFFER, ConnectionEnding, HALF_OPEN, IDLE};
 use super::note::{Fate, Note, Why};
 use super::opening::Opening;
-use super::relay::{Relay, Side, Verdict};
-use super::socket_leg::{SocketLeg, room};
-use super::split_proxy::{
+use super::proxy_interface::{
     ConnectFailure, ConnectionId, ConnectionRow, ProxyCounters, ProxyTimer, SplitProxyInput, SplitProxyOutput,
 };
+use super::relay::{Relay, Side, Verdict};
+use super::socket_leg::{SocketLeg, room};
 use crate::e2tcp::Addresses;
 use crate::end::{EndEvent, Stream as _};
 

@@ -4,12 +4,25 @@ use airwatt_base::{Rate, Span};
 use airwatt_dot11::{Standard, TxVector};
 use airwatt_energy::Radio;
 use airwatt_proto::powersave::{self as ps, AccessPointConfig, StationId, StationPolicy};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::aggregation::AggregationConfig;
 use super::category::{CategoryParameters, DataAccess};
 use super::contention::{Access, AccessMethod};
 use super::frame::FrameLimits;
-use super::mac::{GroupSourceConfig, QueueDiscipline};
+use super::group::GroupSourceConfig;
+
+/// How a transmission queue is served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum QueueDiscipline {
+    /// First come, first served; what finds it full is dropped.
+    #[default]
+    DropTail,
+    /// Flows take turns, and queues that stand are dropped from (RFC 8290).
+    FqCodel,
+}
 
 /// Settings of a cell.
 #[derive(Clone, Debug)]

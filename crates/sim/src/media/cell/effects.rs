@@ -6,10 +6,10 @@ use airwatt_base::{Instant, Schedule, Slot};
 use airwatt_energy::Cause;
 use airwatt_proto::powersave::{Adaptation, Purpose};
 
-use super::CellOutput;
 use super::channel::Channel;
 use super::contention::{ContenderId, Contention};
 use super::frame::MpduSet;
+use super::interface::CellOutput;
 use super::radio::{RadioId, Radios};
 use super::sniffer::Sniffer;
 use crate::net::packet::Packet;

@@ -11,6 +11,7 @@
 //! * `exchange`: the steps of an exchange on the air, from the access to the end of the acknowledgement or of its time-out.
 //! * `effects`: what a MAC does to the other parts. `sniffer` records what goes over the channel.
 //! * `build`: the constructors.
+//! * `interface`: what enters and leaves a cell, and its counts.
 //! * [`frame`]: frames and what is recorded of them.
 //!
 //! This module joins them. An exchange takes two wake-ups: when its data frame has arrived (the receiver acts on it), and
@@ -40,6 +41,8 @@ mod effects;
 mod exchange;
 pub mod fq_codel;
 pub mod frame;
+mod group;
+mod interface;
 mod mac;
 mod mode;
 pub mod propagation;
@@ -52,17 +55,17 @@ use std::ops::Range;
 
 use airwatt_base::{Instant, Machine, Schedule, Slot, Span, Timeout};
 use airwatt_energy::{Cause, Causes, Ledger, Radio};
-use airwatt_proto::powersave::{self as ps, StationCounts, StationId};
+use airwatt_proto::powersave::{StationCounts, StationId};
 
 pub use self::aggregation::{AggregationConfig, MAX_PPDU_TIME, MissedBlockAck, max_ampdu_bytes, max_window};
 use self::category::{Category, CategoryCounts};
 use self::channel::Channel;
-pub use self::config::{Bss, CellConfig, CellStation};
+pub use self::config::{Bss, CellConfig, CellStation, QueueDiscipline};
 use self::contention::{ContenderId, Contention};
 use self::effects::Effects;
-use self::frame::{ExternalFrame, TracedFrame};
+pub use self::group::GroupSourceConfig;
+pub use self::interface::{CellInput, CellOutput, CellStatistics, CellTimer, CellTrace};
 use self::mac::{ExternalMac, Mac};
-pub use self::mac::{GroupSourceConfig, QueueDiscipline};
 pub use self::radio::RadioEvent;
 use self::radio::{RadioId, Radios};
 use self::sniffer::Sniffer;
@@ -71,120 +74,6 @@ use crate::media::MediumOutput;
 use crate::net::packet::Packet;
 use crate::net::route::Member;
 use crate::pending::Pending;
-
-/// What enters the cell.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum CellInput {
-    /// A packet that an access point sends to one of its stations, a station to its access point, or a station of an ad-hoc
-    /// network to another.
-    Packet {
-        /// The source.
-        from: Member,
-        /// The destination.
-        to: Member,
-        /// The packet.
-        packet: Packet,
-    },
-    /// A frame of a node outside.
-    Frame {
-        /// The node that sends it.
-        from: Member,
-        /// The destination; `None` is the group address.
-        to: Option<Member>,
-        /// The frame.
-        frame: ExternalFrame,
-    },
-    /// The radio of a node outside is to sleep, unless it has a frame to send, or to be awake.
-    Radio {
-        /// The node.
-        of: Member,
-        /// Whether it is to be awake.
-        awake: bool,
-    },
-}
-
-/// What the cell emits.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum CellOutput {
-    /// A packet has arrived.
-    Arrived {
-        /// The member that received it.
-        at: Member,
-        /// The packet.
-        packet: Packet,
-    },
-    /// The receivers of a station have to offer this receive window from now on.
-    Window {
-        /// The station.
-        member: Member,
-        /// The window.
-        window: ps::Window,
-    },
-    /// A frame of a node outside has arrived.
-    FrameArrived {
-        /// The number of the frame.
-        number: u32,
-        /// The node that received it.
-        at: Member,
-    },
-    /// A frame of a node outside has left its queue.
-    FrameEnded {
-        /// The number of the frame.
-        number: u32,
-        /// Whether it was acknowledged, or sent as a broadcast.
-        acknowledged: bool,
-        /// How often it was sent.
-        attempts: u32,
-    },
-    /// A packet was lost in the cell: it found a buffer full, or reached the retry limit.
-    Lost(Packet),
-}
-
-airwatt_base::timer_kinds! {
-    /// Why a cell wakes up.
-    pub enum CellTimer {
-        /// When to take the next step of an exchange, or to begin one.
-        Medium = "medium",
-        /// When to send a beacon.
-        Beacon = "beacon",
-        /// When to wake a station's power-save machine.
-        PowerSave = "power-save",
-        /// When a radio has woken up.
-        Radio = "radio",
-    }
-}
-
-/// Counts of a cell.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CellStatistics {
-    /// Attempts to send a frame that carries data, control or a beacon; RTS, CTS and ACK are not counted.
-    pub frames: u64,
-    /// Attempts after the first.
-    pub retries: u64,
-    /// Frames in these attempts, if one may have several.
-    pub mpdus: Option<u64>,
-    /// Accesses at which more than one node began to send.
-    pub collisions: u64,
-    /// Packets dropped at the access point's buffers.
-    pub ap_drops: u64,
-    /// Packets given up at the retry limit.
-    pub given_up: u64,
-}
-
-/// Queue lengths and frames over time, if a trace is wanted.
-#[derive(Clone, Debug, Default)]
-pub struct CellTrace {
-    /// Frames on the air.
-    pub frames: Vec<TracedFrame>,
-    /// Changes between awake and dozing.
-    pub radios: Vec<RadioEvent>,
-    /// The knowledge of adaptive policies about their traffic, after each change.
-    pub adaptations: Vec<(Instant, StationId, ps::Adaptation)>,
-    /// Packets in the first access point's transmission queue, after each change.
-    pub ap_queue: Vec<(Instant, u32)>,
-    /// Packets in the first access point's power-save buffers together, after each change.
-    pub ap_power_save: Vec<(Instant, u32)>,
-}
 
 /// What sends when a contender has won: a category of the frames of a MAC, by a radio.
 #[derive(Clone, Copy, Debug)]

@@ -3,12 +3,12 @@
 use airwatt_base::{Instant, Span};
 use airwatt_proto::powersave::{Adaptation, ServiceFlags, StationId};
 
-use super::CellTrace;
 use super::channel::{Parts, Plan};
 use super::frame::{
     ACK_BYTES, Aggregate, BeaconContent, Body, CellFrameKind, ModeId, Mpdu, MpduSet, Node, Ppdu, RTS_BYTES,
     Receiver, TracedFrame,
 };
+use super::interface::CellTrace;
 use super::mode::Modes;
 use crate::net::route::Member;
 

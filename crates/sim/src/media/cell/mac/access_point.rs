@@ -13,19 +13,19 @@ use airwatt_proto::powersave::{
     StationPolicy, UplinkKind, WakeAgreement,
 };
 
-use super::Category;
 use super::categories::{Categories, category_of};
 use super::downlink::{Addressed, DownlinkQueue};
 use super::frame_queue::FrameQueue;
-use super::group::GroupSources;
 use super::reception::Receptions;
-use crate::media::cell::CellOutput;
+use crate::media::cell::category::Category;
 use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
 use crate::media::cell::frame::{
     Body, CellFrameKind, FrameLimits, ModeId, Mpdu, MpduSet, OnAir, Ppdu, beacon_bytes,
 };
+use crate::media::cell::group::GroupSources;
+use crate::media::cell::interface::CellOutput;
 use crate::media::cell::mode::Link;
 use crate::media::cell::radio::RadioId;
 use crate::net::packet::{Packet, Payload};

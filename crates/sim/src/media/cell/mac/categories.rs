@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Category;
+use crate::media::cell::category::Category;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::frame::Body;
 use crate::media::cell::mode::Link;

@@ -5,25 +5,13 @@
 //! of the flows. The limit in packets applies to all queues of flows together.
 
 use airwatt_base::Instant;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::frame_queue::FrameQueue;
+use crate::media::cell::config::QueueDiscipline;
 use crate::media::cell::fq_codel::{FqCodel, FqCodelConfig};
 use crate::media::cell::frame::Body;
 use crate::net::packet::{Endpoints, Packet};
 use crate::net::route::Member;
-
-/// How a transmission queue is served.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum QueueDiscipline {
-    /// First come, first served; what finds it full is dropped.
-    #[default]
-    DropTail,
-    /// Flows take turns, and queues that stand are dropped from (RFC 8290).
-    FqCodel,
-}
 
 /// A packet with its receiver.
 pub(super) type Addressed = (Member, Packet);

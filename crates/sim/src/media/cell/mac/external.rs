@@ -12,13 +12,13 @@ use std::ops::Range;
 use airwatt_base::{Instant, Slot};
 use airwatt_proto::powersave::ServiceFlags;
 
-use super::Category;
 use super::frame_queue::FrameQueue;
-use crate::media::cell::CellOutput;
+use crate::media::cell::category::Category;
 use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
 use crate::media::cell::frame::{Body, ExternalFrame, ModeId, Mpdu, MpduSet, Ppdu, Receiver};
+use crate::media::cell::interface::CellOutput;
 use crate::media::cell::mode::Link;
 use crate::media::cell::radio::RadioId;
 use crate::net::route::Member;

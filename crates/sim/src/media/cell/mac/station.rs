@@ -9,16 +9,16 @@ use airwatt_proto::powersave::{
     Uplink, Volume,
 };
 
-use super::Category;
 use super::categories::{Categories, category_of};
 use super::frame_queue::FrameQueue;
 use super::reception::Receptions;
-use crate::media::cell::CellOutput;
+use crate::media::cell::category::Category;
 use crate::media::cell::channel::Parts;
 use crate::media::cell::config::{CellConfig, CellStation};
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
 use crate::media::cell::frame::{Body, CellFrameKind, Mpdu, MpduSet, OnAir, Ppdu};
+use crate::media::cell::interface::CellOutput;
 use crate::media::cell::mode::Link;
 use crate::media::cell::radio::RadioId;
 use crate::net::packet::Packet;

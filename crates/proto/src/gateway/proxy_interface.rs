@@ -1,10 +1,10 @@
-//! What a [`super::SplitProxy`] is given and what it gives: settings, inputs, outputs, timers, counters, and the rows of its
+//! What a proxy of a device is given and what it gives: settings, inputs, outputs, timers, counters, and the rows of its
 //! status.
 
 use airwatt_base::{Instant, Seq, Span};
 
-use super::super::ending::{BUFFER, ConnectionEnding, HALF_OPEN, IDLE};
-use super::super::opening::Opening;
+use super::ending::{BUFFER, ConnectionEnding, HALF_OPEN, IDLE};
+use super::opening::Opening;
 use crate::e2tcp::{Addresses, E2tcpConfig, Statistics, TableConfig};
 
 /// A connection of a proxy. Numbers are not used again.

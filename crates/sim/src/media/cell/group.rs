@@ -34,11 +34,11 @@ impl Source {
 
 /// All sources of one access point.
 #[derive(Clone, Debug)]
-pub(in crate::media::cell) struct GroupSources(Vec<Source>);
+pub(super) struct GroupSources(Vec<Source>);
 
 impl GroupSources {
     /// Makes the sources of the access point with this name. Each has a random stream of its own.
-    pub(in crate::media::cell) fn new(configs: &[GroupSourceConfig], name: &str, seed: u64) -> Self {
+    pub(super) fn new(configs: &[GroupSourceConfig], name: &str, seed: u64) -> Self {
         let source = |(index, config): (usize, &GroupSourceConfig)| {
             let stream = RandomStream::new(seed, &format!("{name}/group/{index}"));
             let mut source = Source { config: *config, stream, next: Instant::ZERO };
