@@ -95,8 +95,9 @@ pub struct Connection {
     shifts: (u8, u8),
     /// The peer's time stamp that is echoed: of the first segment after the last acknowledgement (RFC 7323 section 4.3).
     echo: u32,
-    /// Whether a mark of congestion is echoed.
+    /// Whether a mark of congestion is echoed, and whether a packet of the peer was capable of one.
     marked: bool,
+    capable: bool,
     /// Transmissions of the SYN.
     syns: u32,
     passive: bool,
@@ -119,6 +120,7 @@ impl Connection {
             shifts: (0, 0),
             echo: 0,
             marked: false,
+            capable: false,
             syns: 0,
             passive: false,
             time_wait: None,
@@ -489,16 +491,10 @@ impl Connection {
         if packet.len == 0 && !fin {
             return;
         }
+        // A peer that has reduced its window may be able to send no more before an acknowledgement.
+        let reduced = self.sender.ecn && packet.has(bits::CWR);
         if self.sender.ecn {
-            if packet.has(bits::CWR) {
-                self.marked = false;
-            }
-            if packet.ecn == 3 {
-                if !self.marked {
-                    self.receiver.hasten();
-                }
-                self.marked = true;
-            }
+            self.note_marks(packet);
         }
         if !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
             if packet.len > 0 && self.sender.fin.is_some() && self.state != State::TimeWait {
@@ -532,12 +528,30 @@ impl Connection {
         let urgent =
             fin || (had_gap && fresh > 0) || start < self.receiver.next as i64 - i64::from(packet.len) - 1;
         self.sender.send_more(now);
-        match self.receiver.decide(urgent && (fin || had_gap), now, self.sender.rtt.srtt()) {
+        let at_once = (urgent && (fin || had_gap)) || reduced;
+        match self.receiver.decide(at_once, now, self.sender.rtt.srtt()) {
             // Data that leaves in the meantime carries the acknowledgement.
             Due::Now if !self.sender.out.is_empty() && !self.receiver.has_gap() => {}
             Due::Now => self.push_ack(now),
             Due::At(at) => self.receiver.timer = Some(at),
         }
+    }
+
+    /// Notes what the ECN field of a packet with data says (RFC 3168 section 6.1.3).
+    fn note_marks(&mut self, packet: &Packet) {
+        if packet.has(bits::CWR) {
+            self.marked = false;
+        }
+        match packet.ecn {
+            3 if !self.marked => {
+                self.receiver.hasten_for_mark();
+                self.marked = true;
+            }
+            // Probably a repetition, which is not capable.
+            0 if self.capable => self.receiver.hasten_for_mark(),
+            _ => {}
+        }
+        self.capable |= packet.ecn != 0;
     }
 
     // Outputs.

@@ -8,8 +8,9 @@ use crate::reliability::ByteRange;
 
 /// The shortest delay of an acknowledgement in microseconds (`TCP_ATO_MIN`), and the longest.
 const DELAY: (u64, u64) = (40_000, 200_000);
-/// Acknowledgements at once when data begins to flow.
+/// Acknowledgements at once when data begins to flow, and where the peer's window may have become small.
 const QUICK_MAX: u32 = 16;
+const QUICK_FOR_MARK: u32 = 2;
 /// Duplicate acknowledgements that are sent at once.
 const DUPLICATES_AT_ONCE: u32 = 3;
 /// Acknowledgements held back at most while data is missing.
@@ -258,13 +259,26 @@ impl Receiver {
 
     /// Acknowledges the next segments at once.
     pub(super) fn begin_quick(&mut self) {
+        self.quicken(QUICK_MAX);
+    }
+
+    fn quicken(&mut self, most: u32) {
         let segments = (self.window / u64::from(2 * self.segment)) as u32;
-        self.quick = self.quick.max(segments.clamp(2, QUICK_MAX));
+        self.quick = self.quick.max(segments.clamp(2, most));
     }
 
     /// Something is out of order or repeated: acknowledgements come at once.
     pub(super) fn hasten(&mut self) {
-        self.begin_quick();
+        self.hasten_for(QUICK_MAX);
+    }
+
+    /// Congestion was met: the peer's window may be so small that it waits for the next acknowledgements.
+    pub(super) fn hasten_for_mark(&mut self) {
+        self.hasten_for(QUICK_FOR_MARK);
+    }
+
+    fn hasten_for(&mut self, most: u32) {
+        self.quicken(most);
         self.ping_pong = false;
         self.delay = DELAY.0;
     }
