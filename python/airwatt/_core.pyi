@@ -10,6 +10,7 @@ from airwatt.own import CongestionControl, Policy
 __version__: str
 SCHEMA: int
 LEAST_CORRELATION: float
+NO_DELAY_S: float
 
 class AirwattError(Exception):
     """Base of every error of this package. Its text is one line that names the place, the value and what is allowed."""
@@ -247,11 +248,26 @@ def advise_policies() -> str:
 def advise_candidates() -> str:
     """All candidates of an advice, as a JSON list of `{policy, parameters}`."""
 
-def advise_scenario(scenario: Scenario, budget_s: float, confirm: int) -> str:
+def advise_scenario(
+    scenario: Scenario, budget_s: float, confirm: int, tries_listen_intervals: bool, confirms_all: bool
+) -> str:
     """What the models give for a scenario, as JSON: candidates, which of them to simulate, and tunnels."""
 
-def advise_analysis(analysis: Mapping[str, Any], budget_s: float, confirm: int) -> str:
+def advise_analysis(
+    analysis: Mapping[str, Any], budget_s: float, confirm: int, tries_listen_intervals: bool, confirms_all: bool
+) -> str:
     """What the models give for captured traffic, as JSON, from an analysis with a replay of `active`."""
+
+def advise_added_delays(
+    with_policy: Sequence[Sequence[float | None]], awake: Sequence[Sequence[float | None]]
+) -> list[float] | None:
+    """The delay that a candidate adds in each run, of the flow that suffers most; None if no flow has delays.
+
+    Both have a delay of each flow, run by run with equal seeds.
+    """
+
+def advise_change(alone: object, beside: object, budget_s: float) -> tuple[float, bool, bool]:
+    """What a setting beside a candidate changes: a share of its energy, whether it has an effect and is advised."""
 
 def advise_choose(rows: Sequence[object], budget_s: float) -> str:
     """Decides between candidates, each with attributes `model` and `simulation`; gives indices of rows, as JSON."""
@@ -290,7 +306,7 @@ def finding_kinds() -> list[str]:
     """The names of all kinds of findings about captures."""
 
 def policies() -> str:
-    """The power-save policies, as a JSON list of `{name, description, needs}`."""
+    """The power-save policies, as a JSON list of `{name, description, needs, replayed_by_default}`."""
 
 def transports() -> str:
     """The transports, as a JSON list of `{name, description}`."""

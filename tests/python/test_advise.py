@@ -338,7 +338,7 @@ def test_what_is_set_beside_the_best_is_compared_with_it():
     for one in found.beside:
         assert one.candidate == best.candidate
         assert one.alone == best.simulation
-        assert not one.is_better(0.02) or one.figures.energy_j < 0.98 * best.simulation.energy_j
+        assert not one.is_advised or one.figures.energy_j < 0.98 * best.simulation.energy_j
     without_tcp = advice.advise(advice.scenario_of(["up:cbr:64kbps:160B"], {}, "2s"), 0.02, runs=1)
     assert all(one.setting.name.startswith("bursts") for one in without_tcp.beside)
 

@@ -45,7 +45,17 @@ FUNCTIONS = {
     "fairness_index": (st.lists(FLOATS, max_size=4), st.none() | FLOATS, st.none() | FLOATS),
     "model_values": (TEXTS, TEXTS, TEXTS),
     "advise_choose": (st.lists(ANYTHING, max_size=3), FLOATS),
-    "advise_scenario": (st.just(_core.Scenario.load("fast-dsl", [])), FLOATS, INTEGERS),
+    "advise_scenario": (
+        st.just(_core.Scenario.load("fast-dsl", [])),
+        FLOATS,
+        INTEGERS,
+        st.booleans(),
+        st.booleans(),
+    ),
+    "advise_added_delays": (
+        st.lists(st.lists(st.none() | FLOATS, max_size=3), max_size=3),
+        st.lists(st.lists(st.none() | FLOATS, max_size=3), max_size=3),
+    ),
 }
 
 

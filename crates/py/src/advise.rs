@@ -1,7 +1,8 @@
 //! Advice: candidates with their models, and the decision between those that were run.
 
 use airwatt_capture::advise::choice::{Decision, Figures, Row};
-use airwatt_capture::advise::{Asked, Candidate, CapturedTraffic, ModelPlan, TunnelAdvice};
+use airwatt_capture::advise::measured::{self, Change};
+use airwatt_capture::advise::{Asked, Candidate, CapturedTraffic, ModelPlan, ModelQuestion, TunnelAdvice};
 use airwatt_capture::report::{CellReport, GapReport, PaceReport};
 use airwatt_proto::powersave::PowerSaveConfig;
 use pyo3::prelude::*;
@@ -44,8 +45,15 @@ fn candidate(candidate: &Candidate) -> Value {
 
 /// What the models give for a scenario, as JSON: candidates, which of them to simulate, and tunnels.
 #[pyfunction]
-pub(crate) fn advise_scenario(scenario: &Scenario, budget_s: f64, confirm: usize) -> PyResult<String> {
-    document(&ModelPlan::of_scenario(&scenario.checked, budget_s, confirm))
+pub(crate) fn advise_scenario(
+    scenario: &Scenario,
+    budget_s: f64,
+    confirm: usize,
+    tries_listen_intervals: bool,
+    confirms_all: bool,
+) -> PyResult<String> {
+    let question = ModelQuestion { budget_s, confirm, tries_listen_intervals, confirms_all };
+    document(&ModelPlan::of_scenario(&scenario.checked, question))
 }
 
 /// The traffic of an analysis, by the keys of its document.
@@ -105,7 +113,14 @@ struct StatesOfPython {
 /// What the models give for a station's captured packets, as JSON, from the document of an analysis with a replay of policy
 /// `active`. Raises `InputError` if it has none.
 #[pyfunction]
-pub(crate) fn advise_analysis(analysis: PyAnalysis, budget_s: f64, confirm: usize) -> PyResult<String> {
+pub(crate) fn advise_analysis(
+    analysis: PyAnalysis,
+    budget_s: f64,
+    confirm: usize,
+    tries_listen_intervals: bool,
+    confirms_all: bool,
+) -> PyResult<String> {
+    let question = ModelQuestion { budget_s, confirm, tries_listen_intervals, confirms_all };
     let gaps = |gaps: &[GapOfPython]| -> Vec<GapReport> {
         let report = |gap: &GapOfPython| GapReport {
             longer_than_s: gap.longer_than_s,
@@ -139,8 +154,7 @@ pub(crate) fn advise_analysis(analysis: PyAnalysis, budget_s: f64, confirm: usiz
             transmit_s: active.state_s.transmit,
             receive_s: active.state_s.receive,
         },
-        budget_s,
-        confirm,
+        question,
     ))
 }
 
@@ -169,13 +183,48 @@ fn text(document: &impl Serialize) -> PyResult<String> {
 
 /// The figures of a candidate, by the names of the attributes.
 #[derive(FromPyObject)]
-struct FiguresOfPython {
+pub(crate) struct FiguresOfPython {
     energy_j: f64,
     energy_ci95_j: Option<f64>,
     power_w: f64,
     delay_s: f64,
     goodput_bps: Option<f64>,
     delay_p95_s: Option<f64>,
+}
+
+impl FiguresOfPython {
+    const fn figures(&self) -> Figures {
+        Figures {
+            energy_j: self.energy_j,
+            energy_ci95_j: self.energy_ci95_j,
+            power_w: self.power_w,
+            delay_s: self.delay_s,
+            goodput_bps: self.goodput_bps,
+            delay_p95_s: self.delay_p95_s,
+        }
+    }
+}
+
+/// The delay that a candidate adds in each run, of the flow that suffers most; None if no flow has delays. Both have a delay of each
+/// flow, run by run with equal seeds.
+#[pyfunction]
+pub(crate) fn advise_added_delays(
+    with_policy: Vec<Vec<Option<f64>>>,
+    awake: Vec<Vec<Option<f64>>>,
+) -> Option<Vec<f64>> {
+    measured::added_delays(&with_policy, &awake)
+}
+
+/// What a setting beside a candidate changes: the change of energy as a share, whether it has an effect, and whether it is advised.
+#[pyfunction]
+pub(crate) fn advise_change(
+    alone: FiguresOfPython,
+    beside: FiguresOfPython,
+    budget_s: f64,
+) -> (f64, bool, bool) {
+    let Change { share, has_effect, is_advised } =
+        Change::between(&alone.figures(), &beside.figures(), budget_s);
+    (share, has_effect, is_advised)
 }
 
 /// A candidate with the figures of models and runs.
@@ -190,14 +239,7 @@ pub(crate) struct RowOfPython {
 pub(crate) fn advise_choose(rows: Vec<RowOfPython>, budget_s: f64) -> PyResult<String> {
     let row = |row: &RowOfPython| Row {
         model: row.model.as_ref().map(|model| (model.energy_j, model.delay_s)),
-        simulation: row.simulation.as_ref().map(|found| Figures {
-            energy_j: found.energy_j,
-            energy_ci95_j: found.energy_ci95_j,
-            power_w: found.power_w,
-            delay_s: found.delay_s,
-            goodput_bps: found.goodput_bps,
-            delay_p95_s: found.delay_p95_s,
-        }),
+        simulation: row.simulation.as_ref().map(FiguresOfPython::figures),
     };
     let rows: Vec<Row> = rows.iter().map(row).collect();
     text(&Decision::between(&rows, budget_s))

@@ -35,7 +35,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::advise::{
-        advise_analysis, advise_candidates, advise_choose, advise_policies, advise_scenario,
+        advise_added_delays, advise_analysis, advise_candidates, advise_change, advise_choose,
+        advise_policies, advise_scenario,
     };
     #[pymodule_export]
     use crate::capture::{analyze, annotate, anonymize, trace_means, write_timeline_perfetto};
@@ -80,6 +81,7 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("SCHEMA", 1)?;
-        module.add("LEAST_CORRELATION", airwatt_capture::current::LEAST_CORRELATION)
+        module.add("LEAST_CORRELATION", airwatt_capture::current::LEAST_CORRELATION)?;
+        module.add("NO_DELAY_S", airwatt_capture::advise::choice::NO_DELAY_S)
     }
 }

@@ -6,7 +6,7 @@ The core decides: candidates, thresholds and the order are in `crates/capture/sr
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airwatt import _core, notebook
@@ -175,7 +175,7 @@ class Advice:
             "battery_lasts_s": self.battery_lasts_s,
             "target": self.target,
             "settings": platforms.settings(ranked[0].candidate) if ranked else [],
-            "beside": [one.to_dict(self.budget_s) for one in self.beside],
+            "beside": [one.to_dict() for one in self.beside],
             "keep_alives": [one.to_dict() for one in self.keep_alives],
             "tunnel": self.tunnel,
             "tunnel_curve": [{"delay_bound_s": bound, "power_w": power} for bound, power in self.tunnel_curve],
@@ -205,12 +205,8 @@ def candidates() -> list[Candidate]:
     return [_candidate(entry) for entry in json.loads(_core.advise_candidates())]
 
 
-def rows_of(plan: dict[str, Any], *, sets_listening: bool, target: str | None = None) -> list[Row]:
-    """The candidates of a plan of the core, each with its model.
-
-    No listen intervals are tried if the caller `sets_listening`. With a `target` the candidates are those that can be
-    set there, and all of them are confirmed: the models' best are often others.
-    """
+def rows_of(plan: dict[str, Any], target: str | None = None) -> list[Row]:
+    """The candidates of a plan of the core, each with its model; with a `target` those that can be set there."""
     rows = [
         Row(
             _candidate(entry),
@@ -218,11 +214,8 @@ def rows_of(plan: dict[str, Any], *, sets_listening: bool, target: str | None = 
             confirm=entry["confirm"],
         )
         for entry in plan["candidates"]
-        if entry["listen_interval"] is None or not sets_listening
     ]
-    if target is None:
-        return rows
-    return [replace(row, confirm=True) for row in rows if platforms.is_for(target, row.candidate)]
+    return [row for row in rows if target is None or platforms.is_for(target, row.candidate)]
 
 
 def _candidate(entry: dict[str, Any]) -> Candidate:

@@ -53,10 +53,9 @@ def advise_capture(
         raise InputError(
             f"{capture}: expected a capture of one station, got several; hint: --station with one of {there}"
         )
-    sets_listening = any(key == "station.listen_interval" for key, _ in settings)
-    rows = rows_of(
-        json.loads(_core.advise_analysis(first, budget_s, confirm)), sets_listening=sets_listening, target=target
-    )
+    tries_listen_intervals = all(key != "station.listen_interval" for key, _ in settings)
+    plan = json.loads(_core.advise_analysis(first, budget_s, confirm, tries_listen_intervals, target is not None))
+    rows = rows_of(plan, target)
     confirmed = [row for row in rows if row.confirm]
     radio_name = str(first["radio"])
     advice = Advice(

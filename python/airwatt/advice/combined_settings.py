@@ -9,13 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from airwatt import _core
 from airwatt.advice.platforms import Setting as How
 
 if TYPE_CHECKING:
     from airwatt.advice.candidate import Candidate, Figures
-
-LEAST_SHARE = 0.02
-"""A setting that saves less is not advised."""
 
 
 @dataclass(frozen=True)
@@ -67,28 +65,26 @@ class CombinedSetting:
     alone: Figures
     """Of the candidate without the setting."""
 
-    @property
-    def change(self) -> float:
-        """The change of energy as a share of that of the candidate alone; negative if it saves."""
-        return self.figures.energy_j / self.alone.energy_j - 1 if self.alone.energy_j else 0.0
+    change: float
+    """The change of energy as a share of that of the candidate alone; negative if it saves."""
+    has_effect: bool
+    """Whether the runs differ from those of the candidate alone: the scenario may have the setting already."""
+    is_advised: bool
+    """Whether it is within the budget and saves more than chance explains."""
 
-    @property
-    def has_effect(self) -> bool:
-        """Whether the runs differ from those of the candidate alone: the scenario may have the setting already."""
-        return (self.figures.energy_j, self.figures.delay_s) != (self.alone.energy_j, self.alone.delay_s)
+    @classmethod
+    def of(
+        cls, setting: Setting, candidate: Candidate, figures: Figures, alone: Figures, budget_s: float
+    ) -> CombinedSetting:
+        """Has the core decide what the runs say."""
+        return cls(setting, candidate, figures, alone, *_core.advise_change(alone, figures, budget_s))
 
-    def is_better(self, budget_s: float) -> bool:
-        """Whether it is within the budget and saves more than chance explains."""
-        chance_j = (self.figures.energy_ci95_j or 0.0) + (self.alone.energy_ci95_j or 0.0)
-        saved_j = self.alone.energy_j - self.figures.energy_j
-        return self.figures.delay_s <= budget_s and self.change <= -LEAST_SHARE and saved_j > chance_j
-
-    def to_dict(self, budget_s: float) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """For the document."""
         return {
             "setting": self.setting.name,
             "keys": dict(self.setting.overrides),
             "simulation": vars(self.figures),
             "change": self.change,
-            "advised": self.is_better(budget_s),
+            "advised": self.is_advised,
         }

@@ -82,14 +82,9 @@ Delays = Callable[[_Run], list[float | None]]
 
 
 def _added(runs: Sequence[_Run], awake: Sequence[_Run], delays: Delays) -> tuple[float, float | None] | None:
-    """The delay that a candidate adds, of the flow that suffers most: differences are taken seed by seed."""
-    found = []
-    for index in range(len(delays(runs[0]))):
-        pairs = [(delays(a)[index], delays(b)[index]) for a, b in zip(runs, awake, strict=True)]
-        known = [a - b for a, b in pairs if a is not None and b is not None]
-        if known:
-            found.append(mean_ci95(known))
-    return max(found, key=lambda each: each[0], default=None)
+    """The delay that a candidate adds, of the flow that suffers most."""
+    added = _core.advise_added_delays([delays(run) for run in runs], [delays(run) for run in awake])
+    return None if added is None else mean_ci95(added)
 
 
 def _figures(runs: Sequence[_Run], awake: Sequence[_Run]) -> Figures:
@@ -140,10 +135,9 @@ def advise(
         raise InputError(f"advise {loaded.name}: expected a scenario whose stations can sleep, got one without [wifi]")
     for station in text["station"]:
         platforms.check_fits(target, str(station["radio"]))
-    plan = json.loads(_core.advise_scenario(loaded, budget_s, confirm))
-    # A DTIM period has an effect with `dtim` alone, so that no other listen interval is possible beside it.
-    sets_listening = "station.listen_interval" in (set or {}) or text["ap"]["dtim_period"] > 1
-    rows = rows_of(plan, sets_listening=sets_listening, target=target)
+    tries_listen_intervals = "station.listen_interval" not in (set or {})
+    plan = json.loads(_core.advise_scenario(loaded, budget_s, confirm, tries_listen_intervals, target is not None))
+    rows = rows_of(plan, target)
     confirmed = [row for row in rows if row.confirm]
     measured = loaded.replace([("latency_percentiles", "true")])
     make = _Runs(range(seed, seed + runs), limit, store, on_progress)
@@ -174,7 +168,7 @@ def advise(
     if advice.ranked:
         best = advice.ranked[0]
         assert best.simulation is not None
-        advice.beside = _beside(measured, best.candidate, best.simulation, awake, make, target)
+        advice.beside = _beside(measured, best.candidate, best.simulation, awake, make, target, budget_s)
     return advice
 
 
@@ -185,6 +179,7 @@ def _beside(
     awake: Sequence[_Run],
     make: _Runs,
     target: str | None,
+    budget_s: float,
 ) -> list[CombinedSetting]:
     """Runs what can be set beside a candidate, as far as it has an effect on the scenario."""
     possible = []
@@ -199,7 +194,7 @@ def _beside(
         possible.append(setting)
     done = make.of(scenario, [[*candidate.overrides, *setting.overrides] for setting in possible])
     found = [
-        CombinedSetting(setting, candidate, _figures(done.finished(index), awake), alone)
+        CombinedSetting.of(setting, candidate, _figures(done.finished(index), awake), alone, budget_s)
         for index, setting in enumerate(possible)
         if done.failure(index) is None
     ]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from airwatt import laboratory
-from airwatt._core import InputError, Scenario
+from airwatt._core import NO_DELAY_S, InputError, Scenario
 from airwatt.cli import options
 from airwatt.cli.output import check_picture, note_file, print_json, show, writing
 from airwatt.cli.parameters import Argument, Exit, Option
@@ -329,14 +329,10 @@ def _grouped(rows: list[Row]) -> list[list[Row]]:
     return groups
 
 
-_NO_DELAY_S = 0.000_1
-"""A shorter delay is none: a frame and its acknowledgement take longer."""
-
-
 def _delay(delay_s: float | None, ci95_s: float | None = None) -> str:
     from airwatt.tables import quantity
 
-    if delay_s is not None and delay_s < _NO_DELAY_S:
+    if delay_s is not None and delay_s < NO_DELAY_S:
         return quantity(0.0, "s")
     return quantity(delay_s, "s", ci95_s)
 
@@ -429,7 +425,7 @@ def _beside(found: Advice) -> Iterator[str | Table]:
             quantity(one.figures.energy_j, "J", one.figures.energy_ci95_j),
             _percent(one.change),
             _delay(one.figures.delay_s),
-            "over" if one.figures.delay_s > found.budget_s else "set it too" if one.is_better(found.budget_s) else "",
+            "over" if one.figures.delay_s > found.budget_s else "set it too" if one.is_advised else "",
         ]
         for one in found.beside
     ]
@@ -486,7 +482,7 @@ def _how_to_set(found: Advice) -> Iterator[str]:
 
     if not found.ranked:
         return
-    beside = [(one.setting.name, one.setting.how) for one in found.beside if one.is_better(found.budget_s)]
+    beside = [(one.setting.name, one.setting.how) for one in found.beside if one.is_advised]
     wanted = [(_name(found.ranked[0]), platforms.how(found.ranked[0].candidate)), *beside]
     if found.target is not None:
         for name, how in wanted:

@@ -9,7 +9,7 @@ const DISAGREE: f64 = 0.25;
 /// A modelled delay that is off by less than this does not disagree.
 const LATE_S: f64 = 0.005;
 /// A delay below this is none: a frame and its acknowledgement take longer.
-const NO_DELAY_S: f64 = 0.000_1;
+pub const NO_DELAY_S: f64 = 0.000_1;
 
 /// The figures of a candidate that was run. Intervals are half widths at 95 %; `None` for a single run.
 #[derive(Clone, Copy, Debug, PartialEq)]

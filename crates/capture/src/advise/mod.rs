@@ -10,6 +10,7 @@
 
 pub mod choice;
 pub mod estimate;
+pub mod measured;
 pub mod setting;
 
 #[cfg(test)]
@@ -117,6 +118,25 @@ pub struct TunnelAdvice {
     pub trigger_interval_s: f64,
 }
 
+/// What is asked of the models.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ModelQuestion {
+    /// The delay that a candidate may add.
+    pub budget_s: f64,
+    /// How many candidates within the budget are to be run, beside those that are in any case.
+    pub confirm: usize,
+    /// Whether listen intervals are candidates: not where the caller sets one.
+    pub tries_listen_intervals: bool,
+    /// Whether all candidates are to be run, as where only some can be set: the models' best are often others.
+    pub confirms_all: bool,
+}
+
+impl ModelQuestion {
+    fn has(&self, candidate: &Candidate) -> bool {
+        self.tries_listen_intervals || candidate.listen_interval.is_none()
+    }
+}
+
 /// The plan that the models give before anything runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelPlan {
@@ -129,14 +149,18 @@ pub struct ModelPlan {
 }
 
 impl ModelPlan {
-    /// Evaluates the models for the traffic of a scenario; `confirm` candidates within the budget are to be simulated.
-    pub fn of_scenario(scenario: &Scenario, budget_s: f64, confirm: usize) -> Self {
+    /// Evaluates the models for the traffic of a scenario.
+    pub fn of_scenario(scenario: &Scenario, question: ModelQuestion) -> Self {
+        // A DTIM period has an effect with the listen interval `dtim` alone, so that no other one is possible beside it.
+        let tries_listen_intervals = question.tries_listen_intervals && scenario.ap.dtim_period <= 1;
+        let question = ModelQuestion { tries_listen_intervals, ..question };
+        let budget_s = question.budget_s;
         let setting = Setting::of(scenario);
         let model = |candidate: &Candidate| {
             let setting = setting.as_ref()?.listening(candidate.listen_interval)?;
             estimate(&setting.traffic(candidate.dozing)?, candidate)
         };
-        let candidates = asked(model, budget_s, confirm);
+        let candidates = asked(model, question);
         let Some(setting) = setting else {
             return Self { candidates, tunnel: None, tunnel_curve: Vec::new() };
         };
@@ -155,14 +179,13 @@ impl ModelPlan {
     }
 
     /// Evaluates the models for the traffic of a capture.
-    pub fn of_capture(captured: &CapturedTraffic, budget_s: f64, confirm: usize) -> Self {
+    pub fn of_capture(captured: &CapturedTraffic, question: ModelQuestion) -> Self {
         let radio = Radio::find(&captured.radio).ok();
         let traffic = radio.and_then(|radio| Traffic::of_capture(captured, &radio));
         let model = |candidate: &Candidate| {
             estimate(&traffic.as_ref()?.listening(candidate.listen_interval), candidate)
         };
-        let candidates = asked(model, budget_s, confirm);
-        Self { candidates, tunnel: None, tunnel_curve: Vec::new() }
+        Self { candidates: asked(model, question), tunnel: None, tunnel_curve: Vec::new() }
     }
 }
 
@@ -181,9 +204,12 @@ pub struct CapturedTraffic {
     pub receive_s: f64,
 }
 
-fn asked(model: impl Fn(&Candidate) -> Option<Modelled>, budget_s: f64, confirm: usize) -> Vec<Asked> {
-    let with_model = |candidate: Candidate| Asked { model: model(&candidate), candidate, confirm: false };
-    let mut candidates: Vec<_> = Candidate::all().into_iter().map(with_model).collect();
+fn asked(model: impl Fn(&Candidate) -> Option<Modelled>, question: ModelQuestion) -> Vec<Asked> {
+    let ModelQuestion { budget_s, confirm, confirms_all, .. } = question;
+    let with_model =
+        |candidate: Candidate| Asked { model: model(&candidate), candidate, confirm: confirms_all };
+    let tried = Candidate::all().into_iter().filter(|candidate| question.has(candidate));
+    let mut candidates: Vec<_> = tried.map(with_model).collect();
     for index in to_confirm(&candidates, budget_s, confirm) {
         candidates[index].confirm = true;
     }

@@ -4,7 +4,8 @@ use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::scenario::Scenario;
 
 use super::choice::{Decision, Figures, Row};
-use super::{Asked, Candidate, CapturedTraffic, ModelPlan, model_radio};
+use super::measured::{Change, added_delays};
+use super::{Asked, Candidate, CapturedTraffic, ModelPlan, ModelQuestion, model_radio};
 use crate::report::{CellReport, GapReport, PaceReport};
 
 fn figures(energy_j: f64, delay_s: f64) -> Figures {
@@ -96,7 +97,7 @@ fn models_that_are_far_off_disagree() {
 fn no_policy_is_left_out_of_the_runs() {
     let scenario =
         Scenario::load("fast-dsl", &[("flow.application.size".to_owned(), "1MB".to_owned())]).unwrap();
-    let plan = ModelPlan::of_scenario(&scenario, 0.02, 1);
+    let plan = ModelPlan::of_scenario(&scenario, question(0.02));
     assert!(plan.tunnel.is_some());
     for asked in &plan.candidates {
         let policy = asked.candidate.policy;
@@ -108,7 +109,9 @@ fn no_policy_is_left_out_of_the_runs() {
     }
     assert!(plan.candidates.iter().any(|asked| !asked.confirm));
     let two = Scenario::load("fast-dsl", &[("station.count".to_owned(), "2".to_owned())]).unwrap();
-    assert!(ModelPlan::of_scenario(&two, 0.02, 1).candidates.iter().all(|asked| asked.model.is_none()));
+    assert!(
+        ModelPlan::of_scenario(&two, question(0.02)).candidates.iter().all(|asked| asked.model.is_none())
+    );
 }
 
 /// Traffic of a capture: 100 packets down, each after a second of silence.
@@ -135,7 +138,7 @@ fn models_of_captured_traffic_follow_the_cell() {
         dtim_period: 1,
     };
     let psm = |cell| {
-        let plan = ModelPlan::of_capture(&sparse(cell), 1.0, 1);
+        let plan = ModelPlan::of_capture(&sparse(cell), question(1.0));
         let is_psm =
             |asked: &&Asked| asked.candidate.policy == "psm" && asked.candidate.listen_interval.is_none();
         plan.candidates.iter().find(is_psm).and_then(|asked| asked.model).expect("psm has a model")
@@ -169,4 +172,51 @@ fn a_profile_is_a_radio_of_the_models() {
     let at_once = Transition { time: Span::ZERO, ..profile.wake_up };
     let radio = model_radio(&Radio { wake_up: at_once, ..profile });
     assert_eq!((radio.wake_up_s, radio.wake_up_w), (0.0, 0.0));
+}
+
+const fn question(budget_s: f64) -> ModelQuestion {
+    ModelQuestion { budget_s, confirm: 1, tries_listen_intervals: true, confirms_all: false }
+}
+
+#[test]
+fn what_the_caller_sets_is_not_tried_and_all_are_run_where_few_can_be_set() {
+    let count = |scenario: &Scenario, question| {
+        let plan = ModelPlan::of_scenario(scenario, question);
+        let skipping = plan.candidates.iter().filter(|asked| asked.candidate.listen_interval.is_some());
+        (skipping.count(), plan.candidates.iter().all(|asked| asked.confirm))
+    };
+    let idle = Scenario::load("idle", &[]).unwrap();
+    assert!(count(&idle, question(1.0)).0 > 0);
+    let set = ModelQuestion { tries_listen_intervals: false, ..question(1.0) };
+    assert_eq!(count(&idle, set).0, 0);
+    let skips = Scenario::load("idle", &[("ap.dtim_period".to_owned(), "3".to_owned())]).unwrap();
+    assert_eq!(count(&skips, question(1.0)).0, 0);
+    // Of what the models describe, only the best are run.
+    let download = Scenario::load("fast-dsl", &[]).unwrap();
+    assert!(!count(&download, question(1.0)).1);
+    assert!(count(&download, ModelQuestion { confirms_all: true, ..question(1.0) }).1);
+}
+
+#[test]
+fn the_delay_is_that_of_the_flow_that_suffers_most_seed_by_seed() {
+    let awake = [vec![Some(0.1), Some(0.5), None], vec![Some(0.2), Some(0.7), None]];
+    let with = [vec![Some(0.13), Some(0.51), Some(9.0)], vec![Some(0.25), None, Some(9.0)]];
+    let added = added_delays(&with, &awake).unwrap();
+    assert_eq!(added.len(), 2);
+    assert!((added[0] - 0.03).abs() < 1e-12 && (added[1] - 0.05).abs() < 1e-12);
+    assert_eq!(added_delays(&[vec![None]], &[vec![Some(1.0)]]), None);
+    assert_eq!(added_delays(&[vec![]], &[vec![]]), None);
+}
+
+#[test]
+fn a_setting_beside_is_advised_if_it_saves_more_than_chance_within_the_budget() {
+    let alone = Figures { energy_ci95_j: Some(0.01), ..figures(1.0, 0.01) };
+    let change = |energy_j, delay_s| Change::between(&alone, &figures(energy_j, delay_s), 0.02);
+    assert!(change(0.97, 0.01).is_advised);
+    assert!(!change(0.985, 0.01).is_advised, "less than 2 %");
+    assert!(!change(0.97, 0.03).is_advised, "over the budget");
+    let wide = Figures { energy_ci95_j: Some(0.05), ..figures(0.97, 0.01) };
+    assert!(!Change::between(&alone, &wide, 0.02).is_advised, "within chance");
+    assert!(!change(1.0, 0.01).has_effect && change(1.0, 0.02).has_effect);
+    assert!((change(0.9, 0.01).share + 0.1).abs() < 1e-12);
 }
