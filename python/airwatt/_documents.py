@@ -258,7 +258,7 @@ class Fairness(Record):
     """Jain's index."""
     measured_from_s: float | None
     """The beginning of the measured interval, in seconds, if the scenario sets one."""
-    windows: list[WindowFairness]
+    windows: list[WindowFairness] | None
     """The same by the sliding-window method, for the scenario's windows."""
 
 
@@ -536,9 +536,9 @@ class RunResult(Record):
     """Fairness between the flows."""
     flows: list[FlowResult]
     """Flows by number."""
-    hosts: list[HostResult]
+    hosts: list[HostResult] | None
     """Hosts whose energy beside the radio is accounted for."""
-    impairments: list[ImpairmentResult]
+    impairments: list[ImpairmentResult] | None
     """What impairments of forwarding paths did."""
     links: list[LinkResult]
     """The links: point-to-point links, then wires."""
@@ -552,7 +552,7 @@ class RunResult(Record):
     """Simulated time in seconds, until the last radio has finished its current frame."""
     stations: list[StationResult]
     """Stations by number."""
-    tunnels: list[TunnelResult]
+    tunnels: list[TunnelResult] | None
     """The tunnels, if the scenario has any."""
     version: str
     """Version of the program."""

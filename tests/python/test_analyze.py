@@ -529,3 +529,19 @@ def test_a_capture_of_wifi_6_is_replayed_as_it_was_sent(airwatt, tmp_path):
     assert measured["energy_high_j"] + before_s * listen_w == pytest.approx(energy_j, rel=0.02)
     after_s = document["pace"]["elapsed_s"] - run["simulated_s"]
     assert document["policies"][0]["energy_j"] - after_s * listen_w == pytest.approx(energy_j, rel=0.02)
+
+
+def test_a_capture_has_the_radio_that_its_run_had_from_a_file(airwatt, tmp_path):
+    """The file is gone when the capture is analysed."""
+    shipped = (ROOT / "radios" / "esp32-c3.toml").read_text()
+    radio, capture = tmp_path / "board.toml", tmp_path / "run.pcapng"
+    radio.write_text(shipped.replace('name = "esp32-c3"', 'name = "my-board"').replace('"84mA"', '"168mA"'))
+    common = ["--set", "flow.application.size=2MB", "--radio", radio, "--pcap", capture, "--json"]
+    run = airwatt("run", "fast-dsl", *common, "--policy", "psm-legacy").json
+    radio.unlink()
+    document = airwatt("analyze", capture, "--policy", "psm-legacy", "--json").json
+    assert document["radio"] == "my-board"
+    assert "radio my-board is the one that the simulator named" in " ".join(document["capture"]["notes"])
+    after_j = (document["pace"]["elapsed_s"] - run["simulated_s"]) * laboratory.radio("esp32-c3").sleep_w
+    energy_j = run["stations"][0]["energy_j"]
+    assert document["policies"][0]["energy_j"] - after_j == pytest.approx(energy_j, rel=0.05)

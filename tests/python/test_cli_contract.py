@@ -51,6 +51,7 @@ def test_help_of_each_command_fits_and_ends_with_examples_that_work(airwatt, com
         ["radios"],
         ["scenarios"],
         ["scenarios", "--schema"],
+        ["run", "--schema"],
         ["policies"],
         ["transports"],
         ["analyze", CAPTURE],

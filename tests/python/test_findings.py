@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -596,3 +597,108 @@ def test_files_of_two_monitors_are_not_mixed(airwatt, tmp_path):
     assert result.status == 2
     assert "expected files that follow each other in time, got " in result.err
     assert len(result.err.splitlines()) <= 2
+
+
+def test_a_check_may_be_of_what_a_finding_cost(airwatt):
+    capture = SHIPPED / "late-delivery-guilty.pcap"
+    arguments = ["analyze", capture, "--policy", "psm", "--radio", "esp32-c3"]
+    document = airwatt(*arguments, "--json").json
+    [found] = [one for one in document["findings"] if one["kind"] == "late-delivery"]
+    assert found["cost_j"] > 0
+    for name in ("cost_j", "delay_s", "awake_s"):
+        for share, status in ((0.99, 3), (1.01, 0)):
+            expression = f"findings.late-delivery.{name} > {share * found[name]:.9f}"
+            assert airwatt(*arguments, "--fail-if", expression).status == status, expression
+    # Of no finding at all nothing is known, and of one without a violation the cost is zero.
+    assert airwatt(*arguments, "--fail-if", "findings.late-delivery.joules > 1").is_one_line("no number", "cost_j")
+    unknown = SHIPPED / "uapsd-not-granted-guilty.pcap"
+    for kind in ("uapsd-not-granted", "*"):
+        answer = airwatt("analyze", unknown, "--policy", "psm", "--fail-if", f"findings.{kind}.cost_j > 0")
+        assert answer.status == 1
+        assert "frames do not show cost_j of uapsd-not-granted" in answer.err
+
+
+def test_what_an_access_point_does_counts_once_for_all_of_its_stations():
+    from airwatt.cli import verdicts
+
+    def document(station, beacon_late, late):
+        def check(kind, bssid, violated):
+            return {"kind": kind, "bssid": bssid, "violated": violated, "kept": 1, "undecidable": 0}
+
+        def found(kind, of, count):
+            costs = {"cost_j": 0.5 * count, "delay_s": None, "awake_s": 0.1 * count}
+            return {"kind": kind, "station": of, "count": count, **costs}
+
+        return {
+            "station": station,
+            "checks": [check("beacon-late", "ap", beacon_late), check("late-delivery", None, late)],
+            "findings": [found("beacon-late", "ap", beacon_late), found("late-delivery", station, late)],
+        }
+
+    counts = verdicts.counts([document("a", 3, 1), document("b", 3, 2)])
+    assert counts["beacon-late"]["count"] == 3
+    assert counts["beacon-late"]["cost_j"] == 1.5
+    assert counts["late-delivery"]["count"] == 3
+    assert counts["late-delivery"]["cost_j"] == 1.5
+    assert counts["late-delivery"]["delay_s"] is None
+
+
+def test_a_suite_of_which_all_cases_are_skipped_is_no_success(airwatt, tmp_path):
+    """A capture without 802.11 frames decides no rule, though it has keep-alives."""
+    junit, sarif = tmp_path / "a.xml", tmp_path / "a.sarif"
+    wired = ROOT / "captures" / "tcp-download.pcapng"
+    answer = airwatt("analyze", wired, "--policy", "psm", "--junit", junit)
+    assert answer.status == 1
+    assert answer.err.splitlines()[-1].endswith("--junit: nothing was evaluated: no captured frame decides any rule")
+    suite = ElementTree.parse(junit).getroot()
+    assert (suite.get("errors"), suite.get("failures")) == ("1", "0")
+    [case] = [case for case in suite if case.find("skipped") is None]
+    assert (case.get("name"), case.find("error").get("message")) == (
+        "evaluation",
+        "nothing was evaluated: no captured frame decides any rule",
+    )
+    # A keep-alive is a result of SARIF, so that something was evaluated there.
+    assert airwatt("analyze", wired, "--policy", "psm", "--sarif", sarif).status == 0
+    assert "invocations" not in json.loads(sarif.read_text())["runs"][0]
+
+
+def test_agreements_on_sleep_are_listed_by_station(airwatt):
+    capture = SHIPPED / "late-fetch-near.pcap"
+    [station] = airwatt("analyze", capture, "--policy", "psm", "--json").json["air"]["stations"]
+    [agreement] = station["agreements"]
+    assert (agreement["kind"], agreement["packet"], agreement["until_s"]) == ("target-wake-time", 6, None)
+    assert agreement["wake_time"]["announced"] is True
+    assert agreement["wake_time"]["duration_s"] == pytest.approx(0.016384)
+    text = airwatt("analyze", capture, "--policy", "psm").out
+    assert f"agreements on sleep of {STATION}" in text
+    assert re.search(r"TWT +6 +3.00 ms +end +1.05 s +16.38 ms +announced", text)
+    assert "agreements" not in airwatt("analyze", SHIPPED / "tim-stuck-guilty.pcap", "--policy", "psm").out
+
+
+def test_a_picture_has_the_beacons_with_the_bit_of_each_station():
+    from airwatt.plots import sleepers
+
+    analysis = laboratory.analyze(ROOT / "captures" / "tim-never-set.pcap", policies=["psm"], trace=True)
+    rows = sleepers.Sleepers(analysis.to_dict())
+    [station] = rows.stations
+    without, with_bit = rows.tim(station)
+    assert (len(without), [round(1000 * at) for at in with_bit]) == (6, [205])
+    # Of a station that had another identifier before, no beacon says which bit was its own.
+    document = analysis.to_dict()
+    document["air"]["stations"][0]["aid_changed"] = True
+    assert sleepers.Sleepers(document).aids == {}
+
+
+def test_a_silent_capture_is_not_shortened():
+    import numpy as np
+
+    from airwatt.plots import sleepers
+
+    assert sleepers.scale_of(np.array([0.0]), 20.0).gaps == []
+    assert len(sleepers.scale_of(np.array([0.0, 1e-3, 10.0, 10.001]), 20.0).gaps) == 2
+
+
+def test_what_delays_sleepers_costs_nobody_who_is_awake(airwatt):
+    """The picture and the text say that a station pays if it sleeps, where its frames do not show whether it does."""
+    text = " ".join(airwatt("analyze", SHIPPED / "beacon-late-guilty.pcap", "--policy", "psm").out.split())
+    assert "the band is that of all radios that ship, if it sleeps:" in text

@@ -207,14 +207,12 @@ fn no_stations(capture: &Capture) -> AnalyzeError {
 }
 
 /// The radio of a station that the simulator named in the capture.
-fn radio_of<'a>(capture: &'a Capture, station: &Station) -> Option<&'a str> {
+fn radio_of(capture: &Capture, station: &Station) -> Option<Radio> {
     // Most captures name none, and the address of a station is looked for in all of its packets.
     if capture.radios.is_empty() {
         return None;
     }
-    let own = group::own_address(capture, station)?;
-    let name = capture.radios.get(&own)?;
-    capture.named_radio(own).map(|_| name.as_str())
+    capture.named_radio(group::own_address(capture, station)?)
 }
 
 /// The options of a question.
@@ -225,11 +223,13 @@ struct Options {
 
 impl Options {
     /// `named` is the radio that the capture names.
-    fn parse(question: &Question<'_>, named: Option<&str>) -> Result<Self, AnalyzeError> {
+    fn parse(question: &Question<'_>, named: Option<&Radio>) -> Result<Self, AnalyzeError> {
         let option = |name: &str, text: &dyn fmt::Display| AnalyzeError::Option(format!("{name}: {text}"));
-        let radio_name = question.radio.or(named).unwrap_or(DEFAULT_RADIO);
-        let radio =
-            RadioChoice::try_from(radio_name.to_owned()).map_err(|error| option("--radio", &error))?;
+        let radio = match (question.radio, named) {
+            (None, Some(named)) => RadioChoice::from(named.clone()),
+            (name, _) => RadioChoice::try_from(name.unwrap_or(DEFAULT_RADIO).to_owned())
+                .map_err(|error| option("--radio", &error))?,
+        };
         let choices = choices(question.policies).map_err(|error| option("--policy", &error))?;
         if question.current.is_some() && choices.len() > 1 && !question.policies.is_empty() {
             let names = question.policies.join(", ");
@@ -266,7 +266,7 @@ fn analyze_with(
         None => stations::clear(capture),
     };
     let named = station.as_ref().and_then(|station| radio_of(capture, station));
-    let Options { radio: named_radio, choices } = Options::parse(question, named)?;
+    let Options { radio: named_radio, choices } = Options::parse(question, named.as_ref())?;
     let radio = named_radio.profile().clone();
     let is_assumed = question.radio.is_none() && named.is_none();
     let mut document = report::describe_with(capture, station.as_ref(), Some(&radio), is_assumed);
@@ -275,7 +275,8 @@ fn analyze_with(
     }
     if let Some(named) = named.filter(|_| question.radio.is_none()) {
         document.capture.notes.push(format!(
-            "radio {named} is the one that the simulator named in the capture; --radio names another"
+            "radio {} is the one that the simulator named in the capture; --radio names another",
+            named.name
         ));
     }
     document.timeline = question.trace.then(|| report::timeline(capture, station.as_ref(), &radio));

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use airwatt_base::{Instant, Span};
-use airwatt_dot11::MacAddress;
+use airwatt_dot11::{MacAddress, TwtSetup};
 use airwatt_energy::Radio;
 
 use crate::decrypt::DecryptionReport;
@@ -134,10 +134,14 @@ pub struct Capture {
     pub frames: Vec<AirFrame>,
     /// Beacons; [`AirFrame::beacon`] is an index into them.
     pub beacons: Vec<Beacon>,
+    /// Individual target wake times that access points accepted; [`AirFrame::sleep_change`] may have an index into them.
+    pub wake_times: Vec<TwtSetup>,
     /// Cells by BSSID.
     pub networks: BTreeMap<MacAddress, ObservedCell>,
     /// The radio profiles of stations, as the simulator that wrote the capture names them.
     pub radios: BTreeMap<MacAddress, String>,
+    /// The profiles that the capture has for names which are not those of profiles that ship.
+    pub profiles: BTreeMap<String, Radio>,
     /// The association identifiers that stations have from the beginning, as that simulator names them.
     pub associations: BTreeMap<MacAddress, u16>,
     /// Parts of the capture between which its clock jumps.
@@ -217,10 +221,12 @@ impl Capture {
         records as u64
     }
 
-    /// The radio that the simulator named for a station, if it is a profile that ships: a file may have changed since.
+    /// The radio that the simulator named for a station: a profile that the capture has, or one that ships. No file is read, which may
+    /// have changed since.
     pub(crate) fn named_radio(&self, mac: MacAddress) -> Option<Radio> {
-        let name = self.radios.get(&mac).filter(|name| !Radio::is_file(name))?;
-        Radio::find(name).ok()
+        let name = self.radios.get(&mac)?;
+        let shipped = || if Radio::is_file(name) { None } else { Radio::find(name).ok() };
+        self.profiles.get(name).cloned().or_else(shipped)
     }
 
     /// Those radios of all stations.

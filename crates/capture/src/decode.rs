@@ -13,6 +13,7 @@ use airwatt_dot11::{
     AmpduStatus, Capability, Frame, FrameKind, MacAddress, ManagementBody, Radiotap, RadiotapFlags,
     TwtAction, TwtCommand, TwtSetup, WmmInfo, WnmSleep, amsdu_subframes, check_fcs, snap_payload,
 };
+use airwatt_energy::Radio;
 use etherparse::LaxIpSlice;
 
 use crate::capture::{Capture, FileFormat, LinkType, Notes, Oversized};
@@ -38,6 +39,9 @@ const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
 const PROTOCOL_GRE: u8 = 47;
 const PROTOCOL_ICMP6: u8 = 58;
+
+/// Radio profiles that a capture may have.
+const PROFILE_LIMIT: usize = 256;
 
 /// Length of the FCS at the end of a frame.
 const FCS_BYTES: u32 = 4;
@@ -66,10 +70,12 @@ pub(crate) struct Decoder {
     packets: Vec<CapturedPacket>,
     frames: Vec<AirFrame>,
     beacons: Vec<Beacon>,
+    wake_times: Vec<TwtSetup>,
     /// Association identifiers in all beacons together.
     aids: usize,
     networks: BTreeMap<MacAddress, ObservedCell>,
     radios: BTreeMap<MacAddress, String>,
+    profiles: BTreeMap<String, Radio>,
     associations: BTreeMap<MacAddress, u16>,
     /// The A-MPDU of the packet before, by its number and transmitter, unless that was its last.
     ampdu: Option<(u32, Option<MacAddress>)>,
@@ -88,9 +94,11 @@ impl Decoder {
             packets: Vec::new(),
             frames: Vec::new(),
             beacons: Vec::new(),
+            wake_times: Vec::new(),
             aids: 0,
             networks: BTreeMap::new(),
             radios: BTreeMap::new(),
+            profiles: BTreeMap::new(),
             associations: BTreeMap::new(),
             ampdu: None,
             notes: Notes::default(),
@@ -104,6 +112,7 @@ impl Decoder {
         let records = self.packets.capacity() * size_of::<CapturedPacket>()
             + self.frames.capacity() * size_of::<AirFrame>()
             + self.beacons.capacity() * size_of::<Beacon>()
+            + self.wake_times.capacity() * size_of::<TwtSetup>()
             + self.aids * size_of::<u16>();
         records as u64
     }
@@ -126,18 +135,22 @@ impl Decoder {
     /// Appends the records of another file. Its packets are numbered on.
     pub(crate) fn append(&mut self, other: Self) {
         let (frames, beacons) = (self.frames.len() as u32, self.beacons.len() as u32);
+        let wake_times = self.wake_times.len() as u32;
         self.packets.extend(other.packets.into_iter().map(|packet| CapturedPacket {
             number: packet.number.saturating_add(self.packets_in_file),
             frame: packet.frame.map(|frame| frame + frames),
             ..packet
         }));
-        self.frames.extend(
-            other
-                .frames
-                .into_iter()
-                .map(|frame| AirFrame { beacon: frame.beacon.map(|beacon| beacon + beacons), ..frame }),
-        );
+        self.frames.extend(other.frames.into_iter().map(|frame| AirFrame {
+            beacon: frame.beacon.map(|beacon| beacon + beacons),
+            sleep_change: frame.sleep_change.map(|change| match change {
+                SleepChange::TwtAccepted(index) => SleepChange::TwtAccepted(index + wake_times),
+                other => other,
+            }),
+            ..frame
+        }));
         self.beacons.extend(other.beacons);
+        self.wake_times.extend(other.wake_times);
         self.aids += other.aids;
         self.packets_in_file = self.packets_in_file.saturating_add(other.packets_in_file);
         self.bytes_on_link += other.bytes_on_link;
@@ -152,6 +165,8 @@ impl Decoder {
             self.networks.insert(bssid, network);
         }
         self.radios.extend(other.radios);
+        let room = PROFILE_LIMIT.saturating_sub(self.profiles.len());
+        self.profiles.extend(other.profiles.into_iter().take(room));
         self.associations.extend(other.associations);
         self.notes.append(other.notes);
     }
@@ -369,7 +384,28 @@ impl Decoder {
                 found.grants_uapsd = elements.wmm().is_some_and(WmmInfo::ap_uapsd);
                 found.supports_twt = elements.is_twt_responder();
             }
-            _ => found.sleep_change = sleep_change(frame),
+            _ => found.sleep_change = self.sleep_change(frame),
+        }
+    }
+
+    /// What an action frame changes about the sleep of its station. A refusal changes nothing.
+    fn sleep_change(&mut self, frame: &Frame<'_>) -> Option<SleepChange> {
+        let control = frame.header().control;
+        if control.kind != FrameKind::Action {
+            return None;
+        }
+        if control.protected {
+            return Some(SleepChange::Unreadable);
+        }
+        match TwtAction::decode(frame) {
+            Ok(Some(TwtAction::Setup(
+                setup @ TwtSetup { request: false, command: TwtCommand::Accept, .. },
+            ))) => {
+                self.wake_times.push(setup);
+                Some(SleepChange::TwtAccepted(self.wake_times.len() as u32 - 1))
+            }
+            Ok(Some(TwtAction::Teardown { flow })) => Some(SleepChange::TwtEnded(flow)),
+            _ => WnmSleep::decode(frame).ok().flatten().map(SleepChange::Wnm),
         }
     }
 
@@ -386,8 +422,10 @@ impl Decoder {
             packets: self.packets,
             frames: self.frames,
             beacons: self.beacons,
+            wake_times: self.wake_times,
             networks: self.networks,
             radios: self.radios,
+            profiles: self.profiles,
             associations: self.associations,
             segments: Vec::new(),
             files: Vec::new(),
@@ -399,6 +437,17 @@ impl Decoder {
 
 impl PacketSink for Decoder {
     fn comment(&mut self, text: &str) {
+        if let Some((name, profile)) =
+            text.strip_prefix("profile of radio ").and_then(|rest| rest.split_once(":\n"))
+        {
+            // What is no profile is a comment of somebody else.
+            if let Some(radio) =
+                Radio::from_toml(profile, name).ok().filter(|_| self.profiles.len() < PROFILE_LIMIT)
+            {
+                self.profiles.insert(name.to_owned(), radio);
+            }
+            return;
+        }
         let of = |what: &str| {
             let (mac, value) = text.strip_prefix(what)?.split_once(": ")?;
             Some((mac.parse().ok()?, value))
@@ -424,24 +473,6 @@ impl PacketSink for Decoder {
 
     fn is_full(&self) -> bool {
         self.memory_bytes() > self.memory_limit_bytes
-    }
-}
-
-/// What an action frame changes about the sleep of its station. A refusal changes nothing.
-fn sleep_change(frame: &Frame<'_>) -> Option<SleepChange> {
-    let control = frame.header().control;
-    if control.kind != FrameKind::Action {
-        return None;
-    }
-    if control.protected {
-        return Some(SleepChange::Unreadable);
-    }
-    match TwtAction::decode(frame) {
-        Ok(Some(TwtAction::Setup(TwtSetup {
-            request: false, command: TwtCommand::Accept, flow, ..
-        }))) => Some(SleepChange::TwtAccepted(flow)),
-        Ok(Some(TwtAction::Teardown { flow })) => Some(SleepChange::TwtEnded(flow)),
-        _ => WnmSleep::decode(frame).ok().flatten().map(SleepChange::Wnm),
     }
 }
 

@@ -57,6 +57,7 @@ pub use packet::{
 };
 pub use phy::{ASSUMED, ASSUMED_FAST, ASSUMED_SLOW};
 pub use replay::TAIL;
+pub use what_if::is_replayed_by_default;
 
 #[cfg(test)]
 mod tests;

@@ -172,8 +172,8 @@ pub struct AirFrame {
 /// What an action frame changes about the times at which a station is awake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SleepChange {
-    /// The sender accepts an individual target wake time, of this flow identifier.
-    TwtAccepted(u8),
+    /// The sender accepts an individual target wake time: an index into [`crate::Capture::wake_times`].
+    TwtAccepted(u32),
     /// One such agreement ends, or all do.
     TwtEnded(Option<u8>),
     /// The access point agrees to WNM sleep mode, or to its end.

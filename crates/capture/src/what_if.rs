@@ -92,13 +92,17 @@ impl Choice {
     }
 }
 
-/// Reads the names of policies. If there are none, they are all policies and the lower bound, but those that need a target wake
-/// time agreement: no capture says which agreement its access point would have made.
+/// Whether a policy or the lower bound is replayed if no policy is named. Not replayed are those that need a target wake time agreement:
+/// no capture says which agreement its access point would have made.
+pub fn is_replayed_by_default(name: &str) -> bool {
+    Choice::parse(name).is_ok_and(|choice| choice.policy.wake_request().is_none())
+}
+
+/// Reads the names of policies. If there are none, they are those that are replayed by default.
 pub(crate) fn choices(names: &[String]) -> Result<Vec<Choice>, SettingError> {
     if names.is_empty() {
-        let mut all = policy_kinds().map(|kind| Choice::parse(kind.name)).collect::<Result<Vec<_>, _>>()?;
-        all.retain(|choice| choice.policy.wake_request().is_none());
-        return Ok(all);
+        let usual = policy_kinds().map(|kind| kind.name).filter(|name| is_replayed_by_default(name));
+        return usual.map(Choice::parse).collect();
     }
     names.iter().map(|name| Choice::parse(name)).collect()
 }
@@ -402,11 +406,14 @@ impl<'a> WhatIf<'a> {
         cell.ap.beacon_interval = self.phy.beacon_interval;
         let dtim = self.phy.dtim_period.filter(|_| has_groups || self.skips_beacons());
         cell.ap.dtim_period = dtim.unwrap_or(cell.ap.dtim_period);
-        cell.station[0].radio = self.cell.radio.clone();
         let in_use = if has_groups { &KEYS_OF_GROUPS[..] } else { &[] };
         let mut cell = cell
             .changed(&self.traffic.capture.file, self.cell.settings, in_use)
             .map_err(|error| AnalyzeError::Option(error.to_string()))?;
+        // Afterwards, since keys are set in the text of a scenario, which names a profile that the capture has and cannot hold it.
+        if !self.is_set("station.radio") {
+            cell.station[0].radio = self.cell.radio.clone();
+        }
         cell.station[0].power_save = choice.policy;
         cell.station[0].lower_bound = choice.lower_bound;
         Ok(cell)

@@ -17,6 +17,7 @@ mod file;
 pub mod modes;
 #[cfg(test)]
 mod tests;
+mod written;
 
 use std::collections::BTreeMap;
 use std::path::Path;

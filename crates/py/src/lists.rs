@@ -185,7 +185,7 @@ pub(crate) fn finding_kinds() -> Vec<&'static str> {
     airwatt_capture::report::finding_kinds().collect()
 }
 
-/// The power-save policies and the lower bound, as a JSON list of `{name, description, needs}`.
+/// The power-save policies and the lower bound, as a JSON list of `{name, description, needs, replayed_by_default}`.
 #[pyfunction]
 pub(crate) fn policies() -> String {
     let policy = |kind: KindInfo| {
@@ -193,7 +193,12 @@ pub(crate) fn policies() -> String {
             let agreement = policy.wake_request().map(|_| "TWT");
             agreement.or(policy.needs_uapsd().then_some("U-APSD"))
         });
-        json!({ "name": kind.name, "description": kind.description, "needs": needs })
+        json!({
+            "name": kind.name,
+            "description": kind.description,
+            "needs": needs,
+            "replayed_by_default": airwatt_capture::is_replayed_by_default(kind.name),
+        })
     };
     Value::Array(policy_kinds().map(policy).collect()).to_string()
 }

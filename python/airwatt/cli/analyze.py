@@ -1,7 +1,6 @@
 """`airwatt analyze`: what a station's radio spent, or would have spent, from a real capture."""
 
 import itertools
-import json as json_module
 import math
 import os
 from collections.abc import Iterator, Mapping
@@ -10,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from airwatt import laboratory
-from airwatt._core import InputError, RunError
+from airwatt._core import InputError, RunError, analysis_schema
 from airwatt.aggregates import cause_name
-from airwatt.cli import decryption, findings, measured, options, verdicts
+from airwatt.cli import air, decryption, findings, measured, options, verdicts
 from airwatt.cli.output import check_file, check_picture, note_file, print_json, say, show, streaming, writing
 from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.cli.presentation import holding, keep
@@ -39,19 +38,12 @@ _MOST_CANDIDATES = 10
 _MOST_ENDS = 8
 # Causes with a smaller share of the energy are put together.
 _MENTIONED = 0.01
-_LONGEST_SSID = 20
-_ENOUGH_BEACONS = 0.5
 _USUAL_POLICY = "timeout"
 """Whose energy is divided by flow and by peer, if it is there: what chips run."""
 
 
 def _print_schema(asked: bool) -> bool:
-    if asked:
-        from airwatt._core import analysis_schema
-
-        print_json(json_module.loads(analysis_schema()))
-        raise Exit(0)
-    return asked
+    return options.print_schema(asked, analysis_schema)
 
 
 def _anonymize(capture: str, out: Path, user: str | None) -> None:
@@ -302,8 +294,7 @@ def _thresholds(expressions: list[str] | None, policies: list[str]) -> "list[Thr
     Raises `InputError` for a policy that is not asked for and for a kind of finding that does not exist.
     """
     limits = options.thresholds(expressions)
-    # Those that are replayed if none is named.
-    names = policies or [policy["name"] for policy in laboratory.policies() if policy["needs"] != "TWT"]
+    names = policies or [policy["name"] for policy in laboratory.policies() if policy["replayed_by_default"]]
     known = dict(leaves({"findings": verdicts.counts(())}))
     for limit in limits:
         limit.check_rows([{"policy": name} for name in names])
@@ -315,15 +306,22 @@ def _thresholds(expressions: list[str] | None, policies: list[str]) -> "list[Thr
 def _hold(
     limits: "list[Threshold]", document: dict[str, Any], documents: list[dict[str, Any]], *, strict: bool
 ) -> None:
-    """Exits with 3 where a threshold does not hold: of the whole document, or of the policies that it names."""
+    """Exits with 3 where a threshold does not hold: of the whole document, or of the policies that it names.
+
+    Raises `RunError` where the captures decide nothing about it.
+    """
     counts = verdicts.counts(documents)
     rows = [
         RowNumbers({"policy": policy["policy"]}, dict(leaves(policy)))
         for one in documents
         for policy in one["policies"]
     ]
-    whole = [RowNumbers({}, dict(leaves({**document, "findings": counts})))]
-    options.hold_rows((limit, rows if limit.row else whole) for limit in limits)
+    whole = [RowNumbers({}, dict(leaves({**document, "findings": verdicts.known(counts)})))]
+    of_unknown = {limit: verdicts.unknown_cost(limit.key, counts) for limit in limits if not limit.row}
+    options.hold_rows((limit, rows if limit.row else whole) for limit in limits if not of_unknown.get(limit))
+    for limit, why in of_unknown.items():
+        if why:
+            raise RunError(f"--fail-if {limit.text!r}: was not evaluated: {why}")
     for limit in limits:
         if limit.key.startswith("findings."):
             kind = limit.key.split(".")[1]
@@ -476,13 +474,12 @@ def _parts(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str
     lines += decryption.lines(capture)
     sizes = {name: size for name, size in document["bytes"].items() if size}
     if document["station"] is not None:
-        lines.append(
-            f"station {document['station']}: " + ", ".join(f"{quantity(n, 'B')} {k}" for k, n in sizes.items())
-        )
+        bytes_ = ", ".join(f"{quantity(n, 'B')} {k}" for k, n in sizes.items())
+        lines.append(f"station {document['station']}: {bytes_ or 'no IP packets'}")
         if document["station_share"] is not None:
-            lines.append(
-                f"chosen since it has {percent(document['station_share'])} of the bytes; --station names another"
-            )
+            is_alone = not sizes and len(document["candidates"]) == 1
+            share = "it is alone" if is_alone else f"it has {percent(document['station_share'])} of the bytes"
+            lines.append(f"chosen since {share}; --station names another")
     yield "\n".join(lines)
     if document["station"] is None:
         yield "The capture leaves doubt which station is meant; choose one with --station:"
@@ -492,7 +489,7 @@ def _parts(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str
     yield from findings.rules(document)
     # What happened stands before what would have happened.
     if document["air"] is not None:
-        yield from _air(document["air"], capture["covered_s"])
+        yield from air.parts(document["air"], capture["covered_s"])
     yield from findings.costs(document)
     if document["policies"]:
         yield _basis(document)
@@ -706,62 +703,3 @@ def _group(document: dict[str, Any]) -> "Iterator[str | Table]":
             ]
         )
     yield table(["protocol", "frames", "on the air", "air time", "energy", "power", "current"], rows)
-
-
-def _air(air: dict[str, Any], covered_s: float) -> "Iterator[str | Table]":
-    from airwatt.tables import NOTHING, count, percent, quantity, span, table
-
-    rows = []
-    for station in air["stations"]:
-        spent = station["measured"]
-        energy = NOTHING
-        if spent is not None:
-            energy = span(spent["energy_low_j"], spent["energy_high_j"], "J")
-        known = station["mode_known_s"]
-        rows.append(
-            [
-                station["mac"],
-                percent(station["in_power_save_s"] / known) if known else NOTHING,
-                quantity(known, "s") if known else NOTHING,
-                count(station["pm_changes"]),
-                count(station["ps_polls"] + station["triggers"]),
-                count(station["data_down"]),
-                count(station["data_up"]),
-                energy,
-            ]
-        )
-    is_measured = any(station["measured"] is not None for station in air["stations"])
-    yield (
-        f"what the stations did, of {quantity(covered_s, 's')}"
-        + (", and spent by measured air time:" if is_measured else ":")
-    )
-    yield table(["station", "PM = 1", "of known", "changes", "asked", "down", "up", "energy"], rows[:_MOST_CANDIDATES])
-    yield from _cells(air, covered_s)
-
-
-def _cells(air: dict[str, Any], covered_s: float) -> "Iterator[str | Table]":
-    """The access points of the stations: how many of their beacons there are, on which findings about the TIM rest."""
-    from airwatt.tables import NOTHING, count, percent, table
-
-    own = {station["bssid"] for station in air["stations"]}
-    rows, sparse = [], []
-    for network in air["networks"]:
-        if network["bssid"] not in own or not network["beacon_interval_s"]:
-            continue
-        due = max(covered_s / network["beacon_interval_s"], 1.0)
-        share = min(network["beacons"] / due, 1.0)
-        name = "".join(letter if letter.isprintable() else "?" for letter in network["ssid"])
-        period = count(network["dtim_period"]) if network["dtim_period"] else NOTHING
-        uapsd = {True: "yes", False: "no", None: NOTHING}[network["uapsd"]]
-        rows.append([network["bssid"], name[:_LONGEST_SSID], count(network["beacons"]), percent(share), period, uapsd])
-        if share < _ENOUGH_BEACONS:
-            sparse.append(network["bssid"])
-    if rows:
-        yield "and their access points:"
-        heads = ["access point", "network", "beacons", "of those due", "DTIM period", "U-APSD"]
-        yield table(heads, rows[:_MOST_CANDIDATES], left=2)
-    if sparse:
-        yield (
-            f"note: most beacons of {', '.join(sparse[:_MOST_CANDIDATES])} were not captured; that there is no finding "
-            "about TIM bits or DTIM says nothing there"
-        )

@@ -75,7 +75,9 @@ def _costs(document: dict[str, Any], faults: list[dict[str, Any]]) -> "Iterator[
         assumed = "; an assumed one has the band of all that ship" if is_assumed else ""
     else:
         radio = f"radio {radios[0] if radios else document['radio']}"
-    yield f"what it cost a station with {radio}{assumed}:"
+    # No policy is known of a station whose frames do not show when it sleeps.
+    sleeps = ", if it sleeps" if any(one["policy"] is None for one in faults) else ""
+    yield f"what it cost a station with {radio}{assumed}{sleeps}:"
     heads = ["finding", "times", *(["radio"] if several else []), "policy", "energy", "band", "delay"]
     yield table(heads, rows, left=1)
     remedies = dict.fromkeys((finding["kind"], finding["without"]) for finding in faults)

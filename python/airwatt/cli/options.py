@@ -1,9 +1,10 @@
 """The flags that several commands share, and how their texts are read."""
 
 import contextlib
+import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -121,6 +122,16 @@ def storing(store: Path | None) -> Iterator[None]:
 
     with writing("--store", store):
         yield
+
+
+def print_schema(asked: bool, of: Callable[[], str]) -> bool:
+    """Prints the JSON schema of a document and ends, if it is asked for."""
+    if asked:
+        from airwatt.cli.output import print_json
+
+        print_json(json.loads(of()))
+        raise Exit(0)
+    return asked
 
 
 def battery(text: str | None, allow_borrowed: bool = False) -> _Battery | None:

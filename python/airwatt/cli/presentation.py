@@ -106,7 +106,7 @@ def present(result: Result | Runs, json: bool, battery: "Battery | None" = None)
     first = runs[0]
     flows = () if not first.flows else (*_flows(runs), *_overheads(runs))
     stations = () if not first.stations else _stations(runs, battery)
-    hosts = () if not first.hosts else (_hosts(runs),)
+    hosts = () if not first.hosts else (_hosts(runs, first.hosts),)
     show(
         _headline(first, len(runs)),
         *flows,
@@ -275,21 +275,24 @@ def _stations(runs: Sequence[RunResult], battery: "Battery | None") -> "Iterator
         yield peers
 
 
-def _hosts(runs: Sequence[RunResult]) -> "Table":
-    """Gives what hosts drew beside their radios."""
+def _hosts(runs: Sequence[RunResult], hosts: Sequence[HostResult]) -> "Table":
+    """Gives what hosts drew beside their radios; `hosts` are those of the first run."""
     from airwatt.tables import table
+
+    def number(index: int, key: str) -> str:
+        return _number(runs, lambda run: run["hosts"][index][key], "J")
 
     def row(index: int, host: HostResult) -> list[str]:
         return [
             host.node,
             host.profile,
-            _number(runs, lambda run: run.hosts[index].energy_j, "J"),
-            _number(runs, lambda run: run.hosts[index].idealized_energy_j, "J"),
-            _number(runs, lambda run: run.hosts[index].marginal_energy_j, "J"),
-            _percent(runs, lambda run: 1 - run.hosts[index].time_s.idle / run.simulated_s),
+            number(index, "energy_j"),
+            number(index, "idealized_energy_j"),
+            number(index, "marginal_energy_j"),
+            _percent(runs, lambda run: 1 - run["hosts"][index].time_s.idle / run.simulated_s),
         ]
 
-    rows = [row(index, host) for index, host in enumerate(runs[0].hosts)]
+    rows = [row(index, host) for index, host in enumerate(hosts)]
     return table(["host", "profile", "energy", "without idle", "beyond idle", "busy"], rows, left=2)
 
 

@@ -1,4 +1,4 @@
-"""Notes of a run on its radio profiles: figures of another band, a chip's own timeout, a file that no capture names."""
+"""Notes of a run on its radio profiles: figures of another band, and a chip's own timeout."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from airwatt._core import Scenario
 
 
-def notes(scenario: Scenario, *, captured: bool) -> Iterator[str]:
-    """Yields each note that applies to the scenario; `captured` says that the run writes a capture."""
+def notes(scenario: Scenario) -> Iterator[str]:
+    """Yields each note that applies to the scenario."""
     values = scenario.to_dict()
     if not values.get("wifi"):
         return
@@ -27,11 +27,6 @@ def notes(scenario: Scenario, *, captured: bool) -> Iterator[str]:
             timeout = quantity(radio.timeout_s, "s")
             whose = f"that of {radio.name} as it comes, {timeout}"
             yield f"note: policy timeout is {whose}; timeout:timeout=100ms is another"
-    shipped = {radio.name for radio in laboratory.radios()}
-    for name in dict.fromkeys(radios) if captured else ():
-        # A profile that ships may have a mode of the host: esp32-c3:dfs.
-        if name.partition(":")[0] not in shipped:
-            yield f"note: a capture names only radios that ship: to analyze it, add --radio {name}"
 
 
 def _other_band(radios: Iterable[str], band: str) -> str | None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from airwatt import laboratory, own
-from airwatt._core import InputError
+from airwatt._core import InputError, result_schema
 from airwatt.cli import options
 from airwatt.cli.output import check_file, check_picture, print_text, show, streaming
 from airwatt.cli.parameters import Option
@@ -18,6 +18,10 @@ Examples:
   airwatt run fast-dsl --set wired.rtt=50ms --runs 10 --json
   airwatt run two-hops --show-config --expand
 """
+
+
+def _print_schema(asked: bool) -> bool:
+    return options.print_schema(asked, result_schema)
 
 
 def _settings(radio: str | None, set_: list[str] | None) -> list[tuple[str, str]]:
@@ -61,8 +65,14 @@ def command(
         bool,
         Option("--expand", help="With --show-config: in the general form of nodes, links, cells and flows."),
     ] = False,
+    schema: Annotated[
+        bool,
+        Option("--schema", help="Print the JSON schema of a run's document.", is_eager=True, callback=_print_schema),
+    ] = False,
 ) -> None:
     """Simulate a scenario: throughput and energy of each flow and station."""
+    # A line that is read without typer has not called it.
+    _print_schema(schema)
     limits = options.thresholds_of_runs(fail_if)
     lasting = options.battery(battery, allow_borrowed)
     check_picture("--plot", plot)
@@ -103,7 +113,7 @@ def command(
     if not json:
         from airwatt.cli import coinciding, radio_notes
 
-        for note in radio_notes.notes(loaded, captured=pcap is not None):
+        for note in radio_notes.notes(loaded):
             show(note)
         coincide = coinciding.note(loaded, seed, first, lasting)
         if coincide is not None:

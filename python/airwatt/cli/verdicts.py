@@ -1,7 +1,7 @@
 """Findings for machines: counts for `--fail-if`, JUnit and SARIF files, and the comparison with an earlier analysis."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -16,19 +16,71 @@ Document = Mapping[str, Any]
 _LEVELS = {"error": "error", "warning": "warning", "note": "note"}
 
 
-def counts(documents: Sequence[Document]) -> dict[str, dict[str, float]]:
-    """Gives occurrences by kind and verdict; `count` is how many violated the rule, 0 without an occasion."""
-    found = {kind: {"count": 0.0, "kept": 0.0, "undecidable": 0.0} for kind in finding_kinds()}
-    for document in documents:
-        for check in document["checks"]:
-            of_kind = found[check["kind"]]
-            of_kind["count"] += check["violated"]
-            of_kind["kept"] += check["kept"]
-            of_kind["undecidable"] += check["undecidable"]
-        for finding in document["findings"]:
-            if finding["kind"] == "keep-alive":
-                found["keep-alive"]["count"] += finding["count"]
+KEEP_ALIVE = "keep-alive"
+"""The one kind of finding that no rule forbids."""
+_COSTS = ("cost_j", "delay_s", "awake_s")
+Counts = Mapping[str, Mapping[str, float | None]]
+
+
+def counts(documents: Sequence[Document]) -> dict[str, dict[str, float | None]]:
+    """Gives occurrences by kind and verdict, and what those that violated the rule cost.
+
+    `count` is how many violated the rule. All are 0 without an occasion; a cost is None where frames do not show it.
+    """
+    found: dict[str, dict[str, float | None]] = {
+        kind: dict.fromkeys(("count", "kept", "undecidable", *_COSTS), 0.0) for kind in finding_kinds()
+    }
+    for check in _each_once(documents, "checks", "bssid"):
+        of_kind = found[check["kind"]]
+        for name, key in (("count", "violated"), ("kept", "kept"), ("undecidable", "undecidable")):
+            of_kind[name] = _plus(of_kind[name], check[key])
+    for finding in _each_once(documents, "findings", "station"):
+        of_kind = found[finding["kind"]]
+        if finding["kind"] == KEEP_ALIVE:
+            of_kind["count"] = _plus(of_kind["count"], finding["count"])
+        if finding["count"]:
+            for name in _COSTS:
+                of_kind[name] = _plus(of_kind[name], finding[name])
     return found
+
+
+def _plus(sum_: float | None, part: float | None) -> float | None:
+    return None if sum_ is None or part is None else sum_ + part
+
+
+def _each_once(documents: Sequence[Document], what: str, whose: str) -> Iterator[Document]:
+    """Yields checks or findings; those about an access point once, though each of its stations has them."""
+    seen = set()
+    for document in documents:
+        for one in document[what]:
+            of = one.get(whose)
+            key = (one["kind"], of)
+            # A peer's keep-alives are a finding each, and in a document of all stations a rule may have none named.
+            if of is not None and one["kind"] != KEEP_ALIVE:
+                if key in seen:
+                    continue
+                seen.add(key)
+            yield one
+
+
+def known(found: Counts) -> dict[str, dict[str, float]]:
+    """Leaves out the costs that frames do not show."""
+    return {
+        kind: {name: number for name, number in of_kind.items() if number is not None}
+        for kind, of_kind in found.items()
+    }
+
+
+def unknown_cost(key: str, found: Counts) -> str | None:
+    """Says that frames do not show the cost that a key of `--fail-if` asks for, of one kind or of none but that."""
+    names = key.split(".")
+    if len(names) != 3 or names[0] != "findings" or names[2] not in _COSTS:
+        return None
+    kinds = [kind for kind in found if names[1] in (kind, "*")]
+    unknown = [kind for kind in kinds if found[kind][names[2]] is None]
+    if not unknown:
+        return None
+    return f"the captured frames do not show {names[2]} of {', '.join(unknown)}"
 
 
 def check_evaluated(option: str, kinds: Iterable[str], documents: Sequence[Document], *, strict: bool = False) -> None:
@@ -38,31 +90,45 @@ def check_evaluated(option: str, kinds: Iterable[str], documents: Sequence[Docum
     """
     found = counts(documents)
     for kind in kinds:
-        if kind == "keep-alive" and any(document["station"] is not None for document in documents):
+        if kind == KEEP_ALIVE and any(document["station"] is not None for document in documents):
             continue
-        undecidable = int(found[kind]["undecidable"])
+        undecidable = _number(found[kind], "undecidable")
         if not _is_decided(found[kind]):
             raise RunError(f"{option}: {kind} was not evaluated: {_lacks(kind, undecidable, documents)}")
         if undecidable:
-            text = f"{option}: {kind}: {undecidable} undecidable beside {found[kind]['kept']:.0f} kept"
+            text = f"{option}: {kind}: {undecidable} undecidable beside {_number(found[kind], 'kept')} kept"
             if strict:
                 raise RunError(f"{text}: --strict expects none")
             say(f"{text}; --strict makes that a failure")
 
 
 def check_any(option: str, documents: Sequence[Document], *, strict: bool = False) -> None:
-    """Raises `RunError` where the captures decide no rule, and with `strict` where they leave one undecidable."""
+    """Raises `RunError` where the captures decide nothing, and with `strict` where they leave a rule undecidable."""
     found = counts(documents)
-    if not any(map(_is_decided, found.values())):
-        raise RunError(f"{option}: nothing was evaluated: no captured frame decides any rule")
-    open_ = [f"{kind} {of_kind['undecidable']:.0f}" for kind, of_kind in found.items() if of_kind["undecidable"]]
+    nothing = _nothing_decided(found)
+    # No case of JUnit is about keep-alives.
+    if nothing is not None and (option == "--junit" or not found[KEEP_ALIVE]["count"]):
+        raise RunError(f"{option}: {nothing}")
+    open_ = [f"{kind} {_number(of_kind, 'undecidable')}" for kind, of_kind in found.items() if of_kind["undecidable"]]
     if open_ and strict:
         raise RunError(f"{option}: undecidable: {', '.join(open_)}: --strict expects none")
 
 
-def _is_decided(of_kind: Mapping[str, float]) -> bool:
+def _nothing_decided(found: Counts) -> str | None:
+    """Says that no rule is decided, so that what has no failure does not pass for a success; None if one is."""
+    if any(_is_decided(of_kind) for kind, of_kind in found.items() if kind != KEEP_ALIVE):
+        return None
+    return "nothing was evaluated: no captured frame decides any rule"
+
+
+def _is_decided(of_kind: Mapping[str, float | None]) -> bool:
     """Whether any occasion of a kind is decided."""
-    return bool(of_kind.get("count", 0.0) + of_kind.get("kept", 0.0))
+    return bool(_number(of_kind, "count") + _number(of_kind, "kept"))
+
+
+def _number(of_kind: Mapping[str, float | None], name: str) -> int:
+    """How many occasions of a kind have a verdict."""
+    return int(of_kind.get(name) or 0)
 
 
 def _lacks(kind: str, undecidable: int, documents: Sequence[Document]) -> str:
@@ -81,28 +147,32 @@ def _lacks(kind: str, undecidable: int, documents: Sequence[Document]) -> str:
 def write_junit(path: Path, documents: Sequence[Document], *, strict: bool = False) -> None:
     """Writes a test case for each rule: failed where it was violated, skipped where nothing was decided.
 
-    With `strict` a rule of which anything is undecidable has failed, too. Keys that decrypt nothing are an error.
+    With `strict` a rule of which anything is undecidable has failed, too. Keys that decrypt nothing are an error, and
+    so is a capture that decides no rule.
     """
     found = counts(documents)
     texts = _texts(documents)
     file = printable(Path(documents[0]["capture"]["file"]).name)
     cases = []
     for kind, of_kind in found.items():
-        if kind == "keep-alive":  # No rule forbids one.
+        if kind == KEEP_ALIVE:
             continue
         case = ElementTree.Element("testcase", classname=file, name=kind)
-        undecidable = int(of_kind["undecidable"])
+        undecidable = _number(of_kind, "undecidable")
         if of_kind["count"] or (strict and undecidable):
-            message = f"{of_kind['count']:.0f} times violated, {undecidable} undecidable"
+            message = f"{_number(of_kind, 'count')} times violated, {undecidable} undecidable"
             lines = map(printable, texts.get(kind, []))
             ElementTree.SubElement(case, "failure", message=message).text = "\n".join(lines)
         elif not of_kind["kept"]:
             why = f"not evaluated: {_lacks(kind, undecidable, documents)}"
             ElementTree.SubElement(case, "skipped", message=printable(why))
         cases.append(case)
-    undecrypted = decryption.failure(documents)
+    undecrypted, nothing = decryption.failure(documents), _nothing_decided(found)
     if undecrypted is not None:
         cases.append(_error(file, "decryption", undecrypted))
+    if nothing is not None:
+        # A suite of which all cases are skipped looks like a success.
+        cases.append(_error(file, "evaluation", nothing))
     _write_suite(path, cases)
 
 
@@ -134,25 +204,27 @@ def write_sarif(path: Path, documents: Sequence[Document]) -> None:
     """
     rules: dict[str, dict[str, Any]] = {}
     results = []
-    for document in documents:
-        for finding in document["findings"]:
-            rule = {"id": finding["kind"], "shortDescription": {"text": finding["clause"] or finding["kind"]}}
-            rules.setdefault(finding["kind"], rule)
-            for place in finding["occurrences"]:
-                if place["verdict"] == "violated":
-                    results.append(_sarif_result(document, finding, place))
+    file = documents[0]["capture"]["file"]
+    for finding in _each_once(documents, "findings", "station"):
+        rule = {"id": finding["kind"], "shortDescription": {"text": finding["clause"] or finding["kind"]}}
+        rules.setdefault(finding["kind"], rule)
+        for place in finding["occurrences"]:
+            if place["verdict"] == "violated":
+                results.append(_sarif_result(file, finding, place))
     driver = {"name": "airwatt analyze", "version": __version__, "rules": list(rules.values())}
     run: dict[str, Any] = {"tool": {"driver": driver}, "results": results}
-    undecrypted = decryption.failure(documents)
-    if undecrypted is not None:
-        notifications = [{"level": "error", "message": {"text": undecrypted}}]
+    found = counts(documents)
+    nothing = None if found[KEEP_ALIVE]["count"] else _nothing_decided(found)
+    failures = [text for text in (decryption.failure(documents), nothing) if text is not None]
+    if failures:
+        notifications = [{"level": "error", "message": {"text": text}} for text in failures]
         run["invocations"] = [{"executionSuccessful": False, "toolExecutionNotifications": notifications}]
     log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
     with writing("--sarif", path), replacing(path) as out:
         out.write(json.dumps(log, indent=2).encode() + b"\n")
 
 
-def _sarif_result(document: Document, finding: Document, place: Document) -> dict[str, Any]:
+def _sarif_result(file: str, finding: Document, place: Document) -> dict[str, Any]:
     details = {example["packet"]: example["detail"] for example in finding["examples"]}
     text = details.get(place["packet"], finding["text"])
     packets = ", ".join(map(str, place["packets"]))
@@ -160,7 +232,7 @@ def _sarif_result(document: Document, finding: Document, place: Document) -> dic
         "ruleId": finding["kind"],
         "level": _LEVELS[finding["severity"]],
         "message": {"text": f"packet {place['packet']}, {finding['station']}: {text} (decided by packets {packets})"},
-        "locations": [{"physicalLocation": {"artifactLocation": {"uri": document["capture"]["file"]}}}],
+        "locations": [{"physicalLocation": {"artifactLocation": {"uri": file}}}],
         "properties": {"packet": place["packet"], "time_s": place["time_s"], "packets": place["packets"]},
     }
 
@@ -168,19 +240,18 @@ def _sarif_result(document: Document, finding: Document, place: Document) -> dic
 def _texts(documents: Sequence[Document]) -> dict[str, list[str]]:
     """Gives the occurrences of each kind that are not kept, each with the packets that decide it."""
     texts: dict[str, list[str]] = {}
-    for document in documents:
-        for finding in document["findings"]:
-            for place in finding["occurrences"]:
-                if place["verdict"] == "kept":
-                    continue
-                packets = ", ".join(map(str, place["packets"]))
-                detail = f": {place['detail']}" if "detail" in place else ""
-                line = f"packet {place['packet']} at {place['time_s']:.6f} s, {finding['station']}, {place['verdict']}"
-                texts.setdefault(finding["kind"], []).append(f"{line}{detail} (decided by packets {packets})")
+    for finding in _each_once(documents, "findings", "station"):
+        for place in finding["occurrences"]:
+            if place["verdict"] == "kept":
+                continue
+            packets = ", ".join(map(str, place["packets"]))
+            detail = f": {place['detail']}" if "detail" in place else ""
+            line = f"packet {place['packet']} at {place['time_s']:.6f} s, {finding['station']}, {place['verdict']}"
+            texts.setdefault(finding["kind"], []).append(f"{line}{detail} (decided by packets {packets})")
     return texts
 
 
-def baseline(path: Path) -> dict[str, dict[str, float]]:
+def baseline(path: Path) -> Counts:
     """Reads the counts of an earlier analysis. Raises `InputError` unless the file is from `analyze --json`."""
     try:
         document = document_of(path)
@@ -197,7 +268,7 @@ def baseline(path: Path) -> dict[str, dict[str, float]]:
         raise InputError(f"--compare {path}: expected a document of analyze --json, got a damaged one") from None
 
 
-def compare(path: Path, before: Mapping[str, Mapping[str, float]], documents: Sequence[Document]) -> None:
+def compare(path: Path, before: Counts, documents: Sequence[Document]) -> None:
     """Says what changed since an earlier analysis.
 
     Raises `RunError` if a rule is violated more often than it was, or if one that was decided then is not decided now.
@@ -205,13 +276,14 @@ def compare(path: Path, before: Mapping[str, Mapping[str, float]], documents: Se
     worse, lost = [], []
     for kind, now in counts(documents).items():
         was = before.get(kind, {})
-        violated = was.get("count", 0.0)
-        if now["count"] != violated:
-            say(f"--compare {path}: {kind}: violated {now['count']:.0f} times, {violated:.0f} before")
-        if now["count"] > violated:
+        violated, before_ = _number(now, "count"), _number(was, "count")
+        if violated != before_:
+            say(f"--compare {path}: {kind}: violated {violated} times, {before_} before")
+        if violated > before_:
             worse.append(kind)
-        if _is_decided(was) and not _is_decided(now) and kind != "keep-alive":
-            say(f"--compare {path}: {kind}: not evaluated: {_lacks(kind, int(now['undecidable']), documents)}")
+        if _is_decided(was) and not _is_decided(now) and kind != KEEP_ALIVE:
+            why = _lacks(kind, _number(now, "undecidable"), documents)
+            say(f"--compare {path}: {kind}: not evaluated: {why}")
             lost.append(kind)
     if worse:
         raise RunError(f"--compare {path}: {', '.join(worse)}: violated more often than before")

@@ -112,8 +112,10 @@ def _lines(document: Mapping[str, Any], finding: Mapping[str, Any]) -> Iterator[
         delay = quantity(finding["delay_s"], "s") if finding["delay_s"] else "no"
         costs.append(f"{delay}{' of' if finding['delay_s'] else ''} delay")
     policy = f" under {finding['policy']}" if finding["policy"] else ""
+    # Of a station nothing else is known: it may have been awake.
+    whom = "" if policy or finding["whose"] == "station" else " a station that sleeps"
     cost = " and ".join(costs) or "not known from the frames"
-    yield from textwrap.wrap(f"In all it cost{policy}: {cost}. Compared with: {finding['without']}.", 135)
+    yield from textwrap.wrap(f"In all it cost{whom}{policy}: {cost}. Compared with: {finding['without']}.", 135)
 
 
 class _Scene:

@@ -2,7 +2,8 @@
 
 The left column is the whole capture, the right one a second of it: around the first finding, or where most packets are.
 If traffic is sparse, the axis of the left column is shortened in silent times, which are tinted, so that short
-exchanges stay visible. Radio states are drawn as shares of each dot: nothing is left out by sampling.
+exchanges stay visible. Radio states are drawn as shares of each dot: nothing is left out by sampling. Below each
+station is a strip of the beacons of its access point, with its own TIM bit where its association identifier is known.
 """
 
 from collections.abc import Mapping
@@ -30,6 +31,8 @@ _SILENT_SHARE = 0.3
 _TICKS = 7
 _TRANSITIONS = ("to-sleep", "wake-up")
 _ACTIVE, _ASLEEP = style.STATES["listen"], style.STATES["sleep"]
+# The strip of TIM bits below a station's lane, whose height is 1.
+_STRIP = 0.4
 # Silence that the axis shortens: no colour of a state, a cause or a mark.
 _SHORTENED = "#FBF3DC"
 
@@ -69,6 +72,9 @@ def scale_of(times: Numbers, end: float) -> Scale:
     widths = np.where(is_long, shortened, silences + around)
     places = np.concatenate([[0.0], np.cumsum(widths)])
     gaps = [(float(places[i]), float(places[i + 1])) for i in np.flatnonzero(is_long)]
+    # Where there is next to nothing but silence, none of it is shortened.
+    if sum(right - left for left, right in gaps) / places[-1] >= silences[is_long].sum() / end:
+        return bare
     return Scale(knots, places, gaps)
 
 
@@ -116,6 +122,7 @@ class Sleepers:
         self.times = np.unique(np.concatenate([self.packets, self.frames]))
         beacons = _seconds(self.beacons["time_ns"])
         self.end = float(max([1e-6, *(array.max() for array in (self.times, beacons) if len(array))]))
+        self.aids = self._aids()
         self.stations = self._chosen()
         self.policies = list(self.line["policies"])[:_MOST_POLICIES] if what_if and not others else []
         # Stations of a wire, whose modes are not known.
@@ -133,6 +140,32 @@ class Sleepers:
         order.sort(key=lambda index: self.line["stations"][index] != named)
         return [index for index in order if counts[index] or self.line["stations"][index] == named][:_MOST_STATIONS]
 
+    def _aids(self) -> dict[int, tuple[int, int]]:
+        """The cell and the association identifier of stations, by index, as far as one holds for the whole capture."""
+        # The names of beacons may have taken too much memory.
+        if len(self.beacons["aids"]) != self.beacons["aid_count"].sum(dtype=np.int64):
+            return {}
+        places = {address: index for index, address in enumerate(self.line["stations"])}
+        cells = {bssid: index for index, bssid in enumerate(self.line["cells"])}
+        return {
+            places[station["mac"]]: (cells[station["bssid"]], station["aid"])
+            for one in self.documents
+            for station in (one["air"] or {"stations": ()})["stations"]
+            if station["aid"] is not None and not station["aid_changed"]
+            if station["mac"] in places and station["bssid"] in cells
+        }
+
+    def tim(self, station: int) -> tuple[Numbers, Numbers]:
+        """The times of the beacons of a station's access point without its TIM bit, and of those with it."""
+        cell, aid = self.aids[station]
+        counts = self.beacons["aid_count"].astype(np.int64)
+        named = np.repeat(np.arange(len(counts)), counts)[self.beacons["aids"] == aid]
+        has_bit = np.zeros(len(counts), dtype=bool)
+        has_bit[named] = True
+        own = (self.beacons["cell"] == cell) & self.beacons["tim_known"]
+        times = _seconds(self.beacons["time_ns"])
+        return times[own & ~has_bit], times[own & has_bit]
+
     def rows(self) -> int:
         """The number of panels of a column."""
         return 1 + len(self.stations) + len(self.wired) + len(self.policies)
@@ -140,7 +173,8 @@ class Sleepers:
     def heights(self) -> list[float]:
         """Heights of the panels, relative to each other."""
         lane = 0.7 if len(self.documents) == 1 else 0.5
-        return [1.0, *([lane] * (len(self.stations) + len(self.wired))), *([0.4] * len(self.policies))]
+        stations = [lane * (1 + _STRIP) if station in self.aids else lane for station in self.stations]
+        return [1.0, *stations, *([lane] * len(self.wired)), *([0.4] * len(self.policies))]
 
     def _found(self, is_rule: bool) -> list[tuple[float, str]]:
         """The times at which a rule of 802.11 was violated, or the other findings, each with its packet and kind."""
@@ -221,7 +255,7 @@ class Sleepers:
             marked = self.beacons["aid_count"] > 0
             lanes.append(
                 (
-                    "beacons, with TIM bits\nin the lower half",
+                    "beacons, with TIM bits of\nany station in the lower half",
                     [(beacons, style.CAUSES["beacon"]), (beacons[marked], style.INK)],
                 )
             )
@@ -264,7 +298,20 @@ class Sleepers:
         own = self.of_station == station
         _lines(axes, scale, self.frames[own], self.up[own])
         below = "\nas captured" if len(self.documents) == 1 else ""
-        axes.set_yticks([0.5], [f"{self.line['stations'][station]}{below}"])
+        ticks = {0.5: f"{self.line['stations'][station]}{below}"}
+        if station in self.aids:
+            self._strip(axes, scale, station)
+            ticks = {-_STRIP / 2: "its TIM bit", **ticks}
+        axes.set_yticks(list(ticks), list(ticks.values()))
+
+    def _strip(self, axes: Axes, scale: Scale, station: int) -> None:
+        """Draws the beacons of a station's access point below its lane: whole lines have its TIM bit."""
+        for times, top, colour in zip(self.tim(station), (0.3, 0.9), (style.CAUSES["beacon"], style.INK), strict=True):
+            inside = times[(times >= scale.times[0]) & (times <= scale.times[-1])]
+            width = 0.9 if len(inside) < 200 else 0.4
+            axes.vlines(_distinct(scale, inside), -_STRIP, -_STRIP * (1 - top), color=colour, linewidth=width)
+        axes.axhline(0, color=style.INK, linewidth=0.4)
+        axes.set_ylim(-_STRIP, 1)
 
     def _packets(self, axes: Axes, scale: Scale, document: Mapping[str, Any]) -> None:
         """The packets of a station of which nothing else was captured."""

@@ -7,7 +7,7 @@ use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 use airwatt_energy::{Radio, RadioState};
 
-use super::agreements::Agreements;
+use super::agreements::{Agreements, HeldAgreement};
 use super::{ENOUGH_BEACONS, Mark};
 
 /// Occurrences of a finding that are kept with a description; of all others time and packet are.
@@ -248,6 +248,20 @@ impl FindingKind {
             )
     }
 
+    /// Whether it is about what an access point sends to all stations of its cell, rather than about one of them.
+    pub const fn is_of_cell(self) -> bool {
+        matches!(
+            self,
+            Self::TimMissing
+                | Self::MoreDataMissing
+                | Self::GroupNotAfterDtim
+                | Self::GroupNotSent
+                | Self::DtimSkipped
+                | Self::BeaconLate
+                | Self::BeaconMissing
+        )
+    }
+
     /// Whether the frames show what the radio spent on it.
     pub const fn has_energy(self) -> bool {
         !matches!(self, Self::TimMissing | Self::UapsdNotGranted)
@@ -396,9 +410,10 @@ impl Findings {
         self.by_kind.get_mut(&(kind, station))
     }
 
-    /// All of them, in order.
-    pub(super) fn into_all(self) -> Vec<Finding> {
-        self.by_kind.into_values().collect()
+    /// All of them in order, and the agreements of each station that had any.
+    pub(super) fn into_all(self) -> (Vec<Finding>, BTreeMap<MacAddress, Vec<HeldAgreement>>) {
+        let agreements = self.agreements.into_iter().map(|(station, of)| (station, of.held));
+        (self.by_kind.into_values().collect(), agreements.filter(|(_, held)| !held.is_empty()).collect())
     }
 
     /// The agreements of a station.

@@ -25,6 +25,7 @@ mod wait;
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::FrameKind;
 
+pub use self::agreements::{HeldAgreement, SleepAgreement};
 pub use self::finding::{Excess, Finding, FindingKind, Needs, Occurrence, Verdict};
 pub use self::record::{ModeSpan, Observations, ObservedCounts, StationRecord};
 use crate::capture::Capture;

@@ -114,7 +114,8 @@ impl Observer {
             state.read_beacons(&self.cells, &mut self.findings);
             state.judge_service_periods(&mut self.findings);
         }
-        let mut seen = Observations { findings: self.findings.into_all(), ..Observations::default() };
+        let (findings, agreements) = self.findings.into_all();
+        let mut seen = Observations { findings, agreements, ..Observations::default() };
         for (mac, state) in self.stations {
             seen.stations.push(state.record);
             seen.modes.insert(mac, state.modes);
@@ -206,7 +207,7 @@ impl Observer {
         // The frames before the change are judged by the agreements that held then.
         state.judge_suspects(findings);
         state.has_unread_action |= change == SleepChange::Unreadable;
-        findings.agreements(station).change(change);
+        findings.agreements(station).change(change, (packet.at, packet.number), &capture.wake_times);
     }
 
     /// An association response. An access point that announces U-APSD grants it to a station that requests it.
@@ -217,7 +218,8 @@ impl Observer {
         let (state, findings) = self.station(capture, frame.receiver, packet, frame);
         let request = state.association;
         state.leave(packet.at, findings);
-        (state.record.aid, state.associated_at) = (Some(aid), Some(packet.at));
+        state.record.has_aid(aid);
+        state.associated_at = Some(packet.at);
         let announces = frame.bssid.and_then(|bssid| capture.networks.get(&bssid)?.uapsd) == Some(true);
         if state.record.uapsd == Some(true) && announces {
             let verdict = if frame.grants_uapsd { Verdict::Kept } else { Verdict::Violated };
@@ -264,7 +266,8 @@ impl Observer {
             // Another cell assigns another association identifier.
             if state.record.bssid.is_some() {
                 state.leave(packet.at, &mut self.findings);
-                (state.record.aid, state.is_multi_link, state.is_twt_requester) = (None, None, None);
+                state.record.forget_aid();
+                (state.is_multi_link, state.is_twt_requester) = (None, None);
             } else {
                 state.record.aid = state.record.aid.or(capture.associations.get(&mac).copied());
             }

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Finding;
+use super::agreements::HeldAgreement;
 use crate::packet::AirFrame;
 use crate::stations::Station;
 
@@ -21,6 +22,8 @@ pub struct StationRecord {
     pub bssid: Option<MacAddress>,
     /// Its association identifier, from the association or a PS-Poll.
     pub aid: Option<u16>,
+    /// Whether it had another one earlier in the capture.
+    pub aid_changed: bool,
     /// Whether it uses U-APSD, from its association or from EOSP bits; `None` if neither was captured.
     pub uapsd: Option<bool>,
     /// Time during which its mode was known.
@@ -63,6 +66,17 @@ pub struct ObservedCounts {
 }
 
 impl StationRecord {
+    /// A frame shows the association identifier.
+    pub(super) fn has_aid(&mut self, aid: u16) {
+        self.aid_changed |= self.aid.is_some_and(|before| before != aid);
+        self.aid = Some(aid);
+    }
+
+    /// The station has gone to another cell, which assigns another association identifier.
+    pub(super) fn forget_aid(&mut self) {
+        self.aid_changed |= self.aid.take().is_some();
+    }
+
     /// The policy whose frames the station's are: by PS-Polls, triggers and changes of the PM bit. `None` if it has none of them and its
     /// mode is not known, or it slept all the time.
     pub fn policy(&self) -> Option<&'static str> {
@@ -129,6 +143,8 @@ pub struct Observations {
     pub stations: Vec<StationRecord>,
     /// The modes of each station, in order of time.
     pub modes: BTreeMap<MacAddress, Vec<ModeSpan>>,
+    /// The agreements on sleep of each station that had any, in order of time.
+    pub agreements: BTreeMap<MacAddress, Vec<HeldAgreement>>,
     /// Findings by kind and station.
     pub findings: Vec<Finding>,
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::{FrameKind, MacAddress};
 
-use super::agreements::Agreements;
 use super::cell::Cell;
 use super::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
 use super::pauses::Pauses;
@@ -337,7 +336,7 @@ impl StationState {
     /// The association ends: the mode and what was buffered are not known any more.
     pub(super) fn leave(&mut self, at: Instant, findings: &mut Findings) {
         self.forget(at, findings);
-        *findings.agreements(self.record.mac) = Agreements::default();
+        findings.agreements(self.record.mac).end_all(at);
     }
 
     fn forget(&mut self, at: Instant, findings: &mut Findings) {
@@ -568,7 +567,9 @@ impl StationState {
         (self.poll_repeated, self.still_announced) = (false, None);
         self.record.counts.ps_polls += 1;
         self.is_awake_at((packet.at, packet.number), findings);
-        self.record.aid = frame.aid.or(self.record.aid);
+        if let Some(aid) = frame.aid {
+            self.record.has_aid(aid);
+        }
         let request = Request::new(packet, frame, acknowledged == Some(true));
         self.polled = Some(request);
         self.poll_acknowledged = acknowledged != Some(false);

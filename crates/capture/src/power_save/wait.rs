@@ -76,5 +76,7 @@ pub(super) struct Wait {
     pub(super) free: Span,
     /// Another explanation for it.
     pub(super) doubt: Option<Doubt>,
+    /// What remains assumed without one.
+    pub(super) assumption: &'static str,
     pub(super) bssid: Option<MacAddress>,
 }

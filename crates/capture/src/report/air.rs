@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use airwatt_base::Span;
-use airwatt_dot11::MacAddress;
+use airwatt_dot11::{MacAddress, TwtSetup};
 use airwatt_energy::Radio;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::{Basis, LIST_LIMIT};
 use crate::capture::Capture;
 use crate::clock;
-use crate::power_save::{Observations, ObservedCounts, StationRecord};
+use crate::power_save::{HeldAgreement, Observations, ObservedCounts, SleepAgreement, StationRecord};
 use crate::stations::Station;
 
 /// The power save that the 802.11 frames show.
@@ -49,17 +49,57 @@ pub struct StationReport {
     pub bssid: Option<String>,
     /// Association identifier.
     pub aid: Option<u16>,
+    /// Whether it had another one earlier in the capture.
+    pub aid_changed: bool,
     /// Whether it uses U-APSD.
     pub uapsd: Option<bool>,
     /// Time with a known mode.
     pub mode_known_s: f64,
     /// Of that, in power save.
     pub in_power_save_s: f64,
+    /// Its agreements on other times at which it is awake, the first 20. While one holds, rules that depend on its sleep are undecidable.
+    pub agreements: Vec<AgreementReport>,
+    /// Their number.
+    pub agreement_count: usize,
     /// Its frames and changes, counted.
     #[serde(flatten)]
     pub counts: ObservedCounts,
     /// Its measured energy; `null` if the rates are unknown or no radio was given.
     pub measured: Option<MeasuredReport>,
+}
+
+/// An agreement of a station with its access point on when it is awake.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct AgreementReport {
+    /// `target-wake-time` or `wnm-sleep`.
+    pub kind: &'static str,
+    /// The time of the access point's answer that made it.
+    pub from_s: f64,
+    /// The packet of that answer.
+    pub packet: u32,
+    /// The time at which a frame ended it, or the association; `null` if it held up to the end of the capture.
+    pub until_s: Option<f64>,
+    /// The parameters of a target wake time; `null` of others.
+    pub wake_time: Option<WakeTimeReport>,
+}
+
+/// An individual target wake time, as the access point accepted it (802.11ax-2021 9.4.2.199).
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct WakeTimeReport {
+    /// Its flow identifier.
+    pub flow: u8,
+    /// Time from the beginning of a service period to that of the next.
+    pub interval_s: f64,
+    /// Least time that the station is awake in each, unless the access point ends it.
+    pub duration_s: f64,
+    /// Whether the station says that it is awake before the access point sends to it.
+    pub announced: bool,
+    /// Whether the access point sends a Trigger frame in each.
+    pub trigger: bool,
+    /// Whether service periods follow each other without a frame that names the next.
+    pub implicit: bool,
+    /// The beginning of the first by the access point's clock, in microseconds; `null` if the frame leaves it out.
+    pub target_us: Option<u64>,
 }
 
 /// Energy from air time: between sleeping through all of power save and never sleeping.
@@ -103,12 +143,46 @@ pub(super) fn air(
         stations: list
             .iter()
             .take(LIST_LIMIT)
-            .map(|record| station_report(record, covered, named.get(&record.mac).or(radio)))
+            .map(|record| {
+                let held = observations.agreements.get(&record.mac).map_or(&[][..], Vec::as_slice);
+                station_report(record, held, covered, named.get(&record.mac).or(radio))
+            })
             .collect(),
     }
 }
 
-fn station_report(record: &StationRecord, covered: Span, radio: Option<&Radio>) -> StationReport {
+fn agreement_report(held: &HeldAgreement) -> AgreementReport {
+    let (kind, wake_time) = match held.agreement {
+        SleepAgreement::TargetWakeTime(setup) => ("target-wake-time", Some(wake_time_report(&setup))),
+        SleepAgreement::WnmSleep => ("wnm-sleep", None),
+    };
+    AgreementReport {
+        kind,
+        from_s: held.from.0.as_secs_f64(),
+        packet: held.from.1,
+        until_s: held.until.map(|until| until.as_secs_f64()),
+        wake_time,
+    }
+}
+
+fn wake_time_report(setup: &TwtSetup) -> WakeTimeReport {
+    WakeTimeReport {
+        flow: setup.flow,
+        interval_s: setup.interval.span().as_secs_f64(),
+        duration_s: setup.duration.span().as_secs_f64(),
+        announced: !setup.unannounced,
+        trigger: setup.trigger,
+        implicit: setup.implicit,
+        target_us: setup.target_us,
+    }
+}
+
+fn station_report(
+    record: &StationRecord,
+    held: &[HeldAgreement],
+    covered: Span,
+    radio: Option<&Radio>,
+) -> StationReport {
     let measured = radio.zip(record.ledgers(covered)).map(|(radio, (low, high))| MeasuredReport {
         basis: Basis::Measured,
         transmit_s: record.transmit.as_secs_f64(),
@@ -120,9 +194,12 @@ fn station_report(record: &StationRecord, covered: Span, radio: Option<&Radio>) 
         mac: record.mac.to_string(),
         bssid: record.bssid.map(|bssid| bssid.to_string()),
         aid: record.aid,
+        aid_changed: record.aid_changed,
         uapsd: record.uapsd,
         mode_known_s: record.mode_known.as_secs_f64(),
         in_power_save_s: record.in_power_save.as_secs_f64(),
+        agreements: held.iter().take(LIST_LIMIT).map(agreement_report).collect(),
+        agreement_count: held.len(),
         counts: record.counts,
         measured,
     }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::capture::Capture;
 use crate::flows;
-use crate::power_save::{self, Finding, FindingKind, Needs, Observations, StationRecord, Verdict};
+use crate::power_save::{self, Excess, Finding, FindingKind, Needs, Observations, StationRecord, Verdict};
 use crate::stations::Station;
 
 /// Peers whose lone exchanges are reported.
@@ -93,6 +93,9 @@ pub struct OccurrenceReport {
 pub struct CheckReport {
     /// The kind of the finding that it would be.
     pub kind: &'static str,
+    /// The access point of the station in question if the rule is about what that sends to its whole cell: analyses of several
+    /// stations of it all have this check. `null` otherwise.
+    pub bssid: Option<String>,
     /// Times that it was violated.
     pub violated: u64,
     /// Times that it was kept.
@@ -103,18 +106,21 @@ pub struct CheckReport {
     pub lacks: Option<String>,
 }
 
-/// The checks of every kind, also of those that had no occasion. `records` are the stations that they are about.
+/// The checks of every kind, also of those that had no occasion. `records` are the stations that they are about: the one in question,
+/// or all.
 pub(super) fn checks<'f>(
     findings: impl Iterator<Item = &'f Finding> + Clone,
     capture: &Capture,
     records: &[&StationRecord],
 ) -> Vec<CheckReport> {
+    let bssid = if let [record] = records { record.bssid.map(|bssid| bssid.to_string()) } else { None };
     let check = |kind: FindingKind| {
         let of_kind = findings.clone().filter(|finding| finding.kind == kind);
         let count = |verdict| of_kind.clone().map(|finding| finding.count(verdict)).sum();
         let (violated, kept) = (count(Verdict::Violated), count(Verdict::Kept));
         CheckReport {
             kind: kind.name(),
+            bssid: bssid.clone().filter(|_| kind.is_of_cell()),
             violated,
             kept,
             undecidable: count(Verdict::Undecidable),
@@ -252,7 +258,11 @@ pub(super) fn finding(capture: &Capture, finding: &Finding, costing: &Costing<'_
         Some(ExampleReport { time_s: occurrence.at.as_secs_f64(), packet: occurrence.packet, file, detail })
     });
     let examples: Vec<ExampleReport> = described.collect();
-    let excess = Some(finding.excess).filter(|_| is_found);
+    let policy = costing.policy(finding);
+    // What an access point does to the sleep of its cell costs a station nothing that does not sleep.
+    let is_awake = kind.is_of_cell() && policy == Some("active");
+    let excess = if is_awake { Excess::default() } else { finding.excess };
+    let excess = Some(excess).filter(|_| is_found);
     let spent = excess.filter(|_| kind.has_energy());
     let cost_j = |radio: &Radio| spent.map(|excess| excess.energy_j(radio));
     let (radio, is_assumed) = costing.radio(finding);
@@ -278,7 +288,7 @@ pub(super) fn finding(capture: &Capture, finding: &Finding, costing: &Costing<'_
         cost_low_j: known.iter().copied().reduce(f64::min),
         cost_high_j: known.iter().copied().reduce(f64::max),
         awake_s: spent.map(|excess| excess.awake.as_secs_f64()),
-        policy: costing.policy(finding).map(str::to_owned),
+        policy: policy.map(str::to_owned),
         costs_j: BTreeMap::new(),
         delay_s: excess.filter(|_| kind.has_delay()).map(|excess| excess.delay.as_secs_f64()),
         examples,

@@ -12,7 +12,9 @@ use airwatt_energy::Radio;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
 
-pub use self::air::{AirReport, MeasuredReport, NetworkReport, StationReport};
+pub use self::air::{
+    AgreementReport, AirReport, MeasuredReport, NetworkReport, StationReport, WakeTimeReport,
+};
 pub use self::capture::{CandidateReport, CaptureReport, FlowReport, SegmentReport};
 pub(crate) use self::finding::keep_alives;
 pub use self::finding::{

@@ -5,7 +5,7 @@ use airwatt_dot11::{
 };
 
 use super::*;
-use crate::power_save::Excess;
+use crate::power_save::{Excess, HeldAgreement, SleepAgreement};
 
 const BEACON_US: u64 = 102_400;
 
@@ -558,7 +558,27 @@ fn agreements_on_sleep_excuse_who_follows_them() {
         let (verdict, detail) = plain(bodies);
         assert_eq!(verdict == Verdict::Undecidable, why.is_some(), "{detail}");
         assert!(detail.contains(why.unwrap_or("requested")), "{detail}");
-    } // Both support target wake time: the numbers say that no set-up was missed, unless an action frame was encrypted.
+    }
+    // They are listed with the packets that made them; a flow that is accepted again replaces its agreement, and so ends it.
+    let acts = |at: u64, number: u16, body: &[u8]| (at, action(false, number, body));
+    let frames = [
+        (0, poll()),
+        acts(10, 1, &accept),
+        acts(20, 2, &wnm(0, 0)),
+        acts(30, 3, &reject),
+        acts(40, 4, &accept),
+        acts(50, 5, &wnm(1, 0)),
+        (60, null(true)),
+    ];
+    let seen = power_save::observe(&ladder(&frames));
+    let listed = |held: &HeldAgreement| (held.from.1, held.until.map(|until| until.as_nanos() / 1_000_000));
+    let held: Vec<_> = seen.agreements[&STATION].iter().map(listed).collect();
+    assert_eq!(held, [(2, Some(40)), (3, Some(50)), (5, None)]);
+    let SleepAgreement::TargetWakeTime(terms) = seen.agreements[&STATION][0].agreement else {
+        panic!("{seen:?}")
+    };
+    assert_eq!((terms.flow, terms.interval.span()), (2, setup(TwtCommand::Accept).interval.span()));
+    // Both support target wake time: the numbers say that no set-up was missed, unless an action frame was encrypted.
     let none = [nothing.clone(), nothing];
     for (supports, secret, expected) in [
         (true, false, Verdict::Violated),

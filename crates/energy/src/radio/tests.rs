@@ -411,3 +411,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_profile_is_read_back_from_what_it_is_written_as() {
+    let read = |radio: &Radio| {
+        let text = radio.to_toml();
+        Radio::from_toml(&text, "written").unwrap_or_else(|error| panic!("{error}\n{text}"))
+    };
+    let template = Radio::from_toml(TEMPLATE, "template").unwrap();
+    for radio in Radio::shipped().iter().chain([&template]) {
+        assert_eq!(read(radio), *radio, "{}", radio.name);
+        let rate = Rate::from_bps(54_000_000);
+        assert_eq!(read(&radio.clone().at_rate(rate)).at_rate(rate), radio.clone().at_rate(rate));
+        for mode in radio.modes.iter().skip(1) {
+            let other = radio.clone().in_mode(&mode.id).unwrap();
+            let alone = Radio { modes: Vec::new(), mode: 0, ..other.clone() };
+            assert_eq!(read(&other), alone, "{}", other.name);
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! What a reader of a trace must know of a network, and the results of its cells, access points and links.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use airwatt_base::Instant;
@@ -12,6 +13,7 @@ use super::{
     AccessPointResult, CategoryResult, CellSetting, HostResult, ImpairmentResult, LinkDirection, LinkResult,
     NamedCell, Setting, StationSetting,
 };
+use crate::engine::Fingerprint;
 use crate::media::cell::CellConfig;
 use crate::media::cell::category::{Category, CategoryCounts, DataAccess};
 use crate::media::{Medium, PipeStatistics};
@@ -38,16 +40,28 @@ impl Network {
             powers: RadioState::ALL.map(|state| station.radio.power(state)),
         });
         let stations: Vec<StationSetting> = stations.collect();
+        let mut profiles = BTreeMap::new();
         let radios = self.plan.stations().map(|(.., station)| {
-            let shipped =
-                Radio::find(&station.radio.name).ok().filter(|_| !Radio::is_file(&station.radio.name))?;
-            (shipped.at_rate(station.data.rate()) == station.radio).then(|| station.radio.name.clone())
+            let name = &station.radio.name;
+            let shipped = Radio::find(name).ok().filter(|_| !Radio::is_file(name));
+            if shipped.is_some_and(|shipped| shipped.at_rate(station.data.rate()) == station.radio) {
+                return name.clone();
+            }
+            // Two files may have one name: the hash tells them apart, also those of several captures.
+            let text = station.radio.to_toml();
+            let mut print = Fingerprint::default();
+            print.add_text(&text);
+            let name = format!("{name} #{:016x}", print.value());
+            profiles.entry(name.clone()).or_insert(text);
+            name
         });
+        let radios = radios.collect();
         Setting {
             scenario: scenario.name.clone(),
             seed,
             stations,
-            radios: radios.collect(),
+            radios,
+            profiles,
             cells,
             addresses: self.addresses(),
             mtu_bytes: self.plan.tcp.mss + self.plan.tcp.header_bytes,

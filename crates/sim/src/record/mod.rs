@@ -24,6 +24,7 @@ pub use tables::{Column, ResultTable, Values};
 pub use timeline::{Outcome, RadioInterval};
 pub use tunnels::{TunnelDirection, TunnelResult};
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use airwatt_base::{Instant, Power, Span};
@@ -56,8 +57,10 @@ pub struct Setting {
     pub receive_window_bytes: u32,
     /// The stations of cells, in the order of their numbers.
     pub stations: Vec<StationSetting>,
-    /// The name of each station's radio profile; `None` of one that does not ship.
-    pub radios: Vec<Option<String>>,
+    /// The name of each station's radio profile: of one that ships, or of one in `profiles`.
+    pub radios: Vec<String>,
+    /// The profiles that do not ship, as texts of files, by the names that stations have for them.
+    pub profiles: BTreeMap<String, String>,
     /// The IP address of each node.
     pub addresses: Vec<Ipv4Addr>,
     /// The bytes of external packets by number; empty if everything is simulated.

@@ -41,6 +41,8 @@ use crate::net::route::MediumId;
 mod tests;
 
 const FCS_BYTES: usize = 4;
+/// Bytes of a radio profile that a comment of the file holds, beside its name.
+const LONGEST_PROFILE: usize = 65_000;
 /// Timestamps are in units of 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
@@ -183,14 +185,19 @@ fn section(setting: &Setting) -> SectionHeaderBlock<'static> {
     let how = if setting.packets.is_empty() { "simulated" } else { "emulated" };
     let what = format!("{how}: scenario {}, seed {}", setting.scenario, setting.seed);
     // What a replay of the capture has to know: no frame says it.
-    let radios = (0..).zip(&setting.radios).filter_map(|(station, radio)| {
-        Some(format!("radio of {}: {}", mac::station_address(station), radio.as_deref()?))
-    });
+    let radios = (0..)
+        .zip(&setting.radios)
+        .map(|(station, radio)| format!("radio of {}: {radio}", mac::station_address(station)));
+    // A comment has 65,535 bytes at most. A longer profile, which has more text than figures, is left out.
+    let fits = |(_, text): &(&String, &String)| text.len() < LONGEST_PROFILE;
+    let profiles =
+        setting.profiles.iter().filter(fits).map(|(name, text)| format!("profile of radio {name}:\n{text}"));
     // Stations are associated from the beginning: no frame assigns the identifier.
     let associations = (0..)
         .zip(&setting.stations)
         .map(|(station, of)| format!("AID of {}: {}", mac::station_address(station), of.aid));
     let comments = std::iter::once(what)
+        .chain(profiles)
         .chain(radios)
         .chain(associations)
         .map(|text| SectionHeaderOption::Comment(Cow::Owned(text)));

@@ -10,6 +10,7 @@ use airwatt_base::percentile::{self, Histogram};
 use airwatt_base::{Energy, Span};
 use airwatt_energy::{Cause, HostSeconds, ProfileAccount, StateSeconds};
 use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
 use super::tunnels::TunnelResult;
@@ -57,9 +58,10 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// The JSON schema of the document.
+    /// The JSON schema of the document as it is written: what may be left out is not required.
     pub fn json_schema() -> serde_json::Value {
-        schemars::schema_for!(Self).to_value()
+        let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+        generator.into_root_schema_for::<Self>().to_value()
     }
 }
 

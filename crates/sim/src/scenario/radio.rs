@@ -37,6 +37,13 @@ impl TryFrom<String> for RadioChoice {
     }
 }
 
+impl From<Radio> for RadioChoice {
+    /// A profile that does not come from a file of its own, by its name.
+    fn from(profile: Radio) -> Self {
+        Self { text: profile.name.clone(), profile: Arc::new(profile) }
+    }
+}
+
 impl From<RadioChoice> for String {
     fn from(choice: RadioChoice) -> Self {
         choice.text

@@ -17,6 +17,17 @@ impl StationState {
         is_only && delivery.unbroken_since.is_some_and(|unbroken| unbroken <= since)
     }
 
+    /// What remains assumed where nothing but the frame is said to have been sent to the station: each traffic identifier of QoS data has
+    /// a counter of its own, and no number shows that all frames of one were missed.
+    pub(super) fn assumption(&self, delivery: &Delivery<'_>) -> &'static str {
+        let mut counters = self.counters.iter().chain(delivery.counter.as_ref());
+        if counters.any(|counter| matches!(counter, Counter::Qos(..))) {
+            " (provided that none was missed of a traffic identifier of which the capture has no frame)"
+        } else {
+            ""
+        }
+    }
+
     /// Whether the frame is the one that More Data announced at `since`: no other was sent to the station, with its counter or as
     /// management, which is numbered with all but QoS data, and it does not answer what the station sent later.
     fn is_promised(&self, delivery: &Delivery<'_>, cell: &Cell, since: Instant) -> bool {
@@ -67,8 +78,11 @@ impl StationState {
         let verdict = if is_sure { Verdict::Violated } else { Verdict::Undecidable };
         let key = (FindingKind::TimStuck, verdict, self.record.mac);
         let found = find(findings, key, mark, &[beacon.1, poll.1, mark.1], || {
-            let doubt =
-                if is_sure { "" } else { "; the monitor may have missed that it was delivered before" };
+            let doubt = if is_sure {
+                self.assumption(delivery)
+            } else {
+                "; the monitor may have missed that it was delivered before"
+            };
             format!(
                 "the beacon of packet {} had the station's TIM bit, and the answer to its PS-Poll was a Null frame without \
                  More Data{doubt}",
@@ -210,9 +224,10 @@ impl StationState {
             let key = (FindingKind::TimNeverSet, Verdict::Violated, self.record.mac);
             let found = find(findings, key, *beacon, &deciding, || {
                 format!(
-                    "a beacon without the station's TIM bit, {:.3} s after More Data announced the frame of packet {}",
+                    "a beacon without the station's TIM bit, {:.3} s after More Data announced the frame of packet {}{}",
                     waited.as_secs_f64(),
-                    mark.1
+                    mark.1,
+                    self.assumption(delivery)
                 )
             });
             let Some(finding) = found else { continue };

@@ -63,7 +63,9 @@ impl StationState {
             } else {
                 let free = delivery.pauses.between(request.mark.0, mark.0);
                 let doubt = self.doubt_of_wait(&request, delivery, free);
-                self.waits.push(Wait { request: request.mark, mark, free, doubt, bssid: self.record.bssid });
+                let assumption = self.assumption(delivery);
+                let bssid = self.record.bssid;
+                self.waits.push(Wait { request: request.mark, mark, free, doubt, assumption, bssid });
             }
         }
         if let Some(announcement) = announced {
@@ -100,7 +102,7 @@ impl StationState {
             Some(_) if !self.is_next_since(delivery, beacon.0) => {
                 (Verdict::Undecidable, "; the monitor may have missed that it was fetched before")
             }
-            Some(_) => (Verdict::Violated, ""),
+            Some(_) => (Verdict::Violated, self.assumption(delivery)),
         };
         let deciding = [beacon.1, fetched.1, mark.1];
         let found =
@@ -116,7 +118,7 @@ impl StationState {
     /// Decides about frames that came late after a request: the beacons around them have to say that the clock of the capture did not jump.
     pub(super) fn judge_waits(&mut self, cells: &BTreeMap<MacAddress, Cell>, findings: &mut Findings) {
         let mac = self.record.mac;
-        for Wait { request, mark, free, doubt, bssid } in std::mem::take(&mut self.waits) {
+        for Wait { request, mark, free, doubt, assumption, bssid } in std::mem::take(&mut self.waits) {
             let cell = bssid.and_then(|bssid| cells.get(&bssid));
             let has_jumped = cell.is_some_and(|cell| !cell.is_clock_steady(request.0, mark.0));
             let doubt = if has_jumped { Some(Doubt::Jumped) } else { doubt };
@@ -124,7 +126,7 @@ impl StationState {
             let waited = mark.0.saturating_since(request.0);
             let key = (FindingKind::LateDelivery, verdict, mac);
             let found = find(findings, key, mark, &[request.1, mark.1], || {
-                let why = doubt.map_or_else(String::new, |doubt| format!("; {doubt}"));
+                let why = doubt.map_or_else(|| assumption.to_owned(), |doubt| format!("; {doubt}"));
                 format!(
                     "the frame came {:.3} s after the station requested it, and the channel was free for {:.3} s of that time{why}",
                     waited.as_secs_f64(),
