@@ -332,7 +332,9 @@ impl Default for PathLoss {
 pub struct AccessPoint {
     /// Packets in the transmission queue, which all stations share, and as many in that of group-addressed packets.
     pub buffer: QueueLimit,
-    /// How the transmission queue is served; `buffer` bounds either.
+    /// How the transmission queue is served: `drop-tail` first come, first served, `fq-codel` flows take turns (RFC 8290),
+    /// `mac80211` as in Linux FQ-CoDel for each station, turns of stations by air time and a limit in air time (AQL),
+    /// `ath9k` the same with two PPDUs ahead instead of that limit. `buffer` bounds each.
     pub queue: QueueDiscipline,
     /// Whether the access point's data goes ahead of the stations': after PIFS, without backoff.
     pub priority: bool,

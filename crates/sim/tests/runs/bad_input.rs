@@ -158,7 +158,10 @@ fn flags_get_a_line_that_says_what_is_allowed() {
             "--set ap.buffer=9kB: expected a number of packets such as 100packets, got 9kB",
         ),
         (("ap.buffer", "0packets"), "--set ap.buffer=0packets: expected 1packets to "),
-        (("ap.queue", "red"), "--set ap.queue=red: expected \"drop-tail\" or \"fq-codel\", got \"red\""),
+        (
+            ("ap.queue", "red"),
+            "--set ap.queue=red: expected \"drop-tail\", \"fq-codel\", \"mac80211\" or \"ath9k\", got \"red\"",
+        ),
         (("wifi.path_loss.exponent", "9"), "--set wifi.path_loss.exponent=9: expected 1 to 6, got 9"),
         (("wifi.path_loss.tx_power", "0W"), "--set wifi.path_loss.tx_power=0W: expected 1uW to 10W, got 0nW"),
         (

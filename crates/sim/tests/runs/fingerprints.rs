@@ -43,7 +43,7 @@ fn fingerprints() -> String {
 }
 
 /// Paths, transports and applications that no shipped scenario has, each as `fast-dsl` with these keys.
-const VARIANTS: [(&str, &str); 21] = [
+const VARIANTS: [(&str, &str); 23] = [
     (
         "split-down",
         "tcp = { handshake = true }\nflow = [{ direction = \"down\", transport = \"split\", application = { kind = \"bulk\", size = \"2MB\" } }]",
@@ -87,6 +87,14 @@ const VARIANTS: [(&str, &str); 21] = [
     (
         "fq-codel",
         "ap = { queue = \"fq-codel\", buffer = \"20packets\" }\nwired = { rtt = \"20ms\", down = { rate = \"100Mbps\" }, up = { rate = \"10Mbps\" } }\nstation = [{ count = 3 }]\nflow = [{ direction = \"down\", application = { kind = \"bulk\", size = \"1MB\" } }, { direction = \"down\", application = { kind = \"bulk\", size = \"2MB\" } }]",
+    ),
+    (
+        "mac80211",
+        "wifi = \"wifi4\"\nap = { queue = \"mac80211\", buffer = \"200packets\" }\nwired = { rtt = \"20ms\", down = { rate = \"100Mbps\" }, up = { rate = \"10Mbps\" } }\nstation = [{ count = 2 }, { mode = \"HT20 MCS 0\", power_save = { policy = \"uapsd\" } }]\nflow = [{ direction = \"down\", application = { kind = \"bulk\", size = \"1MB\" } }, { direction = \"up\", application = { kind = \"bulk\", size = \"500kB\" } }]",
+    ),
+    (
+        "ath9k",
+        "wifi = { base = \"wifi4\", frame_error_rate = 0.05 }\nap = { queue = \"ath9k\", buffer = \"200packets\" }\nwired = { rtt = \"20ms\", down = { rate = \"100Mbps\" }, up = { rate = \"10Mbps\" } }\nstation = [{ count = 2 }, { mode = \"HT20 MCS 0\", power_save = { policy = \"uapsd\" } }]\nflow = [{ direction = \"down\", application = { kind = \"bulk\", size = \"1MB\" } }, { direction = \"up\", application = { kind = \"bulk\", size = \"500kB\" } }]",
     ),
     (
         "rts",

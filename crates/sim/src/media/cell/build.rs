@@ -7,7 +7,7 @@ use airwatt_proto::powersave::StationPolicy;
 
 use super::category::{Category, CategoryCounts, DataAccess};
 use super::channel::Channel;
-use super::config::{Bss, CellConfig, CellStation};
+use super::config::{Bss, CellConfig, CellStation, QueueDiscipline};
 use super::contention::{Access, ContenderId, Contention};
 use super::frame::{ModeId, Node};
 use super::group::GroupSources;
@@ -96,6 +96,7 @@ impl CellMedium {
             categories: config.categories.map(|_| [CategoryCounts::default(); 4]),
             winners: Vec::new(),
             aggregates: config.aggregation.mpdus != Some(1),
+            charges_air_time: false,
             shares: Vec::new(),
             lengths: Vec::new(),
         }
@@ -104,6 +105,8 @@ impl CellMedium {
     fn add_access_point(&mut self, bss: &Bss, seed: u64) {
         let Bss { config, name, .. } = bss;
         let radio = bss.shared_radio;
+        self.charges_air_time |=
+            matches!(config.ap_queue, QueueDiscipline::Mac80211 | QueueDiscipline::Ath9k);
         let member = self.macs.len() as Member;
         let data = self.add_data_contenders(&config.data_accesses(true), member, radio, name, seed);
         self.add_beacon_contender(config, member, radio, name, seed);
@@ -172,8 +175,13 @@ impl CellMedium {
 
     /// The links of each category to a station, or from it.
     fn links(&self, config: &CellConfig, station: &CellStation, mode: ModeId, down: bool) -> Vec<Link> {
-        let of = |access: &DataAccess| self.channel.link(config, station, mode, access.txop);
-        config.data_accesses(down).iter().map(of).collect()
+        let accesses = config.data_accesses(down);
+        let categories: &[Category] =
+            if accesses.len() == 1 { &[Category::BestEffort] } else { &Category::DATA };
+        let of = |(access, category): (&DataAccess, &Category)| {
+            self.channel.link(config, station, mode, (*category, access.txop))
+        };
+        accesses.iter().zip(categories).map(of).collect()
     }
 
     /// Adds a contender for each category of data, or one. Each has a random stream of its own.

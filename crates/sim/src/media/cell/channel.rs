@@ -11,6 +11,7 @@ use airwatt_base::{Instant, RandomStream, Span};
 use airwatt_energy::BeaconReception;
 
 use super::aggregation::MAX_PPDU_TIME;
+use super::category::Category;
 use super::config::{CellConfig, CellStation};
 use super::contention::ContenderId;
 use super::frame::{
@@ -174,12 +175,18 @@ impl Channel {
     }
 
     /// A link to or from a station, for frames of a category with this TXOP limit.
-    pub(super) fn link(&self, config: &CellConfig, station: &CellStation, mode: ModeId, txop: Span) -> Link {
+    pub(super) fn link(
+        &self,
+        config: &CellConfig,
+        station: &CellStation,
+        mode: ModeId,
+        (category, txop): (Category, Span),
+    ) -> Link {
         let most = if txop.is_zero() { MAX_PPDU_TIME * 2 } else { txop };
         let uses_rts = config.station_rts_threshold.or(config.ap_rts_threshold).is_some();
         let rts = if uses_rts { self.times.rts + self.times.cts + self.times.sifs * 2 } else { Span::ZERO };
         let air = (rts + station.propagation * 4).min(most);
-        self.modes.link(mode, &config.aggregation, most - air)
+        self.modes.link(mode, &config.aggregation, (category, most - air))
     }
 
     /// The transmit modes.

@@ -22,6 +22,10 @@ pub enum QueueDiscipline {
     DropTail,
     /// Flows take turns, and queues that stand are dropped from (RFC 8290).
     FqCodel,
+    /// As Linux's mac80211: FQ-CoDel for each station, turns of stations by air time, and AQL.
+    Mac80211,
+    /// The same with two PPDUs in the hardware instead of AQL, as with the driver ath9k.
+    Ath9k,
 }
 
 /// Settings of a cell.

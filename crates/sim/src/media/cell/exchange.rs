@@ -126,6 +126,9 @@ impl CellMedium {
         if let Receiver::Member(to) = to {
             take_part(to, false, hears);
         }
+        if self.charges_air_time {
+            self.charge_air_time(0, &parts);
+        }
         self.record(0, &parts);
     }
 
@@ -168,6 +171,23 @@ impl CellMedium {
         account(from, true);
         if let Receiver::Member(to) = to {
             account(to, false);
+        }
+    }
+
+    /// Tells the access point of a frame how long it is on the air, as drivers report it: the PPDU without what precedes and answers it.
+    #[inline(never)]
+    fn charge_air_time(&mut self, index: usize, parts: &Parts) {
+        let Ppdu { from, to, kind, contender, .. } = self.channel.ppdus()[index];
+        let Receiver::Member(to) = to else { return };
+        let part = parts.iter().find(|part| part.by_sender && part.kind == kind);
+        let category = self.contenders[contender as usize].category;
+        if let Mac::AccessPoint(mac) = &mut self.macs[usize::from(from)] {
+            // Behind an RTS that fails there is none.
+            mac.begins_to_send(part.map_or(Span::ZERO, |part| part.duration));
+        } else if let (Mac::AccessPoint(mac), Some(part)) = (&mut self.macs[usize::from(to)], part)
+            && part.received
+        {
+            mac.charge(from, category, part.duration);
         }
     }
 
@@ -462,6 +482,7 @@ impl CellMedium {
             let waited = self.contention.waited(ppdu.contender);
             let parts = self.channel.colliding(&ppdu, now);
             self.account(index, waited, now, &parts);
+            self.charge_air_time(index, &parts);
         }
         if let Some((index, start, parts)) = self.channel.capture(now) {
             let ppdu = &self.channel.ppdus()[index];
@@ -471,6 +492,7 @@ impl CellMedium {
                 self.radios.begin_exchange(radio, charged, true, now, &parts, air);
             }
             self.account(index, Span::ZERO, start, &parts);
+            self.charge_air_time(index, &parts);
             self.record(index, &parts);
         }
     }

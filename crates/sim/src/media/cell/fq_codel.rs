@@ -30,6 +30,8 @@ pub struct FqCodelConfig {
     pub interval: Span,
     /// Packets in all queues together.
     pub limit: u32,
+    /// A queue with no more bytes than the longest packet has is never too long.
+    pub longest_packet: u32,
 }
 
 impl Default for FqCodelConfig {
@@ -40,6 +42,7 @@ impl Default for FqCodelConfig {
             target: Span::from_millis(5),
             interval: Span::from_millis(100),
             limit: 10_240,
+            longest_packet: 1_514,
         }
     }
 }
@@ -145,10 +148,19 @@ impl<K: Copy + Ord, T: Copy> FqCodel<K, T> {
         if self.len <= self.config.limit as usize {
             return None;
         }
+        self.drop_longest()
+    }
+
+    /// The length of the longest queue in bytes, and the flow of it.
+    pub fn longest(&self) -> Option<(u64, Reverse<K>)> {
         // Of equally long queues that of the least flow, so that the choice depends on nothing but lengths and flows.
-        let lengths = self.queues.iter().map(|queue| (queue.bytes, Reverse(queue.flow)));
-        let (longest, _) = lengths.enumerate().max_by_key(|(_, length)| *length)?;
-        let dropped = self.queues[longest].pop()?;
+        self.queues.iter().map(|queue| (queue.bytes, Reverse(queue.flow))).max()
+    }
+
+    /// Drops the packet at the head of the longest queue.
+    pub fn drop_longest(&mut self) -> Option<T> {
+        let (_, Reverse(flow)) = self.longest()?;
+        let dropped = self.queues.iter_mut().find(|queue| queue.flow == flow)?.pop()?;
         self.len -= 1;
         Some(dropped.item)
     }
@@ -182,6 +194,11 @@ impl<K: Copy + Ord, T: Copy> FqCodel<K, T> {
             self.len -= 1;
             return Some(packet.item);
         }
+    }
+
+    /// Whether the first packet of any flow is like this.
+    pub fn any_next(&self, wanted: impl Fn(&T) -> bool) -> bool {
+        self.queues.iter().filter_map(|queue| queue.packets.front()).any(|packet| wanted(&packet.item))
     }
 
     /// The next packet of a flow whose first packet is like this, out of turn: the flow pays for it with its next turns.
@@ -275,7 +292,8 @@ fn look<K, T>(queue: &mut Queue<K, T>, config: &FqCodelConfig, now: Instant) -> 
         return (None, false);
     };
     // With no more than one packet's worth behind it a queue is never too long.
-    if now.saturating_since(packet.since) < config.target || queue.bytes <= u64::from(config.quantum) {
+    let is_short = queue.bytes <= u64::from(config.longest_packet);
+    if now.saturating_since(packet.since) < config.target || is_short {
         queue.codel.first_above = None;
         return (Some(packet), false);
     }

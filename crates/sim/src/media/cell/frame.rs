@@ -102,6 +102,8 @@ pub struct Mpdu {
     pub arrived: bool,
     /// Failed attempts.
     pub retries: u16,
+    /// Its air time by the estimate of a limit on queues, in microseconds; 0 without such a limit.
+    pub air_time: u16,
     /// 12-bit sequence number, valid once `stamped` is set.
     pub sequence: u16,
     /// Its place in the order of arrival at its MAC.
@@ -131,7 +133,7 @@ impl Mpdu {
     /// A frame that has not been sent yet.
     pub fn new(to: Member, body: Body, ticket: u64) -> Self {
         let flags = ServiceFlags::default();
-        Self { to, body, flags, stamped: false, arrived: false, retries: 0, sequence: 0, ticket }
+        Self { to, body, flags, stamped: false, arrived: false, retries: 0, air_time: 0, sequence: 0, ticket }
     }
 }
 

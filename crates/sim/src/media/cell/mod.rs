@@ -6,7 +6,8 @@
 //! * [`contention`]: DCF and EDCA, event by event; [`category`] has the access categories.
 //! * `channel`: the exchange on the air, its outcome and durations; [`propagation`] has signals over distances.
 //! * `radio`: the radios and their energy ledgers, which `cause_account` divides by cause.
-//! * `mac`: access points and stations, with queues (among them [`fq_codel`]) and the machines of power save.
+//! * `mac`: access points and stations, with queues (among them [`fq_codel`] and those of Linux's mac80211, which count by
+//!   `air_estimate`) and the machines of power save.
 //! * `mode`: how frames are sent.
 //! * `exchange`: the steps of an exchange on the air, from the access to the end of the acknowledgement or of its time-out.
 //! * `effects`: what a MAC does to the other parts. `sniffer` records what goes over the channel.
@@ -31,6 +32,7 @@
 //! block-ack requests, rate adaptation, errors in beacons, control frames and group-addressed frames. All stations receive each other.
 
 mod aggregation;
+mod air_estimate;
 mod build;
 pub mod category;
 mod cause_account;
@@ -125,6 +127,8 @@ pub struct CellMedium {
     winners: Vec<ContenderId>,
     /// Whether a PPDU may have several frames.
     aggregates: bool,
+    /// Whether an access point gives its stations equal air time.
+    charges_air_time: bool,
     /// How the present aggregate is shared by causes, and the lengths of its frames, kept for their memory. Empty for a single frame.
     shares: Vec<(Cause, u32)>,
     lengths: Vec<u32>,

@@ -7,6 +7,8 @@ use airwatt_base::{Rate, Span};
 use airwatt_dot11::{Layout, Standard, TxVector};
 
 use super::aggregation::{AggregationConfig, MissedBlockAck, agreed_window, max_ampdu_bytes};
+use super::air_estimate::AirTimeEstimate;
+use super::category::Category;
 use super::frame::{ACK_BYTES, ModeId, block_ack_bytes};
 
 /// A link: how data goes over it, and how much at once.
@@ -14,6 +16,8 @@ use super::frame::{ACK_BYTES, ModeId, block_ack_bytes};
 pub(super) struct Link {
     pub(super) mode: ModeId,
     pub(super) limit: AggregateLimit,
+    /// What limits in air time take for a frame.
+    pub(super) estimate: AirTimeEstimate,
 }
 
 /// The largest A-MPDU of a link.
@@ -47,7 +51,7 @@ impl AggregateLimit {
 impl Link {
     /// A link on which each frame has a PPDU of its own.
     pub(super) const fn single(mode: ModeId) -> Self {
-        Self { mode, limit: AggregateLimit::SINGLE }
+        Self { mode, limit: AggregateLimit::SINGLE, estimate: AirTimeEstimate::NONE }
     }
 }
 
@@ -147,21 +151,28 @@ impl Modes {
         Mode { vector, layout: vector.layout(band), response, ack, block_ack }
     }
 
-    /// A link in this mode. `most`: what an aggregate and its response may take of the air.
-    pub(super) fn link(&self, id: ModeId, config: &AggregationConfig, most: Span) -> Link {
+    /// A link in this mode for frames of a category. `most`: what an aggregate and its response may take of the air.
+    pub(super) fn link(
+        &self,
+        id: ModeId,
+        config: &AggregationConfig,
+        (category, most): (Category, Span),
+    ) -> Link {
         let Mode { vector, layout, block_ack, .. } = self.get(id);
+        let estimate = AirTimeEstimate::new(vector, category);
         let format = vector.format();
         let mpdus = config.most(format);
         let delimits_all = vector.is_always_delimited();
         if mpdus <= 1 {
             let single = Link::single(id);
-            return Link { limit: AggregateLimit { delimits_all, ..single.limit }, ..single };
+            return Link { limit: AggregateLimit { delimits_all, ..single.limit }, estimate, ..single };
         }
         let time = config.time.min(most.saturating_sub(self.standard.timing().sifs + *block_ack));
         let bytes =
             config.bytes.unwrap_or(u32::MAX).min(max_ampdu_bytes(format)).min(layout.bytes_within(time));
         let AggregationConfig { missed, retry_limit: retries, .. } = *config;
         let window = agreed_window(mpdus);
-        Link { mode: id, limit: AggregateLimit { mpdus, bytes, window, delimits_all, missed, retries } }
+        let limit = AggregateLimit { mpdus, bytes, window, delimits_all, missed, retries };
+        Link { mode: id, limit, estimate }
     }
 }

@@ -7,22 +7,23 @@
 
 use std::ops::Range;
 
-use airwatt_base::{Instant, Machine, Slot};
+use airwatt_base::{Instant, Machine, Slot, Span};
 use airwatt_proto::powersave::{
     AccessPointInput, AccessPointOutput, AccessPointPowerSave, Downlink, Loss, ServiceFlags, StationId,
     StationPolicy, UplinkKind, WakeAgreement,
 };
 
 use super::categories::{Categories, category_of};
-use super::downlink::{Addressed, DownlinkQueue};
+use super::downlink::DownlinkQueue;
 use super::frame_queue::FrameQueue;
 use super::reception::Receptions;
+use super::station_queues::Addressed;
 use crate::media::cell::category::Category;
 use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
 use crate::media::cell::frame::{
-    Body, CellFrameKind, FrameLimits, ModeId, Mpdu, MpduSet, OnAir, Ppdu, beacon_bytes,
+    Body, CellFrameKind, FrameLimits, ModeId, Mpdu, MpduSet, OnAir, Ppdu, Receiver, beacon_bytes,
 };
 use crate::media::cell::group::GroupSources;
 use crate::media::cell::interface::CellOutput;
@@ -57,6 +58,8 @@ pub(crate) struct AccessPointMac {
     refused: Vec<StationId>,
     buffer_drops: u64,
     given_up: u64,
+    /// How long the data of the last attempt was on the air, if stations have equal air time.
+    on_air: Span,
 }
 
 impl AccessPointMac {
@@ -78,7 +81,7 @@ impl AccessPointMac {
         let links = vec![Link::single(ModeId::DATA); data.len()];
         let queue = |(contender, link): (ContenderId, &Link)| {
             let frames = FrameQueue::new([member, member + 1], contender, *link, limits, u32::MAX);
-            DownlinkQueue::new(config.ap_queue, config.ap_buffer, frames)
+            DownlinkQueue::new(config.ap_queue, config.ap_buffer, frames, member + 1)
         };
         let beacon = data.end;
         Self {
@@ -99,6 +102,7 @@ impl AccessPointMac {
             refused: Vec::new(),
             buffer_drops: 0,
             given_up: 0,
+            on_air: Span::ZERO,
         }
     }
 
@@ -106,7 +110,7 @@ impl AccessPointMac {
     /// policy asks for.
     pub(crate) fn add_station(&mut self, policy: &StationPolicy, links: &[Link]) -> Option<WakeAgreement> {
         for (queue, link) in self.queues.iter_mut().zip(links) {
-            queue.frames_mut().add_receiver(*link);
+            queue.add_station(*link);
         }
         let station = self.power_save.add_station(policy.needs_uapsd());
         policy.wake_request().map(|request| self.power_save.agree(station, request))
@@ -285,8 +289,26 @@ impl AccessPointMac {
             left = true;
             self.frame_left(&mpdu, delivered, contender, now, out);
         }
-        self.queues.of_contender_mut(contender).frames_mut().end_attempt();
+        if let Receiver::Member(station) = ppdu.to {
+            let mut dropped = Vec::new();
+            let queue = self.queues.of_contender_mut(contender);
+            queue.end_attempt(station, self.on_air, now, &mut dropped);
+            if !dropped.is_empty() {
+                self.discard(dropped, out);
+                self.settle(now, out);
+            }
+        }
         left
+    }
+
+    /// Notes that data to a station is on the air for this time.
+    pub(crate) const fn begins_to_send(&mut self, time: Span) {
+        self.on_air = time;
+    }
+
+    /// Charges a station for data of a category that is on the air for this time.
+    pub(crate) fn charge(&mut self, station: Member, category: Category, time: Span) {
+        self.queues.of_mut(category).charge(station, time);
     }
 
     /// Handles a frame that has left the queue: acknowledged, or given up. One that was given up although it has arrived, because its
@@ -300,7 +322,9 @@ impl AccessPointMac {
         out: &mut Effects<'_>,
     ) {
         let mut dropped = Vec::new();
-        self.queues.of_contender_mut(contender).refill(now, &mut dropped);
+        let queue = self.queues.of_contender_mut(contender);
+        queue.left(mpdu);
+        queue.refill(now, &mut dropped);
         self.discard(dropped, out);
         self.note_queue(now, out);
         let frame = match mpdu.body {

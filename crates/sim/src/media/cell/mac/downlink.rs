@@ -1,42 +1,62 @@
-//! The transmission queue of an access point: one drop-tail queue, or FQ-CoDel ahead of a hardware queue of one frame.
+//! The transmission queue of an access point: one drop-tail queue, FQ-CoDel ahead of a hardware queue of one frame, or mac80211's queues
+//! of stations.
 //!
 //! With FQ-CoDel one frame at a time leaves the queues of the flows, as in a driver that keeps the hardware queue short,
-//! and CoDel decides about drops at that moment. An aggregate is filled at its access from the flows of the same station. Frames without a packet (answers to triggers and polls) bypass the queues
-//! of the flows. The limit in packets applies to all queues of flows together.
+//! and CoDel decides about drops at that moment. An aggregate is filled at its access from the flows of the same station. Frames without a
+//! packet (answers to triggers and polls) bypass the queues of flows and of stations. The limit in packets applies to all queues of flows
+//! together.
 
-use airwatt_base::Instant;
+use airwatt_base::{Instant, Span};
 
 use super::frame_queue::FrameQueue;
+use super::station_queues::{Addressed, HardwareLimit, StationQueues};
 use crate::media::cell::config::QueueDiscipline;
 use crate::media::cell::fq_codel::{FqCodel, FqCodelConfig};
-use crate::media::cell::frame::Body;
+use crate::media::cell::frame::{Body, Mpdu};
+use crate::media::cell::mode::Link;
 use crate::net::packet::{Endpoints, Packet};
 use crate::net::route::Member;
-
-/// A packet with its receiver.
-pub(super) type Addressed = (Member, Packet);
 
 /// The transmission queue.
 #[derive(Clone, Debug)]
 pub(super) struct DownlinkQueue {
     /// Frames in the order of transmission.
     frames: FrameQueue,
-    /// Packets that are no frames yet, with FQ-CoDel.
-    flows: Option<FqCodel<Endpoints, Addressed>>,
+    source: Source,
     /// Largest number of frames, or of packets in the queues of flows.
     limit: u32,
 }
 
+/// Packets that are no frames yet.
+#[derive(Clone, Debug)]
+enum Source {
+    /// There are none.
+    Frames,
+    Flows(FqCodel<Endpoints, Addressed>),
+    Stations(Box<StationQueues>),
+}
+
 impl DownlinkQueue {
-    /// Makes a queue of at most `limit` frames, which wait in `frames`.
-    pub(super) fn new(discipline: QueueDiscipline, limit: u32, frames: FrameQueue) -> Self {
-        let flows = match discipline {
-            QueueDiscipline::DropTail => None,
+    /// Makes a queue of at most `limit` frames, which wait in `frames`. `first` is the first station.
+    pub(super) fn new(discipline: QueueDiscipline, limit: u32, frames: FrameQueue, first: Member) -> Self {
+        let of_stations = |hardware| Source::Stations(Box::new(StationQueues::new(first, limit, hardware)));
+        let source = match discipline {
+            QueueDiscipline::DropTail => Source::Frames,
             QueueDiscipline::FqCodel => {
-                Some(FqCodel::new(FqCodelConfig { limit, ..FqCodelConfig::default() }))
+                Source::Flows(FqCodel::new(FqCodelConfig { limit, ..FqCodelConfig::default() }))
             }
+            QueueDiscipline::Mac80211 => of_stations(HardwareLimit::AirTime),
+            QueueDiscipline::Ath9k => of_stations(HardwareLimit::Aggregates),
         };
-        Self { frames, flows, limit }
+        Self { frames, source, limit }
+    }
+
+    /// Adds the next station, to which frames go over this link.
+    pub(super) fn add_station(&mut self, link: Link) {
+        self.frames.add_receiver(link);
+        if let Source::Stations(stations) = &mut self.source {
+            stations.add();
+        }
     }
 
     /// Appends a frame. Packets that the queue discards are appended to `dropped`. Returns whether the queue accepted the frame.
@@ -47,12 +67,16 @@ impl DownlinkQueue {
         now: Instant,
         dropped: &mut Vec<Addressed>,
     ) -> bool {
-        match (body, &mut self.flows) {
-            (Body::Data(packet), Some(flows)) => {
+        match (body, &mut self.source) {
+            (Body::Data(packet), Source::Flows(flows)) => {
                 dropped.extend(flows.enqueue(packet.endpoints(), (to, packet), packet.bytes, now));
                 self.refill(now, dropped);
             }
-            (Body::Data(packet), None) if self.frames.len() >= self.limit => {
+            (Body::Data(packet), Source::Stations(stations)) => {
+                dropped.extend(stations.enqueue((to, packet), now));
+                stations.pull(now, &mut self.frames, dropped);
+            }
+            (Body::Data(packet), Source::Frames) if self.frames.len() >= self.limit => {
                 dropped.push((to, packet));
                 return false;
             }
@@ -61,39 +85,79 @@ impl DownlinkQueue {
         true
     }
 
-    /// Moves the next packet out of the flows' queues if no frame waits for transmission.
+    /// Moves the next packet out of the flows' queues, or those that may go out of the stations', if no frame waits for transmission.
     pub(super) fn refill(&mut self, now: Instant, dropped: &mut Vec<Addressed>) {
         if !self.frames.is_empty() {
             return;
         }
-        let Some(flows) = &mut self.flows else { return };
-        if let Some((to, packet)) = flows.dequeue(now, dropped) {
-            self.frames.append(to, Body::Data(packet));
+        match &mut self.source {
+            Source::Frames => {}
+            Source::Flows(flows) => {
+                if let Some((to, packet)) = flows.dequeue(now, dropped) {
+                    self.frames.append(to, Body::Data(packet));
+                }
+            }
+            Source::Stations(stations) => stations.pull(now, &mut self.frames, dropped),
+        }
+    }
+
+    /// A frame has left the queue of frames.
+    pub(super) fn left(&mut self, mpdu: &Mpdu) {
+        if let Source::Stations(stations) = &mut self.source {
+            stations.left(mpdu.to, mpdu.air_time);
+        }
+    }
+
+    /// Ends an attempt at frames to a station that were on the air for this time.
+    pub(super) fn end_attempt(
+        &mut self,
+        station: Member,
+        time: Span,
+        now: Instant,
+        dropped: &mut Vec<Addressed>,
+    ) {
+        self.frames.end_attempt();
+        if let Source::Stations(stations) = &mut self.source {
+            stations.charge(station, time);
+            stations.pull(now, &mut self.frames, dropped);
+        }
+    }
+
+    /// Frames from a station were on the air for this time.
+    pub(super) fn charge(&mut self, station: Member, time: Span) {
+        if let Source::Stations(stations) = &mut self.source {
+            stations.charge(station, time);
         }
     }
 
     /// Moves packets for the station that is served next out of the flows' queues until the next PPDU is full.
     pub(super) fn fill(&mut self, now: Instant, dropped: &mut Vec<Addressed>) {
-        let Some(flows) = &mut self.flows else { return };
+        let Source::Flows(flows) = &mut self.source else { return };
         let (most, waiting) = self.frames.room();
         let Some(to) = self.frames.front().map(|mpdu| mpdu.to).filter(|_| waiting < most) else { return };
+        // Frames that the PPDU leaves behind would keep other stations waiting, whose frames come when none is left.
+        let has_others = flows.any_next(|(other, _)| *other != to);
+        let mut room = if has_others { self.frames.bytes_left() } else { u32::MAX };
         for _ in waiting..most {
-            let Some((to, packet)) = flows.dequeue_like(now, dropped, |(other, _)| *other == to) else {
-                return;
-            };
+            let fits = |bytes: u32| !has_others || self.frames.subframe_bytes(bytes) <= room;
+            let next = |(other, packet): &Addressed| *other == to && fits(packet.bytes);
+            let Some((to, packet)) = flows.dequeue_like(now, dropped, next) else { return };
+            room = room.saturating_sub(self.frames.subframe_bytes(packet.bytes));
             self.frames.append(to, Body::Data(packet));
         }
     }
 
     /// Removes the frames for a station that fell asleep, except one whose first attempt has been made.
     pub(super) fn recall(&mut self, station: Member) -> Vec<Body> {
-        let mut back = self.frames.take_unsent(station);
-        if let Some(flows) = &mut self.flows {
-            back.extend(
-                flows.take(|(to, _)| *to == station).into_iter().map(|(_, packet)| Body::Data(packet)),
-            );
-        }
-        back
+        let unsent = self.frames.take_unsent(station);
+        unsent.iter().for_each(|mpdu| self.left(mpdu));
+        let waiting = match &mut self.source {
+            Source::Frames => Vec::new(),
+            Source::Flows(flows) => flows.take(|(to, _)| *to == station),
+            Source::Stations(stations) => stations.take(station),
+        };
+        let unsent = unsent.into_iter().map(|mpdu| mpdu.body);
+        unsent.chain(waiting.into_iter().map(|(_, packet)| Body::Data(packet))).collect()
     }
 
     /// The frames in the order of transmission.
@@ -113,6 +177,11 @@ impl DownlinkQueue {
 
     /// Number of frames and packets that wait.
     pub(super) fn len(&self) -> u32 {
-        self.frames.len() + self.flows.as_ref().map_or(0, |flows| flows.len() as u32)
+        self.frames.len()
+            + match &self.source {
+                Source::Frames => 0,
+                Source::Flows(flows) => flows.len() as u32,
+                Source::Stations(stations) => stations.len(),
+            }
     }
 }

@@ -10,7 +10,7 @@ use crate::media::cell::contention::ContenderId;
 use crate::media::cell::frame::{
     Body, CellFrameKind, DELIMITER_BYTES, FrameLimits, ModeId, Mpdu, MpduSet, OnAir, Ppdu, Receiver,
 };
-use crate::media::cell::mode::Link;
+use crate::media::cell::mode::{AggregateLimit, Link};
 use crate::net::packet::Packet;
 use crate::net::route::Member;
 
@@ -132,6 +132,39 @@ impl FrameQueue {
         true
     }
 
+    /// Appends a packet, whatever the limit, and returns the estimate of its air time in microseconds, and the length of its subframe.
+    pub(super) fn append_estimated(&mut self, to: Member, packet: Packet) -> (u16, u32) {
+        self.append(to, Body::Data(packet));
+        let place = self.place_of(to);
+        let queue = &mut self.queues[place];
+        let air_time = queue.link.estimate.micros(packet.bytes + self.limits.overhead);
+        if let Some(mpdu) = queue.frames.back_mut() {
+            mpdu.air_time = air_time;
+        }
+        (air_time, self.subframe_bytes(packet.bytes))
+    }
+
+    /// What an A-MPDU to a receiver may have.
+    pub(super) fn limit_to(&mut self, to: Member) -> AggregateLimit {
+        let place = self.place_of(to);
+        self.queues[place].link.limit
+    }
+
+    /// The length of the subframe of a packet of so many bytes in an A-MPDU, with the padding to the next one.
+    pub(super) const fn subframe_bytes(&self, packet: u32) -> u32 {
+        DELIMITER_BYTES + (packet + self.limits.overhead).next_multiple_of(DELIMITER_BYTES)
+    }
+
+    /// What is left of the longest A-MPDU of the queue that is served next, besides the frames in it.
+    pub(super) fn bytes_left(&self) -> u32 {
+        let Some(queue) = self.queues.get(self.next_queue()) else { return 0 };
+        let packets = queue.frames.iter().filter_map(|mpdu| match &mpdu.body {
+            Body::Data(packet) => Some(self.subframe_bytes(packet.bytes)),
+            _ => None,
+        });
+        queue.link.limit.bytes.saturating_sub(packets.sum())
+    }
+
     /// Appends a frame, whatever the limit.
     #[inline]
     pub(super) fn append(&mut self, to: Member, body: Body) {
@@ -242,12 +275,12 @@ impl FrameQueue {
         ppdu
     }
 
-    /// Removes what the frames for a receiver carry whose first attempt has not been made.
-    pub(super) fn take_unsent(&mut self, to: Member) -> Vec<Body> {
+    /// Removes the frames for a receiver whose first attempt has not been made.
+    pub(super) fn take_unsent(&mut self, to: Member) -> Vec<Mpdu> {
         let place = self.place_of(to);
-        let taken: Vec<Body> = self.queues[place].take_unsent().map(|mpdu| mpdu.body).collect();
+        let taken: Vec<Mpdu> = self.queues[place].take_unsent().collect();
         self.heads[place] = self.queues[place].ticket();
-        taken.iter().for_each(|body| self.uncount(body));
+        taken.iter().for_each(|mpdu| self.uncount(&mpdu.body));
         taken
     }
 
@@ -446,7 +479,7 @@ mod tests {
         }
         queue.append(sleeper, Body::NullData);
         begin(&mut queue, &mut 0);
-        let taken = queue.take_unsent(sleeper);
+        let taken: Vec<Body> = queue.take_unsent(sleeper).iter().map(|mpdu| mpdu.body).collect();
         assert_eq!(taken, [Body::Data(packet(1)), Body::Data(packet(3)), Body::NullData]);
         assert_eq!((queue.len(), queue.packets()), (2, 2));
         assert!(acknowledged(&mut queue).is_some());

@@ -14,6 +14,7 @@ mod peer;
 mod reception;
 mod reorder;
 mod station;
+mod station_queues;
 mod tx_queue;
 
 use std::ops::Range;

@@ -151,7 +151,7 @@ mod tests {
             let limits = FrameLimits { retries: 3, rts_threshold: None, overhead: 38 };
             let window = if mpdus > 64 { MAX_MPDUS } else { 64 };
             let limit = AggregateLimit { mpdus, bytes, window, missed, ..AggregateLimit::SINGLE };
-            let link = Link { mode: ModeId::DATA, limit };
+            let link = Link { limit, ..Link::single(ModeId::DATA) };
             let sender = FrameQueue::new([1, 0], 0, link, limits, u32::MAX);
             let (arrived, left) = (BTreeSet::new(), BTreeSet::new());
             let receiver = Receptions::new(0, true);
