@@ -7,8 +7,8 @@ use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_proto::tcp::TcpProfile;
 
 use super::{
-    AccessPoint, Aggregation, FlowGroup, ListenInterval, PathLoss, PointToPoint, Scenario, StationGroup,
-    Transport, Wifi, Wired, WiredDirection,
+    AccessPoint, Aggregation, FlowGroup, ListenInterval, PathLoss, PointToPoint, RateControl, Scenario,
+    StationGroup, Transport, Wifi, Wired, WiredDirection,
 };
 use crate::limits::{MAX_RATE, MIN_RATE};
 use crate::media::cell::contention::AccessMethod;
@@ -119,7 +119,9 @@ fn path_loss(path_loss: &PathLoss) -> Checked {
     let power = path_loss.tx_power;
     in_range("tx_power", power, Power::from_nanowatts(1_000), Power::from_nanowatts(10_000_000_000))?;
     in_range("exponent", path_loss.exponent.unwrap_or(2.0), 1.0, 6.0)?;
-    in_range("capture_db", path_loss.capture_db, 0.0, 100.0)
+    in_range("capture_db", path_loss.capture_db, 0.0, 100.0)?;
+    in_range("noise_figure_db", path_loss.noise_figure_db, 0.0, 30.0)?;
+    in_range("shadowing_db", path_loss.shadowing_db, 0.0, 30.0)
 }
 
 fn wired(wired: &Wired, table: &str) -> Checked {
@@ -186,6 +188,10 @@ pub(super) fn wifi(wifi: &Wifi) -> Checked {
         return Err(SettingError::missing("data_rate", "a rate, or wifi.mode"));
     }
     mode(wifi.standard, wifi.mode)?;
+    if wifi.rate_control == RateControl::MinstrelHt && wifi.standard.modes().is_none() {
+        let allowed = format!("\"fixed\" with {}; it chooses among MCS", wifi.standard.name());
+        return Err(SettingError::out_of_range("rate_control", "\"minstrel-ht\"", allowed));
+    }
     in_range("aifsn", wifi.aifsn, 1, 15)?;
     let timing = wifi.standard.timing();
     let (least, most) = (wifi.cw_min.unwrap_or(timing.cw_min), wifi.cw_max.unwrap_or(timing.cw_max));

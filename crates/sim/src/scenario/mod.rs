@@ -52,9 +52,9 @@ pub use topology::{
 pub use transport::{Gateway, Transport};
 
 pub use crate::direction::Direction;
-pub use crate::media::cell::QueueDiscipline;
 use crate::media::cell::category::CategoryParameters;
 pub use crate::media::cell::contention::AccessMethod;
+pub use crate::media::cell::{ErrorModel, QueueDiscipline, RateControl};
 use crate::media::cell::{MAX_PPDU_TIME, MissedBlockAck};
 pub use crate::stack::application::{
     ApplicationConfig, BulkConfig, CbrConfig, InteractiveConfig, RequestResponseConfig, StreamingConfig,
@@ -203,6 +203,11 @@ pub struct Wifi {
     /// and guard interval (0.8 us goes without saying), as in `HE80 MCS 11 x2 GI 0.8us`. It replaces `data_rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<TxVector>,
+    /// How the mode of data is chosen: `fixed`, it is `mode` or `data_rate`; `minstrel-ht`, among all modes of the format
+    /// up to it in streams, width and MCS, by the algorithm of Linux, for each link by itself. With HE the algorithm is an
+    /// assumption: there Linux leaves rates to firmware.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rate_control: RateControl,
     /// Rate of RTS, CTS and ACK. Default: the highest mandatory rate that is not above `data_rate`, or above the rate of 802.11a with the
     /// same modulation as `mode`.
     pub control_rate: Option<Rate>,
@@ -307,7 +312,7 @@ impl Default for Aggregation {
     }
 }
 
-/// Signals that weaken over the distance: frame errors by the sensitivity at the data rate, and capture.
+/// Signals that weaken over the distance: frame errors, and capture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PathLoss {
@@ -317,12 +322,38 @@ pub struct PathLoss {
     pub exponent: Option<f64>,
     /// The access point hears one of several frames at once if it is so many decibels stronger than the others together.
     pub capture_db: f64,
+    /// How errors follow from the signal: `sensitivity`, a tenth of the frames of 1000 bytes fails at what the standard
+    /// demands of a receiver; by the signal-to-noise ratio, `nist`, a model of decoders, or `table`, a simulated receiver.
+    /// The latter two are those of ns-3; 802.11b has `sensitivity` with each.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub errors: ErrorModel,
+    /// What a receiver adds to thermal noise, in decibels, with `nist` and `table`.
+    #[serde(skip_serializing_if = "is_usual_noise_figure")]
+    pub noise_figure_db: f64,
+    /// Standard deviation in decibels of what walls and furniture add to the loss of each station or take from it, normal
+    /// and constant for a run. Default: 0.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub shadowing_db: f64,
+}
+
+/// That of ns-3.
+const USUAL_NOISE_FIGURE_DB: f64 = 7.0;
+
+fn is_usual_noise_figure(value: &f64) -> bool {
+    *value == USUAL_NOISE_FIGURE_DB
 }
 
 impl Default for PathLoss {
     fn default() -> Self {
         // 16 dBm: the limit of many 802.11a cards at 54 Mbit/s.
-        Self { tx_power: Power::from_nanowatts(40_000_000), exponent: None, capture_db: 10.0 }
+        Self {
+            tx_power: Power::from_nanowatts(40_000_000),
+            exponent: None,
+            capture_db: 10.0,
+            errors: ErrorModel::default(),
+            noise_figure_db: USUAL_NOISE_FIGURE_DB,
+            shadowing_db: 0.0,
+        }
     }
 }
 

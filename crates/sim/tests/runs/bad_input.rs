@@ -159,6 +159,14 @@ fn flags_get_a_line_that_says_what_is_allowed() {
         ),
         (("ap.buffer", "0packets"), "--set ap.buffer=0packets: expected 1packets to "),
         (
+            ("wifi.rate_control", "minstrel"),
+            "--set wifi.rate_control=minstrel: expected \"fixed\" or \"minstrel-ht\", got \"minstrel\"",
+        ),
+        (
+            ("wifi.path_loss.shadowing_db", "-1"),
+            "--set wifi.path_loss.shadowing_db=-1: expected 0 to 30, got -1",
+        ),
+        (
             ("ap.queue", "red"),
             "--set ap.queue=red: expected \"drop-tail\", \"fq-codel\", \"mac80211\" or \"ath9k\", got \"red\"",
         ),

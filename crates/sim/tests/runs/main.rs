@@ -17,6 +17,7 @@ mod linux_hosts;
 mod lower_bound;
 mod progress;
 mod radios;
+mod rates;
 mod scans;
 mod support;
 mod target_wake;

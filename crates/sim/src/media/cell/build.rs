@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use airwatt_base::{Instant, RandomStream, Schedule, Slot, Span};
+use airwatt_dot11::TxVector;
 use airwatt_proto::powersave::StationPolicy;
 
 use super::category::{Category, CategoryCounts, DataAccess};
@@ -12,11 +13,21 @@ use super::contention::{Access, ContenderId, Contention};
 use super::frame::{ModeId, Node};
 use super::group::GroupSources;
 use super::mac::{AccessPointMac, ExternalMac, Mac, PeerMac, StationMac};
-use super::mode::Link;
 use super::radio::{RadioId, Radios};
+use super::rates::{self, LinkPlan, LinkRates, RateControl};
 use super::sniffer::Sniffer;
 use super::{CellMedium, Contender};
 use crate::net::route::Member;
+
+/// The modes of data to and from a station.
+struct StationModes {
+    /// The configured one.
+    own: ModeId,
+    /// The vectors between which rate control chooses, in groups.
+    groups: Vec<Vec<TxVector>>,
+    /// The modes of these vectors.
+    others: Vec<ModeId>,
+}
 
 impl CellMedium {
     /// Makes a cell with one access point at time zero. Its random streams derive from `seed`.
@@ -126,9 +137,9 @@ impl CellMedium {
 
     fn add_station(&mut self, config: &CellConfig, station: &CellStation, seed: u64) {
         let access_point = self.access_points.last().copied().expect("a station follows its access point");
-        let (radio, member, contenders, mode) = self.add_radio(config, station, seed);
-        let down = self.links(config, station, mode, true);
-        let up = self.links(config, station, mode, false);
+        let (radio, member, contenders, modes) = self.add_radio(config, station, seed);
+        let down = self.links(config, station, &modes, (true, seed));
+        let up = self.links(config, station, &modes, (false, seed));
         let sender = self.macs[access_point as usize].contenders().start;
         let mut station = station.clone();
         if let Mac::AccessPoint(mac) = &mut self.macs[access_point as usize] {
@@ -142,14 +153,14 @@ impl CellMedium {
     }
 
     fn add_peer(&mut self, config: &CellConfig, station: &CellStation, seed: u64) {
-        let (radio, member, contenders, mode) = self.add_radio(config, station, seed);
-        let links = self.links(config, station, mode, false);
+        let (radio, member, contenders, modes) = self.add_radio(config, station, seed);
+        let links = self.links(config, station, &modes, (false, seed));
         let slot = self.first_station_slot + 2 * radio;
         self.macs.push(Mac::Peer(Box::new(PeerMac::new(config, radio, member, contenders, &links, slot))));
     }
 
     fn add_external(&mut self, config: &CellConfig, node: &CellStation, seed: u64) {
-        let (radio, member, data, mode) = self.add_radio(config, node, seed);
+        let (radio, member, data, StationModes { own: mode, .. }) = self.add_radio(config, node, seed);
         let beacon = self.add_beacon_contender(config, member, Some(radio), &node.name, seed);
         let slot = self.first_station_slot + 2 * radio;
         let mac = ExternalMac::new(config, radio, member, [data.start, beacon], mode, slot);
@@ -162,24 +173,43 @@ impl CellMedium {
         config: &CellConfig,
         station: &CellStation,
         seed: u64,
-    ) -> (RadioId, Member, Range<ContenderId>, ModeId) {
+    ) -> (RadioId, Member, Range<ContenderId>, StationModes) {
         let member = self.macs.len() as Member;
         let radio = self.radios.add(station.radio.clone());
         self.stations.push(member);
         let accesses = config.data_accesses(false);
         let contenders = self.add_data_contenders(&accesses, member, Some(radio), &station.name, seed);
-        let mode = self.channel.add_station(station);
+        let groups = match config.rate_control {
+            RateControl::Fixed => Vec::new(),
+            RateControl::MinstrelHt => rates::groups(&station.data),
+        };
+        let (own, others) = self.channel.add_station(station, &groups);
         self.sniffer.add(Node::Station(radio), self.access_points.len().saturating_sub(1));
-        (radio, member, contenders, mode)
+        (radio, member, contenders, StationModes { own, groups, others })
     }
 
     /// The links of each category to a station, or from it.
-    fn links(&self, config: &CellConfig, station: &CellStation, mode: ModeId, down: bool) -> Vec<Link> {
+    fn links(
+        &self,
+        config: &CellConfig,
+        station: &CellStation,
+        modes: &StationModes,
+        (down, seed): (bool, u64),
+    ) -> Vec<LinkPlan> {
         let accesses = config.data_accesses(down);
         let categories: &[Category] =
             if accesses.len() == 1 { &[Category::BestEffort] } else { &Category::DATA };
         let of = |(access, category): (&DataAccess, &Category)| {
-            self.channel.link(config, station, mode, (*category, access.txop))
+            let link = |mode| self.channel.link(config, station, mode, (*category, access.txop));
+            let with_rates = |groups: &Vec<Vec<TxVector>>| {
+                let direction = if down { "down" } else { "up" };
+                let name = format!("{}/rates/{direction}/{}", station.name, category.name());
+                let links = modes.others.iter().map(|mode| link(*mode)).collect();
+                let band = config.standard.band();
+                Box::new(LinkRates::new(groups, links, band, &mut RandomStream::new(seed, &name)))
+            };
+            let rates = (!modes.groups.is_empty()).then(|| with_rates(&modes.groups));
+            LinkPlan { link: link(modes.own), rates }
         };
         accesses.iter().zip(categories).map(of).collect()
     }

@@ -8,6 +8,7 @@
 //! sense prevents that), and different signals between the stations of different access points.
 
 use airwatt_base::{Instant, RandomStream, Span};
+use airwatt_dot11::TxVector;
 use airwatt_energy::BeaconReception;
 
 use super::aggregation::MAX_PPDU_TIME;
@@ -19,6 +20,8 @@ use super::frame::{
 };
 use super::mode::{Link, Modes};
 use super::propagation;
+use super::rates::RateControl;
+use super::snr::{self, ByteErrors, ErrorModel};
 use crate::engine::Fingerprint;
 use crate::net::route::Member;
 /// What the channel has to do next.
@@ -101,6 +104,13 @@ struct Path {
     signal_mw: f64,
 }
 
+/// How errors follow from signals, where they depend on more than a station's own mode.
+#[derive(Clone, Copy, Debug)]
+struct SignalErrors {
+    model: ErrorModel,
+    noise_figure_db: f64,
+}
+
 /// One radio channel.
 #[derive(Clone, Debug)]
 pub(super) struct Channel {
@@ -113,6 +123,10 @@ pub(super) struct Channel {
     capture_ratio: Option<f64>,
     /// The paths of stations by member; access points have none.
     paths: Vec<Option<Path>>,
+    /// `None` if they are those of the paths.
+    signal_errors: Option<SignalErrors>,
+    /// The errors of a station's path by mode, by member; empty where they are those of the path.
+    errors: Vec<Vec<ByteErrors>>,
     state: State,
     /// The frames of the present access, in the order of their contenders.
     ppdus: Vec<Ppdu>,
@@ -142,6 +156,13 @@ impl Channel {
             response_error_rate: config.response_error_rate,
             capture_ratio: config.capture_ratio,
             paths: Vec::new(),
+            signal_errors: (config.error_model != ErrorModel::Sensitivity
+                || config.rate_control != RateControl::Fixed)
+                .then_some(SignalErrors {
+                    model: config.error_model,
+                    noise_figure_db: config.noise_figure_db,
+                }),
+            errors: Vec::new(),
             state: State::Idle,
             ppdus: Vec::new(),
             received: MpduSet::default(),
@@ -157,10 +178,15 @@ impl Channel {
     /// Adds an access point as the next member.
     pub(super) fn add_access_point(&mut self) {
         self.paths.push(None);
+        self.errors.push(Vec::new());
     }
 
-    /// Adds a station as the next member. Returns the mode of data to and from it.
-    pub(super) fn add_station(&mut self, station: &CellStation) -> ModeId {
+    /// Adds a station as the next member, to and from which data may have these modes beside its own. Returns its own mode and these.
+    pub(super) fn add_station(
+        &mut self,
+        station: &CellStation,
+        groups: &[Vec<TxVector>],
+    ) -> (ModeId, Vec<ModeId>) {
         self.blind = self.blind.max(station.propagation.min(self.times.slot));
         self.announces_tim |= station.radio.beacon_reception == BeaconReception::Tim;
         self.paths.push(Some(Path {
@@ -171,7 +197,16 @@ impl Channel {
             }),
             signal_mw: station.signal_dbm.map_or(1.0, propagation::milliwatts),
         }));
-        self.modes.of_link(station.data)
+        let own = self.modes.of_link(station.data);
+        let others = groups.iter().flatten().map(|vector| self.modes.of_link(*vector)).collect();
+        let errors = match (self.signal_errors, station.signal_dbm) {
+            (Some(errors), Some(signal_dbm)) => {
+                self.modes.iter().map(|mode| errors.of(&mode.vector, signal_dbm)).collect()
+            }
+            _ => Vec::new(),
+        };
+        self.errors.push(errors);
+        (own, others)
     }
 
     /// A link to or from a station, for frames of a category with this TXOP limit.
@@ -183,7 +218,8 @@ impl Channel {
         (category, txop): (Category, Span),
     ) -> Link {
         let most = if txop.is_zero() { MAX_PPDU_TIME * 2 } else { txop };
-        let uses_rts = config.station_rts_threshold.or(config.ap_rts_threshold).is_some();
+        let uses_rts = config.station_rts_threshold.or(config.ap_rts_threshold).is_some()
+            || config.rate_control != RateControl::Fixed;
         let rts = if uses_rts { self.times.rts + self.times.cts + self.times.sifs * 2 } else { Span::ZERO };
         let air = (rts + station.propagation * 4).min(most);
         self.modes.link(mode, &config.aggregation, (category, most - air))
@@ -508,11 +544,29 @@ impl Channel {
     /// Probability that a frame of so many bytes in the PPDU fails because of noise or of a weak signal.
     fn noise_of(&self, ppdu: &Ppdu, bytes: u32) -> f64 {
         let noise = self.frame_error_rate;
-        let byte_error_rate = self.path(ppdu).map_or(0.0, |path| path.byte_error_rate);
+        let byte_error_rate = if self.signal_errors.is_some() {
+            self.error_by_mode(ppdu, bytes)
+        } else {
+            self.path(ppdu).map_or(0.0, |path| path.byte_error_rate)
+        };
         if byte_error_rate == 0.0 {
             return noise;
         }
         1.0 - (1.0 - noise) * (1.0 - propagation::frame_error_rate(byte_error_rate, bytes))
+    }
+
+    /// Probability that a byte is received wrongly in a frame of so many bytes, by the mode of the PPDU.
+    #[inline(never)]
+    fn error_by_mode(&self, ppdu: &Ppdu, bytes: u32) -> f64 {
+        let of = |member: Member| {
+            let errors = &self.errors[usize::from(member)];
+            errors.get(usize::from(ppdu.mode.0)).map(|errors| errors.of(bytes))
+        };
+        let to = match ppdu.to {
+            Receiver::Member(to) => Some(to),
+            Receiver::Group => None,
+        };
+        of(ppdu.from).or_else(|| to.and_then(of)).unwrap_or(0.0)
     }
 
     /// How long the frame, or its RTS, is on the air.
@@ -539,6 +593,17 @@ impl Channel {
             }
         }
         (own >= ratio * (all - own)).then_some(index)
+    }
+}
+
+impl SignalErrors {
+    /// The errors of frames with this vector at this signal.
+    fn of(&self, vector: &TxVector, signal_dbm: f64) -> ByteErrors {
+        let ratio = snr::snr_db(vector, signal_dbm, self.noise_figure_db);
+        snr::byte_errors(self.model, vector, ratio).unwrap_or_else(|| {
+            let margin = signal_dbm - propagation::sensitivity_dbm(vector);
+            ByteErrors::equal(propagation::byte_error_rate(margin))
+        })
     }
 }
 

@@ -12,6 +12,8 @@ use super::category::{CategoryParameters, DataAccess};
 use super::contention::{Access, AccessMethod};
 use super::frame::FrameLimits;
 use super::group::GroupSourceConfig;
+use super::rates::RateControl;
+use super::snr::ErrorModel;
 
 /// How a transmission queue is served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -71,6 +73,12 @@ pub struct CellConfig {
     pub aggregation: AggregationConfig,
     /// Largest number of packets in the access point's transmission queue.
     pub ap_buffer: u32,
+    /// How errors follow from the signals of stations that have one.
+    pub error_model: ErrorModel,
+    /// What a receiver adds to thermal noise.
+    pub noise_figure_db: f64,
+    /// How the mode of data is chosen.
+    pub rate_control: RateControl,
     /// Queueing discipline of the access point's transmission queue.
     pub ap_queue: QueueDiscipline,
     /// Whether the access point keeps frames in the power-save buffer until the transmission queue has room.

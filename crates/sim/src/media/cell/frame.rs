@@ -59,6 +59,11 @@ pub const MAX_MPDUS: u16 = 256;
 pub struct MpduSet([u64; MAX_MPDUS as usize / 64]);
 
 impl MpduSet {
+    /// Number of MPDUs.
+    pub fn len(&self) -> u32 {
+        self.0.iter().map(|word| word.count_ones()).sum()
+    }
+
     /// The first `count` MPDUs.
     pub fn first(count: u16) -> Self {
         let mut set = Self::default();
@@ -139,7 +144,7 @@ impl Mpdu {
 
 /// A transmit mode, by its place in the table of its cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ModeId(pub(super) u8);
+pub struct ModeId(pub(super) u16);
 
 impl ModeId {
     /// Data where a link has no mode of its own.

@@ -8,7 +8,7 @@
 //! * `radio`: the radios and their energy ledgers, which `cause_account` divides by cause.
 //! * `mac`: access points and stations, with queues (among them [`fq_codel`] and those of Linux's mac80211, which count by
 //!   `air_estimate`) and the machines of power save.
-//! * `mode`: how frames are sent.
+//! * `mode`: how frames are sent; `rates` and `minstrel` choose among modes, and `snr` has errors by signals.
 //! * `exchange`: the steps of an exchange on the air, from the access to the end of the acknowledgement or of its time-out.
 //! * `effects`: what a MAC does to the other parts. `sniffer` records what goes over the channel.
 //! * `build`: the constructors.
@@ -29,7 +29,7 @@
 //! Modelled: AIFS, contention windows, freezing, post-backoff, collisions, EIFS, ACK and ACK time-out, RTS/CTS, retry
 //! limit, TXOP bursts, access categories with internal collisions, aggregates with block acknowledgement, propagation delay, a frame error probability per attempt, lost acknowledgements, beacons that contend, group-addressed
 //! frames, sleeping receivers, path loss with capture at the access point. Left out: hidden stations, A-MSDUs and
-//! block-ack requests, rate adaptation, errors in beacons, control frames and group-addressed frames. All stations receive each other.
+//! lifetimes of frames, errors in beacons, control frames and group-addressed frames. All stations receive each other.
 
 mod aggregation;
 mod air_estimate;
@@ -46,10 +46,13 @@ pub mod frame;
 mod group;
 mod interface;
 mod mac;
+mod minstrel;
 mod mode;
 pub mod propagation;
 mod radio;
+mod rates;
 mod sniffer;
+mod snr;
 #[cfg(test)]
 mod tests;
 
@@ -70,7 +73,9 @@ pub use self::interface::{CellInput, CellOutput, CellStatistics, CellTimer, Cell
 use self::mac::{ExternalMac, Mac};
 pub use self::radio::RadioEvent;
 use self::radio::{RadioId, Radios};
+pub use self::rates::RateControl;
 use self::sniffer::Sniffer;
+pub use self::snr::ErrorModel;
 use crate::engine::Fingerprint;
 use crate::media::MediumOutput;
 use crate::net::packet::Packet;

@@ -16,6 +16,8 @@ use super::frame::{ACK_BYTES, ModeId, block_ack_bytes};
 pub(super) struct Link {
     pub(super) mode: ModeId,
     pub(super) limit: AggregateLimit,
+    /// Whether an RTS precedes data whatever its length.
+    pub(super) rts: bool,
     /// What limits in air time take for a frame.
     pub(super) estimate: AirTimeEstimate,
 }
@@ -51,7 +53,7 @@ impl AggregateLimit {
 impl Link {
     /// A link on which each frame has a PPDU of its own.
     pub(super) const fn single(mode: ModeId) -> Self {
-        Self { mode, limit: AggregateLimit::SINGLE, estimate: AirTimeEstimate::NONE }
+        Self { mode, limit: AggregateLimit::SINGLE, rts: false, estimate: AirTimeEstimate::NONE }
     }
 }
 
@@ -116,12 +118,17 @@ impl Modes {
             let response = self.vector(control.min(self.standard.response_rate(&data)));
             self.table.push(self.mode(data, response));
         }
-        ModeId(u8::try_from(index).expect("a PHY has fewer modes than modes have numbers"))
+        ModeId(u16::try_from(index).expect("a PHY has fewer modes than modes have numbers"))
     }
 
     /// A mode of the channel or of a link.
     pub(super) fn get(&self, id: ModeId) -> &Mode {
         &self.table[usize::from(id.0)]
+    }
+
+    /// All modes.
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, Mode> {
+        self.table.iter()
     }
 
     /// Length of a BlockAck.
@@ -173,6 +180,6 @@ impl Modes {
         let AggregationConfig { missed, retry_limit: retries, .. } = *config;
         let window = agreed_window(mpdus);
         let limit = AggregateLimit { mpdus, bytes, window, delimits_all, missed, retries };
-        Link { mode: id, limit, estimate }
+        Link { mode: id, limit, rts: false, estimate }
     }
 }

@@ -274,6 +274,7 @@ fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
     let beacon_rate = wifi.beacon_rate.unwrap_or_else(|| standard.default_beacon_rate());
     let ap_buffer = packets(access_point.buffer);
     let first = Access { aifs: timing.sifs + timing.slot, cw_min: 0, cw_max: 0 };
+    let loss = wifi.path_loss.clone().unwrap_or_default();
     CellConfig {
         standard,
         data,
@@ -295,6 +296,9 @@ fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
         response_error_rate: wifi.response_error_rate,
         aggregation: aggregation(wifi),
         ap_buffer,
+        error_model: loss.errors,
+        noise_figure_db: loss.noise_figure_db,
+        rate_control: wifi.rate_control,
         ap_queue: access_point.queue,
         wait_for_room: access_point.wait_for_room,
         capture_ratio: wifi.path_loss.as_ref().map(|loss| propagation::milliwatts(loss.capture_db)),
@@ -374,16 +378,28 @@ fn station(
         radio,
         data,
         propagation: Distance::propagation(group.distance),
-        signal_dbm: wifi.and_then(|wifi| signal_dbm(wifi, group.distance)),
+        signal_dbm: wifi.and_then(|wifi| signal_dbm(wifi, group.distance, name, seed)),
     }
 }
 
 /// How strong a station's signal is at the access point, and the other way round.
-fn signal_dbm(wifi: &Wifi, distance: Distance) -> Option<f64> {
+fn signal_dbm(wifi: &Wifi, distance: Distance, name: &str, seed: u64) -> Option<f64> {
     let loss = wifi.path_loss.as_ref()?;
     let exponent = loss.exponent.unwrap_or_else(|| propagation::office_exponent(wifi.standard));
     let metres = distance.as_millimetres() as f64 * 1e-3;
-    Some(propagation::received_dbm(wifi.standard, loss.tx_power, exponent, metres))
+    let mean = propagation::received_dbm(wifi.standard, loss.tx_power, exponent, metres);
+    let shadowing = if loss.shadowing_db > 0.0 {
+        loss.shadowing_db * normal(&mut RandomStream::new(seed, &format!("{name}/shadowing")))
+    } else {
+        0.0
+    };
+    Some(mean + shadowing)
+}
+
+/// A normally distributed number with mean 0 and standard deviation 1 (Box and Muller).
+fn normal(random: &mut RandomStream) -> f64 {
+    let radius = (-2.0 * (1.0 - random.unit()).ln()).sqrt();
+    radius * (std::f64::consts::TAU * random.unit()).cos()
 }
 
 /// The settings of the gateway at this place of a node's list, and its index among the programs so far, which it joins when the first

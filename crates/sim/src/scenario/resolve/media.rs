@@ -390,6 +390,7 @@ fn difference(one: &Wifi, other: &Wifi) -> Option<(&'static str, String, String)
             ("standard", wifi.standard.name().to_owned()),
             ("data_rate", wifi.data_rate.map_or_else(|| "none".to_owned(), |rate| rate.to_string())),
             ("mode", wifi.mode.map_or_else(|| "none".to_owned(), |mode| mode.to_string())),
+            ("rate_control", format!("{:?}", wifi.rate_control)),
             ("control_rate", wifi.control_rate.map_or_else(|| "none".to_owned(), |rate| rate.to_string())),
             ("beacon_rate", wifi.beacon_rate.map_or_else(|| "none".to_owned(), |rate| rate.to_string())),
             ("group_rate", wifi.group_rate.map_or_else(|| "none".to_owned(), |rate| rate.to_string())),

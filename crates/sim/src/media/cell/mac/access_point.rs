@@ -29,6 +29,7 @@ use crate::media::cell::group::GroupSources;
 use crate::media::cell::interface::CellOutput;
 use crate::media::cell::mode::Link;
 use crate::media::cell::radio::RadioId;
+use crate::media::cell::rates::LinkPlan;
 use crate::net::packet::{Packet, Payload};
 use crate::net::route::Member;
 
@@ -78,9 +79,9 @@ impl AccessPointMac {
             overhead: config.mac_overhead,
         };
         // The queue has a limit ahead of its frames, and each receiver a link.
-        let links = vec![Link::single(ModeId::DATA); data.len()];
-        let queue = |(contender, link): (ContenderId, &Link)| {
-            let frames = FrameQueue::new([member, member + 1], contender, *link, limits, u32::MAX);
+        let links = vec![LinkPlan::fixed(Link::single(ModeId::DATA)); data.len()];
+        let queue = |(contender, link): (ContenderId, &LinkPlan)| {
+            let frames = FrameQueue::new([member, member + 1], contender, link.clone(), limits, u32::MAX);
             DownlinkQueue::new(config.ap_queue, config.ap_buffer, frames, member + 1)
         };
         let beacon = data.end;
@@ -108,9 +109,13 @@ impl AccessPointMac {
 
     /// Associates the next station, to which data of each category goes over its link. Returns the target wake time agreement that its
     /// policy asks for.
-    pub(crate) fn add_station(&mut self, policy: &StationPolicy, links: &[Link]) -> Option<WakeAgreement> {
+    pub(crate) fn add_station(
+        &mut self,
+        policy: &StationPolicy,
+        links: &[LinkPlan],
+    ) -> Option<WakeAgreement> {
         for (queue, link) in self.queues.iter_mut().zip(links) {
-            queue.add_station(*link);
+            queue.add_station(link);
         }
         let station = self.power_save.add_station(policy.needs_uapsd());
         policy.wake_request().map(|request| self.power_save.agree(station, request))
@@ -283,6 +288,7 @@ impl AccessPointMac {
         }
         let mut left = false;
         let contender = ppdu.contender;
+        self.queues.of_contender_mut(contender).frames_mut().adapt(ppdu, received, now);
         while let Some((mpdu, delivered)) =
             self.queues.of_contender_mut(contender).frames_mut().next_concluded(received)
         {

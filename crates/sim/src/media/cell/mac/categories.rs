@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::media::cell::category::Category;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::frame::Body;
-use crate::media::cell::mode::Link;
+use crate::media::cell::rates::LinkPlan;
 
 /// The queues, whose contenders have numbers that follow each other.
 #[derive(Clone, Debug)]
@@ -19,8 +19,8 @@ impl<Q> Categories<Q> {
     /// Makes a queue for each contender, which has a link of its own to each receiver.
     pub(super) fn new<'a>(
         contenders: Range<ContenderId>,
-        links: &'a [Link],
-        queue: impl FnMut((ContenderId, &'a Link)) -> Q,
+        links: &'a [LinkPlan],
+        queue: impl FnMut((ContenderId, &'a LinkPlan)) -> Q,
     ) -> Self {
         Self { first: contenders.start, queues: contenders.zip(links).map(queue).collect() }
     }

@@ -13,7 +13,7 @@ use super::station_queues::{Addressed, HardwareLimit, StationQueues};
 use crate::media::cell::config::QueueDiscipline;
 use crate::media::cell::fq_codel::{FqCodel, FqCodelConfig};
 use crate::media::cell::frame::{Body, Mpdu};
-use crate::media::cell::mode::Link;
+use crate::media::cell::rates::LinkPlan;
 use crate::net::packet::{Endpoints, Packet};
 use crate::net::route::Member;
 
@@ -52,7 +52,7 @@ impl DownlinkQueue {
     }
 
     /// Adds the next station, to which frames go over this link.
-    pub(super) fn add_station(&mut self, link: Link) {
+    pub(super) fn add_station(&mut self, link: &LinkPlan) {
         self.frames.add_receiver(link);
         if let Source::Stations(stations) = &mut self.source {
             stations.add();

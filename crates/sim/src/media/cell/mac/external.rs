@@ -21,6 +21,7 @@ use crate::media::cell::frame::{Body, ExternalFrame, ModeId, Mpdu, MpduSet, Ppdu
 use crate::media::cell::interface::CellOutput;
 use crate::media::cell::mode::Link;
 use crate::media::cell::radio::RadioId;
+use crate::media::cell::rates::LinkPlan;
 use crate::net::route::Member;
 
 /// What the radio does.
@@ -58,7 +59,7 @@ impl ExternalMac {
         let [data, beacon] = contenders;
         // The queues are limited outside.
         let limits = config.station_limits();
-        let queue = FrameQueue::new([member, 0], data, Link::single(mode), limits, u32::MAX);
+        let queue = FrameQueue::new([member, 0], data, LinkPlan::fixed(Link::single(mode)), limits, u32::MAX);
         let broadcasts = FrameQueue::broadcast(member, beacon, limits);
         Self { radio, queue, broadcasts, number: 0, slot, mode: RadioMode::Awake, given_up: 0 }
     }

@@ -3,6 +3,7 @@
 //! Each frame has a ticket, and the queue whose first frame has the least is served next. With one frame an attempt that is the
 //! order of arrival over all receivers. A MAC with one receiver never looks at tickets.
 
+use airwatt_base::Instant;
 use airwatt_proto::powersave::ServiceFlags;
 
 use super::tx_queue::TransmitQueue;
@@ -11,6 +12,7 @@ use crate::media::cell::frame::{
     Body, CellFrameKind, DELIMITER_BYTES, FrameLimits, ModeId, Mpdu, MpduSet, OnAir, Ppdu, Receiver,
 };
 use crate::media::cell::mode::{AggregateLimit, Link};
+use crate::media::cell::rates::LinkPlan;
 use crate::net::packet::Packet;
 use crate::net::route::Member;
 
@@ -20,7 +22,7 @@ pub(super) struct FrameQueue {
     member: Member,
     contender: ContenderId,
     /// The link to receivers that have none of their own.
-    link: Link,
+    plan: LinkPlan,
     limits: FrameLimits,
     /// Largest number of packets.
     buffer: u32,
@@ -44,14 +46,14 @@ impl FrameQueue {
     pub(super) const fn new(
         [member, first]: [Member; 2],
         contender: ContenderId,
-        link: Link,
+        plan: LinkPlan,
         limits: FrameLimits,
         buffer: u32,
     ) -> Self {
         Self {
             member,
             contender,
-            link,
+            plan,
             limits,
             buffer,
             first,
@@ -68,16 +70,17 @@ impl FrameQueue {
     /// Makes an empty queue of beacons and group-addressed frames, which nobody acknowledges and which are not repeated.
     pub(super) fn broadcast(member: Member, contender: ContenderId, limits: FrameLimits) -> Self {
         let limits = FrameLimits { retries: 0, rts_threshold: None, ..limits };
-        let link = Link::single(ModeId::GROUP);
-        let mut queue = Self::new([member; 2], contender, link, limits, u32::MAX);
-        queue.add(TransmitQueue::new(Receiver::Group, link));
+        let plan = LinkPlan::fixed(Link::single(ModeId::GROUP));
+        let group = TransmitQueue::new(Receiver::Group, &plan);
+        let mut queue = Self::new([member; 2], contender, plan, limits, u32::MAX);
+        queue.add(group);
         queue
     }
 
     /// Adds the next receiver, over this link.
-    pub(super) fn add_receiver(&mut self, link: Link) {
+    pub(super) fn add_receiver(&mut self, plan: &LinkPlan) {
         let to = self.first + self.queues.len() as Member;
-        self.add(TransmitQueue::new(Receiver::Member(to), link));
+        self.add(TransmitQueue::new(Receiver::Member(to), plan));
     }
 
     fn add(&mut self, queue: TransmitQueue) {
@@ -209,6 +212,7 @@ impl FrameQueue {
             queue.extend(&mut ppdu, self.limits.overhead);
             ppdu.rts = self.limits.wants_rts(ppdu.bytes);
         }
+        ppdu.rts |= queue.link.rts && ppdu.kind == CellFrameKind::Data;
         if queue.link.limit.delimits_all && ppdu.count == 1 && ppdu.mode == queue.link.mode {
             ppdu.bytes += DELIMITER_BYTES;
         }
@@ -284,6 +288,19 @@ impl FrameQueue {
         taken
     }
 
+    /// Tells rate control, if there is one, what became of an attempt: `received` has the frames that were acknowledged; it is `None` if no
+    /// response came.
+    #[inline]
+    pub(super) fn adapt(&mut self, ppdu: &Ppdu, received: Option<&MpduSet>, now: Instant) {
+        let queue = &mut self.queues[self.serving];
+        if let Some(rates) = &mut queue.rates
+            && ppdu.mode == queue.link.mode
+        {
+            rates.result(ppdu.count, received.map(MpduSet::len), now);
+            queue.link = rates.link();
+        }
+    }
+
     /// Removes the next frame on the air that leaves, and says whether it was acknowledged: if not, this was its last attempt.
     /// `received` has those that were; it is `None` if no response came. Frames that will be sent again are put aside.
     #[inline]
@@ -307,7 +324,14 @@ impl FrameQueue {
 
     /// Ends the attempt. What will be sent again is back at the head.
     pub(super) fn end_attempt(&mut self) {
-        self.queues[self.serving].end_attempt();
+        let queue = &mut self.queues[self.serving];
+        queue.end_attempt();
+        if let Some(rates) = &mut queue.rates
+            && queue.frames.front().is_none_or(|mpdu| !mpdu.stamped)
+        {
+            rates.restart();
+            queue.link = rates.link();
+        }
         self.in_flight = false;
         self.heads[self.serving] = self.queues[self.serving].ticket();
     }
@@ -325,7 +349,8 @@ impl FrameQueue {
     fn place_of(&mut self, to: Member) -> usize {
         let place = usize::from(to - self.first);
         while self.queues.len() <= place {
-            self.add_receiver(self.link);
+            let to = self.first + self.queues.len() as Member;
+            self.add(TransmitQueue::new(Receiver::Member(to), &self.plan));
         }
         place
     }
@@ -360,7 +385,6 @@ fn next_number(kind: CellFrameKind, is_qos: bool, data: &mut u16, common: &mut u
 
 #[cfg(test)]
 mod tests {
-    use airwatt_base::Instant;
     use airwatt_proto::powersave::PowerSaveFrame::{PmNull, PsPoll, Trigger};
 
     use super::*;
@@ -369,7 +393,7 @@ mod tests {
 
     fn queue() -> FrameQueue {
         let limits = FrameLimits { retries: 7, rts_threshold: None, overhead: 38 };
-        FrameQueue::new([1, ACCESS_POINT], 0, Link::single(ModeId::DATA), limits, 10)
+        FrameQueue::new([1, ACCESS_POINT], 0, LinkPlan::fixed(Link::single(ModeId::DATA)), limits, 10)
     }
 
     fn begin(queue: &mut FrameQueue, common: &mut u16) {

@@ -16,8 +16,8 @@ use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
 use crate::media::cell::frame::{Body, MpduSet, OnAir, Ppdu};
 use crate::media::cell::interface::CellOutput;
-use crate::media::cell::mode::Link;
 use crate::media::cell::radio::RadioId;
+use crate::media::cell::rates::LinkPlan;
 use crate::net::packet::Packet;
 use crate::net::route::Member;
 
@@ -42,12 +42,12 @@ impl PeerMac {
         radio: RadioId,
         member: Member,
         contenders: Range<ContenderId>,
-        links: &[Link],
+        links: &[LinkPlan],
         slot: Slot,
     ) -> Self {
         let limits = config.station_limits();
-        let queue = |(contender, link): (ContenderId, &Link)| {
-            FrameQueue::new([member, 0], contender, *link, limits, config.station_buffer)
+        let queue = |(contender, link): (ContenderId, &LinkPlan)| {
+            FrameQueue::new([member, 0], contender, link.clone(), limits, config.station_buffer)
         };
         Self {
             radio,
@@ -120,6 +120,7 @@ impl PeerMac {
     ) -> bool {
         let mut left = false;
         let queue = self.queues.of_contender_mut(ppdu.contender);
+        queue.adapt(ppdu, received, now);
         while let Some((mpdu, delivered)) = queue.next_concluded(received) {
             left = true;
             if queue.is_empty() {

@@ -119,6 +119,7 @@ mod tests {
     use crate::media::cell::mac::frame_queue::FrameQueue;
     use crate::media::cell::mac::reception::Receptions;
     use crate::media::cell::mode::{AggregateLimit, Link};
+    use crate::media::cell::rates::LinkPlan;
     use crate::net::packet::{Packet, Payload};
 
     /// A sender and its receiver, beside a model that knows which packets have arrived in any attempt.
@@ -152,7 +153,7 @@ mod tests {
             let window = if mpdus > 64 { MAX_MPDUS } else { 64 };
             let limit = AggregateLimit { mpdus, bytes, window, missed, ..AggregateLimit::SINGLE };
             let link = Link { limit, ..Link::single(ModeId::DATA) };
-            let sender = FrameQueue::new([1, 0], 0, link, limits, u32::MAX);
+            let sender = FrameQueue::new([1, 0], 0, LinkPlan::fixed(link), limits, u32::MAX);
             let (arrived, left) = (BTreeSet::new(), BTreeSet::new());
             let receiver = Receptions::new(0, true);
             Self {

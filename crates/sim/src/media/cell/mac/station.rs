@@ -19,8 +19,8 @@ use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
 use crate::media::cell::frame::{Body, CellFrameKind, Mpdu, MpduSet, OnAir, Ppdu};
 use crate::media::cell::interface::CellOutput;
-use crate::media::cell::mode::Link;
 use crate::media::cell::radio::RadioId;
+use crate::media::cell::rates::LinkPlan;
 use crate::net::packet::Packet;
 use crate::net::route::Member;
 
@@ -90,14 +90,14 @@ impl StationMac {
         [member, access_point]: [Member; 2],
         // Its own, and the first one of the access point.
         (contenders, sender): (Range<ContenderId>, ContenderId),
-        links: &[Link],
+        links: &[LinkPlan],
         slot: Slot,
     ) -> Self {
         let limits = config.station_limits();
-        let queue = |(contender, link): (ContenderId, &Link)| {
+        let queue = |(contender, link): (ContenderId, &LinkPlan)| {
             let ends = [member, access_point];
-            let mut queue = FrameQueue::new(ends, contender, *link, limits, config.station_buffer);
-            queue.add_receiver(*link);
+            let mut queue = FrameQueue::new(ends, contender, link.clone(), limits, config.station_buffer);
+            queue.add_receiver(link);
             queue
         };
         Self {
@@ -240,6 +240,7 @@ impl StationMac {
     ) -> bool {
         let mut left = false;
         let contender = ppdu.contender;
+        self.queues.of_contender_mut(contender).adapt(ppdu, received, now);
         while let Some((mpdu, delivered)) = self.queues.of_contender_mut(contender).next_concluded(received) {
             left = true;
             self.frame_left(&mpdu, delivered, now, out);

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use crate::media::cell::aggregation::MissedBlockAck;
 use crate::media::cell::frame::{Body, DELIMITER_BYTES, MAX_MPDUS, Mpdu, MpduSet, Ppdu, Receiver};
 use crate::media::cell::mode::Link;
+use crate::media::cell::rates::{LinkPlan, LinkRates};
 
 /// The frames for one receiver in the order of transmission. From the head they are outstanding (tried at least once, and
 /// numbered) and then those that may be sent. An attempt is one at the first frames, so numbers at the head ascend, with gaps where
@@ -16,7 +17,10 @@ use crate::media::cell::mode::Link;
 #[derive(Clone, Debug)]
 pub(super) struct TransmitQueue {
     pub(super) to: Receiver,
+    /// That of the next attempt.
     pub(super) link: Link,
+    /// Rate control, which changes it.
+    pub(super) rates: Option<Box<LinkRates>>,
     pub(super) frames: VecDeque<Mpdu>,
     /// The last sequence number of QoS data.
     pub(super) number: u16,
@@ -36,11 +40,13 @@ pub(super) struct TransmitQueue {
 
 impl TransmitQueue {
     /// Makes an empty queue.
-    pub(super) fn new(to: Receiver, link: Link) -> Self {
+    pub(super) fn new(to: Receiver, plan: &LinkPlan) -> Self {
         let (frames, again) = (VecDeque::new(), Vec::new());
+        let rates = plan.rates.clone();
         Self {
             to,
-            link,
+            link: rates.as_ref().map_or(plan.link, |rates| rates.link()),
+            rates,
             frames,
             number: 0,
             in_flight: 0,
