@@ -297,7 +297,8 @@ class FlowResult(Record):
     """The same mean with the time of the transmission."""
     delivery_s_mean: float | None
     """Over a point-to-point link: mean time of data packets from the first bit of their first sending to their
-    arrival, without the time that the transmission itself takes."""
+    arrival, without the time that the transmission itself takes. Not known of a flow with several
+    connections."""
     direction: str
     """`down` if its station receives the data, otherwise `up`; between nodes that are no stations, `down` is
     towards an access point, or else from the node that waits for the connection."""
@@ -329,7 +330,8 @@ class FlowResult(Record):
     responses: int | None
     """Number of complete pages or responses."""
     rtt_s_mean: float | None
-    """Mean of the sender's measurements of the round-trip time."""
+    """Mean of the sender's measurements of the round-trip time; of several connections the mean of theirs, by
+    the segments of each."""
     segments_retransmitted: int
     """Retransmissions among them."""
     segments_sent: int

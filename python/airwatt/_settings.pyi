@@ -116,8 +116,12 @@ class StreamingApplication(TypedDict, total=False):
     """The part of the media that is sent at once, to fill the player's buffer."""
 
 class WebApplication(TypedDict, total=False):
-    """pages over a persistent HTTP/1.1 connection, objects one after another"""
+    """pages over persistent HTTP/1.1 connections: one, or several as browsers have"""
 
+    connections: int
+    """Number of connections over which the objects of a page are requested. Default 1: one object after
+    another. Browsers have 6 to a server: the document is requested alone, then each connection requests the
+    next object when it has received one."""
     count: int
     """Number of pages. Without it as many as the run has time for."""
     kind: Literal["web"]

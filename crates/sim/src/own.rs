@@ -66,9 +66,9 @@ fn put_congestion(congestion: &OwnCongestionControl, plan: &mut NetworkPlan) -> 
     let mut senders = 0;
     let tcp = plan.flows.iter_mut().filter(|flow| matches!(flow.transport, Transport::Tcp { .. }));
     for flow in tcp {
-        let Traffic::Transfer { connections, .. } = &mut flow.traffic else { continue };
-        for connection in connections {
-            if let ConnectionPlan::Tcp { server_side, station_side } = connection {
+        let Traffic::Transfer { legs, .. } = &mut flow.traffic else { continue };
+        for leg in legs {
+            if let ConnectionPlan::Tcp { server_side, station_side } = leg {
                 server_side.own_congestion = Some(congestion.clone());
                 station_side.own_congestion = Some(congestion.clone());
                 senders += 1;

@@ -50,7 +50,7 @@ def draw(result: RunResult, traces: Mapping[str, "pa.Table"], path: Path) -> Non
     # Two thirds in: past slow start, before the end.
     start = max(0.0, min(0.66 * end, end - _ZOOM_S))
     zoom = (start, min(end, start + _ZOOM_S))
-    windows = _by(traces["congestion_window"], "flow", "congestion_window_bytes", 1e-3)
+    windows = _by(traces["congestion_window"], "flow", "congestion_window_bytes", 1e-3, part="connection")
     recorded = _by(traces["queues"], "queue", "packets")
     queues = {name: recorded[name] for name in _QUEUES if name in recorded and _matters(recorded[name])}
     radios = _states(traces["radio_states"])
@@ -150,9 +150,15 @@ def _matters(level: tuple[Numbers, Numbers]) -> bool:
     return bool(level[1].max(initial=0.0) > 1)
 
 
-def _by(table: "pa.Table", key: str, value: str, scale: float = 1.0) -> dict[str, tuple[Numbers, Numbers]]:
-    """Splits a trace of levels into one series a name, in the order of the names' first appearance."""
-    names = np.asarray(table[key].to_pylist(), dtype=object)
+def _by(
+    table: "pa.Table", key: str, value: str, scale: float = 1.0, part: str | None = None
+) -> dict[str, tuple[Numbers, Numbers]]:
+    """Splits a trace of levels into one series a name, and `part` of it, in the order of their first appearance."""
+    texts = table[key].to_pylist()
+    if part in table.column_names:
+        parts = table[part].to_pylist()
+        texts = [f"{text}.{one}" if one else text for text, one in zip(texts, parts, strict=True)]
+    names = np.asarray(texts, dtype=object)
     time, level = _seconds(table), scale * table[value].to_numpy().astype(np.float64)
     return {str(name): (time[names == name], level[names == name]) for name in dict.fromkeys(names)}
 

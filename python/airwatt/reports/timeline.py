@@ -172,7 +172,7 @@ class RunLines:
         """All lanes: the channel, frames by their senders, signals, radios, windows and queues."""
         found = [*self._channels(window, pack), *self._frame_lanes(window, pack), *self._signals(window, pack)]
         found += [self.radio(one, f"radio of station {one}", window, pack) for one in self.stations[:MOST_STATIONS]]
-        windows = _series(self.traces["congestion_window"], "flow", "congestion_window_bytes", "flow ")
+        windows = _windows(self.traces["congestion_window"])
         if windows:
             found.append(levels_lane("congestion window", "B", windows, window, pack))
         queues = {
@@ -335,6 +335,20 @@ def coded(column: Any, code: Callable[[Any], int]) -> Array:
     """The number of each value, which is asked for once for each different one."""
     indices, labels = labelled(column)
     return np.array([code(label) for label in labels] or [0])[indices]
+
+
+def _windows(table: pa.Table) -> dict[str, tuple[Array, Array]]:
+    """The congestion windows of each flow, and of its connections after the first."""
+    import pyarrow.compute as pc
+
+    if "connection" not in table.column_names:
+        return _series(table, "flow", "congestion_window_bytes", "flow ")
+    found = {}
+    for one in pc.unique(table["connection"]).to_pylist():
+        of_one = table.filter(pc.equal(table["connection"], one))
+        series = _series(of_one, "flow", "congestion_window_bytes", "flow ")
+        found |= {f"{name}, connection {one}" if one else name: levels for name, levels in series.items()}
+    return found
 
 
 def _series(table: pa.Table, key: str, value: str, prefix: str = "") -> dict[str, tuple[Array, Array]]:

@@ -15,7 +15,7 @@ use crate::engine::Fingerprint;
 use crate::media::cell::CellMedium;
 use crate::media::errors::{ErrorConfig, ErrorModel};
 use crate::media::{Medium, Pipe, PointToPointMedium, Wire};
-use crate::stack::application::ApplicationId;
+use crate::stack::application::{ApplicationId, Connection};
 use crate::stack::impairment::Impairment;
 use crate::stack::program::{
     GatewayProgram, ImpairmentProgram, NodeProgram, Program, ProgramId, SctpTunnelProgram, ServedFlow,
@@ -29,6 +29,9 @@ use crate::stack::transport::{SocketTransport, Udp};
 const FIRST_LISTENING_PORT: u16 = 50_000;
 /// The port from which the client of flow 0 opens; those of the other flows follow.
 const FIRST_OPENING_PORT: u16 = 40_000;
+/// The port from which the first further connection is opened, and the number of such ports.
+const FIRST_FURTHER_PORT: u16 = 10_000;
+const FURTHER_PORTS: usize = 30_000;
 
 impl Network {
     /// The machines of `plan`, at the beginning.
@@ -78,9 +81,9 @@ impl Network {
         };
         let mut served = vec![Vec::new(); network.plan.programs.len()];
         for index in 0..network.plan.flows.len() {
-            let flow = network.add_flow(index, seed);
+            let connections = network.add_flow(index, seed);
             if let Some(gateway) = network.plan.flows[index].gateway {
-                served[gateway].push(flow);
+                served[gateway].extend(connections);
             }
         }
         for (index, flows) in served.into_iter().enumerate() {
@@ -92,8 +95,8 @@ impl Network {
         network
     }
 
-    /// Adds the application, the sockets and the record of a flow. Returns what a gateway on its way has to know of it.
-    fn add_flow(&mut self, index: usize, seed: u64) -> ServedFlow {
+    /// Adds the application, the sockets and the record of a flow. Returns what a gateway on its way has to know of its connections.
+    fn add_flow(&mut self, index: usize, seed: u64) -> Vec<ServedFlow> {
         let flow = self.plan.flows[index].clone();
         let mut meter = Meter::new(Instant::ZERO + self.plan.measure_from);
         if self.plan.bins {
@@ -102,51 +105,78 @@ impl Network {
         let mut record = FlowRecord::new(meter);
         record.latencies = self.plan.latency_percentiles.then(Histogram::default);
         self.records.push(record);
-        let id = index as ApplicationId;
         let slot = self.sources.len() as Slot;
-        self.sources.push(Source::new(Owner::Application(id), &format!("flow/{index}/application")));
+        self.sources.push(Source::new(
+            Owner::Application(index as ApplicationId),
+            &format!("flow/{index}/application"),
+        ));
+        self.applications.push(ApplicationEntry {
+            machine: plan::application(&flow, seed, index),
+            first_socket: self.sockets.len() as SocketId,
+            connections: flow.connections(),
+            down: flow.down,
+            handshake: matches!(flow.traffic, Traffic::Transfer { handshake: true, .. }),
+            slot,
+            finished: false,
+        });
+        (0..flow.connections())
+            .map(|connection| self.add_connection(index, &flow, connection, seed))
+            .collect()
+    }
+
+    /// Adds both sockets of a connection of a flow. Returns what a gateway on its way has to know of it.
+    fn add_connection(
+        &mut self,
+        index: usize,
+        flow: &FlowPlan,
+        connection: Connection,
+        seed: u64,
+    ) -> ServedFlow {
+        // The names of the first connection have no number.
+        let named = |name: &str| match connection {
+            0 => format!("flow/{index}/{name}"),
+            further => format!("flow/{index}/{name}/{further}"),
+        };
         let server = End { address: Address(flow.server), port: port(FIRST_LISTENING_PORT, index) };
-        let client = End { address: Address(flow.client), port: port(FIRST_OPENING_PORT, index) };
-        let endpoints =
-            endpoints(&flow, || RandomStream::new(seed, &format!("flow/{index}/congestion")).next_u64());
+        let client = End { address: Address(flow.client), port: self.opening_port(index, connection) };
+        let endpoints = endpoints(flow, || RandomStream::new(seed, &named("congestion")).next_u64());
         let served = ServedFlow { server, station: client, flow: index as FlowLabel, legs: endpoints.relay };
         let is_whole = served.legs.is_none();
         let role = |down| if down { Role::Sender } else { Role::Receiver };
-        let [listening, opening] = [
-            ("server", endpoints.server, flow.server, server, client, role(flow.down), is_whole),
-            ("client", endpoints.client, flow.client, client, server, role(!flow.down), true),
-        ]
-        .map(|(name, transport, node, local, remote, role, counted)| {
-            let slot = self.sources.len() as Slot;
-            let socket = self.sockets.len() as SocketId;
-            self.sources.push(Source::new(Owner::Socket(socket), &format!("flow/{index}/{name}")));
-            let flow = index as FlowLabel;
+        for (name, transport, local, remote, role, counted) in [
+            ("server", endpoints.server, server, client, role(flow.down), is_whole),
+            ("client", endpoints.client, client, server, role(!flow.down), true),
+        ] {
+            let (slot, socket) = (self.sources.len() as Slot, self.sockets.len() as SocketId);
+            let node = local.address.0;
+            self.sources.push(Source::new(Owner::Socket(socket), &named(name)));
             self.sockets.push(Socket {
                 transport,
                 node,
                 local,
                 remote,
-                flow,
-                dscp: self.plan.flows[index].dscp,
-                application: id,
+                flow: index as FlowLabel,
+                dscp: flow.dscp,
+                application: index as ApplicationId,
+                connection,
                 role,
                 counted,
                 slot,
             });
             if let Stack::Host(ports) = &mut self.nodes[usize::from(node)].stack {
-                ports.bind(node, local.port, socket);
+                ports.bind(node, [local.port, remote.port], socket);
             }
-            socket
-        });
-        let handshake = matches!(flow.traffic, Traffic::Transfer { handshake: true, .. });
-        self.applications.push(ApplicationEntry {
-            machine: plan::application(&flow, seed, index),
-            sockets: if flow.down { [listening, opening] } else { [opening, listening] },
-            handshake: handshake.then_some([listening, opening]),
-            slot,
-            finished: false,
-        });
+        }
         served
+    }
+
+    /// The port from which a connection of a flow is opened. Those of further connections are taken in turn: together with the port at
+    /// which the flow's server listens they are unique, since no flow has so many.
+    fn opening_port(&self, flow: usize, connection: Connection) -> u16 {
+        match connection {
+            0 => port(FIRST_OPENING_PORT, flow),
+            _ => FIRST_FURTHER_PORT + (self.sockets.len() / 2 % FURTHER_PORTS) as u16,
+        }
     }
 
     /// Adds a program to the chain of its node. `flows` are those that it serves as a gateway.
@@ -241,7 +271,7 @@ fn port(first: u16, flow: usize) -> u16 {
     port.expect("a checked scenario has no more flows than ports")
 }
 
-/// The transports of a flow: at its server, at its client, and the two legs of a gateway if it has one.
+/// The transports of a connection: at its server, at its client, and the two legs of a gateway if it has one.
 struct Endpoints {
     server: SocketTransport,
     client: SocketTransport,
@@ -254,11 +284,11 @@ fn endpoints(flow: &FlowPlan, seed: impl FnOnce() -> u64) -> Endpoints {
         Endpoints { server: udp.clone(), client: udp, relay: None }
     };
     match &flow.traffic {
-        Traffic::Transfer { connections, handshake, .. } => {
+        Traffic::Transfer { legs, handshake, .. } => {
             let seed = seed();
-            let mut connections = connections.iter().map(|connection| connection.endpoints(*handshake, seed));
-            let (server, mut client) = connections.next().expect("a transfer has a connection");
-            let relay = connections.next().map(|(wireless, station)| {
+            let mut legs = legs.iter().map(|leg| leg.endpoints(*handshake, seed));
+            let (server, mut client) = legs.next().expect("a transfer has a connection");
+            let relay = legs.next().map(|(wireless, station)| {
                 let wired = std::mem::replace(&mut client, station);
                 (wired, wireless)
             });

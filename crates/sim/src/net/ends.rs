@@ -5,7 +5,7 @@ use airwatt_base::Instant;
 use super::node::Stack;
 use super::packet::{FlowLabel, GroupKind, NO_FLOW, Packet, Payload};
 use super::{Message, Network, WindowSample};
-use crate::stack::application::{ApplicationId, Fate, SocketRequest};
+use crate::stack::application::{ApplicationId, Connection, Fate, SocketRequest};
 use crate::stack::role::Role;
 use crate::stack::socket::SocketId;
 use crate::stack::transport::{SenderWindow, SocketTransport, TransportOutput};
@@ -41,7 +41,7 @@ impl Network {
                     }
                 }
                 TransportOutput::Event(event) => {
-                    entry.machine.handle_event(socket.role, event, record, now);
+                    entry.machine.handle_event((socket.connection, socket.role), event, record, now);
                 }
             }
         }
@@ -49,7 +49,7 @@ impl Network {
         if let Some(windows) = &mut self.windows
             && socket.role == Role::Sender
         {
-            note_window(windows, socket.flow, socket.transport.window(), now);
+            note_window(windows, (socket.flow, socket.connection), socket.transport.window(), now);
         }
         self.schedule.put(socket.slot, socket.transport.due());
         let (application, answers) = (socket.application, entry.machine.answers());
@@ -79,20 +79,23 @@ impl Network {
         if record.started.is_none() {
             record.started = Some(now);
             entry.machine.begin(now);
-            if let Some([listening, opening]) = entry.handshake {
-                self.open_connection(listening, opening);
-            }
+            self.open_connection(id, 0);
         }
         self.applications[id as usize].machine.handle_timeout(now);
         self.serve_calls(id);
     }
 
-    /// Opens the connection of a flow.
-    fn open_connection(&mut self, listening: SocketId, opening: SocketId) {
+    /// Opens a connection of an application, if it does not stand already.
+    fn open_connection(&mut self, id: ApplicationId, connection: Connection) {
         let now = self.now;
+        let entry = &self.applications[id as usize];
+        if !entry.handshake {
+            return;
+        }
+        let [listening, opening] = entry.pair(connection);
         self.sockets[listening as usize].transport.listen(now);
-        self.drain_socket(listening);
         self.sockets[opening as usize].transport.open(now);
+        self.drain_socket(listening);
         self.drain_socket(opening);
     }
 
@@ -105,8 +108,9 @@ impl Network {
                 let (slot, due) = (entry.slot, entry.machine.due());
                 return self.schedule.put(slot, due);
             };
-            let socket = entry.sockets[call.role as usize];
+            let socket = entry.socket(call.connection, call.role);
             match call.request {
+                SocketRequest::Open => self.open_connection(id, call.connection),
                 SocketRequest::Write(bytes) => {
                     self.sockets[socket as usize].transport.write(bytes, now);
                     self.drain_socket(socket);
@@ -168,7 +172,7 @@ impl Network {
     /// A datagram was lost: the flow of the socket that sent it counts it, whatever its frames are charged to.
     pub(super) fn lose_datagram(&mut self, packet: &Packet, number: u32) {
         let Stack::Host(ports) = &self.nodes[usize::from(packet.src.0)].stack else { return };
-        let Some(sender) = ports.get(packet.sport) else { return };
+        let Some(sender) = ports.get([packet.sport, packet.dport]) else { return };
         let flow = self.sockets[sender as usize].flow;
         self.records[flow as usize].packets_lost += 1;
         self.settle_datagram(flow, number, Fate::Lost);
@@ -183,10 +187,15 @@ impl Network {
     }
 }
 
-fn note_window(windows: &mut Vec<WindowSample>, flow: FlowLabel, window: SenderWindow, at: Instant) {
+fn note_window(
+    windows: &mut Vec<WindowSample>,
+    (flow, connection): (FlowLabel, Connection),
+    window: SenderWindow,
+    at: Instant,
+) {
     let SenderWindow { window: cwnd, threshold: ssthresh, flight } = window;
-    let sample = WindowSample { at, flow, cwnd, ssthresh, flight };
-    match windows.iter().rev().find(|last| last.flow == flow) {
+    let sample = WindowSample { at, flow, connection, cwnd, ssthresh, flight };
+    match windows.iter().rev().find(|last| (last.flow, last.connection) == (flow, connection)) {
         Some(last)
             if (last.cwnd, last.ssthresh, last.flight) == (sample.cwnd, sample.ssthresh, sample.flight) => {}
         _ => windows.push(sample),

@@ -46,7 +46,7 @@ use crate::media::cell::frame::{BeaconContent, Node as AirNode, TracedFrame};
 use crate::media::cell::{CellTrace, RadioEvent};
 use crate::media::{Medium, MediumOutput};
 use crate::pending::Pending;
-use crate::stack::application::{Application, ApplicationId, Replay};
+use crate::stack::application::{Application, ApplicationId, Connection, Replay};
 use crate::stack::program::{Mark, NodeProgram, Output, Program, ProgramId, Report};
 use crate::stack::role::Role;
 use crate::stack::socket::{Socket, SocketId};
@@ -111,13 +111,36 @@ pub(crate) struct MediumEntry {
 #[derive(Clone, Debug)]
 pub(crate) struct ApplicationEntry {
     pub(crate) machine: Application,
-    /// The sockets of the sender and of the receiver of its data.
-    pub(crate) sockets: [SocketId; 2],
-    /// The socket that waits for the connection, and the one that opens it, if connections begin with a handshake.
-    handshake: Option<[SocketId; 2]>,
+    /// The first of its sockets: for each connection the one that listens, then the one that opens.
+    first_socket: SocketId,
+    /// Number of connections.
+    connections: Connection,
+    /// Whether the sockets that listen send the data.
+    down: bool,
+    /// Whether connections begin with a handshake.
+    handshake: bool,
     slot: Slot,
     /// Whether it is finite and was over after the last event.
     finished: bool,
+}
+
+impl ApplicationEntry {
+    /// The sockets of a connection: the one that listens, and the one that opens.
+    const fn pair(&self, connection: Connection) -> [SocketId; 2] {
+        let listening = self.first_socket + 2 * connection as SocketId;
+        [listening, listening + 1]
+    }
+
+    /// The socket at the `role` end of a connection.
+    pub(crate) fn socket(&self, connection: Connection, role: Role) -> SocketId {
+        let [listening, opening] = self.pair(connection);
+        if (role == Role::Sender) == self.down { listening } else { opening }
+    }
+
+    /// The sockets that send the data.
+    pub(crate) fn senders(&self) -> impl Iterator<Item = SocketId> + '_ {
+        (0..self.connections).map(|connection| self.socket(connection, Role::Sender))
+    }
 }
 
 /// A program with its place in the network.
@@ -135,6 +158,8 @@ pub struct WindowSample {
     pub at: Instant,
     /// The flow.
     pub flow: FlowLabel,
+    /// The number of its connection.
+    pub connection: Connection,
     /// Congestion window in bytes.
     pub cwnd: u32,
     /// Slow-start threshold in bytes.
@@ -477,7 +502,7 @@ impl Network {
             Stack::Host(ports) => ports,
             Stack::External => return self.leave(node, packet, true),
         };
-        let Some(id) = ports.get(packet.dport) else { return self.lose(packet) };
+        let Some(id) = ports.get([packet.dport, packet.sport]) else { return self.lose(packet) };
         let socket = &self.sockets[id as usize];
         if let SocketTransport::Udp(udp) = socket.transport {
             return self.receive_datagram(id, packet, udp.header_bytes);
@@ -512,6 +537,10 @@ impl Network {
     /// A data packet has crossed a point-to-point hop, or was damaged on it.
     fn note_delivery(&mut self, medium: MediumId, packet: &Packet, began: Instant, sound: bool) {
         let MediumKind::PointToPoint(hop, _) = &self.plan.media[usize::from(medium)].kind else { return };
+        // A place in the stream says which packet it is only if there is one stream.
+        if self.plan.flows.get(packet.flow as usize).is_some_and(|flow| flow.connections() > 1) {
+            return;
+        }
         let (Some(last), Some(record)) =
             (packet.payload.last_byte(), self.records.get_mut(packet.flow as usize))
         else {

@@ -43,16 +43,16 @@ pub(crate) enum Stack {
     External,
 }
 
-/// The sockets of a node by local port. A port has one socket.
+/// The sockets of a node by their port and that of their peer.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ports(Vec<(u16, SocketId)>);
+pub(crate) struct Ports(Vec<([u16; 2], SocketId)>);
 
 impl Ports {
-    /// Binds a socket. Panics if the port is in use, which the plan excludes.
-    pub(crate) fn bind(&mut self, node: NodeId, port: u16, socket: SocketId) {
-        match self.0.binary_search_by_key(&port, |(port, _)| *port) {
-            Ok(_) => panic!("node {node}: port {port} has one socket"),
-            Err(place) => self.0.insert(place, (port, socket)),
+    /// Binds a socket to its own port and that of its peer. Panics if both are in use, which the plan excludes.
+    pub(crate) fn bind(&mut self, node: NodeId, ports: [u16; 2], socket: SocketId) {
+        match self.0.binary_search_by_key(&ports, |(ports, _)| *ports) {
+            Ok(_) => panic!("node {node}: ports {ports:?} have one socket"),
+            Err(place) => self.0.insert(place, (ports, socket)),
         }
     }
 
@@ -61,10 +61,10 @@ impl Ports {
         self.0.iter().map(|(_, socket)| *socket)
     }
 
-    /// The socket of a port.
+    /// The socket with this port and this one of its peer.
     #[inline]
-    pub(crate) fn get(&self, port: u16) -> Option<SocketId> {
-        let place = self.0.binary_search_by_key(&port, |(port, _)| *port).ok()?;
+    pub(crate) fn get(&self, ports: [u16; 2]) -> Option<SocketId> {
+        let place = self.0.binary_search_by_key(&ports, |(ports, _)| *ports).ok()?;
         Some(self.0[place].1)
     }
 }

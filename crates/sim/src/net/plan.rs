@@ -18,7 +18,9 @@ use crate::direction::Direction;
 use crate::media::cell::{Bss, CellConfig, CellStation};
 use crate::media::{PipeConfig, PointToPointConfig};
 use crate::scenario::{Scenario, Transport};
-use crate::stack::application::{self, Answers, Arrival, Datagrams, Dialogue, DialogueConfig, Replay};
+use crate::stack::application::{
+    self, Answers, Arrival, Connection, Datagrams, Dialogue, DialogueConfig, Replay,
+};
 use crate::stack::application::{Saturation, Source, SourceConfig, Transfer};
 use crate::stack::impairment::ImpairmentConfig;
 
@@ -226,12 +228,18 @@ pub struct FlowPlan {
 }
 
 impl FlowPlan {
+    /// Number of connections, or of pairs of ports that exchange datagrams.
+    pub const fn connections(&self) -> Connection {
+        match &self.traffic {
+            Traffic::Transfer { content: Content::Dialogue(dialogue), .. } => dialogue.connections(),
+            _ => 1,
+        }
+    }
+
     /// The name of its transport, or that of a congestion control from outside.
     pub fn transport_name(&self) -> Cow<'static, str> {
         let own = match &self.traffic {
-            Traffic::Transfer { connections, .. } => {
-                connections.iter().find_map(ConnectionPlan::own_congestion)
-            }
+            Traffic::Transfer { legs, .. } => legs.iter().find_map(ConnectionPlan::own_congestion),
             _ => None,
         };
         own.map_or_else(|| self.transport.name().into(), |own| own.name().to_owned().into())
@@ -245,8 +253,8 @@ pub enum Traffic {
     Transfer {
         /// What the application sends.
         content: Content,
-        /// The connections, from the server to the station: one, or two that a gateway joins.
-        connections: Vec<ConnectionPlan>,
+        /// The legs of each connection, from the server to the station: one, or two that a gateway joins.
+        legs: Vec<ConnectionPlan>,
         /// Whether connections begin with a SYN exchange.
         handshake: bool,
     },

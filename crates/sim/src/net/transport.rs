@@ -101,9 +101,9 @@ impl ConnectionPlan {
     }
 }
 
-/// The connections of a flow of `group`, from the node that listens to the one that opens: one from end to end, or two that a
+/// The legs of a connection of `group`, from the node that listens to the one that opens: one from end to end, or two that a
 /// gateway joins.
-pub(super) fn connections(
+pub(super) fn legs(
     scenario: &Scenario,
     group: &FlowGroup,
     tcp: &TcpConfig,

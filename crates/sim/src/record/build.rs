@@ -27,6 +27,7 @@ use crate::replay::Replayed;
 use crate::run::Run;
 use crate::scenario::{IDEAL, Scenario};
 use crate::stack::application::Application;
+use crate::stack::transport::SenderCounts;
 
 /// Queue lengths of wires and point-to-point hops: of the first of each kind, and of the others by name.
 #[derive(Default)]
@@ -374,8 +375,8 @@ impl Network {
     fn transfer_result(&self, id: u32) -> FlowResult {
         let (flow, record) = (&self.plan.flows[id as usize], &self.records[id as usize]);
         let entry = &self.applications[id as usize];
-        let [sender, _] = entry.sockets;
-        let counts = self.sockets[sender as usize].transport.counts();
+        let counts = entry.senders().map(|sender| self.sockets[sender as usize].transport.counts());
+        let counts = counts.reduce(SenderCounts::and).unwrap_or_default();
         let started = record.started.unwrap_or(self.now);
         let elapsed = record.completed.unwrap_or(self.now).saturating_since(started).as_secs_f64();
         let delivered = record.delivered();

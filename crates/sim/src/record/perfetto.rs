@@ -7,6 +7,7 @@ use airwatt_proto::powersave::StationId;
 
 use super::{QueueTrace, RunTrace};
 use crate::media::cell::frame::{Node, TracedFrame};
+use crate::net::WindowSample;
 use crate::perfetto::Writer;
 
 impl RunTrace {
@@ -78,14 +79,19 @@ impl RunTrace {
     }
 
     fn write_windows(&self, writer: &mut Writer) -> io::Result<()> {
-        let mut flows: Vec<u32> = self.windows.iter().map(|sample| sample.flow).collect();
-        flows.sort_unstable();
-        flows.dedup();
-        for flow in flows {
-            let parent = writer.track(&format!("flow {flow}"), None, None)?;
+        let place = |sample: &WindowSample| (sample.flow, sample.connection);
+        let mut connections: Vec<_> = self.windows.iter().map(place).collect();
+        connections.sort_unstable();
+        connections.dedup();
+        for connection in connections {
+            let name = match connection {
+                (flow, 0) => format!("flow {flow}"),
+                (flow, further) => format!("flow {flow}, connection {further}"),
+            };
+            let parent = writer.track(&name, None, None)?;
             let window = writer.track("congestion window", Some(parent), Some("B"))?;
             let flight = writer.track("in flight", Some(parent), Some("B"))?;
-            for sample in self.windows.iter().filter(|sample| sample.flow == flow) {
+            for sample in self.windows.iter().filter(|sample| place(sample) == connection) {
                 writer.count(window, sample.at, u64::from(sample.cwnd))?;
                 writer.count(flight, sample.at, u64::from(sample.flight))?;
             }

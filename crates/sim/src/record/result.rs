@@ -100,11 +100,11 @@ pub struct FlowResult {
     #[serde(flatten)]
     pub latencies: Option<Latencies>,
     /// Over a point-to-point link: mean time of data packets from the first bit of their first sending to their arrival,
-    /// without the time that the transmission itself takes.
+    /// without the time that the transmission itself takes. Not known of a flow with several connections.
     pub delivery_s_mean: Option<f64>,
     /// The same mean with the time of the transmission.
     pub delivery_full_s_mean: Option<f64>,
-    /// Mean of the sender's measurements of the round-trip time.
+    /// Mean of the sender's measurements of the round-trip time; of several connections the mean of theirs, by the segments of each.
     pub rtt_s_mean: Option<f64>,
     /// Segments with data that the sender sent, retransmissions included.
     pub segments_sent: u64,

@@ -129,6 +129,7 @@ impl RunTrace {
             [
                 ("time_ns", times(windows.iter().map(|sample| sample.at))),
                 ("flow", numbers(|sample| sample.flow)),
+                ("connection", numbers(|sample| sample.connection.into())),
                 ("congestion_window_bytes", numbers(|sample| sample.cwnd)),
                 ("slow_start_threshold_bytes", numbers(|sample| sample.ssthresh)),
                 ("in_flight_bytes", numbers(|sample| sample.flight)),

@@ -2,7 +2,7 @@
 
 use airwatt_base::Slot;
 
-use super::application::ApplicationId;
+use super::application::{ApplicationId, Connection};
 use super::role::Role;
 use super::transport::SocketTransport;
 use crate::net::packet::{FlowLabel, Packet, Payload};
@@ -30,6 +30,8 @@ pub(crate) struct Socket {
     /// Their differentiated services code point.
     pub(crate) dscp: u8,
     pub(crate) application: ApplicationId,
+    /// The connection of the application of which it is an end.
+    pub(crate) connection: Connection,
     /// Whether the application's data leaves here or arrives here.
     pub(crate) role: Role,
     /// Whether its packets count as bytes sent: not on the wired side of a gateway.

@@ -83,6 +83,28 @@ pub struct SenderCounts {
     pub rtt_mean: Option<Span>,
 }
 
+impl SenderCounts {
+    /// The counters of two senders together. Their mean round-trip times count by what each has sent.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let sum = |counts: &Self, mean: Span| u128::from(mean.as_nanos()) * u128::from(counts.sent);
+        let sent = self.sent + other.sent;
+        let rtt_mean = match (self.rtt_mean, other.rtt_mean) {
+            (Some(one), Some(two)) if sent > 0 => {
+                Some(Span::from_nanos(((sum(&self, one) + sum(&other, two)) / u128::from(sent)) as u64))
+            }
+            (one, two) => one.or(two),
+        };
+        Self {
+            sent,
+            retransmitted: self.retransmitted + other.retransmitted,
+            timeouts: self.timeouts + other.timeouts,
+            ack_losses: (self.ack_losses.0 + other.ack_losses.0, self.ack_losses.1 + other.ack_losses.1),
+            rtt_mean,
+        }
+    }
+}
+
 /// A sender's window in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderWindow {

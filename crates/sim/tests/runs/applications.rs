@@ -1,9 +1,11 @@
 //! Applications in whole runs: streams, pages, and keys typed into a remote shell.
 
+use std::collections::BTreeSet;
+
 use airwatt_sim::record::RunResult;
 use airwatt_sim::scenario::Scenario;
 
-use crate::support::{scenario, simulate};
+use crate::support::{scenario, simulate, simulate_traced};
 
 const WEB: &[(&str, &str)] =
     &[("flow.application.kind", "web"), ("flow.application.count", "3"), ("flow.application.mean_gap", "1s")];
@@ -31,6 +33,32 @@ fn a_page_takes_a_round_trip_for_each_object() {
     });
     assert!((50.0 * 0.15..65.0 * 0.15 * 1.6).contains(&awake), "{awake}");
     assert!((1.15..2.0).contains(&(asleep / awake)), "{asleep} {awake}");
+}
+
+/// Over six connections, each of which is opened once, the same objects come in fewer round trips.
+#[test]
+fn six_connections_load_the_same_page_sooner() {
+    for more in [
+        &[("flow.transport", "cubic")][..],
+        &[("tcp.handshake", "true")],
+        &[("tcp.profile", "linux")],
+        &[("wifi.frame_error_rate", "0.3"), ("wifi.retry_limit", "1"), ("tcp.handshake", "true")],
+    ] {
+        let [one, six] = ["1", "6"].map(|connections| {
+            let set = [("wired.rtt", "150ms"), ("flow.application.connections", connections)];
+            let scenario = scenario("fast-dsl", &[WEB, &set, more].concat());
+            let run = simulate_traced(&scenario, 1, true);
+            let windows = run.trace.expect("a traced run").windows;
+            let used: BTreeSet<u16> = windows.iter().map(|sample| sample.connection).collect();
+            assert_eq!(used.len().to_string(), connections, "{more:?}");
+            let flow = run.result.flows.into_iter().next().expect("a flow");
+            assert!(flow.segments_sent > 600 && flow.rtt_s_mean.is_some_and(|rtt| rtt >= 0.15), "{more:?}");
+            flow
+        });
+        let took = [&one, &six].map(|flow| flow.responses.expect("pages came").response_s_mean);
+        assert_eq!(one.bytes_delivered, six.bytes_delivered, "{more:?}");
+        assert!((0.12..0.45).contains(&(took[1] / took[0])), "{more:?}: {took:?}");
+    }
 }
 
 /// A key's echo takes the round trip; over power save the key itself opens a service period, the echo waits for a beacon.
@@ -94,6 +122,12 @@ fn what_never_ends_or_cannot_be_carried_is_refused() {
     };
     refused(&[("flow.application.kind", "web")], &["flow.0.application.count", "duration"]);
     refused(&[("flow.application.kind", "web"), ("flow.application.count", "0")], &["count", "1 to"]);
+    for connections in ["0", "17"] {
+        refused(
+            &[WEB, &[("flow.application.connections", connections)]].concat(),
+            &["connections", "1 to 16"],
+        );
+    }
     refused(
         &[
             ("flow.application.kind", "request-response"),

@@ -43,7 +43,7 @@ fn fingerprints() -> String {
 }
 
 /// Paths, transports and applications that no shipped scenario has, each as `fast-dsl` with these keys.
-const VARIANTS: [(&str, &str); 23] = [
+const VARIANTS: [(&str, &str); 24] = [
     (
         "split-down",
         "tcp = { handshake = true }\nflow = [{ direction = \"down\", transport = \"split\", application = { kind = \"bulk\", size = \"2MB\" } }]",
@@ -107,6 +107,10 @@ const VARIANTS: [(&str, &str); 23] = [
     (
         "web",
         "duration = \"10s\"\nflow = [{ direction = \"down\", application = { kind = \"web\" } }, { direction = \"up\", application = { kind = \"request-response\" } }]",
+    ),
+    (
+        "browser",
+        "tcp = { handshake = true }\nstation = [{ power_save = { policy = \"uapsd\" } }]\nflow = [{ direction = \"down\", transport = \"sack\", application = { kind = \"web\", count = 2, connections = 6 } }, { direction = \"down\", start_spread = \"1s\", application = { kind = \"web\", count = 1, connections = 4 } }]",
     ),
     (
         "stream",

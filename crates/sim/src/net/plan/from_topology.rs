@@ -438,8 +438,7 @@ fn flow(
     let handshake = scenario.tcp.begins_with_handshake();
     let gateway = flow.gateway.filter(|_| used);
     let gateway = gateway.map(|gateway| gateway_at(topology, resolved, gateway, handshake, programs));
-    let connections =
-        || transport::connections(scenario, group, &tcp, flow.down, gateway.map(|(settings, _)| settings));
+    let legs = || transport::legs(scenario, group, &tcp, flow.down, gateway.map(|(settings, _)| settings));
     let traffic = match (group.application.pattern(), group.transport) {
         (Pattern::Saturation, _) => Traffic::Saturated {
             payload_bytes: (tcp.mss + tcp.header_bytes).saturating_sub(UDP_HEADER_BYTES),
@@ -454,10 +453,10 @@ fn flow(
             Traffic::Datagrams { source, answers: Some(answers), header_bytes: UDP_HEADER_BYTES }
         }
         (Pattern::Source(source), _) => {
-            Traffic::Transfer { content: Content::Source(source), connections: connections(), handshake }
+            Traffic::Transfer { content: Content::Source(source), legs: legs(), handshake }
         }
         (Pattern::Dialogue(dialogue), _) => {
-            Traffic::Transfer { content: Content::Dialogue(dialogue), connections: connections(), handshake }
+            Traffic::Transfer { content: Content::Dialogue(dialogue), legs: legs(), handshake }
         }
     };
     let path = flow.path.iter().map(|step| (step.medium as MediumId, Direction::from_member(step.from)));

@@ -96,6 +96,6 @@ impl Datagrams {
             None => {}
         }
         let request = SocketRequest::Send { number: self.number, bytes, since: now, flow: None };
-        Some(Call { role, request })
+        Some(Call { connection: 0, role, request })
     }
 }

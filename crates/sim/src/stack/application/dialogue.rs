@@ -1,7 +1,9 @@
 //! Requests and replies: a client sends a request, a server replies over the same connection, and the client sends the next.
 //!
-//! * **Web**, HTTP/1.1 with a persistent connection: the objects of a page one after another, each requested when the
-//!   previous one has arrived completely. The page is the unit whose time counts, from its first request to its last byte.
+//! * **Web**, HTTP/1.1 with persistent connections: the objects of a page, each requested when a connection is free. The first object
+//!   is the document, which names the others: it is requested alone. Then all connections are used, the second to the last opened
+//!   when they are first needed, and each requests the next object when it has received one completely. The page is the unit whose
+//!   time counts, from its first request to its last byte.
 //! * **Request and response**, as keys typed into a remote shell: a small packet in each direction, and time to think.
 //! * **Periodic**: a small packet in each direction once in each interval, as things report and keep connections alive.
 //!
@@ -11,12 +13,15 @@
 //! representative Web workloads*, SIGMETRICS 1998) give for the body of the distribution; a heavy tail has no place in a
 //! page of a given size.
 //!
-//! Left out: several connections to a server, pipelining, the time that a server needs for a reply, and caches of browsers.
+//! Left out: pipelining, connections to several servers, the end of idle connections, the time that a server needs for a reply, and
+//! caches of browsers.
+
+use std::collections::VecDeque;
 
 use airwatt_base::{Instant, RandomStream, Span};
 use airwatt_proto::powersave::Ratio;
 
-use super::{Answers, Period, SourceConfig};
+use super::{Answers, Call, Connection, Period, SocketRequest, SourceConfig};
 use crate::stack::role::Role;
 
 /// Least and largest number of objects of a page.
@@ -33,6 +38,8 @@ pub enum Replies {
     Pages {
         /// Standard deviation of the logarithm of their sizes.
         spread: Ratio,
+        /// Number of connections over which the client requests them.
+        connections: Connection,
     },
     /// The same number of bytes each time.
     Fixed(u32),
@@ -64,6 +71,14 @@ pub struct DialogueConfig {
 }
 
 impl DialogueConfig {
+    /// Number of connections.
+    pub const fn connections(&self) -> Connection {
+        match self.replies {
+            Replies::Pages { connections, .. } => connections,
+            Replies::Fixed(_) => 1,
+        }
+    }
+
     /// The same in datagrams, if it has a pace of its own and replies of one packet: a source, and what answers it.
     pub fn datagrams(&self) -> Option<(SourceConfig, Answers)> {
         let (Pace::Each(period), Replies::Fixed(bytes)) = (self.pace, self.replies) else { return None };
@@ -73,17 +88,17 @@ impl DialogueConfig {
     }
 }
 
-/// The progress of a unit.
+/// The progress of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
-    /// The client sends the next request at this time.
-    Thinking(Instant),
-    /// Bytes of a request that the server has not received yet.
-    Asking(u64),
+    /// It has not been opened.
+    Unopened,
+    /// Nothing is requested over it.
+    Free,
+    /// Bytes of a request that the server has not received yet, and those of the reply.
+    Asking(u64, u64),
     /// Bytes of a reply that the client has not received yet.
     Replying(u64),
-    /// All units are complete.
-    Over,
 }
 
 /// One end of a dialogue.
@@ -100,16 +115,20 @@ pub enum Party {
 pub struct Dialogue {
     config: DialogueConfig,
     random: RandomStream,
-    turn: Turn,
+    /// Each connection. The first one is opened when the dialogue begins.
+    turns: Vec<Turn>,
+    /// The time of the next unit's first request, while the client waits for it.
+    thinks_until: Option<Instant>,
+    is_over: bool,
     /// When it began, and the number of requests that had their time since.
     began: Instant,
     asked_units: u64,
-    /// Sizes of the replies that the unit still lacks, the next one last.
+    /// Sizes of the replies that the unit has not requested yet, the next one last.
     objects: Vec<u32>,
     /// Time of the unit's first request.
     asked: Instant,
-    /// Bytes that an end is to write.
-    message: Option<(Party, u64)>,
+    /// What is asked of the sockets.
+    calls: VecDeque<Call>,
     /// Duration of each unit.
     pub durations: Vec<Span>,
 }
@@ -117,17 +136,19 @@ pub struct Dialogue {
 impl Dialogue {
     /// The dialogue of flow `flow` of the run with this seed.
     pub fn new(config: DialogueConfig, seed: u64, flow: usize) -> Self {
-        let random = RandomStream::new(seed, &format!("flow/{flow}/dialogue"));
-        let (turn, asked) = (Turn::Thinking(Instant::FOREVER), Instant::ZERO);
+        let mut turns = vec![Turn::Unopened; usize::from(config.connections())];
+        turns[0] = Turn::Free;
         Self {
             config,
-            random,
-            turn,
-            began: asked,
+            random: RandomStream::new(seed, &format!("flow/{flow}/dialogue")),
+            turns,
+            thinks_until: Some(Instant::FOREVER),
+            is_over: false,
+            began: Instant::ZERO,
             asked_units: 0,
             objects: Vec::new(),
-            asked,
-            message: None,
+            asked: Instant::ZERO,
+            calls: VecDeque::new(),
             durations: Vec::new(),
         }
     }
@@ -143,7 +164,7 @@ impl Dialogue {
     }
 
     /// The role of a party in the flow.
-    pub const fn role(&self, party: Party) -> Role {
+    const fn role(&self, party: Party) -> Role {
         match (party, self.config.client) {
             (Party::Client, client) => client,
             (Party::Server, Role::Sender) => Role::Receiver,
@@ -152,22 +173,19 @@ impl Dialogue {
     }
 
     /// Whether every unit is complete.
-    pub fn is_over(&self) -> bool {
-        self.turn == Turn::Over
+    pub const fn is_over(&self) -> bool {
+        self.is_over
     }
 
     /// The time of the next request, if the client is waiting for it.
     pub const fn due(&self) -> Option<Instant> {
-        match self.turn {
-            Turn::Thinking(until) => Some(until),
-            _ => None,
-        }
+        self.thinks_until
     }
 
     /// Begins at `now`: the client sends its first request at once, or at the first time of its period.
     pub fn begin(&mut self, now: Instant) {
         self.began = now;
-        self.turn = Turn::Thinking(match self.config.pace {
+        self.thinks_until = Some(match self.config.pace {
             Pace::Think(_) => now,
             Pace::Each(period) => period.time(now, 0, &mut self.random),
         });
@@ -190,28 +208,30 @@ impl Dialogue {
         if self.due().is_none_or(|due| due > now) {
             return;
         }
-        self.asked = now;
+        (self.thinks_until, self.asked) = (None, now);
         self.objects = match self.config.replies {
             Replies::Fixed(bytes) => vec![bytes],
-            Replies::Pages { spread } => self.page(spread),
+            Replies::Pages { spread, .. } => self.page(spread),
         };
-        self.ask();
+        self.ask(0);
     }
 
-    /// Processes `bytes` bytes that have arrived at one end.
-    pub fn received(&mut self, by: Party, bytes: u64, now: Instant) {
-        match (&mut self.turn, by) {
-            (Turn::Asking(left), Party::Server) => {
+    /// Processes `bytes` bytes that have arrived at one end of a connection.
+    pub fn received(&mut self, connection: Connection, by: Party, bytes: u64, now: Instant) {
+        let turn = &mut self.turns[usize::from(connection)];
+        match (&mut *turn, by) {
+            (Turn::Asking(left, reply), Party::Server) => {
                 *left = left.saturating_sub(bytes);
                 if *left == 0 {
-                    let reply = u64::from(self.objects.pop().unwrap_or_default());
-                    self.turn = Turn::Replying(reply);
-                    self.message = Some((Party::Server, reply));
+                    let reply = *reply;
+                    *turn = Turn::Replying(reply);
+                    self.call(connection, Party::Server, SocketRequest::Write(reply));
                 }
             }
             (Turn::Replying(left), Party::Client) => {
                 *left = left.saturating_sub(bytes);
                 if *left == 0 {
+                    *turn = Turn::Free;
                     self.replied(now);
                 }
             }
@@ -219,27 +239,41 @@ impl Dialogue {
         }
     }
 
-    /// What is to be written now, and by whom.
-    pub const fn take_message(&mut self) -> Option<(Party, u64)> {
-        self.message.take()
+    /// The next call to a socket.
+    pub fn poll_call(&mut self) -> Option<Call> {
+        self.calls.pop_front()
     }
 
+    fn call(&mut self, connection: Connection, by: Party, request: SocketRequest) {
+        self.calls.push_back(Call { connection, role: self.role(by), request });
+    }
+
+    /// A reply has arrived: all connections that are free request what the unit lacks.
     fn replied(&mut self, now: Instant) {
-        if !self.objects.is_empty() {
-            return self.ask();
+        let is_free = |turn: &Turn| matches!(turn, Turn::Free | Turn::Unopened);
+        while !self.objects.is_empty()
+            && let Some(free) = self.turns.iter().position(is_free)
+        {
+            self.ask(free as Connection);
+        }
+        if !self.turns.iter().all(is_free) {
+            return;
         }
         self.durations.push(now - self.asked);
-        self.turn = if self.config.count.is_some_and(|count| self.durations.len() >= count as usize) {
-            Turn::Over
-        } else {
-            Turn::Thinking(self.next(now))
-        };
+        self.is_over = self.config.count.is_some_and(|count| self.durations.len() >= count as usize);
+        self.thinks_until = if self.is_over { None } else { Some(self.next(now)) };
     }
 
-    fn ask(&mut self) {
+    /// Requests the next object over a connection that is free.
+    fn ask(&mut self, connection: Connection) {
         let request = u64::from(self.config.request);
-        self.turn = Turn::Asking(request);
-        self.message = Some((Party::Client, request));
+        let turn = &mut self.turns[usize::from(connection)];
+        let was_open = *turn != Turn::Unopened;
+        *turn = Turn::Asking(request, self.objects.pop().unwrap_or_default().into());
+        if !was_open {
+            self.call(connection, Party::Client, SocketRequest::Open);
+        }
+        self.call(connection, Party::Client, SocketRequest::Write(request));
     }
 
     /// The sizes of a page's objects.
@@ -266,28 +300,39 @@ mod tests {
 
     const STEP: Span = Span::from_millis(10);
 
-    /// Lets a dialogue go on with everything delivered a step later. Returns bytes asked and replied, and the end.
-    fn run(dialogue: &mut Dialogue) -> (Vec<u64>, Vec<u64>, Instant) {
-        let (mut requests, mut replies, mut now) = (Vec::new(), Vec::new(), Instant::from_millis(100));
+    /// Lets a dialogue go on with everything delivered a step later. Returns bytes asked and replied, connections opened, and the end.
+    fn run(dialogue: &mut Dialogue) -> (Vec<u64>, Vec<u64>, usize, Instant) {
+        let (mut requests, mut replies, mut opened) = (Vec::new(), Vec::new(), 0);
+        let mut way = VecDeque::new();
+        let mut now = Instant::from_millis(100);
         dialogue.begin(now);
-        while !dialogue.is_over() {
-            now = dialogue.due().unwrap_or(now);
-            dialogue.handle_timeout(now);
-            if let Some((party, bytes)) = dialogue.take_message() {
-                let (said, by) = match party {
-                    Party::Client => (&mut requests, Party::Server),
-                    Party::Server => (&mut replies, Party::Client),
+        loop {
+            while let Some(Call { connection, role, request }) = dialogue.poll_call() {
+                let SocketRequest::Write(bytes) = request else {
+                    opened += 1;
+                    continue;
                 };
-                said.push(bytes);
-                now += STEP;
-                // In two parts, and once to who is not meant.
-                dialogue.received(party, bytes, now);
-                dialogue.received(by, bytes - 1, now);
-                assert_eq!(dialogue.take_message(), None);
-                dialogue.received(by, 1, now);
+                let by_client = role == dialogue.client();
+                if by_client { &mut requests } else { &mut replies }.push(bytes);
+                way.push_back((now + STEP, connection, by_client, bytes));
             }
+            if dialogue.is_over() {
+                return (requests, replies, opened, now);
+            }
+            let Some((at, connection, by_client, bytes)) = way.pop_front() else {
+                now = dialogue.due().expect("a client that waits for nothing thinks");
+                dialogue.handle_timeout(now);
+                continue;
+            };
+            now = at;
+            let [from, to] =
+                if by_client { [Party::Client, Party::Server] } else { [Party::Server, Party::Client] };
+            // In two parts, and once to who is not meant.
+            dialogue.received(connection, from, bytes, now);
+            dialogue.received(connection, to, bytes - 1, now);
+            assert_eq!(dialogue.poll_call(), None);
+            dialogue.received(connection, to, 1, now);
         }
-        (requests, replies, now)
     }
 
     #[test]
@@ -300,7 +345,7 @@ mod tests {
             count: Some(2_000),
         };
         let mut dialogue = Dialogue::new(config, 1, 0);
-        let (requests, replies, end) = run(&mut dialogue);
+        let (requests, replies, _, end) = run(&mut dialogue);
         assert_eq!((requests, replies), (vec![36; 2_000], vec![48; 2_000]));
         assert!(dialogue.durations.iter().all(|took| *took == STEP * 2));
         // 1,999 gaps of 200 ms on the average: their mean's standard error is 2.2 %.
@@ -324,25 +369,46 @@ mod tests {
             count: Some(4),
         };
         for (interval, last) in [(60_000, 180_000), (15, 60)] {
-            let (_, _, end) = run(&mut Dialogue::new(each(interval), 1, 0));
+            let (.., end) = run(&mut Dialogue::new(each(interval), 1, 0));
             assert_eq!(end, Instant::from_millis(100 + 7 + last + 20), "{interval} ms");
+        }
+    }
+
+    fn pages(connections: Connection) -> DialogueConfig {
+        DialogueConfig {
+            replies: Replies::Pages { spread: Ratio::from_permille(1_318), connections },
+            request: 400,
+            pace: Pace::Think(Span::from_secs(5)),
+            client: Role::Receiver,
+            count: Some(1),
+        }
+    }
+
+    /// The document comes alone, then there are as many objects at once as connections, and the objects are those of one connection.
+    #[test]
+    fn a_browser_requests_objects_over_all_its_connections() {
+        for flow in 0..50 {
+            let (requests, replies, opened, end) = run(&mut Dialogue::new(pages(1), 1, flow));
+            assert_eq!((opened, end), (0, Instant::from_millis(100) + STEP * 2 * requests.len() as u64));
+            for connections in [2, 6, 16] {
+                let mut dialogue = Dialogue::new(pages(connections), 1, flow);
+                let several = run(&mut dialogue);
+                let rounds = 1 + (requests.len() as u64 - 1).div_ceil(connections.into());
+                assert_eq!(several.3, Instant::from_millis(100) + STEP * 2 * rounds, "{connections}");
+                assert_eq!((&several.0, &several.1), (&requests, &replies), "{connections}");
+                assert_eq!(several.2, usize::from(connections) - 1, "all but the first are opened once");
+            }
         }
     }
 
     /// Every object is asked for on its own, and a page has as many and is as large as the statistics say.
     #[test]
     fn pages_are_objects_one_after_another() {
-        let config = DialogueConfig {
-            replies: Replies::Pages { spread: Ratio::from_permille(1_318) },
-            request: 400,
-            pace: Pace::Think(Span::from_secs(5)),
-            client: Role::Receiver,
-            count: Some(1),
-        };
+        let config = pages(1);
         let mut sizes = Vec::new();
         for flow in 0..200 {
             let mut dialogue = Dialogue::new(config, 1, flow);
-            let (requests, replies, end) = run(&mut dialogue);
+            let (requests, replies, _, end) = run(&mut dialogue);
             assert!(requests.len() == replies.len() && (50..=65).contains(&replies.len()));
             let page: u64 = replies.iter().sum();
             assert!((300_000 - 65..=500_000 + 65 * LEAST_OBJECT).contains(&page), "{page}");

@@ -1,12 +1,12 @@
 //! Applications: what sends data over the sockets of a network, and what waits for it.
 //!
 //! * [`Transfer`]: the data of a [`Source`] over a connection.
-//! * [`Dialogue`]: a client requests and a server replies over the same connection.
+//! * [`Dialogue`]: a client requests and a server replies, over one connection or several.
 //! * [`Datagrams`]: the data of a source in datagrams.
 //! * [`Saturation`]: a queue at the head of the air that never runs empty.
 //! * [`Replay`]: packets at the times at which a capture has them.
 //!
-//! An application holds both sockets of its conversation, and each end acts only on what its own socket has delivered. It
+//! An application holds both sockets of each of its connections, and each end acts only on what its own sockets have delivered. It
 //! is a machine: events and timers in, [`Call`]s out.
 
 mod blocks;
@@ -65,7 +65,7 @@ kinds! {
         "cbr" => Cbr(CbrConfig), "packets at a constant bit rate";
         "streaming" => Streaming(StreamingConfig),
             "media in blocks: the first seconds at once, then at the rate of the encoding";
-        "web" => Web(WebConfig), "pages over a persistent HTTP/1.1 connection, objects one after another";
+        "web" => Web(WebConfig), "pages over persistent HTTP/1.1 connections: one, or several as browsers have";
         "request-response" => RequestResponse(RequestResponseConfig),
             "small requests and responses, as keys typed into a remote shell";
         "periodic" => Periodic(PeriodicConfig),
@@ -137,11 +137,15 @@ impl ApplicationConfig {
 
 /// Index of an application in its network.
 pub(crate) type ApplicationId = u32;
+/// Number of a connection of an application.
+pub type Connection = u16;
 
 /// A call of an application to one of its sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The end that calls.
+    /// The connection.
+    pub connection: Connection,
+    /// The end of it that calls.
     pub role: Role,
     /// What it asks for.
     pub request: SocketRequest,
@@ -150,6 +154,8 @@ pub struct Call {
 /// What an application asks of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketRequest {
+    /// The connection: its other end listens, and this one opens it. The first one is opened when the application begins.
+    Open,
     /// Bytes to send over the connection.
     Write(u64),
     /// A datagram to send.
@@ -227,15 +233,21 @@ impl Application {
         }
     }
 
-    /// Processes an event of the socket at the `role` end of the connection.
-    pub fn handle_event(&mut self, role: Role, event: SocketEvent, record: &mut FlowRecord, now: Instant) {
+    /// Processes an event of the socket at the `role` end of a connection.
+    pub fn handle_event(
+        &mut self,
+        (connection, role): (Connection, Role),
+        event: SocketEvent,
+        record: &mut FlowRecord,
+        now: Instant,
+    ) {
         record.note(role, event);
         match self {
             Self::Transfer(transfer) => transfer.handle_event(role, event, record, now),
             Self::Dialogue(dialogue) => {
                 if let SocketEvent::Delivered(bytes) = event {
                     let party = if role == dialogue.client() { Party::Client } else { Party::Server };
-                    dialogue.received(party, bytes, now);
+                    dialogue.received(connection, party, bytes, now);
                     if dialogue.is_over() {
                         record.completed.get_or_insert(now);
                         record.acknowledged.get_or_insert(now);
@@ -265,10 +277,7 @@ impl Application {
     pub fn poll_call(&mut self, now: Instant) -> Option<Call> {
         match self {
             Self::Transfer(transfer) => transfer.poll_call(),
-            Self::Dialogue(dialogue) => dialogue.take_message().map(|(party, bytes)| Call {
-                role: dialogue.role(party),
-                request: SocketRequest::Write(bytes),
-            }),
+            Self::Dialogue(dialogue) => dialogue.poll_call(),
             Self::Datagrams(datagrams) => datagrams.poll_call(now),
             Self::Saturation(saturation) => saturation.poll_call(now),
             Self::Replay(replay) => replay.poll_call(),

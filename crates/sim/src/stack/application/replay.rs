@@ -138,11 +138,15 @@ impl Replay {
         let since = at.saturating_sub(self.skipped);
         let datagram = SocketRequest::Send { number: number as u32, bytes, since, flow: Some(flow) };
         Some(match to {
-            Destination::Station => Call { role: Role::Sender, request: datagram },
-            Destination::AccessPoint => Call { role: Role::Receiver, request: datagram },
+            Destination::Station => Call { connection: 0, role: Role::Sender, request: datagram },
+            Destination::AccessPoint => Call { connection: 0, role: Role::Receiver, request: datagram },
             Destination::Group => {
                 self.groups += 1;
-                Call { role: Role::Sender, request: SocketRequest::SendToGroup { bytes, since } }
+                Call {
+                    connection: 0,
+                    role: Role::Sender,
+                    request: SocketRequest::SendToGroup { bytes, since },
+                }
             }
         })
     }

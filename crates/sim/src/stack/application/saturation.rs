@@ -84,6 +84,6 @@ impl Saturation {
             self.latest = (now, self.number);
         }
         let request = SocketRequest::Send { number: self.number, bytes: self.bytes, since: now, flow: None };
-        Some(Call { role: Role::Sender, request })
+        Some(Call { connection: 0, role: Role::Sender, request })
     }
 }

@@ -36,7 +36,7 @@ impl Transfer {
 
     pub(super) fn poll_call(&mut self) -> Option<Call> {
         let bytes = self.pending.take()?;
-        Some(Call { role: Role::Sender, request: SocketRequest::Write(bytes) })
+        Some(Call { connection: 0, role: Role::Sender, request: SocketRequest::Write(bytes) })
     }
 
     pub(super) fn handle_event(

@@ -1,4 +1,4 @@
-//! Pages over a persistent HTTP/1.1 connection, objects one after another: settings of a [`Dialogue`](super::Dialogue).
+//! Pages over persistent HTTP/1.1 connections: settings of a [`Dialogue`](super::Dialogue).
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Size, Span};
@@ -7,15 +7,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{check_count, check_mean_gap, check_message};
-use super::{ApplicationKind, DialogueConfig, Pace, Pattern, Replies};
+use super::{ApplicationKind, Connection, DialogueConfig, Pace, Pattern, Replies};
 use crate::stack::role::Role;
 
-/// Pages over a persistent connection.
+/// More than any browser has to a server.
+const MAX_CONNECTIONS: Connection = 16;
+
+/// Pages over persistent connections.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WebConfig {
     /// Number of pages. Without it as many as the run has time for.
     pub count: Option<u32>,
+    /// Number of connections over which the objects of a page are requested. Default 1: one object after another. Browsers have 6 to a
+    /// server: the document is requested alone, then each connection requests the next object when it has received one.
+    pub connections: Connection,
     /// Mean time to read a page before the next request.
     pub mean_gap: Span,
     /// Data of a request. Default 400 bytes: one for an object of a page, with the headers that browsers sent about 2010.
@@ -29,6 +35,7 @@ impl Default for WebConfig {
     fn default() -> Self {
         Self {
             count: None,
+            connections: 1,
             mean_gap: Span::from_millis(500),
             request: Size::from_bytes(400),
             object_spread: Ratio::from_permille(1_318),
@@ -39,6 +46,7 @@ impl Default for WebConfig {
 impl Settings for WebConfig {
     fn check(&self) -> Result<(), SettingError> {
         check_count(self.count)?;
+        in_range("connections", self.connections, 1, MAX_CONNECTIONS)?;
         check_mean_gap(self.mean_gap)?;
         in_range("object_spread", self.object_spread, Ratio::ZERO, Ratio::from_permille(3_000))?;
         check_message("request", self.request)
@@ -52,7 +60,7 @@ impl ApplicationKind for WebConfig {
 
     fn pattern(&self) -> Pattern {
         Pattern::Dialogue(DialogueConfig {
-            replies: Replies::Pages { spread: self.object_spread },
+            replies: Replies::Pages { spread: self.object_spread, connections: self.connections },
             request: self.request.as_bytes() as u32,
             pace: Pace::Think(self.mean_gap),
             client: Role::Receiver,
