@@ -10,12 +10,14 @@ use std::time::Duration;
 
 use airwatt_base::{Instant, Span};
 use airwatt_linux::clock::Clock;
-use airwatt_sim::stack::application::{Dialogue, Party, Source};
+use airwatt_sim::stack::application::{Call, Connection, Dialogue, Party, SocketRequest, Source};
 use nix::sys::socket::{SockaddrIn, connect};
 
 use super::{Durations, OpenSockets};
 use crate::kernel::{self, Priority};
 
+/// The connection of a dialogue, which has one over kernel sockets.
+const ONLY: Connection = 0;
 /// Bytes written or read at a time.
 const CHUNK: usize = 1 << 16;
 /// Time without a datagram after which a sender that has finished has none in flight.
@@ -55,7 +57,7 @@ pub(super) fn transfer(
     read.and(wrote)
 }
 
-/// Runs a request-response exchange. The server writes in a thread of its own, so that a long response is read while it
+/// Runs a request-response exchange over one connection. The server writes in a thread of its own, so that a long response is read while it
 /// is written.
 pub(super) fn run_dialogue(
     client: &TcpStream,
@@ -77,18 +79,20 @@ pub(super) fn run_dialogue(
     let mut buffer = vec![0; CHUNK];
     dialogue.begin(clock.now());
     while !dialogue.is_over() && !open.is_over() {
-        match dialogue.take_message() {
-            Some((Party::Client, bytes)) => {
+        match dialogue.poll_call() {
+            Some(Call { role, request: SocketRequest::Write(bytes), .. }) if role == dialogue.client() => {
                 send_zeros(client, bytes)?;
                 read_bytes(&mut request_reader, bytes, &mut buffer)?;
-                dialogue.received(Party::Server, bytes, clock.now());
+                dialogue.received(ONLY, Party::Server, bytes, clock.now());
             }
-            Some((Party::Server, bytes)) => {
+            Some(Call { request: SocketRequest::Write(bytes), .. }) => {
                 let _ = responses.send(bytes);
                 read_bytes(&mut &*client, bytes, &mut buffer)?;
-                dialogue.received(Party::Client, bytes, clock.now());
+                dialogue.received(ONLY, Party::Client, bytes, clock.now());
                 durations.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&dialogue.durations);
             }
+            // The connection is open.
+            Some(_) => {}
             None => {
                 let due = dialogue.due().unwrap_or(Instant::ZERO);
                 pause(due.saturating_since(clock.now()), &open.stop);

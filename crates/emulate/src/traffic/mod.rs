@@ -248,6 +248,9 @@ impl Flow {
             ))
         };
         let application = match &plan.traffic {
+            Carried::Transfer { content: Content::Dialogue(config), .. } if config.connections() > 1 => {
+                return Err(unable("pages over several connections"));
+            }
             Carried::Transfer { content: Content::Dialogue(config), .. } => {
                 FlowApplication::Dialogue(Box::new(Dialogue::new(*config, seed, index)), Durations::default())
             }
