@@ -2,7 +2,7 @@
 //!
 //! Every 50 ms the share of frames that arrived at each rate goes through a low-pass filter, and the rates are ranked by the throughput
 //! that they promise. An aggregate is tried at the best three rates and at the most robust one, each a few times, all but the first
-//! behind an RTS. At most each 20 ms one begins with a probe of another rate.
+//! behind an RTS. At most each 20 ms a single frame probes another rate.
 //!
 //! The rates are groups of equal streams, guard interval and width, slowest first, in the order of Linux's tables. Times are those
 //! of Linux: a frame is a sixteenth of an aggregate of 16 frames with 1,200 bytes. Left out: rates of 802.11a and b, the limit on
@@ -156,15 +156,25 @@ impl Minstrel {
         minstrel
     }
 
-    /// The rate of the next attempt, counted over all groups, and whether an RTS goes ahead.
-    pub(super) fn choice(&self) -> (usize, bool) {
-        (self.probed.unwrap_or(self.chain[self.stage].rate), self.probed.is_none() && self.stage > 0)
+    /// The rate of the next attempt, counted over all groups.
+    pub(super) fn rate(&self) -> usize {
+        self.probed.unwrap_or(self.chain[self.stage].rate)
+    }
+
+    /// Whether the next attempt is a probe. Drivers send it as a single frame.
+    pub(super) const fn is_probe(&self) -> bool {
+        self.probed.is_some()
+    }
+
+    /// Whether an RTS goes ahead of the next attempt.
+    pub(super) const fn wants_rts(&self) -> bool {
+        self.probed.is_none() && self.stage > 0
     }
 
     /// Learns how many of the frames of an attempt arrived; `None` if no response came. The next attempt is at what is left of the chain, or
     /// at a new one.
     pub(super) fn result(&mut self, sent: u32, received: Option<u32>, now: Instant) {
-        let rate = self.choice().0;
+        let rate = self.rate();
         self.rates[rate].attempts += sent;
         self.rates[rate].successes += received.unwrap_or(0);
         if received.is_none() && self.has_more_tries() {

@@ -47,7 +47,7 @@ pub(super) fn groups(best: &TxVector) -> Vec<Vec<TxVector>> {
 fn vector(best: &TxVector, mcs: u8, streams: u8, width: Width, guard: Guard) -> Option<TxVector> {
     let vector = match best.format() {
         Format::HtMixed => TxVector::ht(8 * (streams - 1) + mcs, width, guard)?,
-        Format::Vht => TxVector::vht(mcs, streams, width, guard)?,
+        Format::Vht => TxVector::vht(mcs, streams, width, guard).filter(TxVector::is_of_vht)?,
         Format::He(fields) => TxVector::he(mcs, streams, width, guard)?.with_he_fields(fields),
         _ => return None,
     };
@@ -103,8 +103,12 @@ impl LinkRates {
 
     /// The link of the next attempt.
     pub(super) fn link(&self) -> Link {
-        let (rate, rts) = self.control.choice();
-        Link { rts, ..self.links[rate] }
+        let mut link = self.links[self.control.rate()];
+        link.rts = self.control.wants_rts();
+        if self.control.is_probe() {
+            link.limit.mpdus = 1;
+        }
+        link
     }
 
     /// Learns how many of the frames of an attempt arrived, if a response came.

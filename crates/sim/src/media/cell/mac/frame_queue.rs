@@ -207,7 +207,7 @@ impl FrameQueue {
         let queue = self.queues.get(self.next_queue())?;
         let mpdu = queue.frames.front()?;
         let mut ppdu = self.limits.ppdu(mpdu, queue.to, queue.link.mode, self.member, self.contender, pm);
-        if queue.link.limit.mpdus > 1 && ppdu.kind == CellFrameKind::Data {
+        if queue.link.limit.window > 0 && ppdu.kind == CellFrameKind::Data {
             ppdu.window = queue.link.limit.window;
             queue.extend(&mut ppdu, self.limits.overhead);
             ppdu.rts = self.limits.wants_rts(ppdu.bytes);

@@ -62,11 +62,12 @@ fn reached(probabilities: &[f64; 16], seconds: u64) -> f64 {
     let (mut now, mut arrived) = (Instant::ZERO, 0);
     let (overhead, frames) = (300_000, 16);
     while now < Instant::from_secs(seconds) {
-        let rate = minstrel.choice().0;
-        let count = (0..frames).filter(|_| random.chance(probabilities[rate])).count() as u32;
+        let rate = minstrel.rate();
+        let sent = if minstrel.is_probe() { 1 } else { frames };
+        let count = (0..sent).filter(|_| random.chance(probabilities[rate])).count() as u32;
         arrived += count;
-        now += Span::from_nanos(overhead + times[rate] * u64::from(frames));
-        minstrel.result(frames, (count > 0).then_some(count), now);
+        now += Span::from_nanos(overhead + times[rate] * u64::from(sent));
+        minstrel.result(sent, (count > 0).then_some(count), now);
     }
     let best = (0..16)
         .map(|rate| {
@@ -76,7 +77,7 @@ fn reached(probabilities: &[f64; 16], seconds: u64) -> f64 {
     f64::from(arrived) / (seconds as f64 * 1e9 * best)
 }
 
-/// What is missing goes into probes: where all faster rates are dead, an aggregate in four is one.
+/// What is missing goes into probes and into what follows those that fail.
 #[test]
 fn the_best_rate_is_found_and_kept() {
     let all = [1.0; 16];
@@ -87,7 +88,8 @@ fn the_best_rate_is_found_and_kept() {
     for (rate, probability) in falling.iter_mut().enumerate() {
         *probability = 1.0 / (1.0 + (rate as f64 % 8.0 - 4.5).exp());
     }
-    for (name, probabilities, least) in [("all", all, 0.95), ("half", half, 0.7), ("falling", falling, 0.8)] {
+    for (name, probabilities, least) in [("all", all, 0.95), ("half", half, 0.85), ("falling", falling, 0.85)]
+    {
         let share = reached(&probabilities, 20);
         assert!((least..=1.01).contains(&share), "{name}: {share}");
     }
@@ -99,7 +101,7 @@ fn a_rate_that_dies_is_left() {
     let mut minstrel = minstrel();
     let mut now = Instant::ZERO;
     let mut step = |minstrel: &mut Minstrel, best: usize| {
-        let rate = minstrel.choice().0;
+        let rate = minstrel.rate();
         now += Span::from_millis(4);
         minstrel.result(16, (rate <= best).then_some(16), now);
         rate
