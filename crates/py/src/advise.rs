@@ -1,7 +1,7 @@
 //! Advice: candidates with their models, and the decision between those that were run.
 
 use airwatt_capture::advise::choice::{Decision, Figures, Row};
-use airwatt_capture::advise::measured::{self, Change};
+use airwatt_capture::advise::measured::{self, SettingChange};
 use airwatt_capture::advise::{Asked, Candidate, CapturedTraffic, ModelPlan, ModelQuestion, TunnelAdvice};
 use airwatt_capture::report::{CellReport, GapReport, PaceReport};
 use airwatt_proto::powersave::PowerSaveConfig;
@@ -222,8 +222,8 @@ pub(crate) fn advise_change(
     beside: FiguresOfPython,
     budget_s: f64,
 ) -> (f64, bool, bool) {
-    let Change { share, has_effect, is_advised } =
-        Change::between(&alone.figures(), &beside.figures(), budget_s);
+    let SettingChange { share, has_effect, is_advised } =
+        SettingChange::between(&alone.figures(), &beside.figures(), budget_s);
     (share, has_effect, is_advised)
 }
 

@@ -24,7 +24,7 @@ pub fn added_delays(with: &[Vec<Option<f64>>], awake: &[Vec<Option<f64>>]) -> Op
 
 /// What a setting beside a candidate changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Change {
+pub struct SettingChange {
     /// The change of energy as a share of that of the candidate alone; negative if it saves.
     pub share: f64,
     /// Whether the runs differ at all from those of the candidate alone: the scenario may have the setting already.
@@ -33,7 +33,7 @@ pub struct Change {
     pub is_advised: bool,
 }
 
-impl Change {
+impl SettingChange {
     /// Compares the runs `with` a setting with those of the candidate `alone`.
     pub fn between(alone: &Figures, with: &Figures, budget_s: f64) -> Self {
         let share = if alone.energy_j == 0.0 { 0.0 } else { with.energy_j / alone.energy_j - 1.0 };

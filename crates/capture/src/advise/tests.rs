@@ -4,7 +4,7 @@ use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::scenario::Scenario;
 
 use super::choice::{Decision, Figures, Row};
-use super::measured::{Change, added_delays};
+use super::measured::{SettingChange, added_delays};
 use super::{Asked, Candidate, CapturedTraffic, ModelPlan, ModelQuestion, model_radio};
 use crate::report::{CellReport, GapReport, PaceReport};
 
@@ -211,12 +211,12 @@ fn the_delay_is_that_of_the_flow_that_suffers_most_seed_by_seed() {
 #[test]
 fn a_setting_beside_is_advised_if_it_saves_more_than_chance_within_the_budget() {
     let alone = Figures { energy_ci95_j: Some(0.01), ..figures(1.0, 0.01) };
-    let change = |energy_j, delay_s| Change::between(&alone, &figures(energy_j, delay_s), 0.02);
+    let change = |energy_j, delay_s| SettingChange::between(&alone, &figures(energy_j, delay_s), 0.02);
     assert!(change(0.97, 0.01).is_advised);
     assert!(!change(0.985, 0.01).is_advised, "less than 2 %");
     assert!(!change(0.97, 0.03).is_advised, "over the budget");
     let wide = Figures { energy_ci95_j: Some(0.05), ..figures(0.97, 0.01) };
-    assert!(!Change::between(&alone, &wide, 0.02).is_advised, "within chance");
+    assert!(!SettingChange::between(&alone, &wide, 0.02).is_advised, "within chance");
     assert!(!change(1.0, 0.01).has_effect && change(1.0, 0.02).has_effect);
     assert!((change(0.9, 0.01).share + 0.1).abs() < 1e-12);
 }
