@@ -343,7 +343,7 @@ def _windows(table: pa.Table) -> dict[str, tuple[Array, Array]]:
 
     if "connection" not in table.column_names:
         return _series(table, "flow", "congestion_window_bytes", "flow ")
-    found = {}
+    found: dict[str, tuple[Array, Array]] = {}
     for one in pc.unique(table["connection"]).to_pylist():
         of_one = table.filter(pc.equal(table["connection"], one))
         series = _series(of_one, "flow", "congestion_window_bytes", "flow ")
