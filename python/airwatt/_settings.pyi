@@ -630,12 +630,13 @@ class PathLoss(TypedDict, total=False):
     errors: Literal["sensitivity", "nist", "table"]
     """How errors follow from the signal: `sensitivity`, a tenth of the frames of 1000 bytes fails at what the
     standard demands of a receiver; by the signal-to-noise ratio, `nist`, a model of decoders, or `table`, a
-    simulated receiver. The latter two are those of ns-3; 802.11b has `sensitivity` with each."""
+    simulated receiver. The latter two are those of ns-3; 802.11b has `sensitivity` with each. Default:
+    `sensitivity`."""
     exponent: float
     """Exponent of the loss over distance. Default: ITU-R P.1238 for offices, 3.1 at 5 GHz and 3.0 at 2.4
     GHz."""
     noise_figure_db: float
-    """What a receiver adds to thermal noise, in decibels, with `nist` and `table`."""
+    """What a receiver adds to thermal noise, in decibels, with `nist` and `table`. Default: 7."""
     shadowing_db: float
     """Standard deviation in decibels of what walls and furniture add to the loss of each station or take from
     it, normal and constant for a run. Default: 0."""
@@ -1082,7 +1083,7 @@ class Wifi(TypedDict, total=False):
     rate_control: Literal["fixed", "minstrel-ht"]
     """How the mode of data is chosen: `fixed`, it is `mode` or `data_rate`; `minstrel-ht`, among all modes of
     the format up to it in streams, width and MCS, by the algorithm of Linux, for each link by itself. With HE
-    the algorithm is an assumption: there Linux leaves rates to firmware."""
+    the algorithm is an assumption: there Linux leaves rates to firmware. Default: `fixed`."""
     response_error_rate: float
     """Probability that the response to a frame fails for noise, 0 to below 1: the frame has arrived, and is
     sent again. Default: 0."""

@@ -205,7 +205,7 @@ pub struct Wifi {
     pub mode: Option<TxVector>,
     /// How the mode of data is chosen: `fixed`, it is `mode` or `data_rate`; `minstrel-ht`, among all modes of the format
     /// up to it in streams, width and MCS, by the algorithm of Linux, for each link by itself. With HE the algorithm is an
-    /// assumption: there Linux leaves rates to firmware.
+    /// assumption: there Linux leaves rates to firmware. Default: `fixed`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rate_control: RateControl,
     /// Rate of RTS, CTS and ACK. Default: the highest mandatory rate that is not above `data_rate`, or above the rate of 802.11a with the
@@ -324,10 +324,10 @@ pub struct PathLoss {
     pub capture_db: f64,
     /// How errors follow from the signal: `sensitivity`, a tenth of the frames of 1000 bytes fails at what the standard
     /// demands of a receiver; by the signal-to-noise ratio, `nist`, a model of decoders, or `table`, a simulated receiver.
-    /// The latter two are those of ns-3; 802.11b has `sensitivity` with each.
+    /// The latter two are those of ns-3; 802.11b has `sensitivity` with each. Default: `sensitivity`.
     #[serde(skip_serializing_if = "is_zero")]
     pub errors: ErrorModel,
-    /// What a receiver adds to thermal noise, in decibels, with `nist` and `table`.
+    /// What a receiver adds to thermal noise, in decibels, with `nist` and `table`. Default: 7.
     #[serde(skip_serializing_if = "is_usual_noise_figure")]
     pub noise_figure_db: f64,
     /// Standard deviation in decibels of what walls and furniture add to the loss of each station or take from it, normal

@@ -291,8 +291,7 @@ impl Minstrel {
 
     /// Ends a window.
     fn rank(&mut self, now: Instant) {
-        if self.aggregates > 0 {
-            let mean = (self.frames << 12) / self.aggregates;
+        if let Some(mean) = (self.frames << 12).checked_div(self.aggregates) {
             self.mean_frames += (mean as i32 - self.mean_frames) * 32 / 128;
             (self.aggregates, self.frames) = (0, 0);
         }
