@@ -1,4 +1,4 @@
-//! The engine alone (PHOLD), and whole runs of the shipped scenarios.
+//! The engine alone (PHOLD), whole runs of the shipped scenarios, and a saturated cell with and without aggregates.
 //!
 //! PHOLD (Fujimoto, 1990): a fixed population of messages hops between logical processes; each arrival sends the
 //! message on to a random process after a random time. It measures the schedule and nothing else.
@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use airwatt_base::{Instant, RandomStream, Schedule, Span};
 use airwatt_sim::scenario::Scenario;
-use airwatt_sim::{RunOptions, run};
+use airwatt_sim::{Run, RunOptions, run};
 use divan::Bencher;
 use divan::counter::ItemsCount;
 
@@ -52,11 +52,29 @@ fn scenario(bencher: Bencher, name: &str) {
     let (name, policy) = name.split_once(' ').unwrap_or((name, "active"));
     let scenario =
         Scenario::load(name, &[("policy".to_owned(), policy.to_owned())]).expect("a shipped scenario");
-    let once = || {
-        let mut go_on = |_| ControlFlow::Continue(());
-        run(&scenario, 1, &mut RunOptions { trace: false, on_progress: &mut go_on })
-            .expect("a run that completes")
-    };
-    let events = once().result.events;
-    bencher.counter(ItemsCount::new(events)).bench_local(once);
+    let events = whole(&scenario).result.events;
+    bencher.counter(ItemsCount::new(events)).bench_local(|| whole(&scenario));
+}
+
+/// A second of twenty saturated stations at 80 MHz with two streams; items are MPDUs.
+#[divan::bench(args = [1, 64, 256], sample_count = 5)]
+fn saturated_cell(bencher: Bencher, most_in_a_ppdu: u32) {
+    let mpdus = most_in_a_ppdu.to_string();
+    let set = [
+        ("station.0.count", "20"),
+        ("wifi.standard", "802.11ax"),
+        ("wifi.mode", "HE80 MCS 11 x2"),
+        ("wifi.aggregation.mpdus", &mpdus),
+        ("duration", "1s"),
+    ];
+    let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let scenario = Scenario::load("saturation", &set).expect("a shipped scenario with keys of it");
+    let cell = whole(&scenario).result.cell;
+    let sent = cell.mpdus.unwrap_or(cell.frames);
+    bencher.counter(ItemsCount::new(sent)).bench_local(|| whole(&scenario));
+}
+
+fn whole(scenario: &Scenario) -> Run {
+    let mut go_on = |_| ControlFlow::Continue(());
+    run(scenario, 1, &mut RunOptions { trace: false, on_progress: &mut go_on }).expect("a run that completes")
 }
