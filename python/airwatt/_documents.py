@@ -348,6 +348,18 @@ class FlowResult(Record):
     """The node that receives them."""
     transport: str
     """Transport's name."""
+    video_bps_mean: float | None
+    """Mean rate of these segments, in bit/s."""
+    video_segments: int | None
+    """Number of segments of the video that arrived."""
+    video_stalled_s: float | None
+    """For how long nothing was played since then, in seconds."""
+    video_stalls: int | None
+    """Number of times that the buffer ran empty."""
+    video_startup_s: float | None
+    """Time from the first request until playing began, in seconds."""
+    video_switches: int | None
+    """Number of times that the rate changed."""
 
 
 class HostResult(Record):

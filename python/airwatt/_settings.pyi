@@ -115,6 +115,25 @@ class StreamingApplication(TypedDict, total=False):
     startup: str | Quantity
     """The part of the media that is sent at once, to fill the player's buffer."""
 
+class DashApplication(TypedDict, total=False):
+    """video in segments whose rate the player adapts to the path (DASH, HLS)"""
+
+    buffer: str | Quantity
+    """How much of the video the player's buffer holds. Default: 30 s, as in dash.js."""
+    kind: Literal["dash"]
+    media: str | Quantity
+    """Length of the video. Without it the video lasts for the whole run."""
+    rates: Sequence[str | Quantity]
+    """Rates in which the video exists, from the lowest on, at most 16. Default: those that Apple's *HLS
+    authoring specification* lists for H.264, from 145 kbit/s to 7.8 Mbit/s."""
+    request: str | Quantity
+    """Data of a request. Default 400 bytes: one with its headers, assumed."""
+    rule: Literal["throughput", "bola"]
+    """How the player chooses the next segment's rate: `throughput` takes at most 0.9 of what the last three
+    segments had, `bola` goes by the time in its buffer (BOLA-BASIC)."""
+    segment: str | Quantity
+    """Length of a segment. Default: 6 s, as that specification has it."""
+
 class WebApplication(TypedDict, total=False):
     """pages over persistent HTTP/1.1 connections: one, or several as browsers have"""
 
@@ -134,6 +153,21 @@ class WebApplication(TypedDict, total=False):
     """Data of a request. Default 400 bytes: one for an object of a page, with the headers that browsers sent
     about 2010."""
 
+class PageApplication(TypedDict, total=False):
+    """pages with the weights of 2025 over a connection of HTTP/2"""
+
+    count: int
+    """Number of pages. Without it as many as the run has time for."""
+    device: Literal["desktop", "mobile"]
+    """The browser: `desktop` or `mobile`, whose pages are lighter."""
+    kind: Literal["page"]
+    mean_gap: str | Quantity
+    """Mean time to read a page before the next request. Default: 30 s, the reading time of 3GPP2's traffic
+    model (C.R1002-0)."""
+    request: str | Quantity
+    """Data of a request. Default 100 bytes: headers that are compressed by their difference from the last ones
+    (RFC 7541), assumed."""
+
 class RequestResponseApplication(TypedDict, total=False):
     """small requests and responses, as keys typed into a remote shell"""
 
@@ -149,6 +183,34 @@ class RequestResponseApplication(TypedDict, total=False):
     """Data of a request."""
     response: str | Quantity
     """Data of a response."""
+
+class CallApplication(TypedDict, total=False):
+    """audio, video and reports of one end of a call, in datagrams"""
+
+    audio: str | Quantity
+    """Rate of the audio, without headers; `0bps` for none. Default: 32 kbit/s, a rate of Opus for speech (RFC
+    7587 3.1.1)."""
+    dtx: bool
+    """Whether a silent speaker sends a packet each 400 ms only (DTX). Default: no, as RFC 7587 has it
+    (`usedtx`)."""
+    frame_rate: int
+    """Frames of video a second. Default: 30."""
+    kind: Literal["call"]
+    reports: str | Quantity
+    """Time between two reports on what is received (RTCP); `0ms` for none. Default: 100 ms, assumed."""
+    video: str | Quantity
+    """Rate of the video, without headers; `0bps` for none. Default: 1 Mbit/s; on a free link Zoom, Meet and
+    Teams took 0.8 to 1.9 Mbit/s (MacMillan et al., IMC 2021)."""
+
+class GameApplication(TypedDict, total=False):
+    """packets of one end of a game, in datagrams"""
+
+    kind: Literal["game"]
+    model: Literal["status-sync", "lockstep"]
+    """The game: `status-sync`, in which the server tells each player what has changed, or `lockstep`, in which
+    it sends the inputs of all players to each."""
+    sends: Literal["server", "player"]
+    """The end that sends the flow's packets: `server`, or `player`. A game has a flow for each."""
 
 class PeriodicApplication(TypedDict, total=False):
     """a message once in each interval, with a reply or without, as a sensor reports"""
@@ -224,8 +286,12 @@ ApplicationConfig: TypeAlias = (
     | InteractiveApplication
     | CbrApplication
     | StreamingApplication
+    | DashApplication
     | WebApplication
+    | PageApplication
     | RequestResponseApplication
+    | CallApplication
+    | GameApplication
     | PeriodicApplication
     | MqttApplication
     | CoapApplication

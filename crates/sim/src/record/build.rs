@@ -20,8 +20,8 @@ use crate::net::plan::StationPlan;
 use crate::net::route::{MediumId, NodeId};
 use crate::net::{FlowPlan, MediumKind, Network, NetworkPlan};
 use crate::record::{
-    BlockTimes, CellResult, EnergyByCause, EnergyOverhead, Fairness, FlowResult, Latencies, QueueTrace,
-    RadioInterval, Responses, RunResult, RunTrace, StationResult, WindowFairness,
+    BlockTimes, CellResult, EnergyByCause, EnergyOverhead, Fairness, FlowResult, Latencies, Playback,
+    QueueTrace, RadioInterval, Responses, RunResult, RunTrace, StationResult, WindowFairness,
 };
 use crate::replay::Replayed;
 use crate::run::Run;
@@ -410,6 +410,12 @@ impl Network {
             ack_loss_halvings: counts.ack_losses.1,
             responses,
             blocks: blocks.map(BlockTimes::from),
+            playback: match &entry.machine {
+                Application::Dialogue(dialogue) => {
+                    dialogue.viewing(record.completed.unwrap_or(self.now)).map(Playback::from)
+                }
+                _ => None,
+            },
             ..FlowResult::empty(id, flow.station, flow.down, flow.transport_name())
         }
         .with_overheads(

@@ -14,6 +14,7 @@ use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
 use super::tunnels::TunnelResult;
+use crate::stack::application::Viewing;
 
 /// The result of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -124,6 +125,9 @@ pub struct FlowResult {
     /// Durations of the blocks; only of streams.
     #[serde(flatten)]
     pub blocks: Option<BlockTimes>,
+    /// What the viewer saw; only of videos whose player adapts their rate.
+    #[serde(flatten)]
+    pub playback: Option<Playback>,
     /// Bytes sent both ways on the last hop over payload carried, less one.
     pub data_overhead: Option<f64>,
     /// Time until all data was acknowledged, over the time that the slowest link needs for the payload or the
@@ -167,6 +171,7 @@ impl FlowResult {
             ack_loss_halvings: 0,
             responses: None,
             blocks: None,
+            playback: None,
             data_overhead: None,
             time_overhead: None,
             energy_overhead: None,
@@ -253,6 +258,37 @@ impl From<Responses> for BlockTimes {
             block_s_p50: times.response_s_p50,
             block_s_p95: times.response_s_p95,
             block_s_p99: times.response_s_p99,
+        }
+    }
+}
+
+/// What the viewer of a video saw (application `dash`).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Playback {
+    /// Number of segments of the video that arrived.
+    pub video_segments: u64,
+    /// Mean rate of these segments, in bit/s.
+    pub video_bps_mean: f64,
+    /// Number of times that the rate changed.
+    pub video_switches: u64,
+    /// Time from the first request until playing began, in seconds.
+    pub video_startup_s: Option<f64>,
+    /// Number of times that the buffer ran empty.
+    pub video_stalls: u64,
+    /// For how long nothing was played since then, in seconds.
+    pub video_stalled_s: f64,
+}
+
+impl From<Viewing> for Playback {
+    fn from(seen: Viewing) -> Self {
+        let lasts = seen.media.as_secs_f64();
+        Self {
+            video_segments: seen.segments,
+            video_bps_mean: if lasts > 0.0 { seen.bits as f64 / lasts } else { 0.0 },
+            video_switches: seen.switches,
+            video_startup_s: seen.startup.map(Span::as_secs_f64),
+            video_stalls: seen.stalls,
+            video_stalled_s: seen.stalled.as_secs_f64(),
         }
     }
 }

@@ -6,30 +6,22 @@
 //!   time counts, from its first request to its last byte.
 //! * **Request and response**, as keys typed into a remote shell: a small packet in each direction, and time to think.
 //! * **Periodic**: a small packet in each direction once in each interval, as things report and keep connections alive.
+//! * **Pages of 2025**, HTTP/2: the document, then all that keeps it from painting, then the rest, each step requested at once over one
+//!   connection.
+//! * **Video**: segment after segment, as long as the player's buffer has room.
 //!
-//! Pages are those of about 2010, when the BA-TA paper took its own from a site that collected them: 50 to 65 objects of 300
-//! to 500 kB together, both drawn uniformly. Ramachandran's *Web metrics* (Google, 2010) found 44 and 320 kB on the average.
-//! Sizes within a page are log-normal with a given deviation, by default the one that Barford and Crovella (*Generating
-//! representative Web workloads*, SIGMETRICS 1998) give for the body of the distribution; a heavy tail has no place in a
-//! page of a given size.
-//!
-//! Left out: pipelining, connections to several servers, the end of idle connections, the time that a server needs for a reply, and
-//! caches of browsers.
+//! What pages consist of is in [`super::page_objects`], how a player chooses in [`super::player`]. Left out: pipelining, connections to
+//! several servers, the end of idle connections, and the time that a server needs for a reply.
 
 use std::collections::VecDeque;
 
 use airwatt_base::{Instant, RandomStream, Span};
 use airwatt_proto::powersave::Ratio;
 
+use super::page_objects::{self, Device, Exchange};
+use super::player::{Player, PlayerConfig, Viewing};
 use super::{Answers, Call, Connection, Period, SocketRequest, SourceConfig};
 use crate::stack::role::Role;
-
-/// Least and largest number of objects of a page.
-const OBJECTS: (u32, u32) = (50, 65);
-/// Least and largest size of a page in bytes.
-const PAGE_BYTES: (u32, u32) = (300_000, 500_000);
-/// Size of the smallest reply in bytes: a status line and headers.
-const LEAST_OBJECT: u64 = 200;
 
 /// The replies that a client requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +33,10 @@ pub enum Replies {
         /// Number of connections over which the client requests them.
         connections: Connection,
     },
+    /// Pages of 2025, in steps.
+    PagesOf2025(Device),
+    /// Segments of a video, in rates that a player chooses.
+    Segments(PlayerConfig),
     /// The same number of bytes each time.
     Fixed(u32),
 }
@@ -52,6 +48,8 @@ pub enum Pace {
     Think(Span),
     /// Once in each interval, but not before the last unit is over.
     Each(Period),
+    /// When the player's buffer has room for it.
+    Room,
 }
 
 /// Settings of a dialogue.
@@ -75,7 +73,7 @@ impl DialogueConfig {
     pub const fn connections(&self) -> Connection {
         match self.replies {
             Replies::Pages { connections, .. } => connections,
-            Replies::Fixed(_) => 1,
+            Replies::PagesOf2025(_) | Replies::Segments(_) | Replies::Fixed(_) => 1,
         }
     }
 
@@ -123,8 +121,10 @@ pub struct Dialogue {
     /// When it began, and the number of requests that had their time since.
     began: Instant,
     asked_units: u64,
-    /// Sizes of the replies that the unit has not requested yet, the next one last.
-    objects: Vec<u32>,
+    /// What the unit has not requested yet, the next one last.
+    exchanges: Vec<Exchange>,
+    /// The player of a video.
+    player: Option<Player>,
     /// Time of the unit's first request.
     asked: Instant,
     /// What is asked of the sockets.
@@ -138,6 +138,10 @@ impl Dialogue {
     pub fn new(config: DialogueConfig, seed: u64, flow: usize) -> Self {
         let mut turns = vec![Turn::Unopened; usize::from(config.connections())];
         turns[0] = Turn::Free;
+        let player = match config.replies {
+            Replies::Segments(player) => Some(Player::new(player)),
+            _ => None,
+        };
         Self {
             config,
             random: RandomStream::new(seed, &format!("flow/{flow}/dialogue")),
@@ -146,7 +150,8 @@ impl Dialogue {
             is_over: false,
             began: Instant::ZERO,
             asked_units: 0,
-            objects: Vec::new(),
+            exchanges: Vec::new(),
+            player,
             asked: Instant::ZERO,
             calls: VecDeque::new(),
             durations: Vec::new(),
@@ -186,7 +191,7 @@ impl Dialogue {
     pub fn begin(&mut self, now: Instant) {
         self.began = now;
         self.thinks_until = Some(match self.config.pace {
-            Pace::Think(_) => now,
+            Pace::Think(_) | Pace::Room => now,
             Pace::Each(period) => period.time(now, 0, &mut self.random),
         });
         self.handle_timeout(now);
@@ -200,6 +205,7 @@ impl Dialogue {
                 self.asked_units += 1;
                 period.time(self.began, self.asked_units, &mut self.random).max(now)
             }
+            Pace::Room => self.player.as_ref().map_or(now, |player| player.has_room(now)),
         }
     }
 
@@ -209,9 +215,17 @@ impl Dialogue {
             return;
         }
         (self.thinks_until, self.asked) = (None, now);
-        self.objects = match self.config.replies {
-            Replies::Fixed(bytes) => vec![bytes],
-            Replies::Pages { spread, .. } => self.page(spread),
+        let request = self.config.request;
+        self.exchanges = match self.config.replies {
+            Replies::Fixed(reply) => vec![Exchange { request, reply }],
+            Replies::Pages { spread, .. } => page_objects::of_2010(request, spread, &mut self.random),
+            Replies::PagesOf2025(device) => {
+                page_objects::of_2025(device, request, self.durations.is_empty(), &mut self.random)
+            }
+            Replies::Segments(_) => {
+                let segment = |player: &mut Player| Exchange { request, reply: player.ask(now) };
+                self.player.as_mut().map(segment).into_iter().collect()
+            }
         };
         self.ask(0);
     }
@@ -239,6 +253,11 @@ impl Dialogue {
         }
     }
 
+    /// What the viewer of a video has seen until `now`.
+    pub fn viewing(&self, now: Instant) -> Option<Viewing> {
+        self.player.as_ref().map(|player| player.viewing(now))
+    }
+
     /// The next call to a socket.
     pub fn poll_call(&mut self) -> Option<Call> {
         self.calls.pop_front()
@@ -251,7 +270,7 @@ impl Dialogue {
     /// A reply has arrived: all connections that are free request what the unit lacks.
     fn replied(&mut self, now: Instant) {
         let is_free = |turn: &Turn| matches!(turn, Turn::Free | Turn::Unopened);
-        while !self.objects.is_empty()
+        while !self.exchanges.is_empty()
             && let Some(free) = self.turns.iter().position(is_free)
         {
             self.ask(free as Connection);
@@ -260,42 +279,33 @@ impl Dialogue {
             return;
         }
         self.durations.push(now - self.asked);
+        if let Some(player) = &mut self.player {
+            player.arrive(self.asked, now);
+        }
         self.is_over = self.config.count.is_some_and(|count| self.durations.len() >= count as usize);
         self.thinks_until = if self.is_over { None } else { Some(self.next(now)) };
     }
 
     /// Requests the next object over a connection that is free.
     fn ask(&mut self, connection: Connection) {
-        let request = u64::from(self.config.request);
+        let Some(Exchange { request, reply }) = self.exchanges.pop() else { return };
+        let (request, reply) = (u64::from(request), u64::from(reply));
         let turn = &mut self.turns[usize::from(connection)];
         let was_open = *turn != Turn::Unopened;
-        *turn = Turn::Asking(request, self.objects.pop().unwrap_or_default().into());
+        *turn = Turn::Asking(request, reply);
         if !was_open {
             self.call(connection, Party::Client, SocketRequest::Open);
         }
         self.call(connection, Party::Client, SocketRequest::Write(request));
     }
-
-    /// The sizes of a page's objects.
-    fn page(&mut self, spread: Ratio) -> Vec<u32> {
-        let spread = spread.as_f64();
-        let mut between = |(least, most): (u32, u32)| least + self.random.below(most - least + 1);
-        let (count, bytes) = (between(OBJECTS), between(PAGE_BYTES));
-        let weights: Vec<f64> = (0..count).map(|_| (spread * self.normal()).exp()).collect();
-        let sum: f64 = weights.iter().sum();
-        let sizes = weights.iter().map(|weight| (weight / sum * f64::from(bytes)) as u64);
-        sizes.map(|size| size.max(LEAST_OBJECT) as u32).collect()
-    }
-
-    /// A standard normal number (Box and Muller, 1958).
-    fn normal(&mut self) -> f64 {
-        let radius = (2.0 * self.random.exponential(1.0)).sqrt();
-        radius * (std::f64::consts::TAU * self.random.unit()).cos()
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use airwatt_base::Rate;
+
+    use super::super::page_objects::LEAST_OBJECT;
+    use super::super::player::{AdaptationRule, Ladder};
     use super::*;
 
     const STEP: Span = Span::from_millis(10);
@@ -420,5 +430,49 @@ mod tests {
         // exp(sigma^2 / 2) = 2.4 is the ratio of a log-normal's mean to its median; pages are cut to size.
         assert!((6_000.0..8_000.0).contains(&mean), "{mean}");
         assert!((1.9..2.7).contains(&(mean / median as f64)), "{mean} {median}");
+    }
+
+    /// The first page has its handshake and three steps, each later one three; what is asked is as much as what the page lists.
+    #[test]
+    fn a_page_of_2025_is_asked_for_in_steps() {
+        let config = DialogueConfig {
+            replies: Replies::PagesOf2025(Device::Mobile),
+            request: 100,
+            pace: Pace::Think(Span::from_secs(30)),
+            client: Role::Receiver,
+            count: Some(2),
+        };
+        let (requests, replies, ..) = run(&mut Dialogue::new(config, 1, 0));
+        assert_eq!(requests, [517, 164, 3_600, 2_900, 100, 3_600, 2_900]);
+        assert_eq!(replies[0], 3_000);
+        assert!(replies[1] < replies[2] && replies[2] < replies[3]);
+    }
+
+    /// A video of ten segments ends with the last of them, and the player has seen all.
+    #[test]
+    fn a_video_is_asked_for_in_segments() {
+        let player = PlayerConfig {
+            ladder: Ladder::new(&[Rate::from_bps(800_000), Rate::from_bps(8_000_000)]),
+            rule: AdaptationRule::Throughput,
+            segment: Span::from_secs(4),
+            buffer: Span::from_secs(12),
+        };
+        let config = DialogueConfig {
+            replies: Replies::Segments(player),
+            request: 400,
+            pace: Pace::Room,
+            client: Role::Receiver,
+            count: Some(10),
+        };
+        let mut dialogue = Dialogue::new(config, 1, 0);
+        let (requests, replies, _, end) = run(&mut dialogue);
+        assert_eq!((requests.len(), replies[0]), (10, 400_000));
+        // 400 kB in 20 ms are more than the larger rate.
+        assert_eq!(replies[1..], [4_000_000; 9]);
+        // Playing begins at 20 ms. Of 40 s at most 12 s are ahead when the last segment is there, which takes 20 ms itself.
+        assert_eq!(end, Instant::from_millis(100 + 20 + 28_000 + 20));
+        let seen = dialogue.viewing(end).unwrap();
+        assert_eq!((seen.segments, seen.stalls, seen.switches), (10, 0, 1));
+        assert_eq!(seen.startup, Some(Span::from_millis(20)));
     }
 }

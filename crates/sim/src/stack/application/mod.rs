@@ -11,16 +11,25 @@
 
 mod blocks;
 mod bulk;
+mod call;
+mod call_packets;
 mod cbr;
 mod coap;
+mod dash;
 mod datagrams;
 mod dialogue;
+mod game;
+mod game_packets;
 mod interactive;
 mod limits;
 mod lwm2m;
 mod matter;
 mod mqtt;
+mod page;
+mod page_objects;
 mod periodic;
+mod player;
+mod random;
 mod replay;
 mod request_response;
 mod saturation;
@@ -34,15 +43,23 @@ use airwatt_base::{Instant, Size, Span, kinds};
 
 pub use blocks::Blocks;
 pub use bulk::BulkConfig;
+pub use call::CallConfig;
+pub use call_packets::CallTraffic;
 pub use cbr::CbrConfig;
 pub use coap::CoapConfig;
+pub use dash::DashConfig;
 pub use datagrams::{Answers, Datagrams};
 pub use dialogue::{Dialogue, DialogueConfig, Pace, Party, Replies};
+pub use game::GameConfig;
+pub use game_packets::{GameEnd, GameModel, GameTraffic};
 pub use interactive::InteractiveConfig;
 pub use lwm2m::Lwm2mConfig;
 pub use matter::MatterConfig;
 pub use mqtt::MqttConfig;
+pub use page::PageConfig;
+pub use page_objects::Device;
 pub use periodic::PeriodicConfig;
+pub use player::{AdaptationRule, Ladder, PlayerConfig, Viewing};
 pub use replay::{Arrival, Delay, Destination, Replay};
 pub use request_response::RequestResponseConfig;
 pub use saturation::Saturation;
@@ -65,9 +82,13 @@ kinds! {
         "cbr" => Cbr(CbrConfig), "packets at a constant bit rate";
         "streaming" => Streaming(StreamingConfig),
             "media in blocks: the first seconds at once, then at the rate of the encoding";
+        "dash" => Dash(DashConfig), "video in segments whose rate the player adapts to the path (DASH, HLS)";
         "web" => Web(WebConfig), "pages over persistent HTTP/1.1 connections: one, or several as browsers have";
+        "page" => Page(PageConfig), "pages with the weights of 2025 over a connection of HTTP/2";
         "request-response" => RequestResponse(RequestResponseConfig),
             "small requests and responses, as keys typed into a remote shell";
+        "call" => Call(CallConfig), "audio, video and reports of one end of a call, in datagrams";
+        "game" => Game(GameConfig), "packets of one end of a game, in datagrams";
         "periodic" => Periodic(PeriodicConfig),
             "a message once in each interval, with a reply or without, as a sensor reports";
         "mqtt" => Mqtt(MqttConfig), "the keep-alives of MQTT over TLS: a ping and its response";

@@ -3,11 +3,15 @@
 //! Bulk data are available from the start. Interactive packets come at random times, with exponentially distributed gaps.
 //! A constant bit rate has packets at equal intervals, the first one at the start. Periodic packets come once in each interval,
 //! as those of a thing that reports or keeps its connection alive ([`Period`]). A stream sends its first seconds at once,
-//! which fill the buffer of the player, and then blocks at equal intervals, at the rate of its encoding (block sending).
+//! which fill the buffer of the player, and then blocks at equal intervals, at the rate of its encoding (block sending). The packets of
+//! calls and games have sizes and times of their own ([`super::call_packets`], [`super::game_packets`]).
 //!
 //! Left out: applications that react to what they receive (see [`super::Dialogue`]), and limits of the send buffer.
 
 use airwatt_base::{Instant, RandomStream, Rate, Size, Span};
+
+use super::call_packets::{CallPackets, CallTraffic};
+use super::game_packets::{GamePackets, GameTraffic};
 
 /// Times that come once in each interval from a beginning on. A jitter moves each on its own, so that it does not add up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +81,10 @@ pub enum SourceConfig {
         /// Bytes of a block.
         block: u32,
     },
+    /// What one end of a call sends, for as long as the run lasts.
+    Call(CallTraffic),
+    /// What one end of a game sends, for as long as the run lasts.
+    Game(GameTraffic),
 }
 
 impl SourceConfig {
@@ -88,6 +96,46 @@ impl SourceConfig {
             | Self::ConstantRate { size, .. }
             | Self::Periodic { size, .. }
             | Self::Stream { size, .. } => size,
+            Self::Call(_) | Self::Game(_) => None,
+        }
+    }
+}
+
+/// The packets of a model that keeps a state.
+#[derive(Clone, Debug)]
+enum Packets {
+    Call(CallPackets),
+    Game(GamePackets),
+}
+
+impl Packets {
+    fn of(config: SourceConfig, random: &RandomStream) -> Option<Box<Self>> {
+        match config {
+            SourceConfig::Call(traffic) => Some(Self::Call(CallPackets::new(traffic, random.clone()))),
+            SourceConfig::Game(traffic) => Some(Self::Game(GamePackets::new(traffic, random.clone()))),
+            _ => None,
+        }
+        .map(Box::new)
+    }
+
+    fn begin(&mut self, now: Instant) {
+        match self {
+            Self::Call(packets) => packets.begin(now),
+            Self::Game(packets) => packets.begin(now),
+        }
+    }
+
+    fn due(&self) -> Instant {
+        match self {
+            Self::Call(packets) => packets.due(),
+            Self::Game(packets) => packets.due(),
+        }
+    }
+
+    fn take(&mut self) -> u32 {
+        match self {
+            Self::Call(packets) => packets.take(),
+            Self::Game(packets) => packets.take(),
         }
     }
 }
@@ -96,6 +144,7 @@ impl SourceConfig {
 #[derive(Clone, Debug)]
 pub struct Source {
     config: SourceConfig,
+    packets: Option<Box<Packets>>,
     gaps: RandomStream,
     began: Instant,
     due: Option<Instant>,
@@ -109,13 +158,19 @@ impl Source {
     /// The data of flow `flow` of the run with this seed.
     pub fn new(config: SourceConfig, seed: u64, flow: usize) -> Self {
         let gaps = RandomStream::new(seed, &format!("flow/{flow}/gaps"));
-        Self { config, gaps, began: Instant::ZERO, due: None, written: 0, last: Instant::ZERO }
+        let packets = Packets::of(config, &gaps);
+        Self { config, packets, gaps, began: Instant::ZERO, due: None, written: 0, last: Instant::ZERO }
     }
 
     /// The application begins at `now`.
     pub fn begin(&mut self, now: Instant) {
         self.began = now;
         self.last = now;
+        if let Some(packets) = &mut self.packets {
+            packets.begin(now);
+            self.due = Some(packets.due());
+            return;
+        }
         self.due = Some(match self.config {
             SourceConfig::Interactive { mean_gap, .. } => now + self.gap(mean_gap),
             SourceConfig::Periodic { period, .. } => period.time(now, 0, &mut self.gaps),
@@ -180,6 +235,10 @@ impl Source {
                 let beyond =
                     Size::from_bytes((self.written + bytes).saturating_sub(startup) + u64::from(block));
                 (bytes, Some(self.began + rate.time_for(beyond)))
+            }
+            SourceConfig::Call(_) | SourceConfig::Game(_) => {
+                let taken = self.packets.as_mut().map(|packets| (packets.take(), packets.due()));
+                taken.map_or((0, None), |(bytes, next)| (u64::from(bytes), Some(next)))
             }
         };
         let bytes = bytes.min(left);

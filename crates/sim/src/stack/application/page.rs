@@ -1,0 +1,56 @@
+//! Pages of 2025 over a connection of HTTP/2: settings of a [`Dialogue`](super::Dialogue).
+
+use airwatt_base::settings::{SettingError, Settings, in_range};
+use airwatt_base::{Size, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::limits::{check_count, check_mean_gap};
+use super::page_objects::Device;
+use super::{ApplicationKind, DialogueConfig, Pace, Pattern, Replies};
+use crate::stack::role::Role;
+
+/// Pages with the weights of 2025 over a connection of HTTP/2 and TLS 1.3.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PageConfig {
+    /// Number of pages. Without it as many as the run has time for.
+    pub count: Option<u32>,
+    /// Mean time to read a page before the next request. Default: 30 s, the reading time of 3GPP2's traffic model (C.R1002-0).
+    pub mean_gap: Span,
+    /// The browser: `desktop` or `mobile`, whose pages are lighter.
+    pub device: Device,
+    /// Data of a request. Default 100 bytes: headers that are compressed by their difference from the last ones (RFC 7541), assumed.
+    pub request: Size,
+}
+
+impl Default for PageConfig {
+    fn default() -> Self {
+        let device = Device::Desktop;
+        Self { count: None, mean_gap: Span::from_secs(30), device, request: Size::from_bytes(100) }
+    }
+}
+
+impl Settings for PageConfig {
+    fn check(&self) -> Result<(), SettingError> {
+        check_count(self.count)?;
+        check_mean_gap(self.mean_gap)?;
+        in_range("request", self.request, Size::from_bytes(1), Size::from_bytes(65_000))
+    }
+}
+
+impl ApplicationKind for PageConfig {
+    fn end(&self) -> Result<(), &'static str> {
+        self.count.map(|_| ()).ok_or("count")
+    }
+
+    fn pattern(&self) -> Pattern {
+        Pattern::Dialogue(DialogueConfig {
+            replies: Replies::PagesOf2025(self.device),
+            request: self.request.as_bytes() as u32,
+            pace: Pace::Think(self.mean_gap),
+            client: Role::Receiver,
+            count: self.count,
+        })
+    }
+}
