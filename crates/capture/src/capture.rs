@@ -2,7 +2,7 @@
 //!
 //! This is what every analysis reads. It has no way back to the file: [`crate::file`] fills it, and [`crate::clock`] divides it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::{MacAddress, TwtSetup};
@@ -144,6 +144,8 @@ pub struct Capture {
     pub profiles: BTreeMap<String, Radio>,
     /// The association identifiers that stations have from the beginning, as that simulator names them.
     pub associations: BTreeMap<MacAddress, u16>,
+    /// The stations that have a target wake time from the beginning, as that simulator names them.
+    pub target_wakes: BTreeSet<MacAddress>,
     /// Parts of the capture between which its clock jumps.
     pub segments: Vec<SteadyPart>,
     /// Its files in order of time, if it is a folder.

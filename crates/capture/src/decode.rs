@@ -5,7 +5,7 @@
 //! out. An 802.11 frame is one MPDU. Elsewhere a packet may be a bundle of segments (GSO, GRO), which is as long as one IP
 //! packet can state. Longer bundles (BIG TCP, up to 512 KiB and off by default) are left out with the rest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use airwatt_base::{Instant, Seq};
@@ -77,6 +77,7 @@ pub(crate) struct Decoder {
     radios: BTreeMap<MacAddress, String>,
     profiles: BTreeMap<String, Radio>,
     associations: BTreeMap<MacAddress, u16>,
+    target_wakes: BTreeSet<MacAddress>,
     /// The A-MPDU of the packet before, by its number and transmitter, unless that was its last.
     ampdu: Option<(u32, Option<MacAddress>)>,
     notes: Notes,
@@ -100,6 +101,7 @@ impl Decoder {
             radios: BTreeMap::new(),
             profiles: BTreeMap::new(),
             associations: BTreeMap::new(),
+            target_wakes: BTreeSet::new(),
             ampdu: None,
             notes: Notes::default(),
             decryption,
@@ -168,6 +170,7 @@ impl Decoder {
         let room = PROFILE_LIMIT.saturating_sub(self.profiles.len());
         self.profiles.extend(other.profiles.into_iter().take(room));
         self.associations.extend(other.associations);
+        self.target_wakes.extend(other.target_wakes);
         self.notes.append(other.notes);
     }
 
@@ -427,6 +430,7 @@ impl Decoder {
             radios: self.radios,
             profiles: self.profiles,
             associations: self.associations,
+            target_wakes: self.target_wakes,
             segments: Vec::new(),
             files: Vec::new(),
             notes: self.notes,
@@ -456,6 +460,8 @@ impl PacketSink for Decoder {
             self.radios.insert(mac, radio.to_owned());
         } else if let Some((mac, aid)) = of("AID of ").and_then(|(mac, aid)| Some((mac, aid.parse().ok()?))) {
             self.associations.insert(mac, aid);
+        } else if let Some((mac, _)) = of("target wake time of ") {
+            self.target_wakes.insert(mac);
         }
     }
 

@@ -8,8 +8,8 @@ use airwatt_sim::record::RunTrace;
 use airwatt_sim::scenario::{Scenario, shipped};
 use airwatt_sim::{RunOptions, run};
 
-const POLICIES: [&str; 8] =
-    ["active", "timeout", "psm-legacy", "psm", "uapsd", "ba-ta", "ba-ta+str", "psm-throttling"];
+const POLICIES: [&str; 9] =
+    ["active", "timeout", "psm-legacy", "psm", "uapsd", "ba-ta", "ba-ta+str", "psm-throttling", "twt"];
 
 /// A shipped scenario under a policy, cut to some seconds; `None` if its stations cannot have the policy.
 fn cut(name: &str, policy: &str) -> Option<Scenario> {
@@ -106,4 +106,26 @@ fn a_capture_of_a_run_has_the_association_identifiers() {
         let kept: u64 = checks.iter().filter(|check| check.kind == kind).map(|check| check.kept).sum();
         assert!(kept > 0, "{policy}");
     }
+}
+
+/// No frame of a run sets up target wake time: the capture names it, so that rules about sleep accuse nobody.
+#[test]
+fn a_capture_of_a_run_has_the_target_wake_times() {
+    let eight = |policy: &str| {
+        let keys = [("policy", policy), ("duration", "8s")];
+        let keys: Vec<_> = keys.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+        captured(&traced(&Scenario::load("web", &keys).unwrap())).unwrap()
+    };
+    let late = |capture: &Capture| {
+        let checks = report::describe(capture, None, None).checks;
+        let check = checks.into_iter().find(|check| check.kind == "late-delivery").unwrap();
+        (check.violated, check.undecidable)
+    };
+    let capture = eight("twt");
+    assert_eq!(late(&capture), (0, 1));
+    // Without that comment the access point is accused of what the agreement allows.
+    let mut unnamed = capture;
+    unnamed.target_wakes.clear();
+    assert_eq!(late(&unnamed), (1, 0));
+    assert!(eight("psm").target_wakes.is_empty());
 }

@@ -30,6 +30,9 @@ pub struct HeldAgreement {
     pub until: Option<Instant>,
 }
 
+/// Why a rule accuses nobody while a target wake time holds.
+pub(super) const TARGET_WAKE_TIME: &str = "the station has a target wake time, which the rule does not know";
+
 /// The agreements of one station with its access point.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Agreements {
@@ -84,7 +87,7 @@ impl Agreements {
     /// Why a rule about the station's sleep accuses nobody while they hold; `of_beacons` says that it is about sleep from beacon to beacon.
     pub(super) fn excuse(&self, of_beacons: bool) -> Option<&'static str> {
         if self.holds(|agreement| flow_of(agreement).is_some()) {
-            Some("the station has a target wake time, which the rule does not know")
+            Some(TARGET_WAKE_TIME)
         } else if self.holds(|agreement| *agreement == SleepAgreement::WnmSleep) {
             Some("the station is in WNM sleep mode, which the rule does not know")
         } else if of_beacons && self.may_have_twt {

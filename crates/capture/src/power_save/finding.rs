@@ -1,13 +1,13 @@
 //! Findings: their kinds, the rules behind them, and their occurrences.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::AddAssign;
 
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 use airwatt_energy::{Radio, RadioState};
 
-use super::agreements::{Agreements, HeldAgreement};
+use super::agreements::{Agreements, HeldAgreement, TARGET_WAKE_TIME};
 use super::{ENOUGH_BEACONS, Mark};
 
 /// Occurrences of a finding that are kept with a description; of all others time and packet are.
@@ -403,9 +403,16 @@ pub(super) fn seconds(span: Span) -> String {
 pub(super) struct Findings {
     by_kind: BTreeMap<(FindingKind, MacAddress), Finding>,
     agreements: BTreeMap<MacAddress, Agreements>,
+    /// The stations that have a target wake time all along, as the simulator that wrote the capture says.
+    target_wakes: BTreeSet<MacAddress>,
 }
 
 impl Findings {
+    /// `target_wakes` are the stations with a target wake time all along.
+    pub(super) fn new(target_wakes: BTreeSet<MacAddress>) -> Self {
+        Self { target_wakes, ..Self::default() }
+    }
+
     pub(super) fn get_mut(&mut self, kind: FindingKind, station: MacAddress) -> Option<&mut Finding> {
         self.by_kind.get_mut(&(kind, station))
     }
@@ -423,7 +430,13 @@ impl Findings {
 
     /// Why the rule accuses nobody because of the station's agreements.
     pub(super) fn excuse(&self, kind: FindingKind, station: MacAddress) -> Option<&'static str> {
-        self.agreements.get(&station).filter(|_| kind.depends_on_sleep())?.excuse(kind.depends_on_beacons())
+        if !kind.depends_on_sleep() {
+            return None;
+        }
+        if self.target_wakes.contains(&station) {
+            return Some(TARGET_WAKE_TIME);
+        }
+        self.agreements.get(&station)?.excuse(kind.depends_on_beacons())
     }
 }
 

@@ -54,7 +54,7 @@ const FLAP_CHANGES: u32 = 4;
 /// totals of the beacons since its last frame when it has the next one.
 pub fn observe(capture: &Capture) -> Observations {
     let is_ack = |frame: &AirFrame| frame.control.kind == FrameKind::Ack;
-    let mut observer = Observer::new(capture.frames.iter().any(is_ack));
+    let mut observer = Observer::new(capture, capture.frames.iter().any(is_ack));
     for segment in &capture.segments {
         observer.segment(capture, segment);
     }

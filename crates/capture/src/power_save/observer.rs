@@ -51,8 +51,8 @@ pub(super) struct Observer {
 }
 
 impl Observer {
-    pub(super) fn new(hears_acks: bool) -> Self {
-        Self { hears_acks, ..Self::default() }
+    pub(super) fn new(capture: &Capture, hears_acks: bool) -> Self {
+        Self { hears_acks, findings: Findings::new(capture.target_wakes.clone()), ..Self::default() }
     }
 
     pub(super) fn segment(&mut self, capture: &Capture, segment: &SteadyPart) {
