@@ -2,7 +2,7 @@
 
 `KIND-guilty.pcap` breaks the rule of its name and no other; `KIND-innocent.pcap` keeps it where it applies; in
 `KIND-undecidable.pcap` frames that the monitor missed, or a time that no frame shows, leave it open; `KIND-near.pcap`
-looks like a violation and is none.
+looks like a violation and is none. Other names say what is missing in a capture that accuses nobody.
 """
 
 import struct
@@ -137,10 +137,11 @@ class Air:
         head = header(QOS_NULL, TO_DS | PM, ACCESS_POINT, STATION, ACCESS_POINT) + b"\x06\x00"
         self.put(at_ms, head, answered=STATION)
 
-    def served(self, at_ms: float, number: int, *, last: bool) -> None:
+    def served(self, at_ms: float, number: int, *, last: bool, missed: bool = False) -> None:
         """A QoS data frame to the station, with EOSP or not."""
         head = header(QOS_DATA, FROM_DS, STATION, ACCESS_POINT, ACCESS_POINT, sequence=number)
-        self.put(at_ms, head + bytes([6 | EOSP * last, 0]) + datagram(), answered=ACCESS_POINT)
+        frame = head + bytes([6 | EOSP * last, 0]) + datagram()
+        self.put(at_ms, frame, answered=ACCESS_POINT, missed=missed)
 
     def begin(self) -> None:
         """Three beacons with frames between them, so that the counter shows itself; the station then sleeps."""
@@ -216,8 +217,24 @@ def sent_to_sleeper(air: Air, case: str) -> None:
 
 
 def tim_stuck(air: Air, case: str) -> None:
-    """The TIM bit, a PS-Poll, and a Null frame for an answer."""
+    """The TIM bit, a PS-Poll, and a Null frame for an answer; or a second one, after QoS data that the monitor missed."""
     air.begin()
+    if case in ("missed", "acknowledged"):
+        if case == "missed":
+            air.served(INTERVAL_MS * 2 + 25, 1, last=False)
+        for number in range(4):
+            at_ms = air.beacon(bit=True)
+            air.poll(at_ms + 3)
+            air.served(at_ms + 3.5, number + 2, last=False, missed=True)
+            if case == "acknowledged":
+                air.put(at_ms + 3.7, control(ACK, ACCESS_POINT))
+            air.poll(at_ms + 6)
+            air.empty(at_ms + 7)
+        if case == "missed":
+            air.beacon(bit=True)
+            air.poll(INTERVAL_MS * 7 + 3)
+            air.served(INTERVAL_MS * 7 + 4, 6, last=False)
+        return air.end()
     at_ms = air.beacon(bit=True)
     if case == "undecidable":
         air.down(at_ms + 2, missed=True)
@@ -291,14 +308,19 @@ def uapsd_not_granted(air: Air, case: str) -> None:
 
 
 def late_delivery(air: Air, case: str) -> None:
-    """A PS-Poll, and its frame after 80 ms; or at once; or on a full channel; or what came before was missed."""
+    """A PS-Poll, and its frame after 80 ms; or at once; or on a full channel; or what came before was missed, once or in
+    a retransmission, which leaves no gap in the numbers."""
     air.begin()
     at_ms = air.beacon(bit=True) + 3
+    if case == "repeated":
+        air.poll(at_ms)
+        air.down(at_ms + 1, more=True, heard=False)
+        at_ms = air.beacon(bit=True) + 3
     air.poll(at_ms)
     if case == "undecidable":
         air.down(at_ms + 1, missed=True)
     # A full channel; or now and then a frame, so that the monitor cannot have stalled.
-    every_ms, count = {"near": (0.7, 113), "guilty": (20, 3)}.get(case, (0, 0))
+    every_ms, count = {"near": (0.7, 113), "guilty": (20, 3), "repeated": (20, 3)}.get(case, (0, 0))
     for number in range(count):
         air.put(at_ms + every_ms * (number + 1), control(CTS, OTHER))
     air.down(at_ms + (1 if case == "innocent" else 80))
@@ -419,13 +441,13 @@ Case = Callable[[Air, str], None]
 CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
     "tim-never-set": (tim_never_set, ("guilty", "innocent", "undecidable", "near")),
     "sent-to-sleeping-station": (sent_to_sleeper, ("guilty", "innocent", "undecidable")),
-    "tim-stuck": (tim_stuck, ("guilty", "innocent", "undecidable")),
+    "tim-stuck": (tim_stuck, ("guilty", "innocent", "undecidable", "missed", "acknowledged")),
     "tim-missing": (tim_missing, ("guilty", "innocent")),
     "more-data-then-nothing": (more_data_then_nothing, ("guilty", "innocent", "undecidable")),
     "more-data-missing": (more_data_missing, ("guilty", "innocent", "near")),
     "eosp-missing": (eosp_missing, ("guilty", "innocent", "undecidable")),
     "uapsd-not-granted": (uapsd_not_granted, ("guilty", "innocent", "near")),
-    "late-delivery": (late_delivery, ("guilty", "innocent", "undecidable", "near")),
+    "late-delivery": (late_delivery, ("guilty", "innocent", "undecidable", "near", "repeated")),
     "late-fetch": (late_fetch, ("guilty", "innocent", "undecidable", "near")),
     "pm-flapping": (pm_flapping, ("guilty", "innocent")),
     "awake-in-power-save": (awake_in_power_save, ("guilty", "innocent")),

@@ -55,6 +55,8 @@ pub(super) struct Cell {
     pub(super) is_twt_responder: bool,
     /// The numbers of its frames.
     pub(super) sequences: Sequences,
+    /// When a station last acknowledged a frame of the access point that was not captured.
+    pub(super) unseen: Option<Instant>,
     /// Group-addressed frames that no sleeping station would have received. Whether one slept is known later.
     pub(super) doubts: Vec<Doubt>,
 }
@@ -406,6 +408,12 @@ impl Cell {
         let none_is_due =
             last.is_some_and(|(at, _)| until.saturating_since(at) + LATE_BEACON < self.interval);
         !missed_one && none_is_due && self.without_tim(since, until, aid).count() == range.len()
+    }
+
+    /// The later of `since` and the last acknowledgement whose frame is missing. A retransmission repeats a number, and QoS data has
+    /// numbers of its own, so that no gap shows that frame.
+    pub(super) fn seen_since(&self, since: Instant) -> Instant {
+        self.unseen.map_or(since, |unseen| since.max(unseen))
     }
 
     /// Since when no beacon of the cell was missed, and no other frame that shares their counter.

@@ -36,6 +36,31 @@ pub(crate) fn is_acknowledged(capture: &Capture, packets: &[CapturedPacket], ind
     })
 }
 
+/// The access point whose frame an acknowledgement answers, by the index of the latter, if that frame was not captured.
+fn answers_unseen(capture: &Capture, packets: &[CapturedPacket], index: usize) -> Option<MacAddress> {
+    let packet = packets.get(index)?;
+    let response = capture.frame(packet)?;
+    let is_response = |frame: &AirFrame| matches!(frame.control.kind, FrameKind::Ack | FrameKind::BlockAck);
+    if !is_response(response) {
+        return None;
+    }
+    let sender = response.receiver;
+    let before = packets[..index].iter().rev().take(RESPONSE_WITHIN);
+    for (earlier, frame) in before.filter_map(|earlier| Some((earlier, capture.frame(earlier)?))) {
+        let ended = earlier.at + frame.air_time().unwrap_or_default();
+        if packet.at.saturating_since(ended) >= RESPONSE || is_response(frame) && frame.receiver == sender {
+            break;
+        }
+        // What is answered by a CTS, and what nobody answers, has no acknowledgement.
+        let has_none = is_response(frame)
+            || matches!(frame.control.kind, FrameKind::Rts | FrameKind::Cts | FrameKind::CfEnd);
+        if frame.transmitter == Some(sender) && !frame.receiver.is_group() && !has_none {
+            return None;
+        }
+    }
+    Some(sender)
+}
+
 #[derive(Default)]
 pub(super) struct Observer {
     stations: BTreeMap<MacAddress, StationState>,
@@ -63,6 +88,10 @@ impl Observer {
                 self.pauses.frame(packet.at, any);
             }
             let Some(frame) = capture.frame(packet) else { continue };
+            let unseen = answers_unseen(capture, packets, index);
+            if let Some(cell) = unseen.and_then(|bssid| self.cells.get_mut(&bssid)) {
+                cell.unseen = Some(packet.at);
+            }
             if let Some(bssid) = frame.bssid.filter(|bssid| frame.transmitter == Some(*bssid)) {
                 self.cells.entry(bssid).or_default().sequences.note(frame, packet.at);
             }
@@ -176,7 +205,9 @@ impl Observer {
                 let unbroken_since = counter.zip(cell).and_then(|(counter, cell)| {
                     let shared = cell.sequences.nothing_missed_since(frame.transmitter?);
                     let is_plain = matches!(counter, Counter::Plain(_));
-                    shared.filter(|_| is_plain).or_else(|| cell.sequences.unbroken_since(counter))
+                    let since =
+                        shared.filter(|_| is_plain).or_else(|| cell.sequences.unbroken_since(counter));
+                    since.map(|since| cell.seen_since(since))
                 });
                 let not_before = self.requests.answered_by(station, packet);
                 let pauses = &self.pauses;

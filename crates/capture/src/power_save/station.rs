@@ -15,6 +15,7 @@ use super::{FLAP_CHANGES, FLAP_INTERVAL, IN_FLIGHT, Mark, NEVER, PROMPT};
 use crate::packet::{AirFrame, CapturedPacket};
 
 mod deliveries;
+mod stuck;
 mod waits;
 
 /// A pause that a radio cannot sleep in with a profit: waking up takes milliseconds.
@@ -73,6 +74,17 @@ struct Announcement {
     interval: Span,
     /// The station's request for the frames.
     requested: Option<Request>,
+}
+
+/// A TIM bit, a PS-Poll, and a Null frame for an answer.
+#[derive(Clone, Copy, Debug)]
+struct Stuck {
+    beacon: Mark,
+    poll: Mark,
+    answer: Mark,
+    /// From here on nothing may have been missed: the beacon was composed after it.
+    since: Instant,
+    excess: Excess,
 }
 
 /// A frame to a station that had not requested it.
@@ -151,8 +163,12 @@ pub(super) struct StationState {
     poll_acknowledged: bool,
     /// Its time on the air.
     poll_air: Span,
-    /// Whether the last announcement turned out to be of nothing, and no data followed.
-    was_empty: bool,
+    /// The last transmission of that PS-Poll, to which a response answers.
+    last_poll: Option<Mark>,
+    /// Whether nobody acknowledged the last frame to the station, so that its retransmission may have been missed: it leaves no gap.
+    is_unheard: bool,
+    /// Beacons whose TIM bit nothing followed, unless the numbers of the next frame show that some was missed.
+    stuck: Vec<Stuck>,
     /// Whether the station sent that PS-Poll again, as it does if it receives no response.
     poll_repeated: bool,
     /// The first beacon long after that PS-Poll, if it still has the station's TIM bit.
@@ -200,7 +216,8 @@ impl StationState {
             let after = first.filter(|(at, _)| at.saturating_since(polled) > PROMPT);
             self.still_announced = self.still_announced.or(after);
         }
-        self.nothing_missed_since = cell.sequences.nothing_missed_since(bssid);
+        let unbroken = cell.sequences.nothing_missed_since(bssid);
+        self.nothing_missed_since = unbroken.map(|since| cell.seen_since(since));
         self.heard_until = cell.sequences.heard_until(bssid);
         self.expire(*last, findings);
         let air = cell.air_since(from);
@@ -342,6 +359,7 @@ impl StationState {
     fn forget(&mut self, at: Instant, findings: &mut Findings) {
         self.end_busy(findings);
         self.judge_suspects(findings);
+        self.judge_stuck(None, findings);
         self.end_flapping(findings);
         // No frame shows what the station did after its last one.
         let last = self.frames.last().map_or(self.counted, |frame| frame.at.max(self.counted));
@@ -421,7 +439,8 @@ impl StationState {
             self.promised = None;
             let has_shared = matches!(counter, Some(Counter::Plain(_)));
             // A frame of the access point has to follow the time of the answer: without one, nothing shows that none was sent.
-            let missed_none = self.nothing_missed_since.is_some_and(|since| since <= mark.0)
+            let missed_none = !self.is_unheard
+                && self.nothing_missed_since.is_some_and(|since| since <= mark.0)
                 && self.heard_until.is_some_and(|until| until.saturating_since(request.0) > PROMPT);
             let is_sure = has_shared && missed_none && is_heard;
             let verdict = if is_sure { Verdict::Violated } else { Verdict::Undecidable };
@@ -454,7 +473,8 @@ impl StationState {
         }
         let before =
             self.announced.map(|announcement| announcement.beacon).filter(|beacon| beacon.0 < poll.0);
-        let missed_none = self.nothing_missed_since.is_some_and(|since| since <= poll.0)
+        let missed_none = !self.is_unheard
+            && self.nothing_missed_since.is_some_and(|since| since <= poll.0)
             && !self.counters.is_empty()
             && self.counters.iter().all(|counter| matches!(counter, Counter::Plain(_)));
         let key = |verdict| (FindingKind::PsPollUnanswered, verdict, self.record.mac);
@@ -556,6 +576,7 @@ impl StationState {
     ) {
         self.count_air(frame, true);
         let follows = |poll: &Request| packet.at.saturating_since(poll.mark.0) <= POLL_AGAIN;
+        self.last_poll = Some((packet.at, packet.number));
         if packet.repeated || self.polled.as_ref().is_some_and(follows) {
             self.poll_repeated = true;
             self.poll_acknowledged |= acknowledged != Some(false);
@@ -700,13 +721,14 @@ impl StationState {
         self.has_data |= frame.control.kind.has_payload();
         if frame.control.kind.has_payload() {
             self.record.counts.data_down += 1;
-            self.was_empty = false;
             if let Some(counter) = delivery.counter.filter(|counter| !self.counters.contains(counter)) {
                 self.counters.push(counter);
             }
             self.check_announced(delivery, findings);
             self.check_asleep(delivery, findings);
             self.check_late(delivery, findings);
+            self.judge_stuck(Some(delivery), findings);
+            self.is_unheard = delivery.acknowledged == Some(false);
             if let Some(promise) = self.promised.take() {
                 let key = (FindingKind::MoreDataThenNothing, Verdict::Kept, self.record.mac);
                 find(findings, key, promise.mark, &[promise.mark.1, mark.1], || "it was sent".to_owned());

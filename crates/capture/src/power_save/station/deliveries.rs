@@ -1,6 +1,6 @@
 //! What a frame for a station in power save says: whether it was announced, requested and in time.
 
-use super::{Announcement, Delivery, Promise, StationState, Suspect};
+use super::{Delivery, Promise, StationState, Suspect};
 use crate::packet::AirFrame;
 use crate::power_save::cell::Cell;
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find};
@@ -26,6 +26,11 @@ impl StationState {
         } else {
             ""
         }
+    }
+
+    /// Whether the monitor missed nothing for the station since `since`: also no retransmission, which leaves no gap.
+    pub(super) fn missed_none_since(&self, delivery: &Delivery<'_>, since: Instant) -> bool {
+        !self.is_unheard && self.is_next_since(delivery, since)
     }
 
     /// Whether the frame is the one that More Data announced at `since`: no other was sent to the station, with its counter or as
@@ -58,41 +63,6 @@ impl StationState {
              monitor missed it"
                 .to_owned()
         });
-    }
-
-    /// A Null frame is the answer to a PS-Poll if nothing is buffered (802.11-2020 11.2.3.6); the TIM bit is then clear.
-    pub(super) fn check_stuck(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
-        let (mark, frame) = (delivery.mark(), delivery.frame);
-        let is_null = matches!(frame.control.kind, FrameKind::Null | FrameKind::QosNull);
-        if !is_null || frame.control.more_data {
-            return;
-        }
-        let Some(Request { mark: poll, .. }) = self.polled else { return };
-        let Some(Announcement { beacon, .. }) = self.announced.take() else { return };
-        // A frame in between, which the monitor missed, may have emptied the buffer. Nothing else does: a second time is enough.
-        // A beacon right after a delivery was composed before it, and so may one be right after a gap.
-        let is_fresh = self.beacons_from.is_none_or(|(last, _)| beacon.0.saturating_since(last) > IN_FLIGHT);
-        let before = beacon.0.saturating_sub(IN_FLIGHT);
-        let is_sure = is_fresh && (self.is_next_since(delivery, before) || self.was_empty);
-        self.was_empty = true;
-        let verdict = if is_sure { Verdict::Violated } else { Verdict::Undecidable };
-        let key = (FindingKind::TimStuck, verdict, self.record.mac);
-        let found = find(findings, key, mark, &[beacon.1, poll.1, mark.1], || {
-            let doubt = if is_sure {
-                self.assumption(delivery)
-            } else {
-                "; the monitor may have missed that it was delivered before"
-            };
-            format!(
-                "the beacon of packet {} had the station's TIM bit, and the answer to its PS-Poll was a Null frame without \
-                 More Data{doubt}",
-                beacon.1
-            )
-        });
-        if let Some(finding) = found {
-            finding.excess +=
-                Excess { sent: self.poll_air, ..Excess::awake(mark.0.saturating_since(poll.0)) };
-        }
     }
 
     /// Data for a station in power save is allowed only as the response to a PS-Poll and in a service period.
@@ -133,6 +103,7 @@ impl StationState {
         frame: &AirFrame,
         acknowledged: Option<bool>,
     ) {
+        self.is_unheard &= acknowledged != Some(true);
         let same = |suspect: &&mut Suspect| suspect.sequence_control == frame.sequence_control;
         if let Some(suspect) = self.suspects.last_mut().filter(same) {
             suspect.unheard = suspect.unheard.filter(|_| acknowledged == Some(false)).map(|count| count + 1);

@@ -38,7 +38,7 @@ impl StationState {
         });
         if !request.is_heard {
             Some(Doubt::Unheard)
-        } else if !self.is_next_since(delivery, from) {
+        } else if !self.missed_none_since(delivery, from) {
             // A frame in between, which the monitor missed, would have been the answer.
             Some(Doubt::Missed)
         } else if was_emptied {
@@ -99,7 +99,7 @@ impl StationState {
             Some(_) if was_emptied => {
                 (Verdict::Undecidable, "; a beacon in between had no bit, so that it may be another frame")
             }
-            Some(_) if !self.is_next_since(delivery, beacon.0) => {
+            Some(_) if !self.missed_none_since(delivery, beacon.0) => {
                 (Verdict::Undecidable, "; the monitor may have missed that it was fetched before")
             }
             Some(_) => (Verdict::Violated, self.assumption(delivery)),
