@@ -31,6 +31,7 @@ from tim_never_set import (
 from tim_never_set import POWER_MANAGEMENT as PM
 
 EVERYBODY = b"\xff" * 6
+BEACONS = b"beacon"  # An access point that counts its beacons apart.
 ASSOCIATION_REQUEST, ASSOCIATION_RESPONSE, ACTION = 0x00, 0x10, 0xD0
 QOS_DATA, QOS_NULL, RETRY, EOSP, CTS = 0x88, 0xC8, 0x08, 0x10, 0xC4
 OTHER = b"\x02\x00\x00\x00\x00\x03"
@@ -48,8 +49,10 @@ class Air:
 
     def __init__(self) -> None:
         self.frames: list[tuple[float, int, bytes]] = []
-        self.number = {ACCESS_POINT: 0, STATION: 0}
+        self.number = {ACCESS_POINT: 0, STATION: 0, BEACONS: 0}
         self.beacons = 0
+        # Whose counter beacons have.
+        self.counter = ACCESS_POINT
 
     def put(self, at_ms: float, frame: bytes, *, answered: bytes | None = None, missed: bool = False) -> None:
         """A frame at a time; `answered` is whom an acknowledgement follows; `missed` frames are not captured."""
@@ -86,7 +89,7 @@ class Air:
         if uapsd is not None:
             body += WMM + bytes([0x80 * uapsd])
         body += more
-        number = self.next(ACCESS_POINT)
+        number = self.next(self.counter)
         frame = header(BEACON, 0, EVERYBODY, ACCESS_POINT, ACCESS_POINT, sequence=number) + body
         self.put(at_ms, frame, missed=missed)
         return at_ms
@@ -397,14 +400,16 @@ def group_not_after_dtim(air: Air, case: str) -> None:
 
 
 def group_not_sent(air: Air, case: str) -> None:
-    """A DTIM beacon that announces group-addressed frames, and none, or one that the monitor may miss."""
+    """A DTIM beacon that announces group-addressed frames, and none, or one that the monitor may miss, also by numbers that fit by chance."""
+    if case == "apart":
+        air.counter = BEACONS
     air.begin()
     for _ in range(2):
         at_ms = air.beacon(group=True)
         air.group(at_ms + 2)
     at_ms = air.beacon(group=True)
     if case != "guilty":
-        air.group(at_ms + 2, missed=case == "undecidable")
+        air.group(at_ms + 2, missed=case in ("undecidable", "apart"))
     air.end()
 
 
@@ -427,8 +432,18 @@ def beacon_late(air: Air, case: str) -> None:
 
 
 def beacon_missing(air: Air, case: str) -> None:
-    """Forty beacons of which one was not captured, with a number that it had or not; or a monitor that misses many."""
+    """Forty beacons of which one was not captured, with a number that it had or not, or that another counter has; or a monitor that
+    misses many."""
     air.null(10, sleeps=False)
+    if case == "apart":
+        air.counter = BEACONS
+        for number in range(40):
+            at_ms = air.beacon(missed=number == 20)
+            if number in (5, 10, 19):
+                # The last one has the number of the beacon that was missed.
+                air.number[ACCESS_POINT] = number + (number == 19)
+                air.down(at_ms + 10)
+        return
     for number in range(40):
         if number == 20 and case == "guilty":
             air.beacons += 1
@@ -453,10 +468,10 @@ CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
     "awake-in-power-save": (awake_in_power_save, ("guilty", "innocent")),
     "ps-poll-unanswered": (ps_poll_unanswered, ("guilty", "innocent", "undecidable", "near")),
     "group-not-after-dtim": (group_not_after_dtim, ("guilty", "innocent", "undecidable", "near")),
-    "group-announced-not-sent": (group_not_sent, ("guilty", "innocent", "undecidable")),
+    "group-announced-not-sent": (group_not_sent, ("guilty", "innocent", "undecidable", "apart")),
     "dtim-skipped": (dtim_skipped, ("guilty", "innocent", "near")),
     "beacon-late": (beacon_late, ("guilty", "innocent", "near")),
-    "beacon-missing": (beacon_missing, ("guilty", "innocent", "undecidable", "near")),
+    "beacon-missing": (beacon_missing, ("guilty", "innocent", "undecidable", "near", "apart")),
 }
 
 

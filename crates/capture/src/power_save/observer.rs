@@ -10,7 +10,7 @@ use super::finding::{FindingKind, Findings, Verdict, find};
 use super::pauses::Pauses;
 use super::record::Observations;
 use super::requests::Requests;
-use super::sequence::Counter;
+use super::sequence::{Counter, counted_apart};
 use super::station::{Delivery, StationState};
 use crate::capture::{Capture, SteadyPart};
 use crate::packet::{AirFrame, CapturedPacket, SleepChange};
@@ -77,7 +77,13 @@ pub(super) struct Observer {
 
 impl Observer {
     pub(super) fn new(capture: &Capture, hears_acks: bool) -> Self {
-        Self { hears_acks, findings: Findings::new(capture.target_wakes.clone()), ..Self::default() }
+        let findings = Findings::new(capture.target_wakes.clone());
+        let frames = capture.packets.iter().filter_map(|packet| capture.frame(packet));
+        let mut cells: BTreeMap<MacAddress, Cell> = BTreeMap::new();
+        for bssid in counted_apart(frames) {
+            cells.entry(bssid).or_default().sequences.is_apart = true;
+        }
+        Self { hears_acks, findings, cells, ..Self::default() }
     }
 
     pub(super) fn segment(&mut self, capture: &Capture, segment: &SteadyPart) {

@@ -4,7 +4,7 @@
 //! between. QoS data has a counter for each receiver and traffic identifier; everything else has one of the sender. Some
 //! access points count beacons apart: beacons and other frames belong to one counter only if the capture shows them in turns.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use airwatt_base::Instant;
 use airwatt_dot11::{FrameKind, MacAddress};
@@ -36,9 +36,13 @@ struct Unbroken {
     turns: u32,
 }
 
-/// The counters of all senders.
+/// The counters of the frames of one sender.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sequences(BTreeMap<Counter, Unbroken>);
+pub(super) struct Sequences {
+    runs: BTreeMap<Counter, Unbroken>,
+    /// Whether its beacons have a counter of their own, as [`counted_apart`] finds anywhere in the capture.
+    pub(super) is_apart: bool,
+}
 
 /// A counter is shared if beacons and other frames took turns this often: by chance numbers fit once in 4,096 times.
 const TURNS: u32 = 2;
@@ -71,7 +75,7 @@ impl Sequences {
         };
         for counter in [Some(counter), shared].into_iter().flatten() {
             let fresh = Unbroken { last: number, since: at, until: at, was_beacon: is_beacon, turns: 0 };
-            let run = self.0.entry(counter).or_insert(fresh);
+            let run = self.runs.entry(counter).or_insert(fresh);
             let step = number.wrapping_sub(run.last) & 0xfff;
             run.until = at;
             // Fragments and retransmissions repeat a number.
@@ -89,8 +93,8 @@ impl Sequences {
 
     /// Since when no frame of the counter was missed, up to the last that was captured.
     pub(super) fn unbroken_since(&self, counter: Counter) -> Option<Instant> {
-        let run = self.0.get(&counter)?;
-        let is_one = !matches!(counter, Counter::Shared(_)) || run.turns >= TURNS;
+        let run = self.runs.get(&counter)?;
+        let is_one = !matches!(counter, Counter::Shared(_)) || run.turns >= TURNS && !self.is_apart;
         is_one.then_some(run.since)
     }
 
@@ -101,8 +105,43 @@ impl Sequences {
 
     /// The time of the last frame that the access point sent without a QoS counter.
     pub(super) fn heard_until(&self, bssid: MacAddress) -> Option<Instant> {
-        Some(self.0.get(&Counter::Shared(bssid))?.until)
+        Some(self.runs.get(&Counter::Shared(bssid))?.until)
     }
+}
+
+/// The access points whose beacons have a counter of their own: more other frames were captured between two beacons than their numbers
+/// have room for. Numbers near each other fit by chance now and then, so that one such place outweighs every turn.
+pub(super) fn counted_apart<'f>(frames: impl Iterator<Item = &'f AirFrame>) -> BTreeSet<MacAddress> {
+    #[derive(Default)]
+    struct Between {
+        beacon: Option<u16>,
+        other: Option<u16>,
+        count: u16,
+    }
+    let mut senders: BTreeMap<MacAddress, Between> = BTreeMap::new();
+    let mut apart = BTreeSet::new();
+    for frame in frames {
+        let (Some(counter), Some(control)) = (Counter::of(frame), frame.sequence_control) else { continue };
+        let number = control >> 4;
+        match counter {
+            Counter::Beacons(sender) => {
+                let between = senders.entry(sender).or_default();
+                let step = between.beacon.map_or(0, |before| number.wrapping_sub(before) & 0xfff);
+                if (1..=between.count).contains(&step) {
+                    apart.insert(sender);
+                }
+                (between.beacon, between.count) = (Some(number), 0);
+            }
+            // Fragments, retransmissions and copies of a frame repeat its number.
+            Counter::Plain(sender) if control & 0xf == 0 && !frame.control.retry => {
+                let between = senders.entry(sender).or_default();
+                let is_new = between.other.replace(number) != Some(number);
+                between.count = between.count.saturating_add(u16::from(is_new));
+            }
+            _ => {}
+        }
+    }
+    apart
 }
 
 /// A frame of a station, as far as it shows its mode.
