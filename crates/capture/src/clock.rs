@@ -2,7 +2,7 @@
 //!
 //! If it jumps ahead by more than [`GAP_LIMIT`], or back by more than [`REORDER_LIMIT`], nothing is known of the time in
 //! between: the capture is divided into segments, and idle power is never integrated between two of them. Beacons have the
-//! clock of their access point, which shows smaller jumps ahead: those of more than [`JUMP_LIMIT`]. Within a
+//! clock of their access point, which shows smaller jumps: those of more than [`JUMP_LIMIT`]. Within a
 //! segment packets are sorted by time, since captures of several interfaces are slightly out of order.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,7 @@ pub const GAP_LIMIT: Span = Span::from_secs(7 * 24 * 3_600);
 /// set.
 pub const REORDER_LIMIT: Span = Span::from_secs(1);
 
-/// Time by which the distance of two beacons may exceed what their access point's clock says. More is a jump: crystals are right
+/// Time by which the distance of two beacons may differ from what their access point's clock says. More is a jump: crystals are right
 /// to 0.01 % (802.11-2020 17.3.9.5), and packets are late by milliseconds.
 pub const JUMP_LIMIT: Span = Span::from_millis(100);
 
@@ -31,9 +31,10 @@ const LATENESS: Span = Span::from_millis(10);
 /// Beacons further apart show no jump: there, a clock that is wrong by little adds up.
 const NEAR: Span = Span::from_secs(1);
 
-/// The indices of the packets before which the clock jumped ahead, by the clocks of access points: the longest silence between
-/// two beacons, if it has room for what they are too far apart.
-fn jumps_ahead(capture: &Capture) -> BTreeSet<usize> {
+/// The indices of the packets before which the clock jumped, by the clocks of access points. Ahead: the longest silence between
+/// two beacons, if it has room for what they are too far apart. Back: where time between two beacons that are too near runs backwards
+/// the most, or least forwards.
+fn jumps_by_beacons(capture: &Capture) -> BTreeSet<usize> {
     let mut last: BTreeMap<MacAddress, (usize, u64)> = BTreeMap::new();
     let mut jumps = BTreeSet::new();
     for (index, packet) in capture.packets.iter().enumerate() {
@@ -49,9 +50,13 @@ fn jumps_ahead(capture: &Capture) -> BTreeSet<usize> {
         else {
             continue;
         };
-        let excess = packet.at.saturating_since(capture.packets[before].at).saturating_sub(own);
+        let earlier = capture.packets[before].at;
+        let excess = packet.at.saturating_since(earlier).saturating_sub(own);
         let silence = |at: &usize| capture.packets[*at].at.saturating_since(capture.packets[*at - 1].at);
-        if excess > JUMP_LIMIT
+        let back = |at: &usize| capture.packets[*at - 1].at.saturating_since(capture.packets[*at].at);
+        if (earlier + own).saturating_since(packet.at) > JUMP_LIMIT {
+            jumps.extend((before + 1..=index).max_by_key(|at| (back(at), std::cmp::Reverse(silence(at)))));
+        } else if excess > JUMP_LIMIT
             && let Some(longest) = (before + 1..=index).max_by_key(silence)
             && silence(&longest) + LATENESS >= excess
         {
@@ -70,7 +75,7 @@ pub(crate) fn divide(capture: &mut Capture) {
     }
     let mut latest = capture.packets[0].at;
     let mut bounds = vec![0];
-    let jumps = jumps_ahead(capture);
+    let jumps = jumps_by_beacons(capture);
     for (index, packet) in capture.packets.iter().enumerate() {
         let jump = packet.at.saturating_since(latest) > GAP_LIMIT
             || latest.saturating_since(packet.at) > REORDER_LIMIT

@@ -357,8 +357,8 @@ impl Cell {
     /// Whether the access point's clock agrees with that of the capture between the beacons around a time, as far as they are there and its
     /// clock goes on.
     pub(super) fn is_clock_steady(&self, since: Instant, until: Instant) -> bool {
-        let before = self.marks.partition_point(|(at, _)| *at <= since).checked_sub(1);
-        let after = self.marks.partition_point(|(at, _)| *at < until);
+        let (from, after) = (self.place(|at| at <= since), self.place(|at| at < until));
+        let before = from.checked_sub(1).filter(|before| *before >= self.segment_from);
         let (Some(before), true) = (before, after < self.marks.len()) else { return true };
         let by_capture = self.marks[after].0.saturating_since(self.marks[before].0);
         let gone_us = self.timestamps_us[after].saturating_sub(self.timestamps_us[before]);
@@ -367,8 +367,15 @@ impl Cell {
 
     /// The places of the beacons after `since` and before `until`.
     fn between(&self, since: Instant, until: Instant) -> Range<usize> {
-        let first = self.marks.partition_point(|(at, _)| *at <= since);
-        first..self.marks.partition_point(|(at, _)| *at < until).max(first)
+        let first = self.place(|at| at <= since);
+        first..self.place(|at| at < until).max(first)
+    }
+
+    /// The place in `marks` of the first beacon of the segment whose time is not one of these. Times of other segments, between
+    /// which the clock may have gone back, are not comparable.
+    fn place(&self, is_before: impl Fn(Instant) -> bool) -> usize {
+        let from = self.segment_from.min(self.marks.len());
+        from + self.marks[from..].partition_point(|(at, _)| is_before(*at))
     }
 
     /// The beacons after `since` and before `until` that are known not to have the TIM bit of `aid`.
@@ -424,8 +431,8 @@ impl Cell {
 
     /// The last beacon before `until`.
     pub(super) fn last_before(&self, until: Instant) -> Option<Mark> {
-        let end = self.marks.partition_point(|(at, _)| *at < until);
-        self.marks.get(end.checked_sub(1)?).copied()
+        let end = self.place(|at| at < until);
+        self.marks[self.segment_from..end].last().copied()
     }
 
     /// The number of beacons from `from` on with the TIM bit of `aid`, and the first of them.

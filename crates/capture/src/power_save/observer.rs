@@ -110,12 +110,19 @@ impl Observer {
             self.frame_of_access_point(packet, frame);
         }
         let goes_on = segment.end < capture.packets.len();
-        for mac in std::mem::take(&mut self.active) {
-            let Some(state) = self.stations.get_mut(&mac) else { continue };
+        let active = std::mem::take(&mut self.active);
+        for mac in &active {
+            let Some(state) = self.stations.get_mut(mac) else { continue };
             state.read_beacons(&self.cells, &mut self.findings);
             state.end_segment(segment.until, goes_on, &self.cells, &mut self.findings);
         }
         self.decide_doubts();
+        // The times of two segments are not comparable.
+        for mac in active.iter().filter(|_| goes_on) {
+            if let Some(state) = self.stations.get_mut(mac) {
+                state.frames.clear();
+            }
+        }
         self.requests.clear();
         self.pauses.clear();
         for (bssid, cell) in &mut self.cells {
