@@ -190,8 +190,13 @@ def fetched(air: Air, at_ms: float, *, more: bool = False) -> None:
 
 
 def tim_never_set(air: Air, case: str) -> None:
-    """Three beacons while a frame waits of which More Data told, or of which nothing is known."""
+    """Three beacons while a frame waits of which More Data told, or nothing is known; or which the monitor misses."""
     air.begin()
+    if case == "missed":
+        for _ in range(3):
+            fetched(air, air.beacon(bit=True, missed=True) + 3)
+        air.end()
+        return
     fetched(air, air.beacon(bit=True) + 3, more=case in ("guilty", "innocent"))
     if case == "near":
         # The frame answers what the station sent after the last beacon without its bit.
@@ -220,7 +225,7 @@ def sent_to_sleeper(air: Air, case: str) -> None:
 
 
 def tim_stuck(air: Air, case: str) -> None:
-    """The TIM bit, a PS-Poll, and a Null frame for an answer; or a second one, after QoS data that the monitor missed."""
+    """The TIM bit, a PS-Poll, and a Null frame for an answer; or that of a second one, after QoS data was missed."""
     air.begin()
     if case in ("missed", "acknowledged"):
         if case == "missed":
@@ -237,7 +242,8 @@ def tim_stuck(air: Air, case: str) -> None:
             air.beacon(bit=True)
             air.poll(INTERVAL_MS * 7 + 3)
             air.served(INTERVAL_MS * 7 + 4, 6, last=False)
-        return air.end()
+        air.end()
+        return
     at_ms = air.beacon(bit=True)
     if case == "undecidable":
         air.down(at_ms + 2, missed=True)
@@ -311,8 +317,10 @@ def uapsd_not_granted(air: Air, case: str) -> None:
 
 
 def late_delivery(air: Air, case: str) -> None:
-    """A PS-Poll, and its frame after 80 ms; or at once; or on a full channel; or what came before was missed, once or in
-    a retransmission, which leaves no gap in the numbers."""
+    """A PS-Poll, and its frame after 80 ms; or at once; or on a full channel; or what came before was missed.
+
+    In `repeated` that may be a retransmission, which leaves no gap in the numbers.
+    """
     air.begin()
     at_ms = air.beacon(bit=True) + 3
     if case == "repeated":
@@ -334,7 +342,8 @@ def late_fetch(air: Air, case: str) -> None:
     """A station with a listen interval of one beacon that asks after six; or at once; or with a target wake time."""
     asks, answers = (TWT_REQUESTER, TWT_RESPONDER) if case == "near" else (b"", b"")
     request = header(ASSOCIATION_REQUEST, 0, ACCESS_POINT, STATION, ACCESS_POINT) + b"\x31\x04\x01\x00" + asks
-    response = header(ASSOCIATION_RESPONSE, 0, STATION, ACCESS_POINT, ACCESS_POINT)
+    number = air.next(ACCESS_POINT) if case != "undecidable" else 0
+    response = header(ASSOCIATION_RESPONSE, 0, STATION, ACCESS_POINT, ACCESS_POINT, sequence=number)
     if case != "undecidable":
         air.put(1, request, answered=STATION)
         air.put(2, response + struct.pack("<HHH", 1, 0, 0xC000 | AID) + answers, answered=ACCESS_POINT)
@@ -400,7 +409,10 @@ def group_not_after_dtim(air: Air, case: str) -> None:
 
 
 def group_not_sent(air: Air, case: str) -> None:
-    """A DTIM beacon that announces group-addressed frames, and none, or one that the monitor may miss, also by numbers that fit by chance."""
+    """A DTIM beacon that announces group-addressed frames, and none, or one that the monitor may miss.
+
+    In `apart` beacons have a counter of their own, whose numbers fit by chance.
+    """
     if case == "apart":
         air.counter = BEACONS
     air.begin()
@@ -432,8 +444,10 @@ def beacon_late(air: Air, case: str) -> None:
 
 
 def beacon_missing(air: Air, case: str) -> None:
-    """Forty beacons of which one was not captured, with a number that it had or not, or that another counter has; or a monitor that
-    misses many."""
+    """Forty beacons of which one was not captured, with a number that it had or not; or a monitor that misses many.
+
+    In `apart` beacons have a counter of their own, and another frame has the number.
+    """
     air.null(10, sleeps=False)
     if case == "apart":
         air.counter = BEACONS
@@ -454,7 +468,7 @@ def beacon_missing(air: Air, case: str) -> None:
 
 Case = Callable[[Air, str], None]
 CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
-    "tim-never-set": (tim_never_set, ("guilty", "innocent", "undecidable", "near")),
+    "tim-never-set": (tim_never_set, ("guilty", "innocent", "undecidable", "near", "missed")),
     "sent-to-sleeping-station": (sent_to_sleeper, ("guilty", "innocent", "undecidable")),
     "tim-stuck": (tim_stuck, ("guilty", "innocent", "undecidable", "missed", "acknowledged")),
     "tim-missing": (tim_missing, ("guilty", "innocent")),

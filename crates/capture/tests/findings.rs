@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use airwatt_capture::Capture;
-use airwatt_capture::power_save::{Verdict, observe};
+use airwatt_capture::power_save::{FindingKind, Verdict, observe};
 
 /// The rules that were violated.
 fn accused(capture: &Capture) -> BTreeSet<&'static str> {
@@ -66,4 +66,15 @@ fn a_clock_that_is_set_accuses_nobody() {
             }
         }
     }
+}
+
+/// Of a frame that a station fetched, a beacon that the monitor missed may have had the bit or not.
+#[test]
+fn a_delivery_whose_beacon_was_missed_is_undecidable() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures/findings");
+    let file = File::open(folder.join("tim-never-set-missed.pcap")).unwrap();
+    let found = observe(&Capture::read("missed", file).unwrap()).findings;
+    let rule = found.iter().find(|finding| finding.kind == FindingKind::TimNeverSet).unwrap();
+    let undecidable = rule.count(Verdict::Undecidable);
+    assert_eq!((rule.count(Verdict::Violated), undecidable), (0, 3), "{:?}", rule.occurrences);
 }

@@ -435,6 +435,16 @@ impl Cell {
         self.marks[self.segment_from..end].last().copied()
     }
 
+    /// Whether a beacon was due after `since` and before `until`, by the last one before `since`.
+    pub(super) fn was_due(&self, since: Instant, until: Instant) -> bool {
+        let last = self.last_before(since).map_or(since, |(at, _)| at);
+        if self.interval.is_zero() {
+            return false;
+        }
+        let due = last + self.interval * (since.saturating_since(last).whole(self.interval) + 1);
+        due < until
+    }
+
     /// The number of beacons from `from` on with the TIM bit of `aid`, and the first of them.
     pub(super) fn tim_since(&self, from: usize, aid: u16) -> (u32, Option<Mark>) {
         let places = self.tim.get(&aid).map_or(&[][..], Vec::as_slice);

@@ -305,7 +305,16 @@ impl StationState {
             report(Verdict::Kept, &[beacon, mark.1], format!("the beacon of packet {beacon} announced it"));
             return;
         }
-        let Some(last) = without.last() else { return };
+        let Some(last) = without.last() else {
+            if delivery.cell.is_some_and(|cell| cell.was_due(from.0, mark.0)) {
+                let detail = format!(
+                    "no beacon was captured between packet {} and the frame, and one was due",
+                    from.1
+                );
+                report(Verdict::Undecidable, &[from.1, mark.1], detail);
+            }
+            return;
+        };
         match delivery.not_before.filter(|(at, _)| *at > last.0) {
             Some((_, request)) => report(
                 Verdict::Kept,
