@@ -74,6 +74,13 @@ def test_what_is_undecidable_says_why(path, airwatt):
     assert f"(first: packet {first['packet']}): {first['detail']}" in text
 
 
+def test_a_finding_names_whom_it_accuses(airwatt):
+    text = " ".join(airwatt("analyze", SHIPPED / "tim-never-set-guilty.pcap").out.split())
+    assert f"error of the access point, 02:00:00:00:00:01 (station {STATION}):" in text
+    text = " ".join(airwatt("analyze", SHIPPED / "late-fetch-guilty.pcap").out.split())
+    assert f"of the station, {STATION}:" in text
+
+
 @pytest.mark.parametrize("kind", ["late-delivery", "more-data-then-nothing", "tim-never-set"])
 def test_a_clock_that_jumps_accuses_nobody(kind, tmp_path):
     """The monitor's clock is set ahead by 0.7 s somewhere; beacons have the clock of their access point."""

@@ -14,7 +14,7 @@ def rules(document: dict[str, Any]) -> Iterator[str]:
     findings = document["findings"]
     faults = _violated(document)
     if faults:
-        yield "\n".join(_sentence(finding) for finding in faults)
+        yield "\n".join(_sentence(finding, document) for finding in faults)
     yield from _undecided(findings)
     yield from _not_evaluated(document)
 
@@ -28,7 +28,7 @@ def remarks(document: dict[str, Any]) -> Iterator[str]:
     """Yields a sentence for each finding that violates no rule."""
     others = [finding for finding in document["findings"] if finding["count"] and not finding["clause"]]
     if others:
-        yield "\n".join(_sentence(finding) for finding in others)
+        yield "\n".join(_sentence(finding, document) for finding in others)
 
 
 def _violated(document: dict[str, Any]) -> list[dict[str, Any]]:
@@ -105,7 +105,15 @@ _MOST_PACKETS = 5
 """Packets that a sentence names; the document has all."""
 
 
-def _sentence(finding: dict[str, Any]) -> str:
+def _accused(finding: dict[str, Any], document: dict[str, Any]) -> str:
+    """The address of the device that caused it, with the station whose frames show it if that is another one."""
+    station: str = finding["station"]
+    stations = (document["air"] or {"stations": []})["stations"]
+    bssid = next((one["bssid"] for one in stations if one["mac"] == station), None)
+    return station if finding["whose"] != "access point" or bssid is None else f"{bssid} (station {station})"
+
+
+def _sentence(finding: dict[str, Any], document: dict[str, Any]) -> str:
     where = finding["examples"][:1]
     file = "" if not where or "file" not in where[0] else printable(" ({}: {})".format(*where[0]["file"]))
     violated = [place for place in finding["occurrences"] if place["verdict"] == "violated"]
@@ -117,7 +125,7 @@ def _sentence(finding: dict[str, Any]) -> str:
     place += ")" if place else ""
     times = f" {finding['count']} times," if finding["count"] > 1 else ""
     clause = f" [{finding['clause']}]" if finding["clause"] else ""
-    whose = f"{finding['severity']} of the {finding['whose']}, {finding['station']}"
+    whose = f"{finding['severity']} of the {finding['whose']}, {_accused(finding, document)}"
     return f"{finding['kind']},{times} {whose}: {finding['text']}{place}{clause}"
 
 

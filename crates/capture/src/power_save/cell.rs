@@ -293,7 +293,7 @@ impl Cell {
                 )
             });
             if let Some(finding) = found {
-                finding.excess += Excess::waited(*late_by);
+                finding.late_beacon(*late_by);
                 finding.due(std::iter::once(mark.0 - *late_by));
             }
         }

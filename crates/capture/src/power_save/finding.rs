@@ -350,9 +350,25 @@ pub struct Finding {
     pub excess: Excess,
     /// What those would that are undecidable so far.
     open: Excess,
+    /// How late beacons were for which a station listens: until its radio gives them up.
+    late_beacons: Vec<Span>,
 }
 
 impl Finding {
+    /// What the occurrences that violated the rule cost a station with this radio.
+    pub fn excess_of(&self, radio: &Radio) -> Excess {
+        let listened = self.late_beacons.iter().map(|late_by| (*late_by).min(radio.beacon_wait));
+        let mut excess = self.excess;
+        excess.awake += listened.fold(Span::ZERO, Span::saturating_add);
+        excess
+    }
+
+    /// Adds a beacon that was late.
+    pub(super) fn late_beacon(&mut self, late_by: Span) {
+        self.excess.delay += late_by;
+        self.late_beacons.push(late_by);
+    }
+
     /// The number of occurrences with a verdict.
     pub const fn count(&self, verdict: Verdict) -> u64 {
         self.counts[verdict as usize]
@@ -457,6 +473,7 @@ pub(super) fn find<'f>(
         counts: [0; 3],
         excess: Excess::default(),
         open: Excess::default(),
+        late_beacons: Vec::new(),
     });
     let count = &mut finding.counts[verdict as usize];
     *count += 1;

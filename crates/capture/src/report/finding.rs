@@ -264,7 +264,8 @@ pub(super) fn finding(capture: &Capture, finding: &Finding, costing: &Costing<'_
     let excess = if is_awake { Excess::default() } else { finding.excess };
     let excess = Some(excess).filter(|_| is_found);
     let spent = excess.filter(|_| kind.has_energy());
-    let cost_j = |radio: &Radio| spent.map(|excess| excess.energy_j(radio));
+    let excess_of = |radio: &Radio| if is_awake { Excess::default() } else { finding.excess_of(radio) };
+    let cost_j = |radio: &Radio| spent.map(|_| excess_of(radio).energy_j(radio));
     let (radio, is_assumed) = costing.radio(finding);
     let known: Vec<f64> = match radio {
         Some(_) if is_assumed => Radio::shipped().iter().filter_map(cost_j).collect(),
@@ -287,7 +288,7 @@ pub(super) fn finding(capture: &Capture, finding: &Finding, costing: &Costing<'_
         radio: radio.filter(|_| spent.is_some()).map(|radio| radio.name.clone()),
         cost_low_j: known.iter().copied().reduce(f64::min),
         cost_high_j: known.iter().copied().reduce(f64::max),
-        awake_s: spent.map(|excess| excess.awake.as_secs_f64()),
+        awake_s: spent.map(|excess| radio.map_or(excess, excess_of).awake.as_secs_f64()),
         policy: policy.map(str::to_owned),
         costs_j: BTreeMap::new(),
         delay_s: excess.filter(|_| kind.has_delay()).map(|excess| excess.delay.as_secs_f64()),

@@ -192,6 +192,11 @@ fn a_late_beacon_is_late_by_the_clock_of_its_access_point() {
         "{}",
         found.excess.delay
     );
+    // A radio listens until it gives the beacon up, which this one does after 10 ms; a late beacon cost more than that before.
+    let radio = airwatt_energy::Radio::find("broadcom-4311").unwrap();
+    assert_eq!(found.excess_of(&radio).awake, Span::from_millis(10));
+    let patient = airwatt_energy::Radio { beacon_wait: Span::from_secs(1), ..radio };
+    assert_eq!(found.excess_of(&patient).awake, found.excess.delay);
     assert_eq!(kinds(&beacons(40_000, 30, (12, 8_000), &[])), [], "a busy channel");
     assert_eq!(kinds(&beacons(102_300, 30, (0, 0), &[])), [], "offsets next to the interval");
 }
