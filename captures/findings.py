@@ -341,16 +341,18 @@ def late_delivery(air: Air, case: str) -> None:
 def late_fetch(air: Air, case: str) -> None:
     """A station with a listen interval of one beacon that asks after six; or at once; or with a target wake time."""
     asks, answers = (TWT_REQUESTER, TWT_RESPONDER) if case == "near" else (b"", b"")
-    request = header(ASSOCIATION_REQUEST, 0, ACCESS_POINT, STATION, ACCESS_POINT) + b"\x31\x04\x01\x00" + asks
-    number = air.next(ACCESS_POINT) if case != "undecidable" else 0
-    response = header(ASSOCIATION_RESPONSE, 0, STATION, ACCESS_POINT, ACCESS_POINT, sequence=number)
-    if case != "undecidable":
-        air.put(1, request, answered=STATION)
-        air.put(2, response + struct.pack("<HHH", 1, 0, 0xC000 | AID) + answers, answered=ACCESS_POINT)
-    if case == "near":
-        set_up = header(ACTION, 0, STATION, ACCESS_POINT, ACCESS_POINT, sequence=air.next(ACCESS_POINT))
-        air.put(3, set_up + TWT_ACCEPTED, answered=ACCESS_POINT)
     air.begin()
+    if case != "undecidable":
+        at_ms = INTERVAL_MS * 2 + 40
+        request = header(ASSOCIATION_REQUEST, 0, ACCESS_POINT, STATION, ACCESS_POINT) + b"\x31\x04\x01\x00" + asks
+        air.put(at_ms, request, answered=STATION)
+        number = air.next(ACCESS_POINT)
+        response = header(ASSOCIATION_RESPONSE, 0, STATION, ACCESS_POINT, ACCESS_POINT, sequence=number)
+        air.put(at_ms + 1, response + struct.pack("<HHH", 1, 0, 0xC000 | AID) + answers, answered=ACCESS_POINT)
+        if case == "near":
+            set_up = header(ACTION, 0, STATION, ACCESS_POINT, ACCESS_POINT, sequence=air.next(ACCESS_POINT))
+            air.put(at_ms + 2, set_up + TWT_ACCEPTED, answered=ACCESS_POINT)
+        air.null(at_ms + 5, sleeps=True)
     for _ in range(1 if case == "innocent" else 6):
         at_ms = air.beacon(bit=True, more=answers)
     fetched(air, at_ms + 3)
