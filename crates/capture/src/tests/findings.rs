@@ -323,19 +323,20 @@ fn a_jump_of_the_capture_s_clock_is_no_late_delivery() {
     let verdict_after = |jump_ms: u64| {
         let tim = TimFields { dtim_count: 0, dtim_period: 1, group: false, aids: &[1] };
         let beacon = |at_ms: u64| beacon_of(1_000 * at_ms, tim, None);
-        let ack = ack(STATION);
+        let heard = ack(STATION);
         let answered = 121 + 80 - jump_ms;
         let frames = [
             (0, poll()),
             (1, data(1, false)),
+            (1, ack(AP)),
             (2, null(true)),
             (102, beacon(102)),
             (120, poll()),
-            (120, ack.clone()),
+            (120, heard.clone()),
             // Frames in between say that the monitor did not stall.
-            (140, ack.clone()),
-            (160, ack.clone()),
-            (180, ack.clone()),
+            (140, heard.clone()),
+            (160, heard.clone()),
+            (180, heard.clone()),
             (answered + jump_ms, data(2, false)),
             (205 + jump_ms, beacon(205)),
             (307 + jump_ms, beacon(307)),
@@ -368,6 +369,7 @@ fn a_monitor_that_stalls_makes_no_late_delivery() {
         let mut frames = vec![
             (0, poll()),
             (1, data(1, false)),
+            (1, ack(AP)),
             (2, null(true)),
             (102, beacon(102)),
             (120, at(received.map(|of| of[0]), FrameKind::PsPoll, true)),
@@ -408,16 +410,17 @@ fn a_late_frame_says_what_else_explains_it() {
     let detail_with = |acked: bool, number: u16, aids: &[u16]| {
         let tim = TimFields { dtim_count: 0, dtim_period: 1, group: false, aids: &[1] };
         let after = TimFields { aids, ..tim };
-        let ack = ack(STATION);
+        let heard = ack(STATION);
         let mut frames = vec![
             (0, poll()),
-            (1, ack.clone()),
+            (1, heard.clone()),
             (1, data(1, false)),
+            (1, ack(AP)),
             (2, null(true)),
             (102, beacon_of(102_000, tim, None)),
             (120, poll()),
         ];
-        frames.extend(acked.then_some((120, ack)));
+        frames.extend(acked.then_some((120, heard)));
         frames.push((204, beacon_of(204_000, after, None)));
         frames.push((270, data(number, false)));
         frames.push((306, beacon_of(306_000, tim, None)));
