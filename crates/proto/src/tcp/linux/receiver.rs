@@ -331,13 +331,15 @@ impl Receiver {
         true
     }
 
-    /// The application reads. Returns whether that has to be acknowledged at once.
+    /// The application reads. Returns whether that has to be acknowledged at once: also if the window that is left has become twice as
+    /// large, or open again (`__tcp_cleanup_rbuf`).
     pub(super) fn read(&mut self, bytes: u64, pushed: bool) -> bool {
         self.copied += bytes.min(self.readable());
         let unacknowledged = self.next - self.acknowledged;
         let full = unacknowledged > u64::from(self.segment);
         let ends = pushed && self.readable() == 0 && !self.ping_pong;
-        let doubles = self.pending && self.free_window() >= 2 * self.window && self.window > 0;
+        let (left, free) = (self.edge().saturating_sub(self.next), self.free_window());
+        let doubles = bytes > 0 && 2 * left <= self.buffer / 2 && free > 0 && free >= 2 * left;
         (self.pending && (full || ends)) || doubles
     }
 
@@ -370,9 +372,16 @@ impl Receiver {
         (self.tuning.since, self.tuning.read) = (now, self.copied);
     }
 
+    /// The window that the buffer has room for (`__tcp_select_window`). Where less than half of it is free, no window that is smaller than
+    /// a segment or a sixteenth of the whole is offered; the bound that grows with what arrives comes after that, since it says nothing
+    /// of room.
     fn free_window(&self) -> u64 {
-        let queued = self.next.saturating_sub(self.copied);
-        (self.buffer / 2).saturating_sub(queued).min(self.threshold)
+        let whole = self.buffer / 2;
+        let free = whole.saturating_sub(self.next.saturating_sub(self.copied));
+        if free < whole / 2 && (free < whole / 16 || free < u64::from(self.segment)) {
+            return 0;
+        }
+        free.min(self.threshold)
     }
 
     /// The window to offer now, which never shrinks, as its field and with the acknowledgement recorded as sent.
@@ -382,11 +391,7 @@ impl Receiver {
         }
         let left = self.edge().saturating_sub(self.next);
         let unit = 1_u64 << scale;
-        let mut free = self.free_window();
-        if free < u64::from(self.segment) || free < self.buffer / 32 {
-            free = 0;
-        }
-        let window = free.div_ceil(unit) * unit;
+        let window = self.free_window().div_ceil(unit) * unit;
         let window = if window < left { left.div_ceil(unit) * unit } else { window };
         self.window = window.min(0xffff << scale);
         self.acknowledged = self.next;
@@ -424,6 +429,47 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A gap that is filled delivers a whole window at once, for which the buffer grows by more than the bound of the window does. The
+    /// buffer is empty then, and the window stays open.
+    #[test]
+    fn a_buffer_that_grows_closes_no_window() {
+        let config = LinuxConfig::default();
+        let mut receiver = Receiver::new(&config);
+        receiver.synchronize(Seq::new(0));
+        receiver.tuning.rtt8 = 8;
+        let (mut next, mut now) = (1, 1_000);
+        for round in 0..40 {
+            // The first segment of the window comes last.
+            let window = receiver.edge() as i64 - next;
+            let segments = window / 1448;
+            assert!(segments > 0, "the window is closed in round {round}: {receiver:?}");
+            for segment in (0..segments).rev() {
+                receiver.receive(next + 1448 * segment, 1448, false, now);
+            }
+            receiver.read(1448 * segments as u64, false);
+            now += 1_000;
+            receiver.adjust(now);
+            receiver.offer(7, bits::ACK);
+            next += 1448 * segments;
+        }
+        assert!(receiver.buffer > config.receive_buffer.0);
+    }
+
+    /// Room that reading makes in a window that was closed is announced at once.
+    #[test]
+    fn reading_opens_a_closed_window() {
+        let mut receiver = Receiver::new(&LinuxConfig::default());
+        receiver.synchronize(Seq::new(0));
+        let mut next = 1;
+        while receiver.edge() as i64 - next >= 1448 {
+            receiver.receive(next, 1448, false, 0);
+            receiver.offer(7, bits::ACK);
+            next += 1448;
+        }
+        assert!(!receiver.read(1, false), "a byte is no window");
+        assert!(receiver.read(60_000, false));
+    }
 
     /// What is new in three ranges fits into one acknowledgement, so that the one held back leaves before a fourth.
     #[test]
