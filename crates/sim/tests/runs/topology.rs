@@ -527,3 +527,19 @@ fn hosts_are_charged_for_their_packets() {
         "{line}"
     );
 }
+
+/// A group of stations has a queue of its own length, whatever the others have: five packets of 1,400 bytes at 6 Mbit/s wait for 10.5 ms.
+#[test]
+fn each_group_of_stations_has_its_own_buffer() {
+    let group = |packets: u32| format!("[[station]]\nbuffer = \"{packets}packets\"\n");
+    let flow = |station: u32, rate: &str| {
+        format!(
+            "[[flow]]\ndirection = \"up\"\nstations = [{station}]\ntransport = \"udp\"\n\
+             application = {{ kind = \"cbr\", rate = \"{rate}\", packet = \"1400B\" }}\n"
+        )
+    };
+    let wifi = "duration = \"5s\"\n[wifi]\nstandard = \"802.11g\"\ndata_rate = \"6Mbps\"\n";
+    let text = [wifi.to_owned(), group(5), group(500), flow(0, "8Mbps"), flow(1, "100kbps")].concat();
+    let latency_s = simulate(&read(&text), 1).result.flows[0].latency_s_mean.expect("it was delivered");
+    assert!((0.009..0.012).contains(&latency_s), "{latency_s}");
+}

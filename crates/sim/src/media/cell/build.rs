@@ -156,7 +156,8 @@ impl CellMedium {
         let (radio, member, contenders, modes) = self.add_radio(config, station, seed);
         let links = self.links(config, station, &modes, (false, seed));
         let slot = self.first_station_slot + 2 * radio;
-        self.macs.push(Mac::Peer(Box::new(PeerMac::new(config, radio, member, contenders, &links, slot))));
+        let mac = PeerMac::new(config, station.buffer, radio, member, contenders, &links, slot);
+        self.macs.push(Mac::Peer(Box::new(mac)));
     }
 
     fn add_external(&mut self, config: &CellConfig, node: &CellStation, seed: u64) {

@@ -86,8 +86,6 @@ pub struct CellConfig {
     /// Power ratio above which the access point receives the strongest of several simultaneous frames, relative to the sum of
     /// the others; `None` disables capture.
     pub capture_ratio: Option<f64>,
-    /// Largest number of packets in a station's transmission queue.
-    pub station_buffer: u32,
     /// Power save at the access point.
     pub power_save: AccessPointConfig,
     /// Group-addressed packets that come to the access point.
@@ -133,6 +131,8 @@ pub struct CellStation {
     pub radio: Radio,
     /// How data to and from it is sent.
     pub data: TxVector,
+    /// Largest number of packets in its transmission queue.
+    pub buffer: u32,
     /// Propagation delay to the access point.
     pub propagation: Span,
     /// Received signal strength between the station and the access point in dBm, equal in both directions; `None` if

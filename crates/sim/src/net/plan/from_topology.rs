@@ -302,7 +302,6 @@ fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
         ap_queue: access_point.queue,
         wait_for_room: access_point.wait_for_room,
         capture_ratio: wifi.path_loss.as_ref().map(|loss| propagation::milliwatts(loss.capture_db)),
-        station_buffer: cell.station.iter().map(|group| packets(group.buffer)).max().unwrap_or(1),
         power_save: AccessPointConfig {
             ps_buffer: access_point.power_save_buffer.map_or(ap_buffer, packets),
             beacon_interval: access_point.beacon_interval,
@@ -366,7 +365,7 @@ fn station(
             wake_time: radio.wake_up.time,
             min_awake: radio.min_awake,
             beacon_window: radio.beacon_wait,
-            listen_interval: group.listen_interval.beacons(dtim_period),
+            listen_interval: group.listening().beacons(dtim_period),
             dtim_period: group.receive_dtims.then_some(u32::from(dtim_period)),
             start: Instant::ZERO + Span::from_secs_f64(drawn * POWER_SAVE_START_SPREAD_S),
             scan: group.scan,
@@ -377,6 +376,7 @@ fn station(
         policy: if wifi.is_some() { group.policy() } else { PowerSaveConfig::Active(NoSettings {}) }.into(),
         radio,
         data,
+        buffer: packets(group.buffer),
         propagation: Distance::propagation(group.distance),
         signal_dbm: wifi.and_then(|wifi| signal_dbm(wifi, group.distance, name, seed)),
     }

@@ -39,6 +39,7 @@ impl PeerMac {
     /// Makes a station with an empty queue.
     pub(crate) fn new(
         config: &CellConfig,
+        buffer: u32,
         radio: RadioId,
         member: Member,
         contenders: Range<ContenderId>,
@@ -47,7 +48,7 @@ impl PeerMac {
     ) -> Self {
         let limits = config.station_limits();
         let queue = |(contender, link): (ContenderId, &LinkPlan)| {
-            FrameQueue::new([member, 0], contender, link.clone(), limits, config.station_buffer)
+            FrameQueue::new([member, 0], contender, link.clone(), limits, buffer)
         };
         Self {
             radio,

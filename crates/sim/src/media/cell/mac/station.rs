@@ -96,7 +96,7 @@ impl StationMac {
         let limits = config.station_limits();
         let queue = |(contender, link): (ContenderId, &LinkPlan)| {
             let ends = [member, access_point];
-            let mut queue = FrameQueue::new(ends, contender, link.clone(), limits, config.station_buffer);
+            let mut queue = FrameQueue::new(ends, contender, link.clone(), limits, station.buffer);
             queue.add_receiver(link);
             queue
         };
