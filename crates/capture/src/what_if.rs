@@ -17,7 +17,9 @@ use airwatt_sim::RunError;
 use airwatt_sim::net::RunProgress;
 use airwatt_sim::record::EnergyByCause;
 use airwatt_sim::replay::{Arrival, Delay, Destination, RadioPeriod, ReplayOptions, Replayed, replay};
-use airwatt_sim::scenario::{Aggregation, IDEAL, RadioChoice, Scenario, Wifi, list_ideal, policy_kinds};
+use airwatt_sim::scenario::{
+    Aggregation, IDEAL, ListenInterval, RadioChoice, Scenario, Wifi, list_ideal, policy_kinds,
+};
 use tracing::debug;
 
 use crate::clock;
@@ -268,7 +270,7 @@ impl<'a> WhatIf<'a> {
             beacon_rate_bps: rate_bps(beacon_rate),
             beacon_bytes: self.phy.beacon_bytes,
             data_rate_bps: rate_bps(wifi.vector().rate()),
-            listen_interval: scenario.station[0].listen_interval.beacons(scenario.ap.dtim_period),
+            listen_interval: scenario.station[0].listening().beacons(scenario.ap.dtim_period),
             dtim_period: scenario.ap.dtim_period,
         })
     }
@@ -363,22 +365,14 @@ impl<'a> WhatIf<'a> {
     /// The PHY that the caller sets, or that of the capture.
     fn standard(&self) -> Standard {
         let set = self.cell.settings.iter().rev().find(|(key, _)| key == "wifi.standard");
-        let named =
-            set.and_then(|(_, name)| Standard::ALL.into_iter().find(|standard| standard.name() == name));
+        let named = set
+            .and_then(|(_, name)| Standard::ALL.into_iter().find(|own| own.name() == name.trim_matches('"')));
         named.unwrap_or(self.phy.standard)
     }
 
+    /// Whether the caller sets a key, with the number of the station or without.
     fn is_set(&self, key: &str) -> bool {
-        self.cell.settings.iter().any(|(set, _)| set == key)
-    }
-
-    /// Whether the station skips beacons by what the caller sets. The DTIM period has an effect only then.
-    fn skips_beacons(&self) -> bool {
-        self.cell.settings.iter().any(|(key, value)| match key.as_str() {
-            "station.listen_interval" => value.contains("dtim"),
-            "station.receive_dtims" => value == "true",
-            _ => false,
-        })
+        self.cell.settings.iter().any(|(set, _)| set.replace("station.0.", "station.") == key)
     }
 
     /// Whether group-addressed packets are replayed.
@@ -404,8 +398,6 @@ impl<'a> WhatIf<'a> {
         let has_groups = self.has_groups();
         cell.wifi = cell.wifi.map(|wifi| self.wifi(wifi, rate, beacon_rate));
         cell.ap.beacon_interval = self.phy.beacon_interval;
-        let dtim = self.phy.dtim_period.filter(|_| has_groups || self.skips_beacons());
-        cell.ap.dtim_period = dtim.unwrap_or(cell.ap.dtim_period);
         let in_use = if has_groups { &KEYS_OF_GROUPS[..] } else { &[] };
         let mut cell = cell
             .changed(&self.traffic.capture.file, self.cell.settings, in_use)
@@ -416,6 +408,12 @@ impl<'a> WhatIf<'a> {
         }
         cell.station[0].power_save = choice.policy;
         cell.station[0].lower_bound = choice.lower_bound;
+        // The DTIM period has an effect where the caller or the chip lets the station skip other beacons, and on group-addressed frames.
+        let station = &cell.station[0];
+        let skips = station.receive_dtims || station.listening() == ListenInterval::Dtim;
+        if (has_groups || skips) && !self.is_set("ap.dtim_period") {
+            cell.ap.dtim_period = self.phy.dtim_period.unwrap_or(cell.ap.dtim_period);
+        }
         Ok(cell)
     }
 

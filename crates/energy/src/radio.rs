@@ -112,6 +112,8 @@ pub struct Radio {
     pub band: Option<String>,
     /// Time awake after traffic in the power save that the chip comes with; `None` if the source gives none.
     pub timeout: Option<Span>,
+    /// Whether the power save that the chip comes with wakes it up for DTIM beacons only.
+    pub wakes_for_dtims: bool,
     /// The clock that runs while the radio sleeps.
     pub sleep_clock: SleepClock,
     /// How much of a beacon is received.

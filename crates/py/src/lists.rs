@@ -158,6 +158,7 @@ fn profile(radio: &Radio) -> Value {
         "min_awake_s": radio.min_awake.as_secs_f64(),
         "band": radio.band,
         "timeout_s": radio.timeout.map(Span::as_secs_f64),
+        "wakes_for_dtims": radio.wakes_for_dtims,
         "sleep_clock": {
             "guard_s": clock.guard.as_secs_f64(),
             "accuracy_ppm": clock.accuracy_ppb as f64 * 1e-3,

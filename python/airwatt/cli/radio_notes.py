@@ -25,7 +25,8 @@ def notes(scenario: Scenario) -> Iterator[str]:
     for radio in map(laboratory.radio, dict.fromkeys(own)):
         if radio.timeout_s is not None:
             timeout = quantity(radio.timeout_s, "s")
-            whose = f"that of {radio.name} as it comes, {timeout}"
+            beacons = ", and wakes up for DTIM beacons" if radio.wakes_for_dtims else ""
+            whose = f"that of {radio.name} as it comes, {timeout}{beacons}"
             yield f"note: policy timeout is {whose}; timeout:timeout=100ms is another"
 
 

@@ -90,7 +90,7 @@ impl Setting {
             },
             beacon: Beacons {
                 interval_s: scenario.ap.beacon_interval.as_secs_f64(),
-                listen_interval: station.listen_interval.beacons(scenario.ap.dtim_period),
+                listen_interval: station.listening().beacons(scenario.ap.dtim_period),
                 sleep_clock: radio.sleep_clock,
             },
             beacon_air_s: phy::beacon_time(

@@ -133,6 +133,13 @@ struct ProfileBeacon {
     wait: Option<Span>,
 }
 
+/// The beacons that a chip wakes up for in the power save that it comes with.
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ProfileBeacons {
+    Dtim,
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum ProfileReception {
@@ -190,6 +197,7 @@ struct Profile {
     min_awake: Option<Span>,
     band: Option<String>,
     timeout: Option<Span>,
+    wakes_for: Option<ProfileBeacons>,
     sleep_clock: Option<ProfileClock>,
     beacon: Option<ProfileBeacon>,
     #[serde(default)]
@@ -268,6 +276,7 @@ impl Profile {
             min_awake: bounded("min_awake", self.min_awake.unwrap_or_default())?,
             band: self.band.map(known_band).transpose()?,
             timeout: self.timeout.map(|timeout| bounded("timeout", timeout)).transpose()?,
+            wakes_for_dtims: matches!(self.wakes_for, Some(ProfileBeacons::Dtim)),
             sleep_clock: self.sleep_clock.map_or(Ok(SleepClock::default()), ProfileClock::resolve)?,
             beacon_reception: match beacon.as_ref().and_then(|beacon| beacon.reception.as_ref()) {
                 Some(ProfileReception::Tim) => BeaconReception::Tim,

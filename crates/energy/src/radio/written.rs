@@ -27,6 +27,8 @@ struct Written<'a> {
     band: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     timeout: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wakes_for: Option<&'a str>,
     borrowed: &'a [String],
     transmit: WrittenTransmit,
     to_sleep: WrittenTransition,
@@ -107,6 +109,7 @@ impl Radio {
             min_awake: self.min_awake.to_string(),
             band: self.band.as_deref(),
             timeout: self.timeout.map(|timeout| timeout.to_string()),
+            wakes_for: self.wakes_for_dtims.then_some("dtim"),
             borrowed: &self.borrowed,
             transmit,
             to_sleep: transition(self.to_sleep),

@@ -300,8 +300,8 @@ pub(super) fn station(ap: &AccessPoint, wifi: Option<&Wifi>, group: &StationGrou
         scan.check().map_err(|error| error.under("scan"))?;
     }
     match group.listen_interval {
-        ListenInterval::Beacons(count) => in_range("listen_interval", count, 1, 65_535),
-        ListenInterval::Dtim => Ok(()),
+        Some(ListenInterval::Beacons(count)) => in_range("listen_interval", count, 1, 65_535),
+        Some(ListenInterval::Dtim) | None => Ok(()),
     }
 }
 

@@ -152,13 +152,13 @@ fn skips_beacons(place: &Place<'_>) -> bool {
 
 /// Whether the listen interval skips beacons whatever they are.
 fn skips_some(group: &StationGroup) -> bool {
-    matches!(group.listen_interval, ListenInterval::Beacons(count) if count > 1)
+    matches!(group.listening(), ListenInterval::Beacons(count) if count > 1)
 }
 
 fn receives_dtims(place: &Place<'_>) -> bool {
     let mut groups = place.cells.iter().flat_map(|cell| &cell.station);
     let receives = |group: &StationGroup| {
-        group.listen_interval == ListenInterval::Dtim || (group.receive_dtims && skips_some(group))
+        group.listening() == ListenInterval::Dtim || (group.receive_dtims && skips_some(group))
     };
     has_group_traffic(place) || groups.any(receives)
 }

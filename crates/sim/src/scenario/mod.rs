@@ -440,8 +440,10 @@ pub struct StationGroup {
     pub mode: Option<TxVector>,
     /// Packets in a station's own transmission queue.
     pub buffer: QueueLimit,
-    /// Beacons from one that is received to the next: 1 receives each, `"dtim"` the DTIM beacons only (`ap.dtim_period`).
-    pub listen_interval: ListenInterval,
+    /// Beacons from one that is received to the next: 1 receives each, `"dtim"` the DTIM beacons only (`ap.dtim_period`). Default 1; under
+    /// policy `timeout` the DTIM beacons only, if the chip's own power save wakes up for these by its profile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listen_interval: Option<ListenInterval>,
     /// Whether every DTIM beacon is received as well (`ap.dtim_period`), as required to receive group-addressed frames.
     pub receive_dtims: bool,
     /// What the policy does not see: `service` (More Data, EOSP and the end of service periods), `tim`, `air-time`. An interface
@@ -473,6 +475,19 @@ impl StationGroup {
     }
 }
 
+impl StationGroup {
+    /// Which beacons the stations receive: those that are set, or that the chip's own power save wakes up for.
+    pub fn listening(&self) -> ListenInterval {
+        let is_of_chip = matches!(self.power_save, PowerSaveConfig::Timeout(_));
+        let usual = if is_of_chip && self.radio.profile().wakes_for_dtims {
+            ListenInterval::Dtim
+        } else {
+            ListenInterval::Beacons(1)
+        };
+        self.listen_interval.unwrap_or(usual)
+    }
+}
+
 impl Default for StationGroup {
     fn default() -> Self {
         Self {
@@ -484,7 +499,7 @@ impl Default for StationGroup {
             data_rate: None,
             mode: None,
             buffer: large_queue(),
-            listen_interval: ListenInterval::Beacons(1),
+            listen_interval: None,
             receive_dtims: false,
             hide: Vec::new(),
             scan: None,
