@@ -202,6 +202,7 @@ def analyze(
     trace: bool = ...,
     current: str | PathLike[str] | None = ...,
     offset: float | None = ...,
+    load: tuple[float, float] = ...,
     wpa_pwd: Sequence[str] = ...,
     wpa_psk: Sequence[str] = ...,
     limit: str | None = ...,

@@ -72,6 +72,10 @@ class Battery(NamedTuple):
             )
         return self.charge_c * volts
 
+    def without_load(self) -> "Battery":
+        """The same battery for a current that has the load in it, as one that was measured."""
+        return self._replace(load_a=0.0, load_w=0.0)
+
     def extra_w(self, radio_v: float | None) -> float:
         """Power of the host and of its sensors. Raises `InputError` for a current without a voltage."""
         volts = self.voltage(radio_v)

@@ -304,6 +304,8 @@ def analyze(
     trace: bool = False,
     current: str | os.PathLike[str] | None = None,
     offset: float | None = None,
+    load_a: float = 0.0,
+    load_w: float = 0.0,
     wpa_pwd: Sequence[str] = (),
     wpa_psk: Sequence[str] = (),
     limit: str | None = None,
@@ -329,6 +331,8 @@ def analyze(
         trace: Keep what can be written as a time line.
         current: A measured current as CSV (PPK2, Otii), which is laid beside the prediction.
         offset: Where the measured current begins, in seconds of the capture; by default where both correlate best.
+        load_a: What the board draws all the time beside the radio and its host, in A, a part of the measured current.
+        load_w: The same, in W.
         wpa_pwd: Passphrases of networks, `"PASSPHRASE"` or `"PASSPHRASE:SSID"`, which decrypt frames.
         wpa_psk: Keys of networks, 64 hexadecimal digits.
         limit: What the analysis may cost: `"memory=2GB,events=1e10"`, the default of captures above 1 MB.
@@ -357,6 +361,7 @@ def analyze(
             trace=trace,
             current=current,
             offset=offset,
+            load=(load_a, load_w),
             wpa_pwd=list(wpa_pwd),
             wpa_psk=list(wpa_psk),
             limit=limit,

@@ -63,6 +63,8 @@ pub struct Current<'a> {
     pub path: &'a Path,
     /// The capture's time at which it begins, in seconds; `None` to find it by correlation.
     pub offset_s: Option<f64>,
+    /// What the meter measured beside the radio.
+    pub load: current::Load,
 }
 
 /// The stage that an analysis has reached.
@@ -335,6 +337,7 @@ fn analyze_with(
                 periods,
                 radio: if is_replayed { &replayed } else { &sent },
                 knows_beacons: !is_replayed,
+                load: question.current.map_or_else(current::Load::default, |current| current.load),
             };
             let compared = current::compare(trace, &prediction, offset_s, question.trace);
             document.current = Some(compared.map_err(AnalyzeError::Option)?);
@@ -407,7 +410,10 @@ fn timeout_note(document: &Analysis, radio: &Radio) -> Option<String> {
     let timeout =
         radio.timeout.filter(|_| document.policies.iter().any(|policy| policy.policy == USUAL_POLICY))?;
     let name = &radio.name;
-    Some(format!("policy timeout is that of {name} as it comes, {timeout}; timeout:timeout=100ms is another"))
+    let beacons = if radio.wakes_for_dtims { ", and wakes up for DTIM beacons" } else { "" };
+    Some(format!(
+        "policy timeout is that of {name} as it comes, {timeout}{beacons}; timeout:timeout=100ms is another"
+    ))
 }
 
 const UNNAMED_NOTE: &str = "the time line leaves out which stations beacons name: they would take more than the limit of memory; hint: raise \

@@ -105,8 +105,10 @@ pub struct CurrentReport {
     pub measured_c: f64,
     /// Predicted charge in that time.
     pub predicted_c: f64,
-    /// Predicted mean current, of the whole prediction where the trace has no place in it.
+    /// Predicted mean current with the load, of the whole prediction where the trace has no place in it.
     pub predicted_a: f64,
+    /// The part of every predicted current that is the load of the board, as the caller gave it.
+    pub load_a: f64,
     /// The measured charge by the predicted state of the radio.
     pub states: Vec<StateCharge>,
     /// What it says.
@@ -158,12 +160,24 @@ pub struct Prediction<'a> {
     pub radio: &'a Radio,
     /// Whether beacons are at the times at which they were sent.
     pub knows_beacons: bool,
+    /// What is drawn beside the radio.
+    pub load: Load,
 }
 
-/// The current in each state; `None` if the radio's profile has no voltage.
-fn currents(radio: &Radio) -> Option<StateCurrents> {
+/// What the board draws all the time beside the radio and its host.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Load {
+    /// As a current, in amperes.
+    pub current_a: f64,
+    /// As a power at the voltage of the radio, in watts.
+    pub power_w: f64,
+}
+
+/// The current in each state with the load, and the load in amperes; `None` if the radio's profile has no voltage.
+fn currents(radio: &Radio, load: Load) -> Option<(StateCurrents, f64)> {
     let volts = radio.voltage?.as_volts();
-    Some(RadioState::ALL.map(|state| radio.power(state).as_watts() / volts))
+    let load_a = load.current_a + load.power_w / volts;
+    Some((RadioState::ALL.map(|state| radio.power(state).as_watts() / volts + load_a), load_a))
 }
 
 /// Compares a trace with a prediction. `offset` is the capture's time at which the trace begins, in seconds; `traced` asks for
@@ -178,7 +192,7 @@ pub fn compare(
     traced: bool,
 ) -> Result<CurrentReport, String> {
     let radio = prediction.radio;
-    let Some(own) = currents(radio) else {
+    let Some((own, load_a)) = currents(radio, prediction.load) else {
         return Err(format!("--current: expected a radio whose profile has a voltage, got {}", radio.name));
     };
     let (charge_c, covered_s) = (trace.charge_c(), trace.covered_s());
@@ -232,7 +246,7 @@ pub fn compare(
     let others = aligned.as_ref().map_or(&[][..], |aligned| aligned.others.as_slice());
     let shows_doze = covered_s / trace.intervals.len().max(1) as f64 <= LONGEST_SAMPLE_S;
     let share = |holds: &dyn Fn(f64) -> bool| shows_doze.then(|| share_of_time(trace, holds));
-    let (doze_a, on_a) = (verdict::doze_limit(&own), verdict::on_limit(&own));
+    let (doze_a, on_a) = (verdict::doze_limit(&own, load_a), verdict::on_limit(&own, load_a));
     let low_a = low(trace);
     let (asleep_share, radio_on_share) =
         (share(&|current| current <= doze_a), share(&|current| current >= on_a));
@@ -249,7 +263,9 @@ pub fn compare(
             radio_on_share,
             predicted_a,
             predicted_asleep_share,
+            is_announced: prediction.knows_beacons,
             states: &states,
+            load_a,
         },
         radio,
         &own,
@@ -282,6 +298,7 @@ pub fn compare(
         measured_c: fit.as_ref().map_or(0.0, |fit| fit.measured_c),
         predicted_c: if fit.is_some() { predicted_c } else { 0.0 },
         predicted_a,
+        load_a,
         verdict,
         windows: match offset_s {
             Some(offset_s) if traced => windows::of(trace, periods, &currents, offset_s),

@@ -79,7 +79,7 @@ fn an_analysis_stops_while_a_current_is_read() {
     let capture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures/tcp-download.pcapng");
     let measured = current("current.csv");
     let question = Question {
-        current: Some(Current { path: &measured.0, offset_s: Some(0.0) }),
+        current: Some(Current { path: &measured.0, offset_s: Some(0.0), load: Default::default() }),
         seed: 1,
         ..Question::default()
     };
@@ -103,7 +103,7 @@ fn a_file_that_is_no_current_is_not_an_interruption() {
     let capture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures/tcp-download.pcapng");
     let nothing = file("nothing.csv", b"no header\nno number\n");
     let question = Question {
-        current: Some(Current { path: &nothing.0, offset_s: Some(0.0) }),
+        current: Some(Current { path: &nothing.0, offset_s: Some(0.0), load: Default::default() }),
         seed: 1,
         ..Question::default()
     };

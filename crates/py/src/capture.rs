@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use airwatt_capture::current::Trace;
+use airwatt_capture::current::{Load, Trace};
 use airwatt_capture::report::Analysis;
 use airwatt_capture::timeline::Timeline;
 use airwatt_capture::{
@@ -25,7 +25,7 @@ use crate::output;
 /// `InputError`, `RunError` if a limit is exceeded or the capture holds nothing to analyse, or `KeyboardInterrupt` when
 /// stopped.
 #[pyfunction]
-#[pyo3(signature = (path, *, stations = Vec::new(), radio = None, policies = Vec::new(), settings = Vec::new(), seed = 1, trace = false, current = None, offset = None, wpa_pwd = Vec::new(), wpa_psk = Vec::new(), limit = None, user = None, control = None))]
+#[pyo3(signature = (path, *, stations = Vec::new(), radio = None, policies = Vec::new(), settings = Vec::new(), seed = 1, trace = false, current = None, offset = None, load = (0.0, 0.0), wpa_pwd = Vec::new(), wpa_psk = Vec::new(), limit = None, user = None, control = None))]
 #[expect(clippy::too_many_arguments, reason = "keywords of a Python function")]
 pub(crate) fn analyze(
     py: Python<'_>,
@@ -38,6 +38,7 @@ pub(crate) fn analyze(
     trace: bool,
     current: Option<PathBuf>,
     offset: Option<f64>,
+    load: (f64, f64),
     wpa_pwd: Vec<String>,
     wpa_psk: Vec<String>,
     limit: Option<&str>,
@@ -50,7 +51,8 @@ pub(crate) fn analyze(
     let user = user.map(named).transpose()?;
     let station = stations.first().filter(|_| stations.len() == 1).map(String::as_str);
     let station = station.filter(|name| *name != "all");
-    let current = current.as_deref().map(|path| Current { path, offset_s: offset });
+    let load = Load { current_a: load.0, power_w: load.1 };
+    let current = current.as_deref().map(|path| Current { path, offset_s: offset, load });
     let question = Question {
         station,
         radio,

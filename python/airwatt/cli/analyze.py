@@ -194,6 +194,8 @@ def command(
                 trace=traced,
                 current=current,
                 offset=offset_s,
+                load_a=0.0 if lasting is None else lasting.load_a,
+                load_w=0.0 if lasting is None else lasting.load_w,
                 wpa_pwd=passphrases,
                 wpa_psk=keys,
                 limit=limit,

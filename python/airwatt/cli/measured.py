@@ -31,11 +31,12 @@ def radio_voltage(document: dict[str, Any]) -> float | None:
 
 
 def add_lifetimes(document: dict[str, Any], battery: Battery) -> None:
-    """Adds how long a battery lasts at the measured and at the predicted current."""
+    """Adds how long a battery lasts at the measured and at the predicted current, of which its load is a part."""
     current, volts = document["current"], radio_voltage(document) or 0.0
-    current["battery_lasts_s"] = battery.lasts_s(current["mean_a"] * volts, volts)
+    alone = battery.without_load()
+    current["battery_lasts_s"] = alone.lasts_s(current["mean_a"] * volts, volts)
     refused = battery.refuses(_profile(document))
-    current["predicted_battery_lasts_s"] = None if refused else battery.lasts_s(current["predicted_a"] * volts, volts)
+    current["predicted_battery_lasts_s"] = None if refused else alone.lasts_s(current["predicted_a"] * volts, volts)
 
 
 def parts(document: dict[str, Any], battery: Battery | None) -> Iterator[str | Table]:
@@ -65,11 +66,11 @@ def _profile(document: dict[str, Any]) -> dict[str, Any] | None:
 def _means(document: dict[str, Any], battery: Battery | None) -> Table:
     current, volts, profile = document["current"], radio_voltage(document), _profile(document)
     assert volts is not None
-    cell = battery or Battery.parse("1000mAh")
+    cell = (battery or Battery.parse("1000mAh")).without_load()
     rows = []
     for what, mean_a, asleep, of in (
         ("measured", current["mean_a"], current["asleep_share"], None),
-        (f"predicted, {current['prediction']}", current["predicted_a"], current["predicted_asleep_share"], profile),
+        (_prediction(current), current["predicted_a"], current["predicted_asleep_share"], profile),
     ):
         power_w = mean_a * volts
         days = NOTHING if cell.refuses(of) else lasting(cell.lasts_s(power_w, volts))
@@ -77,6 +78,13 @@ def _means(document: dict[str, Any], battery: Battery | None) -> Table:
         rows.append([what, quantity(mean_a, "A"), share, charge.charge(power_w * SECONDS_A_DAY, volts), days])
     lasts = f"{cell.text.partition(',')[0]} {'lasts' if battery else 'would last'}"
     return table(["", "mean", "asleep", "charge a day", lasts], rows)
+
+
+def _prediction(current: dict[str, Any]) -> str:
+    """What the measurement is compared with."""
+    load_a = current["load_a"]
+    load = f" + load of {quantity(load_a, 'A')}" if load_a else ""
+    return f"predicted, {current['prediction']}{load}"
 
 
 def _what_to_set(document: dict[str, Any]) -> Iterator[str]:

@@ -36,7 +36,9 @@ fn traces_of_both_meters() {
         ("Timestamp(ms),Current(uA)\n0,1\nx,2\n", "line 3"),
         ("Timestamp(ms),Current(uA)\n2,1\n1,2\n", "line 3: expected times in order"),
         ("Timestamp(ms),Current(uA)\n0;1\n", "divided by ','"),
-        ("Timestamp(ms),Current(uA)\n0,1\n", "two samples"),
+        ("Timestamp(ms),Current(uA)\n0,1\n", "at two times"),
+        ("Timestamp(ms),Current(uA)\n5,1\n5,2\n5,3\n", "at two times"),
+        ("Timestamp,Value\n0,1\n1,1e308\n", "line 3: expected a current of at most 1000 A"),
         ("Timestamp(ms),Current(uA)\n0,1\n1e12,2\n", "three hours"),
         ("Timestamp(ms),Current(uA)\n0,inf\n", "line 2"),
     ] {
@@ -136,7 +138,7 @@ fn metered(periods: &[RadioPeriod], hertz: u32, ahead_s: f64, current: impl Fn(R
 }
 
 fn predicted(state: RadioState) -> f64 {
-    currents(&radio()).unwrap()[state as usize]
+    currents(&radio(), Load::default()).unwrap().0[state as usize]
 }
 
 fn compared_with(
@@ -145,7 +147,8 @@ fn compared_with(
     radio: &Radio,
     offset: Option<f64>,
 ) -> Result<CurrentReport, String> {
-    let prediction = Prediction { name: "psm", periods, radio, knows_beacons: true };
+    let load = Load::default();
+    let prediction = Prediction { name: "psm", periods, radio, knows_beacons: true, load };
     compare(trace, &prediction, offset, true)
 }
 
@@ -311,6 +314,33 @@ fn a_flat_trace_is_an_answer() {
     assert_eq!(same.verdict.kind, CurrentVerdictKind::AsPredicted);
 }
 
+/// A load of the board lies on all states. Neither the radio nor the host is accused of it, and one that is declared is no news.
+#[test]
+fn a_load_of_the_board_is_no_host_that_is_awake() {
+    let beacons = beacons();
+    for load_a in [0.3e-3, 0.5e-3, 1e-3, 2e-3, 5e-3, 30e-3] {
+        let trace = metered(&beacons, 5_000, 0.0, |state| predicted(state) + load_a);
+        let report = compared(&trace, &beacons, None);
+        assert_eq!(report.verdict.kind, CurrentVerdictKind::Load, "{}", report.verdict.text);
+        let radio = radio();
+        for load in [Load { current_a: load_a, power_w: 0.0 }, Load { current_a: 0.0, power_w: 3.3 * load_a }]
+        {
+            let declared =
+                Prediction { name: "psm", periods: &beacons, radio: &radio, knows_beacons: true, load };
+            let report = compare(&trace, &declared, None, false).unwrap();
+            assert_eq!(report.verdict.kind, CurrentVerdictKind::AsPredicted, "{}", report.verdict.text);
+            assert!((report.predicted_a / report.mean_a - 1.0).abs() < 0.01, "{report:?}");
+        }
+    }
+    // A host in modem sleep on a board that takes 30 mA.
+    let host = metered(&beacons, 5_000, 0.0, |state| predicted(state).max(20.6e-3) + 30e-3);
+    let report = compared(&host, &beacons, None);
+    assert_eq!(report.verdict.kind, CurrentVerdictKind::HostAwake);
+    let text = &report.verdict.text;
+    assert!(text.starts_with("the radio sleeps, and the host does not, beside a constant 30"), "{text}");
+    assert!(text.contains("Modem-sleep takes"), "{text}");
+}
+
 #[test]
 fn windows_show_what_is_worth_looking_at() {
     let periods = periods();
@@ -401,8 +431,13 @@ fn beacons_of_a_replay_are_not_where_they_were() {
     for hertz in [1_000, 10_000] {
         let trace = metered(&truth, hertz, 0.0, predicted);
         let radio = radio();
-        let prediction =
-            Prediction { name: "timeout", periods: &replayed, radio: &radio, knows_beacons: false };
+        let prediction = Prediction {
+            name: "timeout",
+            periods: &replayed,
+            radio: &radio,
+            knows_beacons: false,
+            load: Load::default(),
+        };
         let report = compare(&trace, &prediction, None, false).unwrap();
         assert!(report.beacons_in_sleep && report.correlation.unwrap() > 0.9, "{report:?}");
         assert!(report.offset_s.unwrap().abs() < 2e-3, "{:?}", report.offset_s);

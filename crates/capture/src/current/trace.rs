@@ -24,6 +24,8 @@ const LEARN: usize = 100;
 const GAP: f64 = 10.0;
 /// A line is never longer.
 const MOST_LINE_BYTES: u64 = 4_096;
+/// No device with a radio takes more.
+const MOST_A: f64 = 1_000.0;
 
 /// A mean current.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -139,7 +141,8 @@ impl Trace {
     /// Reads a trace; `goes_on` is asked now and then, with the bytes so far.
     ///
     /// # Errors
-    /// [`TraceError`]: the file is not such a trace, its times go back, it covers more than three hours, or `goes_on` says no.
+    /// [`TraceError`]: the file is not such a trace, its times go back, it covers more than three hours, a current is above 1,000 A, or
+    /// `goes_on` says no.
     pub fn read(
         file: &str,
         source: impl Read,
@@ -180,8 +183,8 @@ impl Trace {
             }
         }
         let (samples, intervals) = samples.finish();
-        if samples < 2 {
-            return Err(failed("expected at least two samples".to_owned()));
+        if samples < 2 || intervals.is_empty() {
+            return Err(failed("expected samples at two times or more".to_owned()));
         }
         Ok(Self { file: file.to_owned(), samples, intervals })
     }
@@ -267,6 +270,9 @@ struct Samples {
 
 impl Samples {
     fn add(&mut self, time_s: f64, current_a: f64) -> Result<(), String> {
+        if current_a.abs() > MOST_A {
+            return Err(format!("expected a current of at most {MOST_A} A, got {current_a:e} A"));
+        }
         if self.count == 0 {
             self.first_s = time_s;
         }

@@ -1,8 +1,10 @@
 //! What a measured current says of a device: it sleeps as predicted, its radio does not, or its host does not.
 //!
 //! Whether the device sleeps follows from the trace alone: from the share of the time near the profile's current of sleep, and from
-//! the lowest current. Where the prediction's times are off, the current of a fitted state says nothing of it. A lowest current that is
-//! far above the profile's is compared with the modes of the host that the profile has. An explanation of the kinds is in
+//! the lowest current. A device whose lowest current is far above the profile's may still sleep beside something that does not. The
+//! fitted states tell, where the trace follows the prediction: the radio sleeps if the current rises when it is predicted to wake up as
+//! much as it does by its profile. What lies on the states awake, too, is a load of the board, since the profile's currents awake have
+//! the host in them; what lies on sleep alone is compared with the modes of the host. An explanation of the kinds is in
 //! docs/same-current.md.
 
 use airwatt_energy::{HostMode, Radio, RadioState};
@@ -28,15 +30,15 @@ const LEAST_ASLEEP: f64 = 0.05;
 /// A share of the time awake that is larger than predicted by this, and by this factor, is worth a word.
 const LONGER_AWAKE: (f64, f64) = (0.02, 1.5);
 
-/// The largest current that is one of sleep.
-pub(super) fn doze_limit(currents: &StateCurrents) -> f64 {
-    let sleep_a = currents[RadioState::Sleep as usize];
-    (AWAKE * sleep_a).max(sleep_a + LEAST_A).min(on_limit(currents))
+/// The largest current that is one of sleep, where a load is a part of all currents.
+pub(super) fn doze_limit(currents: &StateCurrents, load_a: f64) -> f64 {
+    let sleep_a = currents[RadioState::Sleep as usize] - load_a;
+    (AWAKE * sleep_a).max(sleep_a + LEAST_A).min(on_limit(currents, load_a) - load_a) + load_a
 }
 
-/// The least current of a radio that listens.
-pub(super) fn on_limit(currents: &StateCurrents) -> f64 {
-    LISTENS * currents[RadioState::Listen as usize]
+/// The least current of a radio that listens, where a load is a part of all currents.
+pub(super) fn on_limit(currents: &StateCurrents, load_a: f64) -> f64 {
+    LISTENS * (currents[RadioState::Listen as usize] - load_a) + load_a
 }
 
 /// What a measurement says.
@@ -54,7 +56,10 @@ pub struct CurrentVerdict {
 pub enum CurrentVerdictKind {
     /// The mean is that of the prediction.
     AsPredicted,
-    /// Something awake draws its current while the radio is predicted to doze, and it is too little for a radio.
+    /// The device sleeps, and something beside the radio and its host draws current all the time.
+    Load,
+    /// Something awake draws its current while the radio is predicted to doze, and it is too little for a radio, or the radio
+    /// sleeps.
     HostAwake,
     /// The same, and it may be the radio, the host, or both.
     Awake,
@@ -75,12 +80,58 @@ pub(super) struct Measured<'a> {
     pub radio_on_share: Option<f64>,
     pub predicted_a: f64,
     pub predicted_asleep_share: f64,
+    /// Whether the prediction is what the station's frames announced.
+    pub is_announced: bool,
     pub states: &'a [StateCharge],
+    /// The part of all predicted currents that is a load.
+    pub load_a: f64,
 }
 
 impl Measured<'_> {
     fn ratio(&self) -> f64 {
         self.mean_a / self.predicted_a - 1.0
+    }
+
+    /// The current of a fitted state and its standard error, if the trace determines it.
+    fn fitted(&self, state: RadioState) -> Option<(f64, f64)> {
+        let fitted = self.states.iter().find(|charge| charge.state == state.name())?;
+        Some((fitted.measured_a?, fitted.error_a?))
+    }
+}
+
+/// A radio that sleeps, as the fitted states show.
+struct Sleeping {
+    /// The measured current asleep.
+    asleep_a: f64,
+    /// The measured current awake: of receiving, or else of listening.
+    awake_a: f64,
+    /// The predicted current awake.
+    predicted_a: f64,
+    /// What lies on the states awake as well; zero where it is less than the profile and the trace can tell.
+    load_a: f64,
+}
+
+impl Sleeping {
+    /// `None` if the radio does not sleep, or the states do not show it.
+    fn seen(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> Option<Self> {
+        let (asleep_a, _) = measured.fitted(RadioState::Sleep)?;
+        let awake = [RadioState::Receive, RadioState::Listen];
+        let (state, awake_a, error_a) = awake
+            .into_iter()
+            .filter_map(|state| {
+                measured.fitted(state).map(|(current_a, error_a)| (state, current_a, error_a))
+            })
+            .min_by(|a, b| a.2.total_cmp(&b.2))?;
+        let predicted_a = currents[state as usize];
+        // What a host that is awake takes is there asleep, and a part of the profile's currents awake.
+        let hosts = radio.modes.iter().map(|mode| of_mode(mode, radio) + measured.load_a);
+        let most_asleep_a = hosts.fold(currents[RadioState::Sleep as usize], f64::max);
+        if awake_a - asleep_a < LISTENS * (predicted_a - most_asleep_a) {
+            return None;
+        }
+        let tells_a = (radio.error().unwrap_or(0.0) * predicted_a).max(2.0 * error_a).max(LEAST_A);
+        let load_a = Some(awake_a - predicted_a).filter(|load_a| *load_a > tells_a).unwrap_or(0.0);
+        Some(Self { asleep_a, awake_a, predicted_a, load_a })
     }
 }
 
@@ -107,10 +158,13 @@ pub(super) fn of(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrent
         );
         return verdict(CurrentVerdictKind::Undetermined, text);
     };
-    let is_asleep = asleep >= LEAST_ASLEEP || measured.low_a <= doze_limit(currents);
+    let is_asleep = asleep >= LEAST_ASLEEP || measured.low_a <= doze_limit(currents, measured.load_a);
     let sleeps_by_plan = measured.predicted_asleep_share >= LEAST_ASLEEP;
     if sleeps_by_plan && !is_asleep {
-        return awake(measured, radio, currents);
+        return Sleeping::seen(measured, radio, currents).map_or_else(
+            || awake(measured, radio, currents),
+            |sleeping| beside_a_sleeping_radio(&sleeping, measured, radio, currents),
+        );
     }
     verdict(CurrentVerdictKind::Differs, differs(measured, is_asleep.then_some(asleep)))
 }
@@ -147,11 +201,56 @@ fn differs(measured: &Measured<'_>, asleep: Option<f64>) -> String {
     )
 }
 
-/// The device does not sleep when it is predicted to.
+/// The radio sleeps as it is predicted to, and more than its current of sleep is drawn meanwhile: by the board or by the host.
+fn beside_a_sleeping_radio(
+    sleeping: &Sleeping,
+    measured: &Measured<'_>,
+    radio: &Radio,
+    currents: &StateCurrents,
+) -> CurrentVerdict {
+    let &Sleeping { asleep_a, awake_a, predicted_a, load_a } = sleeping;
+    let sleep_a = currents[RadioState::Sleep as usize];
+    let of_mode = |mode: &HostMode| of_mode(mode, radio) + measured.load_a;
+    let own = radio.modes.get(radio.mode).map_or_else(String::new, |mode| format!(" in {}", mode.name));
+    let rest_a = asleep_a - load_a;
+    let seen = format!(
+        "it takes {} asleep and {} awake, where {} and {} are predicted{own}",
+        milli(asleep_a),
+        milli(awake_a),
+        milli(sleep_a),
+        milli(predicted_a)
+    );
+    let awake_modes = || radio.modes.iter().filter(|mode| of_mode(mode) > AWAKE * sleep_a);
+    let least_awake_a = awake_modes().map(of_mode).min_by(f64::total_cmp);
+    let like = awake_modes().find(|mode| (rest_a / of_mode(mode) - 1.0).abs() <= LIKE_MODE);
+    let on_all = if load_a > 0.0 {
+        format!(", beside a constant {} on all states", milli(load_a))
+    } else {
+        String::new()
+    };
+    let (kind, text) = if rest_a <= doze_limit(currents, measured.load_a) {
+        let what = "something that never sleeps draws it: a light, a regulator, a USB bridge, a sensor";
+        (CurrentVerdictKind::Load, format!("the radio and the host sleep{on_all}; {what}; {seen}"))
+    } else if let Some(mode) = like {
+        let (name, takes) = (&mode.name, milli(of_mode(mode)));
+        let text = format!("the radio sleeps, and the host does not{on_all}: {seen}; {name} takes {takes}");
+        (CurrentVerdictKind::HostAwake, text)
+    } else if least_awake_a.is_some_and(|least_a| rest_a - sleep_a < (least_a - sleep_a) / 2.0) {
+        let too_little = format!("{} more is too little for a host that is awake", milli(rest_a - sleep_a));
+        let what =
+            "a light, a regulator, a USB bridge, a sensor, or a part of the chip that stays on draws it";
+        (CurrentVerdictKind::Load, format!("the radio sleeps{on_all}: {seen}; {too_little}; {what}"))
+    } else {
+        let what = format!("the radio sleeps, and the host or the board does not{on_all}");
+        (CurrentVerdictKind::HostAwake, format!("{what}: {seen}"))
+    };
+    CurrentVerdict { kind, text: text + " (docs/same-current.md)" }
+}
+
+/// The device does not sleep when it is predicted to, as far as its lowest current tells.
 fn awake(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> CurrentVerdict {
     let (sleep_a, listen_a) = (currents[RadioState::Sleep as usize], currents[RadioState::Listen as usize]);
-    let volts = radio.voltage.map_or(1.0, airwatt_base::Voltage::as_volts);
-    let of_mode = |mode: &HostMode| mode.sleep.as_watts() / volts;
+    let of_mode = |mode: &HostMode| of_mode(mode, radio) + measured.load_a;
     let own = radio.modes.get(radio.mode).map_or_else(String::new, |mode| format!(" in {}", mode.name));
     let low_a = measured.low_a;
     let like = radio.modes.iter().find(|mode| (low_a / of_mode(mode) - 1.0).abs() <= LIKE_MODE);
@@ -160,7 +259,7 @@ fn awake(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> Cu
     } else {
         format!("the current is {} throughout", milli(measured.mean_a))
     };
-    let (kind, who) = if low_a < on_limit(currents) {
+    let (kind, who) = if low_a < on_limit(currents, measured.load_a) {
         (CurrentVerdictKind::HostAwake, "the host does not sleep")
     } else {
         (CurrentVerdictKind::Awake, "the radio or the host does not sleep")
@@ -187,7 +286,18 @@ fn awake(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> Cu
             100.0 * planned
         );
     }
+    if measured.is_announced && kind == CurrentVerdictKind::Awake {
+        text += &format!(
+            "; the station announces power save for {:.0} % of the time, so the setting is in force",
+            100.0 * measured.predicted_asleep_share
+        );
+    }
     CurrentVerdict { kind, text: text + " (docs/same-current.md)" }
+}
+
+/// The current of a mode of the host while the radio dozes, in amperes.
+fn of_mode(mode: &HostMode, radio: &Radio) -> f64 {
+    mode.sleep.as_watts() / radio.voltage.map_or(1.0, airwatt_base::Voltage::as_volts)
 }
 
 fn milli(amperes: f64) -> String {

@@ -50,7 +50,7 @@ fn a_measured_current_is_laid_beside_the_prediction_that_is_meant() {
     let samples = (0..1_500).map(|ms| format!("{ms},{}\n", 10_000 + ms % 7 * 1_000));
     let text: String = std::iter::once("Timestamp(ms),Current(uA)\n".to_owned()).chain(samples).collect();
     let csv = folder.write("x.csv", text.as_bytes());
-    let current = Some(Current { path: &csv, offset_s: Some(0.0) });
+    let current = Some(Current { path: &csv, offset_s: Some(0.0), load: Default::default() });
     for (path, policies, expected) in [
         (&air, &[][..], "as captured"),
         (&air, &["psm"], "psm"),
@@ -68,7 +68,7 @@ fn a_measured_current_is_laid_beside_the_prediction_that_is_meant() {
     let question = Question { policies: &several, current, ..Question::default() };
     let error = analyze(&air, &question, &mut go_on).unwrap_err();
     assert!(error.is_wrong_input() && error.to_string().contains("expected one policy"), "{error}");
-    let missing = Current { path: "no-such.csv".as_ref(), offset_s: None };
+    let missing = Current { path: "no-such.csv".as_ref(), offset_s: None, load: Default::default() };
     let question = Question { current: Some(missing), ..Question::default() };
     let error = analyze(&wired, &question, &mut go_on).unwrap_err();
     assert!(error.is_wrong_input() && error.to_string().contains("--current no-such.csv"), "{error}");
