@@ -166,6 +166,9 @@ class ModeAccount(Record):
     __slots__ = ()
     average_power_w: float
     """Mean power."""
+    error: float | None
+    """The largest error of the profile where it predicts a published average of this mode, as a share; `null`
+    if it predicts none."""
     id: str
     """The name after the colon of a radio's name."""
     name: str

@@ -40,6 +40,8 @@ pub struct ModeAccount {
     pub name: String,
     /// Mean power.
     pub average_power_w: f64,
+    /// The largest error of the profile where it predicts a published average of this mode, as a share; `null` if it predicts none.
+    pub error: Option<f64>,
 }
 
 impl ProfileAccount {
@@ -60,6 +62,7 @@ impl ProfileAccount {
                 id: mode.id.clone(),
                 name: mode.name.clone(),
                 average_power_w: power_w(energy_j + more_w * spent.sleep),
+                error: radio.clone().in_mode(&mode.id).and_then(|radio| radio.error()),
             }
         };
         // The guard before a beacon is listening; not all listening is one.

@@ -106,7 +106,7 @@ def host_modes(
             "what sets each mode; the same traffic in each:"
         )
         yield table([what, *modes], cells)
-    yield band_text(profiles)
+    yield band_text(profiles, _other_modes(profiles))
     if battery is not None and any(battery.refuses(profile) for profile in profiles):
         most = max(profiles, key=lambda profile: profile["borrowed_share"])
         yield (
@@ -115,12 +115,26 @@ def host_modes(
         )
 
 
-def band_text(profiles: Sequence[Mapping[str, Any]]) -> str:
-    """How far currents and days may be off: the profile's own error, and what borrowed values may make."""
+def _other_modes(profiles: Sequence[Mapping[str, Any]]) -> str:
+    """The errors of modes of the host that are not assumed, in parentheses."""
+    errors: dict[str, float] = {}
+    for profile in profiles:
+        for mode in profile["modes"]:
+            if mode["name"] != profile["mode"] and mode["error"] is not None:
+                errors[mode["name"]] = max(errors.get(mode["name"], 0.0), mode["error"])
+    texts = [f"{100 * error:.1f} % in {name}" for name, error in errors.items()]
+    return f" ({', '.join(texts)})" if texts else ""
+
+
+def band_text(profiles: Sequence[Mapping[str, Any]], others: str = "") -> str:
+    """How far currents and days may be off: the profile's own error, and what borrowed values may make.
+
+    `others` is what there is to say of modes of the host that are not assumed.
+    """
     low, high = (max(profile[f"band_{end}"] for profile in profiles) for end in ("low", "high"))
     errors = [profile["error"] for profile in profiles]
     borrowed = list(dict.fromkeys(key for profile in profiles for key in profile["borrowed"]))
-    why = "by which the profile errs where it predicts its maker's averages"
+    why = f"by which the profile errs where it predicts its maker's averages{others}"
     if None in errors:
         why = "the largest error of profiles that predict a published average, since here none is predicted"
     if borrowed:

@@ -77,10 +77,12 @@ impl Radio {
         self.idle_w(average.every()) / average.power.as_watts() - 1.0
     }
 
-    /// The largest error of the predictions of averages that it is not fitted on.
+    /// The largest error of the predictions of averages that it is not fitted on: a prediction with this share of itself on either side
+    /// contains each of them.
     pub fn error(&self) -> Option<f64> {
         let predicted = self.averages.iter().filter(|average| !average.is_fitted);
-        predicted.map(|average| self.residual(average).abs()).max_by(f64::total_cmp)
+        let off = |residual: f64| residual.abs().max((1.0 / (1.0 + residual) - 1.0).abs());
+        predicted.map(|average| off(self.residual(average))).max_by(f64::total_cmp)
     }
 
     /// The wake-up and the sleep with which the profile has these averages: of one average the wake-up alone, of more those of
