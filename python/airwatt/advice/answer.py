@@ -205,11 +205,15 @@ def candidates() -> list[Candidate]:
     return [_candidate(entry) for entry in json.loads(_core.advise_candidates())]
 
 
-def rows_of(plan: dict[str, Any], target: str | None = None) -> list[Row]:
-    """The candidates of a plan of the core, each with its model; with a `target` those that can be set there."""
+def rows_of(plan: dict[str, Any], target: str | None = None, skipping: int | None = None) -> list[Row]:
+    """The candidates of a plan of the core, each with its model; with a `target` those that can be set there.
+
+    Where a listen interval is set for all, candidates that sleep have it (`skipping`), since it is a part of what has
+    to be set.
+    """
     rows = [
         Row(
-            _candidate(entry),
+            _candidate(entry).listening(skipping),
             None if entry["model"] is None else Figures(**entry["model"]),
             confirm=entry["confirm"],
         )

@@ -1,7 +1,7 @@
 """A candidate, and what it costs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 
@@ -19,6 +19,10 @@ class Candidate:
         """The policy with the values of its parameters."""
         skipping = [] if self.listen_interval is None else [f"every {self.listen_interval} beacons"]
         return " ".join([self.policy, *(value for _, value in self.parameters), *skipping])
+
+    def listening(self, beacons: int | None) -> "Candidate":
+        """The same with a listen interval, if there is one and the policy sleeps."""
+        return self if beacons is None or self.policy == "active" else replace(self, listen_interval=beacons)
 
     @property
     def overrides(self) -> list[tuple[str, str]]:

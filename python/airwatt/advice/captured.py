@@ -10,6 +10,7 @@ from typing import Any
 
 from airwatt import _core, laboratory
 from airwatt._core import InputError
+from airwatt.advice import platforms
 from airwatt.advice.answer import Advice, rows_of
 from airwatt.advice.candidate import Candidate, Figures
 from airwatt.advice.runs import CONFIRM
@@ -53,9 +54,9 @@ def advise_capture(
         raise InputError(
             f"{capture}: expected a capture of one station, got several; hint: --station with one of {there}"
         )
-    tries_listen_intervals = all(key != "station.listen_interval" for key, _ in settings)
-    plan = json.loads(_core.advise_analysis(first, budget_s, confirm, tries_listen_intervals, target is not None))
-    rows = rows_of(plan, target)
+    listening = [value for key, value in settings if key == "station.listen_interval"]
+    plan = json.loads(_core.advise_analysis(first, budget_s, confirm, not listening, target is not None))
+    rows = rows_of(plan, target, platforms.skipped(listening[-1] if listening else None))
     confirmed = [row for row in rows if row.confirm]
     radio_name = str(first["radio"])
     advice = Advice(

@@ -124,6 +124,12 @@ def host_to_paste(lines: Sequence[str]) -> list[str]:
     return found
 
 
+def skipped(listen_interval: object) -> int | None:
+    """The beacons of a listen interval that has to be set, since no platform comes with it: a number above 1."""
+    beacons = int(str(listen_interval)) if str(listen_interval).isdecimal() else 1
+    return beacons if beacons > 1 else None
+
+
 def can_set(platform: str, candidate: Candidate) -> bool:
     """Whether a platform has a setting for all of a candidate."""
     setting = how(candidate)[PLATFORMS.index(platform)]
@@ -143,21 +149,27 @@ def can_be_set(candidate: Candidate) -> bool:
 _NOTHING = Setting((), "nothing to set")
 
 
-def _esp_listening(beacons: int, note: str, *, whole: bool = True) -> Setting:
-    lines = (f"wifi_config.sta.listen_interval = {beacons};", "esp_wifi_set_ps(WIFI_PS_MAX_MODEM);")
-    return Setting(lines, note, whole)
+_BEFORE_CONNECTING = "the listen interval before connecting"
 
 
-def _esp_timeout(wait_ms: int) -> Setting:
-    mode = "esp_wifi_set_ps(WIFI_PS_MIN_MODEM);"
+def _esp_mode(beacons: int | None) -> tuple[str, ...]:
+    """The calls that have it receive each DTIM beacon, or one beacon in so many."""
+    if beacons is None:
+        return ("esp_wifi_set_ps(WIFI_PS_MIN_MODEM);",)
+    return (f"wifi_config.sta.listen_interval = {beacons};", "esp_wifi_set_ps(WIFI_PS_MAX_MODEM);")
+
+
+def _esp_timeout(wait_ms: int, beacons: int | None = None) -> Setting:
+    mode = _esp_mode(beacons)
+    before = [] if beacons is None else [_BEFORE_CONNECTING]
     if wait_ms == _ESP_USUAL_MS:
-        return Setting((mode,), f"as it comes, its least active time is {wait_ms} ms")
+        return Setting(mode, "; ".join([*before, f"as it comes, its least active time is {wait_ms} ms"]))
     if wait_ms <= _ESP_LONGEST_MS:
         active = f"CONFIG_ESP_WIFI_SLP_DEFAULT_MIN_ACTIVE_TIME={wait_ms}"
-        return Setting(("CONFIG_ESP_WIFI_SLP_IRAM_OPT=y", active, mode))
+        return Setting(("CONFIG_ESP_WIFI_SLP_IRAM_OPT=y", active, *mode), "; ".join(before))
     return Setting(
-        (mode, f"esp_wifi_set_sleep_min_active_time({1000 * wait_ms});"),
-        f"of esp_private/wifi.h, since the Kconfig option ends at {_ESP_LONGEST_MS} ms",
+        (*mode, f"esp_wifi_set_sleep_min_active_time({1000 * wait_ms});"),
+        "; ".join([*before, f"of esp_private/wifi.h, since the Kconfig option ends at {_ESP_LONGEST_MS} ms"]),
     )
 
 
@@ -191,12 +203,11 @@ def how(candidate: Candidate) -> tuple[Setting | None, ...]:
     if dozing == "after timeout":
         count = int(values.get("timeout", "100ms").removesuffix("ms"))
         if beacons is not None:
-            usual = f"as it comes, its least active time is {_ESP_USUAL_MS} ms"
             interval = (f"wifi ps_listen_interval {beacons}", f"wifi ps_timeout {count}")
             return (
                 None,
                 None,
-                _esp_listening(beacons, usual) if count == _ESP_USUAL_MS else None,
+                _esp_timeout(count, beacons),
                 Setting((*interval, *listening), "before connecting"),
                 _dtim(beacons),
             )
@@ -223,10 +234,12 @@ def how(candidate: Candidate) -> tuple[Setting | None, ...]:
         return (
             None,
             None,
-            _esp_listening(beacons, awake, whole=False),
+            Setting(_esp_mode(beacons), f"{_BEFORE_CONNECTING}; {awake}", whole=False),
             Setting((f"wifi ps_listen_interval {beacons}", *listening), "before connecting"),
             _dtim(beacons),
         )
+    if beacons is not None:
+        return (None, None, None, None, _dtim(beacons))
     if policy["runs_on_drivers"] and not policy["uapsd"]:
         daemon = "systemctl enable --now airwattd-station"
         drop_in = "with its drop-in file, docs/station.md"

@@ -137,7 +137,7 @@ def advise(
         platforms.check_fits(target, str(station["radio"]))
     tries_listen_intervals = "station.listen_interval" not in (set or {})
     plan = json.loads(_core.advise_scenario(loaded, budget_s, confirm, tries_listen_intervals, target is not None))
-    rows = rows_of(plan, target)
+    rows = rows_of(plan, target, platforms.skipped(text["station"][0].get("listen_interval")))
     confirmed = [row for row in rows if row.confirm]
     measured = loaded.replace([("latency_percentiles", "true")])
     make = _Runs(range(seed, seed + runs), limit, store, on_progress)

@@ -483,7 +483,13 @@ def _how_to_set(found: Advice) -> Iterator[str]:
     if not found.ranked:
         return
     beside = [(one.setting.name, one.setting.how) for one in found.beside if one.is_advised]
-    wanted = [(_name(found.ranked[0]), platforms.how(found.ranked[0].candidate)), *beside]
+    best = found.ranked[0].candidate
+    if best.listen_interval is not None:
+        yield (
+            f"of frames to everyone (ARP, mDNS) it misses those after the beacons that it skips: with {best.name} a "
+            "peer that asks for its address may get no answer"
+        )
+    wanted = [(_name(found.ranked[0]), platforms.how(best)), *beside]
     if found.target is not None:
         for name, how in wanted:
             lines = [f"    {line}" for line in platforms.to_paste(found.target, how)]

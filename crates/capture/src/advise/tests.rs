@@ -28,9 +28,9 @@ fn candidates_are_each_policy_with_its_settings_once() {
     let all = Candidate::all();
     assert!(all.iter().enumerate().all(|(index, one)| !all[..index].contains(one)));
     assert!(all.iter().all(|one| one.policy != "ideal"));
-    // Four times, one of them with two listen intervals too.
+    // Four times, two of them with two listen intervals too.
     let timeouts = || all.iter().filter(|one| one.policy == "timeout");
-    assert_eq!((timeouts().count(), timeouts().filter(|one| one.listen_interval.is_some()).count()), (6, 2));
+    assert_eq!((timeouts().count(), timeouts().filter(|one| one.listen_interval.is_some()).count()), (8, 4));
     assert_eq!(all.iter().filter(|one| one.policy == "uapsd").count(), 5);
 }
 

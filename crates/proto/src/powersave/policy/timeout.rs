@@ -69,7 +69,7 @@ impl Policy for Timeout {
     const ESTIMATE: Estimate = Estimate {
         dozing: Dozing::AfterTimeout,
         trials: &[
-            Trial::of("timeout", Span::from_millis(10)),
+            Trial::of("timeout", Span::from_millis(10)).skipping_beacons(),
             Trial::of("timeout", Span::from_millis(50)).skipping_beacons(),
             Trial::of("timeout", Span::from_millis(100)),
             Trial::of("timeout", Span::from_millis(200)),
