@@ -263,10 +263,9 @@ class _Members:
             for profile in _profiles(loaded):
                 text = _renamed(text, profile, self._profile(profile))
             self.add(f"scenarios/{point}.toml", text)
-        settings = plan.settings.to_pylist()
         return {
             "scenario": plan.scenario, "varied": plan.varied, "seed": plan.seed, "runs": plan.runs, "until": plan.until,
-            "points": settings,
+            "points": plan.settings.to_pylist(), "columns": plan.settings.column_names,
         }  # fmt: skip
 
     def _mechanism(self, chosen: str) -> None:
@@ -351,6 +350,12 @@ class _Content:
                     member, _, name = self.about["mechanisms"][chosen].rpartition(":")
                     point[key] = f"{self._written(member, folder)}:{name}"
         table = pa.Table.from_pylist(settings or [{"point": ""}]).slice(0, len(settings))
+        # The file has the settings of a point in alphabetical order; tables and reports have them as they were varied.
+        names = [str(name) for name in sweep.get("columns", table.column_names)]
+        if settings:
+            if sorted(names) != sorted(table.column_names):
+                raise self._damaged("about.json", "its columns are not those of its points")
+            table = table.select(names)
         self.is_partial |= most < runs or len(settings) < len(sweep["points"])
         return Plan(
             "", scenario, self.about["core"], [point["point"] for point in settings], table,

@@ -63,6 +63,15 @@ def test_an_archive_runs_again_bit_for_bit(airwatt, study, tmp_path):
     assert found["values"] > 8 * 50
 
 
+def test_a_key_before_the_policy_keeps_its_place(airwatt, tmp_path):
+    """Tables have the keys as they were varied, whatever their alphabetical order."""
+    store = tmp_path / "study.sweep"
+    laboratory.sweep("idle", over={"duration": ["1s", "2s"]}, policy=["psm"], runs=2, store=store)
+    archive(store, tmp_path / "study.zip")
+    answer = airwatt("rerun", tmp_path / "study.zip")
+    assert (answer.status, "made again" in answer.out) == (0, True), answer.out
+
+
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "scenarios").glob("*.toml")))
 def test_every_scenario_is_archived_and_run_again(airwatt, tmp_path, name):
     """Each has tables of its own; one without flows has an empty one."""
