@@ -4,6 +4,7 @@ import configparser
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -259,6 +260,27 @@ def test_the_unit_ships_and_is_hardened(tmp_path):
     check_exposure(unit)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="root is needed to give up capabilities")
+def test_the_program_that_counts_packets_loads_with_the_capabilities_of_the_unit():
+    unit = (ROOT / "packaging/systemd/airwattd-station.service").read_text()
+    bounds = re.search(r"^CapabilityBoundingSet=(.*)$", unit, re.MULTILINE)
+    assert bounds is not None
+    allowed = "-all," + ",".join(f"+{name.removeprefix('CAP_').lower()}" for name in bounds[1].split())
+    limits = ("--bounding-set", allowed, "--inh-caps", allowed, "--ambient-caps", allowed)
+    said = call("setpriv", *limits, DAEMON, "station", "doctor", check=False).stdout
+    root = call(DAEMON, "station", "doctor", check=False).stdout
+    ebpf = [line for line in root.splitlines() if line.strip().startswith("eBPF")]
+    assert ebpf
+    assert ebpf == [line for line in said.splitlines() if line.strip().startswith("eBPF")]
+
+
+def test_daemons_may_install_their_own_filter_of_system_calls():
+    """The group of systemd 252 (Debian 12) does not have the call."""
+    for unit in (ROOT / "packaging/systemd").glob("*.service"):
+        filters = re.findall(r"^SystemCallFilter=(.*)$", unit.read_text(), re.MULTILINE)
+        assert "seccomp" in " ".join(filters).split(), unit.name
+
+
 def test_the_unit_waits_for_an_interface_that_comes_late_and_not_for_a_better_configuration():
     lines = (ROOT / "packaging/systemd/airwattd-station.service").read_text().splitlines()
     assert {"StartLimitIntervalSec=0", "Restart=on-failure", "RestartPreventExitStatus=2"} <= set(lines)
@@ -319,3 +341,24 @@ def test_networkmanager_is_told_to_leave_power_save_alone():
     parsed = configparser.ConfigParser()
     parsed.read_string(text)
     assert dict(parsed["connection-airwatt-station"]) == {"match-device": "type:wifi", "wifi.powersave": "1"}
+
+
+def test_a_service_waits_for_wifi(tmp_path):
+    """A host without Wi-Fi is no failure of a unit that is enabled everywhere, and an adapter may be plugged in."""
+    path = tmp_path / "notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(path))
+        manager.settimeout(10)
+        environment = os.environ | {"NOTIFY_SOCKET": str(path)}
+        command = [str(DAEMON), "station"]
+        with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as daemon:
+            try:
+                said = manager.recv(4096).decode()
+                assert "READY=1" in said
+                assert "waits for a Wi-Fi interface" in said
+                with pytest.raises(subprocess.TimeoutExpired):
+                    daemon.wait(0.5)
+            finally:
+                daemon.terminate()
+            assert len(daemon.communicate(timeout=5)[1].splitlines()) <= 1
+        assert daemon.returncode == -signal.SIGTERM

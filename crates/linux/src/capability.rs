@@ -16,6 +16,8 @@ pub enum ProcessCapability {
     NetRaw = 13,
     /// `CAP_SYS_ADMIN`: BPF on older kernels, mounts, namespaces.
     SysAdmin = 21,
+    /// `CAP_PERFMON`: BPF programs that compute with pointers, beside `CAP_BPF`, since Linux 5.8.
+    Perfmon = 38,
     /// `CAP_BPF`: BPF programs and maps, since Linux 5.8.
     Bpf = 39,
 }
@@ -27,6 +29,7 @@ impl ProcessCapability {
             Self::NetAdmin => "CAP_NET_ADMIN",
             Self::NetRaw => "CAP_NET_RAW",
             Self::SysAdmin => "CAP_SYS_ADMIN",
+            Self::Perfmon => "CAP_PERFMON",
             Self::Bpf => "CAP_BPF",
         }
     }

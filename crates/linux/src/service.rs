@@ -6,6 +6,11 @@ use sd_notify::NotifyState;
 
 use crate::capability::ProcessCapability;
 
+/// Whether a service manager has started this program and waits to hear of it.
+pub fn is_managed() -> bool {
+    std::env::var_os("NOTIFY_SOCKET").is_some()
+}
+
 /// Reports that the daemon is ready. Without a service manager nothing happens, here and below.
 pub fn ready(status: &str) {
     let _ = sd_notify::notify(&[NotifyState::Ready, NotifyState::Status(status)]);
@@ -102,7 +107,8 @@ const HARDENING: [&str; 16] = [
     "LockPersonality=yes",
     "MemoryDenyWriteExecute=yes",
     "SystemCallArchitectures=native",
-    "SystemCallFilter=@system-service",
+    // Daemons install a narrower filter themselves, by a call that the group has in newer versions of systemd only.
+    "SystemCallFilter=@system-service seccomp",
 ];
 
 #[cfg(test)]

@@ -173,7 +173,8 @@ fn of_host(
     wifi: Option<&InterfaceDocument>,
     missing: Option<ProcessCapability>,
 ) -> Result<HostDocument, Failure> {
-    let may_load = capability::first_missing(&[ProcessCapability::Bpf])?.is_none();
+    let may_load =
+        capability::first_missing(&[ProcessCapability::Bpf, ProcessCapability::Perfmon])?.is_none();
     // It is attached to nothing, and ends with this process.
     let loaded = may_load.then(|| Observer::load(Clock::start()));
     let config = Config::read(None)?;
@@ -300,8 +301,10 @@ fn host_facts(host: &HostDocument, explain: bool) -> Vec<Fact> {
         (Some(true), _) => Fact::new("eBPF", format!("works: {counts}"), tried),
         (_, Some(error)) => Fact::new("eBPF", error, tried)
             .advice(Some("the kernel needs CONFIG_BPF_SYSCALL and ring buffers (Linux 5.8)")),
-        (_, None) => Fact::new("eBPF", "not tried: the capability CAP_BPF is missing", CAPABILITIES)
-            .advice(Some("run it as root")),
+        (_, None) => {
+            Fact::new("eBPF", "not tried: the capabilities CAP_BPF and CAP_PERFMON are needed", CAPABILITIES)
+                .advice(Some("run it as root"))
+        }
     });
     facts.push(match host.missing_capability {
         None => Fact::new("privileges", "all that the daemon needs", CAPABILITIES),

@@ -31,13 +31,17 @@ pub(super) fn run(options: &Run) -> Result<(), Failure> {
     if options.foreground.check && !options.foreground.dry_run {
         return Ok(());
     }
-    let target = Target::find(config)?;
-    let name = &target.interface.name;
     if options.foreground.dry_run {
-        output::print(&plan(name, &target.config));
+        let target = Target::find(config)?;
+        output::print(&plan(&target.interface.name, &target.config));
         return Ok(());
     }
     options.foreground.log.start()?;
+    if service::is_managed() {
+        wifi::wait_for(&Interface { interface: config.interface.clone() });
+    }
+    let target = Target::find(config)?;
+    let name = &target.interface.name;
     if state::is_off(name) {
         output::progress(&format!(
             "{name}: switched off by `airwattd station off`; `airwattd station on` ends that"
@@ -173,5 +177,7 @@ pub(super) fn unit(program: &str) -> String {
         "StateDirectoryMode=0700",
         "# The program that counts packets.",
         "SystemCallFilter=bpf",
+        "# What this host does not permit it will not permit in five seconds. The daemon waits for a Wi-Fi interface by itself.",
+        "RestartPreventExitStatus=4",
     ])
 }

@@ -20,8 +20,13 @@ use crate::host;
 use crate::instance::{self, Started};
 
 /// What the daemon and a measurement need for as long as they run: the setting, the packet socket, and the maps of its program.
-pub(super) const NEEDS: [ProcessCapability; 3] =
-    [ProcessCapability::NetAdmin, ProcessCapability::NetRaw, ProcessCapability::Bpf];
+pub(super) const NEEDS: [ProcessCapability; 4] = [
+    ProcessCapability::NetAdmin,
+    ProcessCapability::NetRaw,
+    ProcessCapability::Bpf,
+    // The verifier refuses the program's arithmetic with pointers without it.
+    ProcessCapability::Perfmon,
+];
 
 /// An interface that the configured policy can act on. Nothing has been changed yet.
 pub(super) struct Target {

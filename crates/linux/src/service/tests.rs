@@ -25,6 +25,7 @@ fn the_unit_allows_what_is_needed_and_nothing_else() {
         "DeviceAllow=/dev/net/tun rw",
         "NoNewPrivileges=yes",
         "StartLimitIntervalSec=0",
+        "SystemCallFilter=@system-service seccomp",
         "RestartPreventExitStatus=2",
         "[Install]",
     ] {
