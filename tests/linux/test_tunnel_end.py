@@ -73,3 +73,18 @@ def test_where_peers_were_is_forgotten_with_the_namespace(pair):
     finally:
         for file in (*stale, kept):
             file.unlink(missing_ok=True)
+
+
+def test_restore_fails_where_its_log_cannot_be_read():
+    name = f"awcut{os.getpid() % 100_000}"
+    namespace = Path("/proc/self/ns/net").stat().st_ino
+    log = Path(f"/run/airwatt/tunnel-{name}.{namespace}.jsonl")
+    log.parent.mkdir(mode=0o700, exist_ok=True)
+    log.write_text('{"change": {"sett\n')
+    log.chmod(0o600)
+    try:
+        done = subprocess.run([DAEMON, "tunnel", "restore", name], capture_output=True, text=True, timeout=20)
+        assert done.returncode == 1, done.stderr
+        assert "cannot be read, so that changes of the host may be left" in done.stderr
+    finally:
+        log.unlink(missing_ok=True)

@@ -236,12 +236,17 @@ impl Instance<'_> {
     }
 
     /// `restore`: undoes what a killed daemon has left in this network namespace, and says what that was.
+    ///
+    /// # Errors
+    /// If that fails, or if a part of the log cannot be read, so that something may be left.
     pub(crate) fn restore(&self) -> Result<(), Failure> {
         let Self { kind, name, .. } = self;
         let here = own_namespace();
+        let mut unread = 0;
         let found = match self.clean_up()? {
             Found::Running => "is running; nothing was undone".to_owned(),
             Found::Left { undone, damage } => {
+                unread = damage.len();
                 damage.iter().for_each(|line| output::error(&format!("{line}: left out")));
                 if undone.is_empty() {
                     "nothing to restore".to_owned()
@@ -257,6 +262,14 @@ impl Instance<'_> {
                     "net:[{namespace}] has changes of a {kind} of this name; hint: ip netns exec"
                 ));
             }
+        }
+        if unread > 0 {
+            let log = self.undo_log();
+            let log = log.display();
+            return Err(Failure::Failed(format!(
+                "{log}: {unread} of its lines cannot be read, so that changes of the host may be left; hint: look at it and at the \
+                 host, then remove it"
+            )));
         }
         Ok(())
     }

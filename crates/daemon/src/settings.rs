@@ -86,12 +86,15 @@ fn key_of(segment: &Segment) -> String {
     }
 }
 
-/// Checks the name of an interface that a daemon creates.
+/// Checks the name of an interface that a daemon creates. The kernel admits more, as `%d`, which it replaces by a number, and characters that a
+/// terminal or a shell obeys in the commands of `--dry-run`.
 pub(crate) fn check_interface(name: &str) -> Result<(), Failure> {
-    if (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.contains(['/', ' ', '.']) {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    if (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_plain) && !name.starts_with('-') {
         return Ok(());
     }
-    Err(input(format!("interface: expected a name of 1 to {NAME_BYTES_MAX} bytes, got {name:?}")))
+    let allowed = format!("a name of 1 to {NAME_BYTES_MAX} letters, digits, _ and - (not first)");
+    Err(input(format!("interface: expected {allowed}, got {name:?}")))
 }
 
 /// An address with the length of its prefix.

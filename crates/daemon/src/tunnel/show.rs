@@ -51,7 +51,7 @@ struct PeerRow {
     replayed: u64,
     /// Changes of the peer's address.
     moves: u64,
-    /// Datagrams that found no session and no address.
+    /// Datagrams of those that count as sent which never left: no session came in time, or there was no address.
     unsent: u64,
     allowed_ips: Vec<String>,
     burst_packets: u32,
@@ -274,6 +274,12 @@ fn text_of(document: &serde_json::Value) -> String {
             of("datagrams_sent"),
             of("bytes_sent")
         ));
+        if peer["unsent"].as_u64().is_some_and(|count| count > 0) {
+            lines.push(format!(
+                "  of these {} datagrams never left, since there was no session",
+                of("unsent")
+            ));
+        }
         lines.push(format!(
             "  received: {} packets in {} datagrams{}",
             of("packets_delivered"),

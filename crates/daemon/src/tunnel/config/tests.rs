@@ -26,7 +26,9 @@ fn a_configuration_is_read_with_its_defaults() {
 fn what_is_wrong_is_one_line_with_its_key() {
     let cases = [
         ("end = \"client\"", "end = \"both\"", "end: unknown variant `both`"),
-        ("\"airwatt0\"", "\"a.name.that.is.too.long\"", "interface: expected a name of 1 to 15 bytes"),
+        ("\"airwatt0\"", "\"a.name.that.is.too.long\"", "interface: expected a name of 1 to 15 letters"),
+        ("\"airwatt0\"", "\"\\u001b[2J\"", "interface: expected a name of 1 to 15 letters"),
+        ("\"airwatt0\"", "\"aw%d\"", "interface: expected a name of 1 to 15 letters"),
         ("10.77.0.2/24", "10.77.0.2/33", "addresses.0: expected a prefix as 10.77.0.2/24"),
         ("endpoint = \"192.168.1.1:4646\"\n", "", "peer.0.endpoint: expected the address and port"),
         ("192.168.1.1:4646", "192.168.1.1", "peer.0.endpoint: expected an address and a port as"),
