@@ -308,6 +308,17 @@ def test_what_the_monitor_missed_accuses_nobody(script, tmp_path, happens):
     assert _violated(tmp_path / "air.pcap") == set()
 
 
+TOLD_BY_A_FRAME = ("tim-stuck-acknowledged", "tim-stuck-missed", "late-delivery-repeated")
+"""Innocent captures in which a frame or two, such as an acknowledgement, tell that others were missed. Without these, or
+on the other side of a jump of the clock, nothing tells it, and what is assumed stands in the sentence of the finding."""
+
+
+def _allowed(path):
+    """The rule that a capture may violate when frames of it are missing."""
+    is_guilty = path.stem.endswith("guilty") or path.stem in TOLD_BY_A_FRAME
+    return {path.stem.rpartition("-")[0]} if is_guilty else set()
+
+
 @pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.pcap")), ids=lambda path: path.stem)
 def test_frames_that_were_missed_or_cut_accuse_nobody_else(path, tmp_path):
     """Random loss, holes, a kind of frames that is missing, and snap lengths add no violated rule."""
@@ -318,7 +329,7 @@ def test_frames_that_were_missed_or_cut_accuse_nobody_else(path, tmp_path):
         records.append((file[at : at + 16], file[at + 16 : at + 16 + length]))
         at += 16 + length
     kinds = [frame[struct.unpack_from("<H", frame, 2)[0]] for _, frame in records]
-    allowed = {path.stem.rpartition("-")[0]} if path.stem.endswith("guilty") else set()
+    allowed = _allowed(path)
     for seed in range(24):
         chance = random.Random(seed)
         match seed % 4:
@@ -396,7 +407,7 @@ def test_what_changes_no_truth_changes_no_verdict(path, mutate, tmp_path):
 def test_a_clock_that_is_set_adds_no_violation(path, tmp_path):
     """By 0.3 s back or ahead, or by 5 s back, at random frames."""
     head, records = _records(path)
-    allowed = {path.stem.rpartition("-")[0]} if path.stem.endswith("guilty") else set()
+    allowed = _allowed(path)
     chance = random.Random(path.stem)
     for step_us in (-5_000_000, -300_000, 300_000) * 3:
         first = chance.randrange(1, len(records))
@@ -673,12 +684,12 @@ def test_agreements_on_sleep_are_listed_by_station(airwatt):
     capture = SHIPPED / "late-fetch-near.pcap"
     [station] = airwatt("analyze", capture, "--policy", "psm", "--json").json["air"]["stations"]
     [agreement] = station["agreements"]
-    assert (agreement["kind"], agreement["packet"], agreement["until_s"]) == ("target-wake-time", 6, None)
+    assert (agreement["kind"], agreement["packet"], agreement["until_s"]) == ("target-wake-time", 20, None)
     assert agreement["wake_time"]["announced"] is True
     assert agreement["wake_time"]["duration_s"] == pytest.approx(0.016384)
     text = airwatt("analyze", capture, "--policy", "psm").out
     assert f"agreements on sleep of {STATION}" in text
-    assert re.search(r"TWT +6 +3.00 ms +end +1.05 s +16.38 ms +announced", text)
+    assert re.search(r"TWT +20 +246.8 ms +end +1.05 s +16.38 ms +announced", text)
     assert "agreements" not in airwatt("analyze", SHIPPED / "tim-stuck-guilty.pcap", "--policy", "psm").out
 
 
