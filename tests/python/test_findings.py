@@ -309,8 +309,8 @@ def test_what_the_monitor_missed_accuses_nobody(script, tmp_path, happens):
 
 
 TOLD_BY_A_FRAME = ("tim-stuck-acknowledged", "tim-stuck-missed", "late-delivery-repeated")
-"""Innocent captures in which a frame or two, such as an acknowledgement, tell that others were missed. Without these, or
-on the other side of a jump of the clock, nothing tells it, and what is assumed stands in the sentence of the finding."""
+"""Innocent captures in which a frame or two, as an acknowledgement, tell that others were missed. Without these, or on
+the other side of a jump of the clock, nothing tells it, and what is assumed stands in the sentence of the finding."""
 
 
 def _allowed(path):
