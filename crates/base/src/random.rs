@@ -76,6 +76,12 @@ impl RandomStream {
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * (1.0 - self.unit()).ln()
     }
+
+    /// Returns a normally distributed number with mean 0 and standard deviation 1 (Box and Muller, 1958).
+    pub fn normal(&mut self) -> f64 {
+        let radius = (2.0 * self.exponential(1.0)).sqrt();
+        radius * (std::f64::consts::TAU * self.unit()).cos()
+    }
 }
 
 #[cfg(test)]

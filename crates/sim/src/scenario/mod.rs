@@ -473,9 +473,7 @@ impl StationGroup {
             policy => policy,
         }
     }
-}
 
-impl StationGroup {
     /// Which beacons the stations receive: those that are set, or that the chip's own power save wakes up for.
     pub fn listening(&self) -> ListenInterval {
         let is_of_chip = matches!(self.power_save, PowerSaveConfig::Timeout(_));

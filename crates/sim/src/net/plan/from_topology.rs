@@ -389,17 +389,11 @@ fn signal_dbm(wifi: &Wifi, distance: Distance, name: &str, seed: u64) -> Option<
     let metres = distance.as_millimetres() as f64 * 1e-3;
     let mean = propagation::received_dbm(wifi.standard, loss.tx_power, exponent, metres);
     let shadowing = if loss.shadowing_db > 0.0 {
-        loss.shadowing_db * normal(&mut RandomStream::new(seed, &format!("{name}/shadowing")))
+        loss.shadowing_db * RandomStream::new(seed, &format!("{name}/shadowing")).normal()
     } else {
         0.0
     };
     Some(mean + shadowing)
-}
-
-/// A normally distributed number with mean 0 and standard deviation 1 (Box and Muller).
-fn normal(random: &mut RandomStream) -> f64 {
-    let radius = (-2.0 * (1.0 - random.unit()).ln()).sqrt();
-    radius * (std::f64::consts::TAU * random.unit()).cos()
 }
 
 /// The settings of the gateway at this place of a node's list, and its index among the programs so far, which it joins when the first

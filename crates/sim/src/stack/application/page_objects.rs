@@ -20,8 +20,6 @@ use airwatt_proto::powersave::Ratio;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::random::normal;
-
 /// Least and largest number of objects of a page of 2010.
 const OBJECTS: (u32, u32) = (50, 65);
 /// Least and largest size of such a page in bytes.
@@ -92,7 +90,7 @@ pub(super) fn of_2010(request: u32, spread: Ratio, random: &mut RandomStream) ->
     let spread = spread.as_f64();
     let mut between = |(least, most): (u32, u32)| least + random.below(most - least + 1);
     let (count, bytes) = (between(OBJECTS), between(PAGE_BYTES));
-    let weights: Vec<f64> = (0..count).map(|_| (spread * normal(random)).exp()).collect();
+    let weights: Vec<f64> = (0..count).map(|_| (spread * random.normal()).exp()).collect();
     let sum: f64 = weights.iter().sum();
     let sizes = weights.iter().map(|weight| (weight / sum * f64::from(bytes)) as u64);
     sizes.map(|size| Exchange { request, reply: size.max(LEAST_OBJECT) as u32 }).collect()

@@ -2,12 +2,6 @@
 
 use airwatt_base::RandomStream;
 
-/// A standard normal number (Box and Muller, 1958).
-pub(super) fn normal(random: &mut RandomStream) -> f64 {
-    let radius = (2.0 * random.exponential(1.0)).sqrt();
-    radius * (std::f64::consts::TAU * random.unit()).cos()
-}
-
 /// A Weibull-distributed number of this shape, whose scale is 1.
 pub(super) fn weibull(random: &mut RandomStream, shape: f64) -> f64 {
     random.exponential(1.0).powf(1.0 / shape)
@@ -38,7 +32,7 @@ mod tests {
             assert!((mean - expected).abs() < 0.015 * width, "{mean} instead of {expected}");
             assert!((deviation / width - 1.0).abs() < 0.03, "{deviation} instead of {width}");
         };
-        near(mean_and_deviation(normal), (0.0, 1.0));
+        near(mean_and_deviation(RandomStream::normal), (0.0, 1.0));
         // A Weibull distribution of shape 1 is exponential, one of shape 2 is Rayleigh's: sqrt(pi) / 2 and sqrt(1 - pi / 4).
         near(mean_and_deviation(|random| weibull(random, 1.0)), (1.0, 1.0));
         let (mean, width) = (std::f64::consts::PI.sqrt() / 2.0, (1.0 - std::f64::consts::FRAC_PI_4).sqrt());
