@@ -8,7 +8,7 @@ use airwatt_base::{Rate, Seq, Size, Span};
 use airwatt_energy::{Radio, RadioError};
 use airwatt_linux::metrics;
 use airwatt_proto::e2tcp::{Addresses, E2tcpConfig};
-use airwatt_proto::gateway::{SplitProxyConfig, TcpProxyConfig};
+use airwatt_proto::gateway::SplitProxyConfig;
 use airwatt_proto::session::{OVERHEAD_BYTES, PeerConfig, PublicKey, SecretKey};
 use clap::ValueEnum;
 use schemars::JsonSchema;
@@ -420,12 +420,6 @@ impl Config {
             epoch,
             ..SplitProxyConfig::default()
         }
-    }
-
-    /// The settings of a base station alone.
-    pub(super) fn tcp_proxy(&self) -> TcpProxyConfig {
-        let Gateway { buffer, half_open, idle, .. } = self.gateway;
-        TcpProxyConfig { buffer, half_open, idle, ..TcpProxyConfig::default() }
     }
 
     /// Resolves the names of the peers, and checks what depends on their addresses.

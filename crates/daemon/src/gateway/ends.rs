@@ -10,10 +10,9 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use airwatt_base::{Instant, Machine, Span, Timeout, TimerKind as _};
-use airwatt_proto::gateway::{Fate, Note, ProxyTimer, SplitProxyInput, SplitProxyOutput, Why};
+use airwatt_proto::gateway::{Fate, Note, ProxyTimer, SplitProxy, SplitProxyInput, SplitProxyOutput, Why};
 use airwatt_proto::session::{self, Sessions};
 
-use super::proxy::Proxy;
 use crate::settings::is_private;
 
 /// An input.
@@ -85,7 +84,7 @@ pub(super) struct PlainPeer {
 /// One end of a gateway.
 #[derive(Clone, Debug)]
 pub(super) struct Ends {
-    pub(super) proxy: Proxy,
+    pub(super) proxy: SplitProxy,
     pub(super) carrier: Carrier,
     /// Authenticated datagrams of each peer so far, to notice those that carry no message.
     received: Vec<u64>,
@@ -101,7 +100,7 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    pub(super) fn new(proxy: Proxy, carrier: Carrier, peers: usize, greets: bool) -> Self {
+    pub(super) fn new(proxy: SplitProxy, carrier: Carrier, peers: usize, greets: bool) -> Self {
         Self {
             proxy,
             carrier,

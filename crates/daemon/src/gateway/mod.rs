@@ -9,7 +9,7 @@
 //! hands it to a listening socket, with both addresses kept; from then on the kernel's TCP does the work. All of this ends with the
 //! process: the device and the table of rules belong to it.
 //!
-//! With `mode = "base-only"` the mobiles have no daemon: [`airwatt_proto::gateway::TcpProxy`] splits their connections between two
+//! With `mode = "base-only"` the mobiles have no daemon: the same machine, alone, splits their connections between two
 //! sockets of this kernel, and there are neither peers nor datagrams.
 
 mod config;
@@ -17,7 +17,6 @@ mod ends;
 mod example;
 mod host;
 mod local;
-mod proxy;
 mod rules;
 mod run;
 mod sockets;

@@ -16,7 +16,7 @@ use airwatt_linux::service::{self, Unit};
 use airwatt_linux::signals::Signals;
 use airwatt_linux::transparent::{self, PacketSender};
 use airwatt_linux::{interface, random, seccomp, tun, udp};
-use airwatt_proto::gateway::{SplitProxy, SplitProxyConfig, SplitProxyInput, TcpProxy};
+use airwatt_proto::gateway::{SplitProxy, SplitProxyConfig, SplitProxyInput};
 use airwatt_proto::session::Sessions;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::info;
@@ -27,7 +27,6 @@ use super::host::{
     CONTROL, DEVICE, END, GUARDIAN, GatewayHost, LISTENERS, LOCAL, METRICS, NAMES, Parts, SIGNALS, SOCKET,
 };
 use super::local::Local;
-use super::proxy::Proxy;
 use super::sockets::{Sockets, loopback};
 use super::{Up, instance, rules, tails};
 use crate::endpoint::Resolver;
@@ -203,8 +202,7 @@ fn allow_descriptors() {
 
 fn machine(config: &Config, now: Instant) -> Result<Ends, Failure> {
     if config.is_alone() {
-        let proxy = Proxy::Tcp(Box::new(TcpProxy::new(config.tcp_proxy())));
-        return Ok(Ends::new(proxy, Carrier::Absent, 0, false));
+        return Ok(Ends::new(SplitProxy::alone(config.proxy(0, 0)), Carrier::Absent, 0, false));
     }
     let drawn: [u8; 32] = random::bytes()?;
     let (epoch, rest) = drawn.split_first_chunk().expect("32 bytes");
@@ -226,8 +224,7 @@ fn machine(config: &Config, now: Instant) -> Result<Ends, Failure> {
         }
     };
     let count = config.peer.len();
-    let proxy = Proxy::Split(Box::new(SplitProxy::new(proxy, count)));
-    Ok(Ends::new(proxy, carrier, count, !config.is_base()))
+    Ok(Ends::new(SplitProxy::new(proxy, count), carrier, count, !config.is_base()))
 }
 
 /// `airwattd gateway down`: ends the gateway that runs, and undoes what a killed one has left.

@@ -146,7 +146,7 @@ pub(super) fn document(host: HostState<'_>, machine: &Ends, now: Instant) -> Doc
     });
     // A kernel that does not list them leaves the numbers out.
     let resent = sock_diag::tcp_retransmissions().unwrap_or_default();
-    let rows = machine.proxy.rows();
+    let rows: Vec<_> = machine.proxy.rows().collect();
     let rows = rows.iter().map(|row| of_row(config, row, radio.as_ref(), &resent, now));
     Document {
         schema: 1,

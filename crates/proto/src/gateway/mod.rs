@@ -4,8 +4,8 @@
 //!   its own to the mobile, so that each hop has its own flow control, congestion control and recovery (I-TCP; the base station
 //!   of E2TCP). The decisions about one connection are a [`Relay`].
 //! * A [`SplitProxy`] is one end of the same on a device, whose plain connections are sockets of the host's kernel; the packets
-//!   that open them are [`Opening`]s, and what the two ends send each other are [`GatewayMessage`]s.
-//! * A [`TcpProxy`] is a base station alone on a device, for mobiles without a daemon: both legs are sockets of its kernel.
+//!   that open them are [`Opening`]s, and what the two ends send each other are [`GatewayMessage`]s. Alone it is a base station for
+//!   mobiles without a daemon: both legs are sockets of its kernel.
 //! * [`Translated`] is an end with E2TCP's rules for a mobile that speaks TCP alone.
 //! * [`Snoop`] leaves connections whole, keeps copies of what passes and retransmits it over the last hop.
 //!
@@ -23,7 +23,6 @@ mod snoop;
 mod socket_leg;
 mod split_proxy;
 mod table_leg;
-mod tcp_proxy;
 #[cfg(test)]
 mod tests;
 mod timer_queue;
@@ -44,7 +43,6 @@ pub use proxy_interface::{
 pub use relay::{Relay, Side, Verdict};
 pub use snoop::{Snoop, SnoopConfig, SnoopInput, SnoopOutput, SnoopStatistics, SnoopTimer};
 pub use split_proxy::SplitProxy;
-pub use tcp_proxy::{TcpProxy, TcpProxyConfig};
 pub use translate::Translated;
 
 use crate::end::{End, EndEvent, EndOutput};
@@ -52,22 +50,22 @@ use crate::end::{End, EndEvent, EndOutput};
 /// Index of a relay in its gateway.
 pub type RelayId = u32;
 
-/// An input of a gateway.
+/// An input of a gateway: a packet of the host at one side of a relay has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Input<W, S> {
-    /// A packet of the wired host has arrived.
-    FromWired(RelayId, W),
-    /// A packet of the wireless host has arrived.
-    FromWireless(RelayId, S),
+pub struct Input<P> {
+    /// The relay.
+    pub relay: RelayId,
+    /// The side.
+    pub from: Side,
+    /// The packet.
+    pub packet: P,
 }
 
 /// An output of a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output<W, S> {
-    /// A packet to the wired host.
-    ToWired(RelayId, W),
-    /// A packet to the wireless host.
-    ToWireless(RelayId, S),
+pub enum Output<P> {
+    /// A packet to the host at this side.
+    Transmit(RelayId, Side, P),
     /// The gateway gave this many bytes up, as the reliability of a leg permits, and passes zeros on in their place.
     GaveUp(RelayId, u64),
     /// A leg was reset, refused or timed out.
@@ -76,21 +74,21 @@ pub enum Output<W, S> {
 
 /// A relay with its legs.
 #[derive(Clone, Debug)]
-struct Relayed<W: End, S: End> {
+struct Relayed<E: End> {
     relay: Relay,
-    wired: W,
-    wireless: S,
+    /// The wired and the wireless leg.
+    legs: [E; 2],
     /// The packet that opens the connection, until it may be answered.
-    held: (Option<W::Packet>, Option<S::Packet>),
+    held: Option<E::Packet>,
 }
 
-/// A gateway with wired legs `W` and wireless legs `S`.
+/// A gateway whose legs are ends of connections.
 #[derive(Clone, Debug)]
-pub struct Gateway<W: End, S: End> {
-    relays: Vec<Relayed<W, S>>,
+pub struct Gateway<E: End> {
+    relays: Vec<Relayed<E>>,
     /// The timers of all legs, two slots for each relay.
     schedule: Schedule,
-    outputs: VecDeque<Output<W::Packet, S::Packet>>,
+    outputs: VecDeque<Output<E::Packet>>,
 }
 
 const fn slot(relay: RelayId, side: Side) -> Slot {
@@ -101,16 +99,11 @@ const fn leg_of(slot: Slot) -> (RelayId, Side) {
     (slot / 2, if slot.is_multiple_of(2) { Side::Wired } else { Side::Wireless })
 }
 
-impl<W: End, S: End<Data = W::Data>> Gateway<W, S> {
+impl<E: End> Gateway<E> {
     /// A gateway with these relays, each of a wired and a wireless leg, and a buffer of `buffer` bytes for each direction
     /// of each relay. The legs either stand, or are opened by the first packet from either side.
-    pub fn new(buffer: u64, stand: bool, relays: impl IntoIterator<Item = (W, S)>) -> Self {
-        let relay = |(wired, wireless)| Relayed {
-            relay: Relay::new(buffer, stand),
-            wired,
-            wireless,
-            held: (None, None),
-        };
+    pub fn new(buffer: u64, stand: bool, relays: impl IntoIterator<Item = [E; 2]>) -> Self {
+        let relay = |legs| Relayed { relay: Relay::new(buffer, stand), legs, held: None };
         let relays: Vec<_> = relays.into_iter().map(relay).collect();
         let schedule = Schedule::new(2 * relays.len());
         let mut gateway = Self { relays, schedule, outputs: VecDeque::new() };
@@ -120,90 +113,55 @@ impl<W: End, S: End<Data = W::Data>> Gateway<W, S> {
         gateway
     }
 
-    /// The wired leg of a relay.
-    pub fn wired(&self, relay: RelayId) -> &W {
-        &self.relays[relay as usize].wired
-    }
-
-    /// The wireless leg of a relay.
-    pub fn wireless(&self, relay: RelayId) -> &S {
-        &self.relays[relay as usize].wireless
+    /// A leg of a relay.
+    pub fn leg(&self, relay: RelayId, side: Side) -> &E {
+        &self.relays[relay as usize].legs[side as usize]
     }
 
     fn update_timer(&mut self, slot: Slot) {
         let (relay, side) = leg_of(slot);
-        let relay = &self.relays[relay as usize];
-        let due = match side {
-            Side::Wired => relay.wired.due(),
-            Side::Wireless => relay.wireless.due(),
-        };
-        self.schedule.put(slot, due);
+        self.schedule.put(slot, self.leg(relay, side).due());
     }
 
     /// Takes the outputs of a leg.
     fn collect(&mut self, id: RelayId, side: Side, now: Instant) {
-        loop {
-            let relayed = &mut self.relays[id as usize];
-            let event = match side {
-                Side::Wired => match relayed.wired.poll() {
-                    Some(EndOutput::Transmit(packet)) => {
-                        self.outputs.push_back(Output::ToWired(id, packet));
-                        continue;
-                    }
-                    Some(EndOutput::Event(event)) => event,
-                    None => break,
-                },
-                Side::Wireless => match relayed.wireless.poll() {
-                    Some(EndOutput::Transmit(packet)) => {
-                        self.outputs.push_back(Output::ToWireless(id, packet));
-                        continue;
-                    }
-                    Some(EndOutput::Event(event)) => event,
-                    None => break,
-                },
-            };
-            if let EndEvent::GaveUp(bytes) = event {
-                self.outputs.push_back(Output::GaveUp(id, bytes));
-            }
-            let Relayed { relay, wired, wireless, .. } = relayed;
-            if let Some(verdict) = relay.on_event(side, event, wired, wireless, now) {
-                self.execute(id, verdict, now);
+        while let Some(output) = self.relays[id as usize].legs[side as usize].poll() {
+            match output {
+                EndOutput::Transmit(packet) => self.outputs.push_back(Output::Transmit(id, side, packet)),
+                EndOutput::Event(event) => self.on_event(id, side, event, now),
             }
         }
         self.update_timer(slot(id, side));
     }
 
+    fn on_event(&mut self, id: RelayId, side: Side, event: EndEvent, now: Instant) {
+        if let EndEvent::GaveUp(bytes) = event {
+            self.outputs.push_back(Output::GaveUp(id, bytes));
+        }
+        let Relayed { relay, legs: [wired, wireless], .. } = &mut self.relays[id as usize];
+        if let Some(verdict) = relay.on_event(side, event, wired, wireless, now) {
+            self.execute(id, verdict, now);
+        }
+    }
+
     fn execute(&mut self, id: RelayId, verdict: Verdict, now: Instant) {
-        let relayed = &mut self.relays[id as usize];
+        let Relayed { legs, held, .. } = &mut self.relays[id as usize];
         match verdict {
-            Verdict::Admit(Side::Wired) => {
-                relayed.wired.listen(now);
-                if let Some(first) = relayed.held.0.take() {
-                    relayed.wired.receive(first, now);
+            Verdict::Admit(side) => {
+                let leg = &mut legs[side as usize];
+                leg.listen(now);
+                if let Some(first) = held.take() {
+                    leg.receive(first, now);
                 }
-                self.collect(id, Side::Wired, now);
-            }
-            Verdict::Admit(Side::Wireless) => {
-                relayed.wireless.listen(now);
-                if let Some(first) = relayed.held.1.take() {
-                    relayed.wireless.receive(first, now);
-                }
-                self.collect(id, Side::Wireless, now);
+                self.collect(id, side, now);
             }
             Verdict::Refuse(side) => {
-                let held = std::mem::take(&mut relayed.held);
-                self.outputs.extend(match side {
-                    Side::Wired => {
-                        held.0.and_then(|first| W::refusal(&first)).map(|no| Output::ToWired(id, no))
-                    }
-                    Side::Wireless => {
-                        held.1.and_then(|first| S::refusal(&first)).map(|no| Output::ToWireless(id, no))
-                    }
-                });
+                let refusal = held.take().and_then(|first| E::refusal(&first));
+                self.outputs.extend(refusal.map(|refusal| Output::Transmit(id, side, refusal)));
                 self.outputs.push_back(Output::Lost(id));
             }
             Verdict::Forget(_) => {
-                relayed.held = (None, None);
+                *held = None;
                 self.outputs.push_back(Output::Lost(id));
             }
             Verdict::Lost(_) => {
@@ -218,7 +176,7 @@ impl<W: End, S: End<Data = W::Data>> Gateway<W, S> {
     /// Carries on what has arrived, as far as the buffers have room.
     fn carry_on(&mut self, id: RelayId, now: Instant) {
         loop {
-            let Relayed { relay, wired, wireless, .. } = &mut self.relays[id as usize];
+            let Relayed { relay, legs: [wired, wireless], .. } = &mut self.relays[id as usize];
             if !relay.step(wired, wireless, now) {
                 break;
             }
@@ -227,65 +185,37 @@ impl<W: End, S: End<Data = W::Data>> Gateway<W, S> {
         }
     }
 
-    /// A packet from the wired host. The first one is held, and the wireless leg opened.
-    fn take_from_wired(&mut self, id: RelayId, packet: W::Packet, now: Instant) {
-        let Relayed { relay, wired, wireless, held } = &mut self.relays[id as usize];
+    /// A packet has arrived. The first one is held, and the leg to the other side opened.
+    fn take(&mut self, Input { relay: id, from, packet }: Input<E::Packet>, now: Instant) {
+        let Relayed { relay, legs, held } = &mut self.relays[id as usize];
         if relay.is_waiting() {
-            relay.begin(Side::Wired, now);
-            held.0 = Some(packet);
-            wireless.open(now);
-            return self.collect(id, Side::Wireless, now);
-        }
-        // What its sender repeats meanwhile says nothing new.
-        if relay.opened_by() != Some(Side::Wired) {
-            wired.receive(packet, now);
-            self.collect(id, Side::Wired, now);
-        }
-    }
-
-    /// As [`Gateway::take_from_wired`], for the other side.
-    fn take_from_wireless(&mut self, id: RelayId, packet: S::Packet, now: Instant) {
-        let Relayed { relay, wired, wireless, held } = &mut self.relays[id as usize];
-        if relay.is_waiting() {
-            relay.begin(Side::Wireless, now);
-            held.1 = Some(packet);
-            wired.open(now);
-            return self.collect(id, Side::Wired, now);
-        }
-        if relay.opened_by() != Some(Side::Wireless) {
-            wireless.receive(packet, now);
-            self.collect(id, Side::Wireless, now);
+            relay.begin(from, now);
+            *held = Some(packet);
+            legs[from.other() as usize].open(now);
+            self.collect(id, from.other(), now);
+        } else if relay.opened_by() != Some(from) {
+            // What the sender of the first one repeats meanwhile says nothing new.
+            legs[from as usize].receive(packet, now);
+            self.collect(id, from, now);
         }
     }
 }
 
-impl<W: End, S: End<Data = W::Data>> Machine for Gateway<W, S> {
-    type Input = Input<W::Packet, S::Packet>;
-    type Output = Output<W::Packet, S::Packet>;
+impl<E: End> Machine for Gateway<E> {
+    type Input = Input<E::Packet>;
+    type Output = Output<E::Packet>;
     type Reason = (RelayId, Side);
 
     fn handle_input(&mut self, input: Self::Input, now: Instant) {
-        let id = match input {
-            Input::FromWired(relay, packet) => {
-                self.take_from_wired(relay, packet, now);
-                relay
-            }
-            Input::FromWireless(relay, packet) => {
-                self.take_from_wireless(relay, packet, now);
-                relay
-            }
-        };
+        let id = input.relay;
+        self.take(input, now);
         self.carry_on(id, now);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         while let Some((_, slot)) = self.schedule.first().filter(|(at, _)| *at <= now) {
             let (id, side) = leg_of(slot);
-            let relay = &mut self.relays[id as usize];
-            match side {
-                Side::Wired => relay.wired.handle_timeout(now),
-                Side::Wireless => relay.wireless.handle_timeout(now),
-            }
+            self.relays[id as usize].legs[side as usize].handle_timeout(now);
             self.collect(id, side, now);
             self.carry_on(id, now);
         }

@@ -132,8 +132,8 @@ impl Relay {
         &mut self,
         side: Side,
         event: EndEvent,
-        wired: &mut impl Stream<Data = D>,
-        wireless: &mut impl Stream<Data = D>,
+        wired: &mut (impl Stream<Data = D> + ?Sized),
+        wireless: &mut (impl Stream<Data = D> + ?Sized),
         now: Instant,
     ) -> Option<Verdict> {
         if self.is_over() {
@@ -185,8 +185,8 @@ impl Relay {
     /// Resets both legs. Returns the bytes that were acknowledged and not delivered.
     pub fn abort<D>(
         &mut self,
-        wired: &mut impl Stream<Data = D>,
-        wireless: &mut impl Stream<Data = D>,
+        wired: &mut (impl Stream<Data = D> + ?Sized),
+        wireless: &mut (impl Stream<Data = D> + ?Sized),
         now: Instant,
     ) -> u64 {
         self.phase = Phase::Over;
@@ -200,8 +200,8 @@ impl Relay {
     /// legs are then taken before the next call.
     pub fn step<D>(
         &mut self,
-        wired: &mut impl Stream<Data = D>,
-        wireless: &mut impl Stream<Data = D>,
+        wired: &mut (impl Stream<Data = D> + ?Sized),
+        wireless: &mut (impl Stream<Data = D> + ?Sized),
         now: Instant,
     ) -> bool {
         self.phase == Phase::Standing
@@ -213,8 +213,8 @@ impl Relay {
     fn carry<D>(
         &mut self,
         side: Side,
-        from: &mut impl Stream<Data = D>,
-        to: &mut impl Stream<Data = D>,
+        from: &mut (impl Stream<Data = D> + ?Sized),
+        to: &mut (impl Stream<Data = D> + ?Sized),
         now: Instant,
     ) -> bool {
         let bytes = from.readable().min(self.buffer.saturating_sub(to.unacknowledged()));
@@ -234,7 +234,11 @@ impl Relay {
 }
 
 /// Writes everything that one leg has received to the other.
-fn take_rest<D>(from: &mut impl Stream<Data = D>, to: &mut impl Stream<Data = D>, now: Instant) {
+fn take_rest<D>(
+    from: &mut (impl Stream<Data = D> + ?Sized),
+    to: &mut (impl Stream<Data = D> + ?Sized),
+    now: Instant,
+) {
     let rest = from.readable();
     if rest > 0 {
         let data = from.read(rest, now);
@@ -243,6 +247,9 @@ fn take_rest<D>(from: &mut impl Stream<Data = D>, to: &mut impl Stream<Data = D>
 }
 
 /// Bytes that either leg has acknowledged to its peer, and that the other has not delivered.
-fn undeliverable<D>(wired: &impl Stream<Data = D>, wireless: &impl Stream<Data = D>) -> u64 {
+fn undeliverable<D>(
+    wired: &(impl Stream<Data = D> + ?Sized),
+    wireless: &(impl Stream<Data = D> + ?Sized),
+) -> u64 {
     wired.readable() + wireless.unacknowledged() + wireless.readable() + wired.unacknowledged()
 }

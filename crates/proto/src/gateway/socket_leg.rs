@@ -80,6 +80,8 @@ pub(super) struct SocketLeg {
     pub(super) peer_closed: bool,
     /// The end of what is written was passed to the socket.
     pub(super) shut: bool,
+    /// The socket exists no longer.
+    pub(super) is_over: bool,
     /// Bytes read from the socket and written to it so far.
     pub(super) received: u64,
     pub(super) sent: u64,

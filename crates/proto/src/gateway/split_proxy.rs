@@ -1,5 +1,5 @@
-//! One end of a gateway on a device: connections of the host's own TCP on one side, E2TCP with the other end on the other side. A
-//! split-connection proxy (RFC 3135, section 3.1.1).
+//! What relays connections on a device: connections of the host's own TCP on one side, E2TCP with the other end of the gateway, or more
+//! connections of the host, on the other side. A split-connection proxy (RFC 3135, section 3.1.1).
 //!
 //! ```text
 //!  application ==TCP== SplitProxy ~~~E2TCP over a carrier~~~ SplitProxy ==TCP== server
@@ -8,6 +8,15 @@
 //! Both ends are this machine. The kernel's connections are the host's: it opens them, reads them and writes them, as outputs say
 //! and inputs report. The decisions about a connection are a [`Relay`]'s, as in [`super::Gateway`], whose wired legs are TCP
 //! connections of this crate.
+//!
+//! Without peers ([`SplitProxy::alone`]) it is a base station for mobiles that are unchanged (I-TCP): a connection ends at one socket
+//! of this host and is carried on over another one.
+//!
+//! ```text
+//!  host that opens ==TCP== SplitProxy ==TCP== host beyond
+//! ```
+//! A [`ConnectionId`] of an output or input names a socket then: connection `n` has the sockets `2 n`, to the host that opened it, and
+//! `2 n + 1`, to the host beyond. Inputs about peers have no effect.
 //!
 //! * **Opening.** A SYN of the kernel's side is held ([`Opening`]) until the other end has connected, and then admitted, refused,
 //!   reported unreachable, or left unanswered, as the host beyond did. An opening that the other end declines, or does not answer
@@ -22,14 +31,17 @@
 //!
 //! Left out: the carrier, which authenticates peers and knows their addresses; and urgent data.
 
+mod far;
 mod messages;
+mod openings;
 mod plain;
 mod silence;
 
 use std::collections::BTreeMap;
 
-use airwatt_base::{Instant, Machine, Seq, Span, Timeout};
+use airwatt_base::{Instant, Machine, Seq, Timeout};
 
+use self::far::Far;
 use self::silence::Silence;
 use super::connection_book::ConnectionBook;
 use super::ending::ConnectionEnding;
@@ -42,15 +54,9 @@ use super::proxy_interface::{
 };
 use super::relay::{Relay, Side, Verdict};
 use super::socket_leg::{SocketLeg, room};
-use super::table_leg::TableLeg;
-use crate::e2tcp::{
-    self, Addresses, ConnectionKey, ConnectionTable, E2tcpPacket, Event, TableInput, TableOutput,
-};
+use crate::e2tcp::{Addresses, ConnectionKey, ConnectionTable, E2tcpPacket, Event, TableInput, TableOutput};
 use crate::end::{EndEvent, Stream as _};
 use crate::tcp::{ReceiveBytes, SendBytes};
-
-/// Time between two attempts to reach a silent peer; openings in between go as plain TCP at once.
-const RETRY_SILENT: Span = Span::from_secs(5);
 
 /// How a connection of the kernel's side came.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,18 +76,25 @@ struct Entry {
     origin: Origin,
     relay: Relay,
     leg: SocketLeg,
-    key: Option<ConnectionKey>,
+    far: Far,
     stands: [bool; 2],
     /// The number of the SYN by which it came.
     number: Option<Seq>,
     began: Instant,
-    /// The kernel's connection no longer exists.
-    is_socket_over: bool,
 }
 
 impl Entry {
     fn is_half_open(&self) -> bool {
         self.stands != [true; 2]
+    }
+
+    /// The socket on a side; E2TCP has none.
+    fn socket(&mut self, side: Side) -> Option<&mut SocketLeg> {
+        match (side, &mut self.far) {
+            (Side::Wired, _) => Some(&mut self.leg),
+            (Side::Wireless, Far::Socket(leg)) => Some(leg),
+            (Side::Wireless, Far::Peer(_)) => None,
+        }
     }
 }
 
@@ -103,6 +116,8 @@ struct Peer {
 #[derive(Clone, Debug)]
 pub struct SplitProxy {
     config: SplitProxyConfig,
+    /// Without any, far legs are sockets.
+    is_alone: bool,
     peers: Vec<Peer>,
     entries: BTreeMap<ConnectionId, Entry>,
     by_addresses: BTreeMap<(usize, Addresses), ConnectionId>,
@@ -125,6 +140,7 @@ impl SplitProxy {
         let peers = (0..peers).map(peer).collect();
         Self {
             config,
+            is_alone: false,
             peers,
             entries: BTreeMap::new(),
             by_addresses: BTreeMap::new(),
@@ -132,6 +148,11 @@ impl SplitProxy {
             next_id: 0,
             book: ConnectionBook::default(),
         }
+    }
+
+    /// A proxy between sockets of this host. Of the settings `buffer`, `half_open`, `idle` and `admission` have an effect.
+    pub fn alone(config: SplitProxyConfig) -> Self {
+        Self { is_alone: true, ..Self::new(config, 0) }
     }
 
     // Getters.
@@ -149,9 +170,8 @@ impl SplitProxy {
     /// The connections, oldest first.
     pub fn rows(&self) -> impl Iterator<Item = ConnectionRow> + '_ {
         self.entries.iter().map(|(id, entry)| {
-            let wireless = entry.key.and_then(|key| self.peers[entry.peer].table.connection(key));
-            let towards_peer = wireless.map_or(0, e2tcp::Connection::unacknowledged_bytes);
-            let from_peer = wireless.map_or(0, e2tcp::Connection::readable_bytes);
+            let [readable, unacknowledged] = entry.far.held(&self.peers, entry.peer);
+            let wireless = entry.far.connection(&self.peers, entry.peer);
             ConnectionRow {
                 id: *id,
                 peer: entry.peer,
@@ -159,7 +179,7 @@ impl SplitProxy {
                 is_own: !matches!(entry.origin, Origin::Peer(_)),
                 stands: !entry.is_half_open(),
                 socket_bytes: [entry.leg.received, entry.leg.sent],
-                held_bytes: [entry.leg.readable() + towards_peer, entry.leg.unacknowledged() + from_peer],
+                held_bytes: [entry.leg.readable() + unacknowledged, entry.leg.unacknowledged() + readable],
                 wireless: wireless.map(|connection| *connection.statistics()),
                 began: entry.began,
             }
@@ -168,15 +188,19 @@ impl SplitProxy {
 
     /// When anything last came from the peer.
     pub fn heard(&self, peer: usize) -> Option<Instant> {
-        self.peers[peer].heard
+        self.peers.get(peer)?.heard
     }
 
     /// Bytes that the host may read from the connection now; 0 if there is no room.
-    pub fn room(&self, id: ConnectionId) -> u64 {
+    pub fn room(&self, socket: ConnectionId) -> u64 {
+        let (id, side) = self.place(socket);
         let Some(entry) = self.entries.get(&id).filter(|entry| !entry.is_half_open()) else { return 0 };
-        let wireless = entry.key.and_then(|key| self.peers[entry.peer].table.connection(key));
-        let held = wireless.map_or(0, e2tcp::Connection::unacknowledged_bytes);
-        room(&entry.leg, held, u64::from(self.config.half()))
+        let half = u64::from(self.config.half());
+        match (side, &entry.far) {
+            (Side::Wired, far) => room(&entry.leg, far.held(&self.peers, entry.peer)[1], half),
+            (Side::Wireless, Far::Socket(leg)) => room(leg, entry.leg.unacknowledged(), half),
+            (Side::Wireless, Far::Peer(_)) => 0,
+        }
     }
 
     // Methods of the host between inputs, as settling permits them.
@@ -192,30 +216,71 @@ impl SplitProxy {
     }
 
     /// The next bytes for the kernel's connection.
-    pub fn outgoing(&self, id: ConnectionId) -> &[u8] {
-        self.entries.get(&id).map_or(&[], |entry| entry.leg.outgoing())
+    pub fn outgoing(&self, socket: ConnectionId) -> &[u8] {
+        self.socket(socket).map_or(&[], SocketLeg::outgoing)
     }
 
     /// The kernel has taken the first `bytes` of [`SplitProxy::outgoing`].
-    pub fn note_written(&mut self, id: ConnectionId, bytes: usize, now: Instant) {
-        if let Some(entry) = self.entries.get_mut(&id) {
-            entry.leg.note_written(bytes);
-            entry.relay.note_packet(now);
+    pub fn note_written(&mut self, socket: ConnectionId, bytes: usize, now: Instant) {
+        self.on_socket(socket, now, |leg| leg.note_written(bytes));
+    }
+
+    /// Whether the host is to close its direction of the kernel's connection: everything is written.
+    pub fn is_to_shut(&self, socket: ConnectionId) -> bool {
+        self.socket(socket).is_some_and(SocketLeg::is_to_shut)
+    }
+
+    /// The host has closed its direction.
+    pub fn note_shut(&mut self, socket: ConnectionId, now: Instant) {
+        let (id, side) = self.place(socket);
+        if let Some(leg) = self.entries.get_mut(&id).and_then(|entry| entry.socket(side)) {
+            leg.shut = true;
+            self.end_socket_if_closed(id, side, now);
+        }
+    }
+
+    // Sockets.
+
+    /// The connection of a socket, and the side on which it has it.
+    const fn place(&self, socket: ConnectionId) -> (ConnectionId, Side) {
+        match (self.is_alone, socket % 2) {
+            (false, _) => (socket, Side::Wired),
+            (true, 0) => (socket / 2, Side::Wired),
+            (true, _) => (socket / 2, Side::Wireless),
+        }
+    }
+
+    /// The name of the socket of a connection on a side.
+    const fn socket_of(&self, id: ConnectionId, side: Side) -> ConnectionId {
+        if self.is_alone { 2 * id + side as ConnectionId } else { id }
+    }
+
+    fn socket(&self, socket: ConnectionId) -> Option<&SocketLeg> {
+        let (id, side) = self.place(socket);
+        let entry = self.entries.get(&id)?;
+        match (side, &entry.far) {
+            (Side::Wired, _) => Some(&entry.leg),
+            (Side::Wireless, Far::Socket(leg)) => Some(leg),
+            (Side::Wireless, Far::Peer(_)) => None,
+        }
+    }
+
+    /// Something has happened at a socket: what that makes room for is carried on.
+    fn on_socket(&mut self, socket: ConnectionId, now: Instant, happens: impl FnOnce(&mut SocketLeg)) {
+        let (id, side) = self.place(socket);
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        entry.relay.note_packet(now);
+        if let Some(leg) = entry.socket(side) {
+            happens(leg);
             self.carry_on(id, now);
         }
     }
 
-    /// Whether the host is to close its direction of the kernel's connection: everything is written.
-    pub fn is_to_shut(&self, id: ConnectionId) -> bool {
-        self.entries.get(&id).is_some_and(|entry| entry.leg.is_to_shut())
-    }
-
-    /// The host has closed its direction.
-    pub fn note_shut(&mut self, id: ConnectionId, now: Instant) {
-        if let Some(entry) = self.entries.get_mut(&id) {
-            entry.leg.shut = true;
-            self.end_socket_if_closed(id, now);
-        }
+    /// The host has to look at the sockets of a connection.
+    fn note_changed(&mut self, id: ConnectionId) {
+        let far = self.is_alone.then(|| self.socket_of(id, Side::Wireless));
+        self.book.changed.push(self.socket_of(id, Side::Wired));
+        self.book.changed.extend(far);
     }
 
     // Connections.
@@ -249,28 +314,31 @@ impl SplitProxy {
             origin,
             relay,
             leg: SocketLeg::default(),
-            key: None,
+            far: if self.is_alone { Far::Socket(SocketLeg::default()) } else { Far::Peer(None) },
             stands: [false; 2],
             number: None,
             began: now,
-            is_socket_over: false,
         };
         self.entries.insert(id, entry);
         self.by_addresses.insert((peer, addresses), id);
         self.book.begin(id, idle_at);
-        self.expect(peer, now);
+        if !self.is_alone {
+            self.expect(peer, now);
+        }
         Ok(id)
     }
 
     fn remove(&mut self, id: ConnectionId, ending: ConnectionEnding) {
-        let Some(entry) = self.entries.remove(&id) else { return };
+        let Some(mut entry) = self.entries.remove(&id) else { return };
         self.by_addresses.remove(&(entry.peer, entry.addresses));
         self.book.end(id, entry.is_half_open(), ending);
-        if let Some(key) = entry.key {
+        if let Some(key) = entry.far.key() {
             self.by_key.remove(&(entry.peer, key));
         }
-        if !entry.is_socket_over {
-            self.book.outputs.push_back(SplitProxyOutput::Reset(id));
+        for side in [Side::Wired, Side::Wireless] {
+            if entry.socket(side).is_some_and(|leg| !leg.is_over) {
+                self.book.outputs.push_back(SplitProxyOutput::Reset(self.socket_of(id, side)));
+            }
         }
         self.book.outputs.push_back(SplitProxyOutput::Ended(id, entry.addresses, ending));
     }
@@ -280,8 +348,8 @@ impl SplitProxy {
         let Some(entry) = self.entries.get_mut(&id) else { return };
         self.book.note(entry.addresses, Fate::Reset, why);
         let peer = entry.peer;
-        let mut wireless = TableLeg { table: &mut self.peers[peer].table, key: entry.key };
-        let lost = entry.relay.abort(&mut entry.leg, &mut wireless, now);
+        let mut far = entry.far.with(&mut self.peers, peer);
+        let lost = entry.relay.abort(&mut entry.leg, far.stream(), now);
         self.collect(peer, now);
         self.remove(id, ending(lost));
     }
@@ -299,7 +367,7 @@ impl SplitProxy {
             self.book.outputs.extend(opening.take().map(answer));
         }
         let peer = entry.peer;
-        TableLeg { table: &mut self.peers[peer].table, key: entry.key }.abort(now);
+        entry.far.with(&mut self.peers, peer).stream().abort(now);
         self.remove(id, ending);
         self.collect(peer, now);
     }
@@ -314,8 +382,7 @@ impl SplitProxy {
     // Outputs of E2TCP.
 
     fn collect(&mut self, peer: usize, now: Instant) {
-        loop {
-            let table = &mut self.peers[peer].table;
+        while let Some(Peer { table, .. }) = self.peers.get_mut(peer) {
             let Some(output) = table.poll_output() else {
                 let due = table.poll_timeout().map(|timeout| timeout.at);
                 return self.book.timers.put(ProxyTimer::Peer(peer), due);
@@ -344,7 +411,7 @@ impl SplitProxy {
         if let Some(id) = self.by_addresses.get(&(peer, addresses)).copied()
             && let Some(entry) = self.entries.get_mut(&id)
         {
-            entry.key = Some(key);
+            entry.far = Far::Peer(Some(key));
             self.by_key.insert((peer, key), id);
         }
     }
@@ -364,7 +431,7 @@ impl SplitProxy {
                 }
             }
             Event::Late { at, .. } if is_call => {
-                let connection = entry.key.and_then(|key| self.peers[entry.peer].table.connection(key));
+                let connection = entry.far.connection(&self.peers, entry.peer);
                 let pieces = connection.map_or(&[][..], |connection| connection.late());
                 let late = pieces.iter().find(|(place, _)| *place == at);
                 self.book
@@ -384,11 +451,12 @@ impl SplitProxy {
             entry.stands[side as usize] = true;
             if entry.stands == [true; 2] {
                 self.book.stand(id);
-                self.book.changed.push(id);
+                self.note_changed(id);
             }
         }
-        let mut wireless = TableLeg { table: &mut self.peers[entry.peer].table, key: entry.key };
-        let verdict = entry.relay.on_event(side, event, &mut entry.leg, &mut wireless, now);
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        let mut far = entry.far.with(&mut self.peers, entry.peer);
+        let verdict = entry.relay.on_event(side, event, &mut entry.leg, far.stream(), now);
         if let Some(verdict) = verdict {
             self.note_verdict(id, verdict, side, event);
             self.execute(id, verdict, now);
@@ -400,13 +468,23 @@ impl SplitProxy {
         let (fate, why) = match (verdict, side, event) {
             (Verdict::Refuse(_), ..) => (Fate::Refused, Why::HostRefused),
             (Verdict::Forget(_), ..) => (Fate::Unanswered, Why::HostUnanswering),
-            (Verdict::Lost(_), Side::Wired, EndEvent::TimedOut) => (Fate::Reset, Why::SocketTimedOut),
-            (Verdict::Lost(_), Side::Wired, _) => (Fate::Reset, Why::SocketReset),
-            (Verdict::Lost(_), Side::Wireless, EndEvent::TimedOut) => (Fate::Reset, Why::PeerTimedOut),
-            (Verdict::Lost(_), Side::Wireless, _) => (Fate::Reset, Why::PeerReset),
+            (Verdict::Lost(_), ..) => (Fate::Reset, self.why_lost(side, event == EndEvent::TimedOut)),
             (Verdict::Admit(_) | Verdict::Done, ..) => return,
         };
         self.book.note(entry.addresses, fate, why);
+    }
+
+    const fn why_lost(&self, side: Side, timed_out: bool) -> Why {
+        match (self.is_alone, side, timed_out) {
+            (false, Side::Wired, false) => Why::SocketReset,
+            (false, Side::Wired, true) => Why::SocketTimedOut,
+            (false, Side::Wireless, false) => Why::PeerReset,
+            (false, Side::Wireless, true) => Why::PeerTimedOut,
+            (true, Side::Wired, false) => Why::OpenerReset,
+            (true, Side::Wired, true) => Why::OpenerTimedOut,
+            (true, Side::Wireless, false) => Why::FarReset,
+            (true, Side::Wireless, true) => Why::FarTimedOut,
+        }
     }
 
     fn execute(&mut self, id: ConnectionId, verdict: Verdict, now: Instant) {
@@ -448,10 +526,11 @@ impl SplitProxy {
 
     /// The other end has connected: the opening of this side may be answered.
     fn admit_own(&mut self, id: ConnectionId, now: Instant) {
+        let socket = self.socket_of(id, Side::Wired);
         let Some(entry) = self.entries.get_mut(&id) else { return };
         match &mut entry.origin {
             Origin::Syn(opening) => {
-                let admitted = opening.take().map(|opening| SplitProxyOutput::Admit(id, opening));
+                let admitted = opening.take().map(|opening| SplitProxyOutput::Admit(socket, opening));
                 self.book.outputs.extend(admitted);
                 self.book.timers.put(ProxyTimer::Opening(id), Some(now + self.config.admission));
             }
@@ -468,145 +547,31 @@ impl SplitProxy {
     fn carry_on(&mut self, id: ConnectionId, now: Instant) {
         while let Some(entry) = self.entries.get_mut(&id) {
             let peer = entry.peer;
-            let mut wireless = TableLeg { table: &mut self.peers[peer].table, key: entry.key };
-            if !entry.relay.step(&mut entry.leg, &mut wireless, now) {
+            let mut far = entry.far.with(&mut self.peers, peer);
+            if !entry.relay.step(&mut entry.leg, far.stream(), now) {
                 break;
             }
             self.collect(peer, now);
         }
-        self.book.changed.push(id);
+        self.note_changed(id);
     }
 
-    fn end_socket_if_closed(&mut self, id: ConnectionId, now: Instant) {
+    fn end_socket_if_closed(&mut self, id: ConnectionId, side: Side, now: Instant) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
-        if entry.leg.peer_closed && entry.leg.shut && !entry.is_socket_over {
-            entry.is_socket_over = true;
-            self.book.outputs.push_back(SplitProxyOutput::Close(id));
-            let peer = entry.peer;
-            self.on_event(id, Side::Wired, EndEvent::Closed, now);
+        let peer = entry.peer;
+        if let Some(leg) = entry.socket(side)
+            && leg.peer_closed
+            && leg.shut
+            && !leg.is_over
+        {
+            leg.is_over = true;
+            self.book.outputs.push_back(SplitProxyOutput::Close(self.socket_of(id, side)));
+            self.on_event(id, side, EndEvent::Closed, now);
             self.collect(peer, now);
         }
     }
 
     // Inputs.
-
-    fn open_own(&mut self, peer: usize, opening: Opening, now: Instant) {
-        let addresses = opening.addresses();
-        if let Some(id) = self.by_addresses.get(&(peer, addresses)).copied() {
-            // A repetition says nothing new while the first is held. Later the client did not get the answer to what was admitted, or
-            // has begun anew, with another number: one with the same may have waited behind the answer.
-            let Some(entry) = self.entries.get_mut(&id) else { return };
-            if entry.relay.opened_by().is_some() {
-                return;
-            }
-            if entry.is_half_open() {
-                return self.book.outputs.push_back(SplitProxyOutput::Admit(id, opening));
-            }
-            if entry.number == Some(opening.number()) {
-                return;
-            }
-            self.abort(id, ConnectionEnding::Lost, Why::Anew, now);
-        }
-        let state = &self.peers[peer];
-        let is_silent = state.silent_since.is_some_and(|since| now.saturating_since(since) < RETRY_SILENT);
-        let is_full = state.table.is_full(now);
-        self.book.counters.over_limit += u64::from(is_full && !self.book.is_draining);
-        let obstacle =
-            [(self.book.is_draining, Why::Draining), (is_silent, Why::PeerSilent), (is_full, Why::NoNumber)];
-        let added = match obstacle.into_iter().find(|(is_met, _)| *is_met) {
-            Some((_, why)) => Err(why),
-            None => self.add(peer, addresses, Origin::Syn(None), now),
-        };
-        let id = match added {
-            Ok(id) => id,
-            Err(why) => {
-                self.book.counters.passed += 1;
-                self.book.note(addresses, Fate::Passed, why);
-                return self.book.outputs.push_back(SplitProxyOutput::Pass(opening));
-            }
-        };
-        if let Some(entry) = self.entries.get_mut(&id) {
-            entry.number = Some(opening.number());
-            entry.origin = Origin::Syn(Some(opening));
-        }
-        self.begin(id, peer, TableInput::Open(addresses), now);
-    }
-
-    fn open_for_application(&mut self, peer: usize, addresses: Addresses, shares: Shares, now: Instant) {
-        let id = match self.add(peer, addresses, Origin::Call(shares), now) {
-            Ok(id) => id,
-            Err(why) => {
-                self.book.note(addresses, Fate::Refused, why);
-                let ended = SplitProxyOutput::Ended(self.next_id, addresses, ConnectionEnding::Refused);
-                return self.book.outputs.push_back(ended);
-            }
-        };
-        let asks = (shares.offered < 100).then_some(shares.offered);
-        self.begin(id, peer, TableInput::OpenWith(addresses, shares.wanted, asks), now);
-        if self.entries.get(&id).is_some_and(|entry| entry.key.is_none()) {
-            self.end_opening(id, None, ConnectionEnding::Refused, now);
-        }
-    }
-
-    fn begin(&mut self, id: ConnectionId, peer: usize, open: TableInput<Vec<u8>, Vec<u8>>, now: Instant) {
-        self.book.timers.put(ProxyTimer::Opening(id), Some(now + self.config.fallback));
-        self.peers[peer].table.handle_input(open, now);
-        self.collect(peer, now);
-    }
-
-    fn on_failure(&mut self, id: ConnectionId, failure: ConnectFailure, now: Instant) {
-        let Some(entry) = self.entries.get_mut(&id) else { return };
-        entry.is_socket_over = true;
-        let (peer, addresses) = (entry.peer, entry.addresses);
-        let is_opening = entry.relay.opened_by() == Some(Side::Wireless);
-        match failure {
-            ConnectFailure::Unreachable if is_opening => {
-                self.book.note(addresses, Fate::Refused, Why::Unreachable);
-                self.transmit(peer, &GatewayMessage::Unreachable(addresses), false);
-                self.remove(id, ConnectionEnding::Unreachable);
-            }
-            ConnectFailure::Declined if is_opening => {
-                self.decline(peer, addresses, Why::NotPermitted);
-                self.remove(id, ConnectionEnding::Unanswered);
-            }
-            ConnectFailure::TimedOut => self.on_event(id, Side::Wired, EndEvent::TimedOut, now),
-            _ => self.on_event(id, Side::Wired, EndEvent::Reset, now),
-        }
-    }
-
-    /// The time for an opening is over.
-    fn on_opening_timeout(&mut self, id: ConnectionId, now: Instant) {
-        let Some(entry) = self.entries.get(&id) else { return };
-        if entry.relay.opened_by() != Some(Side::Wired) {
-            // It was admitted, and its client has gone.
-            return self.abort(id, ConnectionEnding::Lost, Why::Unfinished, now);
-        }
-        let peer = entry.peer;
-        let is_there = self.peers[peer].heard.is_some_and(|heard| heard >= entry.began);
-        if is_there {
-            return;
-        }
-        self.peers[peer].silent_since = Some(now);
-        self.pass_unanswered(id, Why::PeerUnanswering, now);
-    }
-
-    /// An opening of this side that the peer has not answered goes as plain TCP.
-    fn pass_unanswered(&mut self, id: ConnectionId, why: Why, now: Instant) {
-        let Some(entry) = self.entries.get(&id) else { return };
-        let (peer, addresses) = (entry.peer, entry.addresses);
-        self.pass(id, why, now);
-        self.transmit(peer, &GatewayMessage::Withdrawn(addresses), false);
-    }
-
-    /// The ends have no identifier that is free on both sides: an opening of this side goes as plain TCP.
-    fn pass_for_want_of_room(&mut self, peer: usize, addresses: Addresses, now: Instant) {
-        let id = self.by_addresses.get(&(peer, addresses)).copied();
-        let is_held = |entry: &Entry| matches!(entry.origin, Origin::Syn(Some(_)));
-        if let Some(id) = id.filter(|id| self.entries.get(id).is_some_and(is_held)) {
-            self.book.counters.over_limit += 1;
-            self.pass_unanswered(id, Why::NoNumber, now);
-        }
-    }
 
     fn abort_all(&mut self, now: Instant) {
         self.book.is_draining = true;
@@ -625,6 +590,13 @@ impl Machine for SplitProxy {
     fn handle_input(&mut self, input: Self::Input, now: Instant) {
         match input {
             SplitProxyInput::Opening(peer, opening) => self.open_own(peer, opening, now),
+            SplitProxyInput::PlainOpening(..)
+            | SplitProxyInput::PlainReset(..)
+            | SplitProxyInput::Open(..)
+            | SplitProxyInput::Message(..)
+            | SplitProxyInput::SignOfLife(_)
+            | SplitProxyInput::Greet(_)
+                if self.is_alone => {}
             SplitProxyInput::PlainOpening(peer, opening) => self.take_plain_opening(peer, opening, now),
             SplitProxyInput::PlainReset(peer, addresses, number) => {
                 self.take_plain_reset(peer, addresses, number, now);
@@ -632,26 +604,26 @@ impl Machine for SplitProxy {
             SplitProxyInput::Open(peer, addresses, shares) => {
                 self.open_for_application(peer, addresses, shares, now);
             }
-            SplitProxyInput::Accepted(id) | SplitProxyInput::Connected(id) => {
-                self.on_event(id, Side::Wired, EndEvent::Connected, now);
+            SplitProxyInput::Accepted(socket) | SplitProxyInput::Connected(socket) => {
+                let (id, side) = self.place(socket);
+                self.on_event(id, side, EndEvent::Connected, now);
                 self.carry_on(id, now);
             }
-            SplitProxyInput::Failed(id, failure) => self.on_failure(id, failure, now),
-            SplitProxyInput::Received(id, data) => {
-                if let Some(entry) = self.entries.get_mut(&id) {
-                    entry.leg.push(data);
-                    entry.relay.note_packet(now);
-                    let peer = entry.peer;
-                    self.expect(peer, now);
-                    self.carry_on(id, now);
+            SplitProxyInput::Failed(socket, failure) => self.on_failure(socket, failure, now),
+            SplitProxyInput::Received(socket, data) => {
+                let (id, _) = self.place(socket);
+                if let Some(entry) = self.entries.get(&id).filter(|_| !self.is_alone) {
+                    self.expect(entry.peer, now);
                 }
+                self.on_socket(socket, now, |leg| leg.push(data));
             }
-            SplitProxyInput::PeerClosed(id) => {
-                if let Some(entry) = self.entries.get_mut(&id) {
-                    entry.leg.peer_closed = true;
-                    self.on_event(id, Side::Wired, EndEvent::PeerClosed, now);
+            SplitProxyInput::PeerClosed(socket) => {
+                let (id, side) = self.place(socket);
+                if let Some(leg) = self.entries.get_mut(&id).and_then(|entry| entry.socket(side)) {
+                    leg.peer_closed = true;
+                    self.on_event(id, side, EndEvent::PeerClosed, now);
                     self.carry_on(id, now);
-                    self.end_socket_if_closed(id, now);
+                    self.end_socket_if_closed(id, side, now);
                 }
             }
             SplitProxyInput::Message(peer, bytes) => self.take_message(peer, &bytes, now),

@@ -18,13 +18,7 @@ impl SplitProxy {
             Some(GatewayMessage::Started { epoch, answers }) => self.on_started(peer, epoch, answers, now),
             Some(GatewayMessage::Unreachable(addresses)) => {
                 if let Some(id) = self.own_opening(peer, addresses) {
-                    self.book.note(addresses, Fate::Refused, Why::Unreachable);
-                    self.end_opening(
-                        id,
-                        Some(SplitProxyOutput::Unreachable),
-                        ConnectionEnding::Unreachable,
-                        now,
-                    );
+                    self.refuse_unreachable(id, now);
                 }
             }
             Some(GatewayMessage::Declined(addresses)) => {

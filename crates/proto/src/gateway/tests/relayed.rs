@@ -9,7 +9,7 @@ use crate::end::{End, EndOutput, Stream};
 use crate::gateway::*;
 use crate::tcp::{self, TcpConfig};
 
-type Relayed = Gateway<tcp::Connection, AnyEnd>;
+type Relayed = Gateway<AnyEnd>;
 
 const MS: Span = Span::from_millis(1);
 
@@ -21,7 +21,7 @@ fn wired_config() -> TcpConfig {
 fn gateway(buffer: u64) -> Relayed {
     let wired = tcp::Connection::established(wired_config(), &TcpConfig::default());
     let wireless = e2tcp::Connection::established(E2tcpConfig::default(), &E2tcpConfig::default(), 0);
-    Gateway::new(buffer, true, [(wired, AnyEnd::E2tcp(Box::new(wireless)))])
+    Gateway::new(buffer, true, [[AnyEnd::Tcp(Box::new(wired)), AnyEnd::E2tcp(Box::new(wireless))]])
 }
 
 /// A server of `bytes` bytes, a gateway and a station, all at the same place: packets take 1 ms. Returns what the station
@@ -33,7 +33,8 @@ fn relay(bytes: u64, buffer: u64) -> (u64, u64) {
         e2tcp::Connection::established(E2tcpConfig::default(), &E2tcpConfig::default(), 0);
     let (mut now, mut received, mut held) = (Instant::ZERO, 0, 0);
     Stream::write(&mut server, bytes, now);
-    let mut inputs: Vec<Input<(tcp::Segment, ()), AnyPacket>> = Vec::new();
+    let from = |from, packet| Input { relay: 0, from, packet };
+    let mut inputs: Vec<Input<AnyPacket>> = Vec::new();
     let mut to_server: Vec<(tcp::Segment, ())> = Vec::new();
     let mut to_station: Vec<(e2tcp::E2tcpPacket, ())> = Vec::new();
     for _ in 0..100_000 {
@@ -47,14 +48,14 @@ fn relay(bytes: u64, buffer: u64) -> (u64, u64) {
         End::handle_timeout(&mut station, now);
         let mut arriving = std::mem::take(&mut inputs);
         while let Some(output) = End::poll(&mut server) {
-            if let EndOutput::Transmit(segment) = output {
-                inputs.push(Input::FromWired(0, segment));
+            if let EndOutput::Transmit((segment, ())) = output {
+                inputs.push(from(Side::Wired, AnyPacket::Tcp(segment, ())));
             }
         }
         while let Some(output) = station.poll_output() {
             match output {
                 e2tcp::Output::Transmit(packet) => {
-                    inputs.push(Input::FromWireless(0, AnyPacket::E2tcp(packet, ())));
+                    inputs.push(from(Side::Wireless, AnyPacket::E2tcp(packet, ())));
                 }
                 e2tcp::Output::Event(e2tcp::Event::Delivered { bytes }) => received += bytes,
                 e2tcp::Output::Event(_) => {}
@@ -66,12 +67,16 @@ fn relay(bytes: u64, buffer: u64) -> (u64, u64) {
         gateway.handle_timeout(now);
         while let Some(output) = gateway.poll_output() {
             match output {
-                Output::ToWired(_, segment) => to_server.push(segment),
-                Output::ToWireless(_, AnyPacket::E2tcp(packet, ())) => to_station.push((packet, ())),
+                Output::Transmit(_, Side::Wired, AnyPacket::Tcp(segment, ())) => {
+                    to_server.push((segment, ()))
+                }
+                Output::Transmit(_, Side::Wireless, AnyPacket::E2tcp(packet, ())) => {
+                    to_station.push((packet, ()));
+                }
                 other => panic!("{other:?}"),
             }
         }
-        held = held.max(gateway.wireless(0).unacknowledged());
+        held = held.max(gateway.leg(0, Side::Wireless).unacknowledged());
         if received == bytes {
             break;
         }
@@ -103,12 +108,16 @@ fn a_gateway_keeps_the_contract() {
         sack: tcp::SackBlocks::NONE,
         timestamps: None,
     };
+    let input = |from, packet| Input { relay: 0, from, packet };
+    let segment = AnyPacket::Tcp(segment, ());
     let inputs = [
-        (at(0), Input::FromWired(0, (segment, ()))),
-        (at(5), Input::FromWireless(0, data)),
-        (at(900), Input::FromWired(0, (segment, ()))),
+        (at(0), input(Side::Wired, segment)),
+        (at(5), input(Side::Wireless, data)),
+        (at(900), input(Side::Wired, segment)),
     ];
     let outputs = check_machine(|| gateway(4_000), &inputs, at(10_000));
-    assert!(outputs.iter().any(|(_, output)| matches!(output, Output::ToWireless(..))), "{outputs:?}");
-    assert!(outputs.iter().any(|(_, output)| matches!(output, Output::ToWired(..))), "{outputs:?}");
+    for side in [Side::Wired, Side::Wireless] {
+        let sent = |output: &Output<AnyPacket>| matches!(output, Output::Transmit(_, to, _) if *to == side);
+        assert!(outputs.iter().any(|(_, output)| sent(output)), "{outputs:?}");
+    }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use airwatt_base::{Instant, Machine, Schedule, Slot};
 use airwatt_proto::any_end::{AnyEnd, AnyPacket};
 use airwatt_proto::gateway::{
-    Gateway, Input, Output as GatewayOutput, RelayId, Snoop, SnoopConfig, SnoopInput, SnoopOutput,
+    Gateway, Input, Output as GatewayOutput, RelayId, Side, Snoop, SnoopConfig, SnoopInput, SnoopOutput,
 };
 
 use super::{Mark, NodeProgram, Output};
@@ -64,7 +64,7 @@ enum Service {
 /// A gateway and the connections that it serves.
 #[derive(Clone, Debug)]
 pub(crate) struct GatewayProgram {
-    machine: Gateway<AnyEnd, AnyEnd>,
+    machine: Gateway<AnyEnd>,
     ends: Vec<RelayEnds>,
     /// An agent for each connection that stays whole. Its payload is the packet, which goes on as it is.
     agents: Vec<Snoop<Packet>>,
@@ -84,7 +84,7 @@ impl GatewayProgram {
             let service = match own {
                 Some((wired, wireless)) => {
                     let ((wired, _), (wireless, tcp_headers)) = (connection(wired), connection(wireless));
-                    legs.push((wired, wireless));
+                    legs.push([wired, wireless]);
                     ends.push(RelayEnds { server, station, flow, tcp_headers });
                     Service::Relay(ends.len() as RelayId - 1)
                 }
@@ -117,9 +117,9 @@ impl NodeProgram for GatewayProgram {
         let Some(&(service, from_server)) = self.served.get(&packet.endpoints()) else { return };
         let Some(inner) = packet.payload.of_connection() else { return };
         match (service, inner) {
-            (Service::Relay(relay), inner) => {
-                let input = if from_server { Input::FromWired } else { Input::FromWireless };
-                self.machine.handle_input(input(relay, inner), now);
+            (Service::Relay(relay), packet) => {
+                let from = if from_server { Side::Wired } else { Side::Wireless };
+                self.machine.handle_input(Input { relay, from, packet }, now);
             }
             (Service::Snoop(agent), AnyPacket::Tcp(segment, ())) => {
                 let input = if from_server { SnoopInput::FromWired } else { SnoopInput::FromWireless };
@@ -143,16 +143,10 @@ impl NodeProgram for GatewayProgram {
             return self.agents.iter_mut().find_map(|agent| agent.poll_output().map(snooped));
         };
         Some(match output {
-            GatewayOutput::ToWired(relay, packet) => {
-                let bytes = packet_bytes(self.machine.wired(relay), &packet, false);
-                let packet = self.ends[relay as usize].packet(false, packet.into(), bytes, now);
-                Output::Send { packet, counts: false }
-            }
-            GatewayOutput::ToWireless(relay, packet) => {
-                let ends = &self.ends[relay as usize];
-                let bytes = packet_bytes(self.machine.wireless(relay), &packet, ends.tcp_headers);
-                let packet = ends.packet(true, packet.into(), bytes, now);
-                Output::Send { packet, counts: true }
+            GatewayOutput::Transmit(relay, to, packet) => {
+                let (ends, down) = (&self.ends[relay as usize], to == Side::Wireless);
+                let bytes = packet_bytes(self.machine.leg(relay, to), &packet, down && ends.tcp_headers);
+                Output::Send { packet: ends.packet(down, packet.into(), bytes, now), counts: down }
             }
             GatewayOutput::GaveUp(relay, bytes) => {
                 Output::Mark(self.ends[relay as usize].flow, Mark::GaveUp(bytes))

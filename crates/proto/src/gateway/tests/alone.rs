@@ -4,8 +4,8 @@ use airwatt_base::testkit::check_machine;
 use airwatt_base::{Instant, Machine as _, Span};
 
 use super::super::{
-    ConnectFailure, ConnectionEnding, SplitProxyInput as In, SplitProxyOutput as Out, TcpProxy,
-    TcpProxyConfig,
+    ConnectFailure, ConnectionEnding, SplitProxy, SplitProxyConfig, SplitProxyInput as In,
+    SplitProxyOutput as Out,
 };
 use super::split_proxy::{opening, pattern};
 
@@ -14,14 +14,14 @@ const NEAR: u64 = 0;
 const FAR: u64 = 1;
 const NOW: Instant = Instant::ZERO;
 
-fn outputs(proxy: &mut TcpProxy, input: In) -> Vec<Out> {
+fn outputs(proxy: &mut SplitProxy, input: In) -> Vec<Out> {
     proxy.handle_input(input, NOW);
     std::iter::from_fn(|| proxy.poll_output()).collect()
 }
 
 /// A proxy with one connection on both legs.
-fn standing() -> TcpProxy {
-    let mut proxy = TcpProxy::new(TcpProxyConfig::default());
+fn standing() -> SplitProxy {
+    let mut proxy = SplitProxy::alone(SplitProxyConfig::default());
     let opening = opening(1);
     assert_eq!(
         outputs(&mut proxy, In::Opening(0, opening.clone())),
@@ -36,7 +36,7 @@ fn standing() -> TcpProxy {
 }
 
 /// Writes everything that waits for a socket.
-fn drain(proxy: &mut TcpProxy, socket: u64) -> Vec<u8> {
+fn drain(proxy: &mut SplitProxy, socket: u64) -> Vec<u8> {
     let mut all = Vec::new();
     loop {
         let bytes = proxy.outgoing(socket).to_vec();
@@ -85,13 +85,13 @@ fn refusals_come_through_as_what_they_are() {
         (ConnectFailure::Declined, Out::Pass),
     ];
     for (failure, answer) in answers {
-        let mut proxy = TcpProxy::new(TcpProxyConfig::default());
+        let mut proxy = SplitProxy::alone(SplitProxyConfig::default());
         outputs(&mut proxy, In::Opening(0, opening(1)));
         let seen = outputs(&mut proxy, In::Failed(FAR, failure));
         assert_eq!(seen[0], answer(opening(1)), "{failure:?}");
         assert_eq!(proxy.connections(), (0, 0));
     }
-    let mut proxy = TcpProxy::new(TcpProxyConfig::default());
+    let mut proxy = SplitProxy::alone(SplitProxyConfig::default());
     outputs(&mut proxy, In::Opening(0, opening(1)));
     let seen = outputs(&mut proxy, In::Failed(FAR, ConnectFailure::TimedOut));
     assert!(
@@ -121,7 +121,7 @@ fn a_syn_with_the_addresses_of_a_connection_is_for_its_socket() {
 
 #[test]
 fn a_limit_and_draining_pass_connections_on_and_silence_ends_one() {
-    let mut proxy = TcpProxy::new(TcpProxyConfig { half_open: 1, ..TcpProxyConfig::default() });
+    let mut proxy = SplitProxy::alone(SplitProxyConfig { half_open: 1, ..SplitProxyConfig::default() });
     outputs(&mut proxy, In::Opening(0, opening(1)));
     assert_eq!(outputs(&mut proxy, In::Opening(0, opening(2))), [Out::Pass(opening(2))]);
     assert_eq!((proxy.counters().over_limit, proxy.counters().passed), (1, 1));
@@ -130,7 +130,7 @@ fn a_limit_and_draining_pass_connections_on_and_silence_ends_one() {
     assert_eq!(outputs(&mut proxy, In::Opening(0, opening(3))), [Out::Pass(opening(3))]);
     assert_eq!(proxy.connections(), (0, 0));
     let mut proxy = standing();
-    let idle = TcpProxyConfig::default().idle;
+    let idle = SplitProxyConfig::default().idle;
     proxy.handle_timeout(NOW + idle);
     assert_eq!(proxy.connections(), (0, 0));
 }
@@ -146,8 +146,8 @@ fn a_proxy_keeps_the_contract() {
         (at(50), In::Opening(0, opening(2))),
         (at(60), In::Connected(3)),
     ];
-    let config = TcpProxyConfig { idle: Span::from_secs(20), ..TcpProxyConfig::default() };
-    let outputs = check_machine(|| TcpProxy::new(config.clone()), &inputs, at(60_000));
+    let config = SplitProxyConfig { idle: Span::from_secs(20), ..SplitProxyConfig::default() };
+    let outputs = check_machine(|| SplitProxy::alone(config.clone()), &inputs, at(60_000));
     let ended = outputs.iter().filter(|(_, output)| matches!(output, Out::Ended(..))).count();
     assert_eq!(ended, 2, "one is silent for too long, and one was not accepted: {outputs:?}");
 }
