@@ -174,12 +174,10 @@ def radio(name: str) -> dict[str, float]:
 
     Raises `InputError`.
     """
-    from airwatt import laboratory
-
-    profile = laboratory.radio(name)
+    profile = json.loads(_core.radio(name))
     powers = {f"{state}_w": float(profile[f"{state}_w"]) for state in ("transmit", "receive", "listen", "sleep")}
     for transition in ("to_sleep", "wake_up"):
-        time_s, energy_j = profile[transition].time_s, profile[transition].energy_j
+        time_s, energy_j = profile[transition]["time_s"], profile[transition]["energy_j"]
         powers[f"{transition}_s"] = float(time_s)
         # A transition that takes no time costs nothing, at any power.
         powers[f"{transition}_w"] = float(energy_j / time_s) if time_s else 0.0

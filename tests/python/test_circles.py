@@ -1,8 +1,9 @@
-"""No two files need each other: the dependencies of a crate's files, and of the package's modules, have no circle.
+"""No two files need each other, and no two rooms: what a crate's files and the package's modules need has no circle.
 
-A file and its own children may know each other; the children among themselves may not. A name counts for the file that
-defines it: re-exports (`pub use`, and imports of a package's `__init__`) are followed, and are no need of the file that
-has them. In Rust, `use` and qualified names count, also within functions; in Python, lazy imports and those for types.
+A room is a file with the folder of its children. A file and its own children may know each other; the children among
+themselves may not. A name counts for the file that defines it: re-exports (`pub use`, and imports of a package's
+`__init__`) are followed, and are no need of the file that has them. In Rust, `use` and qualified names count, also
+within functions; in Python, lazy imports and those for types.
 Left out: tests, and what macros of other crates write.
 """
 
@@ -58,6 +59,18 @@ def _reached(graph: Mapping[Module, set[Module]], start: Module) -> set[Module]:
             found.add(module)
             left.append(module)
     return found
+
+
+def rooms(graph: Mapping[Module, set[Module]]) -> Iterator[set[Module]]:
+    """Gives the rooms of one folder that need each other: what any file of a room needs, the room needs."""
+    for folder in sorted({module[:depth] for module in graph for depth in range(len(module))}):
+        depth = len(folder) + 1
+        inside = [module for module in graph if len(module) >= depth and module[: depth - 1] == folder]
+        below: Graph = {module[:depth]: set() for module in inside}
+        for module in inside:
+            needed = {other[:depth] for other in graph[module]}
+            below[module[:depth]] |= {room for room in needed if room in below and room != module[:depth]}
+        yield from _components(below)
 
 
 class Crate:
@@ -219,17 +232,17 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, Module]]:
                 yield alias.asname or alias.name, (*node.module.split("."), alias.name)
 
 
-def _found(graph: Graph) -> dict[str, int]:
-    return {"/".join(_top(circle)) or "lib": len(circle) for circle in circles(graph)}
+def _found(graph: Graph) -> list[list[str]]:
+    return [sorted("/".join(module) or "lib" for module in circle) for circle in [*circles(graph), *rooms(graph)]]
 
 
 @pytest.mark.parametrize("crate", CRATES)
-def test_files_of_a_crate_have_no_circle(crate):
-    assert _found(Crate(ROOT / "crates" / crate / "src").graph()) == {}
+def test_files_and_rooms_of_a_crate_have_no_circle(crate):
+    assert _found(Crate(ROOT / "crates" / crate / "src").graph()) == []
 
 
-def test_modules_of_the_package_have_no_circle():
-    assert _found(package(ROOT / "python" / "airwatt")) == {}
+def test_modules_and_rooms_of_the_package_have_no_circle():
+    assert _found(package(ROOT / "python" / "airwatt")) == []
 
 
 def test_a_circle_is_found(tmp_path):
@@ -248,6 +261,23 @@ def test_a_circle_is_found(tmp_path):
     assert list(circles(Crate(tmp_path).graph())) == [{("a",), ("a", "part"), ("b",)}]
     (tmp_path / "a" / "part.rs").write_text("use super::A;\npub fn f() {}")
     assert list(circles(Crate(tmp_path).graph())) == []
+
+
+def test_rooms_may_need_each_other_where_no_two_files_do(tmp_path):
+    texts = {
+        "lib": "mod a;\nmod b;",
+        "a": "mod one;\nmod two;\npub struct A;",
+        "a/one": "use crate::b::B;\npub fn one(b: B) {}",
+        "a/two": "pub struct Two;",
+        "b": "mod part;\npub struct B;",
+        "b/part": "use crate::a::two::Two;\npub fn part(two: Two) {}",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}.rs").write_text(text)
+    graph = Crate(tmp_path).graph()
+    assert list(circles(graph)) == []
+    assert list(rooms(graph)) == [{("a",), ("b",)}]
 
 
 def test_a_lazy_import_closes_a_circle(tmp_path):

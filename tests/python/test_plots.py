@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 import airwatt as library
 from airwatt.plots import compare as compare_picture
 from airwatt.plots import style
-from airwatt.plots.reproduce import _bars, _lines, make_room_for_legends
+from airwatt.reproductions.picture import _bars, _lines, make_room_for_legends
 from airwatt.reproductions.publication import Bars, Lines, Value
 
 CAPTURE = "captures/tcp-download.pcapng"

@@ -8,8 +8,7 @@ import json
 import pytest
 
 from airwatt import _core
-from airwatt.plots import reproduce
-from airwatt.reproductions import catalogue, claims, document, engine, publication
+from airwatt.reproductions import catalogue, claims, document, engine, picture, publication
 from airwatt.reproductions.ba_ta import figures
 from airwatt.reproductions.hashimoto_2013 import validation
 from airwatt.reproductions.publication import Claim, Document, Lines, Outcome, Point, Reproduction, Results, Value
@@ -110,8 +109,8 @@ def test_a_picture_lists_its_claims_below_the_axes(tmp_path, monkeypatch):
         found = [claims.within("a", "average " * 20, 441.0, 439.2, 0.3, "%")] * several
         monkeypatch.setattr(batch.finished[0].outcome, "claims", found)
         figures = []
-        monkeypatch.setattr(reproduce.style, "save", lambda figure, _path, figures=figures: figures.append(figure))
-        reproduce.draw(batch.finished[0], tmp_path / "f.png")
+        monkeypatch.setattr(picture.style, "save", lambda figure, _path, figures=figures: figures.append(figure))
+        picture.draw(batch.finished[0], tmp_path / "f.png")
         texts = [text.get_text() for text in figures[0].texts]
         assert texts.count("printed 441 %") == texts.count("here 439 %") == several
         axes = figures[0].axes[0].get_window_extent()

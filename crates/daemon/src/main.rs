@@ -8,6 +8,7 @@ mod cc;
 mod common;
 mod endpoint;
 mod failure;
+mod file_format;
 mod gateway;
 mod host;
 mod instance;

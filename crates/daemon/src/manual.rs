@@ -1,16 +1,14 @@
 //! Manual pages and completion scripts of `airwattd`, from the same declarations as `--help`.
 //!
-//! Pages of the configuration files (section 5) come from the types that read them (`formats`).
+//! Pages of the configuration files (section 5) come from the types that read them (`file_format`).
 
 use std::path::{Path, PathBuf};
-
-pub(crate) mod formats;
 
 use clap::Args;
 use clap_mangen::Man;
 
 use crate::failure::Failure;
-use crate::{gateway, output, station, tunnel};
+use crate::{file_format, gateway, output, station, tunnel};
 
 /// The section of programs that change the host.
 const SECTION: &str = "8";
@@ -90,7 +88,7 @@ pub(crate) fn write(arguments: &Manual, program: clap::Command) -> Result<(), Fa
     program.build();
     pages(&arguments.folder, &arguments.date, &program)?;
     for format in [tunnel::format(), gateway::format(), station::format()] {
-        let file = arguments.folder.join(format!("{}.{}", format.name(), formats::SECTION));
+        let file = arguments.folder.join(format!("{}.{}", format.name(), file_format::SECTION));
         std::fs::write(&file, format.page(&arguments.date, SOURCE))
             .map_err(|error| Failure::Input(format!("{}: {error}", file.display())))?;
     }

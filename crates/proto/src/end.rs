@@ -6,11 +6,9 @@
 
 use std::fmt::Debug;
 
-use airwatt_base::{Instant, Machine};
+use airwatt_base::Instant;
 
 use crate::event::Event;
-use crate::tcp::{ReceiveBuffer, SendBuffer};
-use crate::{e2tcp, tcp};
 
 /// The calls of the user of a connection.
 pub trait Stream {
@@ -103,10 +101,10 @@ impl From<Event> for EndEvent {
     }
 }
 
-/// The calls of [`Stream`] as inputs of a connection of `$transport`.
+/// The calls of [`Stream`] as inputs of a connection that is a machine.
 macro_rules! stream_by_inputs {
-    ($transport:ident) => {
-        impl<S, R> Stream for $transport::Connection<S, R>
+    ($Connection:ident, $Input:ident) => {
+        impl<S, R> Stream for $Connection<S, R>
         where
             S: SendBuffer<Data = R::Data, Payload = R::Payload>,
             R: ReceiveBuffer,
@@ -114,29 +112,29 @@ macro_rules! stream_by_inputs {
             type Data = R::Data;
 
             fn open(&mut self, now: Instant) {
-                self.handle_input($transport::Input::Open, now);
+                self.handle_input($Input::Open, now);
             }
 
             fn listen(&mut self, now: Instant) {
-                self.handle_input($transport::Input::Listen, now);
+                self.handle_input($Input::Listen, now);
             }
 
             fn write(&mut self, data: R::Data, now: Instant) {
-                self.handle_input($transport::Input::Write(data), now);
+                self.handle_input($Input::Write(data), now);
             }
 
             fn read(&mut self, bytes: u64, now: Instant) -> R::Data {
                 let data = self.front(bytes);
-                self.handle_input($transport::Input::Read(bytes), now);
+                self.handle_input($Input::Read(bytes), now);
                 data
             }
 
             fn close(&mut self, now: Instant) {
-                self.handle_input($transport::Input::Close, now);
+                self.handle_input($Input::Close, now);
             }
 
             fn abort(&mut self, now: Instant) {
-                self.handle_input($transport::Input::Abort, now);
+                self.handle_input($Input::Abort, now);
             }
 
             fn readable(&self) -> u64 {
@@ -149,71 +147,7 @@ macro_rules! stream_by_inputs {
         }
     };
 }
-
-stream_by_inputs!(tcp);
-stream_by_inputs!(e2tcp);
-
-impl<S, R> End for tcp::Connection<S, R>
-where
-    S: SendBuffer<Data = R::Data, Payload = R::Payload>,
-    R: ReceiveBuffer,
-{
-    type Packet = (tcp::Segment, R::Payload);
-
-    fn receive(&mut self, (segment, payload): Self::Packet, now: Instant) {
-        self.handle_input(tcp::Input::Segment(segment, payload), now);
-    }
-
-    fn refusal((segment, _): &Self::Packet) -> Option<Self::Packet> {
-        Some((segment.reset()?, S::default().payload(0, 0)))
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        Machine::handle_timeout(self, now);
-    }
-
-    fn poll(&mut self) -> Option<EndOutput<Self::Packet>> {
-        Some(match self.poll_output()? {
-            tcp::Output::Transmit(segment) => EndOutput::Transmit((segment, self.payload_of(&segment))),
-            tcp::Output::Event(event) => EndOutput::Event(event.into()),
-        })
-    }
-
-    fn due(&self) -> Option<Instant> {
-        self.poll_timeout().map(|timeout| timeout.at)
-    }
-}
-
-impl<S, R> End for e2tcp::Connection<S, R>
-where
-    S: SendBuffer<Data = R::Data, Payload = R::Payload>,
-    R: ReceiveBuffer,
-{
-    type Packet = (e2tcp::E2tcpPacket, R::Payload);
-
-    fn receive(&mut self, (packet, payload): Self::Packet, now: Instant) {
-        self.handle_input(e2tcp::Input::Packet(packet, payload), now);
-    }
-
-    fn refusal((packet, _): &Self::Packet) -> Option<Self::Packet> {
-        Some((packet.refusal()?, S::default().payload(0, 0)))
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        Machine::handle_timeout(self, now);
-    }
-
-    fn poll(&mut self) -> Option<EndOutput<Self::Packet>> {
-        Some(match self.poll_output()? {
-            e2tcp::Output::Transmit(packet) => EndOutput::Transmit((packet, self.payload_of(&packet))),
-            e2tcp::Output::Event(event) => EndOutput::Event(event.into()),
-        })
-    }
-
-    fn due(&self) -> Option<Instant> {
-        self.poll_timeout().map(|timeout| timeout.at)
-    }
-}
+pub(crate) use stream_by_inputs;
 
 impl<P> EndOutput<P> {
     #[inline]

@@ -2,7 +2,8 @@
 //!
 //! * [`scenario`]: what is simulated, read and checked.
 //! * [`engine`]: which machine is woken next.
-//! * [`net`]: nodes, media between them, routes, and the loop of a run.
+//! * [`packet`], [`route`]: what is carried, and where to.
+//! * [`net`]: nodes, media between them, and the loop of a run.
 //! * [`media`]: wires, point-to-point hops and the 802.11 cell.
 //! * [`stack`]: sockets, applications and programs of nodes.
 //! * [`replay`]: the packets of a capture through such a network.
@@ -14,16 +15,20 @@ pub mod engine;
 mod limits;
 pub mod live;
 pub mod media;
+mod names;
 pub mod net;
 mod own;
+pub mod packet;
 mod pending;
 pub mod perfetto;
 pub mod record;
 pub mod replay;
+pub mod route;
 mod run;
 pub mod scenario;
 pub mod stack;
 
 pub use direction::Direction;
 pub use own::OwnMechanisms;
-pub use run::{Run, RunError, RunOptions, StreamError, run, run_to_pcapng, run_with};
+pub use record::Run;
+pub use run::{RunError, RunOptions, StreamError, run, run_to_pcapng, run_with};

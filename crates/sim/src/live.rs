@@ -9,13 +9,14 @@
 use airwatt_base::Instant;
 use airwatt_proto::powersave::StationId;
 
-pub use crate::net::meter::{BIN, Meter};
-use crate::net::route::NodeId;
-pub use crate::net::{Delivery, Ticket};
+pub use crate::net::Delivery;
 use crate::net::{Network, NetworkPlan};
-use crate::record::FlowResult;
-use crate::run::Run;
+pub use crate::packet::Ticket;
+pub use crate::record::Observed;
+use crate::record::Run;
+use crate::route::NodeId;
 use crate::scenario::Scenario;
+pub use crate::stack::flow::{BIN, Meter};
 
 /// A host whose network stack is outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,15 +45,6 @@ pub fn stations_of(scenario: &Scenario, seed: u64) -> Result<usize, String> {
         nodes.push(station.node);
     }
     Ok(plan.stations.len())
-}
-
-/// What was observed of one flow from outside.
-#[derive(Clone, Debug)]
-pub struct Observed {
-    /// The result of its endpoints.
-    pub result: FlowResult,
-    /// What it delivered.
-    pub meter: Meter,
 }
 
 /// The network of a scenario between external hosts.

@@ -6,10 +6,9 @@ use std::ops::ControlFlow;
 
 use tracing::{debug, warn};
 
-use crate::engine::Fingerprints;
 use crate::net::{Network, NetworkPlan, RunEnding, RunProgress};
 use crate::own::OwnMechanisms;
-use crate::record::{PcapngStream, RunResult, RunTrace};
+use crate::record::{PcapngStream, Run, RunResult};
 use crate::scenario::Scenario;
 
 /// What a run keeps and who watches it.
@@ -18,17 +17,6 @@ pub struct RunOptions<'a> {
     pub trace: bool,
     /// Called every 65,536 events; `Break` ends the run.
     pub on_progress: &'a mut dyn FnMut(RunProgress) -> ControlFlow<()>,
-}
-
-/// What came out of a run.
-#[derive(Clone, Debug)]
-pub struct Run {
-    /// The result document.
-    pub result: RunResult,
-    /// What was recorded, if it was asked for.
-    pub trace: Option<RunTrace>,
-    /// Fingerprints of the trajectory.
-    pub fingerprints: Fingerprints,
 }
 
 /// Why a run has no result.

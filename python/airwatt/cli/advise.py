@@ -188,7 +188,7 @@ def command(
     found.battery = lasting
     document = found.to_dict()
     if plot is not None:
-        from airwatt.plots import advise as picture
+        from airwatt.advice import picture
 
         with writing("--plot", plot):
             picture.draw(found, plot)

@@ -307,7 +307,7 @@ def _validate(model: Model, runs: int | None, seed: int, store: Path | None, jso
     with options.storing(store), bar(f"validate {model.name}") as on_progress:
         found = validations.validate(validations.ALL[model.name], runs, seed, on_progress, store)
     if plot is not None:
-        from airwatt.plots import validation as picture
+        from airwatt.validate import picture
 
         with writing("--plot", plot):
             picture.draw(found, plot)

@@ -74,7 +74,7 @@ def write(item: Finished, folder: Path) -> list[Path]:
     write_text(table, values_csv(item))
     written = [table]
     if item.reproduction.picture is not None and item.outcome.values:
-        from airwatt.plots import reproduce as picture
+        from airwatt.reproductions import picture
 
         written.append(place / f"{item.reproduction.place}.png")
         picture.draw(item, written[-1])

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::units::ParseQuantityError;
+
 /// Why a setting is refused. `key` is the dotted path of the setting, relative to whoever reports the error;
 /// [`SettingError::under`] makes it absolute on the way up. The display is one line that begins with the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,6 +166,12 @@ impl fmt::Display for SettingError {
 }
 
 impl std::error::Error for SettingError {}
+
+impl From<ParseQuantityError> for SettingError {
+    fn from(error: ParseQuantityError) -> Self {
+        Self::syntax("", error.expected(), format!("{:?}", error.text()))
+    }
+}
 
 /// The names as an enumeration in a sentence.
 pub fn one_of(names: &[impl AsRef<str>]) -> String {

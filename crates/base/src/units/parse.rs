@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use crate::settings::SettingError;
-
 /// Largest number of fractional digits: the largest factor of any unit is 10^18, and 10^18 x 10^18 fits 128 bits.
 const MAX_FRACTION_DIGITS: usize = 18;
 
@@ -85,12 +83,6 @@ impl ParseQuantityError {
 impl fmt::Display for ParseQuantityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "expected {}, got {:?}", self.expected(), self.text())
-    }
-}
-
-impl From<ParseQuantityError> for SettingError {
-    fn from(error: ParseQuantityError) -> Self {
-        Self::syntax("", error.expected(), format!("{:?}", error.text()))
     }
 }
 

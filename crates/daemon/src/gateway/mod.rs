@@ -31,8 +31,8 @@ use clap::{Args, Subcommand};
 use self::config::Mode;
 use crate::common::Foreground;
 use crate::failure::Failure;
+use crate::file_format::Format;
 use crate::instance::Instance;
-use crate::manual::formats::Format;
 
 /// The kind of daemon, in the names of its files.
 const KIND: &str = "gateway";

@@ -36,8 +36,8 @@ use clap::{Args, Subcommand};
 
 use crate::common::{Foreground, Log};
 use crate::failure::Failure;
+use crate::file_format::Format;
 use crate::instance::{Instance, Started};
-use crate::manual::formats::Format;
 use crate::output;
 
 /// The kind of daemon, in the names of its files.

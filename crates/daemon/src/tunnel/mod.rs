@@ -19,8 +19,8 @@ use clap::{Args, Subcommand};
 
 use crate::common::Foreground;
 use crate::failure::Failure;
+use crate::file_format::Format;
 use crate::instance::Instance;
-use crate::manual::formats::Format;
 
 /// The kind of daemon, in the names of its files.
 const KIND: &str = "tunnel";

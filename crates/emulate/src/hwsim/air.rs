@@ -15,7 +15,7 @@ use airwatt_energy::StateSeconds;
 use airwatt_linux::hwsim::{RadioAddress, SentFrame};
 use airwatt_sim::media::cell::frame::{CellFrameKind, ExternalFrame};
 use airwatt_sim::media::cell::{CellConfig, CellInput, CellMedium, CellOutput, CellStation};
-use airwatt_sim::net::route::Member;
+use airwatt_sim::route::Member;
 use serde::Serialize;
 
 use super::power::PowerManagement;

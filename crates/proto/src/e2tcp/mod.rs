@@ -25,6 +25,7 @@
 mod arrival;
 mod config;
 mod connection;
+mod end;
 mod hop;
 mod receiver;
 mod rtt;

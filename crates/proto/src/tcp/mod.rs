@@ -28,6 +28,7 @@ mod arrival;
 mod buffer;
 mod config;
 mod connection;
+mod end;
 pub mod linux;
 mod receiver;
 mod repair;

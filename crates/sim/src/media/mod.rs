@@ -19,9 +19,9 @@ use airwatt_base::{Instant, Machine};
 use airwatt_proto::powersave::Window;
 
 use crate::direction::Direction;
-use crate::net::packet::Packet;
-use crate::net::route::Member;
+use crate::packet::Packet;
 use crate::pending::Pending;
+use crate::route::Member;
 use cell::CellMedium;
 
 pub use pipe::{CrossTraffic, Pipe, PipeConfig, PipeOutput, PipeStatistics, PipeTimer};

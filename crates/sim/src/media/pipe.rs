@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use airwatt_base::{Instant, Machine, QueueLimit, RandomStream, Rate, Size, Span, Timeout};
 
 use super::errors::ErrorModel;
-use crate::net::packet::Packet;
+use crate::packet::Packet;
 use crate::pending::Pending;
 
 /// What a link is like.

@@ -13,7 +13,7 @@ use airwatt_energy::{Cause, Causes, Ledger, LowerBound, Radio, RadioState};
 
 use super::errors::{ErrorConfig, ErrorModel};
 use super::pipe::{Pipe, PipeConfig, PipeOutput, PipeTimer};
-use crate::net::packet::{FlowLabel, NO_FLOW, Packet};
+use crate::packet::{FlowLabel, NO_FLOW, Packet};
 use crate::pending::Pending;
 
 /// What a point-to-point link is like.

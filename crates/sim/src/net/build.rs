@@ -3,19 +3,18 @@
 use airwatt_base::percentile::Histogram;
 use airwatt_base::{Instant, RandomStream, Schedule, Slot, Span};
 
-use super::flow::FlowRecord;
-use super::meter::Meter;
 use super::node::{Node, Ports, Stack};
-use super::packet::FlowLabel;
 use super::plan::{self, FlowPlan, MediumKind, MediumPlan, NetworkPlan, ProgramKind, ProgramPlan, Traffic};
-use super::route::{Address, Interface, InterfaceId, MediumId, NodeId, Route, Routes, VIRTUAL};
 use super::{ApplicationEntry, MediumEntry, Network, Owner, ProgramEntry, Source};
 use crate::direction::Direction;
 use crate::engine::Fingerprint;
 use crate::media::cell::CellMedium;
 use crate::media::errors::{ErrorConfig, ErrorModel};
 use crate::media::{Medium, Pipe, PointToPointMedium, Wire};
+use crate::packet::FlowLabel;
+use crate::route::{Address, Interface, InterfaceId, MediumId, NodeId, Route, Routes, VIRTUAL};
 use crate::stack::application::{ApplicationId, Connection};
+use crate::stack::flow::{FlowRecord, Meter};
 use crate::stack::impairment::Impairment;
 use crate::stack::program::{
     GatewayProgram, ImpairmentProgram, NodeProgram, Program, ProgramId, SctpTunnelProgram, ServedFlow,

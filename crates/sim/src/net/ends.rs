@@ -3,8 +3,8 @@
 use airwatt_base::Instant;
 
 use super::node::Stack;
-use super::packet::{FlowLabel, GroupKind, NO_FLOW, Packet, Payload};
 use super::{Message, Network, WindowSample};
+use crate::packet::{FlowLabel, GroupKind, NO_FLOW, Packet, Payload};
 use crate::stack::application::{ApplicationId, Connection, Fate, SocketRequest};
 use crate::stack::role::Role;
 use crate::stack::socket::SocketId;

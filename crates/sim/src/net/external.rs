@@ -4,14 +4,13 @@
 //! its ticket leads to them. Left out: windows that a power-save policy grants (`psm-throttling`) cannot be imposed on
 //! sockets outside.
 //!
-//! [`Store`]: super::Store
+//! [`Store`]: crate::packet::Store
 
 use airwatt_base::{Instant, Span};
 
 use super::Network;
-use super::packet::{NO_FLOW, Packet, Payload};
-use super::route::{Address, NodeId};
-use super::ticket::Ticket;
+use crate::packet::{NO_FLOW, Packet, Payload, Ticket};
+use crate::route::{Address, NodeId};
 
 /// A packet of an external host has left the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

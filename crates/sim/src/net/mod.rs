@@ -1,9 +1,7 @@
 //! The network: nodes, media between them, routes, and the loop that wakes machines.
 //!
-//! * [`packet`], [`store`]: what is carried.
-//! * [`route`], `node`: addresses, routes and what is at a node.
+//! * `node`: what is at a node.
 //! * [`plan`]: nodes, media and flows as indices and settings, made of a scenario.
-//! * [`flow`], [`meter`], [`delivery`]: what is measured of a flow.
 //! * `ends`: applications and their sockets.
 //!
 //! Every input of a machine is a message. One message is delivered at a time, and its machine is drained into further
@@ -12,17 +10,10 @@
 //! hops, then wires), then flow by flow the application and its sockets, then the programs of nodes.
 
 mod build;
-pub mod delivery;
 mod ends;
 pub mod external;
-pub mod flow;
-pub mod meter;
 pub(crate) mod node;
-pub mod packet;
 pub mod plan;
-pub mod route;
-pub mod store;
-mod ticket;
 mod transport;
 
 use std::collections::VecDeque;
@@ -36,8 +27,6 @@ use airwatt_proto::tcp;
 
 pub use external::Delivery;
 pub use plan::{Content, FlowPlan, MediumKind, NetworkPlan, ProgramKind, ProgramPlan, Traffic};
-pub use store::Store;
-pub use ticket::Ticket;
 pub use transport::ConnectionPlan;
 
 use crate::direction::Direction;
@@ -45,16 +34,16 @@ use crate::engine::Fingerprint;
 use crate::media::cell::frame::{BeaconContent, Node as AirNode, TracedFrame};
 use crate::media::cell::{CellTrace, RadioEvent};
 use crate::media::{Medium, MediumOutput};
+use crate::packet::{FlowLabel, Packet, Payload, Store};
 use crate::pending::Pending;
+use crate::route::{Interface, InterfaceId, MediumId, Member, NodeId, Route, Routes, VIRTUAL};
 use crate::stack::application::{Application, ApplicationId, Connection, Replay};
+use crate::stack::flow::FlowRecord;
 use crate::stack::program::{Mark, NodeProgram, Output, Program, ProgramId, Report};
 use crate::stack::role::Role;
 use crate::stack::socket::{Socket, SocketId};
 use crate::stack::transport::SocketTransport;
-use flow::FlowRecord;
 use node::{Node, Stack};
-use packet::{FlowLabel, Packet, Payload};
-use route::{Interface, InterfaceId, MediumId, Member, NodeId, Route, Routes, VIRTUAL};
 
 /// Number of events after which the caller of a run is asked whether to go on.
 const EVENTS_BETWEEN_REPORTS: u64 = 1 << 16;

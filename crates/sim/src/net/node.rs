@@ -3,8 +3,8 @@
 use airwatt_base::Instant;
 use airwatt_energy::{Host, HostLedger, HostPacket};
 
-use super::packet::Packet;
-use super::route::NodeId;
+use crate::packet::Packet;
+use crate::route::NodeId;
 use crate::stack::program::ProgramId;
 use crate::stack::socket::SocketId;
 

@@ -12,11 +12,11 @@ use airwatt_proto::powersave::StationId;
 use airwatt_proto::tcp::TcpConfig;
 use airwatt_proto::tunnel::{TunnelConfig, TunnelEnd};
 
-use super::route::{FixedRoute, Graph, Hop, Interface, MediumId, Member, NodeId, Reach};
 use super::transport::ConnectionPlan;
 use crate::direction::Direction;
 use crate::media::cell::{Bss, CellConfig, CellStation};
 use crate::media::{PipeConfig, PointToPointConfig};
+use crate::route::{FixedRoute, Graph, Hop, Interface, MediumId, Member, NodeId, Reach};
 use crate::scenario::{Scenario, Transport};
 use crate::stack::application::{
     self, Answers, Arrival, Connection, Datagrams, Dialogue, DialogueConfig, Replay,

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::media::cell::CellMedium;
-use crate::net::packet::NO_FLOW;
+use crate::packet::NO_FLOW;
+use crate::route::Address;
 use crate::scenario::Scenario;
 use crate::stack::program::TunnelCounts;
 
@@ -124,10 +125,10 @@ fn a_packet_to_a_closed_port_or_without_a_route_is_lost() {
     );
     let server = network.plan.server();
     // The flow of the socket that sent it counts the loss, not that of its label.
-    let src = route::Address(server);
+    let src = Address(server);
     let [sport, dport] = [network.sockets[0].local.port, network.sockets[0].remote.port];
     let closed = Packet { src, sport, dport, flow: 7, ..Packet::datagram(0, 40, Instant::ZERO) };
-    network.arrive(server, &Packet { dst: route::Address(server), ..closed });
+    network.arrive(server, &Packet { dst: Address(server), ..closed });
     assert_eq!(network.records[0].packets_lost, 1);
     let isolated = network.plan.nodes.len() as NodeId;
     let mut plan = network.plan.clone();

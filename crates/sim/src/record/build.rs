@@ -11,22 +11,19 @@ use airwatt_proto::powersave::{StationCounts, StationId};
 
 use crate::direction::Direction;
 use crate::engine::{Fingerprint, Fingerprints};
-use crate::live::Observed;
 use crate::media::cell::{Bss, CellConfig, CellMedium, CellStation, CellTrace};
 use crate::media::{Medium, Pipe, PointToPointMedium, Wire};
-use crate::net::flow::FlowRecord;
-use crate::net::meter::{BIN, Meter};
 use crate::net::plan::StationPlan;
-use crate::net::route::{MediumId, NodeId};
 use crate::net::{FlowPlan, MediumKind, Network, NetworkPlan};
 use crate::record::{
-    BlockTimes, CellResult, EnergyByCause, EnergyOverhead, Fairness, FlowResult, Latencies, Playback,
-    QueueTrace, RadioInterval, Responses, RunResult, RunTrace, StationResult, WindowFairness,
+    BlockTimes, CellResult, EnergyByCause, EnergyOverhead, Fairness, FlowResult, Latencies, Observed,
+    Playback, QueueTrace, RadioInterval, Replayed, Responses, Run, RunResult, RunTrace, StationResult,
+    WindowFairness,
 };
-use crate::replay::Replayed;
-use crate::run::Run;
+use crate::route::{MediumId, NodeId};
 use crate::scenario::{IDEAL, Scenario};
 use crate::stack::application::Application;
+use crate::stack::flow::{BIN, FlowRecord, Meter};
 use crate::stack::transport::SenderCounts;
 
 /// Queue lengths of wires and point-to-point hops: of the first of each kind, and of the others by name.

@@ -5,6 +5,7 @@
 //! ([`RunTrace::write_perfetto`]) and text ([`RunTrace::ladder`]).
 
 mod build;
+mod finished;
 mod ladder;
 mod media;
 mod pcapng;
@@ -14,6 +15,7 @@ mod tables;
 mod timeline;
 mod tunnels;
 
+pub use finished::{Observed, RadioPeriod, Replayed, Run};
 pub(crate) use pcapng::PcapngStream;
 pub use result::{
     AccessPointResult, BlockTimes, CategoryResult, CellResult, EnergyByCause, EnergyOverhead, Fairness,
@@ -34,7 +36,7 @@ use airwatt_proto::powersave::{Adaptation, StationId};
 use crate::media::cell::RadioEvent;
 use crate::media::cell::frame::TracedFrame;
 use crate::net::WindowSample;
-use crate::net::route::MediumId;
+use crate::route::MediumId;
 use airwatt_dot11::{AccessParameters, Standard};
 
 /// A queue's length in packets after each change.

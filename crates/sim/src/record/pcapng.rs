@@ -35,7 +35,7 @@ use super::timeline::{Outcome, Receivers};
 use super::{CellSetting, RunTrace, Setting};
 use crate::media::cell::RadioEvent;
 use crate::media::cell::frame::{Aggregate, TracedFrame};
-use crate::net::route::MediumId;
+use crate::route::MediumId;
 
 #[cfg(test)]
 mod tests;

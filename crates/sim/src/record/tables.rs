@@ -21,7 +21,7 @@ use airwatt_proto::powersave::{Adaptation, StationId};
 use super::timeline::{Outcome, RadioInterval};
 use super::{QueueTrace, RunTrace, Setting};
 use crate::media::cell::frame::{CellFrameKind, Node, TracedFrame};
-use crate::net::meter::BIN;
+use crate::stack::flow::BIN;
 
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,7 @@ use airwatt_proto::powersave::StationId;
 use super::{RunTrace, StationSetting};
 use crate::media::cell::RadioEvent;
 use crate::media::cell::frame::{Node, TracedFrame};
-use crate::net::route::MediumId;
+use crate::route::MediumId;
 
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::net::Network;
-use crate::net::route::NodeId;
+use crate::route::NodeId;
 use crate::stack::program::{Report, TunnelCounts};
 
 /// The tunnel of a station.

@@ -1,4 +1,5 @@
 use airwatt_base::Instant;
+use airwatt_energy::RadioState;
 
 use super::*;
 

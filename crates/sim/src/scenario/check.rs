@@ -14,8 +14,8 @@ use crate::limits::{MAX_RATE, MIN_RATE};
 use crate::media::cell::contention::AccessMethod;
 use crate::media::cell::frame::QOS_OVERHEAD_BYTES;
 use crate::media::cell::{MAX_PPDU_TIME, max_ampdu_bytes, max_window};
-use crate::net::meter::BIN;
 use crate::stack::application::Pattern;
+use crate::stack::flow::BIN;
 
 /// Association identifiers end here (802.11-2020 9.4.1.8).
 pub(super) const MAX_STATIONS: u32 = 2_007;

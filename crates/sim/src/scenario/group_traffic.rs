@@ -10,7 +10,7 @@ use airwatt_base::{Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::net::packet::GroupKind;
+pub use crate::packet::GroupKind;
 
 /// Longest mean time between two packets of a host: a week.
 const MAX_INTERVAL: Span = Span::from_secs(7 * 24 * 3_600);

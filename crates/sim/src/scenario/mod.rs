@@ -38,12 +38,12 @@ use airwatt_proto::tunnel::TunnelConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::names::Names;
 pub use group_traffic::{GroupKind, GroupTraffic};
 pub use link::{Links, PointToPoint};
 pub use listen_interval::ListenInterval;
 pub use load::ScenarioError;
 pub use lower_bound::{IDEAL, list_ideal, policy_kinds};
-pub use names::Names;
 pub use radio::RadioChoice;
 pub use shipped::{Shipped, shipped, shipped_text};
 pub use topology::{

@@ -1,77 +1,8 @@
-//! Names of nodes in a scenario: one, a group, a range, or a list of them.
+//! The forms that names in a scenario may have.
 
-use std::fmt;
 use std::path::Path;
 
 use airwatt_base::settings::SettingError;
-use schemars::JsonSchema;
-use serde::de::{SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-/// Names of nodes: text for one, otherwise a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Names(pub Vec<String>);
-
-impl Names {
-    /// One name.
-    pub fn one(name: impl Into<String>) -> Self {
-        Self(vec![name.into()])
-    }
-}
-
-impl fmt::Display for Names {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.as_slice() {
-            [one] => write!(f, "{one:?}"),
-            names => write!(f, "{names:?}"),
-        }
-    }
-}
-
-impl Serialize for Names {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0.as_slice() {
-            [one] => serializer.serialize_str(one),
-            names => names.serialize(serializer),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Names {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OneOrList;
-        impl<'de> Visitor<'de> for OneOrList {
-            type Value = Names;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a node or a list of names")
-            }
-            fn visit_str<E>(self, name: &str) -> Result<Names, E> {
-                Ok(Names::one(name))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Names, A::Error> {
-                let mut names = Vec::new();
-                while let Some(name) = items.next_element()? {
-                    names.push(name);
-                }
-                Ok(Names(names))
-            }
-        }
-        deserializer.deserialize_any(OneOrList)
-    }
-}
-
-impl JsonSchema for Names {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Names".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "description": "Names of nodes: one, a group, a range such as `station1..station3`, or a list of them.",
-            "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }],
-        })
-    }
-}
 
 /// Checks the form of a name: letters, digits, `-`, `_` and `/`, so that a dotted key can contain it; and no number, which would
 /// be a place in a list.

@@ -20,9 +20,9 @@ use airwatt_base::{Instant, Machine, RandomStream, Size, Span, Timeout};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::net::packet::Packet;
-use crate::net::route::NodeId;
-use crate::scenario::Names;
+use crate::names::Names;
+use crate::packet::Packet;
+use crate::route::NodeId;
 
 /// Settings of an impairment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

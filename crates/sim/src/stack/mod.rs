@@ -5,9 +5,11 @@
 //! * [`application`]: what sends data and waits for it.
 //! * [`role`]: which end of a conversation a socket is.
 //! * `program`: machines through which packets pass on their way: gateways, impairments, tunnels.
+//! * [`flow`]: what is measured of a flow.
 //! * [`impairment`]: delay, loss and reordering of what a node forwards.
 
 pub mod application;
+pub mod flow;
 pub mod impairment;
 pub(crate) mod program;
 pub mod role;

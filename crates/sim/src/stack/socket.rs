@@ -5,8 +5,8 @@ use airwatt_base::Slot;
 use super::application::{ApplicationId, Connection};
 use super::role::Role;
 use super::transport::SocketTransport;
-use crate::net::packet::{FlowLabel, Packet, Payload};
-use crate::net::route::{Address, NodeId};
+use crate::packet::{FlowLabel, Packet, Payload};
+use crate::route::{Address, NodeId};
 
 /// Index of a socket in its network.
 pub(crate) type SocketId = u32;

@@ -8,7 +8,7 @@ use airwatt_proto::end::{End, EndEvent, EndOutput, Stream};
 use airwatt_proto::tcp::linux::LinuxEnd;
 use airwatt_proto::{e2tcp, tcp};
 
-use crate::net::packet::Payload;
+use crate::packet::Payload;
 
 /// The transport of one socket.
 #[derive(Clone, Debug)]

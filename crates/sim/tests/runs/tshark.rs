@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::process::Command;
 
 use airwatt_sim::media::cell::frame::{BeaconContent, CellFrameKind, Node, TracedFrame};
-use airwatt_sim::net::packet::Payload;
+use airwatt_sim::packet::Payload;
 use airwatt_sim::record::RunTrace;
 use airwatt_sim::scenario::Scenario;
 use airwatt_sim::{RunOptions, run};

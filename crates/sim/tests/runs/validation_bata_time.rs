@@ -2,7 +2,7 @@
 
 use airwatt_base::{Instant, Seq, Span};
 use airwatt_sim::media::cell::frame::{CellFrameKind, Node, TracedFrame};
-use airwatt_sim::net::packet::Payload;
+use airwatt_sim::packet::Payload;
 use airwatt_sim::record::RunTrace;
 
 use crate::support::{Mean, in_parallel, scenario, simulate, simulate_traced};

@@ -17,7 +17,7 @@ use super::radio::{RadioId, Radios};
 use super::rates::{self, LinkPlan, LinkRates, RateControl};
 use super::sniffer::Sniffer;
 use super::{CellMedium, Contender};
-use crate::net::route::Member;
+use crate::route::Member;
 
 /// The modes of data to and from a station.
 struct StationModes {

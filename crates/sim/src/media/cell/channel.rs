@@ -23,7 +23,7 @@ use super::propagation;
 use super::rates::RateControl;
 use super::snr::{self, ByteErrors, ErrorModel};
 use crate::engine::Fingerprint;
-use crate::net::route::Member;
+use crate::route::Member;
 /// What the channel has to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {

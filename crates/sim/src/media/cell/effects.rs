@@ -12,8 +12,8 @@ use super::frame::MpduSet;
 use super::interface::CellOutput;
 use super::radio::{RadioId, Radios};
 use super::sniffer::Sniffer;
-use crate::net::packet::Packet;
-use crate::net::route::Member;
+use crate::packet::Packet;
+use crate::route::Member;
 
 /// The parts of a cell as a MAC reaches them.
 pub(super) struct Effects<'a> {

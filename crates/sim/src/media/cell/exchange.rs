@@ -18,7 +18,7 @@ use super::frame::{CellFrameKind, Mpdu, Ppdu, Receiver};
 use super::mac::Mac;
 use super::radio::RadioId;
 use super::{CellMedium, Contender};
-use crate::net::route::Member;
+use crate::route::Member;
 
 impl CellMedium {
     /// Serves the step of the channel that is due.

@@ -6,8 +6,8 @@ use airwatt_energy::Cause;
 use airwatt_proto::powersave::{PowerSaveFrame, ServiceFlags, StationId};
 
 use super::contention::ContenderId;
-use crate::net::packet::{FlowLabel, NO_FLOW, Packet};
-use crate::net::route::{MediumId, Member};
+use crate::packet::{FlowLabel, NO_FLOW, Packet};
+use crate::route::{MediumId, Member};
 
 /// ACK: frame control, duration, receiver, FCS (802.11-2020 9.3.1.4).
 pub const ACK_BYTES: u32 = 14;

@@ -2,7 +2,7 @@
 
 use airwatt_base::{Instant, RandomStream, Span};
 
-use crate::net::packet::{GroupKind, Packet};
+use crate::packet::{GroupKind, Packet};
 
 /// Settings of one source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

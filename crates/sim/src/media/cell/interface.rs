@@ -5,8 +5,8 @@ use airwatt_proto::powersave::{self as ps, StationId};
 
 use super::frame::{ExternalFrame, TracedFrame};
 use super::radio::RadioEvent;
-use crate::net::packet::Packet;
-use crate::net::route::Member;
+use crate::packet::Packet;
+use crate::route::Member;
 
 /// What enters the cell.
 #[derive(Clone, Copy, Debug, PartialEq)]

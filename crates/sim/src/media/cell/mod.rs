@@ -78,9 +78,9 @@ use self::sniffer::Sniffer;
 pub use self::snr::ErrorModel;
 use crate::engine::Fingerprint;
 use crate::media::MediumOutput;
-use crate::net::packet::Packet;
-use crate::net::route::Member;
+use crate::packet::Packet;
 use crate::pending::Pending;
+use crate::route::Member;
 
 /// What sends when a contender has won: a category of the frames of a MAC, by a radio.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,7 @@ use super::frame::{
 };
 use super::interface::CellTrace;
 use super::mode::Modes;
-use crate::net::route::Member;
+use crate::route::Member;
 
 /// Records frames and queue lengths.
 #[derive(Clone, Debug, Default)]

@@ -10,9 +10,9 @@ use super::category::CategoryCounts;
 use super::contention::{Access, AccessMethod, Contention};
 use super::frame::Node;
 use super::{Bss, CellConfig, CellInput, CellMedium, CellOutput, CellStation};
-use crate::net::packet::{Packet, Payload};
-use crate::net::route::Member;
 use crate::net::{MediumKind, NetworkPlan};
+use crate::packet::{Packet, Payload};
+use crate::route::Member;
 use crate::scenario::Scenario;
 
 const SLOT: Span = Span::from_micros(9);

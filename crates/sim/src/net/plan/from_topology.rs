@@ -15,8 +15,8 @@ use crate::media::cell::contention::Access;
 use crate::media::cell::propagation;
 use crate::media::cell::{AggregationConfig, Bss, CellConfig, CellStation, GroupSourceConfig};
 use crate::media::{CrossTraffic, PipeConfig, PointToPointConfig};
-use crate::net::route::{MediumId, NodeId};
 use crate::net::transport;
+use crate::route::{MediumId, NodeId};
 use crate::scenario::resolve::{
     BssPlace, Contents, MemberStation, Resolved, ResolvedFlow, ResolvedMedium, ResolvedNode, ResolvedProgram,
 };

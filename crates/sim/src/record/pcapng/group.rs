@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use airwatt_dot11::MacAddress;
 
 use super::headers::{Ends, IP_HEADER_BYTES, PROTOCOL_UDP, checksum};
-use crate::net::packet::{GroupKind, GroupPacket, Packet};
+use crate::packet::{GroupKind, GroupPacket, Packet};
 
 const ETHER_TYPE_IPV4: u16 = 0x0800;
 const ETHER_TYPE_ARP: u16 = 0x0806;

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 
 use airwatt_proto::tcp::{Flags, Segment};
 
-use crate::net::packet::Packet;
+use crate::packet::Packet;
 use crate::record::Setting;
 
 pub(super) const PROTOCOL_TCP: u8 = 6;

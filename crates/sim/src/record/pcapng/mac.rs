@@ -9,7 +9,7 @@ use super::{FCS_BYTES, first_bit_us, group, packet};
 use crate::media::cell::frame::{
     BeaconContent, CellFrameKind, Node, QOS_OVERHEAD_BYTES, TracedFrame, block_ack_bytes,
 };
-use crate::net::packet::{GroupPacket, Payload};
+use crate::packet::{GroupPacket, Payload};
 use crate::record::{CellSetting, Setting};
 use airwatt_dot11::Standard;
 

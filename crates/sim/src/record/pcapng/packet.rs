@@ -6,9 +6,9 @@ use airwatt_proto::e2tcp::{Addresses, Endpoint};
 
 use super::group;
 use super::headers::{Ends, Headers, IP_HEADER_BYTES, PROTOCOL_TCP, PROTOCOL_UDP};
-use crate::net::packet::{Packet, Payload};
-use crate::net::route::Address;
+use crate::packet::{Packet, Payload};
 use crate::record::Setting;
+use crate::route::Address;
 
 /// The payload of all applications.
 static ZEROS: [u8; u16::MAX as usize] = [0; u16::MAX as usize];

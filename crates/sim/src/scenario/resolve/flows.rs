@@ -7,7 +7,7 @@ use airwatt_base::settings::{SettingError, in_range};
 use airwatt_proto::powersave::StationId;
 
 use super::{Directory, Resolved, Resolving, quoted};
-use crate::net::route::{Graph, Interface, Member, NoPath, NodeId};
+use crate::route::{Graph, Interface, Member, NoPath, NodeId};
 use crate::scenario::topology::{ProgramConfig, Topology};
 use crate::scenario::{FlowGroup, Transport};
 
@@ -116,7 +116,7 @@ impl Resolved {
         to: NodeId,
     ) -> Resolving<Vec<PathStep>> {
         let hops = graph.path(from, to).map_err(|why| self.no_path(from, to, &why))?;
-        let step = |hop: crate::net::route::Hop| {
+        let step = |hop: crate::route::Hop| {
             let Interface { medium, member, .. } = interfaces[usize::from(hop.route.interface)];
             PathStep { medium: usize::from(medium), from: member, to: hop.route.next, node: hop.node }
         };

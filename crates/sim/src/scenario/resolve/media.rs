@@ -7,7 +7,7 @@ use airwatt_proto::powersave::{PowerSaveConfig, StationId};
 
 use super::{Directory, Resolved, Resolving, StationPlace, duplicate, quoted};
 use crate::media::cell::category::CategoryParameters;
-use crate::net::route::{Member, NodeId, Reach};
+use crate::route::{Member, NodeId, Reach};
 use crate::scenario::names::check_name;
 use crate::scenario::topology::{Cell, CellMode, Link, LinkKind, Topology};
 use crate::scenario::{AccessPointRadio, StationGroup, Wifi};

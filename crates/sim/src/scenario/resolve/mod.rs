@@ -13,10 +13,11 @@ use std::fmt::Display;
 use airwatt_base::settings::{SettingError, in_range};
 use airwatt_proto::powersave::StationId;
 
-use super::names::{Names, check_name};
+use super::Names;
+use super::names::check_name;
 use super::topology::{NodeGroup, Topology};
 use super::{Scenario, short};
-use crate::net::route::{FixedRoute, Graph, Interface, Member, NodeId, Reach};
+use crate::route::{FixedRoute, Graph, Interface, Member, NodeId, Reach};
 
 pub(crate) use flows::ResolvedFlow;
 pub(crate) use media::{BssPlace, Contents, MemberStation, ResolvedMedium};

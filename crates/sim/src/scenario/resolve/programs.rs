@@ -3,7 +3,7 @@
 use airwatt_base::settings::SettingError;
 
 use super::{Directory, Resolved, Resolving, duplicate, quoted};
-use crate::net::route::{Graph, NodeId};
+use crate::route::{Graph, NodeId};
 use crate::scenario::topology::{ProgramConfig, Topology};
 
 /// One program of a node.

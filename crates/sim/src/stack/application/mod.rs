@@ -69,8 +69,8 @@ pub use transfer::Transfer;
 pub use web::WebConfig;
 
 use super::transport::SocketEvent;
-use crate::net::flow::FlowRecord;
-use crate::net::packet::FlowLabel;
+use crate::packet::FlowLabel;
+use crate::stack::flow::FlowRecord;
 use crate::stack::role::Role;
 
 kinds! {

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 use airwatt_base::{Instant, Span};
 
 use super::{Call, Fate, SocketRequest};
-use crate::net::packet::FlowLabel;
+use crate::packet::FlowLabel;
 use crate::stack::role::Role;
 
 /// Where a packet of a capture goes.

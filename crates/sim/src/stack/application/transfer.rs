@@ -3,7 +3,7 @@
 use airwatt_base::Instant;
 
 use super::{Blocks, Call, SocketRequest, Source};
-use crate::net::flow::FlowRecord;
+use crate::stack::flow::FlowRecord;
 use crate::stack::role::Role;
 use crate::stack::transport::SocketEvent;
 

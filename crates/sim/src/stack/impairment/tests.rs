@@ -3,7 +3,7 @@
 use airwatt_base::testkit::check_machine;
 
 use super::*;
-use crate::net::route::Address;
+use crate::route::Address;
 
 const END: Instant = Instant::from_secs(1_000);
 
@@ -27,7 +27,7 @@ fn run(config: &ImpairmentConfig, times_us: &[u64]) -> Vec<(u64, u32, bool)> {
             ImpairmentOutput::Forward(packet) => (packet, true),
             ImpairmentOutput::Lost(packet) => (packet, false),
         };
-        let crate::net::packet::Payload::Datagram(number) = packet.payload else { panic!("{packet:?}") };
+        let crate::packet::Payload::Datagram(number) = packet.payload else { panic!("{packet:?}") };
         (at.as_nanos() / 1_000, number, forwarded)
     };
     done.into_iter().map(shown).collect()

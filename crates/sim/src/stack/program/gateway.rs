@@ -10,8 +10,8 @@ use airwatt_proto::gateway::{
 };
 
 use super::{Mark, NodeProgram, Output};
-use crate::net::packet::{Endpoints, FlowLabel, Packet, Payload};
-use crate::net::store::Store;
+use crate::packet::Store;
+use crate::packet::{Endpoints, FlowLabel, Packet, Payload};
 use crate::stack::socket::End;
 use crate::stack::transport::{SocketTransport, packet_bytes};
 

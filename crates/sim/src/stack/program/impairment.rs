@@ -3,9 +3,9 @@
 use airwatt_base::{Instant, Machine};
 
 use super::{NodeProgram, Output, Report};
-use crate::net::packet::Packet;
-use crate::net::route::NodeId;
-use crate::net::store::Store;
+use crate::packet::Packet;
+use crate::packet::Store;
+use crate::route::NodeId;
 use crate::stack::impairment::{Impairment, ImpairmentOutput};
 
 /// An impairment at its node.

@@ -14,9 +14,9 @@ mod tunnel;
 use airwatt_base::Instant;
 
 use super::impairment::ImpairmentCounts;
-use crate::net::packet::{FlowLabel, Packet};
-use crate::net::route::Route;
-use crate::net::store::Store;
+use crate::packet::Store;
+use crate::packet::{FlowLabel, Packet};
+use crate::route::Route;
 
 pub(crate) use gateway::{GatewayProgram, ServedFlow};
 pub(crate) use impairment::ImpairmentProgram;

@@ -15,9 +15,9 @@ use airwatt_proto::tunnel::{
 
 use super::tunnel::{PORT, TunnelCounts, TunnelEnds, acknowledged};
 use super::{NodeProgram, Output, Report};
-use crate::net::packet::{Endpoints, Packet, Payload};
-use crate::net::route::Address;
-use crate::net::store::Store;
+use crate::packet::Store;
+use crate::packet::{Endpoints, Packet, Payload};
+use crate::route::Address;
 
 /// Bytes of an inner packet up to which none is divided: those of Ethernet.
 const PACKET_BYTES: u32 = 1_500;

@@ -12,9 +12,9 @@ use airwatt_proto::tunnel::{
 };
 
 use super::{NodeProgram, Output, Report};
-use crate::net::packet::{Endpoints, NO_FLOW, Packet, Payload};
-use crate::net::route::{Address, Route};
-use crate::net::store::Store;
+use crate::packet::Store;
+use crate::packet::{Endpoints, NO_FLOW, Packet, Payload};
+use crate::route::{Address, Route};
 
 /// The UDP port of tunnels, at either end.
 pub(super) const PORT: u16 = 51_900;

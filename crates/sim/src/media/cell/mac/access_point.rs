@@ -30,8 +30,8 @@ use crate::media::cell::interface::CellOutput;
 use crate::media::cell::mode::Link;
 use crate::media::cell::radio::RadioId;
 use crate::media::cell::rates::LinkPlan;
-use crate::net::packet::{Packet, Payload};
-use crate::net::route::Member;
+use crate::packet::{Packet, Payload};
+use crate::route::Member;
 
 /// The MAC of an access point.
 #[derive(Clone, Debug)]

@@ -14,8 +14,8 @@ use crate::media::cell::config::QueueDiscipline;
 use crate::media::cell::fq_codel::{FqCodel, FqCodelConfig};
 use crate::media::cell::frame::{Body, Mpdu};
 use crate::media::cell::rates::LinkPlan;
-use crate::net::packet::Endpoints;
-use crate::net::route::Member;
+use crate::packet::Endpoints;
+use crate::route::Member;
 
 /// The transmission queue.
 #[derive(Clone, Debug)]

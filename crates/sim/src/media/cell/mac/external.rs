@@ -22,7 +22,7 @@ use crate::media::cell::interface::CellOutput;
 use crate::media::cell::mode::Link;
 use crate::media::cell::radio::RadioId;
 use crate::media::cell::rates::LinkPlan;
-use crate::net::route::Member;
+use crate::route::Member;
 
 /// What the radio does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

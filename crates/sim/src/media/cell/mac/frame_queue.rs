@@ -13,8 +13,8 @@ use crate::media::cell::frame::{
 };
 use crate::media::cell::mode::{AggregateLimit, Link};
 use crate::media::cell::rates::LinkPlan;
-use crate::net::packet::Packet;
-use crate::net::route::Member;
+use crate::packet::Packet;
+use crate::route::Member;
 
 /// The queues of one contender, with a limit in packets.
 #[derive(Clone, Debug)]

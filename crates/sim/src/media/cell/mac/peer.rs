@@ -18,8 +18,8 @@ use crate::media::cell::frame::{Body, MpduSet, OnAir, Ppdu};
 use crate::media::cell::interface::CellOutput;
 use crate::media::cell::radio::RadioId;
 use crate::media::cell::rates::LinkPlan;
-use crate::net::packet::Packet;
-use crate::net::route::Member;
+use crate::packet::Packet;
+use crate::route::Member;
 
 /// The MAC of an ad-hoc station, which never sleeps.
 #[derive(Clone, Debug)]

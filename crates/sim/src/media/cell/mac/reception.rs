@@ -8,7 +8,7 @@ use airwatt_base::Instant;
 use super::reorder::ReorderBuffer;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::frame::{Body, CellFrameKind, Mpdu, MpduSet, OnAir, Ppdu};
-use crate::net::packet::Packet;
+use crate::packet::Packet;
 
 /// More than any sequence number.
 const NONE: u16 = u16::MAX;

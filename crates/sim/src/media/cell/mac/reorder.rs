@@ -120,7 +120,7 @@ mod tests {
     use crate::media::cell::mac::reception::Receptions;
     use crate::media::cell::mode::{AggregateLimit, Link};
     use crate::media::cell::rates::LinkPlan;
-    use crate::net::packet::{Packet, Payload};
+    use crate::packet::{Packet, Payload};
 
     /// A sender and its receiver, beside a model that knows which packets have arrived in any attempt.
     struct Pair {

@@ -21,8 +21,8 @@ use crate::media::cell::frame::{Body, CellFrameKind, Mpdu, MpduSet, OnAir, Ppdu}
 use crate::media::cell::interface::CellOutput;
 use crate::media::cell::radio::RadioId;
 use crate::media::cell::rates::LinkPlan;
-use crate::net::packet::Packet;
-use crate::net::route::Member;
+use crate::packet::Packet;
+use crate::route::Member;
 
 /// A frame as power save will learn of it.
 #[derive(Clone, Copy, Debug)]

@@ -18,8 +18,8 @@ use airwatt_base::{Instant, Span};
 
 use super::frame_queue::FrameQueue;
 use crate::media::cell::fq_codel::{FqCodel, FqCodelConfig};
-use crate::net::packet::{Endpoints, Packet};
-use crate::net::route::Member;
+use crate::packet::{Endpoints, Packet};
+use crate::route::Member;
 
 /// Air time that a station may have in the hardware in any case (`IEEE80211_DEFAULT_AQL_TXQ_LIMIT_L`), in microseconds.
 const LEAST_US: u32 = 5_000;

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, schema_for};
 use serde_json::{Map, Value};
 
 /// The section of file formats.
-pub(super) const SECTION: &str = "5";
+pub(crate) const SECTION: &str = "5";
 
 /// A configuration file.
 pub(crate) struct Format {
@@ -54,12 +54,12 @@ impl Format {
     }
 
     /// The name of the page.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         format!("airwattd-{}", self.command)
     }
 
     /// The page.
-    pub(super) fn page(&self, date: &str, source: &str) -> String {
+    pub(crate) fn page(&self, date: &str, source: &str) -> String {
         let name = self.name();
         let mut page = Roff::new();
         page.control("TH", [name.to_uppercase().as_str(), SECTION, date, source, "airwatt"]);

@@ -3,11 +3,15 @@
 //! The network counts in four places only: a socket transmits, a data packet arrives at the receiving socket, the
 //! receiving socket delivers, and a packet is lost.
 
+mod delivery;
+mod meter;
+
 use airwatt_base::percentile::Histogram;
 use airwatt_base::{Instant, Span};
 
-use super::delivery::Deliveries;
-use super::meter::Meter;
+pub use delivery::Deliveries;
+pub use meter::{BIN, Meter};
+
 use crate::stack::role::Role;
 use crate::stack::transport::SocketEvent;
 

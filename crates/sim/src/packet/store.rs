@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::packet::Packet;
+use super::Packet;
 use super::ticket::{INDEX_BITS, Ticket};
 
 /// One entry.
@@ -149,7 +149,7 @@ impl Store {
 mod tests {
     use airwatt_base::Instant;
 
-    use super::super::packet::Payload;
+    use super::super::Payload;
     use super::*;
 
     fn packet(payload: Payload) -> Packet {

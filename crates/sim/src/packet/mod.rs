@@ -2,7 +2,10 @@
 //!
 //! A packet is small and `Copy`. It consists of the addresses and ports by which it is routed, of its length, and of the
 //! facts by which machines decide. A packet of an external host, and a packet that carries other packets, has a
-//! [`Ticket`] that leads to them in the network's [`Store`](super::Store).
+//! [`Ticket`] that leads to them in the network's [`Store`].
+
+mod store;
+mod ticket;
 
 use airwatt_base::{Instant, Seq};
 use airwatt_proto::any_end::AnyPacket;
@@ -12,8 +15,10 @@ use airwatt_proto::tunnel;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::route::Address;
-use super::ticket::Ticket;
+pub use store::{Entry, Store};
+pub use ticket::Ticket;
+
+use crate::route::Address;
 
 /// The number of a flow in its network: a label by which a packet is measured. No packet is routed by it.
 pub type FlowLabel = u32;
