@@ -546,6 +546,7 @@ class FlowGroup(TypedDict, total=False):
         "snoop",
         "e2tcp",
         "e2tcp-base",
+        "quic",
         "udp",
     ]
     """Transport: a name that `airwatt transports` lists."""
@@ -580,6 +581,7 @@ class Gateway(TypedDict, total=False):
         "snoop",
         "e2tcp",
         "e2tcp-base",
+        "quic",
         "udp",
     ]
     """TCP between server and gateway, on the last hop of `split`, and from end to end with `snoop`: a name that
@@ -902,6 +904,7 @@ class GatewayProgram(TypedDict, total=False):
         "snoop",
         "e2tcp",
         "e2tcp-base",
+        "quic",
         "udp",
     ]
     """TCP between server and gateway, on the last hop of `split`, and from end to end with `snoop`: a name that
@@ -949,6 +952,26 @@ class TunnelProgram(TypedDict, total=False):
     """The settings at both ends, as `[tunnel]` has them in the short form."""
 
 ProgramConfig: TypeAlias = GatewayProgram | ImpairmentProgram | TunnelProgram
+
+class QuicConfig(TypedDict, total=False):
+    """Settings of both ends of a QUIC connection."""
+
+    ack_delay: str | Quantity
+    """The longest time for which an acknowledgement waits. Default 25 ms (RFC 9000 section 18.2); a shorter
+    time is asked for by an ACK_FREQUENCY frame, and a longer one holds up to a round trip."""
+    ack_every: int
+    """Packets that elicit an acknowledgement for each one that is sent. Default 2 (RFC 9000 section 13.2.2);
+    another number is asked for by an ACK_FREQUENCY frame (draft-ietf-quic-ack-frequency), as Chrome's 10 is."""
+    congestion: Literal["newreno", "cubic"]
+    """Congestion control. Default `cubic`."""
+    initial_window: str | Quantity
+    """The first window. Default 12000 bytes, ten packets of the first size (RFC 9002 section 7.2); Chrome has
+    32 packets."""
+    mtu: str | Quantity
+    """Largest UDP payload that path MTU discovery tries, in bytes; 1200 tries none. Default 1452, as quinn and
+    Chrome."""
+    stream_window: str | Quantity
+    """The receive window of a stream. Default 1.25 MB, as quinn; there is none for all streams together."""
 
 class ScanConfig(TypedDict, total=False):
     """Scans of an associated station. The defaults are those of Linux's mac80211 that scans the 13 channels of
@@ -1240,6 +1263,8 @@ class Scenario(TypedDict, total=False):
     """What the result document calls it; the file's name without ending where it is not given."""
     node: Sequence[NodeGroup]
     """General form: nodes, and groups of like ones."""
+    quic: QuicConfig
+    """QUIC at both ends of its flows."""
     source: str
     """Where the values come from."""
     station: Sequence[StationGroup]

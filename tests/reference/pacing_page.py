@@ -19,8 +19,12 @@ SENDERS = {
     "CUBIC, paced": {"transport": "cubic", "tcp.paced": "true"},
     "BBRv1": {"transport": "bbr1"},
     "BBRv3": {"transport": "bbr3"},
+    "QUIC": {"transport": "quic"},
 }
+PACKETS_AN_ACKNOWLEDGEMENT = (2, 4, 10, 32)
 POLICIES = ("active", "timeout", "psm", "uapsd", "ba-ta")
+# Under these the radio is awake, sleeps between beacons, and asks for what comes.
+THINNED = ("active", "psm", "uapsd")
 JOBS = {
     "download": ("fast-dsl", {"flow.application.size": "20MB"}),
     "stream": ("streaming", {"flow.application.media": "60s"}),
@@ -28,11 +32,11 @@ JOBS = {
 SEEDS = (1, 2, 3)
 
 
-def measured(job: str, sender: str, policy: str, seed: int) -> dict[str, float]:
+def measured(job: str, sender: dict[str, str], policy: str, seed: int) -> dict[str, float]:
     """One run: J/MB, goodput in Mbit/s, time asleep in per cent, delays of data in ms, and packets that went up."""
     scenario, keys = JOBS[job]
     own = {"tcp.profile": "linux", "latency_percentiles": "true", "policy": policy}
-    document: Any = run(scenario, seed=seed, set={**keys, **own, **SENDERS[sender]}).to_dict()
+    document: Any = run(scenario, seed=seed, set={**keys, **own, **sender}).to_dict()
     flow, station = document["flows"][0], document["stations"][0]
     return {
         "energy": 1e6 * station["energy_j"] / flow["bytes_delivered"],
@@ -45,29 +49,46 @@ def measured(job: str, sender: str, policy: str, seed: int) -> dict[str, float]:
     }
 
 
-def mean(job: str, sender: str, policy: str) -> dict[str, float]:
+def mean(job: str, sender: dict[str, str], policy: str) -> dict[str, float]:
     """The means over the seeds."""
     found = [measured(job, sender, policy, seed) for seed in SEEDS]
     return {key: sum(one[key] for one in found) / len(found) for key in found[0]}
 
 
-def row(job: str, policy: str, sender: str) -> str:
+def row(job: str, policy: str, name: str, sender: dict[str, str]) -> str:
     """A row of the table of a job."""
     one = mean(job, sender, policy)
     return (
-        f"| {policy} | {sender} | {one['energy']:.3f} | {one['goodput']:.2f} | {one['asleep']:.0f} % | "
+        f"| {policy} | {name} | {one['energy']:.3f} | {one['goodput']:.2f} | {one['asleep']:.0f} % | "
         f"{one['p50']:.0f} | {one['p99']:.0f} | {one['up']:.0f} | {one['resent']:.0f} |"
     )
 
 
-def table(job: str) -> str:
-    """The table of a job."""
-    rows = [
-        "| policy | sender | J/MB | Mbit/s | asleep | delay p50 (ms) | p99 (ms) | packets up | resent |",
+def table(heading: str, rows: list[str]) -> str:
+    """A table with this column beside the policy."""
+    head = [
+        f"| policy | {heading} | J/MB | Mbit/s | asleep | delay p50 (ms) | p99 (ms) | packets up | resent |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    rows += [row(job, policy, sender) for policy in POLICIES for sender in SENDERS]
-    return "\n".join(rows)
+    return "\n".join([*head, *rows])
+
+
+def senders(job: str) -> str:
+    """The table of senders for a job."""
+    rows = [row(job, policy, name, sender) for policy in POLICIES for name, sender in SENDERS.items()]
+    return table("sender", rows)
+
+
+def acknowledgements(
+    job: str, policies: tuple[str, ...] = THINNED, packets: tuple[int, ...] = PACKETS_AN_ACKNOWLEDGEMENT
+) -> str:
+    """The table of what acknowledgements for so many packets each cost."""
+    rows = [
+        row(job, policy, str(every), {"transport": "quic", "quic.ack_every": str(every)})
+        for policy in policies
+        for every in packets
+    ]
+    return table("packets an ACK", rows)
 
 
 def marked(text: str, name: str, rows: str) -> str:
@@ -82,7 +103,8 @@ def main() -> int:
     """Writes the page."""
     text = PAGE.read_text()
     for job in JOBS:
-        text = marked(text, job, table(job))
+        text = marked(text, job, senders(job))
+    text = marked(text, "acknowledgements", acknowledgements("download"))
     PAGE.write_text(text)
     return 0
 

@@ -19,8 +19,8 @@
 //! * **Waking early changes nothing.** `handle_timeout(now)` before the timeout is harmless and without effect.
 //! * **A served timeout is gone.** After `handle_timeout(now)` and a drain, the next timeout lies after `now`.
 //! * **A drained machine is quiet**, and a new one has no output before its first input; it may have a timeout.
-//! * **Machines are values**: `Clone`, `Debug` and `Send`, so that they can be snapshotted, compared and forked. The one
-//!   exception is a tunnel over SCTP, which cannot be cloned: its library has shared state.
+//! * **Machines are values**: `Clone`, `Debug` and `Send`, so that they can be snapshotted, compared and forked. The
+//!   exceptions are a tunnel over SCTP and an end of QUIC, which cannot be cloned: the state is their libraries'.
 //!
 //! [`crate::testkit::check_machine`] holds a machine to these rules.
 

@@ -3,13 +3,14 @@
 //! * [`cc`]: congestion control, one file an algorithm.
 //! * [`tcp`]: the TCP sender and receiver that the congestion controls steer.
 //! * [`e2tcp`]: a transport for one wireless hop with small headers and partial reliability.
+//! * [`quic`]: QUIC by a library, with our congestion controls.
 //! * [`end`]: one end of a connection, whatever its transport; [`any_end`]: an end of any of them.
 //! * [`gateway`]: what a base station does for the connections of its mobiles: relays, local retransmission.
 //! * [`tunnel`]: all flows of a client in one tunnel, which sends them in bursts.
 //! * [`session`]: datagrams that are authenticated and encrypted between peers that know each other's keys.
 //! * [`powersave`]: 802.11 power save: the access point's side and the station's, one file a policy.
 //!
-//! The features `session` and `tunnel` are on by default; without them neither cryptography nor SCTP is linked.
+//! The features `session`, `tunnel` and `quic` are on by default; without them neither cryptography nor SCTP nor QUIC is linked.
 //!
 //! A congestion control by itself, here CUBIC in slow start: ten segments are sent, and ten acknowledgements come back.
 //!
@@ -45,6 +46,8 @@ pub mod gateway;
 mod keyed;
 mod lifecycle;
 pub mod powersave;
+#[cfg(feature = "quic")]
+pub mod quic;
 mod reliability;
 #[cfg(feature = "session")]
 pub mod session;

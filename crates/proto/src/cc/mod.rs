@@ -331,6 +331,11 @@ impl CongestionControl {
         window.cwnd = window.cwnd.max(cwnd);
     }
 
+    /// The maximum segment size is another from now on, as path MTU discovery finds.
+    pub fn set_mss(&mut self, mss: u32) {
+        self.classic_mut().window.mss = mss;
+    }
+
     /// A SYN was lost: the first window is one segment (RFC 5681 section 3.1).
     pub fn on_lost_syn(&mut self) {
         self.classic_mut().window.set_loss_window();

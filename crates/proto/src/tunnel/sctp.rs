@@ -14,8 +14,8 @@
 //!   a peer that was restarted does not answer the old one.
 //! * **The end of a burst** is a payload protocol identifier of its own, at the last message. A trigger is a message of one byte.
 //!
-//! The library keeps its state in shared cells, so that an association can be moved but not copied: it is the one machine of
-//! this project that is not `Clone`, and a clone panics. The numbers that it draws come from the
+//! The library keeps its state in shared cells, so that an association can be moved but not copied: like an end of
+//! QUIC it is a machine that is not `Clone`, and a clone panics. The numbers that it draws come from the
 //! association's own generator. It writes each packet as text before it asks whether anybody logs that, which takes most of an
 //! association's time; `packaging/dcsctp` has a patch, with its measurement.
 

@@ -279,8 +279,8 @@ struct Endpoints {
 
 fn endpoints(flow: &FlowPlan, seed: impl FnOnce() -> u64) -> Endpoints {
     let datagrams = |header_bytes| {
-        let udp = SocketTransport::Udp(Udp { header_bytes });
-        Endpoints { server: udp.clone(), client: udp, relay: None }
+        let udp = || SocketTransport::Udp(Udp { header_bytes });
+        Endpoints { server: udp(), client: udp(), relay: None }
     };
     match &flow.traffic {
         Traffic::Transfer { legs, handshake, .. } => {

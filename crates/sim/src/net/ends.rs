@@ -1,10 +1,11 @@
 //! Applications and their sockets in the network: what an application asks of its sockets, what they send, and what arrives.
 
 use airwatt_base::Instant;
+use airwatt_proto::quic::QuicEnd;
 
 use super::node::Stack;
 use super::{Message, Network, WindowSample};
-use crate::packet::{FlowLabel, GroupKind, NO_FLOW, Packet, Payload};
+use crate::packet::{FlowLabel, GroupKind, NO_FLOW, Packet, Payload, QuicPacket};
 use crate::stack::application::{ApplicationId, Connection, Fate, SocketRequest};
 use crate::stack::role::Role;
 use crate::stack::socket::SocketId;
@@ -31,17 +32,24 @@ impl Network {
         let record = &mut self.records[socket.flow as usize];
         let delivered = record.delivered();
         while let Some(output) = socket.transport.poll_output() {
-            match output {
-                TransportOutput::Transmit(payload, bytes) => {
-                    record.bytes_sent += if socket.counted { u64::from(bytes) } else { 0 };
-                    let packet = socket.packet(payload, bytes, now);
-                    if let Some(route) = self.routes.get(socket.node, packet.dst) {
-                        let (interface, next) = (route.interface, route.next);
-                        self.messages.push_back(Message::Transmit { interface, next, packet });
-                    }
+            let transmitted = match output {
+                TransportOutput::Transmit(payload, bytes) => Some((payload, bytes)),
+                TransportOutput::TransmitQuic { datagram, has_data, is_ack } => {
+                    let ticket = self.store.put_bytes(&datagram);
+                    let payload = Payload::Quic(QuicPacket { ticket, has_data, is_ack });
+                    Some((payload, QuicEnd::packet_bytes(&datagram)))
                 }
                 TransportOutput::Event(event) => {
                     entry.machine.handle_event((socket.connection, socket.role), event, record, now);
+                    None
+                }
+            };
+            if let Some((payload, bytes)) = transmitted {
+                record.bytes_sent += if socket.counted { u64::from(bytes) } else { 0 };
+                let packet = socket.packet(payload, bytes, now);
+                if let Some(route) = self.routes.get(socket.node, packet.dst) {
+                    let (interface, next) = (route.interface, route.next);
+                    self.messages.push_back(Message::Transmit { interface, next, packet });
                 }
             }
         }

@@ -34,7 +34,7 @@ use crate::engine::Fingerprint;
 use crate::media::cell::frame::{BeaconContent, Node as AirNode, TracedFrame};
 use crate::media::cell::{CellTrace, RadioEvent};
 use crate::media::{Medium, MediumOutput};
-use crate::packet::{FlowLabel, Packet, Payload, Store};
+use crate::packet::{FlowLabel, Packet, Payload, QuicPacket, Store};
 use crate::pending::Pending;
 use crate::route::{Interface, InterfaceId, MediumId, Member, NodeId, Route, Routes, VIRTUAL};
 use crate::stack::application::{Application, ApplicationId, Connection, Replay};
@@ -391,7 +391,14 @@ impl Network {
                     self.settle_medium(medium, Direction::from_member(member), pending);
                 }
                 Message::Deliver { socket, payload } => {
-                    self.sockets[socket as usize].transport.receive(payload, now);
+                    let transport = &mut self.sockets[socket as usize].transport;
+                    match payload {
+                        Payload::Quic(QuicPacket { ticket, .. }) => {
+                            transport.receive_datagram(self.store.bytes(ticket), now);
+                            self.store.free(ticket);
+                        }
+                        payload => transport.receive(payload, now),
+                    }
                     self.drain_socket(socket);
                 }
                 Message::Enter { program, packet } => self.enter_program(program, packet),
@@ -512,7 +519,7 @@ impl Network {
                 }
             }
             // The association repeats the packets in it, or gives them up.
-            Payload::Sctp(ticket) => self.store.free(ticket),
+            Payload::Sctp(ticket) | Payload::Quic(QuicPacket { ticket, .. }) => self.store.free(ticket),
             Payload::Tcp(_) | Payload::E2tcp(_) | Payload::Datagram(_) | Payload::Group(_) => {}
         }
         if let Payload::Datagram(number) = packet.payload {

@@ -4,6 +4,7 @@ use airwatt_proto::any_end::AnyEnd;
 use airwatt_proto::cc::{Algorithm, OwnCongestionControl};
 use airwatt_proto::e2tcp::{self, E2tcpConfig, HeaderForm, IpVersion};
 use airwatt_proto::gateway::Translated;
+use airwatt_proto::quic::{QuicConfig, QuicEnd};
 use airwatt_proto::tcp::linux::{LinuxConfig, LinuxEnd};
 use airwatt_proto::tcp::{self, TcpConfig, TcpProfile};
 
@@ -29,6 +30,8 @@ pub enum ConnectionPlan {
         /// The endpoint on the station's side.
         station_side: Box<E2tcpConfig>,
     },
+    /// QUIC, with equal settings.
+    Quic(Box<QuicConfig>),
     /// E2TCP's rules at the server's side, TCP at the station's.
     Translated {
         /// The endpoint on the server's side.
@@ -43,7 +46,7 @@ impl ConnectionPlan {
     pub fn own_congestion(&self) -> Option<&OwnCongestionControl> {
         match self {
             Self::Tcp { server_side, .. } => server_side.own_congestion.as_ref(),
-            Self::Linux(_) | Self::E2tcp { .. } | Self::Translated { .. } => None,
+            Self::Linux(_) | Self::Quic(_) | Self::E2tcp { .. } | Self::Translated { .. } => None,
         }
     }
 
@@ -65,6 +68,10 @@ impl ConnectionPlan {
                 let end = |seed| {
                     Endpoint::Linux(Box::new(LinuxEnd::new(LinuxConfig { seed, ..(**config).clone() })))
                 };
+                (end(seed), end(!seed))
+            }
+            Self::Quic(config) => {
+                let end = |seed| Endpoint::Quic(Box::new(QuicEnd::new(config, seed)));
                 (end(seed), end(!seed))
             }
             Self::E2tcp { server_side, station_side } => {
@@ -123,6 +130,9 @@ pub(super) fn legs(
     let relay = |reads: bool| TcpConfig { read_at_once: !reads, ..at_gateway() };
     let to_server =
         || ConnectionPlan::Tcp { server_side: Box::new(at_gateway()), station_side: Box::new(relay(down)) };
+    if group.transport == Transport::Quic {
+        return vec![ConnectionPlan::Quic(Box::new(scenario.quic.clone()))];
+    }
     if scenario.tcp.profile == Some(TcpProfile::Linux) {
         let (control, sack) = group.transport.on_linux().expect("checked: the hosts have the transport");
         let watches = matches!(group.transport, Transport::Tcp { ackloss: true, .. });
@@ -171,6 +181,7 @@ pub(super) fn legs(
             })]
         }
         Transport::Bbr1 | Transport::Bbr3 => unreachable!("checked: the hosts have the profile \"linux\""),
+        Transport::Quic => unreachable!("QUIC has its own settings"),
         Transport::Udp => unreachable!("datagrams have no connection"),
     }
 }

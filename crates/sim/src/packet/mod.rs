@@ -67,11 +67,24 @@ pub enum Payload {
     Carried(Ticket, tunnel::TunnelHeader),
     /// The bytes of an SCTP packet, which the store holds, in a tunnel's datagram.
     Sctp(Ticket),
+    /// A QUIC packet.
+    Quic(QuicPacket),
     /// The bytes of a packet of an external host, which the store holds.
     Bytes(Ticket),
     /// A group-addressed packet of a neighbour. It exists at an access point only; one of a capture has the address of a station
     /// of the cell.
     Group(GroupPacket),
+}
+
+/// A QUIC packet, of which the network knows what its ends say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuicPacket {
+    /// The UDP payload, which the store holds.
+    pub ticket: Ticket,
+    /// Whether it has data of the application.
+    pub has_data: bool,
+    /// Whether it only acknowledges.
+    pub is_ack: bool,
 }
 
 /// A group-addressed packet.
@@ -135,7 +148,12 @@ impl Payload {
         match self {
             Self::Tcp(segment) => Some(AnyPacket::Tcp(segment, ())),
             Self::E2tcp(packet) => Some(AnyPacket::E2tcp(packet, ())),
-            Self::Datagram(_) | Self::Carried(..) | Self::Sctp(_) | Self::Bytes(_) | Self::Group(_) => None,
+            Self::Datagram(_)
+            | Self::Carried(..)
+            | Self::Sctp(_)
+            | Self::Quic(_)
+            | Self::Bytes(_)
+            | Self::Group(_) => None,
         }
     }
 
@@ -144,7 +162,12 @@ impl Payload {
         match self {
             Self::Tcp(segment) => (segment.len > 0).then(|| segment.seq + u32::from(segment.len) - 1),
             Self::E2tcp(packet) => packet.header.sequence.filter(|_| packet.len > 0),
-            Self::Datagram(_) | Self::Carried(..) | Self::Sctp(_) | Self::Bytes(_) | Self::Group(_) => None,
+            Self::Datagram(_)
+            | Self::Carried(..)
+            | Self::Sctp(_)
+            | Self::Quic(_)
+            | Self::Bytes(_)
+            | Self::Group(_) => None,
         }
     }
 
@@ -153,6 +176,7 @@ impl Payload {
         match self {
             Self::Tcp(segment) => segment.len > 0,
             Self::E2tcp(packet) => packet.len > 0,
+            Self::Quic(packet) => packet.has_data,
             Self::Datagram(_) | Self::Carried(..) | Self::Sctp(_) | Self::Bytes(_) | Self::Group(_) => true,
         }
     }
@@ -164,7 +188,12 @@ impl Payload {
             Self::E2tcp(packet) => {
                 packet.header.acknowledgement.map_or(0, |ack| ack.blocks.iter().flatten().count() as u32)
             }
-            Self::Datagram(_) | Self::Carried(..) | Self::Sctp(_) | Self::Bytes(_) | Self::Group(_) => 0,
+            Self::Datagram(_)
+            | Self::Carried(..)
+            | Self::Sctp(_)
+            | Self::Quic(_)
+            | Self::Bytes(_)
+            | Self::Group(_) => 0,
         }
     }
 
@@ -177,6 +206,7 @@ impl Payload {
                     && packet.header.control == e2tcp::ControlFlags::NONE
                     && packet.header.acknowledgement.is_some()
             }
+            Self::Quic(packet) => packet.is_ack,
             Self::Datagram(_) | Self::Carried(..) | Self::Sctp(_) | Self::Bytes(_) | Self::Group(_) => false,
         }
     }

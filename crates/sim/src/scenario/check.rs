@@ -402,7 +402,7 @@ fn hosts(scenario: &Scenario, group: &FlowGroup) -> Checked {
         }
         return Ok(());
     }
-    if group.transport == Transport::Udp {
+    if matches!(group.transport, Transport::Udp | Transport::Quic) {
         return Ok(());
     }
     let profile = "tcp.profile \"linux\"";
@@ -438,9 +438,10 @@ fn carried(scenario: &Scenario, group: &FlowGroup) -> Checked {
             Err(SettingError::conflict("application.kind", format!("transport {name}"), why))
         }
         (Pattern::Dialogue(dialogue), transport)
-            if !(transport.is_tcp() || transport == Transport::Udp && dialogue.datagrams().is_some()) =>
+            if !(transport.is_connection()
+                || transport == Transport::Udp && dialogue.datagrams().is_some()) =>
         {
-            not_with("requests need a TCP from end to end")
+            not_with("requests need a TCP or QUIC from end to end")
         }
         (Pattern::Source(_) | Pattern::Dialogue(_), Transport::Udp) => {
             let Some(packet) = group.application.packet() else {

@@ -113,6 +113,7 @@ const RULES: &[Rule] = &[
     of_override("ackloss", |place| any(place, |transport| matches!(transport, Transport::Tcp { ackloss: true, .. })), "these transports", "those with +ackloss"),
     of_override("tcp.sack_recovery", |place| any(place, uses_scoreboard), "these transports", "\"sack\" and \"cubic\""),
     of_override("e2tcp", |place| any(place, Transport::has_e2tcp), "these transports", "\"e2tcp\" and \"e2tcp-base\""),
+    of_override("quic", |place| any(place, |transport| transport == Transport::Quic), "these transports", "\"quic\""),
     of_override("gateway", |place| any(place, Transport::uses_gateway), "these transports", "\"split\", \"snoop\", \"e2tcp\" and \"e2tcp-base\""),
 ];
 

@@ -33,6 +33,7 @@ use airwatt_base::{Distance, Power, QueueLimit, Rate, Size, Span};
 use airwatt_proto::cc::AckLossConfig;
 use airwatt_proto::e2tcp::E2tcpConfig;
 use airwatt_proto::powersave::{Observable, PowerSaveConfig, ScanConfig};
+use airwatt_proto::quic::QuicConfig;
 use airwatt_proto::tcp::TcpSettings;
 use airwatt_proto::tunnel::TunnelConfig;
 use schemars::JsonSchema;
@@ -114,6 +115,9 @@ pub struct Scenario {
     /// E2TCP at both ends of its flows. A packet carries `tcp.mtu` less `tcp.header` bytes.
     #[serde(default)]
     pub e2tcp: E2tcpConfig,
+    /// QUIC at both ends of its flows.
+    #[serde(default)]
+    pub quic: QuicConfig,
     /// The gateway at the access point, for `split`, `snoop`, `e2tcp` and `e2tcp-base`.
     #[serde(default)]
     pub gateway: Gateway,

@@ -32,6 +32,8 @@ pub enum Transport {
     E2tcp,
     /// E2TCP's rules at the base station alone, with TCP at the station.
     E2tcpBase,
+    /// QUIC from end to end.
+    Quic,
     /// Datagrams without any control.
     Udp,
 }
@@ -59,9 +61,9 @@ impl Transport {
         }
     }
 
-    /// Whether it is TCP from end to end with one congestion control.
-    pub const fn is_tcp(self) -> bool {
-        matches!(self, Self::Tcp { .. } | Self::Bbr1 | Self::Bbr3)
+    /// Whether it is one reliable connection from end to end, which carries requests and answers.
+    pub const fn is_connection(self) -> bool {
+        matches!(self, Self::Tcp { .. } | Self::Bbr1 | Self::Bbr3 | Self::Quic)
     }
 
     /// Whether only hosts of the profile `linux` have it.
@@ -70,7 +72,7 @@ impl Transport {
     }
 
     /// Transports that are no congestion control of the RFCs, with names and a line each.
-    const OTHERS: [(Self, &'static str, &'static str); 8] = [
+    const OTHERS: [(Self, &'static str, &'static str); 9] = [
         (Self::Bbr1, "bbr1", "TCP with BBR version 1 on hosts with tcp.profile \"linux\""),
         (Self::Bbr3, "bbr3", "TCP with BBR version 3 on hosts with tcp.profile \"linux\""),
         (Self::Prtp, "prtp", "NewReno whose receiver acknowledges past gaps down to its reliability (PRTP)"),
@@ -81,6 +83,11 @@ impl Transport {
             Self::E2tcpBase,
             "e2tcp-base",
             "as e2tcp, but the station has TCP with SACK: only the base station is changed",
+        ),
+        (
+            Self::Quic,
+            "quic",
+            "QUIC version 1 from end to end, each write a stream of its own (RFC 9000, 9002)",
         ),
         (Self::Udp, "udp", "datagrams without any control"),
     ];

@@ -26,6 +26,7 @@ pub(super) fn check(scenario: &Scenario) -> Checked {
     scenario.ackloss.check().map_err(|error| error.under("ackloss"))?;
     let e2tcp = scenario.e2tcp.derived(u16::try_from(scenario.tcp.mss()).unwrap_or(u16::MAX), 100);
     e2tcp.check().map_err(|error| error.under("e2tcp"))?;
+    scenario.quic.check().map_err(|error| error.under("quic"))?;
     check::short_form(scenario)?;
     general::check(scenario)?;
     flows(scenario)?;

@@ -5,6 +5,7 @@
 use airwatt_base::{Instant, Span};
 use airwatt_proto::any_end::{AnyEnd, AnyPacket};
 use airwatt_proto::end::{End, EndEvent, EndOutput, Stream};
+use airwatt_proto::quic::{QuicCounts, QuicEnd, QuicOutput};
 use airwatt_proto::tcp::linux::LinuxEnd;
 use airwatt_proto::{e2tcp, tcp};
 
@@ -22,6 +23,8 @@ pub enum SocketTransport {
     },
     /// An end of a connection between hosts with Linux.
     Linux(Box<LinuxEnd>),
+    /// An end of a QUIC connection.
+    Quic(Box<QuicEnd>),
     /// Datagrams.
     Udp(Udp),
 }
@@ -32,6 +35,7 @@ macro_rules! of_connection {
         match $self {
             SocketTransport::Connection { end: $end, .. } => $call,
             SocketTransport::Linux($end) => $call,
+            SocketTransport::Quic($end) => $call,
             SocketTransport::Udp(_) => {}
         }
     };
@@ -45,10 +49,20 @@ pub struct Udp {
 }
 
 /// An output of a transport.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum TransportOutput {
     /// An IP packet with this payload and this length in bytes is to be sent.
     Transmit(Payload, u32),
+    /// A QUIC packet with this UDP payload is to be sent: whether it has data of the application, and whether it only
+    /// acknowledges.
+    TransmitQuic {
+        /// The UDP payload.
+        datagram: Vec<u8>,
+        /// Whether it has data of the application.
+        has_data: bool,
+        /// Whether it only acknowledges.
+        is_ack: bool,
+    },
     /// The application is notified.
     Event(SocketEvent),
 }
@@ -73,9 +87,9 @@ pub enum SocketEvent {
 pub struct SenderCounts {
     /// Packets with data sent, including retransmissions.
     pub sent: u64,
-    /// Retransmissions.
+    /// Retransmissions; of QUIC packets taken for lost, whose data go into others.
     pub retransmitted: u64,
-    /// Retransmission time-outs.
+    /// Retransmission time-outs. QUIC's probes are not counted.
     pub timeouts: u64,
     /// Acknowledgements of the peer that the sender took for lost, and the number of times that this halved its window.
     pub ack_losses: (u64, u64),
@@ -122,9 +136,13 @@ impl SocketTransport {
         Self::Connection { end: AnyEnd::Tcp(Box::new(end)), tcp_headers: false }
     }
 
-    /// Waits for the peer to open the connection.
+    /// Waits for the peer to open the connection. QUIC always does.
     pub fn listen(&mut self, now: Instant) {
-        of_connection!(self, end => end.listen(now));
+        match self {
+            Self::Connection { end, .. } => end.listen(now),
+            Self::Linux(end) => end.listen(now),
+            Self::Quic(_) | Self::Udp(_) => {}
+        }
     }
 
     /// Opens the connection.
@@ -146,6 +164,13 @@ impl SocketTransport {
         }
     }
 
+    /// Processes the UDP payload of a QUIC packet of the peer.
+    pub fn receive_datagram(&mut self, datagram: &[u8], now: Instant) {
+        if let Self::Quic(end) = self {
+            end.receive(datagram, now);
+        }
+    }
+
     /// Serves the timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
         of_connection!(self, end => end.handle_timeout(now));
@@ -156,6 +181,7 @@ impl SocketTransport {
         match self {
             Self::Connection { end, .. } => end.due(),
             Self::Linux(end) => end.due(),
+            Self::Quic(end) => end.due(),
             Self::Udp(_) => None,
         }
     }
@@ -178,6 +204,12 @@ impl SocketTransport {
                         return Some(TransportOutput::Transmit(Payload::Tcp(segment), bytes));
                     }
                     EndOutput::Event(event) => event,
+                },
+                Self::Quic(end) => match end.poll()? {
+                    QuicOutput::Transmit { datagram, has_data, is_ack } => {
+                        return Some(TransportOutput::TransmitQuic { datagram, has_data, is_ack });
+                    }
+                    QuicOutput::Event(event) => event,
                 },
                 Self::Udp(_) => return None,
             };
@@ -221,6 +253,16 @@ impl SocketTransport {
                     rtt_mean: counted.rtt_mean,
                 }
             }
+            Self::Quic(end) => {
+                let counted = end.counts();
+                SenderCounts {
+                    sent: counted.sent,
+                    retransmitted: counted.lost,
+                    timeouts: 0,
+                    ack_losses: (0, 0),
+                    rtt_mean: counted.rtt_mean,
+                }
+            }
             Self::Udp(_) => SenderCounts::default(),
         }
     }
@@ -243,6 +285,12 @@ impl SocketTransport {
             }
             Self::Linux(end) => {
                 let (window, threshold, flight) = end.window();
+                SenderWindow { window, threshold, flight }
+            }
+            Self::Quic(end) => {
+                let QuicCounts { window, threshold, flight, .. } = end.counts();
+                let [window, threshold, flight] =
+                    [window, threshold, flight].map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX));
                 SenderWindow { window, threshold, flight }
             }
             Self::Udp(_) => SenderWindow::default(),

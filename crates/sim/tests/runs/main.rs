@@ -16,6 +16,7 @@ mod ladders;
 mod linux_hosts;
 mod lower_bound;
 mod progress;
+mod quic;
 mod radios;
 mod rates;
 mod scans;

@@ -429,7 +429,7 @@ fn flow(
     let group = &topology.flow[flow.group];
     let tcp = scenario.tcp.config();
     let used = group.transport.uses_gateway();
-    let handshake = scenario.tcp.begins_with_handshake();
+    let handshake = scenario.tcp.begins_with_handshake() || group.transport == Transport::Quic;
     let gateway = flow.gateway.filter(|_| used);
     let gateway = gateway.map(|gateway| gateway_at(topology, resolved, gateway, handshake, programs));
     let legs = || transport::legs(scenario, group, &tcp, flow.down, gateway.map(|(settings, _)| settings));

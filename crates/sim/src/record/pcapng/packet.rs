@@ -6,7 +6,7 @@ use airwatt_proto::e2tcp::{Addresses, Endpoint};
 
 use super::group;
 use super::headers::{Ends, Headers, IP_HEADER_BYTES, PROTOCOL_TCP, PROTOCOL_UDP};
-use crate::packet::{Packet, Payload};
+use crate::packet::{Packet, Payload, QuicPacket};
 use crate::record::Setting;
 use crate::route::Address;
 
@@ -33,7 +33,7 @@ pub(super) fn encode(setting: &Setting, packet: &Packet, out: &mut Vec<u8>) {
         }
         Payload::Group(neighbour) => group::encode(*neighbour, packet, out),
         Payload::Bytes(ticket) => out.extend_from_slice(&setting.packets[ticket.index()]),
-        Payload::Sctp(ticket) => {
+        Payload::Sctp(ticket) | Payload::Quic(QuicPacket { ticket, .. }) => {
             ends.ip(packet, PROTOCOL_UDP, IP_HEADER_BYTES, out);
             ends.udp(packet, out);
             out.extend_from_slice(&setting.packets[ticket.index()]);

@@ -167,6 +167,7 @@ fn connection(transport: SocketTransport) -> (AnyEnd, bool) {
     match transport {
         SocketTransport::Connection { end, tcp_headers } => (end, tcp_headers),
         SocketTransport::Linux(_) => unreachable!("checked: a gateway relays another TCP"),
+        SocketTransport::Quic(_) => unreachable!("checked: QUIC passes a gateway by"),
         SocketTransport::Udp(_) => unreachable!("datagrams are not relayed"),
     }
 }

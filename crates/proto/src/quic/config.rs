@@ -1,0 +1,87 @@
+//! What a QUIC end is set to.
+
+use airwatt_base::settings::{SettingError, Settings, in_range};
+use airwatt_base::{Size, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::cc::Algorithm;
+
+/// The congestion controls of QUIC (RFC 9002 section 7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum QuicCongestion {
+    /// That of RFC 9002 itself.
+    NewReno,
+    /// CUBIC (RFC 9438).
+    #[default]
+    Cubic,
+}
+
+impl QuicCongestion {
+    /// Our algorithm with this window rule. Which packets are lost is QUIC's to decide, as selective acknowledgements do for TCP.
+    pub(super) const fn algorithm(self) -> Algorithm {
+        match self {
+            Self::NewReno => Algorithm::Sack,
+            Self::Cubic => Algorithm::Cubic,
+        }
+    }
+}
+
+/// Settings of both ends of a QUIC connection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct QuicConfig {
+    /// Congestion control. Default `cubic`.
+    pub congestion: QuicCongestion,
+    /// The first window. Default 12000 bytes, ten packets of the first size (RFC 9002 section 7.2); Chrome has 32 packets.
+    pub initial_window: Size,
+    /// Packets that elicit an acknowledgement for each one that is sent. Default 2 (RFC 9000 section 13.2.2); another number is
+    /// asked for by an ACK_FREQUENCY frame (draft-ietf-quic-ack-frequency), as Chrome's 10 is.
+    pub ack_every: u32,
+    /// The longest time for which an acknowledgement waits. Default 25 ms (RFC 9000 section 18.2); a shorter time is asked for by
+    /// an ACK_FREQUENCY frame, and a longer one holds up to a round trip.
+    pub ack_delay: Span,
+    /// Largest UDP payload that path MTU discovery tries, in bytes; 1200 tries none. Default 1452, as quinn and Chrome.
+    pub mtu: Size,
+    /// The receive window of a stream. Default 1.25 MB, as quinn; there is none for all streams together.
+    pub stream_window: Size,
+}
+
+/// The longest wait of an acknowledgement without an agreement.
+pub(super) const ACK_DELAY: Span = Span::from_millis(25);
+/// Packets for each acknowledgement without an agreement.
+pub(super) const ACK_EVERY: u32 = 2;
+/// The first, and least, UDP payload (RFC 9000 section 14).
+pub(super) const FIRST_MTU: u16 = 1200;
+
+impl Default for QuicConfig {
+    fn default() -> Self {
+        Self {
+            congestion: QuicCongestion::default(),
+            initial_window: Size::from_bytes(12_000),
+            ack_every: ACK_EVERY,
+            ack_delay: ACK_DELAY,
+            mtu: Size::from_bytes(1452),
+            stream_window: Size::from_bytes(1_250_000),
+        }
+    }
+}
+
+impl QuicConfig {
+    /// Whether acknowledgements follow an agreement.
+    pub(super) fn asks_for_acks(&self) -> bool {
+        (self.ack_every, self.ack_delay) != (ACK_EVERY, ACK_DELAY)
+    }
+}
+
+impl Settings for QuicConfig {
+    fn check(&self) -> Result<(), SettingError> {
+        in_range("initial_window", self.initial_window, Size::from_bytes(2_400), Size::from_bytes(1 << 30))?;
+        in_range("ack_every", self.ack_every, 1, 1_000)?;
+        // The library's own least delay, its timer's granularity, is 1 ms.
+        in_range("ack_delay", self.ack_delay, Span::from_millis(1), Span::from_secs(1))?;
+        in_range("mtu", self.mtu, Size::from_bytes(1_200), Size::from_bytes(65_000))?;
+        in_range("stream_window", self.stream_window, Size::from_bytes(1_500), Size::from_bytes(1 << 30))
+    }
+}

@@ -1,0 +1,376 @@
+//! One end of a connection: the library's endpoint and connection, and the loop around them.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use airwatt_base::{Instant, Span};
+use bytes::{Bytes, BytesMut};
+use quinn_proto::{
+    AckFrequencyConfig, ClientConfig, Connection, ConnectionError, ConnectionHandle, ConnectionId,
+    ConnectionIdGenerator, DatagramEvent, Dir, Endpoint, EndpointConfig, Event, FrameStats,
+    MtuDiscoveryConfig, ServerConfig, StreamEvent, StreamId, TransportConfig, VarInt, WriteError,
+};
+
+use super::QuicConfig;
+use super::clock::{from_library, to_library};
+use super::config::FIRST_MTU;
+use super::control::{Control, Factory, Measured};
+use super::tls::Null;
+use crate::end::EndEvent;
+
+/// Data are zeros: pieces of this.
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+/// The address of the peer. A network that carries the datagrams has its own.
+const PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 443);
+/// Bytes of a connection identifier, as quinn's.
+const IDENTIFIER_BYTES: usize = 8;
+/// Headers of IPv4 and UDP in bytes.
+const HEADER_BYTES: u32 = 28;
+
+/// What a QUIC end hands out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QuicOutput {
+    /// A datagram is to be sent.
+    Transmit {
+        /// Its UDP payload.
+        datagram: Vec<u8>,
+        /// Whether it has data of the user, rather than acknowledgements, handshake or probes.
+        has_data: bool,
+        /// Whether it acknowledges and has nothing else.
+        is_ack: bool,
+    },
+    /// Something happened.
+    Event(EndEvent),
+}
+
+/// What an end has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QuicCounts {
+    /// Packets with data sent, those that repeat lost data included.
+    pub sent: u64,
+    /// Packets taken for lost. What was in them is sent again in new packets.
+    pub lost: u64,
+    /// Mean time from a packet to the acknowledgement that covers it first, the peer's wait included.
+    pub rtt_mean: Option<Span>,
+    /// Congestion window in bytes.
+    pub window: u64,
+    /// Slow-start threshold in bytes.
+    pub threshold: u64,
+    /// Bytes in flight.
+    pub flight: u64,
+}
+
+/// Identifiers in the order in which they are needed.
+struct Counted(u64);
+
+impl ConnectionIdGenerator for Counted {
+    fn generate_cid(&mut self) -> ConnectionId {
+        self.0 += 1;
+        ConnectionId::new(&self.0.to_be_bytes())
+    }
+
+    fn cid_len(&self) -> usize {
+        IDENTIFIER_BYTES
+    }
+
+    fn cid_lifetime(&self) -> Option<Duration> {
+        None
+    }
+}
+
+/// One end of a QUIC connection.
+pub struct QuicEnd {
+    endpoint: Endpoint,
+    client: ClientConfig,
+    connection: Option<(ConnectionHandle, Connection)>,
+    is_connected: bool,
+    /// Bytes of writes that have no stream yet.
+    waiting: VecDeque<u64>,
+    /// Streams with bytes that the library has not taken yet.
+    sending: Vec<(StreamId, u64)>,
+    /// Streams that are not acknowledged to their end.
+    unfinished: u64,
+    data_packets: u64,
+    outputs: VecDeque<QuicOutput>,
+    due: Option<Instant>,
+}
+
+/// The library's state cannot be copied. Only replays of captures copy a network, and they have datagrams alone.
+impl Clone for QuicEnd {
+    fn clone(&self) -> Self {
+        panic!("an end of QUIC cannot be copied")
+    }
+}
+
+impl fmt::Debug for QuicEnd {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { is_connected, waiting, sending, unfinished, due, .. } = self;
+        formatter
+            .debug_struct("QuicEnd")
+            .field("is_connected", is_connected)
+            .field("waiting", waiting)
+            .field("sending", sending)
+            .field("unfinished", unfinished)
+            .field("due", due)
+            .finish_non_exhaustive()
+    }
+}
+
+impl QuicEnd {
+    /// An end without a connection. What it draws at random follows from `seed`.
+    pub fn new(config: &QuicConfig, seed: u64) -> Self {
+        let transport = Arc::new(transport(config));
+        let mut shared = [0; 32];
+        shared[..8].copy_from_slice(&seed.to_be_bytes());
+        let mut endpoint = EndpointConfig::new(Arc::new(Null));
+        endpoint.rng_seed(Some(shared));
+        // The peer's datagrams are never longer than the network's.
+        endpoint.max_udp_payload_size(u16::MAX - HEADER_BYTES as u16).expect("in the range of the RFC");
+        endpoint.cid_generator(move || Box::new(Counted(seed & 0xffff_ffff_ffff_0000)));
+        let mut server = ServerConfig::new(Arc::new(Null), Arc::new(Null));
+        server.transport_config(transport.clone()).migration(false);
+        let mut client = ClientConfig::new(Arc::new(Null));
+        client.transport_config(transport);
+        client.initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&seed.to_be_bytes())));
+        Self {
+            endpoint: Endpoint::new(Arc::new(endpoint), Some(Arc::new(server)), true, None),
+            client,
+            connection: None,
+            is_connected: false,
+            waiting: VecDeque::new(),
+            sending: Vec::new(),
+            unfinished: 0,
+            data_packets: 0,
+            outputs: VecDeque::new(),
+            due: None,
+        }
+    }
+
+    /// Opens the connection. Does nothing if there is one.
+    pub fn open(&mut self, now: Instant) {
+        if self.connection.is_none() {
+            let made = self.endpoint.connect(to_library(now), self.client.clone(), PEER, "server");
+            self.connection = Some(made.expect("the settings are valid, and the first identifier is free"));
+        }
+        self.drive(now);
+    }
+
+    /// Sends `bytes` zeros as a stream, as soon as there is a connection and the peer permits a further stream.
+    pub fn write(&mut self, bytes: u64, now: Instant) {
+        self.waiting.push_back(bytes);
+        self.drive(now);
+    }
+
+    /// Processes the UDP payload of the peer's datagram.
+    pub fn receive(&mut self, datagram: &[u8], now: Instant) {
+        let at = to_library(now);
+        let mut answer = Vec::new();
+        match self.endpoint.handle(at, PEER, None, None, BytesMut::from(datagram), &mut answer) {
+            Some(DatagramEvent::ConnectionEvent(_, event)) => {
+                if let Some((_, connection)) = &mut self.connection {
+                    connection.handle_event(event);
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) if self.connection.is_none() => {
+                self.connection = self.endpoint.accept(incoming, at, &mut answer, None).ok();
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => self.endpoint.ignore(incoming),
+            // A stateless reset, or a version negotiation: neither end sends what they answer.
+            Some(DatagramEvent::Response(_)) | None => {}
+        }
+        self.drive(now);
+    }
+
+    /// Serves the timers that are due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.due.is_some_and(|due| due <= now) {
+            if let Some((_, connection)) = &mut self.connection {
+                connection.handle_timeout(to_library(now));
+            }
+            self.drive(now);
+        }
+    }
+
+    /// The next output.
+    pub fn poll(&mut self) -> Option<QuicOutput> {
+        self.outputs.pop_front()
+    }
+
+    /// The time of the next timer.
+    pub const fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// What was counted so far.
+    pub fn counts(&self) -> QuicCounts {
+        let Some((_, connection)) = &self.connection else { return QuicCounts::default() };
+        let path = connection.stats().path;
+        let state = connection.congestion_state();
+        let control = state.clone_box().into_any().downcast::<Control>();
+        let control = control.expect("connections are made with this controller");
+        let Measured { samples, rtt_sum } = control.measured;
+        QuicCounts {
+            sent: self.data_packets,
+            lost: path.lost_packets,
+            rtt_mean: rtt_sum.as_nanos().checked_div(samples).map(Span::from_nanos),
+            window: state.window(),
+            threshold: state.metrics().ssthresh.unwrap_or(u64::MAX),
+            flight: control.flight,
+        }
+    }
+
+    /// The length in bytes of the IP packet around a datagram.
+    pub const fn packet_bytes(datagram: &[u8]) -> u32 {
+        datagram.len() as u32 + HEADER_BYTES
+    }
+
+    /// Serves what an input has set off, until nothing more comes of it.
+    fn drive(&mut self, now: Instant) {
+        let Some((handle, mut connection)) = self.connection.take() else { return };
+        loop {
+            while let Some(event) = connection.poll_endpoint_events() {
+                if let Some(event) = self.endpoint.handle_event(handle, event) {
+                    connection.handle_event(event);
+                }
+            }
+            while let Some(event) = connection.poll() {
+                self.handle_event(&mut connection, event);
+            }
+            self.fill_streams(&mut connection);
+            if !self.transmit(&mut connection, now) {
+                break;
+            }
+        }
+        // What is due now was served: it is due as soon as time has passed.
+        let next = now + Span::from_nanos(1);
+        self.due = connection.poll_timeout().map(|at| from_library(at).max(next));
+        self.connection = Some((handle, connection));
+    }
+
+    fn tell(&mut self, event: EndEvent) {
+        self.outputs.push_back(QuicOutput::Event(event));
+    }
+
+    fn handle_event(&mut self, connection: &mut Connection, event: Event) {
+        match event {
+            Event::Connected => {
+                self.is_connected = true;
+                self.tell(EndEvent::Connected);
+            }
+            Event::ConnectionLost { reason } => {
+                self.is_connected = false;
+                self.tell(match reason {
+                    ConnectionError::TimedOut => EndEvent::TimedOut,
+                    _ => EndEvent::Reset,
+                });
+            }
+            Event::Stream(StreamEvent::Opened { dir }) => {
+                while let Some(id) = connection.streams().accept(dir) {
+                    self.read(connection, id);
+                }
+            }
+            Event::Stream(StreamEvent::Readable { id }) => self.read(connection, id),
+            Event::Stream(StreamEvent::Finished { .. }) => {
+                self.unfinished -= 1;
+                if self.unfinished == 0 && self.waiting.is_empty() {
+                    self.tell(EndEvent::AllAcknowledged);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Reads what has arrived on a stream.
+    fn read(&mut self, connection: &mut Connection, id: StreamId) {
+        let mut stream = connection.recv_stream(id);
+        // A stream that was read to its end is no more.
+        let Ok(mut chunks) = stream.read(true) else { return };
+        let mut bytes = 0;
+        while let Ok(Some(chunk)) = chunks.next(usize::MAX) {
+            bytes += chunk.bytes.len() as u64;
+        }
+        // Whether windows are to be announced is found out when the connection is asked for datagrams.
+        let _ = chunks.finalize();
+        if bytes > 0 {
+            self.tell(EndEvent::Delivered(bytes));
+        }
+    }
+
+    /// Opens streams for writes, and gives the library what it takes of them.
+    fn fill_streams(&mut self, connection: &mut Connection) {
+        while self.is_connected
+            && let Some(bytes) = self.waiting.front()
+            && let Some(id) = connection.streams().open(Dir::Uni)
+        {
+            self.sending.push((id, *bytes));
+            self.unfinished += 1;
+            self.waiting.pop_front();
+        }
+        self.sending.retain_mut(|(id, left)| {
+            let mut stream = connection.send_stream(*id);
+            while *left > 0 {
+                let piece = ZEROS.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                match stream.write_chunks(&mut [Bytes::from_static(&ZEROS[..piece])]) {
+                    Ok(written) => *left -= written.bytes as u64,
+                    Err(WriteError::Blocked) => return true,
+                    // The connection is lost, of which there is an event.
+                    Err(_) => return false,
+                }
+            }
+            let _ = stream.finish();
+            false
+        });
+    }
+
+    /// Takes the datagrams that the connection has to send. Returns whether there were any.
+    fn transmit(&mut self, connection: &mut Connection, now: Instant) -> bool {
+        let before = self.outputs.len();
+        loop {
+            let before_it = connection.stats().frame_tx;
+            let mut datagram = Vec::new();
+            if connection.poll_transmit(to_library(now), 1, &mut datagram).is_none() {
+                return self.outputs.len() > before;
+            }
+            let after = connection.stats().frame_tx;
+            let has_data = after.stream > before_it.stream;
+            let is_ack = other_frames(&after) == other_frames(&before_it);
+            self.data_packets += u64::from(has_data);
+            self.outputs.push_back(QuicOutput::Transmit { datagram, has_data, is_ack });
+        }
+    }
+}
+
+/// Frames that elicit an acknowledgement, or end the connection.
+fn other_frames(sent: &FrameStats) -> u64 {
+    let streams = sent.stream + sent.reset_stream + sent.stop_sending;
+    let limits = sent.max_data + sent.max_stream_data + sent.max_streams_bidi + sent.max_streams_uni;
+    let blocked =
+        sent.data_blocked + sent.stream_data_blocked + sent.streams_blocked_bidi + sent.streams_blocked_uni;
+    let identifiers = sent.new_connection_id + sent.retire_connection_id + sent.new_token;
+    let path = sent.ping + sent.path_challenge + sent.path_response + sent.ack_frequency + sent.immediate_ack;
+    let handshake = sent.crypto + u64::from(sent.handshake_done) + sent.connection_close;
+    streams + limits + blocked + identifiers + path + handshake
+}
+
+fn transport(config: &QuicConfig) -> TransportConfig {
+    let number = |value: u64| VarInt::from_u64(value).unwrap_or(VarInt::MAX);
+    let mut transport = TransportConfig::default();
+    transport.congestion_controller_factory(Arc::new(Factory(config.clone())));
+    transport.max_idle_timeout(None);
+    transport.stream_receive_window(number(config.stream_window.as_bytes()));
+    transport.enable_segmentation_offload(false);
+    let mut discovery = MtuDiscoveryConfig::default();
+    discovery.upper_bound(u16::try_from(config.mtu.as_bytes()).unwrap_or(u16::MAX));
+    let probes = config.mtu.as_bytes() > u64::from(FIRST_MTU);
+    transport.mtu_discovery_config(probes.then_some(discovery));
+    if config.asks_for_acks() {
+        let mut agreement = AckFrequencyConfig::default();
+        agreement.ack_eliciting_threshold(VarInt::from_u32(config.ack_every - 1));
+        agreement.max_ack_delay(Some(Duration::from_nanos(config.ack_delay.as_nanos())));
+        transport.ack_frequency_config(Some(agreement));
+    }
+    transport
+}
