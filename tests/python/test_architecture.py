@@ -40,7 +40,7 @@ UNLISTED = {"dot11", "models", "packetdrill", "partial", "py"}
 
 def _parts(folder: Path) -> set[str]:
     """The files and folders of a crate or package."""
-    return {path.stem for path in folder.iterdir() if not path.stem.startswith("__")} - {
+    return {path.name.split(".")[0] for path in folder.iterdir() if not path.name.startswith("__")} - {
         "lib", "main", "mod", "tests", "testkit", "bin", "py", "_core", "_commit",
     }  # fmt: skip
 
