@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 RUST := $(shell find crates -name '*.rs' -o -name '*.c' -o -name '*.h' -o -name Cargo.toml) $(shell find hosts radios scenarios -name '*.toml' 2>/dev/null)
 
-.PHONY: help build dcsctp demo wheel deb deb-source test test-long test-wifi bench docs site bless fuzz fuzz-all mutants audit release clean
+.PHONY: help build dcsctp demo wheel deb deb-source test test-long test-wifi bench docs site bless fuzz fuzz-all mutants audit count release clean
 .DEFAULT_GOAL := help
 
 help: ## Print this list
@@ -110,6 +110,9 @@ mutants: ## Change the code of each crate in a shard (SHARD=K/N) of all places, 
 audit: ## Check licences, sources and known vulnerabilities of everything that is installed or compiled in
 	@.ci/audit
 	@python3 .ci/dependencies.py --check
+
+count: ## Count the lines of product code of each crate and of the Python package
+	@.ci/count
 
 site: $(VENV)/.packages ## Build the documentation as a site with a search and the references of Rust and Python into target/site
 	@.ci/site

@@ -64,3 +64,17 @@ def test_what_the_page_names_exists() -> None:
     named = [name for name in named if not (ROOT / name).exists()]
     missing = {name for name in named if not any(end.endswith(f"/{name}") for end in ends)}
     assert missing == {"airwattd"}, "which is a program"
+
+
+def test_every_machine_is_held_to_the_contract() -> None:
+    """Some test of its crate that calls `check_machine` names it."""
+    held: dict[str, str] = {}
+    machines = []
+    for path in sorted((ROOT / "crates").rglob("*.rs")):
+        crate, text = path.relative_to(ROOT / "crates").parts[0], path.read_text()
+        machines += [(crate, name) for name in re.findall(r"^impl.*\bMachine for (\w+)", text, re.MULTILINE)]
+        if "check_machine(" in text:
+            # The tests of a file, or a file of tests.
+            held[crate] = held.get(crate, "") + text.split("#[cfg(test)]\nmod tests {")[-1]
+    assert len(machines) > 20
+    assert not [(crate, name) for crate, name in machines if not re.search(rf"\b{name}\b", held.get(crate, ""))]

@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 /// The longest file that is read. The longest scenario that ships has 3 kB.
-pub const MAX_BYTES: u64 = 16_000_000;
+pub(crate) const MAX_BYTES: u64 = 16_000_000;
 
 /// Returns the text of a file.
 ///

@@ -3,7 +3,7 @@
 //! [`Capture::open`] reads a file into small records ([`CapturedPacket`], and [`AirFrame`] for 802.11) and divides it where its
 //! clock jumps ([`clock`]); [`stations`] finds the station in question; [`flows`] sums up connections and finds the
 //! exchanges that woke the radio alone; [`power_save`] follows the power save of 802.11 stations and access points;
-//! [`replay`] lists the arrivals that the simulator replays through its own access point; [`timeline`] is who slept when; [`group`] prices
+//! [`replay`] lists the arrivals that the simulator replays through its own access point; [`timeline`] is who slept when; `group` prices
 //! group-addressed packets; [`current`] lays a measured current beside a prediction; [`analyze`] does all of this, and
 //! [`report`] is the resulting document. [`advise`] decides which policy to take, for a capture or a scenario. [`Limits`] bound what all of it may cost.
 //!
@@ -30,7 +30,7 @@ mod decrypt;
 mod error;
 mod file;
 pub mod flows;
-pub mod group;
+mod group;
 pub mod limits;
 mod packet;
 mod phy;

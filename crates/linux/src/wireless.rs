@@ -7,7 +7,7 @@
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use airwatt_base::units::Span;
+use airwatt_base::Span;
 
 use crate::Error;
 use crate::netlink::attribute::{self, Attribute};

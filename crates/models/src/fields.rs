@@ -173,7 +173,7 @@ pub(crate) fn describe_choice(
     fields.push(Field::new(name, &text, FieldKind::Choice(names), chosen as f64));
 }
 
-/// Declares the parameters of a model, each with its default: a struct, its `Default`, and its [`Value`].
+/// Declares the parameters of a model, each with its default: a struct, its `Default`, and its [`FieldValue`].
 macro_rules! parameters {
     ($(#[$meta:meta])* pub struct $name:ident { $($(#[doc = $text:literal])+ pub $field:ident: $kind:ty = $default:expr,)+ }) => {
         $(#[$meta])*
@@ -190,7 +190,7 @@ macro_rules! parameters {
     };
 }
 
-/// Declares the results of a model: a struct, and its [`Value`].
+/// Declares the results of a model: a struct, and its [`FieldValue`].
 macro_rules! outputs {
     ($(#[$meta:meta])* pub struct $name:ident { $($(#[doc = $text:literal])+ pub $field:ident: $kind:ty,)+ }) => {
         $(#[$meta])*
@@ -201,7 +201,7 @@ macro_rules! outputs {
     };
 }
 
-/// Implements [`Value`] for a struct of values.
+/// Implements [`FieldValue`] for a struct of values.
 macro_rules! values {
     ($name:ident { $($(#[doc = $text:literal])+ $field:ident: $kind:ty,)+ }) => {
         impl $crate::fields::FieldValue for $name {

@@ -4,8 +4,7 @@
 //! `cargo bench --package airwatt-proto` has the released dcsctp; `packaging/dcsctp` has a patch for it, and how to measure
 //! with that.
 
-use airwatt_base::random::RandomStream;
-use airwatt_base::{Instant, Machine, Span};
+use airwatt_base::{Instant, Machine, RandomStream, Span};
 use airwatt_proto::tunnel::wire::OuterIp;
 use airwatt_proto::tunnel::{
     AssociationKind, Input, IpPacket, Output, Sctp, Tunnel, TunnelConfig, TunnelEnd,

@@ -101,10 +101,11 @@ impl From<Event> for EndEvent {
     }
 }
 
-/// The calls of [`Stream`] as inputs of a connection that is a machine.
-macro_rules! stream_by_inputs {
-    ($Connection:ident, $Input:ident) => {
-        impl<S, R> Stream for $Connection<S, R>
+/// A `Connection` that is a machine as an end: its calls are inputs, and its packets are an input of the kind `$packet`; `$refusal` gives
+/// the packet that refuses one.
+macro_rules! end_of_connection {
+    ($Packet:ident, $packet:ident, $refusal:ident) => {
+        impl<S, R> Stream for Connection<S, R>
         where
             S: SendBuffer<Data = R::Data, Payload = R::Payload>,
             R: ReceiveBuffer,
@@ -112,29 +113,29 @@ macro_rules! stream_by_inputs {
             type Data = R::Data;
 
             fn open(&mut self, now: Instant) {
-                self.handle_input($Input::Open, now);
+                self.handle_input(Input::Open, now);
             }
 
             fn listen(&mut self, now: Instant) {
-                self.handle_input($Input::Listen, now);
+                self.handle_input(Input::Listen, now);
             }
 
             fn write(&mut self, data: R::Data, now: Instant) {
-                self.handle_input($Input::Write(data), now);
+                self.handle_input(Input::Write(data), now);
             }
 
             fn read(&mut self, bytes: u64, now: Instant) -> R::Data {
                 let data = self.front(bytes);
-                self.handle_input($Input::Read(bytes), now);
+                self.handle_input(Input::Read(bytes), now);
                 data
             }
 
             fn close(&mut self, now: Instant) {
-                self.handle_input($Input::Close, now);
+                self.handle_input(Input::Close, now);
             }
 
             fn abort(&mut self, now: Instant) {
-                self.handle_input($Input::Abort, now);
+                self.handle_input(Input::Abort, now);
             }
 
             fn readable(&self) -> u64 {
@@ -145,9 +146,40 @@ macro_rules! stream_by_inputs {
                 self.unacknowledged_bytes()
             }
         }
+
+        impl<S, R> End for Connection<S, R>
+        where
+            S: SendBuffer<Data = R::Data, Payload = R::Payload>,
+            R: ReceiveBuffer,
+        {
+            type Packet = ($Packet, R::Payload);
+
+            fn receive(&mut self, (packet, payload): Self::Packet, now: Instant) {
+                self.handle_input(Input::$packet(packet, payload), now);
+            }
+
+            fn refusal((packet, _): &Self::Packet) -> Option<Self::Packet> {
+                Some((packet.$refusal()?, S::default().payload(0, 0)))
+            }
+
+            fn handle_timeout(&mut self, now: Instant) {
+                Machine::handle_timeout(self, now);
+            }
+
+            fn poll(&mut self) -> Option<EndOutput<Self::Packet>> {
+                Some(match self.poll_output()? {
+                    Output::Transmit(packet) => EndOutput::Transmit((packet, self.payload_of(&packet))),
+                    Output::Event(event) => EndOutput::Event(event.into()),
+                })
+            }
+
+            fn due(&self) -> Option<Instant> {
+                self.poll_timeout().map(|timeout| timeout.at)
+            }
+        }
     };
 }
-pub(crate) use stream_by_inputs;
+pub(crate) use end_of_connection;
 
 impl<P> EndOutput<P> {
     #[inline]

@@ -301,3 +301,91 @@ impl Machine for Ends {
         proxy.into_iter().chain(session).chain(drain).min_by_key(|timeout| timeout.at)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use airwatt_base::testkit::check_machine;
+    use airwatt_proto::gateway::{Opening, SplitProxyConfig};
+    use airwatt_proto::session::{PeerConfig, SecretKey};
+
+    use super::super::config;
+    use super::*;
+
+    const AT: fn(u64) -> Instant = Instant::from_millis;
+
+    fn address(last: u8) -> SocketAddr {
+        ([192, 168, 0, last], 4_646).into()
+    }
+
+    /// A SYN of 10.0.0.2 for 192.0.2.1, port 80.
+    fn syn(port: u8) -> Opening {
+        let ip = [0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 2, 192, 0, 2, 1];
+        let tcp = [0, port, 0, 80, 0, 0, 0, 7, 0, 0, 0, 0, 0x50, 2, 0xff, 0xff, 0, 0, 0, 0];
+        Opening::parse(&[ip, tcp].concat()).expect("it is a SYN")
+    }
+
+    fn plain(endpoint: Option<SocketAddr>) -> Ends {
+        let allowed_ips = vec!["10.0.0.2/32".parse().expect("a prefix")];
+        let config = config::Peer {
+            name: "peer".to_owned(),
+            public_key: None,
+            preshared_key: None,
+            endpoint: None,
+            allowed_ips,
+        };
+        let carrier = Carrier::Plain(vec![PlainPeer { endpoint, config }]);
+        Ends::new(SplitProxy::new(SplitProxyConfig::default(), 1), carrier, 1, false)
+    }
+
+    fn sealed() -> Ends {
+        let key = |last| SecretKey::from_bytes([last; 32]);
+        let mut sessions = Sessions::new(key(1), [5; 32], Span::ZERO);
+        sessions.set_peers(vec![PeerConfig {
+            public_key: key(2).public(),
+            preshared_key: None,
+            endpoint: Some(address(2)),
+        }]);
+        let proxy = SplitProxy::new(SplitProxyConfig::default(), 1);
+        Ends::new(proxy, Carrier::Sealed(Box::new(sessions)), 1, true)
+    }
+
+    fn inputs() -> Vec<(Instant, Input)> {
+        let opening = |port| Input::Proxy(SplitProxyInput::Opening(0, syn(port)));
+        vec![
+            (AT(0), opening(1)),
+            (AT(10), Input::Datagram { from: address(9), bytes: vec![7; 40] }),
+            (AT(20), Input::Resolved(0, address(3))),
+            (AT(30), opening(2)),
+            (AT(40), Input::Datagram { from: address(3), bytes: vec![7; 40] }),
+            (AT(5_000), Input::Resumed(Span::from_secs(60))),
+            (AT(9_000), opening(3)),
+            (AT(9_500), Input::DrainUntil(AT(20_000))),
+            (AT(9_600), opening(4)),
+        ]
+    }
+
+    #[test]
+    fn an_end_keeps_the_contract_over_each_carrier() {
+        let without_peers =
+            || Ends::new(SplitProxy::alone(SplitProxyConfig::default()), Carrier::Absent, 0, false);
+        let makes: [fn() -> Ends; 3] = [|| plain(None), || plain(Some(address(2))), sealed];
+        for make in makes.into_iter().chain([without_peers as fn() -> Ends]) {
+            let outputs = check_machine(make, &inputs(), AT(600_000));
+            let passed = |port| {
+                outputs.iter().any(|(_, out)| *out == Output::Proxy(SplitProxyOutput::Pass(syn(port))))
+            };
+            assert!(passed(4), "while it drains: {outputs:?}");
+            assert!(outputs.contains(&(AT(20_000), Output::Drained)), "{outputs:?}");
+        }
+        let outputs = check_machine(|| plain(None), &inputs(), AT(600_000));
+        assert_eq!(
+            outputs.first(),
+            Some(&(AT(0), Output::Proxy(SplitProxyOutput::Pass(syn(1))))),
+            "of an unknown peer"
+        );
+        let sent = |outputs: &[(Instant, Output)]| {
+            outputs.iter().any(|(_, out)| matches!(out, Output::Transmit { .. }))
+        };
+        assert!(sent(&outputs) && sent(&check_machine(sealed, &inputs(), AT(600_000))));
+    }
+}

@@ -116,7 +116,7 @@ impl Arrivals {
 }
 #[cfg(test)]
 mod tests {
-    use airwatt_base::random::RandomStream;
+    use airwatt_base::RandomStream;
 
     use super::*;
 

@@ -10,7 +10,7 @@
 //!   +--------+--------+----------------+--------+--------+
 //! ```
 
-use airwatt_base::units::Span;
+use airwatt_base::Span;
 
 const MAGIC: [u8; 4] = *b"AWR1";
 const PROBE: u32 = 0;

@@ -7,9 +7,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::ops::ControlFlow;
 
-use airwatt_base::random::RandomStream;
-use airwatt_base::units::Span;
-use airwatt_base::{Instant, Machine, Timeout};
+use airwatt_base::{Instant, Machine, RandomStream, Span, Timeout};
 use airwatt_linux::driver::{self, MachineHost};
 use airwatt_linux::event_loop::{EventLoop, Interest, Ready, Token};
 use airwatt_linux::signals::{Signal, Signals};
@@ -158,10 +156,21 @@ pub(super) fn reflect(options: &Reflect) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
+    use airwatt_base::testkit::check_machine;
+
     use super::*;
 
     fn probe(number: u32) -> Probe {
         Probe { number, nonce: 1 }
+    }
+
+    #[test]
+    fn it_keeps_the_contract() {
+        let home: SocketAddr = "192.168.1.5:9".parse().unwrap();
+        let inputs: Vec<_> =
+            (0..50).map(|n| (Instant::from_millis(u64::from(n) * 10), (home, probe(n)))).collect();
+        let outputs = check_machine(|| Reflector::new(1), &inputs, Instant::from_secs(10));
+        assert_eq!(outputs.len(), 50);
     }
 
     #[test]

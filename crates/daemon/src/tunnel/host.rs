@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use airwatt_base::random::RandomStream;
-use airwatt_base::{Instant, Span};
+use airwatt_base::{Instant, RandomStream, Span};
 use airwatt_linux::clock::{self, SuspendWatch};
 use airwatt_linux::control::Control;
 use airwatt_linux::driver::MachineHost;

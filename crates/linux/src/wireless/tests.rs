@@ -1,6 +1,6 @@
 //! Answers of nl80211 as the kernel of a laptop gave them.
 
-use airwatt_base::units::Span;
+use airwatt_base::Span;
 
 use super::{HardwareAddress, Wireless, association, interface};
 use crate::netlink::attribute;

@@ -2,7 +2,7 @@
 //!
 //! For each station the machine keeps the power-management bit as last heard, a first-in-first-out power-save buffer
 //! and the state of the station's service period. It decides *when* a packet joins the one transmission queue that all
-//! stations share ([`AccessPointOutput::Transmit`]) and what its header says ([`AccessPoint::flags`]); it neither holds
+//! stations share ([`AccessPointOutput::Transmit`]) and what its header says ([`AccessPointPowerSave::flags`]); it neither holds
 //! that queue nor knows of contention and retries. Released packets therefore wait behind the traffic of stations that
 //! are awake, as they do in an access point whose power save sits above one hardware queue.
 //!

@@ -1,4 +1,4 @@
-//! The [`Radio`] whose MAC this project runs: PM bit, beacons, service periods, and the decision to doze.
+//! The [`PowerSaveRadio`] whose MAC this project runs: PM bit, beacons, service periods, and the decision to doze.
 //!
 //! Every policy shares it. It wakes the radio first if a request of the policy needs that. It has every [ability](Abilities)
 //! but those that its settings [hide](StationConfig::hidden), and it models no air: that a frame was sent or lost comes in.

@@ -1,7 +1,7 @@
 //! Power-save policies from outside this crate: of another crate, or written in another language.
 //!
 //! A [`StationPolicy`] is one of the policies listed in [`PowerSaveConfig`], or an [`OwnPolicy`], whose instances the station calls
-//! through a pointer. Both are given the same [facts](Fact) in the same order and act through the same [`Radio`].
+//! through a pointer. Both are given the same [facts](Fact) in the same order and act through the same [`PowerSaveRadio`].
 
 use std::fmt;
 use std::sync::Arc;

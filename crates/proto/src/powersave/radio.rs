@@ -1,6 +1,6 @@
 //! What a policy sees of a radio, and what it can ask of it.
 //!
-//! A [`Policy`](super::Policy) is given [facts](Fact) in the order in which they happen, and acts through a [`Radio`]. The
+//! A [`Policy`](super::Policy) is given [facts](Fact) in the order in which they happen, and acts through a [`PowerSaveRadio`]. The
 //! simulator and a Wi-Fi card whose frames are all seen offer everything. A managed interface of Linux hides the end of
 //! service periods, the More Data bit and the TIM: these facts do not come there. [`Policy::NEEDS`](super::Policy::NEEDS)
 //! says what a policy cannot do without; what else it uses, it replaces by what it sees.

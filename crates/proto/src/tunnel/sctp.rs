@@ -27,8 +27,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::time::Duration;
 
-use airwatt_base::random::RandomStream;
-use airwatt_base::{Instant, Span};
+use airwatt_base::{Instant, RandomStream, Span};
 use dcsctp::api::{
     DcSctpSocket, Message as SctpMessage, Options, PpId, SendOptions, SocketEvent, SocketState, SocketTime,
     StreamId,

@@ -44,7 +44,6 @@ impl Network {
                 sent: self.now,
                 // The upper six bits of the second byte of the header (RFC 2474 section 3).
                 dscp: bytes.get(1).map_or(0, |byte| byte >> 2),
-                ecn: 0,
                 payload: Payload::Bytes(ticket),
             },
         );

@@ -45,8 +45,6 @@ pub struct Packet {
     pub sent: Instant,
     /// Differentiated services code point (RFC 2474), 0 to 63; 0 is best effort.
     pub dscp: u8,
-    /// Explicit congestion notification field (RFC 3168). No transport sets it yet.
-    pub ecn: u8,
     /// What the packet carries.
     pub payload: Payload,
 }
@@ -117,14 +115,14 @@ impl Packet {
     pub(crate) const fn datagram(number: u32, bytes: u32, sent: Instant) -> Self {
         let payload = Payload::Datagram(number);
         let [src, dst] = [Address(0), Address(1)];
-        Self { src, dst, sport: 0, dport: 0, flow: 0, bytes, sent, dscp: 0, ecn: 0, payload }
+        Self { src, dst, sport: 0, dport: 0, flow: 0, bytes, sent, dscp: 0, payload }
     }
 
     /// A group-addressed packet of a neighbour, which no node routes.
     pub(crate) const fn group(kind: GroupKind, host: u32, bytes: u32, sent: Instant) -> Self {
         let payload = Payload::Group(GroupPacket { kind, host });
         let [src, dst] = [Address(0), Address(0)];
-        Self { src, dst, sport: 0, dport: 0, flow: NO_FLOW, bytes, sent, dscp: 0, ecn: 0, payload }
+        Self { src, dst, sport: 0, dport: 0, flow: NO_FLOW, bytes, sent, dscp: 0, payload }
     }
 
     /// Addresses and ports of sender and receiver.

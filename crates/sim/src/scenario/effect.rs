@@ -6,9 +6,12 @@
 //! table need no rule: each kind has its own settings. Rules name keys as the short form has them; a key of the general form is
 //! translated ([`short_key`]).
 
+use std::cell::OnceCell;
+
 use airwatt_base::settings::SettingError;
 use airwatt_proto::cc::Recovery;
 use airwatt_proto::tcp::{RtoClock, TcpProfile};
+use toml::Value;
 
 use super::keys::{Override, without_numbers};
 use super::topology::{Cell, CellMode, ProgramConfig, Topology};
@@ -72,7 +75,7 @@ const RULES: &[Rule] = &[
     of_override("wifi.cw_max", has_one_category, CATEGORIES, ONE_CATEGORY),
     rule("ap.priority", has_one_category, CATEGORIES, ONE_CATEGORY),
     rule("wifi.group_rate", has_group_traffic, "an access point without group traffic", "ap.group"),
-    rule("wifi.short_preamble", is_2_4_ghz, "a PHY of 5 GHz", "802.11b, 802.11g and 802.11n-2.4GHz"),
+    rule("wifi.short_preamble", is_2_4_ghz, "a PHY of 5 or 6 GHz", "802.11b, 802.11g and 802.11n-2.4GHz"),
     rule("station.receive_dtims", skips_beacons, BEACONS, "a station.listen_interval above 1"),
     rule("station.listen_interval", has_cell, "a [link]", "[wifi]"),
     rule("station.listen_interval", has_access_point, AD_HOC, BSS),
@@ -223,20 +226,67 @@ const SHORT_TABLES: [&str; 4] = ["ap", "gateway", "station", "wired"];
 /// A scenario in which every key that has a default has it.
 const DEFAULTS: &str = "duration = \"1s\"\n[wifi]\nstandard = \"802.11a\"\ndata_rate = \"54Mbps\"\n[[flow]]\ndirection = \"down\"\n";
 
-/// Whether a key of a file has the value that it would have anyway.
-fn is_default(scenario: &Scenario, key: &str) -> bool {
-    let value_of = |scenario: &Scenario, key: &str| {
-        let whole = toml::Value::try_from(scenario).ok()?;
-        let part = |value: toml::Value, part: &str| match part.parse::<usize>() {
-            Ok(number) => value.get(number).cloned(),
-            Err(_) => value.get(part).cloned(),
-        };
-        key.split('.').try_fold(whole, part)
-    };
-    let first = short_key(scenario, key);
-    let like = first.strip_prefix("station.").map_or(first.clone(), |rest| format!("station.0.{rest}"));
-    let Some(defaults) = DEFAULTS.parse().ok().and_then(|table| typed(table).ok()) else { return false };
-    value_of(scenario, key).is_some_and(|value| value_of(&defaults, &like) == Some(value))
+/// The rules over a scenario.
+struct Rules<'a> {
+    scenario: &'a Scenario,
+    topology: Topology,
+    /// The scenario as a table, and [`DEFAULTS`] as one. Only a key that a rule refuses is compared with its default, which takes far
+    /// longer than the rules.
+    tables: OnceCell<Option<[Value; 2]>>,
+}
+
+impl<'a> Rules<'a> {
+    fn new(scenario: &'a Scenario) -> Self {
+        Self { scenario, topology: scenario.topology(), tables: OnceCell::new() }
+    }
+
+    /// The value of a key, and the one that it would have anyway.
+    fn values(&self, key: &str) -> [Option<&Value>; 2] {
+        let tables = self.tables.get_or_init(|| {
+            let defaults = typed(DEFAULTS.parse().ok()?).ok()?;
+            Some([Value::try_from(self.scenario).ok()?, Value::try_from(defaults).ok()?])
+        });
+        let Some([own, defaults]) = tables else { return [None; 2] };
+        let first = short_key(self.scenario, key);
+        let like = first.strip_prefix("station.").map_or(first.clone(), |rest| format!("station.0.{rest}"));
+        [value_of(own, key), value_of(defaults, &like)]
+    }
+
+    /// Why a key has no effect, if it has none. Keys that others wrote may have their defaults; the rules for overrides alone hold if
+    /// `of_override`.
+    fn refuse(&self, key: &str, may_be_default: bool, of_override: bool) -> Option<SettingError> {
+        let is_default = |[own, default]: [Option<&Value>; 2]| own.is_some() && own == default;
+        let stands = || may_be_default && is_default(self.values(key));
+        let table = key.split('.').next().unwrap_or_default();
+        if !self.scenario.is_short() && SHORT_TABLES.contains(&table) && !stands() {
+            let form = ("the general form", "the short form, with [wifi] or [link]");
+            return Some(SettingError::no_effect(key, form.0, form.1));
+        }
+        let plain = short_key(self.scenario, key);
+        let mut concerned = RULES.iter().filter(|rule| {
+            let below =
+                plain.strip_prefix(rule.key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+            below && (of_override || !rule.of_override)
+        });
+        let rule = concerned.find(|rule| !(rule.used)(&place(self.scenario, &self.topology, key)))?;
+        (!stands()).then(|| SettingError::no_effect(key, rule.because, rule.belongs_to))
+    }
+}
+
+/// The value of a dotted key.
+fn value_of<'a>(whole: &'a Value, key: &str) -> Option<&'a Value> {
+    key.split('.').try_fold(whole, |value, part| match part.parse::<usize>() {
+        Ok(number) => value.get(number),
+        Err(_) => value.get(part),
+    })
+}
+
+/// Those of these keys that have no effect and another value than their default, with that. A base or a profile may have left them, and
+/// a file that had them would be refused.
+pub(super) fn unused(scenario: &Scenario, keys: Vec<String>) -> Vec<(String, Option<Value>)> {
+    let rules = Rules::new(scenario);
+    let unused = keys.into_iter().filter(|key| rules.refuse(key, true, false).is_some());
+    unused.map(|key| (rules.values(&key)[1].cloned(), key)).map(|(default, key)| (key, default)).collect()
 }
 
 /// Checks the keys of the overrides, or without any those of the file.
@@ -248,30 +298,10 @@ pub(super) fn check(
     let chooses_transports = overrides
         .iter()
         .any(|(key, _)| ["transport", "flow", "flow.transport"].contains(&without_numbers(key).as_str()));
-    let topology = scenario.topology();
+    let rules = Rules::new(scenario);
     let of_file = file.iter().filter(|_| overrides.is_empty());
-    // Only a key that a rule refuses is compared with its default, which takes far longer than the rules.
-    let stands = |key: &str| overrides.is_empty() && is_default(scenario, key);
-    for key in overrides.iter().map(|(key, _)| key).chain(of_file) {
-        let table = key.split('.').next().unwrap_or_default();
-        if !scenario.is_short() && SHORT_TABLES.contains(&table) && !stands(key) {
-            return Err(SettingError::no_effect(
-                key,
-                "the general form",
-                "the short form, with [wifi] or [link]",
-            ));
-        }
-        let plain = short_key(scenario, key);
-        let concerned = RULES.iter().filter(|rule| {
-            let below =
-                plain.strip_prefix(rule.key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-            below && !(rule.of_override && (chooses_transports || overrides.is_empty()))
-        });
-        for rule in concerned {
-            if !(rule.used)(&place(scenario, &topology, key)) && !stands(key) {
-                return Err(SettingError::no_effect(key, rule.because, rule.belongs_to));
-            }
-        }
-    }
-    Ok(())
+    let mut keys = overrides.iter().map(|(key, _)| key).chain(of_file);
+    let is_override = !overrides.is_empty();
+    keys.find_map(|key| rules.refuse(key, !is_override, is_override && !chooses_transports))
+        .map_or(Ok(()), Err)
 }

@@ -207,9 +207,17 @@ impl Scenario {
         table
     }
 
-    /// The scenario as a TOML file with every key of its form.
+    /// The scenario as a TOML file with every key of its form. Keys without effect that a base or a profile has set have their defaults
+    /// there: otherwise the file would be refused.
     pub fn to_toml(&self) -> String {
-        toml::to_string(&self.to_table()).expect("a scenario has a TOML form")
+        let mut table = self.to_table();
+        for (key, default) in effect::unused(self, keys::leaves(&table)) {
+            match (entry(&mut table, &key), default) {
+                (Some(value), Some(default)) => *value = default,
+                _ => drop(remove(&mut table, &key)),
+            }
+        }
+        toml::to_string(&table).expect("a scenario has a TOML form")
     }
 
     /// The text that decides a run together with its seed: every key of its form but those that only describe it, with the

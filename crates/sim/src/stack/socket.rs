@@ -52,7 +52,6 @@ impl Socket {
             bytes,
             sent,
             dscp: self.dscp,
-            ecn: 0,
             payload,
         }
     }

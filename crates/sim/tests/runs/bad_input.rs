@@ -520,10 +520,20 @@ fn keys_without_effect_are_refused() {
     let text = "base = \"fast-dsl\"\n[ap]\ndtim_period = 3\n";
     let line = Scenario::from_text(text, "my.toml", &[]).unwrap_err().to_string();
     assert!(line.starts_with("my.toml:3: ap.dtim_period: no effect with"), "{line}");
+    // What a base has set and an override leaves without effect is written as its default.
+    let linux = [("tcp.profile".to_owned(), "linux".to_owned())];
+    let mut hosts = 0;
     for shipped in shipped() {
         let whole = Scenario::load(shipped.name, &[]).expect(shipped.name).to_toml();
         Scenario::from_text(&whole, "whole.toml", &[]).expect(shipped.name);
+        let Ok(scenario) = Scenario::load(shipped.name, &linux) else { continue };
+        let read = Scenario::from_text(&scenario.to_toml(), "linux.toml", &[]).expect(shipped.name);
+        assert_eq!(read.canonical(), scenario.canonical(), "{}", shipped.name);
+        hosts += 1;
     }
+    assert!(hosts > 5, "{hosts}");
+    let bulk = Scenario::load("bulk", &linux).unwrap().to_toml();
+    assert!(bulk.contains("min_rto_of = \"timeout\""), "{bulk}");
     let chosen = [("transport", "reno"), ("ackloss.threshold", "2")];
     let chosen = chosen.map(|(key, value)| (key.to_owned(), value.to_owned()));
     Scenario::load("ten-up", &chosen).expect("a comparison of transports sets it for all");

@@ -96,6 +96,7 @@ impl Machine for AbTest {
 #[cfg(test)]
 mod tests {
     use airwatt_base::Span;
+    use airwatt_base::testkit::check_machine;
     use airwatt_proto::powersave::{Arrival, FlowSample, PowerSaveConfig, Volume};
 
     use super::*;
@@ -161,6 +162,28 @@ mod tests {
     fn share_on(seen: &[(Setting, bool)], of: Setting) -> f64 {
         let of: Vec<bool> = seen.iter().filter(|(setting, _)| *setting == of).map(|(_, on)| *on).collect();
         of.iter().filter(|on| **on).count() as f64 / of.len() as f64
+    }
+
+    #[test]
+    fn it_keeps_the_contract() {
+        let policy = PowerSaveConfig::named("latency-guard").expect("it is listed");
+        let associated = controller::Input::Associated(policy, Span::from_micros(102_400));
+        let (sent, received) = (Volume { packets: 1, bytes: 92 }, Volume::default());
+        let flows = |second: u64| {
+            let at = Instant::from_secs(second);
+            let sample = FlowSample { flow: 1, dscp: 0, sent, received, first: at, last: at };
+            (at, Input::Controller(controller::Input::Flows(vec![sample])))
+        };
+        let mut inputs = vec![(Instant::ZERO, Input::Controller(associated))];
+        for block in 0..3 {
+            inputs.push((Instant::from_secs(20 * block), Input::Schedule(schedule::Input::Switched)));
+            inputs.extend((1..10).map(|second| flows(20 * block + second)));
+        }
+        let make = || AbTest::new(Schedule::new(Span::from_secs(60), BLOCK, 3), true);
+        let outputs = check_machine(make, &inputs, Instant::from_secs(100));
+        let is_of_schedule = |output: &Output| matches!(output, Output::Schedule(_));
+        let of_schedule = outputs.iter().filter(|(_, output)| is_of_schedule(output)).count();
+        assert!(of_schedule > 30 && of_schedule < outputs.len(), "{of_schedule} of {}", outputs.len());
     }
 
     #[test]

@@ -14,8 +14,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use airwatt_base::units::Span;
-use airwatt_base::{Instant, Machine as _};
+use airwatt_base::{Instant, Machine as _, Span};
 use airwatt_linux::driver::{self, MachineHost};
 use airwatt_linux::event_loop::{EventLoop, Interest, Ready, Token};
 use airwatt_linux::wireless::{WirelessAssociation, WirelessInterface};

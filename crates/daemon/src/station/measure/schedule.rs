@@ -10,9 +10,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use airwatt_base::random::RandomStream;
-use airwatt_base::units::Span;
-use airwatt_base::{Instant, Machine, Timeout};
+use airwatt_base::{Instant, Machine, RandomStream, Span, Timeout};
 use serde::Serialize;
 
 /// After a switch, what was under way under the other setting ends.
@@ -217,6 +215,7 @@ impl Machine for Schedule {
 
 #[cfg(test)]
 mod tests {
+    use airwatt_base::testkit::check_machine;
     use proptest::prelude::*;
 
     use super::*;
@@ -268,6 +267,23 @@ mod tests {
             _ => None,
         };
         log.iter().filter_map(begun).collect()
+    }
+
+    #[test]
+    fn it_keeps_the_contract() {
+        let (at, answer) = (Instant::from_millis, |number| Input::Answer { number, waited: Span::ZERO });
+        let inputs = [
+            (at(20), Input::Switched),
+            (at(3_000), answer(0)),
+            (at(3_000), answer(0)),
+            (at(10_020), Input::Switched),
+            (at(20_500), answer(99)),
+            (at(21_000), Input::Switched),
+        ];
+        let make = || Schedule::new(Span::from_secs(30), Span::from_secs(10), 1);
+        let outputs = check_machine(make, &inputs, at(100_000));
+        assert_eq!(outputs.last(), Some(&(at(30_000), Output::End)));
+        assert!(outputs.iter().filter(|(_, output)| matches!(output, Output::Send(_))).count() > 12);
     }
 
     #[test]

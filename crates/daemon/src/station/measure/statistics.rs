@@ -4,8 +4,7 @@
 //! number of samples below it (Conover, *Practical Nonparametric Statistics*, 3.2), by the normal approximation. Probes are
 //! taken as independent of each other.
 
-use airwatt_base::percentile;
-use airwatt_base::units::Span;
+use airwatt_base::{Span, percentile};
 use serde::Serialize;
 
 use super::schedule::Setting;
@@ -122,7 +121,7 @@ mod tests {
 
     #[test]
     fn the_interval_covers_the_true_percentile_as_often_as_it_says() {
-        let mut random = airwatt_base::random::RandomStream::new(7, "coverage");
+        let mut random = airwatt_base::RandomStream::new(7, "coverage");
         let covered = (0..1_000)
             .filter(|_| {
                 let found = Summary::new(

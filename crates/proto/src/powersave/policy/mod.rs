@@ -1,6 +1,6 @@
 //! The power-save policies of a station, one file each.
 //!
-//! A policy decides what to do when a beacon, a frame or a timer comes. It holds its own state and asks the [`Radio`] for
+//! A policy decides what to do when a beacon, a frame or a timer comes. It holds its own state and asks the [`PowerSaveRadio`] for
 //! triggers, polls, mode switches and timers; the radio does the rest, and alone decides to doze. A new policy is a file with
 //! its settings and its [`Policy`], and a row in [`PowerSaveConfig`]. The policy says itself what it needs, whether it runs over a
 //! device's driver, and how equations estimate it.

@@ -32,11 +32,6 @@ impl Control {
     /// Every congestion control, by the name that the kernel has for it; version 3 of BBR is `bbr` in the kernels that have it.
     pub const NAMED: [(&'static str, Self); 4] =
         [("cubic", Self::Cubic), ("reno", Self::Reno), ("bbr", Self::Bbr1), ("bbr3", Self::Bbr3)];
-
-    /// Whether it determines a rate at which packets leave.
-    pub const fn paces(self) -> bool {
-        matches!(self, Self::Bbr1 | Self::Bbr3)
-    }
 }
 
 /// The settings of one end. The defaults are those of a kernel of 2024 (6.12), read in its documentation and source.

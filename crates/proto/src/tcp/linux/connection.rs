@@ -11,7 +11,6 @@ use super::queue::Record;
 use super::rate::Snapshot;
 use super::receiver::{Due, Receiver};
 use super::sender::info;
-use super::sender::timers::Reason;
 use super::sender::{FIRST, Outgoing, Push, Sender};
 use crate::event::Event;
 use crate::lifecycle::State;
@@ -777,12 +776,5 @@ impl Machine for Connection {
         ];
         let next = timers.into_iter().filter_map(|(at, reason)| at.map(|at| (at, reason)));
         next.min_by_key(|(at, _)| *at).map(|(at, reason)| Timeout { at: Instant::from_micros(at), reason })
-    }
-}
-
-impl Connection {
-    /// Whether the send half waits for the peer's window to open.
-    pub fn is_probing(&self) -> bool {
-        self.sender.timer.is_some_and(|timer| timer.reason == Reason::WindowProbe)
     }
 }

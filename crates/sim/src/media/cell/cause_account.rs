@@ -1,4 +1,4 @@
-//! To what the time of one radio is charged: the rules of [`airwatt_energy::causes`], applied as time passes.
+//! To what the time of one radio is charged: the rules of [`airwatt_energy::Causes`], applied as time passes.
 //!
 //! The radio reports the time that it charges to its ledger, and the account divides it. It knows the exchange at which the
 //! radio takes or took part last, and what the radio is awake for. Frames of others cost nothing: they are what was received

@@ -47,7 +47,6 @@ impl RelayEnds {
             bytes,
             sent,
             dscp: 0,
-            ecn: 0,
             payload,
         }
     }

@@ -5,8 +5,7 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use airwatt_base::random::RandomStream;
-use airwatt_base::{Instant, Machine, Seq};
+use airwatt_base::{Instant, Machine, RandomStream, Seq};
 use airwatt_proto::tunnel::sctp::{InnerMessage, SctpConfig};
 use airwatt_proto::tunnel::wire::{OuterIp, carrier_bytes};
 use airwatt_proto::tunnel::{

@@ -68,7 +68,6 @@ impl TunnelEnds {
             bytes,
             sent: now,
             dscp: 0,
-            ecn: 0,
             payload,
         };
         Output::SendBy { route: self.route, packet }
