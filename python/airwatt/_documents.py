@@ -54,7 +54,7 @@ class CellResult(Record):
     down_queue_drops: int
     """Packets dropped at the wired queue towards the stations."""
     frames: int
-    """Attempts to send a data, control or beacon frame."""
+    """Attempts to send a data, control or beacon frame. RTS, CTS and acknowledgements are not counted."""
     mpdus: int | None
     """Frames in these attempts, where an aggregate has several."""
     retries: int
@@ -308,7 +308,8 @@ class FlowResult(Record):
     energy_overhead: EnergyOverhead | None
     """Both overheads, weighted for three kinds of radio."""
     goodput_bps: float
-    """Delivered bits over the time from the flow's start until it was complete, or until the run ended."""
+    """Delivered bits over the time from the flow's start until it was complete, or until the run ended,
+    whatever `measure_from` is."""
     id: int
     """Its number."""
     latency_s_mean: float | None
@@ -321,7 +322,8 @@ class FlowResult(Record):
     latency_s_p99: float | None
     """99th percentile in seconds."""
     measured_bps: float | None
-    """Delivered bits over the measured interval, if the scenario sets one."""
+    """Delivered bits over the time from the scenario's `measure_from` until the run ended, if it is set: then
+    this is the goodput that tables, sweeps, comparisons and reports show."""
     response_s_mean: float | None
     """Mean duration of a page or response, in seconds."""
     response_s_p50: float | None
@@ -417,7 +419,8 @@ class NamedCell(Record):
     collisions: int
     """Number of times that several nodes began to send at once."""
     frames: int
-    """Attempts to send a data, control or beacon frame on its channel."""
+    """Attempts to send a data, control or beacon frame on its channel. RTS, CTS and acknowledgements are not
+    counted."""
     mpdus: int | None
     """Frames in these attempts, where an aggregate has several."""
     name: str

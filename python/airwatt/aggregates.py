@@ -17,8 +17,22 @@ def energy_j(run: RunResult) -> float:
 
 
 def goodput_bps(run: RunResult) -> float:
-    """All flows' goodput, in bit/s."""
-    return math.fsum(flow.goodput_bps for flow in run.flows)
+    """All flows' goodput, in bit/s: from `measure_from` on, if the scenario sets it."""
+    return math.fsum(map(flow_goodput_bps, run.flows))
+
+
+def flow_goodput_bps(flow: FlowResult) -> float:
+    """A flow's goodput, in bit/s, as tables have it: from `measure_from` on, or else from the flow's start."""
+    return flow.goodput_bps if flow.measured_bps is None else flow.measured_bps
+
+
+def goodput_head(runs: Iterable[RunResult]) -> str:
+    """The head of a column of goodputs, with the time from which on they are measured."""
+    starts = {run.fairness.measured_from_s for run in runs if run.flows}
+    if len(starts) != 1:
+        return "goodput" if not starts else "goodput measured"
+    start_s = starts.pop()
+    return "goodput" if start_s is None else f"goodput from {start_s:g} s"
 
 
 def completed_s(run: RunResult) -> float | None:

@@ -38,11 +38,13 @@ def of_run(result: RunResult, traces: Mapping[str, pa.Table]) -> str:
         [str(one.id), one.policy, quantity(one.energy_j, "J"), quantity(one.average_power_w, "W"),
          percent(one.state_s["sleep"] / (sum(one.state_s.values()) or 1.0))] for one in result.stations
     ]  # fmt: skip
-    flows = [[str(one.id), one.transport, quantity(one.goodput_bps, "b/s"), quantity(one.completed_s, "s")]
-             for one in result.flows]  # fmt: skip
+    flows = [
+        [str(one.id), one.transport, quantity(aggregates.flow_goodput_bps(one), "b/s"), quantity(one.completed_s, "s")]
+        for one in result.flows
+    ]
     parts = [paragraph(f"{result.scenario}, seed {result.seed}, {quantity(result.simulated_s, 's')}")]
     parts += [html_table(["station", "policy", "energy", "power", "asleep"], stations)] if stations else []
-    parts += [html_table(["flow", "transport", "goodput", "done at"], flows)] if flows else []
+    parts += [html_table(["flow", "transport", aggregates.goodput_head([result]), "done at"], flows)] if flows else []
     if traces:
 
         def draw(path: Path) -> None:
@@ -57,7 +59,7 @@ def of_run(result: RunResult, traces: Mapping[str, pa.Table]) -> str:
 def of_runs(runs: Sequence[RunResult]) -> str:
     """Repeated runs as HTML: means and 95 % intervals."""
     title = f"{runs[0].scenario}, {len(runs)} runs from seed {runs[0].seed}"
-    return "\n".join([paragraph(title), html_table(_HEADS, [_numbers(runs)])])
+    return "\n".join([paragraph(title), html_table(_heads(runs), [_numbers(runs)])])
 
 
 def of_comparison(scenario: str, compared: Sequence[ComparedRow]) -> str:
@@ -69,7 +71,7 @@ def of_comparison(scenario: str, compared: Sequence[ComparedRow]) -> str:
         compare.draw(scenario, compared, path)
 
     rows = [[*row.choice.values(), *_numbers(row.runs)] for row in compared]
-    heads = [*(compared[0].choice if compared else ()), *_HEADS]
+    heads = [*(compared[0].choice if compared else ()), *_heads([run for row in compared for run in row.runs])]
     return "\n".join([paragraph(scenario), html_table(heads, rows), *([_picture(draw)] if compared else [])])
 
 
@@ -95,7 +97,8 @@ def of_analysis(document: Mapping[str, Any]) -> str:
     return "\n".join(parts)
 
 
-_HEADS = ["goodput", "done at", "energy", "asleep"]
+def _heads(runs: Sequence[RunResult]) -> list[str]:
+    return [aggregates.goodput_head(runs), "done at", "energy", "asleep"]
 
 
 def _numbers(runs: Sequence[RunResult]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import zlib
 
+import numpy as np
 import pytest
 
 import reproductions
@@ -142,3 +143,36 @@ def test_numbers_of_traces():
     queue = dynamics.queue(run)
     assert 0.0 < queue["start-up"] < queue["end"]
     assert 0.0 <= queue["idle share"] <= 100.0
+
+
+def test_a_line_that_swings_within_an_interval_shows_both_ends():
+    """A sawtooth in step with the intervals, of which single times would show one level."""
+    numbers = {}
+    time = np.arange(0.0, 12.0, 0.01)
+    level = np.tile(np.arange(10.0), 120)
+    dynamics.extent(numbers, "line", time, level, 12.0)
+    assert {numbers[f"line most {step}"] for step in range(dynamics.STEPS)} == {9.0}
+    assert {numbers[f"line least {step}"] for step in range(dynamics.STEPS)} == {0.0}
+
+
+@pytest.mark.parametrize("place", ["fig3a", "fig3b"])
+def test_the_picture_of_figure_3_shows_what_is_claimed_under_it(place):
+    """An empty queue is to be seen in as many intervals as the claim counts, and the buffer's swing in all of them."""
+    (point,) = ITEMS[place].points
+    run = _core.run(_core.Scenario.load(point.scenario, list(point.overrides)), 1, trace=True)
+    numbers = dynamics.queue(run)
+    outcome = ITEMS[place].compute(ITEMS[place], Results({point: [numbers]}))
+    half = dynamics.STEPS // 2
+    drawn = {
+        of: [v.value for v in outcome.values if (v.at.get("line"), v.at.get("of")) == ("DSLAM queue (packets)", of)]
+        for of in dynamics.ENDS
+    }
+    empty = 100 * sum(least == 0 for least in drawn["least"][half:]) / half
+    assert empty >= numbers["idle share"]
+    if place == "fig3b":
+        # An interval of the picture is about as long as a beacon interval, and may have the ends of two.
+        assert empty >= numbers["beacons with an empty queue"] - 5.0
+        assert min(drawn["most"][half:]) > 0.0
+    claim = outcome.claims[0]
+    assert not claim.amount("paper", str).endswith("%"), "no unit behind a word"
+    assert claim.amount("here", "{:g}".format).endswith(" %")

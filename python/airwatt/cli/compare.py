@@ -160,11 +160,12 @@ def _print_table(comparison: Comparison, battery: Battery | None) -> None:
             ]
         )
     choices = _short(list(comparison.rows[0].choice))
-    first, last = ["goodput", "done at"], ["wake-ups", "resent"]
+    goodput = aggregates.goodput_head(everything)
+    first, last = [goodput, "done at"], ["wake-ups", "resent"]
     if answers:
         first, last = list(aggregates.PERCENTILES), ["wake-ups"]
     elif streams:
-        first, last = ["goodput", *aggregates.PERCENTILES], []
+        first, last = [goodput, *aggregates.PERCENTILES], []
     elif not flows:
         first, last = [], ["wake-ups"]
     heads = [*choices, *first, "energy", head, "asleep", *last]

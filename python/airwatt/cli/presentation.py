@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from airwatt._core import InputError, RunError
 from airwatt._documents import FlowResult, HostResult, RunResult, StationResult
-from airwatt.aggregates import Number, cause_name, mean_profile, over
+from airwatt.aggregates import Number, cause_name, flow_goodput_bps, goodput_head, mean_profile, over
 from airwatt.cli.output import note_file, print_json, show, writing
 from airwatt.results import Result, Runs
 
@@ -145,14 +145,15 @@ def _flows(runs: Sequence[RunResult]) -> "Iterator[Table]":
             _label(runs[0], flow),
             flow.transport,
             _number(runs, lambda run: run.flows[index].bytes_delivered, "B"),
-            _number(runs, lambda run: run.flows[index].goodput_bps, "b/s"),
+            _number(runs, lambda run: flow_goodput_bps(run.flows[index]), "b/s"),
             _number(runs, lambda run: run.flows[index].completed_s, "s"),
             _number(runs, lambda run: run.flows[index].rtt_s_mean, "s"),
             _count(runs, lambda run: run.flows[index].segments_retransmitted),
         ]
 
     rows = [cells(index, flow) for index, flow in enumerate(runs[0].flows)]
-    yield table(["flow", "transport", "delivered", "goodput", "done at", "mean RTT", "resent"], rows, left=2)
+    heads = ["flow", "transport", "delivered", goodput_head(runs), "done at", "mean RTT", "resent"]
+    yield table(heads, rows, left=2)
 
 
 def _has_one_hop(run: RunResult) -> bool:
@@ -174,6 +175,9 @@ def _hops(runs: Sequence[RunResult]) -> "Iterator[str | Table]":
 
         heads = ["cell", "channel", "air used", "frames", "retries", "collisions", "AP drops"]
         yield table(heads, [_cell_row(runs, index) for index in range(len(runs[0].cells))], left=2)
+        channels = [cell.channel for cell in runs[0].cells if cell.channel is not None]
+        if len(set(channels)) < len(channels):
+            yield "cells on one channel: air, frames, retries and collisions are those of the whole channel"
 
 
 def _categories(runs: Sequence[RunResult]) -> "Iterator[Table]":

@@ -28,7 +28,7 @@ def draw(scenario: str, rows: Sequence[ComparedRow], path: Path) -> None:
         elif all(map(aggregates.streams, everything)):
             _percentiles(throughput, rows, "blocks")
         else:
-            _bars(throughput, rows, aggregates.goodput_bps, 1e6, "throughput (Mb/s)")
+            _bars(throughput, rows, aggregates.goodput_bps, 1e6, f"{aggregates.goodput_head(everything)} (Mb/s)")
         _bars(energy, rows, aggregates.energy_j, 1.0, "energy (J) by cause", by_cause=True)
         legend = energy.get_legend()
         if legend is not None and throughput.get_legend() is not None:

@@ -28,7 +28,7 @@ CHARGE = Column(
     "charge_mah", "charge a day", "mAh", "Charge that a station takes in a day, with the host if one was given."
 )
 LASTS = Column("lasts_s", "battery lasts", "lasting", "How long the battery of a station lasts.")
-GOODPUT = Column("goodput_bps", "goodput", "b/s", "Payload of all flows over their time.")
+GOODPUT = Column("goodput_bps", "goodput", "b/s", "Payload of all flows over their time, or from `measure_from` on.")
 DONE = Column("completed_s", "done at", "s", "When the last transfer was complete.")
 ASLEEP = Column("asleep", "asleep", "%", "Share of the time in which radios slept.")
 WAKEUPS = Column("wakeups", "wake-ups", "", "How often radios woke up.")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from airwatt import aggregates
 from airwatt._documents import RunResult
 from airwatt.reports.study import Column, Table
 
@@ -21,6 +23,7 @@ _FLOW = (
     Column("transport", "transport", kind="text"),
     Column("bytes_delivered", "delivered", "B"),
     Column("goodput_bps", "goodput", "b/s"),
+    Column("measured_bps", "goodput measured", "b/s"),
     Column("completed_s", "done at", "s"),
     Column("rtt_s_mean", "RTT", "s"),
     Column("latency_s_mean", "latency", "s"),
@@ -63,8 +66,12 @@ _CELL = (
 
 def of_runs(runs: Rows) -> list[Table]:
     """Flows, stations and the channel of each run."""
+    everything = [run for _, run in runs]
+    measured = any(flow.measured_bps is not None for run in everything for flow in run.flows)
+    head, unwanted = aggregates.goodput_head(everything), "goodput_bps" if measured else "measured_bps"
+    flow = [replace(one, label=head) if one.unit == "b/s" else one for one in _FLOW if one.key != unwanted]
     return [
-        _items("flows", "Flows", _FLOW, runs, "flows"),
+        _items("flows", "Flows", flow, runs, "flows"),
         _items("stations", "Stations and states", _STATION, runs, "stations"),
         _items("channel", "The channel", _CELL, runs, None),
     ]

@@ -177,13 +177,11 @@ def _claims(figure: Figure, claims: Sequence[Claim]) -> None:
     columns = [int((right - left) * width / _LETTER_INCHES) - 2 for left, right in pairwise((*_CLAIM_COLUMNS, 1.0))]
     rows = []
     for claim in claims:
-        unit = f" {claim.unit}" if claim.unit else ""
-        paper, here = (f"{v if isinstance(v, str) else number(v)}{unit}" for v in (claim.paper, claim.here))
         cells = [
             "open" if claim.verdict == "undecidable" else claim.verdict,
             claim.text,
-            f"printed {paper}",
-            f"here {here}",
+            f"printed {claim.amount('paper', number)}",
+            f"here {claim.amount('here', number)}",
         ]
         rows.append([textwrap.wrap(cell, columns) for cell, columns in zip(cells, columns, strict=True)])
     lines = sum(max(map(len, row)) for row in rows)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from airwatt._core import Run, Scenario
 
@@ -88,6 +88,12 @@ class Claim:
     def __post_init__(self) -> None:
         if not self.verdict:
             object.__setattr__(self, "verdict", "holds" if self.holds else "missed")
+
+    def amount(self, of: Literal["paper", "here"], number: Callable[[float], str]) -> str:
+        """What is printed or came out with its unit, which a text has only behind a number: `often`, but `0 to 2 %`."""
+        value = self.paper if of == "paper" else self.here
+        text = value if isinstance(value, str) else number(value)
+        return f"{text} {self.unit}".rstrip() if text[-1:].isdigit() else text
 
 
 VERDICTS = ("holds", "missed", "tie", "undecidable")

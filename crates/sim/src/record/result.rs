@@ -86,9 +86,10 @@ pub struct FlowResult {
     pub bytes_delivered: u64,
     /// Payload in bytes that the receiver acknowledged without having it, as permitted by `reliability`.
     pub bytes_skipped: u64,
-    /// Delivered bits over the time from the flow's start until it was complete, or until the run ended.
+    /// Delivered bits over the time from the flow's start until it was complete, or until the run ended, whatever `measure_from` is.
     pub goodput_bps: f64,
-    /// Delivered bits over the measured interval, if the scenario sets one.
+    /// Delivered bits over the time from the scenario's `measure_from` until the run ended, if it is set: then this is the goodput
+    /// that tables, sweeps, comparisons and reports show.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured_bps: Option<f64>,
     /// Time at which the receiver had all data, in seconds since the beginning of the run.
@@ -438,7 +439,7 @@ impl EnergyByCause {
 pub struct CellResult {
     /// Share of the time during which a frame was on the air.
     pub airtime_utilization: f64,
-    /// Attempts to send a data, control or beacon frame.
+    /// Attempts to send a data, control or beacon frame. RTS, CTS and acknowledgements are not counted.
     pub frames: u64,
     /// Frames in these attempts, where an aggregate has several.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -468,7 +469,7 @@ pub struct NamedCell {
     pub channel: Option<String>,
     /// Share of the time during which a frame was on its channel.
     pub airtime_utilization: f64,
-    /// Attempts to send a data, control or beacon frame on its channel.
+    /// Attempts to send a data, control or beacon frame on its channel. RTS, CTS and acknowledgements are not counted.
     pub frames: u64,
     /// Frames in these attempts, where an aggregate has several.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,8 @@
 """Figures 3, 8b and 10: what goes on over time, from the traces of runs.
 
-A picture shows the run of the first seed, on a grid of times; claims are about all seeds. `airwatt run --plot` draws
-the same runs with everything in them.
+A picture shows the run of the first seed: the least and the most of each line in equal intervals of time, because a
+buffer that fills and runs empty once a beacon interval would look constant at single times. Claims are about all seeds.
+`airwatt run --plot` draws the same runs with everything in them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,11 +14,12 @@ import numpy as np
 from airwatt._core import Run
 from airwatt.reproductions import claims
 from airwatt.reproductions.ba_ta.setup import point
-from airwatt.reproductions.publication import Claim, Lines, Numbers, Outcome, Point, Reproduction, Results, Value
+from airwatt.reproductions.publication import At, Claim, Lines, Numbers, Outcome, Point, Reproduction, Results, Value
 from airwatt.statistics import mean_ci95
 
 STEPS = 120
-"""Times of a picture."""
+"""Intervals of a picture."""
+ENDS = ("most", "least")
 _KINDS = {"i64": "<i8", "u32": "<u4", "bool": "u1", "code": "<u4"}
 
 Columns = Mapping[str, "np.ndarray"]
@@ -49,10 +51,20 @@ def held_over(
 
 
 def grid(numbers: Numbers, name: str, time: np.ndarray, level: np.ndarray, end: float) -> None:
-    """Keeps the step line at the times of a picture."""
+    """Keeps the step line at the times of a picture, for lines that stay as they are for longer than its steps."""
     for step in range(STEPS + 1):
         index = int(np.searchsorted(time, end * step / STEPS, side="right")) - 1
         numbers[f"{name} {step}"] = float(level[index]) if index >= 0 else 0.0
+
+
+def extent(numbers: Numbers, name: str, time: np.ndarray, level: np.ndarray, end: float) -> None:
+    """Keeps the least and the most that the step line has in each interval of a picture; it is 0 before it begins."""
+    knots = np.searchsorted(time, end * np.arange(STEPS + 1) / STEPS, side="right")
+    for step in range(STEPS):
+        within = level[max(knots[step] - 1, 0) : knots[step + 1]]
+        if not knots[step]:
+            within = np.append(within, 0.0)
+        numbers[f"{name} most {step}"], numbers[f"{name} least {step}"] = float(within.max()), float(within.min())
 
 
 def control(run: Run) -> Numbers:
@@ -69,7 +81,7 @@ def control(run: Run) -> Numbers:
         ("throughput", throughput),
         ("active", 100 * active),
     ):
-        grid(numbers, f"line {name}", time, level, end)
+        extent(numbers, f"line {name}", time, level, end)
     half = end / 2
     numbers["settled interval"] = held_over(time, interval, half, end, lambda level: level)
     numbers["least interval"] = float(interval.min())
@@ -95,9 +107,9 @@ def queue(run: Run) -> Numbers:
     at = np.searchsorted(beacons, time["wired down"][level["wired down"] == 0])
     numbers["beacons with an empty queue"] = 100 * len(np.unique(at[(at > 0) & (at < len(beacons))])) / len(beacons)
     for name, shown in (("wired down", "DSLAM queue"), ("power save", "power-save buffer")):
-        grid(numbers, f"line {shown}", time[name], level[name], end)
+        extent(numbers, f"line {shown}", time[name], level[name], end)
     window = windows["congestion_window_bytes"] / 1448
-    grid(numbers, "line window", windows["time_ns"] / 1e9, window, end)
+    extent(numbers, "line window", windows["time_ns"] / 1e9, window, end)
     # The slow-start threshold is set by the first loss; recovery is over when the window is down to it.
     threshold = windows["slow_start_threshold_bytes"]
     first = int(np.argmax(threshold < threshold[0])) if (threshold < threshold[0]).any() else 0
@@ -113,13 +125,14 @@ def _traced(access: str, policy: str, read: Callable[[Run], Numbers], *settings:
 
 
 def _lines(results: Results, point_: Point, names: Mapping[str, str]) -> list[Value]:
-    """The first seed's lines."""
-    end = results.column(point_, "end")[0]
+    """The first seed's lines, at the middle of each interval."""
+    end = results.first(point_, "end")
     values = []
     for name, unit in names.items():
-        for step in range(STEPS + 1):
-            value = results.column(point_, f"line {name} {step}")[0]
-            values.append(Value("line", {"line": f"{name} ({unit})", "time_s": end * step / STEPS}, value, None, unit))
+        for of in ENDS:
+            for step in range(STEPS):
+                at: At = {"line": f"{name} ({unit})", "of": of, "time_s": end * (step + 0.5) / STEPS}
+                values.append(Value("line", at, results.first(point_, f"line {name} {of} {step}"), None, unit))
     return values
 
 
@@ -147,7 +160,8 @@ def _dynamic(
         return Outcome(values, claims_of(f"ba-ta/{item.place}", results))
 
     # Lines of different units: a panel for each.
-    picture = Lines("line", "time_s", ("line",), "time (s), the first seed's run", "", scale="linear")
+    label = f"time (s), the first seed's run, in {STEPS} intervals"
+    picture = Lines("line", "time_s", ("line", "of"), label, "", scale="linear")
     return Reproduction(place, shows, compute, (point_, *also), picture)
 
 
