@@ -18,6 +18,12 @@ Entry = Mapping[str, str]
 """The fields of a BibTeX entry, with its `key` and its `type`."""
 
 _AUTHORS = "{The airwatt authors}"
+_NEEDED = {
+    "misc": ("howpublished", "year"), "inproceedings": ("booktitle", "year"), "article": ("journal", "year"),
+    "techreport": ("institution", "year"), "phdthesis": ("school", "year"), "mastersthesis": ("school", "year"),
+    "book": ("publisher", "year"),
+}  # fmt: skip
+"""What a bibliography asks for, by the type of an entry."""
 _SPECIAL = re.compile(r"([&%$#_])")
 
 
@@ -34,7 +40,7 @@ def of(name: str) -> list[Entry]:
     """The entries of a policy, a transport, a radio profile, a scenario, or a store. Raises `InputError`."""
     radios = {radio.name: radio for radio in laboratory.radios()}
     if name in radios:
-        return [_of_radio(name, radios[name].source)]
+        return list(_of_radio(name, radios[name].source))
     if name in {item.name for item in (*laboratory.policies(), *laboratory.transports())}:
         return list(_of(name))
     if (Path(name) / "plans").is_dir():
@@ -55,14 +61,14 @@ def of_scenarios(scenarios: Iterable[Scenario]) -> list[Entry]:
             if key in ("policy", "transport"):
                 found += _of(value)
             elif key == "radio" and value != "shared":  # That of the station, of which an access point is a part.
-                found.append(_of_radio(value, laboratory.radio(value).source))
+                found += _of_radio(value, laboratory.radio(value).source)
             elif key == "tunnel":
                 found += _of("tunnel")
     return each_once(found)
 
 
 def bibtex(entries: Iterable[Entry]) -> str:
-    """Entries as a BibTeX file."""
+    """Entries as a BibTeX file. A comment says what an entry lacks that only a person can fill in."""
     return "\n".join(_one(entry) for entry in entries)
 
 
@@ -70,7 +76,10 @@ def _one(entry: Entry) -> str:
     fields = [(name, value) for name, value in entry.items() if name not in ("key", "type", "of")]
     width = max(len(name) for name, _ in fields)
     lines = [f"  {name:{width}} = {{{value}}}," for name, value in fields]
-    return "\n".join([f"@{entry['type']}{{{entry['key']},", *lines, "}", ""])
+    missing = [name for name in _NEEDED.get(entry["type"], ()) if name not in entry]
+    # BibTeX ignores what stands between entries.
+    note = [f"% To be filled in by hand, as it is not known here: {', '.join(missing)}"] if missing else []
+    return "\n".join([*note, f"@{entry['type']}{{{entry['key']},", *lines, "}", ""])
 
 
 def _of(name: str) -> Iterator[Entry]:
@@ -81,11 +90,15 @@ def _of(name: str) -> Iterator[Entry]:
             yield {key: str(value) for key, value in entry.items() if key != "of"}
 
 
-def _of_radio(name: str, source: str) -> Entry:
+def _of_radio(name: str, source: str) -> Iterator[Entry]:
+    """Yields the publication that a radio's numbers are from, if there is one, and the profile: where in it."""
     plain = Path(name).stem if "/" in name else name
-    return {
+    published = list(_of(plain)) if plain == name else []
+    yield from published
+    cited = "".join(f" \\cite{{{entry['key']}}}" for entry in published)
+    yield {
         "key": f"airwatt-radio-{plain}", "type": "misc", "author": _AUTHORS,
-        "title": f"Currents of the radio profile {_escaped(plain)}", "note": _escaped(source),
+        "title": f"Currents of the radio profile {_escaped(plain)}", "note": _escaped(source) + cited,
     }  # fmt: skip
 
 

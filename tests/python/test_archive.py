@@ -224,10 +224,34 @@ def test_citations_are_of_what_was_used(airwatt, study):
     answer = airwatt("cite", study / "study.sweep")
     assert answer.status == 0
     keys = [line.partition("{")[2].rstrip(",") for line in answer.out.splitlines() if line.startswith("@")]
-    assert keys == ["airwatt", "ieee80211", "airwatt-radio-broadcom-4311", "rfc5681", "rfc6582"]
+    assert keys == ["airwatt", "ieee80211", "campsmur-ba-ta", "airwatt-radio-broadcom-4311", "rfc5681", "rfc6582"]
+    assert r"note   = {the BA-TA paper, table 3 \cite{campsmur-ba-ta}}" in answer.out
     assert answer.out.count("{") == answer.out.count("}")
     assert "hashimoto2013" in airwatt("cite", "newreno+ackloss").out
     assert airwatt("cite", "nobody").is_one_line("nobody")
+
+
+def test_what_only_a_person_can_fill_in_is_said_to_be_missing(airwatt):
+    entries = dict.fromkeys(("airwatt", "campsmur-ba-ta", "donckers2001"), "")
+    lines = airwatt("cite", "ba-ta", "wavelan-2001").out.splitlines()
+    for before, line in zip(["", *lines], lines, strict=False):
+        key = line.partition("{")[2].rstrip(",")
+        if line.startswith("@") and key in entries:
+            entries[key] = before
+    assert entries == {
+        "airwatt": "% To be filled in by hand, as it is not known here: howpublished, year",
+        "campsmur-ba-ta": "% To be filled in by hand, as it is not known here: howpublished, year",
+        "donckers2001": "",
+    }
+
+
+@pytest.mark.parametrize("radio", [radio.name for radio in laboratory.radios()])
+def test_the_publication_that_a_radio_is_from_is_in_the_file(airwatt, radio):
+    out = airwatt("cite", radio).out
+    (source,) = [one.source for one in laboratory.radios() if one.name == radio]
+    if "thesis" in source or "paper" in source or "et al." in source:
+        cited = out.rpartition(r"\cite{")[2].partition("}")[0]
+        assert f"{{{cited},\n" in out
 
 
 def test_every_mechanism_that_somebody_published_has_an_entry():

@@ -398,6 +398,12 @@ def test_a_class_that_fails_in_a_sweep_is_a_failed_run(mine, airwatt):
     )
     assert answer.status == 1
     (failed,) = airwatt("sweep", "status", store, "--json").json["failed"]
+    said = airwatt("sweep", "status", store).out
+    assert "sweep retry" not in said, "retry executes no file"
+    assert "the sweep's own command" in " ".join(said.split())
+    retry = airwatt("sweep", "retry", store)
+    assert retry.status == 2
+    assert retry.is_one_line("a store executes no file", "whole sweep command"), retry.err
     assert "mine.py, line 23: ZeroDivisionError" in failed["error"]
 
 

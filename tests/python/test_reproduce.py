@@ -301,6 +301,17 @@ def test_a_missed_claim_is_status_1_and_a_threshold_is_3(airwatt, tmp_path, monk
     assert airwatt("reproduce", "all", "--out", tmp_path, "--fail-if", "results.0.claims.0.here > 1").status == 3
 
 
+def test_a_calibrated_claim_that_is_missed_is_no_failure(airwatt, tmp_path, monkeypatch):
+    def compute(_item, _results):
+        return Outcome(claims=[claims.exactly("a", "", 1.0, 2.0), claims.exactly("b", "", 1.0, 1.0)])
+
+    calibrated = Reproduction("ex1", "A claim", compute, calibrated="a setting")
+    monkeypatch.setattr(catalogue, "documents", lambda: [made_up(calibrated)])
+    answer = airwatt("reproduce", "made-up/ex1", "--out", tmp_path)
+    assert "missed: a (calibrated)" in answer.out
+    assert answer.status == 0
+
+
 def test_the_list_has_what_each_costs(airwatt):
     answer = airwatt("reproduce", "list", "--json")
     items = answer.json["reproductions"]

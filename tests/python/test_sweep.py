@@ -442,6 +442,7 @@ def test_failed_runs_are_kept_with_their_reason_and_can_be_tried_again(tmp_path,
     shown = airwatt("sweep", "status", store)
     assert shown.status == 0
     assert "time_limit" in shown.out
+    assert "runs them again" in " ".join(shown.out.split())
     failed = json.loads(airwatt("sweep", "status", store, "--json").out)["failed"]
     assert [item["settings"]["time_limit_s"] for item in failed] == [0.001, 0.001]
     assert all(item["wall_s"] > 0 and "time_limit" in item["error"] for item in failed)
@@ -669,3 +670,10 @@ def test_an_impossible_plan_is_one_line(airwatt, tmp_path, change):
         assert answer.is_one_line("expected the plan of a sweep, got a damaged file"), answer.err
     plan.write_text("[" * 100_000)
     assert airwatt("sweep", "status", store).is_one_line("nested too deeply")
+
+
+def test_a_sweep_that_is_too_long_for_a_table_says_where_its_points_are(airwatt, tmp_path):
+    words = ["sweep", "fast-dsl", "--over", "wired.rtt=10ms:34ms:1ms", "--set", "flow.application.size=20kB"]
+    answer = airwatt(*words, "--store", tmp_path / "store")
+    assert "25 points" in answer.out
+    assert f"airwatt sweep export {tmp_path / 'store'} prints CSV" in " ".join(answer.out.split())

@@ -15,6 +15,7 @@ from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.cli.progress import bar
 from airwatt.cli.status import FAILED, INTERRUPTED
 from airwatt.files import write_text
+from airwatt.own import in_file
 from airwatt.sweeps import grid
 from airwatt.sweeps import plan as plans
 from airwatt.sweeps import sweep as sweeps
@@ -321,8 +322,20 @@ def _show(store: Store, json: bool) -> None:
         parts.append(table([", ".join(failures[0].settings), "seed", "took", "error"], rows, left=1, also_left=(3,)))
         if len(failures) > _MOST_FAILURES:
             parts.append(f"and {len(failures) - _MOST_FAILURES} more; --json lists them all")
-        parts.append(f"airwatt sweep retry {store.path} runs them again")
+        parts += _how_to_retry(store)
     show(*parts)
+
+
+def _how_to_retry(store: Store) -> list[str]:
+    """How failed runs are made again; `retry` cannot, where a mechanism is a class in a file."""
+    found = [[name for name in item.settings.values() if in_file(name)] for item in store.failures()]
+    files = list(dict.fromkeys(name.rpartition(":")[0] for names in found for name in names))
+    parts = [f"airwatt sweep retry {store.path} runs them again"] if not all(found) else []
+    if files:
+        parts.append(
+            f"a store executes no file: with {' and '.join(files)} mended, the sweep's own command makes the runs anew"
+        )
+    return parts
 
 
 def _document(store: Store, states: Sequence[Status], interrupted: bool) -> dict[str, Any]:
@@ -342,6 +355,10 @@ def _summary(store: Store, states: Sequence[Status]) -> "list[str | Table]":
     finished = sum(state.finished for state in states)
     if finished and sum(state.points for state in states) <= _MOST_POINTS:
         parts += _points(store)
+    elif finished:
+        lines.append(
+            f"more than {_MOST_POINTS} points have no table here: airwatt sweep export {store.path} prints CSV"
+        )
     damaged = states[-1].damaged_lines
     if damaged:
         lines.append(f"{damaged} damaged lines in {store.path}/journal were skipped; their runs are made again")

@@ -97,11 +97,14 @@ class Plan:
         loaded = Scenario.from_toml(self.texts[index].as_py(), name=self.scenario)
         if key_of(loaded, own) != self.points[index]:
             files = [name for name in self.mechanisms(index) if name is not None]
-            if files:
+            if files and not own:
                 raise InputError(
-                    f"{self.scenario}: expected {' and '.join(files)} as it was when the sweep began;"
-                    " hint: give the whole sweep command again, since a store alone executes no file"
+                    f"{self.scenario}: runs of {' and '.join(files)} are made by the sweep's own command alone, since a"
+                    " store executes no file; hint: give the whole sweep command again, after a failure with the file"
+                    " mended"
                 )
+            if files:
+                raise InputError(f"{self.scenario}: expected {' and '.join(files)} as it was when the sweep began")
             # A radio profile in a file of its own has changed, or the core library.
             raise InputError(
                 f"{self.scenario}: expected the scenario as it was when the sweep began, got a changed one"
