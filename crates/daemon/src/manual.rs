@@ -34,6 +34,9 @@ const STATION_FILES: &str = ".SH FILES
 /etc/airwatt/station.toml
 The configuration if none is named, airwattd\\-station (5).
 .TP
+/etc/airwatt/station\\-INTERFACE.toml
+The same for a command with \\-\\-interface, and for airwattd\\-station@INTERFACE.service.
+.TP
 /var/lib/airwatt/station\\-INTERFACE.json
 What the daemon has counted, for `report`. In STATE_DIRECTORY if that is set.
 .TP

@@ -91,7 +91,7 @@ impl Unit<'_> {
 const HOMES: [&str; 3] = ["/home/", "/root/", "/run/user/"];
 
 /// What no daemon of this project needs.
-const HARDENING: [&str; 16] = [
+const HARDENING: [&str; 17] = [
     "NoNewPrivileges=yes",
     "ProtectSystem=strict",
     "PrivateTmp=yes",
@@ -109,6 +109,8 @@ const HARDENING: [&str; 16] = [
     "SystemCallArchitectures=native",
     // Daemons install a narrower filter themselves, by a call that the group has in newer versions of systemd only.
     "SystemCallFilter=@system-service seccomp",
+    // A daemon that may not do something says so. By default it would be killed in silence.
+    "SystemCallErrorNumber=EPERM",
 ];
 
 #[cfg(test)]

@@ -252,7 +252,7 @@ pub(super) fn unit(file: &Path) -> Result<(), Failure> {
     // The folder of the socket of programs.
     let writable = config.local.as_deref().and_then(Path::parent);
     let writable = writable.map(|folder| format!("ReadWritePaths={}", folder.display()));
-    let mut more = vec!["UMask=0077", "PrivateMounts=yes", "SystemCallFilter=~@privileged"];
+    let mut more = vec!["UMask=0077", "PrivateMounts=yes"];
     more.extend(writable.as_deref());
     output::print(&unit.text_with(&more));
     Ok(())

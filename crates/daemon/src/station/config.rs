@@ -1,6 +1,6 @@
 //! The configuration of the station daemon. Every key has a default, so that no file is needed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use airwatt_base::settings::Settings as _;
@@ -15,14 +15,14 @@ use super::{Interface, controller, wifi};
 use crate::failure::Failure;
 use crate::settings;
 
-/// The file of the service.
-const DEFAULT_FILE: &str = "/etc/airwatt/station.toml";
+/// The folder of the services' files.
+const FOLDER: &str = "/etc/airwatt";
 
 /// The configuration.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Config {
-    /// The Wi-Fi interface; needed only if there are several.
+    /// The Wi-Fi interface; without it the first.
     pub(super) interface: Option<String>,
     /// The policy with its settings, as in a scenario.
     pub(super) power_save: PowerSaveConfig,
@@ -59,7 +59,7 @@ fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<metrics:
 impl Config {
     /// The configuration of a command: that of its file, or else the defaults; an interface that the command names comes first.
     pub(super) fn of_command(file: Option<&Path>, interface: &Interface) -> Result<Self, Failure> {
-        let mut config = Self::read(file)?;
+        let mut config = Self::read(Self::file(file, interface).as_deref())?;
         let from = if interface.interface.is_some() { "--interface" } else { "interface" };
         if interface.interface.is_some() {
             config.interface.clone_from(&interface.interface);
@@ -70,12 +70,19 @@ impl Config {
         }
     }
 
-    /// Reads and checks a file. Without one it is the default file if that is there, and otherwise the default of each key.
+    /// The file that a command reads: the one that it names, or that of the interface which it names, or that of the service, if one
+    /// is there.
+    pub(super) fn file(named: Option<&Path>, interface: &Interface) -> Option<PathBuf> {
+        let folder = Path::new(FOLDER);
+        let of_interface =
+            interface.interface.as_ref().map(|name| folder.join(format!("station-{name}.toml")));
+        let mut known = of_interface.into_iter().chain([folder.join("station.toml")]);
+        named.map(Path::to_owned).or_else(|| known.find(|file| file.exists()))
+    }
+
+    /// Reads and checks a file. Without one each key has its default.
     pub(super) fn read(path: Option<&Path>) -> Result<Self, Failure> {
-        let default_file = Path::new(DEFAULT_FILE);
-        let Some(path) = path.or_else(|| default_file.exists().then_some(default_file)) else {
-            return Ok(Self::default());
-        };
+        let Some(path) = path else { return Ok(Self::default()) };
         let name = path.display();
         let text =
             read_text(path).map_err(|error| Failure::Input(format!("{name}: {}", reason_of(&error))))?;

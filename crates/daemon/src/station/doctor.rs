@@ -7,6 +7,7 @@ use std::path::Path;
 use airwatt_base::Span;
 use airwatt_linux::capability::{self, ProcessCapability};
 use airwatt_linux::clock::Clock;
+use airwatt_linux::seccomp;
 use airwatt_linux::wireless::{WirelessAssociation, WirelessInterface};
 use serde::Serialize;
 
@@ -15,7 +16,8 @@ use super::observer::Observer;
 use super::others::{self, Other};
 use super::target::NEEDS;
 use super::uapsd::Triggers;
-use super::{Doctor, drivers, state, wifi};
+use super::wifi::Found;
+use super::{Doctor, Interface, drivers, state, wifi};
 use crate::failure::Failure;
 use crate::output;
 
@@ -47,6 +49,8 @@ struct InterfaceDocument {
     /// Whether U-APSD triggers can be sent.
     triggers: &'static str,
     can_measure: bool,
+    /// Other Wi-Fi interfaces.
+    other_interfaces: Vec<String>,
 }
 
 /// What is known of the host.
@@ -59,6 +63,10 @@ struct HostDocument {
     bpf_error: Option<String>,
     /// The first capability that the daemon needs and this process lacks.
     missing_capability: Option<&'static str>,
+    /// Whether the daemon can give up all other privileges and system calls; `None` without those that it needs.
+    confined: Option<bool>,
+    /// Why it cannot.
+    confined_error: Option<String>,
     others: Vec<Other>,
     /// What the daemon would do if it were started now.
     would: String,
@@ -119,15 +127,17 @@ pub(super) fn doctor(options: &Doctor) -> Result<(), Failure> {
     let missing = capability::first_missing(&NEEDS)?;
     let mut triggers = Triggers::Unknown;
     let mut wifi = None;
-    if let Some((mut wireless, interface)) = found {
+    if let Some(Found { mut wireless, interface, others }) = found {
         let association = wireless.association(interface.index)?;
         // A driver without power save refuses the question.
         let power_save = wireless.power_save(interface.index).ok();
         triggers = Triggers::find(&mut wireless, interface.index, &interface.name, association.as_ref());
         let association = association.as_ref();
-        wifi = Some(of_interface(&interface, association, power_save, triggers, missing.is_none()));
+        let mut document = of_interface(&interface, association, power_save, triggers, missing.is_none());
+        document.other_interfaces = others;
+        wifi = Some(document);
     }
-    let host = of_host(wifi.as_ref(), missing)?;
+    let host = of_host(wifi.as_ref(), missing, &options.interface)?;
     let document = Document { schema: 1, version: env!("CARGO_PKG_VERSION"), wifi, host };
     output::print_document(&document, options.json, |document| {
         let mut facts = document.wifi.as_ref().map_or_else(Vec::new, |wifi| interface_facts(wifi, triggers));
@@ -166,18 +176,23 @@ fn of_interface(
         power_save,
         triggers: triggers.text().0,
         can_measure: is_privileged && power_save.is_some() && association.is_some(),
+        other_interfaces: Vec::new(),
     }
 }
 
 fn of_host(
     wifi: Option<&InterfaceDocument>,
     missing: Option<ProcessCapability>,
+    interface: &Interface,
 ) -> Result<HostDocument, Failure> {
     let may_load =
         capability::first_missing(&[ProcessCapability::Bpf, ProcessCapability::Perfmon])?.is_none();
     // It is attached to nothing, and ends with this process.
     let loaded = may_load.then(|| Observer::load(Clock::start()));
-    let config = Config::read(None)?;
+    // Last, since it is for good. What follows reads files and prints.
+    let confine = || capability::keep_only(&NEEDS, None).and_then(|()| seccomp::keep_only_needed(true));
+    let confined = missing.is_none().then(confine);
+    let config = Config::read(Config::file(None, interface).as_deref())?;
     let missing = missing.map(ProcessCapability::name);
     Ok(HostDocument {
         kernel: std::fs::read_to_string(KERNEL)
@@ -185,6 +200,8 @@ fn of_host(
         bpf: loaded.as_ref().map(Result::is_ok),
         bpf_error: loaded.and_then(Result::err).map(|failure| failure.to_string()),
         missing_capability: missing,
+        confined: confined.as_ref().map(Result::is_ok),
+        confined_error: confined.and_then(Result::err).map(|error| error.to_string()),
         others: others::find(Path::new("/")),
         would: would(wifi, missing, &config),
     })
@@ -219,6 +236,12 @@ fn would(wifi: Option<&InterfaceDocument>, missing: Option<&str>, config: &Confi
 fn interface_facts(document: &InterfaceDocument, triggers: Triggers) -> Vec<Fact> {
     let name = &document.interface;
     let mut facts = vec![Fact::new("interface", name, "nl80211, GET_INTERFACE")];
+    if let [first, ..] = &document.other_interfaces[..] {
+        let others = document.other_interfaces.join(", ");
+        facts.push(Fact::new("also Wi-Fi", others, "nl80211, GET_INTERFACE").advice(Some(format!(
+            "this page: --interface {first}; the daemon there: airwattd-station@{first}.service"
+        ))));
+    }
     facts.extend(driver_facts(document));
     facts.push(match &document.access_point {
         None => Fact::new("network", "not connected", "nl80211, GET_STATION")
@@ -311,6 +334,14 @@ fn host_facts(host: &HostDocument, explain: bool) -> Vec<Fact> {
         Some(name) => Fact::new("privileges", format!("{name} is missing"), CAPABILITIES)
             .advice(Some("run the daemon as root, or by its unit")),
     });
+    let tried = "this process has done it";
+    match (host.confined, &host.confined_error) {
+        (Some(true), _) => facts.push(Fact::new("restrictions", "the daemon's own take effect", tried)),
+        (_, Some(error)) => facts.push(Fact::new("restrictions", error, tried).advice(Some(
+            "a unit has to permit the system calls capset and seccomp, and the kernel needs CONFIG_SECCOMP_FILTER",
+        ))),
+        _ => {}
+    }
     for (program, file) in others::KNOWN {
         match host.others.iter().find(|other| other.program == program) {
             Some(other) => {

@@ -25,7 +25,7 @@ use super::doze::{Arrivals, Doze};
 use super::observer::{Event, Observer, Orders};
 use super::show::{self, Document, Own, Reaction};
 use super::uapsd::{TriggerSender, Triggers};
-use super::{BEACON_INTERVAL, on_or_off, state, wifi};
+use super::{BEACON_INTERVAL, Interface, on_or_off, state, wifi};
 use crate::failure::Failure;
 use crate::instance::serve_control;
 
@@ -381,7 +381,7 @@ impl StationHost {
 
     fn reload(&mut self) {
         service::reloading();
-        match Config::read(self.file.as_deref()) {
+        match Config::read(Config::file(self.file.as_deref(), &Interface::default()).as_deref()) {
             Ok(config) => {
                 self.config = Config { interface: self.config.interface.clone(), ..config };
                 self.asked.look = true;

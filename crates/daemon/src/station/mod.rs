@@ -9,6 +9,7 @@
 //! Left out: the timeout of dynamic power save, which cannot be read back and so not be restored.
 
 mod account;
+mod as_unit;
 mod config;
 mod controller;
 mod doctor;
@@ -97,8 +98,8 @@ enum Command {
     Off(Interface),
     /// Let the daemon start again after `off`
     On(Interface),
-    /// Print the unit for systemd
-    Unit,
+    /// Print the unit for systemd; with --interface, that of one interface
+    Unit(Interface),
     /// Say what the Wi-Fi interface, its driver and this host can do, and what the daemon would do; nothing is changed
     Doctor(Doctor),
     /// Measure the delay with power save off, on and under airwatt, in turns; power save is restored afterwards
@@ -119,7 +120,8 @@ enum Command {
 struct Run {
     #[command(flatten)]
     interface: Interface,
-    /// The configuration (TOML); without one /etc/airwatt/station.toml if it is there, and otherwise the defaults
+    /// The configuration (TOML); without one /etc/airwatt/station-NAME.toml of the interface that is named, or
+    /// /etc/airwatt/station.toml if it is there, and otherwise the defaults
     #[arg(value_name = "CONFIG")]
     file: Option<PathBuf>,
     #[command(flatten)]
@@ -153,6 +155,7 @@ struct Show {
 #[derive(Args)]
 #[command(after_help = "Examples:
   airwattd station doctor --explain
+  airwattd station doctor --as-unit
   airwattd station doctor --interface wlan0 --json")]
 struct Doctor {
     #[command(flatten)]
@@ -160,6 +163,9 @@ struct Doctor {
     /// Also say of each line how it is known
     #[arg(long)]
     explain: bool,
+    /// Do it under the restrictions of the daemon's unit, by systemd-run: what a service may do is less than what root may
+    #[arg(long)]
+    as_unit: bool,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -210,9 +216,9 @@ struct Reflect {
     log: Log,
 }
 
-#[derive(Args)]
+#[derive(Args, Default)]
 struct Interface {
-    /// The Wi-Fi interface; needed only where there are several
+    /// The Wi-Fi interface; without it the first, unless the configuration names one
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
 }
@@ -223,7 +229,8 @@ pub(crate) fn format() -> Format {
         "station",
         "configuration of airwattd station",
         "airwattd station run CONFIG reads it. Without CONFIG, as in airwattd-station.service, it is \
-         /etc/airwatt/station.toml. Every key has a default, so that no file is needed.",
+         /etc/airwatt/station.toml. With --interface NAME, as in airwattd-station@NAME.service, it is \
+         /etc/airwatt/station-NAME.toml if that is there. Every key has a default, so that no file is needed.",
     )
     .policies(config::policies())
     .metrics(show::metric_names())
@@ -238,10 +245,11 @@ pub(crate) fn run(station: &Station) -> Result<(), Failure> {
         Command::Report(options) => show::report(options),
         Command::Off(options) => run::off(options),
         Command::On(options) => run::on(options),
-        Command::Unit => {
-            output::print(&run::unit(PROGRAM_PATH));
+        Command::Unit(options) => {
+            output::print(&run::unit(PROGRAM_PATH, options));
             Ok(())
         }
+        Command::Doctor(options) if options.as_unit => as_unit::doctor(options),
         Command::Doctor(options) => doctor::doctor(options),
         Command::Measure(options) => measure::measure(options),
         Command::Reflect(options) => reflect::reflect(options),

@@ -50,7 +50,8 @@ pub(super) fn run(options: &Run) -> Result<(), Failure> {
         service::ready("switched off");
         return Ok(());
     }
-    let Taken { parts, mut events, guardian: _guardian } = target.take(options.file.clone(), true)?;
+    let file = Config::file(options.file.as_deref(), &options.interface);
+    let Taken { parts, mut events, guardian: _guardian } = target.take(file, true)?;
     events.add(&parts.control, CONTROL, Interest::Read)?;
     if let Some(metrics) = &parts.metrics {
         events.add(metrics, METRICS, Interest::Read)?;
@@ -69,6 +70,8 @@ fn serve(parts: Parts, events: &mut EventLoop) -> Result<(), Failure> {
     let mut machine = Controller::new(found, acts_at);
     let mut host = StationHost::new(parts, Account::new(periods, now, found))?;
     events.add(&host.events, WIRELESS, Interest::Read)?;
+    // What cannot be kept is said at the start.
+    host.keep(&machine, now)?;
     service::ready(&name);
     info!(interface = name, power_save = on_or_off(found), "the station daemon runs");
     let done = driver::run(&mut machine, &mut host, events);
@@ -93,8 +96,8 @@ fn plan(name: &str, config: &Config) -> String {
     )
 }
 
-/// The interfaces that `off` and `on` are about: the named one, those with a daemon or, for `on`, those that are off, or the only one;
-/// none where there is no Wi-Fi.
+/// The interfaces that `off` and `on` are about: the named one, those with a daemon or, for `on`, those that are off, or all; none
+/// where there is no Wi-Fi.
 fn interfaces(options: &Interface, known: Vec<String>) -> Result<Vec<String>, Failure> {
     if let Some(name) = &options.interface {
         return Ok(vec![name.clone()]);
@@ -102,8 +105,8 @@ fn interfaces(options: &Interface, known: Vec<String>) -> Result<Vec<String>, Fa
     if !known.is_empty() {
         return Ok(known);
     }
-    match wifi::named(options) {
-        Ok(name) => Ok(vec![name]),
+    match wifi::all(options) {
+        Ok(names) => Ok(names),
         Err(Failure::Missing(why)) => {
             output::progress(&format!(
                 "{why}, and no daemon: nothing to do; hint: --interface names one that comes later"
@@ -155,12 +158,15 @@ pub(super) fn on(options: &Interface) -> Result<(), Failure> {
     interfaces(options, state::switched_off())?.iter().try_for_each(|name| state::set_off(name, false))
 }
 
-/// `airwattd station unit`.
-pub(super) fn unit(program: &str) -> String {
+/// `airwattd station unit`: for the named interface, or for the first.
+pub(super) fn unit(program: &str, options: &Interface) -> String {
+    let interface = options.interface.as_ref();
+    let of = interface.map_or_else(String::new, |name| format!(" of {name}"));
+    let option = interface.map_or_else(String::new, |name| format!(" --interface {name}"));
     let unit = Unit {
-        description: "airwatt: Wi-Fi power save that follows the traffic",
-        start: &format!("{program} station"),
-        restore: &format!("{program} station restore"),
+        description: &format!("airwatt: Wi-Fi power save{of} that follows the traffic"),
+        start: &format!("{program} station{option}"),
+        restore: &format!("{program} station restore{option}"),
         capabilities: &NEEDS,
         // IP for metrics on a loopback address, if the configuration asks for them.
         families: &["AF_PACKET", "AF_INET", "AF_INET6"],
@@ -173,8 +179,9 @@ pub(super) fn unit(program: &str) -> String {
         "IPAddressDeny=any",
         "IPAddressAllow=localhost",
         "UMask=0077",
-        "StateDirectory=airwatt",
-        "StateDirectoryMode=0700",
+        "# Where the file system is read-only, the daemon does without. With StateDirectory the service manager would refuse to start it.",
+        "ExecStartPre=-+/bin/mkdir -m 0700 -p /var/lib/airwatt",
+        "ReadWritePaths=-/var/lib/airwatt",
         "# The program that counts packets.",
         "SystemCallFilter=bpf",
         "# What this host does not permit it will not permit in five seconds. The daemon waits for a Wi-Fi interface by itself.",

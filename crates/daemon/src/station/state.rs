@@ -1,7 +1,8 @@
-//! What outlives a daemon: its account, and whether it was switched off. Both are files in one folder, which systemd names in
-//! `STATE_DIRECTORY`.
+//! What outlives a daemon: its account, and whether it was switched off. Both are files in one folder, or in the one that
+//! `STATE_DIRECTORY` names.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use airwatt_linux::folder::Folder;
 use serde::{Deserialize, Serialize};
@@ -46,13 +47,16 @@ pub(super) fn read(interface: &str) -> Option<Stored> {
     (stored.schema == SCHEMA).then_some(stored)
 }
 
-/// Writes it. What fails is only worth a warning: the daemon works without.
+/// Writes it. What fails is only worth a warning, once: the daemon works without.
 pub(super) fn write(interface: &str, found: bool, periods: &[Period; 2], document: serde_json::Value) {
     let stored = Stored { schema: SCHEMA, found, periods: periods.clone(), document };
     let text = serde_json::to_vec(&stored).expect("numbers and texts");
     let written = Folder::create(&folder()).and_then(|folder| folder.write(&book_file(interface), &text));
-    if let Err(error) = written {
-        warn!(%error, "the account is not kept");
+    static IS_KNOWN: AtomicBool = AtomicBool::new(false);
+    if let Err(error) = written
+        && !IS_KNOWN.swap(true, Ordering::Relaxed)
+    {
+        warn!(%error, "the account is not kept: the next daemon counts anew");
     }
 }
 

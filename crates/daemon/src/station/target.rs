@@ -14,10 +14,11 @@ use airwatt_linux::wireless::{Wireless, WirelessAssociation, WirelessInterface};
 use super::config::Config;
 use super::host::{GUARDIAN, OBSERVER, Parts, SIGNALS};
 use super::observer::Observer;
+use super::wifi::Found;
 use super::{Interface, drivers, start, uapsd, wifi};
 use crate::failure::Failure;
-use crate::host;
 use crate::instance::{self, Started};
+use crate::{host, output};
 
 /// What the daemon and a measurement need for as long as they run: the setting, the packet socket, and the maps of its program.
 pub(super) const NEEDS: [ProcessCapability; 4] = [
@@ -51,8 +52,12 @@ impl Target {
     /// # Errors
     /// Without one, for a driver whose power save may hang the device, and for a policy that the association does not permit.
     pub(super) fn find(config: Config) -> Result<Self, Failure> {
-        let (mut wireless, interface) = wifi::find(&Interface { interface: config.interface.clone() })?;
+        let Found { mut wireless, interface, others } =
+            wifi::find(&Interface { interface: config.interface.clone() })?;
         let name = &interface.name;
+        if !others.is_empty() && config.interface.is_none() {
+            output::progress(&others_line(name, &others));
+        }
         let driver = wifi::driver(name).unwrap_or_default();
         let trouble = drivers::known(&driver).and_then(|driver| driver.trouble);
         if let Some(report) = trouble.filter(|_| !config.despite_trouble) {
@@ -112,6 +117,14 @@ impl Target {
         };
         Ok(Taken { parts, events, guardian })
     }
+}
+
+/// A line about interfaces that nobody has named, and that nothing acts on.
+pub(super) fn others_line(name: &str, others: &[String]) -> String {
+    let others = others.join(", ");
+    format!(
+        "{name}: the first Wi-Fi interface; {others} stay as they are; hint: --interface, or airwattd-station@NAME.service"
+    )
 }
 
 fn no_power_save(name: &str, error: &airwatt_linux::Error) -> Failure {

@@ -10,8 +10,16 @@ use tracing::info;
 use super::Interface;
 use crate::failure::Failure;
 
-/// Opens the kernel's Wi-Fi and finds the station that `options` names, or the only one.
-pub(super) fn find(options: &Interface) -> Result<(Wireless, WirelessInterface), Failure> {
+/// A Wi-Fi interface, and the names of the others.
+pub(super) struct Found {
+    pub(super) wireless: Wireless,
+    pub(super) interface: WirelessInterface,
+    pub(super) others: Vec<String>,
+}
+
+/// Opens the kernel's Wi-Fi and finds the station that `options` names, or the first: the one that the kernel has had for the longest
+/// time. A host whose only interface was served stays served when a second adapter is plugged in.
+pub(super) fn find(options: &Interface) -> Result<Found, Failure> {
     let missing = |what: &str| {
         let named = options.interface.as_ref().map_or_else(String::new, |name| format!("{name}: "));
         Failure::Missing(format!("{named}{what}"))
@@ -20,19 +28,23 @@ pub(super) fn find(options: &Interface) -> Result<(Wireless, WirelessInterface),
         Wireless::open()?.ok_or_else(|| missing("this kernel has no Wi-Fi (nl80211 is missing)"))?;
     let mut stations = wireless.interfaces()?;
     stations.retain(|interface| interface.is_station);
-    let names: Vec<&str> = stations.iter().map(|interface| interface.name.as_str()).collect();
-    let index = match (&options.interface, names.as_slice()) {
-        (_, []) => return Err(missing("there is no Wi-Fi interface here")),
-        (None, [_]) => 0,
-        (None, several) => {
-            let several = several.join(", ");
-            return Err(Failure::Input(format!("--interface: expected one of {several}, got none")));
-        }
-        (Some(name), names) => names.iter().position(|known| known == name).ok_or_else(|| {
-            Failure::Input(format!("--interface: expected {}, got {name:?}", names.join(" or ")))
+    stations.sort_by_key(|interface| interface.index);
+    let mut names: Vec<String> = stations.iter().map(|interface| interface.name.clone()).collect();
+    let index = match &options.interface {
+        _ if names.is_empty() => return Err(missing("there is no Wi-Fi interface here")),
+        None => 0,
+        Some(name) => names.iter().position(|known| known == name).ok_or_else(|| {
+            let known = names.join(" or ");
+            if is_something_else(name) {
+                Failure::Input(format!("--interface: expected {known}, got {name:?}"))
+            } else {
+                // It may be plugged in later.
+                missing(&format!("there is no such interface; hint: --interface {known}"))
+            }
         })?,
     };
-    Ok((wireless, stations.swap_remove(index)))
+    names.remove(index);
+    Ok(Found { wireless, interface: stations.swap_remove(index), others: names })
 }
 
 /// Time between two looks for a Wi-Fi interface while there is none.
@@ -55,8 +67,16 @@ pub(super) fn wait_for(options: &Interface) {
 pub(super) fn named(options: &Interface) -> Result<String, Failure> {
     match &options.interface {
         Some(name) => Ok(name.clone()),
-        None => find(options).map(|(_, interface)| interface.name),
+        None => find(options).map(|found| found.interface.name),
     }
+}
+
+/// The names of all Wi-Fi interfaces, the first first; the named one alone if `options` names one.
+pub(super) fn all(options: &Interface) -> Result<Vec<String>, Failure> {
+    if let Some(name) = &options.interface {
+        return Ok(vec![name.clone()]);
+    }
+    find(options).map(|found| [vec![found.interface.name], found.others].concat())
 }
 
 /// Whether there is an interface of this name that is not Wi-Fi. One that is not there may be plugged in later.
