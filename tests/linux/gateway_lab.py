@@ -144,7 +144,7 @@ class Lab:
         return process.returncode
 
     def status(self, end: str) -> dict:
-        return json.loads(call(DAEMON, "gateway", "status", self.interfaces[end], "--json").stdout)
+        return json.loads(call(DAEMON, "gateway", "status", self.interfaces[end], "--json").stdout)["gateways"][0]
 
     def serve(self, port: int = 5000, host: str = "server", address: str = "") -> subprocess.Popen:
         """An echo server of Python at this host, which answers each connection with what it has sent."""

@@ -41,7 +41,7 @@ def test_two_answers_bring_up_a_tunnel(pair):
     assert named == set(pair.names.values())
     text = call(DAEMON, "tunnel", "show").stdout
     assert all(f"interface: {shared} in network namespace {name}\n" in text for name in named)
-    own = json.loads(pair.run("client", DAEMON, "tunnel", "show", shared, "--json"))
+    (own,) = json.loads(pair.run("client", DAEMON, "tunnel", "show", shared, "--json"))["tunnels"]
     assert own["namespace"] is None
     assert f"interface: {shared}\n" in pair.run("client", DAEMON, "tunnel", "show", shared)
 

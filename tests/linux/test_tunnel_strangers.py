@@ -88,8 +88,8 @@ def test_a_million_datagrams_get_no_answer_and_leave_no_state(strange, tmp_path)
             after["strange_datagrams"] - before["strange_datagrams"],
             after["peers"][0]["replayed"] - before["peers"][0]["replayed"],
         )
-        print(f"{refused} refused, {replayed} of them repeated; kB and files {resident_before} {resident_after}")
-        assert refused == after["socket"]["received"] - before["socket"]["received"] >= COUNT
+        print(f"{refused} of strangers, {replayed} repeated; kB and files {resident_before} {resident_after}")
+        assert refused + replayed == after["socket"]["received"] - before["socket"]["received"] >= COUNT
         assert replayed > COUNT / 10
         assert resident_after[0] <= resident_before[0] + GROWTH_KB
         assert resident_after[1] == resident_before[1]

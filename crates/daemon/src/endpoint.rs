@@ -42,7 +42,7 @@ impl From<SocketAddr> for PeerEndpoint {
 impl<'de> Deserialize<'de> for PeerEndpoint {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        if let Ok(address) = text.parse::<SocketAddr>() {
+        if let Some(address) = text.parse::<SocketAddr>().ok().filter(|address| address.port() > 0) {
             return Ok(address.into());
         }
         let is_name = |name: &str| {

@@ -324,7 +324,7 @@ impl Instance<'_> {
     }
 }
 
-/// Prints the state of one daemon, or of all of a kind: as JSON, or as `text` makes it of each document. `plural` is the key of all.
+/// Prints the state of one daemon, or of all of a kind: as JSON, or as `text` makes it of each document. `plural` is the key of their list.
 ///
 /// # Errors
 /// If the one does not run.
@@ -348,10 +348,7 @@ pub(crate) fn show(
         }
     };
     if json {
-        let document = match (one, documents) {
-            (Some(_), mut one) => one.remove(0),
-            (None, all) => json!({ "schema": 1, "version": env!("CARGO_PKG_VERSION"), plural: all }),
-        };
+        let document = json!({ "schema": 1, "version": env!("CARGO_PKG_VERSION"), plural: documents });
         output::print(&format!("{document:#}\n"));
     } else {
         if documents.is_empty() {

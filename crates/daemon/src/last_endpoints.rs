@@ -1,5 +1,6 @@
-//! Where the peers were last: a file by which a base station or a concentrator that was killed finds its peers when it starts again,
-//! though its configuration does not say where they are. It is removed when the daemon ends, or by `down`.
+//! Where the peers were last: a file by which a base station or a concentrator that was killed or restarted finds its peers when it starts again,
+//! though its configuration does not say where they are. It is removed when a daemon ends that no service manager starts again, and by
+//! `down`; `restore`, which a unit runs after each end, leaves it for the next start.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

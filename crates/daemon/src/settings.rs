@@ -250,6 +250,14 @@ impl SessionSettings {
     }
 }
 
+/// Checks the port at which peers find this end.
+pub(crate) fn check_port(listen: Option<SocketAddr>) -> Result<(), Failure> {
+    match listen.filter(|address| address.port() == 0) {
+        Some(address) => Err(input(format!("listen: expected a port from 1 to 65535, got {address}"))),
+        None => Ok(()),
+    }
+}
+
 /// Whether the address is one of a private network, this host, or this link.
 pub(crate) fn is_private(address: IpAddr) -> bool {
     match address {

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use crate::endpoint::PeerEndpoint;
 use crate::failure::Failure;
 use crate::settings::{
-    Keyed, Prefix, SessionPeer, SessionSettings, check_interface, from_text, input, parse_toml,
+    Keyed, Prefix, SessionPeer, SessionSettings, check_interface, check_port, from_text, input, parse_toml,
     socket_address,
 };
 
@@ -256,6 +256,7 @@ impl Config {
     }
 
     fn check_base(&self) -> Result<(), Failure> {
+        check_port(self.listen)?;
         if self.listen.is_none() {
             return Err(input("listen: expected the address and port of a base station, got none"));
         }

@@ -160,7 +160,10 @@ fn serve(
     driver::run(&mut machine, &mut host, &mut events)?;
     let GatewayHost { config, parts, .. } = &host;
     tails::finish(&config.interface, tails::left(own), own, config.gateway.drain, &parts.packets);
-    host.parts.endpoints.remove()?;
+    // A service that is restarted finds its mobiles again.
+    if !service::is_managed() {
+        host.parts.endpoints.remove()?;
+    }
     info!(wakeups = events.wakeups(), "gateway ends");
     Ok(())
 }

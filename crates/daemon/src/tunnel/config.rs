@@ -18,7 +18,7 @@ use serde::Deserialize;
 use crate::endpoint::PeerEndpoint;
 use crate::failure::Failure;
 use crate::settings::{
-    Keyed, Prefix, SessionPeer, SessionSettings, check_interface, from_text, input, parse_toml,
+    Keyed, Prefix, SessionPeer, SessionSettings, check_interface, check_port, from_text, input, parse_toml,
     socket_address,
 };
 
@@ -135,6 +135,9 @@ impl Config {
         }
         if self.end == End::Concentrator && self.listen.is_none() {
             return Err(input("listen: expected the address and port of a concentrator, got none"));
+        }
+        if self.end == End::Concentrator {
+            check_port(self.listen)?;
         }
         self.radio().map_err(|error| input(format!("radio: {error}")))?;
         self.check_mtu()?;

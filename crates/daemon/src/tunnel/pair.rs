@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use airwatt_base::reason_of;
+use airwatt_base::{Span, reason_of};
 use clap::Args;
 use qrcode::render::unicode::Dense1x2;
 use qrcode::{EcLevel, QrCode};
@@ -29,6 +29,7 @@ const EVERYTHING: &str = "everything";
 #[command(after_help = "Examples:
   airwattd tunnel pair
   airwattd tunnel pair --endpoint 192.168.1.1 --reach 192.168.1.0/24 --qr
+  airwattd tunnel pair --endpoint vpn.example:443 --reach everything --network 10.77.0.0/24,fd77::/64
 
 It asks on the terminal for what --endpoint and --reach do not say.")]
 pub(crate) struct Pair {
@@ -38,9 +39,16 @@ pub(crate) struct Pair {
     /// What the client reaches through the tunnel beside the concentrator: prefixes, `everything`, or `nothing`
     #[arg(long, value_name = "PREFIXES")]
     reach: Option<String>,
-    /// The network inside the tunnel: the concentrator gets its first address, the client the second
-    #[arg(long, value_name = "PREFIX", default_value = "10.77.0.0/24")]
-    network: Prefix,
+    /// The networks inside the tunnel, one of each IP version at most: the concentrator gets the first address, the client the second
+    #[arg(long, value_name = "PREFIX", value_delimiter = ',', default_value = "10.77.0.0/24")]
+    network: Vec<Prefix>,
+    /// Where the concentrator listens, if not at the port of --endpoint on all of its addresses
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<SocketAddr>,
+    /// Time without a datagram after which the client sends an empty one, as 25s: a client behind address translation stays
+    /// reachable, and its radio wakes up as often
+    #[arg(long, value_name = "TIME")]
+    keep_alive: Option<Span>,
     /// The name of the TUN devices, and of the files
     #[arg(long, value_name = "NAME", default_value = "airwatt0")]
     interface: String,
@@ -77,8 +85,8 @@ pub(super) fn pair(options: &Pair) -> Result<(), Failure> {
     // Half a pair is of no use: its key is nowhere else.
     write_new(&client, &files.client).inspect_err(|_| drop(fs::remove_file(&concentrator)))?;
     output::print(&report(&concentrator, &client));
-    if reach == EVERYTHING {
-        let (inside, outside) = if options.network.address.is_ipv6() { ("6", "4") } else { ("4", "6") };
+    if let (EVERYTHING, [only]) = (&*reach, &options.network[..]) {
+        let (inside, outside) = if only.address.is_ipv6() { ("6", "4") } else { ("4", "6") };
         output::error(&format!(
             "everything is all of IPv{inside} here; IPv{outside} does not go through the tunnel, since --network is of IPv{inside}"
         ));
@@ -118,10 +126,13 @@ fn with_port(host: &str) -> String {
 }
 
 /// The prefixes of an answer.
-fn prefixes(reach: &str, is_v6: bool) -> Result<Vec<Prefix>, Failure> {
+fn prefixes(reach: &str, networks: &[Prefix]) -> Result<Vec<Prefix>, Failure> {
     match reach {
         "nothing" => Ok(Vec::new()),
-        EVERYTHING => prefixes(if is_v6 { "::/0" } else { "0.0.0.0/0" }, is_v6),
+        EVERYTHING => {
+            let all = |network: &Prefix| if network.address.is_ipv6() { "::/0" } else { "0.0.0.0/0" };
+            prefixes(&networks.iter().map(all).collect::<Vec<_>>().join(" "), networks)
+        }
         list => {
             let words = list.split([',', ' ']).filter(|word| !word.is_empty());
             let prefix = |word: &str| -> Result<Prefix, Failure> {
@@ -144,43 +155,57 @@ fn numbered(network: Prefix, number: u8) -> Prefix {
     Prefix { address, ..network }
 }
 
+/// Bits of an address.
+const fn width(prefix: &Prefix) -> u8 {
+    if prefix.address.is_ipv6() { 128 } else { 32 }
+}
+
+/// The members of an array in a file.
+fn quoted(prefixes: impl Iterator<Item = Prefix>) -> String {
+    prefixes.map(|prefix| format!("\"{prefix}\"")).collect::<Vec<_>>().join(", ")
+}
+
 /// Both configurations, each of which its own end accepts.
 fn files(options: &Pair, endpoint: &str, reach: &str) -> Result<Files, Failure> {
-    let network = options.network;
-    let is_v6 = network.address.is_ipv6();
-    let width = if is_v6 { 128 } else { 32 };
-    if network.length > width - 2 {
-        return Err(input(format!(
-            "--network: expected room for two hosts, at most /{}, got {network}",
-            width - 2
-        )));
+    let Pair { interface, network: networks, .. } = options;
+    for (index, network) in networks.iter().enumerate() {
+        let most = width(network) - 2;
+        if network.length > most {
+            return Err(input(format!(
+                "--network: expected room for two hosts, at most /{most}, got {network}"
+            )));
+        }
+        if networks[..index].iter().any(|other| width(other) == width(network)) {
+            return Err(input(format!("--network: expected one of each IP version, got {network} as well")));
+        }
     }
-    let (own, other) = (numbered(network, 2), numbered(network, 1));
-    let mut allowed = vec![network.network()];
-    allowed.extend(prefixes(reach, is_v6)?);
-    let allowed: Vec<String> = allowed.iter().map(|prefix| format!("\"{prefix}\"")).collect();
+    let reached = prefixes(reach, networks)?;
+    let forwards = !reached.is_empty();
+    let allowed = quoted(networks.iter().map(|network| network.network()).chain(reached));
+    let own = quoted(networks.iter().map(|network| numbered(*network, 2)));
+    let other = quoted(networks.iter().map(|network| numbered(*network, 1)));
+    let only =
+        quoted(networks.iter().map(|network| Prefix { length: width(network), ..numbered(*network, 2) }));
     let (client_key, concentrator_key) = (keys::new()?, keys::new()?);
-    let Pair { interface, .. } = options;
+    let keep_alive = options.keep_alive.map_or_else(String::new, |time| format!("keep_alive = \"{time}\"\n"));
     let client = format!(
-        "interface = \"{interface}\"\naddresses = [\"{own}\"]\nend = \"client\"\nprivate_key = \"{}\"\n\
-         [tunnel]\ndelay_budget = \"10ms\"\nthin_acks = true\n\
-         [[peer]]\nname = \"concentrator\"\npublic_key = \"{}\"\nendpoint = \"{endpoint}\"\nallowed_ips = [{}]\n",
+        "interface = \"{interface}\"\naddresses = [{own}]\nend = \"client\"\nprivate_key = \"{}\"\n\
+         [tunnel]\ndelay_budget = \"10ms\"\nthin_acks = true\n{keep_alive}\
+         [[peer]]\nname = \"concentrator\"\npublic_key = \"{}\"\nendpoint = \"{endpoint}\"\nallowed_ips = [{allowed}]\n",
         client_key.to_text(),
         concentrator_key.public(),
-        allowed.join(", "),
     );
     let config = Config::parse(&client).map_err(|failure| of_answers(failure, endpoint))?;
     let any =
         if config.peer[0].address().is_some_and(|address| address.is_ipv6()) { "[::]" } else { "0.0.0.0" };
     let port = endpoint.rsplit_once(':').map_or("", |(_, port)| port);
-    let only = Prefix { length: width, ..own };
+    let listen = options.listen.map_or_else(|| format!("{any}:{port}"), |address| address.to_string());
     let concentrator = format!(
-        "interface = \"{interface}\"\naddresses = [\"{other}\"]\nend = \"concentrator\"\nlisten = \"{any}:{port}\"\n\
-         private_key = \"{}\"\nforward = {}\n\
+        "interface = \"{interface}\"\naddresses = [{other}]\nend = \"concentrator\"\nlisten = \"{listen}\"\n\
+         private_key = \"{}\"\nforward = {forwards}\n\
          [tunnel]\ndelay_budget = \"10ms\"\nthin_acks = true\n\
-         [[peer]]\nname = \"client\"\npublic_key = \"{}\"\nallowed_ips = [\"{only}\"]\n",
+         [[peer]]\nname = \"client\"\npublic_key = \"{}\"\nallowed_ips = [{only}]\n",
         concentrator_key.to_text(),
-        allowed.len() > 1,
         client_key.public(),
     );
     Config::parse(&concentrator).map_err(|failure| of_answers(failure, endpoint))?;
@@ -191,7 +216,8 @@ fn files(options: &Pair, endpoint: &str, reach: &str) -> Result<Files, Failure> 
 fn of_answers(failure: Failure, endpoint: &str) -> Failure {
     let Failure::Input(line) = failure else { return failure };
     let line = line.replace("peer.0.endpoint: ", "--endpoint: ").replace("peer.0.allowed_ips: ", "--reach: ");
-    let line = line.replace("interface: ", "--interface: ");
+    let line = line.replace("interface: ", "--interface: ").replace("listen: ", "--listen: ");
+    let line = line.replace("tunnel.keep_alive: ", "--keep-alive: ");
     input(if line.starts_with("--") { line } else { format!("--endpoint {endpoint}: {line}") })
 }
 
@@ -241,7 +267,9 @@ mod tests {
         Pair {
             endpoint: None,
             reach: None,
-            network: "10.77.0.0/24".parse().unwrap(),
+            network: vec!["10.77.0.0/24".parse().unwrap()],
+            listen: None,
+            keep_alive: None,
             interface: "airwatt0".to_owned(),
             folder: ".".into(),
             qr: true,
@@ -273,9 +301,34 @@ mod tests {
     }
 
     #[test]
+    fn both_ip_versions_a_keep_alive_and_an_address_to_listen_on_are_options() {
+        let options = Pair {
+            network: ["10.77.0.0/24", "fd77::/64"].map(|network| network.parse().unwrap()).into(),
+            listen: Some("[::]:999".parse().unwrap()),
+            keep_alive: Some(Span::from_secs(25)),
+            ..options()
+        };
+        let files = files(&options, "router.example:4646", EVERYTHING).unwrap();
+        let client = Config::parse(&files.client).unwrap();
+        let concentrator = Config::parse(&files.concentrator).unwrap();
+        assert_eq!(client.default_routes(), [false, true]);
+        assert_eq!(client.tunnel.keep_alive, Some(Span::from_secs(25)));
+        assert_eq!(concentrator.tunnel.keep_alive, None);
+        let texts = |prefixes: &[Prefix]| prefixes.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(texts(&client.addresses), ["10.77.0.2/24", "fd77::2/64"]);
+        assert_eq!(texts(&concentrator.addresses), ["10.77.0.1/24", "fd77::1/64"]);
+        assert_eq!(texts(&concentrator.peer[0].allowed_ips), ["10.77.0.2/32", "fd77::2/128"]);
+        assert_eq!(concentrator.listen.unwrap().to_string(), "[::]:999");
+    }
+
+    #[test]
     fn what_is_wrong_is_named_by_its_question() {
         let mut small = options();
-        small.network = "10.0.0.0/31".parse().unwrap();
+        small.network = vec!["10.0.0.0/31".parse().unwrap()];
+        let mut twice = options();
+        twice.network = ["10.0.0.0/24", "10.1.0.0/24"].map(|network| network.parse().unwrap()).into();
+        let mut unheard = options();
+        unheard.listen = Some("192.168.1.1:0".parse().unwrap());
         let mut long = options();
         long.interface = "a-name-that-is-too-long".to_owned();
         for (options, endpoint, reach, expected) in [
@@ -284,6 +337,9 @@ mod tests {
             (options(), "192.168.1.1", "192.168.1.0/24", "--reach: expected prefixes without the endpoint"),
             (small, "192.168.1.1", "nothing", "--network: expected room for two hosts"),
             (long, "192.168.1.1", "nothing", "--interface: expected a name"),
+            (twice, "192.168.1.1", "nothing", "--network: expected one of each IP version"),
+            (options(), "192.168.1.1:0", "nothing", "--endpoint: expected an address and a port"),
+            (unheard, "192.168.1.1", "nothing", "--listen: expected a port"),
         ] {
             match files(&options, &with_port(endpoint), reach) {
                 Err(Failure::Input(line)) => assert!(line.starts_with(expected), "{line}"),

@@ -33,6 +33,8 @@ pub(super) enum Input {
     Datagram { from: SocketAddr, bytes: Vec<u8> },
     /// The host was suspended for this time.
     Resumed(Span),
+    /// This end has started: a peer whose address is known learns at once where this host is.
+    Started,
     /// The tunnels end: what they hold is sent.
     Ending,
 }
@@ -176,7 +178,7 @@ pub(super) enum Carrier {
 pub(super) struct Counts {
     /// Packets of this host for which there is no peer, or whose peer's address is unknown.
     pub(super) unroutable: u64,
-    /// Datagrams that had no effect: forged, repeated, damaged, or not from a peer.
+    /// Datagrams that had no effect: forged, damaged, or not from a peer.
     pub(super) strange_datagrams: u64,
     /// Replies to handshakes under load.
     pub(super) cookies: u64,
@@ -421,7 +423,16 @@ impl Machine for Peers {
             (Input::Resumed(suspended), Carrier::Sealed(sessions)) => {
                 sessions.handle_input(session::Input::Resumed(suspended), now);
             }
-            (Input::Resumed(_), Carrier::Plain(_)) => {}
+            (Input::Started, Carrier::Sealed(sessions)) => {
+                for peer in 0..self.peers.len() {
+                    if sessions.peer(peer).endpoint.is_some() {
+                        let payload = Vec::new();
+                        sessions
+                            .handle_input(session::Input::Send { peer, payload, expects_answer: false }, now);
+                    }
+                }
+            }
+            (Input::Resumed(_) | Input::Started, Carrier::Plain(_)) => {}
             (Input::Ending, _) => self.send_held(now),
         }
         self.drain_sessions(now);

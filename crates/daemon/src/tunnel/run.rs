@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
-use airwatt_base::{Instant, Span};
+use airwatt_base::{Instant, Machine as _, Span};
 use airwatt_linux::capability::{self, ProcessCapability};
 use airwatt_linux::changes::{Change, Changes};
 use airwatt_linux::clock;
@@ -20,9 +20,9 @@ use airwatt_linux::{interface, random, route, seccomp, tun, udp};
 use airwatt_proto::session::Sessions;
 use tracing::info;
 
-use super::config::Config;
+use super::config::{Config, End};
 use super::host::{CONTROL, DEVICE, GUARDIAN, METRICS, NAMES, Parts, SIGNALS, SOCKET, TunnelHost, tunnel_of};
-use super::peers::{Carrier, Peer, Peers};
+use super::peers::{Carrier, Input, Peer, Peers};
 use super::{Up, instance};
 use crate::endpoint::Resolver;
 use crate::failure::Failure;
@@ -119,6 +119,10 @@ fn serve(
     for (index, peer) in config.peer.iter().enumerate().filter(|(_, peer)| peer.endpoint.is_none()) {
         endpoints.of(&peer.name).into_iter().for_each(|at| machine.set_endpoint(index, at));
     }
+    // A concentrator that has forgotten a client reaches it again without a packet from it. The session ends by age, and nothing more is sent.
+    if config.end == End::Client {
+        machine.handle_input(Input::Started, events.now());
+    }
     let (name, count) = (config.interface.clone(), config.peer.len());
     let file = options.file.clone();
     let parts = Parts { device, socket, signals, control, metrics, resolver, endpoints };
@@ -126,7 +130,10 @@ fn serve(
     service::ready(&format!("{count} peers"));
     info!(interface = name, peers = count, "tunnel is up");
     driver::run(&mut machine, &mut host, &mut events)?;
-    host.parts.endpoints.remove()?;
+    // A service that is restarted finds its clients again.
+    if !service::is_managed() {
+        host.parts.endpoints.remove()?;
+    }
     info!(wakeups = events.wakeups(), "tunnel ends");
     Ok(())
 }

@@ -109,7 +109,8 @@ pub struct PeerCounts {
 /// What was counted of strangers: datagrams without an effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StrangerCounts {
-    /// Datagrams that are no message, are for no session, are forged, are repetitions, or are from a key that is not listed.
+    /// Datagrams that are no message, are for no session, are forged, or are from a key that is not listed; and initiations that were
+    /// received before, which anybody can repeat. Repetitions of a peer's other datagrams count as [`PeerCounts::replayed`].
     pub silent: u64,
     /// Cookie replies sent under load.
     pub cookies: u64,
@@ -591,8 +592,10 @@ impl Sessions {
         match session.open(counter, bytes) {
             Ok(()) => peer.counts.received += 1,
             Err(refusal) => {
-                peer.counts.replayed += u64::from(refusal == Refusal::Replayed);
-                return false;
+                // A repetition is the peer's own datagram, whoever has repeated it.
+                let is_replayed = refusal == Refusal::Replayed;
+                peer.counts.replayed += u64::from(is_replayed);
+                return is_replayed;
             }
         }
         self.note_authenticated(id, from);

@@ -201,6 +201,40 @@ fn packets_of_each_client_cross_encrypted_and_only_with_its_own_sources() {
 }
 
 #[test]
+fn a_client_that_has_started_is_reached_before_it_sends_a_packet_and_says_nothing_more() {
+    let mut world = World::new();
+    let down = packet([10, 9, 9, 9], [10, 0, 1, 1], 40);
+    world.put(9, Input::Packet(down.clone()));
+    assert_eq!(world.machines[2].1.counts().unroutable, 1, "nobody knows where it is");
+    world.put(1, Input::Started);
+    world.put(9, Input::Packet(down.clone()));
+    world.pass(MS * 700);
+    assert_eq!(world.delivered, [(address(1), down)]);
+    let received = |world: &World| world.machines[2].1.session(0).unwrap().counts.received;
+    let before = received(&world);
+    world.pass(Span::from_secs(3_600));
+    assert_eq!(received(&world), before);
+}
+
+#[test]
+fn a_repeated_datagram_is_no_strangers() {
+    let mut world = World::new();
+    world.put(1, Input::Packet(packet([10, 0, 1, 1], [10, 9, 9, 9], 40)));
+    world.pass(MS * 700);
+    let now = world.now;
+    let client = &mut world.machines[0].1;
+    client.handle_input(Input::Packet(packet([10, 0, 1, 1], [10, 9, 9, 9], 50)), now);
+    client.handle_input(Input::Ending, now);
+    let Some(Output::Transmit { bytes, .. }) = client.poll_output() else { panic!("nothing was sent") };
+    for _ in 0..3 {
+        world.put(9, Input::Datagram { from: address(1), bytes: bytes.clone() });
+    }
+    let concentrator = &world.machines[2].1;
+    assert_eq!(concentrator.session(0).unwrap().counts.replayed, 2);
+    assert_eq!(concentrator.counts().strange_datagrams, 0);
+}
+
+#[test]
 fn strangers_have_no_effect() {
     let mut world = World::new();
     world.put(1, Input::Packet(packet([10, 0, 1, 1], [10, 9, 9, 9], 40)));
