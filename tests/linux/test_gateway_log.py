@@ -25,7 +25,7 @@ def said_by(lab: Lab, end: str) -> list[str]:
     process = lab.running.pop(end)
     process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=15)
-    lines = [line.split("host: ", 1)[1] for line in said.splitlines() if "host: connection " in line]
+    lines = [line.split("note_log: ", 1)[1] for line in said.splitlines() if "note_log: connection " in line]
     return [re.sub(rf"{MOBILE}:\d+", "MOBILE", line) for line in lines]
 
 

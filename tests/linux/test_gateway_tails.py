@@ -1,13 +1,15 @@
 """What is left of a stream when an end of `airwattd gateway` dies after it has passed the end on: the kernel
 has the rest and no process the socket. Neither host waits for ever, and none sees an end without all bytes."""
 
+import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
-from lab import await_true, missing
+from lab import DAEMON, await_true, missing
 
 from gateway_lab import SERVER, Lab
 
@@ -69,9 +71,10 @@ def break_in_a_tail(
     with_signal: int,
     room: int = 16_384,
     reads: str = "reads",
+    then: str = "",
 ) -> dict:
-    """Kills an end while its kernel has the rest of a stream. Returns how either host's connection ended: seconds from
-    the kill, how, and the bytes read."""
+    """Kills an end while its kernel has the rest of a stream, with its guardian if a command comes then. Returns how
+    either host's connection ended: seconds from the kill, how, and the bytes read."""
     if ends == ("base",):
         lab.write_alone()
     else:
@@ -87,7 +90,16 @@ def break_in_a_tail(
             assert programs[role].stdout.readline() == "ready\n"
     await_true(lambda: orphan_in_waiting(lab, end), interval=0.05)
     killed = time.monotonic()
+    if then:
+        process = lab.running[end].pid
+        (guardian,) = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+        os.kill(int(guardian), signal.SIGKILL)
     lab.end(end, with_signal)
+    if then == "up":
+        lab.up(end)
+        lab.end(end, signal.SIGTERM)
+    elif then == "restore":
+        lab.run(end, DAEMON, "gateway", "restore", lab.interfaces[end])
     found = {}
     for role, program in programs.items():
         how, count, at = program.communicate(timeout=40)[0].split()
@@ -152,3 +164,14 @@ def test_a_host_that_has_ended_its_own_direction_gets_its_reset(lab, writer, wit
     at, how, count = found["client" if writer == "server" else "server"]
     assert (how, count < SIZE) == ("reset", True)
     assert at < DRAIN_S * (1 + (with_signal == signal.SIGTERM)) + 32_768 / 8_000 + 4
+
+
+@pytest.mark.parametrize("then", ["restore", "up"])
+@pytest.mark.parametrize("rate", [60_000, 8_000])
+def test_nobody_waits_for_a_gateway_that_was_killed_with_its_guardian(lab, rate, then):
+    """As a service manager does it, which then has `restore` run; or somebody starts the gateway again."""
+    found = break_in_a_tail(lab, ("base",), "base", "server", rate, signal.SIGKILL, then=then)
+    print(found)
+    at, how, count = found["client"]
+    assert (how, count) == ("end", SIZE) if rate == 60_000 else (how, count < SIZE) == ("reset", True)
+    assert at < DRAIN_S + 32_768 / 8_000 + 4

@@ -214,6 +214,14 @@ impl Instance<'_> {
         Ok(())
     }
 
+    /// What a killed daemon has left to undo; `None` while one runs.
+    pub(crate) fn left(&self) -> Result<Option<Changes>, Failure> {
+        if self.runs_in(own_namespace()) {
+            return Ok(None);
+        }
+        Ok(Some(Changes::open(&self.undo_log(), self.program)?.0))
+    }
+
     /// Undoes what the log lists. Returns that, and a line about each part of the log that cannot be read.
     fn undo_left(&self) -> Result<(Vec<String>, Vec<String>), Failure> {
         let (mut changes, damage) = Changes::open(&self.undo_log(), self.program)?;

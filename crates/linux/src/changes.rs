@@ -192,6 +192,11 @@ impl Changes {
         self.log.entries().is_empty()
     }
 
+    /// The changes, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &Change> {
+        self.log.entries().iter().map(|entry| &entry.change)
+    }
+
     /// Makes a change.
     ///
     /// # Errors

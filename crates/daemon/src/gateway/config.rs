@@ -418,6 +418,7 @@ impl Config {
             fallback,
             silence,
             shows_presence: self.plain,
+            asks_first: !self.is_base(),
             epoch,
             ..SplitProxyConfig::default()
         }

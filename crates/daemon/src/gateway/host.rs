@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::ops::ControlFlow;
 
-use airwatt_base::{Instant, Machine as _, Span};
+use airwatt_base::{Instant, Machine as _};
 use airwatt_linux::clock::{self, Clock, SuspendWatch};
 use airwatt_linux::control::Control;
 use airwatt_linux::driver::MachineHost;
@@ -16,7 +16,7 @@ use airwatt_linux::transparent::{self, PacketSender};
 use airwatt_linux::{Error, tun, udp};
 use airwatt_proto::e2tcp::{Addresses, Endpoint};
 use airwatt_proto::gateway::{
-    ConnectFailure, ConnectionId, Note, Opening, SplitProxyInput as In, SplitProxyOutput as Out, parse_reset,
+    ConnectFailure, ConnectionId, Opening, SplitProxyInput as In, SplitProxyOutput as Out, parse_reset,
 };
 use airwatt_proto::session::UNANSWERED_AFTER;
 use tracing::{debug, info, warn};
@@ -25,15 +25,13 @@ use tun_rs::SyncDevice;
 use super::config::Config;
 use super::ends::{Carrier, Ends, Input, Output, Reason};
 use super::local::{Frames, Local, Request};
+use super::note_log::NoteLog;
 use super::sockets::{FIRST_CONNECTION, Received, Sockets, socket_address};
 use super::status;
 use crate::endpoint::Resolver;
 use crate::instance::serve_control;
 use crate::last_endpoints::LastEndpoints;
 use crate::output::UNANSWERED;
-
-/// How often the log says at most that a limit keeps connections from being relayed.
-const LIMIT_TOLD_EVERY: Span = Span::from_secs(60);
 
 /// Sources of the event loop.
 pub(super) const DEVICE: Token = Token(0);
@@ -86,8 +84,7 @@ pub(super) struct GatewayHost {
     is_draining: bool,
     is_over: bool,
     asked: Asked,
-    /// When the log said last that a limit of this program keeps connections from being relayed.
-    limit_told: Option<Instant>,
+    note_log: NoteLog,
 }
 
 /// What `settle` has to do, since it needs the machine.
@@ -123,7 +120,7 @@ impl GatewayHost {
             is_draining: false,
             is_over: false,
             asked: Asked::default(),
-            limit_told: None,
+            note_log: NoteLog::default(),
         }
     }
 
@@ -469,18 +466,7 @@ impl MachineHost<Ends> for GatewayHost {
                 break;
             }
         }
-        for Note { addresses, fate, why } in machine.take_notes() {
-            let (from, to) = (addresses.sender(), addresses.receiver());
-            let (from, to) = (socket_address(from), socket_address(to));
-            info!(%from, %to, why = why.text(), "connection {}", fate.text());
-            if why.is_limit() && self.limit_told.is_none_or(|told| now - told >= LIMIT_TOLD_EVERY) {
-                self.limit_told = Some(now);
-                warn!(
-                    why = why.text(),
-                    "connections beyond a limit are not relayed: `gateway status` counts them"
-                );
-            }
-        }
+        self.note_log.write(machine.take_notes(), now);
         self.parts.sockets.forget_flows(now);
         if let Carrier::Sealed(sessions) = &mut machine.carrier {
             sessions.set_epoch(clock::epoch(now));

@@ -17,6 +17,7 @@ mod ends;
 mod example;
 mod host;
 mod local;
+mod note_log;
 mod rules;
 mod run;
 mod sockets;
@@ -138,7 +139,10 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Up(options) => run::up(options),
         Command::Down(options) => run::down(&options.file),
         Command::Status(options) => status::status(options),
-        Command::Restore(name) => instance(&name.interface).restore(),
+        Command::Restore(name) => {
+            tails::finish_left(&name.interface)?;
+            instance(&name.interface).restore()
+        }
         Command::Unit(options) => run::unit(&options.file),
         Command::Example(options) => {
             example::print(options.mode);

@@ -4,7 +4,7 @@
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use airwatt_linux::changes::Change;
+use airwatt_linux::changes::{Change, Changes};
 use airwatt_linux::interface;
 use airwatt_linux::nftables::{Chain, Contents, Hook, Term};
 use airwatt_linux::route::KernelRoute;
@@ -129,6 +129,14 @@ fn contents(name: String, arriving: Vec<Vec<Term>>, leaving: Vec<Vec<Term>>) -> 
 fn relayed_flows(is_v6: bool, relayed: u32) -> Vec<Term> {
     let set = SETS[usize::from(is_v6)];
     vec![Term::Family(is_v6), Term::Tcp, Term::InSet(set, is_v6), Term::SetMark(relayed), Term::Accept]
+}
+
+/// The setting `fwmark` of a gateway that has made these changes; `None` if it has made no rules.
+pub(super) fn mark_of(changes: &Changes) -> Option<u32> {
+    changes.iter().find_map(|change| match change {
+        Change::Rule(Rule { priority: PRIORITY_OPENING, mark, .. }) => *mark,
+        _ => None,
+    })
 }
 
 /// The mark of openings on their way to the device, of segments for this host, and of this process's own packets.

@@ -71,6 +71,7 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
     host::need(&PRIVILEGES)?;
     let name = config.interface.clone();
     let signals = Signals::take()?;
+    tails::finish_left(&name)?;
     let (fwmark, drain) = (config.fwmark.to_string(), config.gateway.drain.as_nanos().to_string());
     let guard = ["gateway", "guard", &name, &fwmark, &drain];
     let Started { control, guardian, mut changes } = instance(&name).start(&guard)?;
@@ -233,6 +234,7 @@ fn machine(config: &Config, now: Instant) -> Result<Ends, Failure> {
 /// `airwattd gateway down`: ends the gateway that runs, and undoes what a killed one has left.
 pub(super) fn down(file: &Path) -> Result<(), Failure> {
     let config = Config::read(file)?;
+    tails::finish_left(&config.interface)?;
     instance(&config.interface).stop(config.gateway.drain * 2 + END_PATIENCE)?;
     Ok(LastEndpoints::open(instance(&config.interface))?.remove()?)
 }

@@ -20,7 +20,9 @@ use airwatt_linux::transparent::PacketSender;
 use airwatt_proto::gateway::provocation;
 use tracing::{debug, warn};
 
-use super::rules;
+use super::config::Gateway;
+use super::{instance, rules};
+use crate::failure::Failure;
 
 /// Time between two looks at what is left.
 const LOOKS: Duration = Duration::from_millis(50);
@@ -29,6 +31,16 @@ const LOOKS: Duration = Duration::from_millis(50);
 /// has no effect. The challenge (RFC 5961, section 4.2), an acknowledgement, has the right number for a reset. Linux sends one in 500 ms.
 const PROVOCATIONS: u32 = 3;
 const BETWEEN_PROVOCATIONS: Duration = Duration::from_millis(600);
+
+/// Before a start or `restore`: finishes what is left of a gateway whose guardian was killed with it, or is about to be, as by a service
+/// manager that ends all processes of a failed service. Nobody else would reset its hosts.
+pub(super) fn finish_left(interface: &str) -> Result<(), Failure> {
+    let changes = instance(interface).left()?;
+    if let Some(fwmark) = changes.as_ref().and_then(rules::mark_of) {
+        lead_and_finish(interface, fwmark, Gateway::default().drain);
+    }
+    Ok(())
+}
 
 /// In the guardian of a killed gateway: leads what is left here, and ends it.
 pub(super) fn lead_and_finish(interface: &str, fwmark: u32, patience: Span) {

@@ -29,6 +29,9 @@ pub struct SplitProxyConfig {
     pub admission: Span,
     /// Whether an opening of a peer is answered at once by a sign of life, as carriers without sessions need it. Default no.
     pub shows_presence: bool,
+    /// Whether this end is the first to ask a silent peer. The other end asks a little later, if nobody has asked it by then: a question and
+    /// its answer are a sign for both. Default yes.
+    pub asks_first: bool,
     /// The number of this start.
     pub epoch: u64,
     /// Drawn at the start and known to this end alone: challenges are computed by it.
@@ -46,6 +49,7 @@ impl Default for SplitProxyConfig {
             silence: Span::from_secs(5),
             admission: Span::from_secs(10),
             shows_presence: false,
+            asks_first: true,
             epoch: 0,
             secret: [0; 32],
         }

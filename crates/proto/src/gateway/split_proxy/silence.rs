@@ -4,6 +4,8 @@
 //!  heard of it ---- half of `silence` ---- asked, several times ---- the other half ---- given up
 //! ```
 //! * **Asked** means that it is told the number of this start, which it answers by its own: one that has restarted says so.
+//! * **One end asks.** The other one asks only if no question has come within the time between two of them (`asks_first`), and gives up
+//!   at the same time. A question is a sign of life as well as its answer.
 //! * **Idle connections** are asked for less and less often, after half of the time for which they have been idle, up to a minute:
 //!   a radio that sleeps is not woken up each few seconds. Data in either direction shorten the time again.
 //! * **Given up** means that all connections of the peer are reset, and openings that wait for it go as plain TCP. A peer that was
@@ -79,15 +81,17 @@ impl SplitProxy {
         let state = &self.peers[peer];
         let heard = state.heard.unwrap_or(Instant::ZERO);
         let idle = heard.saturating_since(active);
-        let first = heard + Span::from_nanos(idle.as_nanos() / 2).min(IDLE_LONGEST).max(half);
+        let yields = if self.config.asks_first { Span::ZERO } else { self.between_questions() };
+        let first = heard + Span::from_nanos(idle.as_nanos() / 2).min(IDLE_LONGEST).max(half) + yields;
+        let asks_for = half.saturating_sub(yields);
         let next = match state.silence.asked {
             None if now < first => first,
-            Some(asked) if now >= asked + half => return self.give_up(peer, now),
+            Some(asked) if now >= asked + asks_for => return self.give_up(peer, now),
             asked => {
                 let asked = asked.unwrap_or(now);
                 self.peers[peer].silence.asked = Some(asked);
                 self.tell_epoch(peer, false);
-                (now + self.between_questions()).min(asked + half)
+                (now + self.between_questions()).min(asked + asks_for)
             }
         };
         self.peers[peer].silence.due = Some(next);

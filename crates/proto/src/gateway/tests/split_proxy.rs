@@ -28,7 +28,7 @@ fn numbered(port: u16, number: u32) -> Opening {
 fn config(epoch: u64) -> SplitProxyConfig {
     let wireless =
         E2tcpConfig { obeys_peer: epoch == 1, linger: Span::from_secs(1), ..E2tcpConfig::default() };
-    SplitProxyConfig { wireless, epoch, ..SplitProxyConfig::default() }
+    SplitProxyConfig { wireless, epoch, asks_first: epoch != 1, ..SplitProxyConfig::default() }
 }
 
 /// What the server does with a connection.
@@ -53,6 +53,8 @@ struct Rig {
     /// Connections that the server has.
     served: Vec<ConnectionId>,
     admitted: Vec<ConnectionId>,
+    /// How often each end has asked the other.
+    asked: [u32; 2],
 }
 
 impl Rig {
@@ -69,6 +71,7 @@ impl Rig {
             log: Vec::new(),
             served: Vec::new(),
             admitted: Vec::new(),
+            asked: [0; 2],
         }
     }
 
@@ -108,6 +111,9 @@ impl Rig {
     fn carry_out(&mut self, end: usize, output: Out, follows: &mut Vec<In>) {
         match output {
             Out::Transmit(_, bytes, _) => {
+                let message = GatewayMessage::decode(&bytes);
+                self.asked[end] +=
+                    u32::from(matches!(message, Some(GatewayMessage::Started { answers: false, .. })));
                 if !self.draw.chance(self.loss) {
                     self.order += 1;
                     self.path.insert((self.now + DELAY, self.order), (1 - end, bytes));
@@ -429,7 +435,7 @@ fn data_for_a_peer_that_died_while_nothing_was_said_are_not_waited_for() {
     rig.run(Span::from_millis(5_050));
     assert_eq!(rig.ends[M].connections().0, 0);
     // The other end, which expects nothing, asks each minute.
-    rig.run(Span::from_secs(63));
+    rig.run(Span::from_secs(64));
     assert_eq!(rig.ends[B].connections().0, 0);
 }
 
@@ -438,9 +444,10 @@ fn idle_connections_stay_and_cost_two_messages_a_minute() {
     let mut rig = Rig::new();
     rig.open(1);
     rig.run(Span::from_secs(600));
-    let before = rig.order;
+    let (before, [_, of_base]) = (rig.order, rig.asked);
     rig.run(Span::from_secs(3_600));
     assert_eq!(rig.order - before, 120);
+    assert_eq!(rig.asked[B], of_base, "one end asks, and the other one is asked");
     assert_eq!((rig.ends[M].connections().0, rig.ends[B].connections().0), (1, 1));
     // Without connections nothing is said.
     rig.input(M, In::PeerClosed(0));
