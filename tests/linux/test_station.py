@@ -75,7 +75,9 @@ def test_without_wifi_there_is_nothing_to_switch_off_and_on_finds_what_is_off(tm
         assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (0, "", 1)
         assert "nothing to do" in done.stderr
     (tmp_path / "station-aw9.off").touch()
-    assert (call_with_state("on").returncode, list(tmp_path.iterdir())) == (0, [])
+    done = call_with_state("on")
+    assert (done.returncode, list(tmp_path.iterdir())) == (0, [])
+    assert "aw9: a daemon may start again; hint: systemctl start" in done.stderr
 
 
 @pytest.mark.skipif(has_wifi(), reason="this host has Wi-Fi")

@@ -60,7 +60,7 @@ impl Unit<'_> {
         let names = names.join(" ");
         let families = self.families.join(" ");
         let mut text = format!(
-            "[Unit]\nDescription={description}\nAfter=network.target\n\
+            "[Unit]\nDescription={description}\nDocumentation=man:airwattd(8)\nAfter=network.target\n\
              # What it needs, as an interface, may come late: it is started again for as long as it takes.\nStartLimitIntervalSec=0\n\n\
              [Service]\nType=notify\nExecStart={start}\nExecReload=/bin/kill -HUP $MAINPID\nExecStopPost={restore}\n\
              Restart=on-failure\nRestartSec={restart_s}\n\

@@ -155,7 +155,13 @@ fn end(name: &str) -> Result<(), Failure> {
 
 /// `airwattd station on`: lets daemons start again.
 pub(super) fn on(options: &Interface) -> Result<(), Failure> {
-    interfaces(options, state::switched_off())?.iter().try_for_each(|name| state::set_off(name, false))
+    for name in interfaces(options, state::switched_off())? {
+        state::set_off(&name, false)?;
+        output::progress(&format!(
+            "{name}: a daemon may start again; hint: systemctl start airwattd-station, which `off` has ended"
+        ));
+    }
+    Ok(())
 }
 
 /// `airwattd station unit`: for the named interface, or for the first.
