@@ -234,7 +234,7 @@ mod tests {
             ("observe = '2d'", "observe"),
             ("metrics = '192.0.2.1:80'", "metrics: expected unix:PATH or a loopback address"),
             ("radio = 'nothing'", "radio: "),
-            ("[power_save]\npolicy = 'latency-guard'\nhold = '1h'", "power_save.hold: expected"),
+            ("[power_save]\npolicy = 'latency-guard'\nhold = '2h'", "power_save.hold: expected"),
             (
                 "[power_save]\nbound = '100ms'\nhold = '99ms'",
                 "power_save.hold: expected at least the bound of 100ms, got 99ms",

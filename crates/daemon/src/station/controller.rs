@@ -266,15 +266,15 @@ impl Controller {
         self.counts
     }
 
-    /// Whether the next packet that its classes make interesting is to wake it: for the guard if no flow is active, for BA-TA if no
-    /// burst is under way.
+    /// Whether the next packet of a flow that it [wants](Self::wants) is to wake it: for the guard if nothing is demanded, for BA-TA if
+    /// no burst is under way.
     pub(super) fn waits_for_packets(&self) -> bool {
         let Some(policy) = self.policy.as_ref().filter(|_| self.acts() && !self.reading) else {
             return false;
         };
         let timers = &self.radio.timers;
         match policy.guard() {
-            Some(_) => timers.update.is_none(),
+            Some(guard) => guard.demand().is_none(),
             None => self.radio.has_triggers && self.radio.on && timers.inactivity.is_none(),
         }
     }
@@ -284,9 +284,12 @@ impl Controller {
         self.policy.as_ref().filter(|_| self.acts()).and_then(PowerSavePolicy::guard)?.demand()
     }
 
-    /// The class of a flow.
-    pub(super) fn class(&self, flow: u64) -> Option<FlowClass> {
-        self.policy.as_ref().and_then(PowerSavePolicy::guard)?.class(flow)
+    /// Whether the next packet of a flow is of interest when it comes. What power save does to the others is read at the next look at
+    /// the setting, and a flow whose next time within reach is known when that begins.
+    pub(super) fn wants(&self, flow: u64) -> bool {
+        let Some(guard) = self.policy.as_ref().and_then(PowerSavePolicy::guard) else { return true };
+        let is_quiet = matches!(guard.class(flow), Some(FlowClass::Unharmed | FlowClass::Background));
+        !is_quiet && !guard.expects(flow)
     }
 
     /// The classes of the flows that had a packet lately.
@@ -560,13 +563,23 @@ mod tests {
             self.drain();
         }
 
-        /// The peer has sent unasked twice, 3 s after a packet, and its packets waited: it is kept within reach for 4.096 s, the end of
-        /// the class of that pause.
+        /// The peer has sent unasked, 1, 2 and 3 s after a packet, and its packets waited: the station is within its reach for 3.75 s, a
+        /// quarter longer than the longest pause.
         fn asked(&mut self, at: u64) {
             self.input(keystroke(at), at);
-            let pause = Span::from_secs(3);
+            let late = [1, 2, 3].map(|seconds| {
+                let pause = Span::from_secs(seconds);
+                Arrival { flow: 1, at: ms(at), pause, silence: pause, waited: Some(true) }
+            });
+            self.input(Input::Arrivals(late.to_vec()), at);
+        }
+
+        /// A monitor has asked each 30 s, three times. Whether it waited is known.
+        fn monitored(&mut self, at: u64) {
+            self.input(keystroke(at), at);
+            let pause = Span::from_secs(30);
             let late = Arrival { flow: 1, at: ms(at), pause, silence: pause, waited: Some(true) };
-            self.input(Input::Arrivals(vec![late, late]), at);
+            self.input(Input::Arrivals(vec![late; 3]), at);
         }
 
         fn switches(&self) -> Vec<(u64, bool)> {
@@ -588,7 +601,22 @@ mod tests {
         rig.asked(65_000);
         rig.input(keystroke(70_000), 70_000);
         rig.run_until(80_000);
-        assert_eq!(rig.switches(), [(60_000, true), (70_000, false), (74_096, true)]);
+        assert_eq!(rig.switches(), [(60_000, true), (70_000, false), (73_750, true)]);
+    }
+
+    /// Until the time at which the monitor asks again, packets of other flows wake the daemon, and those of this flow do not.
+    #[test]
+    fn a_regular_peer_is_expected_and_other_flows_are_noticed_meanwhile() {
+        let mut rig = Rig::new(true, 0);
+        rig.monitored(1_000);
+        rig.input(keystroke(2_000), 2_000);
+        assert!(rig.controller.waits_for_packets() && !rig.controller.wants(1) && rig.controller.wants(2));
+        rig.run_until(31_990);
+        assert_eq!(rig.switches(), [(31_985, false)]);
+        assert!(!rig.controller.waits_for_packets());
+        rig.run_until(60_000);
+        assert_eq!(rig.switches(), [(31_985, false), (32_015, true)]);
+        assert!(rig.controller.waits_for_packets() && rig.controller.wants(1), "it has not come");
     }
 
     #[test]
@@ -641,14 +669,14 @@ mod tests {
     fn a_driver_that_refuses_is_asked_again_at_the_next_look() {
         let mut rig = Rig::new(true, 0);
         rig.asked(500);
-        rig.input(keystroke(1_000), 1_000);
+        rig.input(keystroke(2_000), 2_000);
         // It said no.
         (rig.setting, rig.known) = (true, true);
-        rig.input(Input::Refused, 1_001);
+        rig.input(Input::Refused, 2_001);
         rig.run_until(4_999);
-        assert_eq!(rig.switches(), [(1_000, false)]);
+        assert_eq!(rig.switches(), [(2_000, false)]);
         rig.run_until(6_000);
-        assert_eq!(rig.switches(), [(1_000, false), (5_000, false), (5_096, true)]);
+        assert_eq!(rig.switches(), [(2_000, false), (5_000, false), (5_750, true)]);
         assert_eq!((rig.controller.counts().refusals, rig.controller.counts().rewrites), (1, 0));
     }
 

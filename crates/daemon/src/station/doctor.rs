@@ -9,6 +9,7 @@ use airwatt_linux::capability::{self, ProcessCapability};
 use airwatt_linux::clock::Clock;
 use airwatt_linux::seccomp;
 use airwatt_linux::wireless::{WirelessAssociation, WirelessInterface};
+use airwatt_proto::powersave::PowerSaveConfig;
 use serde::Serialize;
 
 use super::config::Config;
@@ -227,10 +228,14 @@ fn would(wifi: Option<&InterfaceDocument>, missing: Option<&str>, config: &Confi
         (_, Span::ZERO) => "begin at once".to_owned(),
         (_, observe) => format!("count packets for {observe}, unless an earlier run has"),
     };
-    format!(
-        "{begin}; then leave power save on, and act for flows that wait because of it ({})",
-        config.power_save.name()
-    )
+    let price = match &config.power_save {
+        PowerSaveConfig::LatencyGuard(guard) => {
+            format!(", for up to {} awake a packet of a peer", guard.worth)
+        }
+        _ => String::new(),
+    };
+    let name = config.power_save.name();
+    format!("{begin}; then leave power save on, and act for flows that wait because of it{price} ({name})")
 }
 
 fn interface_facts(document: &InterfaceDocument, triggers: Triggers) -> Vec<Fact> {

@@ -488,7 +488,7 @@ impl StationHost {
             }
         }
         self.activity = None;
-        self.observer.want(|flow| machine.class(flow)).map_err(|failure| as_error(&failure))?;
+        self.observer.want(|flow| machine.wants(flow)).map_err(|failure| as_error(&failure))?;
         self.arm(machine)?;
         Ok(asked)
     }

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use airwatt_base::{Instant, Span};
 use airwatt_linux::clock::Clock;
 use airwatt_linux::packet_tap::PacketTap;
-use airwatt_proto::powersave::{Arrival, FlowClass, FlowSample, Volume};
+use airwatt_proto::powersave::{Arrival, FlowSample, Volume};
 use libbpf_rs::{
     MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, ProgramType, RingBuffer,
     RingBufferBuilder,
@@ -82,7 +82,7 @@ struct Known {
     sent: Volume,
     received: Volume,
     last: Instant,
-    class: Option<FlowClass>,
+    is_wanted: bool,
 }
 
 /// The program at work.
@@ -195,7 +195,7 @@ impl Observer {
     /// The number of a flow, which may not have been read yet.
     fn number_of(&mut self, key: [u8; KEY], at: Instant) -> u64 {
         let (zero, next) = (Volume::default(), self.next + 1);
-        let fresh = Known { number: next, sent: zero, received: zero, last: at, class: None };
+        let fresh = Known { number: next, sent: zero, received: zero, last: at, is_wanted: true };
         let known = self.known.entry(key).or_insert(fresh);
         self.next = self.next.max(known.number);
         known.number
@@ -216,7 +216,7 @@ impl Observer {
             let before = before.unwrap_or_else(|| {
                 self.next += 1;
                 let zero = Volume::default();
-                Known { number: self.next, sent: zero, received: zero, last: episode, class: None }
+                Known { number: self.next, sent: zero, received: zero, last: episode, is_wanted: true }
             });
             let since = |now: Volume, before: Volume| Volume {
                 packets: now.packets.saturating_sub(before.packets),
@@ -240,20 +240,15 @@ impl Observer {
         Ok(samples)
     }
 
-    /// Asks to be woken for the packets of a flow that its class makes interesting.
-    pub(super) fn want(&mut self, classes: impl Fn(u64) -> Option<FlowClass>) -> Result<(), Failure> {
+    /// Asks to be woken for the packets of those flows alone, by number, that are wanted.
+    pub(super) fn want(&mut self, is_wanted: impl Fn(u64) -> bool) -> Result<(), Failure> {
         for (key, flow) in &mut self.known {
-            let class = classes(flow.number);
-            if class == flow.class {
-                continue;
+            let wanted = is_wanted(flow.number);
+            if wanted != flow.is_wanted {
+                flow.is_wanted = wanted;
+                let wake = u32::from(!wanted);
+                self.wakes.update(key, &wake.to_ne_bytes(), MapFlags::ANY).map_err(missing)?;
             }
-            flow.class = class;
-            let wake: u32 = match class {
-                None | Some(FlowClass::Asking | FlowClass::Asked) => 0,
-                // What it suffers is read at the next look at the setting.
-                Some(FlowClass::Unharmed | FlowClass::Background) => 1,
-            };
-            self.wakes.update(key, &wake.to_ne_bytes(), MapFlags::ANY).map_err(missing)?;
         }
         Ok(())
     }

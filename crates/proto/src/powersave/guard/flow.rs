@@ -7,7 +7,8 @@
 //! * **Unharmed**: hardly any packet would wait.
 //! * **Asking**: packets after pauses of up to [`LatencyGuardConfig::answer`] would wait. These are answers to this host, or
 //!   the next request of a program that works without a pause.
-//! * **Asked**: packets after longer pauses would wait, as from somebody who types at the other end.
+//! * **Asked**: packets after longer pauses would wait, as from somebody who types at the other end, and it is
+//!   [worth its cost](super::reach) to be within reach of them.
 //! * **Background**: its code point says that nobody waits (RFC 4594, RFC 8622).
 //!
 //! Left out: ports and names of protocols, which say little since most traffic is encrypted and on port 443; and whether anybody
@@ -16,6 +17,7 @@
 use airwatt_base::{Instant, Span};
 
 use super::LatencyGuardConfig;
+use super::reach::{Pauses, ReachWindow};
 use super::tail::{CLASSES, Tail, class_of, end_of};
 
 /// Packets of one direction.
@@ -74,7 +76,7 @@ pub enum FlowClass {
     Unharmed,
     /// Answers to this host would come after the radio has fallen asleep.
     Asking,
-    /// Packets that its peer sends after a pause would wait.
+    /// Packets that its peer sends after a pause would wait, and reach is worth its cost.
     Asked,
     /// Marked as less important than all else.
     Background,
@@ -97,25 +99,28 @@ const BACKGROUND_DSCP: [u8; 2] = [8, 1];
 
 /// After a silence of this length a packet of a peer counts as unsolicited.
 pub(super) const PAUSE: Span = Span::from_secs(2);
-/// One packet in this many that a peer sends unasked may wait. An exchange has several answers, of which none may.
-const MAY_WAIT: u32 = 32;
-/// Pauses that are remembered; more halve what was counted.
+/// Pauses before answers that are remembered; more halve what was counted.
 const PAUSES: u32 = 192;
-/// Late packets after a long pause from which on the flow counts as asked. A packet that ends a connection comes once.
-const ASKED: u32 = 2;
 /// Pauses of its own after which a flow needs nothing of the flow before it.
 const ENOUGH: u32 = 4;
 /// Packets after which power save is tried for one, the first time; each trial doubles them, up to a limit.
 const TRIAL: u32 = 512;
 const TRIAL_MAX: u32 = 16_384;
 
-/// For how long after a packet of a flow the station has to be reached at once, or soon.
+/// When the station has to be reached after a packet of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Hold {
-    /// For answers: the radio is awake.
+    /// For answers: the radio is awake for this time.
     pub(super) answer: Span,
     /// For what the peer sends unasked: the radio is reached within the bound.
-    pub(super) reach: Span,
+    pub(super) reach: Option<ReachWindow>,
+}
+
+/// The time in which the station is within reach for a flow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scheduled {
+    pub(super) from: Instant,
+    pub(super) to: Instant,
 }
 
 /// A flow that is observed.
@@ -126,32 +131,38 @@ pub(super) struct Flow {
     pub(super) last: Instant,
     /// Pauses before packets that arrived, by class.
     pauses: [u8; CLASSES],
+    /// Pauses longer than those before answers.
+    long: Pauses,
     hold: Hold,
-    /// What a flow of this interface needed, until this one has shown what it needs.
-    inherited: Hold,
+    /// For how long a flow of this interface needed an awake radio, until this one has shown what it needs.
+    inherited: Span,
     /// Packets since power save was tried last, and those after which it is tried until the next packet arrives.
     untried: u32,
     trial: u32,
+    /// Its next time within reach, or the present one.
+    pub(super) scheduled: Option<Scheduled>,
 }
 
 impl Flow {
-    pub(super) fn new(sample: &FlowSample, inherited: Hold) -> Self {
+    pub(super) fn new(sample: &FlowSample, inherited: Span) -> Self {
         Self {
             number: sample.flow,
             background: BACKGROUND_DSCP.contains(&sample.dscp),
             last: sample.first,
             pauses: [0; CLASSES],
-            hold: inherited,
+            long: Pauses::default(),
+            hold: Hold { answer: inherited, reach: None },
             inherited,
             untried: 0,
             trial: TRIAL,
+            scheduled: None,
         }
     }
 
     pub(super) fn class(&self) -> FlowClass {
         if self.background {
             FlowClass::Background
-        } else if !self.hold.reach.is_zero() {
+        } else if self.hold.reach.is_some() {
             FlowClass::Asked
         } else if !self.hold.answer.is_zero() {
             FlowClass::Asking
@@ -160,32 +171,45 @@ impl Flow {
         }
     }
 
-    /// For how long it keeps the station within reach after its last packet.
+    /// When the station has to be reached after its last packet.
     pub(super) fn hold(&self) -> Hold {
         let exempt = self.background || self.untried >= self.trial;
         if exempt { Hold::default() } else { self.hold }
     }
 
-    /// What it has learned for other flows of the interface.
-    pub(super) fn taught(&self) -> Option<Hold> {
-        (self.remembered() >= ENOUGH).then_some(Hold { reach: Span::ZERO, ..self.hold })
+    /// What it has learned for other flows of the interface: how long their answers need an awake radio.
+    pub(super) fn taught(&self) -> Option<Span> {
+        (self.remembered() >= ENOUGH).then_some(self.hold.answer)
     }
 
     fn remembered(&self) -> u32 {
         self.pauses.iter().map(|count| u32::from(*count)).sum()
     }
 
-    /// Adds a sample.
-    pub(super) fn add(&mut self, sample: &FlowSample) {
+    /// Adds a sample. What this host sends after a long pause ends the pause, and gains nothing by reach.
+    pub(super) fn add(&mut self, sample: &FlowSample, config: &LatencyGuardConfig) {
+        let pause = sample.first.saturating_since(self.last);
+        if sample.received.packets == 0 && pause > config.answer {
+            self.long.sent(pause, sample.first);
+        }
         self.last = self.last.max(sample.last);
         self.background = BACKGROUND_DSCP.contains(&sample.dscp);
     }
 
-    /// Adds a packet that arrived after a pause of this class.
-    pub(super) fn arrived(&mut self, class: usize) {
+    /// Adds a packet that arrived after a pause of this class, and may have waited at the access point for a time of `waited`.
+    pub(super) fn arrived(
+        &mut self,
+        class: usize,
+        waited: Span,
+        arrival: &Arrival,
+        config: &LatencyGuardConfig,
+    ) {
         self.untried += 1;
         if self.untried > self.trial {
             (self.untried, self.trial) = (0, TRIAL_MAX.min(self.trial * 2));
+        }
+        if arrival.pause.saturating_sub(waited) > config.answer {
+            self.long.arrived(arrival.pause, waited, arrival.silence, arrival.at);
         }
         self.pauses[class] = self.pauses[class].saturating_add(1);
         if self.remembered() > PAUSES {
@@ -195,27 +219,25 @@ impl Flow {
 
     /// Finds out what the flow needs, by the pauses before its packets and by the tail of the radio.
     pub(super) fn decide(&mut self, tail: &Tail, config: &LatencyGuardConfig) {
-        let limit = |span: Span| class_of(span).unwrap_or(0);
-        let (answers, all) = (0..limit(config.answer) + 1, 0..limit(config.hold) + 1);
-        let reach = self.cover(answers.end.min(all.end)..all.end, tail, ASKED, MAY_WAIT);
-        let answer = self.cover(answers, tail, 1, PAUSES);
-        let inherited = if self.remembered() < ENOUGH { self.inherited.answer } else { Span::ZERO };
-        self.hold = Hold { answer: answer.max(inherited), reach };
+        let last = class_of(config.answer).unwrap_or(0);
+        let inherited = if self.remembered() < ENOUGH { self.inherited } else { Span::ZERO };
+        let answer = self.answers(last + 1, tail).max(inherited);
+        self.hold = Hold { answer, reach: self.long.window(tail, config) };
     }
 
-    /// The time after which all but one packet in `rest` has come, of those after pauses of these classes; zero if hardly any of
-    /// them waits for a radio in power save, or fewer than `least`.
-    fn cover(&self, classes: std::ops::Range<usize>, tail: &Tail, least: u32, rest: u32) -> Span {
+    /// The time after which nearly all packets have come, of those after pauses of the first classes; zero if hardly any of them waits for a
+    /// radio in power save. An exchange has several answers, of which none may wait.
+    fn answers(&self, classes: usize, tail: &Tail) -> Span {
         let count = |class: usize| u32::from(self.pauses[class]);
-        let total: u32 = classes.clone().map(count).sum();
-        let late: u32 = classes.clone().filter(|class| tail.waits(*class) == Some(true)).map(count).sum();
-        if late < least || late * rest < total {
+        let total: u32 = (0..classes).map(count).sum();
+        let late: u32 = (0..classes).filter(|class| tail.waits(*class) == Some(true)).map(count).sum();
+        if late == 0 || late * PAUSES < total {
             return Span::ZERO;
         }
         let mut beyond = 0;
-        let last = classes.rev().find(|class| {
+        let last = (0..classes).rev().find(|class| {
             beyond += count(*class);
-            beyond * rest > total
+            beyond * PAUSES > total
         });
         last.map_or(Span::ZERO, end_of)
     }

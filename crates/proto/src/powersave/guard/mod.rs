@@ -6,7 +6,8 @@
 //! silence packets [wait for a beacon](tail), and finds the flows that [suffer from it](flow). For these it demands
 //!
 //! * **active mode** for answers, for as long after a packet as the flow's answers take,
-//! * to be **within reach** ([`Reach`]) for packets that peers send unasked, for as long as the flow's pauses are.
+//! * to be **within reach** ([`Reach`]) for packets that peers send unasked, over the flow's pauses or about when a regular peer sends
+//!   next, as long as that [costs no more than it is worth](reach).
 //!
 //! What it demands, it measures: once in a while it lets power save have a packet of such a flow, and if packets wait for beacons
 //! although the radio is in active mode, active mode does not help and is not demanded any more.
@@ -17,6 +18,7 @@
 //! Left out: what a peer waits for. The only bound that is kept is that of packets to this host.
 
 mod flow;
+mod reach;
 mod tail;
 #[cfg(test)]
 mod tests;
@@ -25,9 +27,11 @@ use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Instant, Span, named_values};
 
 pub use self::flow::{Arrival, FlowClass, FlowSample, Volume};
-use self::flow::{Flow, Hold};
+use self::flow::{Flow, Scheduled};
 use self::tail::{Tail, class_of};
 
+/// How long the station listens after a poll or a trigger: three full frames at 11 Mbit/s with contention for the medium.
+pub(super) const LISTEN: Span = Span::from_millis(5);
 /// Flows that are remembered. The one that was silent longest makes room for a new one.
 const FLOWS_MAX: usize = 256;
 /// Packets in active mode after a silence, all of which came with beacons, from which on active mode counts as useless.
@@ -60,7 +64,11 @@ pub struct LatencyGuardConfig {
     /// The longest time for which a packet of a flow that somebody waits for may wait for the radio. If beacons come at least as often,
     /// power save keeps the bound by itself. Default 30 ms.
     pub bound: Span,
-    /// The longest pause of a peer over which the station stays within reach. Default 60 s.
+    /// The time awake that it is worth to save a packet, which a peer sends unasked, its wait for a beacon. Peers that cost more on average
+    /// are left to power save, since they send rarely and at random; 0 s leaves all to it. Default 15 s: longer silences end a conversation.
+    // R. B. Miller, Response time in man-computer conversational transactions, AFIPS 1968, has a discontinuity at 15 s.
+    pub worth: Span,
+    /// The longest time without a break for which the station stays within reach of a silent peer. Default 5 min.
     pub hold: Span,
     /// The longest time for which the radio stays awake for an answer. Default 300 ms, a round trip to another continent.
     pub answer: Span,
@@ -75,7 +83,8 @@ impl Default for LatencyGuardConfig {
     fn default() -> Self {
         Self {
             bound: Span::from_millis(30),
-            hold: Span::from_secs(60),
+            worth: Span::from_secs(15),
+            hold: Span::from_secs(300),
             answer: Span::from_millis(300),
             reach: Reach::Polls,
             timeout: Span::from_millis(100),
@@ -87,7 +96,8 @@ impl Settings for LatencyGuardConfig {
     fn check(&self) -> Result<(), SettingError> {
         let (ms, s) = (Span::from_millis, Span::from_secs);
         in_range("bound", self.bound, ms(2), s(10))?;
-        in_range("hold", self.hold, ms(1), s(120))?;
+        in_range("worth", self.worth, Span::ZERO, s(3_600))?;
+        in_range("hold", self.hold, ms(1), s(3_600))?;
         in_range("answer", self.answer, ms(1), s(10))?;
         in_range("timeout", self.timeout, Span::ZERO, s(3_600))
     }
@@ -97,6 +107,15 @@ impl LatencyGuardConfig {
     /// Time between polls or triggers: five sixths of the bound, so that what follows a poll is within the bound too.
     pub(super) fn poll_interval(&self) -> Span {
         self.bound * 5 / 6
+    }
+
+    /// Time awake that a time within reach costs: all of it in active mode, and a [`LISTEN`] of each interval with triggers. Polls
+    /// count as active mode, which they are over most drivers.
+    fn awake(&self, reached: Span) -> Span {
+        match self.reach {
+            Reach::Active | Reach::Polls => reached,
+            Reach::Triggers => reached / (self.poll_interval() / LISTEN.as_nanos()).as_nanos().max(1),
+        }
     }
 }
 
@@ -137,10 +156,13 @@ pub struct LatencyGuard {
     config: LatencyGuardConfig,
     flows: Vec<Flow>,
     tail: Tail,
-    /// What the flow needed that has learned last.
-    usual: Hold,
-    /// Until when each [`Demand`] lasts, in the order of its variants.
-    until: [Option<Instant>; 2],
+    /// For how long the flow that has learned last needed an awake radio for answers.
+    usual: Span,
+    /// Until when an awake radio is demanded for answers.
+    awake_until: Option<Instant>,
+    /// Whether a flow is in its time within reach.
+    reached: bool,
+    next_look: Option<Instant>,
     /// When a demand ended last.
     ended: Instant,
     /// Packets in active mode after a silence, in a row, that came with beacons.
@@ -158,8 +180,10 @@ impl LatencyGuard {
             config,
             flows: Vec::new(),
             tail: Tail::new(),
-            usual: Hold::default(),
-            until: [None; 2],
+            usual: Span::ZERO,
+            awake_until: None,
+            reached: false,
+            next_look: None,
             ended: Instant::ZERO,
             useless: 0,
             last: None,
@@ -169,8 +193,7 @@ impl LatencyGuard {
 
     /// What is demanded. Active mode comes before reach, since it includes it.
     pub fn demand(&self) -> Option<Demand> {
-        let [reach, answer] = self.until;
-        answer.map(|_| Demand::Answer).or(reach.map(|_| Demand::Reach))
+        self.awake_until.map(|_| Demand::Answer).or(self.reached.then_some(Demand::Reach))
     }
 
     /// Whether the radio sleeps as soon as a time of this length has passed without traffic, as far as is known.
@@ -179,8 +202,13 @@ impl LatencyGuard {
     }
 
     /// When [`LatencyGuard::look`] is due.
-    pub fn next_look(&self) -> Option<Instant> {
-        self.until.into_iter().flatten().min()
+    pub const fn next_look(&self) -> Option<Instant> {
+        self.next_look
+    }
+
+    /// Whether the guard does without the next packet of this flow until it [looks](Self::look): its next time within reach is known.
+    pub fn expects(&self, flow: u64) -> bool {
+        self.flows.iter().any(|known| known.number == flow && known.scheduled.is_some())
     }
 
     /// What it has counted.
@@ -208,10 +236,18 @@ impl LatencyGuard {
         self.last = Some(self.last.map_or(sample.last, |last| last.max(sample.last)));
         let index = self.find(sample);
         let flow = &mut self.flows[index];
-        flow.add(sample);
-        let hold = flow.hold();
-        self.extend(Demand::Answer, sample.last + hold.answer, now);
-        self.extend(Demand::Reach, sample.last + hold.reach, now);
+        flow.add(sample, &self.config);
+        let (hold, after) = (flow.hold(), |span| sample.last.saturating_add(span));
+        let helps = self.useless < USELESS;
+        let window = hold.reach.map(|window| Scheduled { from: after(window.from), to: after(window.to) });
+        flow.scheduled = window.filter(|window| helps && window.to > now);
+        let until = Some(after(hold.answer)).filter(|until| helps && *until > now);
+        let demanded = self.demand();
+        if until.is_some() {
+            self.counts.demands[Demand::Answer as usize] += u64::from(self.awake_until.is_none());
+            self.awake_until = self.awake_until.max(until);
+        }
+        self.schedule(demanded, now);
     }
 
     /// Handles a packet that arrived after a pause. It teaches how long the tail is if nothing was demanded in the silence
@@ -219,19 +255,20 @@ impl LatencyGuard {
     pub fn arrived(&mut self, arrival: &Arrival, interval: Span) {
         let waited = arrival.waited == Some(true) && self.demand().is_none();
         // What waited came to the access point up to an interval before: an answer, if it can have been one.
-        let is_answer = waited && arrival.pause.saturating_sub(interval) <= self.config.answer;
+        let waited = if waited { interval } else { Span::ZERO };
+        let is_answer = !waited.is_zero() && arrival.pause.saturating_sub(waited) <= self.config.answer;
         let pause = if is_answer { arrival.pause.min(self.config.answer) } else { arrival.pause };
         let Some(class) = class_of(pause) else { return };
         let free = arrival.at.saturating_since(self.ended).min(arrival.silence);
         match (self.demand(), arrival.waited, class_of(free)) {
             (None, Some(waited), Some(silence)) => self.tail.add(silence, waited),
-            (Some(Demand::Answer), Some(waited), Some(_)) => {
+            (Some(_), Some(waited), Some(_)) => {
                 self.useless = if waited { self.useless + 1 } else { 0 };
             }
             _ => {}
         }
         if let Some(flow) = self.flows.iter_mut().find(|flow| flow.number == arrival.flow) {
-            flow.arrived(class);
+            flow.arrived(class, waited, arrival, &self.config);
             flow.decide(&self.tail, &self.config);
             self.usual = flow.taught().unwrap_or(self.usual);
         }
@@ -239,25 +276,28 @@ impl LatencyGuard {
 
     /// Decides anew. All samples until now have been handed in.
     pub fn look(&mut self, now: Instant) {
-        if self.next_look().is_none_or(|at| at > now) {
+        if self.next_look.is_none_or(|at| at > now) {
             return;
         }
-        let before = self.demand();
-        for until in &mut self.until {
-            until.take_if(|until| *until <= now);
+        let demanded = self.demand();
+        self.awake_until.take_if(|until| *until <= now);
+        for flow in &mut self.flows {
+            flow.scheduled.take_if(|window| window.to <= now);
         }
-        if before.is_some() && self.demand().is_none() {
-            self.ended = now;
-        }
+        self.schedule(demanded, now);
     }
 
-    fn extend(&mut self, why: Demand, until: Instant, now: Instant) {
-        if until <= now || self.useless >= USELESS {
-            return;
+    /// Opens and closes times within reach, and finds the next moment at which one does or answers end. `demanded` is what was demanded before.
+    fn schedule(&mut self, demanded: Option<Demand>, now: Instant) {
+        let was_reached = self.reached;
+        let windows = || self.flows.iter().filter_map(|flow| flow.scheduled);
+        let edge = |window: Scheduled| if window.from > now { window.from } else { window.to };
+        self.reached = windows().any(|window| window.from <= now);
+        self.next_look = windows().map(edge).chain(self.awake_until).min();
+        self.counts.demands[Demand::Reach as usize] += u64::from(self.reached && !was_reached);
+        if demanded.is_some() && self.demand().is_none() {
+            self.ended = now;
         }
-        let slot = &mut self.until[why as usize];
-        self.counts.demands[why as usize] += u64::from(slot.is_none());
-        *slot = Some(slot.map_or(until, |known| known.max(until)));
     }
 
     fn find(&mut self, sample: &FlowSample) -> usize {

@@ -1,5 +1,6 @@
 //! The guard alone: tails, pauses, holds, trials, and silence.
 
+use airwatt_base::random::RandomStream;
 use proptest::prelude::*;
 
 use super::*;
@@ -30,19 +31,35 @@ struct Rig {
     awake_until: u64,
     looks: u64,
     waits: Vec<u64>,
+    /// The time until which time awake was counted, and that time.
+    counted: u64,
+    awake: u64,
 }
 
 const BEACONS: u64 = 100;
 
 impl Rig {
     fn new(tail: u64) -> Self {
-        let guard = LatencyGuard::new(CONFIG());
-        Self { guard, tail, obeys: true, last: Vec::new(), awake_until: 0, looks: 0, waits: Vec::new() }
+        Self::with(CONFIG(), tail)
+    }
+
+    fn with(config: LatencyGuardConfig, tail: u64) -> Self {
+        let guard = LatencyGuard::new(config);
+        let (last, waits) = (Vec::new(), Vec::new());
+        Self { guard, tail, obeys: true, last, awake_until: 0, looks: 0, waits, counted: 0, awake: 0 }
+    }
+
+    /// Counts time awake until then: what is demanded, and the tail.
+    fn count(&mut self, until: u64) {
+        let end = if self.guard.demand().is_some() { until } else { until.min(self.awake_until) };
+        self.awake += end.saturating_sub(self.counted);
+        self.counted = until;
     }
 
     fn run_until(&mut self, until: u64) {
         while let Some(at) = self.guard.next_look().filter(|at| *at <= ms(until)) {
             let demanded = self.guard.demand().is_some();
+            self.count(at.as_nanos() / 1_000_000);
             self.guard.look(at);
             self.looks += 1;
             if demanded && self.guard.demand().is_none() {
@@ -50,6 +67,7 @@ impl Rig {
             }
             assert!(self.guard.next_look() != Some(at), "a look leads to another one at the same time");
         }
+        self.count(until);
     }
 
     fn note(&mut self, flow: u64, at: u64) -> Option<u64> {
@@ -74,8 +92,8 @@ impl Rig {
         self.run_until(due);
         let is_active = self.obeys && self.guard.demand().is_some();
         let waits = !is_active && due > self.awake_until;
-        let at = if waits { due.next_multiple_of(BEACONS) } else { due };
-        self.run_until(at);
+        let at = if waits { self.fetched(due) } else { due };
+        let waits = waits && at.is_multiple_of(BEACONS);
         let any = self.last.iter().map(|(_, last)| *last).max().unwrap_or(0);
         if let Some(last) = self.note(flow, at) {
             let (pause, silence) = (span(at - last), span(at - any));
@@ -85,6 +103,21 @@ impl Rig {
         self.guard.observe(&packet(flow, false, at), ms(at));
         self.waits.push(at - due);
         at
+    }
+
+    /// When a packet that waits is delivered: at the next beacon, or when something is demanded, which the access point notices.
+    fn fetched(&mut self, due: u64) -> u64 {
+        let beacon = due.next_multiple_of(BEACONS);
+        while let Some(look) =
+            self.guard.next_look().map(|at| at.as_nanos().div_ceil(1_000_000)).filter(|at| *at < beacon)
+        {
+            self.run_until(look);
+            if self.obeys && self.guard.demand().is_some() {
+                return look;
+            }
+        }
+        self.run_until(beacon);
+        beacon
     }
 
     /// The share of packets that waited longer than the bound, of all but the first ones.
@@ -97,6 +130,17 @@ impl Rig {
         self.run_until(at);
         self.guard.demand().is_some()
     }
+}
+
+/// Most that a regular peer costs, times the power with the driver's own power save.
+const REGULAR: f64 = 3.0;
+/// Packets whose worth the guard may spend in vain after a peer has changed its ways.
+const TRUSTED: u64 = 10;
+
+/// Power as a share of that of active mode: the radio is awake for a part of the time, and receives a beacon in 3 ms of each
+/// interval.
+fn power(awake: u64, time: u64) -> f64 {
+    awake as f64 / time as f64 + 3.0 / BEACONS as f64
 }
 
 /// Somebody types here: an echo 21 ms after each key.
@@ -157,14 +201,93 @@ fn one_late_packet_after_a_long_pause_changes_nothing() {
     assert_eq!(rig.guard.counts().demands, [0, 0]);
 }
 
+/// Questions of a peer, each answered within a millisecond. Returns the time of the last one.
+fn asks(rig: &mut Rig, from: u64, gaps: impl IntoIterator<Item = u64>) -> u64 {
+    gaps.into_iter().fold(from, |at, gap| {
+        let at = rig.received(1, at + gap);
+        rig.sent(1, at);
+        at
+    })
+}
+
+/// Exponentially distributed gaps.
+fn random_gaps(mean: u64, count: usize, seed: u64) -> Vec<u64> {
+    let mut random = RandomStream::new(seed, "gaps");
+    (0..count).map(|_| (random.exponential(1.0) * mean as f64) as u64 + 1).collect()
+}
+
 #[test]
-fn pauses_longer_than_the_hold_are_left_to_power_save() {
-    let mut rig = Rig::new(100);
-    for message in 1..50 {
-        rig.received(1, message * 300_000);
+fn rare_questions_at_random_times_are_left_to_power_save() {
+    for (mean, asked) in [(2_000, true), (8_000, true), (60_000, false), (300_000, false)] {
+        let mut rig = Rig::new(100);
+        asks(&mut rig, 0, random_gaps(mean, 300, 1));
+        let share = rig.awake as f64 / rig.counted as f64;
+        assert_eq!(rig.guard.class(1) == Some(FlowClass::Asked), asked, "each {mean} ms");
+        assert_eq!(rig.late(10) < 0.05, asked, "each {mean} ms: {} late", rig.late(10));
+        assert_eq!(share > 0.1, asked, "each {mean} ms: {share} awake");
     }
+}
+
+/// A monitor asks each 30 s. The station is within reach when the question comes, and asleep until then.
+#[test]
+fn a_regular_peer_meets_the_station_within_reach() {
+    let mut rig = Rig::new(100);
+    let at = asks(&mut rig, 0, std::iter::repeat_n(30_000, 100));
+    assert!(rig.late(5) <= 0.02, "{} late", rig.late(5));
+    assert!(!rig.is_held(at + 29_500) && rig.is_held(at + 30_000) && !rig.is_held(at + 30_500));
+    // The tail of 0.1 s is 0.33 %.
+    assert!(rig.awake * 100 < rig.counted, "{} of {} ms awake", rig.awake, rig.counted);
+}
+
+/// One question is lost, then the peer asks at random, then at another rhythm.
+#[test]
+fn a_rhythm_may_have_an_exception_and_an_end() {
+    let mut rig = Rig::new(100);
+    let at = asks(&mut rig, 0, std::iter::repeat_n(30_000, 20));
+    let (at, asked) = (asks(&mut rig, at, [60_000]), rig.waits.len());
+    let at = asks(&mut rig, at, std::iter::repeat_n(30_000, 10));
+    assert!(rig.late(asked) == 0.0, "{:?}", &rig.waits[asked..]);
+    let at = asks(&mut rig, at, random_gaps(45_000, 40, 2));
+    assert_eq!(rig.guard.class(1), Some(FlowClass::Unharmed));
+    let at = asks(&mut rig, at, std::iter::repeat_n(20_000, 40));
+    let asked = rig.waits.len();
+    asks(&mut rig, at, std::iter::repeat_n(20_000, 10));
+    assert!(rig.late(asked) == 0.0, "{:?}", &rig.waits[asked..]);
+}
+
+/// What this host sends of its own accord ends pauses that reach would have cost, and gains nothing.
+#[test]
+fn pauses_that_this_host_ends_are_costs() {
+    let is_asked = |own: u64| {
+        let mut rig = Rig::new(100);
+        let mut at = 1_000;
+        for _ in 0..30 {
+            at = asks(&mut rig, at, random_gaps(4_000, 1, at));
+            for _ in 0..own {
+                at += 9_000;
+                rig.sent(1, at);
+            }
+        }
+        rig.guard.class(1) == Some(FlowClass::Asked)
+    };
+    assert_eq!((is_asked(0), is_asked(5)), (true, false));
+}
+
+#[test]
+fn nothing_is_worth_anything_to_who_says_so() {
+    let mut rig = Rig::with(LatencyGuardConfig { worth: Span::ZERO, ..CONFIG() }, 100);
+    asks(&mut rig, 0, std::iter::repeat_n(2_000, 100));
     assert_eq!((rig.guard.class(1), rig.guard.counts().demands), (Some(FlowClass::Unharmed), [0, 0]));
-    assert_eq!(rig.guard.counts().unsolicited, 49);
+}
+
+/// Triggers cost a fifth of the time: peers that are too rare for active mode are within their reach.
+#[test]
+fn triggers_reach_peers_that_active_mode_does_not() {
+    for (reach, asked) in [(Reach::Active, false), (Reach::Triggers, true)] {
+        let mut rig = Rig::with(LatencyGuardConfig { reach, ..CONFIG() }, 100);
+        asks(&mut rig, 0, random_gaps(40_000, 100, 3));
+        assert_eq!(rig.guard.class(1) == Some(FlowClass::Asked), asked, "{reach:?}");
+    }
 }
 
 #[test]
@@ -226,6 +349,41 @@ fn the_table_of_flows_is_bounded_and_forgets_the_most_silent() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// A peer that asks at regular times, more or less, gets its answers in time, and the radio is awake for hardly longer than with the
+    /// driver's own power save, which keeps the bound for nobody.
+    #[test]
+    fn regular_peers_cost_little(
+        gap in 1_000_u64..120_000, jitter in 0_u64..100, tail in 0_u64..250, seed in any::<u64>(),
+    ) {
+        let mut random = RandomStream::new(seed, "jitter");
+        let gaps: Vec<u64> = (0..200).map(|_| gap + u64::from(random.below(jitter as u32 + 1))).collect();
+        let mut rig = Rig::new(tail);
+        asks(&mut rig, 0, gaps.iter().copied());
+        prop_assert!(rig.late(8) <= 0.05, "{} late", rig.late(8));
+        let on = power(200 * tail, gaps.iter().sum());
+        let guarded = power(rig.awake, rig.counted);
+        prop_assert!(guarded <= REGULAR * on, "{guarded} of {on}");
+    }
+
+    /// Whatever a peer does, time awake for it is at most what its packets that gained are worth, and what is on trust.
+    #[test]
+    fn reach_is_worth_its_cost(
+        means in proptest::collection::vec(300_u64..100_000, 1..6), tail in 0_u64..250, seed in any::<u64>(),
+    ) {
+        let mut rig = Rig::new(tail);
+        let (mut at, mut asked) = (0, 0);
+        for (place, mean) in means.iter().enumerate() {
+            at = asks(&mut rig, at, random_gaps(*mean, 100, seed ^ place as u64));
+            asked += 100;
+        }
+        let gained = rig.waits.iter().filter(|wait| **wait == 0).count() as u64;
+        let worth = CONFIG().worth.as_nanos() / 1_000_000;
+        let trusted = means.len() as u64 * TRUSTED;
+        prop_assert!(rig.awake <= worth * (gained + trusted) + asked * tail, "{} ms awake, {gained} gained", rig.awake);
+    }
+
     /// Whatever flows, holds end, and when everything is silent, the guard is too.
     #[test]
     fn silence_is_silent(

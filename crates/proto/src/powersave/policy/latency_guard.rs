@@ -19,12 +19,10 @@ use airwatt_base::{Instant, Span};
 
 use super::Policy;
 use super::timeout::{Timeout, TimeoutConfig};
-use crate::powersave::guard::{Arrival, Demand, FlowSample, LatencyGuard, LatencyGuardConfig, Reach};
+use crate::powersave::guard::{Arrival, Demand, FlowSample, LISTEN, LatencyGuard, LatencyGuardConfig, Reach};
 use crate::powersave::interface::StationTimer;
 use crate::powersave::radio::{Abilities, Fact, PolicyTimer, PowerSaveRadio};
 
-/// How long the station listens after a poll: three full frames at 11 Mbit/s with contention for the medium.
-const LISTEN: Span = Span::from_millis(5);
 /// A packet that comes within this time of a beacon that announced it has waited for it.
 const AFTER_BEACON: Span = Span::from_millis(20);
 

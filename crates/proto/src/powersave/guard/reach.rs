@@ -1,0 +1,196 @@
+//! When to stay within reach of a peer that sends unasked: as long as it costs less than it is worth.
+//!
+//! Each packet of a flow opens a window of time in which the station is within reach, and the next packet ends it. A packet that comes
+//! within the window, and would have waited for a beacon otherwise, *gains* by it. Over the latest pauses of the flow the guard counts
+//! what a window would have cost in time awake and how many packets would have gained. It takes
+//!
+//! ```text
+//!   hold     packet |############|                                 from the packet on, until it pays no longer
+//!   rhythm   packet |----------------------------------|####|      around the time at which a regular peer sends next
+//! ```
+//!
+//! and neither if it costs more than [`worth`](LatencyGuardConfig::worth) for each packet that gains. A peer at random times costs its mean pause
+//! for each packet, whatever the window is, and a regular one hardly more than its jitter. The hold is the one with the largest
+//! difference between worth and cost, so that each part of it is worth its cost. The rhythm has no choice that chance could
+//! favour: it covers the latest pauses.
+//!
+//! Left out: that the driver stays awake for its tail after a window, and that the radio is awake for other flows anyway.
+
+use std::collections::VecDeque;
+
+use airwatt_base::{Instant, Span};
+
+use super::LatencyGuardConfig;
+use super::tail::{Tail, class_of};
+
+/// Pauses that are remembered.
+const REMEMBERED: usize = 64;
+/// The latest of them, by which a rhythm is recognised. Of this many one may be an exception, as a question that was lost.
+const LATEST: usize = 16;
+/// The fewest pauses that are a rhythm, and the fewest of which one may be an exception.
+const FEWEST: usize = 3;
+const EXCEPTION_FROM: usize = 8;
+/// Packets that gain and count for nothing. Chance makes a window look worth its cost most easily while little is known, and a packet
+/// that ends a connection comes once.
+const ON_TRUST: u64 = 2;
+/// One packet in this many may come after the hold.
+const MAY_WAIT: usize = 32;
+/// A reply of this host that follows a packet within this time may be known before it.
+const RUN: Span = Span::from_millis(1);
+
+/// The time after a packet of a flow in which the station is within reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ReachWindow {
+    pub(super) from: Span,
+    pub(super) to: Span,
+}
+
+/// A pause of a flow, which its next packet ended.
+#[derive(Clone, Copy, Debug)]
+struct Pause {
+    length: Span,
+    /// Its length if the packet had not waited for the radio, at least.
+    least: Span,
+    /// Time without packets of any flow before that packet; zero if this host sent it, which gains nothing.
+    silence: Span,
+}
+
+/// A window beside the pauses that it was chosen by.
+#[derive(Clone, Copy, Debug)]
+struct Offer {
+    window: ReachWindow,
+    gained: u64,
+    cost: Span,
+    pauses: usize,
+}
+
+impl Offer {
+    fn new(window: ReachWindow, pauses: &[Judged], config: &LatencyGuardConfig) -> Self {
+        let mut offer = Self { window, gained: 0, cost: Span::ZERO, pauses: pauses.len() };
+        for pause in pauses {
+            offer.cost += config.awake(pause.length.min(window.to).saturating_sub(window.from));
+            offer.gained += u64::from(pause.waits && (window.from..=window.to).contains(&pause.length));
+        }
+        offer
+    }
+
+    /// The worth less the cost in nanoseconds awake; negative if it does not pay.
+    fn net(&self, config: &LatencyGuardConfig) -> i128 {
+        let gained = i128::from(self.gained) - i128::from(ON_TRUST);
+        gained * i128::from(config.worth.as_nanos()) - i128::from(self.cost.as_nanos())
+    }
+
+    /// Whether it costs less than half of the other one for each pause.
+    fn is_far_cheaper_than(&self, other: &Self) -> bool {
+        let cost = |offer: &Self, pauses: usize| u128::from(offer.cost.as_nanos()) * pauses as u128;
+        2 * cost(self, other.pauses) < cost(other, self.pauses)
+    }
+}
+
+/// The latest pauses of a flow that are longer than those before answers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pauses {
+    latest: VecDeque<Pause>,
+    /// When the last one ended.
+    ended: Instant,
+}
+
+impl Pauses {
+    /// Adds a pause that a packet of this host ended.
+    pub(super) fn sent(&mut self, length: Span, at: Instant) {
+        self.add(Pause { length, least: length, silence: Span::ZERO }, at);
+    }
+
+    /// Adds a pause that a packet of the peer ended, which may have waited at the access point for a time of `waited`.
+    pub(super) fn arrived(&mut self, length: Span, waited: Span, silence: Span, at: Instant) {
+        let is_same = at.saturating_add(RUN) >= self.ended && self.ended.saturating_add(RUN) >= at;
+        if is_same && self.latest.back().is_some_and(|last| last.silence.is_zero()) {
+            // It was counted as that of the reply.
+            self.latest.pop_back();
+        }
+        self.add(Pause { length, least: length.saturating_sub(waited), silence }, at);
+    }
+
+    fn add(&mut self, pause: Pause, at: Instant) {
+        if self.latest.len() == REMEMBERED {
+            self.latest.pop_front();
+        }
+        self.latest.push_back(pause);
+        self.ended = at;
+    }
+
+    /// The window that is worth its cost; `None` if there is none.
+    pub(super) fn window(&self, tail: &Tail, config: &LatencyGuardConfig) -> Option<ReachWindow> {
+        let latest: Vec<Judged> = self.latest.iter().rev().map(|pause| Judged::new(pause, tail)).collect();
+        let pays = |offer: &Offer| offer.net(config) >= 0;
+        let hold = hold(&latest, config).filter(pays);
+        let rhythm = rhythm(&latest[..latest.len().min(LATEST)], config).filter(pays);
+        let best = match (hold, rhythm) {
+            (Some(hold), Some(rhythm)) if !rhythm.is_far_cheaper_than(&hold) => Some(hold),
+            (hold, rhythm) => rhythm.or(hold),
+        };
+        best.map(|offer| offer.window)
+    }
+}
+
+/// A pause, and whether the packet that ended it would have waited for a beacon.
+#[derive(Clone, Copy)]
+struct Judged {
+    length: Span,
+    least: Span,
+    waits: bool,
+}
+
+impl Judged {
+    fn new(pause: &Pause, tail: &Tail) -> Self {
+        let waits = class_of(pause.silence).is_some_and(|class| tail.waits(class) == Some(true));
+        Self { length: pause.length, least: pause.least, waits }
+    }
+}
+
+/// The pauses whose packets would have waited, the shortest first.
+fn late(pauses: &[Judged]) -> Vec<Judged> {
+    let mut late: Vec<Judged> = pauses.iter().filter(|pause| pause.waits).copied().collect();
+    late.sort_unstable_by_key(|pause| pause.length);
+    late
+}
+
+/// The best window that begins with the packet.
+fn hold(pauses: &[Judged], config: &LatencyGuardConfig) -> Option<Offer> {
+    let late = late(pauses);
+    let mut best: Option<Offer> = None;
+    for (place, pause) in late.iter().enumerate() {
+        // The next pause may be a quarter longer than the longest one that is known.
+        let window = ReachWindow { from: Span::ZERO, to: pause.length + pause.length / 4 };
+        if window.to > config.hold {
+            break;
+        }
+        let offer = Offer::new(window, pauses, config);
+        if best.is_none_or(|best| offer.net(config) > best.net(config)) {
+            best = Some(offer);
+        }
+        if (late.len() - place - 1) * MAY_WAIT <= late.len() {
+            break;
+        }
+    }
+    best
+}
+
+/// The window around the latest pauses, without the most unusual one. A packet that waited came to the access point earlier.
+fn rhythm(pauses: &[Judged], config: &LatencyGuardConfig) -> Option<Offer> {
+    let mut late = late(pauses);
+    if late.len() >= EXCEPTION_FROM {
+        let middle = late[late.len() / 2].length;
+        if middle - late[0].length > late[late.len() - 1].length - middle {
+            late.remove(0);
+        } else {
+            late.pop();
+        }
+    }
+    let (shortest, last) = (late.first()?.length, late.last()?.length);
+    let first = late.iter().map(|pause| pause.least).min()?;
+    let slack = ((last - shortest) / 2).max(config.bound / 2);
+    let window = ReachWindow { from: first.saturating_sub(slack), to: last + slack };
+    let is_rhythm = late.len() >= FEWEST && window.to - window.from <= config.hold;
+    is_rhythm.then(|| Offer::new(window, pauses, config))
+}
