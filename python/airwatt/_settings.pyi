@@ -32,6 +32,12 @@ class AccessPoint(TypedDict, total=False):
     radio: Literal["shared"]
     """In a `[[cell]]`: `shared` if the access point uses the radio that its node has as a station of an earlier
     cell on the same channel. Default: it has a radio of its own, whose energy is not accounted for."""
+    twt_agreements: int
+    """Most target wake time agreements that hold at a time; with 0 every request is rejected. Default 16, as
+    the hardware of Linux's drivers mt7915 and mt7996 has."""
+    twt_least_duration: str | Quantity
+    """Least duration of the service periods of an agreement; a request for less is answered with it (Dictate
+    TWT). Default 16.384 ms, as these drivers do."""
     uapsd: bool
     """Whether the access point offers U-APSD."""
     wait_for_room: bool

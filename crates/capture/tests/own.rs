@@ -108,7 +108,7 @@ fn a_capture_of_a_run_has_the_association_identifiers() {
     }
 }
 
-/// No frame of a run sets up target wake time: the capture names it, so that rules about sleep accuse nobody.
+/// The frames of a run that set up target wake time are read back, so that rules about sleep accuse nobody.
 #[test]
 fn a_capture_of_a_run_has_the_target_wake_times() {
     let eight = |policy: &str| {
@@ -121,11 +121,17 @@ fn a_capture_of_a_run_has_the_target_wake_times() {
         let check = checks.into_iter().find(|check| check.kind == "late-delivery").unwrap();
         (check.violated, check.undecidable)
     };
+    let agreements = |capture: &Capture| {
+        let air = report::describe(capture, None, None).air.unwrap();
+        let held = air.stations.into_iter().flat_map(|station| station.agreements);
+        held.filter_map(|held| Some((held.wake_time?.interval_s, held.until_s))).collect::<Vec<_>>()
+    };
     let capture = eight("twt");
+    assert_eq!(agreements(&capture), [(1.0, None)]);
     assert_eq!(late(&capture), (0, 1));
-    // Without that comment the access point is accused of what the agreement allows.
-    let mut unnamed = capture;
-    unnamed.target_wakes.clear();
-    assert_eq!(late(&unnamed), (1, 0));
-    assert!(eight("psm").target_wakes.is_empty());
+    // Without these frames the access point is accused of what the agreement allows.
+    let mut silent = capture;
+    silent.wake_times.clear();
+    assert_eq!(late(&silent), (1, 0));
+    assert_eq!(agreements(&eight("psm")), []);
 }

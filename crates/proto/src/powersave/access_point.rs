@@ -44,14 +44,16 @@
 //! category.
 
 mod agreed_periods;
+mod agreement;
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
 
 use airwatt_base::{Instant, Machine, Span, Timeout, TimerTable, timer_kinds};
 
-use super::{ServiceFlags, StationId};
+use super::{ServiceFlags, StationId, WakeAnswer, WakeFrame};
 use agreed_periods::WakeTimes;
+pub use agreement::WakeLimits;
 
 /// What an access point is set to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,16 +66,19 @@ pub struct AccessPointConfig {
     pub dtim_period: u8,
     /// The first target beacon transmission time.
     pub first_beacon: Instant,
+    /// Limits to target wake time agreements.
+    pub wakes: WakeLimits,
 }
 
 impl Default for AccessPointConfig {
-    /// 1000 packets, 100 ms, every beacon a DTIM, the first beacon at the beginning.
+    /// 1000 packets, 100 ms, every beacon a DTIM, the first beacon at the beginning, and the usual limits to agreements.
     fn default() -> Self {
         Self {
             ps_buffer: 1000,
             beacon_interval: Span::from_millis(100),
             dtim_period: 1,
             first_beacon: Instant::ZERO,
+            wakes: WakeLimits::default(),
         }
     }
 }
@@ -87,17 +92,19 @@ pub enum UplinkKind {
     Trigger,
     /// A PS-Poll.
     PsPoll,
-    /// A Null frame that only carries the PM bit.
+    /// A frame that only carries the PM bit: a Null frame, or an action frame, of which [`AccessPointInput::Wake`] says what it asks for.
     Null,
 }
 
-/// A downlink frame: a packet, or a (QoS) Null frame that only carries flags.
+/// A downlink frame: a packet, a (QoS) Null frame that only carries flags, or an action frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Downlink<P> {
     /// A packet that came by [`AccessPointInput::Deliver`].
     Packet(P),
     /// No packet: the answer to a trigger or PS-Poll that finds the buffer empty, or whose packets the transmission queue refused.
     NullData,
+    /// An action frame about target wake time.
+    Wake(WakeFrame),
 }
 
 /// What comes in. A station that [`AccessPointPowerSave::add_station`] did not return is a panic.
@@ -129,6 +136,13 @@ pub enum AccessPointInput<P> {
         /// What kind of frame.
         kind: UplinkKind,
     },
+    /// An action frame about target wake time was received, after [`AccessPointInput::UplinkReceived`] of the same frame.
+    Wake {
+        /// From whom.
+        station: StationId,
+        /// What it says.
+        frame: WakeFrame,
+    },
     /// The first transmission attempt of the station's oldest released frame starts. Its header says what
     /// [`AccessPointPowerSave::flags`] answered just before.
     Started {
@@ -145,7 +159,7 @@ pub enum AccessPointInput<P> {
         delivered: bool,
     },
     /// The transmission queue was full when a released packet came, and dropped it. It is lost; the driver, who has
-    /// it, accounts for it. Handed in after the drain that brought the packet, once for each. Null frames are never refused.
+    /// it, accounts for it. Handed in after the drain that brought the packet, once for each. Other frames are never refused.
     Refused {
         /// For whom the frame was.
         station: StationId,
@@ -257,6 +271,8 @@ struct Peer<P> {
     /// Whether a PS-Poll waits for the frame that answers it.
     polled: bool,
     wakes: Option<WakeTimes>,
+    /// The dialog token of its last request for an agreement.
+    token: Option<u8>,
 }
 
 impl<P> Peer<P> {
@@ -337,6 +353,7 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
             period: Period::None,
             polled: false,
             wakes: None,
+            token: None,
         });
         StationId::try_from(self.peers.len() - 1).expect("fewer than 2^32 stations")
     }
@@ -527,7 +544,7 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         }
     }
 
-    fn sent(&mut self, station: StationId, frame: Downlink<P>, delivered: bool) {
+    fn sent(&mut self, station: StationId, frame: Downlink<P>, delivered: bool, now: Instant) {
         let peer = &mut self.peers[station as usize];
         peer.in_air = peer.in_air.checked_sub(1).expect("a frame starts before it is done");
         if peer.in_air == 0 && peer.period == Period::Closing {
@@ -535,6 +552,9 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         }
         if !delivered {
             self.missed(station, frame);
+        } else if let Downlink::Wake(WakeFrame::Answer { answer: WakeAnswer::Accept(agreement), .. }) = frame
+        {
+            self.begin_agreement(station, agreement, now);
         }
     }
 
@@ -614,7 +634,7 @@ impl<P: Copy + Debug> Machine for AccessPointPowerSave<P> {
     type Output = AccessPointOutput<P>;
     type Reason = AccessPointTimer;
 
-    fn handle_input(&mut self, input: Self::Input, _now: Instant) {
+    fn handle_input(&mut self, input: Self::Input, now: Instant) {
         match input {
             AccessPointInput::Deliver { station, packet } => self.deliver(station, packet),
             AccessPointInput::DeliverGroup { packet } => self.deliver_group(packet),
@@ -622,7 +642,10 @@ impl<P: Copy + Debug> Machine for AccessPointPowerSave<P> {
             AccessPointInput::BeaconSent { group: false } => {}
             AccessPointInput::UplinkReceived { station, pm, kind } => self.heard(station, pm, kind),
             AccessPointInput::Started { station } => self.started(station),
-            AccessPointInput::Sent { station, frame, delivered } => self.sent(station, frame, delivered),
+            AccessPointInput::Wake { station, frame } => self.negotiate(station, frame, now),
+            AccessPointInput::Sent { station, frame, delivered } => {
+                self.sent(station, frame, delivered, now);
+            }
             AccessPointInput::Refused { station } => self.refused(station),
             AccessPointInput::Room { frames } => {
                 self.room = Some(frames);

@@ -5,7 +5,7 @@
 use airwatt_base::{Span, timer_kinds};
 
 use super::guard::FlowSample;
-use super::{PowerSaveFrame, ServiceFlags};
+use super::{PowerSaveFrame, ServiceFlags, WakeFrame};
 
 timer_kinds! {
     /// Why a station's power save wakes up. Names are those of the results.
@@ -34,6 +34,8 @@ timer_kinds! {
         TargetWake = "twt",
         /// When to end an agreed service period.
         TargetWakeEnd = "twt-end",
+        /// When to ask for an agreement on service periods, or to give up on the answer.
+        WakeRequest = "twt-request",
     }
 }
 
@@ -73,6 +75,8 @@ pub enum StationInput {
         /// Whether it is a Null frame, without a packet.
         null: bool,
     },
+    /// An action frame about target wake time was received. It comes instead of [`StationInput::Received`].
+    Wake(WakeFrame),
     /// An own frame was acknowledged, or given up at the retry limit.
     Sent {
         /// Which.

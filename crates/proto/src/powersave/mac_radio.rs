@@ -2,8 +2,9 @@
 //!
 //! Every policy shares it. It wakes the radio first if a request of the policy needs that. It has every [ability](Abilities)
 //! but those that its settings [hide](StationConfig::hidden), and it models no air: that a frame was sent or lost comes in.
-//! `scan` leaves the channel and returns, `wake_periods` keeps a target wake time agreement.
+//! `scan` leaves the channel and returns, `negotiation` asks for a target wake time agreement, and `wake_periods` keeps it.
 
+mod negotiation;
 mod scan;
 mod wake_periods;
 
@@ -13,7 +14,8 @@ use airwatt_base::{Instant, SleepClock, Span, Timeout, TimerKind, TimerTable};
 
 use super::interface::{Purpose, StationOutput, StationTimer, Uplink, Window};
 use super::radio::{Abilities, PolicyTimer, PowerSaveRadio};
-use super::{PowerSaveFrame, ServiceFlags, WakeAgreement};
+use super::{PowerSaveFrame, ServiceFlags, WakeProposal};
+use negotiation::Negotiation;
 pub use scan::ScanConfig;
 use scan::Scans;
 use wake_periods::WakePeriods;
@@ -59,8 +61,6 @@ pub struct StationConfig {
     pub scan: Option<ScanConfig>,
     /// Beginning of the first scan.
     pub first_scan: Instant,
-    /// The target wake time agreement, by which the station wakes up instead of by beacons. Default: none.
-    pub wake_agreement: Option<WakeAgreement>,
 }
 
 impl Default for StationConfig {
@@ -79,7 +79,6 @@ impl Default for StationConfig {
             hidden: Abilities::NONE,
             scan: None,
             first_scan: Instant::ZERO,
-            wake_agreement: None,
         }
     }
 }
@@ -105,6 +104,8 @@ pub struct StationCounts {
     pub polls: u64,
     /// Null frames that announce a power-management mode, handed out to be sent.
     pub announcements: u64,
+    /// Action frames about target wake time, handed out to be sent.
+    pub wake_frames: u64,
     /// Service periods opened, by triggers and by the user's frames.
     pub periods: u64,
     /// Service periods and poll answers whose end was not heard in time.
@@ -181,7 +182,9 @@ pub(super) struct MacRadio {
     /// The time of the next scheduled trigger.
     trigger_at: Option<Instant>,
     scans: Scans,
+    /// The target wake time agreement, by which the station wakes up instead of by beacons.
     wakes: Option<WakePeriods>,
+    negotiation: Negotiation,
     timers: TimerTable<StationTimer, TIMERS>,
     outputs: VecDeque<StationOutput>,
     counts: StationCounts,
@@ -215,7 +218,8 @@ impl MacRadio {
             stay_until: Instant::ZERO,
             trigger_at: None,
             scans: Scans::new(),
-            wakes: config.wake_agreement.map(WakePeriods::new),
+            wakes: None,
+            negotiation: Negotiation::default(),
             timers,
             outputs: VecDeque::new(),
             counts: StationCounts::default(),
@@ -239,6 +243,7 @@ impl MacRadio {
                 PowerSaveFrame::Trigger => self.pm && self.backlog == 0,
                 PowerSaveFrame::PsPoll => self.pm,
                 PowerSaveFrame::PmNull { pm } => pm == self.pm,
+                PowerSaveFrame::Wake(_) => true,
             };
             if needed {
                 self.give_out(control);
@@ -266,6 +271,8 @@ impl MacRadio {
             self.timers.stop(StationTimer::BeaconWindow);
             if self.wakes.is_none() {
                 self.schedule_beacon(now, self.config.listen_interval);
+            } else if tim && !self.is_announced() {
+                self.note_unserved();
             }
         }
         if tim && !self.pm && !self.announcing() {
@@ -372,6 +379,7 @@ impl MacRadio {
                 }
             }
             Uplink::Control(PowerSaveFrame::PsPoll) if delivered => self.expect(Service::Answer, now),
+            Uplink::Control(PowerSaveFrame::Wake(frame)) => self.wake_frame_sent(frame, delivered, now),
             Uplink::Data { .. } | Uplink::Control(PowerSaveFrame::Trigger)
                 if delivered && (self.uapsd || self.announces_itself()) && self.announced =>
             {
@@ -529,6 +537,7 @@ impl MacRadio {
             PowerSaveFrame::Trigger => self.counts.triggers += 1,
             PowerSaveFrame::PsPoll => self.counts.polls += 1,
             PowerSaveFrame::PmNull { .. } => self.counts.announcements += 1,
+            PowerSaveFrame::Wake(_) => self.counts.wake_frames += 1,
         }
         self.controls.push_back(control);
         self.outputs.push_back(StationOutput::Send(control));
@@ -587,7 +596,12 @@ impl MacRadio {
     /// Returns whether the station is idle and stays as it is until a packet arrives: its mode is announced, nothing waits to be
     /// sent, and only timers for beacons, triggers and service periods run.
     pub(super) fn is_at_rest(&self) -> bool {
-        let changing = [StationTimer::Announce, StationTimer::Inactivity, StationTimer::Update];
+        let changing = [
+            StationTimer::Announce,
+            StationTimer::Inactivity,
+            StationTimer::Update,
+            StationTimer::WakeRequest,
+        ];
         self.backlog == 0
             && self.config.scan.is_none()
             && self.pm == self.announced
@@ -613,6 +627,14 @@ impl MacRadio {
     /// Stays awake and announces it: by the user's frames if some wait, otherwise by a Null frame. That is also needed to overtake
     /// an announcement of power save that is still under way.
     fn leave_power_save(&mut self, reason: StationTimer) {
+        self.stop_power_save();
+        if self.backlog == 0 || self.announcing() {
+            self.request(PowerSaveFrame::PmNull { pm: false }, reason);
+        }
+    }
+
+    /// Stays awake, without a frame that says so.
+    fn stop_power_save(&mut self) {
         self.pm = false;
         self.announced = false;
         self.awaiting_beacon = false;
@@ -629,9 +651,6 @@ impl MacRadio {
             self.timers.stop(timer);
         }
         self.forget_wake_periods();
-        if self.backlog == 0 || self.announcing() {
-            self.request(PowerSaveFrame::PmNull { pm: false }, reason);
-        }
     }
 
     /// Sets the next trigger, which replaces the one set before. The radio will be awake by then.
@@ -664,7 +683,8 @@ impl PowerSaveRadio for MacRadio {
     }
 
     fn set_power_save(&mut self, on: bool, why: StationTimer) {
-        if on == self.pm {
+        // The answer of the access point would find the station asleep.
+        if on == self.pm || (on && self.negotiation.is_open()) {
             return;
         }
         if on {
@@ -691,6 +711,10 @@ impl PowerSaveRadio for MacRadio {
 
     fn end_wake_period(&mut self) {
         self.leave_wake_period();
+    }
+
+    fn agree_on(&mut self, proposal: WakeProposal) {
+        self.propose(proposal);
     }
 
     fn set_timer(&mut self, timer: PolicyTimer, at: Option<Instant>) {

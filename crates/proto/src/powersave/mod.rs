@@ -24,7 +24,7 @@ mod wake_agreement;
 
 pub use access_point::{
     AccessPointConfig, AccessPointInput, AccessPointOutput, AccessPointPowerSave, AccessPointTimer, Downlink,
-    Loss, UplinkKind,
+    Loss, UplinkKind, WakeLimits,
 };
 pub use estimate::{Dozing, Estimate, Fetch, Trial};
 pub use guard::{
@@ -42,7 +42,7 @@ pub use policy::{
 pub use radio::{Abilities, Fact, Observable, PolicyTimer, PowerSaveRadio};
 pub use ratio::{ParseRatioError, Ratio};
 pub use station::StationPowerSave;
-pub use wake_agreement::{WakeAgreement, WakeRequest};
+pub use wake_agreement::{WakeAgreement, WakeAnswer, WakeFrame, WakeProposal, WakeRequest};
 
 /// Index of a station in its cell: its association identifier less one.
 pub type StationId = u32;
@@ -59,6 +59,8 @@ pub enum PowerSaveFrame {
     },
     /// A PS-Poll: asks for one buffered frame (802.11-2020 11.2.3.6).
     PsPoll,
+    /// An action frame about target wake time. Its PM bit is that of the station's data.
+    Wake(WakeFrame),
 }
 
 /// What the header of a downlink frame says to a station in power save.

@@ -13,9 +13,9 @@ use std::ops::{BitOr, BitOrAssign};
 
 use airwatt_base::{Instant, Span, named_values};
 
-use super::ServiceFlags;
 use super::guard::{Arrival, FlowSample};
 use super::interface::{AirTime, StationTimer, Uplink, Window};
+use super::{ServiceFlags, WakeAgreement, WakeProposal};
 
 /// What a device can do and see, as a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -173,6 +173,12 @@ pub enum Fact {
         /// The flags of that frame; `None` if it did not come in time.
         last: Option<ServiceFlags>,
     },
+    /// The negotiation of a target wake time is over, and the station is in active mode. It also comes when the radio has asked again by
+    /// itself, because the access point no longer kept to an agreement.
+    Agreed {
+        /// What was agreed on; `None` if the access point has refused, or did not answer.
+        agreement: Option<WakeAgreement>,
+    },
     /// The answer to [`PowerSaveRadio::measure_air_time`].
     AirTime(AirTime),
     /// Packets of a flow were sent or received. Needs [`Abilities::SEE_FLOWS`].
@@ -212,6 +218,10 @@ pub trait PowerSaveRadio {
 
     /// Asks for one buffered frame, unless one is expected or asked for.
     fn poll(&mut self, why: StationTimer);
+
+    /// Asks the access point for a target wake time agreement instead of the one that holds, if any. The station is in active mode from
+    /// now on; [`Fact::Agreed`] is the outcome. Does nothing on a device without [`Abilities::WAKE_AGREEMENT`].
+    fn agree_on(&mut self, _proposal: WakeProposal) {}
 
     /// Lets the radio sleep before the end of an agreed service period. Does nothing on a device without
     /// [`Abilities::WAKE_AGREEMENT`].

@@ -160,6 +160,11 @@ impl StationPowerSave {
             StationTimer::Scan => self.radio.scan_is_due(now),
             StationTimer::TargetWake => self.radio.wake_period_is_due(now),
             StationTimer::TargetWakeEnd => self.radio.wake_period_is_over(now),
+            StationTimer::WakeRequest => {
+                if self.radio.wake_request_is_due() {
+                    self.fact(Fact::Agreed { agreement: None }, now);
+                }
+            }
             // Every timer is followed by the decision to doze.
             StationTimer::MinimumAwake => {}
             StationTimer::Trigger => {
@@ -186,6 +191,11 @@ impl Machine for StationPowerSave {
             }
             StationInput::Group { more_data } => self.radio.group_received(more_data, now),
             StationInput::Received { bytes, flags, null } => self.received(bytes, flags, null, now),
+            StationInput::Wake(frame) => {
+                if let Some(agreement) = self.radio.answered(frame, now) {
+                    self.fact(Fact::Agreed { agreement }, now);
+                }
+            }
             StationInput::Sent { frame, delivered } => {
                 self.radio.sent(frame, delivered, now);
                 self.fact(Fact::Sent { frame, delivered }, now);

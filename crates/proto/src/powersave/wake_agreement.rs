@@ -4,12 +4,16 @@
 //! says so, and the station contends for its own frames. In an *announced* agreement the access point sends nothing before a frame of
 //! the station has shown that it is awake; otherwise it sends from the start of the period.
 //!
-//! Left out: explicit and trigger-enabled agreements, protection, information frames, renegotiation, teardown, and broadcast TWT.
+//! The station asks by a set-up frame, and the access point's answer makes the agreement, or names the parameters that it would accept. A
+//! station has at most one; to change it, it tears it down and asks again, since access points with Linux's driver mt7915 give a request
+//! an agreement of its own.
+//!
+//! Left out: explicit and trigger-enabled agreements, protection, information frames, and broadcast TWT.
 
 use airwatt_base::{Instant, Span};
 
 /// What a station asks for, in units that the TWT element can carry (802.11ax-2021 9.4.2.199).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WakeRequest {
     /// Time from the start of one service period to that of the next.
     pub interval: Span,
@@ -42,7 +46,7 @@ impl WakeRequest {
 }
 
 /// An agreement: a request, and the time that the access point chose for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WakeAgreement {
     /// What was asked for.
     pub request: WakeRequest,
@@ -59,6 +63,50 @@ impl WakeAgreement {
         let passed = after.saturating_since(self.first).whole(self.request.interval);
         self.first + self.request.interval * (passed + 1)
     }
+}
+
+/// What a station proposes to its access point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WakeProposal {
+    /// The parameters.
+    pub request: WakeRequest,
+    /// A time at which a service period would begin, which the access point has to keep to (Demand TWT). `None` leaves the times to it
+    /// (Suggest TWT).
+    pub start: Option<Instant>,
+}
+
+/// What an access point answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum WakeAnswer {
+    /// There is an agreement.
+    Accept(WakeAgreement),
+    /// There is none; a request for this would be accepted.
+    Alternate(WakeRequest),
+    /// There is none; only a request for this would be accepted.
+    Dictate(WakeRequest),
+    /// There is none. The request is repeated.
+    Reject(WakeRequest),
+}
+
+/// An action frame about a target wake time agreement (802.11ax-2021 9.6.24).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum WakeFrame {
+    /// The station asks for an agreement.
+    Request {
+        /// Ties the answer to it.
+        token: u8,
+        /// What it asks for.
+        proposal: WakeProposal,
+    },
+    /// The access point answers.
+    Answer {
+        /// That of the request.
+        token: u8,
+        /// What it answers.
+        answer: WakeAnswer,
+    },
+    /// The station ends its agreement.
+    Teardown,
 }
 
 #[cfg(test)]

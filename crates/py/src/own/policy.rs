@@ -133,8 +133,8 @@ impl PythonPolicy {
             Fact::ServiceEnded { .. } => &hooks.service_ended,
             Fact::AirTime(_) => &hooks.air_time,
             Fact::Flow(_) => &hooks.flow,
-            // From devices only; policies in Python run in the simulator only.
-            Fact::Arrival(_) => return None,
+            // From devices only; policies in Python run in the simulator only, and ask for no agreement.
+            Fact::Arrival(_) | Fact::Agreed { .. } => return None,
             Fact::Timer(_) => &hooks.timer,
         }
         .as_ref()
@@ -162,7 +162,7 @@ impl PythonPolicy {
                 hook.call1(py, (radio, parts[0], parts[1], parts[2]))
             }
             Fact::Timer(timer) => hook.call1(py, (radio, timer_name(timer))),
-            Fact::Arrival(_) => return Ok(()),
+            Fact::Arrival(_) | Fact::Agreed { .. } => return Ok(()),
             // One packet, as in the simulator.
             Fact::Flow(sample) => {
                 hook.call1(py, (radio, sample.flow, sample.sent.packets > 0, sample.bytes(), sample.dscp))
@@ -184,6 +184,7 @@ fn uplink(frame: Uplink) -> (&'static str, u32) {
         Uplink::Control(PowerSaveFrame::Trigger) => ("trigger", 0),
         Uplink::Control(PowerSaveFrame::PmNull { .. }) => ("pm-null", 0),
         Uplink::Control(PowerSaveFrame::PsPoll) => ("ps-poll", 0),
+        Uplink::Control(PowerSaveFrame::Wake(_)) => ("twt-action", 0),
     }
 }
 

@@ -37,7 +37,6 @@ impl Network {
             aid: self.aid(id),
             to_sleep: station.radio.to_sleep.time,
             uapsd: station.policy.needs_uapsd(),
-            target_wake: station.policy.wake_request().map(|request| request.interval),
             powers: RadioState::ALL.map(|state| station.radio.power(state)),
         });
         let stations: Vec<StationSetting> = stations.collect();

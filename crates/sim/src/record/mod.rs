@@ -123,8 +123,6 @@ pub struct StationSetting {
     pub to_sleep: Span,
     /// Whether its data frames trigger service periods while it is in power save.
     pub uapsd: bool,
-    /// The interval of the target wake time that it has from the beginning.
-    pub target_wake: Option<Span>,
     /// The power of its radio in each state, in the order of [`RadioState::ALL`].
     pub powers: [Power; RadioState::ALL.len()],
 }

@@ -15,6 +15,7 @@ mod group;
 mod headers;
 mod mac;
 mod packet;
+mod target_wake;
 
 use std::borrow::Cow;
 use std::io;
@@ -196,16 +197,10 @@ fn section(setting: &Setting) -> SectionHeaderBlock<'static> {
     let associations = (0..)
         .zip(&setting.stations)
         .map(|(station, of)| format!("AID of {}: {}", mac::station_address(station), of.aid));
-    // So is target wake time: the run has no frames that set it up.
-    let agreements = (0..).zip(&setting.stations).filter_map(|(station, of)| {
-        let interval_us = of.target_wake?.as_nanos() / 1_000;
-        Some(format!("target wake time of {}: every {interval_us} us", mac::station_address(station)))
-    });
     let comments = std::iter::once(what)
         .chain(profiles)
         .chain(radios)
         .chain(associations)
-        .chain(agreements)
         .map(|text| SectionHeaderOption::Comment(Cow::Owned(text)));
     SectionHeaderBlock {
         // The byte order is fixed: the capture of a run has the same bytes on every machine.

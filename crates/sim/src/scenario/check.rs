@@ -3,7 +3,7 @@
 use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Power, QueueLimit, Rate, Size, Span};
 use airwatt_dot11::{Standard, TxVector};
-use airwatt_proto::powersave::PowerSaveConfig;
+use airwatt_proto::powersave::{PowerSaveConfig, WakeRequest};
 use airwatt_proto::tcp::TcpProfile;
 
 use super::{
@@ -84,6 +84,7 @@ pub(super) fn access_point(ap: &AccessPoint) -> Checked {
     }
     in_range("beacon_interval", ap.beacon_interval, Span::from_millis(10), MAX_BEACON_INTERVAL)?;
     in_range("dtim_period", ap.dtim_period, 1, 255)?;
+    in_range("twt_least_duration", ap.twt_least_duration, Span::from_micros(256), WakeRequest::MAX_DURATION)?;
     let mut tables = ap.group.iter().enumerate();
     tables.try_for_each(|(index, table)| table.check().map_err(|error| error.under(index).under("group")))
 }

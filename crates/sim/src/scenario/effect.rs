@@ -59,6 +59,7 @@ const fn of_override(
 }
 
 const BEACONS: &str = "stations that receive every beacon";
+const NO_TWT: &str = "stations without target wake time";
 const AD_HOC: &str = "mode \"ad-hoc\"";
 const BSS: &str = "\"infrastructure\"";
 const LINUX: &str = "profile \"linux\", whose sender has its own rules";
@@ -70,6 +71,8 @@ const ONE_CATEGORY: &str = "a cell whose data has one access category";
 const RULES: &[Rule] = &[
     rule("ap", has_cell, "a [link]", "[wifi]"),
     rule("ap.dtim_period", receives_dtims, BEACONS, "station.listen_interval \"dtim\""),
+    rule("ap.twt_agreements", has_target_wake, NO_TWT, "policy \"twt\""),
+    rule("ap.twt_least_duration", has_target_wake, NO_TWT, "policy \"twt\""),
     of_override("wifi.aifsn", has_one_category, CATEGORIES, ONE_CATEGORY),
     of_override("wifi.cw_min", has_one_category, CATEGORIES, ONE_CATEGORY),
     of_override("wifi.cw_max", has_one_category, CATEGORIES, ONE_CATEGORY),
@@ -165,6 +168,10 @@ fn receives_dtims(place: &Place<'_>) -> bool {
         group.listening() == ListenInterval::Dtim || (group.receive_dtims && skips_some(group))
     };
     has_group_traffic(place) || groups.any(receives)
+}
+
+fn has_target_wake(place: &Place<'_>) -> bool {
+    place.cells.iter().flat_map(|cell| &cell.station).any(|group| group.power_save.wake_request().is_some())
 }
 
 /// Whether a connection of the transport may have selective acknowledgements; that of a gateway is a choice of its own.

@@ -32,7 +32,7 @@ use airwatt_base::settings::NoSettings;
 use airwatt_base::{Distance, Power, QueueLimit, Rate, Size, Span};
 use airwatt_proto::cc::AckLossConfig;
 use airwatt_proto::e2tcp::E2tcpConfig;
-use airwatt_proto::powersave::{Observable, PowerSaveConfig, ScanConfig};
+use airwatt_proto::powersave::{Observable, PowerSaveConfig, ScanConfig, WakeLimits};
 use airwatt_proto::quic::QuicConfig;
 use airwatt_proto::tcp::TcpSettings;
 use airwatt_proto::tunnel::TunnelConfig;
@@ -389,6 +389,12 @@ pub struct AccessPoint {
     pub group: Vec<GroupTraffic>,
     /// Whether the access point offers U-APSD.
     pub uapsd: bool,
+    /// Most target wake time agreements that hold at a time; with 0 every request is rejected. Default 16, as the hardware of Linux's
+    /// drivers mt7915 and mt7996 has.
+    pub twt_agreements: u32,
+    /// Least duration of the service periods of an agreement; a request for less is answered with it (Dictate TWT). Default
+    /// 16.384 ms, as these drivers do.
+    pub twt_least_duration: Span,
     /// In a `[[cell]]`: the node that is the access point.
     pub node: Option<String>,
     /// In a `[[cell]]`: `shared` if the access point uses the radio that its node has as a station of an earlier cell on the same
@@ -416,6 +422,8 @@ impl Default for AccessPoint {
             dtim_period: 1,
             group: Vec::new(),
             uapsd: true,
+            twt_agreements: WakeLimits::default().agreements,
+            twt_least_duration: WakeLimits::default().least_duration,
             node: None,
             radio: None,
         }

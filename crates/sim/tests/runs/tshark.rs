@@ -60,7 +60,7 @@ fn no_frame_is_malformed_and_no_expert_objects() {
     let complaints = "radiotap.flags.badfcs == 0 && (_ws.malformed || _ws.expert.severity >= error || \
                       _ws.expert.group == \"Assumption\" || wlan.fcs.status == 0 || ip.checksum.status == 0 || \
                       tcp.checksum.status == 0 || udp.checksum.status == 0 || (_ws.short && !udp))";
-    let cases: [(&str, &[(&str, &str)]); 9] = [
+    let cases: [(&str, &[(&str, &str)]); 10] = [
         ("fast-dsl", &[("flow.application.size", "300kB"), ("policy", "active"), ("station.count", "2")]),
         ("fast-dsl", &[("flow.application.size", "300kB"), ("policy", "timeout"), ("station.count", "2")]),
         ("fast-dsl", &[("flow.application.size", "300kB"), ("policy", "psm"), ("station.count", "20")]),
@@ -75,6 +75,7 @@ fn no_frame_is_malformed_and_no_expert_objects() {
             &[("flow.application.size", "300kB"), ("tcp.header", "100B"), ("wifi.standard", "802.11g")],
         ),
         ("saturation", &[("station.count", "5"), ("duration", "200ms")]),
+        ("web", &[("policy", "twt"), ("duration", "3s")]),
         (
             "saturation",
             &[
@@ -101,6 +102,49 @@ fn no_frame_is_malformed_and_no_expert_objects() {
         let Some(found) = tshark(&trace, &format!("sound-{index}"), &options) else { return };
         assert_eq!(found.lines().take(3).collect::<Vec<_>>(), [""; 0], "{scenario} {changes:?}");
     }
+}
+
+/// A station asks for 8.192 ms every 300 s: 36,621 x 2^13 us. The access point names its least duration, 64 units of 256 us, and accepts that.
+#[test]
+fn the_fields_of_target_wake_time_are_those_of_the_negotiation() {
+    let changes = [
+        ("policy", "twt"),
+        ("station.power_save.interval", "300s"),
+        ("station.power_save.duration", "8.192ms"),
+        ("duration", "1s"),
+    ];
+    let trace = traced("idle", &changes);
+    let arguments = ["-Y", "wlan.fc.type_subtype == 0x000d", "-T", "fields"];
+    let wanted = [
+        "wlan.fc.pwrmgt",
+        "wlan.twt.setup_cmd",
+        "wlan.twt.requester",
+        "wlan.twt.implicit",
+        "wlan.twt.flow_type",
+        "wlan.twt.wake_interval_exp",
+        "wlan.twt.wake_interval_mantissa",
+        "wlan.twt.nom_min_twt_wake_duration",
+        "wlan.twt.target_wake_time",
+    ];
+    let fields = wanted.iter().flat_map(|field| ["-e", field]);
+    let arguments: Vec<&str> = arguments.into_iter().chain(fields).collect();
+    let Some(text) = tshark(&trace, "target-wake", &arguments) else { return };
+    let number = |text: &str| match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    };
+    let values = |line: &str| -> Vec<Option<u64>> {
+        let flags = |text: &str| if is(text, true) { Some(1) } else { number(text).or(Some(0)) };
+        line.split('\t').map(flags).collect()
+    };
+    let lines: Vec<Vec<Option<u64>>> = text.lines().map(values).collect();
+    // Suggest, Dictate, Suggest, Accept: the last one has the start of the first service period, between two beacons.
+    let frame = |pm, command, requester, units, start| {
+        [pm, command, requester, 1, 0, 13, 36_621, units, start].map(Some).to_vec()
+    };
+    let expected =
+        [frame(0, 1, 1, 32, 0), frame(0, 6, 0, 64, 0), frame(0, 1, 1, 64, 0), frame(0, 4, 0, 64, 51_200)];
+    assert_eq!(lines, expected, "{text}");
 }
 
 #[test]
@@ -136,6 +180,7 @@ fn the_fields_of_power_save_are_those_of_the_run() {
             CellFrameKind::Ack => "0x001d",
             CellFrameKind::BlockAck => "0x0019",
             CellFrameKind::BlockAckRequest => "0x0018",
+            CellFrameKind::Action => "0x000d",
             CellFrameKind::Null => "0x0024",
             CellFrameKind::Data => "0x0028",
             CellFrameKind::QosNull => "0x002c",

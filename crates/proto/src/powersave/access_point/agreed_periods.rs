@@ -1,8 +1,8 @@
-//! Target wake time at the access point: which agreements it makes, and when their service periods begin and end.
+//! Target wake time at the access point: when the service periods of its agreements begin and end.
 
 use std::fmt::Debug;
 
-use airwatt_base::{Instant, Span};
+use airwatt_base::Instant;
 
 use super::{AccessPointOutput, AccessPointPowerSave, AccessPointTimer, Period};
 use crate::powersave::StationId;
@@ -38,18 +38,26 @@ impl WakeTimes {
 }
 
 impl<P: Copy + Debug> AccessPointPowerSave<P> {
-    /// Accepts a station's request for a target wake time agreement. Its periods begin between two beacons, behind those of earlier
-    /// agreements. There is no limit to agreements or their times.
-    pub fn agree(&mut self, station: StationId, request: WakeRequest) -> WakeAgreement {
-        let earlier = self.peers.iter().filter_map(|peer| peer.wakes.as_ref());
-        let taken: Span = earlier.map(|wakes| wakes.agreement.request.duration).sum();
-        let behind = Span::from_nanos(taken.as_nanos() % request.interval.as_nanos());
-        let first = self.config.first_beacon + self.config.beacon_interval / 2 + behind;
-        let agreement = WakeAgreement { request, first };
-        let wakes = WakeTimes { agreement, edge: first, open: false, ended: false };
+    /// Begins an agreement, whose answer the station has acknowledged.
+    pub(super) fn begin_agreement(&mut self, station: StationId, agreement: WakeAgreement, now: Instant) {
+        let edge = agreement.start_after(now);
+        let wakes = WakeTimes { agreement, edge, open: false, ended: false };
         self.peers[station as usize].wakes = Some(wakes);
         self.time_next_edge();
-        agreement
+    }
+
+    /// Ends the agreement of a station, if it has one.
+    pub(super) fn end_agreement(&mut self, station: StationId) {
+        if self.peers[station as usize].wakes.take().is_some() {
+            self.end_agreed_period(station);
+            self.time_next_edge();
+        }
+    }
+
+    /// The parameters of the agreements of other stations.
+    pub(super) fn requests_of_others(&self, station: StationId) -> impl Iterator<Item = WakeRequest> + '_ {
+        let others = (0..).zip(&self.peers).filter(move |(other, _)| *other != station);
+        others.filter_map(|(_, peer)| Some(peer.wakes.as_ref()?.agreement.request))
     }
 
     /// Begins and ends the agreed service periods that are due.
@@ -87,8 +95,9 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
 
     fn time_next_edge(&mut self) {
         let edges = self.peers.iter().filter_map(|peer| peer.wakes.as_ref());
-        if let Some(edge) = edges.map(|wakes| wakes.edge).min() {
-            self.timers.set(AccessPointTimer::ServicePeriod, edge);
+        match edges.map(|wakes| wakes.edge).min() {
+            Some(edge) => self.timers.set(AccessPointTimer::ServicePeriod, edge),
+            None => self.timers.stop(AccessPointTimer::ServicePeriod),
         }
     }
 }

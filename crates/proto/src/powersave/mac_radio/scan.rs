@@ -144,6 +144,10 @@ impl MacRadio {
         if self.power != Power::Awake || self.controls.iter().any(is_null) {
             return;
         }
+        // The answer to a request would find the radio away.
+        if self.negotiation.is_open() && !overdue {
+            return;
+        }
         if !announced {
             self.scans.phase = Phase::Leaving { announced: true, overdue };
             return self.give_out(PowerSaveFrame::PmNull { pm: true });

@@ -36,6 +36,11 @@ impl MacRadio {
         self.wakes.as_ref().is_some_and(|wakes| wakes.awaited || wakes.stays)
     }
 
+    /// Whether the station announces itself in the periods of its agreement.
+    pub(super) fn is_announced(&self) -> bool {
+        self.wakes.as_ref().is_some_and(|wakes| wakes.agreement.request.announced)
+    }
+
     /// Whether a frame that the station sends now asks for the frames of a service period in progress.
     pub(super) fn announces_itself(&self) -> bool {
         self.wakes.as_ref().is_some_and(|wakes| wakes.open.is_some() && wakes.agreement.request.announced)
@@ -89,12 +94,20 @@ impl MacRadio {
     pub(in crate::powersave) fn wake_period_is_over(&mut self, now: Instant) {
         let Some(wakes) = &mut self.wakes else { return };
         wakes.stays = false;
-        if wakes.open.take().is_some_and(|start| self.synchronized_at < start) && self.power != Power::Away {
+        let announced = wakes.agreement.request.announced;
+        let silent = wakes.open.take().is_some_and(|start| self.synchronized_at < start);
+        if !silent {
+            self.note_served();
+        } else if self.power != Power::Away {
             self.schedule_beacon(now, 1);
         }
         if self.service == Service::Period {
             self.service = Service::None;
             self.timers.stop(StationTimer::ServicePeriod);
+        }
+        // An access point that knows of the agreement answers each announcement.
+        if silent && announced && self.power != Power::Away {
+            self.note_unserved();
         }
     }
 

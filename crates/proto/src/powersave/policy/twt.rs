@@ -1,10 +1,13 @@
 //! Target wake time: the radio sleeps from one agreed service period to the next, without receiving the beacons between them.
 //!
-//! The agreement is that of [`WakeAgreement`](crate::powersave::WakeAgreement), kept from the beginning; the radio keeps its times. In an announced
-//! period the first frame of the station, or a trigger if it has none to send, tells the access point to begin. The station
+//! The station asks for a [`WakeAgreement`](crate::powersave::WakeAgreement) at the beginning; the radio negotiates and keeps its times. In an
+//! announced period the first frame of the station, or a trigger if it has none to send, tells the access point to begin. The station
 //! sleeps at the end of the period, or before it when a frame says that the access point has finished (EOSP), which not every device
 //! honours. A frame of the user is sent at once, outside periods too; what answers it waits for the next period.
 //! Group-addressed frames are not received.
+//!
+//! Without an agreement, because the access point refuses or does not answer, the station receives beacons and fetches what they announce by
+//! PS-Polls, as `psm-legacy` does. It asks again after [`ASK_AGAIN`].
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Instant, Span};
@@ -12,8 +15,8 @@ use airwatt_base::{Instant, Span};
 use super::Policy;
 use crate::powersave::estimate::{Dozing, Estimate};
 use crate::powersave::interface::StationTimer;
-use crate::powersave::radio::{Abilities, Fact, PowerSaveRadio};
-use crate::powersave::wake_agreement::WakeRequest;
+use crate::powersave::radio::{Abilities, Fact, PolicyTimer, PowerSaveRadio};
+use crate::powersave::wake_agreement::{WakeProposal, WakeRequest};
 
 /// Settings of policy `twt`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -60,9 +63,14 @@ impl Settings for TwtConfig {
     }
 }
 
+/// The time after which a station whose request was refused asks again. The standard names none; agreements of others end rarely.
+const ASK_AGAIN: Span = Span::from_secs(60);
+
 #[derive(Clone, Debug)]
 pub(in crate::powersave) struct Twt {
+    proposal: WakeProposal,
     early_end: bool,
+    agreed: bool,
 }
 
 impl Policy for Twt {
@@ -72,13 +80,23 @@ impl Policy for Twt {
     const ESTIMATE: Estimate = Estimate { dozing: Dozing::Adaptive, trials: &[] };
 
     fn new(config: TwtConfig, _start: Instant) -> Self {
-        Self { early_end: config.early_end }
+        let proposal = WakeProposal { request: config.request(), start: None };
+        Self { proposal, early_end: config.early_end, agreed: false }
     }
 
-    fn fact(&mut self, radio: &mut dyn PowerSaveRadio, fact: Fact, _now: Instant) {
+    fn fact(&mut self, radio: &mut dyn PowerSaveRadio, fact: Fact, now: Instant) {
         match fact {
-            Fact::Start => radio.set_power_save(true, StationTimer::Announce),
-            Fact::ServiceEnded { last: Some(_) } if self.early_end => radio.end_wake_period(),
+            Fact::Start | Fact::Timer(PolicyTimer::Update) => radio.agree_on(self.proposal),
+            Fact::Agreed { agreement } => {
+                self.agreed = agreement.is_some();
+                radio.set_power_save(true, StationTimer::Announce);
+                radio.set_timer(PolicyTimer::Update, (!self.agreed).then_some(now + ASK_AGAIN));
+            }
+            Fact::ServiceEnded { last: Some(_) } if self.agreed && self.early_end => radio.end_wake_period(),
+            Fact::Beacon { tim: true } if !self.agreed => radio.poll(StationTimer::Beacon),
+            Fact::ServiceEnded { last: Some(flags) } if !self.agreed && flags.more_data => {
+                radio.poll(StationTimer::ServicePeriod);
+            }
             _ => {}
         }
     }

@@ -93,7 +93,13 @@ pub(super) struct Air {
 
 /// The access point's beacons come at 100 ms, 200 ms, ...: the stations are in power save by then.
 fn ap_config(ps_buffer: u32) -> AccessPointConfig {
-    AccessPointConfig { ps_buffer, first_beacon: Instant::from_millis(100), ..AccessPointConfig::default() }
+    let wakes = WakeLimits { least_duration: Span::from_micros(256), ..WakeLimits::default() };
+    AccessPointConfig {
+        ps_buffer,
+        first_beacon: Instant::from_millis(100),
+        wakes,
+        ..AccessPointConfig::default()
+    }
 }
 
 pub(super) fn station_config() -> StationConfig {
@@ -101,6 +107,19 @@ pub(super) fn station_config() -> StationConfig {
         first_beacon: Instant::from_millis(100),
         wake_time: WAKE_TIME,
         ..StationConfig::default()
+    }
+}
+
+/// What an action frame is in the log.
+const fn wake_line(frame: WakeFrame) -> &'static str {
+    match frame {
+        WakeFrame::Request { proposal: WakeProposal { start: None, .. }, .. } => "suggest",
+        WakeFrame::Request { .. } => "demand",
+        WakeFrame::Answer { answer: WakeAnswer::Accept(_), .. } => "accept",
+        WakeFrame::Answer { answer: WakeAnswer::Alternate(_), .. } => "alternate",
+        WakeFrame::Answer { answer: WakeAnswer::Dictate(_), .. } => "dictate",
+        WakeFrame::Answer { answer: WakeAnswer::Reject(_), .. } => "reject",
+        WakeFrame::Teardown => "teardown",
     }
 }
 
@@ -117,11 +136,10 @@ impl Air {
         queue_limit: usize,
         stations: Vec<(StationConfig, PowerSaveConfig)>,
     ) -> Self {
-        let mut setup = (ap_config(ps_buffer), stations);
+        let setup = (ap_config(ps_buffer), stations);
         let mut ap = AccessPointPowerSave::new(setup.0);
-        for (config, policy) in &mut setup.1 {
-            let station = ap.add_station(policy.needs_uapsd());
-            config.wake_agreement = policy.wake_request().map(|request| ap.agree(station, request));
+        for (_, policy) in &setup.1 {
+            ap.add_station(policy.needs_uapsd());
         }
         let clients = setup.1.iter().map(|(config, policy)| {
             let machine = StationPowerSave::new(*config, *policy);
@@ -217,8 +235,7 @@ impl Air {
         let make_ap = || {
             let mut ap = AccessPointPowerSave::<u32>::new(*ap_config);
             for (_, policy) in stations {
-                let station = ap.add_station(policy.needs_uapsd());
-                policy.wake_request().map(|request| ap.agree(station, request));
+                ap.add_station(policy.needs_uapsd());
             }
             ap
         };
@@ -472,6 +489,7 @@ impl Air {
                 let what = match frame {
                     Downlink::Packet(packet) => packet.to_string(),
                     Downlink::NullData => "null".to_owned(),
+                    Downlink::Wake(frame) => wake_line(frame).to_owned(),
                 };
                 let more = if flags.more_data { " more" } else { "" };
                 format!("ap>s{station} {what}{more}{}", if flags.eosp { " eosp" } else { "" })
@@ -482,6 +500,7 @@ impl Air {
                     Uplink::Control(PowerSaveFrame::Trigger) => "trigger",
                     Uplink::Control(PowerSaveFrame::PmNull { .. }) => "null",
                     Uplink::Control(PowerSaveFrame::PsPoll) => "poll",
+                    Uplink::Control(PowerSaveFrame::Wake(frame)) => wake_line(frame),
                 };
                 format!("s{station}>ap {what} pm={}", u8::from(pm))
             }
@@ -553,6 +572,9 @@ impl Air {
                 if let Downlink::Packet(packet) = frame {
                     self.clients[station as usize].got.insert(packet);
                 }
+                if let Downlink::Wake(frame) = frame {
+                    return self.station_input(station, StationInput::Wake(frame));
+                }
                 let null = frame == Downlink::NullData;
                 self.station_input(
                     station,
@@ -566,10 +588,15 @@ impl Air {
                 let kind = match frame {
                     Uplink::Data { .. } => UplinkKind::Data,
                     Uplink::Control(PowerSaveFrame::Trigger) => UplinkKind::Trigger,
-                    Uplink::Control(PowerSaveFrame::PmNull { .. }) => UplinkKind::Null,
+                    Uplink::Control(PowerSaveFrame::PmNull { .. } | PowerSaveFrame::Wake(_)) => {
+                        UplinkKind::Null
+                    }
                     Uplink::Control(PowerSaveFrame::PsPoll) => UplinkKind::PsPoll,
                 };
                 self.ap_input(AccessPointInput::UplinkReceived { station, pm, kind });
+                if let Uplink::Control(PowerSaveFrame::Wake(frame)) = frame {
+                    self.ap_input(AccessPointInput::Wake { station, frame });
+                }
             }
         }
     }

@@ -1,11 +1,15 @@
 //! Frame ladders of target wake time. Times are those of the other [ladders](super::ladders); the first service period begins at
 //! 150 ms, half a beacon interval behind the first beacon, and the others 200 ms after each other. They last 8.192 ms.
 
-use airwatt_base::Span;
+use airwatt_base::{Instant, Machine, Span};
 
-use super::air::Air;
+use super::air::{Air, station_config};
 use super::ladders::{expect, ms};
-use crate::powersave::{PowerSaveConfig, TwtConfig};
+use crate::powersave::{
+    AccessPointConfig, AccessPointInput, AccessPointOutput, AccessPointPowerSave, Downlink, PowerSaveConfig,
+    PowerSaveFrame, StationInput, StationOutput, StationPowerSave, TwtConfig, Uplink, WakeAgreement,
+    WakeAnswer, WakeFrame, WakeLimits, WakeProposal, WakeRequest,
+};
 
 const fn config(announced: bool, early_end: bool) -> TwtConfig {
     TwtConfig { interval: Span::from_millis(200), duration: Span::from_micros(8_192), announced, early_end }
@@ -130,5 +134,172 @@ fn a_frame_outside_periods_opens_none() {
             "151.0 ap>s0 8 eosp",
             "151.0 s0 dozes",
         ],
+    );
+}
+
+/// The station is awake until it has its answer, and says so in the request.
+#[test]
+fn the_station_asks_before_it_sleeps() {
+    let mut air = Air::new(10, 100, &[twt(true, true)]);
+    air.run_until(ms(152));
+    expect(
+        &air,
+        &[
+            "0.5 s0>ap suggest pm=0",
+            "1.0 ap>s0 accept",
+            "1.5 s0>ap null pm=1",
+            "1.5 s0 dozes",
+            "100.2 beacon",
+            "149.2 s0 wakes",
+            "150.5 s0>ap trigger pm=1",
+            "151.0 ap>s0 null eosp",
+            "151.0 s0 dozes",
+        ],
+    );
+}
+
+/// An answer that is given up makes no agreement. The station waits for it for 100 ms from the acknowledgement of its request, and asks
+/// again.
+#[test]
+fn a_request_without_an_answer_is_repeated() {
+    let mut air = Air::new(10, 100, &[twt(true, true)]);
+    air.script = vec![("ap>s0 accept", 4)];
+    air.run_until(ms(105));
+    expect(
+        &air,
+        &[
+            "0.5 s0>ap suggest pm=0",
+            "1.0 ap>s0 accept LOST",
+            "1.5 ap>s0 accept LOST",
+            "2.0 ap>s0 accept LOST",
+            "2.5 ap>s0 accept LOST",
+            "100.2 beacon",
+            "101.0 s0>ap suggest pm=0",
+            "101.5 ap>s0 accept",
+            "102.0 s0>ap null pm=1",
+            "102.0 s0 dozes",
+        ],
+    );
+}
+
+/// The answer of an access point with these limits to the last of these requests, each of a station of its own.
+fn answer(limits: WakeLimits, proposals: &[WakeProposal]) -> WakeAnswer {
+    let config = AccessPointConfig { wakes: limits, ..AccessPointConfig::default() };
+    let mut ap = AccessPointPowerSave::<u32>::new(config);
+    let mut last = None;
+    for proposal in proposals {
+        let station = ap.add_station(false);
+        let frame = WakeFrame::Request { token: 1, proposal: *proposal };
+        ap.handle_input(AccessPointInput::Wake { station, frame }, ms(1));
+        let Some(AccessPointOutput::Transmit { frame, .. }) = ap.poll_output() else { panic!("no answer") };
+        let Downlink::Wake(WakeFrame::Answer { token: 1, answer }) = frame else { panic!("{frame:?}") };
+        // The same request again is one whose acknowledgement was lost.
+        ap.handle_input(
+            AccessPointInput::Wake { station, frame: WakeFrame::Request { token: 1, proposal: *proposal } },
+            ms(2),
+        );
+        assert_eq!(ap.poll_output(), None);
+        ap.handle_input(AccessPointInput::Started { station }, ms(2));
+        ap.handle_input(AccessPointInput::Sent { station, frame, delivered: true }, ms(2));
+        last = Some(answer);
+    }
+    last.expect("there is a request")
+}
+
+fn proposal(interval: Span, units: u64, start: Option<Instant>) -> WakeProposal {
+    WakeProposal { request: WakeRequest::nearest(interval, Span::from_micros(256) * units, true), start }
+}
+
+/// Beacons come each 100 ms from 0 on, so that the first period begins at 50 ms and the next one 16.384 ms behind it. A time that is demanded
+/// is kept: 7 ms and a multiple of 100 ms, not before 21 ms. The least duration is 64 units, and an interval is no shorter than it.
+#[test]
+fn the_access_point_answers_as_mt7915_does() {
+    let limits = WakeLimits { agreements: 2, ..WakeLimits::default() };
+    let interval = Span::from_millis(100);
+    let fits = proposal(interval, 64, None);
+    let at = |answer: WakeAnswer| match answer {
+        WakeAnswer::Accept(WakeAgreement { first, .. }) => first,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(at(answer(limits, &[fits])), ms(50));
+    assert_eq!(at(answer(limits, &[fits, fits])), Instant::from_micros(66_384));
+    assert_eq!(answer(limits, &[fits, fits, fits]), WakeAnswer::Reject(fits.request));
+    assert_eq!(at(answer(limits, &[proposal(interval, 64, Some(ms(7)))])), ms(107));
+    assert_eq!(at(answer(limits, &[proposal(interval, 64, Some(ms(30)))])), ms(30));
+    assert_eq!(answer(limits, &[proposal(interval, 63, None)]), WakeAnswer::Dictate(fits.request));
+    let least = proposal(Span::from_micros(16_384), 64, None);
+    assert_eq!(
+        answer(limits, &[proposal(Span::from_millis(5), 8, None)]),
+        WakeAnswer::Dictate(least.request)
+    );
+    let longer = WakeProposal {
+        request: WakeRequest { interval: Span::from_millis(10), ..fits.request },
+        start: None,
+    };
+    assert_eq!(answer(limits, &[longer]), WakeAnswer::Reject(longer.request));
+    assert_eq!(answer(WakeLimits { agreements: 0, ..limits }, &[fits]), WakeAnswer::Reject(fits.request));
+}
+
+/// A station that is refused what it asks for takes what is dictated, and does without an agreement if that is refused too.
+#[test]
+fn a_station_takes_what_is_dictated() {
+    let mut station = StationPowerSave::new(station_config(), twt(true, true));
+    station.handle_timeout(Instant::ZERO);
+    let next = |station: &mut StationPowerSave| match station.poll_output() {
+        Some(StationOutput::Send(PowerSaveFrame::Wake(WakeFrame::Request { token, proposal }))) => {
+            (token, proposal)
+        }
+        other => panic!("{other:?}"),
+    };
+    let (token, first) = next(&mut station);
+    assert_eq!(
+        (token, first.request),
+        (1, WakeRequest::nearest(Span::from_millis(200), Span::from_micros(8_192), true))
+    );
+    let sent = |station: &mut StationPowerSave, token, proposal| {
+        let frame = Uplink::Control(PowerSaveFrame::Wake(WakeFrame::Request { token, proposal }));
+        station.handle_input(StationInput::Sent { frame, delivered: true }, ms(1));
+    };
+    sent(&mut station, token, first);
+    let dictated = WakeRequest { duration: Span::from_micros(16_384), ..first.request };
+    let dictate = WakeFrame::Answer { token, answer: WakeAnswer::Dictate(dictated) };
+    station.handle_input(StationInput::Wake(dictate), ms(2));
+    let (token, second) = next(&mut station);
+    assert_eq!((token, second.request), (2, dictated));
+    sent(&mut station, token, second);
+    let reject = WakeFrame::Answer { token, answer: WakeAnswer::Reject(dictated) };
+    station.handle_input(StationInput::Wake(reject), ms(3));
+    assert_eq!(station.poll_output(), Some(StationOutput::Send(PowerSaveFrame::PmNull { pm: true })));
+    let frame = Uplink::Control(PowerSaveFrame::PmNull { pm: true });
+    station.handle_input(StationInput::Sent { frame, delivered: true }, ms(4));
+    assert_eq!(station.poll_output(), Some(StationOutput::Doze));
+    // It wakes up for the first beacon, at 100 ms.
+    assert_eq!(station.due(), Instant::from_micros(99_200));
+}
+
+/// An access point that has forgotten the agreement answers no announcement. After three periods the station asks again, and gets what
+/// waited. The next period is the first between two beacons that is at least 20 ms away.
+#[test]
+fn an_agreement_that_is_not_kept_is_asked_for_again() {
+    let mut air = asleep(twt(true, true), 0);
+    air.ap.handle_input(AccessPointInput::Wake { station: 0, frame: WakeFrame::Teardown }, ms(140));
+    air.down(141_000, 0, 1);
+    air.run_until(ms(700));
+    let about = |line: &&String| line.contains("s0>ap") || line.contains("ap>s0");
+    let frames: Vec<&str> = air.log.iter().filter(about).map(String::as_str).collect();
+    assert_eq!(
+        frames,
+        [
+            "150.5 s0>ap trigger pm=1",
+            "350.5 s0>ap trigger pm=1",
+            "550.5 s0>ap trigger pm=1",
+            "558.6 s0>ap teardown pm=0",
+            "559.1 ap>s0 1",
+            "559.6 s0>ap suggest pm=0",
+            "560.1 ap>s0 accept",
+            "560.6 s0>ap null pm=1",
+            "650.5 s0>ap trigger pm=1",
+            "651.0 ap>s0 null eosp",
+        ]
     );
 }

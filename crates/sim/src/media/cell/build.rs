@@ -141,13 +141,12 @@ impl CellMedium {
         let down = self.links(config, station, &modes, (true, seed));
         let up = self.links(config, station, &modes, (false, seed));
         let sender = self.macs[access_point as usize].contenders().start;
-        let mut station = station.clone();
         if let Mac::AccessPoint(mac) = &mut self.macs[access_point as usize] {
-            station.power_save.wake_agreement = mac.add_station(&station.policy, &down);
+            mac.add_station(&station.policy, &down);
         }
         let slot = self.first_station_slot + 2 * radio;
         let ends = [member, access_point];
-        let mac = StationMac::new(config, &station, radio, ends, (contenders, sender), &up, slot);
+        let mac = StationMac::new(config, station, radio, ends, (contenders, sender), &up, slot);
         self.schedule.set(slot, mac.due());
         self.macs.push(Mac::Station(Box::new(mac)));
     }

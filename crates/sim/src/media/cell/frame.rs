@@ -3,7 +3,7 @@
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::TxVector;
 use airwatt_energy::Cause;
-use airwatt_proto::powersave::{PowerSaveFrame, ServiceFlags, StationId};
+use airwatt_proto::powersave::{PowerSaveFrame, ServiceFlags, StationId, WakeFrame};
 
 use super::contention::ContenderId;
 use crate::packet::{FlowLabel, NO_FLOW, Packet};
@@ -39,6 +39,10 @@ pub const QOS_OVERHEAD_BYTES: u32 = 38;
 pub const BEACON_BYTES: u32 = 137;
 /// What follows the TIM of a beacon: EDCA parameter set 20, HT elements 54, FCS 4 (9.3.3.2).
 pub const AFTER_TIM_BYTES: u32 = 78;
+/// TWT Setup: MAC header 24, category, action and dialog token 3, element header 2, its content 15, FCS 4 (802.11ax-2021 9.6.24.8).
+pub const TWT_SETUP_BYTES: u32 = 48;
+/// TWT Teardown: MAC header 24, category, action and flow 3, FCS 4 (9.6.24.9).
+pub const TWT_TEARDOWN_BYTES: u32 = 31;
 /// TIM: element header 2, DTIM count and period 2, bitmap control 1, and one byte for eight stations (9.4.2.5).
 pub const TIM_FIXED_BYTES: u32 = 5;
 
@@ -196,7 +200,7 @@ pub struct Ppdu {
 pub enum Body {
     /// An IP packet.
     Data(Packet),
-    /// A station's power-save frame.
+    /// A station's power-save frame, or an action frame of either side.
     Control(PowerSaveFrame),
     /// A QoS Null or Null from the access point: the answer to a trigger or poll if nothing is buffered.
     NullData,
@@ -268,6 +272,7 @@ impl Body {
             Self::Control(PowerSaveFrame::PsPoll) => CellFrameKind::PsPoll,
             Self::Control(PowerSaveFrame::PmNull { .. }) => CellFrameKind::Null,
             Self::Control(PowerSaveFrame::Trigger) | Self::NullData => CellFrameKind::QosNull,
+            Self::Control(PowerSaveFrame::Wake(_)) => CellFrameKind::Action,
             Self::BlockAckRequest => CellFrameKind::BlockAckRequest,
             Self::Group(_) => CellFrameKind::Group,
             Self::Beacon { .. } => CellFrameKind::Beacon,
@@ -284,6 +289,8 @@ impl Body {
             Self::Control(PowerSaveFrame::Trigger) | Self::NullData => QOS_NULL_BYTES,
             Self::Control(PowerSaveFrame::PmNull { .. }) => NULL_BYTES,
             Self::Control(PowerSaveFrame::PsPoll) => PS_POLL_BYTES,
+            Self::Control(PowerSaveFrame::Wake(WakeFrame::Teardown)) => TWT_TEARDOWN_BYTES,
+            Self::Control(PowerSaveFrame::Wake(_)) => TWT_SETUP_BYTES,
             Self::BlockAckRequest => BLOCK_ACK_REQUEST_BYTES,
             Self::Beacon { bytes, .. } => *bytes,
             Self::External(frame) => frame.bytes,
@@ -317,6 +324,8 @@ pub enum CellFrameKind {
     Null,
     /// PS-Poll.
     PsPoll,
+    /// An action frame about target wake time.
+    Action,
     /// Group-addressed Data.
     Group,
     /// Beacon.
@@ -340,7 +349,8 @@ impl CellFrameKind {
             Self::PsPoll | Self::Rts | Self::Cts | Self::Ack | Self::BlockAck | Self::BlockAckRequest => {
                 ModeId::CONTROL
             }
-            Self::Beacon => ModeId::BEACON,
+            // Management frames are sent at the lowest basic rate, as by Linux.
+            Self::Beacon | Self::Action => ModeId::BEACON,
             Self::Group => ModeId::GROUP,
             Self::Data | Self::QosNull | Self::Null => data,
         }
@@ -353,6 +363,7 @@ impl CellFrameKind {
             Self::QosNull => "qos-null",
             Self::Null => "null",
             Self::PsPoll => "ps-poll",
+            Self::Action => "action",
             Self::Group => "group",
             Self::Beacon => "beacon",
             Self::Rts => "rts",
@@ -414,6 +425,8 @@ pub struct TracedFrame {
     pub packet: Option<Packet>,
     /// What a beacon says; `None` for other frames.
     pub beacon: Option<BeaconContent>,
+    /// What an action frame says; `None` for other frames.
+    pub action: Option<WakeFrame>,
     /// Its place, if it is one of several frames of a PPDU: they begin together, and the first one has the duration of all.
     pub aggregate: Option<Aggregate>,
     /// Of a BlockAck: which of the numbers from `sequence` on have arrived.

@@ -1,7 +1,7 @@
 //! What a sniffer beside the cell would record, and the lengths of its queues, if a trace is wanted.
 
 use airwatt_base::{Instant, Span};
-use airwatt_proto::powersave::{Adaptation, ServiceFlags, StationId};
+use airwatt_proto::powersave::{Adaptation, PowerSaveFrame, ServiceFlags, StationId};
 
 use super::channel::{Parts, Plan};
 use super::frame::{
@@ -100,6 +100,7 @@ impl Sniffer {
                 nav: if ppdu.to == Receiver::Group { Span::ZERO } else { plan.nav(part.kind) },
                 packet: None,
                 beacon: beacon.clone(),
+                action: None,
                 aggregate: None,
                 bitmap: MpduSet::default(),
             };
@@ -123,6 +124,10 @@ impl Sniffer {
                     sequence: mpdu.sequence,
                     packet: match mpdu.body {
                         Body::Data(packet) | Body::Group(packet) => Some(packet),
+                        _ => None,
+                    },
+                    action: match mpdu.body {
+                        Body::Control(PowerSaveFrame::Wake(frame)) => Some(frame),
                         _ => None,
                     },
                     aggregate: is_aggregate.then_some(Aggregate { reference, place, count: ppdu.count }),

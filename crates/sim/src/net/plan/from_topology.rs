@@ -3,7 +3,7 @@
 use airwatt_base::settings::NoSettings;
 use airwatt_base::{Distance, Instant, QueueLimit, RandomStream, Rate, Size, Span};
 use airwatt_dot11::TxVector;
-use airwatt_proto::powersave::{self, Abilities, AccessPointConfig, PowerSaveConfig};
+use airwatt_proto::powersave::{self, Abilities, AccessPointConfig, PowerSaveConfig, WakeLimits};
 use airwatt_proto::tunnel::TunnelEnd;
 
 use super::{
@@ -307,6 +307,10 @@ fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
             beacon_interval: access_point.beacon_interval,
             dtim_period: access_point.dtim_period,
             first_beacon,
+            wakes: WakeLimits {
+                agreements: access_point.twt_agreements,
+                least_duration: access_point.twt_least_duration,
+            },
         },
         group: access_point.group.iter().map(group_source).collect(),
     }

@@ -5,7 +5,7 @@ use airwatt_dot11::{
     TimFields, encapsulate,
 };
 
-use super::{FCS_BYTES, first_bit_us, group, packet};
+use super::{FCS_BYTES, first_bit_us, group, packet, target_wake};
 use crate::media::cell::frame::{
     BeaconContent, CellFrameKind, Node, QOS_OVERHEAD_BYTES, TracedFrame, block_ack_bytes,
 };
@@ -77,6 +77,9 @@ pub(super) fn encode(setting: &Setting, cell: &CellSetting, frame: &TracedFrame,
         out.extend_from_slice(&control.to_le_bytes());
         out.extend_from_slice(&(frame.sequence << 4).to_le_bytes());
     }
+    if let Some(frame) = frame.action {
+        target_wake::action(frame).encode(out);
+    }
     if let Some(content) = &frame.beacon {
         beacon(setting, cell, frame, content, out);
         fill(out, (frame.bytes as usize).saturating_sub(FCS_BYTES));
@@ -107,6 +110,7 @@ fn kind_of(frame: &TracedFrame) -> FrameKind {
         CellFrameKind::QosNull => FrameKind::QosNull,
         CellFrameKind::Null => FrameKind::Null,
         CellFrameKind::PsPoll => FrameKind::PsPoll,
+        CellFrameKind::Action => FrameKind::Action,
         CellFrameKind::Beacon => FrameKind::Beacon,
         CellFrameKind::Rts => FrameKind::Rts,
         CellFrameKind::Cts => FrameKind::Cts,

@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use airwatt_base::{Instant, Machine, Slot, Span};
 use airwatt_proto::powersave::{
-    AccessPointInput, AccessPointOutput, AccessPointPowerSave, Downlink, Loss, ServiceFlags, StationId,
-    StationPolicy, UplinkKind, WakeAgreement,
+    AccessPointInput, AccessPointOutput, AccessPointPowerSave, Downlink, Loss, PowerSaveFrame, ServiceFlags,
+    StationId, StationPolicy, UplinkKind, WakeFrame,
 };
 
 use super::categories::{Categories, category_of};
@@ -63,6 +63,26 @@ pub(crate) struct AccessPointMac {
     on_air: Span,
 }
 
+/// A frame of the transmission queue as power save knows it.
+const fn downlink(body: Body) -> Downlink<Packet> {
+    match body {
+        Body::Data(packet) => Downlink::Packet(packet),
+        Body::Control(PowerSaveFrame::Wake(frame)) => Downlink::Wake(frame),
+        _ => Downlink::NullData,
+    }
+}
+
+/// The action frame of a PPDU, which has no other frame then.
+fn action_of(ppdu: &Ppdu, mpdus: &OnAir<'_>) -> Option<WakeFrame> {
+    if ppdu.kind != CellFrameKind::Action {
+        return None;
+    }
+    mpdus.clone().find_map(|mpdu| match mpdu.body {
+        Body::Control(PowerSaveFrame::Wake(frame)) => Some(frame),
+        _ => None,
+    })
+}
+
 impl AccessPointMac {
     /// Makes an access point without stations. Its contenders are `data` for the queues, and the next one for beacons.
     pub(crate) fn new(
@@ -107,18 +127,12 @@ impl AccessPointMac {
         }
     }
 
-    /// Associates the next station, to which data of each category goes over its link. Returns the target wake time agreement that its
-    /// policy asks for.
-    pub(crate) fn add_station(
-        &mut self,
-        policy: &StationPolicy,
-        links: &[LinkPlan],
-    ) -> Option<WakeAgreement> {
+    /// Associates the next station, to which data of each category goes over its link.
+    pub(crate) fn add_station(&mut self, policy: &StationPolicy, links: &[LinkPlan]) {
         for (queue, link) in self.queues.iter_mut().zip(links) {
             queue.add_station(link);
         }
-        let station = self.power_save.add_station(policy.needs_uapsd());
-        policy.wake_request().map(|request| self.power_save.agree(station, request))
+        self.power_save.add_station(policy.needs_uapsd());
     }
 
     /// The time of the next beacon or group-addressed packet, or of a gap before held frames; [`Instant::FOREVER`] if there is none.
@@ -251,11 +265,12 @@ impl AccessPointMac {
         let station = self.local(ppdu.from);
         let kind = match ppdu.kind {
             CellFrameKind::QosNull => UplinkKind::Trigger,
-            CellFrameKind::Null => UplinkKind::Null,
+            CellFrameKind::Null | CellFrameKind::Action => UplinkKind::Null,
             CellFrameKind::PsPoll => UplinkKind::PsPoll,
             _ => UplinkKind::Data,
         };
         let at = self.member;
+        let action = action_of(ppdu, &mpdus);
         let changes =
             self.receptions.receive(ppdu, mpdus, out.received(), now, |_, packet| out.arrived(at, packet));
         if changes {
@@ -266,6 +281,9 @@ impl AccessPointMac {
             return;
         }
         self.notify(AccessPointInput::UplinkReceived { station, pm, kind }, now, out);
+        if let Some(frame) = action {
+            self.notify(AccessPointInput::Wake { station, frame }, now, out);
+        }
     }
 
     pub(super) fn conclude(
@@ -333,12 +351,8 @@ impl AccessPointMac {
         queue.refill(now, &mut dropped);
         self.discard(dropped, out);
         self.note_queue(now, out);
-        let frame = match mpdu.body {
-            Body::Data(packet) => Some(Downlink::Packet(packet)),
-            // Power save does not know of it.
-            Body::BlockAckRequest => None,
-            _ => Some(Downlink::NullData),
-        };
+        // Power save does not know of requests for a BlockAck.
+        let frame = (mpdu.body != Body::BlockAckRequest).then(|| downlink(mpdu.body));
         let station = self.local(mpdu.to);
         let delivered = delivered || mpdu.arrived;
         if let Some(frame) = frame {
@@ -406,6 +420,9 @@ impl AccessPointMac {
             }
             AccessPointOutput::Transmit { station, frame: Downlink::NullData } => {
                 self.enqueue(station, Body::NullData, now, out);
+            }
+            AccessPointOutput::Transmit { station, frame: Downlink::Wake(frame) } => {
+                self.enqueue(station, Body::Control(PowerSaveFrame::Wake(frame)), now, out);
             }
             AccessPointOutput::TransmitGroup { .. } if self.broadcasts.len() >= self.broadcasts_limit => {
                 self.buffer_drops += 1;
@@ -491,11 +508,7 @@ impl AccessPointMac {
             }
         }
         for body in back {
-            let frame = match body {
-                Body::Data(packet) => Downlink::Packet(packet),
-                _ => Downlink::NullData,
-            };
-            self.notify(AccessPointInput::Recalled { station, frame }, now, out);
+            self.notify(AccessPointInput::Recalled { station, frame: downlink(body) }, now, out);
         }
     }
 

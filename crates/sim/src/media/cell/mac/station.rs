@@ -6,7 +6,7 @@ use std::ops::Range;
 use airwatt_base::{Instant, Machine, Slot, Span};
 use airwatt_proto::powersave::{
     self as ps, FlowSample, PowerSaveFrame, ServiceFlags, StationInput, StationOutput, StationPowerSave,
-    Uplink, Volume,
+    Uplink, Volume, WakeFrame,
 };
 
 use super::categories::{Categories, category_of};
@@ -31,6 +31,7 @@ struct Arrived {
     bytes: u32,
     flags: ServiceFlags,
     null: bool,
+    action: Option<WakeFrame>,
 }
 
 /// The MAC of a station.
@@ -72,7 +73,11 @@ fn taking(
 ) -> impl FnMut(&Mpdu, Option<&Packet>) {
     move |mpdu, packet| {
         let bytes = packet.map_or(0, |packet| packet.bytes);
-        arrived.push(Arrived { bytes, flags: mpdu.flags, null: packet.is_none() });
+        let action = match mpdu.body {
+            Body::Control(PowerSaveFrame::Wake(frame)) => Some(frame),
+            _ => None,
+        };
+        arrived.push(Arrived { bytes, flags: mpdu.flags, null: packet.is_none(), action });
         let Some(packet) = packet else { return };
         if let Some(flows) = &mut flows {
             flows.push_back(sample(packet, false, now));
@@ -170,7 +175,7 @@ impl StationMac {
     fn pm_of(&self, mpdu: &Mpdu) -> bool {
         match mpdu.body {
             Body::Control(PowerSaveFrame::PmNull { pm }) => pm,
-            Body::Control(_) => true,
+            Body::Control(PowerSaveFrame::Trigger | PowerSaveFrame::PsPoll) => true,
             _ => self.power_save.pm(),
         }
     }
@@ -222,8 +227,9 @@ impl StationMac {
     #[inline]
     pub(super) fn responded(&mut self, now: Instant, out: &mut Effects<'_>) {
         for place in 0..self.arrived.len() {
-            let Arrived { bytes, flags, null } = self.arrived[place];
-            self.notify(StationInput::Received { bytes, flags, null }, now, out);
+            let Arrived { bytes, flags, null, action } = self.arrived[place];
+            let received = StationInput::Received { bytes, flags, null };
+            self.notify(action.map_or(received, StationInput::Wake), now, out);
             if !null && let Some(sample) = self.flows.pop_front() {
                 self.notify(StationInput::Flow(sample), now, out);
             }
