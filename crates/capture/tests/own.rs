@@ -4,6 +4,7 @@
 use std::ops::ControlFlow;
 
 use airwatt_capture::{Capture, report};
+use airwatt_energy::Radio;
 use airwatt_sim::record::RunTrace;
 use airwatt_sim::scenario::{Scenario, shipped};
 use airwatt_sim::{RunOptions, run};
@@ -13,11 +14,15 @@ const POLICIES: [&str; 9] =
 
 /// A shipped scenario under a policy, cut to some seconds; `None` if its stations cannot have the policy.
 fn cut(name: &str, policy: &str) -> Option<Scenario> {
+    cut_to(name, policy, "6s")
+}
+
+fn cut_to(name: &str, policy: &str, duration: &str) -> Option<Scenario> {
     let set = |keys: &[(&str, &str)]| -> Vec<(String, String)> {
         keys.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect()
     };
     let whole = Scenario::load(name, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let mut keys = vec![("policy", policy), ("duration", "6s")];
+    let mut keys = vec![("policy", policy), ("duration", duration)];
     if whole.measure_from.is_some() {
         keys.extend([("measure_from", "1s"), ("flow.start_spread", "1s"), ("fairness_windows", "[\"1s\"]")]);
     }
@@ -134,4 +139,41 @@ fn a_capture_of_a_run_has_the_target_wake_times() {
     silent.wake_times.clear();
     assert_eq!(late(&silent), (1, 0));
     assert_eq!(agreements(&eight("psm")), []);
+}
+
+/// What a run's station spent lies in the band of its capture: with frames for others that a radio which is awake receives, and with
+/// beacons that one with a target wake time sleeps through.
+#[test]
+fn what_a_station_spent_is_in_its_band() {
+    // As long as it takes until each has slept, sent and overheard.
+    for (name, policy, duration) in [
+        ("two-access-points", "timeout", "2500ms"),
+        ("ten-stations", "psm", "1s"),
+        ("call-today", "active", "1s"),
+        ("web", "twt", "3s"),
+        ("office", "twt", "2s"),
+        ("web", "psm-legacy", "3s"),
+    ] {
+        let scenario = cut_to(name, policy, duration).unwrap();
+        let mut go_on = |_| ControlFlow::Continue(());
+        let run = run(&scenario, 1, &mut RunOptions { trace: true, on_progress: &mut go_on }).unwrap();
+        let capture = captured(&run.trace.unwrap()).unwrap();
+        let radio = Radio::find(capture.radios.values().next().unwrap()).unwrap();
+        let document = report::describe(&capture, None, Some(&radio));
+        // The run goes on before the first frame and after the last one.
+        let beyond_s = run.result.simulated_s - document.capture.covered_s;
+        let stations = document.air.unwrap().stations;
+        for (station, spent) in stations.iter().zip(&run.result.stations) {
+            let measured = station.measured.unwrap();
+            // The times on the air of subframes are right to some per cent.
+            let low_j = 0.98 * measured.energy_low_j;
+            let high_j = 1.02 * (measured.energy_high_j + 0.5 * beyond_s);
+            assert!(
+                (low_j..=high_j).contains(&spent.energy_j),
+                "{name} {policy} {}: {} J, {low_j} to {high_j}",
+                station.mac,
+                spent.energy_j
+            );
+        }
+    }
 }

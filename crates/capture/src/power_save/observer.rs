@@ -8,7 +8,7 @@ use airwatt_dot11::{FrameKind, MacAddress};
 use super::cell::Cell;
 use super::finding::{FindingKind, Findings, Verdict, find};
 use super::pauses::Pauses;
-use super::record::Observations;
+use super::record::{AirTotal, Observations};
 use super::requests::Requests;
 use super::sequence::{Counter, counted_apart};
 use super::station::{Delivery, StationState};
@@ -36,8 +36,12 @@ pub(crate) fn is_acknowledged(capture: &Capture, packets: &[CapturedPacket], ind
     })
 }
 
-/// The access point whose frame an acknowledgement answers, by the index of the latter, if that frame was not captured.
-fn answers_unseen(capture: &Capture, packets: &[CapturedPacket], index: usize) -> Option<MacAddress> {
+/// Whose frame an acknowledgement answers, by the index of the latter, and the receiver of that frame, if it was captured.
+fn answered(
+    capture: &Capture,
+    packets: &[CapturedPacket],
+    index: usize,
+) -> Option<(MacAddress, Option<MacAddress>)> {
     let packet = packets.get(index)?;
     let response = capture.frame(packet)?;
     let is_response = |frame: &AirFrame| matches!(frame.control.kind, FrameKind::Ack | FrameKind::BlockAck);
@@ -55,10 +59,10 @@ fn answers_unseen(capture: &Capture, packets: &[CapturedPacket], index: usize) -
         let has_none = is_response(frame)
             || matches!(frame.control.kind, FrameKind::Rts | FrameKind::Cts | FrameKind::CfEnd);
         if frame.transmitter == Some(sender) && !frame.receiver.is_group() && !has_none {
-            return None;
+            return Some((sender, Some(frame.receiver)));
         }
     }
-    Some(sender)
+    Some((sender, None))
 }
 
 #[derive(Default)]
@@ -73,6 +77,8 @@ pub(super) struct Observer {
     /// The requests of stations to their peers: a frame that answers one is not older than it.
     requests: Requests,
     pauses: Pauses,
+    /// All frames of the capture.
+    air: AirTotal,
 }
 
 impl Observer {
@@ -92,11 +98,11 @@ impl Observer {
             // Also a damaged frame takes time on the channel.
             if let Some(any) = packet.frame.and_then(|at| capture.frames.get(at as usize)) {
                 self.pauses.frame(packet.at, any);
+                self.air.add(any);
             }
             let Some(frame) = capture.frame(packet) else { continue };
-            let unseen = answers_unseen(capture, packets, index);
-            if let Some(cell) = unseen.and_then(|bssid| self.cells.get_mut(&bssid)) {
-                cell.unseen = Some(packet.at);
+            if let Some((sender, receiver)) = answered(capture, packets, index) {
+                self.response(packet, frame, sender, receiver);
             }
             if let Some(bssid) = frame.bssid.filter(|bssid| frame.transmitter == Some(*bssid)) {
                 self.cells.entry(bssid).or_default().sequences.note(frame, packet.at);
@@ -130,6 +136,24 @@ impl Observer {
         }
     }
 
+    /// An acknowledgement of a frame of `sender` to `receiver`, if that frame was captured.
+    fn response(
+        &mut self,
+        packet: &CapturedPacket,
+        frame: &AirFrame,
+        sender: MacAddress,
+        receiver: Option<MacAddress>,
+    ) {
+        if let (Some(cell), None) = (self.cells.get_mut(&sender), receiver) {
+            cell.unseen = Some(packet.at);
+        }
+        for (mac, is_sent) in [(Some(sender), false), (receiver, true)] {
+            if let Some(state) = mac.and_then(|mac| self.stations.get_mut(&mac)) {
+                state.count_air(frame, is_sent);
+            }
+        }
+    }
+
     /// Decides what depends on whether a station of a cell was in power save: that is known when its next frame is.
     fn decide_doubts(&mut self) {
         for (bssid, cell) in &mut self.cells {
@@ -159,7 +183,7 @@ impl Observer {
         let (findings, agreements) = self.findings.into_all();
         let mut seen = Observations { findings, agreements, ..Observations::default() };
         for (mac, state) in self.stations {
-            seen.stations.push(state.record);
+            seen.stations.push(state.record.beside(self.air));
             seen.modes.insert(mac, state.modes);
         }
         seen

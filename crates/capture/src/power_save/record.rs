@@ -38,6 +38,12 @@ pub struct StationRecord {
     pub receive: Span,
     /// Of both, while in power save.
     pub awake_in_power_save: Span,
+    /// Of those, beacons, which a station in power save may sleep through.
+    pub beacons_in_power_save: Span,
+    /// Time on the air of all other frames of the capture, which a radio that is awake receives.
+    pub bystander: Span,
+    /// Whether the rates of most of them are not known, so that it may be more.
+    pub bystander_unknown: bool,
     /// Frames counted in both.
     pub timed_frames: u32,
     /// Frames to and from it whose rate is not known.
@@ -77,6 +83,14 @@ impl StationRecord {
         self.aid_changed |= self.aid.take().is_some();
     }
 
+    /// With what else is on the air, of which `all` is the total.
+    pub(super) fn beside(mut self, all: AirTotal) -> Self {
+        self.bystander = all.span.saturating_sub(self.transmit + self.receive);
+        let timed = all.timed_frames.saturating_sub(self.timed_frames);
+        self.bystander_unknown = all.untimed_frames.saturating_sub(self.untimed_frames) > timed;
+        self
+    }
+
     /// The policy whose frames the station's are: by PS-Polls, triggers and changes of the PM bit. `None` if it has none of them and its
     /// mode is not known, or it slept all the time.
     pub fn policy(&self) -> Option<&'static str> {
@@ -94,7 +108,8 @@ impl StationRecord {
     }
 
     /// Two ledgers of the radio over `covered`: one of a radio that sleeps unless the station is known to be in active mode or has a
-    /// frame on the air, and one of a radio that never sleeps. Its energy lies between. `None` unless the rates of most
+    /// frame on the air, and receives nothing else, and one of a radio that never sleeps and receives all that is on the air. Its energy
+    /// lies between. `None` unless the rates of most
     /// frames are known, since nothing is measured otherwise.
     pub fn ledgers(&self, covered: Span) -> Option<(Ledger, Ledger)> {
         if self.timed_frames <= self.untimed_frames {
@@ -104,13 +119,13 @@ impl StationRecord {
         let active = self.mode_known.saturating_sub(self.in_power_save);
         let awake = active.saturating_sub(busy.saturating_sub(self.awake_in_power_save));
         let total = covered.max(busy + awake);
-        let ledger = |listening: Span| {
+        let ledger = |receiving: Span, listening: Span| {
             let mut ledger = Ledger::new(Instant::ZERO);
             let mut until = Instant::ZERO;
-            let asleep = total.saturating_sub(busy + listening);
+            let asleep = total.saturating_sub(self.transmit + receiving + listening);
             for (state, span) in [
                 (RadioState::Transmit, self.transmit),
-                (RadioState::Receive, self.receive),
+                (RadioState::Receive, receiving),
                 (RadioState::Sleep, asleep),
                 (RadioState::Listen, listening),
             ] {
@@ -119,7 +134,10 @@ impl StationRecord {
             }
             ledger
         };
-        Some((ledger(awake), ledger(total.saturating_sub(busy))))
+        let rest = total.saturating_sub(busy);
+        let others = if self.bystander_unknown { rest } else { self.bystander.min(rest) };
+        let own = self.receive.saturating_sub(self.beacons_in_power_save);
+        Some((ledger(own, awake), ledger(self.receive + others, rest.saturating_sub(others))))
     }
 }
 

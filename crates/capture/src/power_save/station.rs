@@ -222,6 +222,9 @@ impl StationState {
         self.expire(*last, findings);
         let air = cell.air_since(from);
         self.add_air(air, false);
+        if self.is_asleep() {
+            self.record.beacons_in_power_save += air.span;
+        }
         let Some(aid) = self.record.aid else { return };
         let beacons = (cell.marks.len() - from) as u32;
         let (set, first) = cell.tim_since(from, aid);

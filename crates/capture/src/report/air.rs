@@ -111,9 +111,9 @@ pub struct MeasuredReport {
     pub transmit_s: f64,
     /// Time receiving what was for it.
     pub receive_s: f64,
-    /// If it slept whenever it could.
+    /// If it slept whenever it could, also through beacons, and received nothing for others.
     pub energy_low_j: f64,
-    /// If it never slept.
+    /// If it never slept, and received what was for others as well.
     pub energy_high_j: f64,
 }
 
