@@ -11,6 +11,10 @@ __version__: str
 SCHEMA: int
 LEAST_CORRELATION: float
 NO_DELAY_S: float
+CONFIRM: int
+MOST_BORROWED: float
+WIDE_BAND: float
+LARGEST_PROFILE_ERROR: float
 
 class AirwattError(Exception):
     """Base of every error of this package. Its text is one line that names the place, the value and what is allowed."""
@@ -244,13 +248,18 @@ def log_to_stderr(levels: str) -> None:
     """Writes events of the core to standard error: `debug`, or levels by module. Raises `InputError`."""
 
 def advise_policies() -> str:
-    """What decides how a device is set to a policy, as JSON by its name: `{dozing, uapsd, runs_on_drivers}`."""
+    """What decides how a device is set to a policy, as JSON by its name."""
 
 def advise_candidates() -> str:
     """All candidates of an advice, as a JSON list of `{policy, parameters}`."""
 
 def advise_scenario(
-    scenario: Scenario, budget_s: float, confirm: int, tries_listen_intervals: bool, confirms_all: bool
+    scenario: Scenario,
+    budget_s: float,
+    confirm: int,
+    tries_listen_intervals: bool,
+    confirms_all: bool,
+    tries_wake_times: bool,
 ) -> str:
     """What the models give for a scenario, as JSON: candidates, which of them to simulate, and tunnels."""
 
@@ -269,6 +278,14 @@ def advise_added_delays(
 
 def advise_change(alone: object, beside: object, budget_s: float) -> tuple[float, bool, bool]:
     """What a setting beside a candidate changes: a share of its energy, whether it has an effect and is advised."""
+
+def wake_request(interval: str) -> tuple[int, int, int]:
+    """Mantissa and exponent of an interval of target wake time, and its duration in units of 256 us."""
+
+def advise_deep_sleep(
+    associated_w: float, deep_w: float, awake_w: float, interval_s: float, reconnection_s: float | None = None
+) -> str:
+    """Deep sleep with a reconnection for each report beside a candidate that stays associated, as JSON."""
 
 def advise_choose(rows: Sequence[object], budget_s: float) -> str:
     """Decides between candidates, each with attributes `model` and `simulation`; gives indices of rows, as JSON."""

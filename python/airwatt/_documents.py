@@ -437,13 +437,16 @@ class ProfileAccount(Record):
 
     __slots__ = ()
     _parts: ClassVar[Mapping[str, type[Record]]] = {"modes": ModeAccount}
+    assumed: list[str]
+    """Keys whose values the profile assumes and on which this energy depends: `listen` beyond that of beacons,
+    and `wake_up` without an average that it was fitted on."""
     band_high: float
     """See `band_low`."""
     band_low: float
     """How far the energy, the current and the days' inverse may be below and above, as shares: `error`, or
-    without one the largest error of the profiles that ship, and what the borrowed values would make if they
-    were those of another chip. These are independent of each other, so that it is the root of the sum of their
-    squares."""
+    without one the largest error of the profiles that ship, what the borrowed values would make if they were
+    those of another chip, and what the assumed ones may make. These are independent of each other, so that it
+    is the root of the sum of their squares."""
     borrowed: list[str]
     """The borrowed keys of which that share consists."""
     borrowed_share: float

@@ -11,11 +11,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from airwatt._core import InputError, Quantity
+from airwatt._core import MOST_BORROWED, InputError, Quantity
 
 SECONDS_A_DAY = 86_400.0
-MOST_BORROWED = 0.05
-"""Share of a charge that may rest on values of another chip."""
 _MONTH_S = 365.25 / 12 * SECONDS_A_DAY
 _MILLIAMPERE_HOURS = re.compile(r"(?P<number>[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(?P<unit>mAh|Ah)(?:@(?P<voltage>.+))?")
 _FORM = "CAPACITY[,self-discharge=P%][,cutoff=P%][,load=CURRENT], as in 1000mAh@3.7V,load=0.5mA or 3.7Wh"

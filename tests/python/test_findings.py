@@ -720,3 +720,36 @@ def test_what_delays_sleepers_costs_nobody_who_is_awake(airwatt):
     """The picture and the text say that a station pays if it sleeps, where its frames do not show whether it does."""
     text = " ".join(airwatt("analyze", SHIPPED / "beacon-late-guilty.pcap", "--policy", "psm").out.split())
     assert "the band is that of all radios that ship, if it sleeps:" in text
+
+
+def test_beacons_alone_decide_rules_about_beacons(airwatt, tmp_path):
+    """Of a capture without a station what beacons decide is decided, and what needs a station is refused."""
+    records = (SHIPPED / "beacon-late-guilty.pcap").read_bytes()
+    head, rest, kept = records[:24], records[24:], []
+    order = "<" if head[:4] in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1") else ">"
+    while rest:
+        length = int.from_bytes(rest[8:12], "little" if order == "<" else "big")
+        frame = rest[16 : 16 + length]
+        header = int.from_bytes(frame[2:4], "little")
+        if frame[header] == 0x80:
+            kept.append(rest[: 16 + length])
+        rest = rest[16 + length :]
+    beacons = tmp_path / "beacons.pcap"
+    beacons.write_bytes(head + b"".join(kept))
+    violated = airwatt("analyze", beacons, "--fail-if", "findings.beacon-late.count > 0")
+    assert violated.status == 3, violated.err
+    assert "none is a data frame, a Null frame or a PS-Poll" in " ".join(violated.out.split())
+    assert "choose one with --station" not in violated.out
+    assert airwatt("analyze", beacons, "--fail-if", "findings.beacon-late.count > 100").status == 0
+    assert airwatt("analyze", beacons).status == 0
+    asked = airwatt("analyze", beacons, "--policy", "psm")
+    assert asked.status == 1
+    assert asked.err.splitlines()[-1].endswith("--policy: expected a capture with a station, got none")
+
+
+def test_results_of_sarif_have_a_line(airwatt, tmp_path):
+    sarif = tmp_path / "a.sarif"
+    assert airwatt("analyze", SHIPPED / "tim-stuck-guilty.pcap", "--policy", "psm", "--sarif", sarif).status == 0
+    for result in json.loads(sarif.read_text())["runs"][0]["results"]:
+        [location] = result["locations"]
+        assert location["physicalLocation"]["region"] == {"startLine": result["properties"]["packet"]}

@@ -18,7 +18,7 @@ def test_days_name_the_mode_of_the_host_and_the_others(airwatt):
     shown = _words(airwatt.output([*IDLE, "--battery", "1000mAh"]))
     assert "assumed is that the host is in Auto Light-sleep while the radio dozes" in shown
     assert "DFS + Modem-sleep" in shown
-    assert "band of the currents: −1.8 to +1.8 %, by which the profile errs" in shown
+    assert "band of energies, currents and charges: −1.8 to +1.8 %: 1.8 % by which the profile errs" in shown
     modes = library.run("idle", set={"station.radio": "esp32-c3", "duration": "60s"}).stations[0].profile.modes
     assert [mode.id for mode in modes] == ["light-sleep", "dfs", "modem-sleep"]
     # The same run with its radio in that mode draws what the account says.
@@ -97,7 +97,7 @@ def test_averages_make_a_profile(airwatt, tmp_path):
     assert "borrowed" not in of.out
     shown = _words(airwatt.output([*days, str(own)]))
     assert "no days" not in shown
-    assert "band of the currents" in shown
+    assert "band of energies, currents" in shown
     assert "days" in shown
     assert airwatt("radios", "--of", "esp32-c3").is_one_line("--of", "--fit")
     for wrong in ("dtim0=1mA", "dtim1=1", "dtim1", "dtim1=0.001mA"):
@@ -212,7 +212,7 @@ def test_borrowed_values_have_a_band_without_a_battery(airwatt):
         ["compare", "idle", "--radio", "cc3130,nrf7002", "--policy", "psm"],
     ):
         text = " ".join(airwatt.output(asked).split())
-        assert "band of the currents: " in text, asked
+        assert "band of energies, currents" in text, asked
         assert "too little of the chip is published for an answer in days" in text, asked
 
 

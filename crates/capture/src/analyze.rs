@@ -114,7 +114,7 @@ pub fn analyze_then(
             if is_stopped { AnalyzeError::Interrupted } else { AnalyzeError::Option(error.to_string()) }
         })
     });
-    analyze_with(&capture, question, trace.transpose()?.as_ref(), 0, watch)
+    analyze_with(&capture, question, trace.transpose()?.as_ref(), &mut Spent::default(), watch)
 }
 
 fn open_trace(path: &Path) -> Result<File, AnalyzeError> {
@@ -125,8 +125,22 @@ fn open_trace(path: &Path) -> Result<File, AnalyzeError> {
 /// Stations that are analysed if all are asked for.
 const MOST_STATIONS: usize = 20;
 
+/// What the stations of a command have used of its limits, which hold for all of them together.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spent {
+    /// Memory of their time lines, in bytes.
+    traced_bytes: u64,
+    /// Events of their replays.
+    events: u64,
+    /// Stations that follow.
+    others: u64,
+    /// Whether there are no replays any more.
+    is_exhausted: bool,
+}
+
 /// As [`analyze_then`], one analysis for each of `stations`, which are addresses, or `all` alone for every station of the
-/// capture, up to 20 with most bytes. The tables of the capture are in the first one's time line alone.
+/// capture, up to 20 with most bytes. The tables of the capture are in the first one's time line alone. The limits are those of all
+/// together: stations for whose replays no events are left have no policies, and a note says so.
 ///
 /// # Errors
 /// As [`analyze_then`].
@@ -148,11 +162,10 @@ pub fn analyze_stations(
         stations.to_vec()
     };
     if names.is_empty() {
-        return Err(no_stations(&capture));
+        return Err(AnalyzeError::Nothing(lacks_stations(&capture)));
     }
     let count = names.len() as f64;
-    // Time lines of all stations share one limit.
-    let mut traced_bytes = 0;
+    let mut spent = Spent::default();
     let of_station = |(index, name): (usize, &String)| {
         let mut watch = |progress| {
             watch(match progress {
@@ -163,12 +176,20 @@ pub fn analyze_stations(
             })
         };
         let question = Question { station: Some(name), ..*question };
-        let mut analysis = analyze_with(&capture, &question, None, traced_bytes, &mut watch)?;
+        spent.others = (names.len() - index - 1) as u64;
+        let mut analysis = match analyze_with(&capture, &question, None, &mut spent, &mut watch) {
+            // Of the stations before it there is something to say.
+            Err(AnalyzeError::Limit(_)) if index > 0 => {
+                spent.is_exhausted = true;
+                analyze_with(&capture, &question, None, &mut spent, &mut watch)?
+            }
+            done => done?,
+        };
         if let Some(line) = &mut analysis.timeline {
             if index > 0 {
                 line.keep_own();
             }
-            traced_bytes += line.memory_bytes();
+            spent.traced_bytes += line.memory_bytes();
         }
         Ok(analysis)
     };
@@ -198,14 +219,14 @@ fn open(
     })?)
 }
 
-/// A capture whose packets cannot be analysed, and what is missing.
-fn no_stations(capture: &Capture) -> AnalyzeError {
+/// What a capture lacks that has no station.
+fn lacks_stations(capture: &Capture) -> String {
     let missing = if capture.is_air() {
         "none is a data frame, a Null frame or a PS-Poll of a station; hint: capture on the channel of the access point"
     } else {
         "none is an IP packet from one host to another"
     };
-    AnalyzeError::Nothing(format!("{}: of {} packets {missing}", capture.file, capture.packets_in_file))
+    format!("{}: of {} packets {missing}", capture.file, capture.packets_in_file)
 }
 
 /// The radio of a station that the simulator named in the capture.
@@ -252,15 +273,15 @@ pub fn analyze_capture(
     question: &Question<'_>,
     watch: Watch<'_>,
 ) -> Result<Analysis, AnalyzeError> {
-    analyze_with(capture, question, None, 0, watch)
+    analyze_with(capture, question, None, &mut Spent::default(), watch)
 }
 
-/// As [`analyze_capture`], with a measured current, and when time lines of other stations take `traced_bytes`.
+/// As [`analyze_capture`], with a measured current, and after other stations of the same command.
 fn analyze_with(
     capture: &Capture,
     question: &Question<'_>,
     trace: Option<&Trace>,
-    traced_bytes: u64,
+    spent: &mut Spent,
     watch: Watch<'_>,
 ) -> Result<Analysis, AnalyzeError> {
     let station = match question.station {
@@ -285,15 +306,23 @@ fn analyze_with(
     let trace_limit = question.limits.trace_bytes_for(capture.bytes, capture.memory_bytes());
     let traced_bytes = match &mut document.timeline {
         Some(line) => {
-            if line.fit(trace_limit.saturating_sub(traced_bytes)) {
+            if line.fit(trace_limit.saturating_sub(spent.traced_bytes)) {
                 document.capture.notes.push(UNNAMED_NOTE.to_owned());
             }
-            traced_bytes.saturating_add(line.memory_bytes())
+            spent.traced_bytes.saturating_add(line.memory_bytes())
         }
-        None => traced_bytes,
+        None => spent.traced_bytes,
     };
     if station.is_none() && document.candidates.is_empty() {
-        return Err(no_stations(capture));
+        // Beacons decide some rules alone.
+        if document.air.as_ref().is_none_or(|air| air.networks.is_empty()) {
+            return Err(AnalyzeError::Nothing(lacks_stations(capture)));
+        }
+        document.capture.notes.push(lacks_stations(capture));
+    }
+    if spent.is_exhausted {
+        document.capture.notes.push(EXHAUSTED_NOTE.to_owned());
+        return Ok(document);
     }
     if let Some(station) = station {
         let traffic = Traffic::of(capture, &station);
@@ -303,11 +332,11 @@ fn analyze_with(
             question.settings.iter().map(|(key, value)| format!("{key} = {value}")).collect();
         let set = if set.is_empty() { String::new() } else { format!("; set: {}", set.join(", ")) };
         document.phy = Some(format!("{phy}{set}"));
-        let events = question.limits.events_for(capture.bytes);
+        let events = question.limits.events_for(capture.bytes).saturating_sub(spent.events);
         debug!(file = capture.file, %station, phy = %phy, "replay begins");
         let cell = CellChoice { radio: &named_radio, settings: question.settings };
         let mut watch = |share| watch(AnalysisProgress::Replaying(share));
-        let mut what_if = WhatIf::new(&traffic, phy, cell, question.seed, events, &mut watch)?;
+        let mut what_if = WhatIf::new(&traffic, phy, cell, question.seed, (events, spent.others), &mut watch)?;
         if question.trace || trace.is_some() {
             what_if.trace(memory_left);
         }
@@ -317,6 +346,7 @@ fn analyze_with(
         document.cell = Some(what_if.cell()?);
         document.pace = Some(pace(what_if.segments()));
         document.policies = what_if.run(&choices)?;
+        what_if.keep_to_share();
         document.capture.notes.extend(timeout_note(&document, &radio));
         let states = what_if.take_radio_states();
         document.capture.notes.extend(untraced_note(what_if.untraced(), &question.limits, capture));
@@ -348,6 +378,7 @@ fn analyze_with(
         }
         let on_air = seen.policy_of(&station);
         keep_alive_costs(capture, &station, &mut what_if, on_air, &mut document)?;
+        spent.events = spent.events.saturating_add(what_if.events());
         ungranted_costs(&mut document);
     }
     Ok(document)
@@ -415,6 +446,9 @@ fn timeout_note(document: &Analysis, radio: &Radio) -> Option<String> {
         "policy timeout is that of {name} as it comes, {timeout}{beacons}; timeout:timeout=100ms is another"
     ))
 }
+
+const EXHAUSTED_NOTE: &str = "no policies of this station: with those of the stations before it, replays would exceed the limit of events; hint: \
+    raise --limit events=COUNT, or choose fewer with --policy or --station";
 
 const UNNAMED_NOTE: &str = "the time line leaves out which stations beacons name: they would take more than the limit of memory; hint: raise \
     --limit memory=SIZE";

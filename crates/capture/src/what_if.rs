@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use airwatt_base::settings::{NoSettings, SettingError};
 use airwatt_base::{Energy, Instant, Rate, Span};
 use airwatt_dot11::{AccessParameters, Standard};
-use airwatt_energy::{Cause, ProfileAccount, Radio, RadioState, StateSeconds};
+use airwatt_energy::{Cause, LISTEN_SHARE, ProfileAccount, Radio, RadioState, StateSeconds};
 use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::RunError;
 use airwatt_sim::net::RunProgress;
@@ -42,9 +42,9 @@ fn periods_bytes(periods: &[RadioPeriod]) -> u64 {
     periods.len() as u64 * PERIOD_BYTES
 }
 
-/// Idle time that is simulated in full: gaps of at least [`GAP`] that add up to no more. It costs 0.7 s for all policies
-/// at three rates.
-const SIMULATED_IDLE_TIME: Span = Span::from_secs(3_600);
+/// Idle time that a command simulates in full: gaps of at least [`GAP`] that add up to no more over all of its stations. It is ten times
+/// the window in which idle time is measured otherwise.
+const SIMULATED_IDLE_TIME: Span = Span::from_secs(600);
 
 /// Gaps that are simulated in part if a capture has more idle time.
 const GAP: Span = Span::from_millis(200);
@@ -144,6 +144,7 @@ struct Bands {
 
 const DATA_RATE: &str = "data rate";
 const BEACON_RATE: &str = "beacon rate";
+const RADIO_PROFILE: &str = "radio profile";
 
 /// The share of the limit of events that bands may use; the rest is for the costs of keep-alives.
 const BAND_SHARE: (u64, u64) = (4, 5);
@@ -159,8 +160,6 @@ pub(crate) struct CellChoice<'a> {
 
 /// An assumption that moves the total by less is not reported.
 const LEAST_SHARE: f64 = 0.02;
-/// The lowest listen power that published profiles of modules have, as a share of that of receiving (SiWx917: 16.5 of 22 mA).
-const LISTEN_SHARE: f64 = 0.75;
 
 /// The tables whose keys may be set: the rest of a replay is the capture's.
 const SETTABLE: [&str; 3] = ["ap.", "wifi.", "station."];
@@ -178,9 +177,10 @@ pub(crate) struct WhatIf<'a> {
     /// Replays so far, and an estimate of all.
     done: usize,
     runs: usize,
-    /// Events so far, and the limit.
+    /// Events so far, the limit, and the part of it that bands and costs of keep-alives may use.
     events: u64,
     events_limit: u64,
+    events_share: u64,
     /// The states of the radio under each policy, if they are kept.
     radio_states: Option<Vec<(String, Vec<RadioPeriod>)>>,
     /// Memory that is left for them, in bytes.
@@ -192,18 +192,18 @@ pub(crate) struct WhatIf<'a> {
 }
 
 impl<'a> WhatIf<'a> {
-    /// Replays of `traffic` with the radio of that name, within a limit of events. Idle time beyond
-    /// [`SIMULATED_IDLE_TIME`] is simulated in part ([`airwatt_sim::replay::idle`]).
+    /// Replays of `traffic` with the radio of that name, within a limit of events for this station and `others` after it. Idle time
+    /// beyond a share of [`SIMULATED_IDLE_TIME`] is simulated in part ([`airwatt_sim::replay::idle`]).
     pub(crate) fn new(
         traffic: &'a Traffic<'a>,
         phy: Phy,
         cell: CellChoice<'a>,
         seed: u64,
-        events_limit: u64,
+        (events_limit, others): (u64, u64),
         watch: &'a mut dyn FnMut(f64) -> ControlFlow<()>,
     ) -> Result<Self, AnalyzeError> {
         let segments = traffic.arrivals(&BTreeSet::new());
-        let skip_gaps = Some(GAP).filter(|_| idle_time(&segments) > SIMULATED_IDLE_TIME);
+        let skip_gaps = Some(GAP).filter(|_| idle_time(&segments) > SIMULATED_IDLE_TIME / (others + 1));
         let (done, runs, events) = (0, 1, 0);
         if let Some((key, _)) =
             cell.settings.iter().find(|(key, _)| !SETTABLE.iter().any(|table| key.starts_with(table)))
@@ -225,6 +225,7 @@ impl<'a> WhatIf<'a> {
             runs,
             events,
             events_limit,
+            events_share: events_limit / (others + 1),
             radio_states,
             trace_bytes: 0,
             is_trace_full: false,
@@ -256,6 +257,16 @@ impl<'a> WhatIf<'a> {
     /// The packets that are replayed.
     pub(crate) fn segments(&self) -> &[SegmentArrivals] {
         &self.segments
+    }
+
+    /// The events of all replays so far.
+    pub(crate) const fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Leaves what is left of the limit of events beyond this station's share to other stations.
+    pub(crate) fn keep_to_share(&mut self) {
+        self.events_limit = self.events_limit.min(self.events_share.max(self.events));
     }
 
     /// The cell of the replays.
@@ -315,7 +326,7 @@ impl<'a> WhatIf<'a> {
         let rates = self.phy.rates();
         let fits = |what_if: &Self, replays: u64| {
             let events = total.events.saturating_mul(replays);
-            what_if.events.saturating_add(events) <= what_if.events_limit / BAND_SHARE.1 * BAND_SHARE.0
+            what_if.events.saturating_add(events) <= what_if.events_share / BAND_SHARE.1 * BAND_SHARE.0
         };
         if let [_, fast, slow] = rates[..] {
             if fits(self, 2) {
@@ -560,6 +571,11 @@ impl<'a> WhatIf<'a> {
             add(BEACON_RATE, self.beacon_rate().to_string(), fast.to_string(), &[fast_j]);
         }
         let Some(radio) = &total.radio else { return list };
+        if let Some(account) = ProfileAccount::if_any(radio, &total.states, energy_j) {
+            let ends = [energy_j * (1.0 - account.band_low), energy_j * (1.0 + account.band_high)];
+            add(RADIO_PROFILE, radio.name.clone(), of_profile(&account), &ends);
+            return list;
+        }
         let is_assumed = |key: &str| radio.assumed.keys().any(|assumed| assumed == key);
         if is_assumed("listen") {
             let less = (radio.receive.as_watts() * LISTEN_SHARE).min(radio.listen.as_watts());
@@ -640,6 +656,19 @@ impl<'a> WhatIf<'a> {
             lost: total.lost,
         }
     }
+}
+
+/// What else a profile's values may be, by the parts of its band.
+fn of_profile(account: &ProfileAccount) -> String {
+    let mut parts = vec!["its error".to_owned()];
+    parts.extend(account.assumed.iter().map(|key| match key.as_str() {
+        "listen" => format!("listening at {:.0} % of receive", 100.0 * LISTEN_SHARE),
+        _ => "a wake-up of none to twice".to_owned(),
+    }));
+    if !account.borrowed.is_empty() {
+        parts.push("what it borrows".to_owned());
+    }
+    parts.join(", ")
 }
 
 /// The number of a flow in the document: all flows after those of its list have the same.

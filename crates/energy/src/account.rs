@@ -7,7 +7,18 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::ledger::StateSeconds;
+use crate::radio::average::BEACON_INTERVAL;
 use crate::radio::{HostMode, Radio};
+
+/// Share of a charge that may rest on values of another chip in an answer in days.
+pub const MOST_BORROWED: f64 = 0.05;
+/// A band from which on a profile is no basis for an answer in days.
+pub const WIDE_BAND: f64 = 0.5;
+
+/// A share of the energy that is too small to be named.
+const LEAST_ASSUMED: f64 = 0.001;
+/// The lowest listen power that published profiles of modules have, as a share of that of receiving (SiWx917: 16.5 of 22 mA).
+pub const LISTEN_SHARE: f64 = 0.75;
 
 /// What a profile says of an energy: the mode that it assumes, the power in the others, and how far it may be off.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
@@ -23,9 +34,12 @@ pub struct ProfileAccount {
     /// Largest error of the profile's predictions of published averages that it is not fitted on, as a share; `None` if
     /// there is none to compare with.
     pub error: Option<f64>,
+    /// Keys whose values the profile assumes and on which this energy depends: `listen` beyond that of beacons, and `wake_up` without an
+    /// average that it was fitted on.
+    pub assumed: Vec<String>,
     /// How far the energy, the current and the days' inverse may be below and above, as shares: `error`, or without one the largest
-    /// error of the profiles that ship, and what the borrowed values would make if they were those of another chip. These are
-    /// independent of each other, so that it is the root of the sum of their squares.
+    /// error of the profiles that ship, what the borrowed values would make if they were those of another chip, and what the assumed
+    /// ones may make. These are independent of each other, so that it is the root of the sum of their squares.
     pub band_low: f64,
     /// See `band_low`.
     pub band_high: f64,
@@ -45,10 +59,11 @@ pub struct ModeAccount {
 }
 
 impl ProfileAccount {
-    /// What the profile says of a time whose energy is `energy_j`; `None` if it knows no modes, borrows nothing and is compared
-    /// with nothing.
+    /// What the profile says of a time whose energy is `energy_j`; `None` if it ships, knows no modes, borrows nothing and is compared
+    /// with nothing. A profile of the user's has a band in any case, since it is made for an answer in days.
     pub fn if_any(radio: &Radio, spent: &StateSeconds, energy_j: f64) -> Option<Self> {
-        let says = !(radio.modes.is_empty() && radio.borrowed.is_empty() && radio.averages.is_empty());
+        let ships = Radio::shipped().iter().any(|shipped| shipped.name == radio.name);
+        let says = !(ships && radio.modes.is_empty() && radio.borrowed.is_empty() && radio.averages.is_empty());
         says.then(|| Self::of(radio, spent, energy_j))
     }
 
@@ -80,7 +95,7 @@ impl ProfileAccount {
             keys.push("listen");
         }
         let error = radio.error();
-        let model = error.unwrap_or_else(|| *LARGEST_ERROR);
+        let model = error.unwrap_or_else(largest_profile_error);
         let (mut low, mut high) = (model.powi(2), model.powi(2));
         let mut share = 0.0;
         let mut listening = false;
@@ -100,21 +115,56 @@ impl ProfileAccount {
             }
             listening |= is_listening;
         }
+        let mut assumed = Vec::new();
+        for (key, less, more) in assumptions(radio, spent, &borrowed) {
+            let share = |part_j: f64| if energy_j > 0.0 { part_j / energy_j } else { 0.0 };
+            if share(less.max(more)) > LEAST_ASSUMED {
+                assumed.push(key.to_owned());
+            }
+            low += share(less).powi(2);
+            high += share(more).powi(2);
+        }
         Self {
             mode: radio.modes.get(radio.mode).map(|mode| mode.name.clone()),
             modes: radio.modes.iter().map(in_mode).collect(),
             borrowed_share: share.min(1.0),
             borrowed,
             error,
+            assumed,
             band_low: low.sqrt().min(1.0),
             band_high: high.sqrt(),
         }
     }
 }
 
-/// The largest error of the profiles that ship where they predict their makers' averages.
-static LARGEST_ERROR: LazyLock<f64> =
-    LazyLock::new(|| Radio::shipped().iter().filter_map(Radio::error).fold(0.0, f64::max));
+/// What a time may cost less and more than with the values that a profile assumes without borrowing them, in joules.
+fn assumptions<'a>(
+    radio: &'a Radio,
+    spent: &'a StateSeconds,
+    borrowed: &'a [String],
+) -> impl Iterator<Item = (&'static str, f64, f64)> + 'a {
+    let is_assumed = move |key: &str| radio.assumed.contains_key(key) && !borrowed.iter().any(|one| one == key);
+    let wakes_s = (radio.wake_up.time + radio.to_sleep.time).as_secs_f64();
+    // The listening for beacons is a part of the averages that a profile was fitted on.
+    let fitted_s = if radio.averages.is_empty() || wakes_s == 0.0 {
+        0.0
+    } else {
+        spent.transition / wakes_s * radio.beacon_listening(BEACON_INTERVAL).as_secs_f64()
+    };
+    let less_w = radio.listen.as_watts() - (LISTEN_SHARE * radio.receive.as_watts()).min(radio.listen.as_watts());
+    let listen_j = less_w * (spent.listen - fitted_s).max(0.0);
+    let wake_up_j = radio.wake_up.power.as_watts() * spent.transition;
+    let of = move |key, less, more| is_assumed(key).then_some((key, less, more));
+    let wake_up = if radio.averages.is_empty() { of("wake_up", wake_up_j, wake_up_j) } else { None };
+    of("listen", listen_j, 0.0).into_iter().chain(wake_up)
+}
+
+/// The largest error of the profiles that ship where they predict their makers' averages: that of a profile that predicts none.
+pub fn largest_profile_error() -> f64 {
+    static LARGEST: LazyLock<f64> =
+        LazyLock::new(|| Radio::shipped().iter().filter_map(Radio::error).fold(0.0, f64::max));
+    *LARGEST
+}
 
 /// By what factors a borrowed value may differ: of a power, those of the chips that have their own and averages to compare with;
 /// of a time or a wake-up none to twice, since few sources have it.

@@ -100,6 +100,8 @@ pub struct Radio {
     pub sleep: Power,
     /// The part of `sleep` that an associated host takes on the average for wake-ups other than the radio's.
     pub housekeeping: Power,
+    /// Power of the whole device while it keeps no association; `None` if the source gives none.
+    pub deep_sleep: Option<Power>,
     /// The part of `sleep` that the host of a module draws, if the figures are those of a module and the source says it.
     pub host: Option<Power>,
     /// The transition from awake to sleep.

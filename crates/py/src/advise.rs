@@ -1,6 +1,7 @@
 //! Advice: candidates with their models, and the decision between those that were run.
 
 use airwatt_capture::advise::choice::{Decision, Figures, Row};
+use airwatt_capture::advise::deep_sleep::DeepSleep;
 use airwatt_capture::advise::measured::{self, SettingChange};
 use airwatt_capture::advise::{Asked, Candidate, CapturedTraffic, ModelPlan, ModelQuestion, TunnelAdvice};
 use airwatt_capture::report::{CellReport, GapReport, PaceReport};
@@ -18,7 +19,8 @@ pub(crate) fn advise_candidates() -> String {
     Value::Array(Candidate::all().iter().map(candidate).collect()).to_string()
 }
 
-/// What decides how a device is set to a policy, as a JSON object by the policy's name: `{dozing, uapsd, runs_on_drivers}`.
+/// What decides how a device is set to a policy, as a JSON object by the policy's name: `{dozing, uapsd, needs_agreement,
+/// runs_on_drivers}`.
 #[pyfunction]
 pub(crate) fn advise_policies() -> String {
     let policies = PowerSaveConfig::KINDS.iter().filter_map(|kind| PowerSaveConfig::named(kind.name).ok());
@@ -26,6 +28,7 @@ pub(crate) fn advise_policies() -> String {
         let value = json!({
             "dozing": policy.estimate().dozing.name(),
             "uapsd": policy.needs_uapsd(),
+            "needs_agreement": policy.wake_request().is_some(),
             "runs_on_drivers": policy.runs_on_drivers(),
         });
         (policy.name().to_owned(), value)
@@ -51,8 +54,10 @@ pub(crate) fn advise_scenario(
     confirm: usize,
     tries_listen_intervals: bool,
     confirms_all: bool,
+    tries_wake_times: bool,
 ) -> PyResult<String> {
-    let question = ModelQuestion { budget_s, confirm, tries_listen_intervals, confirms_all };
+    let question =
+        ModelQuestion { budget_s, confirm, tries_listen_intervals, confirms_all, tries_wake_times };
     document(&ModelPlan::of_scenario(&scenario.checked, question))
 }
 
@@ -120,7 +125,10 @@ pub(crate) fn advise_analysis(
     tries_listen_intervals: bool,
     confirms_all: bool,
 ) -> PyResult<String> {
-    let question = ModelQuestion { budget_s, confirm, tries_listen_intervals, confirms_all };
+    // Which agreement its access point would have made, no capture says.
+    let tries_wake_times = false;
+    let question =
+        ModelQuestion { budget_s, confirm, tries_listen_intervals, confirms_all, tries_wake_times };
     let gaps = |gaps: &[GapOfPython]| -> Vec<GapReport> {
         let report = |gap: &GapOfPython| GapReport {
             longer_than_s: gap.longer_than_s,
@@ -232,6 +240,7 @@ pub(crate) fn advise_change(
 pub(crate) struct RowOfPython {
     model: Option<FiguresOfPython>,
     simulation: Option<FiguresOfPython>,
+    is_out_of_reach: bool,
 }
 
 /// Decides between candidates for a delay budget; returns indices of rows, as JSON.
@@ -240,7 +249,34 @@ pub(crate) fn advise_choose(rows: Vec<RowOfPython>, budget_s: f64) -> PyResult<S
     let row = |row: &RowOfPython| Row {
         model: row.model.as_ref().map(|model| (model.energy_j, model.delay_s)),
         simulation: row.simulation.as_ref().map(FiguresOfPython::figures),
+        is_out_of_reach: row.is_out_of_reach,
     };
     let rows: Vec<Row> = rows.iter().map(row).collect();
     text(&Decision::between(&rows, budget_s))
+}
+
+/// Deep sleep with a reconnection for each report, beside a candidate that stays associated, as JSON.
+#[pyfunction]
+#[pyo3(signature = (associated_w, deep_w, awake_w, interval_s, reconnection_s=None))]
+pub(crate) fn advise_deep_sleep(
+    associated_w: f64,
+    deep_w: f64,
+    awake_w: f64,
+    interval_s: f64,
+    reconnection_s: Option<f64>,
+) -> PyResult<String> {
+    text(&DeepSleep::beside(associated_w, (deep_w, awake_w), interval_s, reconnection_s))
+}
+
+/// What a station asks for with policy `twt` of this interval, as the element carries it: mantissa and exponent of the interval in
+/// microseconds, and the duration in units of 256 us. Raises `InputError`.
+#[pyfunction]
+pub(crate) fn wake_request(interval: &str) -> PyResult<(u64, u32, u64)> {
+    let refused = |error: String| InputError::new_err(format!("interval: {error}"));
+    let policy: PowerSaveConfig =
+        format!("twt:interval={interval}").parse().map_err(|error| refused(format!("{error}")))?;
+    let request = policy.wake_request().ok_or_else(|| refused("no agreement".to_owned()))?;
+    let micros = request.interval.as_nanos() / 1_000;
+    let exponent = micros.trailing_zeros().min((u64::BITS - micros.leading_zeros()).saturating_sub(16));
+    Ok((micros >> exponent, exponent, request.duration.as_nanos() / 256_000))
 }

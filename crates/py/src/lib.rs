@@ -36,7 +36,7 @@ mod _core {
     #[pymodule_export]
     use crate::advise::{
         advise_added_delays, advise_analysis, advise_candidates, advise_change, advise_choose,
-        advise_policies, advise_scenario,
+        advise_deep_sleep, wake_request, advise_policies, advise_scenario,
     };
     #[pymodule_export]
     use crate::capture::{analyze, annotate, anonymize, trace_means, write_timeline_perfetto};
@@ -82,6 +82,10 @@ mod _core {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("SCHEMA", 1)?;
         module.add("LEAST_CORRELATION", airwatt_capture::current::LEAST_CORRELATION)?;
-        module.add("NO_DELAY_S", airwatt_capture::advise::choice::NO_DELAY_S)
+        module.add("NO_DELAY_S", airwatt_capture::advise::choice::NO_DELAY_S)?;
+        module.add("CONFIRM", airwatt_capture::advise::CONFIRM)?;
+        module.add("MOST_BORROWED", airwatt_energy::MOST_BORROWED)?;
+        module.add("WIDE_BAND", airwatt_energy::WIDE_BAND)?;
+        module.add("LARGEST_PROFILE_ERROR", airwatt_energy::largest_profile_error())
     }
 }

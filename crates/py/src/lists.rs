@@ -68,6 +68,7 @@ pub(crate) fn radio_fit(
     powers: Vec<(String, f64)>,
 ) -> PyResult<String> {
     let mut radio = found(name)?;
+    let chip = radio.sleep;
     let watts = |watts: f64| Power::from_nanowatts((watts * 1e9).round() as u64);
     for (state, power_w) in &powers {
         let power = watts(*power_w);
@@ -99,7 +100,7 @@ pub(crate) fn radio_fit(
         radio = radio.fitted(fit);
         radio.averages = averages;
     }
-    Ok(profile(&radio).to_string())
+    Ok(profile(&radio.with_board_above(chip)).to_string())
 }
 
 fn found(name: &str) -> PyResult<Radio> {
@@ -152,6 +153,7 @@ fn profile(radio: &Radio) -> Value {
         "receive_w": radio.power(RadioState::Receive).as_watts(),
         "listen_w": radio.power(RadioState::Listen).as_watts(),
         "sleep_w": radio.power(RadioState::Sleep).as_watts(),
+        "deep_sleep_w": radio.deep_sleep.map(Power::as_watts),
         "host_w": radio.host.map(Power::as_watts),
         "to_sleep": transition(radio.to_sleep),
         "wake_up": transition(radio.wake_up),

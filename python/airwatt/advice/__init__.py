@@ -12,13 +12,14 @@ runs: packets are as they were, and only their waiting for the radio is added. W
 stations, changes of the transport, tunnels in runs.
 """
 
+from airwatt._core import CONFIRM
 from airwatt.advice.answer import Advice, Row, candidates
 from airwatt.advice.candidate import Candidate, Figures
 from airwatt.advice.captured import advise_capture
 from airwatt.advice.combined_settings import SETTINGS, CombinedSetting
 from airwatt.advice.keep_alives import KeepAlives, interval_of
 from airwatt.advice.question import APPLICATIONS, CAPTURES, assumed, flow, is_capture, quantity, scenario_of
-from airwatt.advice.runs import CONFIRM, advise
+from airwatt.advice.runs import advise
 
 __all__ = [
     "APPLICATIONS",

@@ -17,6 +17,7 @@ from airwatt.tables import quantity
 
 if TYPE_CHECKING:
     from airwatt.advice.combined_settings import CombinedSetting
+    from airwatt.advice.deep_sleep import DeepSleep
     from airwatt.advice.keep_alives import KeepAlives
     from airwatt.battery import Battery
 
@@ -32,6 +33,8 @@ class Row:
     """Why its runs came to nothing."""
     confirm: bool = False
     """Whether the core asks for its simulation or replay."""
+    is_out_of_reach: bool = False
+    """Whether the platform of the radio's chip has no setting for it."""
 
 
 @dataclass(repr=False)
@@ -59,8 +62,12 @@ class Advice:
     """What keep-alives cost, for each candidate that was run."""
     beside: list[CombinedSetting] = field(default_factory=list)
     """What can be set beside the best candidate, if it was run."""
+    deep_sleep: DeepSleep | None = None
+    """Giving up the association between reports, beside the best candidate."""
     target: str | None = None
     """One of `platforms.TARGETS`, whose settings alone are candidates."""
+    untried: str = ""
+    """What the platform could set, and why it was not tried."""
     assumed: str = ""
     """What is assumed of the path and of the air where flows were named without a scenario."""
     _choice: dict[str, Any] = field(default_factory=dict)
@@ -83,6 +90,9 @@ class Advice:
 
     def decide(self) -> Advice:
         """Has the core decide, when all candidates that it asked for have run."""
+        platform = platforms.of_radio(self.radio)
+        for row in self.rows:
+            row.is_out_of_reach = platform is not None and not platforms.can_set(platform, row.candidate)
         self._choice = json.loads(_core.advise_choose(self.rows, self.budget_s))
         return self
 
@@ -175,6 +185,7 @@ class Advice:
             "battery_lasts_s": self.battery_lasts_s,
             "target": self.target,
             "settings": platforms.settings(ranked[0].candidate) if ranked else [],
+            "deep_sleep": None if self.deep_sleep is None else vars(self.deep_sleep),
             "beside": [one.to_dict() for one in self.beside],
             "keep_alives": [one.to_dict() for one in self.keep_alives],
             "tunnel": self.tunnel,
@@ -205,7 +216,9 @@ def candidates() -> list[Candidate]:
     return [_candidate(entry) for entry in json.loads(_core.advise_candidates())]
 
 
-def rows_of(plan: dict[str, Any], target: str | None = None, skipping: int | None = None) -> list[Row]:
+def rows_of(
+    plan: dict[str, Any], target: str | None = None, skipping: int | None = None, platform: str | None = None
+) -> list[Row]:
     """The candidates of a plan of the core, each with its model; with a `target` those that can be set there.
 
     Where a listen interval is set for all, candidates that sleep have it (`skipping`), since it is a part of what has
@@ -213,7 +226,7 @@ def rows_of(plan: dict[str, Any], target: str | None = None, skipping: int | Non
     """
     rows = [
         Row(
-            _candidate(entry).listening(skipping),
+            platforms.as_set(platform, _candidate(entry).listening(skipping)),
             None if entry["model"] is None else Figures(**entry["model"]),
             confirm=entry["confirm"],
         )

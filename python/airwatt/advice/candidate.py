@@ -18,7 +18,9 @@ class Candidate:
     def name(self) -> str:
         """The policy with the values of its parameters."""
         skipping = [] if self.listen_interval is None else [f"every {self.listen_interval} beacons"]
-        return " ".join([self.policy, *(value for _, value in self.parameters), *skipping])
+        # Switches are those of the platform.
+        values = (value for _, value in self.parameters if value not in ("true", "false"))
+        return " ".join([self.policy, *values, *skipping])
 
     def listening(self, beacons: int | None) -> "Candidate":
         """The same with a listen interval, if there is one and the policy sleeps."""

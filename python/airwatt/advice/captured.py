@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from airwatt import _core, laboratory
-from airwatt._core import InputError
+from airwatt._core import CONFIRM, InputError
 from airwatt.advice import platforms
 from airwatt.advice.answer import Advice, rows_of
 from airwatt.advice.candidate import Candidate, Figures
-from airwatt.advice.runs import CONFIRM
 from airwatt.aggregates import cause_shares
 from airwatt.parallel import Progress
 

@@ -2,8 +2,9 @@
 
 A keep-alive is that of MQTT over TLS, the same flow as `application = { kind = "mqtt" }` of a scenario. Its cost is the
 difference of energy to a station without traffic, divided by their number. A longer interval saves in proportion, since
-one costs the same as long as the interval is longer than the time-outs of the policy. Left out: keep-alives of the
-access point and of TCP, and batching with other traffic.
+one costs the same as long as the interval is longer than the time-outs of the policy. A scenario without a wired path
+gets the one of `--flow`, so that a keep-alive has one price: the radio waits for its answer for as long as the path
+takes. Left out: keep-alives of the access point and of TCP, and batching with other traffic.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 from airwatt import _core, aggregates, laboratory
 from airwatt._core import InputError, Scenario
 from airwatt.advice.candidate import Candidate
+from airwatt.advice.question import LINE
 from airwatt.battery import SECONDS_A_DAY
 from airwatt.results import FinishedRun, Result
 from airwatt.tasks import StorePath, Task, run_tasks
@@ -38,6 +40,8 @@ class KeepAlives:
     voltage_v: float | None
     profile: Mapping[str, Any] | None
     """What the radio's profile says of the energy."""
+    rtt_s: float | None
+    """Round trip of the wired path; None where the network has other parts."""
 
     @property
     def day_j(self) -> dict[float, float]:
@@ -62,6 +66,7 @@ class KeepAlives:
             "parameters": dict(self.candidate.parameters),
             "listen_interval": self.candidate.listen_interval,
             "interval_s": self.interval_s,
+            "rtt_s": self.rtt_s,
             "one_j": self.one_j,
             "power_w": self.power_w,
             "days": [{"interval_s": interval_s, "energy_j": day_j} for interval_s, day_j in self.day_j.items()],
@@ -86,10 +91,12 @@ def price(
     if done.interrupted:
         raise laboratory.Interrupted(None)
     found = []
+    wired = _wired(scenario)
+    rtt_s = None if wired is None else float(_core.Quantity(str(wired["rtt"]), "time").value)
     for index, candidate in enumerate(candidates):
         idle, loaded = (done.finished(2 * index + place)[0] for place in range(2))
         one_j = max(0.0, loaded.energy_j - idle.energy_j) / loaded.answered if loaded.answered else 0.0
-        found.append(KeepAlives(candidate, interval_s, one_j, idle.power_w, loaded.voltage_v, loaded.profile))
+        found.append(KeepAlives(candidate, interval_s, one_j, idle.power_w, loaded.voltage_v, loaded.profile, rtt_s))
     return found
 
 
@@ -99,9 +106,20 @@ def _scenario(scenario: Scenario, candidate: Candidate, interval_s: float | None
         "application": {"kind": "mqtt", "keep_alive": f"{interval_s}s"},
     }
     keys = scenario.to_dict() | {"duration": f"{duration_s}s", "flow": [] if interval_s is None else [keep_alive]}
+    wired = _wired(scenario)
+    if wired is not None:
+        keys["wired"] = wired
     for key in ("measure_from", "fairness_windows", "fairness_capacity"):
         keys.pop(key, None)
     return Scenario.of(keys, candidate.overrides, name="--keep-alive")
+
+
+def _wired(scenario: Scenario) -> dict[str, Any] | None:
+    """The wired path of the keep-alives; None for a network in the general form, which has its own paths."""
+    keys = scenario.to_dict()
+    if keys.get("cell") or keys.get("node"):
+        return None
+    return dict(keys.get("wired") or LINE)
 
 
 class _Kept(NamedTuple):

@@ -12,6 +12,7 @@ import functools
 import json
 import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airwatt import _core
@@ -98,6 +99,31 @@ _OTHER_SDK = ("siwx917", "cyw43439", "cc3130")
 _OF_ONE_MAKER = ("esp-idf", "nrf")
 
 
+_WITH_WAKE_TIMES = {"esp32-c5": "ESP-IDF", "esp32-c6": "ESP-IDF", "nrf7002": "nRF Connect SDK"}
+"""The platform of chips whose kit has a call for target wake time, by the begin of the radio's name."""
+_AGREEING = "802.11ax"
+
+
+def with_wake_times(target: str | None, radio: str) -> str | None:
+    """The platform on which target wake time can be set: that of the radio's chip, if it is among the target's."""
+    own = next((platform for begin, platform in _WITH_WAKE_TIMES.items() if radio.startswith(begin)), None)
+    if target is None:
+        return own
+    return own if own in TARGETS[target] else None
+
+
+def agrees(standard: str) -> bool:
+    """Whether access points of a standard can have agreements on wake times."""
+    return standard.startswith(_AGREEING)
+
+
+def as_set(platform: str | None, candidate: Candidate) -> Candidate:
+    """The candidate as a platform keeps it: firmware of the nRF70 stays awake for the whole service period."""
+    if platform == "nRF Connect SDK" and _policies()[candidate.policy]["needs_agreement"]:
+        return replace(candidate, parameters=(*candidate.parameters, ("early_end", "false")))
+    return candidate
+
+
 def check_fits(target: str | None, radio: str) -> None:
     """Raises `InputError` for a target that is another maker's than the radio's chip."""
     if target not in _OF_ONE_MAKER:
@@ -173,6 +199,23 @@ def _esp_timeout(wait_ms: int, beacons: int | None = None) -> Setting:
     )
 
 
+_AFTER_CONNECTING = "after connecting to an access point of 802.11ax that has target wake time"
+
+
+def _wake_times(request: tuple[int, int, int]) -> tuple[Setting, Setting]:
+    """The calls of ESP-IDF and nRF Connect SDK for an announced agreement: mantissa, exponent, units of 256 us."""
+    mantissa, exponent, units = request
+    config = (
+        f"wifi_twt_setup_config_t twt = {{ .setup_cmd = TWT_REQUEST, .flow_type = 0, .min_wake_dura = {units}, "
+        f".wake_invl_mant = {mantissa}, .wake_invl_expn = {exponent}, .timeout_time_ms = 5000 }};"
+    )
+    wifi_6 = f"{_AFTER_CONNECTING}; of chips with 802.11ax"
+    return (
+        Setting((config, "esp_wifi_sta_itwt_setup(&twt);"), wifi_6),
+        Setting((f"wifi twt quick_setup {256 * units} {mantissa << exponent}",), _AFTER_CONNECTING),
+    )
+
+
 def _dtim(beacons: int) -> Setting:
     return Setting((f"dtim_period={beacons}",), "has the same effect for stations that receive DTIM beacons")
 
@@ -191,7 +234,9 @@ def how(candidate: Candidate) -> tuple[Setting | None, ...]:
     policy = _policies()[candidate.policy]
     dozing = policy["dozing"]
     on, modify = "iw dev wlan0 set power_save on", "nmcli connection modify NAME 802-11-wireless.powersave"
-    listening = ("wifi ps_wakeup_mode listen_interval", "wifi ps on")
+    listening, dtims = ("wifi ps_wakeup_mode listen_interval", "wifi ps on"), ("wifi ps_wakeup_mode dtim", "wifi ps on")
+    # With this policy the access point sends as soon as the station says that it is awake, without polls or triggers.
+    legacy = "wifi ps_mode legacy"
     if dozing == "never" and policy["runs_on_drivers"]:
         return (
             Setting(("iw dev wlan0 set power_save off",)),
@@ -203,7 +248,7 @@ def how(candidate: Candidate) -> tuple[Setting | None, ...]:
     if dozing == "after timeout":
         count = int(values.get("timeout", "100ms").removesuffix("ms"))
         if beacons is not None:
-            interval = (f"wifi ps_listen_interval {beacons}", f"wifi ps_timeout {count}")
+            interval = (f"wifi ps_listen_interval {beacons}", legacy, f"wifi ps_timeout {count}")
             return (
                 None,
                 None,
@@ -215,17 +260,17 @@ def how(candidate: Candidate) -> tuple[Setting | None, ...]:
             Setting((on, f"iwconfig wlan0 power timeout {count}m"), "iw has no command for the time-out"),
             Setting((f"{modify} 3",), "it cannot set the time-out", whole=False),
             _esp_timeout(count),
-            Setting((f"wifi ps_timeout {count}", "wifi ps on")),
+            Setting((legacy, f"wifi ps_timeout {count}", *dtims)),
             _NOTHING,
         )
+    fetch = (f"wifi ps_mode {'WMM' if policy['uapsd'] else 'legacy'}", "wifi ps_timeout 0")
     if dozing == "between beacons" and beacons is None:
-        mode = "WMM" if policy["uapsd"] else "legacy"
         return (
             Setting((on, "iwconfig wlan0 power timeout 0")),
             None,
             # It stays awake for 8 ms at least after traffic, which is policy timeout.
             None,
-            Setting((f"wifi ps_mode {mode}", "wifi ps_timeout 0", "wifi ps on"), "it receives DTIM beacons only"),
+            Setting((*fetch, *dtims), "it receives DTIM beacons only"),
             Setting(("uapsd_advertisement_enabled=1",)) if policy["uapsd"] else _NOTHING,
         )
     if dozing == "between beacons":
@@ -235,9 +280,11 @@ def how(candidate: Candidate) -> tuple[Setting | None, ...]:
             None,
             None,
             Setting(_esp_mode(beacons), f"{_BEFORE_CONNECTING}; {awake}", whole=False),
-            Setting((f"wifi ps_listen_interval {beacons}", *listening), "before connecting"),
+            Setting((f"wifi ps_listen_interval {beacons}", *fetch, *listening), "before connecting"),
             _dtim(beacons),
         )
+    if policy["needs_agreement"]:
+        return (None, None, *_wake_times(_core.wake_request(values["interval"])), None)
     if beacons is not None:
         return (None, None, None, None, _dtim(beacons))
     if policy["runs_on_drivers"] and not policy["uapsd"]:

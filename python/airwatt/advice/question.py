@@ -78,7 +78,8 @@ _AIR = {"standard": "802.11n-2.4GHz", "data_rate": "65Mbps", "aifsn": 3}
 
 
 _THINGS = ("periodic", "mqtt", "coap", "lwm2m", "matter")
-_LINE: dict[str, object] = {"rtt": "20ms", "down": {"rate": "16Mbps"}, "up": {"rate": "1Mbps"}}
+LINE: dict[str, object] = {"rtt": "20ms", "down": {"rate": "16Mbps"}, "up": {"rate": "1Mbps"}}
+"""What is assumed of the wired path: how long an answer takes decides how long a radio stays awake for it."""
 
 
 def assumed(scenario: Scenario) -> str:
@@ -119,7 +120,7 @@ def scenario_of(flows: Sequence[str], settings: Mapping[str, str], duration: str
     values: dict[str, object] = {"base": "fast-dsl", "name": "advice", "flow": read, "wifi": dict(_AIR)}
     if all(one["application"]["kind"] in _THINGS for one in read):
         # Those of a scenario that begins with base = "idle", as one of things does.
-        values = {"base": "idle", "name": "advice", "flow": read, "wired": dict(_LINE)}
+        values = {"base": "idle", "name": "advice", "flow": read, "wired": dict(LINE)}
     if any(one["application"]["kind"] != "bulk" for one in read):
         duration = duration or _usual_duration(read)
         quantity("--duration", duration, "time")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from airwatt import _core, aggregates, laboratory
-from airwatt._core import InputError, Scenario
-from airwatt.advice import platforms
+from airwatt._core import CONFIRM, InputError, Scenario
+from airwatt.advice import deep_sleep, platforms
 from airwatt.advice.answer import Advice, rows_of
 from airwatt.advice.candidate import Candidate, Figures
 from airwatt.advice.combined_settings import SETTINGS, CombinedSetting
@@ -17,9 +17,6 @@ from airwatt.parallel import Progress
 from airwatt.results import FinishedRun, Result
 from airwatt.statistics import mean_ci95
 from airwatt.tasks import Done, StorePath, Task, run_tasks
-
-CONFIRM = 4
-"""How many of the models' best within the budget are simulated, beside those that the core asks for in any case."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +116,7 @@ def advise(
     set: Mapping[str, object] | None = None,  # noqa: A002 - the name of the option
     limit: str | None = None,
     keep_alive_s: float | None = None,
+    reconnection_s: float | None = None,
     store: StorePath = None,
     target: str | None = None,
     on_progress: Callable[[Progress], None] | None = None,
@@ -126,7 +124,8 @@ def advise(
     """Finds what spends least on a scenario's traffic within a delay budget. Raises `InputError`, `RunError`.
 
     `limit` bounds each run, and `store` keeps them, as in `airwatt.run`. With `keep_alive_s` keep-alives of this mean
-    interval are priced. `target` (`platforms.TARGETS`) leaves only candidates that can be set there.
+    interval are priced, and with `reconnection_s` deep sleep with so much time awake for each report. `target`
+    (`platforms.TARGETS`) leaves only candidates that can be set there.
     """
     laboratory.check_seeds(seed, runs)
     loaded = laboratory.load(scenario, (), set)
@@ -136,8 +135,12 @@ def advise(
     for station in text["station"]:
         platforms.check_fits(target, str(station["radio"]))
     tries_listen_intervals = "station.listen_interval" not in (set or {})
-    plan = json.loads(_core.advise_scenario(loaded, budget_s, confirm, tries_listen_intervals, target is not None))
-    rows = rows_of(plan, target, platforms.skipped(text["station"][0].get("listen_interval")))
+    platform, standard = platforms.with_wake_times(target, str(text["station"][0]["radio"])), text["wifi"]["standard"]
+    wakes = platform is not None and platforms.agrees(standard)
+    plan = json.loads(
+        _core.advise_scenario(loaded, budget_s, confirm, tries_listen_intervals, target is not None, wakes)
+    )
+    rows = rows_of(plan, target, platforms.skipped(text["station"][0].get("listen_interval")), platform)
     confirmed = [row for row in rows if row.confirm]
     measured = loaded.replace([("latency_percentiles", "true")])
     make = _Runs(range(seed, seed + runs), limit, store, on_progress)
@@ -155,6 +158,10 @@ def advise(
         budget_s, loaded.name, ", ".join(sorted({one["radio"] for one in text["station"]})), rows, runs, seed
     )
     advice.target = target
+    if platform is not None and not wakes:
+        advice.untried = (
+            f"target wake time, since the cell is of {standard} and not of 802.11ax (--set wifi.standard=...)"
+        )
     advice.voltage_v = laboratory.radio(text["station"][0]["radio"]).voltage_v
     if keep_alive_s is not None:
         from airwatt.advice import keep_alives
@@ -168,6 +175,7 @@ def advise(
     if advice.ranked:
         best = advice.ranked[0]
         assert best.simulation is not None
+        advice.deep_sleep = deep_sleep.beside(text, best.simulation.power_w, reconnection_s)
         advice.beside = _beside(measured, best.candidate, best.simulation, awake, make, target, budget_s)
     return advice
 

@@ -101,6 +101,14 @@ def command(
         str | None,
         Option("--keep-alive", metavar="TIME", help="Price keep-alives of this mean interval, and of longer ones."),
     ] = None,
+    reconnect: Annotated[
+        str | None,
+        Option(
+            "--reconnect",
+            metavar="TIME",
+            help="Price deep sleep in which the device is awake for this time to connect again and report.",
+        ),
+    ] = None,
     battery: options.Battery = None,
     allow_borrowed: options.AllowBorrowed = False,
     set_: options.Set = None,
@@ -127,6 +135,7 @@ def command(
         raise InputError(f"--target {target}: expected {', '.join(platforms.TARGETS)}, got another name")
     budget = advice.quantity("--delay", delay, "time")
     lasting = options.battery(battery, allow_borrowed)
+    reconnection_s = None if reconnect is None else advice.quantity("--reconnect", reconnect, "time")
     keep_alive_s = None if keep_alive is None else advice.interval_of(keep_alive)
     settings = _settings(
         radio,
@@ -151,6 +160,7 @@ def command(
                 "--loss": loss,
                 "--jitter": jitter,
                 "--keep-alive": keep_alive,
+                "--reconnect": reconnect,
                 "--store": store,
             }
         )
@@ -180,7 +190,7 @@ def command(
                 settings,
                 duration,
                 limit,
-                keep_alive_s,
+                (keep_alive_s, reconnection_s),
                 store,
                 (budget, runs, seed, confirm),
                 target,
@@ -208,7 +218,7 @@ def _simulated(
     settings: dict[str, str],
     duration: str | None,
     limit: str | None,
-    keep_alive_s: float | None,
+    priced: tuple[float | None, float | None],
     store: Path | None,
     how: tuple[float, int, int, int],
     target: str | None,
@@ -217,6 +227,7 @@ def _simulated(
     from airwatt import advice
 
     budget, runs, seed, confirm = how
+    keep_alive_s, reconnection_s = priced
     scenario: laboratory.ScenarioLike | None = source
     if scenario is None:
         # Its settings are in it.
@@ -232,6 +243,7 @@ def _simulated(
             set=settings or None,
             limit=limit,
             keep_alive_s=keep_alive_s,
+            reconnection_s=reconnection_s,
             store=store,
             target=target,
             on_progress=on_progress,
@@ -291,7 +303,7 @@ def _parts(found: Advice) -> Iterator[str | Table]:
     from airwatt.tables import quantity, table
 
     confirmed = [row for row in found.rows if row.simulation]
-    confirmed.sort(key=lambda row: (row not in found.ranked, row.simulation.energy_j if row.simulation else 0.0))
+    confirmed.sort(key=lambda row: (row not in found.ranked, _energy_j(row)))
     origin = ", by replay of its packets" if found.from_capture else f", {found.runs} runs from seed {found.seed}"
     asked = f"{found.source}, radio {found.radio}: at most {quantity(found.budget_s, 's')} of added delay{origin}"
     yield filled(asked, _COLUMNS)
@@ -309,6 +321,8 @@ def _parts(found: Advice) -> Iterator[str | Table]:
     yield from _beside(found)
     yield from _keep_alives(found)
     yield from _how_to_set(found)
+    if found.untried:
+        yield filled(f"not tried: {found.untried}", _COLUMNS)
     skipped = [row for row in found.rows if not row.simulation]
     if skipped:
         names = ", ".join(_name(row) for row in skipped)
@@ -365,7 +379,7 @@ def _cells(rows: list[Row], found: Advice) -> list[str]:
         *_delays(figures),
         quantity(figures.goodput_bps, "b/s", figures.goodput_ci95_bps),
         errors[0] if len(set(errors)) == 1 else "\n".join(errors),
-        "best" if found.ranked[:1] == [row] else verdict,
+        "best" if found.ranked and found.ranked[0] in rows else verdict,
     ]
 
 
@@ -409,7 +423,8 @@ def _charges(found: Advice, confirmed: list[Row]) -> Iterator[str | Table]:
         ]
         yield table(["policy", *charge.heads(found.battery, groups[0][1].profile)], rows)
         best = [(name, figures.profile) for name, figures in groups[:_IN_OTHER_MODES]]
-        yield from charge.host_modes("policy", best, found.voltage_v, found.battery)
+        has_bands = any(figures.energy_low_j is not None for _, figures in groups)
+        yield from charge.host_modes("policy", best, found.voltage_v, found.battery, energies_have_bands=has_bands)
     yield charge.causes_table([(name, figures.causes or {}) for name, figures in groups])
 
 
@@ -462,9 +477,10 @@ def _keep_alives(found: Advice) -> Iterator[str | Table]:
         ]
         for one in found.keep_alives
     ]
+    path = "" if first.rtt_s is None else f" over a round trip of {quantity(first.rtt_s, 's')}"
     yield (
-        f"keep-alives of MQTT over TLS that the station sends each {quantity(first.interval_s, 's')}, without other "
-        'traffic, as application = { kind = "mqtt" } of a scenario:'
+        f"keep-alives of MQTT over TLS that the station sends each {quantity(first.interval_s, 's')}{path}, without "
+        'other traffic, as application = { kind = "mqtt" } of a scenario:'
     )
     heads = [
         "policy",
@@ -536,6 +552,7 @@ def _verdict(found: Advice) -> Iterator[str]:
         lines.append(f"ideal      {quantity(found.bound.energy_j, 'J')}: {_ideal(found)}")
     if found.battery is not None and best.simulation is not None:
         lines.append(f"battery    {_lasts(found)}")
+    lines += _deep_sleep(found)
     lines += _more_delay(found)
     if found.tunnel is not None:
         count = found.tunnel["burst_packets"]
@@ -548,21 +565,33 @@ def _verdict(found: Advice) -> Iterator[str]:
 
 
 def _on_its_platform(found: Advice) -> list[str]:
-    """The best candidate that can be set on the platform of the radio's chip, or on any, if it is another one."""
+    """What would spend less if the chip's platform had a setting for it, or of what can be set the best."""
     from airwatt.advice import platforms
 
+    best = found.ranked[0]
     platform = platforms.of_radio(found.radio)
-
-    def is_possible(row: Row) -> bool:
-        return platforms.can_be_set(row.candidate) if platform is None else platforms.can_set(platform, row.candidate)
-
-    if found.target is not None or is_possible(found.ranked[0]):
+    if found.target is not None:
         return []
-    own = next((row for row in found.ranked if is_possible(row)), None)
+    if platform is not None and not best.is_out_of_reach:
+        others = [row for row in found.ranked if row.is_out_of_reach and _energy_j(row) < _energy_j(best)]
+        return [
+            f"out of reach {_name(row)}: {_costs(found, row)}; {platform} has no setting for it" for row in others[:1]
+        ]
+    if platform is None and platforms.can_be_set(best.candidate):
+        return []
     where = "anywhere" if platform is None else f"on {platform}"
+    own = (
+        None
+        if platform is not None
+        else next((row for row in found.ranked if platforms.can_be_set(row.candidate)), None)
+    )
     if own is None:
         return [f"can be set {where}: nothing within the budget"]
     return [f"can be set {where}: {_name(own)}, {_costs(found, own)}"]
+
+
+def _energy_j(row: Row) -> float:
+    return row.simulation.energy_j if row.simulation is not None else 0.0
 
 
 def _less(found: Advice) -> str:
@@ -592,6 +621,27 @@ def _lasts(found: Advice) -> str:
         return f"{found.battery.text}: no days, see above"
     mode = f", with the host in {profile['mode']} while the radio dozes" if profile and profile["mode"] else ""
     return f"{found.battery.text} lasts: {times}{mode}{_other_modes(found, profile)}"
+
+
+def _deep_sleep(found: Advice) -> Iterator[str]:
+    """Says when giving up the association between reports would spend less, and what it would take."""
+    from airwatt.battery import lasting
+    from airwatt.tables import quantity
+
+    other = found.deep_sleep
+    if other is None:
+        return
+    every = f"for each report, once in {quantity(other.interval_s, 's')}"
+    text = f"with an association {every}, it would not spend less"
+    if other.break_even_s:
+        most = quantity(other.break_even_s, "s")
+        text = f"between reports would spend less if connecting took below {most} awake {every}"
+    if other.power_w is not None:
+        volts = found.voltage_v
+        taken = quantity(other.power_w / volts, "A") if volts else quantity(other.power_w, "W")
+        days = "" if found.battery is None else f", {lasting(found.battery.lasts_s(other.power_w, volts))}"
+        text += f"; with {quantity(other.reconnection_s, 's')} it takes {taken}{days}"
+    yield f"deep sleep {text}; in between nothing reaches the device"
 
 
 def _other_modes(found: Advice, profile: Mapping[str, Any] | None) -> str:

@@ -237,9 +237,12 @@ def command(
     for option, wanted in (("--junit", junit), ("--sarif", sarif), ("--compare", compare)):
         if wanted is not None:
             verdicts.check_any(option, documents, strict=strict)
-    asked = {"--current": current, "--policy": policy, "--plot": plot, "--fail-if": fail_if}
-    if any(one["station"] is None for one in documents):
-        _require_station([option for option, value in asked.items() if value is not None])
+    # Findings are those of all stations where none is named.
+    of_station = [limit for limit in limits if not limit.key.startswith("findings.")] or None
+    asked = {"--current": current, "--policy": policy, "--plot": plot, "--fail-if": of_station}
+    for one in documents:
+        if one["station"] is None:
+            _require_station(one, [option for option, value in asked.items() if value is not None])
     _hold(limits, document, documents, strict=strict)
     decryption.require(documents)
     _require_whole(documents[0]["capture"])
@@ -256,10 +259,11 @@ def _telling(junit: Path | None, capture: str) -> Iterator[None]:
         raise
 
 
-def _require_station(asked: list[str]) -> None:
-    """Exits with 1 if something was asked of a station, and the capture leaves doubt which is meant."""
+def _require_station(document: dict[str, Any], asked: list[str]) -> None:
+    """Exits with 1 if something was asked of a station, and the capture has none or leaves doubt which is meant."""
     if asked:
-        say(f"{', '.join(asked)}: expected --station ADDR, since the capture leaves doubt which station is meant")
+        why = "expected --station ADDR, since the capture leaves doubt which station is meant"
+        say(f"{', '.join(asked)}: {why if document['candidates'] else 'expected a capture with a station, got none'}")
         raise Exit(FAILED)
 
 
@@ -415,7 +419,9 @@ def _currents(document: dict[str, Any], battery: "Battery | None") -> "Iterator[
             rows.append([policy["policy"], quantity(power_w, "W"), *cells])
         yield table(["policy", "power", *charge.heads(battery, policies[0]["profile"])], rows)
         profiles = [(policy["policy"], policy["profile"]) for policy in policies]
-        yield from charge.host_modes("policy", profiles, volts, battery)
+        # Where a band of an energy is left out, that of the profile alone would claim too much.
+        has_bands = any(policy["energy_low_j"] is not None or policy["left_out"] for policy in policies)
+        yield from charge.host_modes("policy", profiles, volts, battery, energies_have_bands=has_bands)
     shares = [(policy["policy"], dict(cause_shares([policy["energy_by_cause_j"]]))) for policy in policies]
     yield charge.causes_table(shares)
 
@@ -483,7 +489,7 @@ def _parts(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str
             share = "it is alone" if is_alone else f"it has {percent(document['station_share'])} of the bytes"
             lines.append(f"chosen since {share}; --station names another")
     yield "\n".join(lines)
-    if document["station"] is None:
+    if document["station"] is None and document["candidates"]:
         yield "The capture leaves doubt which station is meant; choose one with --station:"
         yield _candidates(document["candidates"])
     # What was measured is what was asked for.
@@ -560,15 +566,7 @@ def _assumptions(policies: list[dict[str, Any]]) -> "Iterator[str | Table]":
     yield from _left_out(policies)
     if not most:
         return
-    # Makers publish averages of nothing else.
-    beside = (
-        "; the band of the currents is the error for a device that dozes and receives beacons, and has none of them"
-    )
-    has_modes = any(policy["profile"] is not None for policy in policies)
-    yield (
-        "what the bands of the energies consist of (--set and --radio replace an assumption by what you know)"
-        f"{beside if has_modes else ''}:"
-    )
+    yield "what the bands of the energies consist of (--set and --radio replace an assumption by what you know):"
     rows = [
         [what, assumption["assumed"], assumption["other"], f"{percent(share)} of {policy}"]
         for what, (share, assumption, policy) in most.items()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from airwatt._core import LARGEST_PROFILE_ERROR, WIDE_BAND
 from airwatt.aggregates import over
 from airwatt.battery import SECONDS_A_DAY, lasting
 from airwatt.tables import NOTHING, quantity, table
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 _MILLIAMPERE_HOUR_C = 3.6
 _SMALL_MAH = 0.01
 _MOST_CAUSES = 6
-_WIDE = 0.5
-"""A band from which on the profile is no basis for days."""
 _WORTH_NAMING = 0.1
 """Share of the energy from which a cause is named in a row."""
 
@@ -77,13 +76,21 @@ def host_modes(
     rows: Sequence[tuple[str, Mapping[str, Any] | None]],
     radio_v: float | Sequence[float | None] | None,
     battery: Battery | None,
+    *,
+    energies_have_bands: bool = False,
 ) -> Iterator[str | Table]:
     """What the same traffic costs in each mode of the host, and how far the answer may be off.
 
-    The voltage is that of all radios, or there is one for each row.
+    The voltage is that of all radios, or there is one for each row. A current has the band of its energy, if that has
+    one: the profile's part is in it.
     """
     profiles = [profile for _, profile in rows if profile is not None]
     if not profiles:
+        if battery is not None:
+            yield (
+                "the profile is compared with no average of its maker, so that nothing says how far days are off; "
+                f"profiles that are compared with one err by up to {100 * LARGEST_PROFILE_ERROR:.0f} %"
+            )
         return
     # Choices may be radios, each with modes of its own or with none.
     modes = list(dict.fromkeys(mode["name"] for profile in profiles for mode in profile["modes"]))
@@ -106,7 +113,10 @@ def host_modes(
             "what sets each mode; the same traffic in each:"
         )
         yield table([what, *modes], cells)
-    yield band_text(profiles, _other_modes(profiles))
+    if energies_have_bands:
+        yield "currents have the bands of the energies, in which the profile's is contained; days go the other way"
+    else:
+        yield band_text(profiles, _other_modes(profiles))
     if battery is not None and any(battery.refuses(profile) for profile in profiles):
         most = max(profiles, key=lambda profile: profile["borrowed_share"])
         yield (
@@ -126,6 +136,9 @@ def _other_modes(profiles: Sequence[Mapping[str, Any]]) -> str:
     return f" ({', '.join(texts)})" if texts else ""
 
 
+_ASSUMED = {"listen": "the current of listening, no less than 75 % of receiving", "wake_up": "the charge of a wake-up"}
+
+
 def band_text(profiles: Sequence[Mapping[str, Any]], others: str = "") -> str:
     """How far currents and days may be off: the profile's own error, and what borrowed values may make.
 
@@ -134,13 +147,21 @@ def band_text(profiles: Sequence[Mapping[str, Any]], others: str = "") -> str:
     low, high = (max(profile[f"band_{end}"] for profile in profiles) for end in ("low", "high"))
     errors = [profile["error"] for profile in profiles]
     borrowed = list(dict.fromkeys(key for profile in profiles for key in profile["borrowed"]))
-    why = f"by which the profile errs where it predicts its maker's averages{others}"
+    known = [error for error in errors if error is not None]
+    largest = 100 * (LARGEST_PROFILE_ERROR if None in errors else max(known))
+    why = f"{largest:.1f} % by which the profile errs where it predicts its maker's averages{others}"
     if None in errors:
-        why = "the largest error of profiles that predict a published average, since here none is predicted"
+        why = f"{largest:.0f} %, the largest error of profiles that predict a published average: here none is predicted"
+    assumed = dict.fromkeys(key for profile in profiles for key in profile["assumed"])
+    if assumed:
+        why += f", and what the profile assumes ({', '.join(_ASSUMED.get(key, key) for key in assumed)})"
     if borrowed:
         why += f", and the range that {', '.join(borrowed)} of other chips leave{'s' if len(borrowed) == 1 else ''}"
-    text = f"band of the currents: \N{MINUS SIGN}{100 * low:.1f} to +{100 * high:.1f} %, {why}; days go the other way"
-    if max(low, high) > _WIDE:
+    text = (
+        f"band of energies, currents and charges: \N{MINUS SIGN}{100 * low:.1f} to +{100 * high:.1f} %: {why}; "
+        "days go the other way"
+    )
+    if max(low, high) > WIDE_BAND:
         text += (
             "; a band this wide says that too little of the chip is published for an answer in days: an average that "
             "you measure narrows it (airwatt radios --of NAME --fit-averages dtim1=CURRENT --new my.toml)"

@@ -133,6 +133,7 @@ def _toml(radio: Record, name: str | None, fit: Path | None, own: set[str]) -> s
         f"receive = {current(radio.receive_w)}",
         *([] if "listen" in radio.assumed.to_dict() else [f"listen = {current(radio.listen_w)}"]),
         f"sleep = {current(radio.sleep_w - radio.housekeeping_w)}",
+        *([] if radio.deep_sleep_w is None else [f"deep_sleep = {current(radio.deep_sleep_w)}"]),
         f'min_awake = "{1e6 * radio.min_awake_s:g}us"',
         *([] if radio.band is None else [f'band = "{radio.band}"']),
         *([] if radio.timeout_s is None else [f'timeout = "{1e3 * radio.timeout_s:g}ms"']),

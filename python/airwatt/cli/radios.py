@@ -146,6 +146,8 @@ def _show(radio: Record) -> None:
             ]
         else:
             rows.append(row(state, state, radio[f"{state}_w"]))
+    if radio.deep_sleep_w is not None:
+        rows.append(row("deep sleep", "deep_sleep", radio.deep_sleep_w))
     if radio.host_w is not None:
         rows.append(row("host, in sleep", "host", radio.host_w))
     if radio.housekeeping_w:

@@ -225,14 +225,15 @@ def write_sarif(path: Path, documents: Sequence[Document]) -> None:
 
 
 def _sarif_result(file: str, finding: Document, place: Document) -> dict[str, Any]:
-    details = {example["packet"]: example["detail"] for example in finding["examples"]}
-    text = details.get(place["packet"], finding["text"])
+    text = place.get("detail", finding["text"])
+    # Consumers of SARIF require a line of a text: that of `tshark -r FILE`, which prints one for each packet.
+    region = {"startLine": place["packet"]}
     packets = ", ".join(map(str, place["packets"]))
     return {
         "ruleId": finding["kind"],
         "level": _LEVELS[finding["severity"]],
         "message": {"text": f"packet {place['packet']}, {finding['station']}: {text} (decided by packets {packets})"},
-        "locations": [{"physicalLocation": {"artifactLocation": {"uri": file}}}],
+        "locations": [{"physicalLocation": {"artifactLocation": {"uri": file}, "region": region}}],
         "properties": {"packet": place["packet"], "time_s": place["time_s"], "packets": place["packets"]},
     }
 

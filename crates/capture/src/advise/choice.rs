@@ -35,12 +35,14 @@ pub struct Row {
     pub model: Option<(f64, f64)>,
     /// By simulation or replay.
     pub simulation: Option<Figures>,
+    /// Whether the platform of the radio's chip has no setting for it: then it is no advice, however little it spends.
+    pub is_out_of_reach: bool,
 }
 
 /// The decision, by indices of rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Decision {
-    /// The confirmed candidates within the budget, the least energy first. The first is the advice.
+    /// The confirmed candidates within the budget, those out of reach last, and of both the least energy first. The first is the advice.
     pub ranked: Vec<usize>,
     /// Those that did exactly the same as the first.
     pub alike: Vec<usize>,
@@ -68,10 +70,18 @@ impl Decision {
         let limit_s = budget_s.max(NO_DELAY_S);
         let mut ranked: Vec<usize> =
             all().filter(|index| simulated(index).is_some_and(|found| found.delay_s <= limit_s)).collect();
-        ranked.sort_by(|one, other| energy(&rows[*one]).total_cmp(&energy(&rows[*other])));
+        ranked.sort_by(|one, other| {
+            let (one, other) = (&rows[*one], &rows[*other]);
+            one.is_out_of_reach
+                .cmp(&other.is_out_of_reach)
+                .then_with(|| energy(one).total_cmp(&energy(other)))
+        });
         let (alike, others): (Vec<usize>, Vec<usize>) =
             ranked.iter().skip(1).partition(|index| simulated(index) == ranked.first().and_then(simulated));
-        let runner_up = others.first().copied();
+        let runner_up = others.first().copied().filter(|index| {
+            let is_advice_out_of_reach = ranked.first().is_some_and(|first| rows[*first].is_out_of_reach);
+            is_advice_out_of_reach || !rows[*index].is_out_of_reach
+        });
         let model_errors: Vec<Option<f64>> = rows.iter().map(model_error).collect();
         let is_undecided =
             |index: &usize| rows[*index].model.is_some_and(|(_, delay_s)| delay_s <= budget_s + UNDECIDED_S);

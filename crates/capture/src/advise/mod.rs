@@ -9,6 +9,7 @@
 //! Left out: policies of other stations, changes of the transport, tunnels in runs.
 
 pub mod choice;
+pub mod deep_sleep;
 pub mod estimate;
 pub mod measured;
 pub mod setting;
@@ -35,6 +36,9 @@ const UNDECIDED_S: f64 = 0.001;
 const BEYOND: usize = 2;
 /// Delay bounds at which a tunnel is evaluated, beside the budget.
 const TUNNEL_BOUNDS_S: [f64; 8] = [0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1];
+
+/// How many of the models' best within the budget are simulated unless the caller says it, beside those that are in any case.
+pub const CONFIRM: usize = 4;
 
 /// A policy with its settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,6 +74,11 @@ impl Candidate {
             estimate.trials.iter().map(move |trial| candidate(trial, None)).chain(skipping)
         });
         candidates.collect()
+    }
+
+    /// Whether it takes an access point that agrees on wake times.
+    fn needs_agreement(&self) -> bool {
+        PowerSaveConfig::named(self.policy).is_ok_and(|policy| policy.wake_request().is_some())
     }
 
     fn value_s(&self) -> f64 {
@@ -129,11 +138,14 @@ pub struct ModelQuestion {
     pub tries_listen_intervals: bool,
     /// Whether all candidates are to be run, as where only some can be set: the models' best are often others.
     pub confirms_all: bool,
+    /// Whether target wake times are candidates: only where the caller knows that both sides can have them.
+    pub tries_wake_times: bool,
 }
 
 impl ModelQuestion {
     fn has(&self, candidate: &Candidate) -> bool {
-        self.tries_listen_intervals || candidate.listen_interval.is_none()
+        (self.tries_listen_intervals || candidate.listen_interval.is_none())
+            && (self.tries_wake_times || !candidate.needs_agreement())
     }
 }
 

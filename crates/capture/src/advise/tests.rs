@@ -20,7 +20,7 @@ fn figures(energy_j: f64, delay_s: f64) -> Figures {
 }
 
 fn row(model: Option<(f64, f64)>, energy_j: f64, delay_s: f64) -> Row {
-    Row { model, simulation: Some(figures(energy_j, delay_s)) }
+    Row { model, simulation: Some(figures(energy_j, delay_s)), is_out_of_reach: false }
 }
 
 #[test]
@@ -35,10 +35,10 @@ fn candidates_are_each_policy_with_its_settings_once() {
 }
 
 #[test]
-fn every_policy_but_twt_is_a_candidate_with_settings_that_it_has() {
+fn every_policy_is_a_candidate_with_settings_that_it_has() {
     let all = Candidate::all();
     for kind in PowerSaveConfig::KINDS {
-        assert_eq!(all.iter().any(|one| one.policy == kind.name), kind.name != "twt", "{}", kind.name);
+        assert!(all.iter().any(|one| one.policy == kind.name), "{}", kind.name);
     }
     for Candidate { policy, setting, .. } in all {
         let text = match setting {
@@ -72,6 +72,7 @@ fn a_difference_within_the_intervals_is_chance() {
     let with = |energy_j, ci95| Row {
         model: None,
         simulation: Some(Figures { energy_ci95_j: ci95, ..figures(energy_j, 0.0) }),
+        is_out_of_reach: false,
     };
     assert!(Decision::between(&[with(1.0, Some(0.1)), with(1.15, Some(0.1))], 1.0).within_chance);
     assert!(!Decision::between(&[with(1.0, Some(0.1)), with(1.25, Some(0.1))], 1.0).within_chance);
@@ -175,7 +176,13 @@ fn a_profile_is_a_radio_of_the_models() {
 }
 
 const fn question(budget_s: f64) -> ModelQuestion {
-    ModelQuestion { budget_s, confirm: 1, tries_listen_intervals: true, confirms_all: false }
+    ModelQuestion {
+        budget_s,
+        confirm: 1,
+        tries_listen_intervals: true,
+        confirms_all: false,
+        tries_wake_times: false,
+    }
 }
 
 #[test]
@@ -219,4 +226,27 @@ fn a_setting_beside_is_advised_if_it_saves_more_than_chance_within_the_budget() 
     assert!(!SettingChange::between(&alone, &wide, 0.02).is_advised, "within chance");
     assert!(!change(1.0, 0.01).has_effect && change(1.0, 0.02).has_effect);
     assert!((change(0.9, 0.01).share + 0.1).abs() < 1e-12);
+}
+
+/// What no setting of the chip's platform gives is no advice, however little it spends, unless there is nothing else.
+#[test]
+fn what_is_out_of_reach_is_no_advice() {
+    let cheap = Row { is_out_of_reach: true, ..row(None, 1.0, 0.01) };
+    let rows = [cheap, row(None, 3.0, 0.01), row(None, 2.0, 0.01)];
+    let decision = Decision::between(&rows, 0.1);
+    assert_eq!((decision.ranked, decision.runner_up), (vec![2, 1, 0], Some(1)));
+    let alone = Decision::between(&[cheap, Row { is_out_of_reach: true, ..row(None, 2.0, 0.01) }], 0.1);
+    assert_eq!((alone.ranked, alone.runner_up), (vec![0, 1], Some(1)));
+}
+
+/// A target wake time is tried where both sides can have one, and nowhere else.
+#[test]
+fn wake_times_are_tried_where_both_sides_have_them() {
+    let question = |tries_wake_times| ModelQuestion { tries_wake_times, ..question(0.1) };
+    let scenario = Scenario::load("idle", &[]).unwrap();
+    let intervals = |tries| {
+        let plan = ModelPlan::of_scenario(&scenario, question(tries));
+        plan.candidates.iter().filter(|asked| asked.candidate.policy == "twt").count()
+    };
+    assert_eq!((intervals(false), intervals(true)), (0, 4));
 }

@@ -336,8 +336,7 @@ impl Cell {
                 )
             });
             if let Some(finding) = found {
-                let delay = self.interval * missing;
-                finding.excess += Excess { wake_ups: missing, ..Excess::late(delay) };
+                finding.missing_beacons(missing, self.interval);
                 finding.due((1..=missing).map(|count| pair[0].0 + self.interval * count));
             }
         }

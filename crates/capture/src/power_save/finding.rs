@@ -369,6 +369,12 @@ impl Finding {
         self.late_beacons.push(late_by);
     }
 
+    /// Adds beacons that never came: the station listens for each until it gives it up, and hears of its frames from the next one.
+    pub(super) fn missing_beacons(&mut self, count: u64, interval: Span) {
+        self.excess.delay += interval * count;
+        self.late_beacons.extend((0..count).map(|_| interval));
+    }
+
     /// The number of occurrences with a verdict.
     pub const fn count(&self, verdict: Verdict) -> u64 {
         self.counts[verdict as usize]

@@ -153,7 +153,7 @@ pub struct PolicyReport {
 /// An assumption that moves the energy by 2 % or more.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct AssumptionReport {
-    /// `data rate`, `beacon rate`, `listen` or `wake-up charge`.
+    /// `data rate`, `beacon rate`, `listen`, `wake-up charge` or `radio profile`.
     pub what: String,
     /// The assumed value.
     pub assumed: String,

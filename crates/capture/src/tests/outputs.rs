@@ -233,7 +233,13 @@ fn bands_say_what_they_consist_of() {
     assert!(policy.assumptions.iter().all(|one| one.share >= 0.02 && one.energy_low_j <= one.energy_high_j));
     let module = Question { radio: Some("esp32-c3"), ..question };
     let module = analyze_capture(&capture, &module, &mut go_on).unwrap();
-    assert!(module.policies[0].assumptions.iter().any(|one| one.what == "listen"), "its profile assumes it");
+    let of_module = &module.policies[0];
+    let profile = of_module.assumptions.iter().find(|one| one.what == "radio profile").unwrap();
+    let account = of_module.profile.as_ref().unwrap();
+    // One band: that of the profile is a part of the energy's.
+    assert!((profile.energy_low_j - of_module.energy_j * (1.0 - account.band_low)).abs() < 1e-12);
+    assert!(account.band_low > account.error.unwrap(), "listening beyond beacons is assumed: {account:?}");
+    assert_eq!(account.assumed, ["listen"]);
     let known = of(&[("wifi.beacon_rate".to_owned(), "1Mbps".to_owned())]);
     assert!(known.assumptions.iter().all(|one| one.what != "beacon rate"));
     assert_eq!(known.energy_j, policy.energy_j, "1 Mb/s is what is assumed");

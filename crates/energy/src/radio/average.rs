@@ -52,11 +52,17 @@ struct Awake {
 }
 
 impl Radio {
+    fn beacon_reception_time(&self) -> Span {
+        if self.beacon_reception == super::BeaconReception::Whole { BEACON } else { BEACON_TO_TIM }
+    }
+
+    /// Time for which the radio listens for one beacon in each `every`.
+    pub(crate) fn beacon_listening(&self, every: Span) -> Span {
+        self.sleep_clock.guard_after(every) + self.min_awake.saturating_sub(self.beacon_reception_time())
+    }
+
     fn awake(&self, every: Span) -> Awake {
-        let whole = self.beacon_reception == super::BeaconReception::Whole;
-        let received = if whole { BEACON } else { BEACON_TO_TIM };
-        let guard = self.sleep_clock.guard_after(every);
-        let listening = guard + self.min_awake.saturating_sub(received);
+        let (received, listening) = (self.beacon_reception_time(), self.beacon_listening(every));
         Awake {
             energy_j: (self.listen * listening + self.receive * received + self.to_sleep.energy())
                 .as_joules(),

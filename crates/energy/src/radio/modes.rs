@@ -48,4 +48,22 @@ impl Radio {
         self.mode = place;
         Some(self)
     }
+
+    /// A board that was measured, with what it takes asleep beyond `chip`, the sleep of the profile before: what stands on it beside the
+    /// chip takes the same whatever the host does.
+    #[must_use]
+    pub fn with_board_above(mut self, chip: Power) -> Self {
+        let more = self.sleep.as_nanowatts().saturating_sub(chip.as_nanowatts());
+        for (place, mode) in self.modes.iter_mut().enumerate() {
+            mode.sleep = if place == self.mode {
+                self.sleep
+            } else {
+                Power::from_nanowatts(mode.sleep.as_nanowatts().saturating_add(more))
+            };
+        }
+        self.deep_sleep = self
+            .deep_sleep
+            .map(|power| Power::from_nanowatts(power.as_nanowatts().saturating_add(more)));
+        self
+    }
 }

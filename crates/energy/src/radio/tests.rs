@@ -4,9 +4,10 @@ use proptest::prelude::*;
 
 use airwatt_base::Charge;
 
+use super::average::BEACON_INTERVAL;
 use super::error::edits;
 use super::*;
-use crate::account::ProfileAccount;
+use crate::account::{ProfileAccount, largest_profile_error};
 use crate::ledger::StateSeconds;
 
 #[test]
@@ -266,7 +267,14 @@ fn an_account_says_what_other_modes_cost_and_what_is_borrowed() {
     assert_eq!((account.error, account.mode.as_deref()), (None, None));
     // The C3 errs by 1.7 % at DTIM 3. What the nRF7002 borrows is as low as the least of the others, and nobody's residual is its own.
     let own = ProfileAccount::of(&radio, &spent, energy_j);
-    assert_eq!((own.band_low, own.band_high), (own.error.unwrap(), own.error.unwrap()));
+    // Its listening, which is no beacon's here, is assumed to be as dear as receiving, and may be a quarter cheaper.
+    let cheaper = 0.25 * radio.listen.as_watts() / energy_j;
+    assert_eq!((own.band_high, own.assumed.as_slice()), (own.error.unwrap(), &["listen".to_owned()][..]));
+    assert!((own.band_low - own.error.unwrap().hypot(cheaper)).abs() < 1e-12, "{own:?}");
+    // What it listens for beacons is in the averages that it was fitted on.
+    let (wake_s, listen_s) = (radio.wake_up.time.as_secs_f64(), radio.beacon_listening(BEACON_INTERVAL).as_secs_f64());
+    let beacon = StateSeconds { listen: listen_s, transition: wake_s, sleep: 0.1, ..StateSeconds::default() };
+    assert_eq!(ProfileAccount::of(&radio, &beacon, 1e-3).assumed, Vec::<String>::new());
     assert!(account.band_low > 0.5 && account.band_low <= 1.0, "{account:?}");
     assert!(account.band_high > own.band_high, "{account:?}");
 }
@@ -429,4 +437,30 @@ fn a_profile_is_read_back_from_what_it_is_written_as() {
             assert_eq!(read(&other), alone, "{}", other.name);
         }
     }
+}
+
+/// A fitted board takes what stands on it in each mode of its host, and in deep sleep: 3 mA beside the chip's 0.14 mA.
+#[test]
+fn a_board_takes_the_same_more_in_each_mode() {
+    let chip = Radio::find("esp32-c3").unwrap();
+    let more = Power::from_nanowatts(9_900_000);
+    let sum = |power: Power| Power::from_nanowatts(power.as_nanowatts() + more.as_nanowatts());
+    let board = Radio { sleep: sum(chip.sleep), ..chip.clone() }.with_board_above(chip.sleep);
+    let of_modes = |radio: &Radio| radio.modes.iter().map(|mode| mode.sleep).collect::<Vec<_>>();
+    assert_eq!(of_modes(&board), of_modes(&chip).into_iter().map(sum).collect::<Vec<_>>());
+    assert_eq!(board.deep_sleep, chip.deep_sleep.map(sum));
+    // A board that was measured to take less than the chip has nothing beside it.
+    let less = Radio { sleep: Power::ZERO, ..chip.clone() }.with_board_above(chip.sleep);
+    assert_eq!(of_modes(&less)[1..], of_modes(&chip)[1..]);
+}
+
+/// A profile of the user's has a band, also if it says nothing of itself: the largest error of those that are compared with an average.
+#[test]
+fn a_profile_of_the_user_has_a_band() {
+    let text = Radio::shipped_text("ar5004").unwrap().replace("name = \"ar5004\"", "name = \"mine\"");
+    let (own, shipped) = (Radio::from_toml(&text, "mine.toml").unwrap(), Radio::find("ar5004").unwrap());
+    let spent = StateSeconds { listen: 1.0, sleep: 9.0, ..StateSeconds::default() };
+    let account = ProfileAccount::if_any(&own, &spent, 1.0).unwrap();
+    assert_eq!((account.band_low, account.band_high), (largest_profile_error(), largest_profile_error()));
+    assert_eq!(ProfileAccount::if_any(&shipped, &spent, 1.0), None);
 }

@@ -21,6 +21,8 @@ struct Written<'a> {
     listen: String,
     sleep: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    deep_sleep: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<String>,
     min_awake: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,6 +107,7 @@ impl Radio {
             receive: self.receive.to_string(),
             listen: self.listen.to_string(),
             sleep: Power::from_nanowatts(doze).to_string(),
+            deep_sleep: self.deep_sleep.map(|power| power.to_string()),
             host: self.host.map(|power| power.to_string()),
             min_awake: self.min_awake.to_string(),
             band: self.band.as_deref(),

@@ -13,7 +13,7 @@ use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Instant, Span};
 
 use super::Policy;
-use crate::powersave::estimate::{Dozing, Estimate};
+use crate::powersave::estimate::{Dozing, Estimate, Trial};
 use crate::powersave::interface::StationTimer;
 use crate::powersave::radio::{Abilities, Fact, PolicyTimer, PowerSaveRadio};
 use crate::powersave::wake_agreement::{WakeProposal, WakeRequest};
@@ -76,8 +76,16 @@ pub(in crate::powersave) struct Twt {
 impl Policy for Twt {
     type Config = TwtConfig;
     const NEEDS: Abilities = Abilities::SWITCH.and(Abilities::WAKE_AGREEMENT);
-    /// It is not sought: which access points offer it, and with which limits, no scenario says.
-    const ESTIMATE: Estimate = Estimate { dozing: Dozing::Adaptive, trials: &[] };
+    /// From less than a beacon interval to what TCP's timers bear.
+    const ESTIMATE: Estimate = Estimate {
+        dozing: Dozing::Adaptive,
+        trials: &[
+            Trial::of("interval", Span::from_millis(50)),
+            Trial::of("interval", Span::from_millis(200)),
+            Trial::of("interval", Span::from_secs(1)),
+            Trial::of("interval", Span::from_secs(10)),
+        ],
+    };
 
     fn new(config: TwtConfig, _start: Instant) -> Self {
         let proposal = WakeProposal { request: config.request(), start: None };
