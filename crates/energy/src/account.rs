@@ -15,8 +15,8 @@ pub const MOST_BORROWED: f64 = 0.05;
 /// A band from which on a profile is no basis for an answer in days.
 pub const WIDE_BAND: f64 = 0.5;
 
-/// A share of the energy that is too small to be named.
-const LEAST_ASSUMED: f64 = 0.001;
+/// A share of the energy below which a key is not named.
+const LEAST_PART: f64 = 0.001;
 /// The lowest listen power that published profiles of modules have, as a share of that of receiving (SiWx917: 16.5 of 22 mA).
 pub const LISTEN_SHARE: f64 = 0.75;
 
@@ -80,11 +80,14 @@ impl ProfileAccount {
                 error: radio.clone().in_mode(&mode.id).and_then(|radio| radio.error()),
             }
         };
+        let (held_receive_s, held_listen_s) = held_s(radio, spent);
         // The guard before a beacon is listening; not all listening is one.
         let depends = |key: &str| match key {
             "transmit" => radio.transmit.as_watts() * spent.transmit,
-            "receive" => radio.receive.as_watts() * spent.receive,
-            "listen" | "min_awake" | "sleep_clock" => radio.listen.as_watts() * spent.listen,
+            "receive" => radio.receive.as_watts() * (spent.receive - held_receive_s).abs(),
+            "listen" | "min_awake" | "sleep_clock" => {
+                radio.listen.as_watts() * (spent.listen - held_listen_s).abs()
+            }
             "sleep" => radio.sleep.as_watts() * spent.sleep,
             "wake_up" => radio.wake_up.power.as_watts() * spent.transition,
             _ => radio.to_sleep.power.as_watts() * spent.transition,
@@ -103,7 +106,7 @@ impl ProfileAccount {
         for key in keys {
             let is_listening = matches!(key, "listen" | "min_awake" | "sleep_clock");
             let part = if energy_j > 0.0 { depends(key) / energy_j } else { 0.0 };
-            if part > 0.0 {
+            if part >= LEAST_PART {
                 borrowed.push(key.to_owned());
             }
             // Several keys decide on listening, which counts once.
@@ -118,7 +121,7 @@ impl ProfileAccount {
         let mut assumed = Vec::new();
         for (key, less, more) in assumptions(radio, spent, &borrowed) {
             let share = |part_j: f64| if energy_j > 0.0 { part_j / energy_j } else { 0.0 };
-            if share(less.max(more)) > LEAST_ASSUMED {
+            if share(less.max(more)) > LEAST_PART {
                 assumed.push(key.to_owned());
             }
             low += share(less).powi(2);
@@ -135,6 +138,15 @@ impl ProfileAccount {
             band_high: high.sqrt(),
         }
     }
+}
+
+/// The time of receiving and of listening that a fit holds. An average on which a profile is fitted has the sum of a beacon's wake-up,
+/// guard and reception. Where reception took more than the profile has, its wake-up would have been fitted to take less.
+fn held_s(radio: &Radio, spent: &StateSeconds) -> (f64, f64) {
+    let change_s = (radio.wake_up.time + radio.to_sleep.time).as_secs_f64();
+    let beacon_s = radio.fitted_beacon_s().filter(|_| change_s > 0.0);
+    let wakeups = spent.transition / change_s;
+    beacon_s.map_or((0.0, 0.0), |(receive_s, listen_s)| (wakeups * receive_s, wakeups * listen_s))
 }
 
 /// What a time may cost less and more than with the values that a profile assumes without borrowing them, in joules.

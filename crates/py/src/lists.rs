@@ -94,7 +94,9 @@ pub(crate) fn radio_fit(
         .collect();
     averages.sort_by_key(|average| average.dtim_period);
     if !averages.is_empty() {
-        let fit = radio.fit(&averages).map_err(|text| InputError::new_err(format!("averages: {text}")))?;
+        let refused = |text| InputError::new_err(format!("averages: {text}"));
+        let fit = radio.fit(&averages).map_err(refused)?;
+        radio.check_fit(&averages, fit).map_err(refused)?;
         let ends = [averages[0].dtim_period, averages[averages.len() - 1].dtim_period];
         averages.iter_mut().for_each(|average| average.is_fitted = ends.contains(&average.dtim_period));
         radio = radio.fitted(fit);

@@ -279,6 +279,79 @@ fn an_account_says_what_other_modes_cost_and_what_is_borrowed() {
     assert!(account.band_high > own.band_high, "{account:?}");
 }
 
+/// Ten seconds of beacons alone rest on the average on which the profile is fitted; ten seconds of listening rest on the other chip.
+#[test]
+fn a_measured_average_takes_the_place_of_borrowed_values() {
+    let base = Radio::find("nrf7002").unwrap();
+    let of = |dtim_period, milliamperes: f64| Average {
+        dtim_period,
+        power: Power::from_nanowatts((3.3e6 * milliamperes) as u64),
+        is_fitted: true,
+    };
+    let averages = vec![of(1, 0.9), of(3, 0.4)];
+    let fit = base.fit(&averages).unwrap();
+    let mut fitted = Radio { averages, ..base.clone() }.fitted(fit);
+    fitted.borrowed.retain(|key| key != "wake_up");
+    let beacons = 10.0 / 0.1024;
+    let listen = beacons * fitted.sleep_clock.guard_after(average::BEACON_INTERVAL).as_secs_f64();
+    let (receive, transition) = (712e-6 * beacons, 1e-3 * beacons);
+    let spent = StateSeconds {
+        receive,
+        listen,
+        transition,
+        sleep: 10.0 - receive - listen - transition,
+        ..StateSeconds::default()
+    };
+    let energy_j = |radio: &Radio| 10.0 * radio.idle_w(average::BEACON_INTERVAL);
+    let lent = ProfileAccount::of(&base, &spent, energy_j(&base));
+    assert!(lent.borrowed_share > 0.9 && lent.band_low > 0.4, "{lent:?}");
+    let own = ProfileAccount::of(&fitted, &spent, energy_j(&fitted));
+    assert!(own.borrowed_share < 1e-6 && own.borrowed.is_empty(), "{own:?}");
+    assert!((own.band_low - own.band_high).abs() < 1e-6 && own.band_high < 0.25, "{own:?}");
+    let busy = StateSeconds { listen: 5.0, sleep: spent.sleep - 5.0, ..spent };
+    let more_j = 5.0 * (fitted.listen.as_watts() - fitted.sleep.as_watts());
+    let own = ProfileAccount::of(&fitted, &busy, energy_j(&fitted) + more_j);
+    assert!(own.borrowed_share > 0.9 && own.band_low > 0.4, "{own:?}");
+}
+
+/// What no device takes that sleeps between beacons is refused, with what does not sleep.
+#[test]
+fn an_average_of_something_awake_is_no_wake_up() {
+    let check = |name: &str, milliamperes: f64| {
+        let radio = Radio::find(name).unwrap();
+        let power = Power::from_nanowatts((3.3e6 * milliamperes) as u64);
+        let averages = [Average { dtim_period: 1, power, is_fitted: true }];
+        radio.check_fit(&averages, radio.fit(&averages).unwrap())
+    };
+    for (name, milliamperes, says) in [
+        (
+            "esp32-c3",
+            63.0,
+            "the radio is awake, or the board has a load, since no mode of the host takes more than 20.56 mA",
+        ),
+        ("esp32-c3", 21.5, "the host does not sleep; it takes 20.56 mA in Modem-sleep"),
+        ("esp32-c3", 11.35, "the host does not sleep; it takes 10.18 mA in DFS + Modem-sleep"),
+        ("esp32-c3", 6.4, "at most 335.00 mA, which sending takes"),
+        ("nrf7002", 63.0, "the radio does not sleep; it takes 84.00 mA to listen"),
+    ] {
+        let error = check(name, milliamperes).unwrap_err();
+        assert!(error.contains(says), "{name}, {milliamperes}: {error}");
+    }
+    for radio in Radio::shipped().iter().filter(|radio| !radio.averages.is_empty()) {
+        let fit = radio.fit(&radio.averages);
+        assert!(fit.is_err() || radio.check_fit(&radio.averages, fit.unwrap()).is_ok(), "{}", radio.name);
+    }
+    assert_eq!(check("esp32-c3", 1.4), Ok(()));
+    assert_eq!(check("esp32-c3:modem-sleep", 21.5), Ok(()));
+}
+
+/// Its maker's average is that of the profile.
+#[test]
+fn the_cc3130_takes_what_its_maker_says() {
+    let radio = Radio::find("cc3130").unwrap();
+    assert!((radio.idle_w(average::BEACON_INTERVAL) / 3.3 / 690e-6 - 1.0).abs() < 1e-3);
+}
+
 #[test]
 fn housekeeping_averages_and_modes_are_checked() {
     let with = |more: &str| error(&format!("{GOOD}{more}"));
