@@ -12,9 +12,9 @@ use crate::capture::Capture;
 use crate::packet::{CapturedPacket, Ip, TcpFields, TransportHeader};
 use crate::stations::Station;
 
-/// A time without packets of the station that ends a burst: two beacon intervals, after which power save of any kind has
-/// put the radio to sleep.
-pub const QUIET: Span = Span::from_millis(200);
+/// A time without packets of the station that ends a burst: more than any acknowledgement may be delayed, 500 ms (RFC 1122 4.2.3.2),
+/// so that an exchange and its last acknowledgement are one.
+pub const QUIET: Span = Span::from_millis(500);
 
 /// A burst of at most this many IP bytes counts as small: a few headers, a name lookup, a TLS record or two.
 pub const SMALL_BURST_BYTES: u64 = 1_000;

@@ -5,7 +5,8 @@
 //! which the access point relays to the whole cell. The cost of a frame to a
 //! sleeping station is its time on the air at the power of receiving, and the wait before it at that of listening: the beacon
 //! that precedes the frames is received anyway. The replays of policies have the same packets ([`crate::replay`]): this is
-//! what they consist of. Left out are collisions, filters of the access point, and its conversion of multicast to unicast.
+//! what they consist of, by the same law. The wait is that of the standard's PHY, whatever the frame's rate, and a frame whose 802.11
+//! header is not captured has no encryption. Left out are collisions, filters of the access point, and its conversion of multicast to unicast.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ use serde::Serialize;
 use crate::capture::Capture;
 use crate::clock;
 use crate::packet::{CapturedPacket, GroupProtocol};
-use crate::phy::{beacon_layout, is_dsss};
+use crate::phy::beacon_layout;
 use crate::power_save::{ModeSpan, Observations};
 use crate::stations::Station;
 
@@ -63,18 +64,17 @@ struct Sending {
 }
 
 impl Sending {
-    /// A rate is DSSS or CCK at 1, 2, 5.5 and 11 Mb/s, otherwise OFDM. The wait is a DIFS and half the smallest contention
-    /// window: 50 us and 15.5 slots of 20 us, or 34 us and 7.5 slots of 9 us (802.11-2020 tables 16-4 and 17-21).
+    /// The wait is a DIFS and half the smallest contention window of the standard: 50 us and 15.5 slots of 20 us for 802.11b, else 28 or
+    /// 34 us and 7.5 slots of 9 us, also of frames at a rate of 802.11b (802.11-2020 tables 16-4, 17-21 and 18-5).
     fn at(standard: Standard, rate: Rate) -> Self {
-        let wait_us = if is_dsss(rate) { 360 } else { 101 };
-        Self { layout: beacon_layout(standard, rate), wait: Span::from_micros(wait_us) }
+        let timing = standard.timing();
+        let wait = timing.sifs + timing.slot * 2 + timing.slot * u64::from(timing.cw_min) / 2;
+        Self { layout: beacon_layout(standard, rate), wait }
     }
 }
 
 /// MAC header, LLC and SNAP, and FCS of a frame, beyond the body of an Ethernet frame.
 const MAC_BYTES: u32 = 24 + 8 + 4;
-/// The bytes that CCMP adds.
-const CIPHER_BYTES: u32 = 16;
 const ETHERNET_BYTES: u32 = 14;
 
 /// The group-addressed frames of a capture, as a sleeping station receives them. `rate` is that of beacons where the capture
@@ -106,7 +106,7 @@ pub(crate) fn report(
                 (frame.air_bytes, known.unwrap_or_else(|| sending.layout.time(frame.air_bytes)))
             }
             None => {
-                let bytes = msdu_bytes(capture, packet) + MAC_BYTES + CIPHER_BYTES;
+                let bytes = msdu_bytes(capture, packet) + MAC_BYTES;
                 (bytes, sending.layout.time(bytes))
             }
         };

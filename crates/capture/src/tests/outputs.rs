@@ -203,11 +203,11 @@ fn group_addressed_packets_have_a_price() {
     let group = analyze_capture(&capture, &question, &mut go_on).unwrap().group.unwrap();
     let rows: Vec<_> = group.protocols.iter().map(|cost| (cost.protocol, cost.frames)).collect();
     assert_eq!(rows, [("arp", 2), ("mdns", 1)]);
-    // 46 bytes with MAC header, LLC, cipher and FCS are 98: 784 us at 1 Mb/s after 192 us of preamble. The radio receives
-    // at 1.5 W, and waits 360 us at 0.39 W.
+    // 46 bytes with MAC header, LLC and FCS are 82: 656 us at 1 Mb/s after 192 us of preamble. The radio receives at 1.5 W, and
+    // waits 28 us and 7.5 slots of 9 us at 0.39 W, as in the replay.
     let arp = &group.protocols[0];
-    assert!((arp.air_s - 2.0 * 976e-6).abs() < 1e-9, "{}", arp.air_s);
-    assert!((arp.energy_j - 2.0 * (976e-6 * 1.5 + 360e-6 * 0.39)).abs() < 1e-9, "{}", arp.energy_j);
+    assert!((arp.air_s - 2.0 * 848e-6).abs() < 1e-9, "{}", arp.air_s);
+    assert!((arp.energy_j - 2.0 * (848e-6 * 1.5 + 95.5e-6 * 0.39)).abs() < 1e-9, "{}", arp.energy_j);
     let settings = [("wifi.beacon_rate".to_owned(), "6Mbps".to_owned())];
     let faster =
         analyze_capture(&capture, &Question { settings: &settings, ..question }, &mut go_on).unwrap();
