@@ -124,6 +124,37 @@ def test_a_trace_makes_a_profile(airwatt, tmp_path):
     assert airwatt("radios", "--state", "sleep=0s..1s").is_one_line("--fit")
 
 
+def test_an_average_of_a_host_that_is_awake_makes_no_profile(airwatt, tmp_path):
+    """63 mA are no wake-up of 20.9 W, whether they are typed or measured."""
+    trace, new = tmp_path / "trace.csv", tmp_path / "board.toml"
+    _flat(trace, 1_000, 3, 63.0)
+    for measured in (["--fit-averages", "dtim1=63mA"], ["--fit", trace, "--state", "dtim1=0s..2s"]):
+        refused = airwatt("radios", "--of", "esp32-c3", *measured, "--new", new)
+        assert refused.status == 2
+        assert "no mode of the host takes more than 20.56 mA" in refused.err
+        assert len(refused.err.strip().splitlines()) == 1
+        assert not new.exists()
+    host = airwatt("radios", "--of", "esp32-c3", "--fit-averages", "dtim1=21.5mA")
+    assert host.status == 2
+    assert "the host does not sleep" in host.err
+
+
+def test_a_measured_average_narrows_the_band_of_what_was_measured(airwatt, tmp_path):
+    new = tmp_path / "nrf.toml"
+    averages = "dtim1=0.9mA,dtim3=0.4mA"
+    assert airwatt("radios", "--of", "nrf7002", "--fit-averages", averages, "--new", new).status == 0
+    for period, current_a in ((1, 0.9e-3), (3, 0.4e-3)):
+        asked = ["run", "idle", "--radio", new, "--set", f"ap.dtim_period={period}", "--battery", "1000mAh"]
+        text = _words(airwatt.output([*asked, "--set", "duration=60s", "--set", "station.listen_interval=dtim"]))
+        assert "no days" not in text
+        assert "too little of the chip is published" not in text
+        low, high = re.search(r"band of the currents: .([0-9.]+) to \+([0-9.]+) %", text).groups()
+        assert float(low) < 25
+        assert float(high) < 25
+        run = library.run("idle", set={"station.radio": str(new), "ap.dtim_period": period, "duration": "60s"})
+        assert run.stations[0].average_current_a == pytest.approx(current_a, rel=0.02)
+
+
 def _flat(path, hertz, seconds, current_ma):
     rows = "\n".join(f"{1e3 * n / hertz:.2f},{1e3 * current_ma}" for n in range(hertz * seconds))
     path.write_text(f"Timestamp(ms),Current(uA)\n{rows}\n")
@@ -153,7 +184,10 @@ def test_sixty_three_milliamperes_are_sixty_three_in_every_state(airwatt, tmp_pa
     assert re.search(r"measured 63.00 mA 0.0 % 1512 mAh 15.9 h", shown), shown
     # What sets the mode of the host that the prediction has is there.
     assert "Auto Light-sleep needs all of this: CONFIG_PM_ENABLE=y" in shown
-    assert "awake: the radio or the host does not sleep: the current is 63.0 mA throughout" in shown
+    assert (
+        "awake: the radio is awake, or the board has a load, since no mode of the host takes more than 20.6 mA: "
+        "the current is 63.0 mA throughout"
+    ) in shown
     assert airwatt(*short, "--json").json["current"]["battery_lasts_s"] == pytest.approx(1000 / 63 * 3600)
     picture = tmp_path / "current.png"
     assert airwatt(*short, "--offset", "0s", "--plot", picture).status == 0
@@ -208,7 +242,7 @@ def test_a_run_names_the_timeout_of_the_chip_and_its_capture_the_file(airwatt, t
 
 def test_borrowed_values_have_a_band_without_a_battery(airwatt):
     for asked in (
-        ["run", "idle", "--radio", "cc3130"],
+        ["run", "idle", "--radio", "nrf7002"],
         ["compare", "idle", "--radio", "cc3130,nrf7002", "--policy", "psm"],
     ):
         text = " ".join(airwatt.output(asked).split())

@@ -73,7 +73,8 @@ pub struct CurrentReport {
     pub low_a: f64,
     /// Whether means of 10 ms vary by more than 5 %.
     pub varies: bool,
-    /// Share of the time near the profile's current of sleep, over means of 1 ms; `null` if samples are longer than 20 ms.
+    /// Share of the time near the profile's current of sleep, over means of 1 ms, beside a load if the verdict finds one; `null` if
+    /// samples are longer than 20 ms.
     pub asleep_share: Option<f64>,
     /// Share of the time at 60 % of the current of listening or more.
     pub radio_on_share: Option<f64>,
@@ -205,10 +206,10 @@ pub fn compare(
         ));
     }
     let beacons_in_sleep = !prediction.knows_beacons && has_beacons_alone(prediction.periods);
-    let (periods, currents) = if beacons_in_sleep {
+    let (periods, currents, sleep_alone_share) = if beacons_in_sleep {
         without_beacons(prediction.periods, own)
     } else {
-        (Cow::Borrowed(prediction.periods), own)
+        (Cow::Borrowed(prediction.periods), own, 1.0)
     };
     let periods = periods.as_ref();
     let bin = if beacons_in_sleep { align::BEACONS_BIN } else { align::REPORT_BIN };
@@ -228,12 +229,17 @@ pub fn compare(
     let predicted_c: f64 = covered.iter().zip(&currents).map(|(time_s, current)| time_s * current).sum();
     let overlap_s = fit.as_ref().map_or(0.0, |fit| fit.covered_s);
     let predicted_a = predicted_c / covered.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    let sample_s = covered_s / trace.intervals.len().max(1) as f64;
+    let shows_doze = sample_s <= LONGEST_SAMPLE_S;
     // Where both do not go together, a fit would divide one by the other's times.
     let states = match (&fit, &aligned) {
         (Some(fit), Some(aligned)) if belongs || !varies => {
             let mut parts = fit.solve_parts(periods, &trace.intervals, aligned.offset_s);
+            if !shows_doze {
+                parts.leave_out(&usual_s(periods), sample_s, Undetermined::TooShort);
+            }
             if beacons_in_sleep {
-                parts.leave_out_brief(&usual_s(periods), REPLAY_PRECISION_S);
+                parts.leave_out(&usual_s(periods), REPLAY_PRECISION_S, Undetermined::Brief);
                 if correlation.is_none_or(|correlation| correlation < REPLAY_CORRELATION) {
                     parts.leave_out_awake();
                 }
@@ -244,7 +250,6 @@ pub fn compare(
     };
     let offset_s = aligned.as_ref().map(|aligned| aligned.offset_s);
     let others = aligned.as_ref().map_or(&[][..], |aligned| aligned.others.as_slice());
-    let shows_doze = covered_s / trace.intervals.len().max(1) as f64 <= LONGEST_SAMPLE_S;
     let share = |holds: &dyn Fn(f64) -> bool| shows_doze.then(|| share_of_time(trace, holds));
     let (doze_a, on_a) = (verdict::doze_limit(&own, load_a), verdict::on_limit(&own, load_a));
     let low_a = low(trace);
@@ -265,11 +270,17 @@ pub fn compare(
             predicted_asleep_share,
             is_announced: prediction.knows_beacons,
             states: &states,
+            beacons_in_sleep,
+            sleep_a: currents[RadioState::Sleep as usize],
+            sleep_alone_share,
             load_a,
         },
         radio,
         &own,
     );
+    // Beside a load a device sleeps at a higher current.
+    let found_a = verdict.more_a.filter(|_| verdict.kind == CurrentVerdictKind::Load);
+    let asleep_share = found_a.map_or(asleep_share, |more_a| share(&|current| current <= doze_a + more_a));
     Ok(CurrentReport {
         file: trace.file.clone(),
         samples: trace.samples,
@@ -344,11 +355,12 @@ fn has_beacons_alone(periods: &[RadioPeriod]) -> bool {
     beacons_alone(periods).next().is_some()
 }
 
-/// The same times with those awake for beacons alone as sleep, whose current is then the mean of both.
+/// The same times with those awake for beacons alone as sleep, whose current is then the mean of both; and the share of its time that
+/// is sleep by itself.
 fn without_beacons(
     periods: &[RadioPeriod],
     mut currents: StateCurrents,
-) -> (Cow<'_, [RadioPeriod]>, StateCurrents) {
+) -> (Cow<'_, [RadioPeriod]>, StateCurrents, f64) {
     let mut list = periods.to_vec();
     for range in beacons_alone(periods) {
         list[range].iter_mut().for_each(|period| period.state = RadioState::Sleep);
@@ -357,8 +369,9 @@ fn without_beacons(
     let seconds = |period: &RadioPeriod| period.duration.as_secs_f64();
     let charge_c: f64 = asleep().map(|(own, _)| currents[own.state as usize] * seconds(own)).sum();
     let time_s: f64 = asleep().map(|(own, _)| seconds(own)).sum();
+    let alone_s: f64 = periods.iter().filter(|own| own.state == RadioState::Sleep).map(seconds).sum();
     currents[RadioState::Sleep as usize] = charge_c / time_s.max(f64::MIN_POSITIVE);
-    (Cow::Owned(list), currents)
+    (Cow::Owned(list), currents, alone_s / time_s.max(f64::MIN_POSITIVE))
 }
 
 /// The time in each state, in seconds.

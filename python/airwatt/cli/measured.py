@@ -24,6 +24,10 @@ _WHY = {
 }
 
 
+_WHOLE = 0.99
+"""Share of a trace from which on it is compared as a whole."""
+
+
 def radio_voltage(document: dict[str, Any]) -> float | None:
     """The voltage of the radio's profile."""
     voltage: float | None = document["radio_voltage_v"]
@@ -68,8 +72,13 @@ def _means(document: dict[str, Any], battery: Battery | None) -> Table:
     assert volts is not None
     cell = (battery or Battery.parse("1000mAh")).without_load()
     rows = []
+    compared = [("measured", current["mean_a"], current["asleep_share"], None)]
+    # A trace that reaches beyond the capture is compared over the time of both alone.
+    if 0 < current["overlap_s"] < _WHOLE * current["covered_s"]:
+        both = f"measured, {quantity(current['overlap_s'], 's')} of both"
+        compared.append((both, current["measured_c"] / current["overlap_s"], None, None))
     for what, mean_a, asleep, of in (
-        ("measured", current["mean_a"], current["asleep_share"], None),
+        *compared,
         (_prediction(current), current["predicted_a"], current["predicted_asleep_share"], profile),
     ):
         power_w = mean_a * volts
@@ -134,7 +143,8 @@ def _place(current: dict[str, Any]) -> Iterator[str]:
         )
         every = "" if current["repeats_s"] is None else f" every {quantity(current['repeats_s'], 's')}"
         yield (
-            f"the offset is not certain, since the pattern repeats itself{every}; the one nearest to zero is taken, "
+            f"the offset is not certain, since the pattern repeats itself{every}; of those at which both overlap "
+            "as far as they can the one nearest to zero is taken, "
             f"and nearly as likely are {others}{', and so on' if every else ''}; traffic that is not periodic, or "
             "--offset, decides"
         )

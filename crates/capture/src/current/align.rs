@@ -5,7 +5,8 @@
 //! millisecond, since a beacon takes one or two. A radio that only receives beacons has the same current in each beacon
 //! interval, and strictly periodic traffic the same in each period, so that many offsets are as likely. The best one is that whose
 //! correlation is least likely to be an accident (Fisher's transformation times the square root of the bins that overlap). Of those
-//! that correlate as well but for noise the one nearest to zero is taken, since meters and captures are started together.
+//! that correlate as well but for noise those are taken at which the shorter one lies inside the longer one, and of them the one
+//! nearest to zero, since meters and captures are started together.
 //!
 //! Where a prediction has no beacons but the trace has, bins are about as long as a beacon interval: nearly each has one beacon,
 //! which then is a constant.
@@ -35,6 +36,8 @@ const SAME: f64 = 0.01;
 const REPEATS: usize = 3;
 /// Share of the shorter series that must overlap.
 const LEAST_OVERLAP: f64 = 0.5;
+/// Share of the shorter series that overlaps if it lies inside the longer one, but for what was cut off at its ends.
+const INSIDE: f64 = 0.99;
 /// Other offsets that are named.
 const MOST_OTHERS: usize = 4;
 /// Offsets that are looked at in fine bins.
@@ -166,7 +169,10 @@ pub(super) fn align(
     found.sort_by(|a, b| fine(b).total_cmp(&fine(a)));
     let surest = *found.first()?;
     let same = found.iter().filter(|other| other.1 >= surest.1 - SAME);
-    let best = same.min_by_key(|(offset, _)| offset.abs()).copied().unwrap_or(surest);
+    // What reaches beyond the capture is compared over less time, and with nothing beyond it.
+    let shorter = predicted.len().min(measured.len()) as f64;
+    let is_inside = |offset: i64| overlap(offset, predicted.len(), measured.len()) as f64 >= INSIDE * shorter;
+    let best = same.min_by_key(|(offset, _)| (!is_inside(*offset), offset.abs())).copied().unwrap_or(surest);
     let bin_s = FINE_BIN.as_secs_f64();
     let is_other = |other: &Shift| other.0 != best.0 && other.1 >= surest.1 - AS_LIKELY;
     let mut others: Vec<Shift> = found.into_iter().filter(is_other).collect();

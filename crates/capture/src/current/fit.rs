@@ -104,7 +104,7 @@ pub(super) struct Fit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Undetermined {
-    /// The time in the state is less than 1 ms, or than a sample.
+    /// The time in the state is less than 1 ms, or than a sample; each time, if samples are longer than 20 ms.
     TooShort,
     /// Least squares give less than zero, or more than the largest sample has room for.
     Impossible,
@@ -125,11 +125,11 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Leaves out states whose usual length, in seconds, is less than `precision_s`.
-    pub(super) fn leave_out_brief(&mut self, usual_s: &Vector, precision_s: f64) {
+    /// Leaves out states whose usual length, in seconds, is less than `least_s`.
+    pub(super) fn leave_out(&mut self, usual_s: &Vector, least_s: f64, because: Undetermined) {
         for (why, usual_s) in self.undetermined.iter_mut().zip(usual_s) {
-            if *usual_s < precision_s {
-                *why = why.or(Some(Undetermined::Brief));
+            if *usual_s < least_s {
+                *why = why.or(Some(because));
             }
         }
     }

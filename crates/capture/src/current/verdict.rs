@@ -48,6 +48,9 @@ pub struct CurrentVerdict {
     pub kind: CurrentVerdictKind,
     /// The same as a sentence.
     pub text: String,
+    /// What is drawn while the radio sleeps beyond the prediction for that time; `null` unless the states show a radio that sleeps
+    /// beside something that does not.
+    pub more_a: Option<f64>,
 }
 
 /// Kinds of verdicts.
@@ -83,6 +86,11 @@ pub(super) struct Measured<'a> {
     /// Whether the prediction is what the station's frames announced.
     pub is_announced: bool,
     pub states: &'a [StateCharge],
+    /// Whether times awake for beacons count with sleep; the predicted current of sleep with them, and the share of it that is
+    /// sleep alone.
+    pub beacons_in_sleep: bool,
+    pub sleep_a: f64,
+    pub sleep_alone_share: f64,
     /// The part of all predicted currents that is a load.
     pub load_a: f64,
 }
@@ -101,8 +109,10 @@ impl Measured<'_> {
 
 /// A radio that sleeps, as the fitted states show.
 struct Sleeping {
-    /// The measured current asleep.
+    /// The measured current asleep, with the beacons that count with it.
     asleep_a: f64,
+    /// The same without them, and without `load_a`, if beacons take what is predicted.
+    alone_a: f64,
     /// The measured current awake: of receiving, or else of listening.
     awake_a: f64,
     /// The predicted current awake.
@@ -131,12 +141,15 @@ impl Sleeping {
         }
         let tells_a = (radio.error().unwrap_or(0.0) * predicted_a).max(2.0 * error_a).max(LEAST_A);
         let load_a = Some(awake_a - predicted_a).filter(|load_a| *load_a > tells_a).unwrap_or(0.0);
-        Some(Self { asleep_a, awake_a, predicted_a, load_a })
+        // Beacons have the host in their currents, as all states awake have.
+        let more_a = asleep_a - load_a - measured.sleep_a;
+        let alone_a = currents[RadioState::Sleep as usize] + more_a / measured.sleep_alone_share;
+        Some(Self { asleep_a, alone_a, awake_a, predicted_a, load_a })
     }
 }
 
 pub(super) fn of(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> CurrentVerdict {
-    let verdict = |kind, text| CurrentVerdict { kind, text };
+    let verdict = |kind, text| CurrentVerdict { kind, text, more_a: None };
     let mean = format!(
         "{} on the average, {:+.1} % off the prediction",
         milli(measured.mean_a),
@@ -149,17 +162,21 @@ pub(super) fn of(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrent
         );
         return verdict(CurrentVerdictKind::Undetermined, text);
     }
-    if measured.ratio().abs() <= radio.error().unwrap_or(0.0).max(CLOSE) {
+    let sleeps_by_plan = measured.predicted_asleep_share >= LEAST_ASLEEP;
+    // Long samples of a device that sleeps may be as steady as those of one that does not, but not as high.
+    let is_on = !measured.varies && measured.mean_a >= on_limit(currents, measured.load_a);
+    let asleep = measured.asleep_share.or(is_on.then_some(0.0));
+    let is_close = measured.ratio().abs() <= radio.error().unwrap_or(0.0).max(CLOSE);
+    if is_close && (asleep.is_some() || !sleeps_by_plan) {
         return verdict(CurrentVerdictKind::AsPredicted, mean);
     }
-    let Some(asleep) = measured.asleep_share.or((!measured.varies).then_some(0.0)) else {
+    let Some(asleep) = asleep else {
         let text = format!(
             "{mean}; samples longer than 20 ms do not show whether the device sleeps between beacons"
         );
         return verdict(CurrentVerdictKind::Undetermined, text);
     };
     let is_asleep = asleep >= LEAST_ASLEEP || measured.low_a <= doze_limit(currents, measured.load_a);
-    let sleeps_by_plan = measured.predicted_asleep_share >= LEAST_ASLEEP;
     if sleeps_by_plan && !is_asleep {
         return Sleeping::seen(measured, radio, currents).map_or_else(
             || awake(measured, radio, currents),
@@ -167,6 +184,11 @@ pub(super) fn of(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrent
         );
     }
     verdict(CurrentVerdictKind::Differs, differs(measured, is_asleep.then_some(asleep)))
+}
+
+/// Whether the trace determines a state's current, and it is another one than predicted.
+fn is_off(state: &StateCharge) -> bool {
+    state.measured_a.is_some() && (state.measured_c / state.predicted_c - 1.0).abs() > CLOSE
 }
 
 /// The mean is not the predicted one, and that is not because the device never sleeps.
@@ -180,13 +202,21 @@ fn differs(measured: &Measured<'_>, asleep: Option<f64>) -> String {
     let Some(asleep) = asleep else { return format!("the device {mean}, and sleeps neither here nor there") };
     let off = |state: &StateCharge| (state.measured_c - state.predicted_c).abs();
     let determined = measured.states.iter().filter(|state| state.measured_a.is_some());
+    let takes = |state: &StateCharge| {
+        let (measured_a, predicted_a) = (state.measured_c / state.time_s, state.predicted_c / state.time_s);
+        format!("{} instead of {}", milli(measured_a), milli(predicted_a))
+    };
     let most = determined.max_by(|a, b| off(a).total_cmp(&off(b))).map_or_else(String::new, |state| {
-        format!(
-            "; most of the difference is in {}: {} instead of {}",
-            state.state,
-            milli(state.measured_c / state.time_s),
-            milli(state.predicted_c / state.time_s)
-        )
+        let name = state.state;
+        if measured.beacons_in_sleep && name == RadioState::Sleep.name() {
+            // Which of both has it, the states awake can hint at.
+            let others = measured.states.iter().filter(|other| other.state != name && is_off(other));
+            let others = others.map(|other| format!("; in {} it takes {}", other.state, takes(other)));
+            let with = "sleep and the beacons that count with it, which a replay cannot tell apart";
+            format!("; most of the difference is in {with}: {}{}", takes(state), others.collect::<String>())
+        } else {
+            format!("; most of the difference is in {name}: {}", takes(state))
+        }
     });
     let (awake, planned) = (1.0 - asleep, 1.0 - measured.predicted_asleep_share);
     let longer = if awake > planned + LONGER_AWAKE.0 && awake > LONGER_AWAKE.1 * planned {
@@ -208,43 +238,49 @@ fn beside_a_sleeping_radio(
     radio: &Radio,
     currents: &StateCurrents,
 ) -> CurrentVerdict {
-    let &Sleeping { asleep_a, awake_a, predicted_a, load_a } = sleeping;
+    let &Sleeping { asleep_a, alone_a, awake_a, predicted_a, load_a } = sleeping;
     let sleep_a = currents[RadioState::Sleep as usize];
     let of_mode = |mode: &HostMode| of_mode(mode, radio) + measured.load_a;
     let own = radio.modes.get(radio.mode).map_or_else(String::new, |mode| format!(" in {}", mode.name));
-    let rest_a = asleep_a - load_a;
+    let more_a = asleep_a - measured.sleep_a;
+    let (with, without) = if measured.beacons_in_sleep {
+        (" with beacons", format!("; without them {} asleep", milli(alone_a)))
+    } else {
+        ("", String::new())
+    };
     let seen = format!(
-        "it takes {} asleep and {} awake, where {} and {} are predicted{own}",
+        "it takes {} asleep{with} and {} awake, where {} and {} are predicted{own}",
         milli(asleep_a),
         milli(awake_a),
-        milli(sleep_a),
+        milli(measured.sleep_a),
         milli(predicted_a)
     );
     let awake_modes = || radio.modes.iter().filter(|mode| of_mode(mode) > AWAKE * sleep_a);
     let least_awake_a = awake_modes().map(of_mode).min_by(f64::total_cmp);
-    let like = awake_modes().find(|mode| (rest_a / of_mode(mode) - 1.0).abs() <= LIKE_MODE);
+    let like = awake_modes().find(|mode| (alone_a / of_mode(mode) - 1.0).abs() <= LIKE_MODE);
     let on_all = if load_a > 0.0 {
         format!(", beside a constant {} on all states", milli(load_a))
     } else {
         String::new()
     };
-    let (kind, text) = if rest_a <= doze_limit(currents, measured.load_a) {
+    let (kind, text) = if alone_a <= doze_limit(currents, measured.load_a) {
         let what = "something that never sleeps draws it: a light, a regulator, a USB bridge, a sensor";
-        (CurrentVerdictKind::Load, format!("the radio and the host sleep{on_all}; {what}; {seen}"))
+        let more = if load_a > 0.0 { on_all } else { format!(", beside {} more", milli(more_a)) };
+        (CurrentVerdictKind::Load, format!("the radio and the host sleep{more}; {what}; {seen}"))
     } else if let Some(mode) = like {
         let (name, takes) = (&mode.name, milli(of_mode(mode)));
-        let text = format!("the radio sleeps, and the host does not{on_all}: {seen}; {name} takes {takes}");
-        (CurrentVerdictKind::HostAwake, text)
-    } else if least_awake_a.is_some_and(|least_a| rest_a - sleep_a < (least_a - sleep_a) / 2.0) {
-        let too_little = format!("{} more is too little for a host that is awake", milli(rest_a - sleep_a));
+        let who = "the radio sleeps, and the host does not";
+        (CurrentVerdictKind::HostAwake, format!("{who}{on_all}: {seen}{without}; {name} takes {takes}"))
+    } else if least_awake_a.is_some_and(|least_a| alone_a - sleep_a < (least_a - sleep_a) / 2.0) {
+        let too_little = format!("{} more is too little for a host that is awake", milli(more_a - load_a));
         let what =
             "a light, a regulator, a USB bridge, a sensor, or a part of the chip that stays on draws it";
         (CurrentVerdictKind::Load, format!("the radio sleeps{on_all}: {seen}; {too_little}; {what}"))
     } else {
         let what = format!("the radio sleeps, and the host or the board does not{on_all}");
-        (CurrentVerdictKind::HostAwake, format!("{what}: {seen}"))
+        (CurrentVerdictKind::HostAwake, format!("{what}: {seen}{without}"))
     };
-    CurrentVerdict { kind, text: text + " (docs/same-current.md)" }
+    CurrentVerdict { kind, text: text + " (docs/same-current.md)", more_a: Some(more_a) }
 }
 
 /// The device does not sleep when it is predicted to, as far as its lowest current tells.
@@ -259,10 +295,18 @@ fn awake(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> Cu
     } else {
         format!("the current is {} throughout", milli(measured.mean_a))
     };
+    let most_a = radio.modes.iter().map(of_mode).max_by(f64::total_cmp);
+    let above_all = most_a.filter(|most_a| low_a > (1.0 + LIKE_MODE) * most_a);
     let (kind, who) = if low_a < on_limit(currents, measured.load_a) {
-        (CurrentVerdictKind::HostAwake, "the host does not sleep")
+        (CurrentVerdictKind::HostAwake, "the host does not sleep".to_owned())
+    } else if let Some(most_a) = above_all {
+        let who = format!(
+            "the radio is awake, or the board has a load, since no mode of the host takes more than {}",
+            milli(most_a)
+        );
+        (CurrentVerdictKind::Awake, who)
     } else {
-        (CurrentVerdictKind::Awake, "the radio or the host does not sleep")
+        (CurrentVerdictKind::Awake, "the radio or the host does not sleep".to_owned())
     };
     let mut text = format!("{who}: {quiet}, where {} are predicted asleep{own}", milli(sleep_a));
     if let Some(mode) = like {
@@ -292,7 +336,7 @@ fn awake(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> Cu
             100.0 * measured.predicted_asleep_share
         );
     }
-    CurrentVerdict { kind, text: text + " (docs/same-current.md)" }
+    CurrentVerdict { kind, text: text + " (docs/same-current.md)", more_a: None }
 }
 
 /// The current of a mode of the host while the radio dozes, in amperes.
