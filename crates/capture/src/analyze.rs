@@ -336,7 +336,8 @@ fn analyze_with(
         debug!(file = capture.file, %station, phy = %phy, "replay begins");
         let cell = CellChoice { radio: &named_radio, settings: question.settings };
         let mut watch = |share| watch(AnalysisProgress::Replaying(share));
-        let mut what_if = WhatIf::new(&traffic, phy, cell, question.seed, (events, spent.others), &mut watch)?;
+        let mut what_if =
+            WhatIf::new(&traffic, phy, cell, question.seed, (events, spent.others), &mut watch)?;
         if question.trace || trace.is_some() {
             what_if.trace(memory_left);
         }

@@ -63,7 +63,8 @@ impl ProfileAccount {
     /// with nothing. A profile of the user's has a band in any case, since it is made for an answer in days.
     pub fn if_any(radio: &Radio, spent: &StateSeconds, energy_j: f64) -> Option<Self> {
         let ships = Radio::shipped().iter().any(|shipped| shipped.name == radio.name);
-        let says = !(ships && radio.modes.is_empty() && radio.borrowed.is_empty() && radio.averages.is_empty());
+        let says =
+            !(ships && radio.modes.is_empty() && radio.borrowed.is_empty() && radio.averages.is_empty());
         says.then(|| Self::of(radio, spent, energy_j))
     }
 
@@ -155,7 +156,8 @@ fn assumptions<'a>(
     spent: &'a StateSeconds,
     borrowed: &'a [String],
 ) -> impl Iterator<Item = (&'static str, f64, f64)> + 'a {
-    let is_assumed = move |key: &str| radio.assumed.contains_key(key) && !borrowed.iter().any(|one| one == key);
+    let is_assumed =
+        move |key: &str| radio.assumed.contains_key(key) && !borrowed.iter().any(|one| one == key);
     let wakes_s = (radio.wake_up.time + radio.to_sleep.time).as_secs_f64();
     // The listening for beacons is a part of the averages that a profile was fitted on.
     let fitted_s = if radio.averages.is_empty() || wakes_s == 0.0 {
@@ -163,7 +165,8 @@ fn assumptions<'a>(
     } else {
         spent.transition / wakes_s * radio.beacon_listening(BEACON_INTERVAL).as_secs_f64()
     };
-    let less_w = radio.listen.as_watts() - (LISTEN_SHARE * radio.receive.as_watts()).min(radio.listen.as_watts());
+    let less_w =
+        radio.listen.as_watts() - (LISTEN_SHARE * radio.receive.as_watts()).min(radio.listen.as_watts());
     let listen_j = less_w * (spent.listen - fitted_s).max(0.0);
     let wake_up_j = radio.wake_up.power.as_watts() * spent.transition;
     let of = move |key, less, more| is_assumed(key).then_some((key, less, more));

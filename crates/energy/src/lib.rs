@@ -21,7 +21,9 @@ pub mod overhead;
 pub mod radio;
 mod state;
 
-pub use account::{LISTEN_SHARE, MOST_BORROWED, ModeAccount, ProfileAccount, WIDE_BAND, largest_profile_error};
+pub use account::{
+    LISTEN_SHARE, MOST_BORROWED, ModeAccount, ProfileAccount, WIDE_BAND, largest_profile_error,
+};
 pub use causes::{Cause, Causes};
 pub use host::{Activity, Host, HostEnergyConfig, HostLedger, HostPacket, HostSeconds};
 pub use ledger::{Ledger, StateSeconds};

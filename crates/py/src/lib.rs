@@ -36,7 +36,7 @@ mod _core {
     #[pymodule_export]
     use crate::advise::{
         advise_added_delays, advise_analysis, advise_candidates, advise_change, advise_choose,
-        advise_deep_sleep, wake_request, advise_policies, advise_scenario,
+        advise_deep_sleep, advise_policies, advise_scenario, wake_request,
     };
     #[pymodule_export]
     use crate::capture::{analyze, annotate, anonymize, trace_means, write_timeline_perfetto};

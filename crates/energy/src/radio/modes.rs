@@ -61,9 +61,8 @@ impl Radio {
                 Power::from_nanowatts(mode.sleep.as_nanowatts().saturating_add(more))
             };
         }
-        self.deep_sleep = self
-            .deep_sleep
-            .map(|power| Power::from_nanowatts(power.as_nanowatts().saturating_add(more)));
+        self.deep_sleep =
+            self.deep_sleep.map(|power| Power::from_nanowatts(power.as_nanowatts().saturating_add(more)));
         self
     }
 }

@@ -272,7 +272,8 @@ fn an_account_says_what_other_modes_cost_and_what_is_borrowed() {
     assert_eq!((own.band_high, own.assumed.as_slice()), (own.error.unwrap(), &["listen".to_owned()][..]));
     assert!((own.band_low - own.error.unwrap().hypot(cheaper)).abs() < 1e-12, "{own:?}");
     // What it listens for beacons is in the averages that it was fitted on.
-    let (wake_s, listen_s) = (radio.wake_up.time.as_secs_f64(), radio.beacon_listening(BEACON_INTERVAL).as_secs_f64());
+    let (wake_s, listen_s) =
+        (radio.wake_up.time.as_secs_f64(), radio.beacon_listening(BEACON_INTERVAL).as_secs_f64());
     let beacon = StateSeconds { listen: listen_s, transition: wake_s, sleep: 0.1, ..StateSeconds::default() };
     assert_eq!(ProfileAccount::of(&radio, &beacon, 1e-3).assumed, Vec::<String>::new());
     assert!(account.band_low > 0.5 && account.band_low <= 1.0, "{account:?}");

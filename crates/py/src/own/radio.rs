@@ -54,7 +54,7 @@ pub(super) fn timer_name(timer: PolicyTimer) -> &'static str {
 /// The reason that a wake-up has by default: what a fact is about.
 fn reason(fact: &Fact) -> StationTimer {
     match fact {
-        Fact::Start => StationTimer::Announce,
+        Fact::Start | Fact::Agreed { .. } => StationTimer::Announce,
         Fact::Beacon { .. } | Fact::Received { .. } => StationTimer::Beacon,
         Fact::ServiceEnded { .. } => StationTimer::ServicePeriod,
         Fact::Sent { .. } | Fact::Backlog | Fact::AirTime(_) | Fact::Flow(_) | Fact::Arrival(_) => {
