@@ -14,6 +14,7 @@
 pub mod average;
 mod error;
 mod file;
+mod fit_check;
 pub mod modes;
 #[cfg(test)]
 mod tests;

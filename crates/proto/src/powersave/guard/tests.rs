@@ -1,6 +1,6 @@
 //! The guard alone: tails, pauses, holds, trials, and silence.
 
-use airwatt_base::random::RandomStream;
+use airwatt_base::RandomStream;
 use proptest::prelude::*;
 
 use super::*;
