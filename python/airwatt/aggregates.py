@@ -35,6 +35,11 @@ def goodput_head(runs: Iterable[RunResult]) -> str:
     return "goodput" if start_s is None else f"goodput from {start_s:g} s"
 
 
+def delivered_bytes(run: RunResult) -> float:
+    """All flows' payload that was delivered, in bytes."""
+    return math.fsum(flow.bytes_delivered for flow in run.flows)
+
+
 def completed_s(run: RunResult) -> float | None:
     """When the last transfer was complete, in simulated seconds; None if one was not."""
     times = [flow.completed_s for flow in run.flows]

@@ -22,6 +22,7 @@ from airwatt.reports.study import Choice
 from airwatt.statistics import Estimate, estimate
 from airwatt.sweeps.journal import Entry
 from airwatt.sweeps.store import Files
+from airwatt.tables import percent, quantity
 
 CAPTURE = ROOT / "captures" / "tcp-download.pcapng"
 KINDS = {"u8": "u1", "u16": "<u2", "u32": "<u4", "f32": "<f4", "f64": "<f8"}
@@ -223,6 +224,36 @@ def test_the_interval_of_the_paired_difference_decides():
     assert clear[0].startswith("a spends least of 2 choices")
     mixed = answers.of_choices([choice("a", noise), choice("b", [1.4, 4.9, 3.3, 7.8])], None)
     assert "no difference between a and b" in mixed[0]
+
+
+def test_what_the_cheapest_choice_delivers_stands_beside_what_it_saves(airwatt, report, tmp_path):
+    """In runs of fixed length power save may spend less because it delivers less."""
+    asked = ["fast-dsl", "--set", "duration=4s"]
+    (study,) = report(*asked, "--policy", "active,psm", "--runs", "3").view["studies"]
+    active, psm = (choice["metrics"]["delivered_bytes"][0] for choice in study["choices"])
+    assert psm < 0.9 * active
+    less = percent(1 - psm / active)
+    assert study["answers"][0].endswith(f"It delivered {quantity(psm, 'B')}, {less} less than active.")
+    store = tmp_path / "store"
+    assert airwatt("sweep", *asked, "--policy", "active,psm", "--runs", "3", "--store", store).status == 0
+    assert answers_of(store)[0] == study["answers"][0]
+    # Whole transfers deliver the same.
+    (study,) = report("fast-dsl", *SHORT, "--policy", "active,psm", "--runs", "3").view["studies"]
+    assert "delivered" not in study["answers"][0]
+
+
+def test_a_delivered_amount_that_the_runs_leave_open_is_not_said():
+    def choice(label, energy, delivered):
+        seeds = np.arange(len(delivered))
+        same, mine = (Sample(np.zeros(len(seeds), np.int64), seeds, np.array(one)) for one in ([energy] * 4, delivered))
+        metrics = {"energy_j": estimate([energy] * 4), "power_w": Estimate(1.0, None)}
+        return Choice(label, metrics | {"delivered_bytes": estimate(delivered)}, sample=same, delivered=mine)
+
+    noise = [1e6, 5e6, 3e6, 8e6]
+    less = [choice("a", 1.0, noise), choice("active", 2.0, [value + 1e6 for value in noise])]
+    assert "It delivered 4.25 MB, 19.0 % less than active." in answers.of_choices(less, None)[0]
+    open_ = [choice("a", 1.0, noise), choice("active", 2.0, [1.4e6, 4.9e6, 3.3e6, 7.8e6])]
+    assert "delivered" not in answers.of_choices(open_, None)[0]
 
 
 def test_differences_are_taken_over_matched_runs_alone():

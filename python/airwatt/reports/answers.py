@@ -66,10 +66,23 @@ def _least(best: Choice, ranked: Sequence[Choice]) -> str:
     saved = 1 - _energy(best) / _energy(other) if _energy(other) else 0.0
     text = f"{best.label} spends least of {len(ranked)} choices: {spent}"
     text += f", {percent(saved)} less than {other.label}." if saved >= _NEAR and other.label not in alike else "."
+    text += _delivered(best, other)
     if alike:
         named = _listed(alike)
         text += f" Between it and {named} the runs leave it open which spends less."
     return text
+
+
+def _delivered(best: Choice, other: Choice) -> str:
+    """What the cheapest choice delivered, where it is another amount than with what its energy is compared with."""
+    own, their = best.mean(numbers.DELIVERED.key), other.mean(numbers.DELIVERED.key)
+    if own is None or not their or best.delivered is None or other.delivered is None:
+        return ""
+    more, half = difference(best.delivered, other.delivered)
+    if more is None or abs(more) <= max(half or 0.0, _NEAR * their):
+        return ""
+    than = f"{percent(abs(1 - own / their))} {'less' if own < their else 'more'} than {other.label}"
+    return f" It delivered {quantity(own, 'B')}, {than}."
 
 
 def _baseline(ranked: Sequence[Choice]) -> Choice:

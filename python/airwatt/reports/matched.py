@@ -17,21 +17,21 @@ from airwatt.statistics import Estimate, mean_ci95, t_quantile_975
 
 
 class Sample(NamedTuple):
-    """The energies of the runs of a choice in joules, with what each run has in common with one of another choice."""
+    """A number of each run of a choice, with what the run has in common with one of another choice."""
 
     strata: Array
     """The combination of all other settings, as a number."""
     seeds: Array
-    energies: Array
+    values: Array
 
 
 def difference(one: Sample, other: Sample) -> Estimate:
-    """The mean over strata of how much more energy `other` spends, with its 95 % interval; no mean without a pair.
+    """The mean over strata of how much more `other` has, with its 95 % interval; no mean without a pair.
 
     With two or more pairs in every stratum the interval is that of these seeds; otherwise the strata are the sample.
     """
     if np.array_equal(one.strata, other.strata) and np.array_equal(one.seeds, other.seeds):
-        return _mean(one.strata, other.energies - one.energies)
+        return _mean(one.strata, other.values - one.values)
     places = {key: index for index, key in enumerate(zip(one.strata.tolist(), one.seeds.tolist(), strict=True))}
     pairs = [
         (places[key], index)
@@ -41,7 +41,7 @@ def difference(one: Sample, other: Sample) -> Estimate:
     if not pairs:
         return Estimate(None, None)
     mine, yours = np.array(pairs).T
-    return _mean(one.strata[mine], other.energies[yours] - one.energies[mine])
+    return _mean(one.strata[mine], other.values[yours] - one.values[mine])
 
 
 def _mean(strata: Array, more: Array) -> Estimate:

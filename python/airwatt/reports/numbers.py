@@ -29,6 +29,7 @@ CHARGE = Column(
 )
 LASTS = Column("lasts_s", "battery lasts", "lasting", "How long the battery of a station lasts.")
 GOODPUT = Column("goodput_bps", "goodput", "b/s", "Payload of all flows over their time, or from `measure_from` on.")
+DELIVERED = Column("delivered_bytes", "delivered", "B", "Payload of all flows that was delivered.")
 DONE = Column("completed_s", "done at", "s", "When the last transfer was complete.")
 ASLEEP = Column("asleep", "asleep", "%", "Share of the time in which radios slept.")
 WAKEUPS = Column("wakeups", "wake-ups", "", "How often radios woke up.")
@@ -37,7 +38,22 @@ WAITS = tuple(
     Column(f"response_{name}", f"answer {name}", "s", f"How long {name[1:]} % of the answers or blocks took at most.")
     for name in aggregates.PERCENTILES
 )
-COLUMNS = (ENERGY, BOUND, EXCESS, POWER, CURRENT, CHARGE, LASTS, DONE, *WAITS, GOODPUT, ASLEEP, WAKEUPS, RESENT)
+COLUMNS = (
+    ENERGY,
+    BOUND,
+    EXCESS,
+    POWER,
+    CURRENT,
+    CHARGE,
+    LASTS,
+    DONE,
+    *WAITS,
+    DELIVERED,
+    GOODPUT,
+    ASLEEP,
+    WAKEUPS,
+    RESENT,
+)
 BOUND_TEXT = (
     "The tick is the lower bound: the least energy for the same frames at the same times, of a radio that knows them "
     "in advance and sleeps in every gap that is long enough. Each policy has its own, as its frames have other times."
@@ -52,6 +68,7 @@ def metrics_of(volts: float | None, battery: Battery | None) -> dict[str, Metric
         EXCESS.key: _excess,
         POWER.key: power_w,
         GOODPUT.key: lambda run: aggregates.goodput_bps(run) if run.flows else None,
+        DELIVERED.key: lambda run: aggregates.delivered_bytes(run) if run.flows else None,
         DONE.key: lambda run: aggregates.completed_s(run) if run.flows else None,
         ASLEEP.key: partial(aggregates.share, state="sleep"),
         WAKEUPS.key: aggregates.wakeups,
@@ -94,15 +111,16 @@ def choice_of(label: str, runs: Sequence[RunResult], battery: Battery | None) ->
         causes=_means([_causes(run) for run in runs]),
         states=_means([_states(run) for run in runs]),
         sample=_sample(runs, columns[ENERGY.key]),
+        delivered=_sample(runs, columns[DELIVERED.key]),
         is_bound=bool(runs) and all(station.policy == "ideal" for run in runs for station in run.stations),
     )
 
 
-def _sample(runs: Sequence[RunResult], energies: Sequence[float | None]) -> Sample | None:
-    if any(energy is None for energy in energies):
+def _sample(runs: Sequence[RunResult], values: Sequence[float | None]) -> Sample | None:
+    if any(value is None for value in values):
         return None
     seeds = np.array([run.seed for run in runs], np.uint64)
-    return Sample(np.zeros(len(runs), np.int64), seeds, np.array(energies, np.float64))
+    return Sample(np.zeros(len(runs), np.int64), seeds, np.array(values, np.float64))
 
 
 def voltage_of(station: Mapping[str, float | None]) -> float | None:

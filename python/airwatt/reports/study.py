@@ -53,6 +53,8 @@ class Choice:
     best: bool = False
     sample: Sample | None = None
     """The energies of its single runs, where they can be compared in pairs."""
+    delivered: Sample | None = None
+    """The bytes that its single runs delivered."""
 
     def mean(self, key: str) -> float | None:
         """The mean of a number; None without one."""

@@ -41,6 +41,8 @@ _MOST_CHOICES = 24
 _MOST_ROWS = 2_000
 _CAUSE, _STATE = "energy_by_cause_j.", "state_s."
 _SUMS = ("lower_bound_j", "average_power_w", "wakeups")
+_VALUES = ("energy_j", "goodput_bps", "completed_s", numbers.DELIVERED.key)
+"""The numbers of single runs."""
 _FIXED_CAUSES = tuple(name for name in EnergyByCause.__annotations__ if name not in ("_parts", "flow"))
 _STATION_COLUMNS = [
     "point", "seed", "energy_j", *_SUMS, "average_current_a", *(f"{_STATE}{state}" for state in STATES),
@@ -48,8 +50,8 @@ _STATION_COLUMNS = [
 ]  # fmt: skip
 """What is read of stations, which are many. The energy of flows is what the other causes leave of the total."""
 _RUN_METRICS = (
-    numbers.ENERGY, numbers.BOUND, numbers.EXCESS, numbers.DONE, numbers.GOODPUT, numbers.POWER, numbers.CURRENT,
-    numbers.CHARGE, numbers.LASTS, numbers.ASLEEP, numbers.WAKEUPS,
+    numbers.ENERGY, numbers.BOUND, numbers.EXCESS, numbers.DONE, numbers.DELIVERED, numbers.GOODPUT, numbers.POWER,
+    numbers.CURRENT, numbers.CHARGE, numbers.LASTS, numbers.ASLEEP, numbers.WAKEUPS,
 )  # fmt: skip
 
 
@@ -58,6 +60,7 @@ def study_of(store: Store, name: str, pack: Pack, battery: Battery | None) -> St
     table = store.to_arrow("runs", _run_columns(store))
     if not table.num_rows:
         raise RunError(f"{name}: expected a store with finished runs, got one without")
+    table = table.append_column(numbers.DELIVERED.key, _delivered(store, table))
     stations = store.to_arrow("stations", _STATION_COLUMNS, lenient=True)
     grid = Grid(table, stations, battery)
     status = store.status()
@@ -134,6 +137,20 @@ def _run_columns(store: Store) -> list[str]:
     return ["point", *given, "seed", "energy_j", "goodput_bps", "completed_s"]
 
 
+def _delivered(store: Store, runs: pa.Table) -> pa.Array:
+    """The bytes that each run delivered; null of runs without flows."""
+    import pyarrow as pa
+
+    flows = store.to_arrow("flows", ["point", "seed", "bytes_delivered"], lenient=True)
+    if not flows.num_rows:
+        return pa.nulls(runs.num_rows, pa.float64())
+    sums = flows.group_by(["point", "seed"]).aggregate([("bytes_delivered", "sum")])
+    of = dict(zip(zip(sums["point"].to_pylist(), sums["seed"].to_pylist(), strict=True),
+                  sums["bytes_delivered_sum"].to_pylist(), strict=True))  # fmt: skip
+    jobs = zip(runs["point"].to_pylist(), runs["seed"].to_pylist(), strict=True)
+    return pa.array([of.get(job) for job in jobs], pa.float64())
+
+
 class Setting:
     """A setting that varies: its column, the values that it takes in order, and the place of each point among them."""
 
@@ -166,10 +183,10 @@ class Grid:
         self.points = len(keys)
         self.runs = np.bincount(self._run, minlength=self.points)
         rows = runs.take(first)
-        known = {"point", "seed", "energy_j", "goodput_bps", "completed_s"}
+        known = {"point", "seed", *_VALUES}
         found = [Setting(name, rows[name]) for name in rows.schema.names if name not in known]
         self.settings = [setting for setting in found if len(setting.values) > 1]
-        self.values = {name: _numbers(runs[name]) for name in ("energy_j", "goodput_bps", "completed_s")}
+        self.values = {name: _numbers(runs[name]) for name in _VALUES}
         self.metrics = {name: _estimates(self._run, values, self.runs) for name, values in self.values.items()}
         self._add_stations(stations, {key: index for index, key in enumerate(keys)}, battery)
 
@@ -297,7 +314,10 @@ class Grid:
         mine = np.flatnonzero(np.isin(self._run, points))
         strata = np.zeros(len(mine), np.int64) if single else self._rest()[self._run[mine]]
         order = np.lexsort((self.seeds[mine], strata))
-        sample = Sample(strata[order], self.seeds[mine][order], self.values["energy_j"][mine][order])
+        sample, delivered = (
+            Sample(strata[order], self.seeds[mine][order], self.values[name][mine][order])
+            for name in ("energy_j", numbers.DELIVERED.key)
+        )
         states = {
             state: float(np.nan_to_num(self.sums[f"{_STATE}{state}"][points]).mean())
             for state in STATES
@@ -305,7 +325,7 @@ class Grid:
         }
         kept = {name: column for name, column in values.items() if not any(math.isnan(value) for value in column)}
         is_bound = label == "ideal" or label.startswith("ideal, ")
-        return Choice(label, metrics, kept, causes, states, is_bound=is_bound, sample=sample)
+        return Choice(label, metrics, kept, causes, states, is_bound=is_bound, sample=sample, delivered=delivered)
 
     def label(self, point: int) -> str:
         """The settings of a point, policies and transports without their keys."""
