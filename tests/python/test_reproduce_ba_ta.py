@@ -4,12 +4,13 @@ import zlib
 
 import numpy as np
 import pytest
+from conftest import ROOT
 
 import reproductions
 from airwatt import _core
 from airwatt.reproductions import engine
 from airwatt.reproductions.ba_ta import DOCUMENT, dynamics, setup
-from airwatt.reproductions.publication import Results
+from airwatt.reproductions.publication import Results, tally
 
 PLACES = (
     ["head"]
@@ -88,6 +89,18 @@ def test_figures_2_and_6():
     places = [place for place in PLACES if place.startswith(("fig2a", "fig2b", "fig6a", "fig6b"))]
     found = {place: missed(place, 10) for place in places}
     assert {place: claims for place, claims in found.items() if claims} == MISSED
+
+
+def test_claims_that_settings_were_chosen_for_are_calibrated(results):
+    found = [claim for item in DOCUMENT.reproductions for claim in item.compute(item, results).claims]
+    marked = {claim.id.removeprefix("ba-ta/") for claim in found if claim.calibrated}
+    assert marked == {f"fig13.{axis}.{access}.psm-t" for axis in ("buffer", "rtt") for access in setup.ACCESS} | {
+        f"fig16b.as-psm.{rtt}" for rtt in (10, 50, 110, 150, 210, 310)
+    }
+    total = tally(found)
+    page = (ROOT / "docs" / "reproductions" / "ba-ta.md").read_text()
+    assert f"of {total.claims} claims hold" in page
+    assert f"beside them {total.calibrated} are calibrated" in page
 
 
 def test_files_are_written(results, tmp_path):

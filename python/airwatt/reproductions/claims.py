@@ -162,6 +162,11 @@ def undecidable(claim: Claim, reason: str) -> Claim:
     return replace(claim, verdict="undecidable", text=f"{claim.text} ({reason})")
 
 
+def calibrated(claim: Claim) -> Claim:
+    """The claim as it came out, but counted apart: a setting was chosen with its outcome in view."""
+    return replace(claim, calibrated=True)
+
+
 def rises(id_: str, series: Series) -> Claim:
     """The curve rises along its axis, from its first point to its last; chance may hide single steps."""
     bad = [b for a, b in pairwise(series.xs) if order(series.samples[a], series.samples[b]) == "missed"]

@@ -17,7 +17,7 @@ from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 from airwatt.plots import style
 from airwatt.reproductions.claims import number
 from airwatt.reproductions.engine import Finished
-from airwatt.reproductions.publication import At, Bars, Claim, Lines, Value
+from airwatt.reproductions.publication import At, Bars, Claim, Lines, Value, tally
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _TRANSPORTS = {
@@ -158,15 +158,15 @@ def _title(figure: Figure, item: Finished) -> None:
     first, second = 1.0 - 0.2 / height, 1.0 - 0.42 / height
     figure.text(0.012, first, item.id, fontsize=11, fontweight="bold", va="center")
     figure.text(0.012, second, item.reproduction.shows, fontsize=9, va="center")
-    judged = [claim for claim in item.outcome.claims if claim.verdict != "undecidable"]
-    missed = sum(not claim.holds for claim in judged)
+    total = tally(item.outcome.claims)
+    judged = total.claims - total.undecidable
+    missed = total.missed + total.strict_ties
     if item.outcome.claims:
-        held = f"{len(judged) - missed} of {len(judged)} claims hold"
-        ties = sum(claim.verdict == "tie" for claim in judged)
-        held += f", {ties} ties" if ties else ""
-        open_ = len(item.outcome.claims) - len(judged)
-        held += f", {open_} undecidable" if open_ else ""
-        held += ", calibrated" if item.reproduction.calibrated else ""
+        parts = [f"{judged - missed} of {judged} claims hold"] if judged else []
+        parts += [f"{total.tie} ties"] if total.tie else []
+        parts += [f"{total.undecidable} undecidable"] if total.undecidable else []
+        parts += [f"{total.calibrated_holds} of {total.calibrated} calibrated hold"] if total.calibrated else []
+        held = ", ".join(parts)
         colour = style.VERMILION if missed else style.GREEN
         figure.text(0.988, first, held, fontsize=9, va="center", ha="right", color=colour)
 

@@ -211,8 +211,10 @@ def _page_time(home: str, curves: Curves, _results: Results) -> list[Claim]:
 def _page_energy(home: str, curves: Curves, _results: Results) -> list[Claim]:
     ba_ta, active, psm = (curves[NAMES[policy]] for policy in ("ba-ta", "active", "psm"))
     most = max(ba_ta.mean(x) / active.mean(x) for x in ba_ta.xs)
+    # The spread of the objects was chosen so that the energies are alike at 110 ms.
+    as_psm = _at_each(f"{home}.as-psm", "BA-TA over PSM", ba_ta, psm, "about 1", 0.7, 1.3, "ms")
     return [
-        *_at_each(f"{home}.as-psm", "BA-TA over PSM", ba_ta, psm, "about 1", 0.7, 1.3, "ms"),
+        *map(claims.calibrated, as_psm),
         claims.between(f"{home}.below", "BA-TA's largest share of Active Mode's energy", "far below 1", most, 0.0, 0.5),
     ]
 
