@@ -231,7 +231,8 @@ fn bands_say_what_they_consist_of() {
     let below: f64 = policy.assumptions.iter().map(|one| policy.energy_j - one.energy_low_j).sum();
     assert!((policy.energy_low_j.unwrap() - (policy.energy_j - below)).abs() < 1e-12);
     assert!(policy.assumptions.iter().all(|one| one.share >= 0.02 && one.energy_low_j <= one.energy_high_j));
-    let module = Question { radio: Some("esp32-c3"), ..question };
+    let awake = ["active".to_owned()];
+    let module = Question { radio: Some("esp32-c3"), policies: &awake, ..question };
     let module = analyze_capture(&capture, &module, &mut go_on).unwrap();
     let of_module = &module.policies[0];
     let profile = of_module.assumptions.iter().find(|one| one.what == "radio profile").unwrap();
