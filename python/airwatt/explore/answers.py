@@ -19,7 +19,7 @@ _BUDGET_S = 1.0
 
 def of_scenario(scenario: Scenario) -> dict[str, Any]:
     """The models' answers for a scenario."""
-    return _answers(json.loads(_core.advise_scenario(scenario, _BUDGET_S, 1, True, False)))
+    return _answers(json.loads(_core.advise_scenario(scenario, _BUDGET_S, 1, True, False, False)))
 
 
 def of_capture(document: Mapping[str, Any]) -> dict[str, Any]:
