@@ -96,8 +96,8 @@ def run(
     Args:
         scenario: The name of one that ships, a file, or a `Scenario`.
         policy: Power save of all stations: a name, or a class derived from `airwatt.Policy`.
-        transport: Transport of all flows: a name, or a class derived from `airwatt.CongestionControl`. What such a
-            class raises is raised as it is.
+        transport: Transport of all flows, also of those over UDP: a name, or a class derived from
+            `airwatt.CongestionControl`. What such a class raises is raised as it is.
         seed: The seed of the first run.
         runs: How many runs, with seed, seed + 1, ...
         set: Keys of the scenario with their values: `{"wired.rtt": "20ms"}`.

@@ -421,3 +421,18 @@ def test_an_interrupt_ends_the_processes_of_a_sweep(mine, program):
     process.communicate(timeout=60)
     assert process.returncode == 130
     assert not [child for child in found if Path(f"/proc/{child}").exists()]
+
+
+@pytest.mark.parametrize("command", ["run", "compare", "sweep"])
+def test_help_says_that_a_transport_is_also_that_of_flows_over_udp(airwatt, command):
+    assert "also of those over UDP" in " ".join(airwatt(command, "--help").out.replace("│", " ").split())
+
+
+def test_a_transport_is_that_of_all_flows_and_a_key_that_of_one():
+    def transports(**changed):
+        return [flow.transport for flow in airwatt.run("call-today", **changed).flows]
+
+    short = {"duration": "100ms"}
+    assert transports(set=short) == ["udp", "udp", "cubic", "cubic"]
+    assert transports(set=short, transport="newreno") == ["newreno"] * 4
+    assert transports(set={**short, "flow.2.transport": "newreno"}) == ["udp", "udp", "newreno", "newreno"]

@@ -39,7 +39,10 @@ def command(
         str | None,
         Option("--policy", metavar="A,B,...", help="Power-save policies to compare; all for every one."),
     ] = None,
-    transport: Annotated[str | None, Option("--transport", metavar="A,B,...", help="Transports to compare.")] = None,
+    transport: Annotated[
+        str | None,
+        Option("--transport", metavar="A,B,...", help="Transports to compare: of all flows, also of those over UDP."),
+    ] = None,
     radio: Annotated[
         str | None, Option("--radio", metavar="A,B,...", help="Radios of all stations to compare: names or TOML files.")
     ] = None,

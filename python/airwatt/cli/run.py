@@ -31,7 +31,9 @@ def _settings(radio: str | None, set_: list[str] | None) -> list[tuple[str, str]
 def command(
     scenario: options.Scenario,
     policy: Annotated[str | None, Option("--policy", metavar="NAME", help="Power save of all stations.")] = None,
-    transport: Annotated[str | None, Option("--transport", metavar="NAME", help="Transport of all flows.")] = None,
+    transport: Annotated[
+        str | None, Option("--transport", metavar="NAME", help="Transport of all flows, also of those over UDP.")
+    ] = None,
     radio: Annotated[
         str | None, Option("--radio", metavar="NAME", help="Radio of all stations: a name or a TOML file.")
     ] = None,

@@ -63,7 +63,10 @@ def command(
     policy: Annotated[
         str | None, Option("--policy", metavar="A,B,...", help="Power-save policies; all for every one.")
     ] = None,
-    transport: Annotated[str | None, Option("--transport", metavar="A,B,...", help="Transports.")] = None,
+    transport: Annotated[
+        str | None,
+        Option("--transport", metavar="A,B,...", help="Transports: of all flows, also of those over UDP."),
+    ] = None,
     where: Annotated[
         list[str] | None,
         Option(
