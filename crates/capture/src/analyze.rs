@@ -352,8 +352,11 @@ fn analyze_with(
         let states = what_if.take_radio_states();
         document.capture.notes.extend(untraced_note(what_if.untraced(), &question.limits, capture));
         let seen = power_save::observe(capture);
-        document.group =
-            group::report(capture, &seen, &station, &radio, (phy.standard, beacon_rate(question, &phy)));
+        let beacon_rate = document
+            .cell
+            .as_ref()
+            .map_or(phy.beacon_rate, |cell| Rate::from_bps(cell.beacon_rate_bps as u64));
+        document.group = group::report(capture, &seen, &station, &radio, (what_if.standard, beacon_rate));
         let needs_captured = trace.is_some() || question.trace;
         let observed =
             needs_captured.then(|| captured_radio::as_captured(capture, &seen, &station, &radio)).flatten();
@@ -399,12 +402,6 @@ fn prediction<'a>(
         Some(periods) if policies.len() != 1 => ("as captured", periods, false),
         _ => replayed,
     }
-}
-
-/// The rate of beacons that the caller sets, or that of the capture or of the band.
-fn beacon_rate(question: &Question<'_>, phy: &Phy) -> Rate {
-    let set = question.settings.iter().rev().find(|(key, _)| key == "wifi.beacon_rate");
-    set.and_then(|(_, text)| text.trim_matches('"').parse().ok()).unwrap_or(phy.beacon_rate)
 }
 
 /// Refuses a replay that would take more memory than the limit, before anything is allocated for it.

@@ -19,6 +19,7 @@ use airwatt_sim::record::EnergyByCause;
 use airwatt_sim::replay::{Arrival, Delay, Destination, RadioPeriod, ReplayOptions, Replayed, replay};
 use airwatt_sim::scenario::{
     Aggregation, IDEAL, ListenInterval, RadioChoice, Scenario, Wifi, list_ideal, policy_kinds,
+    without_numbers,
 };
 use tracing::debug;
 
@@ -172,6 +173,8 @@ pub(crate) struct WhatIf<'a> {
     skip_gaps: Option<Span>,
     phy: Phy,
     cell: CellChoice<'a>,
+    /// The PHY that the caller sets, or that of the capture.
+    pub(crate) standard: Standard,
     seed: u64,
     watch: &'a mut dyn FnMut(f64) -> ControlFlow<()>,
     /// Replays so far, and an estimate of all.
@@ -212,6 +215,8 @@ impl<'a> WhatIf<'a> {
                 "--set {key}: expected a key of ap, wifi or station, got {key:?}"
             )));
         }
+        let set = Scenario::idle_cell(phy.standard).with_unchecked(cell.settings);
+        let standard = set.and_then(|set| set.wifi).map_or(phy.standard, |wifi| wifi.standard);
         let radio_states = None;
         Ok(Self {
             traffic,
@@ -219,6 +224,7 @@ impl<'a> WhatIf<'a> {
             skip_gaps,
             phy,
             cell,
+            standard,
             seed,
             watch,
             done,
@@ -272,7 +278,7 @@ impl<'a> WhatIf<'a> {
     /// The cell of the replays.
     pub(crate) fn cell(&self) -> Result<CellReport, AnalyzeError> {
         let active = Choice { name: "active".to_owned(), policy: ACTIVE, lower_bound: false };
-        let scenario = self.scenario(&active, self.phy.rate, self.beacon_rate())?;
+        let scenario = self.scenario(&active, self.phy.rate, self.phy.beacon_rate)?;
         let wifi = scenario.wifi.as_ref().expect("the cell of a replay is one of Wi-Fi");
         let rate_bps = |rate: Rate| rate.as_bps() as f64;
         let beacon_rate = wifi.beacon_rate.unwrap_or_else(|| wifi.standard.default_beacon_rate());
@@ -330,7 +336,7 @@ impl<'a> WhatIf<'a> {
         };
         if let [_, fast, slow] = rates[..] {
             if fits(self, 2) {
-                let beacons = self.beacon_rate();
+                let beacons = self.phy.beacon_rate;
                 for rate in [fast, slow] {
                     bands.data_rate_j.push(self.replay_all(choice, rate, beacons, false)?.energy_j());
                 }
@@ -365,7 +371,7 @@ impl<'a> WhatIf<'a> {
     }
 
     fn replay_traced(&mut self, choice: &Choice, trace: bool) -> Result<Total, AnalyzeError> {
-        self.replay_all(choice, self.phy.rate, self.beacon_rate(), trace)
+        self.replay_all(choice, self.phy.rate, self.phy.beacon_rate, trace)
     }
 
     /// The sum under one policy at the rate to report.
@@ -373,17 +379,9 @@ impl<'a> WhatIf<'a> {
         self.replay_traced(choice, false)
     }
 
-    /// The PHY that the caller sets, or that of the capture.
-    fn standard(&self) -> Standard {
-        let set = self.cell.settings.iter().rev().find(|(key, _)| key == "wifi.standard");
-        let named = set
-            .and_then(|(_, name)| Standard::ALL.into_iter().find(|own| own.name() == name.trim_matches('"')));
-        named.unwrap_or(self.phy.standard)
-    }
-
     /// Whether the caller sets a key, with the number of the station or without.
     fn is_set(&self, key: &str) -> bool {
-        self.cell.settings.iter().any(|(set, _)| set.replace("station.0.", "station.") == key)
+        self.cell.settings.iter().any(|(set, _)| without_numbers(set) == key)
     }
 
     /// Whether group-addressed packets are replayed.
@@ -392,20 +390,14 @@ impl<'a> WhatIf<'a> {
         arrivals.any(|arrival| arrival.to == Destination::Group)
     }
 
-    /// The rate of beacons that the caller sets, or that of the capture or of the band.
-    fn beacon_rate(&self) -> Rate {
-        self.phy.beacon_rate
-    }
-
     /// Whether the rate of beacons is assumed, and another one is as likely.
     fn assumes_beacon_rate(&self) -> bool {
-        !self.phy.knows_beacon_rate && !self.is_set("wifi.beacon_rate") && has_dsss(self.standard())
+        !self.phy.knows_beacon_rate && !self.is_set("wifi.beacon_rate") && has_dsss(self.standard)
     }
 
     /// The cell of a replay: what the capture shows and what is assumed, and on top of it what the caller sets.
     fn scenario(&self, choice: &Choice, rate: Rate, beacon_rate: Rate) -> Result<Scenario, AnalyzeError> {
-        let standard = self.standard();
-        let mut cell = Scenario::idle_cell(standard);
+        let mut cell = Scenario::idle_cell(self.standard);
         let has_groups = self.has_groups();
         cell.wifi = cell.wifi.map(|wifi| self.wifi(wifi, rate, beacon_rate));
         cell.ap.beacon_interval = self.phy.beacon_interval;
@@ -567,8 +559,8 @@ impl<'a> WhatIf<'a> {
         let other = format!("{ASSUMED_SLOW} to {ASSUMED_FAST}");
         add(DATA_RATE, self.phy.rate.to_string(), other, &bands.data_rate_j);
         if let Some(fast_j) = bands.fast_beacons_j {
-            let fast = beacon_rate_of(self.standard(), FAST_BEACONS).unwrap_or(FAST_BEACONS);
-            add(BEACON_RATE, self.beacon_rate().to_string(), fast.to_string(), &[fast_j]);
+            let fast = beacon_rate_of(self.standard, FAST_BEACONS).unwrap_or(FAST_BEACONS);
+            add(BEACON_RATE, self.phy.beacon_rate.to_string(), fast.to_string(), &[fast_j]);
         }
         let Some(radio) = &total.radio else { return list };
         if let Some(account) = ProfileAccount::if_any(radio, &total.states, energy_j) {

@@ -44,7 +44,8 @@ pub(super) fn renamed(key: &str) -> Option<SettingError> {
     })
 }
 
-pub(super) fn without_numbers(key: &str) -> String {
+/// The key without the numbers of tables in lists: `station.0.radio` is a `station.radio`.
+pub fn without_numbers(key: &str) -> String {
     key.split('.').filter(|part| part.parse::<usize>().is_err()).collect::<Vec<_>>().join(".")
 }
 

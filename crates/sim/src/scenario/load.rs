@@ -127,6 +127,14 @@ impl Scenario {
         })
     }
 
+    /// The scenario with `overrides`, unchecked: what a program reads of them before it completes the scenario. `None` where
+    /// [`Scenario::changed`] has an error for them.
+    pub fn with_unchecked(&self, overrides: &[Override]) -> Option<Self> {
+        let mut table = self.to_table();
+        keys::apply_all(&mut table, overrides).ok()?;
+        typed(table).ok()
+    }
+
     fn from_file(source: &Source, table: Table, overrides: &[Override]) -> Result<Self, ScenarioError> {
         let written = keys::leaves(&table);
         Self::from_source(source, table, overrides, |scenario, numbered| {

@@ -41,6 +41,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::names::Names;
 pub use group_traffic::{GroupKind, GroupTraffic};
+pub use keys::without_numbers;
 pub use link::{Links, PointToPoint};
 pub use listen_interval::ListenInterval;
 pub use load::ScenarioError;

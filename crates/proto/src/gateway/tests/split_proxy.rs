@@ -7,6 +7,7 @@ use super::super::{
     SplitProxyInput as In, SplitProxyOutput as Out, parse_reset,
 };
 use crate::e2tcp::{Addresses, E2tcpConfig, Endpoint};
+use airwatt_base::testkit::check_machine;
 use airwatt_base::{Instant, Machine as _, RandomStream, Seq, Span};
 
 const DELAY: Span = Span::from_millis(5);
@@ -50,6 +51,8 @@ struct Rig {
     /// What each end's host has read of each connection, and whether it has ended.
     read: [std::collections::BTreeMap<ConnectionId, (Vec<u8>, bool)>; 2],
     log: Vec<String>,
+    /// What each end was given.
+    inputs: [Vec<(Instant, In)>; 2],
     /// Connections that the server has.
     served: Vec<ConnectionId>,
     admitted: Vec<ConnectionId>,
@@ -69,6 +72,7 @@ impl Rig {
             server: Server::Answers,
             read: Default::default(),
             log: Vec::new(),
+            inputs: Default::default(),
             served: Vec::new(),
             admitted: Vec::new(),
             asked: [0; 2],
@@ -76,8 +80,13 @@ impl Rig {
     }
 
     fn input(&mut self, end: usize, input: In) {
-        self.ends[end].handle_input(input, self.now);
+        self.give(end, input);
         self.settle(end);
+    }
+
+    fn give(&mut self, end: usize, input: In) {
+        self.inputs[end].push((self.now, input.clone()));
+        self.ends[end].handle_input(input, self.now);
     }
 
     fn settle(&mut self, end: usize) {
@@ -100,7 +109,7 @@ impl Rig {
             }
             let idle = follows.is_empty();
             for input in follows {
-                self.ends[end].handle_input(input, self.now);
+                self.give(end, input);
             }
             if idle && self.ends[end].clone().poll_output().is_none() {
                 return;
@@ -217,6 +226,30 @@ fn bytes_and_the_ends_of_streams_come_through_a_path_that_loses_a_fifth() {
     assert_eq!(rig.read[M][&id], (data, true));
     assert_eq!((rig.ends[M].connections(), rig.ends[B].connections()), ((0, 0), (0, 0)));
     assert_eq!(rig.ends[M].counters().undelivered + rig.ends[B].counters().undelivered, 0);
+}
+
+#[test]
+fn both_ends_keep_the_contract() {
+    let mut rig = Rig::new();
+    rig.loss = 0.1;
+    rig.input(M, In::Opening(0, opening(1)));
+    rig.run(Span::from_secs(5));
+    let (id, served) = (rig.admitted[0], rig.served[0]);
+    rig.input(M, In::Received(id, pattern(20_000)));
+    rig.input(B, In::Received(served, pattern(5_000)));
+    rig.run(Span::from_secs(5));
+    rig.input(M, In::PeerClosed(id));
+    rig.server = Server::Silent;
+    rig.input(M, In::Opening(0, opening(2)));
+    rig.run(Span::from_secs(5));
+    rig.input(B, In::PeerClosed(served));
+    rig.run(Span::from_secs(30));
+    for end in [M, B] {
+        let make = || SplitProxy::new(config(end as u64), 1);
+        let outputs = check_machine(make, &rig.inputs[end], rig.now + Span::from_secs(10_000));
+        let sent = outputs.iter().filter(|(_, output)| matches!(output, Out::Transmit(..))).count();
+        assert!(sent > 10, "{sent}");
+    }
 }
 
 /// The host repeats its SYN each second while the first is held, and the last repetition may be read after the answer was given.
