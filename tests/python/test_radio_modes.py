@@ -39,6 +39,19 @@ def test_radios_with_other_modes_or_none_are_compared(airwatt, radios):
     assert "lasts in" not in lasting
 
 
+def test_a_voltage_of_the_battery_says_what_it_assumes(airwatt):
+    asked = ["run", "idle", "--radio", "esp32-c3", "--set", "duration=5s", "--battery"]
+    assert "is taken to lose nothing" in _words(airwatt.output([*asked, "1000mAh@3.7V"]))
+    for same in ("1000mAh", "1000mAh@3.3V"):
+        assert "is taken to lose nothing" not in _words(airwatt.output([*asked, same]))
+
+
+def test_an_analysis_has_the_charge_of_a_day_by_cause(airwatt):
+    asked = ["analyze", "captures/tcp-download.pcapng", "--policy", "psm", "--radio", "esp32-c3"]
+    assert "energy, charge a day" in airwatt.output([*asked, "--battery", "1000mAh"])
+    assert "energy, charge a day" not in airwatt.output(asked)
+
+
 def test_borrowed_values_need_to_be_allowed(airwatt):
     idle = ["run", "idle", "--radio", "nrf7002", "--set", "duration=60s", "--battery", "1000mAh"]
     shown = _words(airwatt.output(idle))
@@ -221,6 +234,9 @@ def test_a_cell_in_another_band_than_the_radio_is_noted(airwatt):
         "the cell is at 5 GHz, and the figures of esp32-c5 are those at 2.4 GHz; esp32-c5-5ghz has those of 5 GHz"
         in text
     )
+    # The note comes before the numbers.
+    wrong = airwatt.output(["run", "idle", "--set", "duration=5s", "--radio", "esp32-c5-5ghz"])
+    assert wrong.startswith("note: the cell is at 2.4 GHz")
     for radio, cell in (("esp32-c5-5ghz", five), ("esp32-c5", []), ("nrf7002", five)):
         assert "the cell is at" not in airwatt.output(["run", "idle", "--radio", radio, *cell])
 

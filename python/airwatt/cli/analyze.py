@@ -406,6 +406,7 @@ def _add_lifetimes(document: dict[str, Any], battery: "Battery") -> None:
 def _currents(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str | Table]":
     """Yields what each policy's energy was spent on, and its current, charge a day and lifetime on the battery."""
     from airwatt.aggregates import cause_shares
+    from airwatt.battery import SECONDS_A_DAY
     from airwatt.cli import charge
     from airwatt.tables import quantity, table
 
@@ -423,7 +424,10 @@ def _currents(document: dict[str, Any], battery: "Battery | None") -> "Iterator[
         has_bands = any(policy["energy_low_j"] is not None or policy["left_out"] for policy in policies)
         yield from charge.host_modes("policy", profiles, volts, battery, energies_have_bands=has_bands)
     shares = [(policy["policy"], dict(cause_shares([policy["energy_by_cause_j"]]))) for policy in policies]
-    yield charge.causes_table(shares)
+    days = None
+    if battery is not None and volts:
+        days = [charge.charge_mah(policy["average_power_w"] * SECONDS_A_DAY, volts) for policy in policies]
+    yield charge.causes_table(shares, days)
 
 
 def _printable(name: str) -> str:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _MILLIAMPERE_HOUR_C = 3.6
 _SMALL_MAH = 0.01
 _MOST_CAUSES = 6
+_SAME_V = 1e-3
 _WORTH_NAMING = 0.1
 """Share of the energy from which a cause is named in a row."""
 
@@ -117,6 +118,9 @@ def host_modes(
         yield "currents have the bands of the energies, in which the profile's is contained; days go the other way"
     else:
         yield band_text(profiles, _other_modes(profiles))
+    own = battery.voltage_v if battery is not None else None
+    if own is not None and any(volt is not None and abs(volt - own) > _SAME_V for volt in volts):
+        yield f"the battery has {own:g} V, the radio has not: the converter between them is taken to lose nothing"
     if battery is not None and any(battery.refuses(profile) for profile in profiles):
         most = max(profiles, key=lambda profile: profile["borrowed_share"])
         yield (
@@ -173,10 +177,18 @@ def charge(energy_j: float | None, volts: float | None) -> str:
     """Writes an energy as a charge: `33.6 mAh`."""
     if energy_j is None or not volts:
         return NOTHING
-    charge_mah = energy_j / volts / _MILLIAMPERE_HOUR_C
-    if 0 < abs(charge_mah) < _SMALL_MAH:
-        return f"{1e3 * charge_mah:.3g} µAh"
-    return f"{charge_mah:.4g} mAh"
+    return _mah(charge_mah(energy_j, volts))
+
+
+def charge_mah(energy_j: float, volts: float) -> float:
+    """An energy as a charge in mAh."""
+    return energy_j / volts / _MILLIAMPERE_HOUR_C
+
+
+def _mah(amount: float) -> str:
+    if 0 < abs(amount) < _SMALL_MAH:
+        return f"{1e3 * amount:.3g} µAh"
+    return f"{amount:.4g} mAh"
 
 
 def document(
@@ -214,8 +226,11 @@ def _whole(share: float) -> str:
     return f"{100 * share:.0f}\N{NO-BREAK SPACE}%" if share else NOTHING
 
 
-def causes_table(rows: Sequence[tuple[str, Mapping[str, float]]]) -> Table:
-    """The shares of the energy by cause, a row for each choice: the causes with most in one of them, and the others."""
+def causes_table(rows: Sequence[tuple[str, Mapping[str, float]]], a_day_mah: Sequence[float] | None = None) -> Table:
+    """The shares of the energy by cause, a row for each choice: the causes with most in one of them, and the others.
+
+    With the charge of a day for each row there is that of each cause below its share.
+    """
     most: dict[str, float] = {}
     for _, shares in rows:
         for name, share in shares.items():
@@ -223,8 +238,13 @@ def causes_table(rows: Sequence[tuple[str, Mapping[str, float]]]) -> Table:
     named = [name for name, share in sorted(most.items(), key=lambda entry: -entry[1]) if share >= _WORTH_NAMING]
     named = named[:_MOST_CAUSES]
     others = [sum(share for name, share in shares.items() if name not in named) for _, shares in rows]
+    days = a_day_mah or [None] * len(rows)
+
+    def cell(share: float, day_mah: float | None) -> str:
+        return _whole(share) if day_mah is None or not share else f"{_whole(share)}\n{_mah(share * day_mah)}"
+
     cells = [
-        [choice, *(_whole(shares.get(name, 0.0)) for name in named), _whole(rest)]
-        for (choice, shares), rest in zip(rows, others, strict=True)
+        [choice, *(cell(shares.get(name, 0.0), day) for name in named), cell(rest, day)]
+        for (choice, shares), rest, day in zip(rows, others, days, strict=True)
     ]
-    return table(["energy for", *named, "others"], cells)
+    return table(["energy for" if a_day_mah is None else "energy, charge a day", *named, "others"], cells)

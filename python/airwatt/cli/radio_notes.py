@@ -12,15 +12,20 @@ if TYPE_CHECKING:
     from airwatt._core import Scenario
 
 
-def notes(scenario: Scenario) -> Iterator[str]:
-    """Yields each note that applies to the scenario."""
+def other_band(scenario: Scenario) -> Iterator[str]:
+    """Notes that figures of the radios are those of another band: what they are comes after it."""
+    values = scenario.to_dict()
+    if values.get("wifi"):
+        radios = [station["radio"] for station in values["station"]]
+        text = _other_band(dict.fromkeys(radios), _band(values["wifi"]["standard"]))
+        yield from [text] if text is not None else []
+
+
+def timeouts(scenario: Scenario) -> Iterator[str]:
+    """Notes on a chip's own timeout."""
     values = scenario.to_dict()
     if not values.get("wifi"):
         return
-    radios = [station["radio"] for station in values["station"]]
-    other_band = _other_band(dict.fromkeys(radios), _band(values["wifi"]["standard"]))
-    if other_band is not None:
-        yield other_band
     own = [station["radio"] for station in values["station"] if station["power_save"] == {"policy": "timeout"}]
     for radio in map(laboratory.radio, dict.fromkeys(own)):
         if radio.timeout_s is not None:

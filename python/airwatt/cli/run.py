@@ -111,11 +111,16 @@ def command(
         first = result.results[0] if isinstance(result, Runs) else result
         assert isinstance(first, Result)
         keep(first, trace, None if streamed else pcap, perfetto, plot)
+    if not json:
+        from airwatt.cli import radio_notes
+
+        for note in radio_notes.other_band(loaded):
+            show(note)
     present(result, json, lasting)
     if not json:
-        from airwatt.cli import coinciding, radio_notes
+        from airwatt.cli import coinciding
 
-        for note in radio_notes.notes(loaded):
+        for note in radio_notes.timeouts(loaded):
             show(note)
         coincide = coinciding.note(loaded, seed, first, lasting)
         if coincide is not None:

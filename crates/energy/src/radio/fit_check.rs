@@ -25,7 +25,7 @@ impl Radio {
         let by_power = |mode: &&HostMode| mode.sleep;
         let least_w = awake_modes().min_by_key(by_power).map(|mode| BELOW_MODE * mode.sleep.as_watts());
         let limit_w = least_w.unwrap_or(f64::MAX).min(LISTENS * listen_w);
-        for average in averages.iter().filter(|average| average.power.as_watts() >= limit_w) {
+        if let Some(average) = averages.iter().find(|average| average.power.as_watts() >= limit_w) {
             let watts = average.power.as_watts();
             let like = awake_modes().filter(|mode| BELOW_MODE * mode.sleep.as_watts() <= watts);
             let who = match like.max_by_key(by_power) {

@@ -537,6 +537,16 @@ fn locate(error: SettingError, source: &Source, overrides: &[Change]) -> Scenari
     {
         return ScenarioError::new(keys::flag(&change.written), shown(&error, Some(&change.numbered)));
     }
+    // A table that an override begins needs its other keys, too.
+    let above = |key: &str| key.rsplit_once('.').map(|(table, _)| table.to_owned());
+    let table = above(error.key()).filter(|_| matches!(error, SettingError::Missing { .. }));
+    if let Some(table) = table
+        && let Some(change) =
+            overrides.iter().rev().find(|one| above(&one.numbered.0).as_ref() == Some(&table))
+    {
+        let message = format!("{error}; {} has no {table}, which needs all of its keys", source.name);
+        return ScenarioError::new(keys::flag(&change.written), message);
+    }
     let line = line_of_key(source.text, error.key());
     let place = line.map_or_else(|| source.name.to_owned(), |line| format!("{}:{line}", source.name));
     ScenarioError::new(place, error.to_string())

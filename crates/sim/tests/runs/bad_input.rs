@@ -277,6 +277,17 @@ fn a_measured_interval_lies_within_the_run() {
     assert!(line.ends_with("expected a multiple of 100ms, got 150ms"), "{line}");
 }
 
+/// The flag that begins a table is named, not only the key that the table lacks.
+#[test]
+fn a_key_of_a_table_that_the_scenario_lacks_names_its_flag() {
+    let line =
+        Scenario::load("idle", &[("wired.rtt".to_owned(), "20ms".to_owned())]).unwrap_err().to_string();
+    assert_eq!(
+        line,
+        "--set wired.rtt=20ms: wired.down: expected a value, got nothing; idle has no wired, which needs all of its keys"
+    );
+}
+
 #[test]
 fn files_get_their_line() {
     let text = "wifi = \"fast-wifi\"\n\n[wired]\nrtt = 20\ndown = { rate = \"1Mbps\" }\nup = { rate = \"1Mbps\" }\n[[flow]]\ndirection = \"down\"\napplication = { kind = \"bulk\", size = \"1MB\" }\n";
