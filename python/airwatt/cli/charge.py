@@ -238,7 +238,7 @@ def causes_table(rows: Sequence[tuple[str, Mapping[str, float]]], a_day_mah: Seq
     named = [name for name, share in sorted(most.items(), key=lambda entry: -entry[1]) if share >= _WORTH_NAMING]
     named = named[:_MOST_CAUSES]
     others = [sum(share for name, share in shares.items() if name not in named) for _, shares in rows]
-    days = a_day_mah or [None] * len(rows)
+    days: Sequence[float | None] = a_day_mah or [None] * len(rows)
 
     def cell(share: float, day_mah: float | None) -> str:
         return _whole(share) if day_mah is None or not share else f"{_whole(share)}\n{_mah(share * day_mah)}"
