@@ -28,10 +28,15 @@ def flow_goodput_bps(flow: FlowResult) -> float:
 
 def goodput_head(runs: Iterable[RunResult]) -> str:
     """The head of a column of goodputs, with the time from which on they are measured."""
-    starts = {run.fairness.measured_from_s for run in runs if run.flows}
-    if len(starts) != 1:
-        return "goodput" if not starts else "goodput measured"
-    start_s = starts.pop()
+    return head_from(run.fairness.measured_from_s for run in runs if run.flows)
+
+
+def head_from(starts_s: Iterable[float | None]) -> str:
+    """The same from these times; None is the start of each flow."""
+    starts = set(starts_s)
+    if len(starts) > 1:
+        return "goodput measured"
+    start_s = starts.pop() if starts else None
     return "goodput" if start_s is None else f"goodput from {start_s:g} s"
 
 

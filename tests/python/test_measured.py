@@ -5,10 +5,16 @@ import pytest
 import airwatt
 from airwatt import aggregates, laboratory, notebook
 from airwatt.reports import tables
+from airwatt.sweeps import typeset
 
 # The sender's window grows for some of the time, so that both goodputs differ.
 GIVEN = {"duration": "8s", "measure_from": "6s"}
 SCENARIO = "fast-dsl"
+
+
+@pytest.fixture(name="program")
+def _program(airwatt):
+    return airwatt
 
 
 def options(given):
@@ -44,12 +50,14 @@ def test_a_run_without_it_has_the_goodput_from_its_start(airwatt):
     assert "goodput from" not in text
 
 
-def test_sweeps_and_their_exports_obey_it(tmp_path, run):
+def test_sweeps_and_their_exports_obey_it(program, tmp_path, run):
     airwatt.sweep(SCENARIO, set=GIVEN, policy=[run.stations[0].policy], store=tmp_path / "store")
     store = airwatt.open_store(tmp_path / "store")
     measured = sum(flow.measured_bps for flow in run.flows)
     assert store.to_pandas().goodput_bps.item() == measured
     assert store.summary(["goodput_bps"])[0][2][0].mean == measured
+    assert "goodput from 6 s" in typeset.points(store)[0]
+    assert "goodput from" in program("sweep", "status", tmp_path / "store").out
 
 
 def test_notebooks_and_reports_obey_it(run):

@@ -401,7 +401,7 @@ def _points(store: Store) -> "Iterator[str | Table]":
         ]
         for settings, runs, numbers in rows
     ]
-    yield table([*keys, "runs", "goodput", "done at", "energy"], shown, left=len(keys))
+    yield table([*keys, "runs", store.goodput_head(), "done at", "energy"], shown, left=len(keys))
     if alike:
         yield "at all points: " + ", ".join(f"{key} {_setting(key, rows[0][0])}" for key in alike)
 

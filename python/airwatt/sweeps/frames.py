@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airwatt._core import InputError, MissingFeature, Scenario
+from airwatt.aggregates import head_from
 from airwatt.files import replacing
 from airwatt.record import Record
 from airwatt.statistics import Estimate, estimate
@@ -79,6 +80,12 @@ class Store:
             }  # fmt: skip
             found.append(Status(document))
         return found
+
+    def goodput_head(self) -> str:
+        """The head of a column of goodputs, with the time from which on they are measured."""
+        name = "fairness.measured_from_s"
+        table = self.to_arrow("runs", [name], lenient=True)
+        return head_from(table[name].unique().to_pylist() if name in table.schema.names else ())
 
     def to_arrow(self, what: str = "runs", names: Sequence[str] | None = None, *, lenient: bool = False) -> pa.Table:
         """A table of all finished runs, or of their `flows` or `stations`; `names` restricts it to these columns.

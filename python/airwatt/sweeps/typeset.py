@@ -24,19 +24,21 @@ _SPECIAL = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
 class _Points(NamedTuple):
     keys: list[str]
     rows: list[tuple[dict[str, Any], int, list[Estimate]]]
+    goodput: str
+    """The head of the column of goodputs."""
 
 
 def points(store: Store) -> tuple[str, str]:
     """The LaTeX table and the columns of a store. Raises `InputError`."""
     rows = store.summary(list(_NUMBERS))
-    found = _Points(list(rows[0][0]) if rows else [], rows)
+    found = _Points(list(rows[0][0]) if rows else [], rows, store.goodput_head())
     return _latex(found), _columns(found)
 
 
 def _latex(found: _Points) -> str:
     shown = [index for index in range(len(_NUMBERS)) if any(row[2][index].mean is not None for row in found.rows)]
     powers = [_power([row[2][index] for row in found.rows]) for index in shown]
-    names = list(_NUMBERS.values())
+    names = list({**_NUMBERS, "goodput_bps": (found.goodput, "b/s")}.values())
     heads = [*map(_escaped, found.keys), "runs"]
     for index, power in zip(shown, powers, strict=True):
         name, unit = names[index]
