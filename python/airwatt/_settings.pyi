@@ -822,7 +822,8 @@ class LatencyGuardPowerSave(TypedDict, total=False):
     """The longest time for which a packet of a flow that somebody waits for may wait for the radio. If beacons
     come at least as often, power save keeps the bound by itself. Default 30 ms."""
     hold: str | Quantity
-    """The longest pause of a peer over which the station stays within reach. Default 60 s."""
+    """The longest time without a break for which the station stays within reach of a silent peer. Default 5
+    min."""
     policy: Literal["latency-guard"]
     reach: Literal["active", "polls", "triggers"]
     """How the station stays within reach of a peer that may send at any time. Default polls, which need nothing
@@ -830,6 +831,10 @@ class LatencyGuardPowerSave(TypedDict, total=False):
     timeout: str | Quantity
     """Time without traffic after which the driver's own power save sleeps. A device has a timeout of its own,
     and this one is for simulations only. Default 100 ms, as in Linux mac80211."""
+    worth: str | Quantity
+    """The time awake that it is worth to save a packet, which a peer sends unasked, its wait for a beacon.
+    Peers that cost more on average are left to power save, since they send rarely and at random; 0 s leaves all
+    to it. Default 15 s: longer silences end a conversation."""
 
 class TwtPowerSave(TypedDict, total=False):
     """target wake time: asleep from one agreed service period to the next, past beacons"""
