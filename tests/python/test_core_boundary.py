@@ -51,7 +51,10 @@ FUNCTIONS = {
         INTEGERS,
         st.booleans(),
         st.booleans(),
+        st.booleans(),
     ),
+    "advise_deep_sleep": (FLOATS, FLOATS, FLOATS, FLOATS, st.none() | FLOATS),
+    "wake_request": (TEXTS,),
     "advise_added_delays": (
         st.lists(st.lists(st.none() | FLOATS, max_size=3), max_size=3),
         st.lists(st.lists(st.none() | FLOATS, max_size=3), max_size=3),

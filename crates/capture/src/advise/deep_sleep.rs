@@ -28,7 +28,7 @@ impl DeepSleep {
         let above_w = awake_w - deep_w;
         let power_w = |awake_s: f64| deep_w + above_w * (awake_s / interval_s).min(1.0);
         Self {
-            break_even_s: ((associated_w - deep_w) / above_w * interval_s).clamp(0.0, interval_s),
+            break_even_s: ((associated_w - deep_w) / above_w * interval_s).min(interval_s).max(0.0),
             power_w: reconnection_s.map(power_w),
         }
     }
