@@ -76,17 +76,20 @@ TRAFFIC: dict[str, tuple[str, Settings]] = {
         | {"flow.application.count": "300", "flow.application.mean_gap": "50ms", "flow.application.response": "64kB"}
         | {"wired.down.rate": "100Mbps", "wired.up.rate": "100Mbps"},
     ),
-    "call": ("ssh", {"flow": two_ways("call"), "duration": "30s", "latency_percentiles": True}),
-    "game": ("ssh", {"flow": two_ways("game", sends="server player"), "duration": "60s", "latency_percentiles": True}),
-    "gap-30s": ("ssh", {"flow": [asked("30s", 150)]}),
-    "gap-60s": ("ssh", {"flow": [asked("60s", 150)]}),
-    "each-30s": ("ssh", {"flow": [monitor("30s", 150)]}),
-    "each-60s": ("ssh", {"flow": [monitor("60s", 100, "1s")]}),
-    "day": ("ssh", {"flow": DAY, "duration": "1h"}),
     "idle": ("idle", {"duration": "60s"}),
 }
-"""Scenarios: keys typed here and into this host, pages, files, a stream, messages of a broker, a file server, a call, a
-game, a peer that asks at random and one that asks regularly, a mixed day, and nothing."""
+"""Scenarios: keys typed here and into this host, pages, files, a stream, messages of a broker, a file server, none."""
+
+MORE: dict[str, tuple[str, Settings]] = {
+    "call": ("ssh", {"flow": two_ways("call"), "duration": "30s", "latency_percentiles": True}),
+    "game": ("ssh", {"flow": two_ways("game", sends="server player"), "duration": "60s", "latency_percentiles": True}),
+    "gap-30s": ("ssh", {"flow": [asked("30s", 150)], "time_limit": "6h"}),
+    "gap-60s": ("ssh", {"flow": [asked("60s", 150)], "time_limit": "6h"}),
+    "each-30s": ("ssh", {"flow": [monitor("30s", 150)], "time_limit": "6h"}),
+    "each-60s": ("ssh", {"flow": [monitor("60s", 100, "1s")], "time_limit": "6h"}),
+    "day": ("ssh", {"flow": DAY, "duration": "1h"}),
+}
+"""A call, a game, a peer that asks at random, one that asks regularly, and a mixed day: by name only."""
 
 Cell = tuple[list[float], float]
 """The wait of each flow in seconds, and power in watts."""
@@ -104,7 +107,7 @@ def waits_s(run: airwatt.Result) -> list[float]:
 
 def measured(traffic: str, tail_ms: int, listen_interval: int) -> list[Cell]:
     """Waits and power: power save off, on, under the guard, and with triggers."""
-    scenario, settings = TRAFFIC[traffic]
+    scenario, settings = (TRAFFIC | MORE)[traffic]
     beacons = {"ap.beacon_interval": "102.4ms", "station.listen_interval": str(listen_interval)}
     settings = settings | beacons | {"station.radio": RADIO}
     tail = f"timeout={tail_ms}ms"
@@ -139,9 +142,9 @@ HEAD = (
 
 
 def main() -> None:
-    """Print the table of the traffic that is named, or of all."""
+    """Print the table of the traffic that is named, or of that of docs/station.md."""
     print("\n".join(HEAD))
-    for kind in [kind for kind in sys.argv[1:] if kind in TRAFFIC] or TRAFFIC:
+    for kind in [kind for kind in sys.argv[1:] if kind in TRAFFIC | MORE] or TRAFFIC:
         for tail_ms in TAILS_MS:
             for interval in LISTEN_INTERVALS:
                 print(line(kind, tail_ms, interval, measured(kind, tail_ms, interval)), flush=True)

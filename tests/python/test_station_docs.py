@@ -68,7 +68,7 @@ def test_a_shorter_time_for_answers_leaves_keys_to_triggers():
         cell = {"ap.beacon_interval": "102.4ms", "station.listen_interval": "1", "station.radio": guard.RADIO}
         policy = f"latency-guard:timeout={tail_ms}ms:reach=triggers:answer=100ms"
         run = package.compare(scenario, policy=[policy], set=settings | cell).rows[0].runs[0]
-        return round(guard.waits_s(run) * 1e3), round(run.stations[0].average_power_w * 1e3)
+        return round(max(guard.waits_s(run)) * 1e3), round(run.stations[0].average_power_w * 1e3)
 
     assert [with_answer("keys-there", tail_ms) for tail_ms in (0, 20, 100)] == [(45, 147), (45, 147), (45, 38)]
     assert with_answer("samba", 100)[0] == 76
