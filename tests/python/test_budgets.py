@@ -129,6 +129,28 @@ def test_a_limit_of_memory_is_what_a_capture_adds(tmp_path, output):
     assert taken - own < 100
 
 
+def test_a_limit_of_events_is_that_of_all_stations(airwatt, tmp_path):
+    """Events for one station and a half: the first has its policies, the others a note, and nothing fails."""
+    path = tmp_path / "three.pcap"
+    hosts = [(192, 168, 1, 2 + index) for index in range(3)]
+    times = [(10**6 * second, host) for second in range(20) for host in hosts]
+    path.write_bytes(_pcap(101, [(at + host[3], _udp(host, _SERVER)) for at, host in times]))
+    asked = ["analyze", path, "--policy", "psm", "--json"]
+
+    def with_limit(station: str, events: int):
+        return airwatt(*asked, "--station", station, "--limit", f"events={events}")
+
+    limits = [round(1_000 * 1.3**step) for step in range(30)]
+    enough = next(events for events in limits if with_limit("192.168.1.2", events).status == 0)
+    documents = with_limit("all", enough).json["analyses"]
+    assert [len(one["policies"]) for one in documents] == [1, 0, 0]
+    for one in documents[1:]:
+        assert any("would exceed the limit of events" in note for note in one["capture"]["notes"])
+    whole = with_limit("all", 100 * enough).json["analyses"]
+    assert [len(one["policies"]) for one in whole] == [1, 1, 1]
+    assert whole[0]["policies"][0]["energy_j"] == documents[0]["policies"][0]["energy_j"]
+
+
 def _mutants(seed: int, count: int):
     """Small captures, changed here and there: bytes at random, numbers at their bounds, pieces repeated and cut."""
     draw = random.Random(seed)
