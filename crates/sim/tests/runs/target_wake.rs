@@ -32,7 +32,8 @@ fn an_unannounced_period_without_frames_costs_its_duration_and_a_beacon() {
     let result = idle(false, true);
     let station = &result.stations[0];
     assert_eq!((station.service_periods, station.triggers, station.wakeups), (1_000, 0, 2_000));
-    assert_within(station.energy_by_cause_j.service, 0.8 * (0.5 + 16.384), 1e-4);
+    // The request for the agreement and its answer, of 48 bytes at 1 Mb/s, cost less than 2 mJ.
+    assert_within(station.energy_by_cause_j.service, 0.8 * (0.5 + 16.384) + 1e-3, 1e-3);
     assert_within(station.energy_by_cause_j.wake_up, 2.0 * (1.4 + 0.8e-3), 1e-4);
     let beacon_j = 0.9 * (0.192 + 143.0 * 8e-3) + 0.8 * 0.5;
     assert_within(station.energy_by_cause_j.beacon, beacon_j, 0.8 * 0.02);

@@ -138,12 +138,17 @@ fn the_fields_of_target_wake_time_are_those_of_the_negotiation() {
         line.split('\t').map(flags).collect()
     };
     let lines: Vec<Vec<Option<u64>>> = text.lines().map(values).collect();
-    // Suggest, Dictate, Suggest, Accept: the last one has the start of the first service period, between two beacons.
+    // Suggest, Dictate, Suggest, Accept: the last one has the start of the first service period, half an interval behind the first beacon,
+    // which is on the air less than 0.5 ms after its target time.
+    let frames = by_start(&trace);
+    let beacon = frames.iter().find(|frame| frame.kind == CellFrameKind::Beacon).expect("it is sent");
+    let start = lines.last().and_then(|line| line[8]).expect("there is an answer");
+    assert!((beacon.start.as_nanos() / 1_000 + 51_200).abs_diff(start) < 500, "{start}");
     let frame = |pm, command, requester, units, start| {
         [pm, command, requester, 1, 0, 13, 36_621, units, start].map(Some).to_vec()
     };
     let expected =
-        [frame(0, 1, 1, 32, 0), frame(0, 6, 0, 64, 0), frame(0, 1, 1, 64, 0), frame(0, 4, 0, 64, 51_200)];
+        [frame(0, 1, 1, 32, 0), frame(0, 6, 0, 64, 0), frame(0, 1, 1, 64, 0), frame(0, 4, 0, 64, start)];
     assert_eq!(lines, expected, "{text}");
 }
 
