@@ -222,7 +222,8 @@ impl Flow {
         let last = class_of(config.answer).unwrap_or(0);
         let inherited = if self.remembered() < ENOUGH { self.inherited } else { Span::ZERO };
         let answer = self.answers(last + 1, tail).max(inherited);
-        self.hold = Hold { answer, reach: self.long.window(tail, config) };
+        let reach = self.long.window(tail, config, self.hold.reach.is_some());
+        self.hold = Hold { answer, reach };
     }
 
     /// The time after which nearly all packets have come, of those after pauses of the first classes; zero if hardly any of them waits for a

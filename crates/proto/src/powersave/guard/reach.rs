@@ -30,11 +30,9 @@ const LATEST: usize = 16;
 /// The fewest pauses that are a rhythm, and the fewest of which one may be an exception.
 const FEWEST: usize = 3;
 const EXCEPTION_FROM: usize = 8;
-/// Packets that gain and count for nothing. Chance makes a window look worth its cost most easily while little is known, and a packet
-/// that ends a connection comes once.
+/// Packets that gain and count for nothing when reach begins. Chance makes a window look worth its cost most easily while little is known,
+/// and a packet that ends a connection comes once.
 const ON_TRUST: u64 = 2;
-/// One packet in this many may come after the hold.
-const MAY_WAIT: usize = 32;
 /// A reply of this host that follows a packet within this time may be known before it.
 const RUN: Span = Span::from_millis(1);
 
@@ -74,9 +72,9 @@ impl Offer {
         offer
     }
 
-    /// The worth less the cost in nanoseconds awake; negative if it does not pay.
-    fn net(&self, config: &LatencyGuardConfig) -> i128 {
-        let gained = i128::from(self.gained) - i128::from(ON_TRUST);
+    /// The worth less the cost in nanoseconds awake, of so many packets less; negative if it does not pay.
+    fn net(&self, trusted: u64, config: &LatencyGuardConfig) -> i128 {
+        let gained = i128::from(self.gained) - i128::from(trusted);
         gained * i128::from(config.worth.as_nanos()) - i128::from(self.cost.as_nanos())
     }
 
@@ -119,10 +117,16 @@ impl Pauses {
         self.ended = at;
     }
 
-    /// The window that is worth its cost; `None` if there is none.
-    pub(super) fn window(&self, tail: &Tail, config: &LatencyGuardConfig) -> Option<ReachWindow> {
+    /// The window that is worth its cost; `None` if there is none. `goes_on` if there was one before.
+    pub(super) fn window(
+        &self,
+        tail: &Tail,
+        config: &LatencyGuardConfig,
+        goes_on: bool,
+    ) -> Option<ReachWindow> {
         let latest: Vec<Judged> = self.latest.iter().rev().map(|pause| Judged::new(pause, tail)).collect();
-        let pays = |offer: &Offer| offer.net(config) >= 0;
+        let trusted = if goes_on { 0 } else { ON_TRUST };
+        let pays = |offer: &Offer| offer.gained > trusted && offer.net(trusted, config) >= 0;
         let hold = hold(&latest, config).filter(pays);
         let rhythm = rhythm(&latest[..latest.len().min(LATEST)], config).filter(pays);
         let best = match (hold, rhythm) {
@@ -157,23 +161,10 @@ fn late(pauses: &[Judged]) -> Vec<Judged> {
 
 /// The best window that begins with the packet.
 fn hold(pauses: &[Judged], config: &LatencyGuardConfig) -> Option<Offer> {
-    let late = late(pauses);
-    let mut best: Option<Offer> = None;
-    for (place, pause) in late.iter().enumerate() {
-        // The next pause may be a quarter longer than the longest one that is known.
-        let window = ReachWindow { from: Span::ZERO, to: pause.length + pause.length / 4 };
-        if window.to > config.hold {
-            break;
-        }
-        let offer = Offer::new(window, pauses, config);
-        if best.is_none_or(|best| offer.net(config) > best.net(config)) {
-            best = Some(offer);
-        }
-        if (late.len() - place - 1) * MAY_WAIT <= late.len() {
-            break;
-        }
-    }
-    best
+    // The next pause may be a quarter longer than the longest one that is known.
+    let ends = late(pauses).into_iter().map(|pause| pause.length + pause.length / 4);
+    let windows = ends.filter(|end| *end <= config.hold).map(|to| ReachWindow { from: Span::ZERO, to });
+    windows.map(|window| Offer::new(window, pauses, config)).max_by_key(|offer| offer.net(0, config))
 }
 
 /// The window around the latest pauses, without the most unusual one. A packet that waited came to the access point earlier.
