@@ -834,7 +834,7 @@ class LatencyGuardPowerSave(TypedDict, total=False):
     worth: str | Quantity
     """The time awake that it is worth to save a packet, which a peer sends unasked, its wait for a beacon.
     Peers that cost more on average are left to power save, since they send rarely and at random; 0 s leaves all
-    to it. Default 15 s: longer silences end a conversation."""
+    to it. Default 20 s."""
 
 class TwtPowerSave(TypedDict, total=False):
     """target wake time: asleep from one agreed service period to the next, past beacons"""

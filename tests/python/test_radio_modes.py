@@ -161,7 +161,7 @@ def test_a_measured_average_narrows_the_band_of_what_was_measured(airwatt, tmp_p
         text = _words(airwatt.output([*asked, "--set", "duration=60s", "--set", "station.listen_interval=dtim"]))
         assert "no days" not in text
         assert "too little of the chip is published" not in text
-        low, high = re.search(r"band of the currents: .([0-9.]+) to \+([0-9.]+) %", text).groups()
+        low, high = re.search(r"band of energies, currents and charges: .([0-9.]+) to \+([0-9.]+) %", text).groups()
         assert float(low) < 25
         assert float(high) < 25
         run = library.run("idle", set={"station.radio": str(new), "ap.dtim_period": period, "duration": "60s"})

@@ -3,6 +3,7 @@
 
 use std::sync::LazyLock;
 
+use airwatt_base::Span;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -145,8 +146,12 @@ impl ProfileAccount {
 /// guard and reception. Where reception took more than the profile has, its wake-up would have been fitted to take less.
 fn held_s(radio: &Radio, spent: &StateSeconds) -> (f64, f64) {
     let change_s = (radio.wake_up.time + radio.to_sleep.time).as_secs_f64();
-    let beacon_s = radio.fitted_beacon_s().filter(|_| change_s > 0.0);
     let wakeups = spent.transition / change_s;
+    if !(wakeups.is_finite() && wakeups > 0.0) {
+        return (0.0, 0.0);
+    }
+    let elapsed_s = spent.transmit + spent.receive + spent.listen + spent.sleep + spent.transition;
+    let beacon_s = radio.fitted_beacon_s(Span::from_secs_f64(elapsed_s / wakeups));
     beacon_s.map_or((0.0, 0.0), |(receive_s, listen_s)| (wakeups * receive_s, wakeups * listen_s))
 }
 

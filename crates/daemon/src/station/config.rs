@@ -228,7 +228,7 @@ mod tests {
             ("obsrve = '5s'", "unknown field `obsrve`, expected one of `interface`, `power_save`, `observe`"),
             (
                 "[power_save]\nbund = '5ms'",
-                "power_save: bund: unknown key; hint: expected policy, bound, hold",
+                "power_save: bund: unknown key; hint: expected policy, bound, worth, hold",
             ),
             ("radio = 'nothing'", "ar5004"),
             ("observe = '2d'", "observe"),

@@ -64,12 +64,13 @@ impl Radio {
         self.of_beacon(every).1
     }
 
-    /// The times of one beacon in seconds, where the profile's wake-up is fitted on an average, for the shortest interval on which it is.
-    pub(crate) fn fitted_beacon_s(&self) -> Option<(f64, f64)> {
+    /// The times of one beacon in each `every` in seconds, where the profile's wake-up is fitted on averages: as far as their intervals go.
+    pub(crate) fn fitted_beacon_s(&self, every: Span) -> Option<(f64, f64)> {
         // Of other modes the host's current is fitted, not the wake-up.
         let fitted = self.averages.iter().filter(|average| average.is_fitted && self.mode == 0);
-        let first = fitted.min_by_key(|average| average.dtim_period)?;
-        let (received, listening) = self.of_beacon(first.every());
+        let intervals = fitted.map(Average::every);
+        let (shortest, longest) = (intervals.clone().min()?, intervals.max()?);
+        let (received, listening) = self.of_beacon(every.clamp(shortest, longest));
         Some((received.as_secs_f64(), listening.as_secs_f64()))
     }
 

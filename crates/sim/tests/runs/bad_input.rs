@@ -66,7 +66,7 @@ fn flags_get_a_line_that_says_what_is_allowed() {
             "--set station.phone.distance=3m: station: expected a number (0 to 0) or a key (count, ",
         ),
         (("policy", "psmm"), "--policy psmm: expected active, timeout, psm"),
-        (("transport", "quic"), "--transport quic: expected tahoe, reno, newreno, sack, cubic, "),
+        (("transport", "sctp"), "--transport sctp: expected tahoe, reno, newreno, sack, cubic, "),
         (("tcp.receive_window", "1kB"), "--set tcp.receive_window=1kB: expected 1.5kB to "),
         (("tcp.receive_window", "0packets"), "--set tcp.receive_window=0packets: expected 1packets to "),
         (

@@ -103,24 +103,26 @@ mod tests {
 
     const BLOCK: Span = Span::from_secs(20);
 
-    /// A driver, and a flow that the user types into each second if `types`: the setting at each half second, and the block.
+    /// A driver, and a flow that somebody types into at no regular times if `types`: the setting at each half second, and the block.
     fn run(found: bool, types: bool) -> Vec<(Setting, bool)> {
         let mut test = AbTest::new(Schedule::new(Span::from_secs(360), BLOCK, 3), found);
         let policy = PowerSaveConfig::named("latency-guard").expect("it is listed");
         let associated = controller::Input::Associated(policy, Span::from_micros(102_400));
         test.handle_input(Input::Controller(associated), Instant::ZERO);
         let (mut on, mut setting, mut seen) = (found, Setting::Off, Vec::new());
+        let mut last = Instant::ZERO;
         for tick in 0..720 {
             let until = Instant::from_millis(tick * 500 + 499);
             while let Some(at) = test.poll_timeout().map(|timeout| timeout.at).filter(|at| *at <= until) {
                 test.handle_timeout(at);
                 carry_out(&mut test, &mut on, &mut setting, at);
             }
-            if types && tick % 2 == 0 {
+            if types && [0, 1, 3].contains(&(tick % 5)) {
                 let (sent, received) = (Volume { packets: 1, bytes: 92 }, Volume::default());
                 let sample = FlowSample { flow: 1, dscp: 0, sent, received, first: until, last: until };
                 // The key of a peer before it waited if power save was on.
-                let pause = Span::from_secs(1);
+                let pause = until - last;
+                last = until;
                 let arrival = Arrival { flow: 1, at: until, pause, silence: pause, waited: Some(on) };
                 test.handle_input(Input::Controller(controller::Input::Arrivals(vec![arrival])), until);
                 test.handle_input(Input::Controller(controller::Input::Flows(vec![sample])), until);

@@ -65,8 +65,7 @@ pub struct LatencyGuardConfig {
     /// power save keeps the bound by itself. Default 30 ms.
     pub bound: Span,
     /// The time awake that it is worth to save a packet, which a peer sends unasked, its wait for a beacon. Peers that cost more on average
-    /// are left to power save, since they send rarely and at random; 0 s leaves all to it. Default 15 s: longer silences end a conversation.
-    // R. B. Miller, Response time in man-computer conversational transactions, AFIPS 1968, has a discontinuity at 15 s.
+    /// are left to power save, since they send rarely and at random; 0 s leaves all to it. Default 20 s.
     pub worth: Span,
     /// The longest time without a break for which the station stays within reach of a silent peer. Default 5 min.
     pub hold: Span,
@@ -83,7 +82,7 @@ impl Default for LatencyGuardConfig {
     fn default() -> Self {
         Self {
             bound: Span::from_millis(30),
-            worth: Span::from_secs(15),
+            worth: Span::from_secs(20),
             hold: Span::from_secs(300),
             answer: Span::from_millis(300),
             reach: Reach::Polls,
