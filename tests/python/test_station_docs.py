@@ -65,7 +65,7 @@ def test_peers_that_ask_rarely_and_a_day_are_what_the_example_prints(traffic):
     cells = guard.measured(traffic, 100, 1)
     assert f"    {guard.line(traffic, 100, 1, cells)}\n" in PAGE.read_text()
     _, on, guarded, _ = cells
-    # What rare questions at random cost is what they cost with power save; regular ones, and a whole day, a little more.
+    # Rare questions at random cost what they cost with power save. Regular ones, and a whole day, cost a little more.
     assert guarded[1] <= on[1] * (1.05 if traffic.startswith("gap") else 1.6)
 
 
