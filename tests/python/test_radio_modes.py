@@ -164,7 +164,7 @@ def test_a_measured_average_narrows_the_band_of_what_was_measured(airwatt, tmp_p
         low, high = re.search(r"band of energies, currents and charges: .([0-9.]+) to \+([0-9.]+) %", text).groups()
         assert float(low) < 25
         assert float(high) < 25
-        run = library.run("idle", set={"station.radio": str(new), "ap.dtim_period": period, "duration": "60s"})
+        run = library.run("idle", set={"station.radio": str(new), "ap.dtim_period": period, "duration": "10min"})
         assert run.stations[0].average_current_a == pytest.approx(current_a, rel=0.02)
 
 
