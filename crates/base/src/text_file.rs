@@ -13,7 +13,7 @@ pub(crate) const MAX_BYTES: u64 = 16_000_000;
 /// Returns the text of a file.
 ///
 /// # Errors
-/// Returns an error if the file cannot be opened, is no regular file, is longer than [`MAX_BYTES`] or is not UTF-8.
+/// Returns an error if the file cannot be opened, is no regular file, is longer than 16 MB or is not UTF-8.
 pub fn read_text(path: impl AsRef<Path>) -> io::Result<String> {
     let path = path.as_ref();
     // Opening a FIFO blocks, so its kind is looked up before; and again afterwards, since the name may lead elsewhere by then.

@@ -3,7 +3,7 @@
 //! The library keeps packet numbers, streams, loss detection, probes, pacing and path MTU discovery; its driver is here. A
 //! [`QuicEnd`] is what a socket is: data are written and arrive, datagrams and events come out.
 //!
-//! * **Cryptography is null**: nothing is encrypted, and everything has the length that it has with TLS 1.3 ([`tls`]). A
+//! * **Cryptography is null**: nothing is encrypted, and everything has the length that it has with TLS 1.3. A
 //!   handshake takes its round trip and its flights.
 //! * **A write is a stream** of its own, as a request or a response of HTTP/3 is: what one has lost holds up no other. Streams
 //!   that are under way at the same time take turns. The other side counts bytes, whichever stream brings them.
