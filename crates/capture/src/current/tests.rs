@@ -271,10 +271,9 @@ fn a_current_that_repeats_itself_fits_at_several_offsets() {
     }
 }
 
-/// A report every 30 s: noise does not move the trace by periods. Silence before the first report shows its place.
-#[test]
-fn a_strictly_periodic_current_is_placed_nearest_to_zero() {
-    let mut periods: Vec<RadioPeriod> = Vec::new();
+/// Ten reports of 50 ms, one each 30 s.
+fn reports() -> Vec<RadioPeriod> {
+    let mut periods = Vec::new();
     for report in 0..10u64 {
         for (from_ms, length_ms, state) in [(0, 50, RadioState::Listen), (50, 29_950, RadioState::Sleep)] {
             let start = Instant::ZERO + Span::from_millis(report * 30_000 + from_ms);
@@ -282,6 +281,13 @@ fn a_strictly_periodic_current_is_placed_nearest_to_zero() {
             periods.push(RadioPeriod { start, duration, state, is_simulated: true });
         }
     }
+    periods
+}
+
+/// A report every 30 s: noise does not move the trace by periods. Silence before the first report shows its place.
+#[test]
+fn a_strictly_periodic_current_is_placed_nearest_to_zero() {
+    let periods = reports();
     for (ahead_s, expected_s) in [(0.0, 0.0), (4.0, -4.0), (34.0, -34.0)] {
         let mut trace = metered(&periods, 1_000, ahead_s, predicted);
         // Every report but those at the end of the trace draws 3 % less.
@@ -300,14 +306,7 @@ fn a_strictly_periodic_current_is_placed_nearest_to_zero() {
 /// Of a trace from 20 s on of something periodic, -10 s is nearer to zero than 20 s, and the capture has less of it.
 #[test]
 fn a_place_inside_the_capture_is_preferred() {
-    let mut periods: Vec<RadioPeriod> = Vec::new();
-    for report in 0..10u64 {
-        for (from_ms, length_ms, state) in [(0, 50, RadioState::Listen), (50, 29_950, RadioState::Sleep)] {
-            let start = Instant::ZERO + Span::from_millis(report * 30_000 + from_ms);
-            let duration = Span::from_millis(length_ms);
-            periods.push(RadioPeriod { start, duration, state, is_simulated: true });
-        }
-    }
+    let periods = reports();
     let mut trace = metered(&periods, 1_000, 0.0, predicted);
     trace.intervals.retain(|one| (20.0..80.0).contains(&one.start_s));
     trace.intervals.iter_mut().for_each(|one| one.start_s -= 20.0);
