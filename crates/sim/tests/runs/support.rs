@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
+use airwatt_base::Span;
 use airwatt_sim::scenario::Scenario;
 use airwatt_sim::{Run, RunOptions, run};
 
@@ -13,12 +14,15 @@ pub(crate) fn scenario(name: &str, set: &[(&str, &str)]) -> Scenario {
     Scenario::load(name, &set).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A scenario that ships under a policy, cut short; what it measures from is cut too.
+/// A scenario that ships under a policy, cut short; what it measures from and when its flows begin are cut too.
 pub(crate) fn cut(name: &str, policy: &str, duration: &str) -> Scenario {
     let mut set = vec![("policy", policy), ("duration", duration)];
-    if scenario(name, &[]).measure_from.is_some() {
-        let windows = ("fairness_windows", "[\"1s\"]");
-        set.extend([("measure_from", "1s"), ("flow.start_spread", "1s"), windows]);
+    let whole = scenario(name, &[]);
+    if whole.measure_from.is_some() {
+        set.extend([("measure_from", "1s"), ("fairness_windows", "[\"1s\"]")]);
+    }
+    if whole.measure_from.is_some() || whole.flow.iter().any(|flow| flow.start_spread > Span::from_secs(1)) {
+        set.push(("flow.start_spread", "1s"));
     }
     scenario(name, &set)
 }
