@@ -51,7 +51,7 @@ use std::fmt::Debug;
 
 use airwatt_base::{Instant, Machine, Span, Timeout, TimerTable, timer_kinds};
 
-use super::{ServiceFlags, StationId, WakeAnswer, WakeFrame};
+use super::{ServiceFlags, StationId, WakeAgreement, WakeFrame};
 use agreed_periods::WakeTimes;
 pub use agreement::WakeLimits;
 
@@ -271,6 +271,8 @@ struct Peer<P> {
     /// Whether a PS-Poll waits for the frame that answers it.
     polled: bool,
     wakes: Option<WakeTimes>,
+    /// The agreement of an answer on its way, whose times are taken.
+    offered: Option<WakeAgreement>,
     /// The dialog token of its last request for an agreement.
     token: Option<u8>,
 }
@@ -353,6 +355,7 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
             period: Period::None,
             polled: false,
             wakes: None,
+            offered: None,
             token: None,
         });
         StationId::try_from(self.peers.len() - 1).expect("fewer than 2^32 stations")
@@ -550,11 +553,11 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         if peer.in_air == 0 && peer.period == Period::Closing {
             peer.period = Period::None;
         }
+        if let Downlink::Wake(frame) = frame {
+            self.answered(station, frame, delivered, now);
+        }
         if !delivered {
             self.missed(station, frame);
-        } else if let Downlink::Wake(WakeFrame::Answer { answer: WakeAnswer::Accept(agreement), .. }) = frame
-        {
-            self.begin_agreement(station, agreement, now);
         }
     }
 
@@ -601,6 +604,9 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         let limit = self.config.ps_buffer as usize;
         let peer = &mut self.peers[station as usize];
         peer.queued = peer.queued.checked_sub(1).expect("a frame is released before it is recalled");
+        if let Downlink::Wake(_) = frame {
+            peer.offered = None;
+        }
         let Downlink::Packet(packet) = frame else { return };
         let is_served = peer.is_served();
         if is_served && peer.buffer.is_empty() {

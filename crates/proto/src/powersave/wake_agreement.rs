@@ -63,6 +63,30 @@ impl WakeAgreement {
         let passed = after.saturating_since(self.first).whole(self.request.interval);
         self.first + self.request.interval * (passed + 1)
     }
+
+    /// How much later this agreement has to begin so that none of its periods ever meets one of the other; `None` if none does already. Where
+    /// every beginning fails, it is the interval.
+    ///
+    /// What counts is the distance of the beginnings modulo the greatest common divisor of the intervals: each distance that is equal
+    /// by it occurs between two of the periods.
+    pub fn until_clear_of(&self, other: &Self) -> Option<Span> {
+        let (own, taken) = (self.request, other.request);
+        let turn = greatest_common_divisor(own.interval.as_nanos(), taken.interval.as_nanos());
+        let since = i128::from(self.first.as_nanos()) - i128::from(other.first.as_nanos());
+        let behind = Span::from_nanos(since.rem_euclid(i128::from(turn)) as u64);
+        let turn = Span::from_nanos(turn);
+        if own.duration + taken.duration > turn {
+            return Some(own.interval);
+        }
+        if behind < taken.duration {
+            return Some(taken.duration - behind);
+        }
+        (behind + own.duration > turn).then(|| turn - behind + taken.duration)
+    }
+}
+
+const fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
 /// What a station proposes to its access point.
@@ -128,6 +152,24 @@ mod tests {
         assert_eq!(nearest(ms(500), Span::from_micros(16_384)).duration, Span::from_micros(16_384));
         assert_eq!(nearest(ms(500), ms(66)).duration, Span::from_micros(66_560));
         assert_eq!(nearest(ms(500), Span::from_secs(1)).duration, Span::from_micros(261_120));
+    }
+
+    /// Periods of 16.384 ms every 100 ms and every 250 ms, whose distances repeat every 50 ms. From 10 ms on they meet those from 0 on, and
+    /// from 16.384 ms on they do not; from 40 ms on they meet those from 50 ms on, and would have to begin behind them, at 66.384 ms. Every
+    /// 20 ms there is no room for two.
+    #[test]
+    fn periods_of_different_intervals_meet_or_never_do() {
+        let agreement = |interval, first_us| {
+            let request = WakeRequest::nearest(Span::from_millis(interval), Span::from_micros(16_384), true);
+            WakeAgreement { request, first: Instant::from_micros(first_us) }
+        };
+        let (short, us) = (agreement(100, 1_000_000), Span::from_micros);
+        let wait = |first_us| agreement(250, first_us).until_clear_of(&short);
+        assert_eq!(wait(1_010_000), Some(us(6_384)));
+        assert_eq!(wait(16_384), None);
+        assert_eq!(wait(33_616), None);
+        assert_eq!(wait(40_000), Some(us(26_384)));
+        assert_eq!(agreement(20, 0).until_clear_of(&short), Some(us(20_000)));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use airwatt_sim::record::{RunResult, StationResult};
 use airwatt_sim::scenario::Scenario;
 
-use crate::support::{scenario, simulate};
+use crate::support::{in_parallel, scenario, simulate};
 
 /// An idle station for 1,000 periods of ten beacon intervals. The first period begins half a beacon interval behind a beacon, so that
 /// none meets one. The profile's guard time is 0.5 ms whatever the time slept.
@@ -91,5 +91,22 @@ fn the_delay_of_a_random_arrival_is_uniform() {
         {
             assert_within(percentile_s, part * interval_s - at_once_s * part, 0.02 * interval_s);
         }
+    }
+}
+
+/// Ten stations ask at once, and get periods one behind the other: none of 2.2 J, which a station spends for 2 MB, is for frames of others
+/// but what an exchange that has begun takes beyond a period. Under U-APSD they listen to some of each other's frames and end eight times
+/// earlier; under plain power save they receive them all, behind one beacon.
+#[test]
+fn stations_with_periods_of_their_own_do_not_receive_for_each_other() {
+    let results = in_parallel(&["uapsd", "twt", "psm"], |policy| {
+        simulate(&scenario("ten-stations", &[("policy", policy), ("flow.application.size", "2MB")]), 1).result
+    });
+    let energy_j = |result: &RunResult| result.stations.iter().map(|station| station.energy_j).sum::<f64>();
+    let [uapsd, twt, psm] = [0, 1, 2].map(|policy| energy_j(&results[policy]));
+    assert!(uapsd < twt && twt < psm, "{uapsd} {twt} {psm}");
+    for station in &results[1].stations {
+        assert_within(station.energy_j, twt / 10.0, 0.05);
+        assert!(station.energy_by_cause_j.overhearing < 0.05, "{}", station.energy_by_cause_j.overhearing);
     }
 }

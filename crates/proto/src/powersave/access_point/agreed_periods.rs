@@ -4,9 +4,9 @@ use std::fmt::Debug;
 
 use airwatt_base::Instant;
 
-use super::{AccessPointOutput, AccessPointPowerSave, AccessPointTimer, Period};
+use super::{AccessPointOutput, AccessPointPowerSave, AccessPointTimer, Peer, Period};
 use crate::powersave::StationId;
-use crate::powersave::wake_agreement::{WakeAgreement, WakeRequest};
+use crate::powersave::wake_agreement::{WakeAgreement, WakeAnswer, WakeFrame, WakeRequest};
 
 /// A target wake time agreement, and where it stands.
 #[derive(Clone, Debug)]
@@ -38,26 +38,38 @@ impl WakeTimes {
 }
 
 impl<P: Copy + Debug> AccessPointPowerSave<P> {
-    /// Begins an agreement, whose answer the station has acknowledged.
-    pub(super) fn begin_agreement(&mut self, station: StationId, agreement: WakeAgreement, now: Instant) {
-        let edge = agreement.start_after(now);
-        let wakes = WakeTimes { agreement, edge, open: false, ended: false };
-        self.peers[station as usize].wakes = Some(wakes);
-        self.time_next_edge();
+    /// Handles the end of an answer: the agreement begins once the station has acknowledged it, and its times are free again if it never
+    /// does.
+    pub(super) fn answered(
+        &mut self,
+        station: StationId,
+        frame: WakeFrame,
+        acknowledged: bool,
+        now: Instant,
+    ) {
+        let WakeFrame::Answer { answer: WakeAnswer::Accept(agreement), .. } = frame else { return };
+        let peer = &mut self.peers[station as usize];
+        if peer.offered.take_if(|offered| *offered == agreement).is_some() && acknowledged {
+            let edge = agreement.start_after(now);
+            peer.wakes = Some(WakeTimes { agreement, edge, open: false, ended: false });
+            self.time_next_edge();
+        }
     }
 
-    /// Ends the agreement of a station, if it has one.
+    /// Ends the agreement of a station, if it has one or is offered one.
     pub(super) fn end_agreement(&mut self, station: StationId) {
-        if self.peers[station as usize].wakes.take().is_some() {
+        let peer = &mut self.peers[station as usize];
+        peer.offered = None;
+        if peer.wakes.take().is_some() {
             self.end_agreed_period(station);
             self.time_next_edge();
         }
     }
 
-    /// The parameters of the agreements of other stations.
-    pub(super) fn requests_of_others(&self, station: StationId) -> impl Iterator<Item = WakeRequest> + '_ {
-        let others = (0..).zip(&self.peers).filter(move |(other, _)| *other != station);
-        others.filter_map(|(_, peer)| Some(peer.wakes.as_ref()?.agreement.request))
+    /// The agreements of all stations, those offered among them.
+    pub(super) fn agreements(&self) -> impl Iterator<Item = WakeAgreement> + '_ {
+        let held = |peer: &Peer<P>| peer.wakes.as_ref().map(|wakes| wakes.agreement);
+        self.peers.iter().filter_map(move |peer| peer.offered.or_else(|| held(peer)))
     }
 
     /// Begins and ends the agreed service periods that are due.

@@ -2,7 +2,11 @@
 //!
 //! It answers as Linux's driver mt7915 does (`mt7915_mac_add_twt_setup`, Linux 6.12): a request for a shorter duration than the hardware
 //! has is answered by Dictate TWT with that duration, one for more agreements than it has by Reject TWT. A request that leaves the
-//! times open gets periods behind those that are agreed on; one that demands a time gets that time.
+//! times open gets the first gap between the periods of the others; one that demands a time gets that time. An agreement counts from
+//! the answer on, which may wait in the queue while others ask, as that driver counts it.
+//!
+//! The driver searches gaps by the starts of periods modulo the interval that is asked for, which holds among equal intervals. This access point
+//! searches them for all.
 
 use std::fmt::Debug;
 
@@ -14,6 +18,8 @@ use crate::powersave::wake_agreement::{WakeAgreement, WakeAnswer, WakeFrame, Wak
 
 /// The least time from a request to the first service period: the answer and its acknowledgement come first.
 const LEAD: Span = Span::from_millis(20);
+/// Places that it tries before it takes a time as full. Sixteen agreements have as many periods in an interval of theirs.
+const PLACES: u32 = 4_096;
 
 /// The limits of an access point to target wake time agreements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +45,12 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
                 if self.peers[station as usize].token.replace(token) == Some(token) {
                     return;
                 }
-                let answer = self.answer(station, proposal, now);
+                // A station that asks has given its agreement up.
+                self.end_agreement(station);
+                let answer = self.answer(proposal, now);
+                if let WakeAnswer::Accept(agreement) = answer {
+                    self.peers[station as usize].offered = Some(agreement);
+                }
                 self.transmit(station, Downlink::Wake(WakeFrame::Answer { token, answer }));
             }
             WakeFrame::Teardown => self.end_agreement(station),
@@ -47,12 +58,10 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         }
     }
 
-    fn answer(&self, station: StationId, proposal: WakeProposal, now: Instant) -> WakeAnswer {
+    fn answer(&self, proposal: WakeProposal, now: Instant) -> WakeAnswer {
         let WakeProposal { request, start } = proposal;
         let WakeLimits { agreements, least_duration } = self.config.wakes;
-        if self.requests_of_others(station).count() >= agreements as usize
-            || request.interval < request.duration
-        {
+        if self.agreements().count() >= agreements as usize || request.interval < request.duration {
             return WakeAnswer::Reject(request);
         }
         if request.duration < least_duration {
@@ -62,16 +71,30 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         let soonest = now + LEAD;
         let first = match start {
             Some(start) => first_at_or_after(soonest, start, request.interval),
-            None => first_at_or_after(soonest, self.packed(station, request), self.config.beacon_interval),
+            None => self.place(request, soonest),
         };
         WakeAnswer::Accept(WakeAgreement { request, first })
     }
 
-    /// A time between two beacons, behind the periods of earlier agreements.
-    fn packed(&self, station: StationId, request: WakeRequest) -> Instant {
-        let taken: Span = self.requests_of_others(station).map(|other| other.duration).sum();
-        let behind = Span::from_nanos(taken.as_nanos() % request.interval.as_nanos());
-        self.config.first_beacon + self.config.beacon_interval / 2 + behind
+    /// The start of the first period: a time between two beacons, or the first one behind it at which no period ever meets one of another
+    /// agreement. If there is none, periods are as far behind that time as the others last together.
+    fn place(&self, request: WakeRequest, soonest: Instant) -> Instant {
+        let WakeRequest { interval, .. } = request;
+        let beacon_interval = self.config.beacon_interval;
+        let between = self.config.first_beacon + beacon_interval / 2;
+        let mut first = first_at_or_after(soonest, between, beacon_interval);
+        let end = first + interval;
+        for _ in 0..PLACES {
+            let agreement = WakeAgreement { request, first };
+            match self.agreements().find_map(|other| agreement.until_clear_of(&other)) {
+                None => return first,
+                Some(wait) if first + wait < end => first += wait,
+                Some(_) => break,
+            }
+        }
+        let taken: Span = self.agreements().map(|other| other.request.duration).sum();
+        let behind = Span::from_nanos(taken.as_nanos() % interval.as_nanos());
+        first_at_or_after(soonest, between + behind, beacon_interval)
     }
 }
 

@@ -8,6 +8,7 @@ mod ladders_twt;
 mod machines;
 mod property;
 mod throttling;
+mod wake_times;
 
 use airwatt_base::settings::NoSettings;
 
