@@ -33,15 +33,15 @@ def flow(direction: str, kind: str, transport: str = "cubic", **settings: Any) -
     return {"direction": direction, "transport": transport, "start": start, "application": application}
 
 
-def asked(mean_gap: str, count: int, start: str = "0s") -> Settings:
-    """A peer that sends requests at random times."""
-    return flow("up", "request-response", mean_gap=mean_gap, count=count, start=start)
+def asked(mean_gap: str, count: int, start: str = "0s", fresh: bool = False) -> Settings:
+    """A peer that sends requests at random times; `fresh`: each over a connection of its own."""
+    return flow("up", "request-response", mean_gap=mean_gap, count=count, start=start, fresh=fresh)
 
 
-def monitor(interval: str, count: int, jitter: str = "0s") -> Settings:
-    """A peer that sends a request in each interval, early or late by `jitter`."""
+def monitor(interval: str, count: int, jitter: str = "0s", fresh: bool = False) -> Settings:
+    """A peer that sends a request in each interval, late by up to `jitter`; `fresh`: over a connection of its own."""
     times = {"interval": interval, "count": count, "jitter": jitter, "phase": "1s"}
-    return flow("up", "periodic", begins="receiver", packet="200B", reply="1kB", **times)
+    return flow("up", "periodic", begins="receiver", packet="200B", reply="1kB", fresh=fresh, **times)
 
 
 def two_ways(kind: str, **sender: str) -> list[Settings]:
@@ -87,9 +87,12 @@ MORE: dict[str, tuple[str, Settings]] = {
     "gap-60s": ("ssh", {"flow": [asked("60s", 150)], "time_limit": "6h"}),
     "each-30s": ("ssh", {"flow": [monitor("30s", 150)], "time_limit": "6h"}),
     "each-60s": ("ssh", {"flow": [monitor("60s", 100, "1s")], "time_limit": "6h"}),
+    "curl": ("ssh", {"flow": [asked("5s", 300, fresh=True)]}),
+    "poll-30s": ("ssh", {"flow": [monitor("30s", 150, "200ms", fresh=True)], "time_limit": "6h"}),
     "day": ("ssh", {"flow": DAY, "duration": "1h"}),
 }
-"""A call, a game, a peer that asks at random, one that asks regularly, and a mixed day: by name only."""
+"""A call, a game, a peer that asks at random, one that asks regularly, the same over a connection for each question, and a
+mixed day: by name only."""
 
 Cell = tuple[list[float], float]
 """The wait of each flow in seconds, and power in watts."""

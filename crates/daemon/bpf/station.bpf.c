@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 /*
- * The packets of a Wi-Fi interface, counted by flow, for `airwattd station`.
+ * The packets of a Wi-Fi interface, counted by flow, for `airwattd station`. A flow is what a peer's address and a port of this host
+ * exchange, over whatever connections: a peer that opens a new one for each question is one flow.
  *
  * It is the filter of a packet socket, and it accepts no packet: the socket stays empty, and the daemon wakes up only for
  * the events that it asked for. The filter ends with its socket, so that a killed daemon leaves nothing behind, which a filter
  * of tc would. Times are those of CLOCK_MONOTONIC in nanoseconds.
  *
  * Left out: packets in tunnels (the outer flow counts), IPv6 extension headers and fragments (they count as a flow
- * without ports), and a packet socket's own view: it sees what the driver was given, and what it handed up.
+ * without ports), round trips of a connection beside another one of the same flow that waits for its answer, and a packet socket's own view: it sees what the driver was given, and what it handed up.
  */
 #include "kernel.h"
 #include <bpf/bpf_endian.h>
@@ -50,11 +51,10 @@ enum { false, true };
 struct key {
 	__u8 local[16];
 	__u8 remote[16];
+	/* Of an echo request of this host its identifier. */
 	__be16 local_port;
-	__be16 remote_port;
 	__u8 protocol;
 	__u8 version;
-	__u16 spare;
 };
 
 struct flow {
@@ -71,7 +71,9 @@ struct flow {
 	/* The end of what was sent, so that a retransmission is recognised. */
 	__u32 edge;
 	__u32 dscp;
-	__u32 spare;
+	/* The peer's port of the connection that is timed. */
+	__be16 port;
+	__u16 spare;
 };
 
 /* Which packets of a flow the daemon asked to be woken for; of a flow without an entry, all. */
@@ -107,6 +109,7 @@ struct event {
 	__u64 pause;
 	__u64 silence;
 	struct key key;
+	__u32 spare;
 };
 
 struct {
@@ -153,6 +156,7 @@ struct {
 /* What the headers say. */
 struct packet {
 	struct key key;
+	__be16 remote_port;
 	__u32 dscp;
 	__u32 transport;
 	bool group;
@@ -234,7 +238,7 @@ static __always_inline void time_tcp(struct __sk_buff *skb, const struct packet 
 	if (bpf_skb_load_bytes(skb, p->transport, h, sizeof(h)))
 		return;
 	if (!sent) {
-		if (flow->asked_at && (h[13] & 0x10) && (__s32)(big(h + 8) - flow->asked) >= 0)
+		if (flow->asked_at && flow->port == p->remote_port && (h[13] & 0x10) && (__s32)(big(h + 8) - flow->asked) >= 0)
 			answered(flow, c, now);
 		return;
 	}
@@ -242,6 +246,14 @@ static __always_inline void time_tcp(struct __sk_buff *skb, const struct packet 
 	end = big(h + 4) + payload + (h[13] & 2 ? 1 : 0);
 	if (payload <= 0 && !(h[13] & 2))
 		return;
+	if (flow->port != p->remote_port) {
+		/* Another connection has its turn when the answer to this one is there, or does not come. */
+		if (flow->asked_at && now - flow->asked_at < c->pause)
+			return;
+		flow->port = p->remote_port;
+		flow->asked_at = 0;
+		flow->edge = 0;
+	}
 	if (flow->edge && (__s32)(end - flow->edge) <= 0) {
 		flow->asked_at = 0;
 		return;
@@ -264,6 +276,14 @@ static __always_inline void time_echo(const __u8 *h, struct flow *flow, bool sen
 	} else if (!sent && h[0] == (v4 ? 0 : 129) && flow->asked_at && flow->asked == number) {
 		answered(flow, c, now);
 	}
+}
+
+/* Whether a packet is an echo request of this host, or the reply to one. */
+static __always_inline bool is_own_echo(const struct packet *p, const __u8 *h, bool sent)
+{
+	if (p->key.protocol == PROTO_ICMP)
+		return h[0] == (sent ? 8 : 0);
+	return p->key.protocol == PROTO_ICMP6 && h[0] == (sent ? 128 : 129);
 }
 
 /* Counts packets and time awake. Returns the time since the packet before. */
@@ -317,9 +337,8 @@ int observe(struct __sk_buff *skb)
 	if (p.transport && !bpf_skb_load_bytes(skb, p.transport, h, sizeof(h))) {
 		if (p.key.protocol == PROTO_TCP || p.key.protocol == PROTO_UDP) {
 			__builtin_memcpy(&p.key.local_port, sent ? h : h + 2, 2);
-			__builtin_memcpy(&p.key.remote_port, sent ? h + 2 : h, 2);
-		} else if (p.key.protocol == PROTO_ICMP || p.key.protocol == PROTO_ICMP6) {
-			/* The identifier of an echo request, if it is one. */
+			__builtin_memcpy(&p.remote_port, sent ? h + 2 : h, 2);
+		} else if (is_own_echo(&p, h, sent)) {
 			__builtin_memcpy(&p.key.local_port, h + 4, 2);
 		}
 	}

@@ -495,7 +495,7 @@ mod tests {
     fn keystroke(at: u64) -> Input {
         let sent = Volume { packets: 1, bytes: 92 };
         let (received, at) = (Volume::default(), ms(at));
-        Input::Flows(vec![FlowSample { flow: 1, dscp: 18, sent, received, first: at, last: at }])
+        Input::Flows(vec![FlowSample { flow: 1, peer: 1, dscp: 18, sent, received, first: at, last: at }])
     }
 
     /// A driver whose setting others can change.
@@ -569,7 +569,7 @@ mod tests {
             self.input(keystroke(at), at);
             let late = [1, 2, 3].map(|seconds| {
                 let pause = Span::from_secs(seconds);
-                Arrival { flow: 1, at: ms(at), pause, silence: pause, waited: Some(true) }
+                Arrival { peer: 1, at: ms(at), pause, silence: pause, waited: Some(true) }
             });
             self.input(Input::Arrivals(late.to_vec()), at);
         }
@@ -578,7 +578,7 @@ mod tests {
         fn monitored(&mut self, at: u64) {
             self.input(keystroke(at), at);
             let pause = Span::from_secs(30);
-            let late = Arrival { flow: 1, at: ms(at), pause, silence: pause, waited: Some(true) };
+            let late = Arrival { peer: 1, at: ms(at), pause, silence: pause, waited: Some(true) };
             self.input(Input::Arrivals(vec![late; 3]), at);
         }
 
@@ -741,6 +741,7 @@ mod tests {
         let received = Volume { packets, bytes: packets * 1_500 };
         Input::Flows(vec![FlowSample {
             flow: 1,
+            peer: 1,
             dscp: 0,
             sent: Volume::default(),
             received,

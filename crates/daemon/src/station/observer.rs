@@ -1,4 +1,4 @@
-//! The packets of an interface by flow, as `bpf/station.bpf.c` counts them in the kernel.
+//! The packets of an interface by flow, a peer's address and a port of this host, as `bpf/station.bpf.c` counts them in the kernel.
 //!
 //! The program sleeps with everybody else: it wakes the daemon for the first packet that it was [armed](Observer::arm)
 //! for, and for no other until it is armed again. Everything else is read when the daemon is awake anyway.
@@ -26,7 +26,7 @@ struct Embedded<T: ?Sized>(T);
 static OBJECT: &Embedded<[u8]> = &Embedded(*include_bytes!(concat!(env!("OUT_DIR"), "/station.bpf.o")));
 
 /// Size of `struct key`.
-const KEY: usize = 40;
+const KEY: usize = 36;
 /// Flows that are read in one system call.
 const BATCH: u32 = 128;
 /// The tails by which time awake is counted: the shortest that is known of a driver's firmware, mac80211's, and a long one.
@@ -182,11 +182,11 @@ impl Observer {
         match half(bytes, 8) {
             EVENT_ACTIVITY => Event::Activity(at),
             EVENT_ARRIVAL => {
-                let key: [u8; KEY] = bytes[32..].try_into().expect("the key is last");
+                let key = *bytes[32..].first_chunk().expect("the key is last");
                 let (pause, silence) = (word(bytes, 16), word(bytes, 24));
                 let (pause, silence) = (Span::from_nanos(pause), Span::from_nanos(silence));
-                let flow = self.number_of(key, at);
-                Event::Arrival(Arrival { flow, at, pause, silence, waited: None }, half(bytes, 12) != 0)
+                let peer = self.number_of(key, at);
+                Event::Arrival(Arrival { peer, at, pause, silence, waited: None }, half(bytes, 12) != 0)
             }
             _ => Event::AfterSilence(at),
         }
@@ -224,6 +224,7 @@ impl Observer {
             };
             let sample = FlowSample {
                 flow: before.number,
+                peer: before.number,
                 dscp: half(&value, 64) as u8,
                 sent: since(sent, before.sent),
                 received: since(received, before.received),
@@ -302,7 +303,68 @@ pub(super) fn bucket_end_s(index: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use libbpf_rs::ProgramInput;
+
     use super::*;
+
+    /// UDP, and an echo request of ICMP.
+    const UDP: u8 = 17;
+    const ICMP: u8 = 1;
+
+    /// A packet of a peer with this last byte of its address, behind a link layer of zeros, as the loopback interface has it.
+    fn received(peer: u8, protocol: u8, transport: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0; 14];
+        bytes[12..14].copy_from_slice(&[8, 0]);
+        bytes.extend([0x45, 0, 0, 0, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, peer, 10, 0, 0, 1]);
+        bytes.extend(transport);
+        bytes
+    }
+
+    fn datagram(peer: u8, from: u16, to: u16) -> Vec<u8> {
+        let [from, to] = [from, to].map(u16::to_be_bytes);
+        received(peer, UDP, &[from, to, [0, 8], [0, 0]].concat())
+    }
+
+    /// The program in the kernel; none without the privilege to load it.
+    fn loaded() -> Option<Observer> {
+        airwatt_linux::user::is_root().then(|| Observer::load(Clock::start()).ok())?
+    }
+
+    fn take(observer: &mut Observer, packet: &[u8]) {
+        let program = observer.object.progs_mut().next().expect("the object has a program");
+        let input = ProgramInput { data_in: Some(packet), ..ProgramInput::default() };
+        assert_eq!(program.test_run(input).expect("it runs").return_value, 0, "no packet is accepted");
+    }
+
+    /// The packets of each peer.
+    fn counted(observer: &mut Observer) -> Vec<u64> {
+        let mut counts: Vec<u64> =
+            observer.read().expect("the map is there").iter().map(|sample| sample.received.packets).collect();
+        counts.sort_unstable();
+        counts
+    }
+
+    #[test]
+    fn a_peer_is_known_again_whatever_connection_it_opens() {
+        let Some(mut observer) = loaded() else { return };
+        observer
+            .arm(Orders { pause: Span::from_secs(2), armed: false, acting: true, saves: true })
+            .expect("the map is there");
+        // Questions of one peer to one service, each from another port, and its pings.
+        (0..7).for_each(|question| take(&mut observer, &datagram(9, 1_000 + question, 161)));
+        (0..3).for_each(|ping| take(&mut observer, &received(9, ICMP, &[8, 0, 0, 0, 0, ping, 0, 1])));
+        // Another service, another peer.
+        (0..2).for_each(|question| take(&mut observer, &datagram(9, 2_000 + question, 22)));
+        take(&mut observer, &datagram(8, 1_000, 161));
+        assert_eq!(counted(&mut observer), [1, 2, 3, 7]);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        take(&mut observer, &datagram(9, 3_000, 161));
+        let events = observer.events().expect("the buffer is there");
+        let [Event::Arrival(arrival, true)] = events[..] else { panic!("{events:?}") };
+        let sample = observer.read().expect("the map is there")[0];
+        assert_eq!(arrival.peer, sample.peer, "a new connection is an arrival of the peer that is known");
+        assert!(arrival.pause >= Span::from_millis(20));
+    }
 
     #[test]
     fn buckets_follow_each_other_by_a_quarter_of_an_octave() {

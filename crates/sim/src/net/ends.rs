@@ -87,7 +87,9 @@ impl Network {
         if record.started.is_none() {
             record.started = Some(now);
             entry.machine.begin(now);
-            self.open_connection(id, 0);
+            if entry.machine.opens_at_once() {
+                self.open_connection(id, 0);
+            }
         }
         self.applications[id as usize].machine.handle_timeout(now);
         self.serve_calls(id);

@@ -215,6 +215,8 @@ pub struct FlowPlan {
     pub client: NodeId,
     /// Whether data goes from the server to the client.
     pub down: bool,
+    /// Whether data goes to the station, or to the access point where there is none: the direction in results.
+    pub is_download: bool,
     /// The transport.
     pub transport: Transport,
     /// The differentiated services code point of its packets, in both directions.

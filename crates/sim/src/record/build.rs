@@ -357,13 +357,13 @@ impl Network {
             Application::Saturation(_) => FlowResult {
                 bytes_delivered: record.received,
                 goodput_bps: rate_of(record.received, self.since(flow.start).as_secs_f64()),
-                ..FlowResult::empty(id, flow.station, flow.down, flow.transport_name())
+                ..FlowResult::empty(id, flow.station, flow.is_download, flow.transport_name())
             },
             Application::Replay(replay) => {
                 let sum: Span = replay.delays.iter().map(|delay| delay.delay).sum();
                 FlowResult {
                     latency_s_mean: mean_s(sum, replay.delays.len() as u64),
-                    ..FlowResult::empty(id, flow.station, flow.down, flow.transport_name())
+                    ..FlowResult::empty(id, flow.station, flow.is_download, flow.transport_name())
                 }
             }
         }
@@ -413,7 +413,7 @@ impl Network {
                 }
                 _ => None,
             },
-            ..FlowResult::empty(id, flow.station, flow.down, flow.transport_name())
+            ..FlowResult::empty(id, flow.station, flow.is_download, flow.transport_name())
         }
         .with_overheads(
             Size::from_bytes(record.bytes_sent),
@@ -439,7 +439,7 @@ impl Network {
                 Application::Datagrams(datagrams) => Responses::of(&datagrams.durations),
                 _ => None,
             },
-            ..FlowResult::empty(id, flow.station, flow.down, flow.transport_name())
+            ..FlowResult::empty(id, flow.station, flow.is_download, flow.transport_name())
         }
         .with_overheads(
             Size::from_bytes(record.bytes_sent),

@@ -81,6 +81,7 @@ fn add_replay(plan: &mut NetworkPlan, arrivals: Vec<Arrival>, duration: Span) {
         server: access_point,
         client: station,
         down: true,
+        is_download: true,
         transport: Transport::Udp,
         dscp: 0,
         traffic: Traffic::Replay(arrivals),

@@ -311,6 +311,7 @@ pub(super) fn flow(scenario: &Scenario, group: &FlowGroup) -> Checked {
     group.application.check().map_err(|error| error.under("application"))?;
     carried(scenario, group)?;
     hosts(scenario, group)?;
+    fresh(group)?;
     ends(scenario, group)?;
     reliability(group)?;
     in_range("dscp", group.dscp, 0, 63)?;
@@ -374,6 +375,14 @@ fn neighbours(scenario: &Scenario, group: &FlowGroup) -> Checked {
         return Err(SettingError::conflict("application.kind", "neighbours", "\"saturated\" is for the air"));
     }
     Ok(())
+}
+
+/// Datagrams have no connections. Those of transports with a gateway have no requests.
+fn fresh(group: &FlowGroup) -> Checked {
+    if group.opener().is_none() || group.transport != Transport::Udp {
+        return Ok(());
+    }
+    Err(SettingError::conflict("application.fresh", "transport \"udp\"", "datagrams have no connections"))
 }
 
 /// The flow, or otherwise the run, comes to an end.

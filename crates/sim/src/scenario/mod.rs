@@ -58,10 +58,12 @@ use crate::media::cell::category::CategoryParameters;
 pub use crate::media::cell::contention::AccessMethod;
 pub use crate::media::cell::{ErrorModel, QueueDiscipline, RateControl};
 use crate::media::cell::{MAX_PPDU_TIME, MissedBlockAck};
+use crate::stack::application::Pattern;
 pub use crate::stack::application::{
     ApplicationConfig, BulkConfig, CbrConfig, InteractiveConfig, RequestResponseConfig, StreamingConfig,
     WebConfig,
 };
+use crate::stack::role::Role;
 
 use airwatt_dot11::{Standard, TxVector};
 
@@ -569,6 +571,14 @@ impl FlowGroup {
     /// Whether its ends are named.
     pub const fn is_general(&self) -> bool {
         self.from.is_some() || self.to.is_some()
+    }
+
+    /// The end that opens its connections, if that follows from who asks.
+    pub(crate) fn opener(&self) -> Option<Role> {
+        match self.application.pattern() {
+            Pattern::Dialogue(dialogue) => dialogue.opener(),
+            Pattern::Source(_) | Pattern::Saturation => None,
+        }
     }
 }
 

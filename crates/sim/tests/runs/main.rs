@@ -9,6 +9,7 @@ mod determinism;
 mod extremes;
 mod fairness;
 mod fingerprints;
+mod fresh_connections;
 mod group;
 mod hidden_facts;
 mod hops;

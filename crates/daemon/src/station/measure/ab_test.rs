@@ -119,11 +119,12 @@ mod tests {
             }
             if types && [0, 1, 3].contains(&(tick % 5)) {
                 let (sent, received) = (Volume { packets: 1, bytes: 92 }, Volume::default());
-                let sample = FlowSample { flow: 1, dscp: 0, sent, received, first: until, last: until };
+                let sample =
+                    FlowSample { flow: 1, peer: 1, dscp: 0, sent, received, first: until, last: until };
                 // The key of a peer before it waited if power save was on.
                 let pause = until - last;
                 last = until;
-                let arrival = Arrival { flow: 1, at: until, pause, silence: pause, waited: Some(on) };
+                let arrival = Arrival { peer: 1, at: until, pause, silence: pause, waited: Some(on) };
                 test.handle_input(Input::Controller(controller::Input::Arrivals(vec![arrival])), until);
                 test.handle_input(Input::Controller(controller::Input::Flows(vec![sample])), until);
                 carry_out(&mut test, &mut on, &mut setting, until);
@@ -173,7 +174,7 @@ mod tests {
         let (sent, received) = (Volume { packets: 1, bytes: 92 }, Volume::default());
         let flows = |second: u64| {
             let at = Instant::from_secs(second);
-            let sample = FlowSample { flow: 1, dscp: 0, sent, received, first: at, last: at };
+            let sample = FlowSample { flow: 1, peer: 1, dscp: 0, sent, received, first: at, last: at };
             (at, Input::Controller(controller::Input::Flows(vec![sample])))
         };
         let mut inputs = vec![(Instant::ZERO, Input::Controller(associated))];

@@ -1,6 +1,7 @@
 //! What power save does to a flow, by its marks and the pauses before its packets.
 //!
-//! A flow is a connection or a pair of endpoints, both directions together. A packet that arrives after a pause may find the radio
+//! A flow is what a [peer](FlowSample::peer) and a service of this host exchange, both directions together and over whatever connections: a
+//! monitor that opens a new one for each question is one flow. A packet that arrives after a pause may find the radio
 //! asleep. The flow counts the pauses before its packets, and the [tail](super::tail) of the radio says which of them are long
 //! enough for that.
 //!
@@ -11,7 +12,7 @@
 //!   [worth its cost](super::reach) to be within reach of them.
 //! * **Background**: its code point says that nobody waits (RFC 4594, RFC 8622).
 //!
-//! Left out: ports and names of protocols, which say little since most traffic is encrypted and on port 443; and whether anybody
+//! Left out: what ports and names of protocols mean, which is little since most traffic is encrypted and on port 443; and whether anybody
 //! waits. A player that has buffered seconds of a stream gets its blocks within the bound like everybody else.
 
 use airwatt_base::{Instant, Span};
@@ -33,8 +34,11 @@ pub struct Volume {
 /// kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowSample {
-    /// Number of the flow, the same for both directions.
+    /// Number of the flow, the same for both directions. A peer that opens a connection for each question has many.
     pub flow: u64,
+    /// Number of the other host's address and this host's port together, by which the guard knows flows again: a new connection to a
+    /// service has the number of the one before it. What this host opens has a port of its own, and so a number of its own.
+    pub peer: u64,
     /// Differentiated services code point of its packets (RFC 2474).
     pub dscp: u8,
     /// Packets sent by this host.
@@ -57,11 +61,11 @@ impl FlowSample {
 /// A packet that arrived after a pause of its flow, as power save sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Number of the flow.
-    pub flow: u64,
+    /// Number of the [peer](FlowSample::peer).
+    pub peer: u64,
     /// When it arrived.
     pub at: Instant,
-    /// Time since the packet of this flow before it, in either direction.
+    /// Time since the packet of this peer before it, in either direction.
     pub pause: Span,
     /// Time since the packet of any flow before it.
     pub silence: Span,
@@ -146,7 +150,7 @@ pub(super) struct Flow {
 impl Flow {
     pub(super) fn new(sample: &FlowSample, inherited: Span) -> Self {
         Self {
-            number: sample.flow,
+            number: sample.peer,
             background: BACKGROUND_DSCP.contains(&sample.dscp),
             last: sample.first,
             pauses: [0; CLASSES],

@@ -205,9 +205,9 @@ impl LatencyGuard {
         self.next_look
     }
 
-    /// Whether the guard does without the next packet of this flow until it [looks](Self::look): its next time within reach is known.
-    pub fn expects(&self, flow: u64) -> bool {
-        self.flows.iter().any(|known| known.number == flow && known.scheduled.is_some())
+    /// Whether the guard does without the next packet of this peer until it [looks](Self::look): its next time within reach is known.
+    pub fn expects(&self, peer: u64) -> bool {
+        self.flows.iter().any(|known| known.number == peer && known.scheduled.is_some())
     }
 
     /// What it has counted.
@@ -215,9 +215,9 @@ impl LatencyGuard {
         self.counts
     }
 
-    /// The class of a flow; `None` if the flow is not known, or no longer.
-    pub fn class(&self, flow: u64) -> Option<FlowClass> {
-        self.flows.iter().find(|known| known.number == flow).map(Flow::class)
+    /// The class of a peer's flow; `None` if it is not known, or no longer.
+    pub fn class(&self, peer: u64) -> Option<FlowClass> {
+        self.flows.iter().find(|known| known.number == peer).map(Flow::class)
     }
 
     /// The known flows of each class that had a packet lately.
@@ -266,7 +266,7 @@ impl LatencyGuard {
             }
             _ => {}
         }
-        if let Some(flow) = self.flows.iter_mut().find(|flow| flow.number == arrival.flow) {
+        if let Some(flow) = self.flows.iter_mut().find(|flow| flow.number == arrival.peer) {
             flow.arrived(class, waited, arrival, &self.config);
             flow.decide(&self.tail, &self.config);
             self.usual = flow.taught().unwrap_or(self.usual);
@@ -300,7 +300,7 @@ impl LatencyGuard {
     }
 
     fn find(&mut self, sample: &FlowSample) -> usize {
-        if let Some(index) = self.flows.iter().position(|flow| flow.number == sample.flow) {
+        if let Some(index) = self.flows.iter().position(|flow| flow.number == sample.peer) {
             return index;
         }
         if self.flows.len() == FLOWS_MAX {

@@ -18,7 +18,7 @@ fn span(time: u64) -> Span {
 fn packet(flow: u64, is_sent: bool, at: u64) -> FlowSample {
     let volume = Volume { packets: 1, bytes: 92 };
     let [sent, received] = if is_sent { [volume, Volume::default()] } else { [Volume::default(), volume] };
-    FlowSample { flow, dscp: 0, sent, received, first: ms(at), last: ms(at) }
+    FlowSample { flow, peer: flow, dscp: 0, sent, received, first: ms(at), last: ms(at) }
 }
 
 /// A guard over a radio that sleeps `tail` after a packet and after a demand, and then gets a packet at the next of its beacons.
@@ -97,7 +97,7 @@ impl Rig {
         let any = self.last.iter().map(|(_, last)| *last).max().unwrap_or(0);
         if let Some(last) = self.note(flow, at) {
             let (pause, silence) = (span(at - last), span(at - any));
-            let arrival = Arrival { flow, at: ms(at), pause, silence, waited: Some(waits) };
+            let arrival = Arrival { peer: flow, at: ms(at), pause, silence, waited: Some(waits) };
             self.guard.arrived(&arrival, span(BEACONS));
         }
         self.guard.observe(&packet(flow, false, at), ms(at));
@@ -239,6 +239,22 @@ fn a_regular_peer_meets_the_station_within_reach() {
     assert!(rig.awake * 100 < rig.counted, "{} of {} ms awake", rig.awake, rig.counted);
 }
 
+/// Who asks over a new connection each time is the peer of before.
+#[test]
+fn connections_of_a_peer_to_a_service_are_one_flow() {
+    let mut rig = Rig::new(100);
+    let at = asks(&mut rig, 0, std::iter::repeat_n(30_000, 10));
+    let question = FlowSample { flow: 99, ..packet(1, false, at + 30_000) };
+    rig.run_until(at + 30_000);
+    rig.guard.observe(&question, ms(at + 30_000));
+    assert!(rig.is_held(at + 60_000), "the guard expects the next one");
+    let stranger = FlowSample { flow: 1, ..packet(2, false, at + 70_000) };
+    rig.run_until(at + 70_000);
+    rig.guard.observe(&stranger, ms(at + 70_000));
+    assert_eq!(rig.guard.class(2), Some(FlowClass::Unharmed));
+    assert!(!rig.is_held(at + 100_000), "another peer with the number of the flow");
+}
+
 /// One question is lost, then the peer asks at random, then at another rhythm.
 #[test]
 fn a_rhythm_may_have_an_exception_and_an_end() {
@@ -305,7 +321,7 @@ fn marks_of_background_traffic_are_believed() {
         for key in 1..100 {
             rig.guard.observe(&FlowSample { dscp, ..packet(1, true, key * 500) }, ms(key * 500));
             let (at, pause) = (ms(key * 500 + 60), span(60));
-            let arrival = Arrival { flow: 1, at, pause, silence: pause, waited: Some(true) };
+            let arrival = Arrival { peer: 1, at, pause, silence: pause, waited: Some(true) };
             rig.guard.arrived(&arrival, span(BEACONS));
         }
         assert_eq!(rig.guard.class(1), Some(class), "{dscp}");

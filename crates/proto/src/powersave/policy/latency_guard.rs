@@ -50,6 +50,8 @@ pub(in crate::powersave) struct GuardedTimeout {
 
 /// Packets that follow each other within this time are a run.
 const RUN: Span = Span::from_millis(1);
+/// Peers that are remembered. The one that was silent longest makes room for a new one.
+const PEERS_MAX: usize = 1_024;
 
 /// The latest packets, by time.
 #[derive(Clone, Copy, Debug)]
@@ -86,19 +88,23 @@ impl Recent {
 struct Seen {
     /// The last beacon that announced packets.
     announced: Option<Instant>,
-    /// Packets of any flow, and of each.
+    /// Packets of any peer, and of each.
     any: Option<Recent>,
-    flows: Vec<(u64, Recent)>,
+    peers: Vec<(u64, Recent)>,
 }
 
 impl Seen {
-    /// The arrival that a packet is; `None` if this host sent it, or if it is the first of its flow.
+    /// The arrival that a packet is; `None` if this host sent it, or if it is the first of its peer.
     fn packet(&mut self, sample: &FlowSample) -> Option<Arrival> {
         let at = sample.first;
-        let (any, known) = (self.any, self.flows.iter_mut().find(|(flow, _)| *flow == sample.flow));
+        let (any, known) = (self.any, self.peers.iter_mut().find(|(peer, _)| *peer == sample.peer));
         self.any.get_or_insert(Recent::new(at)).add(at);
         let Some((_, own)) = known else {
-            self.flows.push((sample.flow, Recent::new(at)));
+            if self.peers.len() == PEERS_MAX {
+                let oldest = (0..PEERS_MAX).min_by_key(|index| self.peers[*index].1.last);
+                self.peers.swap_remove(oldest.expect("the table is full"));
+            }
+            self.peers.push((sample.peer, Recent::new(at)));
             return None;
         };
         let pause = own.until(at);
@@ -106,7 +112,7 @@ impl Seen {
         let silence = any.filter(|_| sample.received.packets > 0)?.until(at);
         let announced = self.announced.filter(|beacon| at.saturating_since(*beacon) <= AFTER_BEACON);
         let waited = announced.is_some_and(|beacon| at.saturating_since(beacon) < silence);
-        Some(Arrival { flow: sample.flow, at, pause, silence, waited: Some(waited) })
+        Some(Arrival { peer: sample.peer, at, pause, silence, waited: Some(waited) })
     }
 }
 

@@ -372,7 +372,7 @@ impl Air {
         let (now, volume) = (self.now, Volume { packets: 1, bytes: 1_500 });
         let [sent, received] =
             if is_sent { [volume, Volume::default()] } else { [Volume::default(), volume] };
-        let sample = FlowSample { flow: 1, dscp: 0, sent, received, first: now, last: now };
+        let sample = FlowSample { flow: 1, peer: 1, dscp: 0, sent, received, first: now, last: now };
         self.station_input(station, StationInput::Flow(sample));
     }
 

@@ -465,6 +465,7 @@ fn flow(
         server: flow.server,
         client: flow.client,
         down: flow.down,
+        is_download: flow.is_download,
         transport: group.transport,
         dscp: group.dscp,
         traffic,

@@ -1,7 +1,8 @@
 //! The ends of flows, and the paths between them.
 //!
 //! Which end opens a connection: the receiver if it is a station, or else the sender if it is one; between nodes that are no
-//! stations an access point, or else the receiver. The other end listens.
+//! stations an access point, or else the receiver. If each request has a connection of its own, the end that asks opens it. The other
+//! end listens.
 
 use airwatt_base::settings::{SettingError, in_range};
 use airwatt_proto::powersave::StationId;
@@ -10,6 +11,7 @@ use super::{Directory, Resolved, Resolving, quoted};
 use crate::route::{Graph, Interface, Member, NoPath, NodeId};
 use crate::scenario::topology::{ProgramConfig, Topology};
 use crate::scenario::{FlowGroup, Transport};
+use crate::stack::role::Role;
 
 use super::media::Contents;
 
@@ -27,6 +29,8 @@ pub(crate) struct ResolvedFlow {
     pub(crate) client: NodeId,
     /// Whether data goes from the server to the client.
     pub(crate) down: bool,
+    /// Whether data goes to the station, or to the access point where there is none.
+    pub(crate) is_download: bool,
     /// The station by whose number it is listed.
     pub(crate) station: Option<StationId>,
     /// The media that its data crosses.
@@ -96,15 +100,17 @@ impl Resolved {
         let last = path.last().map(|step| (step.medium, step.to));
         let [sender, receiver] = [(from, first), (to, last)].map(|(node, by)| self.station_at(node, by));
         let is_access_point = |node| self.is_access_point(node);
-        let down = if receiver.is_some() || sender.is_some() {
+        let is_download = if receiver.is_some() || sender.is_some() {
             receiver.is_some()
         } else {
             is_access_point(to) || !is_access_point(from)
         };
+        let down = table.opener().map_or(is_download, |opener| opener == Role::Receiver);
         let (server, client) = if down { (from, to) } else { (to, from) };
         let gateway = self.gateway_on(topology, &path, down);
         self.check_carried(table, &path, gateway.is_some())?;
-        Ok(ResolvedFlow { group, server, client, down, station: receiver.or(sender), path, gateway })
+        let station = receiver.or(sender);
+        Ok(ResolvedFlow { group, server, client, down, is_download, station, path, gateway })
     }
 
     /// The path from one node to another.

@@ -5,7 +5,8 @@
 //!   when they are first needed, and each requests the next object when it has received one completely. The page is the unit whose
 //!   time counts, from its first request to its last byte.
 //! * **Request and response**, as keys typed into a remote shell: a small packet in each direction, and time to think.
-//! * **Periodic**: a small packet in each direction once in each interval, as things report and keep connections alive.
+//! * **Periodic**: a small packet in each direction once in each interval, as things report and keep connections alive. Either of these
+//!   may open a connection for each request, as a monitor does, from a port of its own.
 //! * **Pages of 2025**, HTTP/2: the document, then all that keeps it from painting, then the rest, each step requested at once over one
 //!   connection.
 //! * **Video**: segment after segment, as long as the player's buffer has room.
@@ -66,15 +67,23 @@ pub struct DialogueConfig {
     pub client: Role,
     /// Number of units; `None` for as long as the run lasts.
     pub count: Option<u32>,
+    /// Whether the client opens a connection for each unit.
+    pub fresh: bool,
 }
 
 impl DialogueConfig {
     /// Number of connections.
     pub const fn connections(&self) -> Connection {
         match self.replies {
+            _ if self.fresh => self.count.expect("a checked scenario says how many") as Connection,
             Replies::Pages { connections, .. } => connections,
             Replies::PagesOf2025(_) | Replies::Segments(_) | Replies::Fixed(_) => 1,
         }
+    }
+
+    /// The end that opens the connections, if that follows from who asks; otherwise it is the station.
+    pub fn opener(&self) -> Option<Role> {
+        self.fresh.then_some(self.client)
     }
 
     /// The same in datagrams, if it has a pace of its own and replies of one packet: a source, and what answers it.
@@ -113,7 +122,7 @@ pub enum Party {
 pub struct Dialogue {
     config: DialogueConfig,
     random: RandomStream,
-    /// Each connection. The first one is opened when the dialogue begins.
+    /// Each connection. The first one is opened when the dialogue begins, unless each unit has its own.
     turns: Vec<Turn>,
     /// The time of the next unit's first request, while the client waits for it.
     thinks_until: Option<Instant>,
@@ -137,7 +146,9 @@ impl Dialogue {
     /// The dialogue of flow `flow` of the run with this seed.
     pub fn new(config: DialogueConfig, seed: u64, flow: usize) -> Self {
         let mut turns = vec![Turn::Unopened; usize::from(config.connections())];
-        turns[0] = Turn::Free;
+        if !config.fresh {
+            turns[0] = Turn::Free;
+        }
         let player = match config.replies {
             Replies::Segments(player) => Some(Player::new(player)),
             _ => None,
@@ -156,6 +167,11 @@ impl Dialogue {
             calls: VecDeque::new(),
             durations: Vec::new(),
         }
+    }
+
+    /// Whether its first connection stands before it asks for anything.
+    pub const fn opens_at_once(&self) -> bool {
+        !self.config.fresh
     }
 
     /// Number of units; `None` if it lasts as long as the run.
@@ -227,7 +243,7 @@ impl Dialogue {
                 self.player.as_mut().map(segment).into_iter().collect()
             }
         };
-        self.ask(0);
+        self.ask(if self.config.fresh { self.durations.len() as Connection } else { 0 });
     }
 
     /// Processes `bytes` bytes that have arrived at one end of a connection.
@@ -353,6 +369,7 @@ mod tests {
             pace: Pace::Think(Span::from_millis(200)),
             client: Role::Receiver,
             count: Some(2_000),
+            fresh: false,
         };
         let mut dialogue = Dialogue::new(config, 1, 0);
         let (requests, replies, _, end) = run(&mut dialogue);
@@ -377,11 +394,31 @@ mod tests {
             }),
             client: Role::Sender,
             count: Some(4),
+            fresh: false,
         };
         for (interval, last) in [(60_000, 180_000), (15, 60)] {
             let (.., end) = run(&mut Dialogue::new(each(interval), 1, 0));
             assert_eq!(end, Instant::from_millis(100 + 7 + last + 20), "{interval} ms");
         }
+    }
+
+    /// Each of three requests has a connection, which is opened when the request is due.
+    #[test]
+    fn a_connection_for_each_request_is_opened_for_it() {
+        let period = Period { interval: Span::from_secs(1), jitter: Span::ZERO, phase: Span::from_millis(7) };
+        let config = DialogueConfig {
+            replies: Replies::Fixed(2),
+            request: 2,
+            pace: Pace::Each(period),
+            client: Role::Sender,
+            count: Some(3),
+            fresh: true,
+        };
+        let mut dialogue = Dialogue::new(config, 1, 0);
+        let (requests, replies, opened, end) = run(&mut dialogue);
+        assert_eq!((config.connections(), requests.len(), replies.len(), opened), (3, 3, 3, 3));
+        assert!(!dialogue.opens_at_once() && dialogue.turns.iter().all(|turn| *turn == Turn::Free));
+        assert_eq!(end, Instant::from_millis(100 + 7 + 2_000 + 20));
     }
 
     fn pages(connections: Connection) -> DialogueConfig {
@@ -391,6 +428,7 @@ mod tests {
             pace: Pace::Think(Span::from_secs(5)),
             client: Role::Receiver,
             count: Some(1),
+            fresh: false,
         }
     }
 
@@ -441,6 +479,7 @@ mod tests {
             pace: Pace::Think(Span::from_secs(30)),
             client: Role::Receiver,
             count: Some(2),
+            fresh: false,
         };
         let (requests, replies, ..) = run(&mut Dialogue::new(config, 1, 0));
         assert_eq!(requests, [517, 164, 3_600, 2_900, 100, 3_600, 2_900]);
@@ -463,6 +502,7 @@ mod tests {
             pace: Pace::Room,
             client: Role::Receiver,
             count: Some(10),
+            fresh: false,
         };
         let mut dialogue = Dialogue::new(config, 1, 0);
         let (requests, replies, _, end) = run(&mut dialogue);

@@ -7,6 +7,9 @@ pub(super) use crate::limits::{MAX_RATE, MAX_SPAN, MIN_RATE};
 
 type Checked = Result<(), SettingError>;
 
+/// Connections that a flow may open one after another, each from a port of its own.
+const MAX_FRESH: u32 = 10_000;
+
 pub(super) fn check_size(size: Option<Size>) -> Checked {
     size.map_or(Ok(()), |size| {
         in_range("size", size, Size::from_bytes(1), Size::from_bytes(1_000_000_000_000))
@@ -23,6 +26,15 @@ pub(super) fn check_mean_gap(gap: Span) -> Checked {
 
 pub(super) fn check_message(key: &str, size: Size) -> Checked {
     in_range(key, size, Size::from_bytes(1), Size::from_bytes(1_000_000_000))
+}
+
+/// A connection for each request needs a pair of ports, and so a number of requests.
+pub(super) fn check_fresh(fresh: bool, count: Option<u32>) -> Checked {
+    match count {
+        None if fresh => Err(SettingError::missing("count", "a number with fresh connections")),
+        Some(count) if fresh => in_range("count", count, 1, MAX_FRESH),
+        _ => Ok(()),
+    }
 }
 
 pub(super) fn check_count(count: Option<u32>) -> Checked {

@@ -175,7 +175,8 @@ pub struct Call {
 /// What an application asks of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketRequest {
-    /// The connection: its other end listens, and this one opens it. The first one is opened when the application begins.
+    /// The connection: its other end listens, and this one opens it. The first one is opened when the application begins, if it
+    /// [opens at once](Application::opens_at_once).
     Open,
     /// Bytes to send over the connection.
     Write(u64),
@@ -319,6 +320,14 @@ impl Application {
     /// Whether it may have a call after an event of its socket.
     pub const fn answers(&self) -> bool {
         matches!(self, Self::Dialogue(_))
+    }
+
+    /// Whether its first connection is opened when it begins, and not when it first asks for something.
+    pub const fn opens_at_once(&self) -> bool {
+        match self {
+            Self::Dialogue(dialogue) => dialogue.opens_at_once(),
+            _ => true,
+        }
     }
 
     /// Whether it ends by itself.

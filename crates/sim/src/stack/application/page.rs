@@ -51,6 +51,7 @@ impl ApplicationKind for PageConfig {
             pace: Pace::Think(self.mean_gap),
             client: Role::Receiver,
             count: self.count,
+            fresh: false,
         })
     }
 }

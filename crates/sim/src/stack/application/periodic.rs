@@ -8,7 +8,7 @@ use airwatt_base::{Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::limits::{MAX_SPAN, check_count, check_packet};
+use super::limits::{MAX_SPAN, check_count, check_fresh, check_packet};
 use super::{ApplicationKind, DialogueConfig, Pace, Pattern, Period, Replies, SourceConfig};
 use crate::stack::role::Role;
 
@@ -31,6 +31,9 @@ pub struct PeriodicConfig {
     /// The end that begins, which sends the messages: `sender` if the flow's data, whose direction `direction` is, are the
     /// messages, `receiver` if they are the replies.
     pub begins: Role,
+    /// Whether the end that begins opens a connection for each message, from a port of its own, as a monitor does; `count` says how many.
+    /// It needs a `reply`.
+    pub fresh: bool,
 }
 
 impl Default for PeriodicConfig {
@@ -43,6 +46,7 @@ impl Default for PeriodicConfig {
             jitter: Span::ZERO,
             phase: Span::ZERO,
             begins: Role::Sender,
+            fresh: false,
         }
     }
 }
@@ -50,6 +54,7 @@ impl Default for PeriodicConfig {
 impl Settings for PeriodicConfig {
     fn check(&self) -> Result<(), SettingError> {
         check_count(self.count)?;
+        check_fresh(self.fresh, self.count)?;
         check_interval("interval", self.interval)?;
         check_packet(self.packet)?;
         in_range("phase", self.phase, Span::ZERO, MAX_SPAN)?;
@@ -59,6 +64,9 @@ impl Settings for PeriodicConfig {
         }
         match self.reply {
             Some(reply) => in_range("reply", reply, Size::from_bytes(1), Size::from_bytes(65_000)),
+            None if self.fresh => {
+                Err(SettingError::missing("reply", "a size: a fresh connection ends with its reply"))
+            }
             None if self.begins == Role::Receiver => Err(SettingError::missing(
                 "reply",
                 "a size: with begins \"receiver\" the flow's data are replies",
@@ -92,6 +100,7 @@ impl ApplicationKind for PeriodicConfig {
                 pace: Pace::Each(period),
                 client: self.begins,
                 count: self.count,
+                fresh: self.fresh,
             }),
         }
     }

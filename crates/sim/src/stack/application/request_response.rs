@@ -5,7 +5,7 @@ use airwatt_base::{Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::limits::{check_count, check_mean_gap, check_message};
+use super::limits::{check_count, check_fresh, check_mean_gap, check_message};
 use super::{ApplicationKind, DialogueConfig, Pace, Pattern, Replies};
 use crate::stack::role::Role;
 
@@ -25,19 +25,23 @@ pub struct RequestResponseConfig {
     /// The end that begins, which sends the requests: `receiver` if the flow's data, whose direction `direction` is, are the
     /// responses, `sender` if they are the requests.
     pub begins: Role,
+    /// Whether the end that begins opens a connection for each request, from a port of its own, as `curl` in a loop does; `count` says
+    /// how many.
+    pub fresh: bool,
 }
 
 impl Default for RequestResponseConfig {
     fn default() -> Self {
         let key = Size::from_bytes(48);
         let mean_gap = Span::from_millis(500);
-        Self { count: None, mean_gap, request: key, response: key, begins: Role::Receiver }
+        Self { count: None, mean_gap, request: key, response: key, begins: Role::Receiver, fresh: false }
     }
 }
 
 impl Settings for RequestResponseConfig {
     fn check(&self) -> Result<(), SettingError> {
         check_count(self.count)?;
+        check_fresh(self.fresh, self.count)?;
         check_mean_gap(self.mean_gap)?;
         check_message("request", self.request)?;
         check_message("response", self.response)
@@ -56,6 +60,7 @@ impl ApplicationKind for RequestResponseConfig {
             pace: Pace::Think(self.mean_gap),
             client: self.begins,
             count: self.count,
+            fresh: self.fresh,
         })
     }
 }

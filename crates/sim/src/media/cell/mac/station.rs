@@ -60,7 +60,10 @@ pub(crate) struct StationMac {
 fn sample(packet: &Packet, is_sent: bool, now: Instant) -> FlowSample {
     let volume = Volume { packets: 1, bytes: packet.bytes.into() };
     let [sent, received] = if is_sent { [volume, Volume::default()] } else { [Volume::default(), volume] };
-    FlowSample { flow: packet.flow.into(), dscp: packet.dscp, sent, received, first: now, last: now }
+    let (remote, port) = if is_sent { (packet.dst, packet.sport) } else { (packet.src, packet.dport) };
+    // The packets of a capture have all the same ends, and its flows as labels.
+    let peer = u64::from(packet.flow) << 32 | u64::from(remote.0) << 16 | u64::from(port);
+    FlowSample { flow: packet.flow.into(), peer, dscp: packet.dscp, sent, received, first: now, last: now }
 }
 
 /// Hands on what a frame brings to `at`, and keeps for power save what there is to learn of it.
