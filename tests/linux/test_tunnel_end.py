@@ -75,6 +75,17 @@ def test_where_peers_were_is_forgotten_with_the_namespace(pair):
             file.unlink(missing_ok=True)
 
 
+@pytest.mark.parametrize("kind", ["tunnel", "gateway"])
+def test_restore_of_a_name_that_nothing_has_fails(kind):
+    """A service manager restores after each end, when nothing may be left."""
+    done = subprocess.run([DAEMON, kind, "restore", "nothing0"], capture_output=True, text=True, timeout=20)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"nothing0: no {kind} of this name has left anything on this host" in done.stderr
+    managed = {"env": os.environ | {"SERVICE_RESULT": "success"}}
+    done = subprocess.run([DAEMON, kind, "restore", "nothing0"], capture_output=True, text=True, timeout=20, **managed)
+    assert done.returncode == 0, done.stderr
+
+
 def test_restore_fails_where_its_log_cannot_be_read():
     name = f"awcut{os.getpid() % 100_000}"
     namespace = Path("/proc/self/ns/net").stat().st_ino

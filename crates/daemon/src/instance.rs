@@ -282,6 +282,25 @@ impl Instance<'_> {
         Ok(())
     }
 
+    /// `restore NAME`: as [`Self::restore`], for a name that is known: something of such a daemon is there, in any network namespace, or its
+    /// `configuration`. A service manager restores after each end, whatever is left.
+    ///
+    /// # Errors
+    /// If the name is not known, and as [`Self::restore`].
+    pub(crate) fn restore_named(&self, configuration: &str) -> Result<(), Failure> {
+        let Self { kind, name, .. } = self;
+        let own = format!("{kind}-{name}.");
+        let files = std::fs::read_dir(RUN_FOLDER).into_iter().flatten().flatten();
+        let has_files = || files.into_iter().any(|file| file.file_name().to_string_lossy().starts_with(&own));
+        let is_managed = std::env::var_os("SERVICE_RESULT").is_some();
+        if is_managed || Path::new(configuration).exists() || has_files() {
+            return self.restore();
+        }
+        Err(Failure::Failed(format!(
+            "{name}: no {kind} of this name has left anything on this host, and there is no {configuration}"
+        )))
+    }
+
     /// What the daemon in a network namespace reports of its state, with the namespace's name unless it is this one.
     fn status(&self, namespace: u64) -> Result<Value, Failure> {
         let asked = control::ask(&self.file(namespace, "sock"), "status");

@@ -141,7 +141,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Status(options) => status::status(options),
         Command::Restore(name) => {
             tails::finish_left(&name.interface)?;
-            instance(&name.interface).restore()
+            instance(&name.interface).restore_named(&format!("/etc/airwatt/gateway-{}.toml", name.interface))
         }
         Command::Unit(options) => run::unit(&options.file),
         Command::Example(options) => {

@@ -122,7 +122,9 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
     match command {
         Command::Up(options) => run::up(options),
         Command::Show(options) => show::show(options),
-        Command::Restore(name) => instance(&name.interface).restore(),
+        Command::Restore(name) => {
+            instance(&name.interface).restore_named(&format!("/etc/airwatt/{}.toml", name.interface))
+        }
         Command::Down(options) => run::down(&options.file),
         Command::Unit(options) => run::unit(&options.file),
         Command::Example(options) => {

@@ -84,7 +84,7 @@ pub(super) fn pair(options: &Pair) -> Result<(), Failure> {
     write_new(&concentrator, &files.concentrator)?;
     // Half a pair is of no use: its key is nowhere else.
     write_new(&client, &files.client).inspect_err(|_| drop(fs::remove_file(&concentrator)))?;
-    output::print(&report(&concentrator, &client));
+    output::print(&report(&options.interface, &concentrator, &client));
     if let (EVERYTHING, [only]) = (&*reach, &options.network[..]) {
         let (inside, outside) = if only.address.is_ipv6() { ("6", "4") } else { ("4", "6") };
         output::error(&format!(
@@ -238,15 +238,13 @@ fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
 }
 
 /// What was written, and the two commands that remain.
-fn report(concentrator: &Path, client: &Path) -> String {
-    let of = |path: &Path| path.display().to_string();
+fn report(interface: &str, concentrator: &Path, client: &Path) -> String {
+    let [concentrator, client] = [concentrator, client].map(Path::display);
     format!(
-        "wrote {} and {}; each has a private key\n\
-         at the concentrator:  airwattd tunnel up {}\nat the client:        airwattd tunnel up {}\n",
-        of(concentrator),
-        of(client),
-        of(concentrator),
-        of(client)
+        "wrote {concentrator} and {client}; each has a private key\n\
+         at the concentrator:  airwattd tunnel up {concentrator}\nat the client:        airwattd tunnel up {client}\n\
+         as a service, whose unit reads the file under this name:\n  \
+         install -Dm 600 FILE /etc/airwatt/{interface}.toml && systemctl enable --now airwattd-tunnel@{interface}\n"
     )
 }
 
