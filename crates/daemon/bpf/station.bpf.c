@@ -47,6 +47,16 @@ enum { false, true };
 /* The shortest pause of a flow after which a packet of its peer is reported: packets that were sent together are closer. */
 #define ARRIVAL_PAUSE 4000000ULL
 
+/* The pause after which a packet of a peer is no answer to this host any more, and somebody may wait for it to be received. */
+#define UNASKED_PAUSE 300000000ULL
+/* How far a peer's time stamps may be from its packets: farther, it has another clock, or one that does not count milliseconds. */
+#define STAMP_ERROR 2000000000LL
+/* The time after which a clock that does not count milliseconds would have been noticed. */
+#define STAMPS_KNOWN 4000000000ULL
+/* The quickest packets of this time, and of as much before it, show how long the way of a peer's packets takes at least. */
+#define QUICKEST 60000000000ULL
+#define NEVER 0x7fffffffffffffffLL
+
 /* crates/daemon/src/station/observer.rs decodes these, in host byte order unless they say otherwise. */
 struct key {
 	__u8 local[16];
@@ -55,6 +65,20 @@ struct key {
 	__be16 local_port;
 	__u8 protocol;
 	__u8 version;
+};
+
+/* How much longer than its quickest ones a peer's packets take, by its TCP time stamps (RFC 7323). */
+struct way {
+	/* A packet to which the others are compared, and its stamp; 0 before the first. */
+	__u64 at;
+	/* The least delays beyond that packet's, of the latest time and of the one before it. */
+	__s64 least;
+	__s64 before;
+	__u64 since;
+	/* The delay of a packet after a pause that counts when the peer's next one is there, which may be quicker. */
+	__s64 waited;
+	__u32 stamp;
+	__u32 has_waited;
 };
 
 struct flow {
@@ -74,6 +98,7 @@ struct flow {
 	/* The peer's port of the connection that is timed. */
 	__be16 port;
 	__u16 spare;
+	struct way way;
 };
 
 /* Which packets of a flow the daemon asked to be woken for; of a flow without an entry, all. */
@@ -97,6 +122,8 @@ struct totals {
 	__u64 last;
 	/* Time within each tail after a packet. */
 	__u64 awake[TAILS];
+	/* Packets of peers after a pause, by period. */
+	__u64 unasked[PERIODS];
 };
 
 enum { EVENT_ACTIVITY, EVENT_AFTER_SILENCE, EVENT_ARRIVAL };
@@ -147,6 +174,13 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } delays SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PERIODS * BUCKETS);
+	__type(key, __u32);
+	__type(value, __u64);
+} waits SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -217,32 +251,86 @@ static __always_inline __u32 bucket(__u64 nanos)
 	return index < BUCKETS ? index : BUCKETS - 1;
 }
 
-static __always_inline void answered(struct flow *flow, const struct control *c, __u64 now)
+static __always_inline void add(void *histograms, const struct control *c, __u64 nanos)
 {
-	__u32 index = (c->period ? BUCKETS : 0) + bucket(now - flow->asked_at);
-	__u64 *count = bpf_map_lookup_elem(&delays, &index);
+	__u32 index = (c->period ? BUCKETS : 0) + bucket(nanos);
+	__u64 *count = bpf_map_lookup_elem(histograms, &index);
 
-	flow->asked_at = 0;
 	if (count)
 		__sync_fetch_and_add(count, 1);
 }
 
-/* Round trips of TCP by what is acknowledged. A segment that is sent again is not timed (RFC 6298, Karn's algorithm). */
-static __always_inline void time_tcp(struct __sk_buff *skb, const struct packet *p, struct flow *flow, bool sent,
-				     const struct control *c, __u64 now)
+static __always_inline void answered(struct flow *flow, const struct control *c, __u64 now)
 {
-	__u8 h[14];
-	__u32 end;
-	__s32 payload;
+	add(&delays, c, now - flow->asked_at);
+	flow->asked_at = 0;
+}
 
-	if (bpf_skb_load_bytes(skb, p->transport, h, sizeof(h)))
+/* Reads the time stamp of a segment, where Linux, macOS and FreeBSD have it. */
+static __always_inline bool read_stamp(struct __sk_buff *skb, const struct packet *p, const __u8 *h, __u32 *stamp)
+{
+	__u8 o[6];
+	__u32 at = p->transport + 22;
+
+	if ((h[12] >> 4) < 8)
+		return false;
+	if (h[13] & 2)
+		at += 4;
+	if (bpf_skb_load_bytes(skb, at, o, sizeof(o)))
+		return false;
+	if ((h[13] & 2) && o[0] != 8 && bpf_skb_load_bytes(skb, at + 4, o, sizeof(o)))
+		return false;
+	if (o[0] != 8 || o[1] != 10)
+		return false;
+	*stamp = big(o + 2);
+	return true;
+}
+
+/* Times a segment of a peer. `unasked`: it came after a pause, and asks for something. */
+static __always_inline void time_way(struct __sk_buff *skb, const struct packet *p, const __u8 *h, struct flow *flow,
+				     bool unasked, const struct control *c, __u64 now)
+{
+	struct way *way = &flow->way;
+	__s64 delay, least;
+	__u32 stamp;
+
+	if (!read_stamp(skb, p, h, &stamp))
 		return;
+	delay = (__s64)(now - way->at) - (__s64)(__s32)(stamp - way->stamp) * 1000000;
+	if (!way->at || delay > STAMP_ERROR || delay < -STAMP_ERROR) {
+		way->at = way->since = now;
+		way->stamp = stamp;
+		way->least = 0;
+		way->before = NEVER;
+		way->has_waited = 0;
+		return;
+	}
+	if (now - way->since >= QUICKEST) {
+		way->before = now - way->since < 2 * QUICKEST ? way->least : NEVER;
+		way->least = NEVER;
+		way->since = now;
+	}
+	if (delay < way->least)
+		way->least = delay;
+	least = way->least < way->before ? way->least : way->before;
+	if (way->has_waited && now - way->at >= STAMPS_KNOWN)
+		add(&waits, c, way->waited > least ? way->waited - least : 0);
+	way->has_waited = unasked;
+	way->waited = delay;
+}
+
+/* Round trips of TCP by what is acknowledged. A segment that is sent again is not timed (RFC 6298, Karn's algorithm). */
+static __always_inline void time_round_trip(const struct packet *p, const __u8 *h, __s32 payload, struct flow *flow, bool sent,
+					    const struct control *c, __u64 now)
+{
+	__u32 end;
+
 	if (!sent) {
-		if (flow->asked_at && flow->port == p->remote_port && (h[13] & 0x10) && (__s32)(big(h + 8) - flow->asked) >= 0)
+		if (flow->asked_at && flow->port == p->remote_port && (h[13] & 0x10) &&
+		    (__s32)(big(h + 8) - flow->asked) >= 0)
 			answered(flow, c, now);
 		return;
 	}
-	payload = skb->len - p->transport - (h[12] >> 4) * 4;
 	end = big(h + 4) + payload + (h[13] & 2 ? 1 : 0);
 	if (payload <= 0 && !(h[13] & 2))
 		return;
@@ -263,6 +351,23 @@ static __always_inline void time_tcp(struct __sk_buff *skb, const struct packet 
 		flow->asked = end;
 		flow->asked_at = now;
 	}
+}
+
+/* Times a segment. Returns whether it came `unasked` and wants something: it has data, or opens a connection. */
+static __always_inline bool time_tcp(struct __sk_buff *skb, const struct packet *p, struct flow *flow, bool sent,
+				     bool unasked, const struct control *c, __u64 now)
+{
+	__u8 h[14];
+	__s32 payload;
+
+	if (bpf_skb_load_bytes(skb, p->transport, h, sizeof(h)))
+		return false;
+	payload = skb->len - p->transport - (h[12] >> 4) * 4;
+	unasked = unasked && (payload > 0 || (h[13] & 0x12) == 2);
+	if (!sent)
+		time_way(skb, p, h, flow, unasked, c, now);
+	time_round_trip(p, h, payload, flow, sent, c, now);
+	return unasked;
 }
 
 static __always_inline void time_echo(const __u8 *h, struct flow *flow, bool sent, bool v4, const struct control *c,
@@ -316,7 +421,8 @@ static __always_inline void report(__u32 kind, __u64 now, __u64 flags)
 SEC("socket")
 int observe(struct __sk_buff *skb)
 {
-	bool sent = skb->pkt_type == PACKET_OUTGOING, v4 = skb->protocol == bpf_htons(ETH_P_IP), is_new = false;
+	bool sent = skb->pkt_type == PACKET_OUTGOING, v4 = skb->protocol == bpf_htons(ETH_P_IP);
+	bool is_new = false, unasked;
 	struct packet p = {};
 	__u8 h[8] = {};
 	__u32 zero = 0;
@@ -360,16 +466,21 @@ int observe(struct __sk_buff *skb)
 		if (!flow)
 			return 0;
 	}
+	unasked = !sent && (is_new || now - flow->last >= UNASKED_PAUSE);
 	if (is_new || now - flow->last >= c->pause)
 		flow->episode = now;
 	flow->last = now;
 	flow->dscp = p.dscp;
 	__sync_fetch_and_add(sent ? &flow->sent_packets : &flow->received_packets, 1);
 	__sync_fetch_and_add(sent ? &flow->sent_bytes : &flow->received_bytes, skb->len);
-	if (p.key.protocol == PROTO_TCP && p.transport)
-		time_tcp(skb, &p, flow, sent, c, now);
-	else if (p.key.protocol == (v4 ? PROTO_ICMP : PROTO_ICMP6))
+	if (p.key.protocol == PROTO_TCP && p.transport) {
+		unasked = time_tcp(skb, &p, flow, sent, unasked, c, now);
+	} else if (p.key.protocol == (v4 ? PROTO_ICMP : PROTO_ICMP6)) {
 		time_echo(h, flow, sent, v4, c, now);
+		unasked = unasked && h[0] == (v4 ? 8 : 128);
+	}
+	if (unasked)
+		t->unasked[c->period ? 1 : 0]++;
 	if (c->armed && is_wanted(&p.key)) {
 		c->armed = 0;
 		/* Without force a record after one that did not wake would not wake either. */

@@ -31,11 +31,21 @@ pub(super) struct Period {
     tails: [u64; 3],
     pub(super) packets: u64,
     delays: Vec<u64>,
+    /// Waits of peers' packets, and the number of those packets, of which not all could be timed.
+    #[serde(default = "no_delays")]
+    waits: Vec<u64>,
+    #[serde(default)]
+    unasked: u64,
+}
+
+fn no_delays() -> Vec<u64> {
+    vec![0; BUCKETS]
 }
 
 impl Default for Period {
     fn default() -> Self {
-        Self { elapsed: 0, saves: 0, awake: [0; 3], tails: [0; 3], packets: 0, delays: vec![0; BUCKETS] }
+        let (delays, waits) = (no_delays(), no_delays());
+        Self { elapsed: 0, saves: 0, awake: [0; 3], tails: [0; 3], packets: 0, delays, waits, unasked: 0 }
     }
 }
 
@@ -65,6 +75,18 @@ pub(super) struct Delays {
     pub(super) p99_s: Option<f64>,
 }
 
+/// What peers waited for this host: percentiles as of [`Delays`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct PeerWaits {
+    /// Their packets after a pause of 0.3 s that want something.
+    pub(super) packets: u64,
+    /// Those whose wait is known, by TCP time stamps.
+    pub(super) timed: u64,
+    pub(super) p50_s: Option<f64>,
+    pub(super) p95_s: Option<f64>,
+    pub(super) p99_s: Option<f64>,
+}
+
 /// A period as documents have it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct PeriodRow {
@@ -74,24 +96,36 @@ pub(super) struct PeriodRow {
     pub(super) asleep_share: Option<Band>,
     pub(super) power_w: Option<Band>,
     pub(super) delay: Delays,
+    pub(super) peers: PeerWaits,
 }
 
-/// Fewer round trips say nothing about the slowest in a hundred.
-const P99_ROUND_TRIPS: u64 = 300;
+/// Fewer delays say nothing about the slowest in a hundred.
+const P99_DELAYS: u64 = 300;
+
+/// Number of delays, and their 50th, 95th and 99th percentile.
+fn percentiles(buckets: &[u64]) -> (u64, [Option<f64>; 3]) {
+    let count: u64 = buckets.iter().sum();
+    let of = |percent| percentile::of_buckets(buckets, percent).map(bucket_end_s);
+    (count, [of(50), of(95), (count >= P99_DELAYS).then(|| of(99)).flatten()])
+}
 
 impl Period {
-    /// Adds delays.
-    pub(super) fn add_delays(&mut self, more: &Histogram) {
-        for (count, more) in self.delays.iter_mut().zip(more) {
-            *count += more;
+    /// Adds delays of this host's round trips, and of peers' packets, of which there were `unasked`.
+    pub(super) fn add_delays(&mut self, delays: &Histogram, waits: &Histogram, unasked: u64) {
+        for (own, more) in [(&mut self.delays, delays), (&mut self.waits, waits)] {
+            own.iter_mut().zip(more).for_each(|(count, more)| *count += more);
         }
+        self.unasked += unasked;
     }
 
     fn delay(&self) -> Delays {
-        let round_trips: u64 = self.delays.iter().sum();
-        let of = |percent| percentile::of_buckets(&self.delays, percent).map(bucket_end_s);
-        let p99_s = (round_trips >= P99_ROUND_TRIPS).then(|| of(99)).flatten();
-        Delays { round_trips, p50_s: of(50), p95_s: of(95), p99_s }
+        let (round_trips, [p50_s, p95_s, p99_s]) = percentiles(&self.delays);
+        Delays { round_trips, p50_s, p95_s, p99_s }
+    }
+
+    fn peers(&self) -> PeerWaits {
+        let (timed, [p50_s, p95_s, p99_s]) = percentiles(&self.waits);
+        PeerWaits { packets: self.unasked, timed, p50_s, p95_s, p99_s }
     }
 
     /// The share of the time asleep, by tail.
@@ -121,6 +155,7 @@ impl Period {
             asleep_share: known.then(|| Band::of(asleep)),
             power_w: radio.filter(|_| known).map(|radio| power(radio, asleep, saves, beacons)),
             delay: self.delay(),
+            peers: self.peers(),
         }
     }
 
@@ -198,7 +233,8 @@ mod tests {
     use super::*;
 
     fn totals(last_ms: u64, packets: u64, awake_ms: [u64; 3]) -> Totals {
-        Totals { packets, last: Some(Instant::from_millis(last_ms)), awake: awake_ms.map(Span::from_millis) }
+        let awake = awake_ms.map(Span::from_millis);
+        Totals { packets, last: Some(Instant::from_millis(last_ms)), awake, unasked: [0; 2] }
     }
 
     #[test]
@@ -239,13 +275,25 @@ mod tests {
     #[test]
     fn percentiles_need_enough_round_trips() {
         let mut period = Period::default();
-        let mut delays = [0; BUCKETS];
+        let (mut delays, mut waits) = ([0; BUCKETS], [0; BUCKETS]);
         delays[20] = 99;
-        period.add_delays(&delays);
+        waits[44] = 7;
+        period.add_delays(&delays, &waits, 9);
         assert_eq!(period.delay().p50_s, Some(bucket_end_s(20)));
         assert_eq!(period.delay().p99_s, None);
+        let peers = period.peers();
+        assert_eq!((peers.packets, peers.timed, peers.p95_s), (9, 7, Some(bucket_end_s(44))));
         delays[40] = 201;
-        period.add_delays(&delays);
+        period.add_delays(&delays, &[0; BUCKETS], 0);
         assert_eq!(period.delay().p99_s, Some(bucket_end_s(40)));
+    }
+
+    /// One of a daemon that did not time peers yet.
+    #[test]
+    fn an_older_account_is_read() {
+        let mut stored = serde_json::to_value(Period::default()).unwrap();
+        let fields = stored.as_object_mut().unwrap();
+        assert!(fields.remove("waits").is_some() && fields.remove("unasked").is_some());
+        assert_eq!(serde_json::from_value::<Period>(stored).unwrap(), Period::default());
     }
 }

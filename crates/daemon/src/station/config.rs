@@ -11,7 +11,7 @@ use airwatt_proto::powersave::{BaTaConfig, BaTaStrConfig, LatencyGuardConfig, Po
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 
-use super::{Interface, controller, wifi};
+use super::{Interface, controller, drivers, wifi};
 use crate::failure::Failure;
 use crate::settings;
 
@@ -30,8 +30,8 @@ pub(super) struct Config {
     pub(super) observe: Span,
     /// Whether the daemon runs on a driver whose power save is known to hang the device.
     pub(super) despite_trouble: bool,
-    /// The radio profile by which energy is estimated.
-    pub(super) radio: String,
+    /// The radio profile by which energy is estimated; without it that of this radio, if one ships, or else none.
+    pub(super) radio: Option<String>,
     /// Where metrics for Prometheus are served.
     #[serde(deserialize_with = "address")]
     #[schemars(with = "Option<String>")]
@@ -45,7 +45,7 @@ impl Default for Config {
             power_save: PowerSaveConfig::LatencyGuard(LatencyGuardConfig::default()),
             observe: Span::from_secs(300),
             despite_trouble: false,
-            radio: "ar5004".to_owned(),
+            radio: None,
             metrics: None,
         }
     }
@@ -115,7 +115,9 @@ impl Config {
         if config.observe > Span::from_secs(86_400) {
             return Err(format!("observe: expected at most 86400 s, got {}", config.observe));
         }
-        Radio::find(&config.radio).map_err(|error| format!("radio: {error}"))?;
+        let radio = config.radio.as_deref();
+        radio
+            .map_or(Ok(()), |name| Radio::find(name).map(drop).map_err(|error| format!("radio: {error}")))?;
         Ok(config)
     }
 
@@ -144,9 +146,13 @@ impl Config {
         }
     }
 
-    /// The profile, which was checked; a file may have gone since.
-    pub(super) fn radio(&self) -> Option<Radio> {
-        Radio::find(&self.radio).ok()
+    /// The profile for this interface with its name: the one that the file names, or that of its radio. One that is a file may have gone
+    /// since it was checked.
+    pub(super) fn radio(&self, interface: &str) -> Option<(String, Radio)> {
+        let own = || drivers::profile(interface).map(str::to_owned);
+        let name = self.radio.clone().or_else(own)?;
+        let radio = Radio::find(&name).ok()?;
+        Some((name, radio))
     }
 }
 

@@ -6,6 +6,8 @@
 //! Whether power save works is measured and not looked up. This list says what to expect, and which drivers are not tried
 //! because others have lost their connection or their host by it.
 
+use std::path::Path;
+
 /// A driver, under all names that it has had.
 pub(super) struct Driver {
     names: &'static [&'static str],
@@ -147,9 +149,62 @@ pub(super) fn known(name: &str) -> Option<&'static Driver> {
     DRIVERS.iter().find(|driver| driver.names.contains(&name))
 }
 
+/// The radios whose profile ships, by the vendor and the device on their bus as Linux has them (`b43_pci_bridge.c`, `ath5k/pci.c`,
+/// `linux/mmc/sdio_ids.h`). Other radios of these drivers take other currents.
+const PROFILES: [(&str, &str); 3] =
+    [("14e4:4311", "broadcom-4311"), ("168c:0013", "ar5004"), ("04b4:bd3d", "cyw43439")];
+
+/// Folders from a device to the card that it is a part of.
+const NESTED: usize = 4;
+
+/// The profile that ships of an interface's radio.
+pub(super) fn profile(interface: &str) -> Option<&'static str> {
+    profile_of(&bus_id(&Path::new("/sys/class/net").join(interface).join("device"))?)
+}
+
+fn profile_of(id: &str) -> Option<&'static str> {
+    PROFILES.iter().find(|(known, _)| *known == id).map(|(_, profile)| *profile)
+}
+
+/// Vendor and device of a device in sysfs, as `8086:2723`, or of the nearest one that it is a part of, as on a bus inside a card.
+fn bus_id(device: &Path) -> Option<String> {
+    let device = device.canonicalize().ok()?;
+    let read = |folder: &Path, file: &str| {
+        let text = std::fs::read_to_string(folder.join(file)).ok()?;
+        Some(text.trim().trim_start_matches("0x").to_owned())
+    };
+    let id = |folder: &Path| {
+        let of = |files: [&str; 2]| Some(format!("{}:{}", read(folder, files[0])?, read(folder, files[1])?));
+        of(["vendor", "device"]).or_else(|| of(["idVendor", "idProduct"]))
+    };
+    device.ancestors().take(NESTED).find_map(id)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A driver of a core on a bus inside a PCI card, an SDIO function, and a USB interface, as sysfs has them.
+    #[test]
+    fn a_radio_is_known_by_its_place_on_a_bus() {
+        let root = std::env::temp_dir().join(format!("airwatt-radios-{}", std::process::id()));
+        let id = |folder: &str, files: &[(&str, &str)], device: &str| {
+            let folder = root.join(folder);
+            std::fs::create_dir_all(folder.join(device)).unwrap();
+            files.iter().for_each(|(name, text)| std::fs::write(folder.join(name), text).unwrap());
+            bus_id(&folder.join(device)).unwrap()
+        };
+        let core = id("0000:01:00.0", &[("vendor", "0x14e4\n"), ("device", "0x4311\n")], "ssb0:0");
+        let function = id("mmc0:0001:1", &[("vendor", "0x04b4\n"), ("device", "0xbd3d\n")], "");
+        let stick = id("1-1", &[("idVendor", "0bda\n"), ("idProduct", "8179\n")], "1-1:1.0");
+        std::fs::remove_dir_all(&root).unwrap();
+        assert_eq!((profile_of(&core), profile_of(&function)), (Some("broadcom-4311"), Some("cyw43439")));
+        assert_eq!((&*stick, profile_of(&stick)), ("0bda:8179", None));
+        assert_eq!(profile("lo"), None, "it has no device");
+        for (_, profile) in PROFILES {
+            airwatt_energy::Radio::find(profile).expect("it ships");
+        }
+    }
 
     #[test]
     fn each_name_is_listed_once() {

@@ -410,7 +410,8 @@ impl StationHost {
             ("triggers", switches.triggers),
         ]);
         counts.extend(Demand::ALL.map(|demand| (demand.name(), guard.demands[demand as usize])));
-        let (radio, beacons) = (self.config.radio(), self.beacon_interval());
+        let (name, radio) = self.config.radio(&self.name).unzip();
+        let beacons = self.beacon_interval();
         let periods = self.periods()?;
         let stays_awake = self.arrivals.verdict() == Doze::StaysAwake;
         let row = |index: usize| periods[index].row(radio.as_ref(), beacons, stays_awake);
@@ -431,7 +432,8 @@ impl StationHost {
             demand: machine.demand().map(Demand::name),
             radio_in_power_save: self.arrivals.verdict(),
             arrivals: self.arrivals.len(),
-            radio: self.config.radio.clone(),
+            radio: name,
+            radio_is_chosen: self.config.radio.is_some(),
             before: row(0),
             with: row(1),
             as_found_power_w: radio
@@ -447,8 +449,11 @@ impl StationHost {
     /// The periods with the delays of this run.
     fn periods(&self) -> Result<[super::account::Period; 2], Error> {
         let mut periods = self.account.periods.clone();
-        let delays = self.observer.delays().map_err(|failure| as_error(&failure))?;
-        periods.iter_mut().zip(&delays).for_each(|(period, delays)| period.add_delays(delays));
+        let timed = self.observer.histograms().map_err(|failure| as_error(&failure))?;
+        let totals = self.observer.totals().map_err(|failure| as_error(&failure))?;
+        for (index, period) in periods.iter_mut().enumerate() {
+            period.add_delays(&timed.delays[index], &timed.waits[index], totals.unasked[index]);
+        }
         Ok(periods)
     }
 

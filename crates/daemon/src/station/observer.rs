@@ -49,6 +49,17 @@ pub(super) struct Totals {
     pub(super) last: Option<Instant>,
     /// Time within each of [`TAILS`] after a packet, up to the last packet.
     pub(super) awake: [Span; 3],
+    /// Packets of peers after a pause of 0.3 s that want something, before the daemon acted and since.
+    pub(super) unasked: [u64; 2],
+}
+
+/// Histograms of the time before the daemon acted, and of the time since.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Histograms {
+    /// Round trips of this host.
+    pub(super) delays: [Histogram; 2],
+    /// How much longer peers' packets after a pause took than their quickest ones.
+    pub(super) waits: [Histogram; 2],
 }
 
 /// What the daemon asks of the program.
@@ -95,6 +106,7 @@ pub(super) struct Observer {
     control: MapHandle,
     totals: MapHandle,
     delays: MapHandle,
+    waits: MapHandle,
     events: MapHandle,
     ring: RingBuffer<'static>,
     arrived: Rc<RefCell<Vec<[u8; EVENT]>>>,
@@ -121,7 +133,7 @@ impl Observer {
             MapHandle::try_from(&map).map_err(missing)
         };
         let (flows, wakes, control) = (map("flows")?, map("wakes")?, map("control")?);
-        let (totals, delays, events) = (map("totals")?, map("delays")?, map("events")?);
+        let (totals, delays, waits, events) = (map("totals")?, map("delays")?, map("waits")?, map("events")?);
         let arrived = Rc::new(RefCell::new(Vec::new()));
         let sink = Rc::clone(&arrived);
         let mut builder = RingBufferBuilder::new();
@@ -141,6 +153,7 @@ impl Observer {
             control,
             totals,
             delays,
+            waits,
             events,
             ring,
             arrived,
@@ -258,25 +271,29 @@ impl Observer {
     pub(super) fn totals(&self) -> Result<Totals, Failure> {
         let value = self.totals.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).map_err(missing)?;
         let value = value.unwrap_or_default();
-        if value.len() < 48 {
+        if value.len() < 64 {
             return Err(missing("the totals have another form"));
         }
         Ok(Totals {
             packets: word(&value, 0),
             last: Some(word(&value, 16)).filter(|at| *at > 0).map(|at| self.clock.at_monotonic_ns(at)),
             awake: [24, 32, 40].map(|at| Span::from_nanos(word(&value, at))),
+            unasked: [48, 56].map(|at| word(&value, at)),
         })
     }
 
-    /// Returns the delays before, and with the daemon.
-    pub(super) fn delays(&self) -> Result<[Histogram; 2], Failure> {
-        let mut histograms = [[0; BUCKETS]; 2];
-        for (index, count) in histograms.iter_mut().flatten().enumerate() {
-            let key = (index as u32).to_ne_bytes();
-            let value = self.delays.lookup(&key, MapFlags::ANY).map_err(missing)?;
-            *count = value.map_or(0, |value| word(&value, 0));
-        }
-        Ok(histograms)
+    /// Returns what was timed.
+    pub(super) fn histograms(&self) -> Result<Histograms, Failure> {
+        let read = |map: &MapHandle| -> Result<[Histogram; 2], Failure> {
+            let mut histograms = [[0; BUCKETS]; 2];
+            for (index, count) in histograms.iter_mut().flatten().enumerate() {
+                let key = (index as u32).to_ne_bytes();
+                let value = map.lookup(&key, MapFlags::ANY).map_err(missing)?;
+                *count = value.map_or(0, |value| word(&value, 0));
+            }
+            Ok(histograms)
+        };
+        Ok(Histograms { delays: read(&self.delays)?, waits: read(&self.waits)? })
     }
 }
 
@@ -307,9 +324,9 @@ mod tests {
 
     use super::*;
 
-    /// UDP, and an echo request of ICMP.
-    const UDP: u8 = 17;
     const ICMP: u8 = 1;
+    const TCP: u8 = 6;
+    const UDP: u8 = 17;
 
     /// A packet of a peer with this last byte of its address, behind a link layer of zeros, as the loopback interface has it.
     fn received(peer: u8, protocol: u8, transport: &[u8]) -> Vec<u8> {
@@ -325,9 +342,21 @@ mod tests {
         received(peer, UDP, &[from, to, [0, 8], [0, 0]].concat())
     }
 
+    /// A segment of a peer with this time stamp, and with so much data.
+    fn segment(stamp: u32, bytes: usize) -> Vec<u8> {
+        let mut segment = [40_000_u16, 22].map(u16::to_be_bytes).concat();
+        segment.extend([0, 0, 0, 1, 0, 0, 0, 1, 0x80, 0x10, 0xff, 0xff, 0, 0, 0, 0, 1, 1, 8, 10]);
+        segment.extend(stamp.to_be_bytes());
+        segment.extend(vec![0; 4 + bytes]);
+        received(9, TCP, &segment)
+    }
+
     /// The program in the kernel; none without the privilege to load it.
     fn loaded() -> Option<Observer> {
-        airwatt_linux::user::is_root().then(|| Observer::load(Clock::start()).ok())?
+        let observer = airwatt_linux::user::is_root().then(|| Observer::load(Clock::start()).ok())??;
+        let orders = Orders { pause: Span::from_secs(2), armed: false, acting: true, saves: true };
+        observer.arm(orders).expect("the map is there");
+        Some(observer)
     }
 
     fn take(observer: &mut Observer, packet: &[u8]) {
@@ -347,9 +376,6 @@ mod tests {
     #[test]
     fn a_peer_is_known_again_whatever_connection_it_opens() {
         let Some(mut observer) = loaded() else { return };
-        observer
-            .arm(Orders { pause: Span::from_secs(2), armed: false, acting: true, saves: true })
-            .expect("the map is there");
         // Questions of one peer to one service, each from another port, and its pings.
         (0..7).for_each(|question| take(&mut observer, &datagram(9, 1_000 + question, 161)));
         (0..3).for_each(|ping| take(&mut observer, &received(9, ICMP, &[8, 0, 0, 0, 0, ping, 0, 1])));
@@ -364,6 +390,39 @@ mod tests {
         let sample = observer.read().expect("the map is there")[0];
         assert_eq!(arrival.peer, sample.peer, "a new connection is an arrival of the peer that is known");
         assert!(arrival.pause >= Span::from_millis(20));
+    }
+
+    /// A peer's packet has a stamp that is 100 ms older than those of packets that took as long as they usually do. Nothing is said of
+    /// the first seconds, in which its stamps might count something else than milliseconds.
+    #[test]
+    fn the_wait_of_a_peer_is_how_much_longer_its_packet_took() {
+        let Some(mut observer) = loaded() else { return };
+        let clock = Clock::start();
+        let stamp = || 1_000 + (clock.now().as_nanos() / 1_000_000) as u32;
+        let rest = |ms| std::thread::sleep(std::time::Duration::from_millis(ms));
+        for _ in 0..2 {
+            take(&mut observer, &segment(stamp() - 100, 36));
+            take(&mut observer, &segment(stamp(), 0));
+            rest(350);
+        }
+        assert_eq!(observer.histograms().expect("the map is there").waits, [[0; BUCKETS]; 2]);
+        rest(4_000);
+        take(&mut observer, &segment(stamp() - 100, 36));
+        take(&mut observer, &segment(stamp(), 0));
+        rest(350);
+        // A keep-alive asks for nothing.
+        take(&mut observer, &segment(stamp() - 100, 0));
+        let waits = observer.histograms().expect("the map is there").waits[1];
+        let timed: Vec<f64> = (0..BUCKETS).filter(|index| waits[*index] > 0).map(bucket_end_s).collect();
+        assert!(matches!(timed[..], [wait] if (0.1..0.3).contains(&wait)), "{timed:?}");
+        assert_eq!((waits.iter().sum::<u64>(), observer.totals().expect("it is there").unasked), (1, [0, 3]));
+        // A clock that does not count milliseconds is none.
+        for step in 0..3 {
+            take(&mut observer, &segment(5_000_000 * step, 36));
+            take(&mut observer, &segment(5_000_000 * step + 2_500_000, 0));
+            rest(350);
+        }
+        assert_eq!(observer.histograms().expect("the map is there").waits[1], waits);
     }
 
     #[test]

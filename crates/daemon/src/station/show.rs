@@ -37,7 +37,10 @@ pub(super) struct Document {
     /// Whether the radio sleeps in power save, and the arrivals that say so.
     pub(super) radio_in_power_save: Doze,
     pub(super) arrivals: usize,
-    pub(super) radio: String,
+    /// The radio profile that powers are of; `null` if none is known, and with it no power.
+    pub(super) radio: Option<String>,
+    /// Whether the configuration names it; otherwise it is that of the interface's radio.
+    pub(super) radio_is_chosen: bool,
     pub(super) before: PeriodRow,
     pub(super) with: PeriodRow,
     /// Power that the setting as found would have taken for the packets of `with`.
@@ -82,7 +85,7 @@ impl Own {
 }
 
 /// Gauges of Prometheus: the name after [`PREFIX`], the meaning, and the place in the document. A text counts as true if it is `acting`.
-const GAUGES: [(&str, &str, &str); 7] = [
+const GAUGES: [(&str, &str, &str); 9] = [
     ("power_save", "1 if power save is on, 0 otherwise.", "/power_save"),
     ("acting", "1 if the policy decides, 0 otherwise.", "/state"),
     ("asleep_share", "Estimated share of the time asleep under the daemon.", "/with/asleep_share/likely"),
@@ -90,6 +93,12 @@ const GAUGES: [(&str, &str, &str); 7] = [
     ("self_power_watts", "Power of the daemon itself.", "/self/power_w"),
     ("delay_p50_seconds", "Median of round trips under the daemon.", "/with/delay/p50_s"),
     ("delay_p95_seconds", "95th percentile of round trips under the daemon.", "/with/delay/p95_s"),
+    (
+        "peer_wait_p50_seconds",
+        "Median of what peers waited for this host under the daemon.",
+        "/with/peers/p50_s",
+    ),
+    ("peer_wait_p95_seconds", "95th percentile of what peers waited for this host.", "/with/peers/p95_s"),
 ];
 /// Counters: the name in `counts`, which stands between [`PREFIX`] and `_total`, and the meaning.
 const COUNTERS: [(&str, &str); 11] = [
@@ -241,32 +250,66 @@ fn band(value: &Value, factor: f64, digits: usize) -> String {
 
 /// The table of before and with, and what it does not say.
 fn proof(document: &Value) -> String {
+    [table(document), sources(document), remarks(document)].concat()
+}
+
+fn table(document: &Value) -> String {
+    let mut lines = String::new();
+    let periods = ["before", "with"].map(|period| &document[period]);
+    let mut line = |name: &str, [before, with]: [String; 2]| {
+        writeln!(lines, "{name:<32} {before:>22} {with:>22}").expect("a string");
+    };
+    let count = |value: &Value| number(value, 1.0, 0);
+    line("", ["before", "with airwatt"].map(str::to_owned));
+    line("time [min]", periods.map(|period| number(&period["elapsed_s"], 1.0 / 60.0, 1)));
+    let mut delays = |of: &str, rows: &[(&str, &str)]| {
+        for (name, key) in rows {
+            line(name, periods.map(|period| count(&period[of][key])));
+        }
+        for percent in ["p50", "p95", "p99"] {
+            let delay = |period: &Value| number(&period[of][format!("{percent}_s")], 1e3, 1);
+            line(&format!("  {percent} [ms], at most"), periods.map(delay));
+        }
+    };
+    delays("delay", &[("round trips of this host", "round_trips")]);
+    delays("peers", &[("packets of peers after a pause", "packets"), ("  whose wait is known", "timed")]);
+    line("power save on [%]", periods.map(|period| number(&period["power_save_share"], 100.0, 1)));
+    line("asleep [%], estimated", periods.map(|period| band(&period["asleep_share"], 100.0, 1)));
+    if document["radio"].is_string() {
+        line("power [mW], estimated", periods.map(|period| band(&period["power_w"], 1e3, 0)));
+    }
+    lines
+}
+
+/// Where the numbers of the table are from.
+fn sources(document: &Value) -> String {
+    let mut lines = String::new();
+    let mut line = |line: &str| writeln!(lines, "{line}").expect("a string");
+    line("a peer's wait: how much longer its packet took than the quickest of the last minute or");
+    line("  two, by its TCP time stamps; other queues on the way are in it, and UDP, ping and TCP");
+    line("  without stamps of 1 ms are not known; hint: on the peer, ping -i 2 THIS-HOST");
+    line("asleep: by the packets, with the tail of mac80211 (100 ms); bands: tails of 20 to 250 ms");
+    match document["radio"].as_str() {
+        Some(radio) if document["radio_is_chosen"] == false => {
+            line(&format!("power by the radio profile {radio}, which is of this radio"));
+        }
+        Some(radio) => line(&format!("power by the radio profile {radio}, as configured")),
+        None => {
+            line("no power: no profile is known of this radio; hint: radio = \"NAME\" in the configuration,");
+            line("  a profile of your card (`airwatt radios` lists those that ship)");
+        }
+    }
+    if !document["as_found_power_w"].is_null() {
+        let power = band(&document["as_found_power_w"], 1e3, 0);
+        line(&format!("for the same packets the setting as found would have taken {power} mW"));
+    }
+    lines
+}
+
+/// What was noticed.
+fn remarks(document: &Value) -> String {
     let mut lines = String::new();
     let mut line = |line: String| writeln!(lines, "{line}").expect("a string");
-    let (before, with) = (&document["before"], &document["with"]);
-    let mut row = |name: &str, of: &dyn Fn(&Value) -> String| {
-        line(format!("{name:<24} {:>22} {:>22}", of(before), of(with)));
-    };
-    row("", &|period| {
-        if std::ptr::eq(period, before) { "before".to_owned() } else { "with airwatt".to_owned() }
-    });
-    row("time [min]", &|period| number(&period["elapsed_s"], 1.0 / 60.0, 1));
-    row("round trips", &|period| period["delay"]["round_trips"].to_string());
-    for percent in ["p50", "p95", "p99"] {
-        row(&format!("  {percent} [ms], at most"), &|period| {
-            number(&period["delay"][format!("{percent}_s")], 1e3, 1)
-        });
-    }
-    row("power save on [%]", &|period| number(&period["power_save_share"], 100.0, 1));
-    row("asleep [%], estimated", &|period| band(&period["asleep_share"], 100.0, 1));
-    row("power [mW], estimated", &|period| band(&period["power_w"], 1e3, 0));
-    if !document["as_found_power_w"].is_null() {
-        line(format!(
-            "for the same packets the setting as found would have taken {} mW",
-            band(&document["as_found_power_w"], 1e3, 0)
-        ));
-    }
-    line(format!("power by the radio profile {}; bands: tails of 20 to 250 ms", text(&document["radio"])));
     line(match text(&document["radio_in_power_save"]) {
         "sleeps" => "the radio sleeps in power save: packets after a silence arrive after beacons".to_owned(),
         "stays-awake" => "the radio STAYS AWAKE although power save is on: packets arrive at any time;\n  \
@@ -313,6 +356,36 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_is_not_known_is_said_with_what_would_tell() {
+        let period = json!({
+            "elapsed_s": 60.0, "power_save_share": 1.0, "asleep_share": { "low": 0.8, "likely": 0.9, "high": 0.9 }, "power_w": null,
+            "delay": { "round_trips": 7, "p50_s": 0.02, "p95_s": 0.03, "p99_s": null },
+            "peers": { "packets": 9, "timed": 5, "p50_s": 0.05, "p95_s": 0.1, "p99_s": null },
+        });
+        let mut document = json!({
+            "before": period, "with": period, "radio": null, "radio_is_chosen": false, "as_found_power_w": null,
+        });
+        let said = proof(&document);
+        let rows: Vec<Vec<&str>> =
+            said.lines().map(|line| line.split("  ").map(str::trim).collect()).collect();
+        let has = |cells: &[&str]| rows.iter().any(|row| cells.iter().all(|cell| row.contains(cell)));
+        assert!(
+            has(&["packets of peers after a pause", "9"]) && has(&["whose wait is known", "5"]),
+            "{said}"
+        );
+        assert!(has(&["p95 [ms], at most", "100.0"]) && has(&["p95 [ms], at most", "30.0"]), "{said}");
+        assert!(
+            said.contains("radio = \"NAME\"") && !said.contains("mW"),
+            "no joules of a radio that nobody named: {said}"
+        );
+        document["radio"] = json!("ar5004");
+        assert!(proof(&document).contains("power by the radio profile ar5004, which is of this radio"));
+        // That of a daemon that did not time peers.
+        document["with"].as_object_mut().unwrap().remove("peers");
+        assert!(proof(&document).lines().all(|line| line.chars().count() <= 90));
+    }
 
     #[test]
     fn the_page_for_prometheus_has_every_metric_of_the_manual() {
