@@ -91,8 +91,8 @@ MORE: dict[str, tuple[str, Settings]] = {
     "poll-30s": ("ssh", {"flow": [monitor("30s", 150, "200ms", fresh=True)], "time_limit": "6h"}),
     "day": ("ssh", {"flow": DAY, "duration": "1h"}),
 }
-"""A call, a game, a peer that asks at random, one that asks regularly, the same over a connection for each question, and a
-mixed day: by name only."""
+"""A call, a game, peers that ask at random or regularly, over one connection or over one for each question, and a mixed
+day: by name only."""
 
 Cell = tuple[list[float], float]
 """The wait of each flow in seconds, and power in watts."""
@@ -133,14 +133,14 @@ def keeps_its_word(off: Cell, on: Cell, guard: Cell) -> bool:
 def line(traffic: str, tail_ms: int, listen_interval: int, cells: list[Cell]) -> str:
     """A row of the table."""
     stars = [" " if keeps_bound(cells[0], cell) else "*" for cell in cells]
-    waits = "".join(f"{max(waits) * 1e3:7.0f}{star}" for (waits, _), star in zip(cells, stars, strict=True))
-    powers = "".join(f"{power * 1e3:6.0f}" for _, power in cells)
+    waits = "".join(f"{max(waits) * 1e3:6.0f}{star}" for (waits, _), star in zip(cells, stars, strict=True))
+    powers = "".join(f"{power * 1e3:5.0f}" for _, power in cells)
     return f"{traffic:10} {tail_ms:4} {listen_interval:7} {waits}  {powers}"
 
 
 HEAD = (
-    "                                           p95 [ms]                power [mW]",
-    "traffic    tail beacons     off     on   guard triggers   off    on guard trigg.",
+    "                                  p95 [ms]                 power [mW]",
+    "traffic    tail beacons    off     on  guard trigg.     off   on  grd trig",
 )
 
 

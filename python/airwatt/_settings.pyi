@@ -182,6 +182,9 @@ class RequestResponseApplication(TypedDict, total=False):
     is, are the responses, `sender` if they are the requests."""
     count: int
     """Number of requests. Without it as many as the run has time for."""
+    fresh: bool
+    """Whether the end that begins opens a connection for each request, from a port of its own, as `curl` in a
+    loop does; `count` says how many."""
     kind: Literal["request-response"]
     mean_gap: str | Quantity
     """Mean time before the next request."""
@@ -226,6 +229,9 @@ class PeriodicApplication(TypedDict, total=False):
     is, are the messages, `receiver` if they are the replies."""
     count: int
     """Number of messages. Without it as many as the run has time for."""
+    fresh: bool
+    """Whether the end that begins opens a connection for each message, from a port of its own, as a monitor
+    does; `count` says how many. It needs a `reply`."""
     interval: str | Quantity
     """Time from one message to the next."""
     jitter: str | Quantity

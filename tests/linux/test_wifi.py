@@ -243,14 +243,23 @@ def test_the_daemon_follows_the_traffic_and_restores_the_host(tmp_path):
         # Where the processor is emulated in real time, stalls of a busy host look like waits for beacons.
         assert medians["with airwatt"] < medians["on"] - 20 or not IS_TIME_VIRTUAL
 
-        # The peer's rare requests: each one waits for its beacon, and says so of the radio.
-        for number in range(14):
+        # Rare requests, each of another peer, since one that is known would find the radio awake: each waits for its
+        # beacon, and says so of the radio.
+        for number in range(100, 114):
+            peer = f"10.55.0.{number}"
+            call("ip", "-n", "ap", "address", "add", f"{peer}/24", "dev", "wlan0")
+            call("ip", "-n", "ap", "route", "replace", STATION, "dev", "wlan0", "src", peer)
             round_trips(1, 0)
-            time.sleep(3 + 0.137 * number)
+            time.sleep(3 + 0.137 * (number - 100))
+        call("ip", "-n", "ap", "route", "delete", STATION, "dev", "wlan0")
         found = station.status()
         print(station.call("status").stdout)
         assert found["radio_in_power_save"] == "sleeps", found["arrivals"]
         assert found["counts"]["unsolicited"] >= 10
+        # Of pings it is not known what their peers waited.
+        assert found["with"]["peers"]["packets"] >= 14
+        assert found["with"]["peers"]["timed"] == 0
+        assert (found["radio"], found["with"]["power_w"]) == (None, None), "nobody has named a simulated radio"
         assert found["counts"]["rewrites"] == 0, "nobody else has set it"
         # Some milliseconds on a real processor, none in virtual time.
         # Only packets of flows that suffer ask for active mode: how many there are depends on when the requests come.

@@ -20,6 +20,8 @@ MISSED = {("pages", 20, 1), ("pages", 20, 3), ("samba", 20, 3)}
 
 PAGE = ROOT / "docs" / "station.md"
 
+CELL = {"ap.beacon_interval": "102.4ms", "station.listen_interval": "1", "station.radio": guard.RADIO}
+
 
 def test_the_tables_are_what_the_commands_print(airwatt, request):
     pages.check(PAGE, airwatt.output, request.config.getoption("--bless"))
@@ -60,7 +62,7 @@ def test_the_guard_keeps_the_bound_for_no_more_than_the_cheaper_setting_that_doe
             assert f"    {line}\n" in page, f"the page lacks {line}"
 
 
-@pytest.mark.parametrize("traffic", ["gap-30s", "gap-60s", "each-30s", "each-60s", "day"])
+@pytest.mark.parametrize("traffic", ["gap-30s", "gap-60s", "each-30s", "each-60s", "poll-30s", "day"])
 def test_peers_that_ask_rarely_and_a_day_are_what_the_example_prints(traffic):
     cells = guard.measured(traffic, 100, 1)
     assert f"    {guard.line(traffic, 100, 1, cells)}\n" in PAGE.read_text()
@@ -69,14 +71,35 @@ def test_peers_that_ask_rarely_and_a_day_are_what_the_example_prints(traffic):
     assert guarded[1] <= on[1] * (1.05 if traffic.startswith("gap") else 1.6)
 
 
+def test_peers_with_a_connection_for_each_question_are_reached():
+    page = PAGE.read_text()
+    for traffic, costs in (("curl", True), ("poll-30s", False)):
+        off, on, guarded, triggering = cells = guard.measured(traffic, 100, 1)
+        assert f"    {guard.line(traffic, 100, 1, cells)}\n" in page
+        assert [guard.keeps_bound(off, cell) for cell in (on, guarded, triggering)] == [False, True, True]
+        assert (guarded[1] > 5 * on[1]) == costs
+        assert triggering[1] < 1.05 * on[1]
+
+
+def test_the_first_eight_of_a_monitors_questions_wait():
+    """They are more than 5 % of 150, and less of 300."""
+
+    def p95_ms(count: int) -> int:
+        flow = [guard.monitor("30s", count)]
+        run = package.run("ssh", policy="latency-guard", set=CELL | {"flow": flow, "time_limit": "6h"})
+        return round(guard.waits_s(run)[0] * 1e3)
+
+    assert [p95_ms(150), p95_ms(165)] == [93, 29]
+    assert "the first eight of 150 wait" in " ".join(PAGE.read_text().split())
+
+
 def test_a_shorter_time_for_answers_leaves_keys_to_triggers():
     """The page explains its rows of triggers by the time for which what comes counts as an answer."""
 
     def with_answer(traffic: str, tail_ms: int) -> tuple[int, int]:
         scenario, settings = guard.TRAFFIC[traffic]
-        cell = {"ap.beacon_interval": "102.4ms", "station.listen_interval": "1", "station.radio": guard.RADIO}
         policy = f"latency-guard:timeout={tail_ms}ms:reach=triggers:answer=100ms"
-        run = package.compare(scenario, policy=[policy], set=settings | cell).rows[0].runs[0]
+        run = package.compare(scenario, policy=[policy], set=settings | CELL).rows[0].runs[0]
         return round(max(guard.waits_s(run)) * 1e3), round(run.stations[0].average_power_w * 1e3)
 
     assert [with_answer("keys-there", tail_ms) for tail_ms in (0, 20, 100)] == [(44, 147), (44, 147), (45, 49)]
