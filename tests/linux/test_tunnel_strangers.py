@@ -23,6 +23,8 @@ COUNT = 1_000_000
 ROUND = 2_000
 # One byte for each datagram would be more.
 GROWTH_KB = 512
+# A session is renewed after this time, whoever sends what.
+SESSION_S = 120
 
 
 def told(program: subprocess.Popen[str], number: int) -> str:
@@ -38,7 +40,7 @@ def state(document: dict) -> dict:
     This host's kernel sends IPv6 packets over the device by itself, which no peer takes (`unroutable`).
     """
     peers = [
-        {key: value for key, value in peer.items() if key not in ("handshake_age_s", "replayed")}
+        {key: value for key, value in peer.items() if key not in ("handshake_age_s", "handshakes", "replayed")}
         for peer in document["peers"]
     ]
     ignored = ("strange_datagrams", "cookies", "socket", "wakeups", "unroutable")
@@ -72,6 +74,7 @@ def test_a_million_datagrams_get_no_answer_and_leave_no_state(strange, tmp_path)
     with pair.program("ap", *STRANGER, "record", "cable", PORT, 40, file) as recorder:
         assert recorder.stdout.readline() == "ready\n"
         pair.up("client")
+        began = time.monotonic()
         assert all(pair.ping() for _ in range(50))
         recorder.wait(20)
     with pair.program("client", *STRANGER, "barrage", file, SOURCE) as stranger:
@@ -103,7 +106,8 @@ def test_a_million_datagrams_get_no_answer_and_leave_no_state(strange, tmp_path)
         assert flowed["lost"] == 0
         assert flowed["exchanges"] > 5
     (peer,) = pair.show("ap")["peers"]
-    assert (peer["moves"], peer["handshakes"]) == (0, 1)
+    assert peer["moves"] == 0
+    assert 1 <= peer["handshakes"] <= 1 + (time.monotonic() - began) / SESSION_S
     assert peer["endpoint"].startswith(f"{OUTER['client']}:")
 
 
