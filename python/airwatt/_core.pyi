@@ -132,6 +132,11 @@ class Scenario:
 
         With `expand` in the general form.
         """
+    def own(self) -> list[tuple[str, str, str, bool]]:
+        """The mechanisms from outside that it names.
+
+        Of each what an error about it begins with, its name, the text of its file, and whether it is a policy.
+        """
 
 @final
 class Column:
@@ -170,15 +175,14 @@ def run(
     trace: bool = ...,
     pcapng: BinaryIO | None = ...,
     limit: str | None = ...,
-    policy: Callable[[], Policy] | None = ...,
-    congestion: Callable[[], CongestionControl] | None = ...,
+    own: Mapping[str, Callable[[], Policy | CongestionControl]] = ...,
     control: Control | None = ...,
 ) -> Run:
     """Simulates. Lets other threads run meanwhile; raises `RunError`, or `KeyboardInterrupt` when stopped.
 
     Into `pcapng`, a binary file object, the frames on the air are written while the run goes on. `limit` bounds the
-    events, as in `events=1e9`; beyond it the run fails. `policy` and `congestion` make mechanisms written in Python,
-    which take the place of those of the scenario; it raises what they raise.
+    events, as in `events=1e9`; beyond it the run fails. `own` makes the mechanisms written in Python that the scenario
+    names, by their names; it raises what they raise.
     """
 
 def emulate(

@@ -561,7 +561,8 @@ class FlowGroup(TypedDict, total=False):
         "quic",
         "udp",
     ]
-    """Transport: a name that `airwatt transports` lists."""
+    """Transport: a name that `airwatt transports` lists, or a congestion control of your own,
+    `FILE.py:CLASS`."""
     wired: Wired
     """A wired path that these flows share among themselves, instead of the scenario's."""
 
@@ -1041,7 +1042,7 @@ class StationGroup(TypedDict, total=False):
     `station1..station3`, or a list."""
     power_save: PowerSaveConfig
     """How the stations save power: `policy`, a name that `airwatt policies` lists, and the settings of that
-    policy."""
+    policy; or a class of your own, `FILE.py:CLASS`."""
     radio: str
     """Radio profile: a name that `airwatt radios` lists, or a TOML file."""
     receive_dtims: bool

@@ -32,13 +32,12 @@ from airwatt import citation
 from airwatt._core import SCHEMA, InputError, Scenario, __version__
 from airwatt.built import commit
 from airwatt.files import parsed, replacing, temporary_folder
-from airwatt.own import identity, in_file
+from airwatt.own import files_of
 from airwatt.parallel import Progress
 from airwatt.results import Interrupted
 from airwatt.sweeps import columns, typeset
 from airwatt.sweeps.frames import Store, exported
 from airwatt.sweeps.plan import Plan, checked, core_hash
-from airwatt.sweeps.processes import own_of
 from airwatt.sweeps.runner import Shard
 from airwatt.sweeps.store import Files
 from airwatt.sweeps.sweep import again, has_files, run, worker
@@ -56,7 +55,6 @@ _ALLOWANCE_BYTES = 4 << 20
 """beside this. Tables as CSV are some ten times as large as their part of the file."""
 _MOST_UNFINISHED = 20
 """For each finished run of an archive so many are made at most: a rule that stops points early leaves gaps."""
-_MECHANISMS = ("policy", "transport")
 
 
 class Difference(NamedTuple):
@@ -114,7 +112,7 @@ def archive(store: str | os.PathLike[str], path: str | os.PathLike[str]) -> int:
     sweeps = [members.sweep(one) for one in planned]
     about = {
         "schema": SCHEMA, "version": __version__, "commit": commit(), "core": planned[-1].core,
-        "store": found.path.name, "finished": runs, "sweeps": sweeps, "mechanisms": members.mechanisms,
+        "store": found.path.name, "finished": runs, "sweeps": sweeps, "mechanisms": sorted(members.mechanisms.values()),
     }  # fmt: skip
     members.add("about.json", json.dumps(about, indent=1, sort_keys=True) + "\n")
     for what, table in tables.items():
@@ -149,7 +147,7 @@ def rerun(
         content = stack.enter_context(_Content(Path(path)))
         folder = stack.enter_context(temporary_folder())
         if content.about["mechanisms"] and not trust:
-            names = ", ".join(sorted(set(content.about["mechanisms"].values())))
+            names = ", ".join(content.about["mechanisms"])
             raise InputError(
                 f"{path}: expected an archive without code, got one with {names};"
                 " hint: --trust executes it, read it before"
@@ -160,7 +158,7 @@ def rerun(
         for plan in old:
             if not plan.points:
                 continue
-            new = again(plan, with_files=True)
+            new = again(plan, with_files=trust)
             points.update(zip(new.points, plan.points, strict=True))
             files.add(new)
             if run(files, new, worker(None, None, with_files=has_files(new)), Shard(), on_progress):
@@ -182,7 +180,7 @@ def _compared(content: _Content, found: Store, points: Mapping[str, str]) -> Com
             different += abs(archived.num_rows - before.num_rows) + abs(after.num_rows - before.num_rows)
         after = after.slice(0, before.num_rows)
         names = set(before.schema.names) ^ set(after.schema.names)
-        unlike_columns += [f"{what}.{name}" for name in sorted(names - set(_MECHANISMS))]
+        unlike_columns += [f"{what}.{name}" for name in sorted(names)]
         for name in before.schema.names:
             if name not in after.schema.names:
                 continue
@@ -203,14 +201,13 @@ def _matched(
 ) -> tuple[pa.Table, pa.Table]:
     """The rows of an archived table that a new one has too, and those rows of the new one, in the same order.
 
-    Rows of the new one that the archived one lacks stand behind them. Mechanisms in files keep archived names.
+    Rows of the new one that the archived one lacks stand behind them.
     """
     import pyarrow as pa
 
     keys = [name for name in (*columns.KEY, "id") if name in before.schema.names]
     renamed = pa.array([points.get(point) for point in after.column("point").to_pylist()], pa.string())
     after = after.set_column(after.schema.get_field_index("point"), "point", renamed)
-    after = after.drop_columns([name for name in _MECHANISMS if name in after.schema.names])
 
     def places(table: pa.Table) -> dict[tuple[Any, ...], int]:
         rows = zip(*(table.column(name).to_pylist() for name in keys), strict=True)
@@ -234,7 +231,7 @@ class _Members:
         self.scenarios: list[Scenario] = []
         """The first scenario of each sweep."""
         self.mechanisms: dict[str, str] = {}
-        """The members of mechanisms by the names that settings have."""
+        """The members of mechanisms by the names that scenarios have."""
 
     def add(self, name: str, text: str) -> None:
         self.content[name] = text.encode()
@@ -253,26 +250,28 @@ class _Members:
         """Adds the scenarios of a plan and the files that they name; returns what `about.json` says of it."""
         assert plan.texts is not None
         for index, point in enumerate(plan.points):
-            for chosen in filter(None, plan.mechanisms(index)):
-                self._mechanism(chosen)
             # Loading refuses profiles and mechanisms that are not those of the runs.
-            loaded = plan.load(index, identity(*own_of(plan, index)))
+            loaded = plan.load(index, with_files=True)
             if index == 0:
                 self.scenarios.append(loaded)
             text = plan.texts[index].as_py()
             for profile in _profiles(loaded):
                 text = _renamed(text, profile, self._profile(profile))
+            for chosen in files_of(loaded):
+                path = chosen.rpartition(":")[0]
+                text = _renamed(text, path, self._mechanism(chosen).rpartition(":")[0])
             self.add(f"scenarios/{point}.toml", text)
         return {
             "scenario": plan.scenario, "varied": plan.varied, "seed": plan.seed, "runs": plan.runs, "until": plan.until,
             "points": plan.settings.to_pylist(), "columns": plan.settings.column_names,
         }  # fmt: skip
 
-    def _mechanism(self, chosen: str) -> None:
+    def _mechanism(self, chosen: str) -> str:
         path, _, name = chosen.rpartition(":")
         if chosen not in self.mechanisms:
             member = self._unused("mechanisms", Path(path).name, Path(path).read_bytes())
             self.mechanisms[chosen] = f"{member}:{name}"
+        return self.mechanisms[chosen]
 
     def _profile(self, path: str) -> str:
         return self._unused("profiles", Path(path).name, Path(path).read_bytes())
@@ -340,15 +339,10 @@ class _Content:
         texts = []
         for point in settings:
             text = self._read(f"scenarios/{point['point']}.toml").decode(errors="replace")
-            for member in [name for name in self._zip.namelist() if name.startswith("profiles/")]:
+            for member in [name for name in self._zip.namelist() if name.startswith(("profiles/", "mechanisms/"))]:
                 if _quoted(member)[:-1] in text:
                     text = _renamed(text, member, self._written(member, folder))
             texts.append(text)
-            for key in _MECHANISMS:
-                chosen = point.get(key)
-                if in_file(chosen):
-                    member, _, name = self.about["mechanisms"][chosen].rpartition(":")
-                    point[key] = f"{self._written(member, folder)}:{name}"
         table = pa.Table.from_pylist(settings or [{"point": ""}]).slice(0, len(settings))
         # The file has the settings of a point in alphabetical order; tables and reports have them as they were varied.
         names = [str(name) for name in sweep.get("columns", table.column_names)]
@@ -418,7 +412,7 @@ class _Content:
         try:
             about = parsed(self._read("about.json"))
             assert isinstance(about["sweeps"], list)
-            assert isinstance(about["mechanisms"], dict)
+            assert isinstance(about["mechanisms"], list)
             assert isinstance(about["core"], str)
         except (ValueError, KeyError, TypeError, AssertionError) as error:
             raise self._damaged("about.json", error) from None
@@ -451,7 +445,7 @@ def _quoted(text: str) -> str:
 
 
 def _renamed(text: str, old: str, new: str) -> str:
-    """A scenario file whose radio profile has another name; the mode of its host may stand after a colon."""
+    """A scenario file in which a file has another name; the mode of a profile's host, or a class, may follow it."""
     for end in ('"', ":"):
         text = text.replace(_quoted(old)[:-1] + end, _quoted(new)[:-1] + end)
     return text

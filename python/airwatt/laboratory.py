@@ -10,7 +10,7 @@ from airwatt import _core
 from airwatt._core import Control, InputError, Run
 from airwatt.confined import in_child
 from airwatt.loading import ScenarioLike, check_seeds, choices, load, policies, possible_policies, records
-from airwatt.own import PolicyChoice, TransportChoice, choice, name_of
+from airwatt.own import PolicyChoice, TransportChoice, name_of
 from airwatt.parallel import Progress, run_all
 from airwatt.record import Record
 from airwatt.results import Analysis, Comparison, Interrupted, Result, Runs
@@ -39,7 +39,6 @@ __all__ = [
 ]
 
 _HOSTS_END_S = 15.0
-_MECHANISMS = ("policy", "transport")
 
 
 @overload
@@ -119,11 +118,10 @@ def run(
         Interrupted: Ctrl-C; it has what was finished.
     """
     check_seeds(seed, runs)
-    chosen = choice(policy, transport)
-    loaded = load(scenario, chosen.overrides, set)
+    loaded = load(scenario, choices(policy, transport), set)
     settings = _settings(set, {"policy": policy, "transport": transport})
     seeds = range(seed, seed + runs)
-    task = Task(loaded, seeds, Result.of, int(trace), pcapng, mechanisms=chosen, settings=settings)
+    task = Task(loaded, seeds, Result.of, int(trace), pcapng, settings=settings)
     done = run_tasks([task], limit=limit, store=store, name=loaded.name, on_progress=on_progress)
     results = done.finished(0)
     if done.interrupted:
@@ -173,17 +171,16 @@ def compare(
         Interrupted: Ctrl-C; it has what was finished.
     """
     check_seeds(seed, runs)
-    policies = {name_of(item): item for item in policy or ()}
-    transports = {name_of(item): item for item in transport or ()}
-    rows = product(policy=_names(policy), transport=_names(transport), vary=vary)
-    chosen = [choice(policies.get(row.get("policy", "")), transports.get(row.get("transport", ""))) for row in rows]
-    loaded = [
-        load(scenario, [*item.overrides, *((key, row[key]) for key in row if key not in _MECHANISMS)], set)
-        for row, item in zip(rows, chosen, strict=True)
-    ]
+    axes = {"policy": policy, "transport": transport, **(vary or {})}
+    # A class has its name in the rows.
+    classes = {(key, name_of(value)): value for key in axes for value in axes[key] or () if callable(value)}
+    rows = product(
+        policy=_names(policy), transport=_names(transport), vary={k: _names(v) for k, v in (vary or {}).items()}
+    )
+    loaded = [load(scenario, [(key, classes.get((key, row[key]), row[key])) for key in row], set) for row in rows]
     tasks = [
-        Task(item, range(seed, seed + runs), Result.of, mechanisms=made, settings=_settings(set, row))
-        for item, made, row in zip(loaded, chosen, rows, strict=True)
+        Task(item, range(seed, seed + runs), Result.of, settings=_settings(set, row))
+        for item, row in zip(loaded, rows, strict=True)
     ]
     done = run_tasks(tasks, limit=limit, store=store, name=loaded[0].name, on_progress=on_progress)
     return _comparison(loaded[0].name, rows, done)
@@ -279,11 +276,11 @@ def _settings(set_: Mapping[str, object] | None, choice: Mapping[str, object]) -
     return {key: _core.toml_value(name_of(value) if callable(value) else value) for key, value in given.items()}
 
 
-def _names(choices: Sequence[str | Callable[[], object]] | None) -> Sequence[str] | None:
-    """Gives the names of choices; anything but a list as it is, for the error."""
-    if choices is None or isinstance(choices, str):
-        return choices
-    return [name_of(item) for item in choices]
+def _names(values: Any) -> Any:
+    """Gives values, classes by their names; anything but a list as it is, for the error."""
+    if values is None or isinstance(values, str):
+        return values
+    return [name_of(item) if callable(item) else item for item in values]
 
 
 def _comparison(name: str, rows: Sequence[dict[str, str]], done: Done[Result]) -> Comparison:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from airwatt import _core
 from airwatt._core import InputError, Scenario
+from airwatt.own import PolicyChoice, TransportChoice, text_of
 from airwatt.parallel import run_all
 from airwatt.record import Record
 from airwatt.results import Interrupted
@@ -45,12 +46,12 @@ def records(document: str) -> list[Record]:
 
 def load(
     scenario: ScenarioLike,
-    chosen: Iterable[tuple[str, str]] = (),
+    chosen: Iterable[tuple[str, object]] = (),
     set: Mapping[str, object] | Iterable[tuple[str, str]] | None = None,  # noqa: A002 - the name of the option
 ) -> Scenario:
     """Reads a scenario with overrides; a choice comes after a key that is set for all choices, and so wins."""
     pairs = set.items() if isinstance(set, Mapping) else (set or ())
-    overrides = [*((key, _core.toml_value(value)) for key, value in pairs), *chosen]
+    overrides = [(key, _core.toml_value(text_of(key, value))) for key, value in (*pairs, *chosen)]
     if isinstance(scenario, Scenario):
         return scenario.replace(overrides) if overrides else scenario
     path = os.fspath(scenario)
@@ -61,7 +62,7 @@ def load(
     return outcome.results[0]
 
 
-def choices(policy: str | None, transport: str | None) -> list[tuple[str, str]]:
+def choices(policy: PolicyChoice | None, transport: TransportChoice | None) -> list[tuple[str, object]]:
     """Gives the overrides that stand for a policy and a transport."""
     pairs = (("policy", policy), ("transport", transport))
     return [(key, value) for key, value in pairs if value is not None]

@@ -11,17 +11,15 @@ write one and how much slower it is.
 from __future__ import annotations
 
 import functools
-import hashlib
 import traceback
 from collections.abc import Callable, Collection
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeGuard
 
 from airwatt._core import InputError
 
 if TYPE_CHECKING:
-    from airwatt._core import Acknowledged, CongestionWindow, Radio
+    from airwatt._core import Acknowledged, CongestionWindow, Radio, Scenario
 
 Ability = Literal["switch", "tim", "service", "air-time", "flows", "trigger", "poll", "grant"]
 Timer = Literal["inactivity", "trigger", "update"]
@@ -143,45 +141,43 @@ TransportChoice = str | Callable[[], CongestionControl]
 """The same of a transport, with a class derived from `CongestionControl`."""
 
 
-class Choice(NamedTuple):
-    """A policy and a transport as a run takes them: overrides of the scenario, and what is written in Python."""
+class Mechanisms(NamedTuple):
+    """The classes that a scenario names."""
 
-    overrides: list[tuple[str, str]]
-    policy: Callable[[], Policy] | None = None
-    congestion: Callable[[], CongestionControl] | None = None
-    files: tuple[str, ...] = ()
+    made: dict[str, Callable[[], Policy | CongestionControl]]
+    """What makes instances, by the names that the scenario has."""
+    files: tuple[str, ...]
     """The files that classes were loaded from. What goes wrong in them is a user's error."""
 
     def place_of(self, error: BaseException) -> str | None:
         """The file and the line of these files at which an exception was raised; None if it was elsewhere."""
-        places = [place for place in traceback.extract_tb(error.__traceback__) if place.filename in self.files]
-        return f"{places[-1].filename}, line {places[-1].lineno}" if places else None
+        return _place_of(error, self.files)
 
 
-_STAND_INS: dict[str, str] = {"go-back": "tahoe", "first-ack": "reno", "partial-acks": "newreno", "scoreboard": "sack"}
+NONE = Mechanisms({}, ())
+"""Of a scenario that names no class."""
+_objects: dict[str, Callable[[], Any]] = {}
+"""Classes and functions that were given as such, by the names that scenarios have for them."""
 
 
-def choice(policy: PolicyChoice | None, transport: TransportChoice | None) -> Choice:
-    """Reads a choice. A scenario is checked with a listed mechanism that needs the same. Raises `InputError`."""
-    overrides: list[tuple[str, str]] = []
-    own_policy = own_congestion = None
-    files = tuple(chosen.rpartition(":")[0] for chosen in (policy, transport) if in_file(chosen))
-    policy = load(policy, "policy", Policy) if in_file(policy) else policy
-    transport = load(transport, "transport", CongestionControl) if in_file(transport) else transport
-    if isinstance(policy, str):
-        overrides.append(("policy", policy))
-    elif policy is not None:
-        own_policy = policy
-        needs = _attribute(policy, "policy", Policy, "needs")
-        overrides.append(("policy", "uapsd" if "trigger" in needs else "timeout"))
-    if isinstance(transport, str):
-        overrides.append(("transport", transport))
-    elif transport is not None:
-        own_congestion = transport
-        recovery = _attribute(transport, "transport", CongestionControl, "recovery")
-        ackloss = _attribute(transport, "transport", CongestionControl, "ackloss")
-        overrides.append(("transport", _STAND_INS.get(recovery, "newreno") + ("+ackloss" if ackloss else "")))
-    return Choice(overrides, own_policy, own_congestion, files)
+def text_of(key: str, chosen: object) -> object:
+    """The name that a scenario has for a class or a function, given as the value of a key; any other value as it is.
+
+    Raises `InputError` for what is no mechanism.
+    """
+    is_policy, is_congestion = key.endswith("policy"), key.endswith("transport")
+    if isinstance(chosen, str) or not (is_policy or is_congestion):
+        return chosen
+    base = Policy if is_policy else CongestionControl
+    expected = f"{key}: expected a name, or a class derived from airwatt.{base.__name__}, got {chosen!r}"
+    if not callable(chosen):
+        raise InputError(f"{expected}; hint: the class itself, not an instance")
+    if isinstance(chosen, type) and not issubclass(chosen, base):
+        raise InputError(expected)
+    found = next((text for text, known in _objects.items() if known is chosen), None)
+    text = found or f"<python {len(_objects)}>:{name_of(chosen)}"
+    _objects[text] = chosen
+    return text
 
 
 def in_file(chosen: object) -> TypeGuard[str]:
@@ -189,34 +185,37 @@ def in_file(chosen: object) -> TypeGuard[str]:
     return isinstance(chosen, str) and chosen.rpartition(":")[0].endswith(".py")
 
 
-def identity(*chosen: object) -> str:
-    """What the classes in files among choices are, whatever their paths: names and hashes of sources; else nothing.
+def files_of(scenario: Scenario) -> list[str]:
+    """The classes in files that a scenario names, as `FILE.py:CLASS` with absolute paths. It executes nothing."""
+    return list(dict.fromkeys(name for _, name, _, _ in scenario.own() if in_file(name)))
 
-    Raises `OSError`.
+
+def mechanisms(scenario: Scenario) -> Mechanisms:
+    """Loads the classes that a scenario names, which executes their files as they were when it was read.
+
+    Each is a module of its own. Neither its folder nor the current one joins the path of modules. Raises `InputError`.
     """
-    files = [one for one in chosen if in_file(one)]
-    parts = ((Path(one.rpartition(":")[0]).read_bytes(), one.rpartition(":")[2]) for one in files)
-    return " ".join(f"{name} {hashlib.sha256(source).hexdigest()}" for source, name in parts)
+    made: dict[str, Callable[[], Any]] = {}
+    for place, name, source, is_policy in scenario.own():
+        if in_file(name):
+            made[name] = _loaded(place, name, source, Policy if is_policy else CongestionControl)
+        elif name in _objects:
+            made[name] = _objects[name]
+        else:
+            raise InputError(f"{place}: expected FILE.py:CLASS, got an object of another process")
+    return Mechanisms(made, tuple(name.rpartition(":")[0] for name in made if in_file(name)))
 
 
-def load(chosen: str, keyword: str, base: type) -> Callable[[], Any]:
-    """Loads the class that `FILE.py:CLASS` names. Raises `InputError`.
-
-    The file is executed as a module of its own. Neither its folder nor the current one joins the path of modules.
-    """
+def _loaded(place: str, chosen: str, source: str, base: type) -> Callable[[], Any]:
     path, _, name = chosen.rpartition(":")
     try:
-        module = _executed(path, Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{keyword} {chosen}: {path} could not be read: {error.strerror or error}") from None
+        found = _executed(path, source).get(name)
     except Exception as error:  # whatever a user's file raises
-        line = error.lineno if isinstance(error, SyntaxError) else None
-        place = f"{path}, line {line}" if line is not None else Choice([], files=(path,)).place_of(error) or path
-        raise InputError(f"{keyword}: {place}: {type(error).__name__}: {error}") from None
-    found = module.get(name)
+        line = f"{path}, line {error.lineno}" if isinstance(error, SyntaxError) else _place_of(error, (path,))
+        raise InputError(f"{place}: {line or path}: {type(error).__name__}: {error}") from None
     if not isinstance(found, type) or not issubclass(found, base):
         got = "no class of that name" if not isinstance(found, type) else "another class"
-        raise InputError(f"{keyword} {chosen}: expected a class derived from airwatt.{base.__name__}, got {got}")
+        raise InputError(f"{place}: expected a class derived from airwatt.{base.__name__}, got {got}")
     return found
 
 
@@ -229,19 +228,11 @@ def _executed(path: str, source: str) -> dict[str, Any]:
     return module.__dict__
 
 
-def name_of(chosen: str | Callable[[], object]) -> str:
+def _place_of(error: BaseException, files: Collection[str]) -> str | None:
+    places = [place for place in traceback.extract_tb(error.__traceback__) if place.filename in files]
+    return f"{places[-1].filename}, line {places[-1].lineno}" if places else None
+
+
+def name_of(chosen: object) -> str:
     """The name that a choice has in a comparison."""
     return chosen if isinstance(chosen, str) else getattr(chosen, "__name__", repr(chosen))
-
-
-def _attribute(factory: Callable[[], object], keyword: str, base: type, name: str) -> Any:
-    """Gives a class attribute of what a factory makes; of a function, of an instance that it makes."""
-    made: object = factory
-    expected = f"expected a name, or a class derived from airwatt.{base.__name__}"
-    if not isinstance(factory, type):
-        if not callable(factory):
-            raise InputError(f"{keyword}: {expected}, got {factory!r}; hint: the class itself, not an instance")
-        made = factory()
-    if not (isinstance(made, type) and issubclass(made, base)) and not isinstance(made, base):
-        raise InputError(f"{keyword}: {expected}, got {factory!r}")
-    return getattr(made, name)

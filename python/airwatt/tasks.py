@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, Generic, NamedTuple, Protocol, TypeVar
 
 from airwatt import _core
 from airwatt._core import Control, Run, RunError, Scenario
-from airwatt.own import Choice
+from airwatt.own import mechanisms
 from airwatt.parallel import Job, Progress, run_each
 from airwatt.results import FinishedRun
 
@@ -43,8 +43,6 @@ class Task(NamedTuple, Generic[T]):
     """How many runs, from the first, have traces."""
     pcapng: BinaryIO | None = None
     """Where the frames of the first run go while it is made."""
-    mechanisms: Choice = Choice([])
-    """Mechanisms that are written in Python."""
     read_by: str = ""
     """What reads the traces, with a hash of its source; then what it gives, which JSON has to hold, goes to a store."""
     settings: Mapping[str, str] = MappingProxyType({})
@@ -53,7 +51,7 @@ class Task(NamedTuple, Generic[T]):
     @property
     def stored(self) -> range:
         """The seeds whose runs a store may have."""
-        if self.mechanisms.policy is not None or self.mechanisms.congestion is not None:
+        if self.scenario.own():
             return self.seeds[:0]
         return self.seeds[max(self.traced, int(self.pcapng is not None)) :]
 
@@ -67,6 +65,7 @@ class Simulate(Protocol):
 
 def simulate(task: Task[Any], seed: int, trace: bool, limit: str | None, control: Control) -> Run:
     """Makes a run of a task in the simulator. Raises `RunError` too for what a mechanism's file raised."""
+    own = mechanisms(task.scenario)
     try:
         return _core.run(
             task.scenario,
@@ -74,12 +73,11 @@ def simulate(task: Task[Any], seed: int, trace: bool, limit: str | None, control
             trace=trace,
             pcapng=task.pcapng if seed == task.seeds[0] else None,
             limit=limit,
-            policy=task.mechanisms.policy,
-            congestion=task.mechanisms.congestion,
+            own=own.made,
             control=control,
         )
     except Exception as error:
-        place = task.mechanisms.place_of(error)
+        place = own.place_of(error)
         if place is None:
             raise
         raise RunError(f"{place}: {type(error).__name__}: {error}") from error
@@ -122,6 +120,9 @@ def run_tasks(
     The first run that fails ends the others, and its error is raised; with `keep_failures` it is kept in its place.
     With a store the others are made all the same, so that a further call has to make only what failed.
     """
+    for task in tasks:
+        # What is wrong with a class is said before anything runs.
+        mechanisms(task.scenario)
     runs: list[list[T | RunError | None]] = [[None] * len(task.seeds) for task in tasks]
     if store is not None and _fill(tasks, runs, Path(store), name, limit, on_progress):
         return Done(runs, True)

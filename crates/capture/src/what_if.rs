@@ -409,7 +409,7 @@ impl<'a> WhatIf<'a> {
         if !self.is_set("station.radio") {
             cell.station[0].radio = self.cell.radio.clone();
         }
-        cell.station[0].power_save = choice.policy;
+        cell.station[0].power_save = choice.policy.into();
         cell.station[0].lower_bound = choice.lower_bound;
         // The DTIM period has an effect where the caller or the chip lets the station skip other beacons, and on group-addressed frames.
         let station = &cell.station[0];

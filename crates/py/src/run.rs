@@ -1,5 +1,6 @@
 //! One run: started from Python, made without its lock, watched and stopped through a [`Control`].
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use pyo3::prelude::*;
 use crate::control::{Control, Shared};
 use crate::errors::{AirwattError, InputError, RunError};
 use crate::output;
-use crate::own::Mechanisms;
+use crate::own::{Failure, with_mechanisms};
 use crate::scenario::Scenario;
 use crate::trace::{self, Column};
 use crate::whole::Whole;
@@ -60,11 +61,10 @@ impl Run {
 }
 
 /// Simulates. Lets other threads run meanwhile; raises `RunError`, or `KeyboardInterrupt` when stopped. Into `pcapng`, a
-/// binary file object, the frames on the air are written while the run goes on; raises what it raises. `policy` and `congestion`
-/// make mechanisms written in Python, which take the place of those of the scenario; raises what they raise.
+/// binary file object, the frames on the air are written while the run goes on; raises what it raises. `own` makes the mechanisms
+/// written in Python that the scenario names, by their names; raises what they raise.
 #[pyfunction]
-#[pyo3(signature = (scenario, seed, *, trace = false, pcapng = None, limit = None, policy = None, congestion = None, control = None))]
-#[expect(clippy::too_many_arguments, reason = "the keywords of a Python function")]
+#[pyo3(signature = (scenario, seed, *, trace = false, pcapng = None, limit = None, own = BTreeMap::new(), control = None))]
 pub(crate) fn run(
     py: Python<'_>,
     scenario: &Scenario,
@@ -72,22 +72,22 @@ pub(crate) fn run(
     trace: bool,
     pcapng: Option<Py<PyAny>>,
     limit: Option<&str>,
-    policy: Option<&Bound<'_, PyAny>>,
-    congestion: Option<&Bound<'_, PyAny>>,
+    own: BTreeMap<String, Bound<'_, PyAny>>,
     control: Option<&Control>,
 ) -> PyResult<Run> {
     let seed = seed.within("seed", 0, u64::MAX)?;
     let events_limit = events_limit(limit)?;
     let shared = control.map(|control| Arc::clone(&control.shared)).unwrap_or_default();
     let checked = &scenario.checked;
-    if policy.is_some() || congestion.is_some() {
+    if !own.is_empty() {
         if pcapng.is_some() {
             return Err(InputError::new_err(
                 "pcapng: expected a run without mechanisms in Python; hint: trace=True keeps frames",
             ));
         }
-        let mechanisms = Mechanisms::of(policy, congestion)?;
-        return run_with(checked, seed, trace, events_limit, &mechanisms, &shared);
+        let failure = Failure::default();
+        let checked = with_mechanisms(checked, &own, &failure)?;
+        return run_with(&checked, seed, trace, events_limit, &failure, &shared);
     }
     let Some(file) = pcapng else {
         return py.detach(|| {
@@ -123,15 +123,14 @@ fn run_with(
     seed: u64,
     trace: bool,
     events_limit: u64,
-    mechanisms: &Mechanisms,
+    failure: &Failure,
     shared: &Shared,
 ) -> PyResult<Run> {
-    let Mechanisms { own, failure } = mechanisms;
     let outcome = measured(shared, events_limit, |on_progress| {
         let mut watch = |progress| {
             if failure.happened() { ControlFlow::Break(()) } else { on_progress(progress) }
         };
-        sim::run_with(checked, own, seed, &mut sim::RunOptions { trace, on_progress: &mut watch })
+        sim::run(checked, seed, &mut sim::RunOptions { trace, on_progress: &mut watch })
     });
     // An exception explains whatever else went wrong.
     failure.take().map_or(outcome, Err)

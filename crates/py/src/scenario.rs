@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use airwatt_base::{Span, reason_of};
-use airwatt_sim::scenario::Scenario as Checked;
+use airwatt_sim::scenario::{OwnChoice, OwnKind, Scenario as Checked};
 use pyo3::prelude::*;
 use toml::Table;
 
@@ -120,6 +120,16 @@ impl Scenario {
         } else {
             values::to_dict(py, &self.checked)
         }
+    }
+
+    /// The mechanisms from outside that it names: what an error about each begins with, its name, the text of its file, and whether it
+    /// is a policy.
+    fn own(&self) -> Vec<(String, String, String, bool)> {
+        let mut checked = self.checked.clone();
+        let of = |OwnChoice { place, name, source, kind, .. }: OwnChoice<'_>| {
+            (place.clone(), name.clone(), source.to_string(), matches!(kind, OwnKind::Policy(..)))
+        };
+        checked.own_choices().into_iter().map(of).collect()
     }
 
     fn __repr__(&self) -> String {

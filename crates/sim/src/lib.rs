@@ -17,7 +17,6 @@ pub mod live;
 pub mod media;
 mod names;
 pub mod net;
-mod own;
 pub mod packet;
 mod pending;
 pub mod perfetto;
@@ -29,6 +28,5 @@ pub mod scenario;
 pub mod stack;
 
 pub use direction::Direction;
-pub use own::OwnMechanisms;
 pub use record::Run;
-pub use run::{RunError, RunOptions, StreamError, run, run_to_pcapng, run_with};
+pub use run::{RunError, RunOptions, StreamError, run, run_to_pcapng};

@@ -7,7 +7,6 @@ use std::ops::ControlFlow;
 use tracing::{debug, warn};
 
 use crate::net::{Network, NetworkPlan, RunEnding, RunProgress};
-use crate::own::OwnMechanisms;
 use crate::record::{PcapngStream, Run, RunResult};
 use crate::scenario::Scenario;
 
@@ -60,24 +59,10 @@ impl std::error::Error for RunError {}
 /// Runs `scenario` with `seed`.
 ///
 /// # Errors
-/// [`RunError`] where the run did not come to its end.
+/// [`RunError`] where the run did not come to its end, or a mechanism from outside does not fit the scenario.
 pub fn run(scenario: &Scenario, seed: u64, options: &mut RunOptions) -> Result<Run, RunError> {
-    run_with(scenario, &OwnMechanisms::default(), seed, options)
-}
-
-/// Runs `scenario` with `seed` and mechanisms from outside.
-///
-/// # Errors
-/// [`RunError`] where the run did not come to its end, or the mechanisms do not fit the scenario.
-pub fn run_with(
-    scenario: &Scenario,
-    own: &OwnMechanisms,
-    seed: u64,
-    options: &mut RunOptions,
-) -> Result<Run, RunError> {
-    let mut plan = NetworkPlan::new(scenario, seed);
-    own.put_into(&mut plan).map_err(RunError::Mechanism)?;
-    let mut network = Network::new(plan, seed);
+    scenario.check_own().map_err(RunError::Mechanism)?;
+    let mut network = Network::new(NetworkPlan::new(scenario, seed), seed);
     if options.trace {
         network.trace();
     }
@@ -97,8 +82,8 @@ pub fn run_to_pcapng(
     out: &mut dyn io::Write,
     on_progress: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
 ) -> Result<Run, StreamError> {
-    let plan = NetworkPlan::new(scenario, seed);
-    let mut network = Network::new(plan, seed);
+    scenario.check_own().map_err(RunError::Mechanism)?;
+    let mut network = Network::new(NetworkPlan::new(scenario, seed), seed);
     let mut stream = PcapngStream::new(network.setting(scenario, seed), out).map_err(StreamError::Output)?;
     network.keep_frames();
     begin(scenario, seed);

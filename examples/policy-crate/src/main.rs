@@ -4,21 +4,20 @@ use std::ops::ControlFlow;
 
 use airwatt_proto::cc::OwnCongestionControl;
 use airwatt_proto::powersave::OwnPolicy;
-use airwatt_sim::scenario::Scenario;
-use airwatt_sim::{OwnMechanisms, RunOptions, run_with};
+use airwatt_sim::scenario::{PolicyChoice, Scenario, TransportChoice};
+use airwatt_sim::{RunOptions, run};
 use own_mechanisms::{Half, Nap, NapConfig};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let own = OwnMechanisms {
-        policy: Some(OwnPolicy::of::<Nap>("nap", NapConfig::default())),
-        congestion: Some(OwnCongestionControl::of::<Half>("half")),
-    };
     let overrides = [("flow.application.size", "5MB"), ("policy", "timeout")];
     let overrides = overrides.map(|(key, value)| (key.to_owned(), value.to_owned()));
     let scenario = Scenario::load("fast-dsl", &overrides)?;
-    for mechanisms in [OwnMechanisms::default(), own] {
+    let mut own = scenario.clone();
+    own.station[0].power_save = PolicyChoice::own(OwnPolicy::of::<Nap>("nap", NapConfig::default()));
+    own.flow[0].transport = TransportChoice::own(OwnCongestionControl::of::<Half>("half"));
+    for scenario in [scenario, own] {
         let mut options = RunOptions { trace: false, on_progress: &mut |_| ControlFlow::Continue(()) };
-        let result = run_with(&scenario, &mechanisms, 1, &mut options)?.result;
+        let result = run(&scenario, 1, &mut options)?.result;
         let (station, flow) = (&result.stations[0], &result.flows[0]);
         println!(
             "{:8} {:8} {:.3} J {:.2} Mb/s",

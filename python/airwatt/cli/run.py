@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from airwatt import laboratory, own
+from airwatt import laboratory
 from airwatt._core import InputError, result_schema
 from airwatt.cli import options
 from airwatt.cli.output import check_file, check_picture, print_text, show, streaming
@@ -80,7 +80,7 @@ def command(
     check_picture("--plot", plot)
     check_file("--pcap", pcap)
     check_file("--perfetto", perfetto)
-    loaded = laboratory.load(scenario, own.choice(policy, transport).overrides, _settings(radio, set_))
+    loaded = laboratory.load(scenario, laboratory.choices(policy, transport), _settings(radio, set_))
     if expand and not show_config:
         raise InputError("--expand: no effect without --show-config")
     if show_config:
@@ -94,8 +94,6 @@ def command(
             with streaming("--pcap", streamed) as out, options.storing(store), bar(loaded.name) as on_progress:
                 result = laboratory.run(
                     loaded,
-                    policy=policy if own.in_file(policy) else None,
-                    transport=transport if own.in_file(transport) else None,
                     seed=seed,
                     runs=runs,
                     trace=traced,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airwatt import laboratory, own
+from airwatt import laboratory
 from airwatt._core import SCHEMA, InputError
 from airwatt._documents import RunResult
 from airwatt.advice.question import is_capture
@@ -237,10 +237,9 @@ def _simulate(source: str, options: Options, found: _Found) -> None:
     laboratory.check_seeds(options.seed, options.runs)
     overrides = dict(options.set)
     chosen = _policies(source, options, overrides)
-    made = [own.choice(name, None) for name in chosen]
-    loaded = [laboratory.load(source, item.overrides, overrides) for item in made]
+    loaded = [laboratory.load(source, laboratory.choices(name, None), overrides) for name in chosen]
     seeds = range(options.seed, options.seed + options.runs)
-    tasks = [Task(one, seeds, Result.of, traced=1, mechanisms=item) for one, item in zip(loaded, made, strict=True)]
+    tasks = [Task(one, seeds, Result.of, traced=1) for one in loaded]
     done = run_tasks(tasks, limit=options.limit, on_progress=options.on_progress)
     if done.interrupted:
         raise laboratory.Interrupted(None)

@@ -19,7 +19,7 @@ from typing import Any
 
 from airwatt._core import AirwattError, Control, InputError, MissingFeature, RunError
 from airwatt.sweeps.plan import Plan, core_hash
-from airwatt.sweeps.processes import Own, loaded, own_of
+from airwatt.sweeps.processes import loaded
 from airwatt.sweeps.runner import RunOutcome, run_once
 
 TASK_S = 0.5
@@ -65,16 +65,15 @@ class Cluster:
     def make(self, plan: Plan, jobs: Sequence[int], control: Control) -> Iterable[tuple[int, RunOutcome]]:
         """Makes runs as one task. Raises `KeyboardInterrupt` when stopped, and `RunError` if the cluster fails."""
         assert plan.texts is not None
-        texts: dict[int, tuple[str, Own, str]] = {}
+        texts: dict[int, tuple[str, str]] = {}
         work: list[tuple[int, int]] = []
         for job in jobs:
             point, seed = plan.job(job)
             if point not in texts:
-                own = own_of(plan, point) if self._with_files else (None, None)
-                if not self._with_files and plan.mechanisms(point) != own:
+                if not self._with_files and plan.may_name_files(point):
                     # Refused, and said why.
                     plan.load(point)
-                texts[point] = plan.texts[point].as_py(), own, plan.points[point]
+                texts[point] = plan.texts[point].as_py(), plan.points[point]
             work.append((point, seed))
         answer = self._answer(task, plan.scenario, texts, work, core_hash(), self._limit)
         found = [RunOutcome(*item) for item in answer]
@@ -124,7 +123,7 @@ class Cluster:
 
 
 def task(
-    name: str, texts: dict[int, tuple[str, Own, str]], work: list[tuple[int, int]], core: str, limit: str | None
+    name: str, texts: dict[int, tuple[str, str]], work: list[tuple[int, int]], core: str, limit: str | None
 ) -> list[tuple[float, str | None, str | None]]:
     """Makes runs on a worker. Raises `InputError` for a worker with another core library."""
     if core_hash() != core:

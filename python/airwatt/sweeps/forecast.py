@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from airwatt._core import RunError
-from airwatt.own import choice, identity
+from airwatt.own import mechanisms
 from airwatt.sweeps.plan import Plan
 from airwatt.sweeps.runner import Ledger, run_once
 from airwatt.sweeps.store import Files
@@ -58,8 +58,8 @@ def forecast(planned: Plan, folder: Path, limit: str | None) -> Forecast:
         if sum(walls) > _ENOUGH_S:
             break
         point, seed = planned.job(open_jobs[int(place)])
-        own = planned.mechanisms(point)
-        made = run_once(planned.load(point, identity(*own)), seed, limit, None, choice(*own))
+        scenario = planned.load(point, with_files=True)
+        made = run_once(scenario, seed, limit, None, mechanisms(scenario))
         walls.append(made.wall_s)
         error = made.error or error
         documents += [made.run] if made.run is not None else []

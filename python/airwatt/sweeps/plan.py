@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from airwatt import _core
 from airwatt._core import SCHEMA, InputError, Quantity, Scenario, __version__
 from airwatt.files import parsed
-from airwatt.own import identity, in_file
+from airwatt.own import files_of
 from airwatt.sweeps.folder import Folder
 from airwatt.sweeps.grid import Point
 from airwatt.sweeps.until import Until
@@ -46,9 +46,9 @@ def core_hash() -> str:
     return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:_DIGITS]
 
 
-def key_of(scenario: Scenario, own: str = "") -> str:
-    """The key of a checked scenario under this core library, with what `own.identity` says of its mechanisms."""
-    text = f"{core_hash()}\0{scenario.canonical()}" + (f"\0{own}" if own else "")
+def key_of(scenario: Scenario) -> str:
+    """The key of a checked scenario under this core library, with the files that the scenario names."""
+    text = f"{core_hash()}\0{scenario.canonical()}"
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
 
@@ -80,35 +80,29 @@ class Plan:
         """The point, by its number, and the seed of a job."""
         return number // self.runs, self.seed + number % self.runs
 
-    def mechanisms(self, index: int) -> tuple[str | None, str | None]:
-        """The policy and the transport of a point that are classes in files."""
-        names = self.settings.schema.names
-        found = [self.settings[key][index].as_py() if key in names else None for key in ("policy", "transport")]
-        policy, transport = (name if in_file(name) else None for name in found)
-        return policy, transport
+    def may_name_files(self, index: int) -> bool:
+        """Whether the scenario of a point may name classes in files."""
+        assert self.texts is not None
+        return ".py:" in self.texts[index].as_py()
 
-    def load(self, index: int, own: str = "") -> Scenario:
+    def load(self, index: int, *, with_files: bool = False) -> Scenario:
         """The scenario of a point. Raises `InputError` if its key is not what was planned.
 
-        A point with mechanisms in files has to be loaded with their identity. Only who was given the files by the user
-        has it: no plan in a store makes anybody execute a file.
+        `with_files` says that the user has named its mechanisms in files, which may be executed: no plan in a store
+        makes anybody execute a file.
         """
         assert self.texts is not None
         loaded = Scenario.from_toml(self.texts[index].as_py(), name=self.scenario)
-        if key_of(loaded, own) != self.points[index]:
-            files = [name for name in self.mechanisms(index) if name is not None]
-            if files and not own:
-                raise InputError(
-                    f"{self.scenario}: runs of {' and '.join(files)} are made by the sweep's own command alone, since a"
-                    " store executes no file; hint: give the whole sweep command again, after a failure with the file"
-                    " mended"
-                )
-            if files:
-                raise InputError(f"{self.scenario}: expected {' and '.join(files)} as it was when the sweep began")
-            # A radio profile in a file of its own has changed, or the core library.
+        files = " and ".join(files_of(loaded))
+        if files and not with_files:
             raise InputError(
-                f"{self.scenario}: expected the scenario as it was when the sweep began, got a changed one"
+                f"{self.scenario}: runs of {files} are made by the sweep's own command alone, since a store executes no"
+                " file; hint: give the whole sweep command again, after a failure with the file mended"
             )
+        if key_of(loaded) != self.points[index]:
+            # A class or a radio profile in a file of its own has changed, or the core library.
+            what = files or "the scenario"
+            raise InputError(f"{self.scenario}: expected {what} as it was when the sweep began, got a changed one")
         return loaded
 
 
@@ -123,7 +117,7 @@ def plan(
     settings: list[dict[str, Any]] = []
     varied: dict[str, None] = {}
     for point, scenario in scenarios:
-        key = key_of(scenario, identity(point.get("policy"), point.get("transport")))
+        key = key_of(scenario)
         varied.update(dict.fromkeys(point))
         if key in keys:
             continue

@@ -15,34 +15,20 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from airwatt._core import AirwattError, Control, InputError, RunError, Scenario
-from airwatt.own import Choice, choice, identity
+from airwatt.own import Mechanisms, files_of, mechanisms
 from airwatt.sweeps.plan import Plan, key_of
 from airwatt.sweeps.runner import RunOutcome, run_once
 
-Own = tuple[str | None, str | None]
-"""The policy and the transport of a point that are classes in files, by absolute paths."""
-
-
-def own_of(plan: Plan, point: int) -> Own:
-    """The mechanisms of a point that are classes in files."""
-    policy, transport = (None if name is None else str(Path(name).absolute()) for name in plan.mechanisms(point))
-    return policy, transport
-
 
 @functools.lru_cache(maxsize=64)
-def loaded(name: str, text: str, own: Own, key: str) -> tuple[Scenario, Choice]:
+def loaded(name: str, text: str, key: str) -> tuple[Scenario, Mechanisms]:
     """A scenario with its mechanisms. Raises `InputError` where a file has changed since the sweep was planned."""
     scenario = Scenario.from_toml(text, name=name)
-    try:
-        changed = own != (None, None) and key_of(scenario, identity(*own)) != key
-    except OSError as error:
-        raise InputError(f"{error.filename}: could not be read: {error.strerror}") from None
-    if changed:
-        raise InputError(f"{' and '.join(filter(None, own))}: expected the file as it was when the sweep began")
-    return scenario, choice(*own)
+    if (files := files_of(scenario)) and key_of(scenario) != key:
+        raise InputError(f"{' and '.join(files)}: expected the file as it was when the sweep began")
+    return scenario, mechanisms(scenario)
 
 
 class Processes:
@@ -67,7 +53,7 @@ class Processes:
         for job in jobs:
             point, seed = plan.job(job)
             text = plan.texts[point].as_py()
-            yield job, self._ask([plan.scenario, text, own_of(plan, point), plan.points[point], seed, self._limit])
+            yield job, self._ask([plan.scenario, text, plan.points[point], seed, self._limit])
 
     def _ask(self, run: Sequence[object]) -> RunOutcome:
         process = self._process()
@@ -125,10 +111,10 @@ def main() -> None:
     with os.fdopen(os.dup(1), "w") as answers:
         os.dup2(2, 1)
         for line in sys.stdin:
-            name, text, own, key, seed, limit = json.loads(line)
+            name, text, key, seed, limit = json.loads(line)
             try:
-                scenario, mechanisms = loaded(name, text, tuple(own), key)
-                answer: object = run_once(scenario, seed, limit, None, mechanisms)
+                scenario, own = loaded(name, text, key)
+                answer: object = run_once(scenario, seed, limit, None, own)
             except AirwattError as error:
                 answer = str(error)
             answers.write(json.dumps(answer) + "\n")

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 from airwatt import _core
 from airwatt._core import AirwattError, Control, InputError, Scenario
-from airwatt.own import Choice
+from airwatt.own import NONE, Mechanisms
 from airwatt.parallel import Job, Progress, run_each
 from airwatt.sweeps import journal
 from airwatt.sweeps.claims import Runner
@@ -123,20 +123,19 @@ class LocalWork:
 
 
 def run_once(
-    scenario: Scenario, seed: int, limit: str | None, control: Control | None, mechanisms: Choice | None = None
+    scenario: Scenario, seed: int, limit: str | None, control: Control | None, own: Mechanisms = NONE
 ) -> RunOutcome:
     """Makes one run; whatever goes wrong with it is its outcome. Raises `KeyboardInterrupt` when stopped."""
     begun = time.perf_counter()
     run, error = None, None
     try:
-        policy, congestion = (None, None) if mechanisms is None else (mechanisms.policy, mechanisms.congestion)
-        run = _core.run(scenario, seed, limit=limit, policy=policy, congestion=congestion, control=control).json
+        run = _core.run(scenario, seed, limit=limit, own=own.made, control=control).json
     except (KeyboardInterrupt, SystemExit):
         raise
     except AirwattError as failure:
         error = str(failure)
     except BaseException as failure:  # a panic of the core is no `Exception`
-        place = None if mechanisms is None else mechanisms.place_of(failure)
+        place = own.place_of(failure)
         error = traceback.format_exc() if place is None else f"{place}: {type(failure).__name__}: {failure}"
     return RunOutcome(time.perf_counter() - begun, run, error)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from airwatt import loading
 from airwatt._core import InputError, Scenario
-from airwatt.own import choice, in_file
+from airwatt.own import files_of
 from airwatt.parallel import Progress
 from airwatt.results import Interrupted
 from airwatt.sweeps import plan as plans
@@ -143,8 +143,9 @@ def again(old: Plan, *, with_files: bool = False) -> Plan:
     if has_files(old) and not with_files:
         raise InputError(f"{old.scenario}: mechanisms in files: expected the whole sweep command, got a store alone")
     loaded = [Scenario.from_toml(text.as_py(), name=old.scenario) for text in old.texts]
-    own = ({"policy": pair[0] or "", "transport": pair[1] or ""} for pair in map(old.mechanisms, range(len(loaded))))
-    new = plans.plan(zip(own, loaded, strict=True), seed=old.seed, runs=old.runs, until=old.until, name=old.scenario)
+    new = plans.plan(
+        (({}, scenario) for scenario in loaded), seed=old.seed, runs=old.runs, until=old.until, name=old.scenario
+    )
     settings = old.settings.set_column(old.settings.schema.get_field_index("point"), "point", pa.array(new.points))
     return replace(new, settings=settings, varied=old.varied)
 
@@ -168,7 +169,9 @@ def worker(dask: str | None, limit: str | None, *, with_files: bool = False) -> 
 
 def has_files(planned: Plan) -> bool:
     """Whether some point of a plan has a mechanism in a file."""
-    return any(planned.mechanisms(index) != (None, None) for index in range(len(planned.points)))
+    assert planned.texts is not None
+    named = (planned.texts[index].as_py() for index in range(len(planned.points)) if planned.may_name_files(index))
+    return any(files_of(Scenario.from_toml(text, name=planned.scenario)) for text in named)
 
 
 def run(
@@ -194,9 +197,7 @@ def _texts(table: Mapping[str, object]) -> Iterator[tuple[str, object]]:
 def _checked(base: Scenario, wanted: Grid) -> Iterator[tuple[Point, Scenario]]:
     for point in wanted.points():
         try:
-            chosen = choice(*(point.get(key) if in_file(point.get(key)) else None for key in ("policy", "transport")))
-            named = {**{key: value for key, value in point.items() if not in_file(value)}, **dict(chosen.overrides)}
-            yield point, base.replace(list(named.items())) if named else base
+            yield point, base.replace(list(point.items())) if point else base
         except InputError as error:
             # The key came from the grid, whatever the loader calls it.
             text = str(error)

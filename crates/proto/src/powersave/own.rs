@@ -71,6 +71,11 @@ impl OwnPolicy {
         Self::new(name, P::NEEDS, move |start| Box::new(P::new(config.clone(), start)))
     }
 
+    /// The name in results.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// What the device has to see and do.
     pub const fn needs(&self) -> Abilities {
         self.needs

@@ -32,8 +32,8 @@ fn rule(recovery: Recovery, classic: Classic) -> Box<dyn WindowRule> {
 /// Largest window in bytes (RFC 7323 section 2.3).
 const WINDOW_MAX: u32 = 1 << 30;
 
-/// The congestion control that `factory` makes for each sender.
-pub(super) fn own(factory: &Bound<'_, PyAny>, failure: &Failure) -> PyResult<OwnCongestionControl> {
+/// The congestion control that `factory` makes for each sender, and whether the detector of lost acknowledgements stands beside it.
+pub(super) fn own(factory: &Bound<'_, PyAny>, failure: &Failure) -> PyResult<(OwnCongestionControl, bool)> {
     let sample = instance(factory, BASE)?;
     let name = class_name(&sample)?;
     let recovery: String = sample.getattr("recovery")?.extract()?;
@@ -42,13 +42,15 @@ pub(super) fn own(factory: &Bound<'_, PyAny>, failure: &Failure) -> PyResult<Own
         let text = format!("{name}.recovery: expected one of {known}, got {recovery:?}");
         return Err(PyValueError::new_err(text));
     };
+    let watches = sample.getattr("ackloss")?.is_truthy()?;
     let (factory, failure) = (factory.clone().unbind(), failure.clone());
-    Ok(OwnCongestionControl::new(&name, recovery, move |classic| {
+    let own = OwnCongestionControl::new(&name, recovery, move |classic| {
         Box::new(Python::attach(|py| {
             let made = instance(factory.bind(py), BASE);
             PythonRule::or_inert(py, made, rule(recovery, classic), &failure)
         }))
-    }))
+    });
+    Ok((own, watches))
 }
 
 /// The congestion window of a sender, while its congestion control handles an event. Its `on_...` methods do what the algorithm

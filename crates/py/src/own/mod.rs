@@ -9,14 +9,16 @@ mod congestion;
 mod policy;
 mod radio;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use airwatt_sim::OwnMechanisms;
+use airwatt_sim::scenario::{OwnChoice, OwnKind, OwnMechanism, Scenario, Transport};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 
+use crate::errors::InputError;
 pub(crate) use congestion::{Acknowledged, CongestionWindow};
 pub(crate) use radio::Radio;
 
@@ -50,25 +52,34 @@ impl Failure {
     }
 }
 
-/// The mechanisms of a run, and where their exceptions are kept.
-pub(crate) struct Mechanisms {
-    pub(crate) own: OwnMechanisms,
-    pub(crate) failure: Failure,
-}
-
-impl Mechanisms {
-    /// Makes one instance of each to read what it needs. Raises `TypeError` for what is no mechanism, and what making it raises.
-    pub(crate) fn of(
-        policy: Option<&Bound<'_, PyAny>>,
-        congestion: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Self> {
-        let failure = Failure::default();
-        let own = OwnMechanisms {
-            policy: policy.map(|factory| policy::own(factory, &failure)).transpose()?,
-            congestion: congestion.map(|factory| congestion::own(factory, &failure)).transpose()?,
-        };
-        Ok(Self { own, failure })
+/// A scenario with the mechanisms that it names, made by these factories; the exceptions of its runs go to `failure`. Raises `TypeError`
+/// for what is no mechanism, `InputError` for one that does not go with the scenario, and what making it raises.
+pub(crate) fn with_mechanisms(
+    scenario: &Scenario,
+    factories: &BTreeMap<String, Bound<'_, PyAny>>,
+    failure: &Failure,
+) -> PyResult<Scenario> {
+    let mut scenario = scenario.clone();
+    for OwnChoice { name, kind, .. } in scenario.own_choices() {
+        let Some(factory) = factories.get(name) else { continue };
+        match kind {
+            OwnKind::Policy(made, listed) => {
+                let policy = policy::own(factory, failure)?;
+                *listed = policy.stand_in();
+                *made = Some(policy);
+            }
+            OwnKind::Congestion(made, listed) => {
+                let (congestion, watches) = congestion::own(factory, failure)?;
+                *listed = match congestion.stand_in() {
+                    Transport::Tcp { congestion, .. } => Transport::Tcp { congestion, ackloss: watches },
+                    other => other,
+                };
+                *made = Some(congestion);
+            }
+        }
     }
+    scenario.check_own().map_err(InputError::new_err)?;
+    Ok(scenario)
 }
 
 /// An instance that `factory` makes, if it is one of `airwatt.own.{base}`.

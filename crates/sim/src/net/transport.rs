@@ -130,19 +130,19 @@ pub(super) fn legs(
     let relay = |reads: bool| TcpConfig { read_at_once: !reads, ..at_gateway() };
     let to_server =
         || ConnectionPlan::Tcp { server_side: Box::new(at_gateway()), station_side: Box::new(relay(down)) };
-    if group.transport == Transport::Quic {
+    if *group.transport == Transport::Quic {
         return vec![ConnectionPlan::Quic(Box::new(scenario.quic.clone()))];
     }
     if scenario.tcp.profile == Some(TcpProfile::Linux) {
         let (control, sack) = group.transport.on_linux().expect("checked: the hosts have the transport");
-        let watches = matches!(group.transport, Transport::Tcp { ackloss: true, .. });
+        let watches = matches!(*group.transport, Transport::Tcp { ackloss: true, .. });
         let ackloss = watches.then_some(scenario.ackloss);
         return vec![ConnectionPlan::Linux(Box::new(LinuxConfig {
             ackloss,
             ..scenario.tcp.linux(control, sack)
         }))];
     }
-    match group.transport {
+    match *group.transport {
         Transport::Split => {
             let to_station = ConnectionPlan::Tcp {
                 server_side: Box::new(relay(!down)),
@@ -172,7 +172,10 @@ pub(super) fn legs(
             vec![to_server(), hop]
         }
         Transport::Snoop => vec![whole(at_gateway())],
-        Transport::Tcp { congestion, ackloss } => vec![whole(with(congestion, ackloss))],
+        Transport::Tcp { congestion, ackloss } => {
+            let own_congestion = group.transport.made().cloned();
+            vec![whole(TcpConfig { own_congestion, ..with(congestion, ackloss) })]
+        }
         Transport::Prtp => {
             vec![whole(TcpConfig {
                 reliability: group.reliability,

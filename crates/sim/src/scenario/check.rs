@@ -285,7 +285,7 @@ pub(super) fn station(ap: &AccessPoint, wifi: Option<&Wifi>, group: &StationGrou
         return Err(SettingError::out_of_range("power_save.policy", name, allowed));
     }
     group.power_save.check().map_err(|error| error.under("power_save"))?;
-    if group.lower_bound && !matches!(group.power_save, PowerSaveConfig::Active(_)) {
+    if group.lower_bound && !matches!(*group.power_save, PowerSaveConfig::Active(_)) {
         let name = format!("{:?}", group.power_save.name());
         let allowed = "\"active\" with lower_bound, since the bound is that of a radio that never sleeps";
         return Err(SettingError::out_of_range("power_save.policy", name, allowed));
@@ -345,7 +345,7 @@ pub(super) fn short_flow(scenario: &Scenario, group: &FlowGroup, stations: u32) 
     }
     group.wired.as_ref().map_or(Ok(()), |path| wired(path, "wired"))?;
     neighbours(scenario, group)?;
-    match (&group.application, group.transport) {
+    match (&group.application, *group.transport) {
         (application, Transport::Udp) if application.is_saturated() && scenario.wifi.is_none() => {
             Err(SettingError::conflict("application.kind", "link", "\"saturated\" needs [wifi]"))
         }
@@ -379,7 +379,7 @@ fn neighbours(scenario: &Scenario, group: &FlowGroup) -> Checked {
 
 /// Datagrams have no connections. Those of transports with a gateway have no requests.
 fn fresh(group: &FlowGroup) -> Checked {
-    if group.opener().is_none() || group.transport != Transport::Udp {
+    if group.opener().is_none() || *group.transport != Transport::Udp {
         return Ok(());
     }
     Err(SettingError::conflict("application.fresh", "transport \"udp\"", "datagrams have no connections"))
@@ -412,10 +412,14 @@ fn hosts(scenario: &Scenario, group: &FlowGroup) -> Checked {
         }
         return Ok(());
     }
-    if matches!(group.transport, Transport::Udp | Transport::Quic) {
+    if matches!(*group.transport, Transport::Udp | Transport::Quic) {
         return Ok(());
     }
     let profile = "tcp.profile \"linux\"";
+    if group.transport.is_own() {
+        let why = "a congestion control of your own runs on the TCP of the RFCs; take \"linux-settings\"";
+        return Err(SettingError::conflict("transport", profile, why));
+    }
     if group.transport.on_linux().is_none() {
         let name = group.transport.name();
         let why = format!(
@@ -425,7 +429,7 @@ fn hosts(scenario: &Scenario, group: &FlowGroup) -> Checked {
     }
     let topology = scenario.topology();
     let mut stations = topology.cell.iter().flat_map(|cell| &cell.station);
-    if stations.any(|station| matches!(station.power_save, PowerSaveConfig::PsmThrottling(_))) {
+    if stations.any(|station| matches!(*station.power_save, PowerSaveConfig::PsmThrottling(_))) {
         let why =
             "the policy bounds receive windows, which this profile tunes itself; take \"linux-settings\"";
         let both = format!("policy \"psm-throttling\" and {profile}");
@@ -441,7 +445,7 @@ fn carried(scenario: &Scenario, group: &FlowGroup) -> Checked {
         let kind = format!("application {:?}", group.application.name());
         Err(SettingError::conflict("transport", kind, why))
     };
-    match (group.application.pattern(), group.transport) {
+    match (group.application.pattern(), *group.transport) {
         (Pattern::Saturation, Transport::Udp) => Ok(()),
         (Pattern::Saturation, _) => {
             let why = "\"saturated\" needs transport \"udp\"";

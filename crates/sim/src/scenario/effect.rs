@@ -183,7 +183,7 @@ fn uses_scoreboard(transport: Transport) -> bool {
 }
 
 fn any(place: &Place<'_>, is: fn(Transport) -> bool) -> bool {
-    place.topology.flow.iter().any(|group| is(group.transport))
+    place.topology.flow.iter().any(|group| group.transport.is_own() || is(*group.transport))
 }
 
 /// A key of the general form as the short form has it: those of a cell's access point are below `ap`, those of its stations below

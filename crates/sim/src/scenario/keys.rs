@@ -3,6 +3,8 @@
 use airwatt_base::settings::{SettingError, split_choice};
 use toml::{Table, Value};
 
+use super::choice::is_own;
+
 /// A change of one key: the dotted key, or a shortcut, and the value as text.
 pub(super) type Override = (String, String);
 
@@ -244,7 +246,7 @@ fn apply(table: &mut Table, change: &Override) -> Result<(), SettingError> {
 
 /// Sets the power save of every station in every cell.
 fn set_policy(table: &mut Table, text: &str) -> Result<(), SettingError> {
-    let (name, settings) = split_choice(text)?;
+    let (name, settings) = if is_own(text) { (text, Vec::new()) } else { split_choice(text)? };
     let has_stations = |cell: &Value| cell.get("station").is_some_and(Value::is_array);
     let in_cells =
         table.get("cell").and_then(Value::as_array).is_some_and(|cells| cells.iter().any(has_stations));

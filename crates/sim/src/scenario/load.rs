@@ -9,11 +9,12 @@ use airwatt_dot11::Standard;
 use airwatt_energy::Radio;
 use toml::{Table, Value};
 
+use super::choice::is_class;
 use super::keys::{self, Override, Unnamed};
 use super::names::name_of_file;
 use super::shipped::{self, Shipped};
 use super::typed::{refused, typed};
-use super::{Links, RadioChoice, Scenario, effect, lower_bound, valid};
+use super::{Links, OwnChoice, RadioChoice, Scenario, effect, lower_bound, valid};
 
 /// Deeper nesting than this is refused: no scenario needs it.
 const BASE_DEPTH: usize = 8;
@@ -153,6 +154,7 @@ impl Scenario {
         resolve_base(&mut table, source, BASE_DEPTH)?;
         keys::apply_all(&mut table, overrides)
             .map_err(|(change, error)| ScenarioError::new(keys::flag(change), shown(&error, Some(change))))?;
+        find_classes(&mut table, Path::new(""));
         let overrides: Vec<Change> = overrides.iter().map(|change| Change::new(&table, change)).collect();
         resolve_wifi(&mut table, source, &overrides)?;
         resolve_tcp_profile(&mut table, source, &overrides)?;
@@ -178,6 +180,10 @@ impl Scenario {
             let errors = all_range_errors(table, error, checked).into_iter();
             ScenarioError::with_all(errors.map(|error| locate(error, source, &overrides)))
         })?;
+        for own in scenario.own_choices() {
+            let place = locate(refused(&own.key, String::new()), source, &overrides).to_string();
+            place.trim_end_matches([':', ' ']).clone_into(own.place);
+        }
         Ok(scenario)
     }
 
@@ -239,6 +245,10 @@ impl Scenario {
         if let Some(Links::List(links)) = &mut own.link {
             links.iter_mut().filter_map(|link| link.radio.as_mut()).for_each(RadioChoice::name_by_content);
         }
+        for OwnChoice { name, source, .. } in own.own_choices() {
+            let class = name.rsplit(':').next().unwrap_or_default();
+            *name = format!("{class} {source}");
+        }
         own.to_toml()
     }
 }
@@ -263,11 +273,12 @@ fn for_each_table(list: Option<&mut Value>, change: &mut dyn FnMut(&mut Table)) 
     items.filter_map(Value::as_table_mut).for_each(change);
 }
 
-/// Makes the radio files of a scenario's file those beside it, wherever the program runs.
+/// Makes the radio files and classes of a scenario's file those beside it, wherever the program runs.
 fn find_files(table: &mut Table, source: &Source) {
     let Some(folder) = Path::new(source.name).parent().filter(|folder| !folder.as_os_str().is_empty()) else {
         return;
     };
+    find_classes(table, folder);
     let Ok(folder) = std::path::absolute(folder) else { return };
     let mut find = |table: &mut Table| {
         if let Some(Value::String(radio)) = table.get_mut("radio")
@@ -279,6 +290,26 @@ fn find_files(table: &mut Table, source: &Source) {
     for_each_table(table.get_mut("station"), &mut find);
     for_each_table(table.get_mut("link"), &mut find);
     for_each_table(table.get_mut("cell"), &mut |cell| for_each_table(cell.get_mut("station"), &mut find));
+}
+
+/// Makes the files of classes those in a folder, by their absolute paths: other processes may run them elsewhere.
+fn find_classes(table: &mut Table, folder: &Path) {
+    let find = |value: Option<&mut Value>| {
+        if let Some(Value::String(name)) = value
+            && is_class(name)
+            && let Ok(path) = std::path::absolute(folder.join(&*name))
+        {
+            *name = path.to_string_lossy().into_owned();
+        }
+    };
+    let mut of_station = |station: &mut Table| {
+        find(station.get_mut("power_save").and_then(|power_save| power_save.get_mut("policy")));
+    };
+    for_each_table(table.get_mut("station"), &mut of_station);
+    for_each_table(table.get_mut("cell"), &mut |cell| {
+        for_each_table(cell.get_mut("station"), &mut of_station)
+    });
+    for_each_table(table.get_mut("flow"), &mut |flow| find(flow.get_mut("transport")));
 }
 
 fn read(path: &str) -> Result<String, ScenarioError> {

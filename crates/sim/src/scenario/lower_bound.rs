@@ -40,7 +40,7 @@ pub fn list_ideal(error: SettingError) -> SettingError {
 
 impl StationGroup {
     /// The name of the policy in results and errors.
-    pub fn policy_name(&self) -> &'static str {
+    pub fn policy_name(&self) -> &str {
         if self.lower_bound { IDEAL.name } else { self.power_save.name() }
     }
 }

@@ -10,6 +10,7 @@
 //! flag, the key, the value and what is allowed.
 
 mod check;
+mod choice;
 mod effect;
 mod general;
 mod group_traffic;
@@ -19,6 +20,7 @@ mod listen_interval;
 mod load;
 mod lower_bound;
 mod names;
+mod own;
 mod radio;
 pub(crate) mod resolve;
 mod shipped;
@@ -28,11 +30,10 @@ mod transport;
 mod typed;
 mod valid;
 
-use airwatt_base::settings::NoSettings;
 use airwatt_base::{Distance, Power, QueueLimit, Rate, Size, Span};
 use airwatt_proto::cc::AckLossConfig;
 use airwatt_proto::e2tcp::E2tcpConfig;
-use airwatt_proto::powersave::{Observable, PowerSaveConfig, ScanConfig, WakeLimits};
+use airwatt_proto::powersave::{Observable, PowerSaveConfig, ScanConfig, StationPolicy, WakeLimits};
 use airwatt_proto::quic::QuicConfig;
 use airwatt_proto::tcp::TcpSettings;
 use airwatt_proto::tunnel::TunnelConfig;
@@ -40,6 +41,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::names::Names;
+pub use choice::{MechanismChoice, OwnChoice, OwnKind, OwnMechanism, PolicyChoice, TransportChoice};
 pub use group_traffic::{GroupKind, GroupTraffic};
 pub use keys::without_numbers;
 pub use link::{Links, PointToPoint};
@@ -441,8 +443,10 @@ pub struct StationGroup {
     pub count: u32,
     /// In a `[[cell]]`: the nodes that are these stations: a name, a group, a range such as `station1..station3`, or a list.
     pub node: Option<Names>,
-    /// How the stations save power: `policy`, a name that `airwatt policies` lists, and the settings of that policy.
-    pub power_save: PowerSaveConfig,
+    /// How the stations save power: `policy`, a name that `airwatt policies` lists, and the settings of that policy; or a class of
+    /// your own, `FILE.py:CLASS`.
+    #[schemars(with = "PowerSaveConfig")]
+    pub power_save: PolicyChoice,
     /// Radio profile: a name that `airwatt radios` lists, or a TOML file.
     #[schemars(with = "String")]
     pub radio: RadioChoice,
@@ -481,18 +485,18 @@ impl StationGroup {
     }
 
     /// The power-save policy: `timeout` without a time has that of the chip.
-    pub fn policy(&self) -> PowerSaveConfig {
-        match self.power_save {
+    pub fn policy(&self) -> StationPolicy {
+        self.power_save.of_station(match *self.power_save {
             PowerSaveConfig::Timeout(config) => {
                 PowerSaveConfig::Timeout(config.of_chip(self.radio.profile().timeout))
             }
             policy => policy,
-        }
+        })
     }
 
     /// Which beacons the stations receive: those that are set, or that the chip's own power save wakes up for.
     pub fn listening(&self) -> ListenInterval {
-        let is_of_chip = matches!(self.power_save, PowerSaveConfig::Timeout(_));
+        let is_of_chip = matches!(*self.power_save, PowerSaveConfig::Timeout(_));
         let usual = if is_of_chip && self.radio.profile().wakes_for_dtims {
             ListenInterval::Dtim
         } else {
@@ -507,7 +511,7 @@ impl Default for StationGroup {
         Self {
             count: 1,
             node: None,
-            power_save: PowerSaveConfig::Active(NoSettings {}),
+            power_save: PolicyChoice::default(),
             radio: "broadcom-4311".to_owned().try_into().expect("a profile that ships"),
             distance: Distance::from_millimetres(4_000),
             data_rate: None,
@@ -544,9 +548,10 @@ pub struct FlowGroup {
     /// direction of the data; who begins is said by the application's key `begins`. Of `web` and `request-response` the data are
     /// the responses: with `down` the station asks and the server answers, with `up` the server asks the station.
     pub direction: Option<Direction>,
-    /// Transport: a name that `airwatt transports` lists.
+    /// Transport: a name that `airwatt transports` lists, or a congestion control of your own, `FILE.py:CLASS`.
     #[serde(default)]
-    pub transport: Transport,
+    #[schemars(with = "Transport")]
+    pub transport: TransportChoice,
     /// The differentiated services code point of its packets in both directions, 0 to 63, which says their access category
     /// where a cell tells them apart (`wifi.categories`): 46 is voice (EF), 34 video (AF41), 8 background (CS1). Of a tunnel's packets it is 0.
     #[serde(default, skip_serializing_if = "is_zero")]

@@ -255,7 +255,7 @@ fn overrides_name_tables_or_number_them_or_mean_all() {
     assert_eq!(distances(&set("cell.air.station.phone1.distance", "20m")), ["4m", "20m"]);
     assert_eq!(distances(&set("cell.station.distance", "20m")), ["20m", "20m"]);
     let policies = |scenario: &Scenario| {
-        scenario.cell[0].station.iter().map(|group| group.power_save.name()).collect::<Vec<_>>()
+        scenario.cell[0].station.iter().map(|group| group.power_save.name().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(policies(&set("policy", "psm")), ["psm", "psm"]);
     assert_eq!(policies(&set("cell.air.station.phone0.power_save.policy", "psm")), ["psm", "active"]);

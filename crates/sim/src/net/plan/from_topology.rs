@@ -377,7 +377,7 @@ fn station(
             hidden: group.hide.iter().fold(Abilities::NONE, |hidden, fact| hidden | fact.ability()),
             ..powersave::StationConfig::default()
         },
-        policy: if wifi.is_some() { group.policy() } else { PowerSaveConfig::Active(NoSettings {}) }.into(),
+        policy: if wifi.is_some() { group.policy() } else { PowerSaveConfig::Active(NoSettings {}).into() },
         radio,
         data,
         buffer: packets(group.buffer),
@@ -433,11 +433,11 @@ fn flow(
     let group = &topology.flow[flow.group];
     let tcp = scenario.tcp.config();
     let used = group.transport.uses_gateway();
-    let handshake = scenario.tcp.begins_with_handshake() || group.transport == Transport::Quic;
+    let handshake = scenario.tcp.begins_with_handshake() || *group.transport == Transport::Quic;
     let gateway = flow.gateway.filter(|_| used);
     let gateway = gateway.map(|gateway| gateway_at(topology, resolved, gateway, handshake, programs));
     let legs = || transport::legs(scenario, group, &tcp, flow.down, gateway.map(|(settings, _)| settings));
-    let traffic = match (group.application.pattern(), group.transport) {
+    let traffic = match (group.application.pattern(), *group.transport) {
         (Pattern::Saturation, _) => Traffic::Saturated {
             payload_bytes: (tcp.mss + tcp.header_bytes).saturating_sub(UDP_HEADER_BYTES),
             header_bytes: UDP_HEADER_BYTES,
@@ -466,7 +466,7 @@ fn flow(
         client: flow.client,
         down: flow.down,
         is_download: flow.is_download,
-        transport: group.transport,
+        transport: *group.transport,
         dscp: group.dscp,
         traffic,
         start: group.start,

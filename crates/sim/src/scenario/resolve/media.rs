@@ -194,7 +194,7 @@ impl Resolved {
             ));
         }
         for (group, table) in cell.station.iter().enumerate() {
-            if !matches!(table.power_save, PowerSaveConfig::Active(_)) {
+            if !matches!(*table.power_save, PowerSaveConfig::Active(_)) {
                 let allowed = "\"active\", since an ad-hoc cell has no access point that could buffer";
                 let error = SettingError::out_of_range(
                     "power_save.policy",
@@ -285,13 +285,13 @@ impl Resolved {
             let got = format!("{what} of station {}", quoted(self.name(node)));
             Err(SettingError::out_of_range("radio", got, allowed))
         };
-        match group.power_save {
+        match *group.power_save {
             PowerSaveConfig::Active(_) if group.scan.is_none() => Ok(*number),
             PowerSaveConfig::Active(_) => {
                 refused("the scans", "no scans, since an access point's radio does not leave its channel")
             }
-            policy => refused(
-                &format!("{:?}", policy.name()),
+            _ => refused(
+                &format!("{:?}", group.power_save.name()),
                 "power_save policy \"active\", since an access point's radio does not sleep",
             ),
         }

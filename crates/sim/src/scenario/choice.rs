@@ -1,0 +1,292 @@
+//! What a scenario names as a policy or a transport: one of those listed, or one from outside, such as a class in a file of Python
+//! (`FILE.py:CLASS`).
+//!
+//! The file is read with the scenario, so that its text is part of the key of a run, and executed by whoever makes the run: a
+//! scenario is data. A listed mechanism stands in for it, by which the other keys are checked.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use airwatt_base::settings::{self, NoSettings, SettingError, Value, into_serde_error};
+use airwatt_base::{read_text, reason_of};
+use airwatt_proto::cc::{Algorithm, OwnCongestionControl, Recovery};
+use airwatt_proto::powersave::{
+    Abilities, Observable, OwnPolicy, PowerSaveConfig, StationPolicy, TimeoutConfig, UapsdConfig,
+};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::transport::Transport;
+
+/// A mechanism from outside.
+pub trait OwnMechanism: Clone {
+    /// The listed ones of its kind.
+    type Listed: Copy + PartialEq;
+    /// What stands in for one that nobody has made yet.
+    const STAND_IN: Self::Listed;
+
+    /// The name in results.
+    fn name(&self) -> &str;
+
+    /// The listed one that needs the same.
+    fn stand_in(&self) -> Self::Listed;
+}
+
+impl OwnMechanism for OwnPolicy {
+    type Listed = PowerSaveConfig;
+    const STAND_IN: PowerSaveConfig = PowerSaveConfig::Timeout(TimeoutConfig { timeout: None });
+
+    fn name(&self) -> &str {
+        self.name()
+    }
+
+    fn stand_in(&self) -> PowerSaveConfig {
+        if self.needs().contains(Abilities::TRIGGER) {
+            PowerSaveConfig::Uapsd(UapsdConfig::default())
+        } else {
+            Self::STAND_IN
+        }
+    }
+}
+
+impl OwnMechanism for OwnCongestionControl {
+    type Listed = Transport;
+    const STAND_IN: Transport = Transport::Tcp { congestion: Algorithm::NewReno, ackloss: false };
+
+    fn name(&self) -> &str {
+        self.name()
+    }
+
+    fn stand_in(&self) -> Transport {
+        let congestion = match self.recovery() {
+            Recovery::GoBack => Algorithm::Tahoe,
+            Recovery::FirstAck => Algorithm::Reno,
+            Recovery::PartialAcks => Algorithm::NewReno,
+            Recovery::Scoreboard => Algorithm::Sack,
+        };
+        Transport::Tcp { congestion, ackloss: false }
+    }
+}
+
+/// A listed mechanism, or one from outside, for which a listed one stands in.
+#[derive(Clone, Debug)]
+pub struct MechanismChoice<M: OwnMechanism> {
+    listed: M::Listed,
+    own: Option<Own<M>>,
+}
+
+/// What a name stands for is the same if its file is.
+impl<M: OwnMechanism> PartialEq for MechanismChoice<M> {
+    fn eq(&self, other: &Self) -> bool {
+        let said = |choice: &Self| choice.own.as_ref().map(|own| (own.name.clone(), Arc::clone(&own.source)));
+        self.listed == other.listed && said(self) == said(other)
+    }
+}
+
+/// How a group of stations saves power.
+pub type PolicyChoice = MechanismChoice<OwnPolicy>;
+/// The transport of a group of flows.
+pub type TransportChoice = MechanismChoice<OwnCongestionControl>;
+
+/// A mechanism from outside, as a scenario names it.
+#[derive(Clone, Debug)]
+struct Own<M> {
+    name: String,
+    /// The text of its file.
+    source: Arc<str>,
+    /// What an error about it begins with: file, line and key, or the flag.
+    place: String,
+    made: Option<M>,
+}
+
+impl<M: OwnMechanism> MechanismChoice<M> {
+    /// One from outside.
+    pub fn own(made: M) -> Self {
+        let (name, listed) = (made.name().to_owned(), made.stand_in());
+        let own = Own { place: name.clone(), name, source: "".into(), made: Some(made) };
+        Self { listed, own: Some(own) }
+    }
+
+    /// The name in scenarios.
+    fn own_name(&self) -> Option<&str> {
+        self.own.as_ref().map(|own| own.name.as_str())
+    }
+
+    /// The one from outside that was made. Panics if there is one that was not.
+    pub fn made(&self) -> Option<&M> {
+        self.own.as_ref().map(|own| own.made.as_ref().expect("mechanisms from outside are made before a run"))
+    }
+
+    /// Whether it is from outside.
+    pub const fn is_own(&self) -> bool {
+        self.own.is_some()
+    }
+
+    /// One that a file or a flag has named.
+    fn of_name(name: &str) -> Result<Self, String> {
+        let source = match name.rsplit_once(':') {
+            Some((path, _)) if !is_object(name) => {
+                read_text(path).map_err(|error| format!("{path} could not be read: {}", reason_of(&error)))?
+            }
+            _ => name.to_owned(),
+        };
+        let own = Own { name: name.to_owned(), source: source.into(), place: String::new(), made: None };
+        Ok(Self { listed: M::STAND_IN, own: Some(own) })
+    }
+}
+
+impl<M: OwnMechanism> Deref for MechanismChoice<M> {
+    type Target = M::Listed;
+
+    fn deref(&self) -> &M::Listed {
+        &self.listed
+    }
+}
+
+impl From<PowerSaveConfig> for PolicyChoice {
+    fn from(listed: PowerSaveConfig) -> Self {
+        Self { listed, own: None }
+    }
+}
+
+impl From<Transport> for TransportChoice {
+    fn from(listed: Transport) -> Self {
+        Self { listed, own: None }
+    }
+}
+
+impl Default for PolicyChoice {
+    fn default() -> Self {
+        PowerSaveConfig::Active(NoSettings {}).into()
+    }
+}
+
+impl Default for TransportChoice {
+    fn default() -> Self {
+        Transport::default().into()
+    }
+}
+
+impl PolicyChoice {
+    /// The name in scenarios.
+    pub fn name(&self) -> &str {
+        self.own_name().unwrap_or(self.listed.name())
+    }
+
+    /// The first of the hidden facts that the policy cannot do without, as far as that is known.
+    pub fn misses(&self, hidden: &[Observable]) -> Option<Observable> {
+        let needs = match &self.own {
+            Some(own) => own.made.as_ref()?.needs(),
+            None => self.listed.needs(),
+        };
+        hidden.iter().copied().find(|fact| needs.contains(fact.ability()))
+    }
+
+    /// The policy of a station: `listed`, unless it is from outside.
+    pub(super) fn of_station(&self, listed: PowerSaveConfig) -> StationPolicy {
+        self.made().map_or(StationPolicy::Listed(listed), |own| StationPolicy::Own(own.clone()))
+    }
+}
+
+impl TransportChoice {
+    /// The name in scenarios.
+    pub fn name(&self) -> &str {
+        self.own_name().unwrap_or(self.listed.name())
+    }
+}
+
+/// The key of a policy in its table.
+const TAG: &str = "policy";
+
+impl Serialize for PolicyChoice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.own_name() {
+            Some(name) => std::collections::BTreeMap::from([(TAG, name)]).serialize(serializer),
+            None => self.listed.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for PolicyChoice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read_policy(Value::deserialize(deserializer)?).map_err(into_serde_error)
+    }
+}
+
+fn read_policy(value: Value) -> Result<PolicyChoice, SettingError> {
+    let (Value::Table(tags), Value::Table(others)) = value.clone().split(&[TAG]) else {
+        return settings::read(value).map(|listed: PowerSaveConfig| listed.into());
+    };
+    match tags.as_slice() {
+        [(_, Value::Text(name))] if is_own(name) => match others.first() {
+            Some((key, _)) => Err(SettingError::Unknown { key: key.clone(), known: vec![TAG.to_owned()] }),
+            None => {
+                PolicyChoice::of_name(name).map_err(|why| SettingError::Refused { key: TAG.to_owned(), why })
+            }
+        },
+        _ => settings::read(value).map(|listed: PowerSaveConfig| listed.into()),
+    }
+}
+
+impl Serialize for TransportChoice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for TransportChoice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let read =
+            if is_own(&name) { Self::of_name(&name) } else { Transport::try_from(name).map(Into::into) };
+        read.map_err(D::Error::custom)
+    }
+}
+
+/// Whether a text names a mechanism from outside: a class in a file, or an object of the Python that loads the scenario.
+pub(super) fn is_own(text: &str) -> bool {
+    is_class(text) || is_object(text)
+}
+
+/// Whether a text is `FILE.py:CLASS`.
+pub(super) fn is_class(text: &str) -> bool {
+    text.rsplit_once(':').is_some_and(|(file, _)| file.ends_with(".py"))
+}
+
+fn is_object(text: &str) -> bool {
+    text.starts_with("<python ")
+}
+
+/// A mechanism that a scenario names and that is from outside.
+pub struct OwnChoice<'a> {
+    /// Its key.
+    pub key: String,
+    /// What an error about it begins with.
+    pub place: &'a mut String,
+    /// Its name.
+    pub name: &'a mut String,
+    /// The text of its file.
+    pub source: Arc<str>,
+    /// Where it goes when it is made.
+    pub kind: OwnKind<'a>,
+}
+
+/// Where a mechanism goes that is made, with what stands in for it.
+pub enum OwnKind<'a> {
+    /// A policy.
+    Policy(&'a mut Option<OwnPolicy>, &'a mut PowerSaveConfig),
+    /// A congestion control.
+    Congestion(&'a mut Option<OwnCongestionControl>, &'a mut Transport),
+}
+
+impl<M: OwnMechanism> MechanismChoice<M> {
+    pub(super) fn as_own<'a>(
+        &'a mut self,
+        key: String,
+        kind: impl FnOnce(&'a mut Option<M>, &'a mut M::Listed) -> OwnKind<'a>,
+    ) -> Option<OwnChoice<'a>> {
+        let Self { listed, own } = self;
+        let Own { name, source, place, made } = own.as_mut()?;
+        Some(OwnChoice { key, place, name, source: Arc::clone(source), kind: kind(made, listed) })
+    }
+}

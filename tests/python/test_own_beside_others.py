@@ -1,0 +1,205 @@
+"""A class of one's own for one station or one flow beside others: in files, keys, comparisons, sweeps and archives."""
+
+import re
+
+import pytest
+from conftest import ROOT
+
+import airwatt
+
+MINE = """\
+import airwatt
+
+
+class Nap(airwatt.Policy):
+    needs = ("switch", "tim")
+
+    def on_start(self, radio):
+        radio.set_power_save(True)
+
+    def on_beacon(self, radio, tim):
+        if tim:
+            radio.set_power_save(False)
+            radio.set_timer("inactivity", radio.now_ns + 20_000_000)
+
+    def on_timer(self, radio, timer):
+        radio.set_power_save(True)
+
+
+class Polls(airwatt.Policy):
+    needs = ("switch", "tim", "trigger")
+
+
+class Gentle(airwatt.CongestionControl):
+    recovery = "scoreboard"
+"""
+KEY = "station.1.power_save.policy"
+CELL = """\
+node = [{ name = "server" }, { name = "access-point" }, { name = "phone", count = 3 }]
+flow = [{ from = "server", to = "phone", application = { kind = "bulk", size = "100kB" } }]
+
+[[link]]
+name = "wire"
+between = ["server", "access-point"]
+delay = "10ms"
+forward = { rate = "16Mbps" }
+reverse = { rate = "1Mbps" }
+
+[[cell]]
+name = "air"
+wifi = "fast-wifi"
+access_point = { node = "access-point" }
+station = [
+    { node = "phone0", power_save = { policy = "timeout" } },
+    { node = "phone1..phone2", power_save = { policy = "./mine.py:Nap" } },
+]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with a file of mechanisms and the scenario of the page; the current one is another."""
+    (tmp_path / "mine.py").write_text(MINE)
+    page = (ROOT / "docs" / "own-mechanisms.md").read_text()
+    (scenario,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "two.toml").write_text(scenario.replace("5MB", "200kB"))
+    (tmp_path / "cell.toml").write_text(CELL)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    return tmp_path
+
+
+def named(result):
+    return [item.policy for item in result.stations], [flow.transport for flow in result.flows]
+
+
+def test_a_class_stands_beside_listed_mechanisms_in_a_file(folder):
+    """The path is relative to the file; each station and flow has its own, and the class behaves as it does alone."""
+    result = airwatt.run(folder / "two.toml")
+    assert named(result) == (["Nap", "timeout"], ["Gentle", "newreno"])
+    listed = airwatt.run(folder / "two.toml", set={"station.0.power_save.policy": "psm", "flow.0.transport": "sack"})
+    assert listed.stations[0].energy_j != result.stations[0].energy_j
+    # What a class does not override is the algorithm of its recovery.
+    same = airwatt.run(folder / "two.toml", set={"flow.0.transport": "sack"})
+    assert same.stations == result.stations
+
+
+def test_a_class_is_that_of_a_group_of_a_cell(folder):
+    result = airwatt.run(folder / "cell.toml")
+    assert named(result)[0] == ["timeout", "Nap", "Nap"]
+
+
+def test_a_key_takes_a_class_by_its_file_or_itself(folder):
+    names: dict = {}
+    exec(MINE, names)
+    by_file = airwatt.run(folder / "two.toml", set={KEY: "../mine.py:Nap"})
+    by_class = airwatt.run(folder / "two.toml", set={KEY: names["Nap"], "flow.0.transport": names["Gentle"]})
+    assert named(by_file) == named(by_class) == (["Nap", "Nap"], ["Gentle", "newreno"])
+    assert by_file.stations == by_class.stations
+    compared = airwatt.compare(folder / "two.toml", vary={KEY: ["active", names["Nap"], f"{folder}/mine.py:Nap"]})
+    assert [row.choice[KEY] for row in compared.rows] == ["active", "Nap", f"{folder}/mine.py:Nap"]
+    active, one, other = (row.runs[0].stations for row in compared.rows)
+    assert one == other == by_file.stations
+    assert active != one
+
+
+def test_the_command_line_compares_and_shows_a_class_of_one_station(folder, airwatt):
+    compared = airwatt("compare", folder / "two.toml", "--vary", f"{KEY}=active,{folder}/mine.py:Nap", "--json").json
+    one = airwatt("run", folder / "two.toml", "--set", f"{KEY}={folder}/mine.py:Nap", "--json").json
+    assert [row["runs"][0]["stations"][1]["policy"] for row in compared["rows"]] == ["active", "Nap"]
+    assert compared["rows"][1]["runs"][0]["stations"] == one["stations"]
+    # What is shown reads back, and no file is executed for it.
+    (folder / "mine.py").write_text("raise SystemExit('executed')")
+    shown = airwatt("run", folder / "two.toml", "--show-config").out
+    assert f'policy = "{folder}/mine.py:Nap"' in shown
+    (folder / "again.toml").write_text(shown)
+    (folder / "mine.py").write_text(MINE)
+    assert airwatt("run", folder / "again.toml", "--json").json["stations"][0]["policy"] == "Nap"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        (KEY, "../mine.py:None", ["--set station.1", "/mine.py:None: ", "airwatt.Policy", "no class of that name"]),
+        (KEY, "../mine.py:Gentle", ["--set station.1", "airwatt.Policy", "another class"]),
+        ("flow.1.transport", "../mine.py:Nap", ["--set flow.1.transport", "airwatt.CongestionControl", "another"]),
+        (KEY, "../none.py:Nap", ["--set station.1", "none.py", "No such file"]),
+        ("ap.uapsd", "false", ["two.toml:7: station.1.power_save.policy", "without U-APSD", "mine.py:Polls"]),
+        ("station.1.hide", '["tim"]', ["two.toml:7", "station.1.hide", 'it needs "tim"']),
+        ("station.1.power_save.interval", "20ms", ["station.1.power_save.interval", "unknown key", "policy"]),
+        ("tcp.profile", "linux", ["transport", "linux-settings"]),
+        ("flow.0.application.kind", "saturated", ["flow.0", 'needs transport "udp"']),
+    ],
+)
+def test_what_does_not_go_is_one_line_with_its_place(folder, airwatt, key, value, said):
+    file = folder / "two.toml"
+    file.write_text(file.read_text().replace('policy = "timeout"', 'policy = "./mine.py:Polls"'))
+    answer = airwatt("run", file, "--set", f"{key}={value.replace('..', str(folder))}")
+    assert answer.status == 2
+    assert answer.is_one_line(*said), answer.err
+
+
+def test_a_file_that_is_not_there_is_said_with_its_line(folder, airwatt):
+    (folder / "mine.py").unlink()
+    answer = airwatt("run", folder / "cell.toml")
+    assert answer.status == 2
+    assert answer.is_one_line("cell.toml:17: cell.0.station.1.power_save.policy", f"{folder}/mine.py could not be read")
+
+
+def test_what_a_class_of_the_file_raises_is_one_line(folder, airwatt):
+    (folder / "mine.py").write_text(MINE.replace("if tim:", "if 1 / 0:"))
+    answer = airwatt("run", folder / "cell.toml")
+    assert answer.status == 1
+    assert answer.is_one_line(f"{folder}/mine.py, line 11: ZeroDivisionError"), answer.err
+
+
+def test_what_runs_no_simulation_refuses_a_class(folder, airwatt):
+    answer = airwatt("emulate", folder / "two.toml", "--", "true")
+    assert answer.status != 0
+    assert answer.is_one_line("two.toml:4: station.0.power_save.policy", "a class in Python") or "root" in answer.err
+
+
+def test_a_sweep_varies_a_class_of_one_station(folder):
+    """In processes of its own; a run is known by the text of the file, wherever that is and whatever named it."""
+    given = {"over": {KEY: ["timeout", "../mine.py:Nap"]}, "runs": 2}
+    store = airwatt.sweep(folder / "two.toml", **given, store="store")
+    rows = store.to_arrow("runs", [KEY, "seed", "energy_j", "wall_s"]).to_pylist()
+    assert len(rows) == 4
+    for row in rows:
+        run = airwatt.run(folder / "two.toml", seed=row["seed"], set={KEY: row[KEY]})
+        assert row["energy_j"] == sum(item.energy_j for item in run.stations)
+    walls = {row["wall_s"] for row in rows}
+    (folder / "elsewhere" / "moved.py").write_text(MINE)
+    again = airwatt.sweep(folder / "two.toml", over={KEY: ["timeout", "moved.py:Nap"]}, runs=2, store="store")
+    assert {row["wall_s"] for row in again.to_arrow("runs", ["wall_s"]).to_pylist()} == walls
+    (folder / "mine.py").write_text(MINE.replace("20_000_000", "200_000_000"))
+    assert len(airwatt.sweep(folder / "two.toml", **given, store="store")) == 8
+
+
+def test_a_store_executes_no_file_that_its_scenario_names(folder, airwatt):
+    store = folder / "store"
+    words = ["sweep", folder / "two.toml", "--over", "flow.0.start=0s,1s", "--store", store]
+    assert airwatt(*words).status == 0
+    for kept in ("runs", "flows", "stations", "documents"):
+        for path in (store / kept).iterdir():
+            path.unlink()
+    executed = folder / "executed"
+    (folder / "mine.py").write_text(f"open({str(executed)!r}, 'w').close()\n{MINE}")
+    answer = airwatt("sweep", "resume", store)
+    assert answer.status == 2
+    assert answer.is_one_line("mine.py:Nap", "whole sweep command"), answer.err
+    assert not executed.exists()
+
+
+def test_an_archive_has_the_files_that_its_scenario_names(folder, airwatt):
+    store, packed = folder / "store", folder / "study.zip"
+    assert (
+        airwatt("sweep", folder / "two.toml", "--over", f"{KEY}=active,{folder}/mine.py:Nap", "--store", store).status
+        == 0
+    )
+    assert airwatt("archive", store, "-o", packed).status == 0
+    (folder / "mine.py").unlink()
+    refused = airwatt("rerun", packed)
+    assert refused.status == 2
+    assert refused.is_one_line("mechanisms/mine.py:Nap", "--trust")
+    assert airwatt("rerun", packed, "--trust").status == 0
