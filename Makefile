@@ -40,7 +40,8 @@ WHEEL_OUT := target/wheels
 
 wheel: build ## Build the Python package with its core (abi3: one file for Python 3.11 and newer) into target/wheels
 	@rm -rf $(WHEEL_OUT)
-	@git describe --always --dirty --exclude='*' --abbrev=12 >python/airwatt/_commit 2>/dev/null || rm -f python/airwatt/_commit
+	@(git describe --always --dirty --exclude='*' --abbrev=12 && git log -1 --format=%cs) >python/airwatt/_commit 2>/dev/null \
+	    || rm -f python/airwatt/_commit
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin build --release --out $(WHEEL_OUT) >$(VENV)/wheel.log 2>&1 || { cat $(VENV)/wheel.log >&2; exit 1; }
 	@ls $(WHEEL_OUT)/*.whl
 

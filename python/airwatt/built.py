@@ -4,22 +4,53 @@ from __future__ import annotations
 
 import functools
 import subprocess
+from importlib import metadata
 from pathlib import Path
 
 
-@functools.cache
 def commit() -> str | None:
     """The commit that this package is of: of the tree that it lies in, or the one that its wheel was built from.
 
     None where neither is known. With `-dirty` at its end the tree had changes that no commit has.
     """
+    return _built()[0]
+
+
+def date() -> str | None:
+    """The day of that commit, as `2026-11-26`; None where it is not known."""
+    return _built()[1]
+
+
+def repository() -> str | None:
+    """The address that the project states for its source, or for itself; None if it states none."""
+    try:
+        stated = metadata.metadata("airwatt").get_all("Project-URL") or []
+    except metadata.PackageNotFoundError:
+        return None
+    urls = {label.strip().lower(): url.strip() for label, _, url in (line.partition(",") for line in stated)}
+    return next((urls[label] for label in ("repository", "source", "homepage") if label in urls), None)
+
+
+@functools.cache
+def _built() -> tuple[str | None, str | None]:
     package = Path(__file__).parent
-    built = package / "_commit"
     tree = package.parents[1]
     if not (tree / ".git").exists():
-        return built.read_text(encoding="utf-8").strip() if built.is_file() else None
-    line = ["git", "-C", str(tree), "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12"]
+        built = package / "_commit"
+        lines = built.read_text(encoding="utf-8").splitlines() if built.is_file() else []
+    else:
+        lines = [
+            *_git(tree, "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12"),
+            *_git(tree, "log", "-1", "--format=%cs"),
+        ]
+    first, second, *_ = (*lines, "", "")
+    return first or None, second or None
+
+
+def _git(tree: Path, *words: str) -> list[str]:
+    """What git says of a tree, in a line; nothing if it says nothing."""
     try:
-        return subprocess.run(line, capture_output=True, text=True, check=True, timeout=5).stdout.strip() or None
+        done = subprocess.run(["git", "-C", str(tree), *words], capture_output=True, text=True, check=True, timeout=5)
     except (OSError, subprocess.SubprocessError):
-        return None
+        return []
+    return done.stdout.split()[:1]

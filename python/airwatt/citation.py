@@ -12,7 +12,7 @@ from typing import Any
 
 from airwatt import laboratory
 from airwatt._core import Scenario, __version__
-from airwatt.built import commit
+from airwatt.built import commit, date, repository
 
 Entry = Mapping[str, str]
 """The fields of a BibTeX entry, with its `key` and its `type`."""
@@ -32,8 +32,14 @@ def of_airwatt() -> Entry:
     built = commit()
     note = f"Version {__version__}" + (f", commit {built}" if built else "")
     title = "airwatt: A Laboratory for What a {Wi-Fi} Radio Spends on {TCP}"
+    year, address = (date() or "").partition("-")[0], repository()
     # Not `software`: the styles that come with BibTeX do not know it.
-    return {"key": "airwatt", "type": "misc", "author": _AUTHORS, "title": title, "note": note}
+    entry = {"key": "airwatt", "type": "misc", "author": _AUTHORS, "title": title, "note": note}
+    return {
+        **entry,
+        **({"year": year} if year else {}),
+        **({"howpublished": f"\\url{{{address}}}"} if address else {}),
+    }
 
 
 def of(name: str) -> list[Entry]:
@@ -77,6 +83,10 @@ def _one(entry: Entry) -> str:
     width = max(len(name) for name, _ in fields)
     lines = [f"  {name:{width}} = {{{value}}}," for name, value in fields]
     missing = [name for name in _NEEDED.get(entry["type"], ()) if name not in entry]
+    if "howpublished" in missing and entry["key"] == "airwatt":
+        missing[missing.index("howpublished")] += (
+            " (where a reader can get this version; the project states no address)"
+        )
     # BibTeX ignores what stands between entries.
     note = [f"% To be filled in by hand, as it is not known here: {', '.join(missing)}"] if missing else []
     return "\n".join([*note, f"@{entry['type']}{{{entry['key']},", *lines, "}", ""])

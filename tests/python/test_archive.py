@@ -156,7 +156,7 @@ def test_a_changed_mechanism_is_not_archived(airwatt, tmp_path, monkeypatch):
     (tmp_path / "own.py").write_text(MINE + "\n# another one\n")
     answer = airwatt("archive", "store", "-o", "study.zip")
     assert answer.status == 2
-    assert answer.is_one_line("./own.py:Nap as it was when the sweep began")
+    assert answer.is_one_line("own.py:Nap as it was when the sweep began")
     assert not (tmp_path / "study.zip").exists()
 
 
@@ -239,10 +239,43 @@ def test_what_only_a_person_can_fill_in_is_said_to_be_missing(airwatt):
         if line.startswith("@") and key in entries:
             entries[key] = before
     assert entries == {
-        "airwatt": "% To be filled in by hand, as it is not known here: howpublished, year",
+        "airwatt": "% To be filled in by hand, as it is not known here: howpublished (where a reader can get this"
+        " version; the project states no address)",
         "campsmur-ba-ta": "% To be filled in by hand, as it is not known here: howpublished, year",
         "donckers2001": "",
     }
+
+
+def test_the_entry_of_the_software_has_the_year_of_its_commit_and_the_stated_address(monkeypatch):
+    from airwatt import citation
+
+    monkeypatch.setattr(citation, "commit", lambda: "0123456789ab")
+    monkeypatch.setattr(citation, "date", lambda: "2031-05-02")
+    monkeypatch.setattr(citation, "repository", lambda: "https://example.org/airwatt")
+    entry = citation.bibtex([citation.of_airwatt()])
+    assert entry.startswith("@misc{airwatt,")
+    for field in ("commit 0123456789ab},", "{2031},", r"{\url{https://example.org/airwatt}},"):
+        assert field in entry
+    # What is not known is said, and not invented.
+    monkeypatch.setattr(citation, "date", lambda: None)
+    monkeypatch.setattr(citation, "repository", lambda: None)
+    assert citation.bibtex([citation.of_airwatt()]).startswith(
+        "% To be filled in by hand, as it is not known here: howpub"
+    )
+    assert "year" in citation.bibtex([citation.of_airwatt()]).splitlines()[0]
+
+
+def test_a_wheel_knows_the_day_of_its_commit(tmp_path, monkeypatch):
+    from airwatt import built
+
+    package = tmp_path / "lib" / "airwatt"
+    package.mkdir(parents=True)
+    monkeypatch.setattr(built, "__file__", str(package / "built.py"))
+    for text, known in (("0123456789ab\n2031-05-02\n", ("0123456789ab", "2031-05-02")), ("", (None, None))):
+        (package / "_commit").write_text(text)
+        built._built.cache_clear()
+        assert (built.commit(), built.date()) == known
+    built._built.cache_clear()
 
 
 @pytest.mark.parametrize("radio", [radio.name for radio in laboratory.radios()])
