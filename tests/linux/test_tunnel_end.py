@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from lab import DAEMON, await_true, missing
 
-import test_tunnel
-from test_tunnel import INNER
+import tunnel_lab
+from tunnel_lab import INNER
 
 REASON = missing()
 pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
-pair = test_tunnel.pair
+pair = tunnel_lab.pair
 
 SEND_ONE = "import socket; socket.socket(type=socket.SOCK_DGRAM).sendto(b'last', (%r, 9))"
 

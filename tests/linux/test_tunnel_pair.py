@@ -8,12 +8,12 @@ import subprocess
 import pytest
 from lab import DAEMON, call, missing
 
-import test_tunnel
-from test_tunnel import INNER, OUTER, PORT
+import tunnel_lab
+from tunnel_lab import INNER, OUTER, PORT
 
 REASON = missing()
 pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
-pair = test_tunnel.pair
+pair = tunnel_lab.pair
 
 
 def write_pair(folder, *words: object, answers: str = "") -> subprocess.CompletedProcess[str]:

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from lab import await_true, call, missing
 
-import test_tunnel
-from test_tunnel import INNER, KEYS, OUTER, PORT
+import tunnel_lab
 from test_tunnel_soak import SOAK, open_files, resident_kb
+from tunnel_lab import INNER, KEYS, OUTER, PORT
 
 REASON = missing()
 pytestmark = [pytest.mark.long, pytest.mark.skipif(REASON is not None, reason=str(REASON))]
-pair = test_tunnel.pair
+pair = tunnel_lab.pair
 STRANGER = (sys.executable, Path(__file__).parent / "stranger.py")
 SOURCE = "10.98.0.66"
 COUNT = 1_000_000
