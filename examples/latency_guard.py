@@ -6,8 +6,9 @@
 
 python examples/latency_guard.py prints for each tail of the driver and each listen interval the 95th percentile of
 what somebody waits for, and the power of the radio: with power save off, on (policy timeout), under the guard, and
-under the guard with U-APSD triggers. Of several flows it is the slowest one's percentile. A star says that some flow
-waits more than the bound of 30 ms longer than with power save off. Names of traffic as arguments leave out the others.
+under the guard with U-APSD triggers. Of several flows it is the slowest one's percentile; those of `day` follow. A star
+says that some flow waits more than the bound of 30 ms longer than with power save off. Names of traffic as arguments
+leave out the others.
 """
 
 import sys
@@ -59,6 +60,9 @@ DAY = [
     asked("60s", 15, "2700s"),
 ]
 """An hour: pages, keys typed here, keys typed into this host, files, rare messages, and a monitor throughout."""
+
+PARTS = {"day": ("monitor", "pages", "keys-here", "keys-there", "files", "rare")}
+"""What the flows are of traffic whose flows have lines of their own."""
 
 TRAFFIC: dict[str, tuple[str, Settings]] = {
     "keys-here": ("ssh", {"flow.application.count": "300"}),
@@ -138,6 +142,15 @@ def line(traffic: str, tail_ms: int, listen_interval: int, cells: list[Cell]) ->
     return f"{traffic:10} {tail_ms:4} {listen_interval:7} {waits}  {powers}"
 
 
+def lines(traffic: str, tail_ms: int, listen_interval: int, cells: list[Cell]) -> list[str]:
+    """A row of the table, and below it the waits of each flow, if they have names."""
+    rows = [line(traffic, tail_ms, listen_interval, cells)]
+    for index, name in enumerate(PARTS.get(traffic, ())):
+        of_flow = [([waits[index]], power) for waits, power in cells]
+        rows.append(line(f"{name:>10}", tail_ms, listen_interval, of_flow)[: -len("  " + " " * 20)].rstrip())
+    return rows
+
+
 HEAD = (
     "                                  p95 [ms]                 power [mW]",
     "traffic    tail beacons    off     on  guard trigg.     off   on  grd trig",
@@ -150,7 +163,7 @@ def main() -> None:
     for kind in [kind for kind in sys.argv[1:] if kind in TRAFFIC | MORE] or TRAFFIC:
         for tail_ms in TAILS_MS:
             for interval in LISTEN_INTERVALS:
-                print(line(kind, tail_ms, interval, measured(kind, tail_ms, interval)), flush=True)
+                print("\n".join(lines(kind, tail_ms, interval, measured(kind, tail_ms, interval))), flush=True)
 
 
 if __name__ == "__main__":
