@@ -107,7 +107,7 @@ def test_without_wifi_the_doctor_reports_on_the_host():
     assert "interface" not in document
     assert (document["kernel"], document["would"]) == (
         os.uname().release,
-        "end with status 4: there is no Wi-Fi interface",
+        "wait for a Wi-Fi interface as a service, and otherwise end with status 4: there is none",
     )
     if os.geteuid() == 0:
         assert (document["bpf"], document["bpf_error"], document["missing_capability"]) == (True, None, None)
@@ -338,7 +338,13 @@ def test_maintainer_scripts_restart_and_end_what_runs_as_the_policy_of_the_host_
 
     services = [f"{unit}.service" for unit in units]
     assert run("prerm", "upgrade", "2") == ("", [])
-    assert run("postinst", "configure", "") == ("", ["systemctl --system daemon-reload"])
+    first = ["systemctl preset airwattd-station.service", "systemctl --system daemon-reload"]
+    # Of the first installation alone, and what stands for systemctl says that it is enabled.
+    enabled = [
+        "systemctl --quiet is-enabled airwattd-station.service",
+        "deb-systemd-invoke start airwattd-station.service",
+    ]
+    assert run("postinst", "configure", "") == ("", [*first, *enabled])
     printed, calls = run("postinst", "configure", "1")
     assert printed.endswith(f"until they are restarted: {' '.join(services[2:])}\n")
     assert calls == ["systemctl --system daemon-reload", f"deb-systemd-invoke restart {' '.join(services[:2])}"]
@@ -352,22 +358,137 @@ def test_networkmanager_is_told_to_leave_power_save_alone():
     assert dict(parsed["connection-airwatt-station"]) == {"match-device": "type:wifi", "wifi.powersave": "1"}
 
 
-def test_a_service_waits_for_wifi(tmp_path):
+class WaitingDaemon:
+    """A daemon that waits for its Wi-Fi interface, as a service manager starts it, where there is none."""
+
+    def __init__(self, folder: Path, *words: object):
+        self.folder = folder
+        self.manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.manager.bind(str(folder / "notify"))
+        self.manager.settimeout(10)
+        self.environment = os.environ | {"STATE_DIRECTORY": str(folder)}
+        command = list(map(str, ["unshare", "--net", DAEMON, "station", *words]))
+        environment = self.environment | {"NOTIFY_SOCKET": str(folder / "notify")}
+        self.process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+
+    def __enter__(self) -> "WaitingDaemon":
+        self.expect("READY=1", "STATUS=waits for a Wi-Fi interface")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.process.terminate()
+        self.process.communicate(timeout=5)
+        self.manager.close()
+
+    def expect(self, *lines: str) -> None:
+        """The next message to the service manager has these lines."""
+        said = self.manager.recv(4096).decode().splitlines()
+        assert set(lines) <= set(said), said
+
+    def call(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """A command of `airwattd station` in its network namespace."""
+        command = ["nsenter", f"--net=/proc/{self.process.pid}/ns/net", str(DAEMON), "station", *words]
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
+
+    def metrics(self, path: Path) -> str:
+        """What it serves for Prometheus on a Unix socket."""
+        with socket.socket(socket.AF_UNIX) as stream:
+            stream.settimeout(5)
+            stream.connect(str(path))
+            stream.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+            return b"".join(iter(lambda: stream.recv(4096), b"")).decode()
+
+
+needs_namespaces = pytest.mark.skipif(os.geteuid() != 0, reason="root is needed for a network namespace")
+
+
+@needs_namespaces
+def test_a_service_waits_for_wifi_and_says_so_once(tmp_path):
     """A host without Wi-Fi is no failure of a unit that is enabled everywhere, and an adapter may be plugged in."""
-    path = tmp_path / "notify"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-        manager.bind(str(path))
-        manager.settimeout(10)
-        environment = os.environ | {"NOTIFY_SOCKET": str(path)}
-        command = [str(DAEMON), "station"]
-        with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as daemon:
-            try:
-                said = manager.recv(4096).decode()
-                assert "READY=1" in said
-                assert "waits for a Wi-Fi interface" in said
-                with pytest.raises(subprocess.TimeoutExpired):
-                    daemon.wait(0.5)
-            finally:
-                daemon.terminate()
-            assert len(daemon.communicate(timeout=5)[1].splitlines()) <= 1
-        assert daemon.returncode == -signal.SIGTERM
+    with WaitingDaemon(tmp_path) as daemon:
+        with pytest.raises(subprocess.TimeoutExpired):
+            daemon.process.wait(0.5)
+        daemon.process.terminate()
+        said = daemon.process.communicate(timeout=5)[1]
+        assert daemon.process.returncode == 0
+        assert "waits for one" in said
+        assert len(said.splitlines()) == 1
+
+
+@needs_namespaces
+def test_a_daemon_that_waits_reads_its_configuration_again(tmp_path):
+    config, first, second = (tmp_path / name for name in ("station.toml", "first", "second"))
+    config.write_text(f'metrics = "unix:{first}"\n')
+    with WaitingDaemon(tmp_path, config) as daemon:
+        assert "waits for one" in daemon.process.stderr.readline()
+        assert 'airwatt_station_waiting{interface="-"} 1\n' in daemon.metrics(first)
+        config.write_text(f'metrics = "unix:{second}"\ninterface = "aw7"\n')
+        daemon.process.send_signal(signal.SIGHUP)
+        daemon.expect("RELOADING=1")
+        daemon.expect("READY=1")
+        assert 'airwatt_station_waiting{interface="aw7"} 1\n' in daemon.metrics(second)
+        assert not first.exists()
+        config.write_text("obsrve = 1\n")
+        daemon.process.send_signal(signal.SIGHUP)
+        daemon.expect("RELOADING=1")
+        daemon.expect("READY=1")
+        assert "obsrve: unknown field" in daemon.process.stderr.readline()
+        assert json.loads(daemon.call("status", "--json").stdout)["interface"] == "aw7"
+
+
+@needs_namespaces
+@pytest.mark.parametrize("words", [[], ["--interface", "aw7"]])
+def test_a_daemon_that_waits_is_known_and_switched_off(tmp_path, words):
+    name = words[-1] if words else "the first Wi-Fi interface"
+    with WaitingDaemon(tmp_path, *words) as daemon:
+        for verb in ("status", "report"):
+            done = daemon.call(verb, *words)
+            facts = dict(line.split(maxsplit=1) for line in done.stdout.splitlines() if not line.startswith(" "))
+            assert (done.returncode, facts["interface"]) == (0, name), done.stderr
+            assert facts["state"].startswith("waits: ")
+        document = json.loads(daemon.call("status", "--json").stdout)
+        assert (document["state"], document["interface"]) == ("waits", words[-1] if words else None)
+        assert "airwatt_station_waiting{" in daemon.call("status", "--metrics").stdout
+        assert daemon.call("on", *words).stderr.count("nothing") == 1, "it was not switched off"
+
+        other = daemon.call("off", "--interface", "aw9")
+        assert daemon.process.poll() is None
+        assert (other.returncode, "still does" in other.stderr) == (0, not words)
+        done = daemon.call("off", *words)
+        assert (done.returncode, done.stderr) == (0, f"{name}: the daemon that waited for it has ended\n")
+        assert daemon.process.wait(5) == 0
+    again = subprocess.run(
+        [str(DAEMON), "station", *words], env=daemon.environment, capture_output=True, text=True, check=False
+    )
+    assert (again.returncode, len(again.stderr.splitlines())) == (0, 1)
+    assert f"{name}: switched off by" in again.stderr
+    assert "a daemon may start again" in call("env", f"STATE_DIRECTORY={tmp_path}", DAEMON, "station", "on").stderr
+    assert not list(tmp_path.glob("*.off"))
+
+
+@needs_namespaces
+@pytest.mark.skipif(not shutil.which("systemctl"), reason="systemctl is not installed")
+def test_the_first_installation_enables_what_a_preset_says_and_an_upgrade_nothing():
+    """Without a running systemd, as in the folder of an image."""
+    if Path("/run/systemd/system").exists():
+        pytest.skip("systemd runs here, and its units are not to be changed")
+    lib = "/usr/lib/systemd"
+    folders = ("/etc/systemd/system", f"{lib}/system", f"{lib}/system-preset")
+    mounts = "; ".join(f"mkdir -p {folder}; mount -t tmpfs none {folder}" for folder in folders)
+    wants = "/etc/systemd/system/multi-user.target.wants/airwattd-station.service"
+
+    def is_enabled(script: str) -> bool:
+        shell = f"""set -e; {mounts}
+        cp {ROOT}/packaging/systemd/*.service {lib}/system
+        cp {ROOT}/packaging/debian/90-airwattd.preset {lib}/system-preset
+        preset() {{ echo "enable airwattd-station.service" >{lib}/system-preset/50-distribution.preset; }}
+        postinst() {{ sh {ROOT}/packaging/debian/postinst configure "$1" 2>&1; }}
+        {script}
+        if [ -L {wants} ]; then echo enabled; fi"""
+        return call("unshare", "--mount", "bash", "-c", shell).stdout.endswith("enabled\n")
+
+    assert not is_enabled("postinst ''")
+    assert is_enabled("preset; postinst ''")
+    assert not is_enabled("postinst ''; preset; postinst 1"), "an upgrade enables nothing"
+    assert not is_enabled(f"preset; postinst ''; rm {wants}; postinst 1"), "the administrator has disabled it"
+    assert is_enabled("postinst ''; systemctl enable airwattd-station; postinst 1"), "the administrator has enabled it"

@@ -181,7 +181,10 @@ def test_without_wifi_the_stations_unit_waits_with_a_read_only_disk_too(machine)
     assert machine.run("stat", "--format=%a", "/var/lib/airwatt") == "700\n"
     instance = f"{unit}@wlan7"
     machine.start(instance)
-    assert machine.shows(instance, "StatusText") == ["waits for a Wi-Fi interface"]
+    for waits in (unit, instance):
+        machine.run("systemctl", "reload", waits)
+        assert machine.shows(waits, "StatusText", "ActiveState") == ["waits for a Wi-Fi interface", "active"]
+        assert "waits for one" in machine.run("journalctl", "--no-pager", "--unit", waits)
     machine.run("systemctl", "stop", unit, instance)
     assert machine.shows(unit, "ActiveState") == ["inactive"]
 

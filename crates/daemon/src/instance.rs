@@ -195,6 +195,15 @@ impl Instance<'_> {
         Ok(Started { control, guardian, changes })
     }
 
+    /// Listens at its control socket, and changes nothing else.
+    ///
+    /// # Errors
+    /// If another one listens there.
+    pub(crate) fn listen(&self) -> Result<Control, Failure> {
+        let _lock = lock()?;
+        Ok(Control::bind(&self.control_socket())?)
+    }
+
     /// Removes the control sockets of daemons of this kind that were killed together with their guardians, in any network namespace, and
     /// where the peers were of those whose namespace is gone: it can no longer be entered to clean up in it. Needs the lock, under which
     /// all of them are bound.

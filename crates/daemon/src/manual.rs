@@ -48,6 +48,9 @@ What was changed on the host, for `restore`.
 .TP
 /run/airwatt/station\\-INTERFACE.NAMESPACE.sock
 The socket of a daemon that runs, for `status` and `off`.
+.TP
+/run/airwatt/waiting\\-station\\-INTERFACE.NAMESPACE.sock
+The same of one that waits for its interface, which is named `:first` if it takes the first.
 ";
 
 #[derive(Args)]

@@ -210,7 +210,10 @@ fn of_host(
 
 /// What the daemon would do if it were started now, by this user.
 fn would(wifi: Option<&InterfaceDocument>, missing: Option<&str>, config: &Config) -> String {
-    let Some(wifi) = wifi else { return "end with status 4: there is no Wi-Fi interface".to_owned() };
+    let Some(wifi) = wifi else {
+        return "wait for a Wi-Fi interface as a service, and otherwise end with status 4: there is none"
+            .to_owned();
+    };
     if state::is_off(&wifi.interface) {
         return "end at once: `airwattd station off` was said, and not yet `on`".to_owned();
     }

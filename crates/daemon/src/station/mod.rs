@@ -1,6 +1,6 @@
 //! `airwattd station`: the Wi-Fi power save of this host, which follows its traffic.
 //!
-//! `run`, the default, is the daemon (`run`, `controller`, `host`, `observer`): a policy of `airwatt_proto::powersave` over the
+//! `run`, the default, is the daemon (`run`, `waiting`, `controller`, `host`, `observer`): a policy of `airwatt_proto::powersave` over the
 //! driver's power save. `status` and `report` prove what it brings (`account`, `doze`, `show`), `off` ends it for good. `doctor` says
 //! what is known of the interface without changing anything. `measure` has power save off, on, and under the daemon's policy in
 //! blocks of random order, sends probes meanwhile, and says with confidence intervals how long answers take under each;
@@ -26,6 +26,7 @@ mod show;
 mod state;
 mod target;
 mod uapsd;
+mod waiting;
 mod wifi;
 
 use std::net::{IpAddr, SocketAddr};
@@ -265,5 +266,6 @@ fn restore(options: &Interface) -> Result<(), Failure> {
     if names.is_empty() {
         output::progress(&crate::instance::nothing_here(KIND));
     }
+    waiting::clean_up()?;
     names.iter().try_for_each(|name| instance(name).restore())
 }

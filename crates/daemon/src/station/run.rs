@@ -15,8 +15,9 @@ use super::config::Config;
 use super::controller::Controller;
 use super::host::{CONTROL, METRICS, Parts, StationHost, WIRELESS};
 use super::target::{NEEDS, Taken, Target};
-use super::{Interface, KIND, Run, instance, on_or_off, state, wifi};
+use super::{Interface, KIND, Run, instance, on_or_off, state, waiting, wifi};
 use crate::failure::Failure;
+use crate::instance::Instance;
 use crate::output;
 
 /// Time for which `off` waits for the end of a daemon.
@@ -37,17 +38,16 @@ pub(super) fn run(options: &Run) -> Result<(), Failure> {
         return Ok(());
     }
     options.foreground.log.start()?;
-    if service::is_managed() {
-        wifi::wait_for(&Interface { interface: config.interface.clone() });
+    if is_off(&waiting::name_of(&config)) {
+        return Ok(());
     }
+    let config = match service::is_managed() {
+        true => waiting::wait_for_interface(options, config)?,
+        false => Some(config),
+    };
+    let Some(config) = config else { return Ok(()) };
     let target = Target::find(config)?;
-    let name = &target.interface.name;
-    if state::is_off(name) {
-        output::progress(&format!(
-            "{name}: switched off by `airwattd station off`; `airwattd station on` ends that"
-        ));
-        // For a service manager this is a start and an end, and no failure.
-        service::ready("switched off");
+    if is_off(&target.interface.name) {
         return Ok(());
     }
     let file = Config::file(options.file.as_deref(), &options.interface);
@@ -57,6 +57,20 @@ pub(super) fn run(options: &Run) -> Result<(), Failure> {
         events.add(metrics, METRICS, Interest::Read)?;
     }
     serve(parts, &mut events)
+}
+
+/// Whether the daemon was switched off, which is said.
+fn is_off(name: &str) -> bool {
+    let is_off = state::is_off(name);
+    if is_off {
+        output::progress(&format!(
+            "{}: switched off by `airwattd station off`; `airwattd station on` ends that",
+            waiting::described(name)
+        ));
+        // For a service manager this is a start and an end, and no failure.
+        service::ready("switched off");
+    }
+    is_off
 }
 
 fn serve(parts: Parts, events: &mut EventLoop) -> Result<(), Failure> {
@@ -96,8 +110,7 @@ fn plan(name: &str, config: &Config) -> String {
     )
 }
 
-/// The interfaces that `off` and `on` are about: the named one, those with a daemon or, for `on`, those that are off, or all; none
-/// where there is no Wi-Fi.
+/// The interfaces that `off` is about: the named one, those with a daemon, or all; none where there is no Wi-Fi.
 fn interfaces(options: &Interface, known: Vec<String>) -> Result<Vec<String>, Failure> {
     if let Some(name) = &options.interface {
         return Ok(vec![name.clone()]);
@@ -119,22 +132,31 @@ fn interfaces(options: &Interface, known: Vec<String>) -> Result<Vec<String>, Fa
 
 /// `airwattd station off`: ends the daemon, restores the setting, and keeps later daemons from starting.
 pub(super) fn off(options: &Interface) -> Result<(), Failure> {
+    let (running, waits) = (crate::instance::running(KIND)?, waiting::names()?);
     let mut failed = Vec::new();
-    for name in interfaces(options, crate::instance::running(KIND)?)? {
-        end(&name)?;
+    for name in interfaces(options, [running, waits.clone()].concat())? {
+        [waiting::instance(&name), instance(&name)].iter().try_for_each(end)?;
+        let shown = waiting::described(&name);
+        if waits.contains(&name) {
+            output::progress(&format!("{shown}: the daemon that waited for it has ended"));
+        } else if waits.iter().any(|name| name == waiting::FIRST) {
+            output::progress(&format!(
+                "{shown}: no daemon starts there; the one that waits for the first Wi-Fi interface still does; hint: airwattd station off"
+            ));
+        }
         // Last, so that a folder that cannot be written keeps nothing from being restored.
         if let Err(error) = state::set_off(&name, true) {
             failed.push(format!(
-                "{name}: the daemon has ended and power save is restored, but a later start is not prevented: {error}"
+                "{shown}: the daemon has ended and power save is restored, but a later start is not prevented: {error}"
             ));
         }
     }
     if failed.is_empty() { Ok(()) } else { Err(Failure::Failed(failed.join("; "))) }
 }
 
-/// Ends the daemon of an interface, or restores what a killed one has left.
-fn end(name: &str) -> Result<(), Failure> {
-    let instance = instance(name);
+/// Ends a daemon, or restores what a killed one has left.
+fn end(instance: &Instance<'_>) -> Result<(), Failure> {
+    let name = instance.name;
     let socket = instance.control_socket();
     if let Err(error) = control::ask(&socket, "stop") {
         return match error.io().kind() {
@@ -155,11 +177,22 @@ fn end(name: &str) -> Result<(), Failure> {
 
 /// `airwattd station on`: lets daemons start again.
 pub(super) fn on(options: &Interface) -> Result<(), Failure> {
-    for name in interfaces(options, state::switched_off())? {
+    let names = options.interface.clone().map_or_else(state::switched_off, |name| Ok(vec![name]))?;
+    if names.is_empty() {
+        output::progress("no daemon is switched off: nothing to do");
+    }
+    let is_idle = crate::instance::running(KIND)?.is_empty() && waiting::names()?.is_empty();
+    for name in names {
+        let shown = waiting::described(&name);
+        let said = if !state::is_off(&name) {
+            "the daemon was not switched off: nothing has changed"
+        } else if is_idle {
+            "a daemon may start again; hint: systemctl start airwattd-station"
+        } else {
+            "a daemon may start again"
+        };
         state::set_off(&name, false)?;
-        output::progress(&format!(
-            "{name}: a daemon may start again; hint: systemctl start airwattd-station, which `off` has ended"
-        ));
+        output::progress(&format!("{shown}: {said}"));
     }
     Ok(())
 }

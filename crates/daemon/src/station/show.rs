@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::account::{Band, PeriodRow};
 use super::doze::Doze;
-use super::{KIND, Show, Status, instance, on_or_off, state, wifi};
+use super::{KIND, Show, Status, instance, on_or_off, state, waiting, wifi};
 use crate::failure::Failure;
 use crate::output;
 
@@ -119,13 +119,20 @@ const PREFIX: &str = "airwatt_station_";
 /// The metrics with their meanings, for the manual page.
 pub(super) fn metric_names() -> Vec<(String, &'static str)> {
     let gauges = GAUGES.iter().map(|(name, help, _)| (format!("{PREFIX}{name}"), *help));
-    gauges.chain(COUNTERS.iter().map(|(name, help)| (format!("{PREFIX}{name}_total"), *help))).collect()
+    let (waiting, help) = waiting::GAUGE;
+    std::iter::once((waiting.to_owned(), help))
+        .chain(gauges)
+        .chain(COUNTERS.iter().map(|(name, help)| (format!("{PREFIX}{name}_total"), *help)))
+        .collect()
 }
 
 /// A document for Prometheus. What is not known yet has no line.
 pub(super) fn metrics(document: &Value) -> Page {
-    let mut page = Page::default();
+    let mut page = waiting::metrics(document["interface"].as_str(), is_waiting(document));
     let labels = [("interface", text(&document["interface"]))];
+    if is_waiting(document) {
+        return page;
+    }
     for (name, help, place) in GAUGES {
         let value = match document.pointer(place) {
             Some(Value::Bool(flag)) => Some(f64::from(u8::from(*flag))),
@@ -141,27 +148,45 @@ pub(super) fn metrics(document: &Value) -> Page {
     page
 }
 
-/// The interface that is asked for, or the only one on which a daemon runs.
+/// The interface that is asked for, or the only one on which a daemon runs, or for which one waits.
 fn interface(options: &Show) -> Result<String, Failure> {
     if let Some(name) = &options.interface.interface {
         return Ok(name.clone());
     }
-    let mut running = crate::instance::running(KIND)?;
-    match running.len() {
-        1 => Ok(running.remove(0)),
+    let running = crate::instance::running(KIND)?;
+    let mut known = if running.is_empty() { waiting::names()? } else { running };
+    match known.len() {
+        1 => Ok(known.remove(0)),
         0 => wifi::named(&options.interface),
-        _ => Err(Failure::Input(format!("--interface: expected one of {}, got none", running.join(", ")))),
+        _ => Err(Failure::Input(format!("--interface: expected one of {}, got none", known.join(", ")))),
     }
 }
 
+/// Whether a document is that of a daemon that waits for its interface.
+fn is_waiting(document: &Value) -> bool {
+    document["state"] == "waits"
+}
+
+/// What a daemon says of itself: the one that runs on the interface, or the one that waits for it.
 fn ask(name: &str) -> Result<Value, Failure> {
-    control::ask(&instance(name).control_socket(), "status").map_err(|error| match error.io().kind() {
+    control::ask(&instance(name).control_socket(), "status").or_else(|error| match error.io().kind() {
         std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused => {
-            let off = if state::is_off(name) { "; it was switched off: airwattd station on" } else { "" };
-            Failure::Failed(format!("no station daemon runs on {name}{off}"))
+            control::ask(&waiting::instance(name).control_socket(), "status").map_err(|_| nobody(name))
         }
-        _ => error.into(),
+        _ => Err(error.into()),
     })
+}
+
+/// No daemon is about this interface.
+fn nobody(name: &str) -> Failure {
+    let hint = if state::is_off(name) {
+        "; it was switched off: airwattd station on".to_owned()
+    } else if waiting::names().is_ok_and(|names| names.iter().any(|name| name == waiting::FIRST)) {
+        format!("; one waits for {}", waiting::described(waiting::FIRST))
+    } else {
+        String::new()
+    };
+    Failure::Failed(format!("no station daemon runs on {}{hint}", waiting::described(name)))
 }
 
 /// `airwattd station status`.
@@ -172,7 +197,7 @@ pub(super) fn status(options: &Status) -> Result<(), Failure> {
         return Ok(());
     }
     output::print_document(&document, options.show.json, |document| {
-        format!("{}\n{}", head(document), proof(document))
+        if is_waiting(document) { wait(document) } else { format!("{}\n{}", head(document), proof(document)) }
     });
     Ok(())
 }
@@ -180,18 +205,31 @@ pub(super) fn status(options: &Status) -> Result<(), Failure> {
 /// `airwattd station report`: as `status`, and of the last daemon if none runs.
 pub(super) fn report(options: &Show) -> Result<(), Failure> {
     let name = interface(options)?;
-    let document = match (ask(&name), state::read(&name)) {
-        (Ok(document), _) => document,
-        (Err(_), Some(stored)) if !stored.document.is_null() => stored.document,
+    let stored = state::read(&name).map(|stored| stored.document).filter(|document| !document.is_null());
+    let document = match (ask(&name), stored) {
+        (Ok(document), Some(stored)) if is_waiting(&document) => {
+            output::progress(&format!("{name}: a daemon waits for it; this is of the last one"));
+            stored
+        }
+        (Ok(document), _) | (Err(_), Some(document)) => document,
         (Err(Failure::Failed(_)), None) => {
             return Err(Failure::Failed(format!(
                 "{name}: there is nothing to report yet; hint: run the daemon first (airwattd station)"
             )));
         }
-        (Err(failure), _) => return Err(failure),
+        (Err(failure), None) => return Err(failure),
     };
-    output::print_document(&document, options.json, proof);
+    output::print_document(&document, options.json, |document| {
+        if is_waiting(document) { wait(document) } else { proof(document) }
+    });
     Ok(())
+}
+
+/// What there is to say of a daemon that waits.
+fn wait(document: &Value) -> String {
+    let name = document["interface"].as_str().unwrap_or(waiting::FIRST);
+    let why = format!("waits: {}", text(&document["why"]));
+    output::fact("interface", waiting::described(name)) + &output::fact("state", &why)
 }
 
 fn text(value: &Value) -> &str {
@@ -403,6 +441,10 @@ mod tests {
         assert!(page.contains("airwatt_station_scans_total{interface=\"wlan0\"} 3\n"), "{page}");
         assert!(page.contains("airwatt_station_roams_total{interface=\"wlan0\"} 0\n"), "{page}");
         assert!(!page.contains("delay_p95_seconds{"), "not known yet: {page}");
+        assert!(page.contains("airwatt_station_waiting{interface=\"wlan0\"} 0\n"), "{page}");
+        let waits = metrics(&json!({ "interface": null, "state": "waits" })).to_string();
+        assert!(waits.ends_with("airwatt_station_waiting{interface=\"-\"} 1\n"), "{waits}");
+        assert_eq!(waits.lines().count(), 3, "nothing else is known: {waits}");
         assert!(Demand::ALL.iter().all(|demand| COUNTERS.iter().any(|(name, _)| *name == demand.name())));
     }
 }

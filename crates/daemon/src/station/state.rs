@@ -1,6 +1,7 @@
 //! What outlives a daemon: its account, and whether it was switched off. Both are files in one folder, or in the one that
 //! `STATE_DIRECTORY` names.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -66,15 +67,24 @@ pub(super) fn is_off(interface: &str) -> bool {
 }
 
 /// The interfaces on which it was switched off, sorted.
-pub(super) fn switched_off() -> Vec<String> {
-    let files = std::fs::read_dir(folder()).into_iter().flatten().flatten();
+///
+/// # Errors
+/// If this user may not see them.
+pub(super) fn switched_off() -> Result<Vec<String>, Failure> {
+    let folder = folder();
+    let files = match std::fs::read_dir(&folder) {
+        Ok(files) => files,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Failure::of_io(&folder.display().to_string(), &error)),
+    };
     let mut names: Vec<String> = files
+        .flatten()
         .filter_map(|file| {
             Some(file.file_name().to_str()?.strip_prefix("station-")?.strip_suffix(".off")?.to_owned())
         })
         .collect();
     names.sort();
-    names
+    Ok(names)
 }
 
 /// Switches it off, or on again, for this and all later starts.

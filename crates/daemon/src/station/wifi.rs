@@ -1,11 +1,6 @@
 //! The Wi-Fi interface that a command is about.
 
-use std::thread;
-use std::time::Duration;
-
-use airwatt_linux::service;
 use airwatt_linux::wireless::{Wireless, WirelessInterface};
-use tracing::info;
 
 use super::Interface;
 use crate::failure::Failure;
@@ -45,22 +40,6 @@ pub(super) fn find(options: &Interface) -> Result<Found, Failure> {
     };
     names.remove(index);
     Ok(Found { wireless, interface: stations.swap_remove(index), others: names })
-}
-
-/// Time between two looks for a Wi-Fi interface while there is none.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Waits for a Wi-Fi interface, and says so once: a host without one is no failure for a service manager, and an adapter may be plugged in.
-pub(super) fn wait_for(options: &Interface) {
-    let mut is_known = false;
-    while let Err(Failure::Missing(why)) = find(options) {
-        if !is_known {
-            info!("{why}: waits for one");
-            service::ready("waits for a Wi-Fi interface");
-        }
-        is_known = true;
-        thread::sleep(PATIENCE);
-    }
 }
 
 /// The name of the interface for commands that work after it has gone.
