@@ -338,6 +338,14 @@ def test_a_request_and_its_reply_take_two_datagrams(pair):
     assert [pair.show(end)["socket"]["sent"] for end in OUTER] == [7, 6]
 
 
+def test_a_handshake_at_the_start_is_one_and_no_strangers(pair):
+    pair.up("ap")
+    pair.up("client")
+    time.sleep(1.5)
+    assert [pair.show(end)["strange_datagrams"] for end in OUTER] == [0, 0]
+    assert [pair.show(end)["socket"]["sent"] for end in OUTER] == [2, 1]
+
+
 def test_a_client_that_moves_keeps_its_session(pair):
     pair.up("ap")
     pair.up("client")

@@ -60,6 +60,8 @@ pub fn run<M: Machine>(
 ) -> Result<(), Error> {
     let mut inputs = Vec::new();
     let mut ready = Vec::new();
+    // What the machine was given before is carried out before the host settles.
+    drain(machine, host, events.now())?;
     loop {
         serve_timeout(machine, host, events.now())?;
         host.settle(machine, events.now())?;

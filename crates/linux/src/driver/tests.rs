@@ -46,7 +46,8 @@ struct Socket {
     stream: UnixStream,
     sent: Vec<Instant>,
     timeouts: u32,
-    settled: u32,
+    /// What had been sent each time that it settled.
+    sent_when_settled: Vec<usize>,
 }
 
 impl MachineHost<Echo> for Socket {
@@ -65,7 +66,7 @@ impl MachineHost<Echo> for Socket {
     }
 
     fn settle(&mut self, _: &mut Echo, _: Instant) -> Result<(), Error> {
-        self.settled += 1;
+        self.sent_when_settled.push(self.sent.len());
         Ok(())
     }
 
@@ -88,7 +89,8 @@ fn inputs_become_outputs_at_the_machines_own_times_and_nothing_else_wakes_it() {
     let clock = events.clock();
     events.add(&theirs, Token(0), Interest::Read).unwrap();
     let driven = std::thread::spawn(move || {
-        let mut host = Socket { stream: theirs, sent: Vec::new(), timeouts: 0, settled: 0 };
+        let mut host =
+            Socket { stream: theirs, sent: Vec::new(), timeouts: 0, sent_when_settled: Vec::new() };
         run(&mut Echo::default(), &mut host, &mut events).unwrap();
         (host, events.wakeups())
     });
@@ -111,5 +113,18 @@ fn inputs_become_outputs_at_the_machines_own_times_and_nothing_else_wakes_it() {
     }
     // Five bytes, five timeouts, and the end; the kernel may let a thread go on early.
     assert!((11..=16).contains(&wakeups), "{wakeups}");
-    assert!(host.settled <= wakeups as u32 + 2);
+    assert!(host.sent_when_settled.len() <= wakeups as usize + 2);
+}
+
+#[test]
+fn what_a_machine_was_given_before_is_sent_before_the_host_settles_first() {
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    let mut events = EventLoop::new().unwrap();
+    events.add(&theirs, Token(0), Interest::Read).unwrap();
+    let mut machine = Echo::default();
+    machine.out.push_back((7, Instant::ZERO));
+    ours.write_all(b"q").unwrap();
+    let mut host = Socket { stream: theirs, sent: Vec::new(), timeouts: 0, sent_when_settled: Vec::new() };
+    run(&mut machine, &mut host, &mut events).unwrap();
+    assert_eq!(host.sent_when_settled[0], 1);
 }
