@@ -235,6 +235,26 @@ def test_the_file_of_the_service_is_read_if_none_is_named():
     assert "/etc/airwatt/station.toml: obsrve: unknown field `obsrve`, expected one of `interface`" in done.stderr
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="root is needed for a namespace of mounts")
+def test_a_configuration_that_this_user_may_not_read_is_an_error_and_the_doctor_says_so():
+    plain = "setpriv --reuid=65534 --regid=65534 --clear-groups"
+    script = (
+        "mount -t tmpfs etc /etc && mkdir -m 700 /etc/airwatt && touch /etc/airwatt/station.toml &&"
+        f' cp "$0" /etc/airwattd && chmod 755 /etc /etc/airwattd && exec {plain} /etc/airwattd station "$@"'
+    )
+    done = call("unshare", "--mount", "sh", "-c", script, DAEMON, "--check", check=False)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert "/etc/airwatt/station.toml: " in done.stderr
+    done = call("unshare", "--mount", "sh", "-c", script, DAEMON, "doctor", "--json", check=False)
+    assert "by the defaults, since this user may not read /etc/airwatt/station.toml" in json.loads(done.stdout)["would"]
+
+
+def test_a_command_behind_an_option_is_no_file():
+    done = call(DAEMON, "station", "--interface", "aw9", "off", check=False)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert done.stderr.endswith("hint: airwattd station off --interface aw9\n")
+
+
 def test_off_ends_the_daemon_also_if_it_cannot_be_remembered():
     """What stands for the daemon takes the command `stop`, and goes."""
     with control_socket("aw9", {"stop": {"stopping": True}}):

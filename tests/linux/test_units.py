@@ -223,6 +223,9 @@ def test_the_doctor_tries_the_restrictions_of_the_unit(machine):
     words = ["systemd-run", "--quiet", "--pipe", "--wait", *filters, "airwattd", "station", "doctor"]
     said = " ".join(machine.run(*words, check=False).split())
     assert re.search("restrictions seccomp: .*Operation not permitted .* -> a unit has to permit", said), said
+    words[words.index(filters[0])] = "--property=SystemCallFilter=~bpf"
+    said = " ".join(machine.run(*words, check=False).split())
+    assert re.search("eBPF counting packets .* -> a unit has to permit the system call bpf", said), said
 
 
 def test_nothing_is_enabled_by_a_preset(machine):

@@ -70,6 +70,8 @@ def test_the_page_of_the_station_has_the_policies_that_it_runs(pages):
     assert 'default "30ms"' in text
     assert "power_save.int_max" in text
     assert "psm-throttling" not in text
+    assert "unix:PATH, or a loopback address" in text, "the syntax of metrics"
+    assert "triggers: a trigger of U-APSD" in text, "what the values of reach mean"
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ pub(crate) struct Format {
     schema: Schema,
     /// Values of `policy` whose keys the file may have, of the kinds of a power save.
     policies: Vec<&'static str>,
+    /// What values of a key mean, where the key's own description does not say.
+    values: Vec<(&'static str, &'static str)>,
     /// Commented files, each under its heading.
     examples: Vec<(&'static str, &'static str)>,
     /// Metrics of the daemon for Prometheus, with their meanings.
@@ -35,6 +37,7 @@ impl Format {
             text,
             schema: schema_for!(T),
             policies: Vec::new(),
+            values: Vec::new(),
             examples: Vec::new(),
             metrics: Vec::new(),
         }
@@ -42,6 +45,11 @@ impl Format {
 
     pub(crate) fn policies(self, policies: Vec<&'static str>) -> Self {
         Self { policies, ..self }
+    }
+
+    pub(crate) fn values(mut self, key: &'static str, meaning: &'static str) -> Self {
+        self.values.push((key, meaning));
+        self
     }
 
     pub(crate) fn metrics(self, metrics: Vec<(String, &'static str)>) -> Self {
@@ -77,7 +85,10 @@ impl Format {
         rows.collect(self.schema.as_value(), "");
         // Keys of the file itself come before those of its tables.
         rows.found.sort_by_key(|row| row.path.contains('.') || row.is_table);
-        for row in &rows.found {
+        for row in &mut rows.found {
+            if let Some((_, values)) = self.values.iter().find(|(key, _)| *key == row.path) {
+                row.meaning = format!("{} {values}", row.meaning);
+            }
             row.write(&mut page);
         }
         for (heading, text) in &self.examples {

@@ -88,7 +88,7 @@ pub(super) struct Config {
     /// Data rate of the radio's frames, for that estimate.
     #[serde(default = "default_rate")]
     pub(super) rate: Rate,
-    /// Where metrics are served.
+    /// Where metrics are served: `unix:PATH`, or a loopback address with its port, as `127.0.0.1:9470`.
     #[serde(default, deserialize_with = "from_text")]
     #[schemars(with = "Option<String>")]
     pub(super) metrics: Option<metrics::MetricsAddress>,

@@ -32,7 +32,7 @@ pub(super) struct Config {
     pub(super) despite_trouble: bool,
     /// The radio profile by which energy is estimated; without it that of this radio, if one ships, or else none.
     pub(super) radio: Option<String>,
-    /// Where metrics for Prometheus are served.
+    /// Where metrics for Prometheus are served: `unix:PATH`, or a loopback address with its port, as `127.0.0.1:9471`.
     #[serde(deserialize_with = "address")]
     #[schemars(with = "Option<String>")]
     pub(super) metrics: Option<metrics::MetricsAddress>,
@@ -71,13 +71,13 @@ impl Config {
     }
 
     /// The file that a command reads: the one that it names, or that of the interface which it names, or that of the service, if one
-    /// is there.
+    /// is there, or may be there for all that this user may see.
     pub(super) fn file(named: Option<&Path>, interface: &Interface) -> Option<PathBuf> {
         let folder = Path::new(FOLDER);
         let of_interface =
             interface.interface.as_ref().map(|name| folder.join(format!("station-{name}.toml")));
         let mut known = of_interface.into_iter().chain([folder.join("station.toml")]);
-        named.map(Path::to_owned).or_else(|| known.find(|file| file.exists()))
+        named.map(Path::to_owned).or_else(|| known.find(|file| file.try_exists().unwrap_or(true)))
     }
 
     /// Reads and checks a file. Without one each key has its default.
@@ -94,7 +94,11 @@ impl Config {
             text.parse().map_err(|error: toml::de::Error| settings::with_line(text, &error))?;
         if let Some(toml::Value::Table(power_save)) = parsed.get_mut("power_save") {
             let default = || toml::Value::String(Self::default().power_save.name().to_owned());
-            power_save.entry("policy").or_insert_with(default);
+            let policy = power_save.entry("policy").or_insert_with(default);
+            if let Some(name) = policy.as_str().filter(|name| !policies().contains(name)) {
+                let known = policies().join(", ");
+                return Err(format!("power_save.policy: expected one of {known}, got {name:?}"));
+            }
         }
         let config: Self = serde_path_to_error::deserialize(parsed).map_err(|error| {
             let (path, what) = (error.path().to_string(), error.inner().message());
@@ -107,10 +111,6 @@ impl Config {
             // A poll each bound would come after the hold: nothing would be kept within reach.
             let (bound, hold) = (guard.bound, guard.hold);
             return Err(format!("power_save.hold: expected at least the bound of {bound}, got {hold}"));
-        }
-        if !config.power_save.runs_on_drivers() {
-            let (known, name) = (policies().join(", "), config.power_save.name());
-            return Err(format!("power_save.policy: expected one of {known}, got {name:?}"));
         }
         if config.observe > Span::from_secs(86_400) {
             return Err(format!("observe: expected at most 86400 s, got {}", config.observe));
@@ -246,6 +246,10 @@ mod tests {
                 "power_save.hold: expected at least the bound of 100ms, got 99ms",
             ),
             ("observe = '5s'\ninterface =\n", "line 2: "),
+            (
+                "[power_save]\npolicy = 'fast'",
+                "power_save.policy: expected one of latency-guard, active, ba-ta, ba-ta+str, got",
+            ),
             (
                 "[power_save]\npolicy = 'psm'",
                 "power_save.policy: expected one of latency-guard, active, ba-ta, ba-ta+str, got \"psm\"",

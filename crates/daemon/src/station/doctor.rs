@@ -2,6 +2,8 @@
 //!
 //! What the host is like is reported without Wi-Fi as well: the kernel, eBPF, privileges, and who else sets power save.
 
+use std::fs::File;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use airwatt_base::Span;
@@ -193,7 +195,15 @@ fn of_host(
     // Last, since it is for good. What follows reads files and prints.
     let confine = || capability::keep_only(&NEEDS, None).and_then(|()| seccomp::keep_only_needed(true));
     let confined = missing.is_none().then(confine);
-    let config = Config::read(Config::file(None, interface).as_deref())?;
+    let file = Config::file(None, interface);
+    // A plain user may look at the rest.
+    let denied = file
+        .as_ref()
+        .filter(|file| File::open(file).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied));
+    let config = denied.map_or_else(|| Config::read(file.as_deref()), |_| Ok(Config::default()))?;
+    let by_defaults = denied.map_or_else(String::new, |file| {
+        format!("; this is by the defaults, since this user may not read {}", file.display())
+    });
     let missing = missing.map(ProcessCapability::name);
     Ok(HostDocument {
         kernel: std::fs::read_to_string(KERNEL)
@@ -204,7 +214,7 @@ fn of_host(
         confined: confined.as_ref().map(Result::is_ok),
         confined_error: confined.and_then(Result::err).map(|error| error.to_string()),
         others: others::find(Path::new("/")),
-        would: would(wifi, missing, &config),
+        would: would(wifi, missing, &config) + &by_defaults,
     })
 }
 
@@ -330,8 +340,7 @@ fn host_facts(host: &HostDocument, explain: bool) -> Vec<Fact> {
     let tried = "the program was loaded, attached to nothing, and is gone again";
     facts.push(match (host.bpf, &host.bpf_error) {
         (Some(true), _) => Fact::new("eBPF", format!("works: {counts}"), tried),
-        (_, Some(error)) => Fact::new("eBPF", error, tried)
-            .advice(Some("the kernel needs CONFIG_BPF_SYSCALL and ring buffers (Linux 5.8)")),
+        (_, Some(error)) => Fact::new("eBPF", error, tried).advice(Some(bpf_advice(error))),
         (_, None) => {
             Fact::new("eBPF", "not tried: the capabilities CAP_BPF and CAP_PERFMON are needed", CAPABILITIES)
                 .advice(Some("run it as root"))
@@ -351,16 +360,14 @@ fn host_facts(host: &HostDocument, explain: bool) -> Vec<Fact> {
         _ => {}
     }
     for (program, file) in others::KNOWN {
-        match host.others.iter().find(|other| other.program == program) {
-            Some(other) => {
-                let value = format!("{program}: {}", other.says);
-                facts.push(Fact::new("also sets it", value, file).advice(other.advice));
-            }
-            None if explain => {
-                let value = format!("{program}: no, or it leaves power save alone");
-                facts.push(Fact::new("also sets it", value, format!("nothing of it in {file}")));
-            }
-            None => {}
+        let found: Vec<_> = host.others.iter().filter(|other| other.program == program).collect();
+        for other in &found {
+            let value = format!("{program}: {}", other.says);
+            facts.push(Fact::new("also sets it", value, file).advice(other.advice.as_ref()));
+        }
+        if found.is_empty() && explain {
+            let value = format!("{program}: no, or it leaves power save alone");
+            facts.push(Fact::new("also sets it", value, format!("nothing of it in {file}")));
         }
     }
     if host.others.is_empty() && !explain {
@@ -372,6 +379,15 @@ fn host_facts(host: &HostDocument, explain: bool) -> Vec<Fact> {
         "all of the above, and its configuration",
     ));
     facts
+}
+
+/// What lets the program load. With all privileges a refusal is one of a filter of system calls, or of the kernel's lockdown(7).
+fn bpf_advice(error: &str) -> &'static str {
+    if error.contains("not permitted") {
+        "a unit has to permit the system call bpf (SystemCallFilter=bpf), and lockdown has to"
+    } else {
+        "the kernel needs CONFIG_BPF_SYSCALL and ring buffers (Linux 5.8)"
+    }
 }
 
 /// Returns whether `airwattd station measure` would run, and what to do about it if not.

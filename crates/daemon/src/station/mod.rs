@@ -17,6 +17,7 @@ mod doze;
 mod drivers;
 mod host;
 mod measure;
+mod network_manager;
 mod observer;
 mod others;
 mod probe;
@@ -234,6 +235,11 @@ pub(crate) fn format() -> Format {
          /etc/airwatt/station-NAME.toml if that is there. Every key has a default, so that no file is needed.",
     )
     .policies(config::policies())
+    .values(
+        "power_save.reach",
+        "active: in active mode. polls: out of power save for a moment at an interval shorter than the bound, in which the access point \
+         sends what it has. triggers: a trigger of U-APSD at that interval, and polls where the access point has not granted it.",
+    )
     .metrics(show::metric_names())
 }
 

@@ -1,4 +1,4 @@
-//! Who else sets power save on this host: network managers and tools that save power, by their configuration files.
+//! Who else sets power save on this host: network managers, tools that save power and rules of udev, by their configuration files.
 //!
 //! Files are read and nothing is asked of the programs themselves, so a program's unusual places for its configuration are
 //! not known.
@@ -8,48 +8,35 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::network_manager;
+
 /// A program that sets power save, what it sets, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Other {
     pub(super) program: &'static str,
     pub(super) says: String,
-    pub(super) advice: Option<&'static str>,
+    pub(super) advice: Option<String>,
 }
 
-const NETWORK_MANAGER: [&str; 4] = [
-    "usr/lib/NetworkManager/conf.d",
-    "etc/NetworkManager/NetworkManager.conf",
-    "etc/NetworkManager/conf.d",
-    "run/NetworkManager/conf.d",
-];
-
 /// The programs that are known to do so, and where they say it.
-pub(super) const KNOWN: [(&str, &str); 3] = [
-    ("NetworkManager", "/etc/NetworkManager/NetworkManager.conf and conf.d"),
+pub(super) const KNOWN: [(&str, &str); 4] = [
+    (
+        "NetworkManager",
+        "NetworkManager.conf, conf.d and system-connections in /etc/NetworkManager, /run and /usr/lib",
+    ),
     ("iwd", "/etc/iwd/main.conf"),
     ("TLP", "/etc/tlp.conf and tlp.d"),
+    ("udev", "rules.d in /etc/udev, /run/udev and /usr/lib/udev"),
 ];
+/// The folders of udev's rules, the strongest first: a file takes the place of those of its name (udev(7)).
+const RULES: [&str; 3] = ["etc/udev/rules.d", "run/udev/rules.d", "usr/lib/udev/rules.d"];
 
 /// Finds them below `root`, which is `/` but in tests.
 pub(super) fn find(root: &Path) -> Vec<Other> {
-    [network_manager(root), iwd(root), tlp(root)].into_iter().flatten().collect()
-}
-
-fn network_manager(root: &Path) -> Option<Other> {
-    if !root.join("etc/NetworkManager").is_dir() {
-        return None;
-    }
-    let value = last_value(root, &NETWORK_MANAGER, "wifi.powersave");
-    let (says, advice) = match value.as_deref() {
-        Some("2") => (
-            "off at each connection (wifi.powersave=2)",
-            Some("remove that line, or set it to 1 (leave it alone) or 3 (on)"),
-        ),
-        Some("3") => ("on at each connection (wifi.powersave=3)", None),
-        Some("1") => ("left alone (wifi.powersave=1)", None),
-        _ => ("the driver's default at each connection", None),
-    };
-    Some(Other { program: "NetworkManager", says: says.to_owned(), advice })
+    let managed = network_manager::find(root).into_iter();
+    let network_manager =
+        managed.map(|found| Other { program: "NetworkManager", says: found.says, advice: found.advice });
+    network_manager.chain(iwd(root)).chain(tlp(root)).chain(udev(root)).collect()
 }
 
 fn iwd(root: &Path) -> Option<Other> {
@@ -58,7 +45,7 @@ fn iwd(root: &Path) -> Option<Other> {
     Some(Other {
         program: "iwd",
         says: format!("off for drivers that match {value} (DriverQuirks.PowerSaveDisable)"),
-        advice: Some("remove the driver from that list in /etc/iwd/main.conf"),
+        advice: Some("remove the driver from that list in /etc/iwd/main.conf".to_owned()),
     })
 }
 
@@ -75,6 +62,58 @@ fn tlp(root: &Path) -> Option<Other> {
         says: format!("{mains} on mains (WIFI_PWR_ON_AC), {battery} on battery (WIFI_PWR_ON_BAT)"),
         advice: None,
     })
+}
+
+/// Rules that call a program with `power_save` and a setting, as `iw dev NAME set power_save off`. What scripts do that rules start is not
+/// known.
+fn udev(root: &Path) -> Vec<Other> {
+    let mut known = Vec::new();
+    let mut found = Vec::new();
+    for folder in RULES {
+        let mut names: Vec<_> = fs::read_dir(root.join(folder))
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.file_name())
+            .collect();
+        names.sort();
+        for name in names.into_iter().filter(|name| name.to_string_lossy().ends_with(".rules")) {
+            if known.contains(&name) {
+                continue;
+            }
+            let file = Path::new(folder).join(&name);
+            known.push(name);
+            let text = fs::read_to_string(root.join(&file)).unwrap_or_default().replace("\\\n", "");
+            let rules = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+            for setting in rules.filter_map(rule_setting) {
+                found.push(Other {
+                    program: "udev",
+                    says: format!(
+                        "{setting} when an interface comes (power_save {setting} in /{})",
+                        file.display()
+                    ),
+                    advice: Some(format!(
+                        "remove that rule, or mask its file: ln -s /dev/null /{}",
+                        masks(&file)
+                    )),
+                });
+            }
+        }
+    }
+    found
+}
+
+/// The link that masks a file of rules.
+fn masks(file: &Path) -> String {
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    format!("{}/{name}", RULES[0])
+}
+
+/// What a rule sets power save to.
+fn rule_setting(rule: &str) -> Option<&'static str> {
+    let (_, rest) = rule.split_once("power_save")?;
+    let word = rest.trim_start().split(|letter: char| !letter.is_ascii_alphabetic()).next()?;
+    ["on", "off"].into_iter().find(|setting| *setting == word)
 }
 
 /// The last value of `key` in the files and the files of the folders `places`, in the order in which they are read.
@@ -126,16 +165,21 @@ mod tests {
     }
 
     #[test]
-    fn the_last_file_of_networkmanager_decides() {
-        let off = (
-            "usr/lib/NetworkManager/conf.d/default-wifi-powersave-on.conf",
-            "[connection]\nwifi.powersave = 3\n",
+    fn rules_of_udev_that_switch_power_save_are_found() {
+        let rule = "ACTION==\"add\", SUBSYSTEM==\"net\", KERNEL==\"wl*\", \\\n RUN+=\"/usr/sbin/iw dev $name set power_save off\"\n";
+        let files = [
+            ("usr/lib/udev/rules.d/70-ps.rules", rule),
+            ("etc/udev/rules.d/80-ps.rules", rule),
+            ("etc/udev/rules.d/90-comment.rules", "# iw dev wlan0 set power_save off\n"),
+        ];
+        let says: Vec<_> = found("udev", &files).into_iter().map(|other| other.says).collect();
+        assert_eq!(says.len(), 2, "{says:?}");
+        assert!(
+            says[0].starts_with("off when an interface comes")
+                && says[0].contains("/etc/udev/rules.d/80-ps.rules")
         );
-        let ours =
-            ("etc/NetworkManager/conf.d/zz.conf", "[connection]\n# wifi.powersave=3\nwifi.powersave=2\n");
-        let [found] = found("nm", &[off, ours]).try_into().unwrap();
-        assert_eq!((found.program, found.advice.is_some()), ("NetworkManager", true));
-        assert!(found.says.starts_with("off"), "{}", found.says);
+        let masked = [files[0], ("etc/udev/rules.d/70-ps.rules", "")];
+        assert_eq!(found("masked", &masked), []);
     }
 
     #[test]

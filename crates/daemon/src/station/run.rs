@@ -1,6 +1,7 @@
 //! `run`, `off` and `on`: the daemon from its start to the setting restored.
 
 use std::io::ErrorKind;
+use std::path::Path;
 
 use airwatt_base::{Instant, Span};
 use airwatt_linux::clock::Clock;
@@ -8,6 +9,7 @@ use airwatt_linux::control;
 use airwatt_linux::driver;
 use airwatt_linux::event_loop::{EventLoop, Interest};
 use airwatt_linux::service::{self, Unit};
+use clap::Subcommand as _;
 use tracing::info;
 
 use super::account::Account;
@@ -15,7 +17,7 @@ use super::config::Config;
 use super::controller::Controller;
 use super::host::{CONTROL, METRICS, Parts, StationHost, WIRELESS};
 use super::target::{NEEDS, Taken, Target};
-use super::{Interface, KIND, Run, instance, on_or_off, state, waiting, wifi};
+use super::{Command, Interface, KIND, Run, instance, on_or_off, state, waiting, wifi};
 use crate::failure::Failure;
 use crate::instance::Instance;
 use crate::output;
@@ -25,6 +27,13 @@ const END_PATIENCE: Span = Span::from_secs(5);
 
 /// `airwattd station`.
 pub(super) fn run(options: &Run) -> Result<(), Failure> {
+    if let Some(word) = command_in_place_of_a_file(options.file.as_deref()) {
+        let option = options.interface.interface.as_ref();
+        let option = option.map_or_else(String::new, |name| format!(" --interface {name}"));
+        return Err(Failure::Input(format!(
+            "{word}: expected a configuration behind an option; hint: airwattd station {word}{option}"
+        )));
+    }
     let config = Config::of_command(options.file.as_deref(), &options.interface)?;
     if let Some(file) = &options.file {
         options.foreground.in_order(file);
@@ -57,6 +66,12 @@ pub(super) fn run(options: &Run) -> Result<(), Failure> {
         events.add(metrics, METRICS, Interest::Read)?;
     }
     serve(parts, &mut events)
+}
+
+/// The name of a command that stands where a file is expected, since an option came before it.
+fn command_in_place_of_a_file(file: Option<&Path>) -> Option<&str> {
+    let word = file.filter(|file| !file.exists())?.to_str()?;
+    Command::has_subcommand(word).then_some(word)
 }
 
 /// Whether the daemon was switched off, which is said.

@@ -71,7 +71,7 @@ pub(super) struct Config {
     pub(super) forward: bool,
     /// Name or file of a radio profile, by which `show` estimates what the bursts have saved.
     pub(super) radio: Option<String>,
-    /// Where metrics are served.
+    /// Where metrics are served: `unix:PATH`, or a loopback address with its port, as `127.0.0.1:9470`.
     #[serde(default, deserialize_with = "from_text")]
     #[schemars(with = "Option<String>")]
     pub(super) metrics: Option<metrics::MetricsAddress>,
