@@ -244,6 +244,24 @@ def test_nothing_is_enabled_by_a_preset(machine):
         machine.run("systemctl", "disable", unit)
 
 
+@pytest.mark.skipif(not shutil.which("deb-systemd-invoke"), reason="init-system-helpers are not installed")
+def test_the_first_installation_starts_what_a_distribution_enables(machine):
+    unit, presets = "airwattd-station", "/etc/systemd/system-preset"
+    postinst = (ROOT / "packaging/debian/postinst").read_text()
+    # An image that starts no services by its policy is another matter.
+    machine.run("rm", "-f", "/usr/sbin/policy-rc.d")
+    machine.run("mkdir", "-p", presets)
+    machine.run("sh", "-c", f"echo enable {unit}.service >{presets}/50-distribution.preset")
+    machine.run("sh", "-c", postinst, "postinst", "configure", "")
+    assert machine.run("systemctl", "is-enabled", unit) == "enabled\n"
+    assert machine.shows(unit, "ActiveState") == ["active"]
+    machine.run("systemctl", "disable", "--now", unit)
+    machine.run("sh", "-c", postinst, "postinst", "configure", "1.0-1")
+    assert machine.run("systemctl", "is-enabled", unit, check=False) == "disabled\n"
+    assert machine.shows(unit, "ActiveState") == ["inactive"]
+    machine.run("rm", f"{presets}/50-distribution.preset")
+
+
 def test_systemd_reads_every_line_of_the_units(machine):
     """What it does not know it leaves out, and says so."""
     said = machine.run("journalctl", "--no-pager", "--boot", "_PID=1")
