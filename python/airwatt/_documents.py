@@ -324,6 +324,12 @@ class FlowResult(Record):
     measured_bps: float | None
     """Delivered bits over the time from the scenario's `measure_from` until the run ended, if it is set: then
     this is the goodput that tables, sweeps, comparisons and reports show."""
+    render_s_mean: float | None
+    """Its mean, in seconds."""
+    render_s_p50: float | None
+    """Its median, in seconds."""
+    render_s_p95: float | None
+    """Its 95th percentile, in seconds."""
     response_s_mean: float | None
     """Mean duration of a page or response, in seconds."""
     response_s_p50: float | None

@@ -15,6 +15,14 @@ class AccessPoint(TypedDict, total=False):
     buffer: str | Quantity
     """Packets in the transmission queue, which all stations share, and as many in that of group-addressed
     packets."""
+    codel_interval: str | Quantity
+    """For how long they may wait longer than that. Default 100 ms."""
+    codel_since: Literal["release", "arrival"]
+    """From when on they wait: from the `release` of a packet by power save, the default, or from its `arrival`,
+    as in Linux, where packets of a dozing station are in the same queue."""
+    codel_target: str | Quantity
+    """How long packets may wait before CoDel drops some. Default: 5 ms in `fq-codel` (RFC 8290), 20 ms in the
+    queues of mac80211."""
     dtim_period: int
     """Every how many beacons group-addressed frames follow."""
     group: Sequence[GroupTraffic]
@@ -160,16 +168,22 @@ class WebApplication(TypedDict, total=False):
     about 2010."""
 
 class PageApplication(TypedDict, total=False):
-    """pages with the weights of 2025 over a connection of HTTP/2"""
+    """pages with the weights of 2025 over HTTP/1.1, HTTP/2 or, with QUIC, HTTP/3"""
 
     count: int
     """Number of pages. Without it as many as the run has time for."""
     device: Literal["desktop", "mobile"]
     """The browser: `desktop` or `mobile`, whose pages are lighter."""
+    http: Literal["http/1.1", "h2"]
+    """The version of HTTP over TCP, by the name that TLS has for it: `h2`, the default, or `http/1.1`. Over
+    QUIC it is HTTP/3."""
     kind: Literal["page"]
     mean_gap: str | Quantity
     """Mean time to read a page before the next request. Default: 30 s, the reading time of 3GPP2's traffic
     model (C.R1002-0)."""
+    origins: int
+    """Number of origins among which the objects of a page are divided, each with connections of its own.
+    Default 1; a page of 2025 has 10 to 15 (unsure)."""
     request: str | Quantity
     """Data of a request. Default 100 bytes: headers that are compressed by their difference from the last ones
     (RFC 7541), assumed."""
@@ -979,7 +993,11 @@ class QuicConfig(TypedDict, total=False):
     time is asked for by an ACK_FREQUENCY frame, and a longer one holds up to a round trip."""
     ack_every: int
     """Packets that elicit an acknowledgement for each one that is sent. Default 2 (RFC 9000 section 13.2.2);
-    another number is asked for by an ACK_FREQUENCY frame (draft-ietf-quic-ack-frequency), as Chrome's 10 is."""
+    another number is asked for by an ACK_FREQUENCY frame (draft-ietf-quic-ack-frequency)."""
+    ack_rule: Literal["fixed", "chrome"]
+    """When a receiver acknowledges. Default `fixed`: by `ack_every` and `ack_delay`. `chrome`: each second of
+    the first hundred packets, then each tenth or after a quarter of the least round-trip time (25 ms at most),
+    whichever is first, and gaps at once. No frame asks for it."""
     congestion: Literal["newreno", "cubic"]
     """Congestion control. Default `cubic`."""
     initial_window: str | Quantity
@@ -1233,11 +1251,14 @@ class WiredDirection(TypedDict, total=False):
 
     cross: Cross
     """Traffic of others over that link, which never comes to the air."""
+    discipline: Literal["drop-tail", "fq-codel", "fq", "cake", "cake-ack-filter"]
+    """How packets wait in it: `drop-tail`, the default, `fq-codel` (RFC 8290), `fq` (flows take turns), `cake`
+    (hosts and flows do), or `cake-ack-filter`, which drops acknowledgements that two newer ones cover."""
     jitter: str | Quantity
     """Mean of a random delay of each packet beside the fixed one, exponentially distributed; packets keep their
     order."""
     queue: str | Quantity
-    """Drop-tail queue before that link; the packet in transmission is not counted."""
+    """Queue before that link; the packet in transmission is not counted."""
     rate: str | Quantity
     """Rate of the slowest link, counted over IP packets."""
 

@@ -32,4 +32,10 @@ def test_a_row_comes_out_again(program, job, policy, sender):
 
 
 def test_a_row_of_acknowledgements_comes_out_again(program):
-    assert printed("acknowledgements", "| psm | 10 |") in program.acknowledgements("download", ("psm",), (10,))
+    assert printed("acknowledgements", "| psm | Chrome |") in program.acknowledgements(
+        "download", ("psm",), ("Chrome",)
+    )
+
+
+def test_a_row_of_pages_comes_out_again(program):
+    assert printed("pages", "| timeout | HTTP/3 |") == program.browsing("timeout", "HTTP/3")

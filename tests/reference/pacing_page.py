@@ -21,13 +21,37 @@ SENDERS = {
     "BBRv3": {"transport": "bbr3"},
     "QUIC": {"transport": "quic"},
 }
-PACKETS_AN_ACKNOWLEDGEMENT = (2, 4, 10, 32)
+ACKNOWLEDGEMENTS = {
+    "2": {"quic.ack_every": "2"},
+    "4": {"quic.ack_every": "4"},
+    "10": {"quic.ack_every": "10"},
+    "32": {"quic.ack_every": "32"},
+    "Chrome": {"quic.ack_rule": "chrome"},
+}
+PROTOCOLS = {
+    "HTTP/1.1": {"transport": "cubic", "flow.application.http": "http/1.1"},
+    "HTTP/2": {"transport": "cubic"},
+    "HTTP/2, 12 origins": {"transport": "cubic", "flow.application.origins": "12"},
+    "HTTP/3": {"transport": "quic"},
+    "HTTP/3, 12 origins": {"transport": "quic", "flow.application.origins": "12"},
+    "HTTP/3, Chrome": {"transport": "quic", "quic.ack_rule": "chrome"},
+}
+BROWSING = ("active", "timeout", "psm", "uapsd")
 POLICIES = ("active", "timeout", "psm", "uapsd", "ba-ta")
 # Under these the radio is awake, sleeps between beacons, and asks for what comes.
 THINNED = ("active", "psm", "uapsd")
 JOBS = {
     "download": ("fast-dsl", {"flow.application.size": "20MB"}),
     "stream": ("streaming", {"flow.application.media": "60s"}),
+    "pages": (
+        "fast-dsl",
+        {
+            "flow.application.kind": "page",
+            "flow.application.count": "10",
+            "flow.application.mean_gap": "5s",
+            "wired.down.queue": "1000packets",
+        },
+    ),
 }
 SEEDS = (1, 2, 3)
 
@@ -46,6 +70,10 @@ def measured(job: str, sender: dict[str, str], policy: str, seed: int) -> dict[s
         "p99": 1e3 * flow["latency_s_p99"],
         "up": document["links"][0]["reverse"]["packets"],
         "resent": flow["segments_retransmitted"],
+        "timeouts": flow["timeouts"],
+        "joules": station["energy_j"],
+        "rendered": flow.get("render_s_p50", 0.0),
+        "page": flow.get("response_s_p50", 0.0),
     }
 
 
@@ -80,15 +108,31 @@ def senders(job: str) -> str:
 
 
 def acknowledgements(
-    job: str, policies: tuple[str, ...] = THINNED, packets: tuple[int, ...] = PACKETS_AN_ACKNOWLEDGEMENT
+    job: str, policies: tuple[str, ...] = THINNED, rules: tuple[str, ...] = tuple(ACKNOWLEDGEMENTS)
 ) -> str:
-    """The table of what acknowledgements for so many packets each cost."""
+    """The table of what acknowledgements by these rules cost."""
     rows = [
-        row(job, policy, str(every), {"transport": "quic", "quic.ack_every": str(every)})
-        for policy in policies
-        for every in packets
+        row(job, policy, rule, {"transport": "quic", **ACKNOWLEDGEMENTS[rule]}) for policy in policies for rule in rules
     ]
     return table("packets an ACK", rows)
+
+
+def browsing(policy: str, protocol: str) -> str:
+    """A row of the table of pages."""
+    one = mean("pages", PROTOCOLS[protocol], policy)
+    return (
+        f"| {policy} | {protocol} | {one['joules']:.1f} | {one['asleep']:.0f} % | {one['rendered']:.2f} | "
+        f"{one['page']:.2f} | {one['up']:.0f} | {one['resent']:.0f} | {one['timeouts']:.1f} |"
+    )
+
+
+def pages() -> str:
+    """The table of pages by the version of HTTP."""
+    head = [
+        "| policy | protocol | J | asleep | rendered (s) | complete (s) | packets up | resent | time-outs |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    return "\n".join([*head, *(browsing(policy, protocol) for policy in BROWSING for protocol in PROTOCOLS)])
 
 
 def marked(text: str, name: str, rows: str) -> str:
@@ -102,9 +146,10 @@ def marked(text: str, name: str, rows: str) -> str:
 def main() -> int:
     """Writes the page."""
     text = PAGE.read_text()
-    for job in JOBS:
+    for job in ("download", "stream"):
         text = marked(text, job, senders(job))
     text = marked(text, "acknowledgements", acknowledgements("download"))
+    text = marked(text, "pages", pages())
     PAGE.write_text(text)
     return 0
 

@@ -251,9 +251,10 @@ impl Flow {
             Carried::Transfer { content: Content::Dialogue(config), .. } if config.connections() > 1 => {
                 return Err(unable("pages over several connections"));
             }
-            Carried::Transfer { content: Content::Dialogue(config), .. } => {
-                FlowApplication::Dialogue(Box::new(Dialogue::new(*config, seed, index)), Durations::default())
-            }
+            Carried::Transfer { content: Content::Dialogue(config), .. } => FlowApplication::Dialogue(
+                Box::new(Dialogue::new(*config, false, seed, index)),
+                Durations::default(),
+            ),
             Carried::Transfer { content: Content::Source(source), .. }
             | Carried::Datagrams { source, answers: None, .. } => {
                 FlowApplication::Source(Source::new(*source, seed, index))

@@ -28,6 +28,17 @@ impl QuicCongestion {
     }
 }
 
+/// When a receiver acknowledges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum QuicAckRule {
+    /// Once for a number of packets, and not later than a delay.
+    #[default]
+    Fixed,
+    /// As Chrome: each second packet up to the hundredth, then each tenth.
+    Chrome,
+}
+
 /// Settings of both ends of a QUIC connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -36,8 +47,11 @@ pub struct QuicConfig {
     pub congestion: QuicCongestion,
     /// The first window. Default 12000 bytes, ten packets of the first size (RFC 9002 section 7.2); Chrome has 32 packets.
     pub initial_window: Size,
+    /// When a receiver acknowledges. Default `fixed`: by `ack_every` and `ack_delay`. `chrome`: each second of the first hundred packets, then each
+    /// tenth or after a quarter of the least round-trip time (25 ms at most), whichever is first, and gaps at once. No frame asks for it.
+    pub ack_rule: QuicAckRule,
     /// Packets that elicit an acknowledgement for each one that is sent. Default 2 (RFC 9000 section 13.2.2); another number is
-    /// asked for by an ACK_FREQUENCY frame (draft-ietf-quic-ack-frequency), as Chrome's 10 is.
+    /// asked for by an ACK_FREQUENCY frame (draft-ietf-quic-ack-frequency).
     pub ack_every: u32,
     /// The longest time for which an acknowledgement waits. Default 25 ms (RFC 9000 section 18.2); a shorter time is asked for by
     /// an ACK_FREQUENCY frame, and a longer one holds up to a round trip.
@@ -60,6 +74,7 @@ impl Default for QuicConfig {
         Self {
             congestion: QuicCongestion::default(),
             initial_window: Size::from_bytes(12_000),
+            ack_rule: QuicAckRule::default(),
             ack_every: ACK_EVERY,
             ack_delay: ACK_DELAY,
             mtu: Size::from_bytes(1452),
@@ -81,6 +96,10 @@ impl Settings for QuicConfig {
         in_range("ack_every", self.ack_every, 1, 1_000)?;
         // The library's own least delay, its timer's granularity, is 1 ms.
         in_range("ack_delay", self.ack_delay, Span::from_millis(1), Span::from_secs(1))?;
+        if self.ack_rule == QuicAckRule::Chrome && self.asks_for_acks() {
+            let why = "the rule has numbers of its own; leave out ack_every and ack_delay";
+            return Err(SettingError::conflict("ack_rule", "ack_every and ack_delay", why));
+        }
         in_range("mtu", self.mtu, Size::from_bytes(1_200), Size::from_bytes(65_000))?;
         in_range("stream_window", self.stream_window, Size::from_bytes(1_500), Size::from_bytes(1 << 30))
     }

@@ -14,9 +14,9 @@ use quinn_proto::{
     MtuDiscoveryConfig, ServerConfig, StreamEvent, StreamId, TransportConfig, VarInt, WriteError,
 };
 
-use super::QuicConfig;
+use super::chrome::Thinning;
 use super::clock::{from_library, to_library};
-use super::config::FIRST_MTU;
+use super::config::{FIRST_MTU, QuicAckRule, QuicConfig};
 use super::control::{Control, Factory, Measured};
 use super::tls::Null;
 use crate::end::EndEvent;
@@ -44,6 +44,8 @@ pub enum QuicOutput {
     },
     /// Something happened.
     Event(EndEvent),
+    /// All of the peer's stream with this number has arrived. Streams are numbered in the order of their writes, from 0.
+    StreamEnded(u64),
 }
 
 /// What an end has counted.
@@ -53,6 +55,8 @@ pub struct QuicCounts {
     pub sent: u64,
     /// Packets taken for lost. What was in them is sent again in new packets.
     pub lost: u64,
+    /// Probe time-outs (RFC 9002 section 6.2).
+    pub timeouts: u64,
     /// Mean time from a packet to the acknowledgement that covers it first, the peer's wait included.
     pub rtt_mean: Option<Span>,
     /// Congestion window in bytes.
@@ -62,6 +66,16 @@ pub struct QuicCounts {
     /// Bytes in flight.
     pub flight: u64,
 }
+
+/// A write that has no stream yet.
+#[derive(Clone, Copy, Debug)]
+struct Write {
+    bytes: u64,
+    urgency: u8,
+}
+
+/// The urgency of a stream without one (RFC 9218 section 4.1).
+const URGENCY: u8 = 3;
 
 /// Identifiers in the order in which they are needed.
 struct Counted(u64);
@@ -87,13 +101,15 @@ pub struct QuicEnd {
     client: ClientConfig,
     connection: Option<(ConnectionHandle, Connection)>,
     is_connected: bool,
-    /// Bytes of writes that have no stream yet.
-    waiting: VecDeque<u64>,
+    waiting: VecDeque<Write>,
     /// Streams with bytes that the library has not taken yet.
     sending: Vec<(StreamId, u64)>,
     /// Streams that are not acknowledged to their end.
     unfinished: u64,
     data_packets: u64,
+    timeouts: u64,
+    /// Chrome's rule for acknowledgements, if the end has it.
+    thinning: Option<Thinning>,
     outputs: VecDeque<QuicOutput>,
     due: Option<Instant>,
 }
@@ -144,6 +160,8 @@ impl QuicEnd {
             sending: Vec::new(),
             unfinished: 0,
             data_packets: 0,
+            timeouts: 0,
+            thinning: (config.ack_rule == QuicAckRule::Chrome).then(Thinning::default),
             outputs: VecDeque::new(),
             due: None,
         }
@@ -160,15 +178,29 @@ impl QuicEnd {
 
     /// Sends `bytes` zeros as a stream, as soon as there is a connection and the peer permits a further stream.
     pub fn write(&mut self, bytes: u64, now: Instant) {
-        self.waiting.push_back(bytes);
-        self.drive(now);
+        self.write_stream(bytes, URGENCY, false, now);
+    }
+
+    /// The same with an urgency, 0 to 7 (RFC 9218): streams of a lower one are sent first. If `more` streams are written at the same time, nothing is
+    /// sent before the last of them.
+    pub fn write_stream(&mut self, bytes: u64, urgency: u8, more: bool, now: Instant) {
+        self.waiting.push_back(Write { bytes, urgency });
+        if !more {
+            self.drive(now);
+        }
     }
 
     /// Processes the UDP payload of the peer's datagram.
     pub fn receive(&mut self, datagram: &[u8], now: Instant) {
         let at = to_library(now);
         let mut answer = Vec::new();
-        match self.endpoint.handle(at, PEER, None, None, BytesMut::from(datagram), &mut answer) {
+        let datagram = match (&mut self.thinning, &self.connection) {
+            (Some(thinning), Some((_, connection))) => {
+                thinning.tell(datagram, IDENTIFIER_BYTES, connection.min_rtt())
+            }
+            _ => BytesMut::from(datagram),
+        };
+        match self.endpoint.handle(at, PEER, None, None, datagram, &mut answer) {
             Some(DatagramEvent::ConnectionEvent(_, event)) => {
                 if let Some((_, connection)) = &mut self.connection {
                     connection.handle_event(event);
@@ -187,11 +219,26 @@ impl QuicEnd {
     /// Serves the timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.due.is_some_and(|due| due <= now) {
+            let before = self.probes();
             if let Some((_, connection)) = &mut self.connection {
                 connection.handle_timeout(to_library(now));
             }
             self.drive(now);
+            self.timeouts += u64::from(self.probes() > before);
         }
+    }
+
+    /// Frames that have been sent in packets which a time-out alone sends. The library counts no time-outs. What it sends by one asks for an
+    /// immediate acknowledgement, as path MTU discovery does; before the handshake is over it is a PING or the handshake again, which a
+    /// timer sends for no other reason.
+    fn probes(&self) -> u64 {
+        let Some((_, connection)) = &self.connection else { return 0 };
+        let stats = connection.stats();
+        let frames = stats.frame_tx;
+        if connection.is_handshaking() {
+            return frames.crypto + frames.ping;
+        }
+        frames.immediate_ack - stats.path.sent_plpmtud_probes
     }
 
     /// The next output.
@@ -215,6 +262,7 @@ impl QuicEnd {
         QuicCounts {
             sent: self.data_packets,
             lost: path.lost_packets,
+            timeouts: self.timeouts,
             rtt_mean: rtt_sum.as_nanos().checked_div(samples).map(Span::from_nanos),
             window: state.window(),
             threshold: state.metrics().ssthresh.unwrap_or(u64::MAX),
@@ -289,22 +337,31 @@ impl QuicEnd {
         // A stream that was read to its end is no more.
         let Ok(mut chunks) = stream.read(true) else { return };
         let mut bytes = 0;
-        while let Ok(Some(chunk)) = chunks.next(usize::MAX) {
-            bytes += chunk.bytes.len() as u64;
-        }
+        let is_ended = loop {
+            match chunks.next(usize::MAX) {
+                Ok(Some(chunk)) => bytes += chunk.bytes.len() as u64,
+                Ok(None) => break true,
+                Err(_) => break false,
+            }
+        };
         // Whether windows are to be announced is found out when the connection is asked for datagrams.
         let _ = chunks.finalize();
         if bytes > 0 {
             self.tell(EndEvent::Delivered(bytes));
+        }
+        if is_ended {
+            self.outputs.push_back(QuicOutput::StreamEnded(id.index()));
         }
     }
 
     /// Opens streams for writes, and gives the library what it takes of them.
     fn fill_streams(&mut self, connection: &mut Connection) {
         while self.is_connected
-            && let Some(bytes) = self.waiting.front()
+            && let Some(Write { bytes, urgency }) = self.waiting.front()
             && let Some(id) = connection.streams().open(Dir::Uni)
         {
+            let priority = -i32::from(*urgency);
+            connection.send_stream(id).set_priority(priority).expect("the stream was just opened");
             self.sending.push((id, *bytes));
             self.unfinished += 1;
             self.waiting.pop_front();

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Size, Span};
 
-use super::{QuicConfig, QuicCongestion, QuicEnd, QuicOutput};
+use super::{QuicAckRule, QuicConfig, QuicCongestion, QuicEnd, QuicOutput};
 use crate::end::EndEvent;
 
 const DELAY: Span = Span::from_millis(20);
@@ -28,8 +28,12 @@ struct Pair {
     events: [Vec<(Instant, EndEvent)>; 2],
     /// Lengths of UDP payloads that each end sent, and whether they only acknowledged.
     sent: [Vec<(usize, bool)>; 2],
+    /// Streams that have ended at each end.
+    ended: [Vec<u64>; 2],
     /// Numbers of datagrams of the server that are lost.
     lost: Vec<usize>,
+    /// Nothing arrives from this time on.
+    silent_from: Instant,
 }
 
 impl Pair {
@@ -41,7 +45,9 @@ impl Pair {
             now: Instant::ZERO,
             events: [Vec::new(), Vec::new()],
             sent: [Vec::new(), Vec::new()],
+            ended: [Vec::new(), Vec::new()],
             lost: Vec::new(),
+            silent_from: Instant::FOREVER,
         }
     }
 
@@ -49,10 +55,11 @@ impl Pair {
         while let Some(output) = self.ends[from].poll() {
             match output {
                 QuicOutput::Event(event) => self.events[from].push((self.now, event)),
+                QuicOutput::StreamEnded(number) => self.ended[from].push(number),
                 QuicOutput::Transmit { datagram, is_ack, .. } => {
                     let number = self.sent[from].len();
                     self.sent[from].push((datagram.len(), is_ack));
-                    if from == 1 && self.lost.contains(&number) {
+                    if from == 1 && self.lost.contains(&number) || self.now >= self.silent_from {
                         continue;
                     }
                     let to = 1 - from;
@@ -161,6 +168,88 @@ fn an_agreement_thins_acknowledgements() {
     // 25 ms are 21 packets of this path.
     let every_tenth = acknowledgements(&QuicConfig { ack_every: 10, ..QuicConfig::default() });
     assert!((0.09..0.13).contains(&every_tenth), "{every_tenth}");
+}
+
+/// Chrome acknowledges each second of the first hundred packets, then each tenth, or after a quarter of the least round-trip time: of this path 10.6 ms,
+/// which are 9 packets of 1.184 ms. Nothing that its receiver is told is on the air.
+#[test]
+fn chrome_acknowledges_in_two_steps() {
+    let config = QuicConfig { ack_rule: QuicAckRule::Chrome, ..QuicConfig::default() };
+    let count = |bytes: u64, config: &QuicConfig| {
+        let pair = download(config, bytes, Vec::new());
+        assert_eq!(pair.delivered(0), bytes);
+        assert_eq!(pair.ends[1].counts().lost, 0);
+        (pair.sent[0].iter().filter(|(_, is_ack)| *is_ack).count(), pair.sent[1].len())
+    };
+    let [(short, short_of), (second, second_of)] =
+        [&config, &QuicConfig::default()].map(|config| count(100_000, config));
+    assert_eq!((short, short_of), (second, second_of), "below a hundred packets both are the same");
+    let (all, packets) = count(5_000_000, &config);
+    let share = all.saturating_sub(50) as f64 / packets.saturating_sub(100) as f64;
+    assert!((0.095..0.125).contains(&share), "{share}");
+    // A packet as long as the path permits is no longer by what its receiver is told.
+    let longest = download(&config, 5_000_000, Vec::new()).sent[1].iter().map(|(bytes, _)| *bytes).max();
+    assert!(longest <= Some(1_452));
+    // Losses are seen and repaired as with the other rule.
+    let pair = download(&config, 2_000_000, vec![400, 402, 900]);
+    assert_eq!(
+        (pair.delivered(0), pair.ends[1].counts().lost, pair.ends[1].counts().timeouts),
+        (2_000_000, 3, 0)
+    );
+}
+
+/// RFC 9002 section 6.2: the probe time-out is doubled each time. When nothing arrives any more, a sender's time-outs in a minute are as many as
+/// doublings of the first one go into it.
+#[test]
+fn probe_timeouts_are_counted() {
+    // So little that no queue stands: an end that has sent all takes a round trip that has just grown for a loss, as the RFC's timer does.
+    let free = download(&QuicConfig::default(), 60_000, vec![20]);
+    assert_eq!(
+        free.ends.each_ref().map(|end| end.counts().timeouts),
+        [0, 0],
+        "losses are seen by acknowledgements"
+    );
+    // The server's last packets are lost: one time-out, of which the probe shows the loss.
+    let last = free.sent[1].len() - 1;
+    let tail = download(&QuicConfig::default(), 60_000, vec![20, last - 1, last]);
+    assert_eq!((tail.delivered(0), tail.ends[1].counts().timeouts), (60_000, 1));
+    let mut silent = Pair { silent_from: Instant::from_secs(1), ..Pair::new(&QuicConfig::default()) };
+    silent.ends[0].open(Instant::ZERO);
+    silent.ends[1].write(5_000_000, Instant::ZERO);
+    silent.run(Instant::from_secs(61));
+    // The first one is between a round trip of 42 ms and that with a full window and 25 ms of waiting.
+    let timeouts = silent.ends[1].counts().timeouts;
+    assert!((6..=10).contains(&timeouts), "{timeouts}");
+    // A client whose Initial is lost: 1 s at first (RFC 9002 section 6.2.2 with an RTT of 333 ms), then 2, 4, 8, 16 s.
+    let mut alone = Pair { silent_from: Instant::ZERO, ..Pair::new(&QuicConfig::default()) };
+    alone.ends[0].open(Instant::ZERO);
+    alone.run(Instant::from_secs(40));
+    assert_eq!(alone.ends[0].counts().timeouts, 5);
+}
+
+/// What is urgent is sent first, whenever it was written; within an urgency streams take turns. Streams that are written together leave together.
+#[test]
+fn urgent_streams_come_first() {
+    let mut pair = Pair::new(&QuicConfig::default());
+    pair.ends[0].open(Instant::ZERO);
+    for (number, urgency) in [(0, 3), (1, 3), (2, 1), (3, 2), (4, 2)] {
+        pair.ends[1].write_stream(200_000, urgency, number < 4, Instant::ZERO);
+    }
+    pair.run(Instant::from_secs(60));
+    assert_eq!(pair.delivered(0), 1_000_000);
+    assert_eq!(pair.ended[0][0], 2);
+    let mut pairs = [pair.ended[0][1..3].to_vec(), pair.ended[0][3..].to_vec()];
+    pairs.iter_mut().for_each(|two| two.sort_unstable());
+    assert_eq!(pairs, [vec![3, 4], vec![0, 1]]);
+    let mut pair = Pair::new(&QuicConfig::default());
+    pair.ends[0].open(Instant::ZERO);
+    pair.run(Instant::from_millis(200));
+    let before = pair.sent[0].len();
+    for number in 0..10 {
+        pair.ends[0].write_stream(100, 3, number < 9, Instant::from_millis(200));
+    }
+    pair.drain(0);
+    assert_eq!(pair.sent[0].len(), before + 1, "ten requests of 100 bytes are one datagram");
 }
 
 /// A loss halves NewReno's window and takes three tenths of CUBIC's (RFC 9002 section 7.3.2, RFC 9438 section 4.6), once for a burst.

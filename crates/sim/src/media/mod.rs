@@ -1,6 +1,6 @@
 //! Media: what joins the nodes of a network.
 //!
-//! * [`Wire`]: two [`Pipe`]s, each one direction with a rate, a delay and a drop-tail queue.
+//! * [`Wire`]: two [`Pipe`]s, each one direction with a rate, a delay and a queue.
 //! * [`PointToPointMedium`]: both directions of a point-to-point wireless hop, and the states of its station's radio.
 //! * [`cell`]: an 802.11 cell.
 //! * [`errors`]: packets that a wireless hop damages.
@@ -11,6 +11,7 @@
 
 pub mod cell;
 pub mod errors;
+mod link_queue;
 mod pipe;
 mod point_to_point;
 mod wire;
@@ -24,6 +25,7 @@ use crate::pending::Pending;
 use crate::route::Member;
 use cell::CellMedium;
 
+pub use link_queue::LinkDiscipline;
 pub use pipe::{CrossTraffic, Pipe, PipeConfig, PipeOutput, PipeStatistics, PipeTimer};
 pub use point_to_point::{PointToPointConfig, PointToPointInput, PointToPointMedium, PointToPointOutput};
 pub use wire::Wire;

@@ -1,4 +1,4 @@
-//! One direction of a link: a drop-tail queue, a transmitter with a rate, and a delay.
+//! One direction of a link: a queue, a transmitter with a rate, and a delay.
 //!
 //! The queue holds the packets that wait; the one in transmission is not counted, as in routers and in ns-2. Because a
 //! first-in-first-out transmitter at a fixed rate knows at arrival when each packet will leave, the only wake-up is a
@@ -6,12 +6,15 @@
 //! arrives. Cross traffic shares the queue and the transmitter and is heard of nowhere else, so it needs no wake-ups: what
 //! has come since is taken in before each packet. Jitter delays each packet by a random time, and packets keep their order, as
 //! behind a queue of others. Left out: framing overhead, reordering.
+//!
+//! A queue that chooses ([`LinkDiscipline`]) is asked for the next packet when the transmitter is free, which is a second wake-up a packet.
 
 use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Machine, QueueLimit, RandomStream, Rate, Size, Span, Timeout};
 
 use super::errors::ErrorModel;
+use super::link_queue::{LinkDiscipline, LinkQueue};
 use crate::packet::Packet;
 use crate::pending::Pending;
 
@@ -24,6 +27,8 @@ pub struct PipeConfig {
     pub delay: Span,
     /// What waits for the transmitter at most.
     pub queue: QueueLimit,
+    /// Which packet is next. One that chooses has a rate, a queue in packets and no cross traffic.
+    pub discipline: LinkDiscipline,
     /// A packet arrives `delay` after its first bit left, not after its last: the rate limits, but adds nothing to a
     /// packet's own way. So did the wireless hops of simulators of the year 2000.
     pub cut_through: bool,
@@ -49,6 +54,8 @@ airwatt_base::timer_kinds! {
     pub enum PipeTimer {
         /// When to hand a packet over at the far end.
         Arrival = "arrival",
+        /// When to begin with the next packet of a queue that chooses.
+        Departure = "departure",
     }
 }
 
@@ -100,7 +107,9 @@ pub struct Pipe {
     /// When the transmitter begins with each waiting packet, and the packet's length.
     waiting: VecDeque<(Instant, u32)>,
     waiting_bytes: u64,
-    /// When the transmitter is done with everything taken in so far.
+    /// A queue that chooses; the others are `waiting`.
+    chosen: Option<Box<LinkQueue>>,
+    /// When the transmitter is done with everything taken in so far; of a queue that chooses, with the packet in transmission.
     free_at: Instant,
     errors: ErrorModel,
     /// When the next packet of the cross traffic comes.
@@ -124,6 +133,10 @@ impl Pipe {
             config,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
+            chosen: match config.queue {
+                QueueLimit::Packets(limit) => LinkQueue::new(config.discipline, limit).map(Box::new),
+                QueueLimit::Bytes(_) => None,
+            },
             free_at: Instant::ZERO,
             errors,
             next_cross: config.cross.map(|cross| cross.first),
@@ -176,7 +189,7 @@ impl Pipe {
     /// Packets that wait for the transmitter at `now`.
     pub fn queued(&mut self, now: Instant) -> usize {
         self.pass(now);
-        self.waiting.len()
+        self.chosen.as_ref().map_or(self.waiting.len(), |queue| queue.len())
     }
 
     /// The packet of the next output, and whether it has arrived undamaged. [`Pipe::advance`] follows.
@@ -202,7 +215,14 @@ impl Pipe {
     /// The time of the next arrival; [`Instant::FOREVER`] if no packet is on its way.
     #[inline]
     pub(super) fn due(&self) -> Instant {
-        self.in_flight.front().map_or(Instant::FOREVER, |first| first.arrives)
+        let arrives = self.in_flight.front().map_or(Instant::FOREVER, |first| first.arrives);
+        if self.begins_next() { arrives.min(self.free_at) } else { arrives }
+    }
+
+    /// Whether a queue that chooses is asked when the transmitter is free.
+    #[inline]
+    fn begins_next(&self) -> bool {
+        self.chosen.as_ref().is_some_and(|queue| queue.len() > 0)
     }
 
     /// The outputs and the timer of the pipe.
@@ -250,8 +270,36 @@ impl Pipe {
 
     fn note(&mut self, at: Instant) {
         if let Some(trace) = &mut self.trace {
-            trace.push((at, self.waiting.len() as u32));
+            let waiting = self.chosen.as_ref().map_or(self.waiting.len(), |queue| queue.len());
+            trace.push((at, waiting as u32));
         }
+    }
+
+    /// Sends a packet whose transmission begins now, if it ends at `free_at`.
+    fn send(&mut self, packet: Packet, begins: Instant) {
+        let leaves = if self.config.cut_through { begins } else { self.free_at };
+        let damaged = self.errors.corrupts(begins);
+        self.statistics.damaged += u64::from(damaged);
+        let arrives = self.arrival(leaves);
+        self.in_flight.push_back(Travelling { arrives, began: begins, damaged, packet });
+    }
+
+    /// A queue that chooses takes a packet, if there is one, and gives the next one to a transmitter that is free.
+    fn choose(&mut self, offered: Option<Packet>, now: Instant) {
+        let Some(queue) = &mut self.chosen else { return };
+        let mut dropped = Vec::new();
+        if let Some(packet) = offered {
+            queue.push(packet, now, &mut dropped);
+        }
+        let next = if self.free_at <= now { queue.pop(now, &mut dropped) } else { None };
+        self.statistics.dropped += dropped.len() as u64;
+        self.dropped.extend(dropped);
+        if let Some(packet) = next {
+            let size = Size::from_bytes(u64::from(packet.bytes));
+            self.free_at = now + self.config.rate.map_or(Span::ZERO, |rate| rate.time_for(size));
+            self.send(packet, now);
+        }
+        self.note(now);
     }
 }
 
@@ -263,20 +311,26 @@ impl Machine for Pipe {
     fn handle_input(&mut self, packet: Packet, now: Instant) {
         self.pass(now);
         self.statistics.offered += 1;
+        if self.chosen.is_some() {
+            // What was due before it goes first.
+            if self.begins_next() {
+                self.choose(None, now);
+            }
+            return self.choose(Some(packet), now);
+        }
         let Some(begins) = self.enqueue(packet.bytes, now) else {
             self.statistics.dropped += 1;
             self.dropped.push_back(packet);
             return;
         };
-        let leaves = if self.config.cut_through { begins } else { self.free_at };
-        let damaged = self.errors.corrupts(begins);
-        self.statistics.damaged += u64::from(damaged);
-        let arrives = self.arrival(leaves);
-        self.in_flight.push_back(Travelling { arrives, began: begins, damaged, packet });
+        self.send(packet, begins);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         self.served = now;
+        if self.begins_next() && self.free_at <= now {
+            self.choose(None, now);
+        }
     }
 
     fn poll_output(&mut self) -> Option<PipeOutput> {
@@ -295,7 +349,14 @@ impl Machine for Pipe {
     }
 
     fn poll_timeout(&self) -> Option<Timeout<PipeTimer>> {
-        self.in_flight.front().map(|first| Timeout { at: first.arrives, reason: PipeTimer::Arrival })
+        let arrival =
+            self.in_flight.front().map(|first| Timeout { at: first.arrives, reason: PipeTimer::Arrival });
+        let departure = Timeout { at: self.free_at, reason: PipeTimer::Departure };
+        match arrival {
+            Some(arrival) if !self.begins_next() || arrival.at <= self.free_at => Some(arrival),
+            None if !self.begins_next() => None,
+            _ => Some(departure),
+        }
     }
 }
 
@@ -333,6 +394,7 @@ mod tests {
             cut_through: false,
             cross: None,
             jitter: Span::ZERO,
+            discipline: LinkDiscipline::DropTail,
         };
         let inputs: Vec<_> = (1..=4).map(|number| (Instant::ZERO, packet(number))).collect();
         let done = check_machine(|| Pipe::new(config, no_errors()), &inputs, Instant::from_secs(1));
@@ -345,6 +407,48 @@ mod tests {
         assert_eq!(done, expected);
     }
 
+    /// Two flows of FQ-CoDel, of which one has come first with all its packets: they take turns, and what is in transmission goes on.
+    /// ```text
+    /// in   1111222
+    /// wire |--1--|--1--|--2--|--2--|--1--|--2--|
+    /// ```
+    #[test]
+    fn a_queue_that_chooses_is_asked_when_the_transmitter_is_free() {
+        let config = PipeConfig {
+            rate: Some(Rate::from_bps(1_000_000)),
+            delay: Span::from_millis(5),
+            queue: QueueLimit::Packets(5),
+            cut_through: false,
+            cross: None,
+            jitter: Span::ZERO,
+            discipline: LinkDiscipline::FqCodel,
+        };
+        let of = |flow: u16, number| Packet { sport: flow, ..packet(number) };
+        let inputs: Vec<_> = [of(1, 1), of(1, 2), of(1, 3), of(1, 4), of(2, 5), of(2, 6), of(2, 7)]
+            .into_iter()
+            .map(|packet| (Instant::ZERO, packet))
+            .collect();
+        let done = check_machine(|| Pipe::new(config, no_errors()), &inputs, Instant::from_secs(1));
+        let ms = Instant::from_millis;
+        let arrived =
+            |flow, number, began| PipeOutput::Arrived { packet: of(flow, number), began: ms(began) };
+        // Six wait, one more than may: of two equally long queues the first loses its first packet. A turn of 1514 bytes has a rest of 14 after
+        // one packet, which lets a flow have another one.
+        let expected = [
+            (ms(0), PipeOutput::Dropped(of(1, 2))),
+            (ms(17), arrived(1, 1, 0)),
+            (ms(29), arrived(1, 3, 12)),
+            (ms(41), arrived(2, 5, 24)),
+            (ms(53), arrived(2, 6, 36)),
+            (ms(65), arrived(1, 4, 48)),
+            (ms(77), arrived(2, 7, 60)),
+        ];
+        assert_eq!(done, expected);
+        let mut link = Pipe::new(config, no_errors());
+        inputs.iter().for_each(|(at, packet)| link.handle_input(*packet, *at));
+        assert_eq!((link.queued(ms(0)), link.statistics().dropped, link.due()), (5, 1, ms(12)));
+    }
+
     /// The first bit is there after the delay, and the rate still spaces the packets.
     #[test]
     fn cut_through_leaves_out_a_packets_own_time() {
@@ -355,6 +459,7 @@ mod tests {
             cut_through: true,
             cross: None,
             jitter: Span::ZERO,
+            discipline: LinkDiscipline::DropTail,
         };
         let inputs = [(Instant::ZERO, packet(1)), (Instant::ZERO, packet(2))];
         let done = check_machine(|| Pipe::new(config, no_errors()), &inputs, Instant::from_secs(1));
@@ -372,6 +477,7 @@ mod tests {
             cut_through: false,
             cross: None,
             jitter: Span::ZERO,
+            discipline: LinkDiscipline::DropTail,
         };
         let all = ErrorModel::new(ErrorConfig::Uniform(UniformErrors { error_rate: 1.0 }), 1, "link", "down");
         let inputs = [(Instant::ZERO, packet(1)), (Instant::ZERO, packet(2))];
@@ -390,6 +496,7 @@ mod tests {
             cut_through: false,
             cross: None,
             jitter: Span::ZERO,
+            discipline: LinkDiscipline::DropTail,
         };
         let mut link = Pipe::new(config, no_errors());
         link.trace();
@@ -409,6 +516,7 @@ mod tests {
             cut_through: false,
             cross: None,
             jitter: Span::ZERO,
+            discipline: LinkDiscipline::DropTail,
         };
         let mut link = Pipe::new(config, no_errors());
         (1..=4).for_each(|number| link.handle_input(packet(number), Instant::ZERO));
@@ -424,6 +532,7 @@ mod tests {
             cut_through: false,
             cross: None,
             jitter: Span::from_millis(10),
+            discipline: LinkDiscipline::DropTail,
         };
         let inputs: Vec<_> =
             (0..2_000).map(|number| (Instant::from_millis(3 * number), packet(number))).collect();
@@ -454,6 +563,7 @@ mod tests {
             cut_through: false,
             cross: Some(cross),
             jitter: Span::ZERO,
+            discipline: LinkDiscipline::DropTail,
         };
         let inputs = [(ms(0), packet(1)), (ms(10), packet(2)), (ms(11), packet(3))];
         let done = check_machine(|| Pipe::new(config, no_errors()), &inputs, Instant::from_secs(1));

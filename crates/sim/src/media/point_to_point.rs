@@ -12,6 +12,7 @@ use airwatt_base::{Instant, Machine, QueueLimit, Rate, Span, Timeout};
 use airwatt_energy::{Cause, Causes, Ledger, LowerBound, Radio, RadioState};
 
 use super::errors::{ErrorConfig, ErrorModel};
+use super::link_queue::LinkDiscipline;
 use super::pipe::{Pipe, PipeConfig, PipeOutput, PipeTimer};
 use crate::packet::{FlowLabel, NO_FLOW, Packet};
 use crate::pending::Pending;
@@ -65,8 +66,9 @@ impl PointToPointMedium {
         let PointToPointConfig { rate, delay, queue, cut_through, .. } = config;
         let link = |direction| {
             let errors = ErrorModel::new(config.errors.clone(), seed, name, direction);
-            let (rate, jitter) = (Some(rate), Span::ZERO);
-            Pipe::new(PipeConfig { rate, delay, queue, cut_through, cross: None, jitter }, errors)
+            let (rate, jitter, discipline) = (Some(rate), Span::ZERO, LinkDiscipline::DropTail);
+            let config = PipeConfig { rate, delay, queue, discipline, cut_through, cross: None, jitter };
+            Pipe::new(config, errors)
         };
         let (down, up) = (link("down"), link("up"));
         Self { config, down, up, radio: RadioTime::new(radio), begun: Instant::ZERO }

@@ -125,6 +125,10 @@ impl Network {
                     self.sockets[socket as usize].transport.write(bytes, now);
                     self.drain_socket(socket);
                 }
+                SocketRequest::WriteStream { bytes, urgency, more } => {
+                    self.sockets[socket as usize].transport.write_stream(bytes, urgency, more, now);
+                    self.drain_socket(socket);
+                }
                 SocketRequest::Send { number, bytes, since, flow } => {
                     self.send_datagram(socket, number, bytes, since, flow);
                 }

@@ -363,7 +363,8 @@ pub(super) fn application(plan: &FlowPlan, seed: u64, index: usize) -> applicati
     use application::Application;
     match &plan.traffic {
         Traffic::Transfer { content: Content::Dialogue(config), .. } => {
-            Application::Dialogue(Box::new(Dialogue::new(*config, seed, index)))
+            let has_streams = plan.transport == Transport::Quic;
+            Application::Dialogue(Box::new(Dialogue::new(*config, has_streams, seed, index)))
         }
         Traffic::Transfer { content: Content::Source(source), .. } => {
             Application::Transfer(Box::new(Transfer::new(Source::new(*source, seed, index))))

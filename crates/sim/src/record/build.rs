@@ -17,8 +17,8 @@ use crate::net::plan::StationPlan;
 use crate::net::{FlowPlan, MediumKind, Network, NetworkPlan};
 use crate::record::{
     BlockTimes, CellResult, EnergyByCause, EnergyOverhead, Fairness, FlowResult, Latencies, Observed,
-    Playback, QueueTrace, RadioInterval, Replayed, Responses, Run, RunResult, RunTrace, StationResult,
-    WindowFairness,
+    Playback, QueueTrace, RadioInterval, Rendering, Replayed, Responses, Run, RunResult, RunTrace,
+    StationResult, WindowFairness,
 };
 use crate::route::{MediumId, NodeId};
 use crate::scenario::{IDEAL, Scenario};
@@ -406,6 +406,10 @@ impl Network {
             ack_losses_seen: counts.ack_losses.0,
             ack_loss_halvings: counts.ack_losses.1,
             responses,
+            rendering: match &entry.machine {
+                Application::Dialogue(dialogue) => Responses::of(&dialogue.renderings).map(Rendering::from),
+                _ => None,
+            },
             blocks: blocks.map(BlockTimes::from),
             playback: match &entry.machine {
                 Application::Dialogue(dialogue) => {

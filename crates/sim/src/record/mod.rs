@@ -20,7 +20,7 @@ pub(crate) use pcapng::PcapngStream;
 pub use result::{
     AccessPointResult, BlockTimes, CategoryResult, CellResult, EnergyByCause, EnergyOverhead, Fairness,
     FlowResult, HostResult, ImpairmentResult, Latencies, LinkDirection, LinkResult, NamedCell, Playback,
-    Responses, RunResult, StationResult, WindowFairness,
+    Rendering, Responses, RunResult, StationResult, WindowFairness,
 };
 pub use tables::{Column, ResultTable, Values};
 pub use timeline::{Outcome, RadioInterval};

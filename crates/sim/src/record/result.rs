@@ -123,6 +123,9 @@ pub struct FlowResult {
     /// Durations of pages or responses; only of applications with requests.
     #[serde(flatten)]
     pub responses: Option<Responses>,
+    /// When pages were rendered; only of application `page`.
+    #[serde(flatten)]
+    pub rendering: Option<Rendering>,
     /// Durations of the blocks; only of streams.
     #[serde(flatten)]
     pub blocks: Option<BlockTimes>,
@@ -172,6 +175,7 @@ impl FlowResult {
             ack_loss_halvings: 0,
             responses: None,
             blocks: None,
+            rendering: None,
             playback: None,
             data_overhead: None,
             time_overhead: None,
@@ -202,7 +206,7 @@ impl Latencies {
     }
 }
 
-/// Durations of a flow's pages (application `web`) or responses (`request-response`), from the first request to the
+/// Durations of a flow's pages (applications `web` and `page`) or responses (`request-response`), from the first request to the
 /// last byte of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Responses {
@@ -233,6 +237,27 @@ impl Responses {
             response_s_p99: percentile(99)?,
             response_s_mean: sorted.iter().copied().sum::<Span>().as_secs_f64() / count as f64,
         })
+    }
+}
+
+/// Time from the first request of a page until all that keeps a browser from painting it had come: document, style sheets, fonts and scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Rendering {
+    /// Its mean, in seconds.
+    pub render_s_mean: f64,
+    /// Its median, in seconds.
+    pub render_s_p50: f64,
+    /// Its 95th percentile, in seconds.
+    pub render_s_p95: f64,
+}
+
+impl From<Responses> for Rendering {
+    fn from(times: Responses) -> Self {
+        Self {
+            render_s_mean: times.response_s_mean,
+            render_s_p50: times.response_s_p50,
+            render_s_p95: times.response_s_p95,
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use super::{
     StationGroup, Transport, Wifi, Wired, WiredDirection,
 };
 use crate::limits::{MAX_RATE, MIN_RATE};
+use crate::media::LinkDiscipline;
 use crate::media::cell::contention::AccessMethod;
 use crate::media::cell::frame::QOS_OVERHEAD_BYTES;
 use crate::media::cell::{MAX_PPDU_TIME, max_ampdu_bytes, max_window};
@@ -137,6 +138,15 @@ fn wired(wired: &Wired, table: &str) -> Checked {
 pub(super) fn wired_direction(direction: &WiredDirection) -> Checked {
     in_range("rate", direction.rate, MIN_RATE, MAX_RATE)?;
     queue("queue", direction.queue)?;
+    if direction.discipline.is_some_and(|discipline| discipline != LinkDiscipline::DropTail) {
+        if matches!(direction.queue, QueueLimit::Bytes(_)) {
+            return Err(SettingError::conflict("queue", "discipline", "queues that choose count packets"));
+        }
+        if direction.cross.is_some() {
+            let why = "the traffic of others has no flows of its own; leave one of them out";
+            return Err(SettingError::conflict("discipline", "cross", why));
+        }
+    }
     in_range("jitter", direction.jitter.unwrap_or_default(), Span::ZERO, MAX_ROUND_TRIP)?;
     if let Some(cross) = &direction.cross {
         in_range("cross.rate", cross.rate, MIN_RATE, direction.rate)?;
@@ -456,6 +466,10 @@ fn carried(scenario: &Scenario, group: &FlowGroup) -> Checked {
                 || transport == Transport::Udp && dialogue.datagrams().is_some()) =>
         {
             not_with("requests need a TCP or QUIC from end to end")
+        }
+        (Pattern::Dialogue(dialogue), Transport::Quic) if dialogue.is_http_1() => {
+            let why = "over QUIC it is HTTP/3; leave it out";
+            Err(SettingError::conflict("application.http", "transport \"quic\"", why))
         }
         (Pattern::Source(_) | Pattern::Dialogue(_), Transport::Udp) => {
             let Some(packet) = group.application.packet() else {

@@ -16,7 +16,7 @@ use toml::Value;
 use super::keys::{Override, without_numbers};
 use super::topology::{Cell, CellMode, ProgramConfig, Topology};
 use super::typed::typed;
-use super::{ListenInterval, Scenario, StationGroup, Transport};
+use super::{AccessPoint, ListenInterval, QueueDiscipline, Scenario, StationGroup, Transport};
 
 /// What a key belongs to.
 struct Place<'a> {
@@ -61,6 +61,7 @@ const fn of_override(
 const BEACONS: &str = "stations that receive every beacon";
 const NO_TWT: &str = "stations without target wake time";
 const AD_HOC: &str = "mode \"ad-hoc\"";
+const DROP_TAIL: &str = "ap.queue \"drop-tail\"";
 const BSS: &str = "\"infrastructure\"";
 const LINUX: &str = "profile \"linux\", whose sender has its own rules";
 const OTHERS: &str = "the other profiles";
@@ -77,6 +78,9 @@ const RULES: &[Rule] = &[
     of_override("wifi.cw_min", has_one_category, CATEGORIES, ONE_CATEGORY),
     of_override("wifi.cw_max", has_one_category, CATEGORIES, ONE_CATEGORY),
     rule("ap.priority", has_one_category, CATEGORIES, ONE_CATEGORY),
+    rule("ap.codel_target", has_codel, DROP_TAIL, "\"fq-codel\", \"mac80211\" and \"ath9k\""),
+    rule("ap.codel_interval", has_codel, DROP_TAIL, "\"fq-codel\", \"mac80211\" and \"ath9k\""),
+    rule("ap.codel_since", has_codel, DROP_TAIL, "\"fq-codel\", \"mac80211\" and \"ath9k\""),
     rule("wifi.group_rate", has_group_traffic, "an access point without group traffic", "ap.group"),
     rule("wifi.short_preamble", is_2_4_ghz, "a PHY of 5 or 6 GHz", "802.11b, 802.11g and 802.11n-2.4GHz"),
     rule("station.receive_dtims", skips_beacons, BEACONS, "a station.listen_interval above 1"),
@@ -133,6 +137,11 @@ fn has_access_point(place: &Place<'_>) -> bool {
 
 fn has_one_category(place: &Place<'_>) -> bool {
     place.cells.iter().any(|cell| cell.wifi.categories.is_none())
+}
+
+fn has_codel(place: &Place<'_>) -> bool {
+    let chooses = |ap: &AccessPoint| ap.queue != QueueDiscipline::DropTail;
+    place.cells.iter().any(|cell| cell.access_point.as_ref().is_some_and(chooses))
 }
 
 fn has_group_traffic(place: &Place<'_>) -> bool {

@@ -56,9 +56,10 @@ pub use topology::{
 pub use transport::{Gateway, Transport};
 
 pub use crate::direction::Direction;
+use crate::media::LinkDiscipline;
 use crate::media::cell::category::CategoryParameters;
 pub use crate::media::cell::contention::AccessMethod;
-pub use crate::media::cell::{ErrorModel, QueueDiscipline, RateControl};
+pub use crate::media::cell::{ErrorModel, QueueDiscipline, RateControl, WaitsFrom};
 use crate::media::cell::{MAX_PPDU_TIME, MissedBlockAck};
 use crate::stack::application::Pattern;
 pub use crate::stack::application::{
@@ -179,9 +180,12 @@ pub struct Wired {
 pub struct WiredDirection {
     /// Rate of the slowest link, counted over IP packets.
     pub rate: Rate,
-    /// Drop-tail queue before that link; the packet in transmission is not counted.
+    /// Queue before that link; the packet in transmission is not counted.
     #[serde(default = "large_queue")]
     pub queue: QueueLimit,
+    /// How packets wait in it: `drop-tail`, the default, `fq-codel` (RFC 8290), `fq` (flows take turns), `cake` (hosts and flows do), or
+    /// `cake-ack-filter`, which drops acknowledgements that two newer ones cover.
+    pub discipline: Option<LinkDiscipline>,
     /// Traffic of others over that link, which never comes to the air.
     pub cross: Option<Cross>,
     /// Mean of a random delay of each packet beside the fixed one, exponentially distributed; packets keep their order.
@@ -377,6 +381,13 @@ pub struct AccessPoint {
     /// `mac80211` as in Linux FQ-CoDel for each station, turns of stations by air time and a limit in air time (AQL),
     /// `ath9k` the same with two PPDUs ahead instead of that limit. `buffer` bounds each.
     pub queue: QueueDiscipline,
+    /// How long packets may wait before CoDel drops some. Default: 5 ms in `fq-codel` (RFC 8290), 20 ms in the queues of mac80211.
+    pub codel_target: Option<Span>,
+    /// For how long they may wait longer than that. Default 100 ms.
+    pub codel_interval: Option<Span>,
+    /// From when on they wait: from the `release` of a packet by power save, the default, or from its `arrival`, as in Linux, where packets of a dozing
+    /// station are in the same queue.
+    pub codel_since: Option<WaitsFrom>,
     /// Whether the access point's data goes ahead of the stations': after PIFS, without backoff.
     pub priority: bool,
     /// Drop-tail power-save buffer of each station. Default: as `buffer`.
@@ -420,6 +431,9 @@ impl Default for AccessPoint {
         Self {
             buffer: large_queue(),
             queue: QueueDiscipline::DropTail,
+            codel_target: None,
+            codel_interval: None,
+            codel_since: None,
             priority: false,
             power_save_buffer: None,
             wait_for_room: false,

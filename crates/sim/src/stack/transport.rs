@@ -76,6 +76,8 @@ pub enum SocketEvent {
     Skipped(u64),
     /// This many bytes that had been given up arrived after all.
     Late(u64),
+    /// All of the peer's stream with this number has arrived (QUIC).
+    StreamEnded(u64),
     /// The peer has received, or has given up, everything written so far.
     AllAcknowledged,
     /// The connection was reset, refused or timed out.
@@ -89,7 +91,7 @@ pub struct SenderCounts {
     pub sent: u64,
     /// Retransmissions; of QUIC packets taken for lost, whose data go into others.
     pub retransmitted: u64,
-    /// Retransmission time-outs. QUIC's probes are not counted.
+    /// Retransmission time-outs; of QUIC probe time-outs.
     pub timeouts: u64,
     /// Acknowledgements of the peer that the sender took for lost, and the number of times that this halved its window.
     pub ack_losses: (u64, u64),
@@ -155,6 +157,13 @@ impl SocketTransport {
         of_connection!(self, end => end.write(bytes, now));
     }
 
+    /// Sends `bytes` bytes as a stream of QUIC with an urgency. If `more` follow, nothing is sent before the last one.
+    pub fn write_stream(&mut self, bytes: u64, urgency: u8, more: bool, now: Instant) {
+        if let Self::Quic(end) = self {
+            end.write_stream(bytes, urgency, more, now);
+        }
+    }
+
     /// Processes a packet of the peer.
     pub fn receive(&mut self, payload: Payload, now: Instant) {
         match (self, payload.of_connection()) {
@@ -209,6 +218,9 @@ impl SocketTransport {
                     QuicOutput::Transmit { datagram, has_data, is_ack } => {
                         return Some(TransportOutput::TransmitQuic { datagram, has_data, is_ack });
                     }
+                    QuicOutput::StreamEnded(number) => {
+                        return Some(TransportOutput::Event(SocketEvent::StreamEnded(number)));
+                    }
                     QuicOutput::Event(event) => event,
                 },
                 Self::Udp(_) => return None,
@@ -258,7 +270,7 @@ impl SocketTransport {
                 SenderCounts {
                     sent: counted.sent,
                     retransmitted: counted.lost,
-                    timeouts: 0,
+                    timeouts: counted.timeouts,
                     ack_losses: (0, 0),
                     rtt_mean: counted.rtt_mean,
                 }

@@ -132,3 +132,31 @@ fn bulk_both_ways_with_stations_and_neighbours() {
 fn without_wall(result: RunResult) -> RunResult {
     RunResult { wall_s: 0.0, ..result }
 }
+
+/// Packets of a call beside a download wait behind its packets in a drop-tail queue, and take turns with them in the others. With a filter fewer
+/// acknowledgements of a download come over a way up that an upload fills.
+#[test]
+fn queues_that_choose_keep_a_call_from_waiting() {
+    let flows = "flow = [{ direction = \"down\", transport = \"cubic\", application = { kind = \"bulk\" } }, { direction = \"up\", transport = \"cubic\", application = { kind = \"bulk\" } }, { direction = \"down\", transport = \"udp\", application = { kind = \"cbr\", rate = \"64kbps\", packet = \"160B\" } }]";
+    let run = |discipline: &str| {
+        let text = format!(
+            "base = \"fast-dsl\"\nduration = \"20s\"\nlatency_percentiles = true\ntcp = {{ profile = \"linux\" }}\n{flows}\n[wired]\nrtt = \"20ms\"\ndown = {{ rate = \"16Mbps\", queue = \"1000packets\", discipline = \"{discipline}\" }}\nup = {{ rate = \"1Mbps\", queue = \"1000packets\", discipline = \"{discipline}\" }}\n"
+        );
+        let scenario = Scenario::from_text(&text, "line.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+        let found = simulate(&scenario, 1);
+        assert_eq!(found.fingerprints, simulate(&scenario, 1).fingerprints, "{discipline}");
+        let result = found.result;
+        let delay = result.flows[2].latencies.as_ref().expect("percentiles").latency_s_p99;
+        (delay, result.flows[0].goodput_bps, result.links[0].reverse.queue_drops)
+    };
+    let (waits, ..) = run("drop-tail");
+    assert!(waits > 0.1, "{waits}");
+    for discipline in ["fq-codel", "fq", "cake"] {
+        let (waits, ..) = run(discipline);
+        assert!(waits < 0.03, "{discipline}: {waits}");
+    }
+    let (_, with_all, few) = run("cake");
+    let (waits, with_few, many) = run("cake-ack-filter");
+    assert!(waits < 0.03 && with_few > 0.98 * with_all, "{waits} {with_few} {with_all}");
+    assert!(many > few + 1_000, "{many} {few}");
+}

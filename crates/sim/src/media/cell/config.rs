@@ -30,6 +30,28 @@ pub enum QueueDiscipline {
     Ath9k,
 }
 
+/// From when on a packet waits, as CoDel counts it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WaitsFrom {
+    /// From when power save has released it: time in which its station dozes is not counted.
+    #[default]
+    Release,
+    /// From when it has come to the access point, as in Linux.
+    Arrival,
+}
+
+/// CoDel in the queues of an access point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CodelChoice {
+    /// How long packets may wait for good, and longer than that, if not as the queue has it.
+    pub target: Option<Span>,
+    /// See [`CodelChoice::target`].
+    pub interval: Option<Span>,
+    /// From when on they wait.
+    pub since: WaitsFrom,
+}
+
 /// Settings of a cell.
 #[derive(Clone, Debug)]
 pub struct CellConfig {
@@ -81,6 +103,8 @@ pub struct CellConfig {
     pub rate_control: RateControl,
     /// Queueing discipline of the access point's transmission queue.
     pub ap_queue: QueueDiscipline,
+    /// CoDel in it.
+    pub ap_codel: CodelChoice,
     /// Whether the access point keeps frames in the power-save buffer until the transmission queue has room.
     pub wait_for_room: bool,
     /// Power ratio above which the access point receives the strongest of several simultaneous frames, relative to the sum of

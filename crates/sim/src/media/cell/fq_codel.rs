@@ -9,6 +9,9 @@
 //! A flow is known by its addresses and ports. Flows are numbered in the order of their first packets, and the number,
 //! modulo the number of queues, takes the place of the RFC's hash: the first flows never share a queue, whereas a hash of
 //! ten flows over 1024 queues lets two of them share one in one case of twenty.
+//! Two things are other queues': a limit for each flow, with a longer first turn (`fq` of Linux, which has no CoDel: a target that no packet
+//! reaches), and turns that are shorter for flows of a host that has several (CAKE).
+//!
 //! Left out: marking instead of dropping (no transport here answers ECN), and the fast search for the longest queue. The
 //! square root is one of integers.
 
@@ -17,6 +20,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use airwatt_base::{Instant, Span};
 
+use super::config::CodelChoice;
+
 /// Settings; the defaults are RFC 8290's, section 5.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqCodelConfig {
@@ -24,6 +29,10 @@ pub struct FqCodelConfig {
     pub queues: u32,
     /// Bytes of one turn.
     pub quantum: u32,
+    /// Bytes of the first turn of a flow that has become active.
+    pub first_quantum: u32,
+    /// Packets of one flow.
+    pub flow_limit: u32,
     /// How long packets may wait for good.
     pub target: Span,
     /// How long they may wait longer than that.
@@ -34,11 +43,22 @@ pub struct FqCodelConfig {
     pub longest_packet: u32,
 }
 
+impl FqCodelConfig {
+    /// The same with what is chosen.
+    #[must_use]
+    pub fn with(self, chosen: CodelChoice) -> Self {
+        let target = chosen.target.unwrap_or(self.target);
+        Self { target, interval: chosen.interval.unwrap_or(self.interval), ..self }
+    }
+}
+
 impl Default for FqCodelConfig {
     fn default() -> Self {
         Self {
             queues: 1_024,
             quantum: 1_514,
+            first_quantum: 1_514,
+            flow_limit: u32::MAX,
             target: Span::from_millis(5),
             interval: Span::from_millis(100),
             limit: 10_240,
@@ -109,13 +129,42 @@ pub struct FqCodel<K, T> {
     new: VecDeque<usize>,
     old: VecDeque<usize>,
     len: usize,
+    /// The hosts of a flow, if those of one share its turns, and how many queues of each are active.
+    hosts: Option<fn(&K) -> HostKeys>,
+    active: BTreeMap<u32, i64>,
 }
+
+/// Keys of a flow's two hosts, of which no sender has that of a receiver.
+pub type HostKeys = [u32; 2];
 
 impl<K: Copy + Ord, T: Copy> FqCodel<K, T> {
     /// Empty queues.
     pub fn new(config: FqCodelConfig) -> Self {
         let (numbers, queues) = (BTreeMap::new(), Vec::new());
-        Self { config, numbers, queues, new: VecDeque::new(), old: VecDeque::new(), len: 0 }
+        let (new, old) = (VecDeque::new(), VecDeque::new());
+        Self { config, numbers, queues, new, old, len: 0, hosts: None, active: BTreeMap::new() }
+    }
+
+    /// The same queues, in which the flows of a host share its turns.
+    #[must_use]
+    pub fn with_hosts(self, hosts: fn(&K) -> HostKeys) -> Self {
+        Self { hosts: Some(hosts), ..self }
+    }
+
+    /// A turn of so many bytes as this queue has it: divided by the active queues of the host that has more of them.
+    fn turn(&self, index: usize, bytes: u32) -> i64 {
+        let Some(hosts) = self.hosts else { return i64::from(bytes) };
+        let active = hosts(&self.queues[index].flow).map(|host| self.active.get(&host).copied().unwrap_or(1));
+        (i64::from(bytes) / active[0].max(active[1]).max(1)).max(1)
+    }
+
+    /// A queue has become active, or is so no more.
+    fn count(&mut self, index: usize, by: i64) {
+        if let Some(hosts) = self.hosts {
+            for host in hosts(&self.queues[index].flow) {
+                *self.active.entry(host).or_default() += by;
+            }
+        }
     }
 
     /// Packets in all queues.
@@ -128,8 +177,8 @@ impl<K: Copy + Ord, T: Copy> FqCodel<K, T> {
         self.len == 0
     }
 
-    /// Takes a packet of a flow. Returns the one that had to go for it, if any: not always the same.
-    pub fn enqueue(&mut self, flow: K, item: T, bytes: u32, now: Instant) -> Option<T> {
+    /// Takes a packet of a flow that waits since then. Returns the one that had to go for it, if any: not always the same.
+    pub fn enqueue(&mut self, flow: K, item: T, bytes: u32, since: Instant) -> Option<T> {
         let next = self.numbers.len();
         let number = *self.numbers.entry(flow).or_insert(next);
         let index = number % self.config.queues.max(1) as usize;
@@ -137,12 +186,16 @@ impl<K: Copy + Ord, T: Copy> FqCodel<K, T> {
             self.queues.push(Queue::new(flow));
         }
         let queue = &mut self.queues[index];
-        queue.packets.push_back(Waiting { item, bytes, since: now });
+        if queue.packets.len() >= self.config.flow_limit as usize {
+            return Some(item);
+        }
+        queue.packets.push_back(Waiting { item, bytes, since });
         queue.bytes += u64::from(bytes);
         self.len += 1;
         if queue.standing == Standing::Inactive {
             queue.standing = Standing::New;
-            queue.deficit = i64::from(self.config.quantum);
+            self.count(index, 1);
+            self.queues[index].deficit = self.turn(index, self.config.first_quantum);
             self.new.push_back(index);
         }
         if self.len <= self.config.limit as usize {
@@ -173,14 +226,14 @@ impl<K: Copy + Ord, T: Copy> FqCodel<K, T> {
                 (None, Some(index)) => (*index, false),
                 (None, None) => return None,
             };
-            let queue = &mut self.queues[index];
-            if queue.deficit <= 0 {
-                queue.deficit += i64::from(self.config.quantum);
+            if self.queues[index].deficit <= 0 {
+                self.queues[index].deficit += self.turn(index, self.config.quantum);
                 self.leave_front(fresh);
                 self.stand(index, Standing::Old);
                 continue;
             }
             let before = dropped.len();
+            let queue = &mut self.queues[index];
             let packet = codel(queue, &self.config, now, dropped);
             self.len -= dropped.len() - before;
             let Some(packet) = packet else {
@@ -190,10 +243,23 @@ impl<K: Copy + Ord, T: Copy> FqCodel<K, T> {
                 self.stand(index, standing);
                 continue;
             };
-            queue.deficit -= i64::from(packet.bytes);
+            self.queues[index].deficit -= i64::from(packet.bytes);
             self.len -= 1;
             return Some(packet.item);
         }
+    }
+
+    /// Takes the first packet of a flow that `wanted` says, if more than `kept` are like it.
+    pub fn take_first(&mut self, flow: K, kept: usize, wanted: impl Fn(&T) -> bool) -> Option<T> {
+        let index = *self.numbers.get(&flow)? % self.config.queues.max(1) as usize;
+        let queue = &mut self.queues[index];
+        let like: Vec<usize> =
+            (0..queue.packets.len()).filter(|at| wanted(&queue.packets[*at].item)).collect();
+        let first = *like.first().filter(|_| like.len() > kept)?;
+        let taken = queue.packets.remove(first)?;
+        queue.bytes -= u64::from(taken.bytes);
+        self.len -= 1;
+        Some(taken.item)
     }
 
     /// Whether the first packet of any flow is like this.
@@ -221,15 +287,15 @@ impl<K: Copy + Ord, T: Copy> FqCodel<K, T> {
         Some(packet.item)
     }
 
-    /// Takes out every packet that `wanted` says, in order within each queue.
-    pub fn take(&mut self, mut wanted: impl FnMut(&T) -> bool) -> Vec<T> {
+    /// Takes out every packet that `wanted` says, in order within each queue, with when it began to wait.
+    pub fn take(&mut self, mut wanted: impl FnMut(&T) -> bool) -> Vec<(T, Instant)> {
         let mut taken = Vec::new();
         for queue in &mut self.queues {
             let bytes = &mut queue.bytes;
             queue.packets.retain(|packet| {
                 let goes = wanted(&packet.item);
                 if goes {
-                    taken.push(packet.item);
+                    taken.push((packet.item, packet.since));
                     *bytes -= u64::from(packet.bytes);
                 }
                 !goes
@@ -245,8 +311,10 @@ impl<K: Copy + Ord, T: Copy> FqCodel<K, T> {
 
     fn stand(&mut self, index: usize, standing: Standing) {
         self.queues[index].standing = standing;
-        if standing == Standing::Old {
-            self.old.push_back(index);
+        match standing {
+            Standing::Old => self.old.push_back(index),
+            Standing::Inactive => self.count(index, -1),
+            Standing::New => {}
         }
     }
 }
@@ -331,8 +399,11 @@ mod tests {
 
     #[test]
     fn flows_take_turns_by_bytes() {
-        let mut queue =
-            FqCodel::<u32, u32>::new(FqCodelConfig { quantum: 1_000, ..FqCodelConfig::default() });
+        let mut queue = FqCodel::<u32, u32>::new(FqCodelConfig {
+            quantum: 1_000,
+            first_quantum: 1_000,
+            ..FqCodelConfig::default()
+        });
         (0..4).for_each(|n| assert_eq!(queue.enqueue(1, 10 + n, 1_000, at(0)), None));
         (0..4).for_each(|n| assert_eq!(queue.enqueue(2, 20 + n, 500, at(0)), None));
         assert_eq!(drain(&mut queue, at(1)), (vec![10, 20, 21, 11, 22, 23, 12, 13], vec![]));
@@ -393,7 +464,7 @@ mod tests {
     fn packets_can_be_taken_out() {
         let mut queue = FqCodel::<u32, u32>::new(FqCodelConfig::default());
         (0..6).for_each(|n| assert_eq!(queue.enqueue(n % 2, n, 100, at(0)), None));
-        assert_eq!(queue.take(|n| n % 3 == 0), [0, 3]);
+        assert_eq!(queue.take(|n| n % 3 == 0), [(0, at(0)), (3, at(0))]);
         assert_eq!(drain(&mut queue, at(0)), (vec![2, 4, 1, 5], vec![]));
     }
 

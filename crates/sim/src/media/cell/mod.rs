@@ -65,7 +65,7 @@ use airwatt_proto::powersave::{StationCounts, StationId};
 pub use self::aggregation::{AggregationConfig, MAX_PPDU_TIME, MissedBlockAck, max_ampdu_bytes, max_window};
 use self::category::{Category, CategoryCounts};
 use self::channel::Channel;
-pub use self::config::{Bss, CellConfig, CellStation, QueueDiscipline};
+pub use self::config::{Bss, CellConfig, CellStation, CodelChoice, QueueDiscipline, WaitsFrom};
 use self::contention::{ContenderId, Contention};
 use self::effects::Effects;
 pub use self::group::GroupSourceConfig;

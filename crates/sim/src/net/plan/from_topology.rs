@@ -13,7 +13,7 @@ use super::{
 use crate::direction::Direction;
 use crate::media::cell::contention::Access;
 use crate::media::cell::propagation;
-use crate::media::cell::{AggregationConfig, Bss, CellConfig, CellStation, GroupSourceConfig};
+use crate::media::cell::{AggregationConfig, Bss, CellConfig, CellStation, CodelChoice, GroupSourceConfig};
 use crate::media::{CrossTraffic, PipeConfig, PointToPointConfig};
 use crate::net::transport;
 use crate::route::{MediumId, NodeId};
@@ -227,6 +227,7 @@ fn wire(link: &Link, seed: u64) -> MediumKind {
             cut_through: false,
             cross: cross_traffic(direction, &format!("{}/{way}", link.name), seed),
             jitter: direction.jitter.unwrap_or_default(),
+            discipline: direction.discipline.unwrap_or_default(),
         }
     };
     MediumKind::Wire([pipe("down", &link.forward), pipe("up", &link.reverse)])
@@ -300,6 +301,11 @@ fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
         noise_figure_db: loss.noise_figure_db,
         rate_control: wifi.rate_control,
         ap_queue: access_point.queue,
+        ap_codel: CodelChoice {
+            target: access_point.codel_target,
+            interval: access_point.codel_interval,
+            since: access_point.codel_since.unwrap_or_default(),
+        },
         wait_for_room: access_point.wait_for_room,
         capture_ratio: wifi.path_loss.as_ref().map(|loss| propagation::milliwatts(loss.capture_db)),
         power_save: AccessPointConfig {

@@ -7,19 +7,22 @@
 //! * **Request and response**, as keys typed into a remote shell: a small packet in each direction, and time to think.
 //! * **Periodic**: a small packet in each direction once in each interval, as things report and keep connections alive. Either of these
 //!   may open a connection for each request, as a monitor does, from a port of its own.
-//! * **Pages of 2025**, HTTP/2: the document, then all that keeps it from painting, then the rest, each step requested at once over one
-//!   connection.
+//! * **Pages of 2025**: the document, then everything that it names, from one origin or several. How is up to the version of HTTP: HTTP/1.1
+//!   has six connections to an origin and requests one object after another over each; HTTP/2 requests all of an origin's objects at
+//!   once over one connection, and the server sends them by their urgency; HTTP/3 has a stream for each object, which waits for no other.
+//!   Connections of TCP begin with a handshake of TLS 1.3. HTTP/3's own framing (QPACK, control streams, frames' headers) is part of the
+//!   length of a request, and is not in replies.
 //! * **Video**: segment after segment, as long as the player's buffer has room.
 //!
 //! What pages consist of is in [`super::page_objects`], how a player chooses in [`super::player`]. Left out: pipelining, connections to
-//! several servers, the end of idle connections, and the time that a server needs for a reply.
+//! several servers (origins are all at the same one), the end of idle connections, and the time that a server needs for a reply.
 
 use std::collections::VecDeque;
 
 use airwatt_base::{Instant, RandomStream, Span};
 use airwatt_proto::powersave::Ratio;
 
-use super::page_objects::{self, Device, Exchange};
+use super::page_objects::{self, BLOCKING, Device, Exchange, FINISHED, HANDSHAKE, HttpVersion};
 use super::player::{Player, PlayerConfig, Viewing};
 use super::{Answers, Call, Connection, Period, SocketRequest, SourceConfig};
 use crate::stack::role::Role;
@@ -34,8 +37,15 @@ pub enum Replies {
         /// Number of connections over which the client requests them.
         connections: Connection,
     },
-    /// Pages of 2025, in steps.
-    PagesOf2025(Device),
+    /// Pages of 2025.
+    PagesOf2025 {
+        /// The browser to which they are sent.
+        device: Device,
+        /// Number of origins among which their objects are divided.
+        origins: Connection,
+        /// The version of HTTP over TCP. Over QUIC it is HTTP/3.
+        http: HttpVersion,
+    },
     /// Segments of a video, in rates that a player chooses.
     Segments(PlayerConfig),
     /// The same number of bytes each time.
@@ -77,7 +87,21 @@ impl DialogueConfig {
         match self.replies {
             _ if self.fresh => self.count.expect("a checked scenario says how many") as Connection,
             Replies::Pages { connections, .. } => connections,
-            Replies::PagesOf2025(_) | Replies::Segments(_) | Replies::Fixed(_) => 1,
+            Replies::PagesOf2025 { origins, http, .. } => origins * http.connections(),
+            Replies::Segments(_) | Replies::Fixed(_) => 1,
+        }
+    }
+
+    /// Whether pages of 2025 are requested by HTTP/1.1.
+    pub fn is_http_1(&self) -> bool {
+        matches!(self.replies, Replies::PagesOf2025 { http: HttpVersion::OnePointOne, .. })
+    }
+
+    /// Number of connections that share a queue of what is to be requested.
+    const fn sharing(&self) -> Connection {
+        match self.replies {
+            Replies::PagesOf2025 { http, .. } => http.connections(),
+            _ => self.connections(),
         }
     }
 
@@ -106,6 +130,26 @@ enum Turn {
     Asking(u64, u64),
     /// Bytes of a reply that the client has not received yet.
     Replying(u64),
+    /// Streams of replies that have not ended yet.
+    Streaming(usize),
+}
+
+/// A connection, and what is under way over it.
+#[derive(Clone, Debug)]
+struct Path {
+    turn: Turn,
+    /// Whether the handshake of TLS is behind it, and bytes of it that leave with the next request.
+    is_secure: bool,
+    finished: u32,
+    /// What it requests after the handshake.
+    held: Option<Vec<Exchange>>,
+    /// Objects in the request under way that keep a page from painting, and the bytes of the reply that come after them.
+    blockers: usize,
+    after_blockers: u64,
+    /// Objects requested over streams, in the order of the requests' streams.
+    asked: Vec<Exchange>,
+    /// Places of these objects, in the order of the replies' streams.
+    answered: Vec<usize>,
 }
 
 /// One end of a dialogue.
@@ -122,16 +166,22 @@ pub enum Party {
 pub struct Dialogue {
     config: DialogueConfig,
     random: RandomStream,
+    /// Whether each object of a page has a stream of its own (QUIC).
+    has_streams: bool,
     /// Each connection. The first one is opened when the dialogue begins, unless each unit has its own.
-    turns: Vec<Turn>,
+    paths: Vec<Path>,
     /// The time of the next unit's first request, while the client waits for it.
     thinks_until: Option<Instant>,
     is_over: bool,
     /// When it began, and the number of requests that had their time since.
     began: Instant,
     asked_units: u64,
-    /// What the unit has not requested yet, the next one last.
-    exchanges: Vec<Exchange>,
+    /// What the unit has not requested yet: for each queue what is requested at once, and after it. Only the first connection requests before
+    /// the document is there.
+    queues: Vec<VecDeque<Vec<Exchange>>>,
+    has_document: bool,
+    /// Objects of the unit that keep it from painting and have not come.
+    blockers: usize,
     /// The player of a video.
     player: Option<Player>,
     /// Time of the unit's first request.
@@ -140,14 +190,27 @@ pub struct Dialogue {
     calls: VecDeque<Call>,
     /// Duration of each unit.
     pub durations: Vec<Span>,
+    /// Of each page of 2025, the time until all that keeps it from painting had come.
+    pub renderings: Vec<Span>,
 }
 
 impl Dialogue {
-    /// The dialogue of flow `flow` of the run with this seed.
-    pub fn new(config: DialogueConfig, seed: u64, flow: usize) -> Self {
-        let mut turns = vec![Turn::Unopened; usize::from(config.connections())];
+    /// The dialogue of flow `flow` of the run with this seed, over connections with streams (QUIC) or without (TCP).
+    pub fn new(config: DialogueConfig, has_streams: bool, seed: u64, flow: usize) -> Self {
+        let path = Path {
+            turn: Turn::Unopened,
+            // Other traffic begins on connections that stand, and QUIC has a handshake of its own.
+            is_secure: has_streams || !matches!(config.replies, Replies::PagesOf2025 { .. }),
+            finished: 0,
+            held: None,
+            blockers: 0,
+            after_blockers: 0,
+            asked: Vec::new(),
+            answered: Vec::new(),
+        };
+        let mut paths = vec![path; usize::from(config.connections())];
         if !config.fresh {
-            turns[0] = Turn::Free;
+            paths[0].turn = Turn::Free;
         }
         let player = match config.replies {
             Replies::Segments(player) => Some(Player::new(player)),
@@ -156,16 +219,20 @@ impl Dialogue {
         Self {
             config,
             random: RandomStream::new(seed, &format!("flow/{flow}/dialogue")),
-            turns,
+            has_streams,
+            paths,
             thinks_until: Some(Instant::FOREVER),
             is_over: false,
             began: Instant::ZERO,
             asked_units: 0,
-            exchanges: Vec::new(),
+            queues: Vec::new(),
+            has_document: false,
+            blockers: 0,
             player,
             asked: Instant::ZERO,
             calls: VecDeque::new(),
             durations: Vec::new(),
+            renderings: Vec::new(),
         }
     }
 
@@ -230,42 +297,90 @@ impl Dialogue {
         if self.due().is_none_or(|due| due > now) {
             return;
         }
-        (self.thinks_until, self.asked) = (None, now);
+        (self.thinks_until, self.asked, self.has_document) = (None, now, false);
+        self.queues = self.unit(now);
+        let objects = self.queues.iter().flatten().flatten();
+        self.blockers = objects.filter(|object| object.urgency <= BLOCKING).count();
+        self.ask(if self.config.fresh { self.durations.len() as Connection } else { 0 });
+    }
+
+    /// What the next unit requests, by queue.
+    fn unit(&mut self, now: Instant) -> Vec<VecDeque<Vec<Exchange>>> {
         let request = self.config.request;
-        self.exchanges = match self.config.replies {
-            Replies::Fixed(reply) => vec![Exchange { request, reply }],
-            Replies::Pages { spread, .. } => page_objects::of_2010(request, spread, &mut self.random),
-            Replies::PagesOf2025(device) => {
-                page_objects::of_2025(device, request, self.durations.is_empty(), &mut self.random)
+        let one = |exchange| vec![VecDeque::from([vec![exchange]])];
+        match self.config.replies {
+            Replies::Fixed(reply) => one(Exchange { request, reply, urgency: BLOCKING }),
+            Replies::Pages { spread, .. } => {
+                let objects = page_objects::of_2010(request, spread, &mut self.random);
+                vec![objects.into_iter().map(|object| vec![object]).collect()]
+            }
+            Replies::PagesOf2025 { device, origins, http } => {
+                let objects = page_objects::of_2025(device, request, &mut self.random);
+                let is_multiplexed = self.has_streams || http == HttpVersion::Two;
+                page_objects::divided(objects, usize::from(origins), is_multiplexed)
             }
             Replies::Segments(_) => {
-                let segment = |player: &mut Player| Exchange { request, reply: player.ask(now) };
-                self.player.as_mut().map(segment).into_iter().collect()
+                let reply = self.player.as_mut().map_or(0, |player| player.ask(now));
+                one(Exchange { request, reply, urgency: BLOCKING })
             }
-        };
-        self.ask(if self.config.fresh { self.durations.len() as Connection } else { 0 });
+        }
     }
 
     /// Processes `bytes` bytes that have arrived at one end of a connection.
     pub fn received(&mut self, connection: Connection, by: Party, bytes: u64, now: Instant) {
-        let turn = &mut self.turns[usize::from(connection)];
-        match (&mut *turn, by) {
+        let path = &mut self.paths[usize::from(connection)];
+        match (&mut path.turn, by) {
             (Turn::Asking(left, reply), Party::Server) => {
                 *left = left.saturating_sub(bytes);
                 if *left == 0 {
                     let reply = *reply;
-                    *turn = Turn::Replying(reply);
+                    path.turn = Turn::Replying(reply);
                     self.call(connection, Party::Server, SocketRequest::Write(reply));
                 }
             }
             (Turn::Replying(left), Party::Client) => {
                 *left = left.saturating_sub(bytes);
-                if *left == 0 {
-                    *turn = Turn::Free;
-                    self.replied(now);
+                let is_over = *left == 0;
+                let unblocked =
+                    if *left <= path.after_blockers { std::mem::take(&mut path.blockers) } else { 0 };
+                self.unblock(unblocked, now);
+                if is_over {
+                    self.free(connection, now);
                 }
             }
             _ => {}
+        }
+    }
+
+    /// All of a stream has arrived at one end of a connection: the request of an object, or the object. Streams are numbered in the order of
+    /// their writes.
+    pub fn stream_ended(&mut self, connection: Connection, by: Party, number: u64, now: Instant) {
+        let path = &mut self.paths[usize::from(connection)];
+        let (Turn::Streaming(left), Ok(number)) = (&mut path.turn, usize::try_from(number)) else { return };
+        match by {
+            Party::Server => {
+                let Some(Exchange { reply, urgency, .. }) = path.asked.get(number).copied() else { return };
+                path.answered.push(number);
+                let request = SocketRequest::WriteStream { bytes: u64::from(reply), urgency, more: false };
+                self.call(connection, Party::Server, request);
+            }
+            Party::Client => {
+                let Some(object) = path.answered.get(number).map(|place| path.asked[*place]) else { return };
+                *left -= 1;
+                let is_over = *left == 0;
+                self.unblock(usize::from(object.urgency <= BLOCKING), now);
+                if is_over {
+                    self.free(connection, now);
+                }
+            }
+        }
+    }
+
+    /// Objects that keep a page from painting have come.
+    fn unblock(&mut self, objects: usize, now: Instant) {
+        self.blockers -= objects;
+        if objects > 0 && self.blockers == 0 && matches!(self.config.replies, Replies::PagesOf2025 { .. }) {
+            self.renderings.push(now - self.asked);
         }
     }
 
@@ -283,15 +398,26 @@ impl Dialogue {
         self.calls.push_back(Call { connection, role: self.role(by), request });
     }
 
-    /// A reply has arrived: all connections that are free request what the unit lacks.
-    fn replied(&mut self, now: Instant) {
-        let is_free = |turn: &Turn| matches!(turn, Turn::Free | Turn::Unopened);
-        while !self.exchanges.is_empty()
-            && let Some(free) = self.turns.iter().position(is_free)
-        {
-            self.ask(free as Connection);
+    /// The queue of what a connection requests.
+    const fn queue(&self, connection: Connection) -> usize {
+        (connection / self.config.sharing()) as usize
+    }
+
+    /// A connection has nothing to wait for any more: all that are free request what the unit lacks.
+    fn free(&mut self, connection: Connection, now: Instant) {
+        let path = &mut self.paths[usize::from(connection)];
+        path.turn = Turn::Free;
+        // The first reply is the document, or that of the handshake before it.
+        self.has_document |= path.is_secure;
+        path.is_secure = true;
+        let is_free = |path: &Path| matches!(path.turn, Turn::Free | Turn::Unopened);
+        for connection in 0..self.config.connections() {
+            let may_ask = self.has_document || connection == 0;
+            if may_ask && is_free(&self.paths[usize::from(connection)]) {
+                self.ask(connection);
+            }
         }
-        if !self.turns.iter().all(is_free) {
+        if !self.paths.iter().all(is_free) {
             return;
         }
         self.durations.push(now - self.asked);
@@ -302,17 +428,37 @@ impl Dialogue {
         self.thinks_until = if self.is_over { None } else { Some(self.next(now)) };
     }
 
-    /// Requests the next object over a connection that is free.
+    /// Requests what is next in a free connection's queue, after a handshake if there was none.
     fn ask(&mut self, connection: Connection) {
-        let Some(Exchange { request, reply }) = self.exchanges.pop() else { return };
-        let (request, reply) = (u64::from(request), u64::from(reply));
-        let turn = &mut self.turns[usize::from(connection)];
-        let was_open = *turn != Turn::Unopened;
-        *turn = Turn::Asking(request, reply);
-        if !was_open {
+        let queue = self.queue(connection);
+        let held = self.paths[usize::from(connection)].held.take();
+        let Some(objects) = held.or_else(|| self.queues[queue].pop_front()) else { return };
+        if self.paths[usize::from(connection)].turn == Turn::Unopened {
             self.call(connection, Party::Client, SocketRequest::Open);
         }
-        self.call(connection, Party::Client, SocketRequest::Write(request));
+        let path = &mut self.paths[usize::from(connection)];
+        if !path.is_secure {
+            (path.finished, path.held) = (FINISHED, Some(objects));
+            path.turn = Turn::Asking(u64::from(HANDSHAKE.request), u64::from(HANDSHAKE.reply));
+            return self.call(connection, Party::Client, SocketRequest::Write(u64::from(HANDSHAKE.request)));
+        }
+        if self.has_streams && matches!(self.config.replies, Replies::PagesOf2025 { .. }) {
+            path.turn = Turn::Streaming(objects.len());
+            path.asked.extend(&objects);
+            for (place, Exchange { request, urgency, .. }) in objects.iter().enumerate() {
+                let (bytes, more) = (u64::from(*request), place + 1 < objects.len());
+                let request = SocketRequest::WriteStream { bytes, urgency: *urgency, more };
+                self.call(connection, Party::Client, request);
+            }
+            return;
+        }
+        let replies = |objects: &[Exchange]| objects.iter().map(|object| u64::from(object.reply)).sum();
+        path.blockers = objects.iter().take_while(|object| object.urgency <= BLOCKING).count();
+        path.after_blockers = replies(&objects[path.blockers..]);
+        let requests: u64 = objects.iter().map(|object| u64::from(object.request)).sum();
+        let asked = requests + u64::from(std::mem::take(&mut path.finished));
+        path.turn = Turn::Asking(asked, replies(&objects));
+        self.call(connection, Party::Client, SocketRequest::Write(asked));
     }
 }
 
@@ -371,7 +517,7 @@ mod tests {
             count: Some(2_000),
             fresh: false,
         };
-        let mut dialogue = Dialogue::new(config, 1, 0);
+        let mut dialogue = Dialogue::new(config, false, 1, 0);
         let (requests, replies, _, end) = run(&mut dialogue);
         assert_eq!((requests, replies), (vec![36; 2_000], vec![48; 2_000]));
         assert!(dialogue.durations.iter().all(|took| *took == STEP * 2));
@@ -397,7 +543,7 @@ mod tests {
             fresh: false,
         };
         for (interval, last) in [(60_000, 180_000), (15, 60)] {
-            let (.., end) = run(&mut Dialogue::new(each(interval), 1, 0));
+            let (.., end) = run(&mut Dialogue::new(each(interval), false, 1, 0));
             assert_eq!(end, Instant::from_millis(100 + 7 + last + 20), "{interval} ms");
         }
     }
@@ -414,10 +560,10 @@ mod tests {
             count: Some(3),
             fresh: true,
         };
-        let mut dialogue = Dialogue::new(config, 1, 0);
+        let mut dialogue = Dialogue::new(config, false, 1, 0);
         let (requests, replies, opened, end) = run(&mut dialogue);
         assert_eq!((config.connections(), requests.len(), replies.len(), opened), (3, 3, 3, 3));
-        assert!(!dialogue.opens_at_once() && dialogue.turns.iter().all(|turn| *turn == Turn::Free));
+        assert!(!dialogue.opens_at_once() && dialogue.paths.iter().all(|path| path.turn == Turn::Free));
         assert_eq!(end, Instant::from_millis(100 + 7 + 2_000 + 20));
     }
 
@@ -436,10 +582,10 @@ mod tests {
     #[test]
     fn a_browser_requests_objects_over_all_its_connections() {
         for flow in 0..50 {
-            let (requests, replies, opened, end) = run(&mut Dialogue::new(pages(1), 1, flow));
+            let (requests, replies, opened, end) = run(&mut Dialogue::new(pages(1), false, 1, flow));
             assert_eq!((opened, end), (0, Instant::from_millis(100) + STEP * 2 * requests.len() as u64));
             for connections in [2, 6, 16] {
-                let mut dialogue = Dialogue::new(pages(connections), 1, flow);
+                let mut dialogue = Dialogue::new(pages(connections), false, 1, flow);
                 let several = run(&mut dialogue);
                 let rounds = 1 + (requests.len() as u64 - 1).div_ceil(connections.into());
                 assert_eq!(several.3, Instant::from_millis(100) + STEP * 2 * rounds, "{connections}");
@@ -455,7 +601,7 @@ mod tests {
         let config = pages(1);
         let mut sizes = Vec::new();
         for flow in 0..200 {
-            let mut dialogue = Dialogue::new(config, 1, flow);
+            let mut dialogue = Dialogue::new(config, false, 1, flow);
             let (requests, replies, _, end) = run(&mut dialogue);
             assert!(requests.len() == replies.len() && (50..=65).contains(&replies.len()));
             let page: u64 = replies.iter().sum();
@@ -470,21 +616,91 @@ mod tests {
         assert!((1.9..2.7).contains(&(mean / median as f64)), "{mean} {median}");
     }
 
-    /// The first page has its handshake and three steps, each later one three; what is asked is as much as what the page lists.
-    #[test]
-    fn a_page_of_2025_is_asked_for_in_steps() {
-        let config = DialogueConfig {
-            replies: Replies::PagesOf2025(Device::Mobile),
+    fn page_of_2025(origins: Connection, http: HttpVersion) -> DialogueConfig {
+        DialogueConfig {
+            replies: Replies::PagesOf2025 { device: Device::Mobile, origins, http },
             request: 100,
             pace: Pace::Think(Span::from_secs(30)),
             client: Role::Receiver,
             count: Some(2),
             fresh: false,
-        };
-        let (requests, replies, ..) = run(&mut Dialogue::new(config, 1, 0));
-        assert_eq!(requests, [517, 164, 3_600, 2_900, 100, 3_600, 2_900]);
+        }
+    }
+
+    /// The first page has its handshake, its document, and everything else at once; the second one no handshake. All is rendered when it is complete,
+    /// as a reply comes as a whole here.
+    #[test]
+    fn a_page_of_2025_is_asked_for_in_two_steps() {
+        let mut dialogue = Dialogue::new(page_of_2025(1, HttpVersion::Two), false, 1, 0);
+        let (requests, replies, opened, _) = run(&mut dialogue);
+        assert_eq!((requests, opened), (vec![517, 164, 6_500, 100, 6_500], 0));
         assert_eq!(replies[0], 3_000);
-        assert!(replies[1] < replies[2] && replies[2] < replies[3]);
+        assert!(replies[1] < replies[2]);
+        assert_eq!(dialogue.durations, [STEP * 6, STEP * 4]);
+        assert_eq!(dialogue.renderings, dialogue.durations);
+    }
+
+    /// Of several origins each has its connection with a handshake, and its share of the objects; over HTTP/1.1 six, each of which requests one
+    /// object after another.
+    #[test]
+    fn origins_share_the_objects_of_a_page() {
+        let totals = |config| {
+            let (requests, replies, opened, _) = run(&mut Dialogue::new(config, false, 1, 0));
+            let handshakes = requests.iter().filter(|bytes| **bytes == 517).count();
+            (opened, requests.len(), handshakes, replies.iter().sum::<u64>() - 3_000 * handshakes as u64)
+        };
+        let (.., bytes) = totals(page_of_2025(1, HttpVersion::Two));
+        // A document and a request to each origin a page, and the handshakes.
+        assert_eq!(totals(page_of_2025(10, HttpVersion::Two)), (9, 2 * 11 + 10, 10, bytes));
+        assert_eq!(totals(page_of_2025(1, HttpVersion::OnePointOne)), (5, 2 * 66 + 6, 6, bytes));
+        let (opened, requests, handshakes, all) = totals(page_of_2025(12, HttpVersion::OnePointOne));
+        // 65 objects over 72 connections: some are never opened.
+        assert_eq!((opened + 1, requests, all), (handshakes, 2 * 66 + handshakes, bytes));
+        assert!((61..=66).contains(&handshakes), "{handshakes}");
+    }
+
+    /// Over streams each object is requested and sent on its own, with its urgency, and a page is rendered when its last blocker has
+    /// come, whatever is still under way.
+    #[test]
+    fn an_object_is_a_stream() {
+        let mut dialogue = Dialogue::new(page_of_2025(1, HttpVersion::Two), true, 1, 0);
+        let mut now = Instant::from_millis(100);
+        dialogue.begin(now);
+        let (mut asked, mut sent) = (0, 0);
+        let mut urgencies = Vec::new();
+        for step in 0..2 {
+            let mut requests = Vec::new();
+            while let Some(call) = dialogue.poll_call() {
+                requests.push(call.request);
+            }
+            assert_eq!(requests.len(), [1, 65][step]);
+            let is_last =
+                |request: &SocketRequest| matches!(request, SocketRequest::WriteStream { more: false, .. });
+            assert_eq!(requests.iter().position(is_last), Some(requests.len() - 1));
+            // The last requests come first.
+            for number in (asked..asked + requests.len() as u64).rev() {
+                dialogue.stream_ended(0, Party::Server, number, now);
+                let Some(Call { request: SocketRequest::WriteStream { urgency, .. }, .. }) =
+                    dialogue.poll_call()
+                else {
+                    panic!("a reply to each request")
+                };
+                urgencies.push(urgency);
+            }
+            asked += requests.len() as u64;
+            // Replies end in the order in which they were written, but the images of the second step, which were written first, at the end.
+            let images = if step == 0 { 0 } else { 29 };
+            let numbers = (sent + images..asked).chain(sent..sent + images);
+            for number in numbers {
+                now += STEP;
+                dialogue.stream_ended(0, Party::Client, number, now);
+            }
+            sent = asked;
+        }
+        assert_eq!(urgencies[0], 0);
+        assert!(urgencies[1..].is_sorted_by(|one, next| one >= next), "{urgencies:?}");
+        assert_eq!(dialogue.durations, [STEP * 66]);
+        assert_eq!(dialogue.renderings, [STEP * (66 - 29)]);
     }
 
     /// A video of ten segments ends with the last of them, and the player has seen all.
@@ -504,7 +720,7 @@ mod tests {
             count: Some(10),
             fresh: false,
         };
-        let mut dialogue = Dialogue::new(config, 1, 0);
+        let mut dialogue = Dialogue::new(config, false, 1, 0);
         let (requests, replies, _, end) = run(&mut dialogue);
         assert_eq!((requests.len(), replies[0]), (10, 400_000));
         // 400 kB in 20 ms are more than the larger rate.

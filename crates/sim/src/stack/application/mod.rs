@@ -57,7 +57,7 @@ pub use lwm2m::Lwm2mConfig;
 pub use matter::MatterConfig;
 pub use mqtt::MqttConfig;
 pub use page::PageConfig;
-pub use page_objects::Device;
+pub use page_objects::{Device, HttpVersion};
 pub use periodic::PeriodicConfig;
 pub use player::{AdaptationRule, Ladder, PlayerConfig, Viewing};
 pub use replay::{Arrival, Delay, Destination, Replay};
@@ -84,7 +84,7 @@ kinds! {
             "media in blocks: the first seconds at once, then at the rate of the encoding";
         "dash" => Dash(DashConfig), "video in segments whose rate the player adapts to the path (DASH, HLS)";
         "web" => Web(WebConfig), "pages over persistent HTTP/1.1 connections: one, or several as browsers have";
-        "page" => Page(PageConfig), "pages with the weights of 2025 over a connection of HTTP/2";
+        "page" => Page(PageConfig), "pages with the weights of 2025 over HTTP/1.1, HTTP/2 or, with QUIC, HTTP/3";
         "request-response" => RequestResponse(RequestResponseConfig),
             "small requests and responses, as keys typed into a remote shell";
         "call" => Call(CallConfig), "audio, video and reports of one end of a call, in datagrams";
@@ -180,6 +180,15 @@ pub enum SocketRequest {
     Open,
     /// Bytes to send over the connection.
     Write(u64),
+    /// Bytes to send over the connection as a stream of QUIC.
+    WriteStream {
+        /// Their number.
+        bytes: u64,
+        /// The urgency of RFC 9218: streams of a lower one are sent first.
+        urgency: u8,
+        /// Whether another such call follows at once, before which nothing is sent.
+        more: bool,
+    },
     /// A datagram to send.
     Send {
         /// Its number in the flow.
@@ -267,13 +276,15 @@ impl Application {
         match self {
             Self::Transfer(transfer) => transfer.handle_event(role, event, record, now),
             Self::Dialogue(dialogue) => {
-                if let SocketEvent::Delivered(bytes) = event {
-                    let party = if role == dialogue.client() { Party::Client } else { Party::Server };
-                    dialogue.received(connection, party, bytes, now);
-                    if dialogue.is_over() {
-                        record.completed.get_or_insert(now);
-                        record.acknowledged.get_or_insert(now);
-                    }
+                let party = if role == dialogue.client() { Party::Client } else { Party::Server };
+                match event {
+                    SocketEvent::Delivered(bytes) => dialogue.received(connection, party, bytes, now),
+                    SocketEvent::StreamEnded(number) => dialogue.stream_ended(connection, party, number, now),
+                    _ => return,
+                }
+                if dialogue.is_over() {
+                    record.completed.get_or_insert(now);
+                    record.acknowledged.get_or_insert(now);
                 }
             }
             Self::Datagrams(_) | Self::Saturation(_) | Self::Replay(_) => {}

@@ -1,4 +1,4 @@
-//! Pages of 2025 over a connection of HTTP/2: settings of a [`Dialogue`](super::Dialogue).
+//! Pages of 2025 over HTTP/1.1, HTTP/2 or HTTP/3: settings of a [`Dialogue`](super::Dialogue).
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Size, Span};
@@ -6,11 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{check_count, check_mean_gap};
-use super::page_objects::Device;
-use super::{ApplicationKind, DialogueConfig, Pace, Pattern, Replies};
+use super::page_objects::{Device, HttpVersion};
+use super::{ApplicationKind, Connection, DialogueConfig, Pace, Pattern, Replies};
 use crate::stack::role::Role;
 
-/// Pages with the weights of 2025 over a connection of HTTP/2 and TLS 1.3.
+/// More than most pages have.
+const MAX_ORIGINS: Connection = 16;
+
+/// Pages with the weights of 2025.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PageConfig {
@@ -20,14 +23,25 @@ pub struct PageConfig {
     pub mean_gap: Span,
     /// The browser: `desktop` or `mobile`, whose pages are lighter.
     pub device: Device,
+    /// Number of origins among which the objects of a page are divided, each with connections of its own. Default 1; a page of 2025 has 10 to 15
+    /// (unsure).
+    pub origins: Connection,
+    /// The version of HTTP over TCP, by the name that TLS has for it: `h2`, the default, or `http/1.1`. Over QUIC it is HTTP/3.
+    pub http: HttpVersion,
     /// Data of a request. Default 100 bytes: headers that are compressed by their difference from the last ones (RFC 7541), assumed.
     pub request: Size,
 }
 
 impl Default for PageConfig {
     fn default() -> Self {
-        let device = Device::Desktop;
-        Self { count: None, mean_gap: Span::from_secs(30), device, request: Size::from_bytes(100) }
+        Self {
+            count: None,
+            mean_gap: Span::from_secs(30),
+            device: Device::Desktop,
+            origins: 1,
+            http: HttpVersion::Two,
+            request: Size::from_bytes(100),
+        }
     }
 }
 
@@ -35,6 +49,7 @@ impl Settings for PageConfig {
     fn check(&self) -> Result<(), SettingError> {
         check_count(self.count)?;
         check_mean_gap(self.mean_gap)?;
+        in_range("origins", self.origins, 1, MAX_ORIGINS)?;
         in_range("request", self.request, Size::from_bytes(1), Size::from_bytes(65_000))
     }
 }
@@ -46,7 +61,7 @@ impl ApplicationKind for PageConfig {
 
     fn pattern(&self) -> Pattern {
         Pattern::Dialogue(DialogueConfig {
-            replies: Replies::PagesOf2025(self.device),
+            replies: Replies::PagesOf2025 { device: self.device, origins: self.origins, http: self.http },
             request: self.request.as_bytes() as u32,
             pace: Pace::Think(self.mean_gap),
             client: Role::Receiver,

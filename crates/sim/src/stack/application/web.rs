@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{check_count, check_mean_gap, check_message};
+use super::page_objects::SPREAD;
 use super::{ApplicationKind, Connection, DialogueConfig, Pace, Pattern, Replies};
 use crate::stack::role::Role;
 
@@ -38,7 +39,7 @@ impl Default for WebConfig {
             connections: 1,
             mean_gap: Span::from_millis(500),
             request: Size::from_bytes(400),
-            object_spread: Ratio::from_permille(1_318),
+            object_spread: SPREAD,
         }
     }
 }

@@ -19,7 +19,7 @@ use super::frame_queue::FrameQueue;
 use super::reception::Receptions;
 use super::station_queues::Addressed;
 use crate::media::cell::category::Category;
-use crate::media::cell::config::CellConfig;
+use crate::media::cell::config::{CellConfig, WaitsFrom};
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
 use crate::media::cell::frame::{
@@ -40,7 +40,8 @@ pub(crate) struct AccessPointMac {
     /// The radio of a station that this access point shares; `None` if nothing accounts for the energy of its radio.
     radio: Option<RadioId>,
     slot: Slot,
-    power_save: AccessPointPowerSave<Packet>,
+    power_save: AccessPointPowerSave<Held>,
+    waits_from: WaitsFrom,
     queues: Categories<DownlinkQueue>,
     /// Whether frames wait in the power-save buffer until each of the queues has room.
     waits_for_room: bool,
@@ -63,10 +64,17 @@ pub(crate) struct AccessPointMac {
     on_air: Span,
 }
 
+/// A packet of the power-save buffer, and when it came.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Held {
+    packet: Packet,
+    since: Instant,
+}
+
 /// A frame of the transmission queue as power save knows it.
-const fn downlink(body: Body) -> Downlink<Packet> {
+const fn downlink(body: Body, since: Instant) -> Downlink<Held> {
     match body {
-        Body::Data(packet) => Downlink::Packet(packet),
+        Body::Data(packet) => Downlink::Packet(Held { packet, since }),
         Body::Control(PowerSaveFrame::Wake(frame)) => Downlink::Wake(frame),
         _ => Downlink::NullData,
     }
@@ -102,7 +110,7 @@ impl AccessPointMac {
         let links = vec![LinkPlan::fixed(Link::single(ModeId::DATA)); data.len()];
         let queue = |(contender, link): (ContenderId, &LinkPlan)| {
             let frames = FrameQueue::new([member, member + 1], contender, link.clone(), limits, u32::MAX);
-            DownlinkQueue::new(config.ap_queue, config.ap_buffer, frames, member + 1)
+            DownlinkQueue::new(config.ap_queue, config.ap_codel, config.ap_buffer, frames, member + 1)
         };
         let beacon = data.end;
         Self {
@@ -110,6 +118,7 @@ impl AccessPointMac {
             radio,
             slot,
             power_save: AccessPointPowerSave::new(config.power_save),
+            waits_from: config.ap_codel.since,
             beacon_bytes: config.beacon_bytes,
             waits_for_room: config.wait_for_room,
             queues: Categories::new(data, &links, queue),
@@ -186,8 +195,8 @@ impl AccessPointMac {
     pub(crate) fn deliver(&mut self, station: Member, packet: Packet, now: Instant, out: &mut Effects<'_>) {
         let station = self.local(station);
         let input = match packet.payload {
-            Payload::Group(_) => AccessPointInput::DeliverGroup { packet },
-            _ => AccessPointInput::Deliver { station, packet },
+            Payload::Group(_) => AccessPointInput::DeliverGroup { packet: Held { packet, since: now } },
+            _ => AccessPointInput::Deliver { station, packet: Held { packet, since: now } },
         };
         self.notify(input, now, out);
     }
@@ -352,7 +361,7 @@ impl AccessPointMac {
         self.discard(dropped, out);
         self.note_queue(now, out);
         // Power save does not know of requests for a BlockAck.
-        let frame = (mpdu.body != Body::BlockAckRequest).then(|| downlink(mpdu.body));
+        let frame = (mpdu.body != Body::BlockAckRequest).then(|| downlink(mpdu.body, now)); // what failed waits anew
         let station = self.local(mpdu.to);
         let delivered = delivered || mpdu.arrived;
         if let Some(frame) = frame {
@@ -368,13 +377,14 @@ impl AccessPointMac {
         self.receptions.expire(now, |_, packet| out.arrived(at, packet));
         self.power_save.handle_timeout(now);
         while let Some(packet) = self.sources.take(now) {
-            self.power_save.handle_input(AccessPointInput::DeliverGroup { packet }, now);
+            self.power_save
+                .handle_input(AccessPointInput::DeliverGroup { packet: Held { packet, since: now } }, now);
         }
         self.apply_power_save(now, out);
     }
 
     /// Passes an input to power save and applies its outputs. Most inputs have none, and none moves the time of the next beacon.
-    fn notify(&mut self, input: AccessPointInput<Packet>, now: Instant, out: &mut Effects<'_>) {
+    fn notify(&mut self, input: AccessPointInput<Held>, now: Instant, out: &mut Effects<'_>) {
         if self.waits_for_room {
             let frames = self.queues.iter().map(DownlinkQueue::room).min().unwrap_or(0);
             self.power_save.handle_input(AccessPointInput::Room { frames }, now);
@@ -409,26 +419,26 @@ impl AccessPointMac {
     #[inline(never)]
     fn apply(
         &mut self,
-        output: AccessPointOutput<Packet>,
+        output: AccessPointOutput<Held>,
         recalled: &mut Vec<StationId>,
         now: Instant,
         out: &mut Effects<'_>,
     ) {
         match output {
-            AccessPointOutput::Transmit { station, frame: Downlink::Packet(packet) } => {
-                self.enqueue(station, Body::Data(packet), now, out);
+            AccessPointOutput::Transmit { station, frame: Downlink::Packet(Held { packet, since }) } => {
+                self.enqueue(station, Body::Data(packet), since, now, out);
             }
             AccessPointOutput::Transmit { station, frame: Downlink::NullData } => {
-                self.enqueue(station, Body::NullData, now, out);
+                self.enqueue(station, Body::NullData, now, now, out);
             }
             AccessPointOutput::Transmit { station, frame: Downlink::Wake(frame) } => {
-                self.enqueue(station, Body::Control(PowerSaveFrame::Wake(frame)), now, out);
+                self.enqueue(station, Body::Control(PowerSaveFrame::Wake(frame)), now, now, out);
             }
             AccessPointOutput::TransmitGroup { .. } if self.broadcasts.len() >= self.broadcasts_limit => {
                 self.buffer_drops += 1;
             }
             AccessPointOutput::TransmitGroup { packet } => {
-                self.broadcasts.append(self.member, Body::Group(packet));
+                self.broadcasts.append(self.member, Body::Group(packet.packet));
                 out.join(self.broadcasts.contender(), self.radio, now);
             }
             AccessPointOutput::DroppedGroup { .. } => self.buffer_drops += 1,
@@ -440,7 +450,7 @@ impl AccessPointMac {
             AccessPointOutput::Dropped { packet, why, .. } => {
                 self.buffer_drops += u64::from(why == Loss::BufferFull);
                 self.given_up += u64::from(why == Loss::RetryLimit);
-                out.emit(CellOutput::Lost(packet));
+                out.emit(CellOutput::Lost(packet.packet));
             }
         }
     }
@@ -465,7 +475,7 @@ impl AccessPointMac {
     }
 
     /// The next output of power save. Between two drains the machine is notified of the frames that the full queue has discarded.
-    fn next_output(&mut self, now: Instant) -> Option<AccessPointOutput<Packet>> {
+    fn next_output(&mut self, now: Instant) -> Option<AccessPointOutput<Held>> {
         loop {
             if let Some(output) = self.power_save.poll_output() {
                 return Some(output);
@@ -475,11 +485,19 @@ impl AccessPointMac {
         }
     }
 
-    /// Puts a frame into the transmission queue.
-    fn enqueue(&mut self, station: StationId, body: Body, now: Instant, out: &mut Effects<'_>) {
+    /// Puts a frame into the transmission queue, whose packet came to the access point then.
+    fn enqueue(
+        &mut self,
+        station: StationId,
+        body: Body,
+        came: Instant,
+        now: Instant,
+        out: &mut Effects<'_>,
+    ) {
+        let since = if self.waits_from == WaitsFrom::Arrival { came } else { now };
         let mut dropped = Vec::new();
         let (to, category) = (self.global(station), category_of(&body));
-        let accepted = self.queues.of_mut(category).push(to, body, now, &mut dropped);
+        let accepted = self.queues.of_mut(category).push(to, body, (since, now), &mut dropped);
         self.discard(dropped, out);
         if !accepted {
             return;
@@ -497,7 +515,7 @@ impl AccessPointMac {
         let mut back = Vec::new();
         for contender in self.contenders().rev() {
             let queue = self.queues.of_contender_mut(contender);
-            back.extend(queue.recall(to));
+            back.extend(queue.recall(to, now));
             let mut dropped = Vec::new();
             queue.refill(now, &mut dropped);
             self.discard(dropped, out);
@@ -507,8 +525,8 @@ impl AccessPointMac {
                 out.sent_all(contender, self.radio, now);
             }
         }
-        for body in back {
-            self.notify(AccessPointInput::Recalled { station, frame: downlink(body) }, now, out);
+        for (body, since) in back {
+            self.notify(AccessPointInput::Recalled { station, frame: downlink(body, since) }, now, out);
         }
     }
 

@@ -10,7 +10,7 @@ use airwatt_base::{Instant, Span};
 
 use super::frame_queue::FrameQueue;
 use super::station_queues::{Addressed, HardwareLimit, StationQueues};
-use crate::media::cell::config::QueueDiscipline;
+use crate::media::cell::config::{CodelChoice, QueueDiscipline};
 use crate::media::cell::fq_codel::{FqCodel, FqCodelConfig};
 use crate::media::cell::frame::{Body, Mpdu};
 use crate::media::cell::rates::LinkPlan;
@@ -38,12 +38,20 @@ enum Source {
 
 impl DownlinkQueue {
     /// Makes a queue of at most `limit` frames, which wait in `frames`. `first` is the first station.
-    pub(super) fn new(discipline: QueueDiscipline, limit: u32, frames: FrameQueue, first: Member) -> Self {
-        let of_stations = |hardware| Source::Stations(Box::new(StationQueues::new(first, limit, hardware)));
+    pub(super) fn new(
+        discipline: QueueDiscipline,
+        codel: CodelChoice,
+        limit: u32,
+        frames: FrameQueue,
+        first: Member,
+    ) -> Self {
+        let of_stations =
+            |hardware| Source::Stations(Box::new(StationQueues::new(first, limit, hardware, codel)));
         let source = match discipline {
             QueueDiscipline::DropTail => Source::Frames,
             QueueDiscipline::FqCodel => {
-                Source::Flows(FqCodel::new(FqCodelConfig { limit, ..FqCodelConfig::default() }))
+                let settings = FqCodelConfig { limit, ..FqCodelConfig::default() };
+                Source::Flows(FqCodel::new(settings.with(codel)))
             }
             QueueDiscipline::Mac80211 => of_stations(HardwareLimit::AirTime),
             QueueDiscipline::Ath9k => of_stations(HardwareLimit::Aggregates),
@@ -59,21 +67,21 @@ impl DownlinkQueue {
         }
     }
 
-    /// Appends a frame. Packets that the queue discards are appended to `dropped`. Returns whether the queue accepted the frame.
+    /// Appends a frame, whose packet waits since then. Packets that the queue discards are appended to `dropped`. Returns whether the queue accepted the frame.
     pub(super) fn push(
         &mut self,
         to: Member,
         body: Body,
-        now: Instant,
+        (since, now): (Instant, Instant),
         dropped: &mut Vec<Addressed>,
     ) -> bool {
         match (body, &mut self.source) {
             (Body::Data(packet), Source::Flows(flows)) => {
-                dropped.extend(flows.enqueue(packet.endpoints(), (to, packet), packet.bytes, now));
+                dropped.extend(flows.enqueue(packet.endpoints(), (to, packet), packet.bytes, since));
                 self.refill(now, dropped);
             }
             (Body::Data(packet), Source::Stations(stations)) => {
-                dropped.extend(stations.enqueue((to, packet), now));
+                dropped.extend(stations.enqueue((to, packet), since));
                 stations.pull(now, &mut self.frames, dropped);
             }
             (Body::Data(packet), Source::Frames) if self.frames.len() >= self.limit => {
@@ -147,8 +155,9 @@ impl DownlinkQueue {
         }
     }
 
-    /// Removes the frames for a station that fell asleep, except one whose first attempt has been made.
-    pub(super) fn recall(&mut self, station: Member) -> Vec<Body> {
+    /// Removes the frames for a station that fell asleep, except one whose first attempt has been made, each with when it began to wait: those that
+    /// had left the queues of packets begin anew.
+    pub(super) fn recall(&mut self, station: Member, now: Instant) -> Vec<(Body, Instant)> {
         let unsent = self.frames.take_unsent(station);
         unsent.iter().for_each(|mpdu| self.left(mpdu));
         let waiting = match &mut self.source {
@@ -156,8 +165,8 @@ impl DownlinkQueue {
             Source::Flows(flows) => flows.take(|(to, _)| *to == station),
             Source::Stations(stations) => stations.take(station),
         };
-        let unsent = unsent.into_iter().map(|mpdu| mpdu.body);
-        unsent.chain(waiting.into_iter().map(|(_, packet)| Body::Data(packet))).collect()
+        let unsent = unsent.into_iter().map(|mpdu| (mpdu.body, now));
+        unsent.chain(waiting.into_iter().map(|((_, packet), since)| (Body::Data(packet), since))).collect()
     }
 
     /// The frames in the order of transmission.

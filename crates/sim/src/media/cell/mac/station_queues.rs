@@ -17,6 +17,7 @@ use std::collections::VecDeque;
 use airwatt_base::{Instant, Span};
 
 use super::frame_queue::FrameQueue;
+use crate::media::cell::config::CodelChoice;
 use crate::media::cell::fq_codel::{FqCodel, FqCodelConfig};
 use crate::packet::{Endpoints, Packet};
 use crate::route::Member;
@@ -36,6 +37,8 @@ const WEIGHT_US: i64 = 256;
 const CODEL: FqCodelConfig = FqCodelConfig {
     queues: 4_096,
     quantum: 300,
+    first_quantum: 300,
+    flow_limit: u32::MAX,
     target: Span::from_millis(20),
     interval: Span::from_millis(100),
     limit: u32::MAX,
@@ -72,6 +75,7 @@ pub(super) struct StationQueues {
     packets: u32,
     /// Most packets in all queues.
     limit: u32,
+    codel: FqCodelConfig,
 }
 
 /// The queue of one station.
@@ -91,7 +95,7 @@ struct StationQueue {
 
 impl StationQueues {
     /// No queues, which may have `limit` packets.
-    pub(super) const fn new(first: Member, limit: u32, hardware: HardwareLimit) -> Self {
+    pub(super) fn new(first: Member, limit: u32, hardware: HardwareLimit, codel: CodelChoice) -> Self {
         Self {
             hardware,
             first,
@@ -102,13 +106,14 @@ impl StationQueues {
             aggregates: 0,
             packets: 0,
             limit,
+            codel: CODEL.with(codel),
         }
     }
 
     /// Adds the queue of the next station.
     pub(super) fn add(&mut self) {
         self.queues.push(StationQueue {
-            flows: FqCodel::new(CODEL),
+            flows: FqCodel::new(self.codel),
             deficit_us: WEIGHT_US,
             pending_us: 0,
             aggregates: VecDeque::new(),
@@ -122,10 +127,10 @@ impl StationQueues {
         self.packets
     }
 
-    /// Takes a packet. Over the limit the longest flow of all stations loses its first one, which is returned.
-    pub(super) fn enqueue(&mut self, (to, packet): Addressed, now: Instant) -> Option<Addressed> {
+    /// Takes a packet that waits since then. Over the limit the longest flow of all stations loses its first one, which is returned.
+    pub(super) fn enqueue(&mut self, (to, packet): Addressed, since: Instant) -> Option<Addressed> {
         let place = self.place(to);
-        self.queues[place].flows.enqueue(packet.endpoints(), (to, packet), packet.bytes, now);
+        self.queues[place].flows.enqueue(packet.endpoints(), (to, packet), packet.bytes, since);
         self.packets += 1;
         self.wait(place);
         if self.packets <= self.limit {
@@ -230,7 +235,7 @@ impl StationQueues {
     }
 
     /// Removes all packets for a station.
-    pub(super) fn take(&mut self, station: Member) -> Vec<Addressed> {
+    pub(super) fn take(&mut self, station: Member) -> Vec<(Addressed, Instant)> {
         let place = self.place(station);
         let taken = self.queues[place].flows.take(|_| true);
         self.packets -= taken.len() as u32;
