@@ -873,6 +873,36 @@ class TwtPowerSave(TypedDict, total=False):
     carry. Default 1 s."""
     policy: Literal["twt"]
 
+class BaTaTwtPowerSave(TypedDict, total=False):
+    """target wake time whose service periods follow the path's bottleneck and the traffic, awake where that
+    pays"""
+
+    duration: str | Quantity
+    """Least duration of a service period. Default 16.384 ms, the least that access points with Linux's driver
+    mt7915 accept."""
+    forget_after: str | Quantity
+    """The time without a packet after which the idle agreement is asked for again. Default 5 s."""
+    idle_interval: str | Quantity
+    """Interval of the agreement of a station without traffic. Default 1 s, as that of `twt`."""
+    int_max: str | Quantity
+    """Longest interval between service periods of traffic. Default 100 ms, as between BA-TA's triggers."""
+    int_min: str | Quantity
+    """Shortest interval between service periods. Default 20 ms, as between BA-TA's triggers."""
+    policy: Literal["ba-ta-twt"]
+    probe: str | Quantity
+    """Time for which traffic has to last in active mode before an agreement is asked for it. Default 1 s."""
+    ratio_min: float
+    """The share of the rate in active mode that an agreement aims at. Default 0.9, which in BA-TA is of the
+    peak rate."""
+    renegotiate_after: str | Quantity
+    """Least time between two requests. Default 5 s: the firmware of ath11k removes an agreement in 5 s, and
+    adds one a second."""
+    retry_after: str | Quantity
+    """The time after which a station that has to stay awake for its traffic, or was refused, asks again.
+    Default 30 s."""
+    timeout: str | Quantity
+    """Time without traffic after which active mode ends. Default 100 ms, as under `timeout`."""
+
 class PsmThrottlingPowerSave(TypedDict, total=False):
     """active, but shapes streams that their server throttles into bursts"""
 
@@ -904,6 +934,7 @@ PowerSaveConfig: TypeAlias = (
     | BaTaStrPowerSave
     | LatencyGuardPowerSave
     | TwtPowerSave
+    | BaTaTwtPowerSave
     | PsmThrottlingPowerSave
 )
 

@@ -4,6 +4,7 @@ import pytest
 from conftest import ROOT
 
 import pages
+from airwatt import aggregates
 from airwatt.laboratory import run
 
 PAGE = ROOT / "docs" / "twt.md"
@@ -23,3 +24,13 @@ def test_how_a_period_ends_decides():
     assert _current_a("twt", **{interval: "1s"}) < tenth
     assert _current_a("twt", **{interval: "1s", announced: False}) > _current_a("psm-legacy")
     assert _current_a("twt", **{interval: "10s", announced: False}) == pytest.approx(tenth, rel=0.1)
+
+
+def test_periods_that_follow_the_traffic_serve_it():
+    """A stream, cut to a minute: its blocks are not late, for much less than under BA-TA."""
+    found = {}
+    for policy in ("timeout", "ba-ta", "ba-ta-twt"):
+        one = run("streaming", policy=policy, set={"wifi": "wifi6", "flow.application.media": "60s"})
+        found[policy] = (one.stations[0].energy_j, aggregates.response_s(one, "p95"))
+    assert found["ba-ta-twt"][0] < 0.7 * found["ba-ta"][0] < 0.7 * found["timeout"][0]
+    assert found["ba-ta-twt"][1] < 0.1

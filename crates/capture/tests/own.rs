@@ -9,8 +9,18 @@ use airwatt_sim::record::RunTrace;
 use airwatt_sim::scenario::{Scenario, shipped};
 use airwatt_sim::{RunOptions, run};
 
-const POLICIES: [&str; 9] =
-    ["active", "timeout", "psm-legacy", "psm", "uapsd", "ba-ta", "ba-ta+str", "psm-throttling", "twt"];
+const POLICIES: [&str; 10] = [
+    "active",
+    "timeout",
+    "psm-legacy",
+    "psm",
+    "uapsd",
+    "ba-ta",
+    "ba-ta+str",
+    "psm-throttling",
+    "twt",
+    "ba-ta-twt",
+];
 
 /// A shipped scenario under a policy, cut to some seconds; `None` if its stations cannot have the policy.
 fn cut(name: &str, policy: &str) -> Option<Scenario> {

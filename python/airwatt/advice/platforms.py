@@ -119,7 +119,7 @@ def agrees(standard: str) -> bool:
 
 def as_set(platform: str | None, candidate: Candidate) -> Candidate:
     """The candidate as a platform keeps it: firmware of the nRF70 stays awake for the whole service period."""
-    if platform == "nRF Connect SDK" and _policies()[candidate.policy]["needs_agreement"]:
+    if platform == "nRF Connect SDK" and _has_one_agreement(candidate):
         return replace(candidate, parameters=(*candidate.parameters, ("early_end", "false")))
     return candidate
 
@@ -227,6 +227,11 @@ def _policies() -> dict[str, dict[str, Any]]:
     return found
 
 
+def _has_one_agreement(candidate: Candidate) -> bool:
+    """Whether it keeps to one agreement on wake times, which is what kits can set."""
+    return "interval" in dict(candidate.parameters) and bool(_policies()[candidate.policy]["needs_agreement"])
+
+
 def how(candidate: Candidate) -> tuple[Setting | None, ...]:
     """How the candidate is set on each of `PLATFORMS`; None where a platform has no setting for it."""
     values = dict(candidate.parameters)
@@ -284,7 +289,8 @@ def how(candidate: Candidate) -> tuple[Setting | None, ...]:
             _dtim(beacons),
         )
     if policy["needs_agreement"]:
-        return (None, None, *_wake_times(_core.wake_request(values["interval"])), None)
+        kits = _wake_times(_core.wake_request(values["interval"])) if _has_one_agreement(candidate) else (None, None)
+        return (None, None, *kits, None)
     if beacons is not None:
         return (None, None, None, None, _dtim(beacons))
     if policy["runs_on_drivers"] and not policy["uapsd"]:

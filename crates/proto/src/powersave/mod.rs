@@ -36,8 +36,8 @@ pub use interface::{
 pub use mac_radio::{ScanConfig, StationConfig, StationCounts};
 pub use own::{AnyPolicy, OwnPolicy, StationPolicy};
 pub use policy::{
-    BaTaConfig, BaTaStrConfig, Policy, PowerSaveConfig, PowerSavePolicy, PsmThrottlingConfig, StreamConfig,
-    TimeoutConfig, TwtConfig, UapsdConfig,
+    BaTaConfig, BaTaStrConfig, BaTaTwtConfig, Policy, PowerSaveConfig, PowerSavePolicy, PsmThrottlingConfig,
+    StreamConfig, TimeoutConfig, TwtConfig, UapsdConfig,
 };
 pub use radio::{Abilities, Fact, Observable, PolicyTimer, PowerSaveRadio};
 pub use ratio::{ParseRatioError, Ratio};

@@ -72,8 +72,8 @@ const ONE_CATEGORY: &str = "a cell whose data has one access category";
 const RULES: &[Rule] = &[
     rule("ap", has_cell, "a [link]", "[wifi]"),
     rule("ap.dtim_period", receives_dtims, BEACONS, "station.listen_interval \"dtim\""),
-    rule("ap.twt_agreements", has_target_wake, NO_TWT, "policy \"twt\""),
-    rule("ap.twt_least_duration", has_target_wake, NO_TWT, "policy \"twt\""),
+    rule("ap.twt_agreements", has_target_wake, NO_TWT, "policies \"twt\" and \"ba-ta-twt\""),
+    rule("ap.twt_least_duration", has_target_wake, NO_TWT, "policies \"twt\" and \"ba-ta-twt\""),
     of_override("wifi.aifsn", has_one_category, CATEGORIES, ONE_CATEGORY),
     of_override("wifi.cw_min", has_one_category, CATEGORIES, ONE_CATEGORY),
     of_override("wifi.cw_max", has_one_category, CATEGORIES, ONE_CATEGORY),

@@ -1,7 +1,7 @@
 //! BA-TA: U-APSD with an interval between triggers that follows the path's bottleneck (Camps-Mur and Sallent-Ribes).
 //!
 //! A slow path fills the access point's buffer slowly, and the beacons fetch what it brings; a fast one needs triggers in
-//! between, or a radio that stays awake. The station learns which from the frames alone: the [estimator] says
+//! between, or a radio that stays awake. The station learns which from the frames alone: the [estimator](super::estimator) says
 //! what the path can carry, the [controller] how often to trigger and when to change mode. `ba-ta+str` also
 //! takes [note of streams](streaming) that have all they want.
 //!
@@ -40,7 +40,6 @@
 
 mod config;
 mod controller;
-mod estimator;
 mod streaming;
 #[cfg(test)]
 mod tests;
@@ -52,9 +51,9 @@ use airwatt_base::{Instant, Span};
 
 pub use self::config::{BaTaConfig, BaTaStrConfig, StreamConfig};
 use self::controller::{Controller, Seen, Switch};
-use self::estimator::PeakRate;
 use self::streaming::History;
 use super::Policy;
+use super::estimator::PeakRate;
 use crate::powersave::interface::{AirTime, StationTimer, Uplink};
 use crate::powersave::radio::{Abilities, Fact, PolicyTimer, PowerSaveRadio};
 use crate::powersave::{Adaptation, PowerSaveFrame, Ratio, ServiceFlags};

@@ -7,6 +7,8 @@
 
 mod active;
 mod ba_ta;
+mod ba_ta_twt;
+mod estimator;
 mod latency_guard;
 mod psm;
 mod psm_legacy;
@@ -20,6 +22,7 @@ use airwatt_base::settings::{NoSettings, Settings};
 use airwatt_base::{Instant, kinds};
 
 pub use self::ba_ta::{BaTaConfig, BaTaStrConfig, StreamConfig};
+pub use self::ba_ta_twt::BaTaTwtConfig;
 pub use self::psm_throttling::PsmThrottlingConfig;
 pub use self::timeout::TimeoutConfig;
 pub use self::twt::TwtConfig;
@@ -55,6 +58,8 @@ kinds! {
             "as timeout, and within reach of flows that would wait longer than a bound (airwattd station)";
         "twt" => Twt(TwtConfig) by twt::Twt,
             "target wake time: asleep from one agreed service period to the next, past beacons";
+        "ba-ta-twt" => BaTaTwt(BaTaTwtConfig) by Box<ba_ta_twt::BaTaTwt>,
+            "target wake time whose service periods follow the path's bottleneck and the traffic, awake where that pays";
         "psm-throttling" => PsmThrottling(PsmThrottlingConfig) by psm_throttling::PsmThrottling,
             "active, but shapes streams that their server throttles into bursts";
     }
@@ -141,6 +146,7 @@ impl PowerSaveConfig {
     pub fn wake_request(&self) -> Option<WakeRequest> {
         match self {
             Self::Twt(config) => Some(config.request()),
+            Self::BaTaTwt(config) => Some(config.idle_request()),
             _ => None,
         }
     }

@@ -55,7 +55,7 @@ fn every_listed_policy_parses_and_describes_itself() {
     }
     assert_eq!(
         "psmm".parse::<PowerSaveConfig>().unwrap_err().to_string(),
-        r#"expected active, timeout, psm, psm-legacy, uapsd, ba-ta, ba-ta+str, latency-guard, twt or psm-throttling, got "psmm""#
+        r#"expected active, timeout, psm, psm-legacy, uapsd, ba-ta, ba-ta+str, latency-guard, twt, ba-ta-twt or psm-throttling, got "psmm""#
     );
 }
 

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use super::air::{Air, Radio, station_config};
 use super::{ACTIVE, PSM, PSM_LEGACY};
 use crate::powersave::{
-    BaTaConfig, BaTaStrConfig, LatencyGuardConfig, PowerSaveConfig, PsmThrottlingConfig, Ratio, Reach,
-    ScanConfig, StationConfig, StationId, TimeoutConfig, TwtConfig, UapsdConfig,
+    BaTaConfig, BaTaStrConfig, BaTaTwtConfig, LatencyGuardConfig, PowerSaveConfig, PsmThrottlingConfig,
+    Ratio, Reach, ScanConfig, StationConfig, StationId, TimeoutConfig, TwtConfig, UapsdConfig,
 };
 
 /// After the traffic the air is perfect for so long: every repair needs at most a few beacons, and the policies of this test
@@ -51,6 +51,20 @@ fn policy() -> impl Strategy<Value = PowerSaveConfig> {
             }
         ),
         ba_ta().prop_map(PowerSaveConfig::BaTa),
+        (17_u64..60, 0_u64..200, 0_u64..200, 100_u64..1_000).prop_map(|(least, more, timeout, probe)| {
+            let half = Span::from_millis(500);
+            PowerSaveConfig::BaTaTwt(BaTaTwtConfig {
+                int_min: Span::from_millis(least),
+                int_max: Span::from_millis(least + more),
+                idle_interval: half,
+                timeout: Span::from_millis(timeout),
+                probe: Span::from_millis(probe),
+                renegotiate_after: half,
+                retry_after: Span::from_secs(2),
+                forget_after: Span::from_secs(1),
+                ..BaTaTwtConfig::default()
+            })
+        }),
         ba_ta().prop_map(|ba_ta| PowerSaveConfig::BaTaStr(BaTaStrConfig { ba_ta, ..Default::default() })),
         (100_u64..2_000, 1_u32..6).prop_map(|(ms, used_up_max)| {
             let measure = Span::from_millis(ms);

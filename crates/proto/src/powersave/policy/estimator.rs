@@ -12,7 +12,7 @@
 
 use airwatt_base::{Instant, Span};
 
-use crate::powersave::policy::rate::rate_bps;
+use super::rate::rate_bps;
 
 #[derive(Clone, Debug)]
 pub(super) struct PeakRate {
@@ -35,6 +35,11 @@ impl PeakRate {
 
     pub(super) fn forget(&mut self) {
         self.peak_bps = 0;
+    }
+
+    /// Begins anew: no packet waits anywhere.
+    pub(super) fn restart(&mut self, now: Instant) {
+        (self.reference, self.received_bits) = (now, 0);
     }
 
     /// A packet came.
