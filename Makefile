@@ -81,10 +81,11 @@ bench: build ## Measure the engine, the shipped scenarios, and as root what ackl
 	@$(BIN)/python benches/store.py
 	@$(BIN)/python benches/runner.py
 
-docs: build ## Write anew what pages and pictures show of results: README, docs/models, docs/tutorials, docs/powersave.md, docs/topologies.md, docs/sweeps.md, docs/scenario.md, docs/hosts.md, docs/img
+docs: build ## Write anew what pages and pictures show of results: README, docs/models, docs/tutorials, docs/powersave.md, docs/topologies.md, docs/sweeps.md, docs/scenario.md, docs/hosts.md, docs/question.md, docs/img
 	@$(BIN)/python .ci/schema_types.py
 	@$(BIN)/python .ci/pictures.py
 	@$(BIN)/python tests/reference/hosts_page.py
+	@$(BIN)/python tests/reference/question_page.py
 	@$(BIN)/python tests/reference/ns3/compare.py --tables
 	@$(BIN)/python -m pytest --bless tests/python/test_readme.py tests/python/test_models_docs.py tests/python/test_powersave_docs.py tests/python/test_topologies_docs.py tests/python/test_office_docs.py tests/python/test_sweeps_docs.py tests/python/test_keys.py tests/python/test_tutorials.py
 
