@@ -1,8 +1,9 @@
 """Writes findings/: for each rule about 802.11 frames small captures whose truth is known.
 
-`KIND-guilty.pcap` breaks the rule of its name and no other; `KIND-innocent.pcap` keeps it where it applies; in
-`KIND-undecidable.pcap` frames that the monitor missed, or a time that no frame shows, leave it open; `KIND-near.pcap`
-looks like a violation and is none. Other names say what is missing in a capture that accuses nobody.
+`KIND-guilty.pcap`, and `KIND-guilty-...`, break the rule of their name and no other; `KIND-innocent.pcap` keeps it
+where it applies; in `KIND-undecidable.pcap` frames that the monitor missed, or a time that no frame shows, leave it
+open; `KIND-near.pcap` looks like a violation and is none. Other names say what is missing in a capture that accuses
+nobody.
 """
 
 import struct
@@ -53,6 +54,8 @@ class Air:
         self.beacons = 0
         # Whose counter beacons have.
         self.counter = ACCESS_POINT
+        # When the access point started, by the time of its clock.
+        self.started_ms = 0.0
 
     def put(self, at_ms: float, frame: bytes, *, answered: bytes | None = None, missed: bool = False) -> None:
         """A frame at a time; `answered` is whom an acknowledgement follows; `missed` frames are not captured."""
@@ -83,7 +86,9 @@ class Air:
         """The next beacon, with `more` elements; gives its time in milliseconds."""
         at_ms = INTERVAL_MS * self.beacons + late_ms
         self.beacons += 1
-        body = struct.pack("<QHH", round(1e3 * at_ms), BEACON_INTERVAL_TU, 0x0001) + b"\x00\x07example"
+        body = (
+            struct.pack("<QHH", round(1e3 * (at_ms - self.started_ms)), BEACON_INTERVAL_TU, 0x0001) + b"\x00\x07example"
+        )
         if tim:
             body += bytes([5, 4, count, period, group, (1 << AID) * bit])
         if uapsd is not None:
@@ -117,12 +122,12 @@ class Air:
         head = header(DATA, flags, EVERYBODY, ACCESS_POINT, ACCESS_POINT, sequence=number)
         self.put(at_ms, head + datagram(), missed=missed)
 
-    def null(self, at_ms: float, *, sleeps: bool) -> None:
+    def null(self, at_ms: float, *, sleeps: bool, missed: bool = False) -> None:
         """The station says whether it sleeps from now on."""
         flags = TO_DS | (PM if sleeps else 0)
         number = self.next(STATION)
         null = header(NULL, flags, ACCESS_POINT, STATION, ACCESS_POINT, sequence=number)
-        self.put(at_ms, null, answered=STATION)
+        self.put(at_ms, null, answered=STATION, missed=missed)
 
     def up(self, at_ms: float, packet: bytes = b"") -> None:
         """A data frame of the station, which stays in power save."""
@@ -140,11 +145,24 @@ class Air:
         head = header(QOS_NULL, TO_DS | PM, ACCESS_POINT, STATION, ACCESS_POINT) + b"\x06\x00"
         self.put(at_ms, head, answered=STATION)
 
-    def served(self, at_ms: float, number: int, *, last: bool, missed: bool = False) -> None:
+    def served(
+        self, at_ms: float, number: int, *, last: bool, missed: bool = False, tid: int = 6, more: bool = False
+    ) -> None:
         """A QoS data frame to the station, with EOSP or not."""
-        head = header(QOS_DATA, FROM_DS, STATION, ACCESS_POINT, ACCESS_POINT, sequence=number)
-        frame = head + bytes([6 | EOSP * last, 0]) + datagram()
+        flags = FROM_DS | (MORE_DATA if more else 0)
+        head = header(QOS_DATA, flags, STATION, ACCESS_POINT, ACCESS_POINT, sequence=number)
+        frame = head + bytes([tid | EOSP * last, 0]) + datagram()
         self.put(at_ms, frame, answered=ACCESS_POINT, missed=missed)
+
+    def associate(self) -> None:
+        """The station associates with U-APSD and sleeps."""
+        request = (
+            header(ASSOCIATION_REQUEST, 0, ACCESS_POINT, STATION, ACCESS_POINT) + b"\x31\x04\x0a\x00" + WMM + b"\x0f"
+        )
+        self.put(5, request)
+        answer = struct.pack("<HHH", 1, 0, 0xC000 | AID) + WMM + b"\x80"
+        self.put(6, header(ASSOCIATION_RESPONSE, 0, STATION, ACCESS_POINT, ACCESS_POINT) + answer)
+        self.null(10, sleeps=True)
 
     def begin(self) -> None:
         """Three beacons with frames between them, so that the counter shows itself; the station then sleeps."""
@@ -189,15 +207,37 @@ def fetched(air: Air, at_ms: float, *, more: bool = False) -> None:
     air.down(at_ms + 1, more=more)
 
 
+def polled(air: Air, at_ms: float, number: int, *, tid: int, more: bool = False, missed: bool = False) -> None:
+    """The station polls and gets a QoS frame; the monitor may miss both."""
+    if not missed:
+        air.poll(at_ms)
+    air.served(at_ms + 1, number, last=False, tid=tid, more=more, missed=missed)
+
+
 def tim_never_set(air: Air, case: str) -> None:
     """Three beacons while a frame waits of which More Data told, or nothing is known; or which the monitor misses."""
+    if case == "later":
+        # More Data announced a frame of another traffic identifier, which was fetched unseen. Its next one comes later.
+        air.beacon()
+        air.null(10, sleeps=True)
+        polled(air, air.beacon(bit=True) + 3, 1, tid=0, more=True)
+        polled(air, INTERVAL_MS + 6, 1, tid=6, missed=True)
+        for _ in range(3):
+            air.beacon()
+        polled(air, air.beacon(bit=True) + 3, 2, tid=0, more=True)
+        for number in (2, 3):
+            polled(air, INTERVAL_MS * 5 + 3 * number, number, tid=6)
+        air.end(empty=True)
+        return
     air.begin()
     if case == "missed":
         for _ in range(3):
             fetched(air, air.beacon(bit=True, missed=True) + 3)
         air.end()
         return
-    fetched(air, air.beacon(bit=True) + 3, more=case in ("guilty", "innocent"))
+    fetched(air, air.beacon(bit=True) + 3, more=case in ("guilty", "innocent", "restarted"))
+    if case == "restarted":
+        air.started_ms = INTERVAL_MS * 3 + 50
     if case == "near":
         # The frame answers what the station sent after the last beacon without its bit.
         air.up(air.beacon() + 20, echo(reply=False))
@@ -213,15 +253,29 @@ def tim_never_set(air: Air, case: str) -> None:
 def sent_to_sleeper(air: Air, case: str) -> None:
     """A frame for a station that sleeps, which does not hear it; or one that it asked for."""
     air.begin()
+    if case == "missed":
+        # It wakes up unseen: its numbers have a gap, with PS-Polls in between, which have none.
+        fetched(air, air.beacon(bit=True) + 3)
+        at_ms = air.beacon() + 60
+        air.null(at_ms - 1, sleeps=False, missed=True)
+        again(air, at_ms, air.down(at_ms, heard=False))
+        air.null(at_ms + 3, sleeps=True)
+        air.end()
+        return
     at_ms = air.beacon() + 60
     if case == "innocent":
         fetched(air, at_ms)
     else:
         frame = air.down(at_ms, heard=case == "undecidable")
         if case == "guilty":
-            for retry in range(1, 4):
-                air.put(at_ms + 0.5 * retry, bytes([frame[0], frame[1] | RETRY]) + frame[2:])
+            again(air, at_ms, frame)
     air.end()
+
+
+def again(air: Air, at_ms: float, frame: bytes) -> None:
+    """Three more transmissions of a frame that nobody acknowledges."""
+    for retry in range(1, 4):
+        air.put(at_ms + 0.5 * retry, bytes([frame[0], frame[1] | RETRY]) + frame[2:])
 
 
 def tim_stuck(air: Air, case: str) -> None:
@@ -286,12 +340,7 @@ def more_data_missing(air: Air, case: str) -> None:
 
 def eosp_missing(air: Air, case: str) -> None:
     """Service periods that EOSP ends, or never, or of which the monitor missed one end."""
-    air.put(
-        5, header(ASSOCIATION_REQUEST, 0, ACCESS_POINT, STATION, ACCESS_POINT) + b"\x31\x04\x0a\x00" + WMM + b"\x0f"
-    )
-    answer = struct.pack("<HHH", 1, 0, 0xC000 | AID) + WMM + b"\x80"
-    air.put(6, header(ASSOCIATION_RESPONSE, 0, STATION, ACCESS_POINT, ACCESS_POINT) + answer)
-    air.null(10, sleeps=True)
+    air.associate()
     for number in range(8):
         at_ms = air.beacon(uapsd=True) + 30
         air.trigger(at_ms)
@@ -319,8 +368,22 @@ def uapsd_not_granted(air: Air, case: str) -> None:
 def late_delivery(air: Air, case: str) -> None:
     """A PS-Poll, and its frame after 80 ms; or at once; or on a full channel; or what came before was missed.
 
-    In `repeated` that may be a retransmission, which leaves no gap in the numbers.
+    In `repeated` that may be a retransmission, which leaves no gap in the numbers, and in `copy` the frame itself is
+    one. In `ended` an empty service period ends the wait, and the next one has the frame.
     """
+    if case == "ended":
+        air.associate()
+        for number in range(5):
+            at_ms = air.beacon(uapsd=True, bit=True) + 3
+            air.trigger(at_ms)
+            if number == 2:
+                head = header(QOS_NULL, FROM_DS, STATION, ACCESS_POINT, ACCESS_POINT) + bytes([6 | EOSP, 0])
+                air.put(at_ms + 5, head, answered=ACCESS_POINT)
+                for later in range(4):
+                    air.put(at_ms + 20 * (later + 1), control(CTS, OTHER))
+            else:
+                air.served(at_ms + 1, number + 1 - (number > 2), last=True)
+        return
     air.begin()
     at_ms = air.beacon(bit=True) + 3
     if case == "repeated":
@@ -331,10 +394,14 @@ def late_delivery(air: Air, case: str) -> None:
     if case == "undecidable":
         air.down(at_ms + 1, missed=True)
     # A full channel; or now and then a frame, so that the monitor cannot have stalled.
-    every_ms, count = {"near": (0.7, 113), "guilty": (20, 3), "repeated": (20, 3)}.get(case, (0, 0))
+    every_ms, count = {"near": (0.7, 113), "guilty": (20, 3), "repeated": (20, 3), "copy": (20, 3)}.get(case, (0, 0))
     for number in range(count):
         air.put(at_ms + every_ms * (number + 1), control(CTS, OTHER))
-    air.down(at_ms + (1 if case == "innocent" else 80))
+    if case == "copy":
+        frame = air.down(at_ms + 1, missed=True)
+        air.put(at_ms + 80, bytes([frame[0], frame[1] | RETRY]) + frame[2:], answered=ACCESS_POINT)
+    else:
+        air.down(at_ms + (1 if case == "innocent" else 80))
     air.end()
 
 
@@ -380,8 +447,24 @@ def awake_in_power_save(air: Air, case: str) -> None:
 
 
 def ps_poll_unanswered(air: Air, case: str) -> None:
-    """A PS-Poll that is acknowledged, and no response though the TIM bit stays; or the monitor missed one."""
+    """A PS-Poll that is acknowledged, and no response though the TIM bit stays; or the monitor missed one.
+
+    In `guilty-again` the station asks after each of twenty beacons, in `guilty-later` its second PS-Poll is answered.
+    """
     air.begin()
+    if case == "guilty-again":
+        for _ in range(20):
+            air.poll(air.beacon(bit=True) + 2)
+        air.beacon(bit=True)
+        air.end(empty=True)
+        return
+    if case == "guilty-later":
+        air.poll(air.beacon(bit=True) + 2)
+        for _ in range(3):
+            at_ms = air.beacon(bit=True)
+        fetched(air, at_ms + 2)
+        air.end()
+        return
     at_ms = air.beacon(bit=True) + 3
     air.poll(at_ms)
     if case == "innocent":
@@ -438,10 +521,15 @@ def dtim_skipped(air: Air, case: str) -> None:
 
 
 def beacon_late(air: Air, case: str) -> None:
-    """Thirty beacons, of which one is late by 15 ms, or by as much as a busy channel delays it."""
+    """Thirty beacons, of which one is late by 15 ms, or by what a busy channel delays it; or on a full one."""
     air.null(10, sleeps=False)
     for number in range(30):
-        late_ms = 0.3 * (number % 3) + (number == 12) * {"guilty": 15.0, "near": 7.0, "innocent": 0.0}[case]
+        late_ms = (
+            0.3 * (number % 3) + (number == 12) * {"guilty": 15.0, "busy": 15.0, "near": 7.0, "innocent": 0.0}[case]
+        )
+        if case == "busy" and number == 12:
+            for other in range(24):
+                air.put(INTERVAL_MS * 12 - 1 + 0.7 * other, control(CTS, OTHER))
         air.beacon(late_ms=late_ms)
 
 
@@ -470,23 +558,26 @@ def beacon_missing(air: Air, case: str) -> None:
 
 Case = Callable[[Air, str], None]
 CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
-    "tim-never-set": (tim_never_set, ("guilty", "innocent", "undecidable", "near", "missed")),
-    "sent-to-sleeping-station": (sent_to_sleeper, ("guilty", "innocent", "undecidable")),
+    "tim-never-set": (tim_never_set, ("guilty", "innocent", "undecidable", "near", "missed", "later", "restarted")),
+    "sent-to-sleeping-station": (sent_to_sleeper, ("guilty", "innocent", "undecidable", "missed")),
     "tim-stuck": (tim_stuck, ("guilty", "innocent", "undecidable", "missed", "acknowledged")),
     "tim-missing": (tim_missing, ("guilty", "innocent")),
     "more-data-then-nothing": (more_data_then_nothing, ("guilty", "innocent", "undecidable")),
     "more-data-missing": (more_data_missing, ("guilty", "innocent", "near")),
     "eosp-missing": (eosp_missing, ("guilty", "innocent", "undecidable")),
     "uapsd-not-granted": (uapsd_not_granted, ("guilty", "innocent", "near")),
-    "late-delivery": (late_delivery, ("guilty", "innocent", "undecidable", "near", "repeated")),
+    "late-delivery": (late_delivery, ("guilty", "innocent", "undecidable", "near", "repeated", "copy", "ended")),
     "late-fetch": (late_fetch, ("guilty", "innocent", "undecidable", "near")),
     "pm-flapping": (pm_flapping, ("guilty", "innocent")),
     "awake-in-power-save": (awake_in_power_save, ("guilty", "innocent")),
-    "ps-poll-unanswered": (ps_poll_unanswered, ("guilty", "innocent", "undecidable", "near")),
+    "ps-poll-unanswered": (
+        ps_poll_unanswered,
+        ("guilty", "guilty-again", "guilty-later", "innocent", "undecidable", "near"),
+    ),
     "group-not-after-dtim": (group_not_after_dtim, ("guilty", "innocent", "undecidable", "near")),
     "group-announced-not-sent": (group_not_sent, ("guilty", "innocent", "undecidable", "apart")),
     "dtim-skipped": (dtim_skipped, ("guilty", "innocent", "near")),
-    "beacon-late": (beacon_late, ("guilty", "innocent", "near")),
+    "beacon-late": (beacon_late, ("guilty", "innocent", "near", "busy")),
     "beacon-missing": (beacon_missing, ("guilty", "innocent", "undecidable", "near", "apart")),
 }
 

@@ -112,6 +112,17 @@ fn no_capture_of_a_shipped_scenario_has_a_finding() {
     }
 }
 
+/// An access point whose queue is full answers a trigger by a QoS Null frame with EOSP: that ends the wait, and is no late delivery.
+#[test]
+fn a_queue_that_is_full_is_no_late_delivery() {
+    let (trace, drops) = traced_with_drops(&cut_to("ten-stations", "psm", "20s").unwrap());
+    let document = report::describe(&captured(&trace).unwrap(), None, None);
+    let found =
+        document.findings.into_iter().filter(|finding| finding.whose == "access point" && finding.count > 0);
+    assert_eq!(found.map(|finding| finding.kind).collect::<Vec<_>>(), Vec::<&str>::new());
+    assert!(drops > 0, "{drops}");
+}
+
 /// No frame of a run assigns an association identifier: the capture names it, so that the rules about TIM bits are evaluated.
 #[test]
 fn a_capture_of_a_run_has_the_association_identifiers() {

@@ -41,7 +41,7 @@ def parts(air: dict[str, Any], covered_s: float) -> "Iterator[str | Table]":
     )
     yield table(["station", "PM = 1", "of known", "changes", "asked", "down", "up", "energy"], rows[:_MOST_ROWS])
     yield from _agreements(air)
-    yield from _cells(air, covered_s)
+    yield from _cells(air)
 
 
 _AGREEMENTS = {"target-wake-time": "TWT", "wnm-sleep": "WNM sleep"}
@@ -74,7 +74,7 @@ def _agreements(air: dict[str, Any]) -> "Iterator[str | Table]":
     yield table(heads[first:], [row[first:] for row in rows], left=2 - first)
 
 
-def _cells(air: dict[str, Any], covered_s: float) -> "Iterator[str | Table]":
+def _cells(air: dict[str, Any]) -> "Iterator[str | Table]":
     """The access points of the stations: how many of their beacons there are, on which findings about the TIM rest."""
     from airwatt.tables import NOTHING, count, percent, table
 
@@ -83,8 +83,7 @@ def _cells(air: dict[str, Any], covered_s: float) -> "Iterator[str | Table]":
     for network in air["networks"]:
         if network["bssid"] not in own or not network["beacon_interval_s"]:
             continue
-        due = max(covered_s / network["beacon_interval_s"], 1.0)
-        share = min(network["beacons"] / due, 1.0)
+        share = min(network["beacons"] / max(network["beacons_due"], 1), 1.0)
         name = "".join(letter if letter.isprintable() else "?" for letter in network["ssid"])
         period = count(network["dtim_period"]) if network["dtim_period"] else NOTHING
         uapsd = {True: "yes", False: "no", None: NOTHING}[network["uapsd"]]

@@ -118,6 +118,13 @@ def _lines(document: Mapping[str, Any], finding: Mapping[str, Any]) -> Iterator[
     yield from textwrap.wrap(f"In all it cost{whom}{policy}: {cost}. Compared with: {finding['without']}.", 135)
 
 
+def _is_of_one_wait(place: Mapping[str, Any], occurrence: Mapping[str, Any]) -> bool:
+    """Whether an occurrence is the one in question, or violated the rule about the same frame in the buffer."""
+    buffered = occurrence["buffered_s"]
+    is_same = buffered is not None and place["buffered_s"] == buffered
+    return place is occurrence or (is_same and place["verdict"] == "violated")
+
+
 class _Scene:
     """The part of the time line around one occurrence, for one station."""
 
@@ -126,7 +133,9 @@ class _Scene:
         tables = ("frames", "beacons", "groups")
         self.frames, self.sent_beacons, self.groups = (timelines.columns(self.line, table) for table in tables)
         self.finding, self.occurrence = finding, occurrence
-        self.deciding = {occurrence["packet"], *occurrence["packets"]}
+        # All beacons that concealed one frame are of one picture.
+        same = [place for place in finding["occurrences"] if _is_of_one_wait(place, occurrence)]
+        self.deciding = {packet for place in same for packet in (place["packet"], *place["packets"])}
         of_station = {station["mac"]: station for station in document["air"]["stations"]}
         # A finding about an access point is shown with the station in question, or one of its own.
         own = [mac for mac, one in of_station.items() if one["bssid"] == finding["station"]]

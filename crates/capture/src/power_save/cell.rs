@@ -1,12 +1,13 @@
 //! The beacons and the group-addressed frames of one cell.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{Not, Range};
 
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 
 use super::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
+use super::pauses::Pauses;
 use super::record::AirTotal;
 use super::sequence::{Counter, Sequences};
 use super::{ENOUGH_BEACONS, Mark};
@@ -243,19 +244,19 @@ impl Cell {
     }
 
     /// Ends a segment of the capture: what happens until the next one is not known.
-    pub(super) fn end_segment(&mut self, bssid: MacAddress, findings: &mut Findings) {
+    pub(super) fn end_segment(&mut self, bssid: MacAddress, pauses: &Pauses, findings: &mut Findings) {
         let from = std::mem::replace(&mut self.segment_from, self.marks.len());
         (self.dtim, self.group_announced, self.group_frame, self.group_goes_on) = (None, None, None, false);
         if self.marks.len() - from < ENOUGH_BEACONS || self.interval.is_zero() {
             return;
         }
-        self.find_late(from, bssid, findings);
+        self.find_late(from, bssid, pauses, findings);
         self.find_missing(from, bssid, findings);
     }
 
     /// Target times are multiples of the beacon interval by the access point's clock, up to an offset that access points
     /// with several cells have. The usual offset is the median.
-    fn find_late(&self, from: usize, bssid: MacAddress, findings: &mut Findings) {
+    fn find_late(&self, from: usize, bssid: MacAddress, pauses: &Pauses, findings: &mut Findings) {
         let interval_us = (self.interval.as_nanos() / 1_000).max(1);
         let timestamps = &self.timestamps_us[from..];
         // Relative to the first beacon, so that offsets around zero do not wrap.
@@ -276,25 +277,28 @@ impl Cell {
                 |other: Option<&Span>| other.is_some_and(|other| other.abs_diff(*late_by) <= SAME_DELAY);
             let was_set = is_as_late(index.checked_sub(1).and_then(|before| late.get(before)))
                 || is_as_late(late.get(index + 1));
-            let verdict = match *late_by > LATE_BEACON {
-                false => Verdict::Kept,
-                true if was_set => Verdict::Undecidable,
-                true => Verdict::Violated,
+            // A beacon waits for the channel as every frame does.
+            let free = pauses.between(mark.0.saturating_sub(*late_by), mark.0).min(*late_by);
+            let (verdict, why) = match *late_by > LATE_BEACON {
+                false => (Verdict::Kept, ""),
+                true if was_set => (
+                    Verdict::Undecidable,
+                    "; the beacon beside it is as late, so that its clock may have been set",
+                ),
+                true if free <= LATE_BEACON => {
+                    (Verdict::Undecidable, "; the access point may have waited for the channel")
+                }
+                true => (Verdict::Violated, ""),
             };
             let found = find(findings, (FindingKind::BeaconLate, verdict, bssid), *mark, &[], || {
-                let clock = if was_set {
-                    "; the beacon beside it is as late, so that its clock may have been set"
-                } else {
-                    ""
-                };
                 format!(
-                    "transmitted {} after its target time by the access point's clock{clock}",
+                    "transmitted {} after its target time by the access point's clock{why}",
                     seconds(*late_by)
                 )
             });
             if let Some(finding) = found {
-                finding.late_beacon(*late_by);
-                finding.due(std::iter::once(mark.0 - *late_by));
+                finding.late_beacon(mark.0.saturating_sub(*late_by), *late_by);
+                finding.due(std::iter::once(mark.0.saturating_sub(*late_by)));
             }
         }
     }
@@ -336,8 +340,9 @@ impl Cell {
                 )
             });
             if let Some(finding) = found {
-                finding.missing_beacons(missing, self.interval);
-                finding.due((1..=missing).map(|count| pair[0].0 + self.interval * count));
+                let due = (1..=missing).map(|count| pair[0].0 + self.interval * count);
+                finding.missing_beacons(due.clone(), self.interval);
+                finding.due(due);
             }
         }
     }
@@ -362,6 +367,15 @@ impl Cell {
         let by_capture = self.marks[after].0.saturating_since(self.marks[before].0);
         let gone_us = self.timestamps_us[after].saturating_sub(self.timestamps_us[before]);
         gone_us == 0 || by_capture.abs_diff(Span::from_micros(gone_us)) <= LATE_BEACON
+    }
+
+    /// Whether the access point's clock began anew between the last beacon up to `since` and the first one from `until` on.
+    pub(super) fn restarted(&self, since: Instant, until: Instant) -> bool {
+        let first = self.place(|at| at <= since);
+        let end = self.place(|at| at < until).max(first);
+        let around =
+            first.saturating_sub(1).max(self.segment_from.min(first))..(end + 1).min(self.marks.len());
+        self.timestamps_us[around].is_sorted_by(|before, after| before <= after).not()
     }
 
     /// The places of the beacons after `since` and before `until`.

@@ -100,11 +100,6 @@ impl Excess {
         Self { awake, ..Self::default() }
     }
 
-    /// A time awake in which a frame was waited for.
-    pub(super) fn waited(waited: Span) -> Self {
-        Self { delay: waited, ..Self::awake(waited) }
-    }
-
     /// The energy beyond that of a radio which slept instead.
     pub fn energy_j(&self, radio: &Radio) -> f64 {
         let above = |state: RadioState, other: RadioState| {
@@ -333,6 +328,15 @@ pub struct Occurrence {
     pub buffered: Option<(Instant, Instant)>,
     /// The target times of beacons that came late, or not at all.
     pub due: Vec<Instant>,
+    /// What the verdict assumes, since no frame can show it.
+    pub assumption: Option<&'static str>,
+}
+
+/// A beacon that came late, or not at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct LateBeacon {
+    due: Instant,
+    late_by: Span,
 }
 
 /// What was found about one rule and one station.
@@ -350,29 +354,30 @@ pub struct Finding {
     pub excess: Excess,
     /// What those would that are undecidable so far.
     open: Excess,
-    /// How late beacons were for which a station listens: until its radio gives them up.
-    late_beacons: Vec<Span>,
+    /// The beacons for which a station that sleeps listened longer: until its radio gave them up.
+    late_beacons: Vec<LateBeacon>,
 }
 
 impl Finding {
-    /// What the occurrences that violated the rule cost a station with this radio.
-    pub fn excess_of(&self, radio: &Radio) -> Excess {
-        let listened = self.late_beacons.iter().map(|late_by| (*late_by).min(radio.beacon_wait));
+    /// What the occurrences that violated the rule cost a station whose radio waits for so long for a beacon, and that `sleeps` at some
+    /// times: who is awake waits for none.
+    pub fn excess_of(&self, beacon_wait: Span, sleeps: impl Fn(Instant) -> bool) -> Excess {
         let mut excess = self.excess;
-        excess.awake += listened.fold(Span::ZERO, Span::saturating_add);
+        for beacon in self.late_beacons.iter().filter(|beacon| sleeps(beacon.due)) {
+            excess.delay += beacon.late_by;
+            excess.awake += beacon.late_by.min(beacon_wait);
+        }
         excess
     }
 
     /// Adds a beacon that was late.
-    pub(super) fn late_beacon(&mut self, late_by: Span) {
-        self.excess.delay += late_by;
-        self.late_beacons.push(late_by);
+    pub(super) fn late_beacon(&mut self, due: Instant, late_by: Span) {
+        self.late_beacons.push(LateBeacon { due, late_by });
     }
 
     /// Adds beacons that never came: the station listens for each until it gives it up, and hears of its frames from the next one.
-    pub(super) fn missing_beacons(&mut self, count: u64, interval: Span) {
-        self.excess.delay += interval * count;
-        self.late_beacons.extend((0..count).map(|_| interval));
+    pub(super) fn missing_beacons(&mut self, due: impl Iterator<Item = Instant>, interval: Span) {
+        self.late_beacons.extend(due.map(|due| LateBeacon { due, late_by: interval }));
     }
 
     /// The number of occurrences with a verdict.
@@ -402,12 +407,24 @@ impl Finding {
         }
     }
 
+    /// Says what the verdict of the last occurrence assumes.
+    pub(super) fn assume(&mut self, assumption: Option<&'static str>) {
+        if let Some(occurrence) = self.occurrences.last_mut() {
+            occurrence.assumption = assumption;
+        }
+    }
+
     /// Says when the beacons of the last occurrence were due.
     pub(super) fn due(&mut self, times: impl Iterator<Item = Instant>) {
         if let Some(occurrence) = self.occurrences.last_mut() {
             occurrence.due = times.collect();
         }
     }
+}
+
+/// An assumption, as it stands behind what rests on it.
+pub(super) fn provided(assumption: Option<&str>) -> String {
+    assumption.map_or_else(String::new, |what| format!(" (provided that {what})"))
 }
 
 /// A time in the unit that a reader measures it in, with three digits behind the point at most.
@@ -497,6 +514,7 @@ pub(super) fn find<'f>(
             detail,
             buffered: None,
             due: Vec::new(),
+            assumption: None,
         });
     }
     (verdict == Verdict::Violated).then_some(finding)

@@ -10,7 +10,7 @@ use super::finding::{FindingKind, Findings, Verdict, find};
 use super::pauses::Pauses;
 use super::record::{AirTotal, Observations};
 use super::requests::Requests;
-use super::sequence::{Counter, counted_apart};
+use super::sequence::{Counter, counted_apart, data_counters};
 use super::station::{Delivery, StationState};
 use crate::capture::{Capture, SteadyPart};
 use crate::packet::{AirFrame, CapturedPacket, SleepChange};
@@ -70,6 +70,8 @@ pub(super) struct Observer {
     stations: BTreeMap<MacAddress, StationState>,
     cells: BTreeMap<MacAddress, Cell>,
     findings: Findings,
+    /// The counters of data by access point and station.
+    counters: BTreeMap<(MacAddress, MacAddress), Vec<Counter>>,
     /// Whether the capture has acknowledgements; one that was made on an access point often has none.
     hears_acks: bool,
     /// Stations with frames in the present segment.
@@ -86,10 +88,11 @@ impl Observer {
         let findings = Findings::new(capture.target_wakes.clone());
         let frames = capture.packets.iter().filter_map(|packet| capture.frame(packet));
         let mut cells: BTreeMap<MacAddress, Cell> = BTreeMap::new();
+        let counters = data_counters(frames.clone());
         for bssid in counted_apart(frames) {
             cells.entry(bssid).or_default().sequences.is_apart = true;
         }
-        Self { hears_acks, findings, cells, ..Self::default() }
+        Self { hears_acks, findings, cells, counters, ..Self::default() }
     }
 
     pub(super) fn segment(&mut self, capture: &Capture, segment: &SteadyPart) {
@@ -130,10 +133,10 @@ impl Observer {
             }
         }
         self.requests.clear();
-        self.pauses.clear();
         for (bssid, cell) in &mut self.cells {
-            cell.end_segment(*bssid, &mut self.findings);
+            cell.end_segment(*bssid, &self.pauses, &mut self.findings);
         }
+        self.pauses.clear();
     }
 
     /// An acknowledgement of a frame of `sender` to `receiver`, if that frame was captured.
@@ -233,7 +236,7 @@ impl Observer {
                 let is_first = !frame.control.retry;
                 self.requests.sent(station, packet, is_first, self.stations[&station].uplink_unbroken());
             } else if packet.repeated {
-                state.repeated_to_station(frame, acknowledged);
+                state.repeated_to_station((packet, frame), acknowledged, findings);
             } else {
                 let cell = state.record.bssid;
                 let state = self.stations.entry(station).or_default();
@@ -340,6 +343,7 @@ impl Observer {
                 state.record.aid = state.record.aid.or(capture.associations.get(&mac).copied());
             }
             state.record.bssid = Some(bssid);
+            state.counters = self.counters.get(&(bssid, mac)).cloned().unwrap_or_default();
             state.beacons_read = self.cells.get(&bssid).map_or(0, |cell| cell.marks.len());
         }
         (state, &mut self.findings)

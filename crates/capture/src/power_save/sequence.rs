@@ -144,6 +144,25 @@ pub(super) fn counted_apart<'f>(frames: impl Iterator<Item = &'f AirFrame>) -> B
     apart
 }
 
+/// The counters of data by access point and station. A traffic identifier whose first captured frame comes late may have had others before.
+pub(super) fn data_counters<'f>(
+    frames: impl Iterator<Item = &'f AirFrame>,
+) -> BTreeMap<(MacAddress, MacAddress), Vec<Counter>> {
+    let mut all: BTreeMap<_, Vec<Counter>> = BTreeMap::new();
+    let is_down = |frame: &&AirFrame| {
+        let control = &frame.control;
+        control.from_ds && !control.to_ds && control.kind.has_payload() && !frame.receiver.is_group()
+    };
+    for frame in frames.filter(is_down) {
+        let (Some(bssid), Some(counter)) = (frame.transmitter, Counter::of(frame)) else { continue };
+        let of_station = all.entry((bssid, frame.receiver)).or_default();
+        if !of_station.contains(&counter) {
+            of_station.push(counter);
+        }
+    }
+    all
+}
+
 /// A frame of a station, as far as it shows its mode.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ModeFrame {
@@ -156,17 +175,32 @@ pub(super) struct ModeFrame {
     pub(super) number: Option<(Counter, u16)>,
 }
 
+/// Frames before and after a time among which the last numbers of a station's counters are looked for.
+const NEARBY: usize = 32;
+
 /// The frames before and after `at` if they prove that the station was in power save then: nothing between them can have
-/// changed its mode, by their numbers or since both say so and one is a PS-Poll. The access point has to have heard one of those that say so.
+/// changed its mode, by their numbers or since both say so and one is a PS-Poll. PS-Polls have no number, so that those next to the time, before
+/// and after them, have to follow each other too. The access point has to have heard one of those that say so.
 pub(super) fn proves_sleep(frames: &[ModeFrame], at: Instant) -> Option<[u32; 2]> {
-    let after = frames.partition_point(|frame| frame.at <= at);
-    let was_heard = frames[..after].iter().rev().take_while(|frame| frame.asleep).any(|frame| frame.heard);
-    let (before, after) = (frames.get(after.checked_sub(1)?)?, frames.get(after)?);
-    let is_unbroken = match (before.number, after.number) {
-        (Some((one, first)), Some((other, second))) => {
-            one == other && second.wrapping_sub(first) & 0xfff <= 1
-        }
+    let (earlier, later) = frames.split_at(frames.partition_point(|frame| frame.at <= at));
+    let was_heard = earlier.iter().rev().take_while(|frame| frame.asleep).any(|frame| frame.heard);
+    let (before, after) = (earlier.last()?, later.first()?);
+    let is_of_one_counter = match (before.number, after.number) {
+        (Some((one, _)), Some((other, _))) => one == other,
         _ => after.asleep,
     };
-    (before.asleep && was_heard && is_unbroken).then_some([before.packet, after.packet])
+    let numbers = |frame: &ModeFrame| frame.number;
+    let next: Vec<(Counter, u16)> = later.iter().take(NEARBY).filter_map(numbers).collect();
+    let mut last: Vec<(Counter, u16)> = Vec::new();
+    for number in earlier.iter().rev().take(NEARBY).filter_map(numbers) {
+        if last.iter().all(|(counter, _)| *counter != number.0) {
+            last.push(number);
+        }
+    }
+    let misses_none = last.iter().all(|(counter, first)| {
+        let second = next.iter().find(|(other, _)| other == counter);
+        second.is_none_or(|(_, second)| second.wrapping_sub(*first) & 0xfff <= 1)
+    });
+    let is_proven = before.asleep && was_heard && is_of_one_counter && misses_none;
+    is_proven.then_some([before.packet, after.packet])
 }

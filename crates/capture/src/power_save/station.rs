@@ -13,8 +13,10 @@ use super::sequence::{Counter, ModeFrame, Sequences, proves_sleep};
 use super::wait::{Request, Wait};
 use super::{FLAP_CHANGES, FLAP_INTERVAL, IN_FLIGHT, Mark, NEVER, PROMPT};
 use crate::packet::{AirFrame, CapturedPacket};
+use polls::Unanswered;
 
 mod deliveries;
+mod polls;
 mod stuck;
 mod waits;
 
@@ -22,9 +24,6 @@ mod waits;
 const NAP: Span = Span::from_millis(10);
 /// A station in power save that sends or acknowledges without such a pause for this long is awake.
 const BUSY: Span = Span::from_millis(100);
-/// A PS-Poll this soon after another one without a response is the same one, sent again. Control frames need not have the
-/// Retry bit (802.11-2020 9.2.4.1).
-const POLL_AGAIN: Span = Span::from_millis(20);
 /// A trigger that follows the last frame of an open service period within this time belongs to it: uplink frames of a burst
 /// are triggers each, and the access point has not had its turn (802.11-2020 11.2.3.5.2).
 const SAME_PERIOD: Span = Span::from_millis(20);
@@ -95,6 +94,8 @@ struct Suspect {
     sequence_control: Option<u16>,
     /// Whether a frame may have been announced: a request of the station leaves no gap in any numbers if it is missed.
     may_have_asked: bool,
+    /// Whether an earlier transmission of it was missed.
+    is_copy: bool,
     /// Transmissions of which none was acknowledged; `None` if the station or the capture leaves that open.
     unheard: Option<u32>,
 }
@@ -118,6 +119,12 @@ pub(super) struct Delivery<'a> {
 impl Delivery<'_> {
     const fn mark(&self) -> Mark {
         (self.packet.at, self.packet.number)
+    }
+
+    /// Whether a transmission of the frame was missed that came before it, as its Retry bit says: when the access point first sent it is not
+    /// known. It repeats a number, so that none is missing.
+    const fn is_copy(&self) -> bool {
+        self.frame.control.retry
     }
 }
 
@@ -171,8 +178,8 @@ pub(super) struct StationState {
     stuck: Vec<Stuck>,
     /// Whether the station sent that PS-Poll again, as it does if it receives no response.
     poll_repeated: bool,
-    /// The first beacon long after that PS-Poll, if it still has the station's TIM bit.
-    still_announced: Option<Mark>,
+    /// The PS-Polls since the last response, from the first one on that was acknowledged.
+    unanswered: Option<Unanswered>,
     /// A service period that is open.
     service: Option<ServicePeriod>,
     promised: Option<Promise>,
@@ -182,8 +189,8 @@ pub(super) struct StationState {
     /// The time at which it left power save.
     woke: Option<Instant>,
     suspects: Vec<Suspect>,
-    /// Counters of frames to the station.
-    counters: Vec<Counter>,
+    /// All counters of data to the station from its access point that the capture has, also those of which the first frame comes later.
+    pub(super) counters: Vec<Counter>,
     /// Service periods with frames and without EOSP, and whether one had it.
     unended: u32,
     ended: bool,
@@ -211,14 +218,10 @@ impl StationState {
         }
         let from = std::mem::replace(&mut self.beacons_read, cell.marks.len());
         let Some((last, _)) = cell.marks[from..].last() else { return };
-        if let (Some(Request { mark: (polled, _), .. }), Some(aid)) = (self.polled, self.record.aid) {
-            let first = cell.tim_since(from, aid).1;
-            let after = first.filter(|(at, _)| at.saturating_since(polled) > PROMPT);
-            self.still_announced = self.still_announced.or(after);
-        }
         let unbroken = cell.sequences.nothing_missed_since(bssid);
         self.nothing_missed_since = unbroken.map(|since| cell.seen_since(since));
         self.heard_until = cell.sequences.heard_until(bssid);
+        self.read_polls(cell, from, *last, findings);
         self.expire(*last, findings);
         let air = cell.air_since(from);
         self.add_air(air, false);
@@ -363,6 +366,7 @@ impl StationState {
         self.end_busy(findings);
         self.judge_suspects(findings);
         self.judge_stuck(None, findings);
+        self.end_polls(at, None, findings);
         self.end_flapping(findings);
         // No frame shows what the station did after its last one.
         let last = self.frames.last().map_or(self.counted, |frame| frame.at.max(self.counted));
@@ -376,6 +380,7 @@ impl StationState {
             frames: std::mem::take(&mut self.frames),
             sends_qos_nulls: self.sends_qos_nulls,
             listen_interval: self.listen_interval,
+            counters: std::mem::take(&mut self.counters),
             is_multi_link: self.is_multi_link,
             is_twt_requester: self.is_twt_requester,
             unended: self.unended,
@@ -431,10 +436,7 @@ impl StationState {
 
     /// Ends the waits that have lasted too long.
     pub(super) fn expire(&mut self, now: Instant, findings: &mut Findings) {
-        if let Some(poll) = self.polled.filter(|poll| now.saturating_since(poll.mark.0) > NEVER) {
-            self.judge_poll(poll, findings);
-            self.polled = None;
-        }
+        self.expire_polls(now, findings);
         if let Some(Promise { mark, counter, requested: Some(Request { mark: request, is_heard, .. }) }) =
             self.promised
             && now.saturating_since(request.0) > NEVER
@@ -462,55 +464,6 @@ impl StationState {
         }
         if self.service.is_some_and(|period| now.saturating_since(period.trigger.0) > NEVER) {
             self.end_service(now, findings);
-        }
-    }
-
-    /// A PS-Poll that nothing followed. A frame that More Data promised is another finding.
-    ///
-    /// The acknowledgement shows that the access point received it; its TIM bit, before and long after, that it had a frame and kept
-    /// it; its sequence numbers, that the monitor missed none. Without an acknowledgement no monitor sees whether the access
-    /// point received it, and a station without a response sends it again: if it did not, the monitor missed the response.
-    fn judge_poll(&mut self, Request { mark: poll, is_heard, .. }: Request, findings: &mut Findings) {
-        if self.promised.is_some() {
-            return;
-        }
-        let before =
-            self.announced.map(|announcement| announcement.beacon).filter(|beacon| beacon.0 < poll.0);
-        let missed_none = !self.is_unheard
-            && self.nothing_missed_since.is_some_and(|since| since <= poll.0)
-            && !self.counters.is_empty()
-            && self.counters.iter().all(|counter| matches!(counter, Counter::Plain(_)));
-        let key = |verdict| (FindingKind::PsPollUnanswered, verdict, self.record.mac);
-        match (before, self.still_announced) {
-            (Some(before), Some(after)) if is_heard && missed_none => {
-                let deciding = [before.1, poll.1, after.1];
-                let found = find(findings, key(Verdict::Violated), poll, &deciding, || {
-                    format!(
-                        "the access point acknowledged the PS-Poll and sent nothing; the beacon of packet {} still has the station's \
-                         TIM bit, {:.3} s later",
-                        after.1,
-                        after.0.saturating_since(poll.0).as_secs_f64()
-                    )
-                });
-                if let Some(finding) = found {
-                    finding.excess += Excess::awake(NEVER);
-                    finding.buffered(before.0, after.0);
-                }
-            }
-            (Some(before), Some(after)) if is_heard => {
-                find(findings, key(Verdict::Undecidable), poll, &[before.1, poll.1, after.1], || {
-                    "the access point acknowledged the PS-Poll, no response was captured, and the TIM bit stays; the monitor may \
-                     have missed the response"
-                        .to_owned()
-                });
-            }
-            _ if self.poll_repeated && !self.poll_acknowledged => {
-                find(findings, key(Verdict::Undecidable), poll, &[], || {
-                    "the station repeated its PS-Poll, and neither an acknowledgement nor data followed"
-                        .to_owned()
-                });
-            }
-            _ => {}
         }
     }
 
@@ -553,6 +506,9 @@ impl StationState {
             }
             _ => {
                 self.end_service(packet.at, findings);
+                if let Some(request) = self.announced.as_mut().and_then(|one| one.requested.as_mut()) {
+                    request.is_asked_again = true;
+                }
                 let trigger = (packet.at, packet.number);
                 self.service = Some(ServicePeriod { trigger, answered: false, last: trigger });
             }
@@ -567,39 +523,6 @@ impl StationState {
         if let Some(announcement) = &mut self.announced {
             announcement.requested.get_or_insert(request);
         }
-    }
-
-    /// `acknowledged` is `None` if the capture has no acknowledgements.
-    pub(super) fn ps_poll(
-        &mut self,
-        packet: &CapturedPacket,
-        frame: &AirFrame,
-        acknowledged: Option<bool>,
-        findings: &mut Findings,
-    ) {
-        self.count_air(frame, true);
-        let follows = |poll: &Request| packet.at.saturating_since(poll.mark.0) <= POLL_AGAIN;
-        self.last_poll = Some((packet.at, packet.number));
-        if packet.repeated || self.polled.as_ref().is_some_and(follows) {
-            self.poll_repeated = true;
-            self.poll_acknowledged |= acknowledged != Some(false);
-            if let Some(poll) = &mut self.polled {
-                poll.is_heard |= acknowledged == Some(true);
-            }
-            return;
-        }
-        (self.poll_repeated, self.still_announced) = (false, None);
-        self.record.counts.ps_polls += 1;
-        self.is_awake_at((packet.at, packet.number), findings);
-        if let Some(aid) = frame.aid {
-            self.record.has_aid(aid);
-        }
-        let request = Request::new(packet, frame, acknowledged == Some(true));
-        self.polled = Some(request);
-        self.poll_acknowledged = acknowledged != Some(false);
-        self.poll_air = frame.air_time().unwrap_or_default();
-        self.request_buffered(request);
-        self.shows_mode(packet, frame, true, acknowledged);
     }
 
     /// The frames that prove that it was in power save at a time ([`proves_sleep`]). There are none for a station that may have changed
@@ -665,6 +588,7 @@ impl StationState {
         let had_data = std::mem::take(&mut self.has_data);
         self.mode = Some((asleep, (at, packet.number)));
         // A station in active mode has no service period and no PS-Poll open.
+        self.end_polls(at, None, findings);
         (self.polled, self.service) = (None, None);
         if asleep {
             (self.beacons_from, self.woke) = (Some((at, packet.number)), None);
@@ -724,9 +648,6 @@ impl StationState {
         self.has_data |= frame.control.kind.has_payload();
         if frame.control.kind.has_payload() {
             self.record.counts.data_down += 1;
-            if let Some(counter) = delivery.counter.filter(|counter| !self.counters.contains(counter)) {
-                self.counters.push(counter);
-            }
             self.check_announced(delivery, findings);
             self.check_asleep(delivery, findings);
             self.check_late(delivery, findings);
@@ -746,14 +667,15 @@ impl StationState {
         }
         self.check_withdrawn(delivery, findings);
         self.check_stuck(delivery, findings);
+        // A QoS Null with EOSP ends a service period in which nothing was sent: the station sleeps until a beacon announces a frame.
+        if frame.eosp && !frame.control.kind.has_payload() {
+            self.announced = None;
+        }
         if let (Some(Request { mark: poll, .. }), true) = (self.polled, frame.control.kind.has_payload()) {
             let key = (FindingKind::TimStuck, Verdict::Kept, self.record.mac);
             find(findings, key, mark, &[poll.1, mark.1], || "there was a frame".to_owned());
         }
-        if let Some(Request { mark: poll, .. }) = self.polled.take() {
-            let key = (FindingKind::PsPollUnanswered, Verdict::Kept, self.record.mac);
-            find(findings, key, poll, &[poll.1, mark.1], || format!("packet {} answers it", mark.1));
-        }
+        self.answer_poll(delivery, findings);
         if let Some(period) = &mut self.service {
             (period.answered, period.last) = (true, mark);
             if frame.eosp {

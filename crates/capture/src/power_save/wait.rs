@@ -16,11 +16,21 @@ pub(super) struct Request {
     pub(super) is_heard: bool,
     /// The time at which the monitor's radio received it ([`AirFrame::received_us`]).
     pub(super) received_us: Option<u64>,
+    /// Whether the station opened another service period after it.
+    pub(super) is_asked_again: bool,
+    /// Whether it is proven that nothing answered it in time, which is another finding.
+    pub(super) is_unanswered: bool,
 }
 
 impl Request {
     pub(super) fn new(packet: &CapturedPacket, frame: &AirFrame, is_heard: bool) -> Self {
-        Self { mark: (packet.at, packet.number), is_heard, received_us: frame.received_us }
+        Self {
+            mark: (packet.at, packet.number),
+            is_heard,
+            received_us: frame.received_us,
+            is_asked_again: false,
+            is_unanswered: false,
+        }
     }
 }
 
@@ -29,6 +39,10 @@ impl Request {
 pub(super) enum Doubt {
     /// No acknowledgement of the request was captured.
     Unheard,
+    /// The station asked again, as it does if a QoS Null frame has ended its service period: that frame has no number.
+    Again,
+    /// An earlier transmission of the frame was missed, by its Retry bit.
+    Copy,
     /// The frame with which the access point answered may have been missed: by its numbers one is missing, or nothing shows that none is.
     Missed,
     /// A beacon after the request had no TIM bit, or none was captured of it: the frame is another one.
@@ -47,6 +61,8 @@ impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unheard => f.write_str("no acknowledgement of the request was captured"),
+            Self::Again => f.write_str("the monitor may have missed a QoS Null frame that ended the service period, since the station asked again"),
+            Self::Copy => f.write_str("its Retry bit says that the monitor missed an earlier transmission of it"),
             Self::Missed => f.write_str("the monitor may have missed the frame that answered"),
             Self::Emptied => f.write_str(
                 "no bit for the station was captured in a beacon after the request, so that it may be another frame",
@@ -77,6 +93,6 @@ pub(super) struct Wait {
     /// Another explanation for it.
     pub(super) doubt: Option<Doubt>,
     /// What remains assumed without one.
-    pub(super) assumption: &'static str,
+    pub(super) assumption: Option<&'static str>,
     pub(super) bssid: Option<MacAddress>,
 }

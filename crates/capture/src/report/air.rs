@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use airwatt_base::Span;
+use airwatt_base::{Instant, Span};
 use airwatt_dot11::{MacAddress, TwtSetup};
 use airwatt_energy::Radio;
 use schemars::JsonSchema;
@@ -32,6 +32,8 @@ pub struct NetworkReport {
     pub ssid: String,
     /// Beacons captured.
     pub beacons: u32,
+    /// Beacons that were due in the time that the capture covers; zero if none was captured.
+    pub beacons_due: u64,
     /// Beacon interval.
     pub beacon_interval_s: f64,
     /// DTIM period in beacons; zero if no beacon was captured.
@@ -125,6 +127,7 @@ pub(super) fn air(
     (radio, named): (Option<&Radio>, &BTreeMap<MacAddress, Radio>),
 ) -> AirReport {
     let covered = clock::covered(capture);
+    let due = beacons_due(capture);
     let mut list: Vec<&StationRecord> = observations.stations.iter().collect();
     list.sort_by_key(|record| (station != Some(&Station::Mac(record.mac)), record.mac));
     AirReport {
@@ -135,6 +138,7 @@ pub(super) fn air(
                 bssid: bssid.to_string(),
                 ssid: network.ssid.clone(),
                 beacons: network.beacons,
+                beacons_due: due.get(bssid).copied().unwrap_or_default(),
                 beacon_interval_s: network.interval.as_secs_f64(),
                 dtim_period: network.dtim_period,
                 uapsd: network.uapsd,
@@ -203,4 +207,31 @@ fn station_report(
         counts: record.counts,
         measured,
     }
+}
+
+/// The beacons of each cell that were due: from the first and the last one in each steady part of the capture, before and after them as far
+/// as it goes.
+fn beacons_due(capture: &Capture) -> BTreeMap<MacAddress, u64> {
+    let mut due: BTreeMap<MacAddress, u64> = BTreeMap::new();
+    for part in &capture.segments {
+        let mut bounds: BTreeMap<MacAddress, (Instant, Instant)> = BTreeMap::new();
+        for packet in &capture.packets[part.first..part.end] {
+            let beacon = capture.frame(packet).and_then(|frame| capture.beacons.get(frame.beacon? as usize));
+            if let Some(beacon) = beacon {
+                bounds.entry(beacon.bssid).or_insert((packet.at, packet.at)).1 = packet.at;
+            }
+        }
+        for (bssid, network) in capture.networks.iter().filter(|(_, network)| !network.interval.is_zero()) {
+            let interval = network.interval;
+            *due.entry(*bssid).or_default() += match bounds.get(bssid) {
+                None => part.duration().whole(interval),
+                Some((first, last)) => {
+                    let before = first.saturating_since(part.from).whole(interval);
+                    let between = (last.saturating_since(*first) + interval / 2).whole(interval);
+                    before + between + 1 + part.until.saturating_since(*last).whole(interval)
+                }
+            };
+        }
+    }
+    due
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use airwatt_base::Span;
+use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 use airwatt_energy::Radio;
 use schemars::JsonSchema;
@@ -10,7 +10,9 @@ use serde::Serialize;
 
 use crate::capture::Capture;
 use crate::flows;
-use crate::power_save::{self, Excess, Finding, FindingKind, Needs, Observations, StationRecord, Verdict};
+use crate::power_save::{
+    self, Excess, Finding, FindingKind, ModeSpan, Needs, Observations, StationRecord, Verdict,
+};
 use crate::stations::Station;
 
 /// Peers whose lone exchanges are reported.
@@ -86,6 +88,9 @@ pub struct OccurrenceReport {
     /// The target times of beacons that came late, or not at all.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub due_s: Vec<f64>,
+    /// What the verdict assumes, since no frame can show it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub assumes: Option<&'static str>,
 }
 
 /// How often a rule was checked, by verdict.
@@ -217,6 +222,8 @@ pub(super) struct Costing<'a> {
     /// The radios that the capture names, which replace the default.
     pub(super) named: &'a BTreeMap<MacAddress, Radio>,
     pub(super) stations: &'a [StationRecord],
+    /// When each of them slept.
+    pub(super) modes: &'a BTreeMap<MacAddress, Vec<ModeSpan>>,
     /// The station in question.
     pub(super) station: Option<MacAddress>,
 }
@@ -226,6 +233,22 @@ impl Costing<'_> {
     fn policy(&self, finding: &Finding) -> Option<&'static str> {
         let of = |mac| self.stations.iter().find(|record| record.mac == mac);
         of(finding.station).or_else(|| of(self.station?))?.policy()
+    }
+
+    /// Whether the station in question, or one of the cell that the finding is about, may have slept at a time.
+    fn may_sleep(&self, finding: &Finding, at: Instant) -> bool {
+        let is_meant = |record: &&StationRecord| match self.station {
+            Some(station) => record.mac == station,
+            None => record.bssid == Some(finding.station),
+        };
+        let may_sleep = |record: &StationRecord| {
+            let modes = self.modes.get(&record.mac).map_or(&[][..], Vec::as_slice);
+            let span =
+                modes.get(modes.partition_point(|span| span.until <= at)).filter(|span| span.from <= at);
+            span.is_none_or(|span| span.in_power_save || !span.is_known)
+        };
+        let mut meant = self.stations.iter().filter(is_meant).peekable();
+        meant.peek().is_none() || meant.any(may_sleep)
     }
 
     /// The radio that the finding cost energy, and whether it is a default. A finding about an access point concerns all of its stations:
@@ -261,10 +284,13 @@ pub(super) fn finding(capture: &Capture, finding: &Finding, costing: &Costing<'_
     let policy = costing.policy(finding);
     // What an access point does to the sleep of its cell costs a station nothing that does not sleep.
     let is_awake = kind.is_of_cell() && policy == Some("active");
-    let excess = if is_awake { Excess::default() } else { finding.excess };
-    let excess = Some(excess).filter(|_| is_found);
+    let excess_with = |beacon_wait: Span| match is_awake {
+        true => Excess::default(),
+        false => finding.excess_of(beacon_wait, |at| costing.may_sleep(finding, at)),
+    };
+    let excess = Some(excess_with(Span::ZERO)).filter(|_| is_found);
     let spent = excess.filter(|_| kind.has_energy());
-    let excess_of = |radio: &Radio| if is_awake { Excess::default() } else { finding.excess_of(radio) };
+    let excess_of = |radio: &Radio| excess_with(radio.beacon_wait);
     let cost_j = |radio: &Radio| spent.map(|_| excess_of(radio).energy_j(radio));
     let (radio, is_assumed) = costing.radio(finding);
     let known: Vec<f64> = match radio {
@@ -310,6 +336,7 @@ pub(super) fn finding(capture: &Capture, finding: &Finding, costing: &Costing<'_
                     .buffered
                     .map(|(from, until)| (from.as_secs_f64(), until.as_secs_f64())),
                 due_s: occurrence.due.iter().map(|due| due.as_secs_f64()).collect(),
+                assumes: occurrence.assumption,
             })
             .collect(),
     }
@@ -371,6 +398,7 @@ pub(super) fn lone_findings(capture: &Capture, station: &Station) -> Vec<Finding
                     packets: vec![packet],
                     buffered_s: None,
                     due_s: Vec::new(),
+                    assumes: None,
                 })
                 .collect(),
             examples: vec![ExampleReport {

@@ -122,7 +122,8 @@ pub(crate) fn describe_with(
     };
     let named = if is_assumed { capture.named_radios() } else { BTreeMap::new() };
     let stations = &observations.stations;
-    let costing = finding::Costing { radio, is_assumed, named: &named, stations, station: mac };
+    let modes = &observations.modes;
+    let costing = finding::Costing { radio, is_assumed, named: &named, stations, modes, station: mac };
     let mut findings: Vec<FindingReport> = concerned()
         .filter(|found| !is_kept(found))
         .map(|found| finding::finding(capture, found, &costing))

@@ -187,18 +187,51 @@ fn a_late_beacon_is_late_by_the_clock_of_its_access_point() {
     assert_eq!(kinds(&capture), [(FindingKind::BeaconLate, 1)]);
     let found = &reported(&capture)[0];
     assert_eq!(found.occurrences.iter().find(|one| one.verdict == Verdict::Violated).unwrap().packet, 13);
+    let patient = found.excess_of(Span::from_secs(1), |_| true);
     assert!(
-        found.excess.delay > Span::from_millis(14) && found.excess.delay <= Span::from_millis(15),
+        patient.delay > Span::from_millis(14) && patient.delay <= Span::from_millis(15),
         "{}",
-        found.excess.delay
+        patient.delay
     );
     // A radio listens until it gives the beacon up, which this one does after 10 ms; a late beacon cost more than that before.
     let radio = airwatt_energy::Radio::find("broadcom-4311").unwrap();
-    assert_eq!(found.excess_of(&radio).awake, Span::from_millis(10));
-    let patient = airwatt_energy::Radio { beacon_wait: Span::from_secs(1), ..radio };
-    assert_eq!(found.excess_of(&patient).awake, found.excess.delay);
+    assert_eq!(found.excess_of(radio.beacon_wait, |_| true).awake, Span::from_millis(10));
+    assert_eq!(patient.awake, patient.delay);
+    assert_eq!(
+        found.excess_of(radio.beacon_wait, |_| false),
+        Excess::default(),
+        "who is awake waits for none"
+    );
     assert_eq!(kinds(&beacons(40_000, 30, (12, 8_000), &[])), [], "a busy channel");
     assert_eq!(kinds(&beacons(102_300, 30, (0, 0), &[])), [], "offsets next to the interval");
+}
+
+/// The station was awake when a beacon came late, which costs it nothing, or asleep.
+#[test]
+fn who_is_awake_waits_for_no_beacon() {
+    let delay_with = |asleep: bool| {
+        let late = |number: u64| if number == 12 { 15_000 } else { 0 };
+        let tim = TimFields { dtim_count: 0, dtim_period: 1, group: false, aids: &[] };
+        let sent = (0..30).map(|number| number * BEACON_US + late(number));
+        let mut frames: Vec<_> = sent.map(|at_us| (at_us, beacon_of(at_us, tim, None))).collect();
+        frames.extend([(5_000, null(asleep)), (2_500_000, null(asleep)), (2_600_000, null(!asleep))]);
+        frames.sort_by_key(|(at_us, _)| *at_us);
+        let file = frames.iter().fold(File::new(127), |file, (at_us, bytes)| file.packet(*at_us, bytes));
+        let document = report::describe(&file.read(), Some(&Station::Mac(STATION)), None);
+        let found = document.findings.iter().find(|found| found.kind == "beacon-late").unwrap();
+        (1e3 * found.delay_s.unwrap()).round()
+    };
+    assert_eq!(delay_with(false), 0.0);
+    assert_eq!(delay_with(true), 15.0);
+}
+
+/// Of 40 beacons one was not captured: 40 were due.
+#[test]
+fn beacons_are_due_up_to_the_last_one() {
+    for (without, expected) in [(&[][..], (40, 40)), (&[20], (39, 40))] {
+        let air = report::describe(&beacons(0, 40, (0, 0), without), None, None).air.unwrap();
+        assert_eq!((air.networks[0].beacons, air.networks[0].beacons_due), expected);
+    }
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! What a frame for a station in power save says: whether it was announced, requested and in time.
 
 use super::{Delivery, Promise, StationState, Suspect};
-use crate::packet::AirFrame;
+use crate::packet::{AirFrame, CapturedPacket};
 use crate::power_save::cell::Cell;
-use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find};
+use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided};
 use crate::power_save::sequence::Counter;
 use crate::power_save::wait::Request;
 use crate::power_save::{IN_FLIGHT, Mark, PROMPT, WAS_WAITING};
@@ -19,18 +19,16 @@ impl StationState {
 
     /// What remains assumed where nothing but the frame is said to have been sent to the station: each traffic identifier of QoS data has
     /// a counter of its own, and no number shows that all frames of one were missed.
-    pub(super) fn assumption(&self, delivery: &Delivery<'_>) -> &'static str {
-        let mut counters = self.counters.iter().chain(delivery.counter.as_ref());
-        if counters.any(|counter| matches!(counter, Counter::Qos(..))) {
-            " (provided that none was missed of a traffic identifier of which the capture has no frame)"
-        } else {
-            ""
-        }
+    pub(super) fn assumption(&self) -> Option<&'static str> {
+        let is_qos = self.counters.iter().any(|counter| matches!(counter, Counter::Qos(..)));
+        is_qos.then_some("none was missed of a traffic identifier of which the capture has no frame")
     }
 
-    /// Whether the monitor missed nothing for the station since `since`: also no retransmission, which leaves no gap.
+    /// Whether the monitor missed nothing for the station since `since`: also no retransmission, which leaves no gap, of the last frame
+    /// before, or of one that was missed since that.
     pub(super) fn missed_none_since(&self, delivery: &Delivery<'_>, since: Instant) -> bool {
-        !self.is_unheard && self.is_next_since(delivery, since)
+        let since = self.beacons_from.map_or(since, |(last, _)| last.min(since));
+        !self.is_unheard && !delivery.is_copy() && self.is_next_since(delivery, since)
     }
 
     /// Whether the frame is the one that More Data announced at `since`: no other was sent to the station, with its counter or as
@@ -91,6 +89,7 @@ impl StationState {
                 asleep,
                 sequence_control: delivery.frame.sequence_control,
                 may_have_asked: !nothing,
+                is_copy: delivery.is_copy(),
                 // A station that acknowledges is awake, and the frame in which it said so was perhaps not captured.
                 unheard: (acknowledged == Some(false)).then_some(1),
             });
@@ -100,10 +99,13 @@ impl StationState {
     /// Another transmission of a frame that was captured.
     pub(in crate::power_save) fn repeated_to_station(
         &mut self,
-        frame: &AirFrame,
+        (packet, frame): (&CapturedPacket, &AirFrame),
         acknowledged: Option<bool>,
+        findings: &mut Findings,
     ) {
         self.is_unheard &= acknowledged != Some(true);
+        // It may answer a PS-Poll that came after the first one.
+        self.end_polls(packet.at, Some((packet.at, packet.number)), findings);
         let same = |suspect: &&mut Suspect| suspect.sequence_control == frame.sequence_control;
         if let Some(suspect) = self.suspects.last_mut().filter(same) {
             suspect.unheard = suspect.unheard.filter(|_| acknowledged == Some(false)).map(|count| count + 1);
@@ -134,6 +136,10 @@ impl StationState {
                 (Some(1), _) => {
                     (Verdict::Undecidable, "one transmission alone may answer a request that was missed")
                 }
+                (Some(_), _) if suspect.is_copy => (
+                    Verdict::Undecidable,
+                    "an earlier transmission of it was missed, at which it may have been awake",
+                ),
                 (Some(_), _) if self.sends_qos_nulls || self.record.uapsd == Some(true) => (
                     Verdict::Undecidable,
                     "a QoS Null frame has no number, so that one may have been missed that left power save or opened a service period",
@@ -193,16 +199,18 @@ impl StationState {
             deciding.dedup();
             let waited = beacon.0.saturating_since(promise.mark.0);
             let key = (FindingKind::TimNeverSet, Verdict::Violated, self.record.mac);
+            let assumption = self.assumption();
             let found = find(findings, key, *beacon, &deciding, || {
                 format!(
                     "a beacon without the station's TIM bit, {:.3} s after More Data announced the frame of packet {}{}",
                     waited.as_secs_f64(),
                     mark.1,
-                    self.assumption(delivery)
+                    provided(assumption)
                 )
             });
             let Some(finding) = found else { continue };
             finding.buffered(promise.mark.0, mark.0);
+            finding.assume(assumption);
             if violated == 0 {
                 // From the first beacon with the bit on the station is at fault.
                 let until = cell.with_tim(beacon.0, mark.0, aid).map_or(mark.0, |(at, _)| at);
@@ -230,7 +238,9 @@ impl StationState {
             Some("the station may have been awake on another of its links (802.11be)")
         } else if delivery.frame.sent_here {
             Some("the access point made the capture, whose times are not those on the air")
-        } else if delivery.frame.control.retry {
+        } else if cell.restarted(promise.mark.0, delivery.packet.at) {
+            Some("the access point's clock began anew meanwhile, and with it perhaps its buffer")
+        } else if delivery.is_copy() {
             Some("its first transmission was not captured")
         } else if promise.counter != delivery.counter || !self.is_promised(delivery, cell, promise.mark.0) {
             Some(

@@ -5,7 +5,7 @@
 
 use super::{Announcement, Delivery, StationState, Stuck};
 use crate::power_save::IN_FLIGHT;
-use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find};
+use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided};
 use airwatt_dot11::FrameKind;
 
 impl StationState {
@@ -24,8 +24,8 @@ impl StationState {
         let is_fresh = self.beacons_from.is_none_or(|(last, _)| beacon.0.saturating_since(last) > IN_FLIGHT);
         if !is_fresh || self.is_unheard {
             self.report_stuck(&stuck, None, findings);
-        } else if self.is_next_since(delivery, stuck.since) {
-            self.report_stuck(&stuck, Some(self.assumption(delivery)), findings);
+        } else if self.missed_none_since(delivery, stuck.since) {
+            self.report_stuck(&stuck, Some(self.assumption()), findings);
         } else {
             self.stuck.push(stuck);
         }
@@ -39,7 +39,7 @@ impl StationState {
         }
         for stuck in all {
             let sure = delivery.filter(|delivery| self.missed_none_since(delivery, stuck.since));
-            self.report_stuck(&stuck, sure.map(|delivery| self.assumption(delivery)), findings);
+            self.report_stuck(&stuck, sure.map(|_| self.assumption()), findings);
         }
         if let Some(finding) = findings.get_mut(FindingKind::TimStuck, self.record.mac) {
             finding.occurrences.sort_by_key(|one| (one.at, one.packet));
@@ -47,12 +47,13 @@ impl StationState {
     }
 
     /// `assumed` is what remains assumed where nothing was missed, and `None` where something may have been.
-    fn report_stuck(&self, stuck: &Stuck, assumed: Option<&'static str>, findings: &mut Findings) {
+    fn report_stuck(&self, stuck: &Stuck, assumed: Option<Option<&'static str>>, findings: &mut Findings) {
         let Stuck { beacon, poll, answer, excess, .. } = *stuck;
         let verdict = if assumed.is_some() { Verdict::Violated } else { Verdict::Undecidable };
         let key = (FindingKind::TimStuck, verdict, self.record.mac);
         let found = find(findings, key, answer, &[beacon.1, poll.1, answer.1], || {
-            let doubt = assumed.unwrap_or("; the monitor may have missed that it was delivered before");
+            let missed = "; the monitor may have missed that it was delivered before";
+            let doubt = assumed.map_or_else(|| missed.to_owned(), provided);
             format!(
                 "the beacon of packet {} had the station's TIM bit, and the answer to its PS-Poll was a Null frame without \
                  More Data{doubt}",
@@ -61,6 +62,7 @@ impl StationState {
         });
         if let Some(finding) = found {
             finding.excess += excess;
+            finding.assume(assumed.flatten());
         }
     }
 }

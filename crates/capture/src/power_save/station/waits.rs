@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use super::{Announcement, Delivery, LATE, StationState};
 use crate::power_save::cell::Cell;
-use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find};
+use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided};
 use crate::power_save::wait::{Doubt, Request, Wait};
-use crate::power_save::{IN_FLIGHT, PROMPT};
+use crate::power_save::{IN_FLIGHT, NEVER, PROMPT};
 use airwatt_base::Span;
 use airwatt_dot11::MacAddress;
 
@@ -38,6 +38,10 @@ impl StationState {
         });
         if !request.is_heard {
             Some(Doubt::Unheard)
+        } else if request.is_asked_again {
+            Some(Doubt::Again)
+        } else if delivery.is_copy() {
+            Some(Doubt::Copy)
         } else if !self.missed_none_since(delivery, from) {
             // A frame in between, which the monitor missed, would have been the answer.
             Some(Doubt::Missed)
@@ -56,14 +60,14 @@ impl StationState {
         let mark = delivery.mark();
         let announced = self.announced.take();
         let requested = self.polled.or(announced.and_then(|announcement| announcement.requested));
-        if let Some(request) = requested {
+        if let Some(request) = requested.filter(|request| !request.is_unanswered) {
             if mark.0.saturating_since(request.mark.0) <= PROMPT {
                 let key = (FindingKind::LateDelivery, Verdict::Kept, self.record.mac);
                 find(findings, key, mark, &[], String::new);
             } else {
                 let free = delivery.pauses.between(request.mark.0, mark.0);
                 let doubt = self.doubt_of_wait(&request, delivery, free);
-                let assumption = self.assumption(delivery);
+                let assumption = self.assumption();
                 let bssid = self.record.bssid;
                 self.waits.push(Wait { request: request.mark, mark, free, doubt, assumption, bssid });
             }
@@ -102,16 +106,22 @@ impl StationState {
             Some(_) if !self.missed_none_since(delivery, beacon.0) => {
                 (Verdict::Undecidable, "; the monitor may have missed that it was fetched before")
             }
-            Some(_) => (Verdict::Violated, self.assumption(delivery)),
+            Some(_) => (Verdict::Violated, ""),
         };
+        let assumption = self.assumption().filter(|_| verdict == Verdict::Violated);
         let deciding = [beacon.1, fetched.1, mark.1];
         let found =
             find(findings, (FindingKind::LateFetch, verdict, self.record.mac), *beacon, &deciding, || {
-                format!("announced by TIM, requested {:.3} s later{why}", after.as_secs_f64())
+                format!(
+                    "announced by TIM, requested {:.3} s later{why}{}",
+                    after.as_secs_f64(),
+                    provided(assumption)
+                )
             });
         if let Some(finding) = found {
             finding.excess += Excess::late(after);
             finding.buffered(beacon.0, mark.0);
+            finding.assume(assumption);
         }
     }
 
@@ -126,7 +136,7 @@ impl StationState {
             let waited = mark.0.saturating_since(request.0);
             let key = (FindingKind::LateDelivery, verdict, mac);
             let found = find(findings, key, mark, &[request.1, mark.1], || {
-                let why = doubt.map_or_else(|| assumption.to_owned(), |doubt| format!("; {doubt}"));
+                let why = doubt.map_or_else(|| provided(assumption), |doubt| format!("; {doubt}"));
                 format!(
                     "the frame came {:.3} s after the station requested it, and the channel was free for {:.3} s of that time{why}",
                     waited.as_secs_f64(),
@@ -134,8 +144,9 @@ impl StationState {
                 )
             });
             if let Some(finding) = found {
-                finding.excess += Excess::waited(waited);
+                finding.excess += Excess { delay: waited, ..Excess::awake(waited.min(NEVER)) };
                 finding.buffered(request.0, mark.0);
+                finding.assume(assumption);
             }
         }
         if let Some(finding) = findings.get_mut(FindingKind::LateDelivery, mac) {

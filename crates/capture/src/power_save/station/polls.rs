@@ -1,0 +1,210 @@
+//! PS-Polls that nothing answers.
+//!
+//! A station without a response asks again, mostly after the next beacon: its PS-Polls up to the next response are one sequence, whose
+//! wait begins with the first one that the access point acknowledged.
+
+use super::{Delivery, StationState};
+use crate::packet::{AirFrame, CapturedPacket};
+use crate::power_save::cell::Cell;
+use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
+use crate::power_save::sequence::Counter;
+use crate::power_save::wait::Request;
+use crate::power_save::{Mark, NEVER, PROMPT};
+use airwatt_base::{Instant, Span};
+
+/// A PS-Poll this soon after another one without a response is the same one, sent again. Control frames need not have the
+/// Retry bit (802.11-2020 9.2.4.1).
+const POLL_AGAIN: Span = Span::from_millis(20);
+
+/// PS-Polls without a response, from the first one on that the access point acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unanswered {
+    first: Mark,
+    /// The beacon that announced the frame.
+    before: Mark,
+    /// The first beacon long after the first PS-Poll, if it still has the station's TIM bit.
+    after: Option<Mark>,
+    /// The last beacon with it.
+    buffered_until: Instant,
+    /// The time of the last of them, and how many they are.
+    last: Instant,
+    polls: u32,
+    /// For how long the station listened after all but the last of them.
+    listened: Span,
+    /// Whether the access point is proven to have sent nothing for as long as a response may take.
+    is_proven: bool,
+}
+
+impl StationState {
+    /// `acknowledged` is `None` if the capture has no acknowledgements.
+    pub(in crate::power_save) fn ps_poll(
+        &mut self,
+        packet: &CapturedPacket,
+        frame: &AirFrame,
+        acknowledged: Option<bool>,
+        findings: &mut Findings,
+    ) {
+        self.count_air(frame, true);
+        let mark = (packet.at, packet.number);
+        let is_heard = acknowledged == Some(true);
+        let follows = |poll: &Request| packet.at.saturating_since(poll.mark.0) <= POLL_AGAIN;
+        self.last_poll = Some(mark);
+        if packet.repeated || self.polled.as_ref().is_some_and(follows) {
+            self.poll_repeated = true;
+            self.poll_acknowledged |= acknowledged != Some(false);
+            if let Some(poll) = &mut self.polled {
+                poll.is_heard |= is_heard;
+            }
+            self.wait_for_answer(mark, is_heard);
+            return;
+        }
+        self.poll_repeated = false;
+        self.record.counts.ps_polls += 1;
+        self.is_awake_at(mark, findings);
+        if let Some(aid) = frame.aid {
+            self.record.has_aid(aid);
+        }
+        if let Some(polls) = &mut self.unanswered {
+            polls.listened += packet.at.saturating_since(polls.last).min(NEVER);
+            (polls.last, polls.polls) = (packet.at, polls.polls + 1);
+        }
+        let request = Request::new(packet, frame, is_heard);
+        self.polled = Some(request);
+        self.poll_acknowledged = acknowledged != Some(false);
+        self.poll_air = frame.air_time().unwrap_or_default();
+        self.request_buffered(request);
+        self.wait_for_answer(mark, is_heard);
+        self.shows_mode(packet, frame, true, acknowledged);
+    }
+
+    /// Begins a sequence with a PS-Poll that was acknowledged, if a beacon announced a frame. One that More Data announced is another finding.
+    fn wait_for_answer(&mut self, mark: Mark, is_heard: bool) {
+        let before = self.announced.map(|announced| announced.beacon).filter(|beacon| beacon.0 < mark.0);
+        let (Some(before), true, None, None) = (before, is_heard, self.promised, self.unanswered) else {
+            return;
+        };
+        self.unanswered = Some(Unanswered {
+            first: mark,
+            before,
+            after: None,
+            buffered_until: before.0,
+            last: mark.0,
+            polls: 1,
+            listened: Span::ZERO,
+            is_proven: false,
+        });
+    }
+
+    /// The beacons of the cell from the place `from` up to `last`, all after the PS-Polls so far. One without the bit says that the
+    /// frame is gone.
+    pub(super) fn read_polls(&mut self, cell: &Cell, from: usize, last: Instant, findings: &mut Findings) {
+        let (Some(polls), Some(aid)) = (&mut self.unanswered, self.record.aid) else { return };
+        let beacons = cell.marks[from..].iter().copied();
+        let gone = cell.without_tim(polls.last, last + Span::from_nanos(1), aid).next();
+        let is_left = |beacon: &Mark| gone.is_none_or(|gone| beacon.0 < gone.0);
+        for beacon in beacons.take_while(is_left).filter(|beacon| beacon.0 > polls.last) {
+            if beacon.0.saturating_since(polls.first.0) > PROMPT {
+                polls.after.get_or_insert(beacon);
+            }
+            polls.buffered_until = beacon.0;
+        }
+        if let Some((gone, _)) = gone {
+            self.expire_polls(gone, findings);
+            self.end_polls(gone, None, findings);
+        }
+    }
+
+    /// PS-Polls that have waited for too long.
+    ///
+    /// The acknowledgement shows that the access point received one; its TIM bit, before and long after, that it had a frame and kept
+    /// it; its sequence numbers, that the monitor missed none.
+    pub(super) fn expire_polls(&mut self, now: Instant, findings: &mut Findings) {
+        let has_expired = |at: Instant| now.saturating_since(at) > NEVER;
+        if let Some(poll) = self.polled.take_if(|poll| has_expired(poll.mark.0)) {
+            self.judge_unheard(poll, findings);
+        }
+        let Some(polls) = self.unanswered.filter(|polls| !polls.is_proven && has_expired(polls.first.0))
+        else {
+            return;
+        };
+        let is_heard_after =
+            self.heard_until.is_some_and(|until| until.saturating_since(polls.first.0) > NEVER);
+        let missed_none = !self.is_unheard
+            && is_heard_after
+            && self.nothing_missed_since.is_some_and(|since| since <= polls.first.0)
+            && !self.counters.is_empty()
+            && self.counters.iter().all(|counter| matches!(counter, Counter::Plain(_)));
+        if missed_none && polls.after.is_some() {
+            self.unanswered = Some(Unanswered { is_proven: true, ..polls });
+            if let Some(request) = self.announced.as_mut().and_then(|one| one.requested.as_mut()) {
+                request.is_unanswered = true;
+            }
+        } else {
+            // What follows may be proven.
+            self.end_polls(now, None, findings);
+        }
+    }
+
+    /// A PS-Poll that neither an acknowledgement nor data followed: no monitor sees whether the access
+    /// point received it, and a station without a response sends it again: if it did not, the monitor missed the response.
+    fn judge_unheard(&self, poll: Request, findings: &mut Findings) {
+        if self.promised.is_none() && self.poll_repeated && !self.poll_acknowledged {
+            let key = (FindingKind::PsPollUnanswered, Verdict::Undecidable, self.record.mac);
+            find(findings, key, poll.mark, &[], || {
+                "the station repeated its PS-Poll, and neither an acknowledgement nor data followed"
+                    .to_owned()
+            });
+        }
+    }
+
+    /// A frame for the station answers its PS-Poll.
+    pub(super) fn answer_poll(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
+        let mark = delivery.mark();
+        if delivery.is_copy()
+            && let Some(polls) = &mut self.unanswered
+        {
+            // When it was first sent is not known.
+            polls.is_proven = false;
+        }
+        self.end_polls(mark.0, Some(mark), findings);
+        if let Some(Request { mark: poll, .. }) = self.polled.take() {
+            let key = (FindingKind::PsPollUnanswered, Verdict::Kept, self.record.mac);
+            find(findings, key, poll, &[poll.1, mark.1], || format!("packet {} answers it", mark.1));
+        }
+    }
+
+    /// A sequence of PS-Polls ends, with a response or without.
+    pub(super) fn end_polls(&mut self, at: Instant, answer: Option<Mark>, findings: &mut Findings) {
+        let Some(polls) = self.unanswered.take() else { return };
+        let Some(after) = polls.after.filter(|_| at.saturating_since(polls.first.0) > NEVER) else { return };
+        let Unanswered { first, before, buffered_until, .. } = polls;
+        let verdict = if polls.is_proven { Verdict::Violated } else { Verdict::Undecidable };
+        let until = answer.map_or(buffered_until, |(at, _)| at);
+        let waited = until.saturating_since(first.0);
+        let deciding: Vec<u32> =
+            [before.1, first.1, after.1].into_iter().chain(answer.map(|(_, packet)| packet)).collect();
+        let key = (FindingKind::PsPollUnanswered, verdict, self.record.mac);
+        let found = find(findings, key, first, &deciding, || {
+            let again = match polls.polls {
+                1 => String::new(),
+                count => format!(", though the station asked {count} times"),
+            };
+            let doubt = if polls.is_proven { "" } else { "; the monitor may have missed the response" };
+            format!(
+                "the access point acknowledged the PS-Poll and sent nothing for {}{again}; the beacon of packet {} still has the \
+                 station's TIM bit{doubt}",
+                seconds(waited),
+                after.1
+            )
+        });
+        if let Some(finding) = found {
+            let last = if answer.is_some() { Span::ZERO } else { at.saturating_since(polls.last).min(NEVER) };
+            let sent = self.poll_air * u64::from(polls.polls - 1);
+            finding.excess += Excess { delay: waited, sent, ..Excess::awake(polls.listened + last) };
+            finding.buffered(before.0, until);
+        }
+        if let Some(finding) = findings.get_mut(FindingKind::PsPollUnanswered, self.record.mac) {
+            finding.occurrences.sort_by_key(|one| (one.at, one.packet));
+        }
+    }
+}
