@@ -12,6 +12,7 @@
 
 mod align;
 mod fit;
+mod pulses;
 mod trace;
 mod verdict;
 mod windows;
@@ -27,12 +28,15 @@ use serde::Serialize;
 use self::align::Aligned;
 pub use self::fit::Undetermined;
 use self::fit::{Fit, Parts};
+use self::pulses::Pulses;
 pub use self::trace::{Interval, Trace, TraceError};
 pub use self::verdict::{CurrentVerdict, CurrentVerdictKind};
 pub use self::windows::Window;
 
 /// A correlation below this says that trace and capture do not belong together.
 pub const LEAST_CORRELATION: f64 = 0.5;
+/// A correlation below this leaves doubt whether they do.
+const DOUBTFUL_CORRELATION: f64 = 0.8;
 /// A current whose means of 10 ms deviate from their mean by less than this share of it does not vary.
 const FLAT: f64 = 0.05;
 
@@ -71,6 +75,8 @@ pub struct CurrentReport {
     pub gaps_s: f64,
     /// The current that it falls below for 5 % of the time, over means of 1 ms.
     pub low_a: f64,
+    /// The largest mean of 1 ms.
+    pub high_a: f64,
     /// Whether means of 10 ms vary by more than 5 %.
     pub varies: bool,
     /// Share of the time near the profile's current of sleep, over means of 1 ms, beside a load if the verdict finds one; `null` if
@@ -206,10 +212,10 @@ pub fn compare(
         ));
     }
     let beacons_in_sleep = !prediction.knows_beacons && has_beacons_alone(prediction.periods);
-    let (periods, currents, sleep_alone_share) = if beacons_in_sleep {
+    let (periods, currents) = if beacons_in_sleep {
         without_beacons(prediction.periods, own)
     } else {
-        (Cow::Borrowed(prediction.periods), own, 1.0)
+        (Cow::Borrowed(prediction.periods), own)
     };
     let periods = periods.as_ref();
     let bin = if beacons_in_sleep { align::BEACONS_BIN } else { align::REPORT_BIN };
@@ -252,13 +258,14 @@ pub fn compare(
     let others = aligned.as_ref().map_or(&[][..], |aligned| aligned.others.as_slice());
     let share = |holds: &dyn Fn(f64) -> bool| shows_doze.then(|| share_of_time(trace, holds));
     let (doze_a, on_a) = (verdict::doze_limit(&own, load_a), verdict::on_limit(&own, load_a));
-    let low_a = low(trace);
+    let (low_a, high_a) = low_and_high(trace);
     let (asleep_share, radio_on_share) =
         (share(&|current| current <= doze_a), share(&|current| current >= on_a));
     let elapsed = whole_time_s(prediction.periods);
     let elapsed_s: f64 = elapsed.iter().sum();
     let predicted_asleep_share = elapsed[RadioState::Sleep as usize] / elapsed_s.max(f64::MIN_POSITIVE);
-    let verdict = verdict::of(
+    let most_asleep_a = verdict::most_asleep(radio, &own, load_a);
+    let mut verdict = verdict::of(
         &verdict::Measured {
             mean_a: fit.as_ref().map_or(mean_a, Fit::mean_a),
             covered_s,
@@ -271,13 +278,20 @@ pub fn compare(
             is_announced: prediction.knows_beacons,
             states: &states,
             beacons_in_sleep,
-            sleep_a: currents[RadioState::Sleep as usize],
-            sleep_alone_share,
+            pulses: Pulses::seen(trace, prediction.periods, &own, most_asleep_a, prediction.knows_beacons),
             load_a,
         },
         radio,
         &own,
     );
+    if let Some(correlation) =
+        correlation.filter(|correlation| belongs && *correlation < DOUBTFUL_CORRELATION)
+    {
+        verdict.text += &format!(
+            "; the place of the trace is doubtful, since it correlates with the prediction by {correlation:.2}: it may be one of \
+             another capture"
+        );
+    }
     // Beside a load a device sleeps at a higher current.
     let found_a = verdict.more_a.filter(|_| verdict.kind == CurrentVerdictKind::Load);
     let asleep_share = found_a.map_or(asleep_share, |more_a| share(&|current| current <= doze_a + more_a));
@@ -290,6 +304,7 @@ pub fn compare(
         covered_s,
         gaps_s: trace.gaps_s(),
         low_a,
+        high_a,
         varies,
         asleep_share,
         radio_on_share,
@@ -355,12 +370,11 @@ fn has_beacons_alone(periods: &[RadioPeriod]) -> bool {
     beacons_alone(periods).next().is_some()
 }
 
-/// The same times with those awake for beacons alone as sleep, whose current is then the mean of both; and the share of its time that
-/// is sleep by itself.
+/// The same times with those awake for beacons alone as sleep, whose current is then the mean of both.
 fn without_beacons(
     periods: &[RadioPeriod],
     mut currents: StateCurrents,
-) -> (Cow<'_, [RadioPeriod]>, StateCurrents, f64) {
+) -> (Cow<'_, [RadioPeriod]>, StateCurrents) {
     let mut list = periods.to_vec();
     for range in beacons_alone(periods) {
         list[range].iter_mut().for_each(|period| period.state = RadioState::Sleep);
@@ -369,9 +383,8 @@ fn without_beacons(
     let seconds = |period: &RadioPeriod| period.duration.as_secs_f64();
     let charge_c: f64 = asleep().map(|(own, _)| currents[own.state as usize] * seconds(own)).sum();
     let time_s: f64 = asleep().map(|(own, _)| seconds(own)).sum();
-    let alone_s: f64 = periods.iter().filter(|own| own.state == RadioState::Sleep).map(seconds).sum();
     currents[RadioState::Sleep as usize] = charge_c / time_s.max(f64::MIN_POSITIVE);
-    (Cow::Owned(list), currents, alone_s / time_s.max(f64::MIN_POSITIVE))
+    (Cow::Owned(list), currents)
 }
 
 /// The time in each state, in seconds.
@@ -412,16 +425,18 @@ fn varies(trace: &Trace) -> bool {
     (squares / n).sqrt() > FLAT * mean.abs()
 }
 
-/// The current below which it is for 5 % of the time, over means of 1 ms.
-fn low(trace: &Trace) -> f64 {
+/// The current below which it is for 5 % of the time, and the largest, over means of 1 ms.
+fn low_and_high(trace: &Trace) -> (f64, f64) {
     let mut means = trace.grid(align::FINE_BIN.as_secs_f64());
     means.retain(|mean| !mean.is_nan());
     if means.is_empty() {
-        return trace.charge_c() / trace.covered_s();
+        let mean_a = trace.charge_c() / trace.covered_s();
+        return (mean_a, mean_a);
     }
     let at = means.len() / 20;
-    let (_, low, _) = means.select_nth_unstable_by(at, f32::total_cmp);
-    f64::from(*low)
+    let (_, low, rest) = means.select_nth_unstable_by(at, f32::total_cmp);
+    let high = rest.iter().copied().fold(*low, f32::max);
+    (f64::from(*low), f64::from(high))
 }
 
 fn states(parts: &Parts, fit: &Fit, currents: &StateCurrents) -> Vec<StateCharge> {

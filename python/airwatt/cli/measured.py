@@ -28,6 +28,10 @@ _WHOLE = 0.99
 """Share of a trace from which on it is compared as a whole."""
 
 
+_PEAK = 1.5
+"""A mean of a millisecond that is above the mean of all by this factor is a peak."""
+
+
 def radio_voltage(document: dict[str, Any]) -> float | None:
     """The voltage of the radio's profile."""
     voltage: float | None = document["radio_voltage_v"]
@@ -54,6 +58,7 @@ def parts(document: dict[str, Any], battery: Battery | None) -> Iterator[str | T
         f"{quantity(current['covered_s'], 's')}{gaps}, {quantity(current['charge_c'], 'C')}"
     )
     yield _means(document, battery)
+    yield from _other_days(document)
     yield f"{current['verdict']['kind']}: {current['verdict']['text']}"
     yield from _what_to_set(document)
     yield from _place(current)
@@ -93,13 +98,24 @@ def _prediction(current: dict[str, Any]) -> str:
     """What the measurement is compared with."""
     load_a = current["load_a"]
     load = f" + load of {quantity(load_a, 'A')}" if load_a else ""
-    return f"predicted, {current['prediction']}{load}"
+    both = f", {quantity(current['overlap_s'], 's')} of both" if current["overlap_s"] else ""
+    return f"predicted, {current['prediction']}{load}{both}"
+
+
+def _other_days(document: dict[str, Any]) -> Iterator[str]:
+    """Says which days are which, where the trace is compared with a part of the capture."""
+    current, covered_s = document["current"], document["capture"]["covered_s"]
+    if document["policies"] and 0 < current["overlap_s"] < _WHOLE * covered_s:
+        yield (
+            f"these days are those of the {quantity(current['overlap_s'], 's')} of both; those of the policies below "
+            f"are of the whole capture, {quantity(covered_s, 's')}"
+        )
 
 
 def _what_to_set(document: dict[str, Any]) -> Iterator[str]:
     """All that sets the mode of the host in which the prediction has it, where the host does not sleep."""
     current, profile = document["current"], _profile(document)
-    if current["verdict"]["kind"] not in ("host-awake", "awake") or not (profile and profile["mode"]):
+    if current["verdict"]["kind"] not in ("host-awake", "load-or-host", "awake") or not (profile and profile["mode"]):
         return
     try:
         radio = laboratory.radio(document["radio"])
@@ -116,7 +132,8 @@ def _place(current: dict[str, Any]) -> Iterator[str]:
     correlation = current["correlation"]
     if current["offset_s"] is None:
         if not current["varies"]:
-            yield "the current does not vary, so that it has no place on the capture's clock"
+            peaks = f" but for peaks of up to {quantity(current['high_a'], 'A')}" if _has_peaks(current) else ""
+            yield f"the current does not vary{peaks}, so that it has no place on the capture's clock"
         elif correlation is None:
             yield "trace and capture have no time to compare: one of them hardly varies, or they hardly overlap"
         else:
@@ -148,6 +165,11 @@ def _place(current: dict[str, Any]) -> Iterator[str]:
             f"and nearly as likely are {others}{', and so on' if every else ''}; traffic that is not periodic, or "
             "--offset, decides"
         )
+
+
+def _has_peaks(current: dict[str, Any]) -> bool:
+    """Whether a current that varies little has short times far above it, as those of transmitting."""
+    return bool(current["high_a"] > _PEAK * current["mean_a"])
 
 
 def _states(current: dict[str, Any]) -> Iterator[str | Table]:

@@ -1,16 +1,17 @@
 //! What a measured current says of a device: it sleeps as predicted, its radio does not, or its host does not.
 //!
 //! Whether the device sleeps follows from the trace alone: from the share of the time near the profile's current of sleep, and from
-//! the lowest current. A device whose lowest current is far above the profile's may still sleep beside something that does not. The
-//! fitted states tell, where the trace follows the prediction: the radio sleeps if the current rises when it is predicted to wake up as
-//! much as it does by its profile. What lies on the states awake, too, is a load of the board, since the profile's currents awake have
-//! the host in them; what lies on sleep alone is compared with the modes of the host. An explanation of the kinds is in
-//! docs/same-current.md.
+//! the lowest current. A device whose lowest current is far above the profile's may still sleep beside something that does not. Its
+//! pulses tell ([`Pulses`]), or the fitted states, where samples are too long for pulses and the trace follows the prediction: the radio
+//! sleeps if the current rises as much as it does by its profile. What lies on the times awake, too, is a load of the board, since the
+//! profile's currents awake have the host in them; what lies on sleep alone is compared with the modes of the host. Where both are
+//! possible within what the trace and the profile tell, the verdict says so. An explanation of the kinds is in docs/same-current.md.
 
-use airwatt_energy::{HostMode, Radio, RadioState};
+use airwatt_energy::{HostMode, LISTEN_SHARE, Radio, RadioState};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::pulses::Pulses;
 use super::{StateCharge, StateCurrents};
 
 /// A mean this close to the prediction is as predicted, unless the profile's own error is larger.
@@ -20,6 +21,8 @@ const AWAKE: f64 = 3.0;
 const LEAST_A: f64 = 0.2e-3;
 /// A current within this share of that of a mode is the mode's.
 const LIKE_MODE: f64 = 0.15;
+/// A current above the least one of listening but for this share is within its band.
+const LIKE_LISTENING: f64 = 0.02;
 /// From this share of the current of listening on, the radio may be listening.
 const LISTENS: f64 = 0.6;
 /// A trace that is shorter has fewer than ten beacon intervals.
@@ -61,6 +64,8 @@ pub enum CurrentVerdictKind {
     AsPredicted,
     /// The device sleeps, and something beside the radio and its host draws current all the time.
     Load,
+    /// The radio sleeps, or may sleep, beside a load of the board or a host that does not: the trace does not tell which.
+    LoadOrHost,
     /// Something awake draws its current while the radio is predicted to doze, and it is too little for a radio, or the radio
     /// sleeps.
     HostAwake,
@@ -86,11 +91,10 @@ pub(super) struct Measured<'a> {
     /// Whether the prediction is what the station's frames announced.
     pub is_announced: bool,
     pub states: &'a [StateCharge],
-    /// Whether times awake for beacons count with sleep; the predicted current of sleep with them, and the share of it that is
-    /// sleep alone.
+    /// Whether times awake for beacons count with sleep.
     pub beacons_in_sleep: bool,
-    pub sleep_a: f64,
-    pub sleep_alone_share: f64,
+    /// What the trace shows wherever it stands.
+    pub pulses: Option<Pulses>,
     /// The part of all predicted currents that is a load.
     pub load_a: f64,
 }
@@ -107,24 +111,62 @@ impl Measured<'_> {
     }
 }
 
-/// A radio that sleeps, as the fitted states show.
+/// A radio that sleeps, as pulses or the fitted states show.
 struct Sleeping {
-    /// The measured current asleep, with the beacons that count with it.
+    /// The measured current asleep.
     asleep_a: f64,
-    /// The same without them, and without `load_a`, if beacons take what is predicted.
-    alone_a: f64,
-    /// The measured current awake: of receiving, or else of listening.
-    awake_a: f64,
-    /// The predicted current awake.
-    predicted_a: f64,
-    /// What lies on the states awake as well; zero where it is less than the profile and the trace can tell.
-    load_a: f64,
+    /// What of it is not on the times awake as well, and how far that may be off.
+    own_a: f64,
+    tells_a: f64,
+    /// What was seen, as a part of a sentence.
+    seen: String,
 }
 
 impl Sleeping {
-    /// `None` if the radio does not sleep, or the states do not show it.
+    /// `None` if neither shows it. The trace by itself goes first, since its times are its own.
     fn seen(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> Option<Self> {
-        let (asleep_a, _) = measured.fitted(RadioState::Sleep)?;
+        let own = radio.modes.get(radio.mode).map_or_else(String::new, |mode| format!(" in {}", mode.name));
+        let sleep_a = currents[RadioState::Sleep as usize];
+        let says = |asleep_a: f64, awake: &str, predicted: &str| {
+            format!(
+                "it takes {} asleep and {awake}, where {} and {predicted} are predicted{own}",
+                milli(asleep_a),
+                milli(sleep_a)
+            )
+        };
+        let Some(pulses) = measured.pulses else {
+            return Self::of_states(measured, radio, currents, says);
+        };
+        let (seen, predicted_a) = match pulses.level {
+            Some((level_a, predicted_a)) => {
+                let awake = format!("{} awake", milli(level_a));
+                (says(pulses.base_a, &awake, &milli(predicted_a)), predicted_a)
+            }
+            None => {
+                let (pulse_c, predicted_c) = pulses.pulse_c;
+                let micro = |charge_c: f64| format!("{:.0} uC", 1e6 * charge_c);
+                let awake = format!("{} more for each beacon", micro(pulse_c));
+                let seen = says(pulses.base_a, &awake, &micro(predicted_c));
+                (seen, currents[RadioState::Listen as usize])
+            }
+        };
+        // Pulses that are lower than any base explains are those of another radio current than the profile's.
+        let own_a = pulses.own_a.min(pulses.base_a);
+        let tells_a = (radio.error().unwrap_or(0.0) * predicted_a)
+            .max(pulses.error_a)
+            .max(pulses.own_a - own_a)
+            .max(LEAST_A);
+        Some(Self { asleep_a: pulses.base_a, own_a, tells_a, seen })
+    }
+
+    /// The same of the fitted states, where their times are those of the capture: a replay's may be off by more than they last.
+    fn of_states(
+        measured: &Measured<'_>,
+        radio: &Radio,
+        currents: &StateCurrents,
+        says: impl Fn(f64, &str, &str) -> String,
+    ) -> Option<Self> {
+        let (asleep_a, _) = measured.fitted(RadioState::Sleep).filter(|_| !measured.beacons_in_sleep)?;
         let awake = [RadioState::Receive, RadioState::Listen];
         let (state, awake_a, error_a) = awake
             .into_iter()
@@ -133,19 +175,20 @@ impl Sleeping {
             })
             .min_by(|a, b| a.2.total_cmp(&b.2))?;
         let predicted_a = currents[state as usize];
-        // What a host that is awake takes is there asleep, and a part of the profile's currents awake.
-        let hosts = radio.modes.iter().map(|mode| of_mode(mode, radio) + measured.load_a);
-        let most_asleep_a = hosts.fold(currents[RadioState::Sleep as usize], f64::max);
-        if awake_a - asleep_a < LISTENS * (predicted_a - most_asleep_a) {
+        if awake_a - asleep_a < LISTENS * (predicted_a - most_asleep(radio, currents, measured.load_a)) {
             return None;
         }
         let tells_a = (radio.error().unwrap_or(0.0) * predicted_a).max(2.0 * error_a).max(LEAST_A);
-        let load_a = Some(awake_a - predicted_a).filter(|load_a| *load_a > tells_a).unwrap_or(0.0);
-        // Beacons have the host in their currents, as all states awake have.
-        let more_a = asleep_a - load_a - measured.sleep_a;
-        let alone_a = currents[RadioState::Sleep as usize] + more_a / measured.sleep_alone_share;
-        Some(Self { asleep_a, alone_a, awake_a, predicted_a, load_a })
+        let own_a = (asleep_a - (awake_a - predicted_a)).min(asleep_a);
+        let seen = says(asleep_a, &format!("{} awake", milli(awake_a)), &milli(predicted_a));
+        Some(Self { asleep_a, own_a, tells_a, seen })
     }
+}
+
+/// The most that a host takes while the radio sleeps: what it takes awake is a part of the profile's currents awake.
+pub(super) fn most_asleep(radio: &Radio, currents: &StateCurrents, load_a: f64) -> f64 {
+    let hosts = radio.modes.iter().map(|mode| of_mode(mode, radio) + load_a);
+    hosts.fold(currents[RadioState::Sleep as usize], f64::max)
 }
 
 pub(super) fn of(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> CurrentVerdict {
@@ -166,8 +209,12 @@ pub(super) fn of(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrent
     // Long samples of a device that sleeps may be as steady as those of one that does not, but not as high.
     let is_on = !measured.varies && measured.mean_a >= on_limit(currents, measured.load_a);
     let asleep = measured.asleep_share.or(is_on.then_some(0.0));
+    let is_asleep = asleep.is_some_and(|asleep| asleep >= LEAST_ASLEEP)
+        || measured.low_a <= doze_limit(currents, measured.load_a);
+    // A mean may be that of the prediction by accident, with a radio that sleeps beside something.
+    let is_beside = sleeps_by_plan && !is_asleep && measured.pulses.is_some();
     let is_close = measured.ratio().abs() <= radio.error().unwrap_or(0.0).max(CLOSE);
-    if is_close && (asleep.is_some() || !sleeps_by_plan) {
+    if is_close && !is_beside && (asleep.is_some() || !sleeps_by_plan) {
         return verdict(CurrentVerdictKind::AsPredicted, mean);
     }
     let Some(asleep) = asleep else {
@@ -176,7 +223,6 @@ pub(super) fn of(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrent
         );
         return verdict(CurrentVerdictKind::Undetermined, text);
     };
-    let is_asleep = asleep >= LEAST_ASLEEP || measured.low_a <= doze_limit(currents, measured.load_a);
     if sleeps_by_plan && !is_asleep {
         return Sleeping::seen(measured, radio, currents).map_or_else(
             || awake(measured, radio, currents),
@@ -220,7 +266,12 @@ fn differs(measured: &Measured<'_>, asleep: Option<f64>) -> String {
     });
     let (awake, planned) = (1.0 - asleep, 1.0 - measured.predicted_asleep_share);
     let longer = if awake > planned + LONGER_AWAKE.0 && awake > LONGER_AWAKE.1 * planned {
-        "; more traffic or a longer timeout than predicted keeps it awake"
+        if measured.is_announced {
+            // The station says when its radio sleeps, so that it is neither its traffic nor its timeout.
+            "; its frames announce power save meanwhile, so that no traffic keeps it awake: a lock of power management or a busy task"
+        } else {
+            "; more traffic or a longer timeout than predicted keeps it awake, or a lock of power management or a busy task"
+        }
     } else {
         ""
     };
@@ -231,6 +282,19 @@ fn differs(measured: &Measured<'_>, asleep: Option<f64>) -> String {
     )
 }
 
+/// The least that a host takes that is awake, in amperes.
+fn least_awake(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> Option<f64> {
+    let sleep_a = currents[RadioState::Sleep as usize];
+    let modes = radio.modes.iter().map(|mode| of_mode(mode, radio) + measured.load_a);
+    modes.filter(|mode_a| *mode_a > AWAKE * sleep_a).min_by(f64::total_cmp)
+}
+
+/// Whether a current asleep is too little for a host that is awake.
+fn is_too_little(own_a: f64, measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> bool {
+    let sleep_a = currents[RadioState::Sleep as usize];
+    least_awake(measured, radio, currents).is_some_and(|least_a| own_a - sleep_a < (least_a - sleep_a) / 2.0)
+}
+
 /// The radio sleeps as it is predicted to, and more than its current of sleep is drawn meanwhile: by the board or by the host.
 fn beside_a_sleeping_radio(
     sleeping: &Sleeping,
@@ -238,47 +302,50 @@ fn beside_a_sleeping_radio(
     radio: &Radio,
     currents: &StateCurrents,
 ) -> CurrentVerdict {
-    let &Sleeping { asleep_a, alone_a, awake_a, predicted_a, load_a } = sleeping;
+    let &Sleeping { asleep_a, own_a, tells_a, ref seen } = sleeping;
     let sleep_a = currents[RadioState::Sleep as usize];
     let of_mode = |mode: &HostMode| of_mode(mode, radio) + measured.load_a;
-    let own = radio.modes.get(radio.mode).map_or_else(String::new, |mode| format!(" in {}", mode.name));
-    let more_a = asleep_a - measured.sleep_a;
-    let (with, without) = if measured.beacons_in_sleep {
-        (" with beacons", format!("; without them {} asleep", milli(alone_a)))
-    } else {
-        ("", String::new())
-    };
-    let seen = format!(
-        "it takes {} asleep{with} and {} awake, where {} and {} are predicted{own}",
-        milli(asleep_a),
-        milli(awake_a),
-        milli(measured.sleep_a),
-        milli(predicted_a)
-    );
-    let awake_modes = || radio.modes.iter().filter(|mode| of_mode(mode) > AWAKE * sleep_a);
-    let least_awake_a = awake_modes().map(of_mode).min_by(f64::total_cmp);
-    let like = awake_modes().find(|mode| (alone_a / of_mode(mode) - 1.0).abs() <= LIKE_MODE);
+    let (more_a, load_a) = (asleep_a - sleep_a, asleep_a - own_a);
+    let load_a = if load_a > tells_a { load_a } else { 0.0 };
+    let off = |mode: &&HostMode| (own_a / of_mode(mode) - 1.0).abs();
+    let awake_modes = radio.modes.iter().filter(|mode| of_mode(mode) > AWAKE * sleep_a);
+    let like = awake_modes
+        .filter(|mode| (own_a - of_mode(mode)).abs() <= tells_a.max(LIKE_MODE * of_mode(mode)))
+        .min_by(|a, b| off(a).total_cmp(&off(b)));
+    let may_sleep = own_a - tells_a <= doze_limit(currents, measured.load_a);
     let on_all = if load_a > 0.0 {
         format!(", beside a constant {} on all states", milli(load_a))
     } else {
         String::new()
     };
-    let (kind, text) = if alone_a <= doze_limit(currents, measured.load_a) {
-        let what = "something that never sleeps draws it: a light, a regulator, a USB bridge, a sensor";
-        let more = if load_a > 0.0 { on_all } else { format!(", beside {} more", milli(more_a)) };
-        (CurrentVerdictKind::Load, format!("the radio and the host sleep{more}; {what}; {seen}"))
-    } else if let Some(mode) = like {
-        let (name, takes) = (&mode.name, milli(of_mode(mode)));
-        let who = "the radio sleeps, and the host does not";
-        (CurrentVerdictKind::HostAwake, format!("{who}{on_all}: {seen}{without}; {name} takes {takes}"))
-    } else if least_awake_a.is_some_and(|least_a| alone_a - sleep_a < (least_a - sleep_a) / 2.0) {
-        let too_little = format!("{} more is too little for a host that is awake", milli(more_a - load_a));
-        let what =
-            "a light, a regulator, a USB bridge, a sensor, or a part of the chip that stays on draws it";
-        (CurrentVerdictKind::Load, format!("the radio sleeps{on_all}: {seen}; {too_little}; {what}"))
-    } else {
-        let what = format!("the radio sleeps, and the host or the board does not{on_all}");
-        (CurrentVerdictKind::HostAwake, format!("{what}: {seen}{without}"))
+    let draws = "a light, a regulator, a USB bridge, a sensor";
+    let too_little = |current_a: f64| is_too_little(current_a, measured, radio, currents);
+    let (kind, text) = match like {
+        _ if may_sleep && load_a > 0.0 && (like.is_none() || too_little(asleep_a)) => {
+            let what = format!("something that never sleeps draws it: {draws}");
+            (CurrentVerdictKind::Load, format!("the radio and the host sleep{on_all}; {what}; {seen}"))
+        }
+        _ if too_little(asleep_a) || (!may_sleep && too_little(own_a + tells_a)) => {
+            let too_little =
+                format!("{} more is too little for a host that is awake", milli(more_a - load_a));
+            let what = format!("{draws}, or a part of the chip that stays on draws it");
+            (CurrentVerdictKind::Load, format!("the radio sleeps{on_all}: {seen}; {too_little}; {what}"))
+        }
+        _ if may_sleep => {
+            let what = "load or host: undecided: the radio sleeps, and the board has a load or the host does not sleep";
+            let why = format!("times awake tell what the device takes asleep to {} at best", milli(tells_a));
+            (CurrentVerdictKind::LoadOrHost, format!("{what}: {seen}; {why}"))
+        }
+        Some(mode) => {
+            let (name, takes) = (&mode.name, milli(of_mode(mode)));
+            let who = "the radio sleeps, and the host does not";
+            (CurrentVerdictKind::HostAwake, format!("{who}{on_all}: {seen}; {name} takes {takes}"))
+        }
+        None => {
+            let who = "the radio sleeps, and the host does not";
+            let none = "no mode of the host is known that takes as much";
+            (CurrentVerdictKind::HostAwake, format!("{who}{on_all}: {seen}; {none}"))
+        }
     };
     CurrentVerdict { kind, text: text + " (docs/same-current.md)", more_a: Some(more_a) }
 }
@@ -295,11 +362,19 @@ fn awake(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> Cu
     } else {
         format!("the current is {} throughout", milli(measured.mean_a))
     };
-    let most_a = radio.modes.iter().map(of_mode).max_by(f64::total_cmp);
-    let above_all = most_a.filter(|most_a| low_a > (1.0 + LIKE_MODE) * most_a);
-    let (kind, who) = if low_a < on_limit(currents, measured.load_a) {
-        (CurrentVerdictKind::HostAwake, "the host does not sleep".to_owned())
-    } else if let Some(most_a) = above_all {
+    let most_a = most_asleep(radio, currents, measured.load_a);
+    let (kind, who) = if is_too_little(low_a, measured, radio, currents) {
+        let what = "a light, a regulator, a USB bridge, a sensor, or a part of the chip that stays on draws what is more";
+        (CurrentVerdictKind::Load, format!("too little for a host that is awake: {what}"))
+    } else if low_a < on_limit(currents, measured.load_a) {
+        // What varies as no radio does, or with samples that do not show it, may lie on a load.
+        if like.is_some() && !measured.varies {
+            (CurrentVerdictKind::HostAwake, "the host does not sleep".to_owned())
+        } else {
+            let what = "load or host: undecided: the board has a load or the host does not sleep";
+            (CurrentVerdictKind::LoadOrHost, what.to_owned())
+        }
+    } else if !radio.modes.is_empty() && low_a > (1.0 + LIKE_MODE) * most_a {
         let who = format!(
             "the radio is awake, or the board has a load, since no mode of the host takes more than {}",
             milli(most_a)
@@ -312,14 +387,18 @@ fn awake(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> Cu
     if let Some(mode) = like {
         text += &format!("; it is what {} takes, {}", mode.name, milli(of_mode(mode)));
     } else {
-        text += &format!("; listening takes {}", milli(listen_a));
+        text += &format!(
+            "; listening takes {}{}",
+            milli(listen_a),
+            least_listening(low_a, radio, measured.load_a)
+        );
         for mode in radio.modes.iter().filter(|mode| of_mode(mode) > AWAKE * sleep_a) {
             text += &format!(", the host in {} {}", mode.name, milli(of_mode(mode)));
         }
     }
     let planned = 1.0 - measured.predicted_asleep_share;
     let on = measured.radio_on_share.filter(|on| {
-        kind == CurrentVerdictKind::HostAwake
+        matches!(kind, CurrentVerdictKind::HostAwake | CurrentVerdictKind::LoadOrHost)
             && *on > planned + LONGER_AWAKE.0
             && *on > LONGER_AWAKE.1 * planned
     });
@@ -339,9 +418,23 @@ fn awake(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> Cu
     CurrentVerdict { kind, text: text + " (docs/same-current.md)", more_a: None }
 }
 
+/// How little listening may take by a profile that assumes it, if a current is within.
+fn least_listening(current_a: f64, radio: &Radio, load_a: f64) -> String {
+    let is_assumed = radio.assumed.contains_key("listen");
+    let least_a = LISTEN_SHARE * radio.receive.as_watts() / volts(radio) + load_a;
+    let within = (is_assumed && current_a >= (1.0 - LIKE_LISTENING) * least_a).then_some(least_a);
+    within.map_or_else(String::new, |least_a| {
+        format!(", or as little as {}, since the profile assumes it: a radio that listens all the time is possible", milli(least_a))
+    })
+}
+
+fn volts(radio: &Radio) -> f64 {
+    radio.voltage.map_or(1.0, airwatt_base::Voltage::as_volts)
+}
+
 /// The current of a mode of the host while the radio dozes, in amperes.
 fn of_mode(mode: &HostMode, radio: &Radio) -> f64 {
-    mode.sleep.as_watts() / radio.voltage.map_or(1.0, airwatt_base::Voltage::as_volts)
+    mode.sleep.as_watts() / volts(radio)
 }
 
 fn milli(amperes: f64) -> String {
