@@ -137,6 +137,27 @@ def test_a_trace_makes_a_profile(airwatt, tmp_path):
     assert airwatt("radios", "--state", "sleep=0s..1s").is_one_line("--fit")
 
 
+def test_a_board_that_listens_cheaply_has_its_average_in_a_run_too(airwatt, tmp_path):
+    """What a beacon takes has one law in the fit, in a run, and in the analysis of the run's own capture."""
+    trace, new, capture = tmp_path / "trace.csv", tmp_path / "board.toml", tmp_path / "own.pcapng"
+    rows = "\n".join(f"{ms},{1e3 * (70.0 if ms < 1_000 else 1.606)}" for ms in range(5_000))
+    trace.write_text(f"Timestamp(ms),Current(uA)\n{rows}\n")
+    fit = ["--fit", trace, "--state", "listen=0s..1s", "--state", "dtim1=1s..5s"]
+    made = airwatt("radios", "esp32-c3", *fit, "--new", new)
+    assert made.status == 0, made.err
+    assert "measured" in made.out.partition("off by")[0]
+    asked = ["run", "idle", "--radio", new, "--set", "duration=120s", "--pcap", capture, "--json"]
+    assert airwatt(*asked).json["stations"][0]["average_current_a"] == pytest.approx(1.606e-3, rel=4e-3)
+    (policy,) = airwatt("analyze", capture, "--radio", new, "--policy", "psm-legacy", "--json").json["policies"]
+    assert policy["average_current_a"] == pytest.approx(1.606e-3, rel=1e-2)
+
+
+def test_averages_are_no_board_in_deep_sleep(airwatt):
+    """An associated host that wakes up for other things is not associated in deep sleep."""
+    text = airwatt.output(["radios", "--of", "esp32-c3", "--fit-averages", "dtim1=1.6mA,dtim10=0.45mA"])
+    assert 'deep_sleep = "0.005mA"' in text
+
+
 def test_an_average_of_a_host_that_is_awake_makes_no_profile(airwatt, tmp_path):
     """63 mA are no wake-up of 20.9 W, whether they are typed or measured."""
     trace, new = tmp_path / "trace.csv", tmp_path / "board.toml"
@@ -278,3 +299,18 @@ def test_a_chips_own_power_save_wakes_up_for_dtim_beacons(airwatt, tmp_path):
     assert abs(sum(policy["wakeups"].values()) / wakeups - 1) < 0.05
     (every,) = airwatt(*replay, "--set", "station.listen_interval=1").json["policies"]
     assert abs(sum(every["wakeups"].values()) / wakeups / 3 - 1) < 0.05
+
+
+def test_policies_of_one_chip_wake_up_for_the_same_beacons(airwatt, tmp_path):
+    """And a DTIM period that is set has its effect, whether group-addressed frames were captured or not."""
+    capture = tmp_path / "dtim3.pcapng"
+    cell = ["--set", "station.radio=esp32-c3", "--set", "ap.dtim_period=3", "--set", "duration=60s"]
+    assert airwatt("run", "idle", "--policy", "timeout", *cell, "--pcap", capture).status == 0
+    replay = ["analyze", capture, "--policy", "timeout,psm,psm-legacy", "--json"]
+    counts = [sum(policy["wakeups"].values()) for policy in airwatt(*replay).json["policies"]]
+    assert max(counts) < 1.05 * min(counts)
+    wired = ["analyze", "captures/tcp-download.pcapng", "--radio", "esp32-c3", "--policy", "timeout,psm", "--json"]
+    first = [policy["energy_j"] for policy in airwatt(*wired).json["policies"]]
+    third = [policy["energy_j"] for policy in airwatt(*wired, "--set", "ap.dtim_period=3").json["policies"]]
+    assert all(one > other for one, other in zip(first, third, strict=True))
+    assert airwatt(*wired, "--radio", "broadcom-4311", "--set", "ap.dtim_period=3").status == 0

@@ -202,7 +202,8 @@ impl<'a> ObservedLine<'a> {
                 || self.record.aid.map_or(!beacon.aids.is_empty(), |aid| beacon.aids.contains(&aid));
             let whole = is_named || self.radio.beacon_reception == BeaconReception::Whole;
             let to_tim = frame.air_time_of(BYTES_TO_TIM).unwrap_or(on_air);
-            self.wake_for_beacon(at, if whole { on_air } else { to_tim.min(on_air) });
+            let wanted = if whole { on_air } else { to_tim };
+            self.wake_for_beacon(at, self.radio.beacon_received(wanted, on_air));
             self.before = Some(RadioState::Receive);
         }
         if is_dtim && beacon.group && self.in_power_save(at) {

@@ -56,7 +56,8 @@ const SETUP_EVENTS: u64 = 100;
 /// The arbitration of a cell whose beacons announce none: best effort's (802.11-2020 table 9-155), with the PHY's windows and one access.
 const AIFSN: u32 = 3;
 
-/// Keys that have an effect on a replay of group-addressed packets, which no key of its scenario tells of.
+/// Keys that have an effect on a replay of group-addressed packets, or with a chip that wakes up for DTIM beacons, which no key of its
+/// scenario tells of. They describe the cell, whatever was captured in it.
 const KEYS_OF_GROUPS: [&str; 2] = ["ap.dtim_period", "wifi.group_rate"];
 
 /// The gaps of at least [`GAP`] between the arrivals of the segments, and at their ends, together.
@@ -401,9 +402,8 @@ impl<'a> WhatIf<'a> {
         let has_groups = self.has_groups();
         cell.wifi = cell.wifi.map(|wifi| self.wifi(wifi, rate, beacon_rate));
         cell.ap.beacon_interval = self.phy.beacon_interval;
-        let in_use = if has_groups { &KEYS_OF_GROUPS[..] } else { &[] };
         let mut cell = cell
-            .changed(&self.traffic.capture.file, self.cell.settings, in_use)
+            .changed(&self.traffic.capture.file, self.cell.settings, &KEYS_OF_GROUPS)
             .map_err(|error| AnalyzeError::Option(error.to_string()))?;
         // Afterwards, since keys are set in the text of a scenario, which names a profile that the capture has and cannot hold it.
         if !self.is_set("station.radio") {

@@ -167,8 +167,9 @@ def band_text(profiles: Sequence[Mapping[str, Any]], others: str = "") -> str:
     )
     if max(low, high) > WIDE_BAND:
         text += (
-            "; a band this wide says that too little of the chip is published for an answer in days: an average that "
-            "you measure narrows it (airwatt radios --of NAME --fit-averages dtim1=CURRENT --new my.toml)"
+            "; a band this wide says that too little of the chip is published for an answer in days: averages that "
+            "you measure and the profile does not have narrow it (airwatt radios --of NAME --fit-averages "
+            "dtim1=CURRENT,dtim10=CURRENT --new my.toml)"
         )
     return text
 

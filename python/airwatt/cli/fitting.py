@@ -202,4 +202,6 @@ def averages_parts(radio: Record) -> Iterator[str | Table]:
     ]
     if rows:
         yield "averages of the associated device without traffic, beacons each 102.4 ms:"
-        yield table(["host", "beacons", "published", "profile", "off by", ""], rows, left=2, also_left=[5])
+        # The averages of a profile that was fitted here are those of its board.
+        whose = "measured" if radio.source.startswith("measured: ") else "published"
+        yield table(["host", "beacons", whose, "profile", "off by", ""], rows, left=2, also_left=[5])

@@ -1,7 +1,7 @@
 //! The average of an associated device without traffic: what a profile predicts, and how a profile is fitted on it.
 //!
 //! The device receives one beacon in each `every`, and pays for it a wake-up, a guard that depends on `every`, and the longer of
-//! the beacon's reception and the least time awake. Otherwise it dozes, housekeeping included. Averages of two intervals give the
+//! the beacon's reception and the least time awake, in which it receives as long as the beacon is on the air. Otherwise it dozes, housekeeping included. Averages of two intervals give the
 //! wake-up's energy and the power of sleep with its housekeeping; other averages then show how good that is.
 //!
 //! Left out: contention before a beacon, which is within the least time awake, missed beacons, and group-addressed frames.
@@ -17,6 +17,10 @@ pub const BEACON_INTERVAL: Span = Span::from_micros(102_400);
 pub const BEACON_TO_TIM: Span = Span::from_micros(712);
 /// See [`BEACON_TO_TIM`].
 pub const BEACON: Span = Span::from_micros(1_336);
+
+/// The same at 5 GHz, where beacons have 6 Mb/s.
+const BEACON_TO_TIM_5GHZ: Span = Span::from_micros(112);
+const BEACON_5GHZ: Span = Span::from_micros(216);
 
 /// A published or measured average.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,10 +56,20 @@ struct Awake {
 }
 
 impl Radio {
+    /// For how long a radio that wakes up for a beacon receives it, of which it needs `wanted` and which is on the air for `on_air`: what
+    /// comes while it has to be awake, it receives too.
+    pub fn beacon_received(&self, wanted: Span, on_air: Span) -> Span {
+        wanted.max(self.min_awake).min(on_air)
+    }
+
     /// The times of receiving and of listening for one beacon.
     fn of_beacon(&self, every: Span) -> (Span, Span) {
         let whole = self.beacon_reception == super::BeaconReception::Whole;
-        let received = if whole { BEACON } else { BEACON_TO_TIM };
+        let (to_tim, on_air) = match self.band.as_deref() {
+            Some("5GHz") => (BEACON_TO_TIM_5GHZ, BEACON_5GHZ),
+            _ => (BEACON_TO_TIM, BEACON),
+        };
+        let received = self.beacon_received(if whole { on_air } else { to_tim }, on_air);
         (received, self.sleep_clock.guard_after(every) + self.min_awake.saturating_sub(received))
     }
 

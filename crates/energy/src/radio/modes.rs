@@ -50,7 +50,7 @@ impl Radio {
     }
 
     /// A board that was measured, with what it takes asleep beyond `chip`, the sleep of the profile before: what stands on it beside the
-    /// chip takes the same whatever the host does.
+    /// chip takes the same whatever the host does. What of it wakes up an associated host is not there in deep sleep.
     #[must_use]
     pub fn with_board_above(mut self, chip: Power) -> Self {
         let more = self.sleep.as_nanowatts().saturating_sub(chip.as_nanowatts());
@@ -61,8 +61,9 @@ impl Radio {
                 Power::from_nanowatts(mode.sleep.as_nanowatts().saturating_add(more))
             };
         }
+        let always = more.saturating_sub(self.housekeeping.as_nanowatts());
         self.deep_sleep =
-            self.deep_sleep.map(|power| Power::from_nanowatts(power.as_nanowatts().saturating_add(more)));
+            self.deep_sleep.map(|power| Power::from_nanowatts(power.as_nanowatts().saturating_add(always)));
         self
     }
 }

@@ -199,6 +199,21 @@ fn two_averages_predict_the_third() {
     }
 }
 
+/// A radio that has to be awake for 1 ms receives a beacon for as long, not up to its TIM alone; after a beacon of 5 GHz it listens.
+#[test]
+fn what_comes_in_the_least_time_awake_is_received() {
+    let every_s = average::BEACON_INTERVAL.as_secs_f64();
+    for (name, received_s) in [("esp32-c3", 1e-3), ("esp32-c5-5ghz", 216e-6)] {
+        let radio = Radio::find(name).unwrap();
+        let cheaper =
+            Radio { listen: Power::from_nanowatts(radio.receive.as_nanowatts() / 2), ..radio.clone() };
+        let guard_s = radio.sleep_clock.guard_after(average::BEACON_INTERVAL).as_secs_f64();
+        let saved_j = (radio.receive.as_watts() / 2.0) * (guard_s + 1e-3 - received_s);
+        let saves_w = radio.idle_w(average::BEACON_INTERVAL) - cheaper.idle_w(average::BEACON_INTERVAL);
+        assert!((saves_w * every_s / saved_j - 1.0).abs() < 1e-6, "{name}: {saves_w} {saved_j}");
+    }
+}
+
 /// A fit on what a profile predicts gives the profile back.
 #[test]
 fn a_fit_gives_a_known_profile_back() {

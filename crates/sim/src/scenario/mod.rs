@@ -474,8 +474,8 @@ pub struct StationGroup {
     pub mode: Option<TxVector>,
     /// Packets in a station's own transmission queue.
     pub buffer: QueueLimit,
-    /// Beacons from one that is received to the next: 1 receives each, `"dtim"` the DTIM beacons only (`ap.dtim_period`). Default 1; under
-    /// policy `timeout` the DTIM beacons only, if the chip's own power save wakes up for these by its profile.
+    /// Beacons from one that is received to the next: 1 receives each, `"dtim"` the DTIM beacons only (`ap.dtim_period`). Default 1, or
+    /// the DTIM beacons only, if the chip's own power save wakes up for these by its profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listen_interval: Option<ListenInterval>,
     /// Whether every DTIM beacon is received as well (`ap.dtim_period`), as required to receive group-addressed frames.
@@ -508,10 +508,10 @@ impl StationGroup {
         })
     }
 
-    /// Which beacons the stations receive: those that are set, or that the chip's own power save wakes up for.
+    /// Which beacons the stations receive: those that are set, or that the chip's own power save wakes up for. A chip wakes up for the
+    /// same beacons under every policy, so that policies of one chip are compared with the same beacons.
     pub fn listening(&self) -> ListenInterval {
-        let is_of_chip = matches!(*self.power_save, PowerSaveConfig::Timeout(_));
-        let usual = if is_of_chip && self.radio.profile().wakes_for_dtims {
+        let usual = if self.radio.profile().wakes_for_dtims {
             ListenInterval::Dtim
         } else {
             ListenInterval::Beacons(1)
