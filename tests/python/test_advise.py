@@ -451,3 +451,12 @@ def test_wake_times_are_tried_where_the_kit_and_the_cell_have_them():
     other = advice.advise("idle", 1.0, runs=1, set={"station.radio": "esp32-c6", "duration": "10s"})
     assert "802.11ax" in other.untried
     assert all(row.candidate.policy != "twt" for row in other.rows)
+
+
+def test_what_else_of_esp_idf_wakes_the_radio_or_ends_its_association():
+    arp, inactive = platforms.hints("ESP-IDF", None, 10)
+    assert "CONFIG_LWIP_ESP_GRATUITOUS_ARP=n" in arp
+    assert "esp_wifi_set_inactive_time(WIFI_IF_STA, 11);" in inactive
+    assert len(list(platforms.hints("ESP-IDF", "esp-idf", 5))) == 1
+    assert not list(platforms.hints("ESP-IDF", "linux", 10))
+    assert not list(platforms.hints("nRF Connect SDK", None, 10))

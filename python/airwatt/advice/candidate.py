@@ -55,3 +55,5 @@ class Figures:
     """Shares of the energy by cause, the largest first; None from a model."""
     profile: Mapping[str, Any] | None = None
     """What the radio's profile says of the energy: the modes of the host, and how far it may be off."""
+    resent: float | None = None
+    """TCP segments that senders sent again, on the average of the runs; None from a model or a replay."""

@@ -3,15 +3,18 @@
 Sources, as of this version: iw(8), iwconfig(8) and net/wireless/wext-compat.c for the time-out of mac80211's dynamic
 power save; `NMSettingWireless:powersave` of libnm; ESP-IDF's components/esp_wifi/Kconfig (the least active time is 8 to
 60 ms) and `wifi_ps_type_t`; subsys/net/l2/wifi/wifi_shell.c and `wifi_ps_params` of Zephyr, which nRF Connect SDK uses;
-and the commented hostapd.conf. docs/advise.md has them as a table. A driver or a firmware may ignore a setting.
+and the commented hostapd.conf. `LWIP_ESP_GRATUITOUS_ARP` (on, each 60 s) is from memory of ESP-IDF's
+components/lwip/Kconfig, and `esp_wifi_set_inactive_time` (6 s, at least 3) of its esp_wifi.h. docs/advise.md has them
+as a table. A driver or a firmware may ignore a setting.
 """
 
 from __future__ import annotations
 
 import functools
 import json
+import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -214,6 +217,32 @@ def _wake_times(request: tuple[int, int, int]) -> tuple[Setting, Setting]:
         Setting((config, "esp_wifi_sta_itwt_setup(&twt);"), wifi_6),
         Setting((f"wifi twt quick_setup {256 * units} {mantissa << exponent}",), _AFTER_CONNECTING),
     )
+
+
+_ESP_INACTIVE_S = 6
+"""After so long without a beacon a station of ESP-IDF gives up its association (esp_wifi.h)."""
+_BEACON_S = 0.1024
+_BORNE = 10
+"""Beacons in a row whose loss is to be borne."""
+
+
+def hints(platform: str | None, target: str | None, beacons: int | None) -> Iterator[str]:
+    """What else of ESP-IDF wakes up the radio or ends its association, beside what sets a candidate."""
+    if platform != "ESP-IDF" if target is None else target != "esp-idf":
+        return
+    yield (
+        "beside it, lwIP of ESP-IDF sends a gratuitous ARP each 60 s as it comes, which wakes the radio and is in no "
+        "figure here unless it was captured: CONFIG_LWIP_ESP_GRATUITOUS_ARP=n leaves it out, for "
+        "access points that do not forget silent devices, and CONFIG_LWIP_GARP_TMR_INTERVAL is its interval in seconds"
+    )
+    if beacons is not None and _BORNE * beacons * _BEACON_S > _ESP_INACTIVE_S:
+        borne = math.floor(_ESP_INACTIVE_S / (beacons * _BEACON_S))
+        least_s = math.ceil(_BORNE * beacons * _BEACON_S)
+        yield (
+            f"without a beacon for {_ESP_INACTIVE_S} s, which are {borne} of these listen intervals, it gives up its "
+            f"association: esp_wifi_set_inactive_time(WIFI_IF_STA, {least_s}); after esp_wifi_start() bears the loss "
+            f"of {_BORNE}"
+        )
 
 
 def _dtim(beacons: int) -> Setting:

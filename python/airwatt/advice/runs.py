@@ -33,6 +33,8 @@ class _Run:
     """Energy by cause of each station."""
     profile: Mapping[str, Any] | None = None
     """What the profile of the first station's radio says of its energy."""
+    resent: int = 0
+    """TCP segments that senders sent again."""
 
 
 def _kept(run: FinishedRun) -> _Run:
@@ -44,7 +46,8 @@ def _kept(run: FinishedRun) -> _Run:
     causes_j = [station.energy_by_cause_j for station in result.stations]
     profile = result.to_dict()["stations"][0].get("profile")
     power = energy / result.simulated_s
-    return _Run(energy, power, aggregates.goodput_bps(result), delays, p95s, p99s, causes_j, profile)
+    resent = sum(flow.segments_retransmitted or 0 for flow in result.flows)
+    return _Run(energy, power, aggregates.goodput_bps(result), delays, p95s, p99s, causes_j, profile, resent)
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,7 @@ def _figures(runs: Sequence[_Run], awake: Sequence[_Run]) -> Figures:
         goodput_ci95_bps=goodput_ci95,
         causes=dict(aggregates.cause_shares([by_cause_j for run in runs for by_cause_j in run.causes_j])),
         profile=aggregates.mean_profile([run.profile for run in runs]),
+        resent=mean_ci95([run.resent for run in runs])[0],
     )
 
 

@@ -49,6 +49,8 @@ Examples:
 """
 
 _COLUMNS = 80
+_LEAST_RESENT = 1
+"""Segments more than with a radio that never sleeps that are worth a line."""
 
 
 def command(
@@ -506,6 +508,7 @@ def _how_to_set(found: Advice) -> Iterator[str]:
             "peer that asks for its address may get no answer"
         )
     wanted = [(_name(found.ranked[0]), platforms.how(best)), *beside]
+    hints = list(platforms.hints(platforms.of_radio(found.radio), found.target, best.listen_interval))
     if found.target is not None:
         for name, how in wanted:
             lines = [f"    {line}" for line in platforms.to_paste(found.target, how)]
@@ -513,11 +516,13 @@ def _how_to_set(found: Advice) -> Iterator[str]:
         mode = _host_mode(found)
         if found.target == "esp-idf" and mode:
             yield "\n".join(f"    {line}" for line in [f"// {mode[0]}", *platforms.host_to_paste(mode[1:])])
+        yield from hints
         return
     text = [line for name, how in wanted for line in (f"to set {name}:", *platforms.described(how))]
     # The call that sets power save stands above.
     mode = [line for line in _host_mode(found) if not line.startswith("esp_wifi_set_ps(")]
     yield "\n".join(filled(line, _COLUMNS, 4) for line in [*text, *mode])
+    yield from hints
 
 
 def _host_mode(found: Advice) -> list[str]:
@@ -552,6 +557,7 @@ def _verdict(found: Advice) -> Iterator[str]:
         lines.append(f"ideal      {quantity(found.bound.energy_j, 'J')}: {_ideal(found)}")
     if found.battery is not None and best.simulation is not None:
         lines.append(f"battery    {_lasts(found)}")
+    lines += _resent(found)
     lines += _deep_sleep(found)
     lines += _more_delay(found)
     if found.tunnel is not None:
@@ -562,6 +568,20 @@ def _verdict(found: Advice) -> Iterator[str]:
         )
     lines += _disagreement(found)
     yield "\n".join(filled(line, _COLUMNS, 11) for line in lines)
+
+
+def _resent(found: Advice) -> list[str]:
+    """Says that a listen interval has senders send again what waits for a beacon longer than their time-out."""
+    best = found.ranked[0]
+    awake = next((row.simulation for row in found.rows if row.candidate.policy == "active" and row.simulation), None)
+    resent = None if best.simulation is None else best.simulation.resent
+    usual = None if awake is None else awake.resent
+    if best.candidate.listen_interval is None or resent is None or usual is None or resent < usual + _LEAST_RESENT:
+        return []
+    return [
+        f"resent     {resent:.0f} TCP segments a run, {usual:.0f} with active: what waits for the listen interval "
+        "longer than the sender's time-out is sent again, and is in the energy"
+    ]
 
 
 def _on_its_platform(found: Advice) -> list[str]:

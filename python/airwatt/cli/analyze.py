@@ -239,7 +239,7 @@ def command(
             verdicts.check_any(option, documents, strict=strict)
     # Findings are those of all stations where none is named.
     of_station = [limit for limit in limits if not limit.key.startswith("findings.")] or None
-    asked = {"--current": current, "--policy": policy, "--plot": plot, "--fail-if": of_station}
+    asked = {"--current": current, "--battery": battery, "--policy": policy, "--plot": plot, "--fail-if": of_station}
     for one in documents:
         if one["station"] is None:
             _require_station(one, [option for option, value in asked.items() if value is not None])
