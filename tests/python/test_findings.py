@@ -589,6 +589,15 @@ def test_a_picture_shows_what_is_wrong_with_beacons(scene):
     assert fields(scene("dtim-skipped")) == {5: ("2", "1"), 6: ("0", "1")}
 
 
+def test_a_picture_marks_all_beacons_that_concealed_one_frame(scene):
+    assert scene("tim-never-set").deciding >= {21, 22, 23}
+
+
+def test_the_table_of_access_points_counts_the_beacons_that_were_due(airwatt):
+    text = " ".join(airwatt("analyze", SHIPPED / "beacon-missing-undecidable.pcap").out.split())
+    assert "02:00:00:00:00:01 example 39 97.5 %" in text
+
+
 def test_a_picture_shows_group_frames_and_associations(scene):
     group = scene("group-not-after-dtim")
     assert [int(group.groups["packet"][row]) for row in group._group_rows()] == [group._wrong_packet()] == [17]

@@ -278,7 +278,7 @@ impl Cell {
             let was_set = is_as_late(index.checked_sub(1).and_then(|before| late.get(before)))
                 || is_as_late(late.get(index + 1));
             // A beacon waits for the channel as every frame does.
-            let free = pauses.between(mark.0.saturating_sub(*late_by), mark.0).min(*late_by);
+            let free = pauses.between(mark.0.saturating_sub(*late_by), mark.0);
             let (verdict, why) = match *late_by > LATE_BEACON {
                 false => (Verdict::Kept, ""),
                 true if was_set => (

@@ -27,9 +27,15 @@ impl Pauses {
         self.busy_until = self.busy_until.max(at + frame.air_time().unwrap_or(Span::ZERO));
     }
 
-    /// The sum of the pauses between two frames.
+    /// The sum of the pauses that end after `from` and up to `until`, as far as they are after `from`.
     pub(super) fn between(&self, from: Instant, until: Instant) -> Span {
-        self.until(until).saturating_sub(self.until(from))
+        let before = self.until(from);
+        let next = self.ends.get(self.ends.partition_point(|(end, _)| *end <= from));
+        let early = next.filter(|(end, _)| *end <= until).map(|(end, sum)| {
+            let began = end.saturating_sub(sum.saturating_sub(before));
+            from.saturating_since(began)
+        });
+        self.until(until).saturating_sub(before + early.unwrap_or_default())
     }
 
     /// The longest of the pauses that end after `from` and up to `until`.

@@ -10,10 +10,9 @@ use super::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
 use super::pauses::Pauses;
 use super::record::{AirTotal, ModeSpan, StationRecord};
 use super::sequence::{Counter, ModeFrame, Sequences, proves_sleep};
-use super::wait::{Request, Wait};
+use super::wait::{Request, Unanswered, Wait};
 use super::{FLAP_CHANGES, FLAP_INTERVAL, IN_FLIGHT, Mark, NEVER, PROMPT};
 use crate::packet::{AirFrame, CapturedPacket};
-use polls::Unanswered;
 
 mod deliveries;
 mod polls;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use airwatt_base::Span;
+use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 
 use super::Mark;
@@ -32,6 +32,25 @@ impl Request {
             is_unanswered: false,
         }
     }
+}
+
+/// PS-Polls without a response, from the first one on that the access point acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unanswered {
+    pub(super) first: Mark,
+    /// The beacon that announced the frame.
+    pub(super) before: Mark,
+    /// The first beacon long after the first PS-Poll, if it still has the station's TIM bit.
+    pub(super) after: Option<Mark>,
+    /// The last beacon with it.
+    pub(super) buffered_until: Instant,
+    /// The time of the last of them, and how many they are.
+    pub(super) last: Instant,
+    pub(super) polls: u32,
+    /// For how long the station listened after all but the last of them.
+    pub(super) listened: Span,
+    /// Whether the access point is proven to have sent nothing for as long as a response may take.
+    pub(super) is_proven: bool,
 }
 
 /// Another explanation than the access point for a frame that came late.

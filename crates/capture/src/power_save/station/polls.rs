@@ -8,32 +8,13 @@ use crate::packet::{AirFrame, CapturedPacket};
 use crate::power_save::cell::Cell;
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
 use crate::power_save::sequence::Counter;
-use crate::power_save::wait::Request;
+use crate::power_save::wait::{Request, Unanswered};
 use crate::power_save::{Mark, NEVER, PROMPT};
 use airwatt_base::{Instant, Span};
 
 /// A PS-Poll this soon after another one without a response is the same one, sent again. Control frames need not have the
 /// Retry bit (802.11-2020 9.2.4.1).
 const POLL_AGAIN: Span = Span::from_millis(20);
-
-/// PS-Polls without a response, from the first one on that the access point acknowledged.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Unanswered {
-    first: Mark,
-    /// The beacon that announced the frame.
-    before: Mark,
-    /// The first beacon long after the first PS-Poll, if it still has the station's TIM bit.
-    after: Option<Mark>,
-    /// The last beacon with it.
-    buffered_until: Instant,
-    /// The time of the last of them, and how many they are.
-    last: Instant,
-    polls: u32,
-    /// For how long the station listened after all but the last of them.
-    listened: Span,
-    /// Whether the access point is proven to have sent nothing for as long as a response may take.
-    is_proven: bool,
-}
 
 impl StationState {
     /// `acknowledged` is `None` if the capture has no acknowledgements.
