@@ -1079,8 +1079,8 @@ class StationGroup(TypedDict, total=False):
     time`. An interface of Linux hides all three."""
     listen_interval: int | Literal["dtim"]
     """Beacons from one that is received to the next: 1 receives each, `"dtim"` the DTIM beacons only
-    (`ap.dtim_period`). Default 1; under policy `timeout` the DTIM beacons only, if the chip's own power save
-    wakes up for these by its profile."""
+    (`ap.dtim_period`). Default 1, or the DTIM beacons only, if the chip's own power save wakes up for these by
+    its profile."""
     lower_bound: bool
     """Whether the result reports the station's lower bound instead of what its radio spent under `active`.
     Policy `ideal` stands for both."""
