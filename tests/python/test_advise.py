@@ -48,7 +48,7 @@ def test_only_the_models_best_are_run_and_those_without_a_model():
     ran = {each.candidate.policy for each in found.rows if each.simulation}
     # The best candidate of each policy runs, so that no policy is left out because of its model.
     # Nothing says that this radio and this access point have target wake time.
-    assert ran == {each.policy for each in advice.candidates()} - {"twt"}
+    assert ran == {each.policy for each in advice.candidates()} - {"twt", "ba-ta-twt"}
     modelled = [each for each in found.rows if each.simulation and each.model]
     kinds = {(each.candidate.policy, each.candidate.listen_interval) for each in modelled}
     assert len(modelled) <= len(kinds) + 1 + 2  # beyond the budget
@@ -302,7 +302,9 @@ def test_reports_are_as_frequent_as_they_are_said_to_be(airwatt, flows, duration
 def test_what_is_pasted_is_code_or_a_comment(airwatt):
     question = ["idle", "--radio", "esp32-c3", "--delay", "1s", "--runs", "1", "--target", "esp-idf"]
     text = airwatt.output(["advise", *question])
-    pasted = [line.strip() for line in text[text.index("// and for the host") :].splitlines() if line.strip()]
+    indented = text[text.index("// and for the host") :].partition("\n\n")[0]
+    pasted = [line.strip() for line in indented.splitlines()]
+    assert len(pasted) > 3
     assert all(line.startswith(("//", "#", "CONFIG_")) for line in pasted), pasted
 
 

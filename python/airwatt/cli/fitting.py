@@ -57,7 +57,8 @@ def _lent(base: Record, name: str | None, shown: Record) -> Iterator[str]:
     if name is None and shown.borrowed:
         yield (
             f"{', '.join(shown.borrowed)} are those of {base.name} and count as borrowed, so that commands say no days "
-            f"without --allow-borrowed; if the board has this chip, name it: airwatt radios --of {base.name} ..."
+            "without --allow-borrowed where more than 5 % of the charge rest on them; if the board has this chip, name "
+            f"it: airwatt radios --of {base.name} ..."
         )
 
 
