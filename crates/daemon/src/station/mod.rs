@@ -19,6 +19,7 @@ mod host;
 mod measure;
 mod network_manager;
 mod observer;
+mod other_files;
 mod others;
 mod probe;
 mod reflect;

@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::other_files::{ends_in, strongest};
+
 /// The folders of its configuration with their places in the order of reading, and the file between them.
 const LIBRARY: &str = "usr/lib/NetworkManager/conf.d";
 const RUN: &str = "run/NetworkManager/conf.d";
@@ -104,20 +106,10 @@ impl Section {
 
 /// The files of the configuration in the order of reading.
 fn files(root: &Path) -> Vec<PathBuf> {
-    let inside = |folder: &str| -> Vec<PathBuf> {
-        let entries = fs::read_dir(root.join(folder)).into_iter().flatten().flatten();
-        let mut names: Vec<PathBuf> =
-            entries.map(|entry| Path::new(folder).join(entry.file_name())).collect();
-        names.retain(|name| name.extension().is_some_and(|extension| extension == "conf"));
-        names.sort();
-        names
-    };
-    let (mut library, mut run, etc) = (inside(LIBRARY), inside(RUN), inside(ETC));
-    let has =
-        |files: &[PathBuf], file: &Path| files.iter().any(|other| other.file_name() == file.file_name());
-    library.retain(|file| !has(&run, file) && !has(&etc, file));
-    run.retain(|file| !has(&etc, file));
-    [library, run, vec![MAIN.into()], etc].concat()
+    let mut all = strongest(root, &[ETC, RUN, LIBRARY]);
+    all.retain(|file| ends_in(file, "conf"));
+    let of = |folder: &'static str| all.iter().filter(move |file| file.starts_with(folder)).cloned();
+    of(LIBRARY).chain(of(RUN)).chain([MAIN.into()]).chain(of(ETC)).collect()
 }
 
 /// The sections of a key file (GKeyFile) in their order.
@@ -135,25 +127,7 @@ fn sections(text: &str) -> Vec<(String, BTreeMap<String, String>)> {
 
 /// Profiles that set power save themselves.
 fn profiles(root: &Path) -> Vec<Statement> {
-    let mut known: Vec<std::ffi::OsString> = Vec::new();
-    let mut found = Vec::new();
-    for folder in PROFILES {
-        let mut names: Vec<_> = fs::read_dir(root.join(folder))
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.file_name())
-            .collect();
-        names.sort();
-        for name in names {
-            if !known.contains(&name) {
-                let file = Path::new(folder).join(&name);
-                found.extend(profile(root, &file));
-                known.push(name);
-            }
-        }
-    }
-    found
+    strongest(root, &PROFILES).iter().filter_map(|file| profile(root, file)).collect()
 }
 
 /// What a profile says; `None` if it leaves that to the default.

@@ -9,6 +9,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::network_manager;
+use super::other_files::{ends_in, inside, strongest};
 
 /// A program that sets power save, what it sets, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -67,40 +68,20 @@ fn tlp(root: &Path) -> Option<Other> {
 /// Rules that call a program with `power_save` and a setting, as `iw dev NAME set power_save off`. What scripts do that rules start is not
 /// known.
 fn udev(root: &Path) -> Vec<Other> {
-    let mut known = Vec::new();
-    let mut found = Vec::new();
-    for folder in RULES {
-        let mut names: Vec<_> = fs::read_dir(root.join(folder))
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.file_name())
-            .collect();
-        names.sort();
-        for name in names.into_iter().filter(|name| name.to_string_lossy().ends_with(".rules")) {
-            if known.contains(&name) {
-                continue;
-            }
-            let file = Path::new(folder).join(&name);
-            known.push(name);
-            let text = fs::read_to_string(root.join(&file)).unwrap_or_default().replace("\\\n", "");
-            let rules = text.lines().filter(|line| !line.trim_start().starts_with('#'));
-            for setting in rules.filter_map(rule_setting) {
-                found.push(Other {
-                    program: "udev",
-                    says: format!(
-                        "{setting} when an interface comes (power_save {setting} in /{})",
-                        file.display()
-                    ),
-                    advice: Some(format!(
-                        "remove that rule, or mask its file: ln -s /dev/null /{}",
-                        masks(&file)
-                    )),
-                });
-            }
-        }
-    }
-    found
+    let files = strongest(root, &RULES).into_iter().filter(|file| ends_in(file, "rules"));
+    files.flat_map(|file| rules(root, &file)).collect()
+}
+
+/// The rules of a file that set it.
+fn rules(root: &Path, file: &Path) -> Vec<Other> {
+    let text = fs::read_to_string(root.join(file)).unwrap_or_default().replace("\\\n", "");
+    let rules = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+    let other = |setting| Other {
+        program: "udev",
+        says: format!("{setting} when an interface comes (power_save {setting} in /{})", file.display()),
+        advice: Some(format!("remove that rule, or mask its file: ln -s /dev/null /{}", masks(file))),
+    };
+    rules.filter_map(rule_setting).map(other).collect()
 }
 
 /// The link that masks a file of rules.
@@ -120,18 +101,13 @@ fn rule_setting(rule: &str) -> Option<&'static str> {
 fn last_value(root: &Path, places: &[&str], key: &str) -> Option<String> {
     let mut files = Vec::new();
     for place in places {
-        let path = root.join(place);
-        if path.is_dir() {
-            let mut inside: Vec<_> =
-                fs::read_dir(&path).ok()?.filter_map(|entry| Some(entry.ok()?.path())).collect();
-            inside.retain(|file| file.extension().is_some_and(|extension| extension == "conf"));
-            inside.sort();
-            files.extend(inside);
+        if root.join(place).is_dir() {
+            files.extend(inside(root, place).into_iter().filter(|file| ends_in(file, "conf")));
         } else {
-            files.push(path);
+            files.push(place.into());
         }
     }
-    let texts = files.iter().filter_map(|file| fs::read_to_string(file).ok());
+    let texts = files.iter().filter_map(|file| fs::read_to_string(root.join(file)).ok());
     texts.flat_map(|text| text.lines().filter_map(|line| setting(line, key)).collect::<Vec<_>>()).last()
 }
 
