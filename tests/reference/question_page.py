@@ -76,7 +76,7 @@ TRAFFIC = {
     ),
 }
 NEIGHBOURS = {"pages": 10, "messages": 6, "video": 2, "call": 2}
-"""What so many of the twenty neighbours do."""
+"""How many of the twenty neighbours do what."""
 
 
 class Point(NamedTuple):

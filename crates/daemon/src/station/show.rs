@@ -225,7 +225,7 @@ pub(super) fn report(options: &Show) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What there is to say of a daemon that waits.
+/// The facts about a daemon that waits, as lines for people.
 fn wait(document: &Value) -> String {
     let name = document["interface"].as_str().unwrap_or(waiting::FIRST);
     let why = format!("waits: {}", text(&document["why"]));

@@ -151,7 +151,7 @@ fn reload(options: &Run, config: &mut Config, ends: &mut Ends, events: &EventLoo
     service::ready("waits for a Wi-Fi interface");
 }
 
-/// Where it can be asked.
+/// The sockets at which a daemon that waits answers.
 struct Ends {
     name: String,
     control: Control,

@@ -22,7 +22,7 @@ use super::transport::Transport;
 pub trait OwnMechanism: Clone {
     /// The listed ones of its kind.
     type Listed: Copy + PartialEq;
-    /// What stands in for one that nobody has made yet.
+    /// The listed mechanism that takes its place until the class has been made.
     const STAND_IN: Self::Listed;
 
     /// The name in results.
