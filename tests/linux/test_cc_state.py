@@ -44,10 +44,6 @@ def observed(lan) -> tuple:
     return lan.routes(), default(lan), ours, mounted, STATE.exists()
 
 
-def is_left_alone(lan, before) -> bool:
-    return observed(lan) == before
-
-
 def test_eight_loads_at_once(lan):
     before = observed(lan)
     command = lan.inside(DAEMON, "cc", *LOAD)
@@ -65,7 +61,7 @@ def test_eight_loads_at_once(lan):
     said = [unload.communicate(timeout=60)[1] for unload in unloads]
     assert [unload.returncode for unload in unloads] == [0] * 4, said
     assert sum(each.endswith("\nunloaded\n") for each in said) == 1
-    assert is_left_alone(lan, before)
+    assert observed(lan) == before
 
 
 def test_the_second_waits_ten_seconds_and_names_the_first():
@@ -104,12 +100,12 @@ def test_links_in_the_state_folder_lead_nowhere(lan, tmp_path):
     lan.cc(*LOAD)
     assert not STATE.is_symlink()
     lan.cc("unload")
-    assert is_left_alone(lan, before)
+    assert observed(lan) == before
     STATE.parent.mkdir(mode=0o755)
     STATE.symlink_to(precious)
     assert is_one_line(lan.cc("load", check=False), 2, str(STATE), "symbolic link", "hint: ")
     assert "symbolic link" in lan.cc("unload").stderr
-    assert is_left_alone(lan, before)
+    assert observed(lan) == before
     STATE.parent.symlink_to(tmp_path)
     assert is_one_line(lan.cc("load", check=False), 1, str(STATE.parent), "symbolic link")
     STATE.parent.unlink()
@@ -168,7 +164,7 @@ def test_unloading_does_without_the_state_file(lan, damage):
         assert [line for line in lan.routes() if "congctl" in line] == []
         lan.cc("unload", "--force")
         lan.run("sysctl", "-qw", f"net.ipv4.tcp_congestion_control={before[1]}")
-    assert is_left_alone(lan, before)
+    assert observed(lan) == before
 
 
 def test_force_finds_everything_everywhere_without_a_state_file(lan):
@@ -181,7 +177,7 @@ def test_force_finds_everything_everywhere_without_a_state_file(lan):
     said = cc("unload", "--force").stderr
     assert said.endswith("\nunloaded\n")
     lan.run("sysctl", "-qw", f"net.ipv4.tcp_congestion_control={before[1]}")
-    assert is_left_alone(lan, before)
+    assert observed(lan) == before
 
 
 def test_what_is_not_registered_any_more_leaves_no_trace_on_routes(lan):
@@ -193,7 +189,7 @@ def test_what_is_not_registered_any_more_leaves_no_trace_on_routes(lan):
     time.sleep(0.2)
     assert not [line for line in lan.routes() if "congctl" in line]
     lan.cc("unload")
-    assert is_left_alone(lan, before)
+    assert observed(lan) == before
     lan.cc("load")
     assert not [line for line in lan.routes() if "congctl" in line]
 
@@ -233,7 +229,7 @@ def test_names_of_other_programs_stay(lan):
     finally:
         mine.rmdir()
     assert "umount" in lan.cc("unload").stderr
-    assert is_left_alone(lan, before)
+    assert observed(lan) == before
     # A mount that was there stays, with nothing in it as well; and so do other names in our folder.
     call("mount", "-t", "bpf", "bpf", PINS)
     try:
@@ -270,7 +266,7 @@ def kill_everywhere(lan, points: int) -> None:
         return seen
 
     totals = counted(load), counted(unload)
-    assert is_left_alone(lan, before)
+    assert observed(lan) == before
     assert min(totals) > points
     for round_, kill_before in enumerate(sample(totals[0], points)):
         assert was_killed_or_over(load, kill_before)
@@ -280,7 +276,7 @@ def kill_everywhere(lan, points: int) -> None:
             assert sum("congctl ackloss" in line for line in lan.routes()) == 3, kill_before
             assert default(lan) == "ackloss"
         lan.cc("unload")
-        assert is_left_alone(lan, before), f"load killed before call {kill_before}"
+        assert observed(lan) == before, f"load killed before call {kill_before}"
     for round_, kill_before in enumerate(sample(totals[1], points)):
         lan.cc(*LOAD)
         assert was_killed_or_over(unload, kill_before)
@@ -288,7 +284,7 @@ def kill_everywhere(lan, points: int) -> None:
             lan.cc(*LOAD)
             assert sum("congctl ackloss" in line for line in lan.routes()) == 3, kill_before
         lan.cc("unload")
-        assert is_left_alone(lan, before), f"unload killed before call {kill_before}"
+        assert observed(lan) == before, f"unload killed before call {kill_before}"
 
 
 KNOWN = pytest.mark.skipif(
