@@ -10,7 +10,7 @@ README = ROOT / "README.md"
 
 
 def test_the_readme_shows_what_the_commands_print(airwatt, request):
-    assert len(pages.shown(README.read_text())) == 2
+    assert len(pages.shown(README.read_text())) == 3
     pages.check(README, airwatt.output, request.config.getoption("--bless"))
 
 
