@@ -92,7 +92,7 @@ def test_connections_survive_and_the_first_packet_brings_a_handshake(pair, secon
     with pair.program("ap", "python3", HERE / "soak.py", "serve", INNER["ap"]) as server:
         assert server.stdout.readline() == "ready\n"
         said = run_laptop(pair, seconds)
-        before, after = (json.loads(said[name])["peers"][0] for name in ("before", "after"))
+        before, after = (json.loads(said[name])["tunnels"][0]["peers"][0] for name in ("before", "after"))
         began, woke = map(float, said["woke"].split())
         asked, answered = map(float, said["answered"].split())
         renewed = float(said["renewed"].split()[1])
