@@ -1,6 +1,6 @@
 //! What all daemons have in common on the command line.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -27,6 +27,33 @@ impl Foreground {
             output::progress(&format!("{}: nothing is wrong with this configuration", file.display()));
         }
     }
+}
+
+/// A daemon by its configuration.
+#[derive(Args)]
+pub(crate) struct ByFile {
+    /// The configuration (TOML)
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+}
+
+/// A daemon by its interface.
+#[derive(Args)]
+pub(crate) struct ByName {
+    /// Its interface
+    #[arg(value_name = "INTERFACE")]
+    pub(crate) interface: String,
+}
+
+/// Which daemons are shown, and how.
+#[derive(Args)]
+pub(crate) struct Shown {
+    /// The interface of one; without it, all
+    #[arg(value_name = "INTERFACE")]
+    pub(crate) interface: Option<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// How much a daemon says.

@@ -16,6 +16,8 @@ mod keys;
 mod last_endpoints;
 mod manual;
 mod output;
+mod peering;
+mod services;
 mod settings;
 mod station;
 mod tunnel;

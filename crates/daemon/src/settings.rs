@@ -1,17 +1,12 @@
-//! What the configurations of daemons have in common: reading a file with the private key beside it, prefixes, and error texts.
+//! What the configurations of daemons have in common: reading TOML, prefixes, and error texts.
 
 use std::fmt;
-use std::fs;
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use airwatt_base::{read_text, reason_of};
-use airwatt_proto::session::{PeerConfig, PublicKey, SecretKey};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, de};
 use serde_path_to_error::Segment;
-use tracing::warn;
 
 use crate::failure::Failure;
 
@@ -23,50 +18,6 @@ pub(crate) fn with_line(text: &str, error: &toml::de::Error) -> String {
 
 /// Longest name of an interface (IFNAMSIZ less its terminator).
 const NAME_BYTES_MAX: usize = 15;
-
-/// A configuration with a private key, which may be in a file of its own.
-pub(crate) trait Keyed: Sized {
-    /// Reads and checks a text.
-    fn parse(text: &str) -> Result<Self, Failure>;
-    /// The file of the private key, relative to the folder of the configuration, and the place for the key.
-    fn key(&mut self) -> (Option<PathBuf>, &mut Option<SecretKey>);
-
-    /// Reads and checks a file, and the file of the private key.
-    fn read(path: &Path) -> Result<Self, Failure> {
-        let name = path.display();
-        let in_file = |failure| match failure {
-            Failure::Input(line) => Failure::Input(format!("{name}: {line}")),
-            other => other,
-        };
-        let text = read_text(path).map_err(|error| input(format!("{name}: {}", reason_of(&error))))?;
-        let mut config = Self::parse(&text).map_err(in_file)?;
-        if let (Some(file), key) = config.key() {
-            if key.is_some() {
-                return Err(in_file(input("private_key_file: expected none beside private_key")));
-            }
-            let file = path.parent().unwrap_or(Path::new(".")).join(file);
-            let wrong = |error: &dyn fmt::Display| {
-                in_file(input(format!("private_key_file: {}: {error}", file.display())))
-            };
-            let text = read_text(&file).map_err(|error| wrong(&reason_of(&error)))?;
-            *key = Some(text.parse().map_err(|error| wrong(&error))?);
-        }
-        Ok(config)
-    }
-}
-
-/// Warns if others can read a key: the private one in the file beside `path`, or whatever `path` holds itself.
-pub(crate) fn warn_of_readers(path: &Path, key_file: Option<&PathBuf>, sessions: &SessionSettings) {
-    use std::os::unix::fs::PermissionsExt as _;
-    let beside = key_file.map(|key| path.parent().unwrap_or(Path::new(".")).join(key));
-    let has_keys = sessions.peers.iter().any(|peer| peer.preshared_key.is_some())
-        || sessions.private_key.is_some() && beside.is_none();
-    for file in beside.into_iter().chain(has_keys.then(|| path.to_owned())) {
-        if fs::metadata(&file).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0) {
-            warn!("{}: others can read the key in it; hint: chmod 600", file.display());
-        }
-    }
-}
 
 /// Reads a text as TOML. An error is one line with the key.
 pub(crate) fn parse_toml<T: DeserializeOwned>(text: &str) -> Result<T, Failure> {
@@ -181,73 +132,6 @@ pub(crate) fn socket_address<'de, D: Deserializer<'de>>(
 /// Wrong input, in one line.
 pub(crate) fn input(line: impl Into<String>) -> Failure {
     Failure::Input(line.into())
-}
-
-/// What a configuration says of a peer's session.
-pub(crate) struct SessionPeer {
-    pub(crate) public_key: Option<PublicKey>,
-    pub(crate) preshared_key: Option<SecretKey>,
-    pub(crate) endpoint: Option<SocketAddr>,
-}
-
-/// What a configuration says of the sessions with its peers.
-pub(crate) struct SessionSettings {
-    pub(crate) private_key: Option<SecretKey>,
-    /// Whether the key of this end is in a file, which may not have been read yet.
-    pub(crate) is_in_file: bool,
-    pub(crate) listen: Option<SocketAddr>,
-    pub(crate) peers: Vec<SessionPeer>,
-}
-
-impl SessionSettings {
-    /// Checks that there is a key of this end, and one of each peer, which is neither another peer's nor that of this end.
-    pub(crate) fn check_keys(&self) -> Result<(), Failure> {
-        if self.private_key.is_none() && !self.is_in_file {
-            return Err(input(
-                "private_key: expected the key of this end, got none; hint: airwattd genkey prints one",
-            ));
-        }
-        let own = self.private_key.as_ref().map(SecretKey::public);
-        for (index, peer) in self.peers.iter().enumerate() {
-            let wrong = |text: &str| Err(input(format!("peer.{index}.public_key: {text}")));
-            let Some(key) = peer.public_key else {
-                return wrong(
-                    "expected the key of the peer, got none; hint: airwattd pubkey prints it there",
-                );
-            };
-            if Some(key) == own {
-                return wrong("expected the key of the peer, got that of this end");
-            }
-            if self.peers[..index].iter().any(|other| other.public_key == Some(key)) {
-                return wrong("expected each key once, got one again");
-            }
-        }
-        Ok(())
-    }
-
-    /// Checks that a `what` without encryption has no keys, and private addresses only. `key` is the setting that asks for it.
-    pub(crate) fn check_plain(&self, key: &str, what: &str) -> Result<(), Failure> {
-        let has_own_key = self.private_key.is_some() || self.is_in_file;
-        let has_keys = |peer: &SessionPeer| peer.public_key.is_some() || peer.preshared_key.is_some();
-        if has_own_key || self.peers.iter().any(has_keys) {
-            return Err(input(format!("{key}: expected no keys in a {what} without encryption, got some")));
-        }
-        let outer = self.listen.into_iter().chain(self.peers.iter().filter_map(|peer| peer.endpoint));
-        match outer.map(|address| address.ip()).find(|address| !is_private(*address)) {
-            Some(address) => Err(input(format!(
-                "{key}: expected private or loopback addresses for a {what} without encryption, got {address}"
-            ))),
-            None => Ok(()),
-        }
-    }
-
-    /// The peers of the sessions; those without a key have none.
-    pub(crate) fn into_peers(self) -> Vec<PeerConfig> {
-        let config = |SessionPeer { public_key, preshared_key, endpoint }| {
-            Some(PeerConfig { public_key: public_key?, preshared_key, endpoint })
-        };
-        self.peers.into_iter().filter_map(config).collect()
-    }
 }
 
 /// Checks the port at which peers find this end.

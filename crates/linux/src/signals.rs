@@ -34,16 +34,17 @@ impl Signals {
             .map_err(Error::of("signals"))
     }
 
-    /// Returns the next signal that has arrived.
+    /// Returns which signal has arrived since the last call, if there was one. Of several, an end comes before anything else.
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn next(&self) -> Result<Option<Signal>, Error> {
-        let found = self.0.read_signal().map_err(Error::of("signals"))?;
-        Ok(found.map(|info| match info.ssi_signo as i32 {
-            nix::libc::SIGHUP => Signal::Reload,
-            _ => Signal::Terminate,
-        }))
+    pub fn read(&self) -> Result<Option<Signal>, Error> {
+        let mut found = None;
+        while let Some(info) = self.0.read_signal().map_err(Error::of("signals"))? {
+            let is_end = info.ssi_signo as i32 != nix::libc::SIGHUP || found == Some(Signal::Terminate);
+            found = Some(if is_end { Signal::Terminate } else { Signal::Reload });
+        }
+        Ok(found)
     }
 }
 

@@ -53,7 +53,7 @@ fn daemon(folder: &Path) {
         println!("the guardian has ended");
         return;
     }
-    assert!(signals.next().unwrap().is_some());
+    assert!(signals.read().unwrap().is_some());
     drop(log);
     restore(folder);
 }

@@ -9,17 +9,14 @@ use airwatt_energy::{Radio, RadioError};
 use airwatt_linux::metrics;
 use airwatt_proto::e2tcp::{Addresses, E2tcpConfig};
 use airwatt_proto::gateway::SplitProxyConfig;
-use airwatt_proto::session::{OVERHEAD_BYTES, PeerConfig, PublicKey, SecretKey};
+use airwatt_proto::session::{OVERHEAD_BYTES, SecretKey};
 use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::endpoint::PeerEndpoint;
 use crate::failure::Failure;
-use crate::settings::{
-    Keyed, Prefix, SessionPeer, SessionSettings, check_interface, check_port, from_text, input, parse_toml,
-    socket_address,
-};
+use crate::peering::{PeerSettings, Peering, SessionSettings};
+use crate::settings::{Prefix, check_interface, check_port, from_text, input, parse_toml, socket_address};
 
 /// The first of three marks without a setting.
 const FWMARK: u32 = 4_747;
@@ -102,7 +99,7 @@ pub(super) struct Config {
     pub(super) e2tcp: E2tcpConfig,
     /// The other end; a base station has one for each mobile.
     #[serde(default)]
-    pub(super) peer: Vec<Peer>,
+    pub(super) peer: Vec<PeerSettings>,
 }
 
 /// Limits.
@@ -142,28 +139,6 @@ impl Default for Gateway {
     }
 }
 
-/// The other end.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Peer {
-    /// Its name in reports.
-    pub(super) name: String,
-    /// Its public key (`airwattd pubkey`).
-    #[serde(default, deserialize_with = "from_text")]
-    #[schemars(with = "Option<String>")]
-    pub(super) public_key: Option<PublicKey>,
-    /// A key that both share beforehand, beside the others.
-    #[serde(default, deserialize_with = "from_text")]
-    #[schemars(with = "Option<String>")]
-    pub(super) preshared_key: Option<SecretKey>,
-    /// Its address or host name, and its port; without them it is found by its first datagram. A name is resolved at the start, and
-    /// again while the peer is silent.
-    pub(super) endpoint: Option<PeerEndpoint>,
-    /// At a base station: the mobile's addresses.
-    #[serde(default)]
-    pub(super) allowed_ips: Vec<Prefix>,
-}
-
 const fn default_fwmark() -> u32 {
     FWMARK
 }
@@ -172,13 +147,40 @@ const fn default_rate() -> Rate {
     Rate::from_bps(54_000_000)
 }
 
-impl Keyed for Config {
+impl Peering for Config {
     fn parse(text: &str) -> Result<Self, Failure> {
         parse_toml(text)
     }
 
     fn key(&mut self) -> (Option<PathBuf>, &mut Option<SecretKey>) {
         (self.private_key_file.clone(), &mut self.private_key)
+    }
+
+    fn peers(&mut self) -> &mut [PeerSettings] {
+        &mut self.peer
+    }
+
+    fn sessions(&self) -> SessionSettings<'_> {
+        SessionSettings {
+            private_key: self.private_key.as_ref(),
+            key_file: self.private_key_file.as_deref(),
+            listen: self.listen,
+            peers: &self.peer,
+        }
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        check_interface(&self.interface)?;
+        self.check_limits()?;
+        match self.mode {
+            Some(Mode::BaseOnly) => return self.check_alone(),
+            Some(Mode::Base) => self.check_base()?,
+            _ => self.check_mobile()?,
+        }
+        let sessions = self.sessions();
+        sessions.check_names()?;
+        self.radio().map_err(|error| input(format!("radio: {error}")))?;
+        if self.plain { sessions.check_plain("plain", "gateway") } else { sessions.check_keys() }
     }
 }
 
@@ -210,25 +212,6 @@ impl Config {
     /// Whether this is a base station for mobiles without a daemon.
     pub(super) fn is_alone(&self) -> bool {
         self.mode == Some(Mode::BaseOnly)
-    }
-
-    fn check(&self) -> Result<(), Failure> {
-        check_interface(&self.interface)?;
-        self.check_limits()?;
-        match self.mode {
-            Some(Mode::BaseOnly) => return self.check_alone(),
-            Some(Mode::Base) => self.check_base()?,
-            _ => self.check_mobile()?,
-        }
-        for (index, peer) in self.peer.iter().enumerate() {
-            if self.peer[..index].iter().any(|other| other.name == peer.name) {
-                let name = &peer.name;
-                return Err(input(format!("peer.{index}.name: expected each name once, got {name} again")));
-            }
-        }
-        self.radio().map_err(|error| input(format!("radio: {error}")))?;
-        let sessions = self.sessions();
-        if self.plain { sessions.check_plain("plain", "gateway") } else { sessions.check_keys() }
     }
 
     fn check_limits(&self) -> Result<(), Failure> {
@@ -328,29 +311,7 @@ impl Config {
         Ok(())
     }
 
-    /// What the configuration says of the sessions with the peers.
-    pub(super) fn sessions(&self) -> SessionSettings {
-        let of = |peer: &Peer| SessionPeer {
-            public_key: peer.public_key,
-            preshared_key: peer.preshared_key.clone(),
-            endpoint: peer.address(),
-        };
-        SessionSettings {
-            private_key: self.private_key.clone(),
-            is_in_file: self.private_key_file.is_some(),
-            listen: self.listen,
-            peers: self.peer.iter().map(of).collect(),
-        }
-    }
-
     // What follows from the settings.
-
-    /// The address of the UDP socket.
-    pub(super) fn listen(&self) -> SocketAddr {
-        let is_v6 = self.peer.iter().find_map(Peer::address).is_some_and(|endpoint| endpoint.is_ipv6());
-        let any = if is_v6 { ([0_u16; 8], 0).into() } else { ([0, 0, 0, 0], 0).into() };
-        self.listen.unwrap_or(any)
-    }
 
     /// The addresses of all mobiles.
     pub(super) fn prefixes(&self) -> impl Iterator<Item = Prefix> + '_ {
@@ -424,34 +385,9 @@ impl Config {
         }
     }
 
-    /// Resolves the names of the peers, and checks what depends on their addresses.
-    ///
-    /// # Errors
-    /// If a name has no address, or one that does not fit the configuration.
-    pub(super) fn resolve(&mut self) -> Result<(), Failure> {
-        self.peer.iter_mut().filter_map(|peer| peer.endpoint.as_mut()).try_for_each(PeerEndpoint::resolve)?;
-        self.check()
-    }
-
     /// The radio by which joules are estimated.
     pub(super) fn radio(&self) -> Result<Option<Radio>, RadioError> {
         self.radio.as_deref().map(Radio::find).transpose()
-    }
-
-    /// The peers as sessions have them.
-    pub(super) fn session_peers(&self) -> Vec<PeerConfig> {
-        self.sessions().into_peers()
-    }
-}
-
-impl Peer {
-    /// Its address, as far as it is known.
-    pub(super) fn address(&self) -> Option<SocketAddr> {
-        self.endpoint.as_ref().and_then(PeerEndpoint::address)
-    }
-
-    pub(super) fn has(&self, address: IpAddr) -> bool {
-        self.allowed_ips.iter().any(|prefix| prefix.contains(address))
     }
 }
 

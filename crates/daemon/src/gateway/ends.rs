@@ -4,7 +4,7 @@
 //!  message -> session -> datagram        datagram -> session -> message
 //! ```
 //! With `plain = true` there are no sessions: a datagram is the peer's whose address it comes from, or, at a base station, whose
-//! `allowed_ips` contain that address. A base station alone has no peers, and no carrier.
+//! `allowed_ips` contain that address. A base station alone has no peers.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -13,7 +13,8 @@ use airwatt_base::{Instant, Machine, Span, Timeout, TimerKind as _};
 use airwatt_proto::gateway::{Fate, Note, ProxyTimer, SplitProxy, SplitProxyInput, SplitProxyOutput, Why};
 use airwatt_proto::session::{self, Sessions};
 
-use crate::settings::is_private;
+use crate::peering::Carrier;
+use crate::settings::{Prefix, is_private};
 
 /// An input.
 #[derive(Clone, Debug)]
@@ -63,29 +64,13 @@ impl Reason {
     }
 }
 
-/// How messages get to the peers.
-#[derive(Clone, Debug)]
-pub(super) enum Carrier {
-    /// Authenticated and encrypted.
-    Sealed(Box<Sessions>),
-    /// Without encryption.
-    Plain(Vec<PlainPeer>),
-    /// There are no peers.
-    Absent,
-}
-
-/// A peer without keys.
-#[derive(Clone, Debug)]
-pub(super) struct PlainPeer {
-    pub(super) endpoint: Option<SocketAddr>,
-    pub(super) config: super::config::Peer,
-}
-
 /// One end of a gateway.
 #[derive(Clone, Debug)]
 pub(super) struct Ends {
     pub(super) proxy: SplitProxy,
     pub(super) carrier: Carrier,
+    /// The addresses for which each peer speaks.
+    allowed_ips: Vec<Vec<Prefix>>,
     /// Authenticated datagrams of each peer so far, to notice those that carry no message.
     received: Vec<u64>,
     /// Datagrams without a session that are no peer's.
@@ -100,10 +85,18 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    pub(super) fn new(proxy: SplitProxy, carrier: Carrier, peers: usize, greets: bool) -> Self {
+    /// `allowed_ips` are the addresses for which each peer speaks.
+    pub(super) fn new(
+        proxy: SplitProxy,
+        carrier: Carrier,
+        allowed_ips: Vec<Vec<Prefix>>,
+        greets: bool,
+    ) -> Self {
+        let peers = allowed_ips.len();
         Self {
             proxy,
             carrier,
+            allowed_ips,
             received: vec![0; peers],
             strange_datagrams: 0,
             traffic: vec![[0; 2]; peers],
@@ -121,34 +114,17 @@ impl Ends {
         notes
     }
 
-    /// The address of a peer.
-    pub(super) fn endpoint(&self, peer: usize) -> Option<SocketAddr> {
-        match &self.carrier {
-            Carrier::Sealed(sessions) => sessions.peer(peer).endpoint,
-            Carrier::Plain(peers) => peers[peer].endpoint,
-            Carrier::Absent => None,
-        }
-    }
-
     /// Datagrams that had no effect: forged, repeated, damaged, or not from a peer.
     pub(super) const fn strange_datagrams(&self) -> u64 {
         match &self.carrier {
             Carrier::Sealed(sessions) => sessions.strangers().silent,
-            Carrier::Plain(_) | Carrier::Absent => self.strange_datagrams,
+            Carrier::Plain(_) => self.strange_datagrams,
         }
     }
 
     /// Whether a connection for this peer has to go as plain TCP, because nobody has heard of it.
     fn is_unknown(&self, peer: usize) -> bool {
-        !matches!(self.carrier, Carrier::Absent) && self.endpoint(peer).is_none()
-    }
-
-    /// The state of a peer's session; `None` without encryption.
-    pub(super) fn session(&self, peer: usize) -> Option<session::PeerStatus> {
-        match &self.carrier {
-            Carrier::Sealed(sessions) => Some(sessions.peer(peer)),
-            Carrier::Plain(_) | Carrier::Absent => None,
-        }
+        peer < self.allowed_ips.len() && self.carrier.endpoint(peer).is_none()
     }
 
     /// Takes the outputs of proxy and sessions until both are silent, also after calls of the proxy's own methods.
@@ -163,8 +139,7 @@ impl Ends {
                 }
                 continue;
             }
-            let Carrier::Sealed(sessions) = &mut self.carrier else { return };
-            let Some(output) = sessions.poll_output() else { return };
+            let Some(output) = self.carrier.sessions().and_then(Sessions::poll_output) else { return };
             match output {
                 session::Output::Transmit { peer, to, bytes } => {
                     if let Some(peer) = peer {
@@ -194,13 +169,12 @@ impl Ends {
             Carrier::Sealed(sessions) => {
                 sessions.handle_input(session::Input::Send { peer, payload, expects_answer }, now);
             }
-            Carrier::Plain(peers) => {
-                if let Some(to) = peers[peer].endpoint {
+            Carrier::Plain(_) => {
+                if let Some(to) = self.carrier.endpoint(peer) {
                     self.traffic[peer][0] += payload.len() as u64;
                     self.outputs.push_back(Output::Transmit { to, bytes: payload });
                 }
             }
-            Carrier::Absent => {}
         }
     }
 
@@ -218,24 +192,23 @@ impl Ends {
                     }
                 }
             }
-            Carrier::Plain(peers) => {
-                let is_from = |peer: &PlainPeer| peer.endpoint == Some(from);
-                let found = peers
+            Carrier::Plain(endpoints) => {
+                let speaks = |prefixes: &Vec<Prefix>| prefixes.iter().any(|own| own.contains(from.ip()));
+                let found = endpoints
                     .iter()
-                    .position(is_from)
-                    .or_else(|| peers.iter().position(|peer| peer.config.has(from.ip())))
+                    .position(|endpoint| *endpoint == Some(from))
+                    .or_else(|| self.allowed_ips.iter().position(speaks))
                     .filter(|_| is_private(from.ip()));
                 let Some(peer) = found else {
                     self.strange_datagrams += 1;
                     return;
                 };
-                if peers[peer].endpoint.replace(from) != Some(from) {
+                if self.carrier.set_endpoint(peer, from) {
                     self.outputs.push_back(Output::Moved(peer, from));
                 }
                 self.traffic[peer][1] += length;
                 self.proxy.handle_input(SplitProxyInput::Message(peer, bytes), now);
             }
-            Carrier::Absent => {}
         }
     }
 }
@@ -254,16 +227,10 @@ impl Machine for Ends {
                 self.outputs.push_back(Output::Proxy(SplitProxyOutput::Pass(opening)));
             }
             Input::Proxy(input) => self.proxy.handle_input(input, now),
-            Input::Resumed(suspended) => {
-                if let Carrier::Sealed(sessions) = &mut self.carrier {
-                    sessions.handle_input(session::Input::Resumed(suspended), now);
-                }
+            Input::Resumed(suspended) => self.carrier.resume(suspended, now),
+            Input::Resolved(peer, address) => {
+                self.carrier.set_endpoint(peer, address);
             }
-            Input::Resolved(peer, address) => match &mut self.carrier {
-                Carrier::Sealed(sessions) => sessions.set_endpoint(peer, address),
-                Carrier::Plain(peers) => peers[peer].endpoint = Some(address),
-                Carrier::Absent => {}
-            },
             Input::DrainUntil(until) => {
                 self.drain_until = Some(until);
                 self.proxy.handle_input(SplitProxyInput::Drain, now);
@@ -278,7 +245,7 @@ impl Machine for Ends {
             self.outputs.push_back(Output::Drained);
         }
         self.proxy.handle_timeout(now);
-        if let Carrier::Sealed(sessions) = &mut self.carrier {
+        if let Some(sessions) = self.carrier.sessions() {
             sessions.handle_timeout(now);
         }
         self.pump(now);
@@ -291,10 +258,7 @@ impl Machine for Ends {
     fn poll_timeout(&self) -> Option<Timeout<Reason>> {
         let proxy = self.proxy.poll_timeout();
         let proxy = proxy.map(|timeout| Timeout { at: timeout.at, reason: Reason::Proxy(timeout.reason) });
-        let session = match &self.carrier {
-            Carrier::Sealed(sessions) => sessions.poll_timeout(),
-            Carrier::Plain(_) | Carrier::Absent => None,
-        };
+        let session = self.carrier.poll_timeout();
         let session =
             session.map(|timeout| Timeout { at: timeout.at, reason: Reason::Session(timeout.reason) });
         let drain = self.drain_until.map(|at| Timeout { at, reason: Reason::Drain });
@@ -308,7 +272,6 @@ mod tests {
     use airwatt_proto::gateway::{Opening, SplitProxyConfig};
     use airwatt_proto::session::{PeerConfig, SecretKey};
 
-    use super::super::config;
     use super::*;
 
     const AT: fn(u64) -> Instant = Instant::from_millis;
@@ -326,15 +289,8 @@ mod tests {
 
     fn plain(endpoint: Option<SocketAddr>) -> Ends {
         let allowed_ips = vec!["10.0.0.2/32".parse().expect("a prefix")];
-        let config = config::Peer {
-            name: "peer".to_owned(),
-            public_key: None,
-            preshared_key: None,
-            endpoint: None,
-            allowed_ips,
-        };
-        let carrier = Carrier::Plain(vec![PlainPeer { endpoint, config }]);
-        Ends::new(SplitProxy::new(SplitProxyConfig::default(), 1), carrier, 1, false)
+        let carrier = Carrier::Plain(vec![endpoint]);
+        Ends::new(SplitProxy::new(SplitProxyConfig::default(), 1), carrier, vec![allowed_ips], false)
     }
 
     fn sealed() -> Ends {
@@ -346,7 +302,7 @@ mod tests {
             endpoint: Some(address(2)),
         }]);
         let proxy = SplitProxy::new(SplitProxyConfig::default(), 1);
-        Ends::new(proxy, Carrier::Sealed(Box::new(sessions)), 1, true)
+        Ends::new(proxy, Carrier::Sealed(Box::new(sessions)), vec![Vec::new()], true)
     }
 
     fn inputs() -> Vec<(Instant, Input)> {
@@ -366,8 +322,10 @@ mod tests {
 
     #[test]
     fn an_end_keeps_the_contract_over_each_carrier() {
-        let without_peers =
-            || Ends::new(SplitProxy::alone(SplitProxyConfig::default()), Carrier::Absent, 0, false);
+        let without_peers = || {
+            let proxy = SplitProxy::alone(SplitProxyConfig::default());
+            Ends::new(proxy, Carrier::Plain(Vec::new()), Vec::new(), false)
+        };
         let makes: [fn() -> Ends; 3] = [|| plain(None), || plain(Some(address(2))), sealed];
         for make in makes.into_iter().chain([without_peers as fn() -> Ends]) {
             let outputs = check_machine(make, &inputs(), AT(600_000));

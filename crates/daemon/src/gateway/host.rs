@@ -5,45 +5,31 @@ use std::net::IpAddr;
 use std::ops::ControlFlow;
 
 use airwatt_base::{Instant, Machine as _};
-use airwatt_linux::clock::{self, Clock, SuspendWatch};
-use airwatt_linux::control::Control;
+use airwatt_linux::clock::{self, Clock};
 use airwatt_linux::driver::MachineHost;
 use airwatt_linux::event_loop::{Ready, Sources, Token, Waker};
-use airwatt_linux::guardian::Guardian;
-use airwatt_linux::metrics::{Metrics, Page};
-use airwatt_linux::signals::{Signal, Signals};
+use airwatt_linux::signals::Signal;
 use airwatt_linux::transparent::{self, PacketSender};
 use airwatt_linux::{Error, tun, udp};
 use airwatt_proto::e2tcp::{Addresses, Endpoint};
 use airwatt_proto::gateway::{
     ConnectFailure, ConnectionId, Opening, SplitProxyInput as In, SplitProxyOutput as Out, parse_reset,
 };
-use airwatt_proto::session::UNANSWERED_AFTER;
-use tracing::{debug, info, warn};
+use tracing::{debug, info};
 use tun_rs::SyncDevice;
 
 use super::config::Config;
-use super::ends::{Carrier, Ends, Input, Output, Reason};
+use super::ends::{Ends, Input, Output, Reason};
 use super::local::{Frames, Local, Request};
 use super::note_log::NoteLog;
 use super::sockets::{FIRST_CONNECTION, Received, Sockets, socket_address};
 use super::status;
-use crate::endpoint::Resolver;
-use crate::instance::serve_control;
-use crate::last_endpoints::LastEndpoints;
-use crate::output::UNANSWERED;
+use crate::services::{DEVICE, FIRST_OWN, Occasion, SOCKET, Services};
 
-/// Sources of the event loop.
-pub(super) const DEVICE: Token = Token(0);
-pub(super) const SOCKET: Token = Token(1);
-pub(super) const SIGNALS: Token = Token(2);
-pub(super) const CONTROL: Token = Token(3);
-pub(super) const METRICS: Token = Token(4);
-pub(super) const GUARDIAN: Token = Token(5);
-pub(super) const LISTENERS: Token = Token(6);
-pub(super) const LOCAL: Token = Token(7);
-pub(super) const END: Token = Token(8);
-pub(super) const NAMES: Token = Token(9);
+/// Sources of the event loop, beside those of every daemon with peers.
+pub(super) const LISTENERS: Token = Token(FIRST_OWN);
+pub(super) const LOCAL: Token = Token(FIRST_OWN + 1);
+pub(super) const END: Token = Token(FIRST_OWN + 2);
 
 /// What a gateway works with.
 pub(super) struct Parts {
@@ -53,14 +39,9 @@ pub(super) struct Parts {
     pub(super) packets: PacketSender,
     pub(super) sockets: Sockets,
     pub(super) local: Option<Local>,
-    pub(super) signals: Signals,
-    pub(super) control: Control,
-    pub(super) metrics: Option<Metrics>,
-    /// Where the peers are.
-    pub(super) endpoints: LastEndpoints,
+    pub(super) services: Services,
     /// Ends the driver when everything is drained.
     pub(super) waker: Waker,
-    pub(super) resolver: Resolver,
 }
 
 pub(super) struct GatewayHost {
@@ -69,12 +50,9 @@ pub(super) struct GatewayHost {
     /// The sources of the event loop.
     events: Sources,
     clock: Clock,
-    /// Timeouts served, by reason.
-    wakeups: BTreeMap<&'static str, u64>,
     /// Packets that the kernel did not take.
     packet_failures: u64,
     buffer: Vec<u8>,
-    suspends: SuspendWatch,
     /// What follows from outputs, for the next time when the machine may be called.
     deferred: Vec<In>,
     /// Connections whose sockets have something to do.
@@ -83,15 +61,7 @@ pub(super) struct GatewayHost {
     calls: BTreeMap<Addresses, (std::os::unix::net::UnixStream, std::os::fd::OwnedFd)>,
     is_draining: bool,
     is_over: bool,
-    asked: Asked,
     note_log: NoteLog,
-}
-
-/// What `settle` has to do, since it needs the machine.
-#[derive(Clone, Copy, Debug, Default)]
-struct Asked {
-    control: bool,
-    metrics: bool,
 }
 
 impl GatewayHost {
@@ -100,7 +70,7 @@ impl GatewayHost {
         status::HostState {
             config: &self.config,
             packet_failures: self.packet_failures,
-            wakeups: &self.wakeups,
+            wakeups: &self.parts.services.wakeups,
         }
     }
 
@@ -110,16 +80,13 @@ impl GatewayHost {
             config,
             events,
             clock,
-            wakeups: BTreeMap::new(),
             packet_failures: 0,
             buffer: vec![0; tun::PACKET_BYTES_MAX],
-            suspends: SuspendWatch::start(),
             deferred: Vec::new(),
             busy: BTreeSet::new(),
             calls: BTreeMap::new(),
             is_draining: false,
             is_over: false,
-            asked: Asked::default(),
             note_log: NoteLog::default(),
         }
     }
@@ -224,13 +191,6 @@ impl GatewayHost {
         Ok((addresses, port, request.shares))
     }
 
-    fn note_suspend(&mut self, inputs: &mut Vec<Input>) {
-        if let Some(span) = self.suspends.check() {
-            info!(seconds = span.as_secs_f64(), "the host was suspended");
-            inputs.push(Input::Resumed(span));
-        }
-    }
-
     /// SIGTERM: connections may finish; the second one ends them.
     fn stop(&mut self, inputs: &mut Vec<Input>) {
         if self.is_draining {
@@ -239,6 +199,25 @@ impl GatewayHost {
             self.is_draining = true;
             inputs.push(Input::DrainUntil(self.clock.now() + self.config.gateway.drain));
         }
+    }
+
+    /// A source of a gateway alone is ready.
+    fn receive_own(&mut self, ready: Ready, inputs: &mut Vec<Input>) -> Result<ControlFlow<()>, Error> {
+        match ready.token {
+            DEVICE => self.read_device(inputs)?,
+            SOCKET => self.read_socket(inputs)?,
+            LISTENERS => {
+                let accepted = self.parts.sockets.accept(&self.events)?;
+                inputs.extend(accepted.into_iter().map(|id| Input::Proxy(In::Accepted(id))));
+            }
+            LOCAL => self.read_local(inputs)?,
+            END => {
+                inputs.push(Input::Proxy(In::Abort));
+                return Ok(ControlFlow::Break(()));
+            }
+            _ => self.read_connection(ready, inputs),
+        }
+        Ok(ControlFlow::Continue(()))
     }
 
     // Outputs.
@@ -369,59 +348,20 @@ impl GatewayHost {
         }
         false
     }
-
-    fn answer(&mut self, machine: &Ends, now: Instant) -> Result<(), Error> {
-        let asked = std::mem::take(&mut self.asked);
-        if asked.control {
-            let document = status::document(self.state(), machine, now);
-            serve_control(&mut self.parts.control, &document)?;
-        }
-        if asked.metrics {
-            let page = status::metrics(&status::document(self.state(), machine, now));
-            let served = self.parts.metrics.as_mut().map(|metrics| metrics.serve(|| Page::clone(&page)));
-            served.unwrap_or(Ok(()))?;
-        }
-        Ok(())
-    }
 }
 
 impl MachineHost<Ends> for GatewayHost {
     fn receive(&mut self, ready: Ready, inputs: &mut Vec<Input>) -> Result<ControlFlow<()>, Error> {
-        self.note_suspend(inputs);
-        match ready.token {
-            DEVICE => self.read_device(inputs)?,
-            SOCKET => self.read_socket(inputs)?,
-            LISTENERS => {
-                let accepted = self.parts.sockets.accept(&self.events)?;
-                inputs.extend(accepted.into_iter().map(|id| Input::Proxy(In::Accepted(id))));
+        inputs.extend(self.parts.services.suspended().map(Input::Resumed));
+        match self.parts.services.receive(ready.token)? {
+            Occasion::Own => return self.receive_own(ready, inputs),
+            Occasion::Nothing => {}
+            Occasion::Signal(Signal::Reload) => info!("nothing is read again; a change needs a restart"),
+            Occasion::Signal(Signal::Terminate) => self.stop(inputs),
+            Occasion::Names => {
+                let resolved = self.parts.services.resolved(&mut self.config.peer);
+                inputs.extend(resolved.into_iter().map(|(peer, address)| Input::Resolved(peer, address)));
             }
-            LOCAL => self.read_local(inputs)?,
-            CONTROL => self.asked.control = true,
-            METRICS => self.asked.metrics = true,
-            GUARDIAN => return Err(Guardian::ended()),
-            SIGNALS => {
-                while let Some(signal) = self.parts.signals.next()? {
-                    match signal {
-                        Signal::Reload => info!("nothing is read again; a change needs a restart"),
-                        Signal::Terminate => self.stop(inputs),
-                    }
-                }
-            }
-            NAMES => {
-                for (text, address) in self.parts.resolver.take() {
-                    for (peer, config) in self.config.peer.iter_mut().enumerate() {
-                        if config.endpoint.as_mut().is_some_and(|endpoint| endpoint.take(&text, address)) {
-                            info!(peer = config.name, %address, "the peer's name has another address");
-                            inputs.push(Input::Resolved(peer, address));
-                        }
-                    }
-                }
-            }
-            END => {
-                inputs.push(Input::Proxy(In::Abort));
-                return Ok(ControlFlow::Break(()));
-            }
-            _ => self.read_connection(ready, inputs),
         }
         Ok(ControlFlow::Continue(()))
     }
@@ -437,14 +377,10 @@ impl MachineHost<Ends> for GatewayHost {
             Output::Moved(peer, to) => {
                 let name = &self.config.peer[peer].name;
                 info!(peer = name, %to, "peer has a new address");
-                self.parts.endpoints.note(name, to);
+                self.parts.services.endpoints.note(name, to);
             }
             Output::Unanswered(peer, count) => {
-                let config = &self.config.peer[peer];
-                if count == UNANSWERED_AFTER {
-                    warn!(peer = config.name, count, "no answer to handshakes: {UNANSWERED}");
-                }
-                self.parts.resolver.ask(config.endpoint.as_ref());
+                self.parts.services.note_unanswered(&self.config.peer[peer], count);
             }
             Output::Drained => self.is_over = true,
         }
@@ -468,13 +404,16 @@ impl MachineHost<Ends> for GatewayHost {
         }
         self.note_log.write(machine.take_notes(), now);
         self.parts.sockets.forget_flows(now);
-        if let Carrier::Sealed(sessions) = &mut machine.carrier {
+        if let Some(sessions) = machine.carrier.sessions() {
             sessions.set_epoch(clock::epoch(now));
         }
         if let Some(socket) = &mut self.parts.socket {
             socket.flush();
         }
-        self.answer(machine, now)?;
+        if self.parts.services.is_asked() {
+            let document = status::document(self.state(), machine, now);
+            self.parts.services.answer(&document, status::metrics)?;
+        }
         if self.is_over || self.is_draining && machine.proxy.connections().0 == 0 {
             self.parts.waker.wake();
         }
@@ -482,6 +421,6 @@ impl MachineHost<Ends> for GatewayHost {
     }
 
     fn wakes_up(&mut self, reason: Reason) {
-        *self.wakeups.entry(reason.name()).or_default() += 1;
+        self.parts.services.note_wakeup(reason.name());
     }
 }

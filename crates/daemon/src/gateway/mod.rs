@@ -30,7 +30,7 @@ use airwatt_base::Span;
 use clap::{Args, Subcommand};
 
 use self::config::Mode;
-use crate::common::Foreground;
+use crate::common::{ByFile, ByName, Foreground, Shown};
 use crate::failure::Failure;
 use crate::file_format::Format;
 use crate::instance::Instance;
@@ -48,13 +48,13 @@ pub(crate) enum Command {
     /// Run one end in the foreground, until SIGTERM
     Up(Up),
     /// End a gateway: its connections may finish, then the host is restored
-    Down(File),
+    Down(ByFile),
     /// Show running gateways: connections, bytes, retransmissions, and joules at the mobile
-    Status(Status),
+    Status(Shown),
     /// Undo what a killed gateway has left
-    Restore(Name),
+    Restore(ByName),
     /// Print a unit for systemd
-    Unit(File),
+    Unit(ByFile),
     /// Print a commented configuration
     Example(Example),
     /// Wait for the end of the gateway that started this, and restore the host
@@ -80,34 +80,10 @@ pub(crate) struct Up {
 }
 
 #[derive(Args)]
-pub(crate) struct File {
-    /// The configuration (TOML)
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
-}
-
-#[derive(Args)]
 pub(crate) struct Example {
     /// Which end it is for
     #[arg(value_enum, default_value = "mobile")]
     mode: Mode,
-}
-
-#[derive(Args)]
-pub(crate) struct Status {
-    /// The gateway's interface; without it, all gateways
-    #[arg(value_name = "INTERFACE")]
-    interface: Option<String>,
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Args)]
-pub(crate) struct Name {
-    /// The gateway's interface
-    #[arg(value_name = "INTERFACE")]
-    interface: String,
 }
 
 /// What the guardian of a gateway has to know of it.

@@ -5,35 +5,30 @@ use std::path::Path;
 use airwatt_base::{Instant, Machine as _, Span};
 use airwatt_linux::capability::{self, ProcessCapability};
 use airwatt_linux::changes::{Change, Changes};
-use airwatt_linux::clock;
 use airwatt_linux::control::Control;
 use airwatt_linux::driver;
 use airwatt_linux::event_loop::{EventLoop, Interest};
 use airwatt_linux::guardian::Guardian;
-use airwatt_linux::metrics::{Metrics, MetricsAddress};
 use airwatt_linux::nftables::NftablesTable;
-use airwatt_linux::service::{self, Unit};
+use airwatt_linux::service;
 use airwatt_linux::signals::Signals;
 use airwatt_linux::transparent::{self, PacketSender};
 use airwatt_linux::{interface, random, seccomp, tun, udp};
 use airwatt_proto::gateway::{SplitProxy, SplitProxyConfig, SplitProxyInput};
-use airwatt_proto::session::Sessions;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::info;
 
 use super::config::{Config, Mode};
-use super::ends::{Carrier, Ends, Input, PlainPeer};
-use super::host::{
-    CONTROL, DEVICE, END, GUARDIAN, GatewayHost, LISTENERS, LOCAL, METRICS, NAMES, Parts, SIGNALS, SOCKET,
-};
+use super::ends::{Ends, Input};
+use super::host::{END, GatewayHost, LISTENERS, LOCAL, Parts};
 use super::local::Local;
 use super::sockets::{Sockets, loopback};
-use super::{Up, instance, rules, tails};
-use crate::endpoint::Resolver;
+use super::{KIND, Up, instance, rules, tails};
 use crate::failure::Failure;
 use crate::instance::{self, Started};
 use crate::last_endpoints::LastEndpoints;
-use crate::settings::{Keyed as _, warn_of_readers};
+use crate::peering::{Carrier, Peering as _};
+use crate::services::{self, DEVICE, SOCKET, Services};
 use crate::{host, output};
 
 /// Bytes of the UDP socket's buffers: some milliseconds at 1 Gbit/s.
@@ -58,7 +53,7 @@ fn read(file: &Path, mode: Option<Mode>) -> Result<Config, Failure> {
 pub(super) fn up(options: &Up) -> Result<(), Failure> {
     let mut config = read(&options.file, options.mode)?;
     options.foreground.log.start()?;
-    warn_of_readers(&options.file, config.private_key_file.as_ref(), &config.sessions());
+    config.sessions().warn_of_readers(&options.file);
     if options.foreground.dry_run {
         output::print(&rules::commands(&config)?);
     }
@@ -96,14 +91,12 @@ fn serve(
         peer.endpoint = peer.endpoint.take().or_else(|| Some(endpoints.of(&peer.name)?.into()));
     }
     let mut machine = machine(&config, events.now())?;
-    let bind = || udp::Socket::bind(config.listen(), Some(SOCKET_BUFFER_BYTES));
+    let bind = || udp::Socket::bind(config.sessions().listen(), Some(SOCKET_BUFFER_BYTES));
     let socket = (!config.is_alone()).then(bind).transpose()?;
-    let paths =
-        config.local.as_deref().into_iter().chain(config.metrics.iter().filter_map(MetricsAddress::path));
-    for path in paths {
+    if let Some(path) = &config.local {
         changes.make(Change::socket(path)?)?;
     }
-    let metrics = config.metrics.as_ref().map(Metrics::bind).transpose()?;
+    let metrics = services::serve_metrics(config.metrics.as_ref(), changes)?;
     let local = config.local.as_deref().map(Local::bind).transpose()?;
     let settings = tun::TunSettings {
         name: config.interface.clone(),
@@ -119,38 +112,21 @@ fn serve(
     capability::keep_only(&PRIVILEGES, None)?;
     seccomp::keep_only_needed(false)?;
     let waker = events.waker(END)?;
-    let resolver = Resolver::new(events.waker(NAMES)?, config.listen().is_ipv6());
+    let is_v6 = config.sessions().listen().is_ipv6();
+    let services = Services::new(&mut events, guardian, (signals, control, metrics), endpoints, is_v6)?;
     events.add(&device, DEVICE, Interest::Read)?;
     if let Some(socket) = &socket {
         events.add(socket, SOCKET, Interest::Read)?;
     }
-    events.add(&signals, SIGNALS, Interest::Read)?;
-    events.add(&control, CONTROL, Interest::Read)?;
-    events.add(guardian, GUARDIAN, Interest::Read)?;
     for listener in &sockets.listeners {
         events.add(listener, LISTENERS, Interest::Read)?;
     }
     if let Some(local) = &local {
         events.add(&local.listener, LOCAL, Interest::Read)?;
     }
-    if let Some(metrics) = &metrics {
-        events.add(metrics, METRICS, Interest::Read)?;
-    }
     let (name, count) = (config.interface.clone(), config.peer.len());
     let (sources, clock) = (events.sources()?, events.clock());
-    let parts = Parts {
-        device,
-        socket,
-        packets,
-        sockets,
-        local,
-        signals,
-        control,
-        metrics,
-        endpoints,
-        waker,
-        resolver,
-    };
+    let parts = Parts { device, socket, packets, sockets, local, services, waker };
     // Peers whose address is known learn at once that this end has started.
     for peer in (0..count).filter(|peer| config.peer[*peer].address().is_some()) {
         machine.handle_input(Input::Proxy(SplitProxyInput::Greet(peer)), events.now());
@@ -161,10 +137,7 @@ fn serve(
     driver::run(&mut machine, &mut host, &mut events)?;
     let GatewayHost { config, parts, .. } = &host;
     tails::finish(&config.interface, tails::left(own), own, config.gateway.drain, &parts.packets);
-    // A service that is restarted finds its mobiles again.
-    if !service::is_managed() {
-        host.parts.endpoints.remove()?;
-    }
+    host.parts.services.end()?;
     info!(wakeups = events.wakeups(), "gateway ends");
     Ok(())
 }
@@ -206,7 +179,8 @@ fn allow_descriptors() {
 
 fn machine(config: &Config, now: Instant) -> Result<Ends, Failure> {
     if config.is_alone() {
-        return Ok(Ends::new(SplitProxy::alone(config.proxy(0, 0)), Carrier::Absent, 0, false));
+        let proxy = SplitProxy::alone(config.proxy(0, 0));
+        return Ok(Ends::new(proxy, Carrier::Plain(Vec::new()), Vec::new(), false));
     }
     let drawn: [u8; 32] = random::bytes()?;
     let (epoch, rest) = drawn.split_first_chunk().expect("32 bytes");
@@ -215,20 +189,9 @@ fn machine(config: &Config, now: Instant) -> Result<Ends, Failure> {
         secret: random::bytes()?,
         ..config.proxy(u64::from_ne_bytes(*epoch), u32::from_ne_bytes(*sequence))
     };
-    let carrier = match &config.private_key {
-        Some(key) => {
-            let mut sessions = Sessions::new(key.clone(), random::bytes()?, clock::epoch(now));
-            sessions.set_peers(config.session_peers());
-            Carrier::Sealed(Box::new(sessions))
-        }
-        None => {
-            let peer =
-                |peer: &super::config::Peer| PlainPeer { endpoint: peer.address(), config: peer.clone() };
-            Carrier::Plain(config.peer.iter().map(peer).collect())
-        }
-    };
-    let count = config.peer.len();
-    Ok(Ends::new(SplitProxy::new(proxy, count), carrier, count, !config.is_base()))
+    let carrier = config.sessions().carrier(now)?;
+    let allowed: Vec<_> = config.peer.iter().map(|peer| peer.allowed_ips.clone()).collect();
+    Ok(Ends::new(SplitProxy::new(proxy, allowed.len()), carrier, allowed, !config.is_base()))
 }
 
 /// `airwattd gateway down`: ends the gateway that runs, and undoes what a killed one has left.
@@ -242,23 +205,10 @@ pub(super) fn down(file: &Path) -> Result<(), Failure> {
 /// `airwattd gateway unit`.
 pub(super) fn unit(file: &Path) -> Result<(), Failure> {
     let config = read(file, None)?;
-    let file = file.canonicalize().map_err(|error| Failure::of_io(&file.display().to_string(), &error))?;
-    let program = std::env::current_exe().map_err(|error| Failure::of_io("this program", &error))?;
-    let (program, file, name) = (program.display(), file.display(), &config.interface);
-    let unit = Unit {
-        description: &format!("airwatt gateway {name}"),
-        start: &format!("{program} gateway up {file}"),
-        restore: &format!("{program} gateway restore {name}"),
-        capabilities: &PRIVILEGES,
-        families: &["AF_INET", "AF_INET6"],
-        devices: &["/dev/net/tun"],
-        restart_s: 1,
-    };
     // The folder of the socket of programs.
     let writable = config.local.as_deref().and_then(Path::parent);
     let writable = writable.map(|folder| format!("ReadWritePaths={}", folder.display()));
     let mut more = vec!["UMask=0077", "PrivateMounts=yes"];
     more.extend(writable.as_deref());
-    output::print(&unit.text_with(&more));
-    Ok(())
+    services::print_unit(KIND, &config.interface, file, &PRIVILEGES, &more)
 }

@@ -15,10 +15,11 @@ use airwatt_proto::gateway::{ConnectionEnding, ConnectionRow};
 use airwatt_proto::session::OVERHEAD_BYTES;
 use serde::Serialize;
 
+use super::KIND;
 use super::config::{Config, Mode};
 use super::ends::Ends;
 use super::sockets::socket_address;
-use super::{KIND, Status};
+use crate::common::Shown;
 use crate::failure::Failure;
 use crate::instance;
 use crate::output::{unanswered_line, word};
@@ -130,12 +131,12 @@ pub(super) fn document(host: HostState<'_>, machine: &Ends, now: Instant) -> Doc
     let radio = config.radio().ok().flatten();
     let counters = machine.proxy.counters();
     let peers = config.peer.iter().enumerate().map(|(index, peer)| {
-        let session = machine.session(index).unwrap_or_default();
+        let session = machine.carrier.session(index).unwrap_or_default();
         let age = |at: Option<Instant>| at.map(|at| now.saturating_since(at).as_secs_f64());
         let [sent, received] = machine.traffic[index];
         PeerRow {
             name: peer.name.clone(),
-            endpoint: machine.endpoint(index).map(|endpoint| endpoint.to_string()),
+            endpoint: machine.carrier.endpoint(index).map(|endpoint| endpoint.to_string()),
             handshake_age_s: age(session.handshake_at),
             heard_age_s: age(machine.proxy.heard(index)),
             unanswered: session.unanswered,
@@ -267,7 +268,7 @@ pub(super) const fn ending(ending: ConnectionEnding) -> &'static str {
 }
 
 /// `airwattd gateway status`.
-pub(super) fn status(options: &Status) -> Result<(), Failure> {
+pub(super) fn status(options: &Shown) -> Result<(), Failure> {
     let one = options.interface.as_deref().map(super::instance);
     instance::show(KIND, one.as_ref(), "gateways", options.json, text_of)
 }

@@ -11,7 +11,7 @@ use airwatt_proto::powersave::{BaTaConfig, BaTaStrConfig, LatencyGuardConfig, Po
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 
-use super::{Interface, controller, drivers, wifi};
+use super::{Interface, drivers, wifi};
 use crate::failure::Failure;
 use crate::settings;
 
@@ -139,7 +139,7 @@ impl Config {
             PowerSaveConfig::LatencyGuard(guard) if guard.reach == Reach::Triggers && !has_triggers => {
                 PowerSaveConfig::LatencyGuard(LatencyGuardConfig { reach: Reach::Polls, ..guard })
             }
-            other if controller::needs_triggers(&other) && !has_triggers => {
+            other if other.needs_uapsd() && !has_triggers => {
                 PowerSaveConfig::LatencyGuard(LatencyGuardConfig::default())
             }
             other => other,

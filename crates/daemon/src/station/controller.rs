@@ -207,11 +207,6 @@ pub(super) struct Counts {
     pub(super) triggers: u64,
 }
 
-/// Whether a policy sends triggers, for which the interface has to have U-APSD.
-pub(super) fn needs_triggers(policy: &PowerSaveConfig) -> bool {
-    policy.needs_uapsd()
-}
-
 /// The state of the daemon on one interface.
 #[derive(Clone, Debug)]
 pub(super) struct Controller {
@@ -356,7 +351,7 @@ impl Controller {
     fn associated(&mut self, policy: PowerSaveConfig, listening_interval: Span, now: Instant) {
         self.earlier = self.guard_counts();
         self.radio.listening_interval = listening_interval;
-        self.radio.has_triggers = needs_triggers(&policy);
+        self.radio.has_triggers = policy.needs_uapsd();
         self.radio.timers = PolicyTimers::default();
         self.reading = false;
         self.policy = Some(PowerSavePolicy::new(policy, now));
@@ -726,7 +721,7 @@ mod tests {
             let policy = PowerSaveConfig::named(name).expect("it is listed");
             // The driver answers the TIM by itself.
             assert!(offered.contains(policy.needs().without(Abilities::SEE_TIM)), "{name}");
-            assert_eq!(needs_triggers(&policy), name.starts_with("ba-ta"), "{name}");
+            assert_eq!(policy.needs_uapsd(), name.starts_with("ba-ta"), "{name}");
         }
     }
 

@@ -20,7 +20,7 @@ use tracing::{debug, info, warn};
 
 use super::account::Account;
 use super::config::Config;
-use super::controller::{Controller, Input, Output, Reason, State, needs_triggers};
+use super::controller::{Controller, Input, Output, Reason, State};
 use super::doze::{Arrivals, Doze};
 use super::observer::{Event, Observer, Orders};
 use super::show::{self, Document, Own, Reaction};
@@ -285,7 +285,7 @@ impl StationHost {
 
     /// Finds out whether the policy's triggers can be sent on this association.
     fn find_triggers(&mut self, association: &WirelessAssociation) {
-        let Some(index) = self.index.filter(|_| needs_triggers(&self.config.power_save)) else { return };
+        let Some(index) = self.index.filter(|_| self.config.power_save.needs_uapsd()) else { return };
         match Triggers::find(&mut self.wireless, index, &self.name, Some(association)) {
             Triggers::Possible(categories) => {
                 match TriggerSender::new(index, association.bssid, categories) {
@@ -532,14 +532,10 @@ impl MachineHost<Controller> for StationHost {
                     }
                 }
             }
-            _ => {
-                while let Some(signal) = self.signals.next()? {
-                    match signal {
-                        Signal::Reload => self.asked.reload = true,
-                        Signal::Terminate => return Ok(ControlFlow::Break(())),
-                    }
-                }
-            }
+            _ => match self.signals.read()? {
+                Some(Signal::Terminate) => return Ok(ControlFlow::Break(())),
+                signal => self.asked.reload |= signal.is_some(),
+            },
         }
         Ok(ControlFlow::Continue(()))
     }

@@ -104,9 +104,8 @@ impl MachineHost<Reflector> for ReflectorHost {
         inputs: &mut Vec<(SocketAddr, Probe)>,
     ) -> Result<ControlFlow<()>, Error> {
         if ready.token == SIGNALS {
-            let end = std::iter::from_fn(|| self.signals.next().transpose())
-                .any(|signal| !matches!(signal, Ok(Signal::Reload)));
-            return Ok(if end { ControlFlow::Break(()) } else { ControlFlow::Continue(()) });
+            let is_end = self.signals.read()? == Some(Signal::Terminate);
+            return Ok(if is_end { ControlFlow::Break(()) } else { ControlFlow::Continue(()) });
         }
         let mut bytes = [0; BYTES + 1];
         for _ in 0..BATCH {

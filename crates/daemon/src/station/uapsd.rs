@@ -14,7 +14,6 @@ use airwatt_linux::packet_tap::FrameSender;
 use airwatt_linux::wireless::{HardwareAddress, Wireless, WirelessAssociation, WirelessInterface};
 use airwatt_proto::powersave::PowerSaveConfig;
 
-use super::controller::needs_triggers;
 use super::drivers::{self, Uapsd};
 use super::wifi;
 use crate::failure::Failure;
@@ -99,7 +98,7 @@ pub(super) fn check(
     interface: &WirelessInterface,
     association: Option<&WirelessAssociation>,
 ) -> Result<(), Failure> {
-    if !needs_triggers(policy) {
+    if !policy.needs_uapsd() {
         return Ok(());
     }
     match Triggers::find(wireless, interface.index, &interface.name, association) {

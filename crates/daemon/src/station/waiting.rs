@@ -101,7 +101,7 @@ pub(super) fn wait_for_interface(options: &Run, mut config: Config) -> Result<Op
         while events.now() < until {
             let ready: Vec<Token> = events.wait(Some(until))?.iter().map(|ready| ready.token).collect();
             if ready.contains(&SIGNALS) {
-                match next_signal(&signals)? {
+                match signals.read()? {
                     Some(Signal::Terminate) => return Ok(None),
                     Some(Signal::Reload) => {
                         reload(options, &mut config, &mut ends, &events);
@@ -126,15 +126,6 @@ fn missing(config: &Config) -> Result<Option<String>, Failure> {
         Err(Failure::Missing(why)) => Ok(Some(why)),
         Err(other) => Err(other),
     }
-}
-
-/// The one that has arrived; an end comes before anything else.
-fn next_signal(signals: &Signals) -> Result<Option<Signal>, Failure> {
-    let mut found = None;
-    while let Some(signal) = signals.next()? {
-        found = if found == Some(Signal::Terminate) { found } else { Some(signal) };
-    }
-    Ok(found)
 }
 
 /// Reads the configuration again. What is wrong with it is said, and the old one stays.

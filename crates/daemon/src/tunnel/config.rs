@@ -9,18 +9,15 @@ use std::path::PathBuf;
 use airwatt_base::settings::Settings as _;
 use airwatt_energy::{Radio, RadioError};
 use airwatt_linux::metrics;
-use airwatt_proto::session::{PeerConfig, PublicKey, SecretKey};
+use airwatt_proto::session::SecretKey;
 use airwatt_proto::tunnel::TunnelConfig;
 use airwatt_proto::tunnel::wire::OuterIp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::endpoint::PeerEndpoint;
 use crate::failure::Failure;
-use crate::settings::{
-    Keyed, Prefix, SessionPeer, SessionSettings, check_interface, check_port, from_text, input, parse_toml,
-    socket_address,
-};
+use crate::peering::{PeerSettings, Peering, SessionSettings};
+use crate::settings::{Prefix, check_interface, check_port, from_text, input, parse_toml, socket_address};
 
 /// Bytes of an outer packet on every path that matters here.
 const OUTER_MTU: u32 = 1_500;
@@ -80,35 +77,14 @@ pub(super) struct Config {
     pub(super) tunnel: TunnelConfig,
     /// The other end; a concentrator has one for each client.
     #[serde(default)]
-    pub(super) peer: Vec<Peer>,
-}
-
-/// The other end.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Peer {
-    /// Its name in reports.
-    pub(super) name: String,
-    /// Its public key (`airwattd pubkey`).
-    #[serde(default, deserialize_with = "from_text")]
-    #[schemars(with = "Option<String>")]
-    pub(super) public_key: Option<PublicKey>,
-    /// A key that both share beforehand, beside the others.
-    #[serde(default, deserialize_with = "from_text")]
-    #[schemars(with = "Option<String>")]
-    pub(super) preshared_key: Option<SecretKey>,
-    /// Its address or host name, and its port; without them it is found by its first datagram. A name is resolved at the start, and
-    /// again while the peer is silent.
-    pub(super) endpoint: Option<PeerEndpoint>,
-    /// Inner sources that it may send, and inner destinations that are sent to it.
-    pub(super) allowed_ips: Vec<Prefix>,
+    pub(super) peer: Vec<PeerSettings>,
 }
 
 const fn default_fwmark() -> u32 {
     FWMARK
 }
 
-impl Keyed for Config {
+impl Peering for Config {
     fn parse(text: &str) -> Result<Self, Failure> {
         let config: Self = parse_toml(text)?;
         config.check()?;
@@ -118,9 +94,20 @@ impl Keyed for Config {
     fn key(&mut self) -> (Option<PathBuf>, &mut Option<SecretKey>) {
         (self.private_key_file.clone(), &mut self.private_key)
     }
-}
 
-impl Config {
+    fn peers(&mut self) -> &mut [PeerSettings] {
+        &mut self.peer
+    }
+
+    fn sessions(&self) -> SessionSettings<'_> {
+        SessionSettings {
+            private_key: self.private_key.as_ref(),
+            key_file: self.private_key_file.as_deref(),
+            listen: self.listen,
+            peers: &self.peer,
+        }
+    }
+
     fn check(&self) -> Result<(), Failure> {
         self.tunnel.check().map_err(|error| input(format!("tunnel.{error}")))?;
         check_interface(&self.interface)?;
@@ -145,7 +132,9 @@ impl Config {
         let sessions = self.sessions();
         if self.tunnel.plain { sessions.check_plain("tunnel.plain", "tunnel") } else { sessions.check_keys() }
     }
+}
 
+impl Config {
     fn check_mtu(&self) -> Result<(), Failure> {
         let fits = self.largest_mtu();
         let least = self.least_mtu();
@@ -157,27 +146,12 @@ impl Config {
         }
     }
 
-    /// What the configuration says of the sessions with the peers.
-    pub(super) fn sessions(&self) -> SessionSettings {
-        let of = |peer: &Peer| SessionPeer {
-            public_key: peer.public_key,
-            preshared_key: peer.preshared_key.clone(),
-            endpoint: peer.address(),
-        };
-        SessionSettings {
-            private_key: self.private_key.clone(),
-            is_in_file: self.private_key_file.is_some(),
-            listen: self.listen,
-            peers: self.peer.iter().map(of).collect(),
-        }
-    }
-
     fn check_peers(&self) -> Result<(), Failure> {
+        self.sessions().check_names()?;
         for (index, peer) in self.peer.iter().enumerate() {
-            if self.peer[..index].iter().any(|other| other.name == peer.name) {
+            if peer.allowed_ips.is_empty() {
                 return Err(input(format!(
-                    "peer.{index}.name: expected each name once, got {} again",
-                    peer.name
+                    "peer.{index}.allowed_ips: expected the prefixes that the peer may send from, got none"
                 )));
             }
             let earlier = self.peer[..index].iter().flat_map(|peer| &peer.allowed_ips);
@@ -190,7 +164,7 @@ impl Config {
                 )));
             }
             // Outer packets would be routed into the tunnel that they leave. If all destinations are, a mark prevents it.
-            for endpoint in self.peer.iter().filter_map(Peer::address) {
+            for endpoint in self.peer.iter().filter_map(PeerSettings::address) {
                 let mut prefixes = peer.allowed_ips.iter().filter(|prefix| prefix.length > 0);
                 if let Some(prefix) = prefixes.find(|prefix| prefix.contains(endpoint.ip())) {
                     return Err(input(format!(
@@ -204,16 +178,8 @@ impl Config {
 
     /// The IP version of outer packets.
     pub(super) fn outer(&self) -> OuterIp {
-        let address = self.listen.or_else(|| self.peer.iter().find_map(Peer::address));
+        let address = self.listen.or_else(|| self.peer.iter().find_map(PeerSettings::address));
         if address.is_some_and(|address| address.is_ipv6()) { OuterIp::V6 } else { OuterIp::V4 }
-    }
-
-    /// The address of the UDP socket.
-    pub(super) fn listen(&self) -> SocketAddr {
-        self.listen.unwrap_or_else(|| match self.outer() {
-            OuterIp::V4 => ([0, 0, 0, 0], 0).into(),
-            OuterIp::V6 => ([0_u16; 8], 0).into(),
-        })
     }
 
     /// Largest inner packet in bytes that fits into an outer one.
@@ -266,30 +232,9 @@ impl Config {
         routes
     }
 
-    /// Resolves the names of the peers, and checks what depends on their addresses.
-    ///
-    /// # Errors
-    /// If a name has no address, or one that does not fit the configuration.
-    pub(super) fn resolve(&mut self) -> Result<(), Failure> {
-        self.peer.iter_mut().filter_map(|peer| peer.endpoint.as_mut()).try_for_each(PeerEndpoint::resolve)?;
-        self.check()
-    }
-
     /// The radio by which savings are estimated.
     pub(super) fn radio(&self) -> Result<Option<Radio>, RadioError> {
         self.radio.as_deref().map(Radio::find).transpose()
-    }
-
-    /// The peers as sessions have them.
-    pub(super) fn session_peers(&self) -> Vec<PeerConfig> {
-        self.sessions().into_peers()
-    }
-}
-
-impl Peer {
-    /// Its address, as far as it is known.
-    pub(super) fn address(&self) -> Option<SocketAddr> {
-        self.endpoint.as_ref().and_then(PeerEndpoint::address)
     }
 }
 

@@ -1,56 +1,34 @@
 //! The host of the tunnels: packets between the TUN device and the peers, and between the peers and the UDP socket.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use airwatt_base::{Instant, RandomStream, Span};
-use airwatt_linux::clock::{self, SuspendWatch};
-use airwatt_linux::control::Control;
 use airwatt_linux::driver::MachineHost;
-use airwatt_linux::event_loop::{Ready, Token};
-use airwatt_linux::guardian::Guardian;
-use airwatt_linux::metrics::{Metrics, Page};
+use airwatt_linux::event_loop::Ready;
 use airwatt_linux::route::KernelRoute;
-use airwatt_linux::signals::{Signal, Signals};
-use airwatt_linux::{Error, interface, random, tun, udp};
-use airwatt_proto::session::UNANSWERED_AFTER;
+use airwatt_linux::signals::Signal;
+use airwatt_linux::{Error, clock, interface, random, tun, udp};
 use airwatt_proto::tunnel::{IpPacket, Plain, Sctp, Tunnel, TunnelEnd};
 use tracing::{debug, info, warn};
 use tun_rs::SyncDevice;
 
 use super::association::PeerAssociation;
 use super::config::{Config, End};
-use super::peers::{Carrier, Input, Output, Peer, PeerTunnel, Peers, Reason};
+use super::peers::{Input, Output, Peer, PeerTunnel, Peers, Reason};
 use super::show;
-use crate::endpoint::Resolver;
 use crate::failure::Failure;
-use crate::instance::serve_control;
-use crate::last_endpoints::LastEndpoints;
-use crate::output::UNANSWERED;
-use crate::settings::{Keyed as _, Prefix};
+use crate::peering::{Carrier, PeerSettings, Peering as _};
+use crate::services::{DEVICE, Occasion, Services};
+use crate::settings::Prefix;
 
 /// Time between looks at the paths to the peers.
 const PATH_CHECKS: Span = Span::from_secs(1);
-
-/// Sources of the event loop.
-pub(super) const DEVICE: Token = Token(0);
-pub(super) const SOCKET: Token = Token(1);
-pub(super) const SIGNALS: Token = Token(2);
-pub(super) const CONTROL: Token = Token(3);
-pub(super) const METRICS: Token = Token(4);
-pub(super) const GUARDIAN: Token = Token(5);
-pub(super) const NAMES: Token = Token(6);
 
 /// What a tunnel works with.
 pub(super) struct Parts {
     pub(super) device: SyncDevice,
     pub(super) socket: udp::Socket,
-    pub(super) signals: Signals,
-    pub(super) control: Control,
-    pub(super) metrics: Option<Metrics>,
-    pub(super) resolver: Resolver,
-    /// Where the peers are.
-    pub(super) endpoints: LastEndpoints,
+    pub(super) services: Services,
 }
 
 pub(super) struct TunnelHost {
@@ -59,23 +37,13 @@ pub(super) struct TunnelHost {
     pub(super) file: std::path::PathBuf,
     /// Packets that the device did not take.
     pub(super) device_failures: u64,
-    /// Timeouts served, by reason.
-    pub(super) wakeups: BTreeMap<&'static str, u64>,
     buffer: Vec<u8>,
-    suspends: SuspendWatch,
     /// What `settle` has to do, since it needs the machine.
-    asked: Asked,
+    has_to_reload: bool,
+    has_names: bool,
     /// System calls that had sent when the paths were looked at last, and when they may be looked at again.
     sends_seen: u64,
     next_path_check: Instant,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Asked {
-    control: bool,
-    metrics: bool,
-    reload: bool,
-    names: bool,
 }
 
 impl TunnelHost {
@@ -85,7 +53,7 @@ impl TunnelHost {
             config: &self.config,
             socket: &self.parts.socket,
             device_failures: self.device_failures,
-            wakeups: &self.wakeups,
+            wakeups: &self.parts.services.wakeups,
         }
     }
 
@@ -95,10 +63,9 @@ impl TunnelHost {
             config,
             file,
             device_failures: 0,
-            wakeups: BTreeMap::new(),
             buffer: vec![0; tun::PACKET_BYTES_MAX],
-            suspends: SuspendWatch::start(),
-            asked: Asked::default(),
+            has_to_reload: false,
+            has_names: false,
             sends_seen: 0,
             next_path_check: Instant::ZERO,
         }
@@ -119,14 +86,6 @@ impl TunnelHost {
         Ok(())
     }
 
-    /// Notices that the host was suspended.
-    fn note_suspend(&mut self, inputs: &mut Vec<Input>) {
-        if let Some(span) = self.suspends.check() {
-            info!(seconds = span.as_secs_f64(), "the host was suspended");
-            inputs.push(Input::Resumed(span));
-        }
-    }
-
     /// Lowers the MTU of the device if the path to a peer has become narrower. The kernel is asked once a second while datagrams
     /// leave; an idle tunnel does not wake up for it.
     fn follow_paths(&mut self, machine: &mut Peers, now: Instant) {
@@ -136,7 +95,7 @@ impl TunnelHost {
         }
         (self.sends_seen, self.next_path_check) = (sent, now + PATH_CHECKS);
         let mark = (!self.config.default_routes().is_empty()).then_some(self.config.fwmark);
-        let endpoints = (0..machine.peers.len()).filter_map(|peer| machine.endpoint(peer));
+        let endpoints = (0..machine.peers.len()).filter_map(|peer| machine.carrier.endpoint(peer));
         let narrowest = endpoints.filter_map(|to| Some((udp::path_mtu(to, mark)?, to))).min();
         let Some((path, to)) = narrowest else { return };
         if let Some(mtu) = self.config.follow_path(path) {
@@ -169,11 +128,11 @@ impl TunnelHost {
             let known = self.config.peer.iter().find(|old| old.endpoint == peer.endpoint);
             match known {
                 Some(old) => peer.endpoint = old.endpoint.clone(),
-                None => self.parts.resolver.ask(peer.endpoint.as_ref()),
+                None => self.parts.services.look_up(peer),
             }
         }
         let is_same_tunnel = config.tunnel == self.config.tunnel;
-        let endpoints: Vec<_> = (0..machine.peers.len()).map(|peer| machine.endpoint(peer)).collect();
+        let endpoints: Vec<_> = (0..machine.peers.len()).map(|peer| machine.carrier.endpoint(peer)).collect();
         let kept: Vec<Option<usize>> = config
             .peer
             .iter()
@@ -196,9 +155,9 @@ impl TunnelHost {
         let peers = fresh.into_iter().zip(&kept);
         machine.peers = peers.filter_map(|(new, old)| new.or_else(|| before[(*old)?].take())).collect();
         match &mut machine.carrier {
-            Carrier::Sealed(sessions) => sessions.set_peers(config.session_peers()),
+            Carrier::Sealed(sessions) => sessions.set_peers(config.sessions().session_peers()),
             Carrier::Plain(addresses) => {
-                let address = |(new, old): (&super::config::Peer, &Option<usize>)| match old {
+                let address = |(new, old): (&PeerSettings, &Option<usize>)| match old {
                     Some(old) => endpoints[*old],
                     None => new.address(),
                 };
@@ -235,26 +194,18 @@ fn is_same_host(a: &Config, b: &Config) -> bool {
 
 impl MachineHost<Peers> for TunnelHost {
     fn receive(&mut self, ready: Ready, inputs: &mut Vec<Input>) -> Result<ControlFlow<()>, Error> {
-        self.note_suspend(inputs);
-        match ready.token {
-            DEVICE => self.read_device(inputs)?,
-            SOCKET => self.read_socket(inputs)?,
-            CONTROL => self.asked.control = true,
-            METRICS => self.asked.metrics = true,
-            GUARDIAN => return Err(Guardian::ended()),
-            NAMES => self.asked.names = true,
-            _ => {
-                while let Some(signal) = self.parts.signals.next()? {
-                    match signal {
-                        Signal::Reload => self.asked.reload = true,
-                        Signal::Terminate => {
-                            self.read_device(inputs)?;
-                            inputs.push(Input::Ending);
-                            return Ok(ControlFlow::Break(()));
-                        }
-                    }
-                }
+        inputs.extend(self.parts.services.suspended().map(Input::Resumed));
+        match self.parts.services.receive(ready.token)? {
+            Occasion::Own if ready.token == DEVICE => self.read_device(inputs)?,
+            Occasion::Own => self.read_socket(inputs)?,
+            Occasion::Names => self.has_names = true,
+            Occasion::Signal(Signal::Reload) => self.has_to_reload = true,
+            Occasion::Signal(Signal::Terminate) => {
+                self.read_device(inputs)?;
+                inputs.push(Input::Ending);
+                return Ok(ControlFlow::Break(()));
             }
+            Occasion::Nothing => {}
         }
         Ok(ControlFlow::Continue(()))
     }
@@ -273,15 +224,12 @@ impl MachineHost<Peers> for TunnelHost {
             }
             Output::Connected(peer) => debug!(peer = name(peer), "handshake completed"),
             Output::Unanswered(peer, count) => {
-                if count == UNANSWERED_AFTER {
-                    warn!(peer = name(peer), count, "no answer to handshakes: {UNANSWERED}");
-                }
-                self.parts.resolver.ask(self.config.peer[peer].endpoint.as_ref());
+                self.parts.services.note_unanswered(&self.config.peer[peer], count);
             }
             Output::Moved(peer, to) => {
                 info!(peer = name(peer), %to, "peer has a new address");
                 if self.config.peer[peer].endpoint.is_none() {
-                    self.parts.endpoints.note(name(peer), to);
+                    self.parts.services.endpoints.note(name(peer), to);
                 }
             }
         }
@@ -291,37 +239,26 @@ impl MachineHost<Peers> for TunnelHost {
     fn settle(&mut self, machine: &mut Peers, now: Instant) -> Result<(), Error> {
         self.parts.socket.flush();
         self.follow_paths(machine, now);
-        if let Carrier::Sealed(sessions) = &mut machine.carrier {
+        if let Some(sessions) = machine.carrier.sessions() {
             sessions.set_epoch(clock::epoch(now));
         }
-        let asked = std::mem::take(&mut self.asked);
-        if asked.reload {
+        if std::mem::take(&mut self.has_to_reload) {
             self.reload(machine);
         }
-        if asked.names {
-            for (text, address) in self.parts.resolver.take() {
-                for (peer, config) in self.config.peer.iter_mut().enumerate() {
-                    if config.endpoint.as_mut().is_some_and(|endpoint| endpoint.take(&text, address)) {
-                        info!(peer = config.name, %address, "the peer's name has another address");
-                        machine.set_endpoint(peer, address);
-                    }
-                }
+        if std::mem::take(&mut self.has_names) {
+            for (peer, address) in self.parts.services.resolved(&mut self.config.peer) {
+                machine.carrier.set_endpoint(peer, address);
             }
         }
-        if asked.control {
+        if self.parts.services.is_asked() {
             let document = show::document(self.state(), machine, now);
-            serve_control(&mut self.parts.control, &document)?;
-        }
-        if asked.metrics {
-            let page = show::metrics(&show::document(self.state(), machine, now));
-            let served = self.parts.metrics.as_mut().map(|metrics| metrics.serve(|| Page::clone(&page)));
-            served.unwrap_or(Ok(()))?;
+            self.parts.services.answer(&document, show::metrics)?;
         }
         Ok(())
     }
 
     fn wakes_up(&mut self, reason: Reason) {
-        *self.wakeups.entry(reason.name()).or_default() += 1;
+        self.parts.services.note_wakeup(reason.name());
     }
 }
 

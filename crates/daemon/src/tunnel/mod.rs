@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::common::Foreground;
+use crate::common::{ByFile, ByName, Foreground, Shown};
 use crate::failure::Failure;
 use crate::file_format::Format;
 use crate::instance::Instance;
@@ -35,21 +35,21 @@ pub(crate) enum Command {
     /// Run one end of a tunnel in the foreground, until SIGTERM
     Up(Up),
     /// End a tunnel and restore the host
-    Down(Down),
+    Down(ByFile),
     /// Show the peers of running tunnels, and what they have counted
     #[command(visible_alias = "status")]
-    Show(Show),
+    Show(Shown),
     /// Undo what a killed tunnel has left
-    Restore(Name),
+    Restore(ByName),
     /// Print a unit for systemd
-    Unit(Unit),
+    Unit(ByFile),
     /// Print a commented configuration
     Example(Example),
     /// Write the configurations of both ends of a new tunnel, with keys
     Pair(pair::Pair),
     /// Wait for the end of the tunnel that started this, and restore the host
     #[command(hide = true)]
-    Guard(Name),
+    Guard(ByName),
 }
 
 #[derive(Args)]
@@ -67,41 +67,10 @@ pub(crate) struct Up {
 }
 
 #[derive(Args)]
-pub(crate) struct Down {
-    /// The configuration (TOML)
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
-}
-
-#[derive(Args)]
 pub(crate) struct Example {
     /// Which end it is for
     #[arg(value_enum, default_value = "client")]
     end: example::End,
-}
-
-#[derive(Args)]
-pub(crate) struct Show {
-    /// The tunnel's interface; without it, all tunnels
-    #[arg(value_name = "INTERFACE")]
-    interface: Option<String>,
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Args)]
-pub(crate) struct Name {
-    /// The tunnel's interface
-    #[arg(value_name = "INTERFACE")]
-    interface: String,
-}
-
-#[derive(Args)]
-pub(crate) struct Unit {
-    /// The configuration (TOML)
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
 }
 
 /// The configuration file, for its manual page.

@@ -17,7 +17,8 @@ use qrcode::{EcLevel, QrCode};
 
 use super::config::Config;
 use crate::failure::Failure;
-use crate::settings::{Keyed as _, Prefix, input};
+use crate::peering::Peering as _;
+use crate::settings::{Prefix, input};
 use crate::{keys, output};
 
 /// The UDP port of a concentrator for which none is named.

@@ -20,6 +20,7 @@ use serde::Serialize;
 
 use super::association::{PeerAssociation, PeerDatagram};
 use super::config::Config;
+use crate::peering::Carrier;
 use crate::settings::{Prefix, is_private};
 
 pub(super) type PeerTunnel = Tunnel<PeerAssociation>;
@@ -164,15 +165,6 @@ fn is_of_link(destination: IpAddr) -> bool {
     }
 }
 
-/// How datagrams of tunnels get to the peers.
-#[derive(Clone, Debug)]
-pub(super) enum Carrier {
-    /// Authenticated and encrypted.
-    Sealed(Box<Sessions>),
-    /// Without encryption; the addresses of the peers, as far as they are known.
-    Plain(Vec<Option<SocketAddr>>),
-}
-
 /// What concerns no peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Counts {
@@ -233,33 +225,9 @@ impl Peers {
         }
     }
 
-    /// The address of a peer.
-    pub(super) fn endpoint(&self, peer: usize) -> Option<SocketAddr> {
-        match &self.carrier {
-            Carrier::Sealed(sessions) => sessions.peer(peer).endpoint,
-            Carrier::Plain(endpoints) => endpoints[peer],
-        }
-    }
-
     /// The times after the last packet at which a radio falls asleep, for which savings are estimated.
     pub(super) const fn tails(&self) -> [Span; 2] {
         [self.sleeps_after, LONG_TAIL]
-    }
-
-    /// The name of a peer has another address.
-    pub(super) fn set_endpoint(&mut self, peer: usize, address: SocketAddr) {
-        match &mut self.carrier {
-            Carrier::Sealed(sessions) => sessions.set_endpoint(peer, address),
-            Carrier::Plain(endpoints) => endpoints[peer] = Some(address),
-        }
-    }
-
-    /// The state of a peer's session; `None` in plain form.
-    pub(super) fn session(&self, peer: usize) -> Option<session::PeerStatus> {
-        match &self.carrier {
-            Carrier::Sealed(sessions) => Some(sessions.peer(peer)),
-            Carrier::Plain(_) => None,
-        }
     }
 
     /// The peer whose longest prefix contains the address.
@@ -278,7 +246,7 @@ impl Peers {
             self.unroutable += 1;
             return;
         }
-        match self.peer_of(packet.flow().destination).filter(|peer| self.endpoint(*peer).is_some()) {
+        match self.peer_of(packet.flow().destination).filter(|peer| self.carrier.endpoint(*peer).is_some()) {
             Some(peer) => {
                 packet.clamp_segments(self.mtu);
                 let tails = self.tails();
@@ -341,20 +309,17 @@ impl Peers {
 
     /// Takes the outputs of the sessions.
     fn drain_sessions(&mut self, now: Instant) {
-        loop {
-            let Carrier::Sealed(sessions) = &mut self.carrier else { return };
-            match sessions.poll_output() {
-                None => return,
-                Some(session::Output::Transmit { to, bytes, .. }) => {
-                    self.outputs.push_back(Output::Transmit { to, bytes });
+        while let Some(output) = self.carrier.sessions().and_then(Sessions::poll_output) {
+            self.outputs.push_back(match output {
+                session::Output::Transmit { to, bytes, .. } => Output::Transmit { to, bytes },
+                session::Output::Connected(peer) => Output::Connected(peer),
+                session::Output::Unanswered(peer, count) => Output::Unanswered(peer, count),
+                session::Output::Moved(peer, to) => Output::Moved(peer, to),
+                session::Output::Deliver { peer, payload } => {
+                    self.receive(peer, &payload, now);
+                    continue;
                 }
-                Some(session::Output::Connected(peer)) => self.outputs.push_back(Output::Connected(peer)),
-                Some(session::Output::Unanswered(peer, count)) => {
-                    self.outputs.push_back(Output::Unanswered(peer, count));
-                }
-                Some(session::Output::Moved(peer, to)) => self.outputs.push_back(Output::Moved(peer, to)),
-                Some(session::Output::Deliver { peer, payload }) => self.receive(peer, &payload, now),
-            }
+            });
         }
     }
 
@@ -398,10 +363,7 @@ impl Peers {
             self.strange_datagrams += 1;
             return;
         };
-        if let Carrier::Plain(endpoints) = &mut self.carrier
-            && endpoints[peer] != Some(from)
-        {
-            endpoints[peer] = Some(from);
+        if self.carrier.set_endpoint(peer, from) {
             self.outputs.push_back(Output::Moved(peer, from));
         }
         self.receive(peer, bytes, now);
@@ -420,9 +382,7 @@ impl Machine for Peers {
                 sessions.handle_input(session::Input::Datagram { from, bytes }, now);
             }
             (Input::Datagram { from, bytes }, Carrier::Plain(_)) => self.receive_plain(from, &bytes, now),
-            (Input::Resumed(suspended), Carrier::Sealed(sessions)) => {
-                sessions.handle_input(session::Input::Resumed(suspended), now);
-            }
+            (Input::Resumed(suspended), carrier) => carrier.resume(suspended, now),
             (Input::Started, Carrier::Sealed(sessions)) => {
                 for peer in 0..self.peers.len() {
                     if sessions.peer(peer).endpoint.is_some() {
@@ -432,7 +392,7 @@ impl Machine for Peers {
                     }
                 }
             }
-            (Input::Resumed(_) | Input::Started, Carrier::Plain(_)) => {}
+            (Input::Started, Carrier::Plain(_)) => {}
             (Input::Ending, _) => self.send_held(now),
         }
         self.drain_sessions(now);
@@ -446,7 +406,7 @@ impl Machine for Peers {
                 self.pump(peer, now);
             }
         }
-        if let Carrier::Sealed(sessions) = &mut self.carrier {
+        if let Some(sessions) = self.carrier.sessions() {
             sessions.handle_timeout(now);
         }
         self.drain_sessions(now);
@@ -460,12 +420,9 @@ impl Machine for Peers {
         let of_tunnels = self.peers.iter().filter_map(|peer| peer.tunnel.poll_timeout());
         let tunnels =
             of_tunnels.map(|timeout| Timeout { at: timeout.at, reason: Reason::Tunnel(timeout.reason) });
-        let of_sessions = match &self.carrier {
-            Carrier::Sealed(sessions) => sessions.poll_timeout(),
-            Carrier::Plain(_) => None,
-        };
+        let sessions = self.carrier.poll_timeout();
         let sessions =
-            of_sessions.map(|timeout| Timeout { at: timeout.at, reason: Reason::Session(timeout.reason) });
+            sessions.map(|timeout| Timeout { at: timeout.at, reason: Reason::Session(timeout.reason) });
         tunnels.chain(sessions).min_by_key(|timeout| timeout.at)
     }
 }

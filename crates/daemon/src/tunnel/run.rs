@@ -6,31 +6,28 @@ use std::path::Path;
 use airwatt_base::{Instant, Machine as _, Span};
 use airwatt_linux::capability::{self, ProcessCapability};
 use airwatt_linux::changes::{Change, Changes};
-use airwatt_linux::clock;
 use airwatt_linux::control::Control;
 use airwatt_linux::driver;
 use airwatt_linux::event_loop::{EventLoop, Interest};
 use airwatt_linux::guardian::Guardian;
-use airwatt_linux::metrics::{Metrics, MetricsAddress};
 use airwatt_linux::route::KernelRoute;
 use airwatt_linux::rule::Rule;
-use airwatt_linux::service::{self, Unit};
+use airwatt_linux::service;
 use airwatt_linux::signals::Signals;
-use airwatt_linux::{interface, random, route, seccomp, tun, udp};
-use airwatt_proto::session::Sessions;
+use airwatt_linux::{interface, route, seccomp, tun, udp};
 use tracing::info;
 
 use super::config::{Config, End};
-use super::host::{CONTROL, DEVICE, GUARDIAN, METRICS, NAMES, Parts, SIGNALS, SOCKET, TunnelHost, tunnel_of};
-use super::peers::{Carrier, Input, Peer, Peers};
-use super::{Up, instance};
-use crate::endpoint::Resolver;
+use super::host::{Parts, TunnelHost, tunnel_of};
+use super::peers::{Input, Peer, Peers};
+use super::{KIND, Up, instance};
 use crate::failure::Failure;
 use crate::host;
 use crate::instance::{self, Started};
 use crate::last_endpoints::LastEndpoints;
 use crate::output;
-use crate::settings::{Keyed as _, warn_of_readers};
+use crate::peering::{PeerSettings, Peering as _};
+use crate::services::{self, DEVICE, SOCKET, Services};
 
 /// Bytes of the socket's buffers: some milliseconds at 1 Gbit/s.
 const SOCKET_BUFFER_BYTES: usize = 1 << 20;
@@ -48,7 +45,7 @@ const END_PATIENCE: Span = Span::from_secs(5);
 pub(super) fn up(options: &Up) -> Result<(), Failure> {
     let mut config = Config::read(&options.file)?;
     options.foreground.log.start()?;
-    warn_of_readers(&options.file, config.private_key_file.as_ref(), &config.sessions());
+    config.sessions().warn_of_readers(&options.file);
     if options.foreground.dry_run {
         output::print(&commands(&config)?);
     }
@@ -94,30 +91,22 @@ fn serve(
         changes.make(change)?;
         info!(command, "host changed");
     }
-    let socket = udp::Socket::bind(config.listen(), Some(SOCKET_BUFFER_BYTES))?;
+    let socket = udp::Socket::bind(config.sessions().listen(), Some(SOCKET_BUFFER_BYTES))?;
     if !config.default_routes().is_empty() {
         socket.set_mark(config.fwmark)?;
     }
-    for path in config.metrics.iter().filter_map(MetricsAddress::path) {
-        changes.make(Change::socket(path)?)?;
-    }
-    let metrics = config.metrics.as_ref().map(Metrics::bind).transpose()?;
+    let metrics = services::serve_metrics(config.metrics.as_ref(), changes)?;
     capability::keep_only(&[ProcessCapability::NetAdmin], None)?;
     seccomp::keep_only_needed(false)?;
     let mut events = EventLoop::new()?;
-    let resolver = Resolver::new(events.waker(NAMES)?, config.listen().is_ipv6());
     events.add(&device, DEVICE, Interest::Read)?;
     events.add(&socket, SOCKET, Interest::Read)?;
-    events.add(&signals, SIGNALS, Interest::Read)?;
-    events.add(&control, CONTROL, Interest::Read)?;
-    events.add(guardian, GUARDIAN, Interest::Read)?;
-    if let Some(metrics) = &metrics {
-        events.add(metrics, METRICS, Interest::Read)?;
-    }
     let mut machine = machine(&config, events.now())?;
     let endpoints = LastEndpoints::open(instance(&config.interface))?;
     for (index, peer) in config.peer.iter().enumerate().filter(|(_, peer)| peer.endpoint.is_none()) {
-        endpoints.of(&peer.name).into_iter().for_each(|at| machine.set_endpoint(index, at));
+        endpoints.of(&peer.name).into_iter().for_each(|at| {
+            machine.carrier.set_endpoint(index, at);
+        });
     }
     // A concentrator that has forgotten a client reaches it again without a packet from it. The session ends by age, and nothing more is sent.
     if config.end == End::Client {
@@ -125,31 +114,24 @@ fn serve(
     }
     let (name, count) = (config.interface.clone(), config.peer.len());
     let file = options.file.clone();
-    let parts = Parts { device, socket, signals, control, metrics, resolver, endpoints };
+    let is_v6 = config.sessions().listen().is_ipv6();
+    let outside = (signals, control, metrics);
+    let services = Services::new(&mut events, guardian, outside, endpoints, is_v6)?;
+    let parts = Parts { device, socket, services };
     let mut host = TunnelHost::new(config, file, parts);
     service::ready(&format!("{count} peers"));
     info!(interface = name, peers = count, "tunnel is up");
     driver::run(&mut machine, &mut host, &mut events)?;
-    // A service that is restarted finds its clients again.
-    if !service::is_managed() {
-        host.parts.endpoints.remove()?;
-    }
+    host.parts.services.end()?;
     info!(wakeups = events.wakeups(), "tunnel ends");
     Ok(())
 }
 
 /// The tunnels to all peers.
 fn machine(config: &Config, now: Instant) -> Result<Peers, Failure> {
-    let peer = |peer: &super::config::Peer| Ok(Peer::new(tunnel_of(config)?, peer.allowed_ips.clone()));
+    let peer = |peer: &PeerSettings| Ok(Peer::new(tunnel_of(config)?, peer.allowed_ips.clone()));
     let peers = config.peer.iter().map(peer).collect::<Result<_, Failure>>()?;
-    let carrier = match &config.private_key {
-        Some(key) if !config.tunnel.plain => {
-            let mut sessions = Sessions::new(key.clone(), random::bytes()?, clock::epoch(now));
-            sessions.set_peers(config.session_peers());
-            Carrier::Sealed(Box::new(sessions))
-        }
-        _ => Carrier::Plain(config.peer.iter().map(super::config::Peer::address).collect()),
-    };
+    let carrier = config.sessions().carrier(now)?;
     let radio = config.radio().map_err(|error| Failure::Input(format!("radio: {error}")))?;
     let sleeps_after = radio.map_or(Span::from_millis(1), |radio| radio.to_sleep.time + radio.wake_up.time);
     Ok(Peers::new(peers, carrier, config.mtu(), sleeps_after))
@@ -257,18 +239,5 @@ pub(super) fn down(file: &Path) -> Result<(), Failure> {
 /// `airwattd tunnel unit`.
 pub(super) fn unit(file: &Path) -> Result<(), Failure> {
     let config = Config::read(file)?;
-    let file = file.canonicalize().map_err(|error| Failure::of_io(&file.display().to_string(), &error))?;
-    let program = std::env::current_exe().map_err(|error| Failure::of_io("this program", &error))?;
-    let (program, file, name) = (program.display(), file.display(), &config.interface);
-    let unit = Unit {
-        description: &format!("airwatt tunnel {name}"),
-        start: &format!("{program} tunnel up {file}"),
-        restore: &format!("{program} tunnel restore {name}"),
-        capabilities: &[ProcessCapability::NetAdmin],
-        families: &["AF_INET", "AF_INET6"],
-        devices: &["/dev/net/tun"],
-        restart_s: 1,
-    };
-    output::print(&unit.text());
-    Ok(())
+    services::print_unit(KIND, &config.interface, file, &[ProcessCapability::NetAdmin], &[])
 }

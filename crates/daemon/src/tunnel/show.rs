@@ -8,12 +8,14 @@ use airwatt_linux::udp;
 use airwatt_proto::tunnel::AssociationKind;
 use serde::Serialize;
 
+use super::KIND;
 use super::config::{Config, End};
-use super::peers::{Carrier, Counts, Peers};
-use super::{KIND, Show};
+use super::peers::{Counts, Peers};
+use crate::common::Shown;
 use crate::failure::Failure;
 use crate::instance;
 use crate::output::{unanswered_line, word};
+use crate::peering::Carrier;
 
 /// What the daemon reports.
 #[derive(Clone, Debug, Serialize)]
@@ -110,14 +112,14 @@ pub(super) fn document(host: HostState<'_>, machine: &Peers, now: Instant) -> Do
         radio.as_ref().map(|radio| radio.wake_up.energy().as_joules() + radio.to_sleep.energy().as_joules());
     let is_client = host.config.end == End::Client;
     let peers = host.config.peer.iter().enumerate().map(|(index, config)| {
-        let (peer, session) = (&machine.peers[index], machine.session(index).unwrap_or_default());
+        let (peer, session) = (&machine.peers[index], machine.carrier.session(index).unwrap_or_default());
         let (tunnel, counts) = (&peer.tunnel, peer.tunnel.counts());
         let saved_wakeups = is_client.then(|| peer.saved_wakeups());
         let age = session.handshake_at.map(|at| now.saturating_since(at).as_secs_f64());
         PeerRow {
             name: config.name.clone(),
             public_key: config.public_key.map(|key| key.to_string()),
-            endpoint: machine.endpoint(index).map(|endpoint| endpoint.to_string()),
+            endpoint: machine.carrier.endpoint(index).map(|endpoint| endpoint.to_string()),
             handshake_age_s: age,
             handshakes: session.counts.handshakes,
             unanswered: session.unanswered,
@@ -231,7 +233,7 @@ pub(super) fn metrics(document: &Document) -> Page {
 }
 
 /// `airwattd tunnel show`.
-pub(super) fn show(options: &Show) -> Result<(), Failure> {
+pub(super) fn show(options: &Shown) -> Result<(), Failure> {
     let one = options.interface.as_deref().map(super::instance);
     instance::show(KIND, one.as_ref(), "tunnels", options.json, text_of)
 }

@@ -42,7 +42,6 @@ struct Medium {
     signal_dbm: i32,
     /// Whether a report is asked for.
     asked: bool,
-    ended: bool,
 }
 
 impl MachineHost<Air> for Medium {
@@ -54,11 +53,9 @@ impl MachineHost<Air> for Medium {
             }
             return Ok(ControlFlow::Continue(()));
         }
-        while let Some(signal) = self.signals.next()? {
-            self.asked = true;
-            self.ended |= signal == Signal::Terminate;
-        }
-        Ok(if self.ended { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        let signal = self.signals.read()?;
+        self.asked |= signal.is_some();
+        Ok(if signal == Some(Signal::Terminate) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
     fn carry_out(&mut self, output: Output, _now: Instant) -> Result<(), Error> {
@@ -113,7 +110,7 @@ pub fn be_the_medium(scenario: &Scenario, seed: u64) -> Result<(), EmulateError>
     let mut events = EventLoop::new()?;
     events.add(&hwsim, FRAMES, Interest::Read)?;
     events.add(&signals, SIGNALS, Interest::Read)?;
-    let mut medium = Medium { hwsim, signals, data_rate, signal_dbm, asked: false, ended: false };
+    let mut medium = Medium { hwsim, signals, data_rate, signal_dbm, asked: false };
     Ok(driver::run(&mut air, &mut medium, &mut events)?)
 }
 

@@ -20,7 +20,7 @@ fn example(text: &str) -> String {
 fn the_examples_are_configurations() {
     let mobile = parse(&example(example::MOBILE)).unwrap();
     assert_eq!((mobile.is_base(), super::super::rules::marks(mobile.fwmark)), (false, [4_747, 4_748, 4_749]));
-    assert_eq!(mobile.listen().to_string(), "0.0.0.0:0");
+    assert_eq!(mobile.sessions().listen().to_string(), "0.0.0.0:0");
     let proxy = mobile.proxy(0, 0);
     assert_eq!((proxy.buffer, proxy.half_open, proxy.wireless.obeys_peer), (262_144, 4_096, false));
     // A full packet of E2TCP, the session around it, UDP and IPv6 fit into 1,500 bytes.

@@ -1,5 +1,7 @@
 use std::net::IpAddr;
 
+use airwatt_proto::session::PublicKey;
+
 use super::*;
 
 const CLIENT: &str = r#"
@@ -17,7 +19,7 @@ allowed_ips = ["10.77.0.0/24", "fd77::/64"]
 fn a_configuration_is_read_with_its_defaults() {
     let config = Config::parse(CLIENT).unwrap();
     assert_eq!((config.end, config.mtu(), config.forward), (End::Client, 1_468, false));
-    assert_eq!(config.listen().to_string(), "0.0.0.0:0");
+    assert_eq!(config.sessions().listen().to_string(), "0.0.0.0:0");
     let shown: Vec<String> = config.peer[0].allowed_ips.iter().map(Prefix::to_string).collect();
     assert_eq!(shown, ["10.77.0.0/24", "fd77::/64"]);
 }
@@ -36,6 +38,11 @@ fn what_is_wrong_is_one_line_with_its_key() {
         ("192.168.1.1:4646", "10.77.0.1:4646", "peer.0.allowed_ips: expected prefixes without the endpoint"),
         ("\"10ms\"", "\"10h\"", "tunnel.delay_budget: "),
         ("name = \"access-point\"", "nam = \"x\"", "peer.0.nam: unknown field"),
+        (
+            "\nallowed_ips = [\"10.77.0.0/24\", \"fd77::/64\"]",
+            "",
+            "peer.0.allowed_ips: expected the prefixes",
+        ),
         ("end = \"client\"", "end = \"concentrator\"", "listen: expected the address and port"),
         ("plain = true, ", "", "private_key: expected the key of this end, got none"),
         ("end = \"client\"", "end = \"client\"\nmtu = 1470", "mtu: expected 1280 to 1468 bytes"),
@@ -94,7 +101,7 @@ fn keys_are_needed_and_none_may_be_there_twice() {
         .replace("end =", &format!("private_key = \"{}\"\nend =", own.to_text()));
     let config = Config::parse(&encrypted).unwrap();
     assert_eq!((config.mtu(), config.fwmark, config.bundle_bytes()), (1_436, 4_646, 1_436));
-    assert_eq!(config.session_peers()[0].public_key, other);
+    assert_eq!(config.sessions().session_peers()[0].public_key, other);
     let failure = |text: &str| Config::parse(text).unwrap_err().to_string();
     let key_of = |key: PublicKey| encrypted.replace(&other.to_string(), &key.to_string());
     assert!(
@@ -107,10 +114,10 @@ fn keys_are_needed_and_none_may_be_there_twice() {
     let everything = encrypted.replace("192.168.1.1", "203.0.113.1").replace("10.77.0.0/24", "0.0.0.0/0");
     assert_eq!(Config::parse(&everything).unwrap().default_routes(), [false]);
     let twice = encrypted.replace("end = \"client\"", "end = \"concentrator\"\nlisten = \"0.0.0.0:1\"")
-        + &format!("[[peer]]\nname = \"b\"\npublic_key = \"{other}\"\nallowed_ips = []\n");
+        + &format!("[[peer]]\nname = \"b\"\npublic_key = \"{other}\"\nallowed_ips = [\"10.99.0.0/16\"]\n");
     assert!(failure(&twice).starts_with("peer.1.public_key: expected each key once"));
     let prefix = twice.replace(
-        &format!("{other}\"\nallowed_ips = []"),
+        &format!("{other}\"\nallowed_ips = [\"10.99.0.0/16\"]"),
         &format!("{}\"\nallowed_ips = [\"10.77.0.9/24\"]", own.public()),
     );
     let prefix = prefix.replace(&own.to_text(), &SecretKey::from_bytes([5; 32]).to_text());

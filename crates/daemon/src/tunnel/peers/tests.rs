@@ -210,7 +210,7 @@ fn a_client_that_has_started_is_reached_before_it_sends_a_packet_and_says_nothin
     world.put(9, Input::Packet(down.clone()));
     world.pass(MS * 700);
     assert_eq!(world.delivered, [(address(1), down)]);
-    let received = |world: &World| world.machines[2].1.session(0).unwrap().counts.received;
+    let received = |world: &World| world.machines[2].1.carrier.session(0).unwrap().counts.received;
     let before = received(&world);
     world.pass(Span::from_secs(3_600));
     assert_eq!(received(&world), before);
@@ -230,7 +230,7 @@ fn a_repeated_datagram_is_no_strangers() {
         world.put(9, Input::Datagram { from: address(1), bytes: bytes.clone() });
     }
     let concentrator = &world.machines[2].1;
-    assert_eq!(concentrator.session(0).unwrap().counts.replayed, 2);
+    assert_eq!(concentrator.carrier.session(0).unwrap().counts.replayed, 2);
     assert_eq!(concentrator.counts().strange_datagrams, 0);
 }
 

@@ -1,0 +1,195 @@
+//! What a tunnel and a gateway have beside their machine: signals, the control socket, metrics, and where the peers are.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use airwatt_base::Span;
+use airwatt_linux::Error;
+use airwatt_linux::capability::ProcessCapability;
+use airwatt_linux::changes::{Change, Changes};
+use airwatt_linux::clock::SuspendWatch;
+use airwatt_linux::control::Control;
+use airwatt_linux::event_loop::{EventLoop, Interest, Token};
+use airwatt_linux::guardian::Guardian;
+use airwatt_linux::metrics::{Metrics, MetricsAddress, Page};
+use airwatt_linux::service::{self, Unit};
+use airwatt_linux::signals::{Signal, Signals};
+use airwatt_proto::session::UNANSWERED_AFTER;
+use serde::Serialize;
+use tracing::{info, warn};
+
+use crate::endpoint::Resolver;
+use crate::failure::Failure;
+use crate::instance::serve_control;
+use crate::last_endpoints::LastEndpoints;
+use crate::output::{self, UNANSWERED};
+use crate::peering::PeerSettings;
+
+/// Sources of the event loop. Those that only one kind of daemon has are numbered from [`FIRST_OWN`].
+pub(crate) const DEVICE: Token = Token(0);
+pub(crate) const SOCKET: Token = Token(1);
+const SIGNALS: Token = Token(2);
+const CONTROL: Token = Token(3);
+const METRICS: Token = Token(4);
+const GUARDIAN: Token = Token(5);
+const NAMES: Token = Token(6);
+pub(crate) const FIRST_OWN: u64 = 7;
+
+/// What a daemon has to do about a source that is ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Occasion {
+    /// It has a signal.
+    Signal(Signal),
+    /// Names of peers were resolved.
+    Names,
+    /// Nothing now: whoever asks for the state gets it when the machine is at rest.
+    Nothing,
+    /// The source is one of its own.
+    Own,
+}
+
+/// What a daemon with peers works with beside its machine.
+pub(crate) struct Services {
+    signals: Signals,
+    control: Control,
+    metrics: Option<Metrics>,
+    resolver: Resolver,
+    /// Where the peers are.
+    pub(crate) endpoints: LastEndpoints,
+    suspends: SuspendWatch,
+    /// Timeouts served, by reason.
+    pub(crate) wakeups: BTreeMap<&'static str, u64>,
+    /// Whether somebody asks at the control socket, and at that of metrics.
+    asked: [bool; 2],
+}
+
+impl Services {
+    /// Connects them to the loop. `is_v6` is the IP version of the peers' socket.
+    pub(crate) fn new(
+        events: &mut EventLoop,
+        guardian: &Guardian,
+        (signals, control, metrics): (Signals, Control, Option<Metrics>),
+        endpoints: LastEndpoints,
+        is_v6: bool,
+    ) -> Result<Self, Error> {
+        let resolver = Resolver::new(events.waker(NAMES)?, is_v6);
+        events.add(&signals, SIGNALS, Interest::Read)?;
+        events.add(&control, CONTROL, Interest::Read)?;
+        events.add(guardian, GUARDIAN, Interest::Read)?;
+        if let Some(metrics) = &metrics {
+            events.add(metrics, METRICS, Interest::Read)?;
+        }
+        let (suspends, wakeups) = (SuspendWatch::start(), BTreeMap::new());
+        Ok(Self { signals, control, metrics, resolver, endpoints, suspends, wakeups, asked: [false; 2] })
+    }
+
+    /// A source is ready.
+    pub(crate) fn receive(&mut self, token: Token) -> Result<Occasion, Error> {
+        match token {
+            SIGNALS => return Ok(self.signals.read()?.map_or(Occasion::Nothing, Occasion::Signal)),
+            NAMES => return Ok(Occasion::Names),
+            GUARDIAN => return Err(Guardian::ended()),
+            CONTROL => self.asked[0] = true,
+            METRICS => self.asked[1] = true,
+            _ => return Ok(Occasion::Own),
+        }
+        Ok(Occasion::Nothing)
+    }
+
+    /// The time for which the host was suspended since the last call, if it was.
+    pub(crate) fn suspended(&mut self) -> Option<Span> {
+        let span = self.suspends.check()?;
+        info!(seconds = span.as_secs_f64(), "the host was suspended");
+        Some(span)
+    }
+
+    /// The new addresses of peers whose names have been resolved.
+    pub(crate) fn resolved(&mut self, peers: &mut [PeerSettings]) -> Vec<(usize, SocketAddr)> {
+        let mut found = Vec::new();
+        for (text, address) in self.resolver.take() {
+            for (index, peer) in peers.iter_mut().enumerate() {
+                if peer.endpoint.as_mut().is_some_and(|endpoint| endpoint.take(&text, address)) {
+                    info!(peer = peer.name, %address, "the peer's name has another address");
+                    found.push((index, address));
+                }
+            }
+        }
+        found
+    }
+
+    /// Looks up where a peer is, if its endpoint is a name.
+    pub(crate) fn look_up(&mut self, peer: &PeerSettings) {
+        self.resolver.ask(peer.endpoint.as_ref());
+    }
+
+    /// A peer has answered none of `count` handshakes.
+    pub(crate) fn note_unanswered(&mut self, peer: &PeerSettings, count: u32) {
+        if count == UNANSWERED_AFTER {
+            warn!(peer = peer.name, count, "no answer to handshakes: {UNANSWERED}");
+        }
+        self.look_up(peer);
+    }
+
+    /// A timeout is served.
+    pub(crate) fn note_wakeup(&mut self, reason: &'static str) {
+        *self.wakeups.entry(reason).or_default() += 1;
+    }
+
+    /// Whether somebody asks for the state.
+    pub(crate) const fn is_asked(&self) -> bool {
+        self.asked[0] || self.asked[1]
+    }
+
+    /// Answers with the state, and with the metrics that are made of it.
+    pub(crate) fn answer<D: Serialize>(&mut self, document: &D, page: fn(&D) -> Page) -> Result<(), Error> {
+        let [control, metrics] = std::mem::take(&mut self.asked);
+        if control {
+            serve_control(&mut self.control, document)?;
+        }
+        match &mut self.metrics {
+            Some(server) if metrics => server.serve(|| page(document)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The daemon has ended. Where the peers are is kept for a service that is started again.
+    pub(crate) fn end(&self) -> Result<(), Error> {
+        if service::is_managed() { Ok(()) } else { self.endpoints.remove() }
+    }
+}
+
+/// Serves metrics, if there is an address for them. A socket that a killed daemon leaves is removed as its other `changes` are undone.
+pub(crate) fn serve_metrics(
+    address: Option<&MetricsAddress>,
+    changes: &mut Changes,
+) -> Result<Option<Metrics>, Failure> {
+    if let Some(path) = address.and_then(MetricsAddress::path) {
+        changes.make(Change::socket(path)?)?;
+    }
+    Ok(address.map(Metrics::bind).transpose()?)
+}
+
+/// Prints the unit of a daemon that makes a TUN device. `more` are further lines of its section `[Service]`.
+pub(crate) fn print_unit(
+    kind: &str,
+    interface: &str,
+    file: &Path,
+    capabilities: &[ProcessCapability],
+    more: &[&str],
+) -> Result<(), Failure> {
+    let file = file.canonicalize().map_err(|error| Failure::of_io(&file.display().to_string(), &error))?;
+    let program = std::env::current_exe().map_err(|error| Failure::of_io("this program", &error))?;
+    let (program, file) = (program.display(), file.display());
+    let unit = Unit {
+        description: &format!("airwatt {kind} {interface}"),
+        start: &format!("{program} {kind} up {file}"),
+        restore: &format!("{program} {kind} restore {interface}"),
+        capabilities,
+        families: &["AF_INET", "AF_INET6"],
+        devices: &["/dev/net/tun"],
+        restart_s: 1,
+    };
+    output::print(&unit.text_with(more));
+    Ok(())
+}
