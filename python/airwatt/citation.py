@@ -32,14 +32,20 @@ def of_airwatt() -> Entry:
     built = commit()
     note = f"Version {__version__}" + (f", commit {built}" if built else "")
     title = "airwatt: A Laboratory for What a {Wi-Fi} Radio Spends on {TCP}"
-    year, address = (date() or "").partition("-")[0], repository()
+    address = repository()
     # Not `software`: the styles that come with BibTeX do not know it.
     entry = {"key": "airwatt", "type": "misc", "author": _AUTHORS, "title": title, "note": note}
     return {
         **entry,
-        **({"year": year} if year else {}),
+        **_year(),
         **({"howpublished": f"\\url{{{address}}}"} if address else {}),
     }
+
+
+def _year() -> dict[str, str]:
+    """The year of the commit that this package is of, as far as it is known."""
+    year = (date() or "").partition("-")[0]
+    return {"year": year} if year else {}
 
 
 def of(name: str) -> list[Entry]:
@@ -106,8 +112,10 @@ def _of_radio(name: str, source: str) -> Iterator[Entry]:
     published = list(_of(plain)) if plain == name else []
     yield from published
     cited = "".join(f" \\cite{{{entry['key']}}}" for entry in published)
+    # Whose a profile in a user's own file is, the user knows.
+    ours = {"author": _AUTHORS, "howpublished": f"A file of airwatt {__version__} \\cite{{airwatt}}", **_year()}
     yield {
-        "key": f"airwatt-radio-{plain}", "type": "misc", "author": _AUTHORS,
+        "key": f"airwatt-radio-{plain}", "type": "misc", **(ours if plain == name else {}),
         "title": f"Currents of the radio profile {_escaped(plain)}", "note": _escaped(source) + cited,
     }  # fmt: skip
 

@@ -11,8 +11,10 @@ write one and how much slower it is.
 from __future__ import annotations
 
 import functools
+import inspect
 import traceback
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeGuard
 
@@ -158,6 +160,8 @@ NONE = Mechanisms({}, ())
 """Of a scenario that names no class."""
 _objects: dict[str, Callable[[], Any]] = {}
 """Classes and functions that were given as such, by the names that scenarios have for them."""
+_executing: list[str] = []
+"""The files of classes that are being loaded."""
 
 
 def text_of(key: str, chosen: object) -> object:
@@ -178,6 +182,31 @@ def text_of(key: str, chosen: object) -> object:
     text = found or f"<python {len(_objects)}>:{name_of(chosen)}"
     _objects[text] = chosen
     return text
+
+
+def by_file(key: str, chosen: Any) -> Any:
+    """`FILE.py:CLASS` of a class that is the value of a key, also in lists and tables; any other value as it is.
+
+    Each process of a sweep loads the class from there. Raises `InputError` for what has no such place.
+    """
+    if _executing:
+        hint = 'hint: begin sweeps under `if __name__ == "__main__":`'
+        raise InputError(f"{_executing[-1]}: expected mechanisms alone, got a sweep as the file is loaded; {hint}")
+    if isinstance(chosen, Mapping):
+        return {name: by_file(f"{key}.{name}".lstrip("."), value) for name, value in chosen.items()}
+    if isinstance(chosen, list | tuple):
+        return [by_file(key, value) for value in chosen]
+    if not callable(chosen):
+        return chosen
+    try:
+        path = Path(inspect.getsourcefile(chosen) or "").resolve()
+    except TypeError:  # a class of a prompt or a notebook
+        path = Path()
+    if not (
+        isinstance(chosen, type) and path.is_file() and path.suffix == ".py" and chosen.__qualname__.isidentifier()
+    ):
+        raise InputError(f"{key}: expected a class at the top of a file, from which processes load it, got {chosen!r}")
+    return f"{path}:{chosen.__name__}"
 
 
 def in_file(chosen: object) -> TypeGuard[str]:
@@ -224,7 +253,11 @@ def _executed(path: str, source: str) -> dict[str, Any]:
     """The names of a file that was executed, once for each content that it had."""
     module = ModuleType(f"own mechanism in {path}")
     module.__file__ = path
-    exec(compile(source, path, "exec"), module.__dict__)  # the user's own file, which he has named
+    _executing.append(path)
+    try:
+        exec(compile(source, path, "exec"), module.__dict__)  # the user's own file, which he has named
+    finally:
+        _executing.pop()
     return module.__dict__
 
 

@@ -3,7 +3,9 @@
 import io
 import json
 import os
+import re
 import shutil
+import subprocess
 import time
 import zipfile
 
@@ -211,21 +213,47 @@ def test_a_table_for_latex_and_columns_for_pgfplots(airwatt, study, tmp_path):
     for name in ("points.tex", "points.dat"):
         assert airwatt("sweep", "export", study / "study.sweep", "--out", tmp_path / name).status == 0
     latex = (tmp_path / "points.tex").read_text()
-    assert latex.count(r" \\") == 5
-    assert r"{energy / \unit{\milli\joule}}" in latex
-    assert r"policy & wired.rtt\_s & runs" in latex
+    assert latex.count(r" \\") == 6
+    assert r"policy & wired.rtt\_s & runs & {energy} & {goodput}" in latex
+    assert r"&  &  & {(\unit{\milli\joule})} & " in latex
     lines = [line.split(" ") for line in (tmp_path / "points.dat").read_text().splitlines()]
     assert {len(line) for line in lines} == {9}
     mean = Store(study / "study.sweep").summary(["energy_j"])[0][2][0].mean
     assert float(lines[1][lines[0].index("energy_j")]) == mean
 
 
+def has_latex():
+    """Whether there is a LaTeX with siunitx."""
+    found = [shutil.which(name) for name in ("pdflatex", "kpsewhich")]
+    return None not in found and subprocess.run(["kpsewhich", "siunitx.sty"], stdout=subprocess.DEVNULL).returncode == 0
+
+
+@pytest.mark.skipif(not has_latex(), reason="needs LaTeX with siunitx")
+@pytest.mark.parametrize("columns", ["onecolumn", "twocolumn"])
+def test_the_table_fits_into_its_place(airwatt, study, tmp_path, columns):
+    """A page of text without being scaled, also as it stands; a column of two scaled to it."""
+    assert airwatt("sweep", "export", study / "study.sweep", "--out", tmp_path / "points.tex").status == 0
+    lines = [
+        rf"\documentclass[{columns}]{{article}}", r"\usepackage{booktabs,siunitx,graphicx}", r"\begin{document}",
+        r"Text.\par\input{points.tex}\typeout{WIDTHS \the\wd0 \the\linewidth}",
+        r"\begin{table}\centering\input{points.tex}\end{table}", r"\end{document}",
+    ]  # fmt: skip
+    (tmp_path / "study.tex").write_text("\n".join(lines))
+    made = subprocess.run(["pdflatex", "-halt-on-error", "study.tex"], cwd=tmp_path, capture_output=True, text=True)
+    assert made.returncode == 0, made.stdout
+    assert "Overfull" not in made.stdout
+    width, place = map(float, re.search(r"WIDTHS ([\d.]+)pt([\d.]+)pt", made.stdout).groups())
+    assert (width <= place) == (columns == "onecolumn")
+
+
 def test_citations_are_of_what_was_used(airwatt, study):
     answer = airwatt("cite", study / "study.sweep")
     assert answer.status == 0
     keys = [line.partition("{")[2].rstrip(",") for line in answer.out.splitlines() if line.startswith("@")]
-    assert keys == ["airwatt", "ieee80211", "campsmur-ba-ta", "airwatt-radio-broadcom-4311", "rfc5681", "rfc6582"]
-    assert r"note   = {the BA-TA paper, table 3 \cite{campsmur-ba-ta}}" in answer.out
+    assert keys == [
+        "airwatt", "ieee80211", "campsmur-ba-ta", "airwatt-radio-broadcom-4311", "rfc5681", "rfc6298", "rfc6582",
+    ]  # fmt: skip
+    assert r"{the BA-TA paper, table 3 \cite{campsmur-ba-ta}}" in answer.out
     assert answer.out.count("{") == answer.out.count("}")
     assert "hashimoto2013" in airwatt("cite", "newreno+ackloss").out
     assert airwatt("cite", "nobody").is_one_line("nobody")
@@ -288,7 +316,13 @@ def test_the_publication_that_a_radio_is_from_is_in_the_file(airwatt, radio):
 
 
 def test_every_mechanism_that_somebody_published_has_an_entry():
+    """Also each RFC that the list of transports names."""
     from airwatt import citation
+
+    for item in laboratory.transports():
+        given = re.search(r"\((RFC [\d, ]+)\)|\(.*(RFC \d+)\)", item.description)
+        numbers = re.findall(r"\d{4}", given[0]) if given and "+" not in item.name else []
+        assert {f"RFC {number}" for number in numbers} <= {entry.get("number") for entry in citation.of(item.name)}
 
     own = {"latency-guard", "ideal", "udp"}
     for item in (*laboratory.policies(), *laboratory.transports()):

@@ -46,8 +46,8 @@ def test_an_absent_key_raises():
         _ = result.stations[0].enrgy_j
 
 
-def test_the_tutorial_runs_from_its_first_cell_to_its_last(monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_the_tutorial_runs_from_its_first_cell_to_its_last_in_any_folder(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
     matplotlib.use("Agg")
     names: dict[str, object] = {}
     cells = json.loads(NOTEBOOK.read_text())["cells"]

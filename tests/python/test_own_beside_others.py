@@ -176,6 +176,32 @@ def test_a_sweep_varies_a_class_of_one_station(folder):
     assert len(airwatt.sweep(folder / "two.toml", **given, store="store")) == 8
 
 
+def test_a_sweep_takes_a_class_itself_and_names_it_by_its_file(folder, monkeypatch):
+    monkeypatch.syspath_prepend(folder)
+    (folder / "from_here.py").write_text(MINE)
+    mine = __import__("from_here")
+    by_file = airwatt.sweep(folder / "two.toml", over={KEY: ["active", f"{folder}/from_here.py:Nap"]}, store="store")
+    made = {row["wall_s"] for row in by_file.to_arrow("runs", ["wall_s"]).to_pylist()}
+    by_class = airwatt.sweep(folder / "two.toml", over={KEY: ["active", mine.Nap]}, store="store")
+    assert {row["wall_s"] for row in by_class.to_arrow("runs", ["wall_s"]).to_pylist()} == made
+    given = {"policy": mine.Nap, "transport": [mine.Gentle, "sack"], "set": {KEY: mine.Nap}}
+    assert len(airwatt.sweep(folder / "two.toml", **given)) == 2
+    names: dict = {}
+    exec(MINE, names)
+    with pytest.raises(airwatt.InputError, match=r"station.1.*a class at the top of a file"):
+        airwatt.sweep(folder / "two.toml", over={KEY: [names["Nap"]]})
+    with pytest.raises(airwatt.InputError, match=r"policy: expected a class at the top of a file"):
+        airwatt.sweep(folder / "two.toml", policy=lambda: mine.Nap())
+
+
+def test_a_file_that_begins_a_sweep_as_it_is_loaded_is_refused(folder, airwatt):
+    """Otherwise each process of the sweep would begin one."""
+    (folder / "mine.py").write_text(f"{MINE}\nairwatt.sweep('fast-dsl', policy=Nap)\n")
+    answer = airwatt("run", folder / "two.toml")
+    assert answer.status == 2
+    assert answer.is_one_line(f"{folder}/mine.py", "__main__"), answer.err
+
+
 def test_a_store_executes_no_file_that_its_scenario_names(folder, airwatt):
     store = folder / "store"
     words = ["sweep", folder / "two.toml", "--over", "flow.0.start=0s,1s", "--store", store]

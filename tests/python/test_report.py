@@ -103,7 +103,7 @@ def test_its_time_line_has_every_nanosecond_of_the_ledger_and_every_frame(report
     page = report("fast-dsl", *SHORT, "--policy", "psm")
     (study,) = page.view["studies"]
     run = package.run("fast-dsl", policy="psm", set={"flow.application.size": "1MB"}, trace=True)
-    radio = spent(page, lane(study, "radio of station 0"))
+    radio = spent(page, lane(study, "radio of station0"))
     assert {name: ns / 1e9 for name, ns in radio.items()} == pytest.approx(dict(run.stations[0].state_s), abs=1e-9)
     frames = [one for one in study["timelines"][0]["lanes"] if one["kind"] == "frames"]
     assert sum(len(page.array(one["start"])) for one in frames) == run.traces()["frames"].num_rows
@@ -114,10 +114,54 @@ def test_its_time_line_has_every_nanosecond_of_the_ledger_and_every_frame(report
     assert sum(row[3] for row in outcomes["rows"]) == run.traces()["frames"].num_rows
 
 
+def test_stations_and_the_ends_of_flows_have_the_names_of_the_scenario(report, tmp_path):
+    path = tmp_path / "named.toml"
+    path.write_text(
+        """\
+duration = "300ms"
+node = [{ name = "server" }, { name = "router" }, { name = "sensor" }, { name = "phone" }]
+[[flow]]
+from = "server"
+to = "phone"
+application = { kind = "bulk" }
+[[flow]]
+from = "sensor"
+to = "server"
+application = { kind = "bulk" }
+[[link]]
+name = "wire"
+between = ["server", "router"]
+delay = "5ms"
+forward = { rate = "9Mbps" }
+reverse = { rate = "9Mbps" }
+[[cell]]
+name = "air"
+wifi = "fast-wifi"
+access_point = { node = "router" }
+station = [{ node = "sensor" }, { node = "phone" }]
+"""
+    )
+    page = report(path, "--policy", "active")
+    (study,) = page.view["studies"]
+    tables = {table["id"]: [row[0] for row in table["rows"]] for table in study["tables"]}
+    assert tables["stations"] == ["active, sensor", "active, phone"]
+    flows = next(table for table in study["tables"] if table["id"] == "flows")
+    assert [column["label"] for column in flows["columns"][:3]] == ["", "from", "to"]
+    assert [row[:3] for row in flows["rows"]] == [
+        ["active, flow 0", "server", "phone"], ["active, flow 1", "sensor", "server"],
+    ]  # fmt: skip
+    assert {"active: sensor", "active: phone"} < set(tables["frames"])
+    (line,) = study["timelines"]
+    assert {"radio of sensor", "radio of phone"} < {one["label"] for one in line["lanes"]}
+    (windows,) = [one for one in line["lanes"] if one["label"] == "congestion window"]
+    assert [one["name"] for one in windows["series"]] == ["flow 0, server to phone", "flow 1, sensor to server"]
+    assert "station 0" not in page.text
+
+
 def test_a_page_with_fewer_points_keeps_durations_and_says_what_it_leaves_out(report):
     whole = report("fast-dsl", *SHORT, "--policy", "psm")
     part = report("fast-dsl", *SHORT, "--policy", "psm", "--points", "1000")
-    of_whole, of_part = (spent(page, lane(page.view["studies"][0], "radio of station 0")) for page in (whole, part))
+    of_whole, of_part = (spent(page, lane(page.view["studies"][0], "radio of station0")) for page in (whole, part))
     assert of_part == pytest.approx(of_whole, abs=3e4)
     note = part.view["studies"][0]["timelines"][0]["note"]
     assert "--points keeps more" in note

@@ -24,6 +24,15 @@ class Group:
     runs: list[RunResult]
     traces: Mapping[str, pa.Table] = field(default_factory=dict)
 
+    @property
+    def names(self) -> timeline.Names:
+        """What the scenario calls its stations, and the ends of its flows. Earlier versions' documents lack both."""
+        stations = {item.id: item.name for run in self.runs[:1] for item in run.stations if "name" in item}
+        flows = {
+            item.id: f"{item['from']} to {item['to']}" for run in self.runs[:1] for item in run.flows if "from" in item
+        }
+        return timeline.Names(stations, flows)
+
 
 def study_of(scenario: str, groups: Sequence[Group], pack: Pack, battery: Battery | None, points: int) -> Study:
     """What the page shows of the runs of a scenario."""
@@ -31,7 +40,12 @@ def study_of(scenario: str, groups: Sequence[Group], pack: Pack, battery: Batter
     answers.mark_best(choices)
     has_bound = any(choice.mean(numbers.BOUND.key) for choice in choices)
     labelled = [(group.label, run) for group in groups for run in group.runs]
-    frames = [row for group in groups if group.traces for row in tables.of_frames(group.label, group.traces["frames"])]
+    frames = [
+        row
+        for group in groups
+        if group.traces
+        for row in tables.of_frames(group.label, group.traces["frames"], group.names)
+    ]
     return Study(
         "runs",
         scenario,
@@ -47,7 +61,7 @@ def study_of(scenario: str, groups: Sequence[Group], pack: Pack, battery: Batter
 
 
 def _timelines(groups: Sequence[Group], pack: Pack, points: int) -> list[dict[str, Any]]:
-    traced = {group.label: (group.traces, _end_s(group)) for group in groups if group.traces}
+    traced = {group.label: (group.traces, _end_s(group), group.names) for group in groups if group.traces}
     return timeline.of_runs(traced, pack, points)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airwatt import aggregates
 from airwatt._documents import RunResult
 from airwatt.reports.study import Column, Table
+from airwatt.reports.timeline import Names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,8 +19,8 @@ Rows = Sequence[tuple[str, RunResult]]
 
 _MOST_ROWS = 2_000
 _FLOW = (
-    Column("station", "station"),
-    Column("direction", "way", kind="text"),
+    Column("from", "from", kind="text"),
+    Column("to", "to", kind="text"),
     Column("transport", "transport", kind="text"),
     Column("bytes_delivered", "delivered", "B"),
     Column("goodput_bps", "goodput", "b/s"),
@@ -87,13 +88,19 @@ def _items(name: str, title: str, columns: Sequence[Column], runs: Rows, what: s
             if len(rows) == _MOST_ROWS:
                 left_out += 1
                 continue
-            number = f", {name.removesuffix('s')} {item.id}" if several else ""
+            number = f", {_called(name, item)}" if several else ""
             seed = f", seed {run.seed}" if seeds else ""
             rows.append([f"{label}{seed}{number}", *(_value(item, column.key) for column in columns)])
     present = [place for place in range(len(columns)) if any(row[place + 1] is not None for row in rows)]
     rows = [[row[0], *(row[place + 1] for place in present)] for row in rows]
     text = f"{left_out} further rows are left out; airwatt sweep export has all." if left_out else ""
     return Table(name, title, [Column("", "", kind="text"), *(columns[place] for place in present)], rows, text)
+
+
+def _called(name: str, item: Mapping[str, Any]) -> str:
+    """A station by its name, a flow by its number: it has its two ends in columns."""
+    number = f"{name.removesuffix('s')} {item['id']}"
+    return str(item.get("name", number)) if name == "stations" else number
 
 
 def _value(item: Mapping[str, Any], path: str) -> Any:
@@ -103,7 +110,7 @@ def _value(item: Mapping[str, Any], path: str) -> Any:
     return value
 
 
-def of_frames(label: str, frames: pa.Table) -> list[list[Any]]:
+def of_frames(label: str, frames: pa.Table, names: Names) -> list[list[Any]]:
     """Outcomes of frames by sender, kind and rate: a row each, with its label first."""
     import pyarrow.compute as pc
 
@@ -121,7 +128,7 @@ def of_frames(label: str, frames: pa.Table) -> list[list[Any]]:
     grouped = grouped.sort_by([("duration_ns_sum", "descending")])
     return [
         [
-            f"{label}: {row['from']}", row["kind"], float(row["rate_bps"]), row["duration_ns_count"],
+            f"{label}: {names.member(row['from'])}", row["kind"], float(row["rate_bps"]), row["duration_ns_count"],
             float(row["bytes_mean"]), row["duration_ns_sum"] / 1e9, row["retry_sum"],
             *(row[f"{outcome}_sum"] for outcome in _OUTCOMES),
             row["received_sum"] / row["duration_ns_count"],

@@ -8,7 +8,7 @@ within a bin is not kept but whose durations are exact, and single frames are le
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -137,11 +137,32 @@ def marks_lane(
     }  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Names:
+    """What the scenario calls the stations and flows that traces have numbers of."""
+
+    stations: Mapping[int, str] = field(default_factory=dict)
+    flows: Mapping[int, str] = field(default_factory=dict)
+
+    def station(self, number: int) -> str:
+        """A station by its name; of traces without their document by its number."""
+        return self.stations.get(number, f"station {number}")
+
+    def member(self, traced: str) -> str:
+        """A sender or receiver as traces of frames have it: `station 3`, or an access point by its name."""
+        kind, _, number = traced.rpartition(" ")
+        return self.station(int(number)) if kind == "station" and number.isdigit() else traced
+
+    def flow(self, number: int) -> str:
+        """A flow by its number and its two ends."""
+        return f"flow {number}" + (f", {self.flows[number]}" if number in self.flows else "")
+
+
 class RunLines:
     """The lanes of one traced run."""
 
-    def __init__(self, traces: Mapping[str, pa.Table], end_s: float) -> None:
-        self.traces = traces
+    def __init__(self, traces: Mapping[str, pa.Table], end_s: float, names: Names) -> None:
+        self.traces, self.names = traces, names
         self.end = max(1, round(1e9 * end_s))
         radios = traces["radio_states"]
         self._radio = _columns(radios, ("time_ns", "station"))
@@ -171,8 +192,11 @@ class RunLines:
     def lanes(self, window: Window, pack: Pack) -> list[dict[str, Any]]:
         """All lanes: the channel, frames by their senders, signals, radios, windows and queues."""
         found = [*self._channels(window, pack), *self._frame_lanes(window, pack), *self._signals(window, pack)]
-        found += [self.radio(one, f"radio of station {one}", window, pack) for one in self.stations[:MOST_STATIONS]]
-        windows = _windows(self.traces["congestion_window"])
+        found += [
+            self.radio(one, f"radio of {self.names.station(one)}", window, pack)
+            for one in self.stations[:MOST_STATIONS]
+        ]
+        windows = _windows(self.traces["congestion_window"], self.names)
         if windows:
             found.append(levels_lane("congestion window", "B", windows, window, pack))
         queues = {
@@ -210,7 +234,7 @@ class RunLines:
         for label, wanted in (("frames from access points", ~senders), ("frames from stations", senders)):
             rows = np.flatnonzero(inside & wanted)
             if len(rows):
-                lanes.append(_frames_lane(label, table.take(rows), window, pack))
+                lanes.append(_frames_lane(label, table.take(rows), self.names, window, pack))
         return lanes
 
     def _signals(self, window: Window, pack: Pack) -> list[dict[str, Any]]:
@@ -230,8 +254,10 @@ def _signal_lane(label: str, table: pa.Table, code: Array, names: Sequence[str],
     return marks_lane(label, np.asarray(table["time_ns"]), code, names, _SIGNAL_COLOURS[: len(names)], pack)
 
 
-def _frames_lane(label: str, table: pa.Table, window: Window, pack: Pack) -> dict[str, Any]:
+def _frames_lane(label: str, table: pa.Table, called: Names, window: Window, pack: Pack) -> dict[str, Any]:
     coded = {name: labelled(table[name]) for name in ("from", "to", "kind", "outcome", "rate_bps")}
+    for name in ("from", "to"):
+        coded[name] = (coded[name][0], [called.member(one) for one in coded[name][1]])
     (kind, kinds), (outcome, outcomes) = coded["kind"], coded["outcome"]
     received = np.array([2 if name == "beacon" else 0 if name == "data" else 1 for name in kinds])[kind]
     failed = np.array([_OUTCOME_CODES.get(name, -1) for name in outcomes])[outcome]
@@ -273,10 +299,10 @@ def occupancy(start: Array, duration: Array) -> tuple[Array, Array]:
 
 
 def of_runs(
-    runs: Mapping[str, tuple[Mapping[str, pa.Table], float]], pack: Pack, points: int = POINTS
+    runs: Mapping[str, tuple[Mapping[str, pa.Table], float, Names]], pack: Pack, points: int = POINTS
 ) -> list[dict[str, Any]]:
     """The time lines of traced runs by label: one that lays the radios beside each other, then each run's own."""
-    lines = {label: RunLines(traces, end_s) for label, (traces, end_s) in runs.items()}
+    lines = {label: RunLines(*traced) for label, traced in runs.items()}
     share = max(1, points // max(1, len(lines)))
     windows = {label: window_of(line.times, line.end, share) for label, line in lines.items()}
     own = [
@@ -292,7 +318,7 @@ def of_runs(
         return own
     end = max(line.end for line in lines.values())
     beside = [
-        line.radio(line.stations[0], f"{label}: radio of station {line.stations[0]}", windows[label], pack)
+        line.radio(line.stations[0], f"{label}: radio of {line.names.station(line.stations[0])}", windows[label], pack)
         for label, line in lines.items()
         if line.stations
     ]
@@ -337,26 +363,28 @@ def coded(column: Any, code: Callable[[Any], int]) -> Array:
     return np.array([code(label) for label in labels] or [0])[indices]
 
 
-def _windows(table: pa.Table) -> dict[str, tuple[Array, Array]]:
+def _windows(table: pa.Table, names: Names) -> dict[str, tuple[Array, Array]]:
     """The congestion windows of each flow, and of its connections after the first."""
     import pyarrow.compute as pc
 
     if "connection" not in table.column_names:
-        return _series(table, "flow", "congestion_window_bytes", "flow ")
+        return _series(table, "flow", "congestion_window_bytes", names.flow)
     found: dict[str, tuple[Array, Array]] = {}
     for one in pc.unique(table["connection"]).to_pylist():
         of_one = table.filter(pc.equal(table["connection"], one))
-        series = _series(of_one, "flow", "congestion_window_bytes", "flow ")
+        series = _series(of_one, "flow", "congestion_window_bytes", names.flow)
         found |= {f"{name}, connection {one}" if one else name: levels for name, levels in series.items()}
     return found
 
 
-def _series(table: pa.Table, key: str, value: str, prefix: str = "") -> dict[str, tuple[Array, Array]]:
+def _series(
+    table: pa.Table, key: str, value: str, called: Callable[[Any], str] = str
+) -> dict[str, tuple[Array, Array]]:
     """Splits steps into a series a name, in the order of their first appearance."""
     indices, labels = labelled(table[key])
     time, level = np.asarray(table["time_ns"]), np.asarray(table[value])
     present = dict.fromkeys(indices.tolist())
-    return {f"{prefix}{labels[one]}": (time[indices == one], level[indices == one]) for one in present}
+    return {called(labels[one]): (time[indices == one], level[indices == one]) for one in present}
 
 
 def state_code(name: str) -> int:

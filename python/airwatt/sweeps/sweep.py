@@ -12,7 +12,7 @@ from typing import Any
 
 from airwatt import loading
 from airwatt._core import InputError, Scenario
-from airwatt.own import files_of
+from airwatt.own import PolicyChoice, TransportChoice, by_file, files_of
 from airwatt.parallel import Progress
 from airwatt.results import Interrupted
 from airwatt.sweeps import plan as plans
@@ -32,8 +32,8 @@ def sweep(
     over: Mapping[str, Any] | None = None,
     together: Sequence[Mapping[str, Any]] = (),
     latin: Mapping[str, Any] | None = None,
-    policy: str | Sequence[str] | None = None,
-    transport: str | Sequence[str] | None = None,
+    policy: PolicyChoice | Sequence[PolicyChoice] | None = None,
+    transport: TransportChoice | Sequence[TransportChoice] | None = None,
     where: str | Sequence[str] = (),
     set: Mapping[str, object] | None = None,  # noqa: A002 - the name of the option
     runs: int = 1,
@@ -57,8 +57,9 @@ def sweep(
         over: For each key a list, or a range (`"10ms:300ms:10ms"`); their product is taken.
         together: Tables of lists whose values change together.
         latin: A Latin hypercube: `{"points": 100, "over": {KEY: "10ms:300ms"}}`.
-        policy: Policies, or `"all"`.
-        transport: Transports.
+        policy: Policies, or `"all"`. A class derived from `airwatt.Policy`, here and in the tables, is loaded from
+            its file by each process.
+        transport: Transports; also classes derived from `airwatt.CongestionControl`.
         where: Conditions on the points.
         set: Keys with their values, for all points.
         runs: Runs of each point.
@@ -78,9 +79,11 @@ def sweep(
         InputError: The scenario, a point of the grid or another argument is wrong.
         Interrupted: Ctrl-C; a further call goes on where this one stopped.
     """
+    given = {"together": together, "latin": latin, "policy": policy, "transport": transport}
     request = Request(
-        scenario if isinstance(scenario, Scenario) else os.fspath(scenario), over or {}, together, latin, policy,
-        transport, where, set or {}, runs, seed, until,
+        scenario if isinstance(scenario, Scenario) else os.fspath(scenario), by_file("", over or {}),
+        **{name: by_file(name, value) for name, value in given.items()},
+        where=where, set=by_file("", set or {}), runs=runs, seed=seed, until=until,
     )  # fmt: skip
     part = Shard() if shard is None else Shard.parse(shard)
     planned = prepare(request)
