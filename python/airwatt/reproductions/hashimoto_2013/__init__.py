@@ -1,11 +1,18 @@
 """Document 000: M. Hashimoto, PhD thesis, Osaka University, 2013.
 
 `chapter2` has its simulations of fairness, `chapter2_test_bed` its measurements, simulated; `chapter3` and `chapter4`
-have what its models compute, `validation` what stands against the simulator.
+have what its models compute, their `packets` the same in runs, `validation` what stands against the simulator.
 """
 
 from airwatt.reproductions.hashimoto_2010 import setup
-from airwatt.reproductions.hashimoto_2013 import chapter2, chapter2_test_bed, chapter3, chapter4, validation
+from airwatt.reproductions.hashimoto_2013 import (
+    chapter2,
+    chapter2_test_bed,
+    chapter3,
+    chapter3_packets,
+    chapter4,
+    validation,
+)
 from airwatt.reproductions.hashimoto_2013.readings import CONFIGURATION
 from airwatt.reproductions.publication import Document
 
@@ -26,6 +33,7 @@ DOCUMENT = Document(
         *validation.FIGURES,
         *validation.TABLES,
         *chapter3.FIGURES,
+        *chapter3_packets.FIGURES,
         *chapter4.FIGURES,
     ),
 )
