@@ -146,7 +146,8 @@ def test_ten_thousand_runs_cost_the_scheduler_little(tmp_path, cluster):
     process = cluster.sweep(tmp_path / "store", *words)
     _, err = process.communicate(timeout=1200)
     # Each minute a line of a log says how far it is.
-    assert process.returncode == 0 and all(" left" in line for line in err.splitlines()), err
+    assert process.returncode == 0, err
+    assert all(" left" in line for line in err.splitlines()), err
     wall_s = time.monotonic() - begun_s
     after_s = used_s()
     scheduler_s, workers_s = (after_s[place] - before_s[place] - idle[place] * wall_s for place in (0, 1))

@@ -383,10 +383,10 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         !self.group.is_empty()
     }
 
-    /// Whether there is an output.
+    /// Whether there is an output, or the next timer may have changed since the last call.
     #[inline]
-    pub fn has_output(&self) -> bool {
-        !self.outputs.is_empty()
+    pub fn has_changed(&mut self) -> bool {
+        self.timers.take_changed() || !self.outputs.is_empty()
     }
 
     /// The time of the next beacon.

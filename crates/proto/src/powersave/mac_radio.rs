@@ -428,7 +428,7 @@ impl MacRadio {
         if let Some(at) = self.trigger_at {
             self.timers.set(StationTimer::Trigger, at.saturating_sub(self.config.wake_time));
         }
-        self.time_wake_period();
+        self.time_wake_period(now);
     }
 
     fn worth_dozing(&self, now: Instant) -> bool {

@@ -50,15 +50,16 @@ impl MacRadio {
     pub(super) fn schedule_wake_period(&mut self, now: Instant) {
         let Some(wakes) = &mut self.wakes else { return };
         wakes.next = wakes.agreement.start_after(now);
-        self.time_wake_period();
+        self.time_wake_period(now);
     }
 
-    /// Sets [`StationTimer::TargetWake`] for the next period, by what the station knows now of the access point's time.
-    pub(super) fn time_wake_period(&mut self) {
+    /// Sets [`StationTimer::TargetWake`] for the next period, by what the station knows now of the access point's time. Where the period is
+    /// nearer than the radio needs to wake up, that is at once.
+    pub(super) fn time_wake_period(&mut self, now: Instant) {
         let Some(wakes) = self.wakes.as_ref().filter(|wakes| !wakes.awaited) else { return };
         let guard = self.config.sleep_clock.guard_after(wakes.next.saturating_since(self.synchronized_at));
         let at = wakes.next.saturating_sub(guard.saturating_add(self.config.wake_time));
-        self.timers.set(StationTimer::TargetWake, at);
+        self.timers.set(StationTimer::TargetWake, at.max(now));
     }
 
     /// Handles [`StationTimer::TargetWake`]: the radio wakes up for the next period, or the period begins.
@@ -68,7 +69,7 @@ impl MacRadio {
             // A radio that scans misses the period.
             wakes.awaited = false;
             wakes.next = wakes.agreement.start_after(now.max(wakes.next));
-            return self.time_wake_period();
+            return self.time_wake_period(now);
         }
         let start = wakes.next;
         if now < start {
@@ -81,7 +82,7 @@ impl MacRadio {
         (wakes.awaited, wakes.open, wakes.stays) = (false, Some(start), true);
         self.wake(StationTimer::TargetWake);
         self.timers.set(StationTimer::TargetWakeEnd, start + request.duration);
-        self.time_wake_period();
+        self.time_wake_period(now);
         if request.announced {
             self.trigger(StationTimer::TargetWake);
         } else if self.service == Service::None {

@@ -395,7 +395,7 @@ impl AccessPointMac {
 
     /// Applies what power save has to say.
     fn settle(&mut self, now: Instant, out: &mut Effects<'_>) {
-        if self.power_save.has_output() || !self.refused.is_empty() || out.traces() {
+        if self.power_save.has_changed() || !self.refused.is_empty() || out.traces() {
             self.apply_power_save(now, out);
         }
     }
