@@ -4,7 +4,8 @@
 * python/airwatt/_documents.py: the document of a run.
 
 `python .ci/schema_types.py` writes the files, `--check` only says whether they are up to date. Left out: ranges; and
-which keys of a scenario are required, because a scenario with `base` has all of them.
+which keys of a scenario are required, because a scenario with `base` has all of them; and classes in files, which a
+type checker could not tell from misspelt names.
 """
 
 import json
@@ -53,6 +54,8 @@ class Types:
         """Returns a stub with a class for each table, and one for each variant of a tagged table."""
         parts = []
         for name, node in self._definitions.items():
+            if _names_class(node):
+                continue
             if _is_table(node):
                 parts.append(self._table(name, node))
             elif _is_tagged(node):
@@ -138,6 +141,7 @@ class Types:
         for union in ("anyOf", "oneOf", "allOf"):
             if union in node:
                 parts = [part for part in node[union] if part.get("type") != "null"]
+                parts = [part for part in parts if not _names_class(self._resolved(part))]
                 if all("const" in part for part in parts):
                     return f"Literal[{', '.join(repr(part['const']) for part in parts)}]"
                 return " | ".join(dict.fromkeys(map(self._type, parts)))
@@ -162,6 +166,11 @@ class Types:
 
 def _is_table(node: Node) -> bool:
     return "properties" in node and "oneOf" not in node
+
+
+def _names_class(node: Node) -> bool:
+    """Whether a node is a class in a file, or a table that has nothing but one."""
+    return any(one.get("format") == "class" for one in (node, *node.get("properties", {}).values()))
 
 
 def _is_tagged(node: Node) -> bool:

@@ -89,7 +89,8 @@ class _Walk:
                 continue
             first = default[0] if isinstance(default, list) and default else default
             if _is_tagged(table):
-                yield from self._variants(path, table, first, belongs_to, meaning)
+                takes_class = any(_is_class(part) for part in plain)
+                yield from self._variants(path, table, first, belongs_to, meaning, takes_class=takes_class)
                 continue
             if any(part.get("type") == "string" or "$ref" in part for part in plain if part.get("type") != "null"):
                 yield Key(path, f"{kind}, or {self._kind({'anyOf': plain})}", "", belongs_to, meaning)
@@ -97,8 +98,10 @@ class _Walk:
                 yield Key(path, kind, "" if isinstance(default, Mapping | list) else shown, belongs_to, meaning)
             yield from self.table(f"{path}.", table, first, belongs_to)
 
-    def _variants(self, path: str, node: Node, default: Any, belongs_to: str, meaning: str) -> Iterator[Key]:
-        """A table whose tag says which keys it has."""
+    def _variants(
+        self, path: str, node: Node, default: Any, belongs_to: str, meaning: str, *, takes_class: bool
+    ) -> Iterator[Key]:
+        """A table whose tag says which keys it has, or names a class, if it takes one."""
         tables = []
         for variant in node["oneOf"]:
             beside = [variant] if "$ref" in variant else []
@@ -111,7 +114,9 @@ class _Walk:
             )
         tag = tables[0][0]
         given = default.get(tag) if isinstance(default, Mapping) else None
-        choices = "one of " + ", ".join(value for _, value, _, _ in tables)
+        choices = (
+            "one of " + ", ".join(value for _, value, _, _ in tables) + (" or FILE.py:CLASS" if takes_class else "")
+        )
         told = "; ".join(f"`{value}` {' '.join(text.split())}" for _, value, _, text in tables if text)
         yield Key(f"{path}.{tag}", choices, given or "", belongs_to, f"{meaning} {told}.")
         for _, value, table, _ in tables:
@@ -153,7 +158,7 @@ class _Walk:
                 kinds.append("one of " + ", ".join(str(item["const"]) for item in part["oneOf"] if "const" in item))
             elif "enum" in part:
                 kinds.append("one of " + ", ".join(map(str, part["enum"])))
-            elif part.get("format") == "quantity":
+            elif part.get("format") in ("quantity", "class"):
                 kinds.append(str(part["description"]))
             elif "array" in kinds_of:
                 kinds.append(f"list: {self._kind(part['items'])}" if "items" in part else "list")
@@ -178,7 +183,12 @@ def _types(node: Node) -> list[str]:
 
 
 def _is_table(node: Node) -> bool:
-    return "properties" in node and "oneOf" not in node
+    return "properties" in node and "oneOf" not in node and not _is_class(node)
+
+
+def _is_class(node: Node) -> bool:
+    """Whether a table only names a class in a file."""
+    return any(value.get("format") == "class" for value in node.get("properties", {}).values())
 
 
 def _is_tagged(node: Node) -> bool:

@@ -5,6 +5,7 @@ import re
 import pytest
 from conftest import ROOT
 
+import airwatt as package
 from airwatt import keys
 from airwatt._core import InputError, Scenario
 from airwatt.cli import init
@@ -93,3 +94,15 @@ def test_all_errors_of_a_file_are_said_at_once(airwatt, tmp_path):
     assert len(lines) == 4
     with pytest.raises(InputError, match="wired"):
         Scenario.load(str(file), [])
+
+
+def test_a_text_may_look_like_a_number(airwatt):
+    """On the command line and from Python; the text is kept as it was written."""
+    key = "cell.extension.channel"
+    shown = airwatt("run", "two-cells", "--set", f"{key}=6.0", "--show-config").out
+    assert 'channel = "6.0"' in shown
+    short = {"duration": "100ms", "measure_from": "0ms"}
+    assert [cell.channel for cell in package.run("two-cells", set={**short, key: 11}).cells] == ["1", "11"]
+    compared = package.compare("two-cells", vary={key: [1, 6]}, set=short)
+    assert [row.choice[key] for row in compared.rows] == ["1", "6"]
+    assert airwatt("run", "two-cells", "--set", f"{key}=[6]").is_one_line("expected text, got a list")

@@ -202,6 +202,23 @@ def test_a_file_that_begins_a_sweep_as_it_is_loaded_is_refused(folder, airwatt):
     assert answer.is_one_line(f"{folder}/mine.py", "__main__"), answer.err
 
 
+def test_a_misspelt_name_says_that_a_class_is_accepted(airwatt):
+    for flag in ("--policy", "--transport"):
+        assert airwatt("run", "fast-dsl", flag, "./mine.py").is_one_line(flag, ", or FILE.py:CLASS, got")
+    answer = airwatt("run", "fast-dsl", "--set", "gateway.transport=nap")
+    assert "FILE.py" not in answer.err
+
+
+def test_the_schema_has_classes(airwatt):
+    """So that an editor takes what the loader takes, and nothing else in the place of a name."""
+    kinds = airwatt("scenarios", "--schema").json["$defs"]
+    (policy,) = (kinds[part["$ref"].rpartition("/")[2]] for part in kinds["PolicyChoice"]["anyOf"][1:])
+    (transport,) = kinds["TransportChoice"]["anyOf"][1:]
+    for node in (policy["properties"]["policy"], transport):
+        assert re.search(node["pattern"], "./mine.py:Nap")
+        assert not re.search(node["pattern"], "nap")
+
+
 def test_a_store_executes_no_file_that_its_scenario_names(folder, airwatt):
     store = folder / "store"
     words = ["sweep", folder / "two.toml", "--over", "flow.0.start=0s,1s", "--store", store]

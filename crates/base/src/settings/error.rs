@@ -4,6 +4,9 @@ use std::fmt;
 
 use crate::units::ParseQuantityError;
 
+/// What an error expects of a setting that is any text.
+pub(super) const TEXT: &str = "text";
+
 /// Why a setting is refused. `key` is the dotted path of the setting, relative to whoever reports the error;
 /// [`SettingError::under`] makes it absolute on the way up. The display is one line that begins with the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,6 +115,11 @@ impl SettingError {
             | Self::Missing { key, .. }
             | Self::Refused { key, .. } => key,
         }
+    }
+
+    /// Whether a text is expected where something else was found.
+    pub fn wants_text(&self) -> bool {
+        matches!(self, Self::Syntax { expected, .. } if expected == TEXT)
     }
 
     /// The same error with its key below `parent`.

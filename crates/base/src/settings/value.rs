@@ -7,7 +7,7 @@ use serde::de::{
     self, Deserialize, DeserializeOwned, Deserializer, Expected, IntoDeserializer, Unexpected, Visitor,
 };
 
-use super::error::{SettingError, one_of};
+use super::error::{SettingError, TEXT, one_of};
 
 /// A plain value, as scenario files, JSON and Python have them.
 #[derive(Clone, Debug, PartialEq)]
@@ -185,7 +185,7 @@ fn in_words(expected: &str) -> String {
         "u64" | "usize" => "a whole number".to_owned(),
         "f64" => "a number".to_owned(),
         "a boolean" => "true or false".to_owned(),
-        "a string" => "text".to_owned(),
+        "a string" => TEXT.to_owned(),
         "a sequence" => "a list".to_owned(),
         other if other.starts_with("struct ") => "a table".to_owned(),
         other => other.to_owned(),

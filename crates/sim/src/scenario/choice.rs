@@ -4,6 +4,7 @@
 //! The file is read with the scenario, so that its text is part of the key of a run, and executed by whoever makes the run: a
 //! scenario is data. A listed mechanism stands in for it, by which the other keys are checked.
 
+use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -13,9 +14,11 @@ use airwatt_proto::cc::{Algorithm, OwnCongestionControl, Recovery};
 use airwatt_proto::powersave::{
     Abilities, Observable, OwnPolicy, PowerSaveConfig, StationPolicy, TimeoutConfig, UapsdConfig,
 };
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::lower_bound::policy_kinds;
 use super::transport::Transport;
 
 /// A mechanism from outside.
@@ -237,10 +240,76 @@ impl Serialize for TransportChoice {
 impl<'de> Deserialize<'de> for TransportChoice {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
-        let read =
-            if is_own(&name) { Self::of_name(&name) } else { Transport::try_from(name).map(Into::into) };
+        let read = if is_own(&name) {
+            Self::of_name(&name)
+        } else {
+            Transport::named(&name, OR_CLASS).map(Into::into)
+        };
         read.map_err(D::Error::custom)
     }
+}
+
+/// What errors and the schema say of a class in a file.
+const OR_CLASS: &str = ", or FILE.py:CLASS";
+
+/// Adds a class in a file to the policies that the error of an unknown one lists.
+pub(super) fn list_class(error: SettingError) -> SettingError {
+    let listed = settings::one_of(&policy_kinds().map(|kind| kind.name).collect::<Vec<_>>());
+    match error {
+        SettingError::Syntax { key, expected, got } if expected == listed => {
+            SettingError::Syntax { key, expected: expected + OR_CLASS, got }
+        }
+        other => other,
+    }
+}
+
+impl JsonSchema for TransportChoice {
+    fn schema_name() -> Cow<'static, str> {
+        "TransportChoice".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [generator.subschema_for::<Transport>(), class_schema()] })
+    }
+}
+
+impl JsonSchema for PolicyChoice {
+    fn schema_name() -> Cow<'static, str> {
+        "PolicyChoice".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let listed = generator.subschema_for::<PowerSaveConfig>();
+        json_schema!({ "anyOf": [listed, generator.subschema_for::<PolicyOfClass>()] })
+    }
+}
+
+/// The table of a policy that is a class in a file, for the schema alone.
+struct PolicyOfClass;
+
+impl JsonSchema for PolicyOfClass {
+    fn schema_name() -> Cow<'static, str> {
+        "PolicyOfClass".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A policy of your own, which has no other keys.",
+            "type": "object",
+            "properties": { TAG: class_schema() },
+            "required": [TAG],
+            "additionalProperties": false,
+        })
+    }
+}
+
+fn class_schema() -> Schema {
+    json_schema!({
+        "description": "FILE.py:CLASS",
+        "type": "string",
+        "format": "class",
+        "pattern": "\\.py:[^:]+$",
+    })
 }
 
 /// Whether a text names a mechanism from outside: a class in a file, or an object of the Python that loads the scenario.

@@ -159,7 +159,7 @@ impl Scenario {
         resolve_wifi(&mut table, source, &overrides)?;
         resolve_tcp_profile(&mut table, source, &overrides)?;
         lower_bound::expand(&mut table);
-        let mut scenario: Self = typed(table.clone()).map_err(|error| {
+        let mut scenario = typed_with(&mut table, &overrides).map_err(|error| {
             let misnamed = |error: &SettingError| {
                 overrides.iter().find_map(|change: &Change| {
                     let refused = change.unnamed.iter().find_map(|unnamed| unnamed.refused(error))?;
@@ -264,6 +264,23 @@ impl Change {
     fn new(table: &Table, change: &Override) -> Self {
         let (key, unnamed) = keys::numbered(table, &change.0);
         Self { written: change.clone(), numbered: (key, change.1.clone()), unnamed }
+    }
+}
+
+/// The typed scenario of a table. A number or a truth value that a change gives for a text (`cell.0.channel=6`) is the text that was
+/// written: of an override nobody sees which keys are texts.
+fn typed_with(table: &mut Table, changes: &[Change]) -> Result<Scenario, SettingError> {
+    loop {
+        let error = match typed(table.clone()) {
+            Err(error) if error.wants_text() => error,
+            other => return other,
+        };
+        let is_plain = |value: &&mut Value| !matches!(value, Value::Array(_) | Value::Table(_));
+        let change = changes.iter().rev().find(|change| keys::sets(&change.numbered, error.key()));
+        let (Some(change), Some(value)) = (change, entry(table, error.key()).filter(is_plain)) else {
+            return Err(error);
+        };
+        *value = Value::String(change.written.1.clone());
     }
 }
 

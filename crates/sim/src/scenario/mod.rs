@@ -459,7 +459,6 @@ pub struct StationGroup {
     pub node: Option<Names>,
     /// How the stations save power: `policy`, a name that `airwatt policies` lists, and the settings of that policy; or a class of
     /// your own, `FILE.py:CLASS`.
-    #[schemars(with = "PowerSaveConfig")]
     pub power_save: PolicyChoice,
     /// Radio profile: a name that `airwatt radios` lists, or a TOML file.
     #[schemars(with = "String")]
@@ -564,7 +563,6 @@ pub struct FlowGroup {
     pub direction: Option<Direction>,
     /// Transport: a name that `airwatt transports` lists, or a congestion control of your own, `FILE.py:CLASS`.
     #[serde(default)]
-    #[schemars(with = "Transport")]
     pub transport: TransportChoice,
     /// The differentiated services code point of its packets in both directions, 0 to 63, which says their access category
     /// where a cell tells them apart (`wifi.categories`): 46 is voice (EF), 34 video (AF41), 8 background (CS1). Of a tunnel's packets it is 0.

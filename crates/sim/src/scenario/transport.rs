@@ -1,7 +1,7 @@
 //! The transports of a scenario, and the gateway where their connections meet.
 
 use airwatt_base::Size;
-use airwatt_base::settings::{SettingError, Settings, in_range};
+use airwatt_base::settings::{SettingError, Settings, in_range, one_of};
 use airwatt_proto::cc::Algorithm;
 use airwatt_proto::tcp::linux::Control;
 use schemars::JsonSchema;
@@ -154,10 +154,16 @@ impl TryFrom<String> for Transport {
     type Error = String;
 
     fn try_from(name: String) -> Result<Self, String> {
+        Self::named(&name, "")
+    }
+}
+
+impl Transport {
+    /// The one of this name. `others` is what the error says that is accepted beside their names.
+    pub(super) fn named(name: &str, others: &str) -> Result<Self, String> {
         Self::all().find(|known| known.name() == name).ok_or_else(|| {
             let names: Vec<&str> = Self::all().map(Self::name).collect();
-            let [first @ .., last] = names.as_slice() else { unreachable!("there are transports") };
-            format!("expected {} or {last}, got {name:?}", first.join(", "))
+            format!("expected {}{others}, got {name:?}", one_of(&names))
         })
     }
 }

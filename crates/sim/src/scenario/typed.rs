@@ -4,15 +4,18 @@ use airwatt_base::settings::{self, SettingError};
 use serde::Deserialize;
 use toml::Table;
 
+use super::choice::list_class;
 use super::{Scenario, keys, lower_bound};
 
 /// The scenario of a table, or the error with the key at which it went wrong.
 pub(super) fn typed(table: Table) -> Result<Scenario, SettingError> {
     let value = settings::Value::deserialize(table)
         .map_err(|error: toml::de::Error| refused("", error.message().to_owned()))?;
-    settings::read(value).map_err(lower_bound::list_ideal).map_err(|error| match &error {
-        SettingError::Unknown { key, .. } => keys::renamed(key).unwrap_or(error),
-        _ => error,
+    settings::read(value).map_err(|error| list_class(lower_bound::list_ideal(error))).map_err(|error| {
+        match &error {
+            SettingError::Unknown { key, .. } => keys::renamed(key).unwrap_or(error),
+            _ => error,
+        }
     })
 }
 

@@ -260,6 +260,14 @@ fn overrides_name_tables_or_number_them_or_mean_all() {
     assert_eq!(policies(&set("policy", "psm")), ["psm", "psm"]);
     assert_eq!(policies(&set("cell.air.station.phone0.power_save.policy", "psm")), ["psm", "active"]);
     assert_eq!(set("transport", "cubic").flow[0].transport.name(), "cubic");
+    // Of a number, which a text may look like, the text is kept as it was written.
+    for (key, text) in [("cell.air.channel", "6"), ("cell.channel", "0x10"), ("cell.0.channel", "1.0")] {
+        assert_eq!(set(key, text).cell[0].channel.as_deref(), Some(text), "{key}");
+    }
+    assert_eq!(
+        error(SMALL, &[("cell.air.channel", "[6]")]),
+        "--set cell.air.channel=[6]: expected text, got a list"
+    );
     assert_eq!(
         error(SMALL, &[("link.wire.delay", "1h")]),
         "--set link.wire.delay=1h: expected 0ns to 100s, got 3600s"
