@@ -55,6 +55,8 @@ class CellResult(Record):
     """Packets dropped at the wired queue towards the stations."""
     frames: int
     """Attempts to send a data, control or beacon frame. RTS, CTS and acknowledgements are not counted."""
+    lifetime_drops: int | None
+    """Packets discarded at the end of their lifetime, where they have one."""
     mpdus: int | None
     """Frames in these attempts, where an aggregate has several."""
     retries: int
@@ -427,6 +429,8 @@ class NamedCell(Record):
     frames: int
     """Attempts to send a data, control or beacon frame on its channel. RTS, CTS and acknowledgements are not
     counted."""
+    lifetime_drops: int | None
+    """Packets discarded at the end of their lifetime on its channel, where they have one."""
     mpdus: int | None
     """Frames in these attempts, where an aggregate has several."""
     name: str

@@ -688,6 +688,19 @@ class Link(TypedDict, total=False):
     reverse: WiredDirection
     """Of a wire: from the second node to the first."""
 
+class MsduLifetime(TypedDict, total=False):
+    """The lifetimes of packets by access category (`dot11EDCATableMSDULifetime`; ns-3's `MaxDelay`). A packet
+    is discarded when it is over, unless it is on the air just then, and is not sent again after that."""
+
+    background: str | Quantity
+    """Of background traffic, with `wifi.categories`."""
+    best_effort: str | Quantity
+    """Of best effort, and of all packets without `wifi.categories`."""
+    video: str | Quantity
+    """Of video, with `wifi.categories`."""
+    voice: str | Quantity
+    """Of voice, with `wifi.categories`."""
+
 class NodeGroup(TypedDict, total=False):
     """A node, or a group of like nodes."""
 
@@ -1234,6 +1247,10 @@ class Wifi(TypedDict, total=False):
     """How data frames are sent, of 802.11n, ac and ax: format and width, MCS, streams (`x1` goes without
     saying; HT has them in its MCS) and guard interval (0.8 us goes without saying), as in `HE80 MCS 11 x2 GI
     0.8us`. It replaces `data_rate`."""
+    msdu_lifetime: MsduLifetime
+    """How long a packet waits in a transmission queue before it is discarded. Time in the power-save buffer and
+    in the queues of flows and stations (`ap.queue`) does not count. Default: for ever, as in Linux; the
+    standard and ns-3 have 500 ms."""
     path_loss: PathLoss
     """Signals that weaken over the distance. Default: every signal is strong enough, and of frames at once none
     is heard."""
@@ -1246,6 +1263,9 @@ class Wifi(TypedDict, total=False):
     sent again. Default: 0."""
     retry_limit: int
     """Retransmissions of a frame before it is given up."""
+    rts_after_failures: int
+    """Stations and access point send RTS before data after so many attempts at it in a row without a response,
+    as Linux's rate control does behind the first rate of its chain. Default: never."""
     short_preamble: bool
     """Whether frames at 2, 5.5 and 11 Mbit/s have the short preamble of 96 us instead of 192 us. Frames at 1
     Mbit/s never have."""
@@ -1265,6 +1285,10 @@ class Wifi(TypedDict, total=False):
     """Stations send RTS before MPDUs longer than this; default never."""
     txop: str | Quantity
     """How long one access may last; `0ms` for one frame exchange."""
+    txop_duration_rts_threshold: str | Quantity
+    """Stations and access point send RTS before data that takes longer than this with its response: what
+    802.11ax announces as the TXOP Duration RTS Threshold of HE Operation, here with every standard. Default:
+    never."""
 
 class Wired(TypedDict, total=False):
     """A wired path."""

@@ -145,6 +145,7 @@ impl Network {
                 collisions: statistics.collisions,
                 ap_drops: plan.bss.map_or(0, |bss| cell.access_point_drops(bss).0),
                 retry_limit_drops: statistics.given_up,
+                lifetime_drops: statistics.expired,
                 categories: cell.category_counts().map(category_results),
             })
         };

@@ -477,6 +477,9 @@ pub struct CellResult {
     pub ap_drops: u64,
     /// Packets given up at the retry limit.
     pub retry_limit_drops: u64,
+    /// Packets discarded at the end of their lifetime, where they have one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lifetime_drops: Option<u64>,
     /// Packets damaged on a point-to-point link.
     pub damaged: u64,
     /// Packets dropped at the wired queue towards the stations.
@@ -507,6 +510,9 @@ pub struct NamedCell {
     pub ap_drops: u64,
     /// Packets given up at the retry limit on its channel.
     pub retry_limit_drops: u64,
+    /// Packets discarded at the end of their lifetime on its channel, where they have one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lifetime_drops: Option<u64>,
     /// What was sent in each access category on its channel, where they are told apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub categories: Option<Vec<CategoryResult>>,

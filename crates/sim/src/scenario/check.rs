@@ -221,7 +221,9 @@ pub(super) fn wifi(wifi: &Wifi) -> Checked {
     in_range("txop", wifi.txop, Span::ZERO, Span::from_micros(65_535 * 32))?;
     in_range("retry_limit", wifi.retry_limit, 0, 255)?;
     in_range("mac_overhead", wifi.mac_overhead, Size::from_bytes(28), Size::from_bytes(200))?;
+    rts(wifi)?;
     categories(wifi)?;
+    lifetimes(wifi).map_err(|error| error.under("msdu_lifetime"))?;
     aggregation(wifi).map_err(|error| error.under("aggregation"))?;
     wifi.path_loss.as_ref().map_or(Ok(()), path_loss).map_err(|error| error.under("path_loss"))?;
     let probabilities =
@@ -247,6 +249,27 @@ fn categories(wifi: &Wifi) -> Checked {
         _ => return Ok(()),
     };
     Err(SettingError::conflict("categories", with, why))
+}
+
+/// The threshold in time has ten bits that count 32 us, and all of them set for none (802.11ax 9.4.2.249).
+fn rts(wifi: &Wifi) -> Checked {
+    let unit = Span::from_micros(32);
+    let duration = wifi.txop_duration_rts_threshold.unwrap_or(unit);
+    in_range("txop_duration_rts_threshold", duration, unit, unit * 1_022)?;
+    in_range("rts_after_failures", wifi.rts_after_failures.unwrap_or(1), 1, 255)
+}
+
+/// Packets of one category have one lifetime.
+fn lifetimes(wifi: &Wifi) -> Checked {
+    let lifetimes = wifi.msdu_lifetime.unwrap_or_default().by_category();
+    for (key, lifetime) in ["background", "best_effort", "video", "voice"].into_iter().zip(lifetimes) {
+        let Some(lifetime) = lifetime else { continue };
+        if wifi.categories.is_none() && key != "best_effort" {
+            return Err(SettingError::no_effect(key, "one category for all data", "wifi.categories"));
+        }
+        in_range(key, lifetime, Span::from_millis(1), Span::from_secs(60))?;
+    }
+    Ok(())
 }
 
 fn aggregation(wifi: &Wifi) -> Checked {

@@ -257,6 +257,18 @@ pub struct Wifi {
     pub station_rts_threshold: Option<Size>,
     /// The access point sends RTS before MPDUs longer than this; default never.
     pub ap_rts_threshold: Option<Size>,
+    /// Stations and access point send RTS before data that takes longer than this with its response: what 802.11ax announces as the TXOP
+    /// Duration RTS Threshold of HE Operation, here with every standard. Default: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub txop_duration_rts_threshold: Option<Span>,
+    /// Stations and access point send RTS before data after so many attempts at it in a row without a response, as Linux's rate control
+    /// does behind the first rate of its chain. Default: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rts_after_failures: Option<u32>,
+    /// How long a packet waits in a transmission queue before it is discarded. Time in the power-save buffer and in the queues of flows and
+    /// stations (`ap.queue`) does not count. Default: for ever, as in Linux; the standard and ns-3 have 500 ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub msdu_lifetime: Option<MsduLifetime>,
     /// Probability that one attempt at a frame fails for noise, 0 to below 1.
     #[serde(default)]
     pub frame_error_rate: f64,
@@ -296,6 +308,32 @@ pub struct Aggregation {
     /// of a frame that is given up by a BlockAckReq; if that is lost as well, it waits for 100 ms, as Linux.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_limit: Option<u32>,
+}
+
+/// The lifetimes of packets by access category (`dot11EDCATableMSDULifetime`; ns-3's `MaxDelay`). A packet is discarded when it is over, unless
+/// it is on the air just then, and is not sent again after that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MsduLifetime {
+    /// Of background traffic, with `wifi.categories`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background: Option<Span>,
+    /// Of best effort, and of all packets without `wifi.categories`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub best_effort: Option<Span>,
+    /// Of video, with `wifi.categories`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub video: Option<Span>,
+    /// Of voice, with `wifi.categories`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub voice: Option<Span>,
+}
+
+impl MsduLifetime {
+    /// By category, the least one first.
+    pub(crate) const fn by_category(&self) -> [Option<Span>; 4] {
+        [self.background, self.best_effort, self.video, self.voice]
+    }
 }
 
 impl Wifi {

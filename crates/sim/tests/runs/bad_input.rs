@@ -127,6 +127,19 @@ fn flags_get_a_line_that_says_what_is_allowed() {
             "--set wifi.categories=linux: not with wifi.txop: each category has its own limit",
         ),
         (("flow.dscp", "64"), "--set flow.dscp=64: expected 0 to 63, got 64"),
+        (
+            ("wifi.txop_duration_rts_threshold", "33ms"),
+            "--set wifi.txop_duration_rts_threshold=33ms: expected 32us to 32.704ms, got 33ms",
+        ),
+        (("wifi.rts_after_failures", "0"), "--set wifi.rts_after_failures=0: expected 1 to 255, got 0"),
+        (
+            ("wifi.msdu_lifetime.best_effort", "0ms"),
+            "--set wifi.msdu_lifetime.best_effort=0ms: expected 1ms to 60s, got 0ns",
+        ),
+        (
+            ("wifi.msdu_lifetime.voice", "9ms"),
+            "--set wifi.msdu_lifetime.voice=9ms: no effect with one category for all data; hint: it belongs to wifi.categories",
+        ),
         (("wifi.aggregation.mpdus", "65"), "--set wifi.aggregation.mpdus=65: expected 1 to 64, got 65"),
         (
             ("wifi.aggregation.bytes", "64KiB"),

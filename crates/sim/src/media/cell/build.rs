@@ -107,6 +107,7 @@ impl CellMedium {
             categories: config.categories.map(|_| [CategoryCounts::default(); 4]),
             winners: Vec::new(),
             aggregates: config.aggregation.mpdus != Some(1),
+            has_lifetimes: config.lifetimes.iter().any(Option::is_some),
             charges_air_time: false,
             shares: Vec::new(),
             lengths: Vec::new(),

@@ -18,7 +18,7 @@ use super::contention::ContenderId;
 use super::frame::{
     ACK_BYTES, CTS_BYTES, CellFrameKind, ModeId, MpduSet, Ppdu, RTS_BYTES, Receiver, after_tim_bytes,
 };
-use super::mode::{Link, Modes};
+use super::mode::{Link, Mode, Modes};
 use super::propagation;
 use super::rates::RateControl;
 use super::snr::{self, ByteErrors, ErrorModel};
@@ -219,10 +219,20 @@ impl Channel {
     ) -> Link {
         let most = if txop.is_zero() { MAX_PPDU_TIME * 2 } else { txop };
         let uses_rts = config.station_rts_threshold.or(config.ap_rts_threshold).is_some()
+            || config.rts_duration.is_some()
+            || config.rts_after_failures.is_some()
             || config.rate_control != RateControl::Fixed;
         let rts = if uses_rts { self.times.rts + self.times.cts + self.times.sifs * 2 } else { Span::ZERO };
         let air = (rts + station.propagation * 4).min(most);
-        self.modes.link(mode, &config.aggregation, (category, most - air))
+        let mut link = self.modes.link(mode, &config.aggregation, (category, most - air));
+        if let Some(longest) = config.rts_duration {
+            let Mode { layout, ack, block_ack, .. } = self.modes.get(mode);
+            link.rts_above = [*ack, *block_ack]
+                .map(|response| layout.bytes_within(longest.saturating_sub(self.times.sifs + response)));
+        }
+        link.rts_after = config.rts_after_failures.unwrap_or(u16::MAX);
+        link.lifetime = config.lifetimes.get(category as usize).copied().flatten();
+        link
     }
 
     /// The transmit modes.

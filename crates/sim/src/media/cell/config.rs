@@ -85,6 +85,13 @@ pub struct CellConfig {
     pub station_rts_threshold: Option<u32>,
     /// The access point sends RTS before MPDUs longer than this many bytes.
     pub ap_rts_threshold: Option<u32>,
+    /// An RTS precedes a PPDU of data that takes longer than this with its response.
+    pub rts_duration: Option<Span>,
+    /// An RTS precedes data after so many attempts in a row without a response.
+    pub rts_after_failures: Option<u16>,
+    /// How long packets wait in a transmission queue until they are discarded, in the order of
+    /// [`Category::DATA`](super::category::Category::DATA).
+    pub lifetimes: [Option<Span>; 4],
     /// Bytes that a data MPDU adds to an IP packet: MAC header, LLC and SNAP, FCS.
     pub mac_overhead: u32,
     /// Probability that noise destroys one attempt at a frame that needs an acknowledgement.

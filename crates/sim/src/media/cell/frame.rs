@@ -117,6 +117,8 @@ pub struct Mpdu {
     pub sequence: u16,
     /// Its place in the order of arrival at its MAC.
     pub ticket: u64,
+    /// When its lifetime is over; [`Instant::FOREVER`] without one.
+    pub expires: Instant,
 }
 
 impl Mpdu {
@@ -142,7 +144,9 @@ impl Mpdu {
     /// A frame that has not been sent yet.
     pub fn new(to: Member, body: Body, ticket: u64) -> Self {
         let flags = ServiceFlags::default();
-        Self { to, body, flags, stamped: false, arrived: false, retries: 0, air_time: 0, sequence: 0, ticket }
+        let (stamped, arrived, retries, air_time, sequence) = (false, false, 0, 0, 0);
+        let expires = Instant::FOREVER;
+        Self { to, body, flags, stamped, arrived, retries, air_time, sequence, ticket, expires }
     }
 }
 

@@ -72,7 +72,7 @@ pub enum CellOutput {
         /// How often it was sent.
         attempts: u32,
     },
-    /// A packet was lost in the cell: it found a buffer full, or reached the retry limit.
+    /// A packet was lost in the cell: it found a buffer full, reached the retry limit, or came to the end of its lifetime.
     Lost(Packet),
 }
 
@@ -105,6 +105,8 @@ pub struct CellStatistics {
     pub ap_drops: u64,
     /// Packets given up at the retry limit.
     pub given_up: u64,
+    /// Packets whose lifetime was over, if they have one.
+    pub expired: Option<u64>,
 }
 
 /// Queue lengths and frames over time, if a trace is wanted.

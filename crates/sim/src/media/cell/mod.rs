@@ -28,8 +28,7 @@
 //!
 //! Modelled: AIFS, contention windows, freezing, post-backoff, collisions, EIFS, ACK and ACK time-out, RTS/CTS, retry
 //! limit, TXOP bursts, access categories with internal collisions, aggregates with block acknowledgement, propagation delay, a frame error probability per attempt, lost acknowledgements, beacons that contend, group-addressed
-//! frames, sleeping receivers, path loss with capture at the access point. Left out: hidden stations, A-MSDUs and
-//! lifetimes of frames, errors in beacons, control frames and group-addressed frames. All stations receive each other.
+//! frames, sleeping receivers, path loss with capture at the access point, lifetimes of packets. Left out: hidden stations, A-MSDUs, errors in beacons, control frames and group-addressed frames. All stations receive each other.
 
 mod aggregation;
 mod air_estimate;
@@ -132,6 +131,8 @@ pub struct CellMedium {
     winners: Vec<ContenderId>,
     /// Whether a PPDU may have several frames.
     aggregates: bool,
+    /// Whether packets have lifetimes.
+    has_lifetimes: bool,
     /// Whether an access point gives its stations equal air time.
     charges_air_time: bool,
     /// How the present aggregate is shared by causes, and the lengths of its frames, kept for their memory. Empty for a single frame.
@@ -199,17 +200,21 @@ impl CellMedium {
             collisions: counts.collisions,
             ..CellStatistics::default()
         };
+        let mut expired = 0;
         for mac in &self.macs {
-            match mac {
+            let [given_up, lapsed] = match mac {
                 Mac::AccessPoint(mac) => {
                     statistics.ap_drops += mac.buffer_drops();
-                    statistics.given_up += mac.given_up();
+                    [mac.given_up(), mac.expired()]
                 }
-                Mac::Station(mac) => statistics.given_up += mac.given_up(),
-                Mac::Peer(mac) => statistics.given_up += mac.given_up(),
-                Mac::External(mac) => statistics.given_up += mac.given_up(),
-            }
+                Mac::Station(mac) => [mac.given_up(), mac.expired()],
+                Mac::Peer(mac) => [mac.given_up(), mac.expired()],
+                Mac::External(mac) => [mac.given_up(), 0],
+            };
+            statistics.given_up += given_up;
+            expired += lapsed;
         }
+        statistics.expired = self.has_lifetimes.then_some(expired);
         statistics
     }
 

@@ -18,6 +18,12 @@ pub(super) struct Link {
     pub(super) limit: AggregateLimit,
     /// Whether an RTS precedes data whatever its length.
     pub(super) rts: bool,
+    /// An RTS precedes longer PSDUs of data, of one frame and of several: with their responses they take longer than the threshold.
+    pub(super) rts_above: [u32; 2],
+    /// An RTS precedes data after so many attempts in a row without a response.
+    pub(super) rts_after: u16,
+    /// How long a packet waits until it is discarded, if not for ever.
+    pub(super) lifetime: Option<Span>,
     /// What limits in air time take for a frame.
     pub(super) estimate: AirTimeEstimate,
 }
@@ -53,7 +59,15 @@ impl AggregateLimit {
 impl Link {
     /// A link on which each frame has a PPDU of its own.
     pub(super) const fn single(mode: ModeId) -> Self {
-        Self { mode, limit: AggregateLimit::SINGLE, rts: false, estimate: AirTimeEstimate::NONE }
+        Self {
+            mode,
+            limit: AggregateLimit::SINGLE,
+            rts: false,
+            rts_above: [u32::MAX; 2],
+            rts_after: u16::MAX,
+            lifetime: None,
+            estimate: AirTimeEstimate::NONE,
+        }
     }
 }
 
@@ -170,8 +184,8 @@ impl Modes {
         let format = vector.format();
         let mpdus = config.most(format);
         let delimits_all = vector.is_always_delimited();
+        let single = Link::single(id);
         if mpdus <= 1 {
-            let single = Link::single(id);
             return Link { limit: AggregateLimit { delimits_all, ..single.limit }, estimate, ..single };
         }
         let time = config.time.min(most.saturating_sub(self.standard.timing().sifs + *block_ack));
@@ -180,6 +194,6 @@ impl Modes {
         let AggregationConfig { missed, retry_limit: retries, .. } = *config;
         let window = agreed_window(mpdus);
         let limit = AggregateLimit { mpdus, bytes, window, delimits_all, missed, retries };
-        Link { mode: id, limit, rts: false, estimate }
+        Link { limit, estimate, ..single }
     }
 }

@@ -1,6 +1,8 @@
 //! Tests that the cell keeps the machine contract, that contention gives the access times of the standard, and what goes over
 //! the air where access points share a channel, MACs share a radio, and stations send to each other directly.
 
+mod limits;
+
 use airwatt_base::testkit::check_machine;
 use airwatt_base::{Instant, Machine, RandomStream, Span};
 use airwatt_energy::RadioState;
@@ -236,6 +238,24 @@ fn the_cell_keeps_the_machine_contract() {
         &[("ap.buffer", "9packets"), ("ap.wait_for_room", "true"), ("wifi.aggregation.mpdus", "8")],
         &[("ap.queue", "fq-codel"), ("ap.buffer", "5packets"), ("ap.wait_for_room", "true")],
         &[("ap.priority", "true"), ("ap.queue", "fq-codel"), ("wifi.access", "dcf")],
+        &[("wifi.msdu_lifetime.best_effort", "3ms"), ("wifi.response_error_rate", "0.3")],
+        &[
+            ("wifi.msdu_lifetime.best_effort", "4ms"),
+            ("wifi.aggregation.missed_block_ack", "request"),
+            ("wifi.frame_error_rate", "0.5"),
+            ("wifi.response_error_rate", "0.3"),
+            ("wifi.rts_after_failures", "1"),
+        ],
+        &[
+            ("ap.queue", "mac80211"),
+            ("wifi.categories", "linux"),
+            ("wifi.txop", "0ms"),
+            ("wifi.aggregation.mpdus", "8"),
+            ("wifi.frame_error_rate", "0.6"),
+            ("wifi.msdu_lifetime.best_effort", "2ms"),
+            ("wifi.msdu_lifetime.voice", "1ms"),
+            ("wifi.txop_duration_rts_threshold", "200us"),
+        ],
         &[("wifi.path_loss.capture_db", "0"), ("station.distance", "12m"), ("wifi.data_rate", "65Mbps")],
         &[("wifi.categories", "linux"), ("wifi.txop", "0ms"), ("wifi.frame_error_rate", "0.3")],
         &[

@@ -60,6 +60,7 @@ pub(crate) struct AccessPointMac {
     refused: Vec<StationId>,
     buffer_drops: u64,
     given_up: u64,
+    expired: u64,
     /// How long the data of the last attempt was on the air, if stations have equal air time.
     on_air: Span,
 }
@@ -69,12 +70,20 @@ pub(crate) struct AccessPointMac {
 struct Held {
     packet: Packet,
     since: Instant,
+    /// Whether its lifetime was over before it was acknowledged.
+    expired: bool,
+}
+
+impl Held {
+    const fn new(packet: Packet, since: Instant) -> Self {
+        Self { packet, since, expired: false }
+    }
 }
 
 /// A frame of the transmission queue as power save knows it.
 const fn downlink(body: Body, since: Instant) -> Downlink<Held> {
     match body {
-        Body::Data(packet) => Downlink::Packet(Held { packet, since }),
+        Body::Data(packet) => Downlink::Packet(Held::new(packet, since)),
         Body::Control(PowerSaveFrame::Wake(frame)) => Downlink::Wake(frame),
         _ => Downlink::NullData,
     }
@@ -132,6 +141,7 @@ impl AccessPointMac {
             refused: Vec::new(),
             buffer_drops: 0,
             given_up: 0,
+            expired: 0,
             on_air: Span::ZERO,
         }
     }
@@ -144,10 +154,22 @@ impl AccessPointMac {
         self.power_save.add_station(policy.needs_uapsd());
     }
 
-    /// The time of the next beacon or group-addressed packet, or of a gap before held frames; [`Instant::FOREVER`] if there is none.
+    /// The time of the next beacon or group-addressed packet, of a gap before held frames or of the end of a lifetime;
+    /// [`Instant::FOREVER`] if there is none.
     pub(crate) fn due(&self) -> Instant {
         let sources = self.sources.next().unwrap_or(Instant::FOREVER);
-        self.power_save.due().min(sources).min(self.receptions.due())
+        self.power_save.due().min(sources).min(self.receptions.due()).min(self.expiry())
+    }
+
+    fn expiry(&self) -> Instant {
+        let expiries = self.queues.iter().map(|queue| queue.frames().expiry());
+        expiries.min().unwrap_or(Instant::FOREVER)
+    }
+
+    fn watch_lifetimes(&self, out: &mut Effects<'_>) {
+        if self.queues.iter().any(|queue| queue.frames().expires()) {
+            out.set_timer(self.slot, self.due());
+        }
     }
 
     /// Whether packets come to the access point by themselves.
@@ -168,6 +190,11 @@ impl AccessPointMac {
     /// Packets that were given up at the retry limit.
     pub(crate) const fn given_up(&self) -> u64 {
         self.given_up
+    }
+
+    /// Packets whose lifetime was over before they were acknowledged.
+    pub(crate) const fn expired(&self) -> u64 {
+        self.expired
     }
 
     /// The members that are stations of this BSS.
@@ -195,8 +222,8 @@ impl AccessPointMac {
     pub(crate) fn deliver(&mut self, station: Member, packet: Packet, now: Instant, out: &mut Effects<'_>) {
         let station = self.local(station);
         let input = match packet.payload {
-            Payload::Group(_) => AccessPointInput::DeliverGroup { packet: Held { packet, since: now } },
-            _ => AccessPointInput::Deliver { station, packet: Held { packet, since: now } },
+            Payload::Group(_) => AccessPointInput::DeliverGroup { packet: Held::new(packet, now) },
+            _ => AccessPointInput::Deliver { station, packet: Held::new(packet, now) },
         };
         self.notify(input, now, out);
     }
@@ -303,7 +330,7 @@ impl AccessPointMac {
         out: &mut Effects<'_>,
     ) -> bool {
         if ppdu.contender == self.broadcasts.contender() {
-            self.broadcasts.next_concluded(received);
+            self.broadcasts.next_concluded(received, now);
             self.broadcasts.end_attempt();
             if ppdu.kind == CellFrameKind::Beacon {
                 self.notify(AccessPointInput::BeaconSent { group: self.group_bit }, now, out);
@@ -317,7 +344,7 @@ impl AccessPointMac {
         let contender = ppdu.contender;
         self.queues.of_contender_mut(contender).frames_mut().adapt(ppdu, received, now);
         while let Some((mpdu, delivered)) =
-            self.queues.of_contender_mut(contender).frames_mut().next_concluded(received)
+            self.queues.of_contender_mut(contender).frames_mut().next_concluded(received, now)
         {
             left = true;
             self.frame_left(&mpdu, delivered, contender, now, out);
@@ -331,7 +358,21 @@ impl AccessPointMac {
                 self.settle(now, out);
             }
         }
+        self.watch_lifetimes(out);
         left
+    }
+
+    /// Discards the packets whose lifetime is over.
+    #[inline(never)]
+    fn expire(&mut self, now: Instant, out: &mut Effects<'_>) {
+        for contender in self.contenders() {
+            while let Some(mpdu) = self.queues.of_contender_mut(contender).frames_mut().take_expired(now) {
+                self.frame_left(&mpdu, false, contender, now, out);
+                if self.queues.of_contender(contender).frames().is_empty() {
+                    out.leave(contender);
+                }
+            }
+        }
     }
 
     /// Notes that data to a station is on the air for this time.
@@ -361,11 +402,22 @@ impl AccessPointMac {
         self.discard(dropped, out);
         self.note_queue(now, out);
         // Power save does not know of requests for a BlockAck.
-        let frame = (mpdu.body != Body::BlockAckRequest).then(|| downlink(mpdu.body, now)); // what failed waits anew
+        let mut frame = (mpdu.body != Body::BlockAckRequest).then(|| downlink(mpdu.body, now)); // what failed waits anew
+        if let Some(Downlink::Packet(held)) = &mut frame {
+            held.expired = mpdu.expires <= now;
+        }
         let station = self.local(mpdu.to);
         let delivered = delivered || mpdu.arrived;
-        if let Some(frame) = frame {
-            self.notify(AccessPointInput::Sent { station, frame, delivered }, now, out);
+        match frame {
+            // It has never been sent.
+            Some(Downlink::Packet(held)) if !mpdu.stamped => {
+                self.expired += 1;
+                out.emit(CellOutput::Lost(held.packet));
+                self.refused.push(station);
+                self.settle(now, out);
+            }
+            Some(frame) => self.notify(AccessPointInput::Sent { station, frame, delivered }, now, out),
+            None => {}
         }
         if self.queues.of_contender(contender).frames().is_empty() {
             out.sent_all(contender, self.radio, now);
@@ -375,10 +427,13 @@ impl AccessPointMac {
     pub(super) fn handle_timeout(&mut self, now: Instant, out: &mut Effects<'_>) {
         let at = self.member;
         self.receptions.expire(now, |_, packet| out.arrived(at, packet));
+        if self.expiry() <= now {
+            self.expire(now, out);
+        }
         self.power_save.handle_timeout(now);
         while let Some(packet) = self.sources.take(now) {
             self.power_save
-                .handle_input(AccessPointInput::DeliverGroup { packet: Held { packet, since: now } }, now);
+                .handle_input(AccessPointInput::DeliverGroup { packet: Held::new(packet, now) }, now);
         }
         self.apply_power_save(now, out);
     }
@@ -425,7 +480,7 @@ impl AccessPointMac {
         out: &mut Effects<'_>,
     ) {
         match output {
-            AccessPointOutput::Transmit { station, frame: Downlink::Packet(Held { packet, since }) } => {
+            AccessPointOutput::Transmit { station, frame: Downlink::Packet(Held { packet, since, .. }) } => {
                 self.enqueue(station, Body::Data(packet), since, now, out);
             }
             AccessPointOutput::Transmit { station, frame: Downlink::NullData } => {
@@ -438,7 +493,7 @@ impl AccessPointMac {
                 self.buffer_drops += 1;
             }
             AccessPointOutput::TransmitGroup { packet } => {
-                self.broadcasts.append(self.member, Body::Group(packet.packet));
+                self.broadcasts.append(self.member, Body::Group(packet.packet), now);
                 out.join(self.broadcasts.contender(), self.radio, now);
             }
             AccessPointOutput::DroppedGroup { .. } => self.buffer_drops += 1,
@@ -449,7 +504,8 @@ impl AccessPointMac {
             }
             AccessPointOutput::Dropped { packet, why, .. } => {
                 self.buffer_drops += u64::from(why == Loss::BufferFull);
-                self.given_up += u64::from(why == Loss::RetryLimit);
+                let count = if packet.expired { &mut self.expired } else { &mut self.given_up };
+                *count += u64::from(why == Loss::RetryLimit);
                 out.emit(CellOutput::Lost(packet.packet));
             }
         }
@@ -507,6 +563,7 @@ impl AccessPointMac {
         if !frames.is_empty() {
             out.join(frames.contender(), self.radio, now);
         }
+        self.watch_lifetimes(out);
     }
 
     /// Takes the frames of a station that fell asleep back from the transmission queues, those of the highest category first.

@@ -88,7 +88,7 @@ impl DownlinkQueue {
                 dropped.push((to, packet));
                 return false;
             }
-            _ => self.frames.append(to, body),
+            _ => self.frames.append(to, body, now),
         }
         true
     }
@@ -102,7 +102,7 @@ impl DownlinkQueue {
             Source::Frames => {}
             Source::Flows(flows) => {
                 if let Some((to, packet)) = flows.dequeue(now, dropped) {
-                    self.frames.append(to, Body::Data(packet));
+                    self.frames.append(to, Body::Data(packet), now);
                 }
             }
             Source::Stations(stations) => stations.pull(now, &mut self.frames, dropped),
@@ -151,7 +151,7 @@ impl DownlinkQueue {
             let next = |(other, packet): &Addressed| *other == to && fits(packet.bytes);
             let Some((to, packet)) = flows.dequeue_like(now, dropped, next) else { return };
             room = room.saturating_sub(self.frames.subframe_bytes(packet.bytes));
-            self.frames.append(to, Body::Data(packet));
+            self.frames.append(to, Body::Data(packet), now);
         }
     }
 

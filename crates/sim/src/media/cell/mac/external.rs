@@ -78,8 +78,8 @@ impl ExternalMac {
         out: &mut Effects<'_>,
     ) {
         match to {
-            Some(to) => self.queue.append(to, Body::External(frame)),
-            None => self.broadcasts.append(self.broadcasts.member(), Body::External(frame)),
+            Some(to) => self.queue.append(to, Body::External(frame), now),
+            None => self.broadcasts.append(self.broadcasts.member(), Body::External(frame), now),
         }
         self.wake(now, out);
         self.join(now, out);
@@ -154,7 +154,7 @@ impl ExternalMac {
         let is_broadcast = ppdu.to == Receiver::Group;
         let queue = if is_broadcast { &mut self.broadcasts } else { &mut self.queue };
         let mut left = false;
-        while let Some((mpdu, acknowledged)) = queue.next_concluded(received) {
+        while let Some((mpdu, acknowledged)) = queue.next_concluded(received, now) {
             left = true;
             if let Some(number) = number(&mpdu) {
                 self.given_up += u64::from(!acknowledged && !is_broadcast);

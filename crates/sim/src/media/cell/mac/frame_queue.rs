@@ -39,6 +39,8 @@ pub(super) struct FrameQueue {
     serving: usize,
     /// Whether they are on the air, or their attempt is being concluded.
     in_flight: bool,
+    /// Whether packets have a lifetime.
+    expires: bool,
 }
 
 impl FrameQueue {
@@ -64,6 +66,7 @@ impl FrameQueue {
             packets: 0,
             serving: 0,
             in_flight: false,
+            expires: false,
         }
     }
 
@@ -85,6 +88,7 @@ impl FrameQueue {
 
     fn add(&mut self, queue: TransmitQueue) {
         self.heads.push(queue.ticket());
+        self.expires |= queue.link.lifetime.is_some();
         self.queues.push(queue);
     }
 
@@ -127,17 +131,17 @@ impl FrameQueue {
     }
 
     /// Appends a packet. Returns `false` if the queue is full.
-    pub(super) fn push(&mut self, to: Member, packet: Packet) -> bool {
+    pub(super) fn push(&mut self, to: Member, packet: Packet, now: Instant) -> bool {
         if self.packets >= self.buffer {
             return false;
         }
-        self.append(to, Body::Data(packet));
+        self.append(to, Body::Data(packet), now);
         true
     }
 
     /// Appends a packet, whatever the limit, and returns the estimate of its air time in microseconds, and the length of its subframe.
-    pub(super) fn append_estimated(&mut self, to: Member, packet: Packet) -> (u16, u32) {
-        self.append(to, Body::Data(packet));
+    pub(super) fn append_estimated(&mut self, to: Member, packet: Packet, now: Instant) -> (u16, u32) {
+        self.append(to, Body::Data(packet), now);
         let place = self.place_of(to);
         let queue = &mut self.queues[place];
         let air_time = queue.link.estimate.micros(packet.bytes + self.limits.overhead);
@@ -168,9 +172,9 @@ impl FrameQueue {
         queue.link.limit.bytes.saturating_sub(packets.sum())
     }
 
-    /// Appends a frame, whatever the limit.
+    /// Appends a frame, whatever the limit. The lifetime of a packet begins now.
     #[inline]
-    pub(super) fn append(&mut self, to: Member, body: Body) {
+    pub(super) fn append(&mut self, to: Member, body: Body, now: Instant) {
         let place = self.place_of(to);
         self.ticket += 1;
         self.count(&body);
@@ -183,7 +187,33 @@ impl FrameQueue {
             }
         }
         let queue = &mut self.queues[place];
-        queue.frames.push_back(Mpdu::new(to, body, self.ticket));
+        let mut mpdu = Mpdu::new(to, body, self.ticket);
+        if let (Some(lifetime), Body::Data(_)) = (queue.link.lifetime, &body) {
+            mpdu.expires = now + lifetime;
+        }
+        queue.frames.push_back(mpdu);
+    }
+
+    /// Whether packets have a lifetime.
+    pub(super) const fn expires(&self) -> bool {
+        self.expires
+    }
+
+    /// When [`FrameQueue::take_expired`] has something to do; [`Instant::FOREVER`] if nothing waits or has a lifetime.
+    pub(super) fn expiry(&self) -> Instant {
+        if !self.expires {
+            return Instant::FOREVER;
+        }
+        self.queues.iter().map(TransmitQueue::expiry).min().unwrap_or(Instant::FOREVER)
+    }
+
+    /// Removes the next packet whose lifetime is over by now and that is not on the air.
+    pub(super) fn take_expired(&mut self, now: Instant) -> Option<Mpdu> {
+        let place = self.queues.iter().position(|queue| queue.expiry() <= now)?;
+        let mpdu = self.queues[place].take_expired(now)?;
+        self.heads[place] = self.queues[place].ticket();
+        self.uncount(&mpdu.body);
+        Some(mpdu)
     }
 
     /// Inserts a power-save frame or a beacon ahead of data, but not ahead of a frame that is on the air or of earlier power-save
@@ -212,10 +242,10 @@ impl FrameQueue {
             queue.extend(&mut ppdu, self.limits.overhead);
             ppdu.rts = self.limits.wants_rts(ppdu.bytes);
         }
-        ppdu.rts |= queue.link.rts && ppdu.kind == CellFrameKind::Data;
         if queue.link.limit.delimits_all && ppdu.count == 1 && ppdu.mode == queue.link.mode {
             ppdu.bytes += DELIMITER_BYTES;
         }
+        ppdu.rts |= ppdu.kind == CellFrameKind::Data && queue.wants_rts(&ppdu);
         Some(ppdu)
     }
 
@@ -288,11 +318,12 @@ impl FrameQueue {
         taken
     }
 
-    /// Tells rate control, if there is one, what became of an attempt: `received` has the frames that were acknowledged; it is `None` if no
-    /// response came.
+    /// Notes what became of an attempt, and tells rate control, if there is one: `received` has the frames that were acknowledged; it is
+    /// `None` if no response came.
     #[inline]
     pub(super) fn adapt(&mut self, ppdu: &Ppdu, received: Option<&MpduSet>, now: Instant) {
         let queue = &mut self.queues[self.serving];
+        queue.silent = if received.is_some() { 0 } else { queue.silent.saturating_add(1) };
         if let Some(rates) = &mut queue.rates
             && ppdu.mode == queue.link.mode
         {
@@ -304,14 +335,19 @@ impl FrameQueue {
     /// Removes the next frame on the air that leaves, and says whether it was acknowledged: if not, this was its last attempt.
     /// `received` has those that were; it is `None` if no response came. Frames that will be sent again are put aside.
     #[inline]
-    pub(super) fn next_concluded(&mut self, received: Option<&MpduSet>) -> Option<(Mpdu, bool)> {
+    pub(super) fn next_concluded(
+        &mut self,
+        received: Option<&MpduSet>,
+        now: Instant,
+    ) -> Option<(Mpdu, bool)> {
         // The last call of an attempt costs nothing: each exchange has one.
         let queue = &mut self.queues[self.serving];
         if queue.in_flight == 0 {
             return None;
         }
         let had_request = queue.requests();
-        let left = queue.next_concluded(received, queue.link.limit.retries.unwrap_or(self.limits.retries));
+        let retries = queue.link.limit.retries.unwrap_or(self.limits.retries);
+        let left = queue.next_concluded(received, retries, now);
         let has_request = queue.requests();
         if has_request && !had_request {
             self.count(&Body::BlockAckRequest);
@@ -326,11 +362,14 @@ impl FrameQueue {
     pub(super) fn end_attempt(&mut self) {
         let queue = &mut self.queues[self.serving];
         queue.end_attempt();
-        if let Some(rates) = &mut queue.rates
+        if (queue.silent > 0 || queue.rates.is_some())
             && queue.frames.front().is_none_or(|mpdu| !mpdu.stamped)
         {
-            rates.restart();
-            queue.link = rates.link();
+            queue.silent = 0;
+            if let Some(rates) = &mut queue.rates {
+                rates.restart();
+                queue.link = rates.link();
+            }
         }
         self.in_flight = false;
         self.heads[self.serving] = self.queues[self.serving].ticket();
@@ -402,7 +441,7 @@ mod tests {
 
     /// Ends an attempt with an acknowledgement.
     fn acknowledged(queue: &mut FrameQueue) -> Option<Mpdu> {
-        let left = queue.next_concluded(Some(&MpduSet::first(1)));
+        let left = queue.next_concluded(Some(&MpduSet::first(1)), Instant::ZERO);
         queue.end_attempt();
         left.map(|(mpdu, _)| mpdu)
     }
@@ -412,7 +451,10 @@ mod tests {
         let mut bodies = Vec::new();
         while queue.front().is_some() {
             begin(&mut queue, &mut 0);
-            assert!(queue.next_concluded(None).is_none(), "a first attempt is not the last one");
+            assert!(
+                queue.next_concluded(None, Instant::ZERO).is_none(),
+                "a first attempt is not the last one"
+            );
             queue.end_attempt();
             begin(&mut queue, &mut 0);
             bodies.extend(acknowledged(&mut queue).map(|mpdu| mpdu.body));
@@ -426,7 +468,7 @@ mod tests {
         let data = Body::NullData;
         for on_air in [false, true] {
             let mut queue = queue();
-            queue.append(ACCESS_POINT, data);
+            queue.append(ACCESS_POINT, data, Instant::ZERO);
             if on_air {
                 begin(&mut queue, &mut 0);
             }
@@ -445,8 +487,8 @@ mod tests {
     fn numbers_follow_the_order_on_the_air() {
         let packet = |number| Packet::datagram(number, 100, Instant::ZERO);
         let mut queue = queue();
-        (0..2).for_each(|number| assert!(queue.push(ACCESS_POINT, packet(number))));
-        queue.append(ACCESS_POINT, Body::NullData);
+        (0..2).for_each(|number| assert!(queue.push(ACCESS_POINT, packet(number), Instant::ZERO)));
+        queue.append(ACCESS_POINT, Body::NullData, Instant::ZERO);
         [PmNull { pm: true }, PsPoll]
             .into_iter()
             .for_each(|frame| queue.push_first(ACCESS_POINT, Body::Control(frame)));
@@ -459,7 +501,8 @@ mod tests {
     fn receivers_are_served_in_the_order_of_arrival() {
         let mut queue = queue();
         for (number, to) in [3, 2, 2, 5, 3, 2].into_iter().enumerate() {
-            assert!(queue.push(to, Packet::datagram(number as u32, 100, Instant::ZERO)));
+            let packet = Packet::datagram(number as u32, 100, Instant::ZERO);
+            assert!(queue.push(to, packet, Instant::ZERO));
         }
         let expected = [(3, 1), (2, 1), (2, 2), (5, 1), (3, 2), (2, 3)];
         assert_eq!(numbers(queue), expected.map(|(to, sequence)| ("data", to, sequence)));
@@ -470,7 +513,7 @@ mod tests {
         let (mut numbers, mut common) = (Vec::new(), 7);
         while queue.front().is_some() {
             begin(&mut queue, &mut common);
-            assert!(queue.next_concluded(None).is_none());
+            assert!(queue.next_concluded(None, Instant::ZERO).is_none());
             queue.end_attempt();
             begin(&mut queue, &mut common);
             let left = acknowledged(&mut queue).expect("an acknowledged frame leaves");
@@ -486,7 +529,7 @@ mod tests {
         let mut queue = queue();
         queue.push_first(ACCESS_POINT, null);
         begin(&mut queue, &mut 0);
-        assert!(queue.next_concluded(None).is_none());
+        assert!(queue.next_concluded(None, Instant::ZERO).is_none());
         queue.end_attempt();
         queue.push_first(ACCESS_POINT, trigger);
         assert_eq!(sent(queue), [null, trigger]);
@@ -499,9 +542,9 @@ mod tests {
         let [sleeper, other] = [2, 3];
         let mut queue = queue();
         for (to, number) in [(sleeper, 0), (sleeper, 1), (other, 2), (sleeper, 3)] {
-            assert!(queue.push(to, packet(number)));
+            assert!(queue.push(to, packet(number), Instant::ZERO));
         }
-        queue.append(sleeper, Body::NullData);
+        queue.append(sleeper, Body::NullData, Instant::ZERO);
         begin(&mut queue, &mut 0);
         let taken: Vec<Body> = queue.take_unsent(sleeper).iter().map(|mpdu| mpdu.body).collect();
         assert_eq!(taken, [Body::Data(packet(1)), Body::Data(packet(3)), Body::NullData]);

@@ -14,7 +14,7 @@ use crate::media::cell::category::Category;
 use crate::media::cell::config::CellConfig;
 use crate::media::cell::contention::ContenderId;
 use crate::media::cell::effects::Effects;
-use crate::media::cell::frame::{Body, MpduSet, OnAir, Ppdu};
+use crate::media::cell::frame::{Body, Mpdu, MpduSet, OnAir, Ppdu};
 use crate::media::cell::interface::CellOutput;
 use crate::media::cell::radio::RadioId;
 use crate::media::cell::rates::LinkPlan;
@@ -33,6 +33,7 @@ pub(crate) struct PeerMac {
     /// The slot of the time-out of held frames.
     slot: Slot,
     given_up: u64,
+    expired: u64,
 }
 
 impl PeerMac {
@@ -58,6 +59,7 @@ impl PeerMac {
             receptions: Receptions::new(0, config.aggregation.mpdus != Some(1)),
             slot,
             given_up: 0,
+            expired: 0,
         }
     }
 
@@ -66,11 +68,17 @@ impl PeerMac {
         self.given_up
     }
 
+    /// Packets whose lifetime was over before they were acknowledged.
+    pub(crate) const fn expired(&self) -> u64 {
+        self.expired
+    }
+
     /// Takes a packet for the station that is member `to`.
     pub(crate) fn enqueue(&mut self, to: Member, packet: Packet, now: Instant, out: &mut Effects<'_>) {
         let queue = self.queues.of_mut(category_of(&Body::Data(packet)));
-        if queue.push(to, packet) {
+        if queue.push(to, packet, now) {
             out.join(queue.contender(), Some(self.radio), now);
+            self.watch_lifetimes(out);
         } else {
             out.emit(CellOutput::Lost(packet));
         }
@@ -102,14 +110,45 @@ impl PeerMac {
             self.receptions.receive(ppdu, mpdus, out.received(), now, |_, packet| out.arrived(at, packet));
         if changes {
             out.lose(self.receptions.late());
-            out.set_timer(self.slot, self.receptions.due());
+            out.set_timer(self.slot, self.due());
+        }
+    }
+
+    /// The time of the next gap before held frames that is skipped, or of the end of a packet's lifetime.
+    fn due(&self) -> Instant {
+        let expiry = self.queues.iter().map(FrameQueue::expiry).min().unwrap_or(Instant::FOREVER);
+        self.receptions.due().min(expiry)
+    }
+
+    fn watch_lifetimes(&self, out: &mut Effects<'_>) {
+        if self.queues.iter().any(FrameQueue::expires) {
+            out.set_timer(self.slot, self.due());
         }
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant, out: &mut Effects<'_>) {
         let at = self.member;
         self.receptions.expire(now, |_, packet| out.arrived(at, packet));
-        out.set_timer(self.slot, self.receptions.due());
+        for contender in self.contenders() {
+            while let Some(mpdu) = self.queues.of_contender_mut(contender).take_expired(now) {
+                self.lose(&mpdu, now, out);
+                if self.queues.of_contender(contender).is_empty() {
+                    out.leave(contender);
+                    out.sent_all(contender, Some(self.radio), now);
+                }
+            }
+        }
+        out.set_timer(self.slot, self.due());
+    }
+
+    /// A frame has left the queue without an acknowledgement.
+    fn lose(&mut self, mpdu: &Mpdu, now: Instant, out: &mut Effects<'_>) {
+        let Body::Data(packet) = mpdu.body else { return };
+        let count = if mpdu.expires <= now { &mut self.expired } else { &mut self.given_up };
+        *count += 1;
+        if !mpdu.arrived {
+            out.emit(CellOutput::Lost(packet));
+        }
     }
 
     pub(super) fn conclude(
@@ -120,21 +159,21 @@ impl PeerMac {
         out: &mut Effects<'_>,
     ) -> bool {
         let mut left = false;
-        let queue = self.queues.of_contender_mut(ppdu.contender);
-        queue.adapt(ppdu, received, now);
-        while let Some((mpdu, delivered)) = queue.next_concluded(received) {
+        let contender = ppdu.contender;
+        self.queues.of_contender_mut(contender).adapt(ppdu, received, now);
+        while let Some((mpdu, delivered)) =
+            self.queues.of_contender_mut(contender).next_concluded(received, now)
+        {
             left = true;
-            if queue.is_empty() {
-                out.sent_all(ppdu.contender, Some(self.radio), now);
+            if self.queues.of_contender(contender).is_empty() {
+                out.sent_all(contender, Some(self.radio), now);
             }
-            if let (Body::Data(packet), false) = (mpdu.body, delivered) {
-                self.given_up += 1;
-                if !mpdu.arrived {
-                    out.emit(CellOutput::Lost(packet));
-                }
+            if !delivered {
+                self.lose(&mpdu, now, out);
             }
         }
-        queue.end_attempt();
+        self.queues.of_contender_mut(contender).end_attempt();
+        self.watch_lifetimes(out);
         left
     }
 }

@@ -148,11 +148,11 @@ mod tests {
     }
 
     impl Pair {
-        fn new(mpdus: u16, bytes: u32, missed: MissedBlockAck) -> Self {
+        fn new(mpdus: u16, bytes: u32, missed: MissedBlockAck, lifetime: Option<Span>) -> Self {
             let limits = FrameLimits { retries: 3, rts_threshold: None, overhead: 38 };
             let window = if mpdus > 64 { MAX_MPDUS } else { 64 };
             let limit = AggregateLimit { mpdus, bytes, window, missed, ..AggregateLimit::SINGLE };
-            let link = Link { limit, ..Link::single(ModeId::DATA) };
+            let link = Link { limit, lifetime, ..Link::single(ModeId::DATA) };
             let sender = FrameQueue::new([1, 0], 0, LinkPlan::fixed(link), limits, u32::MAX);
             let (arrived, left) = (BTreeSet::new(), BTreeSet::new());
             let receiver = Receptions::new(0, true);
@@ -173,10 +173,16 @@ mod tests {
 
         fn push(&mut self) {
             self.pushed += 1;
-            assert!(self.sender.push(0, Packet::datagram(self.pushed, 100 + self.pushed % 7, Instant::ZERO)));
+            let packet = Packet::datagram(self.pushed, 100 + self.pushed % 7, Instant::ZERO);
+            assert!(self.sender.push(0, packet, self.now));
         }
 
         fn expire(&mut self) {
+            while let Some(mpdu) = self.sender.take_expired(self.now) {
+                let Body::Data(packet) = &mpdu.body else { unreachable!("only packets have lifetimes") };
+                assert!(self.left.insert(number(packet)), "a packet leaves once");
+                self.given_up += 1;
+            }
             let delivered = &mut self.delivered;
             self.receiver.expire(self.now, |_, packet| delivered.extend(packet.map(number)));
         }
@@ -209,7 +215,7 @@ mod tests {
                 self.sender.note_arrivals(&received);
             }
             let response = (!silent && !received.is_empty()).then_some(&received);
-            while let Some((mpdu, acknowledged)) = self.sender.next_concluded(response) {
+            while let Some((mpdu, acknowledged)) = self.sender.next_concluded(response, self.now) {
                 let Body::Data(packet) = &mpdu.body else { continue };
                 assert!(self.left.insert(number(packet)), "a packet leaves once");
                 self.given_up += u32::from(!acknowledged);
@@ -242,8 +248,9 @@ mod tests {
         (mpdus, bytes): (u16, u32),
         missed: MissedBlockAck,
         time_passes: bool,
+        lifetime: Option<Span>,
     ) -> Pair {
-        let mut pair = Pair::new(mpdus, bytes, missed);
+        let mut pair = Pair::new(mpdus, bytes, missed, lifetime);
         for (new, one, other, silent, millis) in acts {
             (0..new).for_each(|_| pair.push());
             if !pair.sender.is_empty() {
@@ -269,7 +276,7 @@ mod tests {
         fn each_packet_that_arrives_is_delivered_once_and_in_order(
             acts in acts(), limits in limits(), missed in missed(),
         ) {
-            let mut pair = exchanged(acts, limits, missed, false);
+            let mut pair = exchanged(acts, limits, missed, false, None);
             pair.push();
             while !pair.sender.is_empty() {
                 pair.exchange(0, false);
@@ -280,10 +287,13 @@ mod tests {
             prop_assert_eq!(pair.receiver.due(), Instant::FOREVER);
         }
 
-        /// If the receiver waits for 100 ms only, what arrives later is told to be lost; everything else is delivered once and in order.
+        /// If the receiver waits for 100 ms only, what arrives later is told to be lost; everything else is delivered once and in order,
+        /// also if packets leave their sender when they have waited too long.
         #[test]
-        fn what_arrives_after_the_time_out_is_lost(acts in acts(), limits in limits(), missed in missed()) {
-            let mut pair = exchanged(acts, limits, missed, true);
+        fn what_arrives_after_the_time_out_is_lost(
+            acts in acts(), limits in limits(), missed in missed(), lifetime in prop::option::of(1_u64..200),
+        ) {
+            let mut pair = exchanged(acts, limits, missed, true, lifetime.map(Span::from_millis));
             pair.now += TIMEOUT;
             pair.expire();
             prop_assert_eq!(pair.left.len(), pair.pushed as usize);
@@ -300,7 +310,7 @@ mod tests {
     #[test]
     fn a_given_up_frame_is_told_or_timed_out() {
         for requests_fail in [false, true] {
-            let mut pair = Pair::new(64, 65_535, MissedBlockAck::Resend);
+            let mut pair = Pair::new(64, 65_535, MissedBlockAck::Resend, None);
             (0..3).for_each(|_| pair.push());
             while !pair.sender.is_empty() {
                 pair.exchange(1, false);
@@ -326,7 +336,7 @@ mod tests {
     #[test]
     fn a_request_saves_frames_that_have_arrived() {
         for (missed, again) in [(MissedBlockAck::Resend, 4), (MissedBlockAck::Request, 1)] {
-            let mut pair = Pair::new(64, 65_535, missed);
+            let mut pair = Pair::new(64, 65_535, missed, None);
             (0..4).for_each(|_| pair.push());
             pair.exchange(0, true);
             let next = pair.sender.next_ppdu(false).expect("frames wait");

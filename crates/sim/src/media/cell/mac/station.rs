@@ -54,6 +54,7 @@ pub(crate) struct StationMac {
     /// The packets in them, for policies that decide by flows.
     flows: VecDeque<FlowSample>,
     given_up: u64,
+    expired: u64,
 }
 
 /// A packet as policies see it.
@@ -121,6 +122,7 @@ impl StationMac {
             arrived: Vec::new(),
             flows: VecDeque::new(),
             given_up: 0,
+            expired: 0,
         }
     }
 
@@ -129,9 +131,20 @@ impl StationMac {
         &self.power_save
     }
 
-    /// The time of the next timer of power save or of a gap before held frames; [`Instant::FOREVER`] if none runs.
+    /// The time of the next timer of power save, of a gap before held frames or of the end of a lifetime; [`Instant::FOREVER`] if none
+    /// runs.
     pub(crate) fn due(&self) -> Instant {
-        self.power_save.due().min(self.receptions.due())
+        self.power_save.due().min(self.receptions.due()).min(self.expiry())
+    }
+
+    fn expiry(&self) -> Instant {
+        self.queues.iter().map(FrameQueue::expiry).min().unwrap_or(Instant::FOREVER)
+    }
+
+    fn watch_lifetimes(&self, out: &mut Effects<'_>) {
+        if self.queues.iter().any(FrameQueue::expires) {
+            out.set_timer(self.slot, self.due());
+        }
     }
 
     /// Packets that were given up at the retry limit.
@@ -139,9 +152,14 @@ impl StationMac {
         self.given_up
     }
 
+    /// Packets whose lifetime was over before they were acknowledged.
+    pub(crate) const fn expired(&self) -> u64 {
+        self.expired
+    }
+
     /// Takes a packet from the station's host.
     pub(crate) fn enqueue(&mut self, packet: Packet, now: Instant, out: &mut Effects<'_>) {
-        if !self.queues.of_mut(category_of(&Body::Data(packet))).push(self.access_point, packet) {
+        if !self.queues.of_mut(category_of(&Body::Data(packet))).push(self.access_point, packet, now) {
             out.emit(CellOutput::Lost(packet));
             return;
         }
@@ -150,6 +168,7 @@ impl StationMac {
             self.notify(StationInput::Flow(sample(&packet, true, now)), now, out);
         }
         self.join(now, out);
+        self.watch_lifetimes(out);
     }
 
     /// Handles the end of the radio's wake-up.
@@ -250,7 +269,9 @@ impl StationMac {
         let mut left = false;
         let contender = ppdu.contender;
         self.queues.of_contender_mut(contender).adapt(ppdu, received, now);
-        while let Some((mpdu, delivered)) = self.queues.of_contender_mut(contender).next_concluded(received) {
+        while let Some((mpdu, delivered)) =
+            self.queues.of_contender_mut(contender).next_concluded(received, now)
+        {
             left = true;
             self.frame_left(&mpdu, delivered, now, out);
         }
@@ -259,7 +280,22 @@ impl StationMac {
         if queue.is_empty() {
             out.sent_all(contender, Some(self.radio), now);
         }
+        self.watch_lifetimes(out);
         left
+    }
+
+    /// Discards the packets whose lifetime is over.
+    #[inline(never)]
+    fn expire(&mut self, now: Instant, out: &mut Effects<'_>) {
+        for contender in self.contenders() {
+            while let Some(mpdu) = self.queues.of_contender_mut(contender).take_expired(now) {
+                self.frame_left(&mpdu, false, now, out);
+                if self.queues.of_contender(contender).is_empty() {
+                    out.leave(contender);
+                    out.sent_all(contender, Some(self.radio), now);
+                }
+            }
+        }
     }
 
     /// Handles a frame that has left the queue: acknowledged, or given up.
@@ -267,7 +303,8 @@ impl StationMac {
         match mpdu.body {
             Body::Data(packet) => {
                 if !delivered {
-                    self.given_up += 1;
+                    let count = if mpdu.expires <= now { &mut self.expired } else { &mut self.given_up };
+                    *count += 1;
                     if !mpdu.arrived {
                         out.emit(CellOutput::Lost(packet));
                     }
@@ -295,6 +332,9 @@ impl StationMac {
             let Self { member, receptions, arrived, flows, .. } = self;
             receptions.expire(now, taking(*member, arrived, sees_flows.then_some(flows), now, out));
             self.responded(now, out);
+        }
+        if self.expiry() <= now {
+            self.expire(now, out);
         }
         self.power_save.handle_timeout(now);
         self.apply_power_save(now, out);

@@ -197,7 +197,7 @@ impl StationQueues {
         let taken = self.queues[place].flows.dequeue(now, dropped);
         self.packets -= (dropped.len() - before) as u32 + u32::from(taken.is_some());
         let (to, packet) = taken?;
-        let (air_time, bytes) = hardware.append_estimated(to, packet);
+        let (air_time, bytes) = hardware.append_estimated(to, packet, now);
         if self.hardware == HardwareLimit::AirTime {
             self.queues[place].pending_us += u32::from(air_time);
             self.pending_us += u32::from(air_time);

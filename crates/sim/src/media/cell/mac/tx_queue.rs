@@ -6,6 +6,8 @@
 
 use std::collections::VecDeque;
 
+use airwatt_base::Instant;
+
 use crate::media::cell::aggregation::MissedBlockAck;
 use crate::media::cell::frame::{Body, DELIMITER_BYTES, MAX_MPDUS, Mpdu, MpduSet, Ppdu, Receiver};
 use crate::media::cell::mode::Link;
@@ -36,6 +38,8 @@ pub(super) struct TransmitQueue {
     requests: bool,
     /// Whether the attempt that is being concluded is a request that was answered: the frames behind it are looked at.
     answered: bool,
+    /// Attempts in a row at the frames at the head that had no response.
+    pub(super) silent: u16,
 }
 
 impl TransmitQueue {
@@ -55,7 +59,39 @@ impl TransmitQueue {
             owes: false,
             requests: false,
             answered: false,
+            silent: 0,
         }
+    }
+
+    /// Whether an RTS precedes this PPDU of data by what the link says.
+    pub(super) fn wants_rts(&self, ppdu: &Ppdu) -> bool {
+        let Link { rts, rts_above, rts_after, .. } = &self.link;
+        *rts || self.silent >= *rts_after || ppdu.bytes > rts_above[usize::from(ppdu.count > 1)]
+    }
+
+    /// The place of the first packet that is not on the air. While a request is, its answer is waited for.
+    fn first_waiting(&self) -> Option<usize> {
+        if self.requests && self.in_flight > 0 {
+            return None;
+        }
+        let mut waiting = self.frames.iter().enumerate().skip(self.in_flight);
+        waiting.find(|(_, mpdu)| matches!(mpdu.body, Body::Data(_))).map(|(place, _)| place)
+    }
+
+    /// When [`TransmitQueue::take_expired`] has something to do. Packets have equal lifetimes, so the first one ends first.
+    pub(super) fn expiry(&self) -> Instant {
+        self.first_waiting().map_or(Instant::FOREVER, |place| self.frames[place].expires)
+    }
+
+    /// Removes the next packet whose lifetime is over by now, unless it is on the air.
+    pub(super) fn take_expired(&mut self, now: Instant) -> Option<Mpdu> {
+        let place = self.first_waiting().filter(|place| self.frames[*place].expires <= now)?;
+        let mpdu = self.frames.remove(place)?;
+        if self.link.limit.window > 0 && mpdu.is_numbered() {
+            self.owes = true;
+            self.aim_request();
+        }
+        Some(mpdu)
     }
 
     /// Whether a request is among the frames.
@@ -105,12 +141,13 @@ impl TransmitQueue {
     }
 
     /// Removes the next frame on the air that leaves, and says whether it is in `received`; the others that leave have failed more
-    /// often than `retries` times. Behind a request that was answered, those leave that have arrived.
+    /// often than `retries` times, or their lifetime is over. Behind a request that was answered, those leave that have arrived.
     #[inline]
     pub(super) fn next_concluded(
         &mut self,
         received: Option<&MpduSet>,
         retries: u32,
+        now: Instant,
     ) -> Option<(Mpdu, bool)> {
         if self.concluded == 0 && self.link.limit.window > 0 {
             self.request_if_silent(received);
@@ -131,7 +168,7 @@ impl TransmitQueue {
                 return Some((mpdu, true));
             } else {
                 mpdu.retries += 1;
-                if u32::from(mpdu.retries) > retries {
+                if u32::from(mpdu.retries) > retries || mpdu.expires <= now {
                     self.give_up(&mpdu, received.is_some());
                     return Some((mpdu, false));
                 }
@@ -197,6 +234,11 @@ impl TransmitQueue {
         while let Some(mpdu) = self.again.pop() {
             self.frames.push_front(mpdu);
         }
+        self.aim_request();
+    }
+
+    /// A request at the head says where the window starts by now.
+    fn aim_request(&mut self) {
         if self.requests {
             let first = self.frames.iter().find(|mpdu| mpdu.is_numbered()).map(|mpdu| mpdu.sequence);
             let start = first.unwrap_or((self.number + 1) & 0xfff);
