@@ -431,19 +431,114 @@ fn a_frame_that_is_known_to_wait_has_to_be_announced() {
     let found = findings(&ladder(&frames)).into_iter().find(of_kind).unwrap();
     // From the first of the beacons to the frame.
     assert_eq!(found.excess.delay, Span::from_millis(105));
+    // That this frame is the announced one rests on what no frame can show, and says so.
+    let assumed = found.occurrences[1].assumption.unwrap();
+    assert!(assumed.contains("did not discard the frame"), "{assumed}");
+    let detail = found.occurrences[1].detail.as_deref().unwrap();
+    assert!(detail.ends_with(&format!("(provided that {assumed})")), "{detail}");
 }
 
-/// The frame that More Data announced never comes: concealed and given up, or missed. Without two beacons nothing was due.
+/// The capture begins after the station has entered power save: that the access point answered its PS-Poll, with More Data, says that it
+/// takes the station to be in power save, and the next PS-Poll that it still was.
+#[test]
+fn a_capture_that_begins_late_shows_who_slept() {
+    let frames = [
+        (100, beacon(&[1])),
+        (101, poll()),
+        (101, data(2, true)),
+        (101, ack(AP)),
+        (202, beacon(&[])),
+        (305, beacon(&[1])),
+        (306, poll()),
+        (306, data(3, false)),
+        (306, ack(AP)),
+    ];
+    assert_eq!(tim_never_set(&frames), [(Verdict::Violated, 5)]);
+}
+
+/// The frame that More Data announced never comes: concealed and given up, or missed, or the capture ends too early. The first beacon
+/// that had to announce it leaves that open, also as the last packet.
 #[test]
 fn a_frame_that_is_never_captured_is_not_passed_over() {
     let beacons = [(202, beacon(&[])), (305, beacon(&[])), (407, beacon(&[])), (408, poll())];
-    assert_eq!(
-        tim_never_set(&[&buffered()[..], &beacons].concat()),
-        [(Verdict::Kept, 6), (Verdict::Undecidable, 7)]
-    );
-    let announced = [(202, beacon(&[])), (305, beacon(&[1])), (407, beacon(&[1]))];
+    let open = [(Verdict::Kept, 6), (Verdict::Undecidable, 7)];
+    for count in 1..=beacons.len() {
+        assert_eq!(tim_never_set(&[&buffered()[..], &beacons[..count]].concat()), open, "{count}");
+    }
+    let later = [(202, beacon(&[])), (305, beacon(&[1])), (407, beacon(&[1]))];
+    assert_eq!(tim_never_set(&[&buffered()[..], &later].concat()), open);
+    let announced = [(202, beacon(&[1])), (305, beacon(&[])), (407, beacon(&[]))];
     assert_eq!(tim_never_set(&[&buffered()[..], &announced].concat()), [(Verdict::Kept, 6)]);
-    assert_eq!(tim_never_set(&[&buffered()[..], &beacons[..1]].concat()), [(Verdict::Kept, 6)]);
+    assert_eq!(tim_never_set(&buffered()), [(Verdict::Kept, 6)]);
+    // The station leaves before.
+    let leaves = [(202, beacon(&[])), (210, frame(FrameKind::Deauthentication, true, |_| ()))];
+    assert_eq!(tim_never_set(&[&buffered()[..], &leaves].concat()), open);
+}
+
+/// The next frame has another traffic identifier, and a beacon announced it. That does not say what became of the frame that More Data
+/// announced, nor of the beacon without the bit.
+#[test]
+fn a_frame_of_another_traffic_identifier_is_not_the_announced_one() {
+    let qos = |tid: u8, number: u16, more: bool| {
+        frame(FrameKind::QosData, false, |header| {
+            header.qos = Some(QosControl::new(tid));
+            header.control.more_data = more;
+            header.sequence_control = Some(number << 4);
+        })
+    };
+    let frames = [
+        (0, poll()),
+        (1, qos(0, 1, false)),
+        (2, null(true)),
+        (100, beacon(&[1])),
+        (101, poll()),
+        (102, qos(0, 2, true)),
+        (202, beacon(&[])),
+        (305, beacon(&[1])),
+        (306, poll()),
+        (307, qos(6, 1, false)),
+    ];
+    assert_eq!(tim_never_set(&frames), [(Verdict::Kept, 6), (Verdict::Undecidable, 7)]);
+}
+
+/// What was due at the end of a capture and had not come is undecidable, and what was still in time is not counted.
+#[test]
+fn a_capture_that_ends_early_leaves_open_what_was_due() {
+    let asleep = [(0, poll()), (1, data(1, false)), (2, null(true)), (100, beacon(&[1]))];
+    let open = |rest: &[(u64, Vec<u8>)]| kinds(&ladder(&[&asleep[..], rest].concat()));
+    let beacons_until = |last: u64| (2..=last).map(|number| (102 * number, beacon(&[1]))).collect::<Vec<_>>();
+    let asked = [(101, poll()), (101, ack(STATION))];
+    assert_eq!(open(&[&asked[..], &[(140, ack(AP))]].concat()), []);
+    assert_eq!(open(&[&asked[..], &[(160, ack(AP))]].concat()), [(FindingKind::LateDelivery, 1)]);
+    let promised = [(101, poll()), (102, data(2, true)), (103, poll()), (103, ack(STATION))];
+    assert_eq!(open(&[&promised[..], &[(140, ack(AP))]].concat()), []);
+    assert_eq!(open(&[&promised[..], &[(160, ack(AP))]].concat()), [(FindingKind::MoreDataThenNothing, 1)]);
+    // No association says how long the station may sleep: two intervals are allowed to all.
+    assert_eq!(open(&beacons_until(3)), []);
+    assert_eq!(open(&beacons_until(4)), [(FindingKind::LateFetch, 1)]);
+    // It was fetched unseen, or given up.
+    let emptied = [beacons_until(2), vec![(306, beacon(&[])), (700, ack(AP))]].concat();
+    assert_eq!(open(&emptied), []);
+}
+
+/// Nothing answers a PS-Poll that the station repeats each 60 ms, and nothing says that the access point received one.
+#[test]
+fn ps_polls_that_nobody_hears_are_not_passed_over() {
+    let asleep = [(0, poll()), (1, data(1, false)), (1, ack(AP)), (2, null(true)), (2, ack(STATION))];
+    let polls = (0..6).map(|number| (110 + 60 * number, poll())).collect::<Vec<_>>();
+    let has_polls = |capture: &Capture| {
+        let found = findings(capture).into_iter().find(|one| one.kind == FindingKind::PsPollUnanswered);
+        found.map_or((0, 0), |one| (one.count(Verdict::Violated), one.count(Verdict::Undecidable)))
+    };
+    let open = |polls: &[(u64, Vec<u8>)], rest: &[(u64, Vec<u8>)]| {
+        let mut frames = [&asleep[..], &[(100, beacon(&[1]))], polls, rest].concat();
+        frames.extend((2..9).map(|number| (102 * number, beacon(&[1]))));
+        frames.sort_by_key(|(at, _)| *at);
+        has_polls(&ladder(&frames))
+    };
+    assert_eq!(open(&polls, &[]), (0, 1));
+    assert_eq!(open(&polls[..1], &[]), (0, 0), "a single one had its answer unseen");
+    assert_eq!(open(&polls, &[(415, data(2, false)), (415, ack(AP))]), (0, 0));
 }
 
 /// The frame is announced, or the beacon follows More Data within milliseconds, so that it was composed before.

@@ -108,7 +108,7 @@ fn what_one_frame_tells_accuses_nobody() {
         ("sent-to-sleeping-station-missed", FindingKind::SentToSleeper, 1),
         ("late-delivery-copy", FindingKind::LateDelivery, 1),
         ("late-delivery-ended", FindingKind::LateDelivery, 0),
-        ("tim-never-set-later", FindingKind::TimNeverSet, 0),
+        ("tim-never-set-later", FindingKind::TimNeverSet, 1),
         ("tim-never-set-restarted", FindingKind::TimNeverSet, 1),
         ("beacon-late-busy", FindingKind::BeaconLate, 1),
     ] {

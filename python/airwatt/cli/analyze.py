@@ -202,6 +202,12 @@ def command(
                 user=reader,
                 on_progress=on_progress,
             )
+        # Findings are those of all stations where none is named.
+        of_station = [limit for limit in limits if not limit.key.startswith("findings.")] or None
+        asked = {
+            "--current": current, "--battery": battery, "--policy": policy, "--plot": plot, "--fail-if": of_station,
+        }  # fmt: skip
+        _require_station(analysis, [option for option, value in asked.items() if value is not None], junit)
         _keep(analysis, plot, perfetto, trace, what_if=policy is not None)
         if plot_findings is not None:
             _draw_findings(analysis.of_stations, plot_findings)
@@ -237,12 +243,6 @@ def command(
     for option, wanted in (("--junit", junit), ("--sarif", sarif), ("--compare", compare)):
         if wanted is not None:
             verdicts.check_any(option, documents, strict=strict)
-    # Findings are those of all stations where none is named.
-    of_station = [limit for limit in limits if not limit.key.startswith("findings.")] or None
-    asked = {"--current": current, "--battery": battery, "--policy": policy, "--plot": plot, "--fail-if": of_station}
-    for one in documents:
-        if one["station"] is None:
-            _require_station(one, [option for option, value in asked.items() if value is not None])
     _hold(limits, document, documents, strict=strict)
     decryption.require(documents)
     _require_whole(documents[0]["capture"])
@@ -259,12 +259,21 @@ def _telling(junit: Path | None, capture: str) -> Iterator[None]:
         raise
 
 
-def _require_station(document: dict[str, Any], asked: list[str]) -> None:
-    """Exits with 1 if something was asked of a station, and the capture has none or leaves doubt which is meant."""
-    if asked:
-        why = "expected --station ADDR, since the capture leaves doubt which station is meant"
-        say(f"{', '.join(asked)}: {why if document['candidates'] else 'expected a capture with a station, got none'}")
-        raise Exit(FAILED)
+def _require_station(analysis: "Analysis", asked: list[str], junit: Path | None) -> None:
+    """Exits with 1 if something was asked of a station, and the capture has none or leaves doubt which is meant.
+
+    Nothing is written but the candidates, and what went wrong into the file of `--junit`.
+    """
+    document = analysis.to_dict()
+    if not asked or document.get("station", "") is not None:
+        return
+    show(*_heading(document))
+    why = "expected --station ADDR, since the capture leaves doubt which station is meant"
+    text = f"{', '.join(asked)}: {why if document['candidates'] else 'expected a capture with a station, got none'}"
+    if junit is not None:
+        verdicts.write_junit_error(junit, document["capture"]["file"], text)
+    say(text)
+    raise Exit(FAILED)
 
 
 def _require_whole(capture: dict[str, Any]) -> None:
@@ -355,7 +364,8 @@ def _keep(whole: "Analysis", plot: Path | None, perfetto: Path | None, trace: Pa
                 folder = trace / address
                 with writing("--trace", trace):
                     folder.mkdir(exist_ok=True)
-        picture = picture if picture and _has_picture(analysis, picture) else None
+        if picture is not None:
+            _check_drawable(analysis, picture)
         keep(analysis, folder, None, line, picture, what_if or analysis.to_dict()["air"] is None)
     if plot is not None and len(analyses) > 1:
         from airwatt.plots import analyze as pictures
@@ -435,15 +445,11 @@ def _printable(name: str) -> str:
     return os.fsencode(name).decode(errors="replace")
 
 
-def _has_picture(analysis: "Analysis", plot: Path) -> bool:
-    """Whether there is something to draw. Raises `InputError` if the station has nothing."""
+def _check_drawable(analysis: "Analysis", plot: Path) -> None:
+    """Raises `InputError` if the station has nothing to draw."""
     document = analysis.to_dict()
-    if document["station"] is not None and not document["policies"] and document["air"] is None:
+    if not document["policies"] and document["air"] is None:
         raise InputError(f"--plot {plot}: expected a station with packets that can be replayed, got one without")
-    if document["station"] is None and document["air"] is None:
-        say("no picture: the capture leaves doubt which station is meant; --station ADDR names it")
-        return False
-    return True
 
 
 _SHORT_TAIL = 0.005
@@ -469,7 +475,8 @@ def _tail(document: dict[str, Any]) -> list[str]:
     ]
 
 
-def _parts(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str | Table]":
+def _heading(document: dict[str, Any]) -> "Iterator[str | Table]":
+    """What the capture is, and which station is meant."""
     from airwatt.tables import count, percent, quantity
 
     capture = document["capture"]
@@ -496,12 +503,16 @@ def _parts(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str
     if document["station"] is None and document["candidates"]:
         yield "The capture leaves doubt which station is meant; choose one with --station:"
         yield _candidates(document["candidates"])
+
+
+def _parts(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str | Table]":
+    yield from _heading(document)
     # What was measured is what was asked for.
     yield from measured.parts(document, battery)
     yield from findings.rules(document)
     # What happened stands before what would have happened.
     if document["air"] is not None:
-        yield from air.parts(document["air"], capture["covered_s"])
+        yield from air.parts(document["air"], document["capture"]["covered_s"])
     yield from findings.costs(document)
     if document["policies"]:
         yield _basis(document)

@@ -66,7 +66,9 @@ def _title(document: Mapping[str, Any], what_if: bool) -> str:
         return f"{name}: stations as captured"
     if not what_if:
         return f"{name}: {document['station']} as captured"
-    radio = f"{document['radio']}; {document['phy']}" if document["policies"] else ""
+    # A replay begins with a beacon interval of its own, so that its wake-ups do not stand at the captured beacons.
+    simulated = "; lanes of policies are simulated, with beacons at times of their own" if document["air"] else ""
+    radio = f"{document['radio']}; {document['phy']}{simulated}" if document["policies"] else ""
     return "\n".join([f"{name}: {document['station']}", *textwrap.wrap(radio, 100)])
 
 

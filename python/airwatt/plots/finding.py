@@ -1,7 +1,7 @@
 """One occurrence of a finding: who was awake, what was buffered since when, TIM bits as sent and as they should be.
 
-All lanes share one time axis around the packets that decide the verdict. The radio is what the captured frames show;
-nothing in the picture is simulated.
+All lanes share one time axis around the packets that decide the verdict. The radio is what the captured frames show,
+and between them what a station in power save is assumed to do, as the picture says; nothing in it is simulated.
 """
 
 import textwrap
@@ -23,6 +23,10 @@ _LEAST_S = 0.205
 _LEAST_OF_KIND_S = {"beacon-late": 0.36, "beacon-missing": 0.46, "dtim-skipped": 0.56}
 # Which share of that lies before what was found.
 _BEFORE = {"pm-flapping": 0.95, "awake-in-power-save": 0.1, "uapsd-not-granted": 0.1}
+_ASSUMED = (
+    "The radio between its frames is assumed: with PM = 1 it sleeps but for DTIM beacons, answers that it waits for, "
+    "and group-addressed frames that are announced."
+)
 # After these requests the station waits in vain for as long as the cost says.
 _WAITS_S = {"ps-poll-unanswered": 0.205, "more-data-then-nothing": 0.205}
 _MOST_LABELS = 14
@@ -83,7 +87,8 @@ def draw(document: Mapping[str, Any], finding: Mapping[str, Any], path: Path) ->
         axes.set_yticks([lane + 0.5 for lane in range(len(lanes))], [name for name, _ in lanes])
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="y", visible=False)
-        axes.set_xlabel("time of the capture (ms); numbers are packets, and bold ones decide the verdict")
+        label = "time of the capture (ms); numbers are packets, and bold ones decide the verdict"
+        axes.set_xlabel(f"{label}\n{_ASSUMED}" if scene.shows_radio else label, fontsize=9)
         figure.legend(handles=scene.handles(), loc="outside lower center", ncols=6, handlelength=1.0)
         figure.suptitle(_title(document, finding), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
         axes.set_title("\n".join(_lines(document, finding)), fontweight="normal", fontsize=9, pad=8)
@@ -144,7 +149,8 @@ class _Scene:
         station = of_station.get(self.mac, {}) if self.mac else {}
         self.aid, self.bssid = station.get("aid"), station.get("bssid") or finding["station"]
         # The time line has the radio of the station in question alone.
-        self.has_radio = self.mac is not None and self.mac == document["station"]
+        is_own = self.mac is not None and self.mac == document["station"]
+        self.shows_radio = is_own and len(self.line["captured"]["time_ns"]) > 0
         kind = finding["kind"]
         due = occurrence.get("due_s", ())
         times = [occurrence["time_s"], *due, *(occurrence["buffered_s"] or ()), *self._times(self.deciding)]
@@ -179,8 +185,8 @@ class _Scene:
 
     def lanes(self) -> Iterator[tuple[str, Any]]:
         """Yields the name of each lane and what paints it, the captured radio first."""
-        if self.has_radio and self.line["captured"]["time_ns"]:
-            yield f"radio of\n{self.mac}\nas captured", self._radio
+        if self.shows_radio:
+            yield f"radio of\n{self.mac}\nby its frames", self._radio
         for name, up in (("frames from it", True), ("frames to it", False)):
             if rows := self._rows(up=up):
                 yield name, lambda axes, lane, rows=rows, up=up: self._frames(axes, lane, rows, up=up)

@@ -420,6 +420,10 @@ def _ticks(axes: Axes, scale: Scale) -> None:
             if all(abs(place - other) >= room for other in chosen):
                 chosen.append(float(place))
     chosen.sort()
-    labels = [clock(float(time)) for time in scale.time(np.array(chosen))]
+    times = [float(time) for time in scale.time(np.array(chosen))]
+    labels = [clock(time) for time in times]
+    # In an exchange of milliseconds after hours of silence two places would have the same label.
+    if len(set(labels)) < len(labels):
+        labels = [f"{time:.3f} s" for time in times]
     axes.set_xticks(chosen, labels)
     axes.set_xlabel("time of the capture")

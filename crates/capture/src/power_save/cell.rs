@@ -42,6 +42,8 @@ pub(super) struct Cell {
     pub(super) interval: Span,
     /// DTIM count and period of the last beacon.
     dtim: Option<(u8, u8)>,
+    /// The count that the last beacon should have had, if it had another one.
+    due_count: Option<u8>,
     /// A DTIM beacon that announced group-addressed frames, of which none has followed so far.
     group_announced: Option<Mark>,
     /// The last group-addressed frame since the last beacon: place, sequence control, and More Data.
@@ -116,24 +118,7 @@ impl Cell {
             let key = (FindingKind::TimMissing, verdict(beacon.is_tim_missing), beacon.bssid);
             find(findings, key, mark, &[], || "a beacon without a TIM element".to_owned());
         }
-        let restarted = self.timestamps_us.last().is_some_and(|last| *last > beacon.timestamp_us);
-        if let (Some((count, period)), Some((before, same))) = (beacon.dtim, self.dtim.filter(|_| is_next))
-            && period == same
-            && !restarted
-        {
-            let expected = if before == 0 { period.saturating_sub(1) } else { before - 1 };
-            let deciding = [last.map_or(packet.number, |(_, number)| number), packet.number];
-            let key = (FindingKind::DtimSkipped, verdict(count != expected), beacon.bssid);
-            let found = find(findings, key, mark, &deciding, || {
-                format!(
-                    "DTIM count {count} after {before}, with a DTIM period of {period}: expected {expected}"
-                )
-            });
-            if let Some(finding) = found.filter(|_| expected == 0) {
-                let awake = frame.air_time().unwrap_or_default();
-                finding.excess += Excess { wake_ups: 1, ..Excess::awake(awake) };
-            }
-        }
+        self.check_dtim((mark, last.filter(|_| is_next)), frame, beacon, findings);
         self.dtim = beacon.dtim;
         self.interval = interval;
         self.is_multi_link |= beacon.is_multi_link;
@@ -142,6 +127,38 @@ impl Cell {
         let is_dtim = beacon.dtim.is_some_and(|(count, _)| count == 0);
         self.group_announced = Some(mark).filter(|_| is_dtim && beacon.group);
         self.log(mark, frame, beacon);
+    }
+
+    /// Whether the DTIM count of a beacon continues that of `last`, the one before it. After one with a wrong count it may continue as well
+    /// what that should have been: it is one fault.
+    fn check_dtim(
+        &mut self,
+        (mark, last): (Mark, Option<Mark>),
+        frame: &AirFrame,
+        beacon: &Beacon,
+        findings: &mut Findings,
+    ) {
+        let due_before = self.due_count.take();
+        let restarted = self.timestamps_us.last().is_some_and(|last| *last > beacon.timestamp_us);
+        let (Some((count, period)), Some((before, same)), Some(last)) = (beacon.dtim, self.dtim, last) else {
+            return;
+        };
+        if period != same || restarted {
+            return;
+        }
+        let next = |count: u8| if count == 0 { period.saturating_sub(1) } else { count - 1 };
+        let expected = next(before);
+        let is_kept = count == expected || due_before.map(next) == Some(count);
+        self.due_count = (!is_kept).then_some(expected);
+        let verdict = if is_kept { Verdict::Kept } else { Verdict::Violated };
+        let key = (FindingKind::DtimSkipped, verdict, beacon.bssid);
+        let found = find(findings, key, mark, &[last.1, mark.1], || {
+            format!("DTIM count {count} after {before}, with a DTIM period of {period}: expected {expected}")
+        });
+        if let Some(finding) = found.filter(|_| expected == 0) {
+            let awake = frame.air_time().unwrap_or_default();
+            finding.excess += Excess { wake_ups: 1, ..Excess::awake(awake) };
+        }
     }
 
     fn log(&mut self, mark: Mark, frame: &AirFrame, beacon: &Beacon) {
@@ -247,6 +264,7 @@ impl Cell {
     pub(super) fn end_segment(&mut self, bssid: MacAddress, pauses: &Pauses, findings: &mut Findings) {
         let from = std::mem::replace(&mut self.segment_from, self.marks.len());
         (self.dtim, self.group_announced, self.group_frame, self.group_goes_on) = (None, None, None, false);
+        self.due_count = None;
         if self.marks.len() - from < ENOUGH_BEACONS || self.interval.is_zero() {
             return;
         }

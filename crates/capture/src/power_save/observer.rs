@@ -224,6 +224,7 @@ impl Observer {
         } else if matches!(kind, FrameKind::Deauthentication | FrameKind::Disassociation) {
             for mac in [Some(frame.receiver), frame.transmitter].into_iter().flatten() {
                 if let Some(state) = self.stations.get_mut(&mac) {
+                    state.read_beacons(&self.cells, &mut self.findings);
                     state.leave(packet.at, &mut self.findings);
                 }
             }

@@ -10,12 +10,13 @@ use super::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
 use super::pauses::Pauses;
 use super::record::{AirTotal, ModeSpan, StationRecord};
 use super::sequence::{Counter, ModeFrame, Sequences, proves_sleep};
-use super::wait::{Request, Unanswered, Wait};
+use super::wait::{Promise, Request, Unanswered, Unheard, Wait};
 use super::{FLAP_CHANGES, FLAP_INTERVAL, IN_FLIGHT, Mark, NEVER, PROMPT};
 use crate::packet::{AirFrame, CapturedPacket};
 
 mod deliveries;
 mod polls;
+mod promises;
 mod stuck;
 mod waits;
 
@@ -54,15 +55,6 @@ struct Flapping {
     air: Span,
     /// The times in active mode without data, and the frames that began and ended them.
     waste: Excess,
-}
-
-/// A frame with the More Data bit: another one was buffered from then on.
-#[derive(Clone, Copy, Debug)]
-struct Promise {
-    mark: Mark,
-    counter: Option<Counter>,
-    /// The station's request for what it announced.
-    requested: Option<Request>,
 }
 
 /// The first beacon with the TIM bit since the last delivery.
@@ -165,8 +157,6 @@ pub(super) struct StationState {
     counted: Instant,
     /// A PS-Poll without a response so far.
     polled: Option<Request>,
-    /// Whether that PS-Poll was acknowledged, or the capture has no acknowledgements.
-    poll_acknowledged: bool,
     /// Its time on the air.
     poll_air: Span,
     /// The last transmission of that PS-Poll, to which a response answers.
@@ -175,8 +165,8 @@ pub(super) struct StationState {
     is_unheard: bool,
     /// Beacons whose TIM bit nothing followed, unless the numbers of the next frame show that some was missed.
     stuck: Vec<Stuck>,
-    /// Whether the station sent that PS-Poll again, as it does if it receives no response.
-    poll_repeated: bool,
+    /// The PS-Polls since the last that was acknowledged or answered.
+    unheard: Option<Unheard>,
     /// The PS-Polls since the last response, from the first one on that was acknowledged.
     unanswered: Option<Unanswered>,
     /// A service period that is open.
@@ -232,6 +222,7 @@ impl StationState {
         let (set, first) = cell.tim_since(from, aid);
         self.record.counts.beacons += beacons;
         self.record.counts.tim_set += set;
+        self.read_promise(cell, *last, aid);
         if self.is_asleep()
             && let Some(beacon) = first
         {
@@ -249,6 +240,11 @@ impl StationState {
 
     pub(super) const fn is_asleep(&self) -> bool {
         matches!(self.mode, Some((true, _)))
+    }
+
+    /// Whether its last frame that shows its mode says that it is in active mode.
+    const fn is_awake(&self) -> bool {
+        matches!(self.mode, Some((false, _)))
     }
 
     pub(super) fn count_air(&mut self, frame: &AirFrame, up: bool) {
@@ -307,44 +303,49 @@ impl StationState {
         if goes_on {
             self.leave_open(findings);
         } else if let Some(cell) = self.record.bssid.and_then(|bssid| cells.get(&bssid)) {
-            self.leave_unannounced(until, cell, findings);
+            self.leave_overdue(until, cell, findings);
         }
         self.forget(until, findings);
     }
 
-    /// A frame that More Data announced, that no beacon did after it, and that was not captured by the end: the access point concealed it,
-    /// or gave it up, or the monitor missed it.
-    fn leave_unannounced(&self, until: Instant, cell: &Cell, findings: &mut Findings) {
-        let (Some(Promise { mark, .. }), Some(aid), true) =
-            (self.promised, self.record.aid, self.is_asleep())
-        else {
-            return;
-        };
-        let since = mark.0 + IN_FLIGHT;
-        let without: Vec<Mark> = cell.without_tim(since, until, aid).collect();
-        let [first, .., last] = without[..] else { return };
-        if cell.with_tim(mark.0, until, aid).is_some() {
-            return;
+    /// What was due when the capture ended, and had not come.
+    fn leave_overdue(&mut self, until: Instant, cell: &Cell, findings: &mut Findings) {
+        let is_promised = self.promised.as_ref().is_some_and(|promise| promise.requested.is_some());
+        self.leave_promise(until, findings);
+        let mac = self.record.mac;
+        let waited = |poll: &Request| until.saturating_since(poll.mark.0);
+        let is_heard = self.unheard.is_none() && !is_promised;
+        if let Some(poll) = self.polled.filter(|poll| is_heard && waited(poll) > PROMPT) {
+            let key = (FindingKind::LateDelivery, Verdict::Undecidable, mac);
+            find(findings, key, poll.mark, &[], || {
+                format!(
+                    "the station requested a frame, and none was captured in the {} up to the end of the capture",
+                    seconds(waited(&poll))
+                )
+            });
         }
-        let key = (FindingKind::TimNeverSet, Verdict::Undecidable, self.record.mac);
-        find(findings, key, first, &[mark.1, first.1, last.1], || {
-            format!(
-                "More Data of packet {} announced a frame, the {} beacons after it were without the station's TIM bit, and the frame \
-                 was not captured: concealed, given up, or missed by the monitor",
-                mark.1,
-                without.len()
-            )
-        });
+        let Some(Announcement { beacon, requested: None, .. }) = self.announced else { return };
+        let after = until.saturating_since(beacon.0);
+        if after > self.longest_sleep(cell.interval) + LATE && !self.was_emptied(cell, beacon.0, until) {
+            let key = (FindingKind::LateFetch, Verdict::Undecidable, mac);
+            find(findings, key, beacon, &[], || {
+                format!(
+                    "announced by TIM, and not requested in the {} up to the end of the capture, unless the monitor missed it",
+                    seconds(after)
+                )
+            });
+        }
     }
 
     /// What the clock of the capture jumped over is undecidable.
-    fn leave_open(&self, findings: &mut Findings) {
+    fn leave_open(&mut self, findings: &mut Findings) {
+        let mac = self.record.mac;
         let mut open = |kind, mark: Mark, what: &str| {
-            find(findings, (kind, Verdict::Undecidable, self.record.mac), mark, &[], || {
+            find(findings, (kind, Verdict::Undecidable, mac), mark, &[], || {
                 format!("{what}, and then the clock of the capture jumped")
             });
         };
-        if let Some(promise) = self.promised {
+        if let Some(promise) = self.promised.take() {
             open(FindingKind::TimNeverSet, promise.mark, "More Data announced a frame");
         }
         if let Some(announced) = self.announced {
@@ -365,6 +366,8 @@ impl StationState {
         self.end_busy(findings);
         self.judge_suspects(findings);
         self.judge_stuck(None, findings);
+        self.judge_unheard(findings);
+        self.forget_promise(findings);
         self.end_polls(at, None, findings);
         self.end_flapping(findings);
         // No frame shows what the station did after its last one.
@@ -436,31 +439,7 @@ impl StationState {
     /// Ends the waits that have lasted too long.
     pub(super) fn expire(&mut self, now: Instant, findings: &mut Findings) {
         self.expire_polls(now, findings);
-        if let Some(Promise { mark, counter, requested: Some(Request { mark: request, is_heard, .. }) }) =
-            self.promised
-            && now.saturating_since(request.0) > NEVER
-        {
-            self.promised = None;
-            let has_shared = matches!(counter, Some(Counter::Plain(_)));
-            // A frame of the access point has to follow the time of the answer: without one, nothing shows that none was sent.
-            let missed_none = !self.is_unheard
-                && self.nothing_missed_since.is_some_and(|since| since <= mark.0)
-                && self.heard_until.is_some_and(|until| until.saturating_since(request.0) > PROMPT);
-            let is_sure = has_shared && missed_none && is_heard;
-            let verdict = if is_sure { Verdict::Violated } else { Verdict::Undecidable };
-            let key = (FindingKind::MoreDataThenNothing, verdict, self.record.mac);
-            let found = find(findings, key, mark, &[mark.1, request.1], || {
-                let why = if is_sure {
-                    "by the access point's sequence numbers none was sent"
-                } else {
-                    "the monitor may have missed it"
-                };
-                format!("More Data was set, the station requested the frame, and none was captured: {why}")
-            });
-            if let Some(finding) = found {
-                finding.excess += Excess::awake(NEVER);
-            }
-        }
+        self.expire_promise(now, findings);
         if self.service.is_some_and(|period| now.saturating_since(period.trigger.0) > NEVER) {
             self.end_service(now, findings);
         }
@@ -588,12 +567,15 @@ impl StationState {
         self.mode = Some((asleep, (at, packet.number)));
         // A station in active mode has no service period and no PS-Poll open.
         self.end_polls(at, None, findings);
-        (self.polled, self.service) = (None, None);
+        (self.polled, self.unheard, self.service) = (None, None, None);
         if asleep {
             (self.beacons_from, self.woke) = (Some((at, packet.number)), None);
         } else {
             self.judge_suspects(findings);
             self.woke = known.then_some(at);
+            if let Some(promise) = &mut self.promised {
+                promise.has_woken = true;
+            }
             self.request_buffered(Request::new(packet, frame, is_heard));
         }
         if !known {
@@ -656,11 +638,12 @@ impl StationState {
                 let key = (FindingKind::MoreDataThenNothing, Verdict::Kept, self.record.mac);
                 find(findings, key, promise.mark, &[promise.mark.1, mark.1], || "it was sent".to_owned());
             }
-            // In a fragment the bit may be about the fragments that follow.
-            if frame.control.more_data && !frame.control.more_fragments && self.is_asleep() {
-                self.promised = Some(Promise { mark, counter: delivery.counter, requested: None });
-            }
-            if self.is_asleep() {
+            // Of a station whose mode no frame shows More Data says that the access point takes it to be in power save.
+            if !self.is_awake() {
+                // In a fragment the bit may be about the fragments that follow.
+                let promises = frame.control.more_data && !frame.control.more_fragments;
+                // A beacon right after it was composed before it.
+                self.promised = promises.then(|| Promise::new(mark, delivery.counter, mark.0 + IN_FLIGHT));
                 self.beacons_from = Some(mark);
             }
         }

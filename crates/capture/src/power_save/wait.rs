@@ -6,6 +6,7 @@ use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 
 use super::Mark;
+use super::sequence::Counter;
 use crate::packet::{AirFrame, CapturedPacket};
 
 /// A frame of the station that requests what is buffered: a PS-Poll, a trigger, or one with which it leaves power save.
@@ -32,6 +33,45 @@ impl Request {
             is_unanswered: false,
         }
     }
+}
+
+/// A frame with the More Data bit: another one was buffered from then on.
+#[derive(Clone, Debug)]
+pub(super) struct Promise {
+    pub(super) mark: Mark,
+    pub(super) counter: Option<Counter>,
+    /// The station's request for what it announced.
+    pub(super) requested: Option<Request>,
+    /// The beacons that had to announce it, and did not.
+    pub(super) concealing: Vec<Mark>,
+    /// Up to when its beacons are read.
+    pub(super) read_until: Instant,
+    /// Whether no other beacon has to announce it: one had the bit, or it may have been given up.
+    pub(super) is_settled: bool,
+    /// Whether the station left power save after it.
+    pub(super) has_woken: bool,
+}
+
+impl Promise {
+    pub(super) const fn new(mark: Mark, counter: Option<Counter>, read_until: Instant) -> Self {
+        Self {
+            mark,
+            counter,
+            requested: None,
+            concealing: Vec::new(),
+            read_until,
+            is_settled: false,
+            has_woken: false,
+        }
+    }
+}
+
+/// PS-Polls in a row to which neither an acknowledgement nor data followed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unheard {
+    pub(super) first: Mark,
+    pub(super) last: Mark,
+    pub(super) polls: u32,
 }
 
 /// PS-Polls without a response, from the first one on that the access point acknowledged.

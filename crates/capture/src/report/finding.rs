@@ -179,10 +179,16 @@ fn lacks_of(needs: Needs, capture: &Capture, record: &StationRecord) -> Option<S
         ));
     }
     if needs.mode && record.mode_known.is_zero() {
-        return Some(if record.counts.ps_polls > 0 {
-            format!("of {mac} only PS-Polls show its power-management mode, which is that of the instant")
-        } else {
-            format!("no frames of {mac} show its power-management mode")
+        let counts = &record.counts;
+        return Some(match counts.nulls + counts.data_up {
+            0 if counts.ps_polls > 0 => {
+                format!("of {mac} only PS-Polls show its power-management mode, which is that of the instant")
+            }
+            0 => format!("no frames of {mac} show its power-management mode"),
+            1 => format!(
+                "one frame of {mac} alone shows its power-management mode, and how long it kept that shows the next one"
+            ),
+            _ => format!("no two frames of {mac} show its power-management mode between them"),
         });
     }
     None

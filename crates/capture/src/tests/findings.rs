@@ -165,6 +165,9 @@ fn dtim_counts_go_on() {
     };
     assert_eq!(counts(&[(0, 2), (102, 1), (205, 0), (307, 2), (410, 1)]), 0);
     assert_eq!(counts(&[(0, 2), (102, 1), (205, 2), (307, 1)]), 1);
+    // The beacon after a wrong count continues what that should have been: one fault.
+    assert_eq!(counts(&[(0, 2), (102, 1), (205, 2), (307, 2), (410, 1)]), 1);
+    assert_eq!(counts(&[(0, 2), (102, 1), (205, 2), (307, 0), (410, 2)]), 2);
     // The beacon between them was not captured.
     assert_eq!(counts(&[(0, 2), (205, 0), (307, 2)]), 0);
 }
@@ -242,6 +245,21 @@ fn a_beacon_is_missing_if_nearly_all_others_were_captured() {
     let every_third: Vec<u64> = (0..40).filter(|number| number % 3 == 1).collect();
     assert_eq!(kinds(&beacons(0, 40, (0, 0), &every_third)), [], "a monitor that misses many");
     assert_eq!(kinds(&beacons(0, 40, (0, 0), &[])), []);
+}
+
+/// One frame shows the mode at its time alone: the next one shows how long it lasted. The document does not say that none does.
+#[test]
+fn what_one_frame_lacks_is_the_next_one() {
+    let lacks = |frames: &[(u64, Vec<u8>)]| {
+        let document = report::describe(&ladder(frames), Some(&Station::Mac(STATION)), None);
+        document.checks.into_iter().find(|check| check.kind == "pm-flapping").unwrap().lacks
+    };
+    let first = (0, null(true));
+    assert!(lacks(std::slice::from_ref(&first)).unwrap().starts_with("one frame of 02:00:00:00:00:02 alone"));
+    let leaves = (50, frame(FrameKind::Deauthentication, true, |_| ()));
+    let apart = [first.clone(), leaves, (100, null(true))];
+    assert!(lacks(&apart).unwrap().starts_with("no two frames"));
+    assert_eq!(lacks(&[first, (100, null(true))]), None);
 }
 
 /// After its deauthentication a station is not in power save any more.

@@ -1,14 +1,12 @@
 //! What a frame for a station in power save says: whether it was announced, requested and in time.
 
-use super::{Delivery, Promise, StationState, Suspect};
+use super::{Delivery, StationState, Suspect};
 use crate::packet::{AirFrame, CapturedPacket};
 use crate::power_save::cell::Cell;
-use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided};
+use crate::power_save::finding::{FindingKind, Findings, Verdict, find};
 use crate::power_save::sequence::Counter;
-use crate::power_save::wait::Request;
 use crate::power_save::{IN_FLIGHT, Mark, PROMPT, WAS_WAITING};
 use airwatt_base::Instant;
-use airwatt_dot11::FrameKind;
 
 impl StationState {
     /// Whether nothing but the frame was sent to the station since `since`: its counter is unbroken, and the station has no other.
@@ -29,38 +27,6 @@ impl StationState {
     pub(super) fn missed_none_since(&self, delivery: &Delivery<'_>, since: Instant) -> bool {
         let since = self.beacons_from.map_or(since, |(last, _)| last.min(since));
         !self.is_unheard && !delivery.is_copy() && self.is_next_since(delivery, since)
-    }
-
-    /// Whether the frame is the one that More Data announced at `since`: no other was sent to the station, with its counter or as
-    /// management, which is numbered with all but QoS data, and it does not answer what the station sent later.
-    fn is_promised(&self, delivery: &Delivery<'_>, cell: &Cell, since: Instant) -> bool {
-        let bssid = self.record.bssid;
-        let beacons = bssid.and_then(|bssid| cell.beacons_unbroken_since(bssid));
-        let is_plain = matches!(delivery.counter, Some(Counter::Plain(_)));
-        self.is_next_since(delivery, since)
-            && (is_plain || beacons.is_some_and(|unbroken| unbroken <= since))
-            && delivery.not_before.is_none_or(|(asked, _)| asked <= since)
-    }
-
-    /// A Null frame without More Data answers the request for a frame that More Data announced: an access point may have discarded it, as
-    /// with a full queue, or the monitor missed it. The station waits no longer.
-    pub(super) fn check_withdrawn(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
-        let (mark, control) = (delivery.mark(), &delivery.frame.control);
-        if !matches!(control.kind, FrameKind::Null | FrameKind::QosNull) || control.more_data {
-            return;
-        }
-        let requested = |promise: &mut Promise| promise.requested.is_some();
-        let Some(Promise { mark: promised, requested: Some(Request { mark: request, .. }), .. }) =
-            self.promised.take_if(requested)
-        else {
-            return;
-        };
-        let key = (FindingKind::MoreDataThenNothing, Verdict::Undecidable, self.record.mac);
-        find(findings, key, promised, &[promised.1, request.1, mark.1], || {
-            "More Data was set, and a Null frame without it answered the station's request: the access point discarded the frame, or the \
-             monitor missed it"
-                .to_owned()
-        });
     }
 
     /// Data for a station in power save is allowed only as the response to a PS-Poll and in a service period.
@@ -105,6 +71,7 @@ impl StationState {
     ) {
         self.is_unheard &= acknowledged != Some(true);
         // It may answer a PS-Poll that came after the first one.
+        self.unheard = None;
         self.end_polls(packet.at, Some((packet.at, packet.number)), findings);
         let same = |suspect: &&mut Suspect| suspect.sequence_control == frame.sequence_control;
         if let Some(suspect) = self.suspects.last_mut().filter(same) {
@@ -161,9 +128,9 @@ impl StationState {
 
     /// A frame that was fetched from the buffer should have been announced by every beacon while it was there.
     ///
-    /// It was there from a frame before it with the More Data bit, if nothing was sent in between. It was not there before the
-    /// station sent what it answers. Without either, a beacon that announced it says that the bit was set, and beacons without the
-    /// bit say nothing. Stations with U-APSD may have access categories that the TIM does not announce (802.11-2020 11.2.3.6).
+    /// It was there from a frame before it with the More Data bit, if it is the announced one ([`StationState::judge_concealed`]).
+    /// It was not there before the station sent what it answers. Without either, a beacon that announced it says that the bit was set,
+    /// and beacons without the bit say nothing. Stations with U-APSD may have access categories that the TIM does not announce (802.11-2020 11.2.3.6).
     pub(super) fn check_announced(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
         let mark = delivery.mark();
         let woke = self.woke.take().filter(|woke| mark.0.saturating_since(*woke) <= WAS_WAITING);
@@ -172,83 +139,14 @@ impl StationState {
         let (Some(aid), Some(cell), Some(from)) = (self.record.aid, delivery.cell, self.beacons_from) else {
             return;
         };
+        if self.judge_concealed(delivery, (cell, aid), woke.is_some(), findings) {
+            return;
+        }
         if !is_fetched {
             return self.check_service_period(mark, cell, (from, aid), findings);
         }
-        let doubt = self.promised.map(|promise| (promise, self.doubt_of_promise(&promise, delivery, cell)));
-        let since = doubt.and_then(|(promise, doubt)| doubt.is_none().then_some(promise));
         let without: Vec<Mark> = cell.without_tim(from.0, mark.0, aid).collect();
-        let mut violated = 0;
-        // Frames are kept for the listen interval at least. And once a beacon had the bit, one without it may say that an exchange
-        // emptied the buffer that the monitor missed, of another traffic identifier or of management.
-        let waited = since.map(|promise| {
-            let announced = cell.with_tim(promise.mark.0, mark.0, aid).map_or(mark.0, |(at, _)| at);
-            let kept = self
-                .listen_interval
-                .map(|beacons| promise.mark.0 + cell.interval * u64::from(beacons.max(1)));
-            promise.mark.0 + IN_FLIGHT..announced.min(kept.unwrap_or(mark.0) + IN_FLIGHT)
-        });
-        for beacon in
-            without.iter().filter(|beacon| waited.as_ref().is_some_and(|waited| waited.contains(&beacon.0)))
-        {
-            let (Some(promise), Some(asleep)) = (since, self.proves_sleep(beacon.0)) else {
-                continue;
-            };
-            let mut deciding = vec![promise.mark.1, asleep[0], beacon.1, asleep[1], mark.1];
-            deciding.sort_unstable();
-            deciding.dedup();
-            let waited = beacon.0.saturating_since(promise.mark.0);
-            let key = (FindingKind::TimNeverSet, Verdict::Violated, self.record.mac);
-            let assumption = self.assumption();
-            let found = find(findings, key, *beacon, &deciding, || {
-                format!(
-                    "a beacon without the station's TIM bit, {:.3} s after More Data announced the frame of packet {}{}",
-                    waited.as_secs_f64(),
-                    mark.1,
-                    provided(assumption)
-                )
-            });
-            let Some(finding) = found else { continue };
-            finding.buffered(promise.mark.0, mark.0);
-            finding.assume(assumption);
-            if violated == 0 {
-                // From the first beacon with the bit on the station is at fault.
-                let until = cell.with_tim(beacon.0, mark.0, aid).map_or(mark.0, |(at, _)| at);
-                finding.excess += Excess::late(until.saturating_since(beacon.0));
-            }
-            violated += 1;
-        }
-        if violated > 0 {
-            return;
-        }
-        let doubt = doubt.and_then(|(promise, doubt)| Some((promise.mark, doubt?)));
-        self.judge_announcement(delivery, (from, &without), doubt, findings);
-    }
-
-    /// Why the frame that More Data announced does not have to be this one, or no beacon had to announce it.
-    fn doubt_of_promise(
-        &self,
-        promise: &Promise,
-        delivery: &Delivery<'_>,
-        cell: &Cell,
-    ) -> Option<&'static str> {
-        if self.record.uapsd == Some(true) {
-            Some("the TIM may leave out access categories of a station with U-APSD")
-        } else if self.is_multi_link.unwrap_or(cell.is_multi_link) {
-            Some("the station may have been awake on another of its links (802.11be)")
-        } else if delivery.frame.sent_here {
-            Some("the access point made the capture, whose times are not those on the air")
-        } else if cell.restarted(promise.mark.0, delivery.packet.at) {
-            Some("the access point's clock began anew meanwhile, and with it perhaps its buffer")
-        } else if delivery.is_copy() {
-            Some("its first transmission was not captured")
-        } else if promise.counter != delivery.counter || !self.is_promised(delivery, cell, promise.mark.0) {
-            Some(
-                "it may be another frame, since one in between may have been missed or it answers a later request",
-            )
-        } else {
-            None
-        }
+        self.judge_announcement(delivery, from, &without, findings);
     }
 
     /// What the first frame of a service period says of the TIM: that it announced the frame, if the last beacon since `from` had the bit.
@@ -280,12 +178,12 @@ impl StationState {
     }
 
     /// The verdict about a frame that no beacon is proven to have concealed. `without` are the beacons since `from` that do not have
-    /// the bit, and `doubt` says which frame had More Data, and why that is not enough.
+    /// the bit.
     fn judge_announcement(
         &self,
         delivery: &Delivery<'_>,
-        (from, without): (Mark, &[Mark]),
-        doubt: Option<(Mark, &'static str)>,
+        from: Mark,
+        without: &[Mark],
         findings: &mut Findings,
     ) {
         let mark = delivery.mark();
@@ -339,16 +237,13 @@ impl StationState {
                     1 => "the beacon".to_owned(),
                     count => format!("{count} beacons"),
                 };
-                let arrival = match doubt {
-                    Some(((_, promise), why)) => {
-                        format!("packet {promise} had More Data and this frame followed, but {why}")
-                    }
-                    None => "the frame arrived at an unknown time".to_owned(),
-                };
                 report(
                     Verdict::Undecidable,
                     &[from.1, last.1, mark.1],
-                    format!("{beacons} since packet {} had no TIM bit for the station: {arrival}", from.1),
+                    format!(
+                        "{beacons} since packet {} had no TIM bit for the station: the frame arrived at an unknown time",
+                        from.1
+                    ),
                 );
             }
         }

@@ -8,7 +8,7 @@ use crate::packet::{AirFrame, CapturedPacket};
 use crate::power_save::cell::Cell;
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
 use crate::power_save::sequence::Counter;
-use crate::power_save::wait::{Request, Unanswered};
+use crate::power_save::wait::{Request, Unanswered, Unheard};
 use crate::power_save::{Mark, NEVER, PROMPT};
 use airwatt_base::{Instant, Span};
 
@@ -30,16 +30,14 @@ impl StationState {
         let is_heard = acknowledged == Some(true);
         let follows = |poll: &Request| packet.at.saturating_since(poll.mark.0) <= POLL_AGAIN;
         self.last_poll = Some(mark);
+        self.count_unheard(mark, acknowledged);
         if packet.repeated || self.polled.as_ref().is_some_and(follows) {
-            self.poll_repeated = true;
-            self.poll_acknowledged |= acknowledged != Some(false);
             if let Some(poll) = &mut self.polled {
                 poll.is_heard |= is_heard;
             }
             self.wait_for_answer(mark, is_heard);
             return;
         }
-        self.poll_repeated = false;
         self.record.counts.ps_polls += 1;
         self.is_awake_at(mark, findings);
         if let Some(aid) = frame.aid {
@@ -51,7 +49,6 @@ impl StationState {
         }
         let request = Request::new(packet, frame, is_heard);
         self.polled = Some(request);
-        self.poll_acknowledged = acknowledged != Some(false);
         self.poll_air = frame.air_time().unwrap_or_default();
         self.request_buffered(request);
         self.wait_for_answer(mark, is_heard);
@@ -61,7 +58,7 @@ impl StationState {
     /// Begins a sequence with a PS-Poll that was acknowledged, if a beacon announced a frame. One that More Data announced is another finding.
     fn wait_for_answer(&mut self, mark: Mark, is_heard: bool) {
         let before = self.announced.map(|announced| announced.beacon).filter(|beacon| beacon.0 < mark.0);
-        let (Some(before), true, None, None) = (before, is_heard, self.promised, self.unanswered) else {
+        let (Some(before), true, None, None) = (before, is_heard, &self.promised, self.unanswered) else {
             return;
         };
         self.unanswered = Some(Unanswered {
@@ -101,8 +98,9 @@ impl StationState {
     /// it; its sequence numbers, that the monitor missed none.
     pub(super) fn expire_polls(&mut self, now: Instant, findings: &mut Findings) {
         let has_expired = |at: Instant| now.saturating_since(at) > NEVER;
-        if let Some(poll) = self.polled.take_if(|poll| has_expired(poll.mark.0)) {
-            self.judge_unheard(poll, findings);
+        self.polled.take_if(|poll| has_expired(poll.mark.0));
+        if self.unheard.is_some_and(|polls| has_expired(polls.last.0)) {
+            self.judge_unheard(findings);
         }
         let Some(polls) = self.unanswered.filter(|polls| !polls.is_proven && has_expired(polls.first.0))
         else {
@@ -126,14 +124,27 @@ impl StationState {
         }
     }
 
-    /// A PS-Poll that neither an acknowledgement nor data followed: no monitor sees whether the access
-    /// point received it, and a station without a response sends it again: if it did not, the monitor missed the response.
-    fn judge_unheard(&self, poll: Request, findings: &mut Findings) {
-        if self.promised.is_none() && self.poll_repeated && !self.poll_acknowledged {
+    fn count_unheard(&mut self, mark: Mark, acknowledged: Option<bool>) {
+        if acknowledged != Some(false) {
+            self.unheard = None;
+        } else if let Some(polls) = &mut self.unheard {
+            (polls.last, polls.polls) = (mark, polls.polls + 1);
+        } else {
+            self.unheard = Some(Unheard { first: mark, last: mark, polls: 1 });
+        }
+    }
+
+    /// PS-Polls that neither an acknowledgement nor data followed: no monitor sees whether the access
+    /// point received them, and a station without a response asks again: if it did not, the monitor missed the response.
+    pub(super) fn judge_unheard(&mut self, findings: &mut Findings) {
+        let Some(Unheard { first, last, polls }) = self.unheard.take() else { return };
+        if self.promised.is_none() && polls > 1 {
             let key = (FindingKind::PsPollUnanswered, Verdict::Undecidable, self.record.mac);
-            find(findings, key, poll.mark, &[], || {
-                "the station repeated its PS-Poll, and neither an acknowledgement nor data followed"
-                    .to_owned()
+            find(findings, key, first, &[first.1, last.1], || {
+                format!(
+                    "the station sent its PS-Poll {polls} times, and neither an acknowledgement nor data followed: the access point did not \
+                     receive it, or the monitor missed the response"
+                )
             });
         }
     }
@@ -147,10 +158,15 @@ impl StationState {
             // When it was first sent is not known.
             polls.is_proven = false;
         }
+        self.unheard = None;
         self.end_polls(mark.0, Some(mark), findings);
         if let Some(Request { mark: poll, .. }) = self.polled.take() {
             let key = (FindingKind::PsPollUnanswered, Verdict::Kept, self.record.mac);
             find(findings, key, poll, &[poll.1, mark.1], || format!("packet {} answers it", mark.1));
+            // Data answers it in the place of an acknowledgement: the access point heard that the station is in power save.
+            if let Some(frame) = self.frames.iter_mut().rev().find(|frame| frame.packet == poll.1) {
+                frame.heard = true;
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use crate::power_save::cell::Cell;
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided};
 use crate::power_save::wait::{Doubt, Request, Wait};
 use crate::power_save::{IN_FLIGHT, NEVER, PROMPT};
-use airwatt_base::Span;
+use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 
 /// Whether the monitor itself may be late, by its radio's clock or for lack of it.
@@ -32,9 +32,9 @@ impl StationState {
     /// Another explanation than the access point for a frame that came late after the request.
     fn doubt_of_wait(&self, request: &Request, delivery: &Delivery<'_>, free: Span) -> Option<Doubt> {
         let (from, until) = (request.mark.0, delivery.packet.at);
-        // After a beacon without the bit nothing was buffered any more: this is another frame.
-        let was_emptied = delivery.cell.zip(self.record.aid).is_some_and(|(cell, aid)| {
-            cell.without_tim(from, until, aid).next().is_some() || cell.unknown_tims(from, until) > 0
+        let was_emptied = delivery.cell.is_some_and(|cell| {
+            self.was_emptied(cell, from, until)
+                || self.record.aid.is_some() && cell.unknown_tims(from, until) > 0
         });
         if !request.is_heard {
             Some(Doubt::Unheard)
@@ -77,6 +77,16 @@ impl StationState {
         }
     }
 
+    /// A station may sleep through as many beacons as its association says, and one more until it is served.
+    pub(super) fn longest_sleep(&self, interval: Span) -> Span {
+        interval * u64::from(self.listen_interval.unwrap_or(1).max(1)) + interval
+    }
+
+    /// Whether a beacon without the bit in between says that the buffer was emptied, unseen or by ageing: what follows is another frame.
+    pub(super) fn was_emptied(&self, cell: &Cell, since: Instant, until: Instant) -> bool {
+        self.record.aid.is_some_and(|aid| cell.without_tim(since, until, aid).next().is_some())
+    }
+
     /// How long the station took to request what a beacon announced.
     fn check_fetch(
         &self,
@@ -87,13 +97,8 @@ impl StationState {
         let mark = delivery.mark();
         let fetched = requested.map_or(mark, |request| request.mark);
         let after = fetched.0.saturating_since(beacon.0);
-        // A station may sleep through as many beacons as its association says, and one more until it is served.
-        let allowed = self.listen_interval.map(|beacons| *interval * u64::from(beacons.max(1)) + *interval);
-        // A beacon without the bit in between says that the buffer was emptied, unseen or by ageing: this is another frame.
-        let was_emptied = delivery
-            .cell
-            .zip(self.record.aid)
-            .is_some_and(|(cell, aid)| cell.without_tim(beacon.0, fetched.0, aid).next().is_some());
+        let allowed = self.listen_interval.map(|_| self.longest_sleep(*interval));
+        let was_emptied = delivery.cell.is_some_and(|cell| self.was_emptied(cell, beacon.0, fetched.0));
         let (verdict, why) = match allowed {
             _ if after <= *interval * 2 + LATE => (Verdict::Kept, ""),
             Some(allowed) if after <= allowed + LATE => (Verdict::Kept, ""),

@@ -1,0 +1,223 @@
+//! What More Data obliges an access point to: another frame is buffered, beacons announce it until it is fetched, and who asks receives it.
+
+use airwatt_base::{Instant, Span};
+use airwatt_dot11::FrameKind;
+
+use super::{Delivery, StationState};
+use crate::power_save::cell::Cell;
+use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided};
+use crate::power_save::sequence::Counter;
+use crate::power_save::wait::Promise;
+use crate::power_save::{IN_FLIGHT, NEVER, PROMPT};
+
+/// What the verdict about a beacon without the bit assumes: a frame that was discarded leaves no trace, since it never had a number.
+const NOT_DISCARDED: &str =
+    "the access point did not discard the frame that it announced, and buffer this one later";
+/// The same for QoS data ([`StationState::assumption`]).
+const NOT_DISCARDED_NOR_MISSED: &str = "the access point did not discard the frame that it announced, and buffer this one later, and \
+                                        none was missed of a traffic identifier of which the capture has no frame";
+
+impl StationState {
+    /// The beacons up to `last`.
+    ///
+    /// Frames are kept for the listen interval at least. And once a beacon had the bit, one without it may say that an exchange
+    /// emptied the buffer that the monitor missed, of another traffic identifier or of management.
+    pub(super) fn read_promise(&mut self, cell: &Cell, last: Instant, aid: u16) {
+        let listen_interval = self.listen_interval;
+        let Some(promise) =
+            self.promised.as_mut().filter(|promise| !promise.is_settled && !promise.has_woken)
+        else {
+            return;
+        };
+        let end = last + Span::from_nanos(1);
+        let announced = cell.with_tim(promise.mark.0, end, aid).map(|(at, _)| at);
+        let kept = listen_interval
+            .map(|beacons| promise.mark.0 + cell.interval * u64::from(beacons.max(1)) + IN_FLIGHT);
+        let until = [announced, kept].into_iter().flatten().fold(end, Instant::min);
+        promise.concealing.extend(cell.without_tim(promise.read_until, until, aid));
+        promise.read_until = promise.read_until.max(last);
+        promise.is_settled = until < end;
+    }
+
+    /// A frame to the station after one with More Data. Whether it is judged: beacons in between had to announce a frame, and did not.
+    ///
+    /// They violated the rule if it is the one that More Data announced and the station slept. `has_just_woken` says that the station left
+    /// power save right before it.
+    pub(super) fn judge_concealed(
+        &self,
+        delivery: &Delivery<'_>,
+        (cell, aid): (&Cell, u16),
+        has_just_woken: bool,
+        findings: &mut Findings,
+    ) -> bool {
+        let Some(promise) = self.promised.as_ref().filter(|promise| !promise.concealing.is_empty()) else {
+            return false;
+        };
+        let mark = delivery.mark();
+        let doubt = self.doubt_of_promise(promise, delivery, cell, has_just_woken);
+        let assumption = if self.assumption().is_some() { NOT_DISCARDED_NOR_MISSED } else { NOT_DISCARDED };
+        let mut violated = 0;
+        for beacon in promise.concealing.iter().filter(|_| doubt.is_none()) {
+            let Some(asleep) = self.proves_sleep(beacon.0) else { continue };
+            let mut deciding = vec![promise.mark.1, asleep[0], beacon.1, asleep[1], mark.1];
+            deciding.sort_unstable();
+            deciding.dedup();
+            let waited = beacon.0.saturating_since(promise.mark.0);
+            let key = (FindingKind::TimNeverSet, Verdict::Violated, self.record.mac);
+            let found = find(findings, key, *beacon, &deciding, || {
+                format!(
+                    "a beacon without the station's TIM bit, {:.3} s after More Data announced the frame of packet {}{}",
+                    waited.as_secs_f64(),
+                    mark.1,
+                    provided(Some(assumption))
+                )
+            });
+            violated += 1;
+            let Some(finding) = found else { continue };
+            finding.buffered(promise.mark.0, mark.0);
+            finding.assume(Some(assumption));
+            if violated == 1 {
+                // From the first beacon with the bit on the station is at fault.
+                let until = cell.with_tim(beacon.0, mark.0, aid).map_or(mark.0, |(at, _)| at);
+                finding.excess += Excess::late(until.saturating_since(beacon.0));
+            }
+        }
+        if violated == 0 {
+            let why = doubt.unwrap_or("the station may have left power save unseen");
+            let then = format!("and then the frame of packet {} came; {why}", mark.1);
+            self.leave_concealed(promise, Some(mark.1), &then, findings);
+        }
+        true
+    }
+
+    /// Beacons that did not announce what More Data did: undecidable. `next` is the packet of the next frame.
+    fn leave_concealed(&self, promise: &Promise, next: Option<u32>, then: &str, findings: &mut Findings) {
+        let (Some(first), Some(last)) = (promise.concealing.first(), promise.concealing.last()) else {
+            return;
+        };
+        let mut deciding: Vec<u32> = [promise.mark.1, first.1, last.1].into_iter().chain(next).collect();
+        deciding.dedup();
+        let key = (FindingKind::TimNeverSet, Verdict::Undecidable, self.record.mac);
+        find(findings, key, *first, &deciding, || {
+            let beacons = match promise.concealing.len() {
+                1 => "the beacon after it was".to_owned(),
+                count => format!("{count} beacons after it were"),
+            };
+            let packet = promise.mark.1;
+            format!(
+                "More Data of packet {packet} announced a frame, {beacons} without the station's TIM bit, {then}"
+            )
+        });
+    }
+
+    /// The frame that More Data announced is not expected any more: the capture or the association ends, or the station has asked in vain.
+    pub(super) fn forget_promise(&mut self, findings: &mut Findings) {
+        if let Some(promise) = self.promised.take() {
+            let then = "and the frame was not captured: concealed, given up, or missed by the monitor";
+            self.leave_concealed(&promise, None, then, findings);
+        }
+    }
+
+    /// The capture ends. The station may have asked for the frame so long before that it was due.
+    pub(super) fn leave_promise(&mut self, until: Instant, findings: &mut Findings) {
+        let asked = self.promised.as_ref().and_then(|promise| Some((promise.mark, promise.requested?.mark)));
+        let overdue = asked.filter(|(_, asked)| until.saturating_since(asked.0) > PROMPT);
+        if let Some((mark, asked)) = overdue {
+            let key = (FindingKind::MoreDataThenNothing, Verdict::Undecidable, self.record.mac);
+            find(findings, key, mark, &[mark.1, asked.1], || {
+                "More Data was set, the station requested the frame, and the capture ended".to_owned()
+            });
+        }
+    }
+
+    /// Whether the frame is the one that More Data announced at `since`: no other was sent to the station, with its counter or as
+    /// management, which is numbered with all but QoS data, and it does not answer what the station sent later.
+    fn is_promised(&self, delivery: &Delivery<'_>, cell: &Cell, since: Instant) -> bool {
+        let bssid = self.record.bssid;
+        let beacons = bssid.and_then(|bssid| cell.beacons_unbroken_since(bssid));
+        let is_plain = matches!(delivery.counter, Some(Counter::Plain(_)));
+        self.is_next_since(delivery, since)
+            && (is_plain || beacons.is_some_and(|unbroken| unbroken <= since))
+            && delivery.not_before.is_none_or(|(asked, _)| asked <= since)
+    }
+
+    /// Why the frame that More Data announced does not have to be this one, or no beacon had to announce it.
+    fn doubt_of_promise(
+        &self,
+        promise: &Promise,
+        delivery: &Delivery<'_>,
+        cell: &Cell,
+        has_just_woken: bool,
+    ) -> Option<&'static str> {
+        if self.record.uapsd == Some(true) {
+            Some("the TIM may leave out access categories of a station with U-APSD")
+        } else if self.is_multi_link.unwrap_or(cell.is_multi_link) {
+            Some("the station may have been awake on another of its links (802.11be)")
+        } else if delivery.frame.sent_here {
+            Some("the access point made the capture, whose times are not those on the air")
+        } else if cell.restarted(promise.mark.0, delivery.packet.at) {
+            Some("the access point's clock began anew meanwhile, and with it perhaps its buffer")
+        } else if delivery.is_copy() {
+            Some("its first transmission was not captured")
+        } else if promise.has_woken && !has_just_woken {
+            Some("it may be another frame, since the station had left power save before it")
+        } else if promise.counter != delivery.counter {
+            Some(
+                "it has another traffic identifier or counter, so that it may be another frame and the announced one was missed or given up",
+            )
+        } else if !self.is_promised(delivery, cell, promise.mark.0) {
+            Some(
+                "it may be another frame, since one in between may have been missed or it answers a later request",
+            )
+        } else {
+            None
+        }
+    }
+
+    /// A Null frame without More Data answers the request for a frame that More Data announced: an access point may have discarded it, as
+    /// with a full queue, or the monitor missed it. The station waits no longer.
+    pub(super) fn check_withdrawn(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
+        let (mark, control) = (delivery.mark(), &delivery.frame.control);
+        if !matches!(control.kind, FrameKind::Null | FrameKind::QosNull) || control.more_data {
+            return;
+        }
+        let asked = self.promised.as_ref().and_then(|promise| Some((promise.mark, promise.requested?.mark)));
+        let Some((promised, request)) = asked else { return };
+        self.forget_promise(findings);
+        let key = (FindingKind::MoreDataThenNothing, Verdict::Undecidable, self.record.mac);
+        find(findings, key, promised, &[promised.1, request.1, mark.1], || {
+            "More Data was set, and a Null frame without it answered the station's request: the access point discarded the frame, or the \
+             monitor missed it"
+                .to_owned()
+        });
+    }
+
+    /// The station has asked for what More Data announced, and waited for too long.
+    pub(super) fn expire_promise(&mut self, now: Instant, findings: &mut Findings) {
+        let Some(Promise { mark, counter, requested: Some(request), .. }) = &self.promised else { return };
+        if now.saturating_since(request.mark.0) <= NEVER {
+            return;
+        }
+        let (mark, counter, request) = (*mark, *counter, *request);
+        self.forget_promise(findings);
+        let has_shared = matches!(counter, Some(Counter::Plain(_)));
+        // A frame of the access point has to follow the time of the answer: without one, nothing shows that none was sent.
+        let missed_none = !self.is_unheard
+            && self.nothing_missed_since.is_some_and(|since| since <= mark.0)
+            && self.heard_until.is_some_and(|until| until.saturating_since(request.mark.0) > PROMPT);
+        let is_sure = has_shared && missed_none && request.is_heard;
+        let verdict = if is_sure { Verdict::Violated } else { Verdict::Undecidable };
+        let key = (FindingKind::MoreDataThenNothing, verdict, self.record.mac);
+        let found = find(findings, key, mark, &[mark.1, request.mark.1], || {
+            let why = if is_sure {
+                "by the access point's sequence numbers none was sent"
+            } else {
+                "the monitor may have missed it"
+            };
+            format!("More Data was set, the station requested the frame, and none was captured: {why}")
+        });
+        if let Some(finding) = found {
+            finding.excess += Excess::awake(NEVER);
+        }
+    }
+}
