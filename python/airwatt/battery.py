@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from airwatt._core import MOST_BORROWED, InputError, Quantity
+from airwatt.tables import NOTHING
 
 SECONDS_A_DAY = 86_400.0
 _MONTH_S = 365.25 / 12 * SECONDS_A_DAY
@@ -36,7 +37,7 @@ class Battery(NamedTuple):
     load_w: float = 0.0
     """The same, written as a power."""
     allow_borrowed: bool = False
-    """Whether days are said though more than `MOST_BORROWED` of the charge rests on values of another chip."""
+    """Whether days are one number though more than `MOST_BORROWED` of the charge rests on values of another chip."""
 
     @classmethod
     def parse(cls, text: str) -> "Battery":
@@ -82,8 +83,24 @@ class Battery(NamedTuple):
         return self.load_w + self.load_a * (volts or 0.0)
 
     def refuses(self, profile: Mapping[str, Any] | None) -> bool:
-        """Whether the profile of a radio, as results have it, borrows too much for an answer in days."""
+        """Whether the profile of a radio, as results have it, borrows too much for one number of days."""
         return profile is not None and not self.allow_borrowed and profile["borrowed_share"] > MOST_BORROWED
+
+    def lasts(self, power_w: float, radio_v: float | None, profile: Mapping[str, Any] | None) -> str:
+        """How long it lasts, as people say it: the whole band of the power where its profile borrows too much.
+
+        Of a model's power there is no band, and no answer either.
+        """
+        if profile is None or not self.refuses(profile):
+            return lasting(self.lasts_s(power_w, radio_v))
+        if "band_high" not in profile:
+            return NOTHING
+        least = lasting(self.lasts_s(power_w * (1 + profile["band_high"]), radio_v))
+        if profile["band_low"] >= 1:
+            return f"above {least}"
+        most = lasting(self.lasts_s(power_w * (1 - profile["band_low"]), radio_v))
+        number, _, unit = least.partition(" ")
+        return f"{number if most.endswith(f' {unit}') else least} to {most}"
 
     def lasts_s(self, power_w: float, radio_v: float | None) -> float:
         """How long it lasts if the radio draws this power.

@@ -1,6 +1,5 @@
 """Modes of the host, borrowed values, and profiles from measurements."""
 
-import getpass
 import re
 
 import pytest
@@ -56,12 +55,14 @@ def test_an_analysis_has_the_charge_of_a_day_by_cause(airwatt):
 def test_borrowed_values_need_to_be_allowed(airwatt):
     idle = ["run", "idle", "--radio", "nrf7002", "--set", "duration=60s", "--battery", "1000mAh"]
     shown = _words(airwatt.output(idle))
-    assert "no days: up to" in shown
+    assert "days are ranges, those of the band: up to" in shown
     assert "--allow-borrowed" in shown
+    # An order of magnitude, with its ends.
+    assert re.search(r"[0-9.]+ to [0-9.]+ days|above [0-9.]+ days", shown)
     assert airwatt(*idle, "--json").json["battery"]["stations"][0]["lasts_s"] is None
     allowed = airwatt(*idle, "--allow-borrowed", "--json").json["battery"]["stations"][0]
     assert allowed["lasts_s"] > 86_400
-    assert "no days" not in airwatt.output([*idle, "--allow-borrowed"])
+    assert "days are ranges" not in airwatt.output([*idle, "--allow-borrowed"])
 
 
 def test_a_model_with_a_borrowed_radio_says_no_days_unless_allowed(airwatt):
@@ -101,18 +102,18 @@ def test_averages_make_a_profile(airwatt, tmp_path):
     text = airwatt.output(["radios", "esp32-s3", "--fit-averages", "dtim1=2.45mA,dtim10=0.93mA"])
     assert 'charge = "86.4' in text
     assert 'current = "0.481' in text
-    # A device without traffic is what was measured. Of what another chip takes for traffic there are no days; a board
+    # A device without traffic is what was measured. Of what another chip takes for traffic days are a range; a board
     # that has the chip says so.
     assert "are those of esp32-c3 and count as borrowed" in _words(made.out)
-    assert "no days" not in airwatt.output(["run", "idle", "--battery", "1000mAh", "--radio", str(new)])
+    assert "are ranges" not in airwatt.output(["run", "idle", "--battery", "1000mAh", "--radio", str(new)])
     days = ["run", "ssh", "--set", "duration=60s", "--battery", "1000mAh", "--radio"]
-    assert "no days" in airwatt.output([*days, str(new)])
+    assert "days are ranges" in airwatt.output([*days, str(new)])
     own = tmp_path / "own.toml"
     of = airwatt("radios", "--of", "esp32-c3", "--fit-averages", "dtim1=1.40mA,dtim10=0.31mA", "--new", own)
     assert of.status == 0
     assert "borrowed" not in of.out
     shown = _words(airwatt.output([*days, str(own)]))
-    assert "no days" not in shown
+    assert "days are ranges" not in shown
     assert "band of energies, currents" in shown
     assert "days" in shown
     assert airwatt("radios", "--of", "esp32-c3").is_one_line("--of", "--fit")
@@ -151,8 +152,7 @@ def test_a_board_that_listens_cheaply_has_its_average_in_a_run_too(airwatt, tmp_
     assert "measured" in made.out.partition("off by")[0]
     asked = ["run", "idle", "--radio", new, "--set", "duration=120s", "--pcap", capture, "--json"]
     assert airwatt(*asked).json["stations"][0]["average_current_a"] == pytest.approx(1.606e-3, rel=4e-3)
-    # What root has made nobody else may read.
-    asked = ["analyze", capture, "--radio", new, "--policy", "psm-legacy", "--user", getpass.getuser(), "--json"]
+    asked = ["analyze", capture, "--radio", new, "--policy", "psm-legacy", "--json"]
     (policy,) = airwatt(*asked).json["policies"]
     assert policy["average_power_w"] / 3.3 == pytest.approx(1.606e-3, rel=1e-2)
 
@@ -185,11 +185,13 @@ def test_a_measured_average_narrows_the_band_of_what_was_measured(airwatt, tmp_p
     for period, current_a in ((1, 0.9e-3), (3, 0.4e-3)):
         asked = ["run", "idle", "--radio", new, "--set", f"ap.dtim_period={period}", "--battery", "1000mAh"]
         text = _words(airwatt.output([*asked, "--set", "duration=60s", "--set", "station.listen_interval=dtim"]))
-        assert "no days" not in text
+        assert "days are ranges" not in text
         assert "too little of the chip is published" not in text
+        # The profile errs elsewhere, by how much a third average would tell.
+        assert "the average with DTIM 10, measured beside those of the profile" in text
         low, high = re.search(r"band of energies, currents and charges: .([0-9.]+) to \+([0-9.]+) %", text).groups()
-        assert float(low) < 25
-        assert float(high) < 25
+        assert float(low) < 3
+        assert float(high) < 3
         run = library.run("idle", set={"station.radio": str(new), "ap.dtim_period": period, "duration": "10min"})
         assert run.stations[0].average_current_a == pytest.approx(current_a, rel=0.02)
 
@@ -290,7 +292,7 @@ def test_borrowed_values_have_a_band_without_a_battery(airwatt):
     ):
         text = " ".join(airwatt.output(asked).split())
         assert "band of energies, currents" in text, asked
-        assert "too little of the chip is published for an answer in days" in text, asked
+        assert "too little of the chip is published for more than an order of magnitude" in text, asked
 
 
 def test_a_chips_own_power_save_wakes_up_for_dtim_beacons(airwatt, tmp_path):

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::ledger::StateSeconds;
 use crate::radio::average::BEACON_INTERVAL;
-use crate::radio::{HostMode, Radio};
+use crate::radio::{Average, HostMode, Radio};
 
 /// Share of a charge that may rest on values of another chip in an answer in days.
 pub const MOST_BORROWED: f64 = 0.05;
@@ -38,8 +38,10 @@ pub struct ProfileAccount {
     /// Keys whose values the profile assumes and on which this energy depends: `listen` beyond that of beacons, and `wake_up` without an
     /// average that it was fitted on.
     pub assumed: Vec<String>,
+    /// The DTIM period whose average would narrow the band most if it was measured, where `error` is `null`.
+    pub next_average: Option<u32>,
     /// How far the energy, the current and the days' inverse may be below and above, as shares: `error`, or without one the largest
-    /// error of the profiles that ship, what the borrowed values would make if they were those of another chip, and what the assumed
+    /// error of the profiles that ship, as far as the profile's averages leave room for it, what the borrowed values would make if they were those of another chip, and what the assumed
     /// ones may make. These are independent of each other, so that it is the root of the sum of their squares.
     pub band_low: f64,
     /// See `band_low`.
@@ -100,8 +102,8 @@ impl ProfileAccount {
             keys.push("listen");
         }
         let error = radio.error();
-        let model = error.unwrap_or_else(largest_profile_error);
-        let (mut low, mut high) = (model.powi(2), model.powi(2));
+        let model = error.map_or_else(|| others_error(radio, spent, energy_j), |error| (error, error));
+        let (mut low, mut high) = (model.0.powi(2), model.1.powi(2));
         let mut share = 0.0;
         let mut listening = false;
         let mut borrowed = Vec::new();
@@ -136,22 +138,59 @@ impl ProfileAccount {
             borrowed,
             error,
             assumed,
+            next_average: if error.is_none() { next_average(radio, spent) } else { None },
             band_low: low.sqrt().min(1.0),
             band_high: high.sqrt(),
         }
     }
 }
 
+/// The mean time from one wake-up to the next, of which most are for beacons; `None` if wake-ups take no time.
+fn wakes_every(radio: &Radio, spent: &StateSeconds) -> Option<(f64, Span)> {
+    let wakeups = spent.transition / (radio.wake_up.time + radio.to_sleep.time).as_secs_f64();
+    let elapsed_s = spent.transmit + spent.receive + spent.listen + spent.sleep + spent.transition;
+    let is_known = wakeups.is_finite() && wakeups > 0.0;
+    is_known.then(|| (wakeups, Span::from_secs_f64(elapsed_s / wakeups)))
+}
+
+/// How far below and above an energy may be by the largest error of other profiles, as shares: the part of it that the device takes
+/// without traffic no further than its averages leave room for.
+fn others_error(radio: &Radio, spent: &StateSeconds, energy_j: f64) -> (f64, f64) {
+    let most = largest_profile_error();
+    let Some((wakeups, every)) = wakes_every(radio, spent).filter(|_| energy_j > 0.0) else {
+        return (most, most);
+    };
+    let Some((least_w, most_w)) = radio.idle_bounds_w(every) else { return (most, most) };
+    let idle_w = radio.idle_w(every);
+    let idle = (idle_w * every.as_secs_f64() * wakeups / energy_j).min(1.0);
+    let part = |bound: f64| idle * bound.clamp(0.0, most) + (1.0 - idle) * most;
+    (part(1.0 - least_w / idle_w), part(most_w / idle_w - 1.0))
+}
+
+/// DTIM periods of averages that makers publish.
+const USUAL_PERIODS: [u32; 3] = [1, 3, 10];
+
+/// The DTIM period of the average to measure next: that of this time, or else the usual one that is furthest from those that are known.
+fn next_average(radio: &Radio, spent: &StateSeconds) -> Option<u32> {
+    let every = wakes_every(radio, spent)?.1;
+    let known = |period: u32| radio.averages.iter().any(|average| average.dtim_period == period);
+    let own = (every.as_secs_f64() / BEACON_INTERVAL.as_secs_f64()).round().clamp(1.0, 255.0) as u32;
+    if !known(own) {
+        return Some(own);
+    }
+    let distance = |period: &u32| {
+        let ratio = |average: &Average| (f64::from(*period) / f64::from(average.dtim_period)).ln().abs();
+        radio.averages.iter().map(ratio).fold(f64::INFINITY, f64::min)
+    };
+    let others = USUAL_PERIODS.into_iter().filter(|period| !known(*period));
+    others.max_by(|one, other| distance(one).total_cmp(&distance(other)))
+}
+
 /// The time of receiving and of listening that a fit holds. An average on which a profile is fitted has the sum of a beacon's wake-up,
 /// guard and reception. Where reception took more than the profile has, its wake-up would have been fitted to take less.
 fn held_s(radio: &Radio, spent: &StateSeconds) -> (f64, f64) {
-    let change_s = (radio.wake_up.time + radio.to_sleep.time).as_secs_f64();
-    let wakeups = spent.transition / change_s;
-    if !(wakeups.is_finite() && wakeups > 0.0) {
-        return (0.0, 0.0);
-    }
-    let elapsed_s = spent.transmit + spent.receive + spent.listen + spent.sleep + spent.transition;
-    let beacon_s = radio.fitted_beacon_s(Span::from_secs_f64(elapsed_s / wakeups));
+    let Some((wakeups, every)) = wakes_every(radio, spent) else { return (0.0, 0.0) };
+    let beacon_s = radio.fitted_beacon_s(every);
     beacon_s.map_or((0.0, 0.0), |(receive_s, listen_s)| (wakeups * receive_s, wakeups * listen_s))
 }
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from airwatt._core import LARGEST_PROFILE_ERROR, WIDE_BAND
+from airwatt._core import LARGEST_PROFILE_ERROR, MOST_BORROWED, WIDE_BAND
 from airwatt.aggregates import over
-from airwatt.battery import SECONDS_A_DAY, lasting
+from airwatt.battery import SECONDS_A_DAY
 from airwatt.tables import NOTHING, quantity, table
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def cells(
 ) -> list[str]:
     """A radio's current, its host's if the battery feeds one, the charge of a day, and how long the battery lasts.
 
-    A `profile` that borrows too much from another chip says no days.
+    A `profile` that borrows too much from another chip says days as a range.
     """
     if power_w is None:
         return [NOTHING] * len(heads(battery))
@@ -64,12 +64,8 @@ def cells(
     return [
         *(quantity(power / volts if volts else None, "A") for power in powers),
         charge((power_w + extra_w) * SECONDS_A_DAY, volts),
-        *([] if battery is None else [_lasting(power_w, radio_v, battery, profile)]),
+        *([] if battery is None else [battery.lasts(power_w, radio_v, profile)]),
     ]
-
-
-def _lasting(power_w: float, radio_v: float | None, battery: Battery, profile: Mapping[str, Any] | None = None) -> str:
-    return NOTHING if battery.refuses(profile) else lasting(battery.lasts_s(power_w, radio_v))
 
 
 def host_modes(
@@ -104,7 +100,7 @@ def host_modes(
         powers = {mode["name"]: mode["average_power_w"] for mode in profile["modes"]}
         texts = [quantity(powers[mode] / divided if divided and mode in powers else None, "A") for mode in modes]
         if battery is not None:
-            days = [_lasting(powers[mode], radio, battery, profile) if mode in powers else "" for mode in modes]
+            days = [battery.lasts(powers[mode], radio, profile) if mode in powers else "" for mode in modes]
             texts = [f"{text}\n{lasts}".rstrip() for text, lasts in zip(texts, days, strict=True)]
         cells.append([name, *texts])
     if modes and any(volt if battery is None else battery.voltage(volt) for volt in volts):
@@ -124,8 +120,9 @@ def host_modes(
     if battery is not None and any(battery.refuses(profile) for profile in profiles):
         most = max(profiles, key=lambda profile: profile["borrowed_share"])
         yield (
-            f"no days: up to {100 * most['borrowed_share']:.0f} % of the charge rest on values of another chip "
-            f"({', '.join(most['borrowed'])}); --allow-borrowed says days all the same"
+            f"days are ranges, those of the band: up to {100 * most['borrowed_share']:.1f} % of the charge rest on "
+            f"values of another chip ({', '.join(most['borrowed'])}), and one number wants {100 * MOST_BORROWED:.0f} % "
+            "or less; --allow-borrowed says one all the same"
         )
 
 
@@ -155,7 +152,10 @@ def band_text(profiles: Sequence[Mapping[str, Any]], others: str = "") -> str:
     largest = 100 * (LARGEST_PROFILE_ERROR if None in errors else max(known))
     why = f"{largest:.1f} % by which the profile errs where it predicts its maker's averages{others}"
     if None in errors:
-        why = f"{largest:.0f} %, the largest error of profiles that predict a published average: here none is predicted"
+        why = (
+            f"{largest:.0f} %, the largest error of profiles that predict a published average (here none is), as far "
+            "as averages of the profile leave room for it"
+        )
     assumed = dict.fromkeys(key for profile in profiles for key in profile["assumed"])
     if assumed:
         why += f", and what the profile assumes ({', '.join(_ASSUMED.get(key, key) for key in assumed)})"
@@ -166,10 +166,13 @@ def band_text(profiles: Sequence[Mapping[str, Any]], others: str = "") -> str:
         "days go the other way"
     )
     if max(low, high) > WIDE_BAND:
+        text += "; a band this wide says that too little of the chip is published for more than an order of magnitude"
+    # A result that was stored before has no such key.
+    nexts = {period for profile in profiles if (period := profile.get("next_average")) is not None}
+    if nexts:
         text += (
-            "; a band this wide says that too little of the chip is published for an answer in days: averages that "
-            "you measure and the profile does not have narrow it (airwatt radios --of NAME --fit-averages "
-            "dtim1=CURRENT,dtim10=CURRENT --new my.toml)"
+            f"; the average with DTIM {min(nexts)}, measured beside those of the profile, narrows it most (airwatt "
+            f"radios --of NAME --fit-averages dtim{min(nexts)}=CURRENT,... --new my.toml)"
         )
     return text
 

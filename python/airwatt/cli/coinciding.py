@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from airwatt import laboratory
 from airwatt._core import Quantity, Scenario
-from airwatt.battery import lasting
 from airwatt.cli import charge
 from airwatt.tables import quantity
 
@@ -47,8 +46,8 @@ def note(scenario: Scenario, seed: int, first: RunResult, battery: Battery | Non
         station, volts = run.stations[0], charge.voltage(run)
         power_w = station.average_power_w
         text = quantity(station.average_current_a, "A") if volts else quantity(power_w, "W")
-        if battery is not None and not battery.refuses(station.profile):
-            text += f", {lasting(battery.lasts_s(power_w, volts))}"
+        if battery is not None:
+            text += f", {battery.lasts(power_w, volts, station.profile)}"
         texts.append(text)
     names = ", ".join(str(index) for index, _ in together)
     how = " ".join(f"--set flow.{index}.start={start_s:g}s" for index, start_s in starts[1:])

@@ -56,9 +56,9 @@ def _lent(base: Record, name: str | None, shown: Record) -> Iterator[str]:
     """Says whose values stand where nothing was measured, and how to say that it is the same chip."""
     if name is None and shown.borrowed:
         yield (
-            f"{', '.join(shown.borrowed)} are those of {base.name} and count as borrowed, so that commands say no days "
-            "without --allow-borrowed where more than 5 % of the charge rest on them; if the board has this chip, name "
-            f"it: airwatt radios --of {base.name} ..."
+            f"{', '.join(shown.borrowed)} are those of {base.name} and count as borrowed, so that days are "
+            "ranges without --allow-borrowed where more than 5 % of the charge rest on them; if the board has this "
+            f"chip, name it: airwatt radios --of {base.name} ..."
         )
 
 

@@ -66,7 +66,10 @@ WpaPsk = Annotated[
 
 AllowBorrowed = Annotated[
     bool,
-    Option("--allow-borrowed", help="Say days though more than 5 % of the charge rest on values of another chip."),
+    Option(
+        "--allow-borrowed",
+        help="Say one number of days though over 5 % of the charge rest on another chip's values.",
+    ),
 ]
 
 Limit = Annotated[

@@ -105,6 +105,18 @@ impl Radio {
         (asleep_j + awake.energy_j + self.wake_up.energy().as_joules()) / every_s
     }
 
+    /// Between which powers the known averages leave that of a device without traffic, if a beacon is received once in `every`: a mean
+    /// does not rise with the interval, and the energy of an interval does not fall, since neither sleep nor the guard before a beacon
+    /// takes less for longer. `None` if none is known.
+    pub(crate) fn idle_bounds_w(&self, every: Span) -> Option<(f64, f64)> {
+        let bounds = self.averages.iter().map(|average| {
+            let ratio = average.every().as_secs_f64() / every.as_secs_f64();
+            let power_w = average.power.as_watts();
+            (power_w * ratio.min(1.0), power_w * ratio.max(1.0))
+        });
+        bounds.reduce(|one, other| (one.0.max(other.0), one.1.min(other.1)))
+    }
+
     /// By how much the prediction of an average is above it, as a share.
     pub fn residual(&self, average: &Average) -> f64 {
         self.idle_w(average.every()) / average.power.as_watts() - 1.0

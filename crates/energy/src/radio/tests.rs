@@ -323,7 +323,19 @@ fn a_measured_average_takes_the_place_of_borrowed_values() {
     assert!(lent.borrowed_share > 0.9 && lent.band_low > 0.4, "{lent:?}");
     let own = ProfileAccount::of(&fitted, &spent, energy_j(&fitted));
     assert!(own.borrowed_share < 1e-6 && own.borrowed.is_empty(), "{own:?}");
-    assert!((own.band_low - own.band_high).abs() < 1e-6 && own.band_high < 0.25, "{own:?}");
+    // At a condition that was measured the band is the measurement's, and the third usual one is to be measured next.
+    assert!(own.band_low < 1e-3 && own.band_high < 1e-3, "{own:?}");
+    assert_eq!((own.error, own.next_average), (None, Some(10)));
+    let rare = StateSeconds {
+        receive: receive / 10.0,
+        listen: listen / 10.0,
+        transition: transition / 10.0,
+        sleep: 10.0 - (receive + listen + transition) / 10.0,
+        ..StateSeconds::default()
+    };
+    let beyond = ProfileAccount::of(&fitted, &rare, 10.0 * fitted.idle_w(average::BEACON_INTERVAL * 10));
+    assert!(beyond.band_high >= 0.2, "{beyond:?}");
+    assert_eq!(beyond.next_average, Some(10));
     let busy = StateSeconds { listen: 5.0, sleep: spent.sleep - 5.0, ..spent };
     let more_j = 5.0 * (fitted.listen.as_watts() - fitted.sleep.as_watts());
     let own = ProfileAccount::of(&fitted, &busy, energy_j(&fitted) + more_j);
