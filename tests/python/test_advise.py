@@ -244,6 +244,40 @@ def test_listen_intervals_are_searched_and_said_how_to_set(airwatt):
     assert "iw: has no setting for it" in shown
 
 
+@pytest.mark.parametrize("source", [["captures/tcp-download.pcapng"], ["--flow", "up:periodic:30s:60B"], ["idle"]])
+def test_listen_intervals_beyond_the_dtim_period_are_tried(airwatt, source):
+    cell = ["--radio", "esp32-c3", "--set", "ap.dtim_period=3"]
+    answer = airwatt("advise", *source, "--delay", "2s", "--runs", 1, *cell, "--json")
+    assert answer.status == 0, answer.err
+    found = {row["listen_interval"] for row in answer.json["candidates"] if row["policy"] == "timeout"}
+    assert found == {None, 10}
+    best = answer.json["advice"]
+    assert best["listen_interval"] == 10
+
+
+def test_a_chip_that_receives_every_beacon_is_asked_for_dtim_beacons_alone(airwatt):
+    # A DTIM period has no effect beside one of its listen intervals, so that none is tried.
+    cell = ["--radio", "siwx917", "--set", "ap.dtim_period=3"]
+    answer = airwatt("advise", "--flow", "up:periodic:30s:60B", "--delay", "2s", "--runs", 1, *cell, "--json")
+    assert answer.status == 0, answer.err
+    assert {row["listen_interval"] for row in answer.json["candidates"]} == {None}
+
+
+def test_a_listen_interval_takes_the_place_of_dtim_beacons(airwatt):
+    radio = ["run", "idle", "--radio", "esp32-c3", "--policy", "timeout", "--json"]
+
+    def spent(*settings):
+        keys = [text for setting in settings for text in ("--set", setting)]
+        answer = airwatt(*radio, *keys)
+        assert answer.status == 0, answer.err
+        return answer.json["stations"][0]["energy_j"]
+
+    # One beacon in ten, whatever the DTIM period is, as of an access point that announces each tenth.
+    assert spent("ap.dtim_period=3", "station.listen_interval=10") == spent("station.listen_interval=10")
+    assert spent("ap.dtim_period=10") == pytest.approx(spent("station.listen_interval=10"), rel=1e-6)
+    assert spent("ap.dtim_period=3") > 1.5 * spent("ap.dtim_period=10")
+
+
 @pytest.mark.parametrize("source", [["captures/tcp-download.pcapng"], ["--flow", "down:request-response:1s"]])
 def test_a_listen_interval_that_is_set_is_the_only_one(airwatt, source):
     cell = ["--set", "station.listen_interval=dtim", "--set", "ap.dtim_period=3"]
@@ -456,9 +490,12 @@ def test_wake_times_are_tried_where_the_kit_and_the_cell_have_them():
 
 
 def test_what_else_of_esp_idf_wakes_the_radio_or_ends_its_association():
-    arp, inactive = platforms.hints("ESP-IDF", None, 10)
-    assert "CONFIG_LWIP_ESP_GRATUITOUS_ARP=n" in arp
+    radio, host, inactive = platforms.hints("ESP-IDF", None, 10)
+    assert "CONFIG_LWIP_ESP_GRATUITOUS_ARP=n" in radio
+    assert "CONFIG_LWIP_ESP_MLDV6_REPORT=n" in radio
+    assert "CONFIG_LWIP_TCP_TMR_INTERVAL" in host
+    assert "CONFIG_USJ_NO_AUTO_LS_ON_CONNECTION=y" in host
     assert "esp_wifi_set_inactive_time(WIFI_IF_STA, 11);" in inactive
-    assert len(list(platforms.hints("ESP-IDF", "esp-idf", 5))) == 1
+    assert len(list(platforms.hints("ESP-IDF", "esp-idf", 5))) == 2
     assert not list(platforms.hints("ESP-IDF", "linux", 10))
     assert not list(platforms.hints("nRF Connect SDK", None, 10))

@@ -3,9 +3,11 @@
 Sources, as of this version: iw(8), iwconfig(8) and net/wireless/wext-compat.c for the time-out of mac80211's dynamic
 power save; `NMSettingWireless:powersave` of libnm; ESP-IDF's components/esp_wifi/Kconfig (the least active time is 8 to
 60 ms) and `wifi_ps_type_t`; subsys/net/l2/wifi/wifi_shell.c and `wifi_ps_params` of Zephyr, which nRF Connect SDK uses;
-and the commented hostapd.conf. `LWIP_ESP_GRATUITOUS_ARP` (on, each 60 s) is from memory of ESP-IDF's
-components/lwip/Kconfig, and `esp_wifi_set_inactive_time` (6 s, at least 3) of its esp_wifi.h. docs/advise.md has them
-as a table. A driver or a firmware may ignore a setting.
+and the commented hostapd.conf. Of what ESP-IDF does beside: its guide to low power in Wi-Fi scenarios names the
+gratuitous ARP, configurations that it generates have the intervals (60 s, and 40 s of MLDv6; the timer of TCP 250 ms),
+and components/esp_driver_usb_serial_jtag/Kconfig the lock of a console over USB. That TCP's timer runs only with
+connections is from memory of lwIP's timeouts.c, and that a station gives up after 6 s (at least 3) of esp_wifi.h.
+docs/advise.md has the settings as a table. A driver or a firmware may ignore one.
 """
 
 from __future__ import annotations
@@ -231,9 +233,17 @@ def hints(platform: str | None, target: str | None, beacons: int | None) -> Iter
     if platform != "ESP-IDF" if target is None else target != "esp-idf":
         return
     yield (
-        "beside it, lwIP of ESP-IDF sends a gratuitous ARP each 60 s as it comes, which wakes the radio and is in no "
-        "figure here unless it was captured: CONFIG_LWIP_ESP_GRATUITOUS_ARP=n leaves it out, for "
-        "access points that do not forget silent devices, and CONFIG_LWIP_GARP_TMR_INTERVAL is its interval in seconds"
+        "beside it, lwIP of ESP-IDF sends a gratuitous ARP each 60 s as it comes, and with IPv6 an MLDv6 report each "
+        "40 s, which wake the radio and are in no figure here unless they were captured: "
+        "CONFIG_LWIP_ESP_GRATUITOUS_ARP=n and CONFIG_LWIP_ESP_MLDV6_REPORT=n leave them out, for access points that do "
+        "not forget silent devices; CONFIG_LWIP_GARP_TMR_INTERVAL and CONFIG_LWIP_MLDV6_TMR_INTERVAL are the intervals "
+        "in seconds"
+    )
+    yield (
+        "the host wakes up, too, without the radio and in no figure here: lwIP's timer of TCP runs each 250 ms "
+        "(CONFIG_LWIP_TCP_TMR_INTERVAL), from memory only while a connection is open, so that a device with MQTT is "
+        "not asleep as long as an idle one; and a console over USB Serial/JTAG (ESP32-C3, -C5, -C6, -S3) keeps a "
+        "connected chip from light sleep with CONFIG_USJ_NO_AUTO_LS_ON_CONNECTION=y: measure without the cable"
     )
     if beacons is not None and _BORNE * beacons * _BEACON_S > _ESP_INACTIVE_S:
         borne = math.floor(_ESP_INACTIVE_S / (beacons * _BEACON_S))

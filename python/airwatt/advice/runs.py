@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,6 +118,7 @@ def advise(
     seed: int = 1,
     confirm: int = CONFIRM,
     set: Mapping[str, object] | None = None,  # noqa: A002 - the name of the option
+    given: Collection[str] = (),
     limit: str | None = None,
     keep_alive_s: float | None = None,
     reconnection_s: float | None = None,
@@ -127,9 +128,10 @@ def advise(
 ) -> Advice:
     """Finds what spends least on a scenario's traffic within a delay budget. Raises `InputError`, `RunError`.
 
-    `limit` bounds each run, and `store` keeps them, as in `airwatt.run`. With `keep_alive_s` keep-alives of this mean
-    interval are priced, and with `reconnection_s` deep sleep with so much time awake for each report. `target`
-    (`platforms.TARGETS`) leaves only candidates that can be set there.
+    `given` are keys that the caller has set in the scenario before, as those of `set` here. `limit` bounds each run,
+    and `store` keeps them, as in `airwatt.run`. With `keep_alive_s` keep-alives of this mean interval are priced, and
+    with `reconnection_s` deep sleep with so much time awake for each report. `target` (`platforms.TARGETS`) leaves only
+    candidates that can be set there.
     """
     laboratory.check_seeds(seed, runs)
     loaded = laboratory.load(scenario, (), set)
@@ -138,7 +140,8 @@ def advise(
         raise InputError(f"advise {loaded.name}: expected a scenario whose stations can sleep, got one without [wifi]")
     for station in text["station"]:
         platforms.check_fits(target, str(station["radio"]))
-    tries_listen_intervals = "station.listen_interval" not in (set or {})
+    given = {*given, *(set or {})}
+    tries_listen_intervals = "station.listen_interval" not in given and _has_dtims_beside(given, text["station"])
     platform, standard = platforms.with_wake_times(target, str(text["station"][0]["radio"])), text["wifi"]["standard"]
     wakes = platform is not None and platforms.agrees(standard)
     plan = json.loads(
@@ -182,6 +185,14 @@ def advise(
         advice.deep_sleep = deep_sleep.beside(text, best.simulation.power_w, reconnection_s)
         advice.beside = _beside(measured, best.candidate, best.simulation, awake, make, target, budget_s)
     return advice
+
+
+def _has_dtims_beside(given: Collection[str], stations: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a DTIM period, if one is given, may stand beside a listen interval that counts beacons.
+
+    With chips that wake up for DTIM beacons otherwise it may; with others it would have no effect, which is an error.
+    """
+    return "ap.dtim_period" not in given or all(laboratory.radio(str(one["radio"])).wakes_for_dtims for one in stations)
 
 
 def _beside(

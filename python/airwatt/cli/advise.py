@@ -231,6 +231,7 @@ def _simulated(
     budget, runs, seed, confirm = how
     keep_alive_s, reconnection_s = priced
     scenario: laboratory.ScenarioLike | None = source
+    given = list(settings)
     if scenario is None:
         # Its settings are in it.
         scenario = advice.scenario_of(flow, settings, duration)
@@ -243,6 +244,7 @@ def _simulated(
             seed=seed,
             confirm=confirm,
             set=settings or None,
+            given=given,
             limit=limit,
             keep_alive_s=keep_alive_s,
             reconnection_s=reconnection_s,
@@ -307,7 +309,11 @@ def _parts(found: Advice) -> Iterator[str | Table]:
     confirmed = [row for row in found.rows if row.simulation]
     confirmed.sort(key=lambda row: (row not in found.ranked, _energy_j(row)))
     origin = ", by replay of its packets" if found.from_capture else f", {found.runs} runs from seed {found.seed}"
-    asked = f"{found.source}, radio {found.radio}: at most {quantity(found.budget_s, 's')} of added delay{origin}"
+    waits = "" if found.from_capture else ", or to answers that are waited for"
+    asked = (
+        f"{found.source}, radio {found.radio}: at most {quantity(found.budget_s, 's')} of added delay to packets with "
+        f"data{waits}{origin}"
+    )
     yield filled(asked, _COLUMNS)
     if found.assumed:
         yield filled(found.assumed, _COLUMNS)
@@ -451,9 +457,8 @@ def _beside(found: Advice) -> Iterator[str | Table]:
 
 
 def _keep_alives(found: Advice) -> Iterator[str | Table]:
-    from airwatt.battery import lasting
     from airwatt.cli import charge
-    from airwatt.tables import NOTHING, quantity, table
+    from airwatt.tables import quantity, table
 
     if not found.keep_alives:
         return
@@ -471,11 +476,7 @@ def _keep_alives(found: Advice) -> Iterator[str | Table]:
             quantity(one.one_j, "J"),
             amount(one.day_j[one.interval_s]),
             *(amount(one.saved_j[interval_s]) for interval_s in longer),
-            *(
-                [NOTHING if battery.refuses(one.profile) else lasting(battery.lasts_s(one.power_w, one.voltage_v))]
-                if battery
-                else []
-            ),
+            *([battery.lasts(one.power_w, one.voltage_v, one.profile)] if battery else []),
         ]
         for one in found.keep_alives
     ]
@@ -492,6 +493,12 @@ def _keep_alives(found: Advice) -> Iterator[str | Table]:
         *([f"{battery.text.partition(',')[0]} lasts"] if battery else []),
     ]
     yield table(heads, rows)
+    # MQTT asks for a packet of any kind within the keep-alive (5.0 3.1.2.10).
+    if found.deep_sleep is not None and found.deep_sleep.interval_s <= first.interval_s:
+        yield (
+            f"the reports each {quantity(found.deep_sleep.interval_s, 's')} are packets of the device within each "
+            "keep-alive: a client that counts them, as MQTT permits, sends no keep-alives beside them"
+        )
 
 
 def _how_to_set(found: Advice) -> Iterator[str]:
@@ -637,8 +644,9 @@ def _lasts(found: Advice) -> str:
     assert found.battery is not None
     times = ", ".join(f"{name} {lasting(seconds)}" for name, seconds in found.battery_lasts_s.items())
     profile = found.ranked[0].simulation.profile if found.ranked[0].simulation else None
-    if not times:
-        return f"{found.battery.text}: no days, see above"
+    best = found.ranked[0].simulation
+    if not times and best is not None:
+        times = f"as advised {found.battery.lasts(best.power_w, found.voltage_v, profile)}"
     mode = f", with the host in {profile['mode']} while the radio dozes" if profile and profile["mode"] else ""
     return f"{found.battery.text} lasts: {times}{mode}{_other_modes(found, profile)}"
 

@@ -20,7 +20,7 @@ mod tests;
 use airwatt_base::Span;
 use airwatt_energy::Radio;
 use airwatt_proto::powersave::{Dozing, PowerSaveConfig, Trial};
-use airwatt_sim::scenario::Scenario;
+use airwatt_sim::scenario::{Scenario, StationGroup};
 use serde::Serialize;
 
 use crate::report::{CellReport, PaceReport};
@@ -143,9 +143,11 @@ pub struct ModelQuestion {
 }
 
 impl ModelQuestion {
-    fn has(&self, candidate: &Candidate) -> bool {
-        (self.tries_listen_intervals || candidate.listen_interval.is_none())
-            && (self.tries_wake_times || !candidate.needs_agreement())
+    /// Whether a candidate is tried by a station that otherwise receives one beacon in `usual`: a shorter listen interval than that
+    /// only wakes it up more often.
+    fn has(&self, candidate: &Candidate, usual: u32) -> bool {
+        let saves = |beacons| self.tries_listen_intervals && beacons > usual;
+        candidate.listen_interval.is_none_or(saves) && (self.tries_wake_times || !candidate.needs_agreement())
     }
 }
 
@@ -163,16 +165,14 @@ pub struct ModelPlan {
 impl ModelPlan {
     /// Evaluates the models for the traffic of a scenario.
     pub fn of_scenario(scenario: &Scenario, question: ModelQuestion) -> Self {
-        // A DTIM period has an effect with the listen interval `dtim` alone, so that no other one is possible beside it.
-        let tries_listen_intervals = question.tries_listen_intervals && scenario.ap.dtim_period <= 1;
-        let question = ModelQuestion { tries_listen_intervals, ..question };
         let budget_s = question.budget_s;
+        let usual = |station: &StationGroup| station.listening().beacons(scenario.ap.dtim_period);
         let setting = Setting::of(scenario);
         let model = |candidate: &Candidate| {
             let setting = setting.as_ref()?.listening(candidate.listen_interval)?;
             estimate(&setting.traffic(candidate.dozing)?, candidate)
         };
-        let candidates = asked(model, question);
+        let candidates = asked(model, question, scenario.station.first().map_or(1, usual));
         let Some(setting) = setting else {
             return Self { candidates, tunnel: None, tunnel_curve: Vec::new() };
         };
@@ -197,7 +197,8 @@ impl ModelPlan {
         let model = |candidate: &Candidate| {
             estimate(&traffic.as_ref()?.listening(candidate.listen_interval), candidate)
         };
-        Self { candidates: asked(model, question), tunnel: None, tunnel_curve: Vec::new() }
+        let candidates = asked(model, question, captured.cell.listen_interval);
+        Self { candidates, tunnel: None, tunnel_curve: Vec::new() }
     }
 }
 
@@ -216,11 +217,11 @@ pub struct CapturedTraffic {
     pub receive_s: f64,
 }
 
-fn asked(model: impl Fn(&Candidate) -> Option<Modelled>, question: ModelQuestion) -> Vec<Asked> {
+fn asked(model: impl Fn(&Candidate) -> Option<Modelled>, question: ModelQuestion, usual: u32) -> Vec<Asked> {
     let ModelQuestion { budget_s, confirm, confirms_all, .. } = question;
     let with_model =
         |candidate: Candidate| Asked { model: model(&candidate), candidate, confirm: confirms_all };
-    let tried = Candidate::all().into_iter().filter(|candidate| question.has(candidate));
+    let tried = Candidate::all().into_iter().filter(|candidate| question.has(candidate, usual));
     let mut candidates: Vec<_> = tried.map(with_model).collect();
     for index in to_confirm(&candidates, budget_s, confirm) {
         candidates[index].confirm = true;

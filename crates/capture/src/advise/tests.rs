@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use airwatt_base::{Power, Span};
 use airwatt_energy::{Radio, Transition};
 use airwatt_proto::powersave::PowerSaveConfig;
@@ -128,16 +130,20 @@ fn sparse(cell: CellReport) -> CapturedTraffic {
     CapturedTraffic { radio: "esp32-c3".to_owned(), pace, cell, transmit_s: 0.0, receive_s: 0.0 }
 }
 
-#[test]
-fn models_of_captured_traffic_follow_the_cell() {
-    let usual = CellReport {
+const fn usual_cell() -> CellReport {
+    CellReport {
         beacon_interval_s: 0.1024,
         beacon_rate_bps: 1e6,
         beacon_bytes: 143,
         data_rate_bps: 65e6,
         listen_interval: 1,
         dtim_period: 1,
-    };
+    }
+}
+
+#[test]
+fn models_of_captured_traffic_follow_the_cell() {
+    let usual = usual_cell();
     let psm = |cell| {
         let plan = ModelPlan::of_capture(&sparse(cell), question(1.0));
         let is_psm =
@@ -196,12 +202,35 @@ fn what_the_caller_sets_is_not_tried_and_all_are_run_where_few_can_be_set() {
     assert!(count(&idle, question(1.0)).0 > 0);
     let set = ModelQuestion { tries_listen_intervals: false, ..question(1.0) };
     assert_eq!(count(&idle, set).0, 0);
-    let skips = Scenario::load("idle", &[("ap.dtim_period".to_owned(), "3".to_owned())]).unwrap();
-    assert_eq!(count(&skips, question(1.0)).0, 0);
     // Of what the models describe, only the best are run.
     let download = Scenario::load("fast-dsl", &[]).unwrap();
     assert!(!count(&download, question(1.0)).1);
     assert!(count(&download, ModelQuestion { confirms_all: true, ..question(1.0) }).1);
+}
+
+/// Listen intervals are tried beyond what a station receives anyway, of a scenario as of a capture: with DTIM beacons alone, one in so
+/// many.
+#[test]
+fn listen_intervals_beyond_the_dtim_period_are_tried() {
+    let intervals = |plan: ModelPlan| -> BTreeSet<u32> {
+        plan.candidates.iter().filter_map(|asked| asked.candidate.listen_interval).collect()
+    };
+    let of_scenario = |dtim_period: u8, radio: &str| {
+        let keys = [("station.radio", radio.to_owned()), ("ap.dtim_period", dtim_period.to_string())];
+        let scenario = Scenario::load("idle", &keys.map(|(key, value)| (key.to_owned(), value))).unwrap();
+        intervals(ModelPlan::of_scenario(&scenario, question(1.0)))
+    };
+    let of_capture = |listen_interval| {
+        let cell = CellReport { listen_interval, ..usual_cell() };
+        intervals(ModelPlan::of_capture(&sparse(cell), question(1.0)))
+    };
+    for (dtim_period, expected) in [(1, vec![3, 10]), (2, vec![3, 10]), (3, vec![10]), (10, vec![])] {
+        let expected = BTreeSet::from_iter(expected);
+        for radio in ["esp32-c3", "broadcom-4311"] {
+            assert_eq!(of_scenario(dtim_period, radio), expected, "{radio}, DTIM {dtim_period}");
+        }
+        assert_eq!(of_capture(u32::from(dtim_period)), expected, "DTIM {dtim_period}");
+    }
 }
 
 #[test]

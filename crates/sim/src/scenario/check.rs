@@ -176,10 +176,16 @@ fn link(scenario: &Scenario, link: &PointToPoint) -> Checked {
     })
 }
 
-/// A rate that is set is one of these.
-fn rate_of(key: &str, rate: Option<Rate>, rates: &[Rate]) -> Checked {
+/// A rate that is set is one of these, which `standard` has.
+fn rate_of(key: &str, rate: Option<Rate>, rates: &[Rate], standard: Standard) -> Checked {
     let Some(rate) = rate.filter(|rate| !rates.contains(rate)) else { return Ok(()) };
-    let allowed = rates.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let mut allowed = rates.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    // Who names a standard without its band means that of the beacons.
+    let in_other_band =
+        |other: &Standard| other.name().starts_with(standard.name()) && other.control_rates().contains(&rate);
+    if let Some(other) = Standard::ALL.iter().find(|other| in_other_band(other)) {
+        allowed += &format!(", or wifi.standard = {:?}, which has it", other.name());
+    }
     Err(SettingError::out_of_range(key, rate, format!("a rate of this standard: {allowed}")))
 }
 
@@ -193,7 +199,7 @@ pub(super) fn wifi(wifi: &Wifi) -> Checked {
         ("group_rate", wifi.group_rate, &control),
     ];
     for (key, rate, rates) in given {
-        rate_of(key, rate, rates)?;
+        rate_of(key, rate, rates, wifi.standard)?;
     }
     if wifi.data_rate.is_none() && wifi.mode.is_none() {
         return Err(SettingError::missing("data_rate", "a rate, or wifi.mode"));
@@ -309,7 +315,7 @@ fn stations(scenario: &Scenario) -> Checked {
 /// A group of stations of an access point; `None` of a point-to-point link.
 pub(super) fn station(ap: &AccessPoint, wifi: Option<&Wifi>, group: &StationGroup) -> Checked {
     if let Some(wifi) = wifi {
-        rate_of("data_rate", group.data_rate, &wifi.standard.rates())?;
+        rate_of("data_rate", group.data_rate, &wifi.standard.rates(), wifi.standard)?;
         mode(wifi.standard, group.mode)?;
     }
     if group.power_save.needs_uapsd() && !ap.uapsd {

@@ -59,6 +59,7 @@ const fn of_override(
 }
 
 const BEACONS: &str = "stations that receive every beacon";
+const COUNTED: &str = "a listen interval that counts beacons";
 const NO_TWT: &str = "stations without target wake time";
 const AD_HOC: &str = "mode \"ad-hoc\"";
 const DROP_TAIL: &str = "ap.queue \"drop-tail\"";
@@ -71,7 +72,7 @@ const ONE_CATEGORY: &str = "a cell whose data has one access category";
 #[rustfmt::skip]
 const RULES: &[Rule] = &[
     rule("ap", has_cell, "a [link]", "[wifi]"),
-    rule("ap.dtim_period", receives_dtims, BEACONS, "station.listen_interval \"dtim\""),
+    rule("ap.dtim_period", receives_dtims, COUNTED, "station.listen_interval \"dtim\" or station.receive_dtims"),
     rule("ap.twt_agreements", has_target_wake, NO_TWT, "policies \"twt\" and \"ba-ta-twt\""),
     rule("ap.twt_least_duration", has_target_wake, NO_TWT, "policies \"twt\" and \"ba-ta-twt\""),
     of_override("wifi.aifsn", has_one_category, CATEGORIES, ONE_CATEGORY),
@@ -173,8 +174,12 @@ fn skips_some(group: &StationGroup) -> bool {
 
 fn receives_dtims(place: &Place<'_>) -> bool {
     let mut groups = place.cells.iter().flat_map(|cell| &cell.station);
+    // Beside a listen interval of a chip that otherwise wakes up for DTIM beacons it stays a fact of the network: what the listen
+    // interval saves is the difference from them.
     let receives = |group: &StationGroup| {
-        group.listening() == ListenInterval::Dtim || (group.receive_dtims && skips_some(group))
+        group.listening() == ListenInterval::Dtim
+            || group.radio.profile().wakes_for_dtims
+            || (group.receive_dtims && skips_some(group))
     };
     has_group_traffic(place) || groups.any(receives)
 }

@@ -547,6 +547,11 @@ impl StationGroup {
 
     /// Which beacons the stations receive: those that are set, or that the chip's own power save wakes up for. A chip wakes up for the
     /// same beacons under every policy, so that policies of one chip are compared with the same beacons.
+    ///
+    /// A listen interval counts beacon intervals (802.11-2020 9.4.1.6) and takes the place of the DTIM beacons: a station receives these
+    /// beside its listen interval only if it is to receive group-addressed frames (`receive_dtims`; 802.11-2020 11.2.3.7). So have chips
+    /// it: ESP-IDF's `WIFI_PS_MIN_MODEM` wakes up for each DTIM beacon, and `WIFI_PS_MAX_MODEM` each `listen_interval` beacons, whatever
+    /// the DTIM period.
     pub fn listening(&self) -> ListenInterval {
         let usual = if self.radio.profile().wakes_for_dtims {
             ListenInterval::Dtim

@@ -14,6 +14,11 @@ pub(super) fn typed(table: Table) -> Result<Scenario, SettingError> {
     settings::read(value).map_err(|error| list_class(lower_bound::list_ideal(error))).map_err(|error| {
         match &error {
             SettingError::Unknown { key, .. } => keys::renamed(key).unwrap_or(error),
+            // A rate alone is what many write for a direction of the line.
+            SettingError::Syntax { key, expected, got } if expected == "a table" && got.ends_with("bps\"") => {
+                let expected = format!("a table such as {{ rate = {got} }}, or the key {key}.rate");
+                SettingError::Syntax { key: key.clone(), expected, got: got.clone() }
+            }
             _ => error,
         }
     })

@@ -11,6 +11,15 @@ fn error(set: &[(&str, &str)]) -> String {
     Scenario::load("fast-dsl", &set).expect_err("this scenario cannot be").to_string()
 }
 
+/// Who names 802.11ax for a cell with beacons at 1 Mb/s means that at 2.4 GHz.
+#[test]
+fn a_standard_of_the_other_band_is_named() {
+    let set = [("wifi.standard".to_owned(), "802.11ax".to_owned())];
+    let error = Scenario::load("idle", &set).expect_err("beacons at 1 Mb/s").to_string();
+    let hint = "48Mbps, 54Mbps, or wifi.standard = \"802.11ax-2.4GHz\", which has it, got 1Mbps";
+    assert!(error.ends_with(hint), "{error}");
+}
+
 #[test]
 fn a_stream_in_bytes_is_refused() {
     let stream = |block| {
@@ -232,6 +241,10 @@ fn flags_get_a_line_that_says_what_is_allowed() {
         (
             ("station.0.power_save", "psm"),
             "--set station.0.power_save=psm: expected a table such as { policy = \"psm\" }, got \"psm\"",
+        ),
+        (
+            ("wired.down", "16Mbps"),
+            "--set wired.down=16Mbps: expected a table such as { rate = \"16Mbps\" }, or the key wired.down.rate, got \"16Mbps\"",
         ),
         (
             ("flow.application", "web"),
@@ -504,7 +517,7 @@ fn keys_without_effect_are_refused() {
     let cases = [
         (
             ("fast-dsl", ("ap.dtim_period", "3")),
-            "--set ap.dtim_period=3: no effect with stations that receive every beacon; hint: it belongs to station.listen_interval \"dtim\"",
+            "--set ap.dtim_period=3: no effect with a listen interval that counts beacons; hint: it belongs to station.listen_interval \"dtim\" or station.receive_dtims",
         ),
         (
             ("fast-dsl", ("station.0.receive_dtims", "true")),

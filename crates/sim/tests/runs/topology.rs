@@ -278,7 +278,7 @@ fn overrides_name_tables_or_number_them_or_mean_all() {
     );
     assert_eq!(
         error(SMALL, &[("cell.air.access_point.dtim_period", "3")]),
-        "--set cell.air.access_point.dtim_period=3: no effect with stations that receive every beacon; hint: it belongs to station.listen_interval \"dtim\""
+        "--set cell.air.access_point.dtim_period=3: no effect with a listen interval that counts beacons; hint: it belongs to station.listen_interval \"dtim\" or station.receive_dtims"
     );
 }
 
