@@ -454,9 +454,9 @@ class ProfileAccount(Record):
     """See `band_low`."""
     band_low: float
     """How far the energy, the current and the days' inverse may be below and above, as shares: `error`, or
-    without one the largest error of the profiles that ship, what the borrowed values would make if they were
-    those of another chip, and what the assumed ones may make. These are independent of each other, so that it
-    is the root of the sum of their squares."""
+    without one the largest error of the profiles that ship, as far as the profile's averages leave room for it,
+    what the borrowed values would make if they were those of another chip, and what the assumed ones may make.
+    These are independent of each other, so that it is the root of the sum of their squares."""
     borrowed: list[str]
     """The borrowed keys of which that share consists."""
     borrowed_share: float
@@ -468,6 +468,8 @@ class ProfileAccount(Record):
     """The maker's name of the assumed mode; `None` if the profile has no modes."""
     modes: list[ModeAccount]
     """The same time in each mode."""
+    next_average: int | None
+    """The DTIM period whose average would narrow the band most if it was measured, where `error` is `null`."""
 
 
 class TunnelResult(Record):

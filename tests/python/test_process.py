@@ -316,6 +316,14 @@ def test_root_reads_and_writes_where_only_root_may(program, tmp_path):
     _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, f"wrote {picture}\n")
     assert picture.stat().st_size > 1000
+    # So it does every file beside the capture: a profile, also in a mode of its host, and a trace.
+    board, trace = tmp_path / "board.toml", tmp_path / "trace.csv"
+    board.write_text((ROOT / "radios" / "esp32-c3.toml").read_text())
+    trace.write_text("Timestamp(ms),Current(uA)\n" + "".join(f"{ms},84000\n" for ms in range(2_000)))
+    for radio in (str(board), f"{board}:dfs"):
+        process = program("analyze", str(capture), "--policy", "psm", "--radio", radio, "--current", str(trace))
+        _, err = process.communicate(timeout=60)
+        assert (process.returncode, err) == (0, ""), radio
     process = program("analyze", str(tmp_path / "none.pcapng"))
     _, err = process.communicate(timeout=60)
     assert process.returncode == 2

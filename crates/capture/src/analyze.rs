@@ -101,7 +101,7 @@ pub fn analyze_then(
 ) -> Result<Analysis, AnalyzeError> {
     // Like the capture, the trace is opened before privileges are given up, and read afterwards.
     let file = question.current.map(|current| open_trace(current.path)).transpose()?;
-    let capture = open(path, question, opened, watch)?;
+    let (options, capture) = open(path, question, opened, watch)?;
     let trace = question.current.zip(file).map(|(current, file)| {
         let of = file.metadata().ok().map(|metadata| metadata.len());
         let mut is_stopped = false;
@@ -114,7 +114,7 @@ pub fn analyze_then(
             if is_stopped { AnalyzeError::Interrupted } else { AnalyzeError::Option(error.to_string()) }
         })
     });
-    analyze_with(&capture, question, trace.transpose()?.as_ref(), &mut Spent::default(), watch)
+    analyze_with(&capture, question, &options, trace.transpose()?.as_ref(), &mut Spent::default(), watch)
 }
 
 fn open_trace(path: &Path) -> Result<File, AnalyzeError> {
@@ -155,7 +155,7 @@ pub fn analyze_stations(
     for name in stations.iter().filter(|_| !is_all) {
         Station::parse(name)?;
     }
-    let capture = open(path, question, opened, watch)?;
+    let (options, capture) = open(path, question, opened, watch)?;
     let names: Vec<String> = if is_all {
         all_stations(&capture).iter().take(MOST_STATIONS).map(Station::to_string).collect()
     } else {
@@ -177,11 +177,11 @@ pub fn analyze_stations(
         };
         let question = Question { station: Some(name), ..*question };
         spent.others = (names.len() - index - 1) as u64;
-        let mut analysis = match analyze_with(&capture, &question, None, &mut spent, &mut watch) {
+        let mut analysis = match analyze_with(&capture, &question, &options, None, &mut spent, &mut watch) {
             // Of the stations before it there is something to say.
             Err(AnalyzeError::Limit(_)) if index > 0 => {
                 spent.is_exhausted = true;
-                analyze_with(&capture, &question, None, &mut spent, &mut watch)?
+                analyze_with(&capture, &question, &options, None, &mut spent, &mut watch)?
             }
             done => done?,
         };
@@ -206,17 +206,19 @@ fn all_stations(capture: &Capture) -> Vec<Station> {
     all
 }
 
-/// Opens the capture. An option that is wrong is reported before.
+/// Opens the capture. An option that is wrong is reported before, and the profile of a radio is read before, since the caller may have to
+/// give up privileges for the capture.
 fn open(
     path: &Path,
     question: &Question<'_>,
     opened: impl FnOnce() -> io::Result<()>,
     watch: Watch<'_>,
-) -> Result<Capture, AnalyzeError> {
-    Options::parse(question, None)?;
-    Ok(Capture::open_then(path, &question.limits, question.keys, opened, &mut |reading| {
+) -> Result<(Options, Capture), AnalyzeError> {
+    let options = Options::parse(question)?;
+    let capture = Capture::open_then(path, &question.limits, question.keys, opened, &mut |reading| {
         watch(AnalysisProgress::Reading(reading))
-    })?)
+    })?;
+    Ok((options, capture))
 }
 
 /// What a capture lacks that has no station.
@@ -240,19 +242,16 @@ fn radio_of(capture: &Capture, station: &Station) -> Option<Radio> {
 
 /// The options of a question.
 struct Options {
-    radio: RadioChoice,
+    /// `None` if the question names none.
+    radio: Option<RadioChoice>,
     choices: Vec<Choice>,
 }
 
 impl Options {
-    /// `named` is the radio that the capture names.
-    fn parse(question: &Question<'_>, named: Option<&Radio>) -> Result<Self, AnalyzeError> {
+    fn parse(question: &Question<'_>) -> Result<Self, AnalyzeError> {
         let option = |name: &str, text: &dyn fmt::Display| AnalyzeError::Option(format!("{name}: {text}"));
-        let radio = match (question.radio, named) {
-            (None, Some(named)) => RadioChoice::from(named.clone()),
-            (name, _) => RadioChoice::try_from(name.unwrap_or(DEFAULT_RADIO).to_owned())
-                .map_err(|error| option("--radio", &error))?,
-        };
+        let radio = question.radio.map(|name| RadioChoice::try_from(name.to_owned())).transpose();
+        let radio = radio.map_err(|error| option("--radio", &error))?;
         let choices = choices(question.policies).map_err(|error| option("--policy", &error))?;
         if question.current.is_some() && choices.len() > 1 && !question.policies.is_empty() {
             let names = question.policies.join(", ");
@@ -273,13 +272,14 @@ pub fn analyze_capture(
     question: &Question<'_>,
     watch: Watch<'_>,
 ) -> Result<Analysis, AnalyzeError> {
-    analyze_with(capture, question, None, &mut Spent::default(), watch)
+    analyze_with(capture, question, &Options::parse(question)?, None, &mut Spent::default(), watch)
 }
 
 /// As [`analyze_capture`], with a measured current, and after other stations of the same command.
 fn analyze_with(
     capture: &Capture,
     question: &Question<'_>,
+    options: &Options,
     trace: Option<&Trace>,
     spent: &mut Spent,
     watch: Watch<'_>,
@@ -289,7 +289,12 @@ fn analyze_with(
         None => stations::clear(capture),
     };
     let named = station.as_ref().and_then(|station| radio_of(capture, station));
-    let Options { radio: named_radio, choices } = Options::parse(question, named.as_ref())?;
+    let Options { radio: asked_radio, choices } = options;
+    let named_radio = match (asked_radio, &named) {
+        (Some(asked), _) => asked.clone(),
+        (None, Some(named)) => RadioChoice::from(named.clone()),
+        (None, None) => RadioChoice::from(Radio::find(DEFAULT_RADIO).expect("a profile that ships")),
+    };
     let radio = named_radio.profile().clone();
     let is_assumed = question.radio.is_none() && named.is_none();
     let mut document = report::describe_with(capture, station.as_ref(), Some(&radio), is_assumed);
@@ -346,11 +351,16 @@ fn analyze_with(
         }
         document.cell = Some(what_if.cell()?);
         document.pace = Some(pace(what_if.segments()));
-        document.policies = what_if.run(&choices)?;
+        document.policies = what_if.run(choices)?;
         what_if.keep_to_share();
         document.capture.notes.extend(timeout_note(&document, &radio));
         let states = what_if.take_radio_states();
-        document.capture.notes.extend(untraced_note(what_if.untraced(), &question.limits, capture));
+        // Beside a measured current, a time line is for the prediction.
+        let is_wanted = |name: &&String| {
+            question.trace || question.policies.contains(name) || name.as_str() == USUAL_POLICY
+        };
+        let untraced: Vec<String> = what_if.untraced().iter().filter(is_wanted).cloned().collect();
+        document.capture.notes.extend(untraced_note(&untraced, &question.limits, capture));
         let seen = power_save::observe(capture);
         let beacon_rate = document
             .cell
@@ -549,7 +559,8 @@ mod tests {
         // Group-addressed packets of others are not the station's.
         let others = arrival(200, Destination::Group);
         let arrivals = vec![arrival(30, down), arrival(33, up), others, arrival(500, down)];
-        let pace = pace(&[SegmentArrivals { arrivals, duration: Span::from_millis(600) }]);
+        let pace =
+            pace(&[SegmentArrivals { arrivals, without_data: Vec::new(), duration: Span::from_millis(600) }]);
         assert_eq!((pace.packets_down, pace.packets_up), (2, 1));
         assert!((pace.elapsed_s - 0.85).abs() < 1e-12);
         // 30, 3, 467 and 350 ms; from the station 33 and 817.

@@ -40,6 +40,9 @@ const DOUBTFUL_CORRELATION: f64 = 0.8;
 /// A current whose means of 10 ms deviate from their mean by less than this share of it does not vary.
 const FLAT: f64 = 0.05;
 
+/// Share of a trace from which on it is compared as a whole.
+const WHOLE: f64 = 0.99;
+
 /// Samples that are longer do not show the doze between beacons.
 const LONGEST_SAMPLE_S: f64 = 0.02;
 /// A time awake without a transmission that is longer is not one for a beacon.
@@ -82,9 +85,12 @@ pub struct CurrentReport {
     /// Share of the time near the profile's current of sleep, over means of 1 ms, beside a load if the verdict finds one; `null` if
     /// samples are longer than 20 ms.
     pub asleep_share: Option<f64>,
+    /// The same share of the time that trace and capture both cover, for which the verdict and the prediction are; `null` if the trace
+    /// has no place on the capture's clock, and then they are for all of both.
+    pub overlap_asleep_share: Option<f64>,
     /// Share of the time at 60 % of the current of listening or more.
     pub radio_on_share: Option<f64>,
-    /// Share of the time in which the radio is predicted to sleep.
+    /// Share of the time in which the radio is predicted to sleep, of that in which there are both.
     pub predicted_asleep_share: f64,
     /// The capture's time at which the trace begins, in seconds; negative if it begins before the first packet. `null` if the
     /// trace does not vary, or correlates with the prediction by less than 0.5, so that it has no place.
@@ -255,24 +261,29 @@ pub fn compare(
         _ => Vec::new(),
     };
     let offset_s = aligned.as_ref().map(|aligned| aligned.offset_s);
+    // The verdict is one of the time in which there are both.
+    let both = offset_s.map(|offset_s| of_both(trace, prediction.periods, offset_s));
+    let beyond = both.filter(|_| overlap_s < WHOLE * covered_s);
+    let seen =
+        beyond.map_or(Cow::Borrowed(trace), |(from_s, until_s)| Cow::Owned(trace.part(from_s, until_s)));
     let others = aligned.as_ref().map_or(&[][..], |aligned| aligned.others.as_slice());
-    let share = |holds: &dyn Fn(f64) -> bool| shows_doze.then(|| share_of_time(trace, holds));
+    let share = |trace: &Trace, holds: &dyn Fn(f64) -> bool| shows_doze.then(|| share_of_time(trace, holds));
     let (doze_a, on_a) = (verdict::doze_limit(&own, load_a), verdict::on_limit(&own, load_a));
     let (low_a, high_a) = low_and_high(trace);
-    let (asleep_share, radio_on_share) =
-        (share(&|current| current <= doze_a), share(&|current| current >= on_a));
-    let elapsed = whole_time_s(prediction.periods);
-    let elapsed_s: f64 = elapsed.iter().sum();
-    let predicted_asleep_share = elapsed[RadioState::Sleep as usize] / elapsed_s.max(f64::MIN_POSITIVE);
+    let radio_on_share = share(trace, &|current| current >= on_a);
+    let predicted_asleep_share = asleep_share(
+        prediction.periods,
+        both.zip(offset_s).map(|((from_s, until_s), offset_s)| (offset_s + from_s, offset_s + until_s)),
+    );
     let most_asleep_a = verdict::most_asleep(radio, &own, load_a);
     let mut verdict = verdict::of(
         &verdict::Measured {
             mean_a: fit.as_ref().map_or(mean_a, Fit::mean_a),
-            covered_s,
-            low_a,
-            varies,
-            asleep_share,
-            radio_on_share,
+            covered_s: seen.covered_s(),
+            low_a: low_and_high(&seen).0,
+            varies: self::varies(&seen),
+            asleep_share: share(&seen, &|current| current <= doze_a),
+            radio_on_share: share(&seen, &|current| current >= on_a),
             predicted_a,
             predicted_asleep_share,
             is_announced: prediction.knows_beacons,
@@ -284,6 +295,9 @@ pub fn compare(
         radio,
         &own,
     );
+    if beyond.is_some() && verdict.kind != CurrentVerdictKind::Undetermined {
+        verdict.text += &format!("; this is of the {overlap_s:.2} s of both");
+    }
     if let Some(correlation) =
         correlation.filter(|correlation| belongs && *correlation < DOUBTFUL_CORRELATION)
     {
@@ -294,7 +308,7 @@ pub fn compare(
     }
     // Beside a load a device sleeps at a higher current.
     let found_a = verdict.more_a.filter(|_| verdict.kind == CurrentVerdictKind::Load);
-    let asleep_share = found_a.map_or(asleep_share, |more_a| share(&|current| current <= doze_a + more_a));
+    let sleeps = |current: f64| current <= doze_a + found_a.unwrap_or(0.0);
     Ok(CurrentReport {
         file: trace.file.clone(),
         samples: trace.samples,
@@ -306,7 +320,8 @@ pub fn compare(
         low_a,
         high_a,
         varies,
-        asleep_share,
+        asleep_share: share(trace, &sleeps),
+        overlap_asleep_share: both.and_then(|_| share(&seen, &sleeps)),
         radio_on_share,
         predicted_asleep_share,
         offset_s,
@@ -327,11 +342,34 @@ pub fn compare(
         load_a,
         verdict,
         windows: match offset_s {
-            Some(offset_s) if traced => windows::of(trace, periods, &currents, offset_s),
+            Some(offset_s) if traced => {
+                let every_s = beacons_every_s(prediction.periods).filter(|_| beacons_in_sleep);
+                windows::of(trace, periods, &currents, offset_s, every_s)
+            }
             _ => Vec::new(),
         },
         states,
     })
+}
+
+/// The time that a trace has in common with a prediction, in seconds since its first sample.
+fn of_both(trace: &Trace, periods: &[RadioPeriod], offset_s: f64) -> (f64, f64) {
+    let first_s = periods.first().map_or(0.0, |first| first.start.as_secs_f64());
+    let last_s = periods.last().map_or(0.0, |last| (last.start + last.duration).as_secs_f64());
+    let end_s = trace.intervals.last().map_or(0.0, Interval::end_s);
+    ((first_s - offset_s).max(0.0), (last_s - offset_s).min(end_s))
+}
+
+/// The share of the time between two of the capture, or of all of it, in which the radio is predicted to sleep.
+fn asleep_share(periods: &[RadioPeriod], between: Option<(f64, f64)>) -> f64 {
+    let (from_s, until_s) = between.unwrap_or((f64::MIN, f64::MAX));
+    let part_s = |period: &RadioPeriod| {
+        let start_s = period.start.as_secs_f64();
+        ((start_s + period.duration.as_secs_f64()).min(until_s) - start_s.max(from_s)).max(0.0)
+    };
+    let asleep = periods.iter().filter(|period| period.state == RadioState::Sleep);
+    let whole_s: f64 = periods.iter().map(part_s).sum();
+    asleep.map(part_s).sum::<f64>() / whole_s.max(f64::MIN_POSITIVE)
 }
 
 /// The place of a trace: at the offset that is given, or where it correlates best.
@@ -364,6 +402,13 @@ fn beacons_alone(periods: &[RadioPeriod]) -> impl Iterator<Item = std::ops::Rang
         let is_inside = range.start > 0 && range.end < count;
         run[0].state != RadioState::Sleep && is_inside && !is_long && !sends
     })
+}
+
+/// The usual time from one that is awake for a beacon alone to the next, in seconds.
+fn beacons_every_s(periods: &[RadioPeriod]) -> Option<f64> {
+    let starts_s: Vec<f64> =
+        beacons_alone(periods).map(|range| periods[range.start].start.as_secs_f64()).collect();
+    pulses::median(starts_s.windows(2).map(|pair| pair[1] - pair[0]).collect())
 }
 
 fn has_beacons_alone(periods: &[RadioPeriod]) -> bool {

@@ -41,6 +41,8 @@ const BUNDLE_HEADERS: u32 = 52;
 pub struct SegmentArrivals {
     /// In order of time.
     pub arrivals: Vec<Arrival>,
+    /// The places of TCP segments among them that have neither data nor SYN or FIN, in order: nobody waits for them.
+    pub without_data: Vec<u32>,
     /// Time from the segment's first packet to its last, of any station: idle time at both ends counts.
     pub duration: Span,
 }
@@ -148,6 +150,7 @@ impl<'a> Traffic<'a> {
 
     fn segment_arrivals(&self, segment: &SteadyPart, left_out: &BTreeSet<u32>) -> SegmentArrivals {
         let mut arrivals: Vec<Arrival> = Vec::new();
+        let mut without_data = Vec::new();
         let mut received: BTreeMap<(FlowEndpoint, FlowEndpoint), Unacknowledged> = BTreeMap::new();
         let packets = &self.capture.packets[segment.first..segment.end];
         let replayed = packets.iter().filter(|packet| !packet.repeated && !left_out.contains(&packet.number));
@@ -161,6 +164,9 @@ impl<'a> Traffic<'a> {
             let sent = arrivals.len() as u64;
             if let Some(own) = &own {
                 self.add_own(own, packet, at, &mut arrivals, &mut received);
+                if packet.ip.as_ref().and_then(tcp).is_some_and(|tcp| tcp.sequence_length() == 0) {
+                    without_data.extend(u32::try_from(sent));
+                }
             }
             if self.groups.protocol(self.capture, packet).is_some() {
                 let bytes = group::msdu_bytes(self.capture, packet).clamp(1, MTU);
@@ -173,7 +179,7 @@ impl<'a> Traffic<'a> {
                 });
             }
         }
-        SegmentArrivals { arrivals, duration: segment.duration() }
+        SegmentArrivals { arrivals, without_data, duration: segment.duration() }
     }
 
     /// Adds a packet of the station, in as many pieces as fit.

@@ -33,7 +33,8 @@ use crate::timeline::PERIOD_BYTES;
 /// Memory that a packet of a replay takes, in bytes: the list, the replay's copy of it and its working set, and the delays
 /// under two policies.
 pub(crate) const ARRIVAL_BYTES: u64 =
-    (3 * size_of::<Arrival>() + size_of::<Delay>() + 3 * size_of::<Option<Span>>() + 8) as u64;
+    (3 * size_of::<Arrival>() + size_of::<Delay>() + 3 * size_of::<Option<Span>>() + size_of::<u32>() + 8)
+        as u64;
 
 /// Memory that an event of a traced replay takes until its replay ends, in bytes: frames on the air and changes of the radio's state.
 const TRACED_EVENT_BYTES: u64 = 128;
@@ -467,7 +468,7 @@ impl<'a> WhatIf<'a> {
             total.events = total.events.saturating_add(events);
             self.check_events(0, choice, rate)?;
             let from = self.traffic.capture.segments.get(index).map_or(Instant::ZERO, |segment| segment.from);
-            total.add(&self.segments[index].arrivals, from, &replayed);
+            total.add(&self.segments[index], from, &replayed);
             if trace && periods_bytes(&total.radio_states) > self.trace_bytes {
                 self.is_trace_full = true;
                 return Err(AnalyzeError::Interrupted);
@@ -704,8 +705,9 @@ impl Total {
         DelayReport::of(&mut added)
     }
 
-    /// Adds the replay of a segment of `arrivals` that begins at `from`.
-    fn add(&mut self, arrivals: &[Arrival], from: Instant, replayed: &Replayed) {
+    /// Adds the replay of a segment that begins at `from`.
+    fn add(&mut self, segment: &SegmentArrivals, from: Instant, replayed: &Replayed) {
+        let SegmentArrivals { arrivals, without_data, .. } = segment;
         let (ledger, radio) = (&replayed.ledger, &replayed.radio);
         self.energy += ledger.energy(radio);
         self.radio.get_or_insert_with(|| radio.clone());
@@ -726,6 +728,9 @@ impl Total {
         self.delays.resize(first + arrivals.len(), None);
         for Delay { number, delay, .. } in &replayed.delays {
             self.delays[first + *number as usize] = Some(*delay);
+        }
+        for place in without_data {
+            self.delays[first + *place as usize] = None;
         }
         self.packets += arrivals.iter().filter(|arrival| arrival.to != Destination::Group).count() as u64;
         self.lost += replayed.lost;

@@ -543,7 +543,10 @@ def _candidates(candidates: list[dict[str, Any]]) -> "Table":
 
 def _basis(document: dict[str, Any]) -> str:
     basis = ", ".join(dict.fromkeys(policy["basis"] for policy in document["policies"]))
-    return f"what policies would have spent, {basis}; radio {document['radio']}; {document['phy']}"
+    return (
+        f"what policies would have spent, {basis}; radio {document['radio']}; {document['phy']}; delay + is that of "
+        "packets with data"
+    )
 
 
 def _policies(policies: list[dict[str, Any]]) -> "Table":

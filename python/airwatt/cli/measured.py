@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airwatt import laboratory
 from airwatt._core import LEAST_CORRELATION, InputError
-from airwatt.battery import SECONDS_A_DAY, Battery, lasting
+from airwatt.battery import SECONDS_A_DAY, Battery
 from airwatt.cli import charge
 from airwatt.layout import printable
 from airwatt.tables import NOTHING, percent, quantity, table
@@ -81,15 +81,22 @@ def _means(document: dict[str, Any], battery: Battery | None) -> Table:
     # A trace that reaches beyond the capture is compared over the time of both alone.
     if 0 < current["overlap_s"] < _WHOLE * current["covered_s"]:
         both = f"measured, {quantity(current['overlap_s'], 's')} of both"
-        compared.append((both, current["measured_c"] / current["overlap_s"], None, None))
+        compared.append((both, current["measured_c"] / current["overlap_s"], current["overlap_asleep_share"], None))
     for what, mean_a, asleep, of in (
         *compared,
         (_prediction(current), current["predicted_a"], current["predicted_asleep_share"], profile),
     ):
         power_w = mean_a * volts
-        days = NOTHING if cell.refuses(of) else lasting(cell.lasts_s(power_w, volts))
         share = NOTHING if asleep is None else percent(asleep)
-        rows.append([what, quantity(mean_a, "A"), share, charge.charge(power_w * SECONDS_A_DAY, volts), days])
+        rows.append(
+            [
+                what,
+                quantity(mean_a, "A"),
+                share,
+                charge.charge(power_w * SECONDS_A_DAY, volts),
+                cell.lasts(power_w, volts, of),
+            ]
+        )
     lasts = f"{cell.text.partition(',')[0]} {'lasts' if battery else 'would last'}"
     return table(["", "mean", "asleep", "charge a day", lasts], rows)
 

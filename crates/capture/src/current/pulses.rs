@@ -126,9 +126,7 @@ impl Pulses {
         let expected = planned.short_c.len() as f64 * seconds(&measured) / seconds(&predicted_bins);
         let least = if is_announced { LEAST_ANNOUNCED } else { LEAST_ASSUMED };
         let enough = LEAST_PULSES.max((least * expected) as usize);
-        let starts_s: Vec<f64> =
-            super::beacons_alone(periods).map(|range| periods[range.start].start.as_secs_f64()).collect();
-        let every_s = median(starts_s.windows(2).map(|pair| pair[1] - pair[0]).collect())?;
+        let every_s = super::beacons_every_s(periods)?;
         if seen.short_c.len() < enough || seen.on_beacons(every_s) < ON_BEACONS {
             return None;
         }
@@ -207,7 +205,7 @@ fn level(levels: Vec<f64>) -> Option<f64> {
     if levels.len() < LEAST_BINS { None } else { median(levels) }
 }
 
-fn median(mut list: Vec<f64>) -> Option<f64> {
+pub(super) fn median(mut list: Vec<f64>) -> Option<f64> {
     let at = list.len() / 2;
     (!list.is_empty()).then(|| *list.select_nth_unstable_by(at, f64::total_cmp).1)
 }

@@ -315,6 +315,26 @@ fn a_place_inside_the_capture_is_preferred() {
     assert!((report.overlap_s - 60.0).abs() < 0.1, "{report:?}");
 }
 
+/// A verdict is one of the time of both. A device that is awake beside the capture and sleeps for as long after it is awake, as the
+/// prediction and the mean are of that time.
+#[test]
+fn a_verdict_is_of_the_time_of_both() {
+    let periods = beacons();
+    let mut trace = metered(&periods, 1_000, 0.0, |_| 63e-3);
+    let end_s = trace.intervals.last().map_or(0.0, Interval::end_s);
+    let later = (0..10_000).map(|ms| f64::from(ms) * 1e-3 + end_s);
+    trace.intervals.extend(later.map(|start_s| Interval { start_s, length_s: 1e-3, current_a: 0.14e-3 }));
+    let report = compared(&trace, &periods, Some(0.0));
+    assert!((report.asleep_share.unwrap() - 0.49).abs() < 0.01, "{report:?}");
+    assert_eq!(report.overlap_asleep_share, Some(0.0));
+    assert_eq!(report.verdict.kind, CurrentVerdictKind::Awake, "{}", report.verdict.text);
+    assert!(report.verdict.text.contains("; this is of the 10.2"), "{}", report.verdict.text);
+    assert!(report.verdict.text.contains("the current is 63.0 mA throughout"), "{}", report.verdict.text);
+    // Of a trace that ends with the capture there is one span only.
+    let whole = compared(&metered(&periods, 1_000, 0.0, |_| 63e-3), &periods, Some(0.0));
+    assert!(!whole.verdict.text.contains("of both"), "{}", whole.verdict.text);
+}
+
 /// Samples of 50 ms do not show sleep between beacons, however well the mean fits, and no current of a wake-up.
 #[test]
 fn long_samples_tell_no_state_from_its_neighbours() {

@@ -215,6 +215,13 @@ impl Trace {
         (covered_s > 0.0).then(|| charge_c / covered_s)
     }
 
+    /// Its part between two times since the first sample, which begins at the first of them.
+    pub fn part(&self, from_s: f64, until_s: f64) -> Self {
+        let inside = self.intervals.iter().filter(|each| each.start_s >= from_s && each.end_s() <= until_s);
+        let intervals = inside.map(|each| Interval { start_s: each.start_s - from_s, ..*each }).collect();
+        Self { file: self.file.clone(), samples: self.samples, intervals }
+    }
+
     /// The charge in that time, in coulombs.
     pub fn charge_c(&self) -> f64 {
         self.intervals.iter().map(Interval::charge_c).sum()

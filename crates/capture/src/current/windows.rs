@@ -12,8 +12,10 @@ use super::trace::{Interval, Trace};
 
 /// Time before and after what a window shows.
 const MARGIN_S: f64 = 0.005;
-/// Length of the window with the largest difference.
+/// Length of the window with the largest difference, and in beacons where these count with sleep: a shorter one would have one beacon more
+/// or less than sleep has on the average.
 const DIFFERENCE_S: f64 = 0.1;
+const DIFFERENCE_BEACONS: f64 = 10.0;
 /// Points of a curve, at most.
 const MOST_POINTS: usize = 2_000;
 
@@ -39,7 +41,9 @@ pub(super) fn of(
     periods: &[RadioPeriod],
     currents: &StateCurrents,
     offset_s: f64,
+    beacons_every_s: Option<f64>,
 ) -> Vec<Window> {
+    let difference_s = beacons_every_s.map_or(DIFFERENCE_S, |every_s| DIFFERENCE_BEACONS * every_s);
     let Some((first, last)) = trace.intervals.first().zip(trace.intervals.last()) else { return Vec::new() };
     let end_s = periods.last().map_or(0.0, |period| (period.start + period.duration).as_secs_f64());
     let all = ((first.start_s + offset_s).max(0.0), (last.end_s() + offset_s).min(end_s));
@@ -56,7 +60,7 @@ pub(super) fn of(
         ("whole trace", Some(all)),
         ("one beacon", beacon.map(around)),
         ("one exchange", exchange.map(around)),
-        ("largest difference", largest_difference(trace, periods, currents, offset_s)),
+        ("largest difference", largest_difference(trace, periods, currents, offset_s, difference_s)),
     ];
     let windows = list.into_iter().filter_map(|(what, part)| Some((what, part.and_then(within)?)));
     windows.map(|(what, part)| window(what, part, trace, periods, currents, offset_s)).collect()
@@ -85,12 +89,13 @@ fn stretches(periods: &[RadioPeriod]) -> Vec<Stretch> {
     awake.filter_map(stretch).collect()
 }
 
-/// The tenth of a second in which measured and predicted charge differ most.
+/// The time of this length in which measured and predicted charge differ most.
 fn largest_difference(
     trace: &Trace,
     periods: &[RadioPeriod],
     currents: &StateCurrents,
     offset_s: f64,
+    length_s: f64,
 ) -> Option<(f64, f64)> {
     let mut best = None;
     let mut present = (i64::MIN, 0.0f64);
@@ -98,18 +103,17 @@ fn largest_difference(
     let mut close = |present: (i64, f64)| {
         if present.1.abs() > most_c {
             most_c = present.1.abs();
-            best = Some((present.0 as f64 * DIFFERENCE_S, (present.0 + 1) as f64 * DIFFERENCE_S));
+            best = Some((present.0 as f64 * length_s, (present.0 + 1) as f64 * length_s));
         }
     };
     fit::for_each(periods, &trace.intervals, offset_s, |part| {
-        let bin = (part.start_s / DIFFERENCE_S).floor() as i64;
+        let bin = (part.start_s / length_s).floor() as i64;
         if bin != present.0 {
             close(present);
             present = (bin, 0.0);
         }
         let expected_a: f64 = part.shares.iter().zip(currents).map(|(share, current)| share * current).sum();
-        let length_s = f64::from(part.interval.length_s);
-        present.1 += (f64::from(part.interval.current_a) - expected_a) * length_s;
+        present.1 += (f64::from(part.interval.current_a) - expected_a) * f64::from(part.interval.length_s);
     });
     close(present);
     best

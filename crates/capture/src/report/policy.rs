@@ -140,7 +140,8 @@ pub struct PolicyReport {
     /// What the radio's profile says of the energy: the same in other modes of the host, the share that rests on values of another
     /// chip, and the profile's error. `null` if it says nothing.
     pub profile: Option<ProfileAccount>,
-    /// Delay beyond what the same packets take with the radio always awake.
+    /// Delay beyond what the same packets take with the radio always awake: of all but TCP segments that have no data, for which
+    /// nobody waits.
     pub added_delay_s: Option<DelayReport>,
     /// Wake-ups by reason.
     pub wakeups: BTreeMap<String, u64>,

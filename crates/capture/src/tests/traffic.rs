@@ -94,6 +94,45 @@ fn tails_are_divided_by_the_flow_before_them() {
     assert!(psm.timeout_tail_by_flow_j.is_empty());
 }
 
+/// A TCP segment with ACK alone, as an IPv4 packet.
+fn segment(
+    source: [u8; 4],
+    destination: [u8; 4],
+    ports: (u16, u16),
+    numbers: (u32, u32),
+    payload: u16,
+) -> Vec<u8> {
+    let mut bytes = vec![0x45, 0];
+    bytes.extend_from_slice(&(40 + payload).to_be_bytes());
+    bytes.extend_from_slice(&[0, 0, 0, 0, 64, 6, 0, 0]);
+    bytes.extend([source, destination].concat());
+    bytes.extend([ports.0.to_be_bytes(), ports.1.to_be_bytes()].concat());
+    bytes.extend([numbers.0.to_be_bytes(), numbers.1.to_be_bytes()].concat());
+    bytes.extend_from_slice(&[0x50, 0x10, 0x20, 0, 0, 0, 0, 0]);
+    bytes.resize(bytes.len() + usize::from(payload), 0);
+    bytes
+}
+
+/// Reports up that are acknowledged: nobody waits for an acknowledgement alone, as of a flow of a scenario, and for an answer somebody does.
+#[test]
+fn a_delay_is_that_of_packets_with_data() {
+    let mean_s = |answer: u16| {
+        let mut file = File::new(1);
+        for second in 0..20u32 {
+            let (up, down) = (1_000 + 60 * second, 5_000 + u32::from(answer) * second);
+            let (report, reply) = (
+                segment(A, B, (51_000, 1_883), (up, down), 60),
+                segment(B, A, (1_883, 51_000), (down, up + 60), answer),
+            );
+            let at = 1_000_000 * u64::from(second);
+            file = file.packet(at, &ethernet(0x0800, &report)).packet(at + 30_000, &ethernet(0x0800, &reply));
+        }
+        analysed(&file.read(), &[]).policies[1].added_delay_s.unwrap().mean
+    };
+    assert!(mean_s(0) < 1e-3, "{} s", mean_s(0));
+    assert!(mean_s(10) > 0.01, "{} s", mean_s(10));
+}
+
 #[test]
 fn group_addressed_packets_are_part_of_the_replay() {
     let capture = mixed();
