@@ -255,6 +255,13 @@ def test_listen_intervals_beyond_the_dtim_period_are_tried(airwatt, source):
     assert best["listen_interval"] == 10
 
 
+def test_reports_stand_for_keep_alives(airwatt):
+    asked = ["--delay", "1s", "--runs", 1, "--radio", "esp32-c3", "--duration", "60s", "--confirm", "1"]
+    for interval, is_within in (("30s", True), ("2min", False)):
+        shown = airwatt.output(["advise", "--flow", f"up:periodic:{interval}:60B", *asked, "--keep-alive", "60s"])
+        assert ("are packets of the device within each keep-alive" in " ".join(shown.split())) is is_within
+
+
 def test_a_chip_that_receives_every_beacon_is_asked_for_dtim_beacons_alone(airwatt):
     # A DTIM period has no effect beside one of its listen intervals, so that none is tried.
     cell = ["--radio", "siwx917", "--set", "ap.dtim_period=3"]

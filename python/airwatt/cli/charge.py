@@ -153,8 +153,8 @@ def band_text(profiles: Sequence[Mapping[str, Any]], others: str = "") -> str:
     why = f"{largest:.1f} % by which the profile errs where it predicts its maker's averages{others}"
     if None in errors:
         why = (
-            f"{largest:.0f} %, the largest error of profiles that predict a published average (here none is), as far "
-            "as averages of the profile leave room for it"
+            f"up to {largest:.0f} %, the largest error of profiles that predict a published average (here none is), as "
+            "far as averages of the profile, without the error of what measured them, leave room for it"
         )
     assumed = dict.fromkeys(key for profile in profiles for key in profile["assumed"])
     if assumed:

@@ -315,6 +315,30 @@ fn a_place_inside_the_capture_is_preferred() {
     assert!((report.overlap_s - 60.0).abs() < 0.1, "{report:?}");
 }
 
+/// Beside a replay a beacon is no difference from sleep with beacons: the largest is where something else draws a current.
+#[test]
+fn the_largest_difference_beside_a_replay_is_no_beacon() {
+    let (periods, radio) = (beacons(), radio());
+    let mut trace = metered(&periods, 1_000, 0.0, predicted);
+    let more = trace.intervals.iter_mut().filter(|each| (5.3..5.9).contains(&each.start_s));
+    more.for_each(|each| each.current_a += 2e-3);
+    let prediction = Prediction {
+        name: "timeout",
+        periods: &periods,
+        radio: &radio,
+        knows_beacons: false,
+        load: Load::default(),
+    };
+    let report = compare(&trace, &prediction, Some(0.0), true).unwrap();
+    let largest = report.windows.iter().find(|window| window.what == "largest difference").unwrap();
+    assert!(
+        (largest.until_s - largest.from_s - 1.024).abs() < 1e-6,
+        "{:?}",
+        (largest.from_s, largest.until_s)
+    );
+    assert!(largest.from_s < 5.9 && largest.until_s > 5.3, "{:?}", (largest.from_s, largest.until_s));
+}
+
 /// A verdict is one of the time of both. A device that is awake beside the capture and sleeps for as long after it is awake, as the
 /// prediction and the mean are of that time.
 #[test]

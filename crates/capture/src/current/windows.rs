@@ -16,6 +16,8 @@ const MARGIN_S: f64 = 0.005;
 /// or less than sleep has on the average.
 const DIFFERENCE_S: f64 = 0.1;
 const DIFFERENCE_BEACONS: f64 = 10.0;
+/// Share of it that has to be covered.
+const WHOLE: f64 = 0.9;
 /// Points of a curve, at most.
 const MOST_POINTS: usize = 2_000;
 
@@ -98,22 +100,26 @@ fn largest_difference(
     length_s: f64,
 ) -> Option<(f64, f64)> {
     let mut best = None;
-    let mut present = (i64::MIN, 0.0f64);
+    // Of the present one its number, the charge that is more, and the time that is covered.
+    let mut present = (i64::MIN, 0.0f64, 0.0f64);
     let mut most_c = 0.0f64;
-    let mut close = |present: (i64, f64)| {
-        if present.1.abs() > most_c {
-            most_c = present.1.abs();
-            best = Some((present.0 as f64 * length_s, (present.0 + 1) as f64 * length_s));
+    let mut close = |(number, more_c, covered_s): (i64, f64, f64)| {
+        // A part of one, as at either end, may have one beacon more or less than is usual.
+        if covered_s > WHOLE * length_s && more_c.abs() > most_c {
+            most_c = more_c.abs();
+            best = Some((number as f64 * length_s, (number + 1) as f64 * length_s));
         }
     };
     fit::for_each(periods, &trace.intervals, offset_s, |part| {
         let bin = (part.start_s / length_s).floor() as i64;
         if bin != present.0 {
             close(present);
-            present = (bin, 0.0);
+            present = (bin, 0.0, 0.0);
         }
         let expected_a: f64 = part.shares.iter().zip(currents).map(|(share, current)| share * current).sum();
-        present.1 += (f64::from(part.interval.current_a) - expected_a) * f64::from(part.interval.length_s);
+        let interval_s = f64::from(part.interval.length_s);
+        present.1 += (f64::from(part.interval.current_a) - expected_a) * interval_s;
+        present.2 += interval_s;
     });
     close(present);
     best
