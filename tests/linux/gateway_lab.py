@@ -160,7 +160,9 @@ class Lab:
         assert process.stdout.readline() == "ready\n"
         return process
 
+    def echo_words(self, *arguments: object, address: str = "", port: int = 5000) -> tuple[object, ...]:
+        return (sys.executable, HERE / "gateway_echo.py", address or SERVER, port, *arguments)
+
     def echo(self, *arguments: object, host: str = "mobile", address: str = "", port: int = 5000, timeout=60) -> str:
         """Sends bytes to the echo server and compares; see gateway_echo.py."""
-        words = (sys.executable, HERE / "gateway_echo.py", address or SERVER, port, *arguments)
-        return self.run(host, *words, timeout=timeout).stdout
+        return self.run(host, *self.echo_words(*arguments, address=address, port=port), timeout=timeout).stdout

@@ -16,6 +16,7 @@ mod keys;
 mod last_endpoints;
 mod manual;
 mod output;
+mod path_watch;
 mod peering;
 mod services;
 mod settings;

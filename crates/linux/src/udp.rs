@@ -6,7 +6,7 @@
 //! device cannot. No datagram is fragmented on its way: the don't-fragment bit is set.
 
 use std::io::{self, IoSliceMut};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
@@ -200,21 +200,23 @@ impl AsFd for Socket {
     }
 }
 
-/// Bytes of the largest packet that the path to an IPv4 address carries, as this host knows it: what its interface carries, or less
-/// if a router has reported so (RFC 1191). `mark` is that of the packets (`SO_MARK`). `None` for IPv6, and without a route.
+/// Bytes of the largest packet that the path to an address carries, as this host knows it: what its interface carries, or less if a
+/// router has reported so (RFC 1191, RFC 8201). `mark` is that of the packets (`SO_MARK`). `None` without a route.
 pub fn path_mtu(to: SocketAddr, mark: Option<u32>) -> Option<u16> {
-    use nix::sys::socket::{getsockopt, setsockopt, sockopt};
+    use rustix::net::sockopt::{ip_mtu, ipv6_mtu};
 
-    if !to.is_ipv4() {
-        return None;
-    }
-    let socket = std::net::UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+    // A socket of IPv6 that is open to both versions has addresses of IPv4 in a form of IPv6.
+    let to = SocketAddr::new(to.ip().to_canonical(), to.port());
+    let any = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { IpAddr::from(Ipv6Addr::UNSPECIFIED) };
+    let socket = std::net::UdpSocket::bind((any, 0)).ok()?;
     if let Some(mark) = mark {
-        setsockopt(&socket, sockopt::Mark, &mark).ok()?;
+        nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::Mark, &mark).ok()?;
     }
     // Nothing is sent: the socket looks its route up.
     socket.connect(to).ok()?;
-    u16::try_from(getsockopt(&socket, sockopt::IpMtu).ok()?).ok()
+    let bytes = if to.is_ipv4() { ip_mtu(&socket) } else { ipv6_mtu(&socket) };
+    // The loopback interface carries more than a length field has room for.
+    Some(u16::try_from(bytes.ok()?).unwrap_or(u16::MAX))
 }
 
 /// The datagrams in one message.

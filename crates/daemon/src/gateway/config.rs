@@ -120,7 +120,8 @@ pub(super) struct Gateway {
     pub(super) silence: Span,
     /// Time for which connections may finish after SIGTERM.
     pub(super) drain: Span,
-    /// Largest outer packet in bytes.
+    /// Largest outer packet in bytes. It is lowered for a peer whose path carries less, as the interface or a router says or as it turns
+    /// out.
     pub(super) mtu: u16,
 }
 
@@ -359,12 +360,27 @@ impl Config {
         self.addresses.iter().any(|prefix| prefix.contains(address))
     }
 
+    /// Bytes around the data of a full packet of E2TCP.
+    const fn overhead(&self) -> u16 {
+        OUTER_HEADERS + E2TCP_HEADER + if self.plain { 0 } else { OVERHEAD_BYTES as u16 }
+    }
+
+    /// Data of a full packet of E2TCP over a path whose packets have at most `path` bytes.
+    pub(super) fn payload(&self, path: u16) -> u16 {
+        path.clamp(MTU_MIN, self.gateway.mtu) - self.overhead()
+    }
+
+    /// The outer packet around a packet of E2TCP with so much data.
+    pub(super) const fn outer(&self, payload: u16) -> u16 {
+        payload + self.overhead()
+    }
+
     /// The settings of the machine.
     pub(super) fn proxy(&self, epoch: u64, initial_sequence: u32) -> SplitProxyConfig {
         let Gateway { buffer, half_open, idle, fallback, silence, mtu, .. } = self.gateway;
-        let overhead = if self.plain { 0 } else { OVERHEAD_BYTES as u16 };
         let wireless = E2tcpConfig {
-            payload: mtu - OUTER_HEADERS - overhead - E2TCP_HEADER,
+            payload: self.payload(mtu),
+            searches_payload: true,
             obeys_peer: self.is_base(),
             initial_sequence: Seq::new(initial_sequence),
             // Identifiers are scarce: 256 for a mobile.

@@ -19,6 +19,7 @@ private_key = "MOBILE_PRIVATE_KEY"      # airwattd genkey; or private_key_file =
 # half_open = 4096                      # connections that have not been set up on both sides
 # fallback = "1.5s"                     # silence of the base station after which a connection goes as plain TCP
 # silence = "5s"                        # silence of the other end after which its connections are reset
+# mtu = 1500                            # largest packet of the hop in bytes; lowered by itself where the path carries less
 # drain = "5s"                          # time for connections to finish after SIGTERM
 
 [e2tcp]
@@ -42,6 +43,7 @@ private_key = "BASE_PRIVATE_KEY"        # airwattd genkey; or private_key_file =
 # buffer = "256KiB"                     # held by a connection in each direction
 # half_open = 4096                      # connections that have not been set up on both sides
 # silence = "5s"                        # silence of the other end after which its connections are reset
+# mtu = 1500                            # largest packet of the hop in bytes; lowered by itself where the path carries less
 
 [e2tcp]
 ack_every = 4                           # packets that one acknowledgement answers while nothing is lost; 1 as in the thesis

@@ -15,7 +15,7 @@ use airwatt_proto::e2tcp::{Addresses, Endpoint};
 use airwatt_proto::gateway::{
     ConnectFailure, ConnectionId, Opening, SplitProxyInput as In, SplitProxyOutput as Out, parse_reset,
 };
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 use tun_rs::SyncDevice;
 
 use super::config::Config;
@@ -24,6 +24,7 @@ use super::local::{Frames, Local, Request};
 use super::note_log::NoteLog;
 use super::sockets::{FIRST_CONNECTION, Received, Sockets, socket_address};
 use super::status;
+use crate::path_watch::{Path, PathWatch};
 use crate::services::{DEVICE, FIRST_OWN, Occasion, SOCKET, Services};
 
 /// Sources of the event loop, beside those of every daemon with peers.
@@ -62,6 +63,7 @@ pub(super) struct GatewayHost {
     is_draining: bool,
     is_over: bool,
     note_log: NoteLog,
+    path_watch: PathWatch,
 }
 
 impl GatewayHost {
@@ -88,6 +90,7 @@ impl GatewayHost {
             is_draining: false,
             is_over: false,
             note_log: NoteLog::default(),
+            path_watch: PathWatch::default(),
         }
     }
 
@@ -266,6 +269,14 @@ impl GatewayHost {
             Out::Late(id, at, data) => {
                 self.tell(id, |frames| frames.push(b'L', at, data.len() as u64, &data));
             }
+            Out::Narrowed(peer, payload) => {
+                let (peer, mtu) = (&self.config.peer[peer].name, self.config.outer(payload));
+                warn!(
+                    peer,
+                    mtu,
+                    "long packets do not arrive, and nobody reports it: shorter ones are sent; hint: `mtu` in [gateway]"
+                );
+            }
             Out::Reset(id) => self.parts.sockets.close(id, true, now),
             Out::Close(id) => self.parts.sockets.close(id, false, now),
             Out::Ended(id, addresses, ending) => {
@@ -302,6 +313,23 @@ impl GatewayHost {
         if let Err(failure) = result {
             let failed = self.fail(id, failure);
             self.deferred.push(failed);
+        }
+    }
+
+    // The paths to the peers.
+
+    /// Shortens the packets to peers whose paths have become narrower.
+    fn follow_paths(&mut self, machine: &mut Ends, now: Instant) {
+        let Some(socket) = &self.parts.socket else { return };
+        let endpoints =
+            (0..self.config.peer.len()).filter_map(|peer| Some((peer, machine.carrier.endpoint(peer)?)));
+        for Path { mtu: path, to, peer } in self.path_watch.look(socket, None, endpoints, now) {
+            let payload = self.config.payload(path);
+            if machine.proxy.payload_max(peer).is_some_and(|before| payload < before) {
+                let (peer, mtu) = (&self.config.peer[peer].name, self.config.outer(payload));
+                warn!(peer, %to, path, mtu, "the path carries smaller packets: shorter ones are sent");
+            }
+            machine.proxy.narrow(peer, payload, now);
         }
     }
 
@@ -388,6 +416,7 @@ impl MachineHost<Ends> for GatewayHost {
     }
 
     fn settle(&mut self, machine: &mut Ends, now: Instant) -> Result<(), Error> {
+        self.follow_paths(machine, now);
         loop {
             for input in std::mem::take(&mut self.deferred) {
                 machine.handle_input(Input::Proxy(input), now);

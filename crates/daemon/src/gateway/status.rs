@@ -67,6 +67,8 @@ struct PeerRow {
     /// Initiations sent since the peer was heard last.
     unanswered: u32,
     moves: u64,
+    /// Largest outer packet.
+    mtu_bytes: u16,
     datagram_bytes_sent: u64,
     datagram_bytes_received: u64,
 }
@@ -141,6 +143,7 @@ pub(super) fn document(host: HostState<'_>, machine: &Ends, now: Instant) -> Doc
             heard_age_s: age(machine.proxy.heard(index)),
             unanswered: session.unanswered,
             moves: session.counts.moves,
+            mtu_bytes: machine.proxy.payload_max(index).map_or(config.gateway.mtu, |data| config.outer(data)),
             datagram_bytes_sent: sent,
             datagram_bytes_received: received,
         }
@@ -297,9 +300,10 @@ fn text_of(document: &serde_json::Value) -> String {
         }
         lines.extend(unanswered_line(peer));
         lines.push(format!(
-            "  datagrams: {} bytes sent, {} received",
+            "  datagrams: {} bytes sent, {} received; mtu: {} bytes",
             of("datagram_bytes_sent"),
-            of("datagram_bytes_received")
+            of("datagram_bytes_received"),
+            of("mtu_bytes")
         ));
     }
     for row in document["connections"].as_array().into_iter().flatten() {

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use airwatt_base::{Instant, RandomStream, Span};
+use airwatt_base::{Instant, RandomStream};
 use airwatt_linux::driver::MachineHost;
 use airwatt_linux::event_loop::Ready;
 use airwatt_linux::route::KernelRoute;
@@ -17,12 +17,10 @@ use super::config::{Config, End};
 use super::peers::{Input, Output, Peer, PeerTunnel, Peers, Reason};
 use super::show;
 use crate::failure::Failure;
+use crate::path_watch::{Path, PathWatch};
 use crate::peering::{Carrier, PeerSettings, Peering as _};
 use crate::services::{DEVICE, Occasion, Services};
 use crate::settings::Prefix;
-
-/// Time between looks at the paths to the peers.
-const PATH_CHECKS: Span = Span::from_secs(1);
 
 /// What a tunnel works with.
 pub(super) struct Parts {
@@ -41,9 +39,7 @@ pub(super) struct TunnelHost {
     /// What `settle` has to do, since it needs the machine.
     has_to_reload: bool,
     has_names: bool,
-    /// System calls that had sent when the paths were looked at last, and when they may be looked at again.
-    sends_seen: u64,
-    next_path_check: Instant,
+    path_watch: PathWatch,
 }
 
 impl TunnelHost {
@@ -66,8 +62,7 @@ impl TunnelHost {
             buffer: vec![0; tun::PACKET_BYTES_MAX],
             has_to_reload: false,
             has_names: false,
-            sends_seen: 0,
-            next_path_check: Instant::ZERO,
+            path_watch: PathWatch::default(),
         }
     }
 
@@ -86,18 +81,13 @@ impl TunnelHost {
         Ok(())
     }
 
-    /// Lowers the MTU of the device if the path to a peer has become narrower. The kernel is asked once a second while datagrams
-    /// leave; an idle tunnel does not wake up for it.
+    /// Lowers the MTU of the device if the path to a peer has become narrower.
     fn follow_paths(&mut self, machine: &mut Peers, now: Instant) {
-        let sent = self.parts.socket.counts().send_calls;
-        if sent == self.sends_seen || now < self.next_path_check {
-            return;
-        }
-        (self.sends_seen, self.next_path_check) = (sent, now + PATH_CHECKS);
         let mark = (!self.config.default_routes().is_empty()).then_some(self.config.fwmark);
-        let endpoints = (0..machine.peers.len()).filter_map(|peer| machine.carrier.endpoint(peer));
-        let narrowest = endpoints.filter_map(|to| Some((udp::path_mtu(to, mark)?, to))).min();
-        let Some((path, to)) = narrowest else { return };
+        let endpoints =
+            (0..machine.peers.len()).filter_map(|peer| Some((peer, machine.carrier.endpoint(peer)?)));
+        let paths = self.path_watch.look(&self.parts.socket, mark, endpoints, now);
+        let Some(Path { mtu: path, to, .. }) = paths.into_iter().min() else { return };
         if let Some(mtu) = self.config.follow_path(path) {
             warn!(%to, path, mtu, "the path carries smaller packets: the tunnel's MTU is lowered");
             if let Err(error) = self.parts.device.set_mtu(mtu) {

@@ -113,6 +113,10 @@ pub struct E2tcpConfig {
     /// Payload of a full packet in bytes, 1 to 65000. Default 1000.
     #[serde(skip)]
     pub payload: u16,
+    /// Whether shorter packets are tried, and sent from then on, where those with `payload` never arrive: on a path that drops what is too
+    /// long and does not report it. Default no: the hop of a simulation carries all.
+    #[serde(skip)]
+    pub searches_payload: bool,
     /// Window to begin with, and least window while losses look like static noise, in packets. Default 12.
     pub min_window: u32,
     /// Largest window in packets, until the peer's window field says otherwise. Default 25.
@@ -220,6 +224,7 @@ impl Default for E2tcpConfig {
     fn default() -> Self {
         Self {
             payload: 1000,
+            searches_payload: false,
             min_window: 12,
             max_window: 25,
             after_timeout: 5,

@@ -143,6 +143,11 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.sender.window.max()
     }
 
+    /// The largest payload of a packet in bytes, which a path may have made less than the settings say.
+    pub fn payload_max(&self) -> u16 {
+        self.sender.payload() as u16
+    }
+
     /// Packets in flight, as the sender estimates them.
     pub fn outstanding(&self) -> u32 {
         self.sender.outstanding()
@@ -233,6 +238,12 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     pub(super) fn propose(&mut self, id: u8, now: Instant) {
         self.id = id;
         self.sender.repeat_syn();
+        self.transmit(now);
+    }
+
+    /// The path carries packets with at most this payload.
+    pub(super) fn narrow(&mut self, payload: u16, now: Instant) {
+        self.sender.narrow(payload.into(), &mut self.timers);
         self.transmit(now);
     }
 

@@ -13,10 +13,13 @@
 //! transmission is known: after a timeout caused by a burst of lost acknowledgements, a report may therefore be
 //! attributed to a later transmission, at the cost of an unnecessary packet.
 
+mod payload;
+
 use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Seq, Span};
 
+use self::payload::PayloadSearch;
 use super::config::{Counted, DuplicateAck, E2tcpConfig};
 use super::hop::HopEstimate;
 use super::rtt::RttEstimator;
@@ -105,6 +108,8 @@ pub(super) struct Sender<S> {
     pub(super) rtt: RttEstimator,
     iss: Seq,
     payload: u64,
+    searches_payload: bool,
+    search: PayloadSearch,
     counted: Counted,
     infer_relost: bool,
     /// What an acknowledgement that repeats its number means; blocks make it superfluous.
@@ -161,6 +166,8 @@ impl<S: SendBuffer> Sender<S> {
             rtt: RttEstimator::new(config),
             iss: config.initial_sequence,
             payload: u64::from(config.payload),
+            searches_payload: config.searches_payload,
+            search: PayloadSearch::default(),
             counted: config.counted,
             infer_relost: config.infer_relost,
             duplicate_ack: if config.selective { DuplicateAck::Ignored } else { config.duplicate_ack },
@@ -376,6 +383,7 @@ impl<S: SendBuffer> Sender<S> {
                 if !record.repeated {
                     self.rtt.restore();
                 }
+                self.search.note_arrived(record.payload().into(), self.payload);
                 self.set_state(index, PacketState::Reported);
                 self.arrived += 1;
             }
@@ -512,6 +520,7 @@ impl<S: SendBuffer> Sender<S> {
         if self.back_off {
             self.rtt.back_off();
         }
+        self.search_payload();
         if self.duplicate_ack == DuplicateAck::OneThenAll {
             self.recover = self.nxt;
             self.repairing = None;

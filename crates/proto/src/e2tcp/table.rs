@@ -188,6 +188,25 @@ impl<S: SendBuffer, R: ReceiveBuffer> ConnectionTable<S, R> {
         self.find(addresses.swapped()).is_some_and(|key| self.peer_has_restarted(key, packet))
     }
 
+    /// The largest payload of a packet in bytes: that of the settings, or less if the path turned out to carry no more.
+    pub const fn payload_max(&self) -> u16 {
+        self.config.connection.payload
+    }
+
+    /// The path carries packets with at most this payload: those of all connections are shorter from now on.
+    pub fn narrow(&mut self, payload: u16, now: Instant) {
+        if payload >= self.config.connection.payload {
+            return;
+        }
+        self.config.connection.payload = payload;
+        for key in self.slots.keys().copied().collect::<Vec<_>>() {
+            if let Some(slot) = self.slots.get_mut(&key) {
+                slot.connection.narrow(payload, now);
+            }
+            self.collect(key);
+        }
+    }
+
     /// Number of packets that belonged to no connection and got no answer.
     pub fn dropped(&self) -> u64 {
         self.dropped
@@ -524,10 +543,12 @@ impl<S: SendBuffer, R: ReceiveBuffer> Machine for ConnectionTable<S, R> {
         let come = self.timeouts.iter().take_while(|(at, _)| *at <= now);
         let keys: BTreeSet<_> = come.map(|(_, key)| *key).collect();
         for key in keys {
-            if let Some(slot) = self.slots.get_mut(&key) {
-                slot.connection.handle_timeout(now);
-            }
+            let Some(slot) = self.slots.get_mut(&key) else { continue };
+            slot.connection.handle_timeout(now);
+            let payload = slot.connection.payload_max();
             self.collect(key);
+            // What one connection has found out is so for all of them.
+            self.narrow(payload, now);
         }
     }
 

@@ -156,6 +156,8 @@ pub enum SplitProxyOutput {
     Reset(ConnectionId),
     /// The kernel's connection is closed in both directions and is no longer needed.
     Close(ConnectionId),
+    /// Long packets do not arrive at this peer, and shorter ones do: packets carry at most this payload from now on.
+    Narrowed(usize, u16),
     /// A connection is over.
     Ended(ConnectionId, Addresses, ConnectionEnding),
 }

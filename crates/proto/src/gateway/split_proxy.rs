@@ -215,6 +215,19 @@ impl SplitProxy {
         std::mem::take(&mut self.book.notes)
     }
 
+    /// The largest payload of a packet to this peer in bytes; `None` without peers.
+    pub fn payload_max(&self, peer: usize) -> Option<u16> {
+        self.peers.get(peer).map(|peer| peer.table.payload_max())
+    }
+
+    /// The path to this peer carries packets with at most this payload.
+    pub fn narrow(&mut self, peer: usize, payload: u16, now: Instant) {
+        if let Some(state) = self.peers.get_mut(peer) {
+            state.table.narrow(payload, now);
+            self.collect(peer, now);
+        }
+    }
+
     /// The next bytes for the kernel's connection.
     pub fn outgoing(&self, socket: ConnectionId) -> &[u8] {
         self.socket(socket).map_or(&[], SocketLeg::outgoing)
@@ -638,7 +651,13 @@ impl Machine for SplitProxy {
         while let Some(timer) = self.book.expire(now) {
             match timer {
                 ProxyTimer::Peer(peer) => {
-                    self.peers[peer].table.handle_timeout(now);
+                    let table = &mut self.peers[peer].table;
+                    let before = table.payload_max();
+                    table.handle_timeout(now);
+                    if table.payload_max() < before {
+                        let payload = table.payload_max();
+                        self.book.outputs.push_back(SplitProxyOutput::Narrowed(peer, payload));
+                    }
                     self.collect(peer, now);
                 }
                 ProxyTimer::Silence(peer) => self.on_silence(peer, now),

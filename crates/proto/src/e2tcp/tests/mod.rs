@@ -6,6 +6,7 @@ mod flow;
 mod header;
 mod identifiers;
 mod ladders;
+mod payload;
 mod reliability;
 mod setup;
 mod transfer;
