@@ -8,10 +8,11 @@ python examples/latency_guard.py prints for each tail of the driver and each lis
 what somebody waits for, and the power of the radio: with power save off, on (policy timeout), under the guard, and
 under the guard with U-APSD triggers. Of several flows it is the slowest one's percentile; those of `day` follow. A star
 says that some flow waits more than the bound of 30 ms longer than with power save off. Names of traffic as arguments
-leave out the others.
+leave out the others; --tails 1500,2000 has these tails, in milliseconds, and --runs 3 means over so many seeds.
 """
 
-import sys
+import argparse
+from statistics import fmean
 from typing import Any
 
 import airwatt
@@ -87,6 +88,8 @@ TRAFFIC: dict[str, tuple[str, Settings]] = {
 MORE: dict[str, tuple[str, Settings]] = {
     "call": ("ssh", {"flow": two_ways("call"), "duration": "30s", "latency_percentiles": True}),
     "game": ("ssh", {"flow": two_ways("game", sends="server player"), "duration": "60s", "latency_percentiles": True}),
+    "gap-1s": ("ssh", {"flow": [asked("1s", 300)]}),
+    "gap-2s": ("ssh", {"flow": [asked("2s", 300)]}),
     "gap-30s": ("ssh", {"flow": [asked("30s", 150)], "time_limit": "6h"}),
     "gap-60s": ("ssh", {"flow": [asked("60s", 150)], "time_limit": "6h"}),
     "each-30s": ("ssh", {"flow": [monitor("30s", 150)], "time_limit": "6h"}),
@@ -112,15 +115,20 @@ def waits_s(run: airwatt.Result) -> list[float]:
     return [wait(flow) for flow in run.flows] or [0.0]
 
 
-def measured(traffic: str, tail_ms: int, listen_interval: int) -> list[Cell]:
-    """Waits and power: power save off, on, under the guard, and with triggers."""
+def measured(traffic: str, tail_ms: int, listen_interval: int, runs: int = 1) -> list[Cell]:
+    """Waits and power: power save off, on, under the guard, and with triggers. Of several runs the means."""
     scenario, settings = (TRAFFIC | MORE)[traffic]
     beacons = {"ap.beacon_interval": "102.4ms", "station.listen_interval": str(listen_interval)}
     settings = settings | beacons | {"station.radio": RADIO}
     tail = f"timeout={tail_ms}ms"
     policies = ["active", f"timeout:{tail}", f"latency-guard:{tail}", f"latency-guard:{tail}:reach=triggers"]
-    rows = airwatt.compare(scenario, policy=policies, set=settings).rows
-    return [(waits_s(row.runs[0]), row.runs[0].stations[0].average_power_w) for row in rows]
+    rows = airwatt.compare(scenario, policy=policies, set=settings, runs=runs).rows
+
+    def cell(found: Any) -> Cell:
+        waits = [fmean(each) for each in zip(*map(waits_s, found), strict=True)]
+        return waits, fmean(run.stations[0].average_power_w for run in found)
+
+    return [cell(row.runs) for row in rows]
 
 
 def keeps_bound(off: Cell, other: Cell) -> bool:
@@ -159,11 +167,17 @@ HEAD = (
 
 def main() -> None:
     """Print the table of the traffic that is named, or of that of docs/station.md."""
+    parser = argparse.ArgumentParser(description="For whom a latency guard pays.")
+    parser.add_argument("traffic", nargs="*", metavar="TRAFFIC", help=", ".join(TRAFFIC | MORE))
+    parser.add_argument("--tails", default=",".join(map(str, TAILS_MS)), help="tails of the driver in milliseconds")
+    parser.add_argument("--runs", type=int, default=1, help="seeds of which the means are printed")
+    asked_for = parser.parse_args()
     print("\n".join(HEAD))
-    for kind in [kind for kind in sys.argv[1:] if kind in TRAFFIC | MORE] or TRAFFIC:
-        for tail_ms in TAILS_MS:
+    for kind in asked_for.traffic or TRAFFIC:
+        for tail_ms in map(int, asked_for.tails.split(",")):
             for interval in LISTEN_INTERVALS:
-                print("\n".join(lines(kind, tail_ms, interval, measured(kind, tail_ms, interval))), flush=True)
+                cells = measured(kind, tail_ms, interval, asked_for.runs)
+                print("\n".join(lines(kind, tail_ms, interval, cells)), flush=True)
 
 
 if __name__ == "__main__":

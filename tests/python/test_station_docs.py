@@ -62,6 +62,15 @@ def test_the_guard_keeps_the_bound_for_no_more_than_the_cheaper_setting_that_doe
             assert f"    {line}\n" in page, f"the page lacks {line}"
 
 
+@pytest.mark.parametrize("traffic", ["keys-there", "gap-1s", "gap-2s", "pages"])
+def test_a_driver_that_stays_awake_for_long_needs_the_guard_for_pauses_beyond_a_third_of_its_tail(traffic):
+    page = PAGE.read_text()
+    for tail_ms in (1500, 2000):
+        off, on, *_ = cells = guard.measured(traffic, tail_ms, 1, runs=3)
+        assert f"    {guard.line(traffic, tail_ms, 1, cells)}\n" in page
+        assert guard.keeps_bound(off, on) == (traffic in ("keys-there", "pages"))
+
+
 @pytest.mark.parametrize("traffic", ["gap-30s", "gap-60s", "each-30s", "each-60s", "poll-30s", "day"])
 def test_peers_that_ask_rarely_and_a_day_are_what_the_example_prints(traffic):
     cells = guard.measured(traffic, 100, 1)

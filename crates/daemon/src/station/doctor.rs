@@ -14,7 +14,9 @@ use airwatt_linux::wireless::{WirelessAssociation, WirelessInterface};
 use airwatt_proto::powersave::PowerSaveConfig;
 use serde::Serialize;
 
+use super::benefit;
 use super::config::Config;
+use super::drivers::Sleeps;
 use super::observer::Observer;
 use super::others::{self, Other};
 use super::target::NEEDS;
@@ -49,6 +51,9 @@ struct InterfaceDocument {
     beacon_losses: Option<u64>,
     /// `None` if the driver has no power save.
     power_save: Option<bool>,
+    /// What the daemon can bring, by what is known of the driver and by what an earlier daemon measured.
+    brings: String,
+    measured: Option<String>,
     /// Whether U-APSD triggers can be sent.
     triggers: &'static str,
     can_measure: bool,
@@ -159,6 +164,12 @@ fn of_interface(
 ) -> InterfaceDocument {
     let driver = wifi::driver(&interface.name);
     let known = driver.as_deref().and_then(drivers::known);
+    let sleeps = if power_save.is_some() {
+        known.map_or(Sleeps::Unknown, |driver| driver.sleeps)
+    } else {
+        Sleeps::Never
+    };
+    let stored = state::read(&interface.name).map(|stored| stored.document);
     InterfaceDocument {
         interface: interface.name.clone(),
         driver_power_save: known.map(|driver| driver.power_save),
@@ -177,6 +188,8 @@ fn of_interface(
         dtim_period: association.and_then(|association| association.dtim_period),
         beacon_losses: association.and_then(|association| association.beacon_losses),
         power_save,
+        brings: benefit::expected(sleeps, stored.as_ref()),
+        measured: stored.as_ref().and_then(benefit::measured),
         triggers: triggers.text().0,
         can_measure: is_privileged && power_save.is_some() && association.is_some(),
         other_interfaces: Vec::new(),
@@ -291,6 +304,14 @@ fn interface_facts(document: &InterfaceDocument, triggers: Triggers) -> Vec<Fact
         Some(true) => Fact::new("power save", "on; whether the radio sleeps is not known from that", by),
         Some(false) => Fact::new("power save", "off: the radio never sleeps", by).advice(Some(measure)),
     });
+    facts.push(Fact::new(
+        "it can bring",
+        &document.brings,
+        "the driver's tail by its sources, and simulation",
+    ));
+    if let Some(measured) = &document.measured {
+        facts.push(Fact::new("", measured, "the account of the last daemon: airwattd station report"));
+    }
     facts.push(Fact::new(
         "its timeout",
         "not touched: it can be set, but not read, and so not restored (SIOCGIWPOWER)",

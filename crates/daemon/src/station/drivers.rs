@@ -8,11 +8,15 @@
 
 use std::path::Path;
 
+use airwatt_base::Span;
+
 /// A driver, under all names that it has had.
 pub(super) struct Driver {
     names: &'static [&'static str],
     /// What it does when power save is on.
     pub(super) power_save: &'static str,
+    /// When its radio sleeps then.
+    pub(super) sleeps: Sleeps,
     /// Whether it negotiates U-APSD as a station.
     pub(super) uapsd: Uapsd,
     /// Faults that others have reported.
@@ -21,6 +25,17 @@ pub(super) struct Driver {
     pub(super) source: &'static str,
     /// A report of power save that hangs the device, if there is one.
     pub(super) trouble: Option<&'static str>,
+}
+
+/// When a radio sleeps while power save is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sleeps {
+    /// The driver has no power save.
+    Never,
+    /// After this time without traffic, its tail.
+    After(Span),
+    /// The sources do not say.
+    Unknown,
 }
 
 /// U-APSD of a driver as a station.
@@ -55,7 +70,13 @@ const fn driver(
     power_save: &'static str,
     source: &'static str,
 ) -> Driver {
-    Driver { names, power_save, uapsd, faults: None, source, trouble: None }
+    Driver { names, power_save, sleeps: Sleeps::Unknown, uapsd, faults: None, source, trouble: None }
+}
+
+impl Driver {
+    const fn after(self, tail_ms: u64) -> Self {
+        Self { sleeps: Sleeps::After(Span::from_millis(tail_ms)), ..self }
+    }
 }
 
 #[rustfmt::skip]
@@ -63,11 +84,11 @@ const DRIVERS: [Driver; 18] = [
     driver(
         &["ath10k_pci", "ath10k_snoc", "ath10k_ahb", "ath10k_sdio", "ath10k_usb"], Uapsd::OffByDefault,
         "in firmware, after a beacon interval without traffic; none with some firmware", "ath/ath10k/mac.c",
-    ),
+    ).after(100),
     driver(
         &["ath11k_pci", "ath11k"], Uapsd::OffByDefault,
         "in firmware, after a beacon interval without traffic", "ath/ath11k/mac.c",
-    ),
+    ).after(100),
     // The PCI driver is called after the generation since Linux 6.18.
     Driver {
         faults: Some("some firmware ignores the setting: see whether `station status` says that the radio sleeps"),
@@ -76,17 +97,17 @@ const DRIVERS: [Driver; 18] = [
     driver(
         &["ath9k", "ath9k_htc"], Uapsd::None,
         "in the kernel (mac80211), after 100 ms; none unless the module parameter ps_enable is 1", "ath/ath9k/init.c, htc_drv_init.c",
-    ),
+    ).after(100),
     Driver {
         faults: Some("a BE211 loses its connection"),
         ..driver(
             &["iwlwifi"], Uapsd::OffByParameter,
             "in firmware, after 100 ms, 50 ms under U-APSD; none if iwlmvm's module parameter power_scheme is 1",
             "intel/iwlwifi/mvm/power.c, constants.h; the fault: a list of cards, unchecked",
-        )
+        ).after(100)
     },
     // A platform device that the SDIO driver creates.
-    driver(&["wl12xx_driver", "wl18xx_driver"], Uapsd::On, "in firmware, after 1.5 s", "ti/wl12xx/main.c, ti/wl18xx/main.c"),
+    driver(&["wl12xx_driver", "wl18xx_driver"], Uapsd::On, "in firmware, after 1.5 s", "ti/wl12xx/main.c, ti/wl18xx/main.c").after(1_500),
     driver(&["wfx-sdio", "wfx-spi"], Uapsd::On, "in firmware", "silabs/wfx/sta.c"),
     driver(&["RSI-SDIO WLAN", "RSI-USB WLAN"], Uapsd::On, "in firmware", "rsi/rsi_91x_mac80211.c"),
     Driver {
@@ -94,7 +115,7 @@ const DRIVERS: [Driver; 18] = [
         ..driver(
             &["brcmfmac"], Uapsd::None, "in firmware, after 2 s where nothing else is set",
             "broadcom/brcm80211/brcmfmac/cfg80211.c; the fault: users' reports, unchecked",
-        )
+        ).after(2_000)
     },
     driver(
         &["mwifiex_sdio", "mwifiex_pcie", "mwifiex_usb"], Uapsd::None,
@@ -108,10 +129,13 @@ const DRIVERS: [Driver; 18] = [
         &["mt7615e", "mt7663s", "mt7663u"], Uapsd::None,
         "in firmware, if it offloads (mt7663)", "mediatek/mt76/mt7615/init.c",
     ),
-    driver(
-        &["mt7601u", "mt76x0u", "mt76x2u", "mt76x2e", "mt7915e"], Uapsd::None,
-        "none", "no IEEE80211_HW_SUPPORTS_PS in mediatek/mt7601u, mediatek/mt76",
-    ),
+    Driver {
+        sleeps: Sleeps::Never,
+        ..driver(
+            &["mt7601u", "mt76x0u", "mt76x2u", "mt76x2e", "mt7915e"], Uapsd::None,
+            "none", "no IEEE80211_HW_SUPPORTS_PS in mediatek/mt7601u, mediatek/mt76",
+        )
+    },
     // rtw_NAME until Linux 6.9, rtw88_NAME since.
     Driver {
         faults: Some("the host freezes"),
@@ -141,7 +165,7 @@ const DRIVERS: [Driver; 18] = [
     driver(
         &["mac80211_hwsim"], Uapsd::None,
         "a simulated radio: in the kernel (mac80211), after 100 ms", "net/mac80211/mlme.c",
-    ),
+    ).after(100),
 ];
 
 /// What is known of the driver with this name.

@@ -10,6 +10,7 @@
 
 mod account;
 mod as_unit;
+mod benefit;
 mod config;
 mod controller;
 mod doctor;
