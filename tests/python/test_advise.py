@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 from conftest import ROOT
@@ -441,6 +442,29 @@ def test_settings_are_within_the_ranges_of_the_platforms():
         assert len(lines) == len(platforms.PLATFORMS)
         for value in re.findall(r"MIN_ACTIVE_TIME=(\d+)", lines[2]):
             assert 8 <= int(value) <= 60
+
+
+def test_a_board_into_which_somebody_types_is_told_of_long_timeouts(airwatt):
+    question = ["ssh", "--delay", "30ms", "--target", "linux", "--set", "flow.direction=up", "--set", "duration=60s"]
+    document = airwatt("advise", *question, "--runs", "1", "--json").json
+    tried = {row["parameters"]["timeout"] for row in document["candidates"] if row["policy"] == "timeout"}
+    assert {"1s", "1.5s", "2s"} <= tried
+    assert document["advice"]["policy"] == "timeout"
+
+
+def test_what_is_said_of_linux_can_be_pasted():
+    for time, count, driver in (("1.5s", 1500, "wl18xx"), ("2s", 2000, "brcmfmac")):
+        iw = platforms.how(advice.Candidate("timeout", (("timeout", time),)))[0]
+        assert f"iwconfig wlan0 power timeout {count}m" in iw.lines
+        assert f"; {driver} has" in iw.note or f"and {driver} have" in iw.note
+    # Each file that a line names is in the package, and in the tree.
+    manager = platforms.how(advice.Candidate("latency-guard"))[1]
+    copied = next(word for line in manager.lines for word in line.split() if word.startswith("/usr/share/doc/airwattd"))
+    build = (ROOT / "packaging/debian/build").read_text()
+    assert '"$root/usr/share/doc/airwattd/examples/"' in build
+    assert copied.startswith("/usr/share/doc/airwattd/examples/")
+    assert (ROOT / "packaging/NetworkManager" / Path(copied).name).exists()
+    assert manager.lines[-1] == "systemctl enable --now airwattd-station"
 
 
 def test_a_keep_alive_has_one_price(airwatt):

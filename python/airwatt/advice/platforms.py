@@ -271,6 +271,24 @@ def _has_one_agreement(candidate: Candidate) -> bool:
     return "interval" in dict(candidate.parameters) and bool(_policies()[candidate.policy]["needs_agreement"])
 
 
+_LINUX_TIMEOUT = "of mac80211 and brcmfmac: iw has no command for the time-out"
+_OF_DRIVER = {
+    1500: "; wl12xx and wl18xx have this one as they come",
+    2000: "; brcmfmac has this one as it comes",
+}
+"""By time-out in milliseconds: drivers that have it without a setting (docs/station.md)."""
+_DROP_IN = (
+    "install -D -m 644 -t /etc/NetworkManager/conf.d /usr/share/doc/airwattd/examples/90-airwatt-station.conf",
+    "systemctl reload NetworkManager",
+)
+"""What keeps NetworkManager from setting power save beside the daemon; the Debian package has the file there."""
+
+
+def _milliseconds(time: str) -> int:
+    """A time-out as the core writes it: `50ms`, `1.5s`."""
+    return int(time.removesuffix("ms")) if time.endswith("ms") else round(1000 * float(time.removesuffix("s")))
+
+
 def how(candidate: Candidate) -> tuple[Setting | None, ...]:
     """How the candidate is set on each of `PLATFORMS`; None where a platform has no setting for it."""
     values = dict(candidate.parameters)
@@ -290,7 +308,7 @@ def how(candidate: Candidate) -> tuple[Setting | None, ...]:
             _NOTHING,
         )
     if dozing == "after timeout":
-        count = int(values.get("timeout", "100ms").removesuffix("ms"))
+        count = _milliseconds(values.get("timeout", "100ms"))
         if beacons is not None:
             interval = (f"wifi ps_listen_interval {beacons}", legacy, f"wifi ps_timeout {count}")
             return (
@@ -301,7 +319,7 @@ def how(candidate: Candidate) -> tuple[Setting | None, ...]:
                 _dtim(beacons),
             )
         return (
-            Setting((on, f"iwconfig wlan0 power timeout {count}m"), "iw has no command for the time-out"),
+            Setting((on, f"iwconfig wlan0 power timeout {count}m"), _LINUX_TIMEOUT + _OF_DRIVER.get(count, "")),
             Setting((f"{modify} 3",), "it cannot set the time-out", whole=False),
             _esp_timeout(count),
             Setting((legacy, f"wifi ps_timeout {count}", *dtims)),
@@ -334,8 +352,8 @@ def how(candidate: Candidate) -> tuple[Setting | None, ...]:
         return (None, None, None, None, _dtim(beacons))
     if policy["runs_on_drivers"] and not policy["uapsd"]:
         daemon = "systemctl enable --now airwattd-station"
-        drop_in = "with its drop-in file, docs/station.md"
-        return (Setting((daemon,), "docs/station.md"), Setting((daemon,), drop_in), None, None, _NOTHING)
+        under_manager = Setting((*_DROP_IN, daemon), "in the source tree the file is in packaging/NetworkManager")
+        return (Setting((daemon,), "docs/station.md"), under_manager, None, None, _NOTHING)
     # Only the access point's part of U-APSD has a setting that is common to drivers.
     access_point = Setting(("uapsd_advertisement_enabled=1",), whole=False)
     nordic = Setting(("wifi ps_mode WMM",), "its firmware decides when to trigger", whole=False)
