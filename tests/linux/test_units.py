@@ -247,18 +247,41 @@ def test_nothing_is_enabled_by_a_preset(machine):
 @pytest.mark.skipif(not shutil.which("deb-systemd-invoke"), reason="init-system-helpers are not installed")
 def test_the_first_installation_starts_what_a_distribution_enables(machine):
     unit, presets = "airwattd-station", "/etc/systemd/system-preset"
-    postinst = (ROOT / "packaging/debian/postinst").read_text()
+
+    def script(name: str, *words: str) -> None:
+        text = (ROOT / "packaging/debian" / name).read_text()
+        machine.run("env", "DPKG_MAINTSCRIPT_PACKAGE=airwattd", "sh", "-c", text, name, *words)
+
     # An image that starts no services by its policy is another matter.
     machine.run("rm", "-f", "/usr/sbin/policy-rc.d")
     machine.run("mkdir", "-p", presets)
     machine.run("sh", "-c", f"echo enable {unit}.service >{presets}/50-distribution.preset")
-    machine.run("sh", "-c", postinst, "postinst", "configure", "")
-    assert machine.run("systemctl", "is-enabled", unit) == "enabled\n"
-    assert machine.shows(unit, "ActiveState") == ["active"]
+
+    def now() -> tuple[str, str]:
+        return machine.run("systemctl", "is-enabled", unit, check=False).strip(), machine.shows(unit, "ActiveState")[0]
+
+    script("postinst", "configure", "")
+    assert now() == ("enabled", "active")
+    # What was removed, and is installed again, is enabled as it was.
+    script("prerm", "remove")
+    assert now() == ("enabled", "inactive")
+    script("postrm", "remove")
+    script("postinst", "configure", "1.0-1")
+    assert now() == ("enabled", "active")
     machine.run("systemctl", "disable", "--now", unit)
-    machine.run("sh", "-c", postinst, "postinst", "configure", "1.0-1")
-    assert machine.run("systemctl", "is-enabled", unit, check=False) == "disabled\n"
-    assert machine.shows(unit, "ActiveState") == ["inactive"]
+    for installed in ("1.0-1", "1.1-1"):
+        script("postinst", "configure", installed)
+        assert now() == ("disabled", "inactive")
+    machine.run("systemctl", "mask", unit)
+    script("postinst", "configure", "1.2-1")
+    assert now() == ("masked", "inactive")
+    # A purge forgets what was enabled, and leaves what the administrator has masked.
+    script("postrm", "purge")
+    assert now() == ("masked", "inactive")
+    machine.run("systemctl", "unmask", unit)
+    script("postinst", "configure", "")
+    assert now() == ("enabled", "active")
+    machine.run("systemctl", "disable", "--now", unit)
     machine.run("rm", f"{presets}/50-distribution.preset")
 
 

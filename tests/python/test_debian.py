@@ -1,5 +1,7 @@
 """The Debian packages in a fresh Debian: installed, used, upgraded, removed, purged. Needs root and debootstrap."""
 
+import gzip
+import re
 import shutil
 import subprocess
 
@@ -79,6 +81,10 @@ def version(package, root, number):
 
 def test_the_packages_install_run_are_upgraded_removed_and_purged(packages, root, inside):
     assert packages.keys() == {"airwattd", "airwatt", "airwatt-doc"}
+    # A commit that is no release has a version that orders by its time.
+    number = subprocess.run([ROOT / "packaging/debian/version"], capture_output=True, text=True, check=True).stdout
+    assert re.fullmatch(r"\d+\.\d+\.\d+(\+git\d{12}\.[0-9a-f]{12})?\n", number)
+    assert {path.name.split("_")[1] for path in packages.values()} == {f"{number.strip()}-1"}
     for package in packages.values():
         shutil.copy(package, root / "tmp")
     local = {name: f"/tmp/{package.name}" for name, package in packages.items()}
@@ -94,6 +100,10 @@ def test_the_packages_install_run_are_upgraded_removed_and_purged(packages, root
     assert inside("airwattd", "--version").startswith("airwattd ")
     assert "airwattd tunnel up" in inside("airwattd", "tunnel", "up", "--help")
     assert "AIRWATTD(8)" in inside("man", "8", "airwattd")
+    changes = gzip.decompress((root / "usr/share/doc/airwattd/changelog.gz").read_bytes()).decode()
+    assert f"## {number.strip()} (" in changes
+    assert "Unreleased" not in changes
+    assert 10 < changes.count("\n- ") < (ROOT / "CHANGELOG.md").read_text().count("\n- ") / 2
     notices = (root / "usr/share/doc/airwattd/copyright").read_text()
     assert all(f"Files: vendor/rust/{crate}/*\nCopyright: " in notices for crate in ("serde", "dcsctp", "ring"))
     page = inside("man", "8", "airwattd-station")
@@ -157,3 +167,4 @@ def test_lintian_finds_no_errors(packages, name):
     words = ["lintian", "--allow-root", "--fail-on", "error", packages[name]]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "maintainer-script-calls-systemctl" not in done.stdout
