@@ -249,6 +249,14 @@ def test_a_configuration_that_this_user_may_not_read_is_an_error_and_the_doctor_
     assert "by the defaults, since this user may not read /etc/airwatt/station.toml" in json.loads(done.stdout)["would"]
 
 
+@pytest.mark.parametrize("verb", ["run", "status", "off", "doctor"])
+def test_an_interface_has_a_name_and_no_path(verb):
+    done = call(DAEMON, "station", verb, "--interface", "../x", *(["--check"] if verb == "run" else []), check=False)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert "--interface" in done.stderr
+    assert '"../x"' in done.stderr
+
+
 def test_a_command_behind_an_option_is_no_file():
     done = call(DAEMON, "station", "--interface", "aw9", "off", check=False)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)

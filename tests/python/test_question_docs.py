@@ -42,6 +42,17 @@ def test_an_answer_comes_out_again(program):
         assert row.split()[3] == program.best(runs, asked[0])
 
 
+def test_what_off_costs_beside_timeout_is_what_the_tables_have():
+    ratios = []
+    for traffic in ("download", "video", "pages"):
+        for by in ("radio", "air"):
+            rows = {line.split()[0]: re.findall(r"(\d+)/", line) for line in lines(f"{traffic} by {by}")}
+            ratios += [int(off) / int(on) for off, on in zip(rows["active"], rows["timeout"], strict=True)]
+    said = re.search(r"Off costs ([\d.]+) times .* to ([\d.]+) times .*as much as `timeout`", PAGE.read_text())
+    assert said is not None
+    assert (f"{min(ratios):.1f}", f"{max(ratios):.1f}") == said.groups(), ratios
+
+
 def test_tables_fit_a_terminal(program):
     names = [f"{traffic} by {by}" for traffic in program.TRAFFIC for by in ("radio", "air")]
     tables = [lines(name) for name in ["answers", *names]]

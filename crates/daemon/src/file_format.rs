@@ -21,6 +21,8 @@ pub(crate) struct Format {
     schema: Schema,
     /// Values of `policy` whose keys the file may have, of the kinds of a power save.
     policies: Vec<&'static str>,
+    /// Keys of scenarios that the command refuses.
+    without: Vec<&'static str>,
     /// What values of a key mean, where the key's own description does not say.
     values: Vec<(&'static str, &'static str)>,
     /// Commented files, each under its heading.
@@ -37,6 +39,7 @@ impl Format {
             text,
             schema: schema_for!(T),
             policies: Vec::new(),
+            without: Vec::new(),
             values: Vec::new(),
             examples: Vec::new(),
             metrics: Vec::new(),
@@ -47,6 +50,12 @@ impl Format {
         Self { policies, ..self }
     }
 
+    pub(crate) fn without(mut self, key: &'static str) -> Self {
+        self.without.push(key);
+        self
+    }
+
+    /// What is said of a key, or of a table, beside its description.
     pub(crate) fn values(mut self, key: &'static str, meaning: &'static str) -> Self {
         self.values.push((key, meaning));
         self
@@ -83,10 +92,13 @@ impl Format {
         page.control("SH", ["KEYS"]);
         let mut rows = Rows { format: self, found: Vec::new() };
         rows.collect(self.schema.as_value(), "");
+        rows.found.retain(|row| !self.without.contains(&&*row.path));
         // Keys of the file itself come before those of its tables.
         rows.found.sort_by_key(|row| row.path.contains('.') || row.is_table);
         for row in &mut rows.found {
-            if let Some((_, values)) = self.values.iter().find(|(key, _)| *key == row.path) {
+            if let Some((_, values)) =
+                self.values.iter().find(|(key, _)| *key == row.path.trim_matches(['[', ']']))
+            {
                 row.meaning = format!("{} {values}", row.meaning);
             }
             row.write(&mut page);

@@ -183,6 +183,7 @@ pub(crate) fn print_unit(
     let (program, file) = (program.display(), file.display());
     let unit = Unit {
         description: &format!("airwatt {kind} {interface}"),
+        manual: &format!("airwattd-{kind}"),
         start: &format!("{program} {kind} up {file}"),
         restore: &format!("{program} {kind} restore {interface}"),
         capabilities,

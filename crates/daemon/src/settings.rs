@@ -17,7 +17,7 @@ pub(crate) fn with_line(text: &str, error: &toml::de::Error) -> String {
 }
 
 /// Longest name of an interface (IFNAMSIZ less its terminator).
-const NAME_BYTES_MAX: usize = 15;
+pub(crate) const NAME_BYTES_MAX: usize = 15;
 
 /// Reads a text as TOML. An error is one line with the key.
 pub(crate) fn parse_toml<T: DeserializeOwned>(text: &str) -> Result<T, Failure> {

@@ -44,7 +44,7 @@ impl FromStr for MetricsAddress {
         }
         match text.parse::<SocketAddr>() {
             Ok(address) if address.ip().is_loopback() => Ok(Self::Loopback(address)),
-            _ => Err(format!("expected unix:PATH or a loopback address as 127.0.0.1:9470, got {text}")),
+            _ => Err(format!("expected unix:PATH or a loopback address with its port, got {text}")),
         }
     }
 }

@@ -33,6 +33,8 @@ pub fn stopping() {
 pub struct Unit<'a> {
     /// One line about the daemon.
     pub description: &'a str,
+    /// Its page of the manual, of section 8.
+    pub manual: &'a str,
     /// The command that runs it in the foreground.
     pub start: &'a str,
     /// The command that undoes what a daemon has left that was killed with its guardian.
@@ -55,12 +57,12 @@ impl Unit<'_> {
 
     /// The same with further lines of its section `[Service]`.
     pub fn text_with(&self, more: &[&str]) -> String {
-        let Self { description, start, restore, restart_s, .. } = self;
+        let Self { description, manual, start, restore, restart_s, .. } = self;
         let names: Vec<&str> = self.capabilities.iter().map(|capability| capability.name()).collect();
         let names = names.join(" ");
         let families = self.families.join(" ");
         let mut text = format!(
-            "[Unit]\nDescription={description}\nDocumentation=man:airwattd(8)\nAfter=network.target\n\
+            "[Unit]\nDescription={description}\nDocumentation=man:{manual}(8)\nAfter=network.target\n\
              # What it needs, as an interface, may come late: it is started again for as long as it takes.\nStartLimitIntervalSec=0\n\n\
              [Service]\nType=notify\nExecStart={start}\nExecReload=/bin/kill -HUP $MAINPID\nExecStopPost={restore}\n\
              Restart=on-failure\nRestartSec={restart_s}\n\

@@ -93,6 +93,10 @@ impl Config {
         let mut parsed: toml::Table =
             text.parse().map_err(|error: toml::de::Error| settings::with_line(text, &error))?;
         if let Some(toml::Value::Table(power_save)) = parsed.get_mut("power_save") {
+            if power_save.contains_key("timeout") {
+                let hint = "the timeout is the driver's; scenarios alone set it";
+                return Err(format!("power_save.timeout: unknown key; hint: {hint}"));
+            }
             let default = || toml::Value::String(Self::default().power_save.name().to_owned());
             let policy = power_save.entry("policy").or_insert_with(default);
             if let Some(name) = policy.as_str().filter(|name| !policies().contains(name)) {
@@ -103,6 +107,9 @@ impl Config {
         let config: Self = serde_path_to_error::deserialize(parsed).map_err(|error| {
             let (path, what) = (error.path().to_string(), error.inner().message());
             if path == "." { what.to_owned() } else { format!("{path}: {what}") }
+        })?;
+        config.interface.as_deref().map_or(Ok(()), |name| {
+            wifi::name_of(name).map(drop).map_err(|error| format!("interface: {error}"))
         })?;
         config.power_save.check().map_err(|error| format!("power_save.{error}"))?;
         if let PowerSaveConfig::LatencyGuard(guard) = &config.power_save
@@ -238,6 +245,13 @@ mod tests {
             ),
             ("radio = 'nothing'", "ar5004"),
             ("observe = '2d'", "observe"),
+            ("interface = 'a/b'", "interface: expected the name of a Wi-Fi interface"),
+            ("interface = ''", "interface: expected the name of a Wi-Fi interface"),
+            ("interface = '..'", "interface: expected the name of a Wi-Fi interface"),
+            (
+                "[power_save]\ntimeout = '5ms'",
+                "power_save.timeout: unknown key; hint: the timeout is the driver's",
+            ),
             ("metrics = '192.0.2.1:80'", "metrics: expected unix:PATH or a loopback address"),
             ("radio = 'nothing'", "radio: "),
             ("[power_save]\npolicy = 'latency-guard'\nhold = '2h'", "power_save.hold: expected"),

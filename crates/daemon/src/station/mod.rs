@@ -223,7 +223,7 @@ struct Reflect {
 #[derive(Args, Default)]
 struct Interface {
     /// The Wi-Fi interface; without it the first, unless the configuration names one
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = wifi::name_of)]
     interface: Option<String>,
 }
 
@@ -237,6 +237,8 @@ pub(crate) fn format() -> Format {
          /etc/airwatt/station-NAME.toml if that is there. Every key has a default, so that no file is needed.",
     )
     .policies(config::policies())
+    .values("power_save", "Without a policy it is latency-guard.")
+    .without("power_save.timeout")
     .values(
         "power_save.reach",
         "active: in active mode. polls: out of power save for a moment at an interval shorter than the bound, in which the access point \

@@ -219,6 +219,7 @@ pub(super) fn unit(program: &str, options: &Interface) -> String {
     let option = interface.map_or_else(String::new, |name| format!(" --interface {name}"));
     let unit = Unit {
         description: &format!("airwatt: Wi-Fi power save{of} that follows the traffic"),
+        manual: "airwattd-station",
         start: &format!("{program} station{option}"),
         restore: &format!("{program} station restore{option}"),
         capabilities: &NEEDS,

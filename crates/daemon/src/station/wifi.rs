@@ -4,6 +4,7 @@ use airwatt_linux::wireless::{Wireless, WirelessInterface};
 
 use super::Interface;
 use crate::failure::Failure;
+use crate::settings::NAME_BYTES_MAX;
 
 /// A Wi-Fi interface, and the names of the others.
 pub(super) struct Found {
@@ -40,6 +41,18 @@ pub(super) fn find(options: &Interface) -> Result<Found, Failure> {
     };
     names.remove(index);
     Ok(Found { wireless, interface: stations.swap_remove(index), others: names })
+}
+
+/// Checks a name as the kernel does (`dev_valid_name`). It becomes a part of the names of files.
+pub(super) fn name_of(text: &str) -> Result<String, String> {
+    let is_odd = |byte: u8| b"/:".contains(&byte) || byte.is_ascii_whitespace();
+    if (1..=NAME_BYTES_MAX).contains(&text.len()) && ![".", ".."].contains(&text) && !text.bytes().any(is_odd)
+    {
+        return Ok(text.to_owned());
+    }
+    Err(format!(
+        "expected the name of a Wi-Fi interface, 1 to {NAME_BYTES_MAX} bytes without / and :, got {text:?}"
+    ))
 }
 
 /// The name of the interface for commands that work after it has gone.

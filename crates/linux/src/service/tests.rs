@@ -5,6 +5,7 @@ use super::*;
 
 const UNIT: Unit<'_> = Unit {
     description: "A test",
+    manual: "airwattd-test",
     start: "/usr/bin/airwattd test",
     restore: "/usr/bin/airwattd test --restore",
     capabilities: &[ProcessCapability::NetAdmin, ProcessCapability::NetRaw],
@@ -18,6 +19,7 @@ fn the_unit_allows_what_is_needed_and_nothing_else() {
     let text = UNIT.text();
     for line in [
         "Type=notify",
+        "Documentation=man:airwattd-test(8)",
         "ExecReload=/bin/kill -HUP $MAINPID",
         "ExecStart=/usr/bin/airwattd test",
         "CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW",
