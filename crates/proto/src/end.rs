@@ -6,7 +6,7 @@
 
 use std::fmt::Debug;
 
-use airwatt_base::Instant;
+use airwatt_base::{Instant, Span};
 
 use crate::event::Event;
 
@@ -82,6 +82,54 @@ pub enum EndEvent {
     TimedOut,
     /// Both directions are closed, and the connection no longer exists.
     Closed,
+}
+
+/// Counters of a sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderCounts {
+    /// Packets with data sent, including retransmissions.
+    pub sent: u64,
+    /// Retransmissions; of QUIC packets taken for lost, whose data go into others.
+    pub retransmitted: u64,
+    /// Retransmission time-outs; of QUIC probe time-outs.
+    pub timeouts: u64,
+    /// Acknowledgements of the peer that the sender took for lost, and the number of times that this halved its window.
+    pub ack_losses: (u64, u64),
+    /// Mean of the measurements of the round-trip time.
+    pub rtt_mean: Option<Span>,
+}
+
+impl SenderCounts {
+    /// The counters of two senders together. Their mean round-trip times count by what each has sent.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let sum = |counts: &Self, mean: Span| u128::from(mean.as_nanos()) * u128::from(counts.sent);
+        let sent = self.sent + other.sent;
+        let rtt_mean = match (self.rtt_mean, other.rtt_mean) {
+            (Some(one), Some(two)) if sent > 0 => {
+                Some(Span::from_nanos(((sum(&self, one) + sum(&other, two)) / u128::from(sent)) as u64))
+            }
+            (one, two) => one.or(two),
+        };
+        Self {
+            sent,
+            retransmitted: self.retransmitted + other.retransmitted,
+            timeouts: self.timeouts + other.timeouts,
+            ack_losses: (self.ack_losses.0 + other.ack_losses.0, self.ack_losses.1 + other.ack_losses.1),
+            rtt_mean,
+        }
+    }
+}
+
+/// A sender's window in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderWindow {
+    /// The congestion window.
+    pub window: u32,
+    /// The slow-start threshold; of E2TCP the largest window.
+    pub threshold: u32,
+    /// Bytes in flight.
+    pub flight: u32,
 }
 
 impl From<Event> for EndEvent {

@@ -7,11 +7,11 @@
 use airwatt_base::{Instant, Seq};
 
 use super::connection::Connection;
-use super::receiver::Text;
 use super::timer::E2tcpTimer;
 use super::wire::{Acknowledgement, E2tcpPacket, Level};
 use crate::event::Event;
 use crate::lifecycle::State;
+use crate::tcp::reassembly::Text;
 use crate::tcp::{ReceiveBuffer, SendBuffer};
 
 impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {

@@ -18,23 +18,11 @@ use super::wire::{Acknowledgement, Block};
 use crate::event::Event;
 use crate::reliability::{ByteRange, Reliability};
 use crate::tcp::ReceiveBuffer;
-
-/// Largest number of out-of-order ranges that are kept, so that a hostile peer cannot exhaust memory. A packet that
-/// would create one more is dropped like a lost one.
-const OUT_OF_ORDER_MAX: usize = 2048;
+use crate::tcp::reassembly::{OUT_OF_ORDER_MAX, Text, count_new, join, store_late};
 
 /// Number of consecutive packets in order after which acknowledgements may wait: more than two of the largest windows of the
 /// thesis.
 const CALM_AFTER: u32 = 64;
-
-/// The text of a packet, by positions in the stream.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Text {
-    /// Position of the first byte, or of the FIN; below the next expected position for repeated data.
-    pub(super) start: i64,
-    pub(super) len: u16,
-    pub(super) fin: bool,
-}
 
 /// The receive half of a connection.
 #[derive(Clone, Debug)]
@@ -282,18 +270,13 @@ impl<R: ReceiveBuffer> Receiver<R> {
             return 0;
         }
         let range = ByteRange { start: start as u64, end: end as u64 };
-        let known: u64 = self
-            .out_of_order
-            .iter()
-            .map(|other| other.end.min(range.end).saturating_sub(other.start.max(range.start)))
-            .sum();
-        let len = range.end - range.start;
-        if known == len || !self.queue_range(range) {
+        let new = count_new(&self.out_of_order, range);
+        if new == 0 || !self.queue_range(range) {
             return 0;
         }
         let from = (start - text.start) as usize;
-        self.buffer.store(range.start - self.next, payload, from, len as usize);
-        len - known
+        self.buffer.store(range.start - self.next, payload, from, range.len() as usize);
+        new
     }
 
     /// Takes bytes that were skipped before and arrive now. Returns their number.
@@ -304,21 +287,10 @@ impl<R: ReceiveBuffer> Receiver<R> {
         events: &mut VecDeque<Event>,
         statistics: &mut Statistics,
     ) -> u64 {
-        let end = text.start + i64::from(text.len);
-        if !self.reliability.has_gaps() || text.start >= self.next as i64 || end <= 0 {
-            return 0;
-        }
         // The FIN has a position, but no byte in the buffer.
-        let data_end = self.next - u64::from(self.finished);
-        let mut arrived = 0;
-        for late in self.reliability.take_late(ByteRange { start: text.start.max(0) as u64, end: end as u64 })
-        {
-            let len = late.end - late.start;
-            let from = (late.start as i64 - text.start) as usize;
-            self.buffer.store_late(late.start - 1, data_end - late.start, payload, from, len as usize);
-            events.push_back(Event::Late { at: late.start - 1, bytes: len });
-            arrived += len;
-        }
+        let places = [self.next, self.next - u64::from(self.finished)];
+        let halves = (&mut self.reliability, &mut self.buffer);
+        let arrived = store_late(halves, text, payload, places, |event| events.push_back(event));
         statistics.bytes_late += arrived;
         statistics.bytes_skipped -= arrived;
         arrived
@@ -326,22 +298,8 @@ impl<R: ReceiveBuffer> Receiver<R> {
 
     /// Adds a range. Returns false if there is no room for it.
     fn queue_range(&mut self, range: ByteRange) -> bool {
-        let first = self.out_of_order.partition_point(|other| other.end < range.start);
-        let behind = self.out_of_order.partition_point(|other| other.start <= range.end);
-        if first < behind {
-            let merged = ByteRange {
-                start: range.start.min(self.out_of_order[first].start),
-                end: range.end.max(self.out_of_order[behind - 1].end),
-            };
-            self.out_of_order[first] = merged;
-            self.out_of_order.drain(first + 1..behind);
-            return true;
-        }
-        if self.out_of_order.len() >= OUT_OF_ORDER_MAX && range.start > self.next {
-            return false;
-        }
-        self.out_of_order.insert(first, range);
-        true
+        let most = if range.start > self.next { OUT_OF_ORDER_MAX } else { usize::MAX };
+        join(&mut self.out_of_order, range, most)
     }
 
     /// Advances the next expected position over everything that is in order, and over gaps as far as the reliability

@@ -19,7 +19,7 @@ use super::clock::{from_library, to_library};
 use super::config::{FIRST_MTU, QuicAckRule, QuicConfig};
 use super::control::{Control, Factory, Measured};
 use super::tls::Null;
-use crate::end::EndEvent;
+use crate::end::{EndEvent, SenderCounts, SenderWindow};
 
 /// Data are zeros: pieces of this.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
@@ -33,38 +33,23 @@ const HEADER_BYTES: u32 = 28;
 /// What a QUIC end hands out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QuicOutput {
-    /// A datagram is to be sent.
-    Transmit {
-        /// Its UDP payload.
-        datagram: Vec<u8>,
-        /// Whether it has data of the user, rather than acknowledgements, handshake or probes.
-        has_data: bool,
-        /// Whether it acknowledges and has nothing else.
-        is_ack: bool,
-    },
+    /// A datagram with this UDP payload is to be sent.
+    Transmit(Vec<u8>, QuicContent),
     /// Something happened.
     Event(EndEvent),
     /// All of the peer's stream with this number has arrived. Streams are numbered in the order of their writes, from 0.
     StreamEnded(u64),
 }
 
-/// What an end has counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct QuicCounts {
-    /// Packets with data sent, those that repeat lost data included.
-    pub sent: u64,
-    /// Packets taken for lost. What was in them is sent again in new packets.
-    pub lost: u64,
-    /// Probe time-outs (RFC 9002 section 6.2).
-    pub timeouts: u64,
-    /// Mean time from a packet to the acknowledgement that covers it first, the peer's wait included.
-    pub rtt_mean: Option<Span>,
-    /// Congestion window in bytes.
-    pub window: u64,
-    /// Slow-start threshold in bytes.
-    pub threshold: u64,
-    /// Bytes in flight.
-    pub flight: u64,
+/// What is in a packet, as the network counts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuicContent {
+    /// Data of the user.
+    Data,
+    /// An acknowledgement, and nothing else.
+    Acknowledgement,
+    /// Handshake, probes, and what concerns the connection.
+    Control,
 }
 
 /// A write that has no stream yet.
@@ -251,22 +236,30 @@ impl QuicEnd {
         self.due
     }
 
-    /// What was counted so far.
-    pub fn counts(&self) -> QuicCounts {
-        let Some((_, connection)) = &self.connection else { return QuicCounts::default() };
-        let path = connection.stats().path;
-        let state = connection.congestion_state();
-        let control = state.clone_box().into_any().downcast::<Control>();
-        let control = control.expect("connections are made with this controller");
-        let Measured { samples, rtt_sum } = control.measured;
-        QuicCounts {
+    /// What was counted so far. Packets taken for lost are counted as retransmissions: what was in them is sent again in new packets. Time-outs
+    /// are those of probes (RFC 9002 section 6.2). A round trip lasts until the acknowledgement that covers a packet first, the peer's
+    /// wait included.
+    pub fn counts(&self) -> SenderCounts {
+        let Some((_, connection)) = &self.connection else { return SenderCounts::default() };
+        let Measured { samples, rtt_sum } = control(connection).measured;
+        SenderCounts {
             sent: self.data_packets,
-            lost: path.lost_packets,
+            retransmitted: connection.stats().path.lost_packets,
             timeouts: self.timeouts,
+            ack_losses: (0, 0),
             rtt_mean: rtt_sum.as_nanos().checked_div(samples).map(Span::from_nanos),
-            window: state.window(),
-            threshold: state.metrics().ssthresh.unwrap_or(u64::MAX),
-            flight: control.flight,
+        }
+    }
+
+    /// The window of the sender.
+    pub fn window(&self) -> SenderWindow {
+        let Some((_, connection)) = &self.connection else { return SenderWindow::default() };
+        let state = connection.congestion_state();
+        let bytes = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
+        SenderWindow {
+            window: bytes(state.window()),
+            threshold: state.metrics().ssthresh.map_or(u32::MAX, bytes),
+            flight: bytes(control(connection).flight),
         }
     }
 
@@ -392,12 +385,23 @@ impl QuicEnd {
                 return self.outputs.len() > before;
             }
             let after = connection.stats().frame_tx;
-            let has_data = after.stream > before_it.stream;
-            let is_ack = other_frames(&after) == other_frames(&before_it);
-            self.data_packets += u64::from(has_data);
-            self.outputs.push_back(QuicOutput::Transmit { datagram, has_data, is_ack });
+            let content = if after.stream > before_it.stream {
+                self.data_packets += 1;
+                QuicContent::Data
+            } else if other_frames(&after) == other_frames(&before_it) {
+                QuicContent::Acknowledgement
+            } else {
+                QuicContent::Control
+            };
+            self.outputs.push_back(QuicOutput::Transmit(datagram, content));
         }
     }
+}
+
+/// The congestion control of a connection.
+fn control(connection: &Connection) -> Box<Control> {
+    let control = connection.congestion_state().clone_box().into_any().downcast();
+    control.expect("connections are made with this controller")
 }
 
 /// Frames that elicit an acknowledgement, or end the connection.

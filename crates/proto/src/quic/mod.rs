@@ -31,4 +31,4 @@ mod tests;
 mod tls;
 
 pub use config::{QuicAckRule, QuicConfig, QuicCongestion};
-pub use end::{QuicCounts, QuicEnd, QuicOutput};
+pub use end::{QuicContent, QuicEnd, QuicOutput};

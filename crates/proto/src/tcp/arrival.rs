@@ -9,7 +9,8 @@ use airwatt_base::{Instant, Span};
 
 use super::buffer::{ReceiveBuffer, SendBuffer};
 use super::connection::{Connection, Output};
-use super::receiver::{AckDue, Text};
+use super::reassembly::Text;
+use super::receiver::AckDue;
 use super::segment::{Flags, Segment};
 use super::sender::AckPosition;
 use super::timer::Timers;

@@ -30,6 +30,7 @@ mod config;
 mod connection;
 mod end;
 pub mod linux;
+pub(crate) mod reassembly;
 mod receiver;
 mod repair;
 mod rtt;

@@ -7,13 +7,10 @@ mod partial;
 use self::partial::Partial;
 use super::buffer::ReceiveBuffer;
 use super::config::{DelayedAck, TcpConfig};
+use super::reassembly::{OUT_OF_ORDER_MAX, Text, count_new, join};
 use super::sack::SackBlocks;
 use super::statistics::Statistics;
 use crate::reliability::ByteRange;
-
-/// Largest number of out-of-order ranges that are kept. A segment that would create one more is dropped like a lost
-/// one, so that a hostile peer cannot exhaust memory; a window of 5.8 MB with every second segment lost needs as many.
-const OUT_OF_ORDER_MAX: usize = 2048;
 
 /// Number of recently touched ranges that are remembered: twice as many as an acknowledgement can report, so that
 /// enough remain after ranges have merged.
@@ -26,15 +23,6 @@ pub(super) enum AckDue {
     /// Within the delayed-ACK timeout.
     Later,
     Now,
-}
-
-/// The text of a segment, by positions in the stream.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Text {
-    /// Position of the first byte; negative or below the next expected position for repeated data.
-    pub(super) start: i64,
-    pub(super) len: u16,
-    pub(super) fin: bool,
 }
 
 /// The receive half of a connection.
@@ -318,7 +306,7 @@ impl<R: ReceiveBuffer> Receiver<R> {
         }
         let before = self.next;
         let range = ByteRange { start, end };
-        let new = if PARTIAL { self.count_new(range) } else { 0 };
+        let new = if PARTIAL { count_new(&self.out_of_order, range) } else { 0 };
         if end > start && self.queue_range(range) {
             let from = (start as i64 - text.start) as usize;
             self.buffer.store(start - before, payload, from, (end - start) as usize);
@@ -372,20 +360,9 @@ impl<R: ReceiveBuffer> Receiver<R> {
             self.next = range.end;
             return true;
         }
-        let first = self.out_of_order.partition_point(|other| other.end < range.start);
-        let behind = self.out_of_order.partition_point(|other| other.start <= range.end);
-        if first == behind {
-            if self.out_of_order.len() >= OUT_OF_ORDER_MAX && range.start > self.next {
-                return false;
-            }
-            self.out_of_order.insert(first, range);
-        } else {
-            let merged = ByteRange {
-                start: range.start.min(self.out_of_order[first].start),
-                end: range.end.max(self.out_of_order[behind - 1].end),
-            };
-            self.out_of_order[first] = merged;
-            self.out_of_order.drain(first + 1..behind);
+        let most = if range.start > self.next { OUT_OF_ORDER_MAX } else { usize::MAX };
+        if !join(&mut self.out_of_order, range, most) {
+            return false;
         }
         if self.out_of_order[0].start == self.next {
             self.next = self.out_of_order.remove(0).end;

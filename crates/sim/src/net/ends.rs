@@ -1,6 +1,7 @@
 //! Applications and their sockets in the network: what an application asks of its sockets, what they send, and what arrives.
 
 use airwatt_base::Instant;
+use airwatt_proto::end::SenderWindow;
 use airwatt_proto::quic::QuicEnd;
 
 use super::node::Stack;
@@ -9,7 +10,7 @@ use crate::packet::{FlowLabel, GroupKind, NO_FLOW, Packet, Payload, QuicPacket};
 use crate::stack::application::{ApplicationId, Connection, Fate, SocketRequest};
 use crate::stack::role::Role;
 use crate::stack::socket::SocketId;
-use crate::stack::transport::{SenderWindow, SocketTransport, TransportOutput};
+use crate::stack::transport::{SocketTransport, TransportOutput};
 
 impl Network {
     /// Serves the timers of a socket, and charges its host for retransmission timeouts.
@@ -34,9 +35,9 @@ impl Network {
         while let Some(output) = socket.transport.poll_output() {
             let transmitted = match output {
                 TransportOutput::Transmit(payload, bytes) => Some((payload, bytes)),
-                TransportOutput::TransmitQuic { datagram, has_data, is_ack } => {
+                TransportOutput::TransmitQuic(datagram, content) => {
                     let ticket = self.store.put_bytes(&datagram);
-                    let payload = Payload::Quic(QuicPacket { ticket, has_data, is_ack });
+                    let payload = Payload::Quic(QuicPacket { ticket, content });
                     Some((payload, QuicEnd::packet_bytes(&datagram)))
                 }
                 TransportOutput::Event(event) => {

@@ -10,6 +10,7 @@ mod ticket;
 use airwatt_base::{Instant, Seq};
 use airwatt_proto::any_end::AnyPacket;
 use airwatt_proto::e2tcp;
+use airwatt_proto::quic::QuicContent;
 use airwatt_proto::tcp::Segment;
 use airwatt_proto::tunnel;
 use schemars::JsonSchema;
@@ -79,10 +80,8 @@ pub enum Payload {
 pub struct QuicPacket {
     /// The UDP payload, which the store holds.
     pub ticket: Ticket,
-    /// Whether it has data of the application.
-    pub has_data: bool,
-    /// Whether it only acknowledges.
-    pub is_ack: bool,
+    /// What is in it.
+    pub content: QuicContent,
 }
 
 /// A group-addressed packet.
@@ -146,12 +145,7 @@ impl Payload {
         match self {
             Self::Tcp(segment) => Some(AnyPacket::Tcp(segment, ())),
             Self::E2tcp(packet) => Some(AnyPacket::E2tcp(packet, ())),
-            Self::Datagram(_)
-            | Self::Carried(..)
-            | Self::Sctp(_)
-            | Self::Quic(_)
-            | Self::Bytes(_)
-            | Self::Group(_) => None,
+            _ => None,
         }
     }
 
@@ -160,12 +154,7 @@ impl Payload {
         match self {
             Self::Tcp(segment) => (segment.len > 0).then(|| segment.seq + u32::from(segment.len) - 1),
             Self::E2tcp(packet) => packet.header.sequence.filter(|_| packet.len > 0),
-            Self::Datagram(_)
-            | Self::Carried(..)
-            | Self::Sctp(_)
-            | Self::Quic(_)
-            | Self::Bytes(_)
-            | Self::Group(_) => None,
+            _ => None,
         }
     }
 
@@ -174,7 +163,7 @@ impl Payload {
         match self {
             Self::Tcp(segment) => segment.len > 0,
             Self::E2tcp(packet) => packet.len > 0,
-            Self::Quic(packet) => packet.has_data,
+            Self::Quic(packet) => matches!(packet.content, QuicContent::Data),
             Self::Datagram(_) | Self::Carried(..) | Self::Sctp(_) | Self::Bytes(_) | Self::Group(_) => true,
         }
     }
@@ -186,12 +175,7 @@ impl Payload {
             Self::E2tcp(packet) => {
                 packet.header.acknowledgement.map_or(0, |ack| ack.blocks.iter().flatten().count() as u32)
             }
-            Self::Datagram(_)
-            | Self::Carried(..)
-            | Self::Sctp(_)
-            | Self::Quic(_)
-            | Self::Bytes(_)
-            | Self::Group(_) => 0,
+            _ => 0,
         }
     }
 
@@ -204,7 +188,7 @@ impl Payload {
                     && packet.header.control == e2tcp::ControlFlags::NONE
                     && packet.header.acknowledgement.is_some()
             }
-            Self::Quic(packet) => packet.is_ack,
+            Self::Quic(packet) => packet.content == QuicContent::Acknowledgement,
             Self::Datagram(_) | Self::Carried(..) | Self::Sctp(_) | Self::Bytes(_) | Self::Group(_) => false,
         }
     }

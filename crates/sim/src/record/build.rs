@@ -7,6 +7,7 @@ use airwatt_dot11::TxVector;
 use airwatt_energy::fairness::{self, Index, sliding_window};
 use airwatt_energy::{Cause, Causes, Ledger, ProfileAccount, Radio, StateSeconds, overhead};
 use airwatt_models::max_throughput;
+use airwatt_proto::end::SenderCounts;
 use airwatt_proto::powersave::{StationCounts, StationId};
 
 use crate::direction::Direction;
@@ -24,7 +25,6 @@ use crate::route::{MediumId, NodeId};
 use crate::scenario::{IDEAL, Scenario};
 use crate::stack::application::Application;
 use crate::stack::flow::{BIN, FlowRecord, Meter};
-use crate::stack::transport::SenderCounts;
 
 /// Queue lengths of wires and point-to-point hops: of the first of each kind, and of the others by name.
 #[derive(Default)]
@@ -353,34 +353,56 @@ impl Network {
         let (flow, record, id) = (&self.plan.flows[index], &self.records[index], index as u32);
         match &self.applications[index].machine {
             Application::Transfer(_) | Application::Dialogue(_) => self.transfer_result(id),
-            Application::Datagrams(_) => self.datagrams_result(id),
+            Application::Datagrams(datagrams) => {
+                let result = FlowResult {
+                    segments_sent: record.packets_sent,
+                    responses: Responses::of(&datagrams.durations),
+                    ..self.arrived_result(id, record.received)
+                };
+                self.with_overheads(id, result, record.received, record.completed)
+            }
             Application::Saturation(_) => FlowResult {
                 bytes_delivered: record.received,
                 goodput_bps: rate_of(record.received, self.since(flow.start).as_secs_f64()),
-                ..FlowResult::empty(id, flow.station, flow.is_download, flow.transport_name())
+                ..empty(id, flow)
             },
             Application::Replay(replay) => {
                 let sum: Span = replay.delays.iter().map(|delay| delay.delay).sum();
-                FlowResult {
-                    latency_s_mean: mean_s(sum, replay.delays.len() as u64),
-                    ..FlowResult::empty(id, flow.station, flow.is_download, flow.transport_name())
-                }
+                let latency_s_mean = mean_s(sum, replay.delays.len() as u64);
+                FlowResult { latency_s_mean, ..empty(id, flow) }
             }
         }
     }
 
-    fn transfer_result(&self, id: u32) -> FlowResult {
+    /// What has arrived of a flow, `delivered` bytes of it in order, and when.
+    fn arrived_result(&self, id: u32, delivered: u64) -> FlowResult {
         let (flow, record) = (&self.plan.flows[id as usize], &self.records[id as usize]);
-        let entry = &self.applications[id as usize];
+        let started = record.started.unwrap_or(self.now);
+        let elapsed = record.completed.unwrap_or(self.now).saturating_since(started);
+        FlowResult {
+            goodput_bps: rate_of(delivered, elapsed.as_secs_f64()),
+            bytes_delivered: delivered,
+            completed_s: record.completed.map(Instant::as_secs_f64),
+            latency_s_mean: mean_s(record.latency, record.packets_arrived),
+            latencies: record.latencies.as_ref().and_then(Latencies::of),
+            ..empty(id, flow)
+        }
+    }
+
+    /// With the overheads of what was sent for `payload` bytes, and of the time over what was needed until `end`.
+    fn with_overheads(&self, id: u32, result: FlowResult, payload: u64, end: Option<Instant>) -> FlowResult {
+        let (flow, record) = (&self.plan.flows[id as usize], &self.records[id as usize]);
+        let elapsed = end.unwrap_or(self.now).saturating_since(record.started.unwrap_or(self.now));
+        let (payload, rate) = (Size::from_bytes(payload), slowest_link(&self.plan, flow));
+        let lasted = self.applications[id as usize].machine.lasted();
+        let time = time_over_needed(elapsed, payload, rate, lasted);
+        result.with_overheads(Size::from_bytes(record.bytes_sent), payload, time)
+    }
+
+    fn transfer_result(&self, id: u32) -> FlowResult {
+        let (record, entry) = (&self.records[id as usize], &self.applications[id as usize]);
         let counts = entry.senders().map(|sender| self.sockets[sender as usize].transport.counts());
         let counts = counts.reduce(SenderCounts::and).unwrap_or_default();
-        let started = record.started.unwrap_or(self.now);
-        let elapsed = record.completed.unwrap_or(self.now).saturating_since(started).as_secs_f64();
-        let delivered = record.delivered();
-        // What was given up had to be carried as well, as far as the sender could know.
-        let payload = Size::from_bytes(delivered + record.given_up());
-        let rate = slowest_link(&self.plan, flow);
-        let known = record.acknowledged.max(record.completed).unwrap_or(self.now).saturating_since(started);
         let (responses, blocks) = match &entry.machine {
             Application::Dialogue(dialogue) => (Responses::of(&dialogue.durations), None),
             Application::Transfer(transfer) => {
@@ -388,14 +410,9 @@ impl Network {
             }
             _ => (None, None),
         };
-        FlowResult {
-            goodput_bps: rate_of(delivered, elapsed),
-            bytes_delivered: delivered,
+        let result = FlowResult {
             bytes_skipped: record.given_up(),
-            completed_s: record.completed.map(Instant::as_secs_f64),
             connection_lost: record.failed,
-            latency_s_mean: mean_s(record.latency, record.packets_arrived),
-            latencies: record.latencies.as_ref().and_then(Latencies::of),
             delivery_s_mean: record.deliveries.mean_s(),
             delivery_full_s_mean: record.deliveries.full_mean_s(),
             rtt_s_mean: counts.rtt_mean.map(Span::as_secs_f64),
@@ -417,39 +434,11 @@ impl Network {
                 }
                 _ => None,
             },
-            ..FlowResult::empty(id, flow.station, flow.is_download, flow.transport_name())
-        }
-        .with_overheads(
-            Size::from_bytes(record.bytes_sent),
-            payload,
-            time_over_needed(known, payload, rate, entry.machine.lasted()),
-        )
-    }
-
-    fn datagrams_result(&self, id: u32) -> FlowResult {
-        let (flow, record) = (&self.plan.flows[id as usize], &self.records[id as usize]);
-        let started = record.started.unwrap_or(self.now);
-        let elapsed = record.completed.unwrap_or(self.now).saturating_since(started);
-        let payload = Size::from_bytes(record.received);
-        let rate = slowest_link(&self.plan, flow);
-        FlowResult {
-            bytes_delivered: record.received,
-            goodput_bps: rate_of(record.received, elapsed.as_secs_f64()),
-            completed_s: record.completed.map(Instant::as_secs_f64),
-            latency_s_mean: mean_s(record.latency, record.packets_arrived),
-            latencies: record.latencies.as_ref().and_then(Latencies::of),
-            segments_sent: record.packets_sent,
-            responses: match &self.applications[id as usize].machine {
-                Application::Datagrams(datagrams) => Responses::of(&datagrams.durations),
-                _ => None,
-            },
-            ..FlowResult::empty(id, flow.station, flow.is_download, flow.transport_name())
-        }
-        .with_overheads(
-            Size::from_bytes(record.bytes_sent),
-            payload,
-            time_over_needed(elapsed, payload, rate, self.applications[id as usize].machine.lasted()),
-        )
+            ..self.arrived_result(id, record.delivered())
+        };
+        // What was given up had to be carried as well, as far as the sender could know.
+        let payload = record.delivered() + record.given_up();
+        self.with_overheads(id, result, payload, record.acknowledged.max(record.completed))
     }
 
     fn station_result(
@@ -543,6 +532,11 @@ impl Network {
             windows: windows.collect(),
         }
     }
+}
+
+/// The result of a flow that has carried nothing.
+fn empty(id: u32, flow: &FlowPlan) -> FlowResult {
+    FlowResult::empty(id, flow.station, flow.is_download, flow.transport_name())
 }
 
 impl FlowResult {

@@ -67,7 +67,7 @@ impl RunResult {
 }
 
 /// One flow.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct FlowResult {
     /// Its number.
     pub id: u32,
@@ -152,34 +152,9 @@ impl FlowResult {
         Self {
             id,
             station: station.into(),
-            from: String::new(),
-            to: String::new(),
             direction: if down { "down" } else { "up" },
             transport: transport.into(),
-            bytes_delivered: 0,
-            bytes_skipped: 0,
-            goodput_bps: 0.0,
-            measured_bps: None,
-            completed_s: None,
-            connection_lost: false,
-            latency_s_mean: None,
-            latencies: None,
-            delivery_s_mean: None,
-            delivery_full_s_mean: None,
-            rtt_s_mean: None,
-            segments_sent: 0,
-            segments_retransmitted: 0,
-            timeouts: 0,
-            acks_lost: 0,
-            ack_losses_seen: 0,
-            ack_loss_halvings: 0,
-            responses: None,
-            blocks: None,
-            rendering: None,
-            playback: None,
-            data_overhead: None,
-            time_overhead: None,
-            energy_overhead: None,
+            ..Self::default()
         }
     }
 }

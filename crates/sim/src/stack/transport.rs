@@ -2,10 +2,10 @@
 //!
 //! It translates and decides nothing. A packet of another transport is ignored.
 
-use airwatt_base::{Instant, Span};
+use airwatt_base::Instant;
 use airwatt_proto::any_end::{AnyEnd, AnyPacket};
-use airwatt_proto::end::{End, EndEvent, EndOutput, Stream};
-use airwatt_proto::quic::{QuicCounts, QuicEnd, QuicOutput};
+use airwatt_proto::end::{End, EndEvent, EndOutput, SenderCounts, SenderWindow, Stream};
+use airwatt_proto::quic::{QuicContent, QuicEnd, QuicOutput};
 use airwatt_proto::tcp::linux::LinuxEnd;
 use airwatt_proto::{e2tcp, tcp};
 
@@ -53,16 +53,8 @@ pub struct Udp {
 pub enum TransportOutput {
     /// An IP packet with this payload and this length in bytes is to be sent.
     Transmit(Payload, u32),
-    /// A QUIC packet with this UDP payload is to be sent: whether it has data of the application, and whether it only
-    /// acknowledges.
-    TransmitQuic {
-        /// The UDP payload.
-        datagram: Vec<u8>,
-        /// Whether it has data of the application.
-        has_data: bool,
-        /// Whether it only acknowledges.
-        is_ack: bool,
-    },
+    /// A QUIC packet with this UDP payload is to be sent.
+    TransmitQuic(Vec<u8>, QuicContent),
     /// The application is notified.
     Event(SocketEvent),
 }
@@ -82,54 +74,6 @@ pub enum SocketEvent {
     AllAcknowledged,
     /// The connection was reset, refused or timed out.
     Lost,
-}
-
-/// Counters of a sender.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SenderCounts {
-    /// Packets with data sent, including retransmissions.
-    pub sent: u64,
-    /// Retransmissions; of QUIC packets taken for lost, whose data go into others.
-    pub retransmitted: u64,
-    /// Retransmission time-outs; of QUIC probe time-outs.
-    pub timeouts: u64,
-    /// Acknowledgements of the peer that the sender took for lost, and the number of times that this halved its window.
-    pub ack_losses: (u64, u64),
-    /// Mean of the measurements of the round-trip time.
-    pub rtt_mean: Option<Span>,
-}
-
-impl SenderCounts {
-    /// The counters of two senders together. Their mean round-trip times count by what each has sent.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        let sum = |counts: &Self, mean: Span| u128::from(mean.as_nanos()) * u128::from(counts.sent);
-        let sent = self.sent + other.sent;
-        let rtt_mean = match (self.rtt_mean, other.rtt_mean) {
-            (Some(one), Some(two)) if sent > 0 => {
-                Some(Span::from_nanos(((sum(&self, one) + sum(&other, two)) / u128::from(sent)) as u64))
-            }
-            (one, two) => one.or(two),
-        };
-        Self {
-            sent,
-            retransmitted: self.retransmitted + other.retransmitted,
-            timeouts: self.timeouts + other.timeouts,
-            ack_losses: (self.ack_losses.0 + other.ack_losses.0, self.ack_losses.1 + other.ack_losses.1),
-            rtt_mean,
-        }
-    }
-}
-
-/// A sender's window in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SenderWindow {
-    /// The congestion window.
-    pub window: u32,
-    /// The slow-start threshold; of E2TCP the largest window.
-    pub threshold: u32,
-    /// Bytes in flight.
-    pub flight: u32,
 }
 
 impl SocketTransport {
@@ -215,8 +159,8 @@ impl SocketTransport {
                     EndOutput::Event(event) => event,
                 },
                 Self::Quic(end) => match end.poll()? {
-                    QuicOutput::Transmit { datagram, has_data, is_ack } => {
-                        return Some(TransportOutput::TransmitQuic { datagram, has_data, is_ack });
+                    QuicOutput::Transmit(datagram, content) => {
+                        return Some(TransportOutput::TransmitQuic(datagram, content));
                     }
                     QuicOutput::StreamEnded(number) => {
                         return Some(TransportOutput::Event(SocketEvent::StreamEnded(number)));
@@ -255,26 +199,8 @@ impl SocketTransport {
                     rtt_mean: counted.rtt_mean(),
                 }
             }
-            Self::Linux(end) => {
-                let counted = end.counts();
-                SenderCounts {
-                    sent: counted.sent,
-                    retransmitted: counted.retransmitted,
-                    timeouts: counted.timeouts,
-                    ack_losses: counted.ack_losses,
-                    rtt_mean: counted.rtt_mean,
-                }
-            }
-            Self::Quic(end) => {
-                let counted = end.counts();
-                SenderCounts {
-                    sent: counted.sent,
-                    retransmitted: counted.lost,
-                    timeouts: counted.timeouts,
-                    ack_losses: (0, 0),
-                    rtt_mean: counted.rtt_mean,
-                }
-            }
+            Self::Linux(end) => end.counts(),
+            Self::Quic(end) => end.counts(),
             Self::Udp(_) => SenderCounts::default(),
         }
     }
@@ -295,16 +221,8 @@ impl SocketTransport {
                     flight: bytes(connection.outstanding()),
                 }
             }
-            Self::Linux(end) => {
-                let (window, threshold, flight) = end.window();
-                SenderWindow { window, threshold, flight }
-            }
-            Self::Quic(end) => {
-                let QuicCounts { window, threshold, flight, .. } = end.counts();
-                let [window, threshold, flight] =
-                    [window, threshold, flight].map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX));
-                SenderWindow { window, threshold, flight }
-            }
+            Self::Linux(end) => end.window(),
+            Self::Quic(end) => end.window(),
             Self::Udp(_) => SenderWindow::default(),
         }
     }

@@ -15,7 +15,7 @@ use airwatt_base::{Instant, Machine, Seq, Span};
 use super::config::LinuxConfig;
 use super::connection::{Connection, Input, Output};
 use super::packet::{Options, Packet, Stamps, bits};
-use crate::end::{End, EndOutput, Stream};
+use crate::end::{End, EndOutput, SenderCounts, SenderWindow, Stream};
 use crate::event::Event;
 use crate::lifecycle::State;
 use crate::tcp::{Flags, SackBlocks, Segment, Timestamps};
@@ -24,21 +24,6 @@ use crate::tcp::{Flags, SackBlocks, Segment, Timestamps};
 const HEADERS: u32 = 40;
 /// The options of a SYN: segment size, selective acknowledgements, time stamps, window scale.
 const SYN_OPTIONS: u32 = 20;
-
-/// What a sender has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Segments with data sent, including retransmissions.
-    pub sent: u64,
-    /// Retransmissions, those of tail loss probes included.
-    pub retransmitted: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// Acknowledgements that are considered lost, and halvings of the window for them.
-    pub ack_losses: (u64, u64),
-    /// The mean of the samples of the round-trip time.
-    pub rtt_mean: Option<Span>,
-}
 
 /// One end of a connection between hosts that have this TCP.
 #[derive(Clone, Debug)]
@@ -81,10 +66,10 @@ impl LinuxEnd {
         HEADERS + options + u32::from(segment.len)
     }
 
-    /// The counters of the sender.
-    pub fn counts(&self) -> Counts {
+    /// The counters of the sender. Its retransmissions include tail loss probes.
+    pub fn counts(&self) -> SenderCounts {
         let (timeouts, rtt_mean) = self.connection.sender_totals();
-        Counts {
+        SenderCounts {
             sent: self.sent,
             retransmitted: self.retransmitted,
             timeouts,
@@ -93,12 +78,12 @@ impl LinuxEnd {
         }
     }
 
-    /// The congestion window, the slow-start threshold and the data in flight, in bytes.
-    pub fn window(&self) -> (u32, u32, u32) {
+    /// The window of the sender.
+    pub fn window(&self) -> SenderWindow {
         let mss = self.connection.segment();
         let (window, threshold, flight) = self.connection.window();
         let bytes = |segments: u32| segments.saturating_mul(mss);
-        (bytes(window), bytes(threshold), bytes(flight))
+        SenderWindow { window: bytes(window), threshold: bytes(threshold), flight: bytes(flight) }
     }
 
     /// Gives the machine an input, and then what the application waits to write.

@@ -31,5 +31,5 @@ mod tests;
 
 pub use config::{Control, LinuxConfig, TimerRule};
 pub use connection::{Connection, Input, LinuxTimer, Output};
-pub use end::{Counts, LinuxEnd};
+pub use end::LinuxEnd;
 pub use packet::{BLOCKS_MAX, Blocks, Options, Packet, Stamps, bits};

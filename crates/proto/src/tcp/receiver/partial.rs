@@ -9,10 +9,11 @@
 //! Skipped data that arrives later lies below the window. It is answered like any segment that is not acceptable, but
 //! its bytes are delivered late, and no D-SACK block reports them because they are not duplicates.
 
-use super::{Receiver, Text};
+use super::Receiver;
 use crate::event::Event;
-use crate::reliability::{ByteRange, Reliability};
+use crate::reliability::Reliability;
 use crate::tcp::buffer::ReceiveBuffer;
+use crate::tcp::reassembly::{Text, store_late};
 use crate::tcp::statistics::Statistics;
 
 /// State of a receive half that may skip gaps.
@@ -40,33 +41,14 @@ impl<R: ReceiveBuffer> Receiver<R> {
         payload: &R::Payload,
         statistics: &mut Statistics,
     ) -> u64 {
-        let end = text.start + i64::from(text.len);
         let Some(partial) = &mut self.partial else { return 0 };
         partial.reliability.note_packet(text.len);
-        if !partial.reliability.has_gaps() || text.start >= self.next as i64 || end <= 0 {
-            return 0;
-        }
-        let data_end = partial.end.unwrap_or(self.next);
-        let mut arrived = 0;
-        for late in
-            partial.reliability.take_late(ByteRange { start: text.start.max(0) as u64, end: end as u64 })
-        {
-            let len = late.end - late.start;
-            let from = (late.start as i64 - text.start) as usize;
-            self.buffer.store_late(late.start - 1, data_end - late.start, payload, from, len as usize);
-            partial.events.push(Event::Late { at: late.start - 1, bytes: len });
-            arrived += len;
-        }
+        let places = [self.next, partial.end.unwrap_or(self.next)];
+        let halves = (&mut partial.reliability, &mut self.buffer);
+        let arrived = store_late(halves, text, payload, places, |event| partial.events.push(event));
         statistics.bytes_late += arrived;
         statistics.bytes_skipped -= arrived;
         arrived
-    }
-
-    /// Returns how many bytes of `range`, which lies at or above the next expected position, have not arrived before.
-    #[inline(never)]
-    pub(in crate::tcp) fn count_new(&self, range: ByteRange) -> u64 {
-        let known = |other: &ByteRange| other.end.min(range.end).saturating_sub(other.start.max(range.start));
-        range.end - range.start - self.out_of_order.iter().map(known).sum::<u64>()
     }
 
     /// Acknowledges past gaps as far as the reliability permits. Returns how many bytes beyond the gaps became in
