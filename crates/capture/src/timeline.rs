@@ -5,14 +5,19 @@
 //! files and traces for the Perfetto viewer are made from it. Times are nanoseconds since the capture's earliest packet.
 //! Modes and frames are what was captured; the states of a radio are simulated.
 
+use std::borrow::Cow;
+use std::ops::{Deref, DerefMut};
+
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::{FrameKind, MacAddress};
 use airwatt_energy::{Radio, RadioState};
 use airwatt_sim::Direction;
 use airwatt_sim::perfetto::Writer;
 use airwatt_sim::replay::RadioPeriod;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::capture::Capture;
 use crate::packet::{AirFrame, Beacon, CapturedPacket};
@@ -56,182 +61,106 @@ pub struct Timeline {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Modes {
     /// Index of the station.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub station: Vec<u32>,
+    pub station: NumberColumn<u32>,
     /// Begin.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub time_ns: Vec<u64>,
+    pub time_ns: NumberColumn<u64>,
     /// Length.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub duration_ns: Vec<u64>,
+    pub duration_ns: NumberColumn<u64>,
     /// Whether it was in power save.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub in_power_save: Vec<bool>,
+    pub in_power_save: NumberColumn<bool>,
 }
 
 /// Frames to and from stations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FrameCounts {
     /// Index of the station.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub station: Vec<u32>,
+    pub station: NumberColumn<u32>,
     /// Time.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub time_ns: Vec<u64>,
+    pub time_ns: NumberColumn<u64>,
     /// Time on the air; 0 if the rate is not known.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub duration_ns: Vec<u64>,
+    pub duration_ns: NumberColumn<u64>,
     /// Number of the packet.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub packet: Vec<u32>,
+    pub packet: NumberColumn<u32>,
     /// Whether the station sent it.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub up: Vec<bool>,
+    pub up: NumberColumn<bool>,
     /// Index of the kind.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub kind: Vec<u8>,
+    pub kind: NumberColumn<u8>,
     /// Length of the frame.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub bytes: Vec<u32>,
+    pub bytes: NumberColumn<u32>,
     /// The PM bit.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub power_management: Vec<bool>,
+    pub power_management: NumberColumn<bool>,
     /// The More Data bit.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub more_data: Vec<bool>,
+    pub more_data: NumberColumn<bool>,
     /// The EOSP bit.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub eosp: Vec<bool>,
+    pub eosp: NumberColumn<bool>,
     /// Whether it repeats a frame that was captured.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub repeated: Vec<bool>,
+    pub repeated: NumberColumn<bool>,
 }
 
 /// Beacons.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Beacons {
     /// Index of the access point.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub cell: Vec<u32>,
+    pub cell: NumberColumn<u32>,
     /// Time.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub time_ns: Vec<u64>,
+    pub time_ns: NumberColumn<u64>,
     /// Number of the packet.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub packet: Vec<u32>,
+    pub packet: NumberColumn<u32>,
     /// DTIM count; 255 without a TIM.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub dtim_count: Vec<u8>,
+    pub dtim_count: NumberColumn<u8>,
     /// DTIM period in beacons; 0 without a TIM.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub dtim_period: Vec<u8>,
+    pub dtim_period: NumberColumn<u8>,
     /// Whether its TIM was captured, or that it has none: a short snap length may cut it off.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub tim_known: Vec<bool>,
+    pub tim_known: NumberColumn<bool>,
     /// Whether group-addressed frames follow.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub group: Vec<bool>,
+    pub group: NumberColumn<bool>,
     /// How many association identifiers have their TIM bit set.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub aid_count: Vec<u16>,
+    pub aid_count: NumberColumn<u16>,
     /// These identifiers, one beacon's after the other's. Empty where they would take more than the limit of memory.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub aids: Vec<u16>,
+    pub aids: NumberColumn<u16>,
 }
 
 /// Group-addressed data frames of access points.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupFrames {
     /// Index of the access point.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub cell: Vec<u32>,
+    pub cell: NumberColumn<u32>,
     /// Time.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub time_ns: Vec<u64>,
+    pub time_ns: NumberColumn<u64>,
     /// Time on the air; 0 if the rate is not known.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub duration_ns: Vec<u64>,
+    pub duration_ns: NumberColumn<u64>,
     /// Number of the packet.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub packet: Vec<u32>,
+    pub packet: NumberColumn<u32>,
     /// The More Data bit.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub more_data: Vec<bool>,
+    pub more_data: NumberColumn<bool>,
 }
 
 /// Packets of the station in question, of any link type, without 802.11 retransmissions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PacketCounts {
     /// Time.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub time_ns: Vec<u64>,
+    pub time_ns: NumberColumn<u64>,
     /// Number of the packet.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub packet: Vec<u32>,
+    pub packet: NumberColumn<u32>,
     /// Whether it was sent to the station.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub down: Vec<bool>,
+    pub down: NumberColumn<bool>,
     /// Bytes on the link.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub bytes: Vec<u32>,
+    pub bytes: NumberColumn<u32>,
 }
 
 /// States of a radio under policies. Their number does not follow from the size of the capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RadioStates {
     /// Index of the policy, 16 bits.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub policy: Vec<u16>,
+    pub policy: NumberColumn<u16>,
     /// Begin, 64 bits.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub time_ns: Vec<u64>,
+    pub time_ns: NumberColumn<u64>,
     /// Length, 64 bits.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub duration_ns: Vec<u64>,
+    pub duration_ns: NumberColumn<u64>,
     /// Index of the state, 8 bits.
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub state: Vec<u8>,
+    pub state: NumberColumn<u8>,
     /// Whether it was simulated (1), rather than charged as other idle time was (0).
-    #[serde(with = "column")]
-    #[schemars(with = "String")]
-    pub simulated: Vec<u8>,
+    pub simulated: NumberColumn<u8>,
 }
 
 impl RadioStates {
@@ -250,57 +179,78 @@ pub(crate) const PERIOD_BYTES: u64 = 170;
 /// The same for a byte of any column: a period has 20 in its columns.
 const FORMS: u64 = PERIOD_BYTES.div_ceil(20);
 
-/// Columns of numbers as base64 text.
-mod column {
-    use base64::Engine;
-    use base64::prelude::BASE64_STANDARD;
-    use serde::{Deserialize, Deserializer, Serializer};
+/// A column of numbers, which is base64 text outside.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NumberColumn<T>(Vec<T>);
 
-    /// A number of fixed width.
-    pub(super) trait Number: Copy {
-        fn put(self, out: &mut Vec<u8>);
-        fn all(bytes: &[u8]) -> Option<Vec<Self>>;
+impl<T> Deref for NumberColumn<T> {
+    type Target = Vec<T>;
+    fn deref(&self) -> &Vec<T> {
+        &self.0
     }
+}
 
-    macro_rules! numbers {
-        ($($type:ty),+) => { $(impl Number for $type {
-            fn put(self, out: &mut Vec<u8>) {
-                out.extend_from_slice(&self.to_le_bytes());
-            }
-            fn all(bytes: &[u8]) -> Option<Vec<Self>> {
-                let (numbers, rest) = bytes.as_chunks();
-                rest.is_empty().then(|| numbers.iter().map(|number| Self::from_le_bytes(*number)).collect())
-            }
-        })+ };
+impl<T> DerefMut for NumberColumn<T> {
+    fn deref_mut(&mut self) -> &mut Vec<T> {
+        &mut self.0
     }
-    numbers!(u8, u16, u32, u64);
+}
 
-    impl Number for bool {
-        fn put(self, out: &mut Vec<u8>) {
-            out.push(u8::from(self));
-        }
-        fn all(bytes: &[u8]) -> Option<Vec<Self>> {
-            Some(bytes.iter().map(|byte| *byte != 0).collect())
-        }
-    }
-
-    pub(super) fn serialize<T: Number, S: Serializer>(
-        numbers: &[T],
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        let mut bytes = Vec::with_capacity(size_of_val(numbers));
-        numbers.iter().for_each(|number| number.put(&mut bytes));
+impl<T: Number> Serialize for NumberColumn<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut bytes = Vec::with_capacity(size_of_val(&self.0[..]));
+        self.iter().for_each(|number| number.put(&mut bytes));
         serializer.serialize_str(&BASE64_STANDARD.encode(bytes))
     }
+}
 
-    pub(super) fn deserialize<'de, T: Number, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Vec<T>, D::Error> {
+impl<'de, T: Number> Deserialize<'de> for NumberColumn<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let bytes = BASE64_STANDARD.decode(String::deserialize(deserializer)?);
-        bytes
-            .ok()
-            .and_then(|bytes| T::all(&bytes))
-            .ok_or_else(|| serde::de::Error::custom("expected the base64 of numbers"))
+        let numbers = bytes.ok().and_then(|bytes| T::all(&bytes));
+        numbers.map(Self).ok_or_else(|| serde::de::Error::custom("expected the base64 of numbers"))
+    }
+}
+
+impl<T> JsonSchema for NumberColumn<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        String::schema_name()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
+    }
+}
+
+/// A number of fixed width.
+pub trait Number: Copy {
+    /// Appends its bytes.
+    fn put(self, out: &mut Vec<u8>);
+    /// The numbers of these bytes; `None` if something is left over.
+    fn all(bytes: &[u8]) -> Option<Vec<Self>>;
+}
+
+macro_rules! numbers {
+    ($($type:ty),+) => { $(impl Number for $type {
+        fn put(self, out: &mut Vec<u8>) {
+            out.extend_from_slice(&self.to_le_bytes());
+        }
+        fn all(bytes: &[u8]) -> Option<Vec<Self>> {
+            let (numbers, rest) = bytes.as_chunks();
+            rest.is_empty().then(|| numbers.iter().map(|number| Self::from_le_bytes(*number)).collect())
+        }
+    })+ };
+}
+numbers!(u8, u16, u32, u64);
+
+impl Number for bool {
+    fn put(self, out: &mut Vec<u8>) {
+        out.push(u8::from(self));
+    }
+    fn all(bytes: &[u8]) -> Option<Vec<Self>> {
+        Some(bytes.iter().map(|byte| *byte != 0).collect())
     }
 }
 
@@ -424,7 +374,7 @@ impl Timeline {
     pub(crate) fn fit(&mut self, limit_bytes: u64) -> bool {
         let is_too_much = self.memory_bytes() > limit_bytes && !self.beacons.aids.is_empty();
         if is_too_much {
-            self.beacons.aids = Vec::new();
+            self.beacons.aids = NumberColumn::default();
         }
         is_too_much
     }

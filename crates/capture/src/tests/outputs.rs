@@ -71,7 +71,7 @@ fn the_time_line_has_modes_frames_and_states() {
     assert_eq!(line.policies, ["psm"]);
     // The states follow each other without a gap, from the first packet to the end of the replay.
     let mut until = 0;
-    for (at, length) in line.radio_states.time_ns.iter().zip(&line.radio_states.duration_ns) {
+    for (at, length) in line.radio_states.time_ns.iter().zip(line.radio_states.duration_ns.iter()) {
         assert_eq!(*at, until);
         until += length;
     }
