@@ -7,6 +7,7 @@
 //!
 //! Left out: files, lines and flags. Whoever has the text adds the place to the error.
 
+mod defaults;
 mod error;
 mod kinds;
 #[cfg(feature = "serde")]
@@ -22,7 +23,7 @@ pub use self::error::{SettingError, one_of};
 pub use self::kinds::{Choice, explain_unknown, split_choice, take_kind};
 pub use self::kinds::{KindInfo, NoSettings};
 #[cfg(feature = "serde")]
-pub use self::value::{Value, bytes, fields_of, into_serde_error, read};
+pub use self::value::{Value, bytes, fields_of, into_serde_error, read, refused_form};
 
 /// The settings of one mechanism.
 pub trait Settings {

@@ -62,7 +62,7 @@ struct Connection {
 }
 
 /// The data of one direction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Half {
     /// Sequence number of the first byte.
     base: Option<u32>,
@@ -90,24 +90,7 @@ struct Half {
 
 impl Half {
     fn new(meter: Meter) -> Self {
-        Self {
-            base: None,
-            sent_end: 0,
-            delivered: 0,
-            fin: None,
-            complete: None,
-            first: None,
-            segments: 0,
-            retransmitted: 0,
-            timeouts: 0,
-            acks_lost: 0,
-            last_active: Instant::ZERO,
-            last_ended: None,
-            timed: None,
-            round_trips: (Span::ZERO, 0),
-            latencies: (Span::ZERO, 0),
-            meter,
-        }
+        Self { meter, ..Self::default() }
     }
 
     /// The position of a sequence number near the end of the data sent.

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use airwatt_base::settings::{Value, into_serde_error, read, refused_form};
 use schemars::JsonSchema;
-use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Names of nodes: text for one, otherwise a list.
@@ -37,24 +37,11 @@ impl Serialize for Names {
 
 impl<'de> Deserialize<'de> for Names {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OneOrList;
-        impl<'de> Visitor<'de> for OneOrList {
-            type Value = Names;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a node or a list of names")
-            }
-            fn visit_str<E>(self, name: &str) -> Result<Names, E> {
-                Ok(Names::one(name))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Names, A::Error> {
-                let mut names = Vec::new();
-                while let Some(name) = items.next_element()? {
-                    names.push(name);
-                }
-                Ok(Names(names))
-            }
+        match Value::deserialize(deserializer)? {
+            Value::Text(name) => Ok(Self::one(name)),
+            list @ Value::List(_) => read(list).map(Self).map_err(into_serde_error),
+            other => Err(refused_form("the name of a node or a list of names", &other)),
         }
-        deserializer.deserialize_any(OneOrList)
     }
 }
 

@@ -139,6 +139,12 @@ pub fn into_serde_error<E: de::Error>(error: SettingError) -> E {
     made
 }
 
+/// The error for a value of a form that its key has not.
+pub fn refused_form<E: de::Error>(expected: &str, got: &Value) -> E {
+    let expected = expected.to_owned();
+    into_serde_error(SettingError::Syntax { key: String::new(), expected, got: got.shown() })
+}
+
 impl de::Error for SettingError {
     fn custom<T: fmt::Display>(message: T) -> Self {
         HANDED_OVER.take().unwrap_or_else(|| Self::Refused { key: String::new(), why: message.to_string() })

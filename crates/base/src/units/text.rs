@@ -12,26 +12,14 @@ macro_rules! text_serde {
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Text;
-                impl serde::de::Visitor<'_> for Text {
-                    type Value = $name;
-                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                        write!(f, "{}, for example {:?}", $what, $example)
-                    }
-                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$name, E> {
-                        text.parse::<$name>().map_err(|error| $crate::settings::into_serde_error(error.into()))
-                    }
-                    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<$name, E> {
-                        self.visit_str(&number.to_string())
-                    }
-                    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<$name, E> {
-                        self.visit_str(&number.to_string())
-                    }
-                    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<$name, E> {
-                        self.visit_str(&number.to_string())
-                    }
-                }
-                deserializer.deserialize_any(Text)
+                use $crate::settings::{Value, into_serde_error, refused_form};
+                let value = Value::deserialize(deserializer)?;
+                let text = match &value {
+                    Value::Text(text) => text.clone(),
+                    Value::Integer(_) | Value::Float(_) => value.to_string(),
+                    _ => return Err(refused_form(&format!("{}, for example {:?}", $what, $example), &value)),
+                };
+                text.parse::<$name>().map_err(|error| into_serde_error(error.into()))
             }
         }
 

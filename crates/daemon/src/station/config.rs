@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use airwatt_base::settings::Settings as _;
-use airwatt_base::{Span, read_text, reason_of};
+use airwatt_base::{Span, read_text, reason_of, with_defaults};
 use airwatt_energy::Radio;
 use airwatt_linux::metrics;
 use airwatt_proto::powersave::{BaTaConfig, BaTaStrConfig, LatencyGuardConfig, PowerSaveConfig, Reach};
@@ -18,36 +18,25 @@ use crate::settings;
 /// The folder of the services' files.
 const FOLDER: &str = "/etc/airwatt";
 
-/// The configuration.
-#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Config {
-    /// The Wi-Fi interface; without it the first.
-    pub(super) interface: Option<String>,
-    /// The policy with its settings, as in a scenario.
-    pub(super) power_save: PowerSaveConfig,
-    /// The time for which the daemon only counts, as something to compare with, the first time that it runs on an interface.
-    pub(super) observe: Span,
-    /// Whether the daemon runs on a driver whose power save is known to hang the device.
-    pub(super) despite_trouble: bool,
-    /// The radio profile by which energy is estimated; without it that of this radio, if one ships, or else none.
-    pub(super) radio: Option<String>,
-    /// Where metrics for Prometheus are served: `unix:PATH`, or a loopback address with its port, as `127.0.0.1:9471`.
-    #[serde(deserialize_with = "address")]
-    #[schemars(with = "Option<String>")]
-    pub(super) metrics: Option<metrics::MetricsAddress>,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            interface: None,
-            power_save: PowerSaveConfig::LatencyGuard(LatencyGuardConfig::default()),
-            observe: Span::from_secs(300),
-            despite_trouble: false,
-            radio: None,
-            metrics: None,
-        }
+with_defaults! {
+    /// The configuration.
+    #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub(super) struct Config {
+        /// The Wi-Fi interface; without it the first.
+        pub(super) interface: Option<String> = None,
+        /// The policy with its settings, as in a scenario.
+        pub(super) power_save: PowerSaveConfig = PowerSaveConfig::LatencyGuard(LatencyGuardConfig::default()),
+        /// The time for which the daemon only counts, as something to compare with, the first time that it runs on an interface.
+        pub(super) observe: Span = Span::from_secs(300),
+        /// Whether the daemon runs on a driver whose power save is known to hang the device.
+        pub(super) despite_trouble: bool = false,
+        /// The radio profile by which energy is estimated; without it that of this radio, if one ships, or else none.
+        pub(super) radio: Option<String> = None,
+        /// Where metrics for Prometheus are served: `unix:PATH`, or a loopback address with its port, as `127.0.0.1:9471`.
+        #[serde(deserialize_with = "address")]
+        #[schemars(with = "Option<String>")]
+        pub(super) metrics: Option<metrics::MetricsAddress> = None,
     }
 }
 

@@ -39,8 +39,8 @@ mod tests;
 #[cfg(test)]
 mod vectors;
 
-use airwatt_base::named_values;
-use airwatt_base::settings::{SettingError, Settings, in_range};
+use airwatt_base::settings::{SettingError, Settings, Value, in_range, refused_form};
+use airwatt_base::{named_values, with_defaults};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use stretch::Stretch;
@@ -79,30 +79,13 @@ impl Serialize for SegmentsPerAck {
 
 impl<'de> Deserialize<'de> for SegmentsPerAck {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Number;
-        impl serde::de::Visitor<'_> for Number {
-            type Value = SegmentsPerAck;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("\"estimated\" or a number from 1 to 1000")
-            }
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<SegmentsPerAck, E> {
-                match text {
-                    "estimated" => Ok(SegmentsPerAck::Estimated),
-                    other => Err(E::invalid_value(serde::de::Unexpected::Str(other), &self)),
-                }
-            }
-            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<SegmentsPerAck, E> {
-                u32::try_from(number)
-                    .map(SegmentsPerAck::Fixed)
-                    .map_err(|_| E::invalid_value(serde::de::Unexpected::Unsigned(number), &self))
-            }
-            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<SegmentsPerAck, E> {
-                u32::try_from(number)
-                    .map(SegmentsPerAck::Fixed)
-                    .map_err(|_| E::invalid_value(serde::de::Unexpected::Signed(number), &self))
-            }
-        }
-        deserializer.deserialize_any(Number)
+        let value = Value::deserialize(deserializer)?;
+        let found = match &value {
+            Value::Text(text) => (text == "estimated").then_some(Self::Estimated),
+            Value::Integer(number) => u32::try_from(*number).ok().map(Self::Fixed),
+            _ => None,
+        };
+        found.ok_or_else(|| refused_form("\"estimated\" or a number from 1 to 1000", &value))
     }
 }
 
@@ -144,33 +127,23 @@ named_values! {
     }
 }
 
-/// The detector's settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct AckLossConfig {
-    /// Lost acknowledgements that halve the window. Default 1, the value that the thesis calls best.
-    pub threshold: u32,
-    /// Weight of a sample in the estimate of b: 2^-beta_shift, 1 to 10. Default 5: beta = 1/32.
-    pub beta_shift: u8,
-    /// The source of b. Default: an estimate.
-    pub segments_per_ack: SegmentsPerAck,
-    /// The effect of small acknowledgements in the published rule. Default: none.
-    #[serde(skip)]
-    pub counting: Counting,
-    /// The rule that decides what counts as a loss. Default: `stretch`, since today's receivers stretch their
-    /// acknowledgements without any loss.
-    pub rule: AckLossRule,
-}
-
-impl Default for AckLossConfig {
-    fn default() -> Self {
-        Self {
-            threshold: 1,
-            beta_shift: 5,
-            segments_per_ack: SegmentsPerAck::default(),
-            counting: Counting::default(),
-            rule: AckLossRule::Stretch(StretchConfig::default()),
-        }
+with_defaults! {
+    /// The detector's settings.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct AckLossConfig {
+        /// Lost acknowledgements that halve the window. Default 1, the value that the thesis calls best.
+        pub threshold: u32 = 1,
+        /// Weight of a sample in the estimate of b: 2^-beta_shift, 1 to 10. Default 5: beta = 1/32.
+        pub beta_shift: u8 = 5,
+        /// The source of b. Default: an estimate.
+        pub segments_per_ack: SegmentsPerAck = SegmentsPerAck::default(),
+        /// The effect of small acknowledgements in the published rule. Default: none.
+        #[serde(skip)]
+        pub counting: Counting = Counting::default(),
+        /// The rule that decides what counts as a loss. Default: `stretch`, since today's receivers stretch their
+        /// acknowledgements without any loss.
+        pub rule: AckLossRule = AckLossRule::Stretch(StretchConfig::default()),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use airwatt_base::named_values;
 use airwatt_base::settings::{self, SettingError, Settings, in_range};
-use airwatt_base::{Seq, Size, Span};
+use airwatt_base::{Seq, Size, Span, with_defaults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -87,180 +87,134 @@ pub enum HeaderForm {
     Tcp,
 }
 
-/// Settings of the earlier burst-error detector; the thesis gives none of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DetectorConfig {
-    /// Window in a burst in packets. Default 1.
-    pub tiny_window: u32,
-    /// Bursts whose lengths are averaged to predict the next, and how many have to be known before one is predicted.
-    /// 1 to 16, default 5.
-    pub history: u8,
-    /// A burst predicted to last at most so many round trips counts as short. Default 2.
-    pub short_round_trips: u32,
-}
-
-impl Default for DetectorConfig {
-    fn default() -> Self {
-        Self { tiny_window: 1, history: 5, short_round_trips: 2 }
+with_defaults! {
+    /// Settings of the earlier burst-error detector; the thesis gives none of them.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct DetectorConfig {
+        /// Window in a burst in packets. Default 1.
+        pub tiny_window: u32 = 1,
+        /// Bursts whose lengths are averaged to predict the next, and how many have to be known before one is predicted.
+        /// 1 to 16, default 5.
+        pub history: u8 = 5,
+        /// A burst predicted to last at most so many round trips counts as short. Default 2.
+        pub short_round_trips: u32 = 2,
     }
 }
 
-/// One end's settings. Both ends are given the same [`E2tcpConfig::assumed_window`]. Windows are in packets. Fields that are
-/// no keys of files are derived ([`E2tcpConfig::derived`]) or belong to a device.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct E2tcpConfig {
-    /// Payload of a full packet in bytes, 1 to 65000. Default 1000.
-    #[serde(skip)]
-    pub payload: u16,
-    /// Whether shorter packets are tried, and sent from then on, where those with `payload` never arrive: on a path that drops what is too
-    /// long and does not report it. Default no: the hop of a simulation carries all.
-    #[serde(skip)]
-    pub searches_payload: bool,
-    /// Window to begin with, and least window while losses look like static noise, in packets. Default 12.
-    pub min_window: u32,
-    /// Largest window in packets, until the peer's window field says otherwise. Default 25.
-    pub max_window: u32,
-    /// Window after a timeout in packets. Default 5.
-    pub after_timeout: u32,
-    /// Packets newly lost in one acknowledgement up to which they are static noise; more are a burst error. Default 5; the
-    /// thesis writes both "below" and "exceeds", read as: equal is static.
-    pub error_limit: u32,
-    /// How the window grows. Default with each acknowledgement.
-    pub increase: Increase,
-    /// With `increase = "ack"`, acknowledgements that show no loss for each growth. Default 1.
-    pub increase_every: u32,
-    /// Packets by which it grows. Default 1.
-    #[serde(skip)]
-    pub increase_step: u32,
-    /// Packets by which it shrinks for each packet newly lost to static noise. Default 1.
-    #[serde(skip)]
-    pub decrease_step: u32,
-    /// What keeps new data out of the window. Default what travels: packets believed lost have left the link.
-    pub counted: Counted,
-    /// Whether a retransmission counts as lost when an acknowledgement reports a packet sent after it. Default no: only the
-    /// retransmission timer finds such losses, as in the thesis.
-    pub infer_relost: bool,
-    /// The response to bursts of errors: `windows`, the window management of the thesis, or `detector`, the earlier detector
-    /// that it is compared with. Default `windows`.
-    pub burst_reaction: BurstReaction,
-    /// The timeout in per cent of the largest of the last five round trips. Default 125: "slightly higher".
-    pub rto_percent: u32,
-    /// Added to the timeout, so that it stays above the round trip of a quiet link. Default 10 ms.
-    pub rto_margin: Span,
-    /// Timeout before the first sample. Default 1 s.
-    pub initial_rto: Span,
-    /// Largest timeout, and largest gap between probes of a closed window, which is at most a sixteenth of `give_up_after` too.
-    /// Default 60 s.
-    #[serde(skip)]
-    pub max_rto: Span,
-    /// Whether each timeout in a row doubles the next. Default yes, although the thesis describes no such rule: without it, a
-    /// link whose queue takes longer than a timeout is filled with copies for ever.
-    pub back_off: bool,
-    /// Time of timeouts without a packet from the peer that ends the connection. Default 180 s, the longest that RFC 9293
-    /// section 3.8.3 asks for.
-    #[serde(skip)]
-    pub give_up_after: Span,
-    /// Whether the largest window is learned from the hop: twice what its rate delivers in its shortest round trip, at least
-    /// `max_window` and at most what the peer offers. Default no: `max_window`, as in the thesis.
-    pub learn_window: bool,
-    /// Full packets in order that one acknowledgement answers while nothing is lost, 1 to `max_window`. Default 1, as in the thesis.
-    pub ack_every: u32,
-    /// Longest time for which an acknowledgement waits for more packets. Default 5 ms, half of `rto_margin`.
-    #[serde(skip)]
-    pub ack_delay: Span,
-    /// Whether the receiver reports blocks. Default yes; without, loss is found by the timers alone.
-    pub selective: bool,
-    /// Without blocks, what an acknowledgement that repeats its number means. Default `ignored`.
-    pub duplicate_ack: DuplicateAck,
-    /// What the headers of packets cost in a simulation. Default E2TCP's own.
-    pub header: HeaderForm,
-    /// Least share of the bytes that the application wants to have, in per cent. Default 100.
-    #[serde(skip)]
-    pub reliability: u8,
-    /// The reliability in per cent that this end asks its peer to be content with, for the data that this end sends. Its SYN
-    /// carries it. Default `None`: all data are to arrive.
-    #[serde(skip)]
-    pub asks: Option<u8>,
-    /// Whether the peer's SYN, and not `reliability`, says how much must arrive here: all, unless it carries a number. Default
-    /// no; a base station obeys, because it receives for somebody else.
-    #[serde(skip)]
-    pub obeys_peer: bool,
-    /// Packets over which the share is counted. Default `None`: over the life of the connection.
-    #[serde(skip)]
-    pub reliability_window: Option<u32>,
-    /// Largest window that is offered in bytes. Default 65535: blocks and the window field hold no more. A simulator that
-    /// counts packets, as the thesis did, may set more, as no packet of it goes over a wire.
-    #[serde(with = "settings::bytes")]
-    #[schemars(with = "Size")]
-    pub receive_window: u32,
-    /// Space for received data in bytes, at least the window. Default twice the window: a backlog in the first half changes
-    /// no window field.
-    #[serde(skip)]
-    pub receive_buffer: u32,
-    /// What the peer's window is taken to be until it says otherwise, in bytes. Default 65535. An end whose own window
-    /// differs says so in its SYN.
-    #[serde(skip)]
-    pub assumed_window: u32,
-    /// What a window field does. Default: it replaces the largest window.
-    #[serde(skip)]
-    pub window_field: WindowField,
-    /// Packets that carry the window field after a change. Default 2, so that one lost packet does not leave the peer with
-    /// an old window; the thesis sends 1.
-    #[serde(skip)]
-    pub window_repeats: u8,
-    /// Whether received data counts as read at once. Default true. Without effect on a buffer that keeps bytes.
-    #[serde(skip)]
-    pub read_at_once: bool,
-    /// Sequence number of this end's SYN. Default 0; a device draws it.
-    #[serde(skip)]
-    pub initial_sequence: Seq,
-    /// How long a connection that closed keeps its identifier and answers the peer's last packets. Default 5 s.
-    #[serde(skip)]
-    pub linger: Span,
-}
-
-impl Default for E2tcpConfig {
-    fn default() -> Self {
-        Self {
-            payload: 1000,
-            searches_payload: false,
-            min_window: 12,
-            max_window: 25,
-            after_timeout: 5,
-            error_limit: 5,
-            increase: Increase::default(),
-            increase_every: 1,
-            increase_step: 1,
-            decrease_step: 1,
-            counted: Counted::default(),
-            infer_relost: false,
-            burst_reaction: BurstReaction::default(),
-            rto_percent: 125,
-            rto_margin: Span::from_millis(10),
-            initial_rto: Span::from_secs(1),
-            max_rto: Span::from_secs(60),
-            back_off: true,
-            give_up_after: Span::from_secs(180),
-            learn_window: false,
-            ack_every: 1,
-            ack_delay: Span::from_millis(5),
-            selective: true,
-            duplicate_ack: DuplicateAck::default(),
-            header: HeaderForm::default(),
-            reliability: 100,
-            asks: None,
-            obeys_peer: false,
-            reliability_window: None,
-            receive_window: 65_535,
-            receive_buffer: 2 * 65_535,
-            assumed_window: 65_535,
-            window_field: WindowField::default(),
-            window_repeats: 2,
-            read_at_once: true,
-            initial_sequence: Seq::new(0),
-            linger: Span::from_secs(5),
-        }
+with_defaults! {
+    /// One end's settings. Both ends are given the same [`E2tcpConfig::assumed_window`]. Windows are in packets. Fields that are
+    /// no keys of files are derived ([`E2tcpConfig::derived`]) or belong to a device.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct E2tcpConfig {
+        /// Payload of a full packet in bytes, 1 to 65000. Default 1000.
+        #[serde(skip)]
+        pub payload: u16 = 1000,
+        /// Whether shorter packets are tried, and sent from then on, where those with `payload` never arrive: on a path that drops what
+        /// is too long and does not report it. Default no: the hop of a simulation carries all.
+        #[serde(skip)]
+        pub searches_payload: bool = false,
+        /// Window to begin with, and least window while losses look like static noise, in packets. Default 12.
+        pub min_window: u32 = 12,
+        /// Largest window in packets, until the peer's window field says otherwise. Default 25.
+        pub max_window: u32 = 25,
+        /// Window after a timeout in packets. Default 5.
+        pub after_timeout: u32 = 5,
+        /// Packets newly lost in one acknowledgement up to which they are static noise; more are a burst error. Default 5; the
+        /// thesis writes both "below" and "exceeds", read as: equal is static.
+        pub error_limit: u32 = 5,
+        /// How the window grows. Default with each acknowledgement.
+        pub increase: Increase = Increase::default(),
+        /// With `increase = "ack"`, acknowledgements that show no loss for each growth. Default 1.
+        pub increase_every: u32 = 1,
+        /// Packets by which it grows. Default 1.
+        #[serde(skip)]
+        pub increase_step: u32 = 1,
+        /// Packets by which it shrinks for each packet newly lost to static noise. Default 1.
+        #[serde(skip)]
+        pub decrease_step: u32 = 1,
+        /// What keeps new data out of the window. Default what travels: packets believed lost have left the link.
+        pub counted: Counted = Counted::default(),
+        /// Whether a retransmission counts as lost when an acknowledgement reports a packet sent after it. Default no: only the
+        /// retransmission timer finds such losses, as in the thesis.
+        pub infer_relost: bool = false,
+        /// The response to bursts of errors: `windows`, the window management of the thesis, or `detector`, the earlier detector
+        /// that it is compared with. Default `windows`.
+        pub burst_reaction: BurstReaction = BurstReaction::default(),
+        /// The timeout in per cent of the largest of the last five round trips. Default 125: "slightly higher".
+        pub rto_percent: u32 = 125,
+        /// Added to the timeout, so that it stays above the round trip of a quiet link. Default 10 ms.
+        pub rto_margin: Span = Span::from_millis(10),
+        /// Timeout before the first sample. Default 1 s.
+        pub initial_rto: Span = Span::from_secs(1),
+        /// Largest timeout, and largest gap between probes of a closed window, which is at most a sixteenth of `give_up_after` too.
+        /// Default 60 s.
+        #[serde(skip)]
+        pub max_rto: Span = Span::from_secs(60),
+        /// Whether each timeout in a row doubles the next. Default yes, although the thesis describes no such rule: without it, a
+        /// link whose queue takes longer than a timeout is filled with copies for ever.
+        pub back_off: bool = true,
+        /// Time of timeouts without a packet from the peer that ends the connection. Default 180 s, the longest that RFC 9293
+        /// section 3.8.3 asks for.
+        #[serde(skip)]
+        pub give_up_after: Span = Span::from_secs(180),
+        /// Whether the largest window is learned from the hop: twice what its rate delivers in its shortest round trip, at least
+        /// `max_window` and at most what the peer offers. Default no: `max_window`, as in the thesis.
+        pub learn_window: bool = false,
+        /// Full packets in order that one acknowledgement answers while nothing is lost, 1 to `max_window`. Default 1, as in the thesis.
+        pub ack_every: u32 = 1,
+        /// Longest time for which an acknowledgement waits for more packets. Default 5 ms, half of `rto_margin`.
+        #[serde(skip)]
+        pub ack_delay: Span = Span::from_millis(5),
+        /// Whether the receiver reports blocks. Default yes; without, loss is found by the timers alone.
+        pub selective: bool = true,
+        /// Without blocks, what an acknowledgement that repeats its number means. Default `ignored`.
+        pub duplicate_ack: DuplicateAck = DuplicateAck::default(),
+        /// What the headers of packets cost in a simulation. Default E2TCP's own.
+        pub header: HeaderForm = HeaderForm::default(),
+        /// Least share of the bytes that the application wants to have, in per cent. Default 100.
+        #[serde(skip)]
+        pub reliability: u8 = 100,
+        /// The reliability in per cent that this end asks its peer to be content with, for the data that this end sends. Its SYN
+        /// carries it. Default `None`: all data are to arrive.
+        #[serde(skip)]
+        pub asks: Option<u8> = None,
+        /// Whether the peer's SYN, and not `reliability`, says how much must arrive here: all, unless it carries a number. Default
+        /// no; a base station obeys, because it receives for somebody else.
+        #[serde(skip)]
+        pub obeys_peer: bool = false,
+        /// Packets over which the share is counted. Default `None`: over the life of the connection.
+        #[serde(skip)]
+        pub reliability_window: Option<u32> = None,
+        /// Largest window that is offered in bytes. Default 65535: blocks and the window field hold no more. A simulator that
+        /// counts packets, as the thesis did, may set more, as no packet of it goes over a wire.
+        #[serde(with = "settings::bytes")]
+        #[schemars(with = "Size")]
+        pub receive_window: u32 = 65_535,
+        /// Space for received data in bytes, at least the window. Default twice the window: a backlog in the first half changes
+        /// no window field.
+        #[serde(skip)]
+        pub receive_buffer: u32 = 2 * 65_535,
+        /// What the peer's window is taken to be until it says otherwise, in bytes. Default 65535. An end whose own window
+        /// differs says so in its SYN.
+        #[serde(skip)]
+        pub assumed_window: u32 = 65_535,
+        /// What a window field does. Default: it replaces the largest window.
+        #[serde(skip)]
+        pub window_field: WindowField = WindowField::default(),
+        /// Packets that carry the window field after a change. Default 2, so that one lost packet does not leave the peer with
+        /// an old window; the thesis sends 1.
+        #[serde(skip)]
+        pub window_repeats: u8 = 2,
+        /// Whether received data counts as read at once. Default true. Without effect on a buffer that keeps bytes.
+        #[serde(skip)]
+        pub read_at_once: bool = true,
+        /// Sequence number of this end's SYN. Default 0; a device draws it.
+        #[serde(skip)]
+        pub initial_sequence: Seq = Seq::new(0),
+        /// How long a connection that closed keeps its identifier and answers the peer's last packets. Default 5 s.
+        #[serde(skip)]
+        pub linger: Span = Span::from_secs(5),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a proxy of a device is given and what it gives: settings, inputs, outputs, timers, counters, and the rows of its
 //! status.
 
-use airwatt_base::{Instant, Seq, Span};
+use airwatt_base::{Instant, Seq, Span, with_defaults};
 
 use super::ending::{BUFFER, ConnectionEnding, HALF_OPEN, IDLE};
 use super::opening::Opening;
@@ -10,49 +10,33 @@ use crate::e2tcp::{Addresses, E2tcpConfig, Statistics, TableConfig};
 /// A connection of a proxy. Numbers are not used again.
 pub type ConnectionId = u64;
 
-/// Settings of a proxy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SplitProxyConfig {
-    /// The E2TCP legs. Receive window and buffer are derived from `buffer`.
-    pub wireless: E2tcpConfig,
-    /// Data that a connection holds in each direction, in bytes, from 4 KiB: half at either leg. Default 256 KiB.
-    pub buffer: u32,
-    /// Connections that have not been set up on both legs, at most. Default 4,096.
-    pub half_open: usize,
-    /// Time without data or acknowledgements that ends a connection. Default 2 hours and 4 minutes.
-    pub idle: Span,
-    /// Time without a sign of the peer after which an opening goes as plain TCP. Default 1.5 s.
-    pub fallback: Span,
-    /// Time without a sign of a peer that has connections, after which they are reset. Default 5 s.
-    pub silence: Span,
-    /// Time for the kernel's connection to be established after it was admitted. Default 10 s.
-    pub admission: Span,
-    /// Whether an opening of a peer is answered at once by a sign of life, as carriers without sessions need it. Default no.
-    pub shows_presence: bool,
-    /// Whether this end is the first to ask a silent peer. The other end asks a little later, if nobody has asked it by then: a question and
-    /// its answer are a sign for both. Default yes.
-    pub asks_first: bool,
-    /// The number of this start.
-    pub epoch: u64,
-    /// Drawn at the start and known to this end alone: challenges are computed by it.
-    pub secret: [u8; 32],
-}
-
-impl Default for SplitProxyConfig {
-    fn default() -> Self {
-        Self {
-            wireless: E2tcpConfig::default(),
-            buffer: BUFFER,
-            half_open: HALF_OPEN,
-            idle: IDLE,
-            fallback: Span::from_millis(1_500),
-            silence: Span::from_secs(5),
-            admission: Span::from_secs(10),
-            shows_presence: false,
-            asks_first: true,
-            epoch: 0,
-            secret: [0; 32],
-        }
+with_defaults! {
+    /// Settings of a proxy.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct SplitProxyConfig {
+        /// The E2TCP legs. Receive window and buffer are derived from `buffer`.
+        pub wireless: E2tcpConfig = E2tcpConfig::default(),
+        /// Data that a connection holds in each direction, in bytes, from 4 KiB: half at either leg. Default 256 KiB.
+        pub buffer: u32 = BUFFER,
+        /// Connections that have not been set up on both legs, at most. Default 4,096.
+        pub half_open: usize = HALF_OPEN,
+        /// Time without data or acknowledgements that ends a connection. Default 2 hours and 4 minutes.
+        pub idle: Span = IDLE,
+        /// Time without a sign of the peer after which an opening goes as plain TCP. Default 1.5 s.
+        pub fallback: Span = Span::from_millis(1_500),
+        /// Time without a sign of a peer that has connections, after which they are reset. Default 5 s.
+        pub silence: Span = Span::from_secs(5),
+        /// Time for the kernel's connection to be established after it was admitted. Default 10 s.
+        pub admission: Span = Span::from_secs(10),
+        /// Whether an opening of a peer is answered at once by a sign of life, as carriers without sessions need it. Default no.
+        pub shows_presence: bool = false,
+        /// Whether this end is the first to ask a silent peer. The other end asks a little later, if nobody has asked it by then: a question and
+        /// its answer are a sign for both. Default yes.
+        pub asks_first: bool = true,
+        /// The number of this start.
+        pub epoch: u64 = 0,
+        /// Drawn at the start and known to this end alone: challenges are computed by it.
+        pub secret: [u8; 32] = [0; 32],
     }
 }
 

@@ -10,7 +10,7 @@ mod wake_periods;
 
 use std::collections::VecDeque;
 
-use airwatt_base::{Instant, SleepClock, Span, Timeout, TimerKind, TimerTable};
+use airwatt_base::{Instant, SleepClock, Span, Timeout, TimerKind, TimerTable, with_defaults};
 
 use super::interface::{Purpose, StationOutput, StationTimer, Uplink, Window};
 use super::radio::{Abilities, PolicyTimer, PowerSaveRadio};
@@ -27,59 +27,41 @@ const TIMERS: usize = StationTimer::ALL.len();
 /// milliseconds, so a cause that passes has passed, and a tenth of a beacon interval awake costs little.
 const ANNOUNCE_AGAIN: Span = Span::from_millis(10);
 
-/// Settings of a station's power save.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StationConfig {
-    /// Time between two beacons, as in the beacons.
-    pub beacon_interval: Span,
-    /// A target beacon transmission time; all others are whole beacon intervals later.
-    pub first_beacon: Instant,
-    /// The clock while the radio dozes. Its guard time says how long before a target beacon transmission time the radio is
-    /// ready to receive. Default 0.5 ms.
-    pub sleep_clock: SleepClock,
-    /// What the radio takes from sleep to ready; it is woken this much earlier. Default 0.
-    pub wake_time: Span,
-    /// Least time awake: from the target time of a beacon, or from the end of any other wake-up. Default 0.
-    pub min_awake: Span,
-    /// The station receives one of this many beacons, at least 1 (802.11-2020 9.4.1.6). Default 1.
-    pub listen_interval: u32,
-    /// One of this many beacons is a DTIM, among them the one at [`StationConfig::first_beacon`]; the station receives all of them,
-    /// whatever its listen interval (ReceiveDTIMs, 802.11-2020 11.2.3.7). Default: it does not.
-    pub dtim_period: Option<u32>,
-    /// The station waits for a beacon for this long after its target time. Default 10 ms: three transmission opportunities of 3 ms
-    /// that others may hold before it, and its own contention.
-    pub beacon_window: Span,
-    /// The station waits for the next frame for this long after the last frame of a service period, or after a PS-Poll. Default 50
-    /// ms: a hundred full frames of others at 54 Mbit/s in the access point's queue, with room for contention. It is half a beacon
-    /// interval, so that a lost end of period costs less than the beacon that repairs it.
-    pub supervision: Span,
-    /// The time at which the machine acts first. Default: the beginning.
-    pub start: Instant,
-    /// Abilities that the policy is to do without. Default: none.
-    pub hidden: Abilities,
-    /// Scans of other channels. Default: none.
-    pub scan: Option<ScanConfig>,
-    /// Beginning of the first scan.
-    pub first_scan: Instant,
-}
-
-impl Default for StationConfig {
-    fn default() -> Self {
-        Self {
-            beacon_interval: Span::from_millis(100),
-            first_beacon: Instant::ZERO,
-            sleep_clock: SleepClock::default(),
-            wake_time: Span::ZERO,
-            min_awake: Span::ZERO,
-            listen_interval: 1,
-            dtim_period: None,
-            beacon_window: Span::from_millis(10),
-            supervision: Span::from_millis(50),
-            start: Instant::ZERO,
-            hidden: Abilities::NONE,
-            scan: None,
-            first_scan: Instant::ZERO,
-        }
+with_defaults! {
+    /// Settings of a station's power save.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct StationConfig {
+        /// Time between two beacons, as in the beacons.
+        pub beacon_interval: Span = Span::from_millis(100),
+        /// A target beacon transmission time; all others are whole beacon intervals later.
+        pub first_beacon: Instant = Instant::ZERO,
+        /// The clock while the radio dozes. Its guard time says how long before a target beacon transmission time the radio is
+        /// ready to receive. Default 0.5 ms.
+        pub sleep_clock: SleepClock = SleepClock::default(),
+        /// What the radio takes from sleep to ready; it is woken this much earlier. Default 0.
+        pub wake_time: Span = Span::ZERO,
+        /// Least time awake: from the target time of a beacon, or from the end of any other wake-up. Default 0.
+        pub min_awake: Span = Span::ZERO,
+        /// The station receives one of this many beacons, at least 1 (802.11-2020 9.4.1.6). Default 1.
+        pub listen_interval: u32 = 1,
+        /// One of this many beacons is a DTIM, among them the one at [`StationConfig::first_beacon`]; the station receives all of them,
+        /// whatever its listen interval (ReceiveDTIMs, 802.11-2020 11.2.3.7). Default: it does not.
+        pub dtim_period: Option<u32> = None,
+        /// The station waits for a beacon for this long after its target time. Default 10 ms: three transmission opportunities of 3 ms
+        /// that others may hold before it, and its own contention.
+        pub beacon_window: Span = Span::from_millis(10),
+        /// The station waits for the next frame for this long after the last frame of a service period, or after a PS-Poll. Default 50
+        /// ms: a hundred full frames of others at 54 Mbit/s in the access point's queue, with room for contention. It is half a beacon
+        /// interval, so that a lost end of period costs less than the beacon that repairs it.
+        pub supervision: Span = Span::from_millis(50),
+        /// The time at which the machine acts first. Default: the beginning.
+        pub start: Instant = Instant::ZERO,
+        /// Abilities that the policy is to do without. Default: none.
+        pub hidden: Abilities = Abilities::NONE,
+        /// Scans of other channels. Default: none.
+        pub scan: Option<ScanConfig> = None,
+        /// Beginning of the first scan.
+        pub first_scan: Instant = Instant::ZERO,
     }
 }
 

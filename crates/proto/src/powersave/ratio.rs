@@ -142,7 +142,9 @@ impl fmt::Display for Ratio {
 
 /// Read from and written to scenario files as a plain number.
 mod text {
-    use super::{FromStr, Ratio, fmt};
+    use airwatt_base::settings::{Value, refused_form};
+
+    use super::{FromStr, Ratio};
 
     impl serde::Serialize for Ratio {
         fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -152,24 +154,13 @@ mod text {
 
     impl<'de> serde::Deserialize<'de> for Ratio {
         fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            struct Number;
-            impl serde::de::Visitor<'_> for Number {
-                type Value = Ratio;
-                fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                    f.write_str("a number with at most nine decimals, for example 0.9")
+            match Value::deserialize(deserializer)? {
+                // The shortest text that means a number is what its writer wrote.
+                number @ (Value::Integer(_) | Value::Float(_)) => {
+                    Ratio::from_str(&number.to_string()).map_err(serde::de::Error::custom)
                 }
-                fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Ratio, E> {
-                    Ratio::from_str(&number.to_string()).map_err(E::custom)
-                }
-                fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Ratio, E> {
-                    Ratio::from_str(&number.to_string()).map_err(E::custom)
-                }
-                // The shortest text that means this number is what its writer wrote.
-                fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Ratio, E> {
-                    Ratio::from_str(&number.to_string()).map_err(E::custom)
-                }
+                other => Err(refused_form("a number with at most nine decimals, for example 0.9", &other)),
             }
-            deserializer.deserialize_any(Number)
         }
     }
 

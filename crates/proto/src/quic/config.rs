@@ -1,7 +1,7 @@
 //! What a QUIC end is set to.
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
-use airwatt_base::{Size, Span};
+use airwatt_base::{Size, Span, with_defaults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,27 +39,29 @@ pub enum QuicAckRule {
     Chrome,
 }
 
-/// Settings of both ends of a QUIC connection.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct QuicConfig {
-    /// Congestion control. Default `cubic`.
-    pub congestion: QuicCongestion,
-    /// The first window. Default 12000 bytes, ten packets of the first size (RFC 9002 section 7.2); Chrome has 32 packets.
-    pub initial_window: Size,
-    /// When a receiver acknowledges. Default `fixed`: by `ack_every` and `ack_delay`. `chrome`: each second of the first hundred packets, then each
-    /// tenth or after a quarter of the least round-trip time (25 ms at most), whichever is first, and gaps at once. No frame asks for it.
-    pub ack_rule: QuicAckRule,
-    /// Packets that elicit an acknowledgement for each one that is sent. Default 2 (RFC 9000 section 13.2.2); another number is
-    /// asked for by an ACK_FREQUENCY frame (draft-ietf-quic-ack-frequency).
-    pub ack_every: u32,
-    /// The longest time for which an acknowledgement waits. Default 25 ms (RFC 9000 section 18.2); a shorter time is asked for by
-    /// an ACK_FREQUENCY frame, and a longer one holds up to a round trip.
-    pub ack_delay: Span,
-    /// Largest UDP payload that path MTU discovery tries, in bytes; 1200 tries none. Default 1452, as quinn and Chrome.
-    pub mtu: Size,
-    /// The receive window of a stream. Default 1.25 MB, as quinn; there is none for all streams together.
-    pub stream_window: Size,
+with_defaults! {
+    /// Settings of both ends of a QUIC connection.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct QuicConfig {
+        /// Congestion control. Default `cubic`.
+        pub congestion: QuicCongestion = QuicCongestion::default(),
+        /// The first window. Default 12000 bytes, ten packets of the first size (RFC 9002 section 7.2); Chrome has 32 packets.
+        pub initial_window: Size = Size::from_bytes(12_000),
+        /// When a receiver acknowledges. Default `fixed`: by `ack_every` and `ack_delay`. `chrome`: each second of the first hundred packets, then each
+        /// tenth or after a quarter of the least round-trip time (25 ms at most), whichever is first, and gaps at once. No frame asks for it.
+        pub ack_rule: QuicAckRule = QuicAckRule::default(),
+        /// Packets that elicit an acknowledgement for each one that is sent. Default 2 (RFC 9000 section 13.2.2); another number is
+        /// asked for by an ACK_FREQUENCY frame (draft-ietf-quic-ack-frequency).
+        pub ack_every: u32 = ACK_EVERY,
+        /// The longest time for which an acknowledgement waits. Default 25 ms (RFC 9000 section 18.2); a shorter time is asked for by
+        /// an ACK_FREQUENCY frame, and a longer one holds up to a round trip.
+        pub ack_delay: Span = ACK_DELAY,
+        /// Largest UDP payload that path MTU discovery tries, in bytes; 1200 tries none. Default 1452, as quinn and Chrome.
+        pub mtu: Size = Size::from_bytes(1452),
+        /// The receive window of a stream. Default 1.25 MB, as quinn; there is none for all streams together.
+        pub stream_window: Size = Size::from_bytes(1_250_000),
+    }
 }
 
 /// The longest wait of an acknowledgement without an agreement.
@@ -68,20 +70,6 @@ pub(super) const ACK_DELAY: Span = Span::from_millis(25);
 pub(super) const ACK_EVERY: u32 = 2;
 /// The first, and least, UDP payload (RFC 9000 section 14).
 pub(super) const FIRST_MTU: u16 = 1200;
-
-impl Default for QuicConfig {
-    fn default() -> Self {
-        Self {
-            congestion: QuicCongestion::default(),
-            initial_window: Size::from_bytes(12_000),
-            ack_rule: QuicAckRule::default(),
-            ack_every: ACK_EVERY,
-            ack_delay: ACK_DELAY,
-            mtu: Size::from_bytes(1452),
-            stream_window: Size::from_bytes(1_250_000),
-        }
-    }
-}
 
 impl QuicConfig {
     /// Whether acknowledgements follow an agreement.

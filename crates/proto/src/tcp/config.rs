@@ -1,7 +1,7 @@
 //! The parameters of one TCP end. Every default has its source beside it. What users set is [`TcpSettings`](super::TcpSettings).
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
-use airwatt_base::{Seq, Span};
+use airwatt_base::{Seq, Span, with_defaults};
 
 use crate::cc::{
     AckLossConfig, Algorithm, CongestionConfig, CongestionControl, Growth, OwnCongestionControl, Recovery,
@@ -150,126 +150,87 @@ pub enum RtoClock {
     Coarse,
 }
 
-/// One end's settings.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TcpConfig {
-    /// Payload of a full-sized segment in bytes, 1 to 65535. Default 1460: a 1500-byte packet without options.
-    pub mss: u32,
-    /// IP and TCP header of every segment in bytes, without options. Default 40.
-    pub header_bytes: u32,
-    /// Whether this end offers the timestamps option (RFC 7323), which adds 12 bytes to every segment if both ends do.
-    /// Default off; with it, an `mss` of 1448 fills a 1500-byte packet.
-    pub timestamps: bool,
-    /// Space for received data in bytes. Default 4 MiB, over 20 Mbit/s at 1 s round trip: it does not limit by itself.
-    pub receive_window: u32,
-    /// Sequence number of this end's SYN. Default 0; a device draws it (RFC 6528).
-    pub initial_sequence: Seq,
-    /// Whether received data counts as read at once, so that the offered window never closes. Default true. Without effect
-    /// on a buffer that keeps bytes.
-    pub read_at_once: bool,
-    /// Least share of the bytes that the application wants to have, in per cent. Default 100. Below it the receiver
-    /// acknowledges past gaps as long as the share allows it (PRTP).
-    pub reliability: u8,
-    /// Packets over which the share is counted. Default `None`: over the life of the connection.
-    pub reliability_window: Option<u32>,
-    /// The congestion control. Default NewReno.
-    pub congestion: Algorithm,
-    /// A congestion control from outside this crate, in place of `congestion`. Default none.
-    pub own_congestion: Option<OwnCongestionControl>,
-    /// Whether, and how, lost acknowledgements halve the window ([`crate::cc::AckLoss`]). Default not.
-    pub ackloss: Option<AckLossConfig>,
-    /// How congestion avoidance counts. Default by bytes.
-    pub growth: Growth,
-    /// The first congestion window. Default RFC 6928's ten segments.
-    pub initial_window: InitialWindow,
-    /// The first slow-start threshold in bytes. Default none (RFC 5681 section 3.1).
-    pub initial_ssthresh: Option<u32>,
-    /// Whether a window that was not used for a retransmission timeout falls back to the initial one (RFC 5681
-    /// section 4.1). Default true.
-    pub slow_start_after_idle: bool,
-    /// When the receiver may wait before it acknowledges; `None` acknowledges every segment at once.
-    pub delayed_ack: Option<DelayedAck>,
-    /// Nagle's algorithm: no second small segment while one is in flight (RFC 9293 section 3.7.4). Default off, as
-    /// applications that care about delay set it; bulk transfers do not notice.
-    pub nagle: bool,
-    /// Duplicate ACKs that tell of a loss. Default 3 (RFC 5681 section 3.2).
-    pub dup_ack_threshold: u32,
-    /// Limited Transmit (RFC 3042): each of the first two duplicate ACKs lets a new segment out, so that small windows
-    /// reach the threshold. Default off, as the published experiments had it.
-    pub limited_transmit: bool,
-    /// How the retransmission timeout is derived. Default RFC 6298.
-    pub rto_clock: RtoClock,
-    /// The tick of the coarse clock. Default 100 ms, as in simulators of the year 2000; 500 ms in 4.4BSD.
-    pub rto_tick: Span,
-    /// Least timeout of the coarse clock in ticks. Default 2, as in both.
-    pub rto_min_ticks: u32,
-    /// Which partial ACKs restart the retransmission timer. Default the first. Only for NewReno; with selective
-    /// acknowledgements every one does.
-    pub partial_ack_timer: PartialAckTimer,
-    /// How losses are recovered with selective acknowledgements. Default RFC 6675.
-    pub sack_recovery: SackRecovery,
-    /// How the congestion window is computed where stacks differ, but for CUBIC and `own_congestion`. Default RFC 5681.
-    pub window_rules: WindowRules,
-    /// What a further timeout of the same segment does to the slow-start threshold. Default it stays.
-    pub repeated_timeout: RepeatedTimeout,
-    /// What `min_rto` bounds from below. Default the timeout.
-    pub min_rto_of: MinRtoOf,
-    /// Least retransmission timeout. Default 200 ms, as Linux has it: RFC 6298 section 2.4 says SHOULD be 1 s, but the
-    /// systems that were measured do not follow it.
-    pub min_rto: Span,
-    /// Retransmission timeout before the first RTT measurement. Default 1 s (RFC 6298 section 2.1).
-    pub initial_rto: Span,
-    /// Largest retransmission timeout, backed off or not. Default 60 s (RFC 6298 section 2.4).
-    pub max_rto: Span,
-    /// G of RFC 6298, the least allowance for variance. Default 1 ms (section 4: 100 ms or less has worked better).
-    pub clock_granularity: Span,
-    /// Timeouts in a row for one segment after which the connection is given up. Default 15, about a quarter of an hour:
-    /// RFC 9293 section 3.8.3 wants 100 s at least.
-    pub give_up_after: u32,
-    /// The same for a SYN. Default 7, about four minutes: RFC 9293 section 3.8.3 wants 3 minutes at least.
-    pub syn_give_up_after: u32,
-    /// Stay in TIME-WAIT. Default 60 s as Linux has it; RFC 9293 section 3.4.2 says twice 2 minutes. Zero skips it.
-    pub time_wait: Span,
-}
-
-impl Default for TcpConfig {
-    fn default() -> Self {
-        Self {
-            mss: 1460,
-            header_bytes: 40,
-            timestamps: false,
-            receive_window: 4 << 20,
-            initial_sequence: Seq::new(0),
-            read_at_once: true,
-            reliability: 100,
-            reliability_window: None,
-            congestion: Algorithm::default(),
-            own_congestion: None,
-            ackloss: None,
-            growth: Growth::default(),
-            initial_window: InitialWindow::default(),
-            initial_ssthresh: None,
-            slow_start_after_idle: true,
-            delayed_ack: Some(DelayedAck::default()),
-            nagle: false,
-            dup_ack_threshold: 3,
-            limited_transmit: false,
-            rto_clock: RtoClock::default(),
-            rto_tick: Span::from_millis(100),
-            rto_min_ticks: 2,
-            partial_ack_timer: PartialAckTimer::default(),
-            sack_recovery: SackRecovery::default(),
-            window_rules: WindowRules::default(),
-            repeated_timeout: RepeatedTimeout::default(),
-            min_rto_of: MinRtoOf::default(),
-            min_rto: Span::from_millis(200),
-            initial_rto: Span::from_secs(1),
-            max_rto: Span::from_secs(60),
-            clock_granularity: Span::from_millis(1),
-            give_up_after: 15,
-            syn_give_up_after: 7,
-            time_wait: Span::from_secs(60),
-        }
+with_defaults! {
+    /// One end's settings.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct TcpConfig {
+        /// Payload of a full-sized segment in bytes, 1 to 65535. Default 1460: a 1500-byte packet without options.
+        pub mss: u32 = 1460,
+        /// IP and TCP header of every segment in bytes, without options. Default 40.
+        pub header_bytes: u32 = 40,
+        /// Whether this end offers the timestamps option (RFC 7323), which adds 12 bytes to every segment if both ends do.
+        /// Default off; with it, an `mss` of 1448 fills a 1500-byte packet.
+        pub timestamps: bool = false,
+        /// Space for received data in bytes. Default 4 MiB, over 20 Mbit/s at 1 s round trip: it does not limit by itself.
+        pub receive_window: u32 = 4 << 20,
+        /// Sequence number of this end's SYN. Default 0; a device draws it (RFC 6528).
+        pub initial_sequence: Seq = Seq::new(0),
+        /// Whether received data counts as read at once, so that the offered window never closes. Default true. Without effect
+        /// on a buffer that keeps bytes.
+        pub read_at_once: bool = true,
+        /// Least share of the bytes that the application wants to have, in per cent. Default 100. Below it the receiver
+        /// acknowledges past gaps as long as the share allows it (PRTP).
+        pub reliability: u8 = 100,
+        /// Packets over which the share is counted. Default `None`: over the life of the connection.
+        pub reliability_window: Option<u32> = None,
+        /// The congestion control. Default NewReno.
+        pub congestion: Algorithm = Algorithm::default(),
+        /// A congestion control from outside this crate, in place of `congestion`. Default none.
+        pub own_congestion: Option<OwnCongestionControl> = None,
+        /// Whether, and how, lost acknowledgements halve the window ([`crate::cc::AckLoss`]). Default not.
+        pub ackloss: Option<AckLossConfig> = None,
+        /// How congestion avoidance counts. Default by bytes.
+        pub growth: Growth = Growth::default(),
+        /// The first congestion window. Default RFC 6928's ten segments.
+        pub initial_window: InitialWindow = InitialWindow::default(),
+        /// The first slow-start threshold in bytes. Default none (RFC 5681 section 3.1).
+        pub initial_ssthresh: Option<u32> = None,
+        /// Whether a window that was not used for a retransmission timeout falls back to the initial one (RFC 5681
+        /// section 4.1). Default true.
+        pub slow_start_after_idle: bool = true,
+        /// When the receiver may wait before it acknowledges; `None` acknowledges every segment at once.
+        pub delayed_ack: Option<DelayedAck> = Some(DelayedAck::default()),
+        /// Nagle's algorithm: no second small segment while one is in flight (RFC 9293 section 3.7.4). Default off, as
+        /// applications that care about delay set it; bulk transfers do not notice.
+        pub nagle: bool = false,
+        /// Duplicate ACKs that tell of a loss. Default 3 (RFC 5681 section 3.2).
+        pub dup_ack_threshold: u32 = 3,
+        /// Limited Transmit (RFC 3042): each of the first two duplicate ACKs lets a new segment out, so that small windows
+        /// reach the threshold. Default off, as the published experiments had it.
+        pub limited_transmit: bool = false,
+        /// How the retransmission timeout is derived. Default RFC 6298.
+        pub rto_clock: RtoClock = RtoClock::default(),
+        /// The tick of the coarse clock. Default 100 ms, as in simulators of the year 2000; 500 ms in 4.4BSD.
+        pub rto_tick: Span = Span::from_millis(100),
+        /// Least timeout of the coarse clock in ticks. Default 2, as in both.
+        pub rto_min_ticks: u32 = 2,
+        /// Which partial ACKs restart the retransmission timer. Default the first. Only for NewReno; with selective
+        /// acknowledgements every one does.
+        pub partial_ack_timer: PartialAckTimer = PartialAckTimer::default(),
+        /// How losses are recovered with selective acknowledgements. Default RFC 6675.
+        pub sack_recovery: SackRecovery = SackRecovery::default(),
+        /// How the congestion window is computed where stacks differ, but for CUBIC and `own_congestion`. Default RFC 5681.
+        pub window_rules: WindowRules = WindowRules::default(),
+        /// What a further timeout of the same segment does to the slow-start threshold. Default it stays.
+        pub repeated_timeout: RepeatedTimeout = RepeatedTimeout::default(),
+        /// What `min_rto` bounds from below. Default the timeout.
+        pub min_rto_of: MinRtoOf = MinRtoOf::default(),
+        /// Least retransmission timeout. Default 200 ms, as Linux has it: RFC 6298 section 2.4 says SHOULD be 1 s, but the
+        /// systems that were measured do not follow it.
+        pub min_rto: Span = Span::from_millis(200),
+        /// Retransmission timeout before the first RTT measurement. Default 1 s (RFC 6298 section 2.1).
+        pub initial_rto: Span = Span::from_secs(1),
+        /// Largest retransmission timeout, backed off or not. Default 60 s (RFC 6298 section 2.4).
+        pub max_rto: Span = Span::from_secs(60),
+        /// G of RFC 6298, the least allowance for variance. Default 1 ms (section 4: 100 ms or less has worked better).
+        pub clock_granularity: Span = Span::from_millis(1),
+        /// Timeouts in a row for one segment after which the connection is given up. Default 15, about a quarter of an hour:
+        /// RFC 9293 section 3.8.3 wants 100 s at least.
+        pub give_up_after: u32 = 15,
+        /// The same for a SYN. Default 7, about four minutes: RFC 9293 section 3.8.3 wants 3 minutes at least.
+        pub syn_give_up_after: u32 = 7,
+        /// Stay in TIME-WAIT. Default 60 s as Linux has it; RFC 9293 section 3.4.2 says twice 2 minutes. Zero skips it.
+        pub time_wait: Span = Span::from_secs(60),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The TCP settings of files, from which both ends of a connection are made.
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
-use airwatt_base::{QueueLimit, Size, Span};
+use airwatt_base::{QueueLimit, Size, Span, with_defaults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,100 +42,69 @@ pub enum TcpProfile {
     Opnet,
 }
 
-/// TCP at both ends.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct TcpSettings {
-    /// The stack whose settings apply to keys that are not given. `linux` has a sender and a receiver of its own, and of the
-    /// other keys `mtu`, `receive_window`, `initial_window`, `min_rto` and `max_rto`. Default: each key's own default.
-    pub profile: Option<TcpProfile>,
-    /// Largest IP packet.
-    pub mtu: Size,
-    /// IP and TCP header: 40 bytes, 52 with timestamps.
-    pub header: Size,
-    /// Whether both ends use the timestamps option (RFC 7323), the main evidence of `+ackloss` senders. Default: `header`
-    /// has room for the option, and nothing reads it.
-    pub timestamps: bool,
-    /// Receive window, in bytes or in full-sized segments (`20packets`).
-    pub receive_window: QueueLimit,
-    /// Initial window in segments. Default: RFC 6928 (ten segments of 1448 bytes).
-    pub initial_window: Option<u32>,
-    /// Initial slow-start threshold. Default: none (as large as the receive window).
-    pub initial_ssthresh: Option<Size>,
-    /// What congestion avoidance of the classic algorithms counts, `bytes` or `acks` (RFC 5681 section 3.1).
-    pub window_growth: Growth,
-    /// Limited Transmit (RFC 3042): each of the first two duplicate acknowledgements releases a new segment.
-    pub limited_transmit: bool,
-    /// Whether acknowledgements are delayed: one for every `delayed_ack_segments`, or after `delayed_ack_timeout`.
-    pub delayed_ack: bool,
-    /// Segments that a delayed acknowledgement covers. Default 2 (RFC 5681 section 4.2).
-    pub delayed_ack_segments: u32,
-    /// The longest delay of an acknowledgement.
-    pub delayed_ack_timeout: Span,
-    /// Duplicate acknowledgements that indicate a loss (RFC 5681 section 3.2: 3).
-    pub dup_ack_threshold: u32,
-    /// Which partial acknowledgements restart the retransmission timer in fast recovery (RFC 6582 section 4).
-    pub partial_ack_timer: PartialAckTimer,
-    /// How losses are recovered with selective acknowledgements: `rfc6675`, or the older `pipe`, a counter that falls with each
-    /// duplicate acknowledgement, or `openbsd`, the pipe as OpenBSD 2.9 had it.
-    pub sack_recovery: SackRecovery,
-    /// How the window is computed where stacks differ: `rfc5681` halves the data in flight; `whole-segments` (ns-2) and `bsd` halve the window, in
-    /// whole segments, and `bsd` also ends slow start and fast recovery as 4.4BSD does. For the classic algorithms.
-    pub window_rules: WindowRules,
-    /// What a further timeout of the same segment does to the slow-start threshold: `keep` as RFC 5681 section 3.1 has it,
-    /// or `reduce` to two segments as in 4.4BSD and ns-2.
-    pub repeated_timeout: RepeatedTimeout,
-    /// How round-trip times are measured: `fine` as RFC 6298 with every segment timed, `coarse` in ticks and one segment at
-    /// a time as in 4.4BSD and the simulators of its time.
-    pub rto_clock: RtoClock,
-    /// Tick of the coarse clock: 500 ms in 4.4BSD, 100 ms in simulators.
-    pub rto_tick: Span,
-    /// Smallest retransmission timeout of the coarse clock in ticks, if `min_rto` is not more.
-    pub rto_min_ticks: u32,
-    /// Lower bound of the retransmission timeout, or of the part of it that `min_rto_of` names.
-    pub min_rto: Span,
-    /// What `min_rto` bounds: the `timeout`, or its `variance` term alone, as Linux does.
-    pub min_rto_of: MinRtoOf,
-    /// Retransmission timeout before the first measurement (RFC 6298: 1 s).
-    pub initial_rto: Span,
-    /// Largest retransmission timeout.
-    pub max_rto: Span,
-    /// Whether packets leave at a pacing rate, as with the queueing discipline `fq`. For the profile `linux`; BBR always paces.
-    pub paced: bool,
-    /// Whether connections begin with a SYN exchange.
-    pub handshake: bool,
-}
-
-impl Default for TcpSettings {
-    fn default() -> Self {
-        Self {
-            profile: None,
-            mtu: Size::from_bytes(1500),
-            header: Size::from_bytes(52),
-            timestamps: false,
-            receive_window: QueueLimit::Bytes(Size::from_bytes(1_500_000)),
-            initial_window: None,
-            initial_ssthresh: None,
-            window_growth: Growth::Bytes,
-            limited_transmit: false,
-            delayed_ack: true,
-            delayed_ack_segments: 2,
-            delayed_ack_timeout: Span::from_millis(40),
-            dup_ack_threshold: 3,
-            partial_ack_timer: PartialAckTimer::Impatient,
-            sack_recovery: SackRecovery::Rfc6675,
-            window_rules: WindowRules::Rfc5681,
-            repeated_timeout: RepeatedTimeout::Keep,
-            rto_clock: RtoClock::Fine,
-            rto_tick: Span::from_millis(100),
-            rto_min_ticks: 2,
-            min_rto: Span::from_millis(200),
-            min_rto_of: MinRtoOf::Timeout,
-            initial_rto: Span::from_secs(1),
-            max_rto: Span::from_secs(60),
-            paced: false,
-            handshake: true,
-        }
+with_defaults! {
+    /// TCP at both ends.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct TcpSettings {
+        /// The stack whose settings apply to keys that are not given. `linux` has a sender and a receiver of its own, and of the
+        /// other keys `mtu`, `receive_window`, `initial_window`, `min_rto` and `max_rto`. Default: each key's own default.
+        pub profile: Option<TcpProfile> = None,
+        /// Largest IP packet.
+        pub mtu: Size = Size::from_bytes(1500),
+        /// IP and TCP header: 40 bytes, 52 with timestamps.
+        pub header: Size = Size::from_bytes(52),
+        /// Whether both ends use the timestamps option (RFC 7323), the main evidence of `+ackloss` senders. Default: `header`
+        /// has room for the option, and nothing reads it.
+        pub timestamps: bool = false,
+        /// Receive window, in bytes or in full-sized segments (`20packets`).
+        pub receive_window: QueueLimit = QueueLimit::Bytes(Size::from_bytes(1_500_000)),
+        /// Initial window in segments. Default: RFC 6928 (ten segments of 1448 bytes).
+        pub initial_window: Option<u32> = None,
+        /// Initial slow-start threshold. Default: none (as large as the receive window).
+        pub initial_ssthresh: Option<Size> = None,
+        /// What congestion avoidance of the classic algorithms counts, `bytes` or `acks` (RFC 5681 section 3.1).
+        pub window_growth: Growth = Growth::Bytes,
+        /// Limited Transmit (RFC 3042): each of the first two duplicate acknowledgements releases a new segment.
+        pub limited_transmit: bool = false,
+        /// Whether acknowledgements are delayed: one for every `delayed_ack_segments`, or after `delayed_ack_timeout`.
+        pub delayed_ack: bool = true,
+        /// Segments that a delayed acknowledgement covers. Default 2 (RFC 5681 section 4.2).
+        pub delayed_ack_segments: u32 = 2,
+        /// The longest delay of an acknowledgement.
+        pub delayed_ack_timeout: Span = Span::from_millis(40),
+        /// Duplicate acknowledgements that indicate a loss (RFC 5681 section 3.2: 3).
+        pub dup_ack_threshold: u32 = 3,
+        /// Which partial acknowledgements restart the retransmission timer in fast recovery (RFC 6582 section 4).
+        pub partial_ack_timer: PartialAckTimer = PartialAckTimer::Impatient,
+        /// How losses are recovered with selective acknowledgements: `rfc6675`, or the older `pipe`, a counter that falls with each
+        /// duplicate acknowledgement, or `openbsd`, the pipe as OpenBSD 2.9 had it.
+        pub sack_recovery: SackRecovery = SackRecovery::Rfc6675,
+        /// How the window is computed where stacks differ: `rfc5681` halves the data in flight; `whole-segments` (ns-2) and `bsd` halve the window, in
+        /// whole segments, and `bsd` also ends slow start and fast recovery as 4.4BSD does. For the classic algorithms.
+        pub window_rules: WindowRules = WindowRules::Rfc5681,
+        /// What a further timeout of the same segment does to the slow-start threshold: `keep` as RFC 5681 section 3.1 has it,
+        /// or `reduce` to two segments as in 4.4BSD and ns-2.
+        pub repeated_timeout: RepeatedTimeout = RepeatedTimeout::Keep,
+        /// How round-trip times are measured: `fine` as RFC 6298 with every segment timed, `coarse` in ticks and one segment at
+        /// a time as in 4.4BSD and the simulators of its time.
+        pub rto_clock: RtoClock = RtoClock::Fine,
+        /// Tick of the coarse clock: 500 ms in 4.4BSD, 100 ms in simulators.
+        pub rto_tick: Span = Span::from_millis(100),
+        /// Smallest retransmission timeout of the coarse clock in ticks, if `min_rto` is not more.
+        pub rto_min_ticks: u32 = 2,
+        /// Lower bound of the retransmission timeout, or of the part of it that `min_rto_of` names.
+        pub min_rto: Span = Span::from_millis(200),
+        /// What `min_rto` bounds: the `timeout`, or its `variance` term alone, as Linux does.
+        pub min_rto_of: MinRtoOf = MinRtoOf::Timeout,
+        /// Retransmission timeout before the first measurement (RFC 6298: 1 s).
+        pub initial_rto: Span = Span::from_secs(1),
+        /// Largest retransmission timeout.
+        pub max_rto: Span = Span::from_secs(60),
+        /// Whether packets leave at a pacing rate, as with the queueing discipline `fq`. For the profile `linux`; BBR always paces.
+        pub paced: bool = false,
+        /// Whether connections begin with a SYN exchange.
+        pub handshake: bool = true,
     }
 }
 

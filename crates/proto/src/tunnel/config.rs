@@ -1,7 +1,7 @@
 //! The settings of a tunnel.
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
-use airwatt_base::{Size, Span};
+use airwatt_base::{Size, Span, with_defaults};
 
 use super::sctp::{Reliability, SctpConfig};
 
@@ -40,45 +40,31 @@ impl AssociationKind {
     }
 }
 
-/// Settings of a tunnel, at either end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct TunnelConfig {
-    /// What carries packets to the peer; the same at both ends. Default: `datagrams`.
-    pub association: AssociationKind,
-    /// Number of packets in a burst, 1 to 64; with a delay budget the largest. Default: 5, with a delay budget 64.
-    pub burst: Option<u32>,
-    /// Mean delay that the tunnel may add to a packet. Bursts are as large as this permits at the measured rate, and no
-    /// packet is held for more than twice as long.
-    pub delay_budget: Option<Span>,
-    /// Time for which a packet is held at most. Default: 20 ms, with a delay budget twice the budget.
-    pub hold: Option<Span>,
-    /// Whether what is held is sent when the peer's burst has ended, since the radio is awake then.
-    pub answer: bool,
-    /// Largest outer packet in which several inner packets share a datagram; `0B` for one inner packet in each.
-    pub bundle: Size,
-    /// Whether a held TCP acknowledgement is dropped if a later one of the same flow makes it superfluous.
-    pub thin_acks: bool,
-    /// Whether datagrams are neither encrypted nor authenticated. For measurement.
-    pub plain: bool,
-    /// Time without a datagram after which an empty one is sent, so that mappings of addresses on the path stay. Each costs a
-    /// wake-up of the radio. Default: never.
-    pub keep_alive: Option<Span>,
-}
-
-impl Default for TunnelConfig {
-    fn default() -> Self {
-        Self {
-            association: AssociationKind::Datagrams,
-            burst: None,
-            delay_budget: None,
-            hold: None,
-            answer: true,
-            bundle: Size::from_bytes(1_500),
-            thin_acks: false,
-            plain: false,
-            keep_alive: None,
-        }
+with_defaults! {
+    /// Settings of a tunnel, at either end.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct TunnelConfig {
+        /// What carries packets to the peer; the same at both ends. Default: `datagrams`.
+        pub association: AssociationKind = AssociationKind::Datagrams,
+        /// Number of packets in a burst, 1 to 64; with a delay budget the largest. Default: 5, with a delay budget 64.
+        pub burst: Option<u32> = None,
+        /// Mean delay that the tunnel may add to a packet. Bursts are as large as this permits at the measured rate, and no
+        /// packet is held for more than twice as long.
+        pub delay_budget: Option<Span> = None,
+        /// Time for which a packet is held at most. Default: 20 ms, with a delay budget twice the budget.
+        pub hold: Option<Span> = None,
+        /// Whether what is held is sent when the peer's burst has ended, since the radio is awake then.
+        pub answer: bool = true,
+        /// Largest outer packet in which several inner packets share a datagram; `0B` for one inner packet in each.
+        pub bundle: Size = Size::from_bytes(1_500),
+        /// Whether a held TCP acknowledgement is dropped if a later one of the same flow makes it superfluous.
+        pub thin_acks: bool = false,
+        /// Whether datagrams are neither encrypted nor authenticated. For measurement.
+        pub plain: bool = false,
+        /// Time without a datagram after which an empty one is sent, so that mappings of addresses on the path stay. Each costs a
+        /// wake-up of the radio. Default: never.
+        pub keep_alive: Option<Span> = None,
     }
 }
 

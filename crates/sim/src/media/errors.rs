@@ -14,7 +14,7 @@
 use std::collections::VecDeque;
 
 use airwatt_base::settings::{NoSettings, SettingError, Settings, in_range};
-use airwatt_base::{Instant, RandomStream, Span, kinds};
+use airwatt_base::{Instant, RandomStream, Span, kinds, with_defaults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,17 +40,13 @@ fn probabilities(rates: &[(&str, f64)]) -> Result<(), SettingError> {
     rates.iter().try_for_each(|(key, rate)| in_range(key, *rate, 0.0, 1.0))
 }
 
-/// Each packet is damaged with one probability.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct UniformErrors {
-    /// Error rate.
-    pub error_rate: f64,
-}
-
-impl Default for UniformErrors {
-    fn default() -> Self {
-        Self { error_rate: 0.01 }
+with_defaults! {
+    /// Each packet is damaged with one probability.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct UniformErrors {
+        /// Error rate.
+        pub error_rate: f64 = 0.01,
     }
 }
 
@@ -60,34 +56,23 @@ impl Settings for UniformErrors {
     }
 }
 
-/// Good and bad times.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct TwoStateErrors {
-    /// Length of a good time, or its least length.
-    pub good: Span,
-    /// Longest good time, if lengths are drawn. Default: all have the length `good`.
-    pub good_max: Option<Span>,
-    /// Length of a bad time, or its least length.
-    pub bad: Span,
-    /// Longest bad time, if lengths are drawn. Default: all have the length `bad`.
-    pub bad_max: Option<Span>,
-    /// Error rate in a good time.
-    pub good_error_rate: f64,
-    /// Error rate in a bad time.
-    pub bad_error_rate: f64,
-}
-
-impl Default for TwoStateErrors {
-    fn default() -> Self {
-        Self {
-            good: Span::from_secs(10),
-            good_max: None,
-            bad: Span::from_millis(100),
-            bad_max: None,
-            good_error_rate: 0.000_5,
-            bad_error_rate: 0.8,
-        }
+with_defaults! {
+    /// Good and bad times.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct TwoStateErrors {
+        /// Length of a good time, or its least length.
+        pub good: Span = Span::from_secs(10),
+        /// Longest good time, if lengths are drawn. Default: all have the length `good`.
+        pub good_max: Option<Span> = None,
+        /// Length of a bad time, or its least length.
+        pub bad: Span = Span::from_millis(100),
+        /// Longest bad time, if lengths are drawn. Default: all have the length `bad`.
+        pub bad_max: Option<Span> = None,
+        /// Error rate in a good time.
+        pub good_error_rate: f64 = 0.000_5,
+        /// Error rate in a bad time.
+        pub bad_error_rate: f64 = 0.8,
     }
 }
 
@@ -116,23 +101,19 @@ impl TwoStateErrors {
     }
 }
 
-/// Good and bad packets.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct GilbertElliottErrors {
-    /// Probability that the packet after a good one is a bad one.
-    pub to_bad: f64,
-    /// Probability that the packet after a bad one is a good one.
-    pub to_good: f64,
-    /// Error rate of good packets.
-    pub good_error_rate: f64,
-    /// Error rate of bad packets.
-    pub bad_error_rate: f64,
-}
-
-impl Default for GilbertElliottErrors {
-    fn default() -> Self {
-        Self { to_bad: 0.001, to_good: 0.1, good_error_rate: 0.000_5, bad_error_rate: 0.8 }
+with_defaults! {
+    /// Good and bad packets.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct GilbertElliottErrors {
+        /// Probability that the packet after a good one is a bad one.
+        pub to_bad: f64 = 0.001,
+        /// Probability that the packet after a bad one is a good one.
+        pub to_good: f64 = 0.1,
+        /// Error rate of good packets.
+        pub good_error_rate: f64 = 0.000_5,
+        /// Error rate of bad packets.
+        pub bad_error_rate: f64 = 0.8,
     }
 }
 

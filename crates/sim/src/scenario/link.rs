@@ -1,11 +1,8 @@
 //! The key `link` of a scenario: the point-to-point wireless link of the short form, or the links of the general form.
 
-use std::fmt;
-
+use airwatt_base::settings::{Value, into_serde_error, read, refused_form};
 use airwatt_base::{QueueLimit, Rate, Span};
 use schemars::JsonSchema;
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::topology::Link;
@@ -42,20 +39,11 @@ pub enum Links {
 
 impl<'de> Deserialize<'de> for Links {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        /// Errors keep their keys, since it is known from the value's form which of the two is meant.
-        struct EitherForm;
-        impl<'de> Visitor<'de> for EitherForm {
-            type Value = Links;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a [link] table or [[link]] tables")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Links, A::Error> {
-                PointToPoint::deserialize(MapAccessDeserializer::new(entries)).map(Links::PointToPoint)
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Links, A::Error> {
-                Vec::deserialize(SeqAccessDeserializer::new(items)).map(Links::List)
-            }
+        // Errors keep their keys, since it is known from the value's form which of the two is meant.
+        match Value::deserialize(deserializer)? {
+            table @ Value::Table(_) => read(table).map(Self::PointToPoint).map_err(into_serde_error),
+            list @ Value::List(_) => read(list).map(Self::List).map_err(into_serde_error),
+            other => Err(refused_form("a [link] table or [[link]] tables", &other)),
         }
-        deserializer.deserialize_any(EitherForm)
     }
 }

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use airwatt_base::settings::{Value, refused_form};
 use schemars::JsonSchema;
-use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// What a file writes for the DTIM beacons.
@@ -48,28 +48,14 @@ impl Serialize for ListenInterval {
 
 impl<'de> Deserialize<'de> for ListenInterval {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct CountOrName;
-        impl Visitor<'_> for CountOrName {
-            type Value = ListenInterval;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "a number of beacons, or {DTIM:?} for the DTIM beacons only")
-            }
-            fn visit_u64<E: de::Error>(self, count: u64) -> Result<ListenInterval, E> {
-                let refused = || E::invalid_value(de::Unexpected::Unsigned(count), &self);
-                u32::try_from(count).map(ListenInterval::Beacons).map_err(|_| refused())
-            }
-            fn visit_i64<E: de::Error>(self, count: i64) -> Result<ListenInterval, E> {
-                let refused = || E::invalid_value(de::Unexpected::Signed(count), &self);
-                u32::try_from(count).map(ListenInterval::Beacons).map_err(|_| refused())
-            }
-            fn visit_str<E: de::Error>(self, name: &str) -> Result<ListenInterval, E> {
-                match name {
-                    DTIM => Ok(ListenInterval::Dtim),
-                    other => Err(E::invalid_value(de::Unexpected::Str(other), &self)),
-                }
-            }
-        }
-        deserializer.deserialize_any(CountOrName)
+        let value = Value::deserialize(deserializer)?;
+        let found = match &value {
+            Value::Text(name) => (name == DTIM).then_some(Self::Dtim),
+            Value::Integer(count) => u32::try_from(*count).ok().map(Self::Beacons),
+            _ => None,
+        };
+        let expected = || format!("a number of beacons, or {DTIM:?} for the DTIM beacons only");
+        found.ok_or_else(|| refused_form(&expected(), &value))
     }
 }
 

@@ -16,7 +16,7 @@
 use std::collections::VecDeque;
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
-use airwatt_base::{Instant, Machine, RandomStream, Size, Span, Timeout};
+use airwatt_base::{Instant, Machine, RandomStream, Size, Span, Timeout, with_defaults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,35 +24,37 @@ use crate::names::Names;
 use crate::packet::Packet;
 use crate::route::NodeId;
 
-/// Settings of an impairment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct ImpairmentConfig {
-    /// Time for which each packet is held, in either direction.
-    pub delay: Span,
-    /// Held packets leave at multiples of this, at the first one when their delay is over. `0ms` for exact delays.
-    pub step: Span,
-    /// Packets that are held at most; more are lost.
-    pub queue: u32,
-    /// Loss, bursts and reordering concern packets to these nodes alone. Default: all packets.
-    pub towards: Option<Names>,
-    /// Whether loss, bursts and reordering concern packets with data alone, not pure acknowledgements.
-    pub data_only: bool,
-    /// Probability that a packet is lost outside bursts.
-    pub loss: f64,
-    /// The length of a packet that is lost with the probability `loss`; others are lost outside bursts with
-    /// 1 - (1 - `loss`)^(length / this), as if each byte could be lost by itself. Default: the length does not matter.
-    pub loss_length: Option<Size>,
-    /// Bursts of loss at fixed times.
-    pub burst: Option<Burst>,
-    /// Probability that a packet is held until later ones have passed it.
-    pub reorder: f64,
-    /// Number of later packets that pass it.
-    pub reorder_depth: u32,
-    /// The longest time for which it is held for them.
-    pub reorder_wait: Span,
-    /// Times during which every packet is lost, in order.
-    pub outage: Vec<Outage>,
+with_defaults! {
+    /// Settings of an impairment.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct ImpairmentConfig {
+        /// Time for which each packet is held, in either direction.
+        pub delay: Span = Span::ZERO,
+        /// Held packets leave at multiples of this, at the first one when their delay is over. `0ms` for exact delays.
+        pub step: Span = Span::from_millis(1),
+        /// Packets that are held at most; more are lost.
+        pub queue: u32 = 50,
+        /// Loss, bursts and reordering concern packets to these nodes alone. Default: all packets.
+        pub towards: Option<Names> = None,
+        /// Whether loss, bursts and reordering concern packets with data alone, not pure acknowledgements.
+        pub data_only: bool = false,
+        /// Probability that a packet is lost outside bursts.
+        pub loss: f64 = 0.0,
+        /// The length of a packet that is lost with the probability `loss`; others are lost outside bursts with
+        /// 1 - (1 - `loss`)^(length / this), as if each byte could be lost by itself. Default: the length does not matter.
+        pub loss_length: Option<Size> = None,
+        /// Bursts of loss at fixed times.
+        pub burst: Option<Burst> = None,
+        /// Probability that a packet is held until later ones have passed it.
+        pub reorder: f64 = 0.0,
+        /// Number of later packets that pass it.
+        pub reorder_depth: u32 = 3,
+        /// The longest time for which it is held for them.
+        pub reorder_wait: Span = Span::from_millis(100),
+        /// Times during which every packet is lost, in order.
+        pub outage: Vec<Outage> = Vec::new(),
+    }
 }
 
 /// Bursts of loss that come at fixed times.
@@ -78,25 +80,6 @@ pub struct Outage {
     pub at: Span,
     /// Its length.
     pub length: Span,
-}
-
-impl Default for ImpairmentConfig {
-    fn default() -> Self {
-        Self {
-            delay: Span::ZERO,
-            step: Span::from_millis(1),
-            queue: 50,
-            towards: None,
-            data_only: false,
-            loss: 0.0,
-            loss_length: None,
-            burst: None,
-            reorder: 0.0,
-            reorder_depth: 3,
-            reorder_wait: Span::from_millis(100),
-            outage: Vec::new(),
-        }
-    }
 }
 
 impl Settings for ImpairmentConfig {

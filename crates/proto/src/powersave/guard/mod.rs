@@ -24,7 +24,7 @@ mod tail;
 mod tests;
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
-use airwatt_base::{Instant, Span, named_values};
+use airwatt_base::{Instant, Span, named_values, with_defaults};
 
 pub use self::flow::{Arrival, FlowClass, FlowSample, Volume};
 use self::flow::{Flow, Scheduled};
@@ -57,37 +57,26 @@ named_values! {
     }
 }
 
-/// Settings of the latency guard.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct LatencyGuardConfig {
-    /// The longest time for which a packet of a flow that somebody waits for may wait for the radio. If beacons come at least as often,
-    /// power save keeps the bound by itself. Default 30 ms.
-    pub bound: Span,
-    /// The time awake that it is worth to save a packet, which a peer sends unasked, its wait for a beacon. Peers that cost more on average
-    /// are left to power save, since they send rarely and at random; 0 s leaves all to it. Default 20 s.
-    pub worth: Span,
-    /// The longest time without a break for which the station stays within reach of a silent peer. Default 5 min.
-    pub hold: Span,
-    /// The longest time for which the radio stays awake for an answer. Default 300 ms, a round trip to another continent.
-    pub answer: Span,
-    /// How the station stays within reach of a peer that may send at any time. Default polls, which need nothing of the access point.
-    pub reach: Reach,
-    /// Time without traffic after which the driver's own power save sleeps. A device has a timeout of its own, and this one is for
-    /// simulations only. Default 100 ms, as in Linux mac80211.
-    pub timeout: Span,
-}
-
-impl Default for LatencyGuardConfig {
-    fn default() -> Self {
-        Self {
-            bound: Span::from_millis(30),
-            worth: Span::from_secs(20),
-            hold: Span::from_secs(300),
-            answer: Span::from_millis(300),
-            reach: Reach::Polls,
-            timeout: Span::from_millis(100),
-        }
+with_defaults! {
+    /// Settings of the latency guard.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct LatencyGuardConfig {
+        /// The longest time for which a packet of a flow that somebody waits for may wait for the radio. If beacons come at least as often,
+        /// power save keeps the bound by itself. Default 30 ms.
+        pub bound: Span = Span::from_millis(30),
+        /// The time awake that it is worth to save a packet, which a peer sends unasked, its wait for a beacon. Peers that cost more on average
+        /// are left to power save, since they send rarely and at random; 0 s leaves all to it. Default 20 s.
+        pub worth: Span = Span::from_secs(20),
+        /// The longest time without a break for which the station stays within reach of a silent peer. Default 5 min.
+        pub hold: Span = Span::from_secs(300),
+        /// The longest time for which the radio stays awake for an answer. Default 300 ms, a round trip to another continent.
+        pub answer: Span = Span::from_millis(300),
+        /// How the station stays within reach of a peer that may send at any time. Default polls, which need nothing of the access point.
+        pub reach: Reach = Reach::Polls,
+        /// Time without traffic after which the driver's own power save sleeps. A device has a timeout of its own, and this one is for
+        /// simulations only. Default 100 ms, as in Linux mac80211.
+        pub timeout: Span = Span::from_millis(100),
     }
 }
 

@@ -30,7 +30,7 @@
 //! Left out: shaping connections apart from each other. The station's traffic is measured and shaped as one.
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
-use airwatt_base::{Instant, Span};
+use airwatt_base::{Instant, Span, with_defaults};
 
 use super::Policy;
 use super::rate::rate_bps;
@@ -53,40 +53,28 @@ const LARGEST_ACK: u32 = 80;
 const BURSTS: u32 = 3;
 const BURSTS_OF_ANY_KIND: u32 = 10;
 
-/// Parameters of PSM-Throttling. The 5 s and the half are those of the paper. The paper gives no other values; the rest is our
-/// choice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct PsmThrottlingConfig {
-    /// Duration of the measurement of traffic.
-    pub measure: Span,
-    /// The share of the path's bandwidth below which traffic counts as throttled by its server.
-    pub throttled_below: Ratio,
-    /// After this many round trips without a packet the application counts as silent, and not the path. If the station did not
-    /// begin the exchange, no round trip is known, and `quiet` is used instead.
-    pub round_trips: u32,
-    /// Time between two bursts.
-    pub period: Span,
-    /// A burst ends after this time without a packet, or after `round_trips` if that is less. A round trip to the server has to
-    /// fit.
-    pub quiet: Span,
-    /// After this many windows in succession that were used up, each further one is doubled.
-    pub used_up_max: u32,
-    /// The time without data after which the traffic is over.
-    pub forget_after: Span,
-}
-
-impl Default for PsmThrottlingConfig {
-    fn default() -> Self {
-        Self {
-            measure: Span::from_secs(5),
-            throttled_below: Ratio::from_permille(500),
-            round_trips: 3,
-            period: Span::from_secs(1),
-            quiet: Span::from_millis(400),
-            used_up_max: 5,
-            forget_after: Span::from_secs(10),
-        }
+with_defaults! {
+    /// Parameters of PSM-Throttling. The 5 s and the half are those of the paper. The paper gives no other values; the rest is our
+    /// choice.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct PsmThrottlingConfig {
+        /// Duration of the measurement of traffic.
+        pub measure: Span = Span::from_secs(5),
+        /// The share of the path's bandwidth below which traffic counts as throttled by its server.
+        pub throttled_below: Ratio = Ratio::from_permille(500),
+        /// After this many round trips without a packet the application counts as silent, and not the path. If the station did not
+        /// begin the exchange, no round trip is known, and `quiet` is used instead.
+        pub round_trips: u32 = 3,
+        /// Time between two bursts.
+        pub period: Span = Span::from_secs(1),
+        /// A burst ends after this time without a packet, or after `round_trips` if that is less. A round trip to the server has to
+        /// fit.
+        pub quiet: Span = Span::from_millis(400),
+        /// After this many windows in succession that were used up, each further one is doubled.
+        pub used_up_max: u32 = 5,
+        /// The time without data after which the traffic is over.
+        pub forget_after: Span = Span::from_secs(10),
     }
 }
 

@@ -10,7 +10,7 @@
 //! PS-Polls, as `psm-legacy` does. It asks again after [`ASK_AGAIN`].
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
-use airwatt_base::{Instant, Span};
+use airwatt_base::{Instant, Span, with_defaults};
 
 use super::Policy;
 use crate::powersave::estimate::{Dozing, Estimate, Trial};
@@ -18,30 +18,21 @@ use crate::powersave::interface::StationTimer;
 use crate::powersave::radio::{Abilities, Fact, PolicyTimer, PowerSaveRadio};
 use crate::powersave::wake_agreement::{WakeProposal, WakeRequest};
 
-/// Settings of policy `twt`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct TwtConfig {
-    /// Time from the start of one service period to that of the next, rounded down to what the TWT element can carry. Default 1 s.
-    pub interval: Span,
-    /// Least time awake in a service period that is not ended early, rounded up to what the element can carry. Default 16.384 ms, the
-    /// least that access points with Linux's driver mt7915 accept.
-    pub duration: Span,
-    /// Whether the access point waits for a frame of the station before it sends. Default: it does.
-    pub announced: bool,
-    /// Whether the station sleeps as soon as the access point ends the service period (EOSP). Default: it does. Firmware of the nRF70
-    /// stays awake for the whole duration.
-    pub early_end: bool,
-}
-
-impl Default for TwtConfig {
-    fn default() -> Self {
-        Self {
-            interval: Span::from_secs(1),
-            duration: Span::from_micros(16_384),
-            announced: true,
-            early_end: true,
-        }
+with_defaults! {
+    /// Settings of policy `twt`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct TwtConfig {
+        /// Time from the start of one service period to that of the next, rounded down to what the TWT element can carry. Default 1 s.
+        pub interval: Span = Span::from_secs(1),
+        /// Least time awake in a service period that is not ended early, rounded up to what the element can carry. Default 16.384 ms, the
+        /// least that access points with Linux's driver mt7915 accept.
+        pub duration: Span = Span::from_micros(16_384),
+        /// Whether the access point waits for a frame of the station before it sends. Default: it does.
+        pub announced: bool = true,
+        /// Whether the station sleeps as soon as the access point ends the service period (EOSP). Default: it does. Firmware of the nRF70
+        /// stays awake for the whole duration.
+        pub early_end: bool = true,
     }
 }
 

@@ -10,7 +10,7 @@ pub(super) fn micros(now: Instant) -> u64 {
 }
 
 /// Jiffies of a kernel, and when its timers expire.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clock {
     hz: u64,
     rule: TimerRule,

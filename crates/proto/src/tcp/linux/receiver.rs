@@ -29,7 +29,7 @@ pub(super) enum Due {
 }
 
 /// The receive half. Positions count from the peer's initial sequence number.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Receiver {
     pub(super) initial: Seq,
     /// Next position expected, and the one that was acknowledged last.
@@ -69,7 +69,7 @@ pub(super) struct Receiver {
 }
 
 /// What the receive buffer's size follows: the data that the application takes in a round trip.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Tuning {
     /// Eight times the smoothed round-trip time by time stamps, in microseconds; zero before a sample.
     rtt8: u64,
@@ -88,14 +88,7 @@ impl Receiver {
         let window = (half / mss * mss).max(mss);
         let most = config.receive_buffer.1.max(config.receive_buffer.0).max(1 << 15);
         Self {
-            initial: Seq::new(0),
-            next: 0,
-            acknowledged: 0,
             copied: 1,
-            fin: None,
-            ranges: Vec::new(),
-            recent: Vec::new(),
-            repeated: None,
             buffer: config.receive_buffer.0,
             buffer_max: config.receive_buffer.1,
             threshold: window,
@@ -103,18 +96,9 @@ impl Receiver {
             scale: (most.ilog2().saturating_sub(15)).min(14) as u8,
             advertised_mss: config.mss,
             segment: 536,
-            delay: 0,
-            quick: 0,
-            ping_pong: false,
-            last_data: None,
-            pending: false,
-            timer: None,
-            duplicates: 0,
-            duplicates_at: 0,
-            held: 0,
-            spreads: false,
             dsack: config.dsack,
-            tuning: Tuning { rtt8: 0, echo: 0, since: 0, read: 1, most: window.min(10 * mss) },
+            tuning: Tuning { read: 1, most: window.min(10 * mss), ..Tuning::default() },
+            ..Self::default()
         }
     }
 

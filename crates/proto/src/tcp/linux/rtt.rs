@@ -11,7 +11,7 @@ const MINIMUM_COUNTS: u64 = 300_000_000;
 const INITIAL: u64 = 1_000_000;
 
 /// The estimator.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Rtt {
     /// Eight times the smoothed round-trip time; zero before a sample.
     srtt8: u64,
@@ -32,18 +32,7 @@ pub(super) struct Rtt {
 
 impl Rtt {
     pub(super) fn new(least: u64, most: u64) -> Self {
-        Self {
-            srtt8: 0,
-            mdev4: INITIAL,
-            rttvar4: 0,
-            mdev_max: 0,
-            until: 0,
-            rto: INITIAL,
-            least,
-            most,
-            minima: VecDeque::new(),
-            samples: (0, 0),
-        }
+        Self { mdev4: INITIAL, rto: INITIAL, least, most, ..Self::default() }
     }
 
     /// The smoothed round-trip time.

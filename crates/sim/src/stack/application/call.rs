@@ -1,39 +1,29 @@
 //! A call: settings of the audio, the video and the reports that one of its ends sends.
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
-use airwatt_base::{Rate, Size, Span};
+use airwatt_base::{Rate, Size, Span, with_defaults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::call_packets::{CallTraffic, MAX_PACKET};
 use super::{ApplicationKind, Pattern, SourceConfig};
 
-/// The audio, the video and the reports that one end of a call sends.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct CallConfig {
-    /// Rate of the audio, without headers; `0bps` for none. Default: 32 kbit/s, a rate of Opus for speech (RFC 7587 3.1.1).
-    pub audio: Rate,
-    /// Whether a silent speaker sends a packet each 400 ms only (DTX). Default: no, as RFC 7587 has it (`usedtx`).
-    pub dtx: bool,
-    /// Rate of the video, without headers; `0bps` for none. Default: 1 Mbit/s; on a free link Zoom, Meet and Teams took 0.8 to
-    /// 1.9 Mbit/s (MacMillan et al., IMC 2021).
-    pub video: Rate,
-    /// Frames of video a second. Default: 30.
-    pub frame_rate: u32,
-    /// Time between two reports on what is received (RTCP); `0ms` for none. Default: 100 ms, assumed.
-    pub reports: Span,
-}
-
-impl Default for CallConfig {
-    fn default() -> Self {
-        Self {
-            audio: Rate::from_bps(32_000),
-            dtx: false,
-            video: Rate::from_bps(1_000_000),
-            frame_rate: 30,
-            reports: Span::from_millis(100),
-        }
+with_defaults! {
+    /// The audio, the video and the reports that one end of a call sends.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct CallConfig {
+        /// Rate of the audio, without headers; `0bps` for none. Default: 32 kbit/s, a rate of Opus for speech (RFC 7587 3.1.1).
+        pub audio: Rate = Rate::from_bps(32_000),
+        /// Whether a silent speaker sends a packet each 400 ms only (DTX). Default: no, as RFC 7587 has it (`usedtx`).
+        pub dtx: bool = false,
+        /// Rate of the video, without headers; `0bps` for none. Default: 1 Mbit/s; on a free link Zoom, Meet and Teams took 0.8 to
+        /// 1.9 Mbit/s (MacMillan et al., IMC 2021).
+        pub video: Rate = Rate::from_bps(1_000_000),
+        /// Frames of video a second. Default: 30.
+        pub frame_rate: u32 = 30,
+        /// Time between two reports on what is received (RTCP); `0ms` for none. Default: 100 ms, assumed.
+        pub reports: Span = Span::from_millis(100),
     }
 }
 

@@ -1,28 +1,24 @@
 //! Packets at a constant bit rate.
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
-use airwatt_base::{Rate, Size};
+use airwatt_base::{Rate, Size, with_defaults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{MAX_RATE, check_packet, check_size};
 use super::{ApplicationKind, Pattern, SourceConfig};
 
-/// Packets at a constant bit rate.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct CbrConfig {
-    /// How much is sent. Without it the application runs for the whole run.
-    pub size: Option<Size>,
-    /// Rate of the data.
-    pub rate: Rate,
-    /// Data in a packet.
-    pub packet: Size,
-}
-
-impl Default for CbrConfig {
-    fn default() -> Self {
-        Self { size: None, rate: Rate::from_bps(250_000), packet: Size::from_bytes(1_000) }
+with_defaults! {
+    /// Packets at a constant bit rate.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct CbrConfig {
+        /// How much is sent. Without it the application runs for the whole run.
+        pub size: Option<Size> = None,
+        /// Rate of the data.
+        pub rate: Rate = Rate::from_bps(250_000),
+        /// Data in a packet.
+        pub packet: Size = Size::from_bytes(1_000),
     }
 }
 

@@ -1,28 +1,24 @@
 //! Packets at random times, as somebody types.
 
 use airwatt_base::settings::{SettingError, Settings};
-use airwatt_base::{Size, Span};
+use airwatt_base::{Size, Span, with_defaults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{check_mean_gap, check_packet, check_size};
 use super::{ApplicationKind, Pattern, SourceConfig};
 
-/// Packets at random times.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct InteractiveConfig {
-    /// How much is sent. Without it the application runs for the whole run.
-    pub size: Option<Size>,
-    /// Mean time between packets; the times are exponentially distributed.
-    pub mean_gap: Span,
-    /// Data in a packet.
-    pub packet: Size,
-}
-
-impl Default for InteractiveConfig {
-    fn default() -> Self {
-        Self { size: None, mean_gap: Span::from_millis(500), packet: Size::from_bytes(1_000) }
+with_defaults! {
+    /// Packets at random times.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct InteractiveConfig {
+        /// How much is sent. Without it the application runs for the whole run.
+        pub size: Option<Size> = None,
+        /// Mean time between packets; the times are exponentially distributed.
+        pub mean_gap: Span = Span::from_millis(500),
+        /// Data in a packet.
+        pub packet: Size = Size::from_bytes(1_000),
     }
 }
 

@@ -4,7 +4,7 @@
 //! an integrity check of 16 (Matter core specification, section 4.4); contents of 12 bytes each are assumed. Left out: the
 //! acknowledgement that closes the exchange, and repetitions (MRP).
 
-use airwatt_base::{Size, Span};
+use airwatt_base::{Size, Span, with_defaults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,19 +13,15 @@ use super::periodic::keep_alive_kind;
 /// Bytes of an empty report and of its answer, without the integrity check: headers of 14 and contents of 12.
 const MESSAGES: (u64, u64) = (26, 26);
 
-/// Keep-alives of the subscription to a Matter device.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct MatterConfig {
-    /// Longest interval of the subscription, after which an empty report is due. Up to 60 min (not verified).
-    pub interval: Span,
-    /// The integrity check of each message, 16 B.
-    pub record: Size,
-}
-
-impl Default for MatterConfig {
-    fn default() -> Self {
-        Self { interval: Span::from_secs(3_600), record: Size::from_bytes(16) }
+with_defaults! {
+    /// Keep-alives of the subscription to a Matter device.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct MatterConfig {
+        /// Longest interval of the subscription, after which an empty report is due. Up to 60 min (not verified).
+        pub interval: Span = Span::from_secs(3_600),
+        /// The integrity check of each message, 16 B.
+        pub record: Size = Size::from_bytes(16),
     }
 }
 

@@ -4,7 +4,7 @@
 //! answered [`Datagrams`](super::Datagrams). MQTT, CoAP, LwM2M and Matter are the same with the sizes of their keep-alives.
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
-use airwatt_base::{Size, Span};
+use airwatt_base::{Size, Span, with_defaults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,42 +12,29 @@ use super::limits::{MAX_SPAN, check_count, check_fresh, check_packet};
 use super::{ApplicationKind, DialogueConfig, Pace, Pattern, Period, Replies, SourceConfig};
 use crate::stack::role::Role;
 
-/// A message once in each interval.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct PeriodicConfig {
-    /// Number of messages. Without it as many as the run has time for.
-    pub count: Option<u32>,
-    /// Time from one message to the next.
-    pub interval: Span,
-    /// Data in a message.
-    pub packet: Size,
-    /// Data in the other end's reply. Without it there is none.
-    pub reply: Option<Size>,
-    /// Each message is late by a random time, uniform up to this, which is shorter than the interval.
-    pub jitter: Span,
-    /// When the first message comes, after the flow's start. A flow's `start_spread` draws it for each station.
-    pub phase: Span,
-    /// The end that begins, which sends the messages: `sender` if the flow's data, whose direction `direction` is, are the
-    /// messages, `receiver` if they are the replies.
-    pub begins: Role,
-    /// Whether the end that begins opens a connection for each message, from a port of its own, as a monitor does; `count` says how many.
-    /// It needs a `reply`.
-    pub fresh: bool,
-}
-
-impl Default for PeriodicConfig {
-    fn default() -> Self {
-        Self {
-            count: None,
-            interval: Span::from_secs(30),
-            packet: Size::from_bytes(60),
-            reply: None,
-            jitter: Span::ZERO,
-            phase: Span::ZERO,
-            begins: Role::Sender,
-            fresh: false,
-        }
+with_defaults! {
+    /// A message once in each interval.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct PeriodicConfig {
+        /// Number of messages. Without it as many as the run has time for.
+        pub count: Option<u32> = None,
+        /// Time from one message to the next.
+        pub interval: Span = Span::from_secs(30),
+        /// Data in a message.
+        pub packet: Size = Size::from_bytes(60),
+        /// Data in the other end's reply. Without it there is none.
+        pub reply: Option<Size> = None,
+        /// Each message is late by a random time, uniform up to this, which is shorter than the interval.
+        pub jitter: Span = Span::ZERO,
+        /// When the first message comes, after the flow's start. A flow's `start_spread` draws it for each station.
+        pub phase: Span = Span::ZERO,
+        /// The end that begins, which sends the messages: `sender` if the flow's data, whose direction `direction` is, are the
+        /// messages, `receiver` if they are the replies.
+        pub begins: Role = Role::Sender,
+        /// Whether the end that begins opens a connection for each message, from a port of its own, as a monitor does; `count` says how many.
+        /// It needs a `reply`.
+        pub fresh: bool = false,
     }
 }
 

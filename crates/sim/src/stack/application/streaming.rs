@@ -1,7 +1,7 @@
 //! Media in blocks: the first seconds at once, then at the rate of the encoding (block sending).
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
-use airwatt_base::{Rate, Size, Span};
+use airwatt_base::{Rate, Size, Span, with_defaults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,31 +11,21 @@ use super::{ApplicationKind, Pattern, SourceConfig};
 /// The shortest time between two blocks of a stream. Each block costs events, and its time is kept for the result.
 const MIN_BLOCK_TIME: Span = Span::from_millis(1);
 
-/// Media in blocks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct StreamingConfig {
-    /// How much is sent, instead of `media`. Without either the stream lasts for the whole run.
-    pub size: Option<Size>,
-    /// Length of the media.
-    pub media: Option<Span>,
-    /// Rate of the encoding.
-    pub rate: Rate,
-    /// The part of the media that is sent at once, to fill the player's buffer.
-    pub startup: Span,
-    /// Size of the blocks in which the rest is sent.
-    pub block: Size,
-}
-
-impl Default for StreamingConfig {
-    fn default() -> Self {
-        Self {
-            size: None,
-            media: None,
-            rate: Rate::from_bps(250_000),
-            startup: Span::from_secs(10),
-            block: Size::from_bytes(64_000),
-        }
+with_defaults! {
+    /// Media in blocks.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct StreamingConfig {
+        /// How much is sent, instead of `media`. Without either the stream lasts for the whole run.
+        pub size: Option<Size> = None,
+        /// Length of the media.
+        pub media: Option<Span> = None,
+        /// Rate of the encoding.
+        pub rate: Rate = Rate::from_bps(250_000),
+        /// The part of the media that is sent at once, to fill the player's buffer.
+        pub startup: Span = Span::from_secs(10),
+        /// Size of the blocks in which the rest is sent.
+        pub block: Size = Size::from_bytes(64_000),
     }
 }
 

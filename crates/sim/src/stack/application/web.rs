@@ -1,7 +1,7 @@
 //! Pages over persistent HTTP/1.1 connections: settings of a [`Dialogue`](super::Dialogue).
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
-use airwatt_base::{Size, Span};
+use airwatt_base::{Size, Span, with_defaults};
 use airwatt_proto::powersave::Ratio;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,33 +14,23 @@ use crate::stack::role::Role;
 /// More than any browser has to a server.
 const MAX_CONNECTIONS: Connection = 16;
 
-/// Pages over persistent connections.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct WebConfig {
-    /// Number of pages. Without it as many as the run has time for.
-    pub count: Option<u32>,
-    /// Number of connections over which the objects of a page are requested. Default 1: one object after another. Browsers have 6 to a
-    /// server: the document is requested alone, then each connection requests the next object when it has received one.
-    pub connections: Connection,
-    /// Mean time to read a page before the next request.
-    pub mean_gap: Span,
-    /// Data of a request. Default 400 bytes: one for an object of a page, with the headers that browsers sent about 2010.
-    pub request: Size,
-    /// Standard deviation of the logarithm of an object's size. Default 1.318, that of Barford and Crovella; 0 makes the
-    /// objects of a page equal.
-    pub object_spread: Ratio,
-}
-
-impl Default for WebConfig {
-    fn default() -> Self {
-        Self {
-            count: None,
-            connections: 1,
-            mean_gap: Span::from_millis(500),
-            request: Size::from_bytes(400),
-            object_spread: SPREAD,
-        }
+with_defaults! {
+    /// Pages over persistent connections.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct WebConfig {
+        /// Number of pages. Without it as many as the run has time for.
+        pub count: Option<u32> = None,
+        /// Number of connections over which the objects of a page are requested. Default 1: one object after another. Browsers have 6 to a
+        /// server: the document is requested alone, then each connection requests the next object when it has received one.
+        pub connections: Connection = 1,
+        /// Mean time to read a page before the next request.
+        pub mean_gap: Span = Span::from_millis(500),
+        /// Data of a request. Default 400 bytes: one for an object of a page, with the headers that browsers sent about 2010.
+        pub request: Size = Size::from_bytes(400),
+        /// Standard deviation of the logarithm of an object's size. Default 1.318, that of Barford and Crovella; 0 makes the
+        /// objects of a page equal.
+        pub object_spread: Ratio = SPREAD,
     }
 }
 

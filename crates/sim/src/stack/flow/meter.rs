@@ -9,7 +9,7 @@ use airwatt_base::{Instant, Span};
 pub const BIN: Span = Span::from_millis(100);
 
 /// The meter of one flow.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meter {
     from: Instant,
     bytes: u64,

@@ -16,7 +16,7 @@ use crate::stack::role::Role;
 use crate::stack::transport::SocketEvent;
 
 /// The measurements of one flow.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct FlowRecord {
     /// The time at which the application began.
     pub started: Option<Instant>,
@@ -57,22 +57,8 @@ impl FlowRecord {
     /// The record of a flow that has not begun.
     pub fn new(meter: Meter) -> Self {
         Self {
-            started: None,
-            completed: None,
-            acknowledged: None,
-            failed: false,
-            received: 0,
-            zeros: 0,
-            skipped: 0,
-            packets_sent: 0,
-            packets_arrived: 0,
-            packets_lost: 0,
-            latency: Span::ZERO,
-            latencies: None,
-            acks_lost: 0,
-            bytes_sent: 0,
-            deliveries: Deliveries::default(),
             meter,
+            ..Self::default()
         }
     }
 

@@ -1,77 +1,55 @@
 //! The settings of BA-TA and of its addition for streams.
 
-use airwatt_base::Span;
 use airwatt_base::settings::{self, SettingError, Settings, Value, fields_of, in_range};
+use airwatt_base::{Span, with_defaults};
 use serde::{Deserialize, Deserializer};
 
 use crate::powersave::Ratio;
 
-/// Settings of BA-TA, by the paper's names; each default is the paper's unless its line says otherwise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct BaTaConfig {
-    /// Time between two runs of the controller.
-    pub t_update: Span,
-    /// Whether the controller runs at beacons: at the first one that comes `t_update` after its last run, or up to half a beacon
-    /// interval before that. Otherwise a timer runs it, from the first packet on. The paper says that `t_update` allows for
-    /// either.
-    pub update_on_beacons: bool,
-    /// The share of the path's peak rate that the controller aims at.
-    pub ratio_min: Ratio,
-    /// Shortest time between two triggers.
-    pub int_min: Span,
-    /// Longest time between two triggers.
-    pub int_max: Span,
-    /// Updates between two changes of the interval.
-    pub count_max: u32,
-    /// Number of opportunities for active mode of which one is used although recent attempts brought nothing.
-    pub n_max: u32,
-    /// Whether the first opportunity for active mode is used. Otherwise the `n_max`-th is, since nothing is known of active
-    /// mode before. The paper gives no initial value of its counter.
-    pub attempt_at_once: bool,
-    /// Whether the smoothed throughput starts from its first sample instead of zero. The paper gives no initial value.
-    pub first_sample: bool,
-    /// How strongly the interval responds to the ratio: the paper's G.
-    pub gain: Ratio,
-    /// Share of the past in smoothed values.
-    pub alpha: Ratio,
-    /// The rise of the ratio that active mode has to bring; a fall by twice as much is acted on at once.
-    pub gamma: Ratio,
-    /// The change of the ratio below which active mode is left. Default `gamma`, as line 40 of the listing has it: active mode
-    /// has to go on bringing more.
-    pub leave_below: Option<Ratio>,
-    /// Triggers within one update time that may find nothing before the interval grows.
-    pub n_trig_max: u32,
-    /// The growth of the interval in that case.
-    pub step_min: Span,
-    /// The share of the air time up to which active mode counts as wasted on a path that is slower than the air. The
-    /// paper gives none; 0.9.
-    pub util_min: Ratio,
-    /// The time without data after which the estimates for a connection are dropped. The paper gives none; 10 s.
-    pub forget_after: Span,
-}
-
-impl Default for BaTaConfig {
-    fn default() -> Self {
-        Self {
-            t_update: Span::from_millis(100),
-            update_on_beacons: false,
-            ratio_min: Ratio::from_permille(900),
-            int_min: Span::from_millis(20),
-            int_max: Span::from_millis(100),
-            count_max: 10,
-            n_max: 3,
-            attempt_at_once: false,
-            first_sample: false,
-            gain: Ratio::from_permille(900),
-            alpha: Ratio::from_permille(900),
-            gamma: Ratio::from_permille(100),
-            leave_below: None,
-            n_trig_max: 4,
-            step_min: Span::from_millis(10),
-            util_min: Ratio::from_permille(900),
-            forget_after: Span::from_secs(10),
-        }
+with_defaults! {
+    /// Settings of BA-TA, by the paper's names; each default is the paper's unless its line says otherwise.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct BaTaConfig {
+        /// Time between two runs of the controller.
+        pub t_update: Span = Span::from_millis(100),
+        /// Whether the controller runs at beacons: at the first one that comes `t_update` after its last run, or up to half a beacon
+        /// interval before that. Otherwise a timer runs it, from the first packet on. The paper says that `t_update` allows for
+        /// either.
+        pub update_on_beacons: bool = false,
+        /// The share of the path's peak rate that the controller aims at.
+        pub ratio_min: Ratio = Ratio::from_permille(900),
+        /// Shortest time between two triggers.
+        pub int_min: Span = Span::from_millis(20),
+        /// Longest time between two triggers.
+        pub int_max: Span = Span::from_millis(100),
+        /// Updates between two changes of the interval.
+        pub count_max: u32 = 10,
+        /// Number of opportunities for active mode of which one is used although recent attempts brought nothing.
+        pub n_max: u32 = 3,
+        /// Whether the first opportunity for active mode is used. Otherwise the `n_max`-th is, since nothing is known of active
+        /// mode before. The paper gives no initial value of its counter.
+        pub attempt_at_once: bool = false,
+        /// Whether the smoothed throughput starts from its first sample instead of zero. The paper gives no initial value.
+        pub first_sample: bool = false,
+        /// How strongly the interval responds to the ratio: the paper's G.
+        pub gain: Ratio = Ratio::from_permille(900),
+        /// Share of the past in smoothed values.
+        pub alpha: Ratio = Ratio::from_permille(900),
+        /// The rise of the ratio that active mode has to bring; a fall by twice as much is acted on at once.
+        pub gamma: Ratio = Ratio::from_permille(100),
+        /// The change of the ratio below which active mode is left. Default `gamma`, as line 40 of the listing has it: active mode
+        /// has to go on bringing more.
+        pub leave_below: Option<Ratio> = None,
+        /// Triggers within one update time that may find nothing before the interval grows.
+        pub n_trig_max: u32 = 4,
+        /// The growth of the interval in that case.
+        pub step_min: Span = Span::from_millis(10),
+        /// The share of the air time up to which active mode counts as wasted on a path that is slower than the air. The
+        /// paper gives none; 0.9.
+        pub util_min: Ratio = Ratio::from_permille(900),
+        /// The time without data after which the estimates for a connection are dropped. The paper gives none; 10 s.
+        pub forget_after: Span = Span::from_secs(10),
     }
 }
 
@@ -98,28 +76,19 @@ impl Settings for BaTaConfig {
     }
 }
 
-/// Settings of the addition for streams. The 5 s are the paper's, the rest is ours, since it gives none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct StreamConfig {
-    /// How long the throughput has to stay stable.
-    pub history: Span,
-    /// The time over which each of the compared means is taken.
-    pub part: Span,
-    /// The largest spread of these means, as a share of their mean.
-    pub tolerance: Ratio,
-    /// The multiple of the application's estimated rate at which the estimate is dropped, because it was too low.
-    pub surplus: Ratio,
-}
-
-impl Default for StreamConfig {
-    fn default() -> Self {
-        Self {
-            history: Span::from_secs(5),
-            part: Span::from_secs(1),
-            tolerance: Ratio::from_permille(100),
-            surplus: Ratio::from_permille(1_200),
-        }
+with_defaults! {
+    /// Settings of the addition for streams. The 5 s are the paper's, the rest is ours, since it gives none.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct StreamConfig {
+        /// How long the throughput has to stay stable.
+        pub history: Span = Span::from_secs(5),
+        /// The time over which each of the compared means is taken.
+        pub part: Span = Span::from_secs(1),
+        /// The largest spread of these means, as a share of their mean.
+        pub tolerance: Ratio = Ratio::from_permille(100),
+        /// The multiple of the application's estimated rate at which the estimate is dropped, because it was too low.
+        pub surplus: Ratio = Ratio::from_permille(1_200),
     }
 }
 

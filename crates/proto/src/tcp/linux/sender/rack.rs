@@ -2,43 +2,31 @@
 
 use super::Sender;
 use crate::tcp::linux::state::CaState;
+use airwatt_base::with_defaults;
 
 /// Recoveries without a duplicate report after which the reordering window is its first again.
 const RECOVERIES: u32 = 16;
 /// The least wait of a timer beyond what was computed, in microseconds.
 pub(in crate::tcp::linux) const TIMEOUT_MIN: u64 = 2000;
 
-/// The segment that was sent last among those that have arrived.
-#[derive(Clone, Debug)]
-pub(in crate::tcp::linux) struct Rack {
-    /// When it was sent, and its end.
-    sent: u64,
-    end: u64,
-    /// Its round-trip time.
-    pub(in crate::tcp::linux) rtt: u64,
-    /// Whether it has changed since losses were looked for.
-    pub(in crate::tcp::linux) advanced: bool,
-    /// Quarters of the least round-trip time in the reordering window.
-    steps: u64,
-    /// Recoveries until `steps` is one again.
-    persists: u32,
-    /// Whether a duplicate report came that may widen the window, and the position at which the next may.
-    pub(in crate::tcp::linux) duplicate: bool,
-    widened_until: u64,
-}
-
-impl Default for Rack {
-    fn default() -> Self {
-        Self {
-            sent: 0,
-            end: 0,
-            rtt: 0,
-            advanced: false,
-            steps: 1,
-            persists: 0,
-            duplicate: false,
-            widened_until: 0,
-        }
+with_defaults! {
+    /// The segment that was sent last among those that have arrived.
+    #[derive(Clone, Debug)]
+    pub(in crate::tcp::linux) struct Rack {
+        /// When it was sent, and its end.
+        sent: u64 = 0,
+        end: u64 = 0,
+        /// Its round-trip time.
+        pub(in crate::tcp::linux) rtt: u64 = 0,
+        /// Whether it has changed since losses were looked for.
+        pub(in crate::tcp::linux) advanced: bool = false,
+        /// Quarters of the least round-trip time in the reordering window.
+        steps: u64 = 1,
+        /// Recoveries until `steps` is one again.
+        persists: u32 = 0,
+        /// Whether a duplicate report came that may widen the window, and the position at which the next may.
+        pub(in crate::tcp::linux) duplicate: bool = false,
+        widened_until: u64 = 0,
     }
 }
 
