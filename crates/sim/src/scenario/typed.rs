@@ -15,7 +15,9 @@ pub(super) fn typed(table: Table) -> Result<Scenario, SettingError> {
         match &error {
             SettingError::Unknown { key, .. } => keys::renamed(key).unwrap_or(error),
             // A rate alone is what many write for a direction of the line.
-            SettingError::Syntax { key, expected, got } if expected == "a table" && got.ends_with("bps\"") => {
+            SettingError::Syntax { key, expected, got }
+                if expected == "a table" && got.ends_with("bps\"") =>
+            {
                 let expected = format!("a table such as {{ rate = {got} }}, or the key {key}.rate");
                 SettingError::Syntax { key: key.clone(), expected, got: got.clone() }
             }

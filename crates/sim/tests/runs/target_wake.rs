@@ -114,7 +114,8 @@ fn stations_with_periods_of_their_own_do_not_receive_for_each_other() {
 /// An agreement that follows a path changes often, and its first period may be nearer than the radio needs to wake up.
 #[test]
 fn for_a_period_that_is_nearer_than_the_wake_up_the_radio_wakes_at_once() {
-    let keys = [("policy", "ba-ta-twt"), ("tcp.profile", "linux"), ("tunnel.plain", "true"), ("duration", "1s")];
+    let keys =
+        [("policy", "ba-ta-twt"), ("tcp.profile", "linux"), ("tunnel.plain", "true"), ("duration", "1s")];
     let result = simulate(&scenario("bulk", &keys), 17).result;
     assert!((result.simulated_s - 1.0).abs() < 1e-9, "{}", result.simulated_s);
 }

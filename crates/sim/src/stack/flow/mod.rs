@@ -56,10 +56,7 @@ pub struct FlowRecord {
 impl FlowRecord {
     /// The record of a flow that has not begun.
     pub fn new(meter: Meter) -> Self {
-        Self {
-            meter,
-            ..Self::default()
-        }
+        Self { meter, ..Self::default() }
     }
 
     /// Enters a packet with data that arrived after this time.
