@@ -68,6 +68,11 @@ class AckLossConfig(TypedDict, total=False):
 class Aggregation(TypedDict, total=False):
     """The largest A-MPDU. Stations and access point have the same."""
 
+    amsdu: str | Quantity
+    """Longest A-MSDU: packets to one receiver share a frame of at most this length, as far as the longest MPDU
+    allows (4095 bytes within an A-MPDU of HT, 11454 with VHT and HE). Where a frame is damaged all its packets
+    are lost. Up to 7935 bytes with HT and 11398 with VHT and HE; devices often have 3839. Default: each packet
+    has a frame of its own."""
     bytes: str | Quantity
     """Longest A-MPDU. Default: the longest of the format, 65535 bytes with HT, 1048575 with VHT, and 6500631
     with HE."""

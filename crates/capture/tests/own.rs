@@ -73,6 +73,23 @@ fn the_interval_of_a_capture_is_that_of_its_run() {
     }
 }
 
+/// Packets that share frames are those of the run, also for an analysis.
+#[test]
+fn packets_that_share_frames_are_read() {
+    let keys = [("duration", "2s"), ("wifi.aggregation.amsdu", "7935B")]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let trace = traced(&Scenario::load("wifi4", &keys).unwrap());
+    let sent = trace.frames.iter().filter(|frame| frame.received && !frame.retry);
+    let packets: usize = sent.map(|frame| frame.packets().count()).sum();
+    let shared = trace.frames.iter().filter(|frame| !frame.joined.is_empty()).count();
+    let capture = captured(&trace).unwrap();
+    let read = capture.packets.iter().filter(|packet| packet.ip.is_some()).count();
+    assert!(
+        shared > 100 && read >= packets,
+        "{shared} frames with several of {packets} packets, {read} read"
+    );
+}
+
 /// Of an access point that keeps the rules none is called violated. What its stations do is another thing: under a policy that
 /// is not made for its traffic, one that sends without a pause is awake in power save, and one with a short timeout flaps.
 /// An access point whose transmission queue is full drops what it announced and a station requested, and its answer waits behind the

@@ -251,6 +251,11 @@ impl QosControl {
         }
     }
 
+    /// Sets whether the body is an A-MSDU.
+    pub const fn with_amsdu(self, amsdu: bool) -> Self {
+        Self(self.0 & !0x80 | (amsdu as u16) << 7)
+    }
+
     /// The body is an A-MSDU: several MSDUs, each with its own small header.
     pub const fn amsdu(self) -> bool {
         self.0 & 0x80 != 0

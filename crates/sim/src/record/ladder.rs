@@ -93,8 +93,8 @@ impl RunTrace {
         let micros = (frame.duration.as_nanos() + 500) / 1_000;
         let start = milliseconds(frame.start);
         let mut line = format!("{start:>9}  {micros:>4}us  {arrow:<11}  {:<8}", frame.kind.name());
-        if let Some(packet) = frame.packet {
-            let _ = write!(line, " {} B", packet.bytes);
+        if let Some(content) = frame.content() {
+            let _ = write!(line, " {content}");
         }
         if let Some(BeaconContent { dtim_count, group, marked }) = &frame.beacon {
             let _ = write!(line, " dtim {dtim_count}{}", if *group { " group" } else { "" });

@@ -113,8 +113,8 @@ fn write_frames(
 ) -> io::Result<()> {
     for frame in frames.iter().filter(|frame| is_own(frame)) {
         let mut name = frame.kind.name().to_owned();
-        if let Some(packet) = frame.packet {
-            name = format!("{name} {} B", packet.bytes);
+        if let Some(content) = frame.content() {
+            name = format!("{name} {content}");
         }
         if frame.flags.eosp {
             name.push_str(" eosp");

@@ -284,7 +284,7 @@ fn frame_table(setting: &Setting, frames: &[&TracedFrame], outcomes: &[Outcome])
             (
                 "packet_bytes",
                 Values::U32(
-                    frames.iter().map(|frame| frame.packet.map_or(0, |packet| packet.bytes)).collect(),
+                    frames.iter().map(|frame| frame.packets().map(|packet| packet.bytes).sum()).collect(),
                 ),
             ),
             ("received", flag(|frame| frame.received)),

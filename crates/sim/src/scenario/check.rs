@@ -14,7 +14,7 @@ use crate::limits::{MAX_RATE, MIN_RATE};
 use crate::media::LinkDiscipline;
 use crate::media::cell::contention::AccessMethod;
 use crate::media::cell::frame::QOS_OVERHEAD_BYTES;
-use crate::media::cell::{MAX_PPDU_TIME, max_ampdu_bytes, max_window};
+use crate::media::cell::{MAX_PPDU_TIME, max_ampdu_bytes, max_amsdu_bytes, max_window};
 use crate::stack::application::Pattern;
 use crate::stack::flow::BIN;
 
@@ -279,7 +279,8 @@ fn lifetimes(wifi: &Wifi) -> Checked {
 }
 
 fn aggregation(wifi: &Wifi) -> Checked {
-    let Some(Aggregation { mpdus, bytes, time, retry_limit, .. }) = wifi.aggregation else { return Ok(()) };
+    let Some(aggregation) = wifi.aggregation else { return Ok(()) };
+    let Aggregation { mpdus, bytes, time, amsdu, retry_limit, .. } = aggregation;
     let format = wifi.vector().format();
     if wifi.standard.modes().is_none() && mpdus != Some(1) {
         let allowed = format!("1 with {}, which has no A-MPDUs", wifi.standard.name());
@@ -290,6 +291,17 @@ fn aggregation(wifi: &Wifi) -> Checked {
     let most = Size::from_bytes(max_ampdu_bytes(format).into());
     in_range("bytes", bytes.unwrap_or(most), Size::from_bytes(1), most)?;
     in_range("retry_limit", retry_limit.unwrap_or(0), 0, 255)?;
+    if let Some(bytes) = amsdu {
+        if wifi.standard.modes().is_none() {
+            return Err(SettingError::no_effect("amsdu", wifi.standard.name(), "802.11n, ac and ax"));
+        }
+        if wifi.mac_overhead.as_bytes() < u64::from(QOS_OVERHEAD_BYTES) {
+            let why = "QoS Control says that a frame is an A-MSDU";
+            return Err(SettingError::conflict("amsdu", "wifi.mac_overhead below 38B", why));
+        }
+        let most = Size::from_bytes(max_amsdu_bytes(format).into());
+        in_range("amsdu", bytes, Size::from_bytes(100), most)?;
+    }
     in_range("time", time, Span::from_nanos(1), MAX_PPDU_TIME)
 }
 

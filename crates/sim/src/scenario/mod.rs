@@ -301,6 +301,11 @@ pub struct Aggregation {
     pub bytes: Option<Size>,
     /// Longest time on the air, up to 5.484 ms; with a TXOP limit an A-MPDU and its block acknowledgement are no longer than that either.
     pub time: Span,
+    /// Longest A-MSDU: packets to one receiver share a frame of at most this length, as far as the longest MPDU allows (4095 bytes within an
+    /// A-MPDU of HT, 11454 with VHT and HE). Where a frame is damaged all its packets are lost. Up to 7935 bytes with HT and 11398 with VHT and
+    /// HE; devices often have 3839. Default: each packet has a frame of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub amsdu: Option<Size>,
     /// What follows if the block acknowledgement of an A-MPDU is missing: `resend`, all its frames are sent again, as by ath9k and most
     /// drivers, or `request`, a BlockAckReq asks what has arrived, as in ns-3.
     pub missed_block_ack: MissedBlockAck,
@@ -358,6 +363,7 @@ impl Default for Aggregation {
             mpdus: None,
             bytes: None,
             time: MAX_PPDU_TIME,
+            amsdu: None,
             missed_block_ack: MissedBlockAck::Resend,
             retry_limit: None,
         }

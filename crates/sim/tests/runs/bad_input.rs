@@ -155,6 +155,10 @@ fn flags_get_a_line_that_says_what_is_allowed() {
             "--set wifi.aggregation.bytes=64KiB: expected 1B to 65.535kB, got 65.536kB",
         ),
         (
+            ("wifi.aggregation.amsdu", "8kB"),
+            "--set wifi.aggregation.amsdu=8kB: expected 100B to 7.935kB, got 8kB",
+        ),
+        (
             ("wifi.aggregation.time", "6ms"),
             "--set wifi.aggregation.time=6ms: expected 1ns to 5.484ms, got 6ms",
         ),

@@ -60,7 +60,7 @@ fn no_frame_is_malformed_and_no_expert_objects() {
     let complaints = "radiotap.flags.badfcs == 0 && (_ws.malformed || _ws.expert.severity >= error || \
                       _ws.expert.group == \"Assumption\" || wlan.fcs.status == 0 || ip.checksum.status == 0 || \
                       tcp.checksum.status == 0 || udp.checksum.status == 0 || (_ws.short && !udp))";
-    let cases: [(&str, &[(&str, &str)]); 10] = [
+    let cases: [(&str, &[(&str, &str)]); 11] = [
         ("fast-dsl", &[("flow.application.size", "300kB"), ("policy", "active"), ("station.count", "2")]),
         ("fast-dsl", &[("flow.application.size", "300kB"), ("policy", "timeout"), ("station.count", "2")]),
         ("fast-dsl", &[("flow.application.size", "300kB"), ("policy", "psm"), ("station.count", "20")]),
@@ -87,6 +87,10 @@ fn no_frame_is_malformed_and_no_expert_objects() {
                 ("wifi.response_error_rate", "0.3"),
             ],
         ),
+        (
+            "wifi4",
+            &[("duration", "300ms"), ("wifi.aggregation.amsdu", "3839B"), ("wifi.frame_error_rate", "0.2")],
+        ),
     ];
     for (index, (scenario, changes)) in cases.iter().enumerate() {
         let trace = traced(scenario, changes);
@@ -102,6 +106,31 @@ fn no_frame_is_malformed_and_no_expert_objects() {
         let Some(found) = tshark(&trace, &format!("sound-{index}"), &options) else { return };
         assert_eq!(found.lines().take(3).collect::<Vec<_>>(), [""; 0], "{scenario} {changes:?}");
     }
+}
+
+/// Each packet of an A-MSDU is one for tshark too, of a frame that says by its QoS Control that it has several.
+#[test]
+fn shared_frames_have_their_packets() {
+    let changes =
+        [("flow.application.size", "300kB"), ("policy", "psm"), ("wifi.aggregation.amsdu", "7935B")];
+    let trace = traced("fast-dsl", &changes);
+    let wanted = ["wlan.qos.amsdupresent", "wlan_aggregate.a_mdsu.length", "ip.len"];
+    let Some(lines) = fields(&trace, "shared", &wanted) else { return };
+    let mut shared = 0;
+    for (line, frame) in lines.iter().zip(by_start(&trace)) {
+        let Some(first) = frame.packet else { continue };
+        let lengths = |more: u32| {
+            let lengths = frame.packets().map(|packet| (packet.bytes + more).to_string());
+            lengths.collect::<Vec<_>>().join(",")
+        };
+        assert_eq!(line[2], lengths(0), "{first:?}");
+        if !frame.joined.is_empty() {
+            shared += 1;
+            assert!(is(&line[0], true), "{line:?}");
+            assert_eq!(line[1], lengths(8));
+        }
+    }
+    assert!(shared > 20, "{shared}");
 }
 
 /// A station asks for 8.192 ms every 300 s: 36,621 x 2^13 us. The access point names its least duration, 64 units of 256 us, and accepts that.

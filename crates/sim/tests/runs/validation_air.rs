@@ -236,6 +236,51 @@ fn modes_of_today_carry_what_the_closed_form_says() {
     assert!(worst < 0.5, "{table}");
 }
 
+/// One saturated station at 65 Mbit/s whose packets of 1,500 bytes share frames, AIFSN 3: two in an A-MSDU of up to 3,839 bytes, five in one
+/// of up to 7,935. An A-MSDU of k is k subframes of 14 + 8 + 1,500 bytes and 2 of padding, without padding behind the last; the header and
+/// the FCS add 30, a delimiter 4.
+#[test]
+fn shared_frames_carry_what_the_closed_form_says() {
+    // The most frames, the longest A-MPDU and A-MSDU, how many frames a PPDU has, and how many packets each of them.
+    let jobs =
+        [("8", "65535B", "3839B", 8, 2), ("64", "32767B", "3839B", 10, 2), ("1", "65535B", "7935B", 1, 5)];
+    let runs = in_parallel(&jobs, |(mpdus, bytes, amsdu, ..)| {
+        let set = [
+            ("station.0.count", "1"),
+            ("wifi.standard", "802.11n"),
+            ("wifi.mode", "HT20 MCS 7"),
+            ("wifi.control_rate", "24Mbps"),
+            ("wifi.aifsn", "3"),
+            ("wifi.aggregation.mpdus", mpdus),
+            ("wifi.aggregation.bytes", bytes),
+            ("wifi.aggregation.amsdu", amsdu),
+            ("duration", "3s"),
+            NO_BEACONS,
+        ];
+        let run = simulate(&scenario("saturation", &set), 1);
+        run.result.flows[0].goodput_bps * per_payload(1_500.0)
+    });
+    let mut table = "frames  packets  simulated  form (Mbit/s)\n".to_owned();
+    let mut worst = 0.0_f64;
+    for ((.., sent, packets), simulated) in jobs.into_iter().zip(runs) {
+        let mpdu = 30 + 1_524 * packets - 2;
+        let (psdu, response) = if sent == 1 { (mpdu, ACK_BYTES) } else { (sent * (4 + mpdu), 32) };
+        let vector = "HT20 MCS 7".parse::<TxVector>().unwrap();
+        let timing = Standard::N.timing();
+        let times =
+            vector.frame_time(Standard::N.band(), psdu) + frame(Standard::N, rate("24Mbps"), response);
+        let backoff = Span::from_nanos(timing.slot.as_nanos() * 15 / 2);
+        let cycle = timing.sifs * 2 + timing.slot * 3 + backoff + times;
+        let form = f64::from(sent * packets * IP_BYTES * 8) / cycle.as_secs_f64();
+        let percent = 100.0 * difference(simulated, form);
+        worst = worst.max(percent.abs());
+        table +=
+            &format!("{sent:6} {packets:8} {:10.4} {:9.4} {percent:+.2} %\n", simulated / 1e6, form / 1e6);
+    }
+    show(&table);
+    assert!(worst < 0.5, "{table}");
+}
+
 /// Frames sent and delivered by an aggregate, in the mean of 40,000: the oldest that are missing, then new ones, at most `most` and
 /// within a window of 64 from the oldest. Each is lost with probability `loss`; responses are not.
 fn selective_repeat(most: usize, loss: f64) -> [f64; 2] {

@@ -17,12 +17,34 @@ pub const fn max_ampdu_bytes(format: Format) -> u32 {
     }
 }
 
+/// Longest A-MSDU of a format: of HT 9.4.2.55.2, of later ones what the longest MPDU leaves.
+pub const fn max_amsdu_bytes(format: Format) -> u32 {
+    match format {
+        Format::Vht | Format::He(_) | Format::Eht(_) => 11_398,
+        _ => 7_935,
+    }
+}
+
+/// Longest MPDU: within an A-MPDU of HT (9.7.3), and of VHT and later formats (9.4.2.157.2).
+pub(super) const fn max_mpdu_bytes(format: Format, is_in_ampdu: bool) -> u32 {
+    match format {
+        Format::Vht | Format::He(_) | Format::Eht(_) => 11_454,
+        _ if is_in_ampdu => 4_095,
+        _ => u32::MAX,
+    }
+}
+
 /// Largest window of a block-ack agreement, in frames (9.4.1.13).
 pub const fn max_window(format: Format) -> u16 {
     match format {
         Format::He(_) | Format::Eht(_) => 256,
         _ => 64,
     }
+}
+
+/// Whether a format has A-MPDUs, and A-MSDUs.
+pub(super) const fn has_ampdus(format: Format) -> bool {
+    !matches!(format, Format::Dsss { .. } | Format::Ofdm)
 }
 
 /// The window that agreements with this window have: block acknowledgements have bits for 64 frames or for 256.
@@ -50,6 +72,8 @@ pub struct AggregationConfig {
     pub bytes: Option<u32>,
     /// Longest time on the air.
     pub time: Span,
+    /// Longest A-MSDU, if packets share frames.
+    pub amsdu: Option<u32>,
     /// What follows a missing block acknowledgement.
     pub missed: MissedBlockAck,
     /// Largest number of retransmissions of a frame under an agreement, or that of other frames.
@@ -62,13 +86,13 @@ impl AggregationConfig {
         mpdus: Some(1),
         bytes: None,
         time: MAX_PPDU_TIME,
+        amsdu: None,
         missed: MissedBlockAck::Resend,
         retry_limit: None,
     };
 
     /// Most frames of a PPDU in this format.
     pub fn most(&self, format: Format) -> u16 {
-        let has_ampdus = !matches!(format, Format::Dsss { .. } | Format::Ofdm);
-        if has_ampdus { self.mpdus.unwrap_or(u16::MAX).min(max_window(format)) } else { 1 }
+        if has_ampdus(format) { self.mpdus.unwrap_or(u16::MAX).min(max_window(format)) } else { 1 }
     }
 }

@@ -14,7 +14,7 @@ use super::category::Category;
 use super::cause_account::Charged;
 use super::channel::{Parts, Step};
 use super::contention::ContenderId;
-use super::frame::{CellFrameKind, Mpdu, Ppdu, Receiver};
+use super::frame::{CellFrameKind, Mpdu, Ppdu, Receiver, placed};
 use super::mac::Mac;
 use super::radio::RadioId;
 use super::{CellMedium, Contender};
@@ -137,7 +137,7 @@ impl CellMedium {
     fn share_causes(&mut self, index: usize) {
         self.lengths.clear();
         self.shares.clear();
-        if self.channel.ppdus()[index].count > 1 {
+        if self.channel.ppdus()[index].msdus > 1 {
             self.share_causes_of_aggregate(index);
         }
     }
@@ -147,9 +147,9 @@ impl CellMedium {
         let Ppdu { from, contender, .. } = self.channel.ppdus()[index];
         let (sender, category) =
             (&self.macs[usize::from(from)], self.contenders[contender as usize].category);
+        sender.lengths(category, &mut self.lengths);
         for mpdu in sender.on_air(category) {
             let (cause, bytes) = (mpdu.cause(), sender.frame_bytes(category, mpdu));
-            self.lengths.push(bytes);
             match self.shares.iter_mut().find(|(other, _)| *other == cause) {
                 Some((_, sum)) => *sum += bytes,
                 None => self.shares.push((cause, bytes)),
@@ -207,8 +207,11 @@ impl CellMedium {
             _ => Vec::new(),
         };
         let category = self.contenders[ppdu.contender as usize].category;
-        let frames: Vec<(Mpdu, u32)> =
-            sender.on_air(category).map(|mpdu| (*mpdu, sender.frame_bytes(category, mpdu))).collect();
+        let mut lengths = Vec::new();
+        sender.lengths(category, &mut lengths);
+        let frames: Vec<(Mpdu, u32)> = placed(sender.on_air(category))
+            .map(|(place, mpdu)| (*mpdu, lengths[usize::from(place)]))
+            .collect();
         let received = self.channel.received();
         let bitmap = sender.bitmap(ppdu, category, received);
         let air = (&self.channel.plan(ppdu), self.channel.modes(), received);

@@ -22,6 +22,11 @@ pub const fn block_ack_bytes(window: u16) -> u32 {
 pub const BLOCK_ACK_REQUEST_BYTES: u32 = 24;
 /// What precedes each MPDU of an A-MPDU, and the alignment of all but the last (9.7.1).
 pub const DELIMITER_BYTES: u32 = 4;
+/// LLC and SNAP of a packet.
+const LLC_SNAP_BYTES: u32 = 8;
+/// Addresses and length ahead of each packet of an A-MSDU, and the alignment of all but the last (9.3.2.2).
+const AMSDU_HEADER_BYTES: u32 = 14;
+const AMSDU_ALIGNMENT: u32 = 4;
 /// RTS: one address more (9.3.1.2).
 pub const RTS_BYTES: u32 = 20;
 /// PS-Poll: AID in place of the duration, BSSID, transmitter (9.3.1.5).
@@ -96,7 +101,7 @@ impl MpduSet {
     }
 }
 
-/// A frame in a transmission queue.
+/// A frame in a transmission queue, or another packet of the A-MSDU that the frame before it begins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mpdu {
     /// The MAC entity to which it is addressed.
@@ -107,6 +112,8 @@ pub struct Mpdu {
     pub flags: ServiceFlags,
     /// Whether a first attempt has been made; the header bits are fixed from then on.
     pub stamped: bool,
+    /// Whether it is in the A-MSDU of the one before it: both have one number, one fate and one MAC header. Valid once `stamped` is set.
+    pub joins: bool,
     /// Whether it has arrived, which its sender does not know while no response has come.
     pub arrived: bool,
     /// Failed attempts.
@@ -144,10 +151,29 @@ impl Mpdu {
     /// A frame that has not been sent yet.
     pub fn new(to: Member, body: Body, ticket: u64) -> Self {
         let flags = ServiceFlags::default();
-        let (stamped, arrived, retries, air_time, sequence) = (false, false, 0, 0, 0);
-        let expires = Instant::FOREVER;
-        Self { to, body, flags, stamped, arrived, retries, air_time, sequence, ticket, expires }
+        Self {
+            to,
+            body,
+            flags,
+            stamped: false,
+            joins: false,
+            arrived: false,
+            retries: 0,
+            air_time: 0,
+            sequence: 0,
+            ticket,
+            expires: Instant::FOREVER,
+        }
     }
+}
+
+/// Frames of a PPDU with the places of their MPDUs.
+pub(super) fn placed<'a>(mpdus: impl Iterator<Item = &'a Mpdu>) -> impl Iterator<Item = (u16, &'a Mpdu)> {
+    let mut count = 0;
+    mpdus.map(move |mpdu| {
+        count += u16::from(!mpdu.joins);
+        (count - 1, mpdu)
+    })
 }
 
 /// A transmit mode, by its place in the table of its cell.
@@ -179,8 +205,10 @@ pub struct Ppdu {
     pub kind: CellFrameKind,
     /// Its transmit mode.
     pub mode: ModeId,
-    /// Number of frames.
+    /// Number of MPDUs.
     pub count: u16,
+    /// Number of frames of the queue in them: more than MPDUs, where these are A-MSDUs.
+    pub msdus: u16,
     /// Window of the block-ack agreement under which it is sent; 0 without one.
     pub window: u16,
     /// Length of the PSDU in bytes: that of a single frame is its length from the MAC header to the FCS.
@@ -431,10 +459,28 @@ pub struct TracedFrame {
     pub beacon: Option<BeaconContent>,
     /// What an action frame says; `None` for other frames.
     pub action: Option<WakeFrame>,
+    /// The packets behind `packet` in an A-MSDU.
+    pub joined: Vec<Packet>,
     /// Its place, if it is one of several frames of a PPDU: they begin together, and the first one has the duration of all.
     pub aggregate: Option<Aggregate>,
     /// Of a BlockAck: which of the numbers from `sequence` on have arrived.
     pub bitmap: MpduSet,
+}
+
+impl TracedFrame {
+    /// The packets in it.
+    pub fn packets(&self) -> impl Iterator<Item = &Packet> {
+        self.packet.iter().chain(&self.joined)
+    }
+
+    /// The length of its packets, in words.
+    pub(crate) fn content(&self) -> Option<String> {
+        let bytes: u32 = self.packets().map(|packet| packet.bytes).sum();
+        match self.joined.len() {
+            0 => self.packet.map(|_| format!("{bytes} B")),
+            joined => Some(format!("{} packets {bytes} B", joined + 1)),
+        }
+    }
 }
 
 /// The place of a frame in an A-MPDU.
@@ -476,6 +522,18 @@ impl FrameLimits {
         self.rts_threshold.is_some_and(|limit| bytes > limit)
     }
 
+    /// Length of an MPDU of data when another packet joins it; `is_amsdu`: it has more than one already.
+    pub const fn joined(&self, mpdu: u32, is_amsdu: bool, packet: u32) -> u32 {
+        let header = self.overhead - LLC_SNAP_BYTES;
+        let body = mpdu - header + if is_amsdu { 0 } else { AMSDU_HEADER_BYTES };
+        header + body.next_multiple_of(AMSDU_ALIGNMENT) + AMSDU_HEADER_BYTES + LLC_SNAP_BYTES + packet
+    }
+
+    /// Whether an MPDU of so many bytes is an A-MSDU of at most so many.
+    pub const fn is_within(&self, mpdu: u32, amsdu: u32) -> bool {
+        mpdu - (self.overhead - LLC_SNAP_BYTES) <= amsdu
+    }
+
     /// Whether data frames have a QoS Control field.
     pub const fn has_qos_control(&self) -> bool {
         self.overhead >= QOS_OVERHEAD_BYTES
@@ -500,6 +558,7 @@ impl FrameLimits {
             kind,
             mode: kind.mode(data),
             count: 1,
+            msdus: 1,
             window: 0,
             bytes,
             flags: mpdu.flags,

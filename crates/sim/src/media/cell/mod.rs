@@ -28,7 +28,7 @@
 //!
 //! Modelled: AIFS, contention windows, freezing, post-backoff, collisions, EIFS, ACK and ACK time-out, RTS/CTS, retry
 //! limit, TXOP bursts, access categories with internal collisions, aggregates with block acknowledgement, propagation delay, a frame error probability per attempt, lost acknowledgements, beacons that contend, group-addressed
-//! frames, sleeping receivers, path loss with capture at the access point, lifetimes of packets. Left out: hidden stations, A-MSDUs, errors in beacons, control frames and group-addressed frames. All stations receive each other.
+//! frames, sleeping receivers, path loss with capture at the access point, A-MSDUs, lifetimes of packets. Left out: hidden stations, errors in beacons, control frames and group-addressed frames. All stations receive each other.
 
 mod aggregation;
 mod air_estimate;
@@ -61,7 +61,9 @@ use airwatt_base::{Instant, Machine, Schedule, Slot, Span, Timeout};
 use airwatt_energy::{Cause, Causes, Ledger, Radio};
 use airwatt_proto::powersave::{StationCounts, StationId};
 
-pub use self::aggregation::{AggregationConfig, MAX_PPDU_TIME, MissedBlockAck, max_ampdu_bytes, max_window};
+pub use self::aggregation::{
+    AggregationConfig, MAX_PPDU_TIME, MissedBlockAck, max_ampdu_bytes, max_amsdu_bytes, max_window,
+};
 use self::category::{Category, CategoryCounts};
 use self::channel::Channel;
 pub use self::config::{Bss, CellConfig, CellStation, CodelChoice, QueueDiscipline, WaitsFrom};

@@ -6,10 +6,12 @@
 use airwatt_base::{Rate, Span};
 use airwatt_dot11::{Layout, Standard, TxVector};
 
-use super::aggregation::{AggregationConfig, MissedBlockAck, agreed_window, max_ampdu_bytes};
+use super::aggregation::{
+    AggregationConfig, MissedBlockAck, agreed_window, has_ampdus, max_ampdu_bytes, max_mpdu_bytes,
+};
 use super::air_estimate::AirTimeEstimate;
 use super::category::Category;
-use super::frame::{ACK_BYTES, ModeId, block_ack_bytes};
+use super::frame::{ACK_BYTES, DELIMITER_BYTES, ModeId, block_ack_bytes};
 
 /// A link: how data goes over it, and how much at once.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +36,10 @@ pub(super) struct AggregateLimit {
     /// Most frames. At rates without A-MPDUs it is 1.
     pub(super) mpdus: u16,
     pub(super) bytes: u32,
+    /// Longest A-MSDU; 0 if each packet has a frame of its own.
+    pub(super) amsdu: u32,
+    /// Longest MPDU that is made of several packets.
+    pub(super) mpdu: u32,
     /// Window of the block-ack agreement; 0 without one.
     pub(super) window: u16,
     /// Whether a single frame is in an A-MPDU as well.
@@ -49,11 +55,20 @@ impl AggregateLimit {
     pub(super) const SINGLE: Self = Self {
         mpdus: 1,
         bytes: 0,
+        amsdu: 0,
+        mpdu: 0,
         window: 0,
         delimits_all: false,
         missed: MissedBlockAck::Resend,
         retries: None,
     };
+}
+
+impl AggregateLimit {
+    /// Most packets of a PPDU, as far as their length does not limit them.
+    pub(super) const fn packets(&self) -> u16 {
+        if self.amsdu > 0 { u16::MAX } else { self.mpdus }
+    }
 }
 
 impl Link {
@@ -185,15 +200,17 @@ impl Modes {
         let mpdus = config.most(format);
         let delimits_all = vector.is_always_delimited();
         let single = Link::single(id);
-        if mpdus <= 1 {
+        let amsdu = if has_ampdus(format) { config.amsdu.unwrap_or(0) } else { 0 };
+        if mpdus <= 1 && amsdu == 0 {
             return Link { limit: AggregateLimit { delimits_all, ..single.limit }, estimate, ..single };
         }
         let time = config.time.min(most.saturating_sub(self.standard.timing().sifs + *block_ack));
         let bytes =
             config.bytes.unwrap_or(u32::MAX).min(max_ampdu_bytes(format)).min(layout.bytes_within(time));
+        let mpdu = max_mpdu_bytes(format, mpdus > 1).min(bytes.saturating_sub(DELIMITER_BYTES));
         let AggregationConfig { missed, retry_limit: retries, .. } = *config;
-        let window = agreed_window(mpdus);
-        let limit = AggregateLimit { mpdus, bytes, window, delimits_all, missed, retries };
+        let window = if mpdus > 1 { agreed_window(mpdus) } else { 0 };
+        let limit = AggregateLimit { mpdus, bytes, amsdu, mpdu, window, delimits_all, missed, retries };
         Link { limit, estimate, ..single }
     }
 }

@@ -106,7 +106,7 @@ impl LinkRates {
         let mut link = self.links[self.control.rate()];
         link.rts = self.control.wants_rts();
         if self.control.is_probe() {
-            link.limit.mpdus = 1;
+            (link.limit.mpdus, link.limit.amsdu) = (1, 0);
         }
         link
     }

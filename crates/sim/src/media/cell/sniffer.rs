@@ -43,7 +43,7 @@ impl Sniffer {
         self.trace.take().map(|trace| *trace)
     }
 
-    /// Records the frames of one exchange: those of the PPDU with their lengths and traffic identifier, and those before and behind it. `marked` has the
+    /// Records the frames of one exchange: those of the PPDU with the lengths of their MPDUs and traffic identifier, and those before and behind it. `marked` has the
     /// stations whose TIM bit is set, if it is a beacon.
     pub(super) fn record(
         &mut self,
@@ -68,7 +68,7 @@ impl Sniffer {
             }
             _ => None,
         };
-        self.aggregates += u32::from(mpdus.len() > 1);
+        self.aggregates += u32::from(ppdu.count > 1);
         let reference = self.aggregates;
         let Some(trace) = &mut self.trace else { return };
         for part in parts.iter() {
@@ -99,6 +99,7 @@ impl Sniffer {
                 sequence: 0,
                 nav: if ppdu.to == Receiver::Group { Span::ZERO } else { plan.nav(part.kind) },
                 packet: None,
+                joined: Vec::new(),
                 beacon: beacon.clone(),
                 action: None,
                 aggregate: None,
@@ -112,8 +113,18 @@ impl Sniffer {
                 trace.frames.push(control);
                 continue;
             }
-            for (place, (mpdu, bytes)) in (0..).zip(mpdus) {
-                let is_aggregate = mpdus.len() > 1;
+            let mut count = 0;
+            for (mpdu, bytes) in mpdus {
+                if let (true, Some(last), Body::Data(packet)) =
+                    (mpdu.joins, trace.frames.last_mut(), mpdu.body)
+                {
+                    // The header says what holds behind the last packet.
+                    last.flags = mpdu.flags;
+                    last.joined.push(packet);
+                    continue;
+                }
+                let (place, is_aggregate) = (count, ppdu.count > 1);
+                count += 1;
                 trace.frames.push(TracedFrame {
                     duration: if place == 0 { part.duration } else { Span::ZERO },
                     bytes: *bytes,

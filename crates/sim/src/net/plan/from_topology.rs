@@ -249,13 +249,19 @@ fn packets(limit: QueueLimit) -> u32 {
     }
 }
 
+/// A packet of 1,500 bytes in an A-MSDU.
+const LARGE_SUBFRAME_BYTES: u32 = 1_522;
+
 /// Packets that a saturated sender keeps in its queue: three of the largest aggregates, as far as the queues hold them and one more, whose
 /// packets are replaced when they arrive, and leave when they are acknowledged.
 fn saturated_packets(topology: &Topology) -> u32 {
     let of = |cell: &Cell| {
         let buffers = cell.station.iter().map(|group| packets(group.buffer));
         let buffer = buffers.chain(cell.access_point.iter().map(|ap| packets(ap.buffer))).min().unwrap_or(0);
-        let most = u32::from(aggregation(&cell.wifi).most(cell.wifi.vector().format()));
+        let limits = aggregation(&cell.wifi);
+        // Of an A-MSDU as many as hold 1,500 bytes.
+        let packets = limits.amsdu.map_or(1, |bytes| (bytes / LARGE_SUBFRAME_BYTES).max(1));
+        let most = packets * u32::from(limits.most(cell.wifi.vector().format()));
         (3 * most).min(buffer.saturating_sub(most))
     };
     topology.cell.iter().map(of).max().unwrap_or(0)
@@ -326,11 +332,10 @@ fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
 }
 
 fn aggregation(wifi: &Wifi) -> AggregationConfig {
-    let Some(Aggregation { mpdus, bytes, time, missed_block_ack: missed, retry_limit }) = wifi.aggregation
-    else {
-        return AggregationConfig::NONE;
-    };
-    AggregationConfig { mpdus, bytes: bytes.map(|bytes| bytes.as_bytes() as u32), time, missed, retry_limit }
+    let Some(aggregation) = wifi.aggregation else { return AggregationConfig::NONE };
+    let Aggregation { mpdus, bytes, time, amsdu, missed_block_ack: missed, retry_limit } = aggregation;
+    let [bytes, amsdu] = [bytes, amsdu].map(|size| size.map(|size| size.as_bytes() as u32));
+    AggregationConfig { mpdus, bytes, time, amsdu, missed, retry_limit }
 }
 
 fn group_source(traffic: &GroupTraffic) -> GroupSourceConfig {

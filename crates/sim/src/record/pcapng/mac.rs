@@ -9,7 +9,7 @@ use super::{FCS_BYTES, first_bit_us, group, packet, target_wake};
 use crate::media::cell::frame::{
     BeaconContent, CellFrameKind, Node, QOS_OVERHEAD_BYTES, TracedFrame, block_ack_bytes,
 };
-use crate::packet::{GroupPacket, Payload};
+use crate::packet::{GroupPacket, Packet, Payload};
 use crate::record::{CellSetting, Setting};
 use airwatt_dot11::Standard;
 
@@ -84,16 +84,37 @@ pub(super) fn encode(setting: &Setting, cell: &CellSetting, frame: &TracedFrame,
         beacon(setting, cell, frame, content, out);
         fill(out, (frame.bytes as usize).saturating_sub(FCS_BYTES));
     }
-    let Some(packet) = &frame.packet else { return out.len() };
-    let ether_type = match packet.payload {
-        Payload::E2tcp(_) => ETHER_TYPE_E2TCP,
-        Payload::Group(neighbour) => group::ether_type(neighbour),
-        _ => ETHER_TYPE_IPV4,
-    };
-    encapsulate(ether_type, out);
-    let whole = out.len() + packet.bytes as usize;
-    packet::encode(setting, packet, out);
+    let mut whole = out.len();
+    let body = out.len();
+    for packet in frame.packets() {
+        if !frame.joined.is_empty() {
+            // The packet before ends here, and what is known of its payload is that there is one.
+            out.resize(body + (whole - body).next_multiple_of(4), 0);
+            subframe(setting, cell, frame, packet, out);
+        }
+        let ether_type = match packet.payload {
+            Payload::E2tcp(_) => ETHER_TYPE_E2TCP,
+            Payload::Group(neighbour) => group::ether_type(neighbour),
+            _ => ETHER_TYPE_IPV4,
+        };
+        encapsulate(ether_type, out);
+        whole = out.len() + packet.bytes as usize;
+        packet::encode(setting, packet, out);
+    }
     whole
+}
+
+/// Appends what precedes a packet of an A-MSDU: where it goes, where it came from, and its length with LLC and SNAP (9.3.2.2).
+fn subframe(setting: &Setting, cell: &CellSetting, frame: &TracedFrame, packet: &Packet, out: &mut Vec<u8>) {
+    const LLC_SNAP_BYTES: u32 = 8;
+    let has_ds = cell.access_point.is_some();
+    let end = |node| match node {
+        Node::AccessPoint if has_ds => ROUTER,
+        _ => address(setting, cell, node),
+    };
+    out.extend_from_slice(&end(frame.to).0);
+    out.extend_from_slice(&end(frame.from).0);
+    out.extend_from_slice(&((packet.bytes + LLC_SNAP_BYTES) as u16).to_be_bytes());
 }
 
 fn kind_of(frame: &TracedFrame) -> FrameKind {
@@ -150,12 +171,14 @@ fn header(setting: &Setting, cell: &CellSetting, frame: &TracedFrame) -> MacHead
     // Null frames end at the access point; packets go further.
     let end = match neighbour(frame) {
         Some(packet) => group::source(packet),
-        None if frame.packet.is_some() && has_ds => ROUTER,
+        // The packets of an A-MSDU have their ends with them (table 9-30).
+        None if frame.packet.is_some() && frame.joined.is_empty() && has_ds => ROUTER,
         None => bssid(setting, cell),
     };
     header.address3 = Some(end);
     header.sequence_control = Some(frame.sequence << 4);
-    header.qos = Some(QosControl::new(frame.tid).with_eosp(frame.flags.eosp));
+    header.qos =
+        Some(QosControl::new(frame.tid).with_eosp(frame.flags.eosp).with_amsdu(!frame.joined.is_empty()));
     header
 }
 

@@ -145,9 +145,11 @@ impl DownlinkQueue {
         let Some(to) = self.frames.front().map(|mpdu| mpdu.to).filter(|_| waiting < most) else { return };
         // Frames that the PPDU leaves behind would keep other stations waiting, whose frames come when none is left.
         let has_others = flows.any_next(|(other, _)| *other != to);
-        let mut room = if has_others { self.frames.bytes_left() } else { u32::MAX };
+        // So would more packets than fit, where the number of frames does not limit them.
+        let is_limited = has_others || self.frames.joins();
+        let mut room = if is_limited { self.frames.bytes_left() } else { u32::MAX };
         for _ in waiting..most {
-            let fits = |bytes: u32| !has_others || self.frames.subframe_bytes(bytes) <= room;
+            let fits = |bytes: u32| !is_limited || self.frames.subframe_bytes(bytes) <= room;
             let next = |(other, packet): &Addressed| *other == to && fits(packet.bytes);
             let Some((to, packet)) = flows.dequeue_like(now, dropped, next) else { return };
             room = room.saturating_sub(self.frames.subframe_bytes(packet.bytes));

@@ -237,9 +237,9 @@ impl FrameQueue {
         let queue = self.queues.get(self.next_queue())?;
         let mpdu = queue.frames.front()?;
         let mut ppdu = self.limits.ppdu(mpdu, queue.to, queue.link.mode, self.member, self.contender, pm);
-        if queue.link.limit.window > 0 && ppdu.kind == CellFrameKind::Data {
+        if queue.link.limit.bytes > 0 && matches!(mpdu.body, Body::Data(_)) {
             ppdu.window = queue.link.limit.window;
-            queue.extend(&mut ppdu, self.limits.overhead);
+            queue.extend(&mut ppdu, &self.limits);
             ppdu.rts = self.limits.wants_rts(ppdu.bytes);
         }
         if queue.link.limit.delimits_all && ppdu.count == 1 && ppdu.mode == queue.link.mode {
@@ -249,16 +249,35 @@ impl FrameQueue {
         Some(ppdu)
     }
 
-    /// Length of a frame, MAC header to FCS, in bytes.
+    /// Length of a frame that has no other packet, MAC header to FCS, in bytes.
     pub(super) const fn frame_bytes(&self, mpdu: &Mpdu) -> u32 {
         mpdu.body.frame_bytes(self.limits.overhead)
+    }
+
+    /// Whether packets may share frames in the next PPDU.
+    pub(super) fn joins(&self) -> bool {
+        self.queues.get(self.next_queue()).is_some_and(|queue| queue.link.limit.amsdu > 0)
+    }
+
+    /// Appends the lengths of the MPDUs on the air.
+    pub(super) fn lengths(&self, lengths: &mut Vec<u32>) {
+        let mut is_amsdu = false;
+        for mpdu in self.on_air() {
+            match (lengths.last_mut(), &mpdu.body) {
+                (Some(last), Body::Data(packet)) if mpdu.joins => {
+                    *last = self.limits.joined(*last, is_amsdu, packet.bytes);
+                }
+                _ => lengths.push(self.frame_bytes(mpdu)),
+            }
+            is_amsdu = mpdu.joins;
+        }
     }
 
     /// How many frames the next PPDU may have, and how many of those wait.
     pub(super) fn room(&self) -> (usize, usize) {
         self.queues
             .get(self.next_queue())
-            .map_or((0, 0), |queue| (usize::from(queue.link.limit.mpdus), queue.frames.len()))
+            .map_or((0, 0), |queue| (usize::from(queue.link.limit.packets()), queue.frames.len()))
     }
 
     /// The frames on the air. None, if none is.
@@ -276,8 +295,10 @@ impl FrameQueue {
     /// Notes which frames on the air have arrived although no response to them has.
     pub(super) fn note_arrivals(&mut self, received: &MpduSet) {
         let queue = &mut self.queues[self.serving];
-        for (place, mpdu) in (0..).zip(queue.frames.iter_mut().take(queue.in_flight)) {
-            mpdu.arrived |= received.contains(place);
+        let mut count = 0;
+        for mpdu in queue.frames.iter_mut().take(queue.in_flight) {
+            count += u16::from(!mpdu.joins);
+            mpdu.arrived |= received.contains(count - 1);
         }
     }
 
@@ -295,12 +316,19 @@ impl FrameQueue {
         self.in_flight = true;
         let is_qos = self.limits.has_qos_control();
         let queue = &mut self.queues[self.serving];
-        queue.in_flight = usize::from(ppdu.count);
+        queue.in_flight = usize::from(ppdu.msdus);
+        if ppdu.msdus > ppdu.count {
+            queue.join(ppdu.msdus, &self.limits);
+        }
         for (place, mpdu) in queue.frames.iter_mut().take(queue.in_flight).enumerate() {
             if !mpdu.stamped {
                 mpdu.stamped = true;
                 mpdu.flags = first_attempt(mpdu);
-                mpdu.sequence = next_number(mpdu.body.kind(), is_qos, &mut queue.number, common);
+                mpdu.sequence = if mpdu.joins {
+                    queue.number
+                } else {
+                    next_number(mpdu.body.kind(), is_qos, &mut queue.number, common)
+                };
             }
             if place == 0 {
                 (ppdu.flags, ppdu.sequence) = (mpdu.flags, mpdu.sequence);

@@ -87,9 +87,14 @@ impl Mac {
         self.queue(category).on_air()
     }
 
-    /// Length of a frame of a category, MAC header to FCS, in bytes.
+    /// Length of a frame of a category that has no other packet, MAC header to FCS, in bytes.
     pub(super) fn frame_bytes(&self, category: Category, mpdu: &Mpdu) -> u32 {
         self.queue(category).frame_bytes(mpdu)
+    }
+
+    /// Appends the lengths of the MPDUs of a category that are on the air.
+    pub(super) fn lengths(&self, category: Category, lengths: &mut Vec<u32>) {
+        self.queue(category).lengths(lengths);
     }
 
     /// The bits of the BlockAck to a PPDU on the air.

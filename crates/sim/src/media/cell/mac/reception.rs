@@ -7,7 +7,7 @@ use airwatt_base::Instant;
 
 use super::reorder::ReorderBuffer;
 use crate::media::cell::contention::ContenderId;
-use crate::media::cell::frame::{Body, CellFrameKind, Mpdu, MpduSet, OnAir, Ppdu};
+use crate::media::cell::frame::{Body, CellFrameKind, Mpdu, MpduSet, OnAir, Ppdu, placed};
 use crate::packet::Packet;
 
 /// More than any sequence number.
@@ -69,7 +69,8 @@ impl Receptions {
         if is_ordered {
             return self.receive_in_order(ppdu, mpdus, received, now, each);
         }
-        for (place, mpdu) in (0..).zip(mpdus) {
+        let mut is_new = false;
+        for (place, mpdu) in placed(mpdus) {
             if !received.contains(place) {
                 continue;
             }
@@ -78,8 +79,11 @@ impl Receptions {
                 continue;
             };
             let last = of(&mut self.last, sender, NONE);
-            if mpdu.retries == 0 || *last != mpdu.sequence {
+            if !mpdu.joins {
+                is_new = mpdu.retries == 0 || *last != mpdu.sequence;
                 *last = mpdu.sequence;
+            }
+            if is_new {
                 each(mpdu, Some(packet));
             }
         }
@@ -103,7 +107,7 @@ impl Receptions {
         if ppdu.window == 0 {
             buffer.advance(ppdu.sequence, &mut release);
         }
-        for (_, mpdu) in (0..).zip(mpdus).filter(|(place, _)| received.contains(*place)) {
+        for (_, mpdu) in placed(mpdus).filter(|(place, _)| received.contains(*place)) {
             let Body::Data(packet) = &mpdu.body else { continue };
             let is_new = buffer.receive(mpdu, ppdu.window.max(1), now, &mut release);
             // What had arrived before comes again because the response was lost.
@@ -111,6 +115,7 @@ impl Receptions {
                 self.late.push(*packet);
             }
         }
+        buffer.release_run(&mut release);
         if buffer.due() != before {
             self.find_due();
             return true;

@@ -22,12 +22,29 @@ pub(super) struct ReorderBuffer {
     next: u16,
     /// The frames from that number on that have arrived, and when. The first one is missing, and the last one is not.
     held: VecDeque<Option<(Mpdu, Instant)>>,
+    /// The other packets of those that are A-MSDUs, in order of arrival.
+    joined: Vec<Mpdu>,
+    /// What became of the frame that has come last, and becomes of the packets that share it.
+    last: Standing,
+}
+
+/// What becomes of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// It has left.
+    Released,
+    /// It waits.
+    Held,
+    /// It waited already.
+    Here,
+    /// The window is past it.
+    Past,
 }
 
 impl Default for ReorderBuffer {
     /// The first frame of a sender has number 1.
     fn default() -> Self {
-        Self { next: 1, held: VecDeque::new() }
+        Self { next: 1, held: VecDeque::new(), joined: Vec::new(), last: Standing::Past }
     }
 }
 
@@ -39,13 +56,15 @@ impl ReorderBuffer {
             return;
         }
         let count = usize::from(older).min(self.held.len());
-        self.held.drain(..count).flatten().for_each(|(mpdu, _)| release(&mpdu));
+        let Self { held, joined, .. } = self;
+        held.drain(..count).flatten().for_each(|(mpdu, _)| release_all(&mpdu, joined, &mut release));
         self.next = start;
         self.release_run(release);
     }
 
-    /// A frame has arrived. It leaves, with those behind it, or is held, or is dropped because it has arrived before. One that is ahead
-    /// of the window becomes its last. Returns `false` if the window is past it.
+    /// A frame has arrived, or a further packet of it. It leaves, or is held, or is dropped because it has arrived before. One that is ahead
+    /// of the window becomes its last. What is behind it leaves with the next frame or by [`ReorderBuffer::release_run`]. Returns `false` if
+    /// the window is past it.
     pub(super) fn receive(
         &mut self,
         mpdu: &Mpdu,
@@ -53,8 +72,18 @@ impl ReorderBuffer {
         now: Instant,
         mut release: impl FnMut(&Mpdu),
     ) -> bool {
+        if mpdu.joins {
+            match self.last {
+                Standing::Released => release(mpdu),
+                Standing::Held => self.joined.push(*mpdu),
+                Standing::Here | Standing::Past => {}
+            }
+            return self.last != Standing::Past;
+        }
+        self.release_run(&mut release);
         let ahead = self.ahead(mpdu.sequence);
         if ahead >= HALF {
+            self.last = Standing::Past;
             return false;
         }
         if ahead >= window {
@@ -65,13 +94,14 @@ impl ReorderBuffer {
             self.held.pop_front();
             self.next = (self.next + 1) % NUMBERS;
             release(mpdu);
-            self.release_run(release);
+            self.last = Standing::Released;
             return true;
         }
         let place = usize::from(ahead);
         if self.held.len() <= place {
             self.held.resize(place + 1, None);
         }
+        self.last = if self.held[place].is_some() { Standing::Here } else { Standing::Held };
         self.held[place].get_or_insert((*mpdu, now));
         true
     }
@@ -95,12 +125,22 @@ impl ReorderBuffer {
         (number + NUMBERS - self.next) % NUMBERS
     }
 
-    fn release_run(&mut self, mut release: impl FnMut(&Mpdu)) {
+    /// The frames without a gap before them leave.
+    pub(super) fn release_run(&mut self, mut release: impl FnMut(&Mpdu)) {
         while let Some(Some((mpdu, _))) = self.held.front() {
-            release(mpdu);
+            release_all(mpdu, &mut self.joined, &mut release);
             self.held.pop_front();
             self.next = (self.next + 1) % NUMBERS;
         }
+    }
+}
+
+/// A frame that was held leaves with all its packets.
+fn release_all(mpdu: &Mpdu, joined: &mut Vec<Mpdu>, mut release: impl FnMut(&Mpdu)) {
+    release(mpdu);
+    if !joined.is_empty() {
+        joined.iter().filter(|other| other.sequence == mpdu.sequence).for_each(&mut release);
+        joined.retain(|other| other.sequence != mpdu.sequence);
     }
 }
 
@@ -115,7 +155,7 @@ mod tests {
     use super::TIMEOUT;
     use crate::media::cell::aggregation::MissedBlockAck;
     use crate::media::cell::frame::MAX_MPDUS;
-    use crate::media::cell::frame::{Body, CellFrameKind, FrameLimits, ModeId, Mpdu, MpduSet};
+    use crate::media::cell::frame::{Body, CellFrameKind, FrameLimits, ModeId, Mpdu, MpduSet, placed};
     use crate::media::cell::mac::frame_queue::FrameQueue;
     use crate::media::cell::mac::reception::Receptions;
     use crate::media::cell::mode::{AggregateLimit, Link};
@@ -148,10 +188,15 @@ mod tests {
     }
 
     impl Pair {
-        fn new(mpdus: u16, bytes: u32, missed: MissedBlockAck, lifetime: Option<Span>) -> Self {
+        fn new(
+            (mpdus, bytes, amsdu): (u16, u32, u32),
+            missed: MissedBlockAck,
+            lifetime: Option<Span>,
+        ) -> Self {
             let limits = FrameLimits { retries: 3, rts_threshold: None, overhead: 38 };
             let window = if mpdus > 64 { MAX_MPDUS } else { 64 };
-            let limit = AggregateLimit { mpdus, bytes, window, missed, ..AggregateLimit::SINGLE };
+            let lengths = AggregateLimit { bytes, amsdu, mpdu: 4_095, ..AggregateLimit::SINGLE };
+            let limit = AggregateLimit { mpdus, window, missed, ..lengths };
             let link = Link { limit, lifetime, ..Link::single(ModeId::DATA) };
             let sender = FrameQueue::new([1, 0], 0, LinkPlan::fixed(link), limits, u32::MAX);
             let (arrived, left) = (BTreeSet::new(), BTreeSet::new());
@@ -190,7 +235,9 @@ mod tests {
         /// An exchange in which the frames at the places of `lost` fail, and the response if `silent`.
         fn exchange(&mut self, lost: u64, silent: bool) {
             let ppdu = self.sender.compose(false, &mut self.common, |_| ServiceFlags::default());
-            let numbers: Vec<u16> = self.sender.on_air().map(|mpdu| mpdu.sequence).collect();
+            let heads = self.sender.on_air().filter(|mpdu| !mpdu.joins);
+            let numbers: Vec<u16> = heads.map(|mpdu| mpdu.sequence).collect();
+            assert_eq!(usize::from(ppdu.msdus), self.sender.on_air().len());
             assert_eq!(usize::from(ppdu.count), numbers.len());
             assert!(numbers.is_sorted_by_key(|number| number.wrapping_sub(ppdu.sequence) & 0xfff));
             assert!(numbers.iter().all(|number| (number.wrapping_sub(ppdu.sequence) & 0xfff) < self.window));
@@ -198,7 +245,7 @@ mod tests {
             (0..ppdu.count)
                 .filter(|place| lost >> (place % 64) & 1 == 0)
                 .for_each(|place| received.insert(place));
-            for (place, mpdu) in (0..).zip(self.sender.on_air()) {
+            for (place, mpdu) in placed(self.sender.on_air()) {
                 if let (Body::Data(packet), true) = (&mpdu.body, received.contains(place)) {
                     self.arrived.insert(number(packet));
                 }
@@ -237,20 +284,21 @@ mod tests {
         prop_oneof![Just(MissedBlockAck::Resend), Just(MissedBlockAck::Request)]
     }
 
-    fn limits() -> impl Strategy<Value = (u16, u32)> {
+    fn limits() -> impl Strategy<Value = (u16, u32, u32)> {
         let bytes = prop_oneof![200_u32..2_000, Just(65_535), Just(6_500_631)];
-        (prop_oneof![2_u16..=64, 65..=MAX_MPDUS], bytes)
+        let amsdu = prop_oneof![Just(0_u32), 200_u32..1_500];
+        (prop_oneof![2_u16..=64, 65..=MAX_MPDUS], bytes, amsdu)
     }
 
     /// A pair after these exchanges, with gaps that end by the time-out if `time_passes`, and after others without a loss.
     fn exchanged(
         acts: Vec<Act>,
-        (mpdus, bytes): (u16, u32),
+        limits: (u16, u32, u32),
         missed: MissedBlockAck,
         time_passes: bool,
         lifetime: Option<Span>,
     ) -> Pair {
-        let mut pair = Pair::new(mpdus, bytes, missed, lifetime);
+        let mut pair = Pair::new(limits, missed, lifetime);
         for (new, one, other, silent, millis) in acts {
             (0..new).for_each(|_| pair.push());
             if !pair.sender.is_empty() {
@@ -305,12 +353,31 @@ mod tests {
         }
     }
 
+    /// Of three packets that share a frame and two alone behind them the shared frame fails: all three come again, and all of them leave
+    /// ahead of the others.
+    #[test]
+    fn the_packets_of_a_frame_share_its_fate() {
+        // 100 + 7 bytes at most: 22 more and padding for each, so that three of them have 352 to 384 bytes.
+        let mut pair = Pair::new((64, 65_535, 390), MissedBlockAck::Resend, None);
+        (0..6).for_each(|_| pair.push());
+        let ppdu = pair.sender.next_ppdu(false).expect("frames wait");
+        assert_eq!((ppdu.count, ppdu.msdus), (2, 6));
+        pair.exchange(1, false);
+        assert_eq!((pair.delivered.len(), pair.sender.len()), (0, 3));
+        let again = pair.sender.next_ppdu(false).expect("the first frame comes again");
+        assert_eq!((again.count, again.msdus, again.response()), (1, 3, CellFrameKind::Ack));
+        // 30 bytes of headers; subframes of 22 + 101, + 102 and + 103 bytes, the first two of which are padded.
+        assert_eq!(again.bytes, 30 + 124 + 124 + 125);
+        pair.exchange(0, false);
+        assert_eq!(pair.delivered, [1, 2, 3, 4, 5, 6]);
+    }
+
     /// Of frames 1 to 3 the first one fails until it is given up. A request goes ahead of frame 4, and 2 and 3 leave. If requests fail as well,
     /// they leave when they have waited for 100 ms.
     #[test]
     fn a_given_up_frame_is_told_or_timed_out() {
         for requests_fail in [false, true] {
-            let mut pair = Pair::new(64, 65_535, MissedBlockAck::Resend, None);
+            let mut pair = Pair::new((64, 65_535, 0), MissedBlockAck::Resend, None);
             (0..3).for_each(|_| pair.push());
             while !pair.sender.is_empty() {
                 pair.exchange(1, false);
@@ -336,7 +403,7 @@ mod tests {
     #[test]
     fn a_request_saves_frames_that_have_arrived() {
         for (missed, again) in [(MissedBlockAck::Resend, 4), (MissedBlockAck::Request, 1)] {
-            let mut pair = Pair::new(64, 65_535, missed, None);
+            let mut pair = Pair::new((64, 65_535, 0), missed, None);
             (0..4).for_each(|_| pair.push());
             pair.exchange(0, true);
             let next = pair.sender.next_ppdu(false).expect("frames wait");

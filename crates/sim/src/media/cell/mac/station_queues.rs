@@ -170,7 +170,7 @@ impl StationQueues {
     ) {
         let limit = hardware.limit_to(self.first + place as Member);
         let (mut frames, mut bytes) = (0, 0);
-        while frames < u32::from(limit.mpdus)
+        while frames < u32::from(limit.packets())
             && let Some(longer) = self.pull_one(place, now, hardware, dropped)
         {
             frames += 1;

@@ -9,8 +9,10 @@ use std::collections::VecDeque;
 use airwatt_base::Instant;
 
 use crate::media::cell::aggregation::MissedBlockAck;
-use crate::media::cell::frame::{Body, DELIMITER_BYTES, MAX_MPDUS, Mpdu, MpduSet, Ppdu, Receiver};
-use crate::media::cell::mode::Link;
+use crate::media::cell::frame::{
+    Body, DELIMITER_BYTES, FrameLimits, MAX_MPDUS, Mpdu, MpduSet, Ppdu, Receiver, placed,
+};
+use crate::media::cell::mode::{AggregateLimit, Link};
 use crate::media::cell::rates::{LinkPlan, LinkRates};
 
 /// The frames for one receiver in the order of transmission. From the head they are outstanding (tried at least once, and
@@ -28,7 +30,7 @@ pub(super) struct TransmitQueue {
     pub(super) number: u16,
     /// How many frames at the head are on the air.
     pub(super) in_flight: usize,
-    /// While an attempt is being concluded: how many of its frames have left or been put aside.
+    /// While an attempt is being concluded: how many of its MPDUs have left or been put aside.
     concluded: u16,
     /// Those that have been put aside.
     again: Vec<Mpdu>,
@@ -104,8 +106,7 @@ impl TransmitQueue {
         let mut bits = MpduSet::default();
         let asks = self.frames.front().is_some_and(|mpdu| mpdu.body == Body::BlockAckRequest);
         let count = if asks { self.frames.len() } else { self.in_flight };
-        for (place, mpdu) in (0..).zip(self.frames.iter().take(count)).filter(|(_, mpdu)| mpdu.is_numbered())
-        {
+        for (place, mpdu) in placed(self.frames.iter().take(count)).filter(|(_, mpdu)| mpdu.is_numbered()) {
             if mpdu.arrived || (!asks && received.contains(place)) {
                 bits.insert(mpdu.sequence.wrapping_sub(start) % MAX_MPDUS);
             }
@@ -119,24 +120,74 @@ impl TransmitQueue {
     }
 
     /// Adds to a PPDU of the first frame those behind it that may be sent with it: data in the window, up to the limits of the link.
-    /// `overhead`: what a frame adds to its packet.
-    pub(super) fn extend(&self, ppdu: &mut Ppdu, overhead: u32) {
+    pub(super) fn extend(&self, ppdu: &mut Ppdu, limits: &FrameLimits) {
         let limit = self.link.limit;
         let mut unsent = self.number + 1;
         let start = self.frames.front().filter(|mpdu| mpdu.stamped).map_or(unsent, |mpdu| mpdu.sequence);
-        let (mut count, mut bytes) = (0, 0_u32);
-        for mpdu in self.frames.iter().take(usize::from(limit.mpdus)) {
-            let Body::Data(packet) = &mpdu.body else { break };
+        let (mut count, mut place, mut bytes) = (0, 0, 0_u32);
+        while count < limit.mpdus
+            && let Some((msdus, mpdu_bytes)) = self.mpdu_at(place, limits)
+        {
+            let mpdu = &self.frames[place];
             let number = if mpdu.stamped { mpdu.sequence } else { unsent };
             unsent += u16::from(!mpdu.stamped);
-            let longer = bytes.next_multiple_of(DELIMITER_BYTES) + DELIMITER_BYTES + packet.bytes + overhead;
+            let longer = bytes.next_multiple_of(DELIMITER_BYTES) + DELIMITER_BYTES + mpdu_bytes;
+            if count == 0 {
+                // It goes out in any case.
+                (ppdu.msdus, ppdu.bytes) = (msdus as u16, mpdu_bytes);
+            }
             if number.wrapping_sub(start) & 0xfff >= limit.window || longer > limit.bytes {
+                break;
+            }
+            (count, place, bytes) = (count + 1, place + msdus, longer);
+        }
+        if count > 1 {
+            (ppdu.count, ppdu.msdus, ppdu.bytes) = (count, place as u16, bytes);
+        }
+    }
+
+    /// How many packets from a place on share an MPDU, and its length: those that have been sent together, or as many as the limits of
+    /// the link allow. `None` if there is no packet.
+    fn mpdu_at(&self, place: usize, limits: &FrameLimits) -> Option<(usize, u32)> {
+        let first = self.frames.get(place)?;
+        let Body::Data(packet) = &first.body else { return None };
+        let alone = packet.bytes + limits.overhead;
+        let AggregateLimit { amsdu, mpdu: longest, .. } = self.link.limit;
+        if amsdu == 0 && !first.stamped {
+            return Some((1, alone));
+        }
+        let (mut count, mut bytes) = (1, alone);
+        for other in self.frames.range(place + 1..) {
+            let Body::Data(packet) = &other.body else { break };
+            let longer = limits.joined(bytes, count > 1, packet.bytes);
+            let joins = if first.stamped {
+                other.joins
+            } else {
+                limits.is_within(longer, amsdu) && longer <= longest
+            };
+            if !joins {
                 break;
             }
             (count, bytes) = (count + 1, longer);
         }
-        if count > 1 {
-            (ppdu.count, ppdu.bytes) = (count, bytes);
+        Some((count, bytes))
+    }
+
+    /// Lets packets that are sent for the first time, among the first `msdus`, share MPDUs as [`TransmitQueue::extend`] has counted them. What is
+    /// sent together lives as long as the last of it.
+    pub(super) fn join(&mut self, msdus: u16, limits: &FrameLimits) {
+        let mut place = 0;
+        while place < usize::from(msdus)
+            && let Some((count, _)) = self.mpdu_at(place, limits)
+        {
+            let expires = self.frames[place + count - 1].expires;
+            for mpdu in self.frames.range_mut(place..place + count) {
+                mpdu.expires = expires;
+            }
+            for mpdu in self.frames.range_mut(place + 1..place + count) {
+                mpdu.joins = true;
+            }
+            place += count;
         }
     }
 
@@ -153,10 +204,10 @@ impl TransmitQueue {
             self.request_if_silent(received);
         }
         while self.in_flight > 0 {
-            let place = self.concluded;
-            self.concluded += 1;
             self.in_flight -= 1;
             let mut mpdu = self.frames.pop_front()?;
+            self.concluded += u16::from(!mpdu.joins);
+            let place = self.concluded.saturating_sub(1);
             if self.answered {
                 if mpdu.arrived {
                     return Some((mpdu, true));
@@ -181,7 +232,11 @@ impl TransmitQueue {
     /// Begins to conclude an attempt under an agreement.
     fn request_if_silent(&mut self, received: Option<&MpduSet>) {
         let asks = match received {
-            None => self.in_flight > 1 && self.link.limit.missed == MissedBlockAck::Request,
+            None => {
+                let on_air = self.frames.iter().take(self.in_flight);
+                self.link.limit.missed == MissedBlockAck::Request
+                    && on_air.filter(|mpdu| !mpdu.joins).nth(1).is_some()
+            }
             Some(_) => self.owes,
         };
         if asks && let Some(ticket) = self.frames.front().map(|mpdu| mpdu.ticket) {
