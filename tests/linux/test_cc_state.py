@@ -123,6 +123,11 @@ def test_a_state_file_where_others_may_write_is_refused(lan, tmp_path):
     assert oct((tmp_path / "own").stat().st_mode & 0o7777) == "0o700"
     lan.cc("unload", "--state", tmp_path / "own" / "state")
     assert [*tmp_path.iterdir()] == []
+    # A folder that somebody else has made stays.
+    (tmp_path / "own").mkdir(mode=0o700)
+    lan.cc(*LOAD, "--state", tmp_path / "own" / "state")
+    lan.cc("unload", "--state", tmp_path / "own" / "state")
+    assert [*tmp_path.rglob("*")] == [tmp_path / "own"]
 
 
 def damage_cut(state):

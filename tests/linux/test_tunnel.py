@@ -81,6 +81,17 @@ def test_a_wrong_key_is_named_after_three_handshakes(pair):
     client.send_signal(signal.SIGTERM)
     _, log = client.communicate(timeout=10)
     assert log.count("no answer to handshakes") == 1
+    assert "answers handshakes again" not in log
+
+
+def test_a_peer_that_answers_again_is_named_once(pair):
+    client = pair.up("client")
+    await_true(lambda: pair.show("client")["peers"][0]["unanswered"] > 3, what="three handshakes")
+    pair.up("ap")
+    assert pair.ping(attempts=30)
+    client.send_signal(signal.SIGTERM)
+    _, log = client.communicate(timeout=10)
+    assert (log.count("no answer to handshakes"), log.count("answers handshakes again")) == (1, 1)
 
 
 def test_a_name_is_resolved_again_while_the_peer_is_silent(pair):
@@ -359,12 +370,17 @@ def test_a_client_that_moves_keeps_its_session(pair):
     assert client["moves"] == 1
 
 
-def test_both_ip_versions_are_inside_and_outside(pair):
+def use_ipv6(pair) -> None:
+    """Has the tunnel over IPv6, with both versions inside."""
     for end, name in pair.names.items():
         call("ip", "-n", name, "address", "add", f"{OUTER_V6[end]}/64", "dev", "cable", "nodad")
         pair.write(end, v6=True, allowed=f'"{INNER["ap" if end == "client" else "client"]}/32"')
         text = pair.file(end).read_text().replace("addresses = [", f'addresses = ["{INNER[end]}/24", ')
         pair.file(end).write_text(text)
+
+
+def test_both_ip_versions_are_inside_and_outside(pair):
+    use_ipv6(pair)
     pair.up("ap")
     pair.up("client")
     assert pair.ping()
@@ -374,14 +390,17 @@ def test_both_ip_versions_are_inside_and_outside(pair):
     assert ap["peers"][0]["endpoint"].startswith(f"[{OUTER_V6['client']}]:")
 
 
-def test_a_path_that_carries_less_than_ethernet_neither_stalls_nor_fragments(pair):
+@pytest.mark.parametrize("headers", [64, 84], ids=["ipv4", "ipv6"])
+def test_a_path_that_carries_less_than_ethernet_neither_stalls_nor_fragments(pair, headers):
+    if headers == 84:
+        use_ipv6(pair)
     for end in OUTER:
         call("ip", "-n", pair.names[end], "link", "set", "cable", "mtu", "1400")
         pair.up(end)
     pair.carry(200_000)
     client = pair.show("client")
-    assert client["mtu_bytes"] == 1_400 - 64
-    assert "mtu 1336" in pair.run("client", "ip", "link", "show", pair.interfaces["client"])
+    assert client["mtu_bytes"] == 1_400 - headers
+    assert f"mtu {1_400 - headers}" in pair.run("client", "ip", "link", "show", pair.interfaces["client"])
     fragments = "grep ^Ip: /proc/net/snmp | tail -n 1 | cut -d' ' -f 20"
     assert pair.run("client", "sh", "-c", fragments).strip() == "0"
 

@@ -86,6 +86,36 @@ def test_restore_of_a_name_that_nothing_has_fails(kind):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("kind", ["tunnel", "gateway"])
+def test_down_of_a_name_that_nothing_has_fails(kind):
+    done = subprocess.run([DAEMON, kind, "down", "nothing0"], capture_output=True, text=True, timeout=20)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"nothing0: expected a configuration, or the interface of a {kind}" in done.stderr
+
+
+def test_down_takes_the_name_of_the_interface(pair):
+    daemon = pair.up("client")
+    pair.run("client", DAEMON, "tunnel", "down", pair.interfaces["client"])
+    assert daemon.wait(5) == 0
+    assert not pair.has_device("client")
+
+
+def test_what_a_killed_daemon_and_guardian_have_left_is_named(pair):
+    daemon = pair.up("ap")
+    guardian = Path(f"/proc/{daemon.pid}/task/{daemon.pid}/children").read_text().split()
+    for process in (*guardian, daemon.pid):
+        os.kill(int(process), signal.SIGKILL)
+    daemon.wait()
+    name = pair.interfaces["ap"]
+    shown = subprocess.run(pair.inside("ap", DAEMON, "tunnel", "show"), capture_output=True, text=True, timeout=20)
+    assert f"tunnel {name} was killed and has left changes of the host" in shown.stderr
+    assert f"hint: airwattd tunnel restore {name}" in shown.stderr
+    pair.run("ap", DAEMON, "tunnel", "down", name)
+    assert pair.forwards() == "0"
+    shown = subprocess.run(pair.inside("ap", DAEMON, "tunnel", "show"), capture_output=True, text=True, timeout=20)
+    assert name not in shown.stderr
+
+
 def test_restore_fails_where_its_log_cannot_be_read():
     name = f"awcut{os.getpid() % 100_000}"
     namespace = Path("/proc/self/ns/net").stat().st_ino

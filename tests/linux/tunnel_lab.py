@@ -97,8 +97,11 @@ class Pair:
         )
         self.file(end).chmod(0o600)
 
+    def inside(self, end: str, *command: object) -> list[str]:
+        return ["ip", "netns", "exec", self.names[end], *map(str, command)]
+
     def run(self, end: str, *command: object, check: bool = True) -> str:
-        return call("ip", "netns", "exec", self.names[end], *command, check=check).stdout
+        return call(*self.inside(end, *command), check=check).stdout
 
     @contextlib.contextmanager
     def program(self, end: str, *command: object) -> Iterator[subprocess.Popen[str]]:

@@ -88,6 +88,21 @@ fn own_namespace() -> u64 {
     namespace::current().unwrap_or_default()
 }
 
+/// The interface that an argument of `down` names, which is that of a daemon with something on this host, or a configuration.
+///
+/// # Errors
+/// If it is neither.
+pub(crate) fn named<'a>(kind: &'static str, argument: &'a Path) -> Result<Option<&'a str>, Failure> {
+    let is_name = |name: &&str| !name.contains('/') && !argument.exists();
+    let Some(name) = argument.to_str().filter(is_name) else { return Ok(None) };
+    if (Instance { kind, program: "", name }).has_files() {
+        return Ok(Some(name));
+    }
+    Err(Failure::Input(format!(
+        "{name}: expected a configuration, or the interface of a {kind} that runs or was killed"
+    )))
+}
+
 /// The daemons of a kind with a file of this ending: their names and network namespaces, sorted.
 fn with_file(kind: &str, ending: &str) -> Result<Vec<(String, u64)>, Failure> {
     let entries = match std::fs::read_dir(RUN_FOLDER) {
@@ -223,6 +238,13 @@ impl Instance<'_> {
         Ok(())
     }
 
+    /// Whether something of a daemon of this name is there, in any network namespace.
+    fn has_files(&self) -> bool {
+        let own = format!("{}-{}.", self.kind, self.name);
+        let files = std::fs::read_dir(RUN_FOLDER).into_iter().flatten().flatten();
+        files.into_iter().any(|file| file.file_name().to_string_lossy().starts_with(&own))
+    }
+
     /// What a killed daemon has left to undo; `None` while one runs.
     pub(crate) fn left(&self) -> Result<Option<Changes>, Failure> {
         if self.runs_in(own_namespace()) {
@@ -298,11 +320,8 @@ impl Instance<'_> {
     /// If the name is not known, and as [`Self::restore`].
     pub(crate) fn restore_named(&self, configuration: &str) -> Result<(), Failure> {
         let Self { kind, name, .. } = self;
-        let own = format!("{kind}-{name}.");
-        let files = std::fs::read_dir(RUN_FOLDER).into_iter().flatten().flatten();
-        let has_files = || files.into_iter().any(|file| file.file_name().to_string_lossy().starts_with(&own));
         let is_managed = std::env::var_os("SERVICE_RESULT").is_some();
-        if is_managed || Path::new(configuration).exists() || has_files() {
+        if is_managed || Path::new(configuration).exists() || self.has_files() {
             return self.restore();
         }
         Err(Failure::Failed(format!(
@@ -390,8 +409,27 @@ pub(crate) fn show(
         if documents.is_empty() {
             output::progress(&format!("no {kind} is running here"));
         }
+        tell_of_killed(kind, one)?;
         let texts: Vec<String> = documents.iter().map(text).collect();
         output::print(&texts.join("\n"));
+    }
+    Ok(())
+}
+
+/// Says which daemons of a kind were killed and have left changes of the host.
+fn tell_of_killed(kind: &'static str, one: Option<&Instance<'_>>) -> Result<(), Failure> {
+    for (name, namespace) in with_file(kind, ".jsonl")? {
+        let instance = Instance { kind, program: "", name: &name };
+        if one.is_none() && !instance.runs_in(namespace) {
+            let place = if namespace == own_namespace() {
+                String::new()
+            } else {
+                format!(" in network namespace {}", namespace::name(namespace))
+            };
+            output::progress(&format!(
+                "{kind} {name} was killed{place} and has left changes of the host; hint: airwattd {kind} restore {name}"
+            ));
+        }
     }
     Ok(())
 }

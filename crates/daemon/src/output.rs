@@ -93,6 +93,9 @@ pub(crate) fn word(value: &serde_json::Value) -> String {
 /// Why the handshakes with a peer may fail. A peer answers nothing that is not from a key that it knows.
 pub(crate) const UNANSWERED: &str = "the peer is not reachable at its address, or does not run, or the keys of the two ends do not fit each other";
 
+/// The line of a log about a peer that has answered a handshake after [`UNANSWERED`].
+pub(crate) const ANSWERS_AGAIN: &str = "the peer answers handshakes again";
+
 /// The lines of a report about a peer that has answered none of some handshakes; `None` for others.
 pub(crate) fn unanswered_line(peer: &serde_json::Value) -> Option<String> {
     let count = peer["unanswered"].as_u64().filter(|count| *count >= UNANSWERED_AFTER.into())?;

@@ -1,6 +1,6 @@
 //! What a tunnel and a gateway have beside their machine: signals, the control socket, metrics, and where the peers are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -23,7 +23,7 @@ use crate::endpoint::Resolver;
 use crate::failure::Failure;
 use crate::instance::serve_control;
 use crate::last_endpoints::LastEndpoints;
-use crate::output::{self, UNANSWERED};
+use crate::output::{self, ANSWERS_AGAIN, UNANSWERED};
 use crate::peering::PeerSettings;
 
 /// Sources of the event loop. Those that only one kind of daemon has are numbered from [`FIRST_OWN`].
@@ -58,6 +58,8 @@ pub(crate) struct Services {
     /// Where the peers are.
     pub(crate) endpoints: LastEndpoints,
     suspends: SuspendWatch,
+    /// Peers of which the log has said that they do not answer.
+    silent_peers: BTreeSet<String>,
     /// Timeouts served, by reason.
     pub(crate) wakeups: BTreeMap<&'static str, u64>,
     /// Whether somebody asks at the control socket, and at that of metrics.
@@ -81,7 +83,17 @@ impl Services {
             events.add(metrics, METRICS, Interest::Read)?;
         }
         let (suspends, wakeups) = (SuspendWatch::start(), BTreeMap::new());
-        Ok(Self { signals, control, metrics, resolver, endpoints, suspends, wakeups, asked: [false; 2] })
+        Ok(Self {
+            signals,
+            control,
+            metrics,
+            resolver,
+            endpoints,
+            suspends,
+            silent_peers: BTreeSet::new(),
+            wakeups,
+            asked: [false; 2],
+        })
     }
 
     /// A source is ready.
@@ -127,8 +139,16 @@ impl Services {
     pub(crate) fn note_unanswered(&mut self, peer: &PeerSettings, count: u32) {
         if count == UNANSWERED_AFTER {
             warn!(peer = peer.name, count, "no answer to handshakes: {UNANSWERED}");
+            self.silent_peers.insert(peer.name.clone());
         }
         self.look_up(peer);
+    }
+
+    /// A handshake with a peer was completed.
+    pub(crate) fn note_connected(&mut self, peer: &PeerSettings) {
+        if self.silent_peers.remove(&peer.name) {
+            warn!(peer = peer.name, "{ANSWERS_AGAIN}");
+        }
     }
 
     /// A timeout is served.

@@ -20,6 +20,9 @@ const SCHEMA: u32 = 2;
 struct Head {
     schema: u32,
     program: String,
+    /// Whether the log has created its folder, which goes with it then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    owns_folder: bool,
 }
 
 /// One change.
@@ -40,7 +43,9 @@ pub struct UndoLog<T> {
     program: &'static str,
     /// Oldest first.
     entries: Vec<UndoEntry<T>>,
-    /// Whether the file was removed here, and its folder is to be removed at the end.
+    /// Whether the log has created its folder.
+    owns_folder: bool,
+    /// Whether the file was removed here, and the log's folder is to be removed at the end.
     removed: bool,
 }
 
@@ -64,6 +69,7 @@ impl<T: Serialize + DeserializeOwned> UndoLog<T> {
             name: name.to_owned(),
             program,
             entries: Vec::new(),
+            owns_folder: false,
             removed: false,
         };
         let mut damage = Vec::new();
@@ -81,7 +87,7 @@ impl<T: Serialize + DeserializeOwned> UndoLog<T> {
             damage.push(format!("{}: line {}: {error}", self.path.display(), number + 1));
         };
         match lines.next().map(|(_, line)| serde_json::from_slice::<Head>(line)) {
-            Some(Ok(head)) if head.schema == SCHEMA => {}
+            Some(Ok(head)) if head.schema == SCHEMA => self.owns_folder = head.owns_folder,
             Some(Ok(head)) => left_out(0, &format!("schema: expected {SCHEMA}, got {}", head.schema)),
             Some(Err(error)) => left_out(0, &error),
             None => left_out(0, &"expected the head of a log, got an empty file"),
@@ -155,7 +161,7 @@ impl<T: Serialize + DeserializeOwned> UndoLog<T> {
         if self.entries.len() == before { Ok(()) } else { self.write() }
     }
 
-    /// Writes the log, or removes its file if it has no entries. An empty folder goes when the log is dropped, as a lock may be on it.
+    /// Writes the log, or removes its file if it has no entries. A folder that it has created goes, if it is empty, when the log is dropped, as a lock may be on it.
     ///
     /// # Errors
     /// If that fails.
@@ -169,8 +175,9 @@ impl<T: Serialize + DeserializeOwned> UndoLog<T> {
         }
         if self.folder.is_none() {
             self.folder = Some(Folder::create(self.path.parent().unwrap_or(Path::new(".")))?);
+            self.owns_folder = true;
         }
-        let head = Head { schema: SCHEMA, program: self.program.to_owned() };
+        let head = Head { schema: SCHEMA, program: self.program.to_owned(), owns_folder: self.owns_folder };
         let mut text = serde_json::to_string(&head).map_err(|error| Error::new("the undo log", error))?;
         for entry in &self.entries {
             text.push('\n');
@@ -184,7 +191,9 @@ impl<T: Serialize + DeserializeOwned> UndoLog<T> {
 
 impl<T> Drop for UndoLog<T> {
     fn drop(&mut self) {
-        if let Some(folder) = self.folder.as_ref().filter(|_| self.removed && self.entries.is_empty()) {
+        if let Some(folder) =
+            self.folder.as_ref().filter(|_| self.removed && self.owns_folder && self.entries.is_empty())
+        {
             folder.remove_if_empty();
         }
     }

@@ -40,6 +40,8 @@ pub(super) enum Output {
     Proxy(SplitProxyOutput),
     /// A peer has another address.
     Moved(usize, SocketAddr),
+    /// A handshake with this peer was completed.
+    Connected(usize),
     /// A peer has answered none of this many initiations.
     Unanswered(usize, u32),
     /// Draining has taken its time.
@@ -151,6 +153,7 @@ impl Ends {
                     self.proxy.handle_input(SplitProxyInput::Message(peer, payload), now);
                 }
                 session::Output::Connected(peer) => {
+                    self.outputs.push_back(Output::Connected(peer));
                     self.proxy.handle_input(SplitProxyInput::SignOfLife(peer), now);
                     if self.greets {
                         self.proxy.handle_input(SplitProxyInput::Greet(peer), now);

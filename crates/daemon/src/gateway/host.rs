@@ -407,6 +407,7 @@ impl MachineHost<Ends> for GatewayHost {
                 info!(peer = name, %to, "peer has a new address");
                 self.parts.services.endpoints.note(name, to);
             }
+            Output::Connected(peer) => self.parts.services.note_connected(&self.config.peer[peer]),
             Output::Unanswered(peer, count) => {
                 self.parts.services.note_unanswered(&self.config.peer[peer], count);
             }

@@ -48,7 +48,7 @@ pub(crate) enum Command {
     /// Run one end in the foreground, until SIGTERM
     Up(Up),
     /// End a gateway: its connections may finish, then the host is restored
-    Down(ByFile),
+    Down(Down),
     /// Show running gateways: connections, bytes, retransmissions, and joules at the mobile
     Status(Shown),
     /// Undo what a killed gateway has left
@@ -60,6 +60,13 @@ pub(crate) enum Command {
     /// Wait for the end of the gateway that started this, and restore the host
     #[command(hide = true)]
     Guard(Guard),
+}
+
+#[derive(Args)]
+pub(crate) struct Down {
+    /// The configuration (TOML), or the interface
+    #[arg(value_name = "FILE|INTERFACE")]
+    argument: PathBuf,
 }
 
 #[derive(Args)]
@@ -113,7 +120,7 @@ pub(crate) fn format() -> Format {
 pub(crate) fn run(command: &Command) -> Result<(), Failure> {
     match command {
         Command::Up(options) => run::up(options),
-        Command::Down(options) => run::down(&options.file),
+        Command::Down(options) => run::down(&options.argument),
         Command::Status(options) => status::status(options),
         Command::Restore(name) => {
             tails::finish_left(&name.interface)?;

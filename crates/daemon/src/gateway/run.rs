@@ -18,7 +18,7 @@ use airwatt_proto::gateway::{SplitProxy, SplitProxyConfig, SplitProxyInput};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::info;
 
-use super::config::{Config, Mode};
+use super::config::{Config, Gateway, Mode};
 use super::ends::{Ends, Input};
 use super::host::{END, GatewayHost, LISTENERS, LOCAL, Parts};
 use super::local::Local;
@@ -195,11 +195,17 @@ fn machine(config: &Config, now: Instant) -> Result<Ends, Failure> {
 }
 
 /// `airwattd gateway down`: ends the gateway that runs, and undoes what a killed one has left.
-pub(super) fn down(file: &Path) -> Result<(), Failure> {
-    let config = Config::read(file)?;
-    tails::finish_left(&config.interface)?;
-    instance(&config.interface).stop(config.gateway.drain * 2 + END_PATIENCE)?;
-    Ok(LastEndpoints::open(instance(&config.interface))?.remove()?)
+pub(super) fn down(argument: &Path) -> Result<(), Failure> {
+    let (name, drain) = match instance::named(KIND, argument)? {
+        Some(name) => (name.to_owned(), Gateway::default().drain),
+        None => {
+            let config = Config::read(argument)?;
+            (config.interface, config.gateway.drain)
+        }
+    };
+    tails::finish_left(&name)?;
+    instance(&name).stop(drain * 2 + END_PATIENCE)?;
+    Ok(LastEndpoints::open(instance(&name))?.remove()?)
 }
 
 /// `airwattd gateway unit`.

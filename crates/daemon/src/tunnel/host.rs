@@ -212,7 +212,10 @@ impl MachineHost<Peers> for TunnelHost {
             Output::Dropped { peer, packet, why } => {
                 debug!(peer = name(peer), bytes = packet.as_bytes().len(), ?why, "packet dropped");
             }
-            Output::Connected(peer) => debug!(peer = name(peer), "handshake completed"),
+            Output::Connected(peer) => {
+                debug!(peer = name(peer), "handshake completed");
+                self.parts.services.note_connected(&self.config.peer[peer]);
+            }
             Output::Unanswered(peer, count) => {
                 self.parts.services.note_unanswered(&self.config.peer[peer], count);
             }

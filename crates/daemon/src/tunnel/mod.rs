@@ -35,7 +35,7 @@ pub(crate) enum Command {
     /// Run one end of a tunnel in the foreground, until SIGTERM
     Up(Up),
     /// End a tunnel and restore the host
-    Down(ByFile),
+    Down(Down),
     /// Show the peers of running tunnels, and what they have counted
     #[command(visible_alias = "status")]
     Show(Shown),
@@ -50,6 +50,13 @@ pub(crate) enum Command {
     /// Wait for the end of the tunnel that started this, and restore the host
     #[command(hide = true)]
     Guard(ByName),
+}
+
+#[derive(Args)]
+pub(crate) struct Down {
+    /// The configuration (TOML), or the interface
+    #[arg(value_name = "FILE|INTERFACE")]
+    argument: PathBuf,
 }
 
 #[derive(Args)]
@@ -94,7 +101,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Restore(name) => {
             instance(&name.interface).restore_named(&format!("/etc/airwatt/{}.toml", name.interface))
         }
-        Command::Down(options) => run::down(&options.file),
+        Command::Down(options) => run::down(&options.argument),
         Command::Unit(options) => run::unit(&options.file),
         Command::Example(options) => {
             example::print(options.end);

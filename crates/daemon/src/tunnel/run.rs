@@ -230,10 +230,13 @@ fn commands(config: &Config) -> Result<String, Failure> {
 }
 
 /// `airwattd tunnel down`: ends the tunnel that runs, and undoes what a killed one has left.
-pub(super) fn down(file: &Path) -> Result<(), Failure> {
-    let config = Config::read(file)?;
-    instance(&config.interface).stop(END_PATIENCE)?;
-    Ok(LastEndpoints::open(instance(&config.interface))?.remove()?)
+pub(super) fn down(argument: &Path) -> Result<(), Failure> {
+    let name = match instance::named(KIND, argument)? {
+        Some(name) => name.to_owned(),
+        None => Config::read(argument)?.interface,
+    };
+    instance(&name).stop(END_PATIENCE)?;
+    Ok(LastEndpoints::open(instance(&name))?.remove()?)
 }
 
 /// `airwattd tunnel unit`.

@@ -252,6 +252,11 @@ fn text_of(document: &serde_json::Value) -> String {
     lines.push(format!("  association: {}, mtu: {} bytes", of("association"), of("mtu_bytes")));
     let peers = || document["peers"].as_array().into_iter().flatten();
     lines.push(format!("  datagrams of strangers: {}", of("strange_datagrams")));
+    if let Some(count) = document["socket"]["send_failures"].as_u64().filter(|count| *count > 0) {
+        lines.push(format!(
+            "  not taken by the kernel: {count} datagrams of those that count as sent\n    (too long for the interface, no route, or a full buffer)"
+        ));
+    }
     if !document["fwmark"].is_null() {
         lines.push(format!("  fwmark: {}", of("fwmark")));
     }
@@ -299,6 +304,9 @@ fn text_of(document: &serde_json::Value) -> String {
             of("bursts_awake"),
             of("triggers")
         ));
+        if peer["superseded"].as_u64().is_some_and(|count| count > 0) {
+            lines.push(format!("  acknowledgements left out by thin_acks: {}", of("superseded")));
+        }
         if peer["saved_wakeups"].is_array() {
             let band = |key: &str, factor: f64, digits: usize| {
                 let end = |index: usize| peer[key][index].as_f64().unwrap_or_default() * factor;
@@ -311,6 +319,12 @@ fn text_of(document: &serde_json::Value) -> String {
                     format!(
                         "  saved: nothing; {} to {} more wake-ups for packets sent than for the same",
                         -most, -least
+                    )
+                }
+                [least, most] if least < 0 => {
+                    format!(
+                        "  saved: from {} more to {most} fewer wake-ups for packets sent than for the same",
+                        -least
                     )
                 }
                 _ => format!(
@@ -331,4 +345,46 @@ fn text_of(document: &serde_json::Value) -> String {
         }
     }
     lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::text_of;
+
+    /// The lines for people about a peer with these savings, acknowledgements that were left out, and datagrams that were not sent.
+    fn lines(saved: [i64; 2], superseded: u64, failures: u64) -> String {
+        text_of(&json!({
+            "plain": true, "fwmark": null, "socket": { "send_failures": failures },
+            "peers": [{
+                "allowed_ips": [], "saved_wakeups": saved, "saved_tail_s": [0.001, 0.1], "superseded": superseded,
+            }],
+        }))
+    }
+
+    #[test]
+    fn what_was_not_sent_and_what_was_left_out_is_said() {
+        let quiet = lines([0, 3], 0, 0);
+        assert!(!quiet.contains("not taken") && !quiet.contains("thin_acks"), "{quiet}");
+        let said = lines([0, 3], 7, 16);
+        assert!(
+            said.contains("\n  not taken by the kernel: 16 datagrams of those that count as sent\n"),
+            "{said}"
+        );
+        assert!(said.contains("\n  acknowledgements left out by thin_acks: 7\n"), "{said}");
+        assert!(said.lines().all(|line| line.len() <= 80), "{said}");
+    }
+
+    #[test]
+    fn savings_are_never_below_zero() {
+        for (saved, expected) in [
+            ([3, 20], "saved: 3 to 20 wake-ups for packets sent, against the same"),
+            ([-5, -2], "saved: nothing; 2 to 5 more wake-ups for packets sent than for the same"),
+            ([-891, 1], "saved: from 891 more to 1 fewer wake-ups for packets sent than for the same"),
+        ] {
+            let said = lines(saved, 0, 0);
+            assert!(said.contains(expected) && !said.contains(": -8") && !said.contains(": -5"), "{said}");
+        }
+    }
 }
