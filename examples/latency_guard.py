@@ -173,7 +173,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1, help="seeds of which the means are printed")
     asked_for = parser.parse_args()
     print("\n".join(HEAD))
-    for kind in asked_for.traffic or TRAFFIC:
+    for kind in [kind for kind in asked_for.traffic if kind in TRAFFIC | MORE] or TRAFFIC:
         for tail_ms in map(int, asked_for.tails.split(",")):
             for interval in LISTEN_INTERVALS:
                 cells = measured(kind, tail_ms, interval, asked_for.runs)

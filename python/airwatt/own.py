@@ -11,7 +11,7 @@ write one and how much slower it is.
 from __future__ import annotations
 
 import functools
-import inspect
+import sys
 import traceback
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -198,10 +198,9 @@ def by_file(key: str, chosen: Any) -> Any:
         return [by_file(key, value) for value in chosen]
     if not callable(chosen):
         return chosen
-    try:
-        path = Path(inspect.getsourcefile(chosen) or "").resolve()
-    except TypeError:  # a class of a prompt or a notebook
-        path = Path()
+    # A class of a prompt or a notebook has no file.
+    module = sys.modules.get(getattr(chosen, "__module__", None) or "")
+    path = Path(getattr(module, "__file__", None) or "").resolve()
     if not (
         isinstance(chosen, type) and path.is_file() and path.suffix == ".py" and chosen.__qualname__.isidentifier()
     ):

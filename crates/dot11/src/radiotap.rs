@@ -338,11 +338,12 @@ impl Radiotap {
 }
 
 /// Bits of the VHT field.
+const VHT_KNOWN_STBC: u16 = 0x0001;
 const VHT_KNOWN_GUARD: u16 = 0x0004;
 const VHT_KNOWN_WIDTH: u16 = 0x0040;
 const VHT_SHORT_GUARD: u8 = 0x04;
 
-/// The VHT field of a PPDU to one user: guard interval, width, index, streams and code are known.
+/// The VHT field of a PPDU to one user: guard interval, width, index, streams and code are known, and that there is no space-time block code.
 fn vht_bytes(vector: &TxVector) -> Option<[u8; 12]> {
     let width = match vector.width() {
         Width::Mhz20 => 0,
@@ -352,7 +353,7 @@ fn vht_bytes(vector: &TxVector) -> Option<[u8; 12]> {
         _ => return None,
     };
     let mut field = [0; 12];
-    field[..2].copy_from_slice(&(VHT_KNOWN_GUARD | VHT_KNOWN_WIDTH).to_le_bytes());
+    field[..2].copy_from_slice(&(VHT_KNOWN_STBC | VHT_KNOWN_GUARD | VHT_KNOWN_WIDTH).to_le_bytes());
     field[2] = if vector.guard() == Guard::Short { VHT_SHORT_GUARD } else { 0 };
     field[3] = width;
     field[4] = vector.mcs() << 4 | vector.streams();

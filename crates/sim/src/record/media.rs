@@ -65,7 +65,6 @@ impl Network {
             cells,
             addresses: self.addresses(),
             mtu_bytes: self.plan.tcp.mss + self.plan.tcp.header_bytes,
-            header_bytes: self.plan.tcp.header_bytes,
             receive_window_bytes: self.plan.tcp.receive_window,
             packets: Vec::new(),
         }

@@ -53,8 +53,6 @@ pub struct Setting {
     pub cells: Vec<CellSetting>,
     /// Largest IP packet in bytes.
     pub mtu_bytes: u32,
-    /// IP and TCP headers together in bytes.
-    pub header_bytes: u32,
     /// Receive window of both ends of a connection in bytes.
     pub receive_window_bytes: u32,
     /// The stations of cells, in the order of their numbers.

@@ -60,7 +60,7 @@ fn no_frame_is_malformed_and_no_expert_objects() {
     let complaints = "radiotap.flags.badfcs == 0 && (_ws.malformed || _ws.expert.severity >= error || \
                       _ws.expert.group == \"Assumption\" || wlan.fcs.status == 0 || ip.checksum.status == 0 || \
                       tcp.checksum.status == 0 || udp.checksum.status == 0 || (_ws.short && !udp))";
-    let cases: [(&str, &[(&str, &str)]); 11] = [
+    let cases: [(&str, &[(&str, &str)]); 14] = [
         ("fast-dsl", &[("flow.application.size", "300kB"), ("policy", "active"), ("station.count", "2")]),
         ("fast-dsl", &[("flow.application.size", "300kB"), ("policy", "timeout"), ("station.count", "2")]),
         ("fast-dsl", &[("flow.application.size", "300kB"), ("policy", "psm"), ("station.count", "20")]),
@@ -87,6 +87,9 @@ fn no_frame_is_malformed_and_no_expert_objects() {
                 ("wifi.response_error_rate", "0.3"),
             ],
         ),
+        ("wifi4", &[("duration", "300ms")]),
+        ("wifi5", &[("duration", "300ms")]),
+        ("wifi6", &[("duration", "300ms")]),
         (
             "wifi4",
             &[("duration", "300ms"), ("wifi.aggregation.amsdu", "3839B"), ("wifi.frame_error_rate", "0.2")],

@@ -19,8 +19,7 @@ pub(super) fn encode(setting: &Setting, packet: &Packet, out: &mut Vec<u8>) {
     let ends = Ends { from: (address(packet.src), packet.sport), to: (address(packet.dst), packet.dport) };
     match &packet.payload {
         Payload::Tcp(segment) => {
-            let options = segment.sack.option_bytes() + segment.timestamp_bytes();
-            let headers = Headers::of((setting.header_bytes + options) as usize);
+            let headers = Headers::of((packet.bytes - u32::from(segment.len)) as usize);
             ends.ip(packet, PROTOCOL_TCP, headers.ip, out);
             ends.tcp(setting, packet, segment, &headers, out);
         }
