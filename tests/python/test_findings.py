@@ -1,5 +1,6 @@
 """Verdicts about the shipped captures whose truth is known."""
 
+import gzip
 import importlib.util
 import json
 import random
@@ -469,6 +470,26 @@ def test_a_clock_that_jumps_over_a_wait_leaves_it_undecidable(airwatt, tmp_path)
     assert (loose.status, "--strict makes that a failure" in loose.err) == (0, True)
     strict = airwatt(*arguments, "--strict")
     assert (strict.status, "--strict expects none" in strict.err) == (1, True)
+
+
+def test_what_was_not_checked_is_said_and_strictly_no_success(airwatt, tmp_path):
+    """A damaged file, of which the rest was not read, and a second station beside the one with most bytes."""
+    whole = gzip.compress((SHIPPED / "tim-never-set-innocent.pcap").read_bytes())
+    (tmp_path / "cut.pcap.gz").write_bytes(whole[: len(whole) * 2 // 3])
+    others = ROOT / "captures/wpa2-ccmp.pcap"
+    for path, of_station, said in (
+        (tmp_path / "cut.pcap.gz", ("--station", STATION), "damaged at byte"),
+        (others, (), "1 other station was not checked"),
+    ):
+        arguments = ["analyze", path, *of_station, "--junit", tmp_path / "rules.xml"]
+        loose = airwatt(*arguments)
+        assert (loose.status, said in loose.err) == (0, True), loose.err
+        strict = airwatt(*arguments, "--strict")
+        # Occasions may be undecidable beside.
+        assert strict.status == 1
+        error = ElementTree.parse(tmp_path / "rules.xml").find(".//testcase[@name='capture']/error")
+        assert said in error.get("message")
+    assert "not checked" not in airwatt("analyze", others, "--station", "all", "--junit", tmp_path / "rules.xml").err
 
 
 def test_a_capture_that_ends_early_does_not_pass(airwatt, tmp_path):

@@ -140,7 +140,10 @@ def command(
     ] = None,
     strict: Annotated[
         bool,
-        Option("--strict", help="With --fail-if, --junit, --sarif, --compare: exit with 1 if a rule is undecidable."),
+        Option(
+            "--strict",
+            help="With --fail-if, --junit, --sarif, --compare: exit with 1 if a rule is undecidable or not checked.",
+        ),
     ] = False,
     schema: Annotated[
         bool,
@@ -234,8 +237,9 @@ def command(
         print_json(document)
     else:
         show(*itertools.chain.from_iterable(_parts(one, lasting) for one in documents))
+    gaps = verdicts.gaps(documents, named=bool(station))
     if junit is not None:
-        verdicts.write_junit(junit, documents, strict=strict)
+        verdicts.write_junit(junit, documents, strict=strict, gaps=gaps)
     if sarif is not None:
         verdicts.write_sarif(sarif, documents)
     if compare is not None and before is not None:
@@ -244,6 +248,8 @@ def command(
         if wanted is not None:
             verdicts.check_any(option, documents, strict=strict)
     _hold(limits, document, documents, strict=strict)
+    if junit or sarif or compare or any(limit.key.startswith("findings.") for limit in limits):
+        verdicts.check_gaps(gaps, strict=strict)
     decryption.require(documents)
     _require_whole(documents[0]["capture"])
 
