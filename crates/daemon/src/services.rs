@@ -55,7 +55,7 @@ pub(crate) struct Services {
     control: Control,
     metrics: Option<Metrics>,
     resolver: Resolver,
-    /// Where the peers are.
+    /// The addresses of the peers.
     pub(crate) endpoints: LastEndpoints,
     suspends: SuspendWatch,
     /// Peers of which the log has said that they do not answer.

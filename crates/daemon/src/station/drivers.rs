@@ -15,7 +15,7 @@ pub(super) struct Driver {
     names: &'static [&'static str],
     /// What it does when power save is on.
     pub(super) power_save: &'static str,
-    /// When its radio sleeps then.
+    /// The times at which its radio sleeps then.
     pub(super) sleeps: Sleeps,
     /// Whether it negotiates U-APSD as a station.
     pub(super) uapsd: Uapsd,
