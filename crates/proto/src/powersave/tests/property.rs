@@ -15,6 +15,17 @@ use crate::powersave::{
 /// forget what they learnt after one or two seconds.
 const CALM: Span = Span::from_secs(5);
 
+/// How long the perfect air lasts. An access point that is left with a full buffer sends it in agreed service periods, of which
+/// the shortest have room for one packet, so that such a station adds an interval for each.
+fn calm(cell: &Cell) -> Span {
+    let packets = u64::from(cell.ps_buffer) + cell.queue_limit as u64;
+    let intervals = cell.policies.iter().filter_map(|policy| match policy {
+        PowerSaveConfig::Twt(agreement) => Some(agreement.interval * packets),
+        _ => None,
+    });
+    CALM + intervals.max().unwrap_or(Span::ZERO)
+}
+
 #[derive(Clone, Debug)]
 struct Cell {
     policies: Vec<PowerSaveConfig>,
@@ -162,7 +173,7 @@ fn run(cell: &Cell, end: Instant, quiet: bool) -> (Air, Vec<Vec<u32>>) {
         until += CALM;
         air.run_until(until);
     }
-    air.run_until(until + CALM);
+    air.run_until(until + calm(cell));
     (air, accepted)
 }
 
@@ -224,6 +235,24 @@ proptest! {
         let cell = Cell { mean_gap_ms: cell.mean_gap_ms.max(20), ..cell };
         let (mut air, accepted) = run(&cell, Instant::from_secs(3600), true);
         check(&cell, &mut air, &accepted)?;
+    }
+}
+
+/// Service periods of one millisecond leave a full buffer behind when the traffic ends, which takes longer than [`CALM`] to go.
+#[test]
+fn a_full_buffer_leaves_in_short_service_periods() {
+    let policies = vec![PowerSaveConfig::Twt(TwtConfig {
+        interval: Span::from_millis(349),
+        duration: Span::from_millis(1),
+        announced: false,
+        early_end: false,
+    })];
+    let seed = 3_914_603_510_987_192_646;
+    let (ps_buffer, queue_limit, loss_percent, mean_gap_ms, burst, scan) = (28, 28, 0, 54, 1, None);
+    let cell = Cell { policies, ps_buffer, queue_limit, loss_percent, mean_gap_ms, burst, scan, seed };
+    let (mut air, accepted) = run(&cell, Instant::from_secs(15), false);
+    if let Err(error) = check(&cell, &mut air, &accepted) {
+        panic!("{error}");
     }
 }
 
