@@ -345,6 +345,15 @@ def test_shards_with_a_store_each_export_the_same_bytes(tmp_path, airwatt, fifty
     assert exported(*stores) == fifty
 
 
+def test_what_is_alike_in_an_unfinished_sweep_is_said_of_the_points_that_have_runs(tmp_path, airwatt):
+    words = ["fast-dsl", "--policy", "active,psm", "--over", "flow.application.size=20kB,30kB"]
+    part = airwatt("sweep", *words, "--store", tmp_path / "part", "--shard", "1/2")
+    whole = airwatt("sweep", *words, "--store", tmp_path / "whole")
+    assert (part.status, whole.status) == (0, 0)
+    assert "at the 2 points that have finished runs: flow.application.size_bytes 20000" in part.out
+    assert "finished runs: " not in whole.out
+
+
 def test_a_damaged_line_is_reported_and_only_its_run_is_made_again(tmp_path, airwatt, fifty):
     store = killed(tmp_path)
     (path,) = (store / "journal").glob("*.jsonl")

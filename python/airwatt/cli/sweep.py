@@ -357,7 +357,7 @@ def _summary(store: Store, states: Sequence[Status]) -> "list[str | Table]":
     lines = [_line(state) for state in states]
     finished = sum(state.finished for state in states)
     if finished and sum(state.points for state in states) <= _MOST_POINTS:
-        parts += _points(store)
+        parts += _points(store, sum(state.points for state in states))
     elif finished:
         lines.append(
             f"more than {_MOST_POINTS} points have no table here: airwatt sweep export {store.path} prints CSV"
@@ -383,8 +383,9 @@ def _line(state: Status) -> str:
     return f"{state.scenario}, {runs}: {', '.join(done)}"
 
 
-def _points(store: Store) -> "Iterator[str | Table]":
-    """Yields the table of all points, and the settings that are the same at each of them, which have no column."""
+def _points(store: Store, planned: int) -> "Iterator[str | Table]":
+    """Yields the table of the points with finished runs, of `planned` points, and the settings that are alike in it, which
+    have no column."""
     from airwatt.tables import estimate, table
 
     units = {"goodput_bps": "b/s", "completed_s": "s", "energy_j": "J"}
@@ -403,7 +404,8 @@ def _points(store: Store) -> "Iterator[str | Table]":
     ]
     yield table([*keys, "runs", store.goodput_head(), "done at", "energy"], shown, left=len(keys))
     if alike:
-        yield "at all points: " + ", ".join(f"{key} {_setting(key, rows[0][0])}" for key in alike)
+        where = "all points" if len(rows) == planned else f"the {len(rows)} points that have finished runs"
+        yield f"at {where}: " + ", ".join(f"{key} {_setting(key, rows[0][0])}" for key in alike)
 
 
 def _setting(key: str, settings: Mapping[str, Any]) -> str:
