@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airwatt import _core, notebook
@@ -32,9 +33,9 @@ class Row:
     failure: str | None = None
     """Why its runs came to nothing."""
     confirm: bool = False
-    """Whether the core asks for its simulation or replay."""
+    """Whether it has to run: the core asks for it, or it can be set, so that the advice may not lose to it."""
     is_out_of_reach: bool = False
-    """Whether the platform of the radio's chip has no setting for it."""
+    """Whether no setting gives it, on the platform of the radio's chip or, of other radios, on any."""
 
 
 @dataclass(repr=False)
@@ -88,11 +89,12 @@ class Advice:
         title = f"{self.source}, {self.radio}: at most {quantity(self.budget_s, 's')} of delay"
         return "\n".join([notebook.paragraph(title), notebook.html_table(["policy", "energy", "delay", ""], rows)])
 
-    def decide(self) -> Advice:
-        """Has the core decide, when all candidates that it asked for have run."""
-        platform = platforms.of_radio(self.radio)
+    def decide(self, target: str | None) -> Advice:
+        """Has the core decide, when all that has to run has run. With a target all rows can be set there."""
+        self.target, platform = target, platforms.of_radio(self.radio)
         for row in self.rows:
-            row.is_out_of_reach = platform is not None and not platforms.can_set(platform, row.candidate)
+            can_be_set = platforms.can_be_set if platform is None else partial(platforms.can_set, platform)
+            row.is_out_of_reach = target is None and not can_be_set(row.candidate)
         self._choice = json.loads(_core.advise_choose(self.rows, self.budget_s))
         return self
 
@@ -117,6 +119,13 @@ class Advice:
     def runner_up(self) -> Row | None:
         """The next that did something else."""
         return self._optional("runner_up")
+
+    @property
+    def default(self) -> Row | None:
+        """What mac80211 of Linux does as it comes; None for the radio or target of another platform."""
+        if self.target not in (None, "linux") or platforms.of_radio(self.radio) is not None:
+            return None
+        return next((row for row in self.rows if row.simulation and platforms.is_default(row.candidate)), None)
 
     @property
     def within_chance(self) -> bool:
@@ -175,6 +184,7 @@ class Advice:
             "seed": self.seed,
             "advice": self._shown(ranked[0]) if ranked else None,
             "runner_up": None if self.runner_up is None else self._shown(self.runner_up),
+            "default": None if self.default is None else self._shown(self.default),
             "alike": [self._shown(row) for row in self.alike],
             "candidates": [self._shown(row) for row in self.rows],
             "curve": [{"delay_s": delay, **self._shown(row)} for delay, row in self.curve],
@@ -217,12 +227,16 @@ def candidates() -> list[Candidate]:
 
 
 def rows_of(
-    plan: dict[str, Any], target: str | None = None, skipping: int | None = None, platform: str | None = None
+    plan: dict[str, Any],
+    radio: str,
+    target: str | None = None,
+    skipping: int | None = None,
+    platform: str | None = None,
 ) -> list[Row]:
     """The candidates of a plan of the core, each with its model; with a `target` those that can be set there.
 
-    Where a listen interval is set for all, candidates that sleep have it (`skipping`), since it is a part of what has
-    to be set.
+    All that the target, the kit of the radio's chip or else Linux can set has to run. Where a listen
+    interval is set for all, candidates that sleep have it (`skipping`), since it is a part of what has to be set.
     """
     rows = [
         Row(
@@ -232,7 +246,11 @@ def rows_of(
         )
         for entry in plan["candidates"]
     ]
-    return [row for row in rows if target is None or platforms.is_for(target, row.candidate)]
+    rows = [row for row in rows if target is None or platforms.is_for(target, row.candidate)]
+    own = platforms.of_radio(radio) or platforms.LINUX
+    for row in rows:
+        row.confirm |= platforms.can_set(own, row.candidate)
+    return rows
 
 
 def _candidate(entry: dict[str, Any]) -> Candidate:

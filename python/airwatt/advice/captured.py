@@ -55,9 +55,9 @@ def advise_capture(
         )
     listening = [value for key, value in settings if key == "station.listen_interval"]
     plan = json.loads(_core.advise_analysis(first, budget_s, confirm, not listening, target is not None))
-    rows = rows_of(plan, target, platforms.skipped(listening[-1] if listening else None))
-    confirmed = [row for row in rows if row.confirm]
     radio_name = str(first["radio"])
+    rows = rows_of(plan, radio_name, target, platforms.skipped(listening[-1] if listening else None))
+    confirmed = [row for row in rows if row.confirm]
     advice = Advice(
         budget_s, str(capture), radio_name, rows, 1, seed, from_capture=True, voltage_v=first["radio_voltage_v"]
     )
@@ -72,8 +72,7 @@ def advise_capture(
                 advice.bound = _figures(replay)
             else:
                 names[replay["policy"]].simulation = _figures(replay)
-    advice.target = target
-    return advice.decide()
+    return advice.decide(target)
 
 
 def _name(candidate: Candidate) -> str:

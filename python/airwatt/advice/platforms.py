@@ -31,7 +31,8 @@ _ESP_LONGEST_MS = 60
 """The end of the range of CONFIG_ESP_WIFI_SLP_DEFAULT_MIN_ACTIVE_TIME."""
 _ESP_USUAL_MS = 50
 """Its value if it is not set, so that policy `timeout` of 50 ms stands for WIFI_PS_MIN_MODEM as it comes."""
-PLATFORMS = ("iw", "NetworkManager", "ESP-IDF", "nRF Connect SDK", "hostapd")
+LINUX = "iw"
+PLATFORMS = (LINUX, "NetworkManager", "ESP-IDF", "nRF Connect SDK", "hostapd")
 _ACCESS_POINTS = ("hostapd",)
 TARGETS: Mapping[str, tuple[str, ...]] = {
     "linux": ("iw", "NetworkManager"),
@@ -170,6 +171,15 @@ def can_set(platform: str, candidate: Candidate) -> bool:
 def is_for(target: str, candidate: Candidate) -> bool:
     """Whether what `--target` names has a setting for all of a candidate, or for a part of it that it needs."""
     return any(can_set(platform, candidate) for platform in TARGETS[target])
+
+
+_LINUX_DEFAULT = (("timeout", "100ms"),)
+"""Of mac80211's dynamic power save (docs/station.md)."""
+
+
+def is_default(candidate: Candidate) -> bool:
+    """Whether it is what Linux does with power save on and nothing else set."""
+    return candidate.parameters == _LINUX_DEFAULT and _policies()[candidate.policy]["dozing"] == "after timeout"
 
 
 def can_be_set(candidate: Candidate) -> bool:

@@ -147,7 +147,8 @@ def advise(
     plan = json.loads(
         _core.advise_scenario(loaded, budget_s, confirm, tries_listen_intervals, target is not None, wakes)
     )
-    rows = rows_of(plan, target, platforms.skipped(text["station"][0].get("listen_interval")), platform)
+    skipping = platforms.skipped(text["station"][0].get("listen_interval"))
+    rows = rows_of(plan, str(text["station"][0]["radio"]), target, skipping, platform)
     confirmed = [row for row in rows if row.confirm]
     measured = loaded.replace([("latency_percentiles", "true")])
     make = _Runs(range(seed, seed + runs), limit, store, on_progress)
@@ -164,7 +165,6 @@ def advise(
     advice = Advice(
         budget_s, loaded.name, ", ".join(sorted({one["radio"] for one in text["station"]})), rows, runs, seed
     )
-    advice.target = target
     if platform is not None and not wakes:
         advice.untried = (
             f"target wake time, since the cell is of {standard} and not of 802.11ax (--set wifi.standard=...)"
@@ -178,7 +178,7 @@ def advise(
     least = len(confirmed)
     advice.bound = None if done.failure(least) is not None else _figures(done.finished(least), awake)
     advice.tunnel, advice.tunnel_curve = plan["tunnel"], plan["tunnel_curve"]
-    advice.decide()
+    advice.decide(target)
     if advice.ranked:
         best = advice.ranked[0]
         assert best.simulation is not None

@@ -323,9 +323,9 @@ def _parts(found: Advice) -> Iterator[str | Table]:
     left_out = {5 for _ in range(found.from_capture)} | {6 for _ in range(not modelled)}
     kept = [index for index in range(len(heads)) if index not in left_out]
     rows = [[cells[index] for index in kept] for cells in (_cells(rows, found) for rows in _grouped(confirmed))]
+    yield from _verdict(found)
     yield table([heads[index] for index in kept], rows, left=1)
     yield from _charges(found, confirmed)
-    yield from _verdict(found)
     yield from _beside(found)
     yield from _keep_alives(found)
     yield from _how_to_set(found)
@@ -556,7 +556,7 @@ def _verdict(found: Advice) -> Iterator[str]:
     lines = [f"take       {_name(best)}: {_costs(found, best)}{_less(found)}"]
     if found.alike:
         lines.append(f"the same   {', '.join(_name(row) for row in found.alike)}")
-    lines += _on_its_platform(found)
+    lines += _reached(found)
     if found.runner_up is not None:
         chance = "; the difference is within chance" if found.within_chance else ""
         lines.append(f"runner-up  {_name(found.runner_up)}: {_costs(found, found.runner_up)}{chance}")
@@ -591,30 +591,23 @@ def _resent(found: Advice) -> list[str]:
     ]
 
 
-def _on_its_platform(found: Advice) -> list[str]:
-    """What would spend less if the chip's platform had a setting for it, or of what can be set the best."""
+def _reached(found: Advice) -> Iterator[str]:
+    """What Linux does as it comes, and what would spend less if there were a setting for it."""
     from airwatt.advice import platforms
 
-    best = found.ranked[0]
+    best, default = found.ranked[0], found.default
+    if default is not None:
+        over = "" if default in found.ranked else "; over the budget"
+        is_best = " is what Linux does as it comes" if default is best else f": {_costs(found, default)}{over}"
+        yield f"default    {_name(default)}{is_best}"
     platform = platforms.of_radio(found.radio)
-    if found.target is not None:
-        return []
-    if platform is not None and not best.is_out_of_reach:
+    if found.target is None and best.is_out_of_reach:
+        yield f"can be set {'anywhere' if platform is None else f'on {platform}'}: nothing within the budget"
+    elif found.target is None:
+        who = "no platform has a setting for all of it" if platform is None else f"{platform} has no setting for it"
         others = [row for row in found.ranked if row.is_out_of_reach and _energy_j(row) < _energy_j(best)]
-        return [
-            f"out of reach {_name(row)}: {_costs(found, row)}; {platform} has no setting for it" for row in others[:1]
-        ]
-    if platform is None and platforms.can_be_set(best.candidate):
-        return []
-    where = "anywhere" if platform is None else f"on {platform}"
-    own = (
-        None
-        if platform is not None
-        else next((row for row in found.ranked if platforms.can_be_set(row.candidate)), None)
-    )
-    if own is None:
-        return [f"can be set {where}: nothing within the budget"]
-    return [f"can be set {where}: {_name(own)}, {_costs(found, own)}"]
+        for row in others[:1]:
+            yield f"out of reach {_name(row)}: {_costs(found, row)}; {who}"
 
 
 def _energy_j(row: Row) -> float:
@@ -754,7 +747,7 @@ def _disagreement(found: Advice) -> list[str]:
         )
         lines.append(f"disagree   model and {other}, delay: {names}")
     choice, best = found.models_choice, found.ranked[0]
-    if choice is None or choice in [best, *found.alike] or best.simulation is None:
+    if choice is None or choice.is_out_of_reach or choice in [best, *found.alike] or best.simulation is None:
         return lines
     if choice.simulation is None:
         lines.append(f"models     alone would have taken {_name(choice)}")
