@@ -384,8 +384,7 @@ def _line(state: Status) -> str:
 
 
 def _points(store: Store, planned: int) -> "Iterator[str | Table]":
-    """Yields the table of the points with finished runs, of `planned` points, and the settings that are alike in it, which
-    have no column."""
+    """Yields the table of the points with finished runs, of `planned` points, and the settings that need no column."""
     from airwatt.tables import estimate, table
 
     units = {"goodput_bps": "b/s", "completed_s": "s", "energy_j": "J"}
