@@ -96,6 +96,9 @@ def test_only_this_machine_with_the_token_is_answered(served):
     assert get(served, "", host=f"localhost:{port}")[0].status == 200
     for host in ("example.com", f"example.com:{port}", "127.0.0.1", f"127.0.0.1:{port + 1}", ""):
         assert get(served, "", host=host)[0].status == 403, host
+    path = urlsplit(served.address).path
+    hosts = f"Host: localhost:{port}\r\nHost: example.com\r\n"
+    assert raw(served, f"GET {path} HTTP/1.1\r\n{hosts}\r\n".encode()).startswith(b"HTTP/1.1 403 ")
     for token in ("", "x", "../x", "%00"):
         assert get(served, "", token=token)[0].status == 404, token
     assert get(served, "none")[0].status == 404

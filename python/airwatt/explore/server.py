@@ -210,7 +210,7 @@ def _handler(explorer: Explorer, token: str) -> type[BaseHTTPRequestHandler]:
         def _is_local(self) -> bool:
             """Whether the request names this machine, as one from a page of another site would not."""
             port = self.server.server_address[1]  # type: ignore[index]
-            return self.headers.get("Host") in (f"{_ADDRESS}:{port}", f"localhost:{port}")
+            return self.headers.get_all("Host") in ([f"{_ADDRESS}:{port}"], [f"localhost:{port}"])
 
         def _answer(
             self, answer: Callable[[Sequence[tuple[str, str]]], dict[str, Any]], query: list[tuple[str, str]]
