@@ -216,14 +216,6 @@ impl WmmInfo {
     pub const fn station_uapsd(self) -> u8 {
         self.qos_info & 0x0f
     }
-
-    /// From a station: how many frames a service period may hold: 2, 4, 6, or `None` for all.
-    pub const fn max_service_period(self) -> Option<u8> {
-        match self.qos_info >> 5 & 3 {
-            0 => None,
-            length => Some(2 * length),
-        }
-    }
 }
 
 /// A view of a traffic indication map (802.11-2020 9.4.2.5).

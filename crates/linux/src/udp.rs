@@ -106,12 +106,6 @@ impl Socket {
         set.map_err(|error| Error::new("mark of the UDP socket", std::io::Error::from(error)))
     }
 
-    /// Sends every datagram with a system call of its own, for comparison.
-    pub fn without_batches(mut self) -> Self {
-        self.segments_max = 1;
-        self
-    }
-
     /// The address of the socket.
     ///
     /// # Errors

@@ -98,16 +98,6 @@ outputs! {
     }
 }
 
-/// The throughput divided by the better of the two extremes (10).
-pub fn normalized_throughput(throughput: f64, active: f64, psm: f64) -> f64 {
-    throughput / active.max(psm)
-}
-
-/// The better of the two extremes' energies divided by the energy, so that more is better (11).
-pub fn normalized_energy(energy: f64, active: f64, psm: f64) -> f64 {
-    active.min(psm) / energy
-}
-
 /// Computes the behaviour of the controller.
 ///
 /// # Errors

@@ -83,12 +83,6 @@ fn s001_eq7_and_8_bound_the_rate() {
 }
 
 #[test]
-fn s001_eq10_and_11_more_is_better() {
-    assert_eq!(normalized_throughput(8.0, 10.0, 5.0), 0.8);
-    assert_eq!(normalized_energy(40.0, 165.0, 30.0), 0.75);
-}
-
-#[test]
 fn bad_parameters_are_named() {
     let error = |params: Params| solve(&params).unwrap_err().parameter;
     assert_eq!(error(with(f64::NAN, 1)), "gain");
