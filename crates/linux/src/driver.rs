@@ -2,8 +2,8 @@
 //!
 //! A [`MachineHost`] connects the machine to the world: it reads inputs from sources that are ready and carries out outputs. The
 //! driver keeps the contract: inputs come one at a time, outputs are drained after each, a timeout is served at its time,
-//! and a timeout that is due is served before a later input. Between these the thread sleeps. Nothing is polled: a machine
-//! without a timeout on a host without traffic wakes up never.
+//! and a timeout that is due is served before a later input, unless the host reads first ([`MachineHost::READS_FIRST`]).
+//! Between these the thread sleeps. Nothing is polled: a machine without a timeout on a host without traffic wakes up never.
 //!
 //! ```text
 //!   descriptor ready -> Host::receive -> handle_input  -> poll_output -> Host::carry_out
@@ -20,6 +20,11 @@ use crate::event_loop::{EventLoop, Ready};
 
 /// What connects a machine to the world.
 pub trait MachineHost<M: Machine> {
+    /// Whether what has arrived is handed in before a timeout that is due. A thread that was not scheduled for a time finds both: its
+    /// timer has expired, and the answer for which the timer waited may have come long ago. Machines that send again after a timeout
+    /// need the answer first; those that move a model of time forward need the timeout first.
+    const READS_FIRST: bool = false;
+
     /// Reads what is ready and appends the inputs that follow from it, at most as many as leave the other sources their
     /// turn; what is left is reported again. `Break` ends the driver after these inputs.
     ///
@@ -53,9 +58,9 @@ pub trait MachineHost<M: Machine> {
 ///
 /// # Errors
 /// The first error of the host or of the loop.
-pub fn run<M: Machine>(
+pub fn run<M: Machine, H: MachineHost<M>>(
     machine: &mut M,
-    host: &mut impl MachineHost<M>,
+    host: &mut H,
     events: &mut EventLoop,
 ) -> Result<(), Error> {
     let mut inputs = Vec::new();
@@ -63,7 +68,6 @@ pub fn run<M: Machine>(
     // What the machine was given before is carried out before the host settles.
     drain(machine, host, events.now())?;
     loop {
-        serve_timeout(machine, host, events.now())?;
         host.settle(machine, events.now())?;
         drain(machine, host, events.now())?;
         let until = machine.poll_timeout().map(|timeout| timeout.at);
@@ -72,7 +76,9 @@ pub fn run<M: Machine>(
         for source in &ready {
             let flow = host.receive(*source, &mut inputs)?;
             let now = events.now();
-            serve_timeout(machine, host, now)?;
+            if !H::READS_FIRST {
+                serve_timeout(machine, host, now)?;
+            }
             for input in inputs.drain(..) {
                 machine.handle_input(input, now);
                 drain(machine, host, now)?;
@@ -81,6 +87,7 @@ pub fn run<M: Machine>(
                 return host.settle(machine, now);
             }
         }
+        serve_timeout(machine, host, events.now())?;
     }
 }
 

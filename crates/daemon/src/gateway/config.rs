@@ -381,6 +381,7 @@ impl Config {
         let wireless = E2tcpConfig {
             payload: self.payload(mtu),
             searches_payload: true,
+            undoes_timeouts: true,
             obeys_peer: self.is_base(),
             initial_sequence: Seq::new(initial_sequence),
             // Identifiers are scarce: 256 for a mobile.

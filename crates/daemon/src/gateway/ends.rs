@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use airwatt_base::{Instant, Machine, Span, Timeout, TimerKind as _};
-use airwatt_proto::gateway::{Fate, Note, ProxyTimer, SplitProxy, SplitProxyInput, SplitProxyOutput, Why};
+use airwatt_proto::gateway::{ProxyTimer, SplitProxy, SplitProxyInput, SplitProxyOutput};
 use airwatt_proto::session::{self, Sessions};
 
 use crate::peering::Carrier;
@@ -83,7 +83,6 @@ pub(super) struct Ends {
     greets: bool,
     drain_until: Option<Instant>,
     outputs: VecDeque<Output>,
-    notes: Vec<Note>,
 }
 
 impl Ends {
@@ -105,15 +104,7 @@ impl Ends {
             greets,
             drain_until: None,
             outputs: VecDeque::new(),
-            notes: Vec::new(),
         }
-    }
-
-    /// What has become of connections that are not relayed to their end, since the last call.
-    pub(super) fn take_notes(&mut self) -> Vec<Note> {
-        let mut notes = std::mem::take(&mut self.notes);
-        notes.append(&mut self.proxy.take_notes());
-        notes
     }
 
     /// Datagrams that had no effect: forged, repeated, damaged, or not from a peer.
@@ -225,8 +216,7 @@ impl Machine for Ends {
         match input {
             Input::Datagram { from, bytes } => self.receive(from, bytes, now),
             Input::Proxy(SplitProxyInput::Opening(peer, opening)) if self.is_unknown(peer) => {
-                let addresses = opening.addresses();
-                self.notes.push(Note { addresses, fate: Fate::Passed, why: Why::PeerUnknown });
+                self.proxy.note_passed(&opening);
                 self.outputs.push_back(Output::Proxy(SplitProxyOutput::Pass(opening)));
             }
             Input::Proxy(input) => self.proxy.handle_input(input, now),

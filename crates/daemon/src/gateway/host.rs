@@ -379,6 +379,8 @@ impl GatewayHost {
 }
 
 impl MachineHost<Ends> for GatewayHost {
+    const READS_FIRST: bool = true;
+
     fn receive(&mut self, ready: Ready, inputs: &mut Vec<Input>) -> Result<ControlFlow<()>, Error> {
         inputs.extend(self.parts.services.suspended().map(Input::Resumed));
         match self.parts.services.receive(ready.token)? {
@@ -432,7 +434,7 @@ impl MachineHost<Ends> for GatewayHost {
                 break;
             }
         }
-        self.note_log.write(machine.take_notes(), now);
+        self.note_log.write(machine.proxy.take_notes(), now);
         self.parts.sockets.forget_flows(now);
         if let Some(sessions) = machine.carrier.sessions() {
             sessions.set_epoch(clock::epoch(now));

@@ -11,6 +11,7 @@ use airwatt_base::Instant;
 use airwatt_energy::Radio;
 use airwatt_linux::metrics::Page;
 use airwatt_linux::sock_diag;
+use airwatt_proto::e2tcp::IDENTIFIERS;
 use airwatt_proto::gateway::{ConnectionEnding, ConnectionRow};
 use airwatt_proto::session::OVERHEAD_BYTES;
 use serde::Serialize;
@@ -39,6 +40,9 @@ pub(super) struct Document {
     peers: Vec<PeerRow>,
     connections: Vec<Row>,
     half_open: usize,
+    /// The most at once with one peer, and of all that are half open.
+    connections_max: Option<usize>,
+    half_open_max: usize,
     connections_begun: u64,
     connections_relayed: u64,
     connections_passed: u64,
@@ -89,6 +93,9 @@ struct Row {
     packets_sent: u64,
     packets_received: u64,
     packets_resent: u64,
+    /// Timeouts of E2TCP, and how many of them were undone because they came too early.
+    timeouts: u64,
+    timeouts_undone: u64,
     /// Bytes of E2TCP sent beyond the payload that was sent once, in per cent of the payload in both directions: acknowledgements
     /// are what a receiver sends.
     overhead_percent: Option<f64>,
@@ -162,6 +169,8 @@ pub(super) fn document(host: HostState<'_>, machine: &Ends, now: Instant) -> Doc
         peers: peers.collect(),
         connections: rows.collect(),
         half_open: machine.proxy.connections().1,
+        connections_max: (!config.is_alone()).then_some(IDENTIFIERS),
+        half_open_max: config.gateway.half_open,
         connections_begun: counters.begun,
         connections_relayed: counters.relayed,
         connections_passed: counters.passed,
@@ -207,6 +216,8 @@ fn of_row(config: &Config, row: &ConnectionRow, radio: Option<&Radio>, resent: &
         packets_sent: wireless.packets_sent,
         packets_received: wireless.packets_received,
         packets_resent: wireless.packets_resent,
+        timeouts: wireless.transmission_timeouts + wireless.retransmission_timeouts,
+        timeouts_undone: wireless.timeouts_undone,
         overhead_percent: (carried > 0).then(|| percent(wireless.bytes_sent - useful)),
         rtt_s_mean: wireless.rtt_mean().map(|rtt| rtt.as_secs_f64()),
         bytes_skipped: wireless.bytes_skipped,
@@ -225,7 +236,7 @@ const METRICS: [Metric; 6] = [
     ("airwatt_gateway_connections_relayed_total", "Connections that stood on both legs.", |gateway| {
         gateway.connections_relayed
     }),
-    ("airwatt_gateway_connections_passed_total", "Openings that went as plain TCP.", |gateway| {
+    ("airwatt_gateway_connections_passed_total", "Connections that went as plain TCP.", |gateway| {
         gateway.connections_passed
     }),
     (
@@ -291,6 +302,10 @@ fn text_of(document: &serde_json::Value) -> String {
         of("connections_passed"),
         of("half_open")
     ));
+    let at_once = document["connections_max"].as_u64();
+    let at_once = at_once.map_or_else(String::new, |most| format!("{most} at once with a peer, "));
+    let (half_open, beyond) = (of("half_open_max"), of("over_limit"));
+    lines.push(format!("  limits: {at_once}{half_open} half open; {beyond} connections were beyond them"));
     lines.push(format!("  datagrams of strangers: {}", of("strange_datagrams")));
     for peer in document["peers"].as_array().into_iter().flatten() {
         let of = |key: &str| word(&peer[key]);

@@ -183,6 +183,8 @@ fn is_same_host(a: &Config, b: &Config) -> bool {
 }
 
 impl MachineHost<Peers> for TunnelHost {
+    const READS_FIRST: bool = true;
+
     fn receive(&mut self, ready: Ready, inputs: &mut Vec<Input>) -> Result<ControlFlow<()>, Error> {
         inputs.extend(self.parts.services.suspended().map(Input::Resumed));
         match self.parts.services.receive(ready.token)? {

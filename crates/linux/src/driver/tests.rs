@@ -128,3 +128,72 @@ fn what_a_machine_was_given_before_is_sent_before_the_host_settles_first() {
     run(&mut machine, &mut host, &mut events).unwrap();
     assert_eq!(host.sent_when_settled[0], 1);
 }
+
+/// Says in which order bytes and timeouts come.
+#[derive(Clone, Debug, Default)]
+struct Diary {
+    due: Option<Instant>,
+    entries: Vec<&'static str>,
+}
+
+impl Machine for Diary {
+    type Input = ();
+    type Output = ();
+    type Reason = ();
+
+    fn handle_input(&mut self, (): (), _: Instant) {
+        self.entries.push("input");
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if self.due.take_if(|due| *due <= now).is_some() {
+            self.entries.push("timeout");
+        }
+    }
+
+    fn poll_output(&mut self) -> Option<()> {
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Timeout<()>> {
+        self.due.map(|at| Timeout { at, reason: () })
+    }
+}
+
+struct Reader<const READS_FIRST: bool>(UnixStream);
+
+impl<const READS_FIRST: bool> MachineHost<Diary> for Reader<READS_FIRST> {
+    const READS_FIRST: bool = READS_FIRST;
+
+    fn receive(&mut self, _: Ready, inputs: &mut Vec<()>) -> Result<ControlFlow<()>, Error> {
+        let mut byte = [0];
+        if self.0.read(&mut byte).map_err(Error::of("socket"))? == 0 {
+            return Ok(ControlFlow::Break(()));
+        }
+        inputs.push(());
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn carry_out(&mut self, (): (), _: Instant) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// What a thread does that was not scheduled while a byte arrived and the timeout passed.
+fn late<const READS_FIRST: bool>() -> Vec<&'static str> {
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    let mut events = EventLoop::new().unwrap();
+    events.add(&theirs, Token(0), Interest::Read).unwrap();
+    ours.write_all(&[7]).unwrap();
+    drop(ours);
+    let mut machine = Diary { due: Some(events.now() + PAUSE), entries: Vec::new() };
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    run(&mut machine, &mut Reader::<READS_FIRST>(theirs), &mut events).unwrap();
+    machine.entries
+}
+
+#[test]
+fn a_thread_that_wakes_up_late_reads_first_what_has_arrived_if_its_host_says_so() {
+    assert_eq!(late::<true>(), ["input", "timeout"]);
+    assert_eq!(late::<false>(), ["timeout", "input"]);
+}

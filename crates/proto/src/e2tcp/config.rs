@@ -154,6 +154,10 @@ with_defaults! {
         /// Whether each timeout in a row doubles the next. Default yes, although the thesis describes no such rule: without it, a
         /// link whose queue takes longer than a timeout is filled with copies for ever.
         pub back_off: bool = true,
+        /// Whether a timeout that came too early is undone, and later ones wait longer: hosts that have more to do than this delay packets
+        /// and acknowledgements by tens of milliseconds. Default no, as in the thesis: the hosts of a simulation are never late.
+        #[serde(skip)]
+        pub undoes_timeouts: bool = false,
         /// Time of timeouts without a packet from the peer that ends the connection. Default 180 s, the longest that RFC 9293
         /// section 3.8.3 asks for.
         #[serde(skip)]

@@ -45,7 +45,7 @@ pub use config::{
 pub use connection::{Connection, Input, Output, first_sequence};
 pub use rtt::RttEstimator;
 pub use statistics::Statistics;
-pub use table::{ConnectionKey, ConnectionTable, Refusal, TableConfig, TableInput, TableOutput};
+pub use table::{ConnectionKey, ConnectionTable, IDENTIFIERS, Refusal, TableConfig, TableInput, TableOutput};
 pub use timer::E2tcpTimer;
 pub use window::BurstState;
 pub use wire::{

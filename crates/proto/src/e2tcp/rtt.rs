@@ -9,6 +9,8 @@ use super::config::E2tcpConfig;
 
 /// Number of samples that are kept.
 const SAMPLES: usize = 5;
+/// Largest margin that is learned: the least timeout of Linux' TCP.
+const MARGIN_MAX: Span = Span::from_millis(200);
 
 /// Estimates the round-trip time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +23,8 @@ pub struct RttEstimator {
     doublings: u32,
     percent: u64,
     margin: Span,
+    /// The margin of the settings, below which it does not fall.
+    least_margin: Span,
     initial: Span,
     max: Span,
 }
@@ -35,6 +39,7 @@ impl RttEstimator {
             doublings: 0,
             percent: u64::from(config.rto_percent),
             margin: config.rto_margin,
+            least_margin: config.rto_margin,
             initial: config.initial_rto,
             max: config.max_rto,
         }
@@ -70,6 +75,16 @@ impl RttEstimator {
     /// Doubles the timeout.
     pub fn back_off(&mut self) {
         self.doublings = (self.doublings + 1).min(62);
+    }
+
+    /// A timeout has come too early: later ones wait longer.
+    pub(super) fn widen(&mut self) {
+        self.margin = self.margin.saturating_mul(2).min(MARGIN_MAX.max(self.least_margin));
+    }
+
+    /// A timeout has found a loss, so that a shorter one would have found it sooner.
+    pub(super) fn tighten(&mut self) {
+        self.margin = (self.margin / 2).max(self.least_margin);
     }
 
     /// Ends the back-off, after the acknowledgement of a packet that was sent once.

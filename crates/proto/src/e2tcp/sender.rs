@@ -11,14 +11,17 @@
 //!
 //! Each packet records the ordinal of its last transmission. If a packet was sent more than once, only the last
 //! transmission is known: after a timeout caused by a burst of lost acknowledgements, a report may therefore be
-//! attributed to a later transmission, at the cost of an unnecessary packet.
+//! attributed to a later transmission, at the cost of an unnecessary packet. What a timeout costs that only came too early
+//! is kept small by [`doubt`].
 
+mod doubt;
 mod payload;
 
 use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Seq, Span};
 
+use self::doubt::Doubt;
 use self::payload::PayloadSearch;
 use super::config::{Counted, DuplicateAck, E2tcpConfig};
 use super::hop::HopEstimate;
@@ -110,6 +113,8 @@ pub(super) struct Sender<S> {
     payload: u64,
     searches_payload: bool,
     search: PayloadSearch,
+    undoes_timeouts: bool,
+    doubt: Option<Doubt>,
     counted: Counted,
     infer_relost: bool,
     /// What an acknowledgement that repeats its number means; blocks make it superfluous.
@@ -168,6 +173,8 @@ impl<S: SendBuffer> Sender<S> {
             payload: u64::from(config.payload),
             searches_payload: config.searches_payload,
             search: PayloadSearch::default(),
+            undoes_timeouts: config.undoes_timeouts,
+            doubt: None,
             counted: config.counted,
             infer_relost: config.infer_relost,
             duplicate_ack: if config.selective { DuplicateAck::Ignored } else { config.duplicate_ack },
@@ -317,7 +324,9 @@ impl<S: SendBuffer> Sender<S> {
         }
         let all_before = self.una >= self.end;
         let (reported, highest) = self.reported(next, ack);
+        let proof = self.proof(&reported);
         let newest = self.mark_received(&reported, highest, now, statistics);
+        self.resolve_doubt(proof, newest.is_some(), now, timers, statistics);
         let report = match self.lost_without_blocks(next) {
             0 => self.infer_losses(highest, newest, now, statistics),
             first => self.find_lost(first, now, statistics),
@@ -500,7 +509,10 @@ impl<S: SendBuffer> Sender<S> {
     ) -> bool {
         statistics.transmission_timeouts += 1;
         self.sample = None;
-        self.on_timeout([PacketState::Sent, PacketState::TimedOut], now, timers)
+        let window = self.window.size();
+        let is_given_up = self.on_timeout([PacketState::Sent, PacketState::TimedOut], now, timers);
+        self.doubt_timeout(window);
+        is_given_up
     }
 
     /// The retransmission timer expired. Returns true if the peer has been silent for too long.
@@ -517,7 +529,7 @@ impl<S: SendBuffer> Sender<S> {
     /// Marks the packets in state `from` for retransmission. Those inside the window, that is, among the first
     /// unacknowledged ones, are sent at once.
     fn on_timeout(&mut self, [from, to]: [PacketState; 2], now: Instant, timers: &mut Timers) -> bool {
-        if self.back_off {
+        if self.back_off && !self.search.is_trying() {
             self.rtt.back_off();
         }
         self.search_payload();
@@ -591,6 +603,7 @@ impl<S: SendBuffer> Sender<S> {
             self.append(1, ControlFlags::SYN, now);
             return Some(self.transmit(0, now, timers, statistics));
         }
+        self.give_up_doubt();
         if let Some(index) = self.next_retransmission() {
             return Some(self.transmit(index, now, timers, statistics));
         }
@@ -613,7 +626,7 @@ impl<S: SendBuffer> Sender<S> {
         let place = self.outstanding() < self.window.size();
         self.records.iter().position(|record| {
             let marked = matches!(record.state, PacketState::TimedOut | PacketState::Lost);
-            marked && (record.at_once || place && self.has_room(record))
+            marked && !self.is_held(record) && (record.at_once || place && self.has_room(record))
         })
     }
 

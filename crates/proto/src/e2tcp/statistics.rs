@@ -29,6 +29,8 @@ pub struct Statistics {
     pub burst_errors: u64,
     /// Number of expirations of the transmission timer.
     pub transmission_timeouts: u64,
+    /// Expirations of the transmission timer that were undone, because they came too early.
+    pub timeouts_undone: u64,
     /// Number of expirations of the retransmission timer.
     pub retransmission_timeouts: u64,
     /// Packets received, of every kind.

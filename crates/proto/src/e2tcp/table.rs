@@ -31,7 +31,7 @@ use crate::lifecycle::State;
 use crate::tcp::{Lengths, ReceiveBuffer, SendBuffer};
 
 /// Number of identifiers.
-const IDENTIFIERS: usize = 256;
+pub const IDENTIFIERS: usize = 256;
 
 /// Key of a connection in a table, independent of its identifier on the wire. A key is never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

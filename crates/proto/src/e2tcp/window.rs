@@ -146,6 +146,11 @@ impl SendWindow {
         self.apply_tiny_window();
     }
 
+    /// The last timeout came too early: the window is what it was before.
+    pub(super) fn restore(&mut self, size: u32) {
+        self.size = self.size.max(size.min(self.max));
+    }
+
     /// The predicted end of the burst was reached.
     pub(super) fn on_burst_end(&mut self) {
         if let Some(detector) = &mut self.detector {

@@ -2,13 +2,16 @@
 
 use std::collections::VecDeque;
 
-use airwatt_base::{Instant, Timeout};
+use airwatt_base::{Instant, Seq, Timeout};
 
 use super::ending::ConnectionEnding;
 use super::note::{Fate, Note, Why};
 use super::proxy_interface::{ConnectionId, ProxyCounters, ProxyTimer, SplitProxyOutput};
 use super::timer_queue::TimerQueue;
 use crate::e2tcp::Addresses;
+
+/// Openings that went as plain TCP of which repetitions are known. A flood pushes them out, and then counts its repetitions.
+const PASSED_KNOWN: usize = 512;
 
 /// The book of a proxy.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +24,8 @@ pub(super) struct ConnectionBook {
     /// Connections whose sockets the host has to look at: there is something to write, to close, or room to read.
     pub(super) changed: Vec<ConnectionId>,
     pub(super) outputs: VecDeque<SplitProxyOutput>,
+    /// The last openings that went as plain TCP: addresses, and the number of the SYN.
+    passed: VecDeque<(Addresses, Seq)>,
     /// Connections that are not relayed to their end.
     pub(super) notes: Vec<Note>,
 }
@@ -53,6 +58,20 @@ impl ConnectionBook {
     /// Reports what has become of a connection.
     pub(super) fn note(&mut self, addresses: Addresses, fate: Fate, why: Why) {
         self.notes.push(Note { addresses, fate, why });
+    }
+
+    /// An opening goes as plain TCP. Its host may repeat the SYN, which is the same connection still.
+    pub(super) fn pass(&mut self, addresses: Addresses, number: Seq, why: Why) {
+        if self.passed.contains(&(addresses, number)) {
+            return;
+        }
+        if self.passed.len() == PASSED_KNOWN {
+            self.passed.pop_front();
+        }
+        self.passed.push_back((addresses, number));
+        self.counters.passed += 1;
+        self.counters.over_limit += u64::from(matches!(why, Why::HalfOpen | Why::NoNumber));
+        self.note(addresses, Fate::Passed, why);
     }
 
     /// Takes a timer that is due.

@@ -153,9 +153,9 @@ pub struct ProxyCounters {
     pub begun: u64,
     /// Connections that stood on both legs.
     pub relayed: u64,
-    /// Openings that went as plain TCP.
+    /// Connections that went as plain TCP.
     pub passed: u64,
-    /// Of these, and of declined ones, those beyond a limit.
+    /// Of these, and of declined and refused ones, those beyond a limit.
     pub over_limit: u64,
     /// Openings of peers that are not relayed.
     pub declined: u64,

@@ -215,6 +215,11 @@ impl SplitProxy {
         std::mem::take(&mut self.book.notes)
     }
 
+    /// The host passes an opening for a peer of which nothing was heard.
+    pub fn note_passed(&mut self, opening: &Opening) {
+        self.book.pass(opening.addresses(), opening.number(), Why::PeerUnknown);
+    }
+
     /// The largest payload of a packet to this peer in bytes; `None` without peers.
     pub fn payload_max(&self, peer: usize) -> Option<u16> {
         self.peers.get(peer).map(|peer| peer.table.payload_max())
@@ -307,7 +312,6 @@ impl SplitProxy {
         now: Instant,
     ) -> Result<ConnectionId, Why> {
         if self.book.half_open >= self.config.half_open {
-            self.book.counters.over_limit += 1;
             return Err(Why::HalfOpen);
         }
         let (id, side) = (
@@ -387,8 +391,10 @@ impl SplitProxy {
 
     fn pass(&mut self, id: ConnectionId, why: Why, now: Instant) {
         let Some(entry) = self.entries.get(&id) else { return };
-        self.book.note(entry.addresses, Fate::Passed, why);
-        self.book.counters.passed += 1;
+        match entry.number {
+            Some(number) => self.book.pass(entry.addresses, number, why),
+            None => self.book.note(entry.addresses, Fate::Refused, why),
+        }
         self.end_opening(id, Some(SplitProxyOutput::Pass), ConnectionEnding::Unanswered, now);
     }
 

@@ -5,6 +5,7 @@
 //! of a full packet, the first one that is missing is divided: its first part carries [`SHARE`] of what a packet may. If that part arrives,
 //! and by the next timeout no full packet has, although some were sent after it, packets carry as much as that part from then on. If it
 //! does not arrive within two timeouts either, the next one is shorter. A burst of losses that ends lets full packets through, and changes nothing.
+//! While it searches, timeouts are not doubled any further, so that it ends within some hundred of them: it sends a few packets for each.
 //!
 //! Left out: longer packets later. That a path has become wider is noticed at the next start.
 
@@ -18,8 +19,9 @@ use crate::tcp::SendBuffer;
 const TIMEOUTS: u32 = 5;
 /// The share of the payload that is tried next, a choice: from 1,500 bytes one step leads below the 1,280 that every path of IPv6 carries.
 const SHARE: (u64, u64) = (3, 4);
-/// The least payload that is tried, in bytes: IPv4 asks of hosts that they take packets of 576 bytes (RFC 791, section 3.1).
-const PAYLOAD_MIN: u64 = 400;
+/// The least payload that is tried, in bytes, a choice: no link of the Internet carries so little, but tunnels within tunnels that are
+/// set up wrongly carry less than the 576 bytes that IPv4 asks of hosts (RFC 791, section 3.1).
+const PAYLOAD_MIN: u64 = 100;
 
 /// The search for a payload that arrives.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,9 +32,16 @@ pub(super) struct PayloadSearch {
     tried: Option<u64>,
     /// Whether a packet with it, or more, has arrived.
     arrived: bool,
+    /// Whether there is nothing shorter to try.
+    is_over: bool,
 }
 
 impl PayloadSearch {
+    /// Whether shorter packets are being tried.
+    pub(super) const fn is_trying(&self) -> bool {
+        self.tried.is_some() && !self.is_over
+    }
+
     /// A packet with `len` bytes has arrived, of which a full one has `payload`.
     pub(super) fn note_arrived(&mut self, len: u64, payload: u64) {
         if len >= payload {
@@ -100,7 +109,11 @@ impl<S: SendBuffer> Sender<S> {
         }
         let next = tried * SHARE.0 / SHARE.1;
         // The answer to what is tried may come after the first timeout, as with all that is sent again.
-        if next < PAYLOAD_MIN || !(self.search.timeouts - TIMEOUTS).is_multiple_of(2) {
+        if !(self.search.timeouts - TIMEOUTS).is_multiple_of(2) {
+            return;
+        }
+        self.search.is_over = next < PAYLOAD_MIN;
+        if self.search.is_over {
             return;
         }
         self.search.tried = Some(next);

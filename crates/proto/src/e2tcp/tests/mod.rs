@@ -6,6 +6,7 @@ mod flow;
 mod header;
 mod identifiers;
 mod ladders;
+mod late;
 mod payload;
 mod reliability;
 mod setup;
@@ -242,6 +243,20 @@ impl Pair {
         let until = Instant::from_millis(millis);
         while self.step(until) {}
         self.now = self.now.max(until);
+    }
+
+    /// Runs as long as this, while `who` serves its timers and reads nothing.
+    fn stall(&mut self, who: usize, until: Span) {
+        let until = Instant::ZERO + until;
+        loop {
+            let early =
+                |(at, _): &(Instant, u64), (whose, _): &mut (usize, Vec<u8>)| *whose != who && *at < until;
+            let early: Vec<_> = self.path.extract_if(.., early).collect();
+            self.path.extend(early.into_iter().map(|((_, order), packet)| ((until, order), packet)));
+            if !self.step(until.saturating_sub(Span::from_nanos(1))) {
+                return;
+            }
+        }
     }
 
     /// The ladder's lines that contain `text`.

@@ -20,7 +20,7 @@ fn transfer(
 
 #[test]
 fn a_path_that_drops_long_packets_gets_shorter_ones() {
-    for carries in [999, 750, 600, 430] {
+    for carries in [999, 750, 600, 430, 250, 140] {
         let long = move |_, _, packet: &E2tcpPacket| {
             if packet.len > carries { Fate::Lose } else { Fate::Arrive }
         };
@@ -32,6 +32,9 @@ fn a_path_that_drops_long_packets_gets_shorter_ones() {
         // Packets are as long as before until then, and none is lost after it.
         let last = pair.ladder.iter().rposition(|line| line.contains("/lost/")).expect("the first ones");
         assert!(last < pair.ladder.len() / 2, "{last} of {}", pair.ladder.len());
+        let stalled =
+            pair.ladder[last].split(' ').next().and_then(|time| time.parse::<u64>().ok()).expect("ms");
+        assert!(stalled < 120_000, "{carries}: after {stalled} ms, of which a first timeout takes 1,000");
     }
 }
 

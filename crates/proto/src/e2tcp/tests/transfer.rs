@@ -75,6 +75,7 @@ fn any_config() -> impl Strategy<Value = E2tcpConfig> {
                 ack_every: 1 + isn % 4 % max_window,
                 learn_window: isn & 4 == 4,
                 searches_payload: isn & 8 == 8,
+                undoes_timeouts: isn & 16 == 16,
                 window_field: if switch[4] { WindowField::Caps } else { WindowField::Replaces },
                 reliability,
                 receive_window: window,

@@ -42,7 +42,6 @@ impl SplitProxy {
         let silent_since = state.and_then(|state| state.silent_since);
         let is_silent = silent_since.is_some_and(|since| now.saturating_since(since) < RETRY_SILENT);
         let is_full = state.is_some_and(|state| state.table.is_full(now));
-        self.book.counters.over_limit += u64::from(is_full && !self.book.is_draining);
         let obstacle =
             [(self.book.is_draining, Why::Draining), (is_silent, Why::PeerSilent), (is_full, Why::NoNumber)];
         let added = match obstacle.into_iter().find(|(is_met, _)| *is_met) {
@@ -52,8 +51,7 @@ impl SplitProxy {
         let id = match added {
             Ok(id) => id,
             Err(why) => {
-                self.book.counters.passed += 1;
-                self.book.note(addresses, Fate::Passed, why);
+                self.book.pass(addresses, opening.number(), why);
                 return self.book.outputs.push_back(Out::Pass(opening));
             }
         };
@@ -78,6 +76,7 @@ impl SplitProxy {
         let id = match self.add(peer, addresses, Origin::Call(shares), now) {
             Ok(id) => id,
             Err(why) => {
+                self.book.counters.over_limit += 1;
                 self.book.note(addresses, Fate::Refused, why);
                 let ended = Out::Ended(self.next_id, addresses, ConnectionEnding::Refused);
                 return self.book.outputs.push_back(ended);
@@ -157,7 +156,6 @@ impl SplitProxy {
         let id = self.by_addresses.get(&(peer, addresses)).copied();
         let is_held = |entry: &Entry| matches!(entry.origin, Origin::Syn(Some(_)));
         if let Some(id) = id.filter(|id| self.entries.get(id).is_some_and(is_held)) {
-            self.book.counters.over_limit += 1;
             self.pass_unanswered(id, Why::NoNumber, now);
         }
     }

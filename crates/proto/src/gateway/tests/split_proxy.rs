@@ -389,6 +389,30 @@ fn limits_pass_connections_on() {
     assert_eq!(rig.log, ["Pass", "Pass"]);
 }
 
+/// A host whose server does not answer repeats the SYN of a connection that was passed.
+#[test]
+fn a_repeated_syn_is_one_connection_that_went_as_plain_tcp() {
+    let mut rig = Rig::new();
+    rig.loss = 1.0;
+    let passed =
+        |rig: &Rig| (rig.ends[M].counters().passed, rig.log.iter().filter(|line| *line == "Pass").count());
+    rig.input(M, In::Opening(0, opening(1)));
+    rig.run(Span::from_secs(2));
+    assert_eq!(passed(&rig), (1, 1), "nobody has answered: {:?}", rig.log);
+    for _ in 0..3 {
+        rig.input(M, In::Opening(0, opening(1)));
+    }
+    assert_eq!(passed(&rig), (1, 4));
+    assert_eq!(rig.ends[M].take_notes().len(), 1);
+    // The same addresses again, and others.
+    rig.input(M, In::Opening(0, numbered(1, 8)));
+    rig.input(M, In::Opening(0, opening(2)));
+    assert_eq!(passed(&rig), (3, 6));
+    rig.ends[M].note_passed(&opening(3));
+    rig.ends[M].note_passed(&opening(3));
+    assert_eq!(passed(&rig).0, 4);
+}
+
 #[test]
 fn more_connections_than_identifiers_are_never_refused_after_others_have_closed() {
     let mut rig = Rig::new();
