@@ -1209,6 +1209,10 @@ class TunnelConfig(TypedDict, total=False):
     """Whether datagrams are neither encrypted nor authenticated. For measurement."""
     thin_acks: bool
     """Whether a held TCP acknowledgement is dropped if a later one of the same flow makes it superfluous."""
+    triggers: bool
+    """Whether a client fetches what the peer's bursts may have become, by empty datagrams where it has nothing
+    to send. They open service periods of U-APSD; under any other power save they keep the radio awake for
+    nothing."""
 
 class Wifi(TypedDict, total=False):
     """How stations and access point use the air."""

@@ -24,6 +24,7 @@ private_key = "CLIENT_PRIVATE_KEY"      # airwattd genkey; or private_key_file =
 [tunnel]
 delay_budget = "10ms"                   # mean delay that bursts may add; the larger, the less energy
 thin_acks = true                        # drop held TCP acknowledgements that a later one makes superfluous
+triggers = false                        # true if the radio sleeps by U-APSD, which Linux' drivers leave off by default
 # burst = 5                             # packets in a burst; with delay_budget the largest number (20 above 10ms)
 # hold = "20ms"                         # longest time for which a packet is held
 # keep_alive = "25s"                    # only behind an address translator; each one costs a wake-up of the radio

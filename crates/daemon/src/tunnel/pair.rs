@@ -191,7 +191,7 @@ fn files(options: &Pair, endpoint: &str, reach: &str) -> Result<Files, Failure> 
     let keep_alive = options.keep_alive.map_or_else(String::new, |time| format!("keep_alive = \"{time}\"\n"));
     let client = format!(
         "interface = \"{interface}\"\naddresses = [{own}]\nend = \"client\"\nprivate_key = \"{}\"\n\
-         [tunnel]\ndelay_budget = \"10ms\"\nthin_acks = true\n{keep_alive}\
+         [tunnel]\ndelay_budget = \"10ms\"\nthin_acks = true\ntriggers = false\n{keep_alive}\
          [[peer]]\nname = \"concentrator\"\npublic_key = \"{}\"\nendpoint = \"{endpoint}\"\nallowed_ips = [{allowed}]\n",
         client_key.to_text(),
         concentrator_key.public(),

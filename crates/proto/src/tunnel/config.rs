@@ -56,6 +56,9 @@ with_defaults! {
         pub hold: Option<Span> = None,
         /// Whether what is held is sent when the peer's burst has ended, since the radio is awake then.
         pub answer: bool = true,
+        /// Whether a client fetches what the peer's bursts may have become, by empty datagrams where it has nothing to send. They open
+        /// service periods of U-APSD; under any other power save they keep the radio awake for nothing.
+        pub triggers: bool = true,
         /// Largest outer packet in which several inner packets share a datagram; `0B` for one inner packet in each.
         pub bundle: Size = Size::from_bytes(1_500),
         /// Whether a held TCP acknowledgement is dropped if a later one of the same flow makes it superfluous.

@@ -15,7 +15,7 @@
 //!
 //! A client also estimates the interval at which the concentrator fills bursts, and sends an empty datagram as a trigger
 //! when it has sent nothing for so long (equations 4.15 to 4.17): under U-APSD any frame of a station opens a service
-//! period. Equations have an interval of at most the beacon interval also for a client that receives nothing. This machine
+//! period. Under other power save that is of no use, and `triggers` turns it off. Equations have an interval of at most the beacon interval also for a client that receives nothing. This machine
 //! sends no trigger then, because beacons announce buffered packets as often: an idle tunnel never wakes up.
 //!
 //! Inner flows share a burst by deficit round robin ([`queue`]). An [`Association`] carries packets to the peer and is
@@ -234,7 +234,12 @@ impl<A: Association> Tunnel<A> {
 
     /// The interval between triggers; `None` while beacons announce what the peer sends as often.
     pub fn trigger_interval(&self) -> Option<Span> {
-        self.interval.triggers(self.size.packets())
+        self.interval.triggers(self.size.packets()).filter(|_| self.triggers())
+    }
+
+    /// Whether this end sends triggers.
+    fn triggers(&self) -> bool {
+        self.end == TunnelEnd::Client && self.config.triggers
     }
 
     /// Number of packets held.
@@ -332,7 +337,7 @@ impl<A: Association> Tunnel<A> {
     }
 
     fn schedule_trigger(&mut self, last_sent: Instant, now: Instant) {
-        if self.end == TunnelEnd::Concentrator {
+        if !self.triggers() {
             return;
         }
         self.interval.note_sent(last_sent);
@@ -359,7 +364,7 @@ impl<A: Association> Tunnel<A> {
                 }
                 AssociationOutput::Deliver(packet) => {
                     self.counts.delivered += 1;
-                    if self.end == TunnelEnd::Client {
+                    if self.triggers() {
                         self.interval.note_received(now);
                     }
                     self.outputs.push_back(Output::Deliver(packet));
@@ -382,7 +387,9 @@ impl<A: Association> Tunnel<A> {
         self.association.receive(datagram, now);
         self.collect(now);
         self.send(now);
-        if let (TunnelEnd::Client, Some(at)) = (self.end, self.interval.due(self.size.packets(), now)) {
+        if self.triggers()
+            && let Some(at) = self.interval.due(self.size.packets(), now)
+        {
             self.timers.set(Reason::Trigger, at);
         }
     }

@@ -40,6 +40,8 @@ pub struct Plain<P> {
 
 /// Numbers of datagrams that may still come late: a path that holds back more than these has lost them to its user.
 const MISSING_MAX: usize = 1_024;
+/// A number that differs from the expected one by so many or more is that of a peer that began anew, and shows no loss.
+const FARTHEST: u32 = 1 << 16;
 
 impl<P> Plain<P> {
     /// An association in which packets of up to `limit` bytes together share a datagram; 0 for one packet in each.
@@ -76,9 +78,10 @@ impl<P> Plain<P> {
     }
 
     fn note_number(&mut self, number: u32) {
-        let ahead = self.expected.map_or(0, |expected| number.wrapping_sub(expected) % NUMBERS);
-        // A number from the half behind the expected one is that of a late datagram, or the peer began anew.
-        if ahead < NUMBERS / 2 {
+        let expected = self.expected.unwrap_or(number);
+        let (ahead, behind) =
+            (number.wrapping_sub(expected) % NUMBERS, expected.wrapping_sub(number) % NUMBERS);
+        if ahead < FARTHEST {
             self.lost += u64::from(ahead);
             let latest = (1..=ahead.min(MISSING_MAX as u32)).rev();
             self.missing.extend(latest.map(|back| number.wrapping_sub(back) % NUMBERS));
@@ -87,8 +90,9 @@ impl<P> Plain<P> {
         } else if let Some(place) = self.missing.iter().rposition(|missing| *missing == number) {
             self.missing.remove(place);
             self.lost -= 1;
-        } else if number == 0 {
-            self.expected = Some(1);
+        } else if number == 0 || behind >= FARTHEST {
+            // The peer began anew.
+            self.expected = Some((number + 1) % NUMBERS);
             self.missing.clear();
         }
     }

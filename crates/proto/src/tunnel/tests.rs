@@ -228,6 +228,8 @@ fn a_client_triggers_at_the_interval_of_the_peers_bursts_and_never_when_idle() {
         [],
         "the access point needs no triggers"
     );
+    let without = TunnelConfig { triggers: false, ..of_five() };
+    assert_eq!(sent(without, TunnelEnd::Client, &inputs, 3_600_000), [], "they can be turned off");
 }
 
 #[test]
@@ -297,6 +299,19 @@ fn numbers_count_what_was_lost() {
     assert_eq!(receive(&mut plain, 0), 1, "the peer began anew");
     assert_eq!(receive(&mut plain, 1), 1);
     assert_eq!(receive(&mut plain, 10), 9, "8 of the new beginning, beside the 10 of before");
+}
+
+/// A peer that begins anew after a long time, and whose first datagrams are lost.
+#[test]
+fn a_peer_that_begins_anew_has_lost_nothing() {
+    for before in [100_000, wire::NUMBERS / 2 - 1, wire::NUMBERS / 2 + 1, wire::NUMBERS - 100_000] {
+        let mut plain: Plain<Packet> = Plain::new(0);
+        for number in [before, 0, 1, 3].into_iter().chain([before, 2, 4]) {
+            let header = TunnelHeader { number, ends_burst: false };
+            plain.receive(Datagram { header, packets: vec![] }, at(0));
+        }
+        assert_eq!(plain.lost(), 2, "one of each beginning, {before}");
+    }
 }
 
 /// A path that reorders every datagram within 50 loses none of them.
