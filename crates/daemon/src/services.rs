@@ -211,6 +211,8 @@ pub(crate) fn print_unit(
         devices: &["/dev/net/tun"],
         restart_s: 1,
     };
-    output::print(&unit.text_with(more));
+    // They have the privileges that they keep from the beginning, and no threads but their own to favour.
+    let calls = ["SystemCallFilter=~@privileged @resources"];
+    output::print(&unit.text_with(&[&calls[..], more].concat()));
     Ok(())
 }

@@ -88,6 +88,10 @@ pub fn keep_only(keep: &[ProcessCapability], user: Option<&User>) -> Result<(), 
     sys::set_no_new_privs(true).map_err(Error::of(WHAT))?;
     sys::clear_ambient_capability_set().map_err(Error::of(WHAT))?;
     let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
+    // A service manager may have left just these, and forbidden the call.
+    if sys::capabilities(None).is_ok_and(|has| has == sets) {
+        return Ok(());
+    }
     sys::set_capabilities(None, sets).map_err(Error::of(WHAT))
 }
 

@@ -69,7 +69,7 @@ impl Unit<'_> {
              # What is wrong in the configuration stays wrong.\nRestartPreventExitStatus=2\n\
              # The guardian must see the daemon end.\nKillMode=mixed\nTimeoutStopSec=10\n\
              RuntimeDirectory=airwatt\nRuntimeDirectoryMode=0700\nRuntimeDirectoryPreserve=yes\n\n\
-             CapabilityBoundingSet={names}\nAmbientCapabilities={names}\n\
+             CapabilityBoundingSet={names}\n\
              RestrictAddressFamilies=AF_UNIX AF_NETLINK {families}\nDevicePolicy=closed\n"
         );
         for device in self.devices {
