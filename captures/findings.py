@@ -216,6 +216,18 @@ def polled(air: Air, at_ms: float, number: int, *, tid: int, more: bool = False,
 
 def tim_never_set(air: Air, case: str) -> None:
     """Three beacons while a frame waits of which More Data told, or nothing is known; or which the monitor misses."""
+    if case == "uapsd":
+        # The access point has U-APSD, and the association of the station, which has QoS, was not captured.
+        air.beacon(uapsd=True)
+        air.null(10, sleeps=True)
+        polled(air, air.beacon(bit=True, uapsd=True) + 3, 1, tid=0, more=True)
+        for _ in range(3):
+            at_ms = air.beacon(uapsd=True)
+        polled(air, at_ms + 3, 2, tid=0)
+        for _ in range(3):
+            at_ms = air.beacon(uapsd=True)
+        air.null(at_ms + 10, sleeps=True)
+        return
     if case == "later":
         # More Data announced a frame of another traffic identifier, which was fetched unseen. Its next one comes later.
         air.beacon()
@@ -233,6 +245,17 @@ def tim_never_set(air: Air, case: str) -> None:
     if case == "missed":
         for _ in range(3):
             fetched(air, air.beacon(bit=True, missed=True) + 3)
+        air.end()
+        return
+    if case == "busy":
+        # The channel is full: a beacon that was composed before the first frame is transmitted after it.
+        fetched(air, air.beacon(bit=True) + 3)
+        at_ms = INTERVAL_MS * 4
+        fetched(air, at_ms + 8, more=True)
+        for number in range(20):
+            air.put(at_ms + 9.5 + number, control(CTS, OTHER))
+        air.beacon(late_ms=30)
+        fetched(air, air.beacon(bit=True) + 3)
         air.end()
         return
     fetched(air, air.beacon(bit=True) + 3, more=case in ("guilty", "innocent", "restarted"))
@@ -281,6 +304,18 @@ def again(air: Air, at_ms: float, frame: bytes) -> None:
 def tim_stuck(air: Air, case: str) -> None:
     """The TIM bit, a PS-Poll, and a Null frame for an answer; or that of a second one, after QoS data was missed."""
     air.begin()
+    if case == "late":
+        # The station fetches the frame before a beacon that announces it is transmitted, on a full channel.
+        air.beacon(bit=True)
+        at_ms = INTERVAL_MS * 4
+        fetched(air, at_ms + 5)
+        for number in range(20):
+            air.put(at_ms + 7 + number, control(CTS, OTHER))
+        air.beacon(bit=True, late_ms=30)
+        air.poll(at_ms + 33)
+        air.empty(at_ms + 34)
+        air.end()
+        return
     if case in ("missed", "acknowledged"):
         if case == "missed":
             air.served(INTERVAL_MS * 2 + 25, 1, last=False)
@@ -558,9 +593,12 @@ def beacon_missing(air: Air, case: str) -> None:
 
 Case = Callable[[Air, str], None]
 CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
-    "tim-never-set": (tim_never_set, ("guilty", "innocent", "undecidable", "near", "missed", "later", "restarted")),
+    "tim-never-set": (
+        tim_never_set,
+        ("guilty", "innocent", "undecidable", "near", "missed", "later", "restarted", "busy", "uapsd"),
+    ),
     "sent-to-sleeping-station": (sent_to_sleeper, ("guilty", "innocent", "undecidable", "missed")),
-    "tim-stuck": (tim_stuck, ("guilty", "innocent", "undecidable", "missed", "acknowledged")),
+    "tim-stuck": (tim_stuck, ("guilty", "innocent", "undecidable", "missed", "acknowledged", "late")),
     "tim-missing": (tim_missing, ("guilty", "innocent")),
     "more-data-then-nothing": (more_data_then_nothing, ("guilty", "innocent", "undecidable")),
     "more-data-missing": (more_data_missing, ("guilty", "innocent", "near")),

@@ -146,6 +146,8 @@ pub struct Capture {
     pub associations: BTreeMap<MacAddress, u16>,
     /// The stations that have a target wake time from the beginning, as that simulator names them.
     pub target_wakes: BTreeSet<MacAddress>,
+    /// The stations that do not use U-APSD, as that simulator says.
+    pub without_uapsd: BTreeSet<MacAddress>,
     /// Parts of the capture between which its clock jumps.
     pub segments: Vec<SteadyPart>,
     /// Its files in order of time, if it is a folder.

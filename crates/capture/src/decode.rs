@@ -78,6 +78,7 @@ pub(crate) struct Decoder {
     profiles: BTreeMap<String, Radio>,
     associations: BTreeMap<MacAddress, u16>,
     target_wakes: BTreeSet<MacAddress>,
+    without_uapsd: BTreeSet<MacAddress>,
     /// The A-MPDU of the packet before, by its number and transmitter, unless that was its last.
     ampdu: Option<(u32, Option<MacAddress>)>,
     notes: Notes,
@@ -102,6 +103,7 @@ impl Decoder {
             profiles: BTreeMap::new(),
             associations: BTreeMap::new(),
             target_wakes: BTreeSet::new(),
+            without_uapsd: BTreeSet::new(),
             ampdu: None,
             notes: Notes::default(),
             decryption,
@@ -171,6 +173,7 @@ impl Decoder {
         self.profiles.extend(other.profiles.into_iter().take(room));
         self.associations.extend(other.associations);
         self.target_wakes.extend(other.target_wakes);
+        self.without_uapsd.extend(other.without_uapsd);
         self.notes.append(other.notes);
     }
 
@@ -334,12 +337,15 @@ impl Decoder {
         if found.damaged {
             return;
         }
+        // An element that is not there may have been cut off.
+        let known = |has: bool| (has || whole).then_some(has);
         match ManagementBody::decode(frame) {
             Ok(Some(ManagementBody::Beacon { timestamp_us, interval, capability, elements })) => {
                 let Some(bssid) = found.bssid else { return };
                 let is_beacon = found.control.kind == FrameKind::Beacon;
                 let network = self.networks.entry(bssid).or_default();
                 network.interval = interval;
+                network.is_whole |= whole;
                 self.decryption.name(bssid, elements);
                 if let Some(ssid) = elements.ssid().filter(|ssid| !ssid.iter().all(|byte| *byte == 0)) {
                     network.ssid = String::from_utf8_lossy(ssid).into_owned();
@@ -378,14 +384,15 @@ impl Decoder {
             Ok(Some(ManagementBody::AssociationRequest { elements, listen_interval, .. })) => {
                 self.decryption.name(frame.header().address1, elements);
                 found.listen_interval = Some(listen_interval);
-                found.requested_uapsd = Some(elements.wmm().map_or(0, |wmm| wmm.station_uapsd()));
-                found.is_multi_link = elements.is_multi_link();
-                found.supports_twt = elements.is_twt_requester();
+                let wmm = elements.wmm();
+                found.requested_uapsd = wmm.map(|wmm| wmm.station_uapsd() != 0).or_else(|| known(false));
+                found.is_multi_link = known(elements.is_multi_link());
+                found.supports_twt = known(elements.is_twt_requester());
             }
             Ok(Some(ManagementBody::AssociationResponse(response, elements))) if response.status == 0 => {
                 found.aid = Some(response.aid);
-                found.grants_uapsd = elements.wmm().is_some_and(WmmInfo::ap_uapsd);
-                found.supports_twt = elements.is_twt_responder();
+                found.grants_uapsd = elements.wmm().map(WmmInfo::ap_uapsd).or_else(|| known(false));
+                found.supports_twt = known(elements.is_twt_responder());
             }
             _ => found.sleep_change = self.sleep_change(frame),
         }
@@ -431,6 +438,7 @@ impl Decoder {
             profiles: self.profiles,
             associations: self.associations,
             target_wakes: self.target_wakes,
+            without_uapsd: self.without_uapsd,
             segments: Vec::new(),
             files: Vec::new(),
             notes: self.notes,
@@ -462,6 +470,8 @@ impl PacketSink for Decoder {
             self.associations.insert(mac, aid);
         } else if let Some((mac, _)) = of("target wake time of ") {
             self.target_wakes.insert(mac);
+        } else if let Some((mac, "none")) = of("U-APSD of ") {
+            self.without_uapsd.insert(mac);
         }
     }
 
@@ -511,11 +521,11 @@ fn air_frame(frame: &Frame<'_>, length: u32, radiotap: &Radiotap) -> AirFrame {
         eosp: from_ap && header.qos.is_some_and(|qos| qos.eosp()),
         aid: header.ps_poll_aid(),
         requested_uapsd: None,
-        is_multi_link: false,
-        supports_twt: false,
+        is_multi_link: None,
+        supports_twt: None,
         sleep_change: None,
         listen_interval: None,
-        grants_uapsd: false,
+        grants_uapsd: None,
         beacon: None,
         air_bytes: length + FCS_BYTES,
         msdu_bytes: msdu_bytes(frame, length),

@@ -137,18 +137,18 @@ pub struct AirFrame {
     pub eosp: bool,
     /// The association identifier in a PS-Poll or in a successful association response.
     pub aid: Option<u16>,
-    /// In an association request: the station's U-APSD access categories, one bit each; zero without WMM.
-    pub requested_uapsd: Option<u8>,
+    /// In an association request: whether the station asks for U-APSD; `None` where that was cut off, as all that follows.
+    pub requested_uapsd: Option<bool>,
     /// Of an association request: it has a Multi-Link element (802.11be), so that the station may be awake on another link.
-    pub is_multi_link: bool,
+    pub is_multi_link: Option<bool>,
     /// Of an association: the sender may ask for target wake time (the station), or answers who does (the access point).
-    pub supports_twt: bool,
+    pub supports_twt: Option<bool>,
     /// Of an action frame: what it changes about the station's sleep.
     pub sleep_change: Option<SleepChange>,
     /// In an association request: the beacon intervals that the station may sleep through.
     pub listen_interval: Option<u16>,
     /// In an association response: whether its WMM element grants U-APSD.
-    pub grants_uapsd: bool,
+    pub grants_uapsd: Option<bool>,
     /// Index into [`crate::Capture::beacons`].
     pub beacon: Option<u32>,
     /// Bytes of the MPDU with its FCS, to which the rate applies.
@@ -241,6 +241,8 @@ pub struct ObservedCell {
     pub ssid: String,
     /// Whether it announces U-APSD; `None` if it has no WMM element.
     pub uapsd: Option<bool>,
+    /// Whether a beacon or probe response of it was captured whole, so that an element that it does not have is none that was cut off.
+    pub is_whole: bool,
     /// The access parameters of best effort that it announces.
     pub access: Option<AccessParameters>,
     /// Time between two beacons, as they state it.
@@ -251,6 +253,13 @@ pub struct ObservedCell {
     pub beacons: u32,
     /// Their bytes with FCS, together.
     pub beacon_bytes: u64,
+}
+
+impl ObservedCell {
+    /// Whether it serves stations by U-APSD, as far as its beacons show: the element that says so may have been cut off.
+    pub fn may_have_uapsd(&self) -> bool {
+        self.uapsd.unwrap_or(!self.is_whole)
+    }
 }
 
 /// The protocol of a group-addressed packet.

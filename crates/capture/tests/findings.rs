@@ -50,15 +50,21 @@ fn guilty_captures_alone_accuse() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The file without one of its packets.
-fn without(file: &[u8], place: usize) -> Option<Vec<u8>> {
+/// Where a packet of the file begins and ends.
+fn place_of(file: &[u8], place: usize) -> Option<(usize, usize)> {
     let length =
         |at: usize| Some(16 + u32::from_le_bytes(file.get(at + 8..at + 12)?.try_into().unwrap()) as usize);
     let mut at = 24;
     for _ in 0..place {
         at += length(at)?;
     }
-    Some([&file[..at], &file[at + length(at)?..]].concat())
+    Some((at, at + length(at)?))
+}
+
+/// The file without one of its packets.
+fn without(file: &[u8], place: usize) -> Option<Vec<u8>> {
+    let (from, until) = place_of(file, place)?;
+    Some([&file[..from], &file[until..]].concat())
 }
 
 /// An acknowledgement alone tells of each frame that was missed, which nothing tells without it.
@@ -79,6 +85,29 @@ fn a_missed_frame_accuses_nobody() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(mutants > 2_000, "{mutants}");
+}
+
+/// Up to its end this capture lacks any frame of the traffic identifier of which one was missed; the verdict says that it assumes that there is
+/// none.
+const ASSUMES: [&str; 1] = ["tim-never-set-later"];
+
+/// Wherever the monitor began or ended, it accuses of nothing that the whole capture does not show: what it does not know, such as the
+/// association, makes no verdict harder.
+#[test]
+fn a_part_of_a_capture_accuses_nobody() {
+    let mut wrong = Vec::new();
+    for (name, file) in shipped() {
+        for (place, (from, until)) in (0..).map_while(|place| Some((place, place_of(&file, place)?))) {
+            let parts = [[&file[..24], &file[from..]].concat(), file[..until].to_vec()];
+            for (part, which) in parts.iter().zip(["from", "up to"]) {
+                let accused = accused(&Capture::read(&name, &part[..]).unwrap());
+                if !ASSUMES.contains(&&*name) && accused.iter().any(|kind| Some(*kind) != broken(&name)) {
+                    wrong.push(format!("{name} {which} packet {}: {accused:?}", place + 1));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// PS-Polls up to the next response are one occurrence, which waits from the first one on: for as long as beacons say that the frame is
@@ -111,6 +140,9 @@ fn what_one_frame_tells_accuses_nobody() {
         ("tim-never-set-later", FindingKind::TimNeverSet, 1),
         ("tim-never-set-restarted", FindingKind::TimNeverSet, 1),
         ("beacon-late-busy", FindingKind::BeaconLate, 1),
+        ("tim-never-set-busy", FindingKind::TimNeverSet, 1),
+        ("tim-never-set-uapsd", FindingKind::TimNeverSet, 1),
+        ("tim-stuck-late", FindingKind::TimStuck, 1),
     ] {
         let rule = finding(name, kind);
         let counts = (rule.count(Verdict::Violated), rule.count(Verdict::Undecidable));
@@ -147,6 +179,39 @@ fn a_clock_that_is_set_accuses_nobody() {
                 let bytes = shifted(&file, place, by_us);
                 let accused = accused(&Capture::read(kind, &bytes[..]).unwrap());
                 assert!(accused.is_empty(), "{kind} by {by_us} us from packet {place} on: {accused:?}");
+            }
+        }
+    }
+}
+
+/// The clock of the monitor is set by less than beacons show for certain, somewhere in the wait for a frame: delays are those by the access
+/// point's clock, or less where it is not known whether the clock was set before or after a frame.
+#[test]
+fn no_delay_follows_a_clock_that_was_set() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures/findings");
+    let of = |bytes: &[u8], kind: FindingKind| {
+        let found = observe(&Capture::read("set", bytes).unwrap()).findings;
+        let rule = found.into_iter().find(|finding| finding.kind == kind).unwrap();
+        (rule.count(Verdict::Violated), rule.excess.delay)
+    };
+    for (name, kind, from, until) in [
+        ("tim-never-set-guilty", FindingKind::TimNeverSet, 21, 27),
+        ("ps-poll-unanswered-guilty-later", FindingKind::PsPollUnanswered, 18, 25),
+    ] {
+        let file = fs::read(folder.join(format!("{name}.pcap"))).unwrap();
+        let whole = of(&file, kind);
+        assert!(whole.1 > Span::from_millis(200));
+        for place in from..until {
+            for by_us in [50_000, 90_000] {
+                let (count, delay) = of(&shifted(&file, place, by_us), kind);
+                assert_eq!(count, whole.0, "{name}, {by_us} us from packet {place} on");
+                let short = whole.1.saturating_sub(delay);
+                assert!(
+                    delay <= whole.1 && short <= Span::from_micros(by_us as u64),
+                    "{name}, {place}: {delay}"
+                );
+                // It was set before the frame, as the beacon after that shows too.
+                assert!(place + 1 == until || short <= Span::from_micros(10), "{name}, {place}: {delay}");
             }
         }
     }

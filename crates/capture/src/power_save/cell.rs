@@ -10,6 +10,7 @@ use super::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
 use super::pauses::Pauses;
 use super::record::AirTotal;
 use super::sequence::{Counter, Sequences};
+use super::targets::Targets;
 use super::{ENOUGH_BEACONS, Mark};
 use crate::packet::{AirFrame, Beacon, CapturedPacket};
 
@@ -34,6 +35,10 @@ pub(super) struct Cell {
     unknown: Vec<u32>,
     /// Whether nothing was missed between each beacon and the one before, by their sequence numbers.
     follows: Vec<bool>,
+    /// Whether the numbers up to the last beacon showed that beacons and other frames have one counter.
+    is_shared: bool,
+    /// How long after its target time each beacon was transmitted.
+    late_by: Vec<Span>,
     /// The access point's clock at each beacon in microseconds.
     timestamps_us: Vec<u64>,
     /// The first beacon of the present segment, as a place in `marks`.
@@ -56,6 +61,10 @@ pub(super) struct Cell {
     pub(super) is_multi_link: bool,
     /// Whether its access point answers requests for target wake time.
     pub(super) is_twt_responder: bool,
+    /// Whether its access point may serve stations by U-APSD: its beacons announce that, or their elements were not captured.
+    pub(super) may_have_uapsd: bool,
+    /// When its beacons were due.
+    pub(super) targets: Targets,
     /// The numbers of its frames.
     pub(super) sequences: Sequences,
     /// When a station last acknowledged a frame of the access point that was not captured.
@@ -166,13 +175,17 @@ impl Cell {
         let mut air = self.air.last().copied().unwrap_or_default();
         air.add(frame);
         let before = self.marks.last().map(|(at, _)| *at);
-        let counters = [Counter::Shared(beacon.bssid), Counter::Beacons(beacon.bssid)];
-        let since = counters.map(|counter| self.sequences.unbroken_since(counter));
+        // That the counter is shared has to be known before the gap: in it a frame and a beacon may have such numbers by chance.
+        let shared = self.sequences.unbroken_since(Counter::Shared(beacon.bssid));
+        let was_shared = std::mem::replace(&mut self.is_shared, shared.is_some());
+        let since =
+            [shared.filter(|_| was_shared), self.sequences.unbroken_since(Counter::Beacons(beacon.bssid))];
         self.follows
             .push(since.into_iter().flatten().any(|since| before.is_some_and(|before| since <= before)));
         self.marks.push(mark);
         self.air.push(air);
         self.timestamps_us.push(beacon.timestamp_us);
+        self.late_by.push(self.targets.late_by(beacon));
         if beacon.dtim.is_none() && !beacon.is_tim_missing {
             self.unknown.push(place);
         }
@@ -387,13 +400,38 @@ impl Cell {
         gone_us == 0 || by_capture.abs_diff(Span::from_micros(gone_us)) <= LATE_BEACON
     }
 
+    /// The time between two times of the capture: by the access point's clock, if the beacons around them show that the other one
+    /// jumped. Where it did so between a beacon and one of these times is not known: then it is the least that there can be.
+    pub(super) fn elapsed(&self, since: Instant, until: Instant) -> Span {
+        let by_capture = until.saturating_since(since);
+        if self.is_clock_steady(since, until) {
+            return by_capture;
+        }
+        let clocks_us = |time: Instant| {
+            let around = [self.place(|at| at <= time).saturating_sub(1), self.place(|at| at < time)];
+            around.map(|place| {
+                let (at, clock_us) = (self.marks[place].0.as_nanos(), self.timestamps_us[place]);
+                i128::from(clock_us) + (i128::from(time.as_nanos()) - i128::from(at)) / 1_000
+            })
+        };
+        let (from, to) = (clocks_us(since), clocks_us(until));
+        let least_us = to[0].min(to[1]) - from[0].max(from[1]);
+        Span::from_micros(u64::try_from(least_us).unwrap_or(0))
+    }
+
     /// Whether the access point's clock began anew between the last beacon up to `since` and the first one from `until` on.
     pub(super) fn restarted(&self, since: Instant, until: Instant) -> bool {
         let first = self.place(|at| at <= since);
         let end = self.place(|at| at < until).max(first);
         let around =
             first.saturating_sub(1).max(self.segment_from.min(first))..(end + 1).min(self.marks.len());
-        self.timestamps_us[around].is_sorted_by(|before, after| before <= after).not()
+        let goes_back = self.timestamps_us[around].is_sorted_by(|before, after| before <= after).not();
+        // Its clock counts from its start: that of the first beacon after `since` may say that it started later.
+        let is_new = self.marks.get(first).is_some_and(|(at, _)| {
+            let running = Span::from_micros(self.timestamps_us[first]);
+            !running.is_zero() && running < at.saturating_since(since)
+        });
+        goes_back || is_new
     }
 
     /// The places of the beacons after `since` and before `until`.
@@ -417,6 +455,12 @@ impl Cell {
         range
             .filter(move |place| !has(set, *place) && !has(&self.unknown, *place))
             .map(|place| self.marks[place])
+    }
+
+    /// The target time of a beacon of the segment: its TIM was composed before that, also if it waited for the channel.
+    pub(super) fn due(&self, beacon: Mark) -> Instant {
+        let late_by = self.late_by.get(self.place(|at| at < beacon.0)).copied();
+        beacon.0.saturating_sub(late_by.unwrap_or_default())
     }
 
     /// The first beacon after `since` and before `until` with the TIM bit of `aid`.

@@ -20,6 +20,7 @@ mod record;
 mod requests;
 mod sequence;
 mod station;
+mod targets;
 mod wait;
 
 use airwatt_base::{Instant, Span};

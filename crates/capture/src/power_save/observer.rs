@@ -13,7 +13,7 @@ use super::requests::Requests;
 use super::sequence::{Counter, counted_apart, data_counters};
 use super::station::{Delivery, StationState};
 use crate::capture::{Capture, SteadyPart};
-use crate::packet::{AirFrame, CapturedPacket, SleepChange};
+use crate::packet::{AirFrame, CapturedPacket, ObservedCell, SleepChange};
 use crate::stations::station_of;
 
 /// A response follows its frame within this time.
@@ -91,6 +91,12 @@ impl Observer {
         let counters = data_counters(frames.clone());
         for bssid in counted_apart(frames) {
             cells.entry(bssid).or_default().sequences.is_apart = true;
+        }
+        for beacon in &capture.beacons {
+            let cell = cells.entry(beacon.bssid).or_default();
+            cell.targets.note(beacon);
+            cell.may_have_uapsd =
+                capture.networks.get(&beacon.bssid).is_some_and(ObservedCell::may_have_uapsd);
         }
         Self { hears_acks, findings, cells, counters, ..Self::default() }
     }
@@ -208,16 +214,15 @@ impl Observer {
             let (state, findings) = self.station(capture, station, packet, frame);
             state.expire(packet.at, findings);
             state.ps_poll(packet, frame, acknowledged, findings);
-        } else if let Some(uapsd) = frame.requested_uapsd {
+        } else if frame.listen_interval.is_some() {
             if let Some(station) = frame.transmitter {
                 let (state, findings) = self.station(capture, station, packet, frame);
                 // What was buffered before an association is dropped with it.
                 state.leave(packet.at, findings);
-                state.record.uapsd = Some(uapsd != 0);
+                state.record.uapsd = frame.requested_uapsd;
                 state.association = Some(packet.number);
                 state.listen_interval = frame.listen_interval;
-                state.is_multi_link = Some(frame.is_multi_link);
-                state.is_twt_requester = Some(frame.supports_twt);
+                (state.is_multi_link, state.is_twt_requester) = (frame.is_multi_link, frame.supports_twt);
             }
         } else if let Some(aid) = frame.aid {
             self.associated(capture, packet, frame, aid);
@@ -284,7 +289,7 @@ impl Observer {
 
     /// An association response. An access point that announces U-APSD grants it to a station that requests it.
     fn associated(&mut self, capture: &Capture, packet: &CapturedPacket, frame: &AirFrame, aid: u16) {
-        if let Some(bssid) = frame.bssid.filter(|_| frame.supports_twt) {
+        if let Some(bssid) = frame.bssid.filter(|_| frame.supports_twt == Some(true)) {
             self.cells.entry(bssid).or_default().is_twt_responder = true;
         }
         let (state, findings) = self.station(capture, frame.receiver, packet, frame);
@@ -294,8 +299,9 @@ impl Observer {
         state.associated_at = Some(packet.at);
         let announces = frame.bssid.and_then(|bssid| capture.networks.get(&bssid)?.uapsd) == Some(true);
         if state.record.uapsd == Some(true) && announces {
-            let verdict = if frame.grants_uapsd { Verdict::Kept } else { Verdict::Violated };
-            state.record.uapsd = Some(frame.grants_uapsd);
+            state.record.uapsd = frame.grants_uapsd;
+            let Some(grants_uapsd) = frame.grants_uapsd else { return };
+            let verdict = if grants_uapsd { Verdict::Kept } else { Verdict::Violated };
             let key = (FindingKind::UapsdNotGranted, verdict, frame.receiver);
             let deciding: Vec<u32> = request.into_iter().chain([packet.number]).collect();
             find(findings, key, (packet.at, packet.number), &deciding, || {
@@ -342,6 +348,8 @@ impl Observer {
                 (state.is_multi_link, state.is_twt_requester) = (None, None);
             } else {
                 state.record.aid = state.record.aid.or(capture.associations.get(&mac).copied());
+                let is_without_uapsd = capture.without_uapsd.contains(&mac);
+                state.record.uapsd = state.record.uapsd.or(is_without_uapsd.then_some(false));
             }
             state.record.bssid = Some(bssid);
             state.counters = self.counters.get(&(bssid, mac)).cloned().unwrap_or_default();

@@ -10,7 +10,7 @@ use super::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
 use super::pauses::Pauses;
 use super::record::{AirTotal, ModeSpan, StationRecord};
 use super::sequence::{Counter, ModeFrame, Sequences, proves_sleep};
-use super::wait::{Promise, Request, Unanswered, Unheard, Wait};
+use super::wait::{Delay, Fetch, Promise, Request, Unanswered, Unheard, Wait};
 use super::{FLAP_CHANGES, FLAP_INTERVAL, IN_FLIGHT, Mark, NEVER, PROMPT};
 use crate::packet::{AirFrame, CapturedPacket};
 
@@ -61,6 +61,8 @@ struct Flapping {
 #[derive(Clone, Copy, Debug)]
 struct Announcement {
     beacon: Mark,
+    /// Its target time.
+    due: Instant,
     interval: Span,
     /// The station's request for the frames.
     requested: Option<Request>,
@@ -87,6 +89,8 @@ struct Suspect {
     may_have_asked: bool,
     /// Whether an earlier transmission of it was missed.
     is_copy: bool,
+    /// Whether the station may have opened a service period for it.
+    may_have_uapsd: bool,
     /// Transmissions of which none was acknowledged; `None` if the station or the capture leaves that open.
     unheard: Option<u32>,
 }
@@ -143,6 +147,10 @@ pub(super) struct StationState {
     pub(super) frames: Vec<ModeFrame>,
     /// Frames that came late. Whether the clock of the capture jumped meanwhile is known when the segment has ended.
     waits: Vec<Wait>,
+    /// Requests that came late after their beacons, likewise.
+    fetches: Vec<Fetch>,
+    /// What faults delayed, likewise.
+    delays: Vec<Delay>,
     /// Whether it has sent QoS Null frames. They have no number that shows whether one was missed, and may set the PM bit.
     sends_qos_nulls: bool,
     /// The numbers of its frames.
@@ -226,9 +234,18 @@ impl StationState {
         if self.is_asleep()
             && let Some(beacon) = first
         {
-            let interval = cell.interval;
-            self.announced.get_or_insert(Announcement { beacon, interval, requested: None });
+            let (due, interval) = (cell.due(beacon), cell.interval);
+            self.announced.get_or_insert(Announcement { beacon, due, interval, requested: None });
         }
+    }
+
+    /// Whether it may be served by U-APSD. Without its association nothing excludes that for a station with QoS whose access point has it.
+    fn may_have_uapsd(&self, cell: &Cell) -> bool {
+        let has_qos = || {
+            let is_qos = |counter: &Counter| matches!(counter, Counter::Qos(..));
+            self.sends_qos_nulls || self.counters.iter().any(is_qos)
+        };
+        self.record.uapsd.unwrap_or_else(|| cell.may_have_uapsd && has_qos())
     }
 
     /// Whether a target wake time may have been set up with its access point, which supports that, and not been captured.
@@ -300,12 +317,14 @@ impl StationState {
     ) {
         self.expire(until, findings);
         self.judge_waits(cells, findings);
+        self.judge_fetches(cells, findings);
         if goes_on {
             self.leave_open(findings);
         } else if let Some(cell) = self.record.bssid.and_then(|bssid| cells.get(&bssid)) {
             self.leave_overdue(until, cell, findings);
         }
         self.forget(until, findings);
+        self.add_delays(cells, findings);
     }
 
     /// What was due when the capture ended, and had not come.
@@ -379,6 +398,8 @@ impl StationState {
             beacons_read: self.beacons_read,
             modes: std::mem::take(&mut self.modes),
             waits: std::mem::take(&mut self.waits),
+            fetches: std::mem::take(&mut self.fetches),
+            delays: std::mem::take(&mut self.delays),
             frames: std::mem::take(&mut self.frames),
             sends_qos_nulls: self.sends_qos_nulls,
             listen_interval: self.listen_interval,

@@ -6,6 +6,7 @@ use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 
 use super::Mark;
+use super::finding::FindingKind;
 use super::sequence::Counter;
 use crate::packet::{AirFrame, CapturedPacket};
 
@@ -140,6 +141,27 @@ impl fmt::Display for Doubt {
             Self::Jumped => f.write_str("by the beacons around it the clock of the capture jumped"),
         }
     }
+}
+
+/// How long something was late for a fault. Whether the clock of the capture jumped meanwhile is known when the segment has ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Delay {
+    pub(super) kind: FindingKind,
+    pub(super) since: Instant,
+    pub(super) until: Instant,
+    pub(super) bssid: Option<MacAddress>,
+}
+
+/// A frame that a station requested too late after the beacon that announced it, by the clock of the capture.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fetch {
+    pub(super) beacon: Mark,
+    pub(super) fetched: Mark,
+    pub(super) mark: Mark,
+    /// What leaves it undecidable.
+    pub(super) doubt: Option<&'static str>,
+    pub(super) assumption: Option<&'static str>,
+    pub(super) bssid: Option<MacAddress>,
 }
 
 /// A frame that came more than 50 ms (`PROMPT`) after its request, by the clock of the capture.

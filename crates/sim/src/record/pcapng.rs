@@ -197,10 +197,16 @@ fn section(setting: &Setting) -> SectionHeaderBlock<'static> {
     let associations = (0..)
         .zip(&setting.stations)
         .map(|(station, of)| format!("AID of {}: {}", mac::station_address(station), of.aid));
+    // Nor does one say that it left U-APSD out.
+    let without_uapsd = (0..)
+        .zip(&setting.stations)
+        .filter(|(_, of)| !of.uapsd)
+        .map(|(station, _)| format!("U-APSD of {}: none", mac::station_address(station)));
     let comments = std::iter::once(what)
         .chain(profiles)
         .chain(radios)
         .chain(associations)
+        .chain(without_uapsd)
         .map(|text| SectionHeaderOption::Comment(Cow::Owned(text)));
     SectionHeaderBlock {
         // The byte order is fixed: the capture of a run has the same bytes on every machine.

@@ -56,6 +56,7 @@ impl StationState {
                 sequence_control: delivery.frame.sequence_control,
                 may_have_asked: !nothing,
                 is_copy: delivery.is_copy(),
+                may_have_uapsd: delivery.cell.is_some_and(|cell| self.may_have_uapsd(cell)),
                 // A station that acknowledges is awake, and the frame in which it said so was perhaps not captured.
                 unheard: (acknowledged == Some(false)).then_some(1),
             });
@@ -107,7 +108,7 @@ impl StationState {
                     Verdict::Undecidable,
                     "an earlier transmission of it was missed, at which it may have been awake",
                 ),
-                (Some(_), _) if self.sends_qos_nulls || self.record.uapsd == Some(true) => (
+                (Some(_), _) if self.sends_qos_nulls || suspect.may_have_uapsd => (
                     Verdict::Undecidable,
                     "a QoS Null frame has no number, so that one may have been missed that left power save or opened a service period",
                 ),
@@ -223,7 +224,8 @@ impl StationState {
             }
             return;
         };
-        match delivery.not_before.filter(|(at, _)| *at > last.0) {
+        let composed = delivery.cell.map_or(last.0, |cell| cell.due(*last));
+        match delivery.not_before.filter(|(at, _)| *at > composed) {
             Some((_, request)) => report(
                 Verdict::Kept,
                 &[last.1, request, mark.1],

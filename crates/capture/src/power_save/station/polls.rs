@@ -81,7 +81,7 @@ impl StationState {
         let gone = cell.without_tim(polls.last, last + Span::from_nanos(1), aid).next();
         let is_left = |beacon: &Mark| gone.is_none_or(|gone| beacon.0 < gone.0);
         for beacon in beacons.take_while(is_left).filter(|beacon| beacon.0 > polls.last) {
-            if beacon.0.saturating_since(polls.first.0) > PROMPT {
+            if cell.due(beacon).saturating_since(polls.first.0) > PROMPT {
                 polls.after.get_or_insert(beacon);
             }
             polls.buffered_until = beacon.0;
@@ -197,8 +197,9 @@ impl StationState {
         if let Some(finding) = found {
             let last = if answer.is_some() { Span::ZERO } else { at.saturating_since(polls.last).min(NEVER) };
             let sent = self.poll_air * u64::from(polls.polls - 1);
-            finding.excess += Excess { delay: waited, sent, ..Excess::awake(polls.listened + last) };
+            finding.excess += Excess { sent, ..Excess::awake(polls.listened + last) };
             finding.buffered(before.0, until);
+            self.delays_others(FindingKind::PsPollUnanswered, first.0, until);
         }
         if let Some(finding) = findings.get_mut(FindingKind::PsPollUnanswered, self.record.mac) {
             finding.occurrences.sort_by_key(|one| (one.at, one.packet));

@@ -8,7 +8,7 @@ use crate::power_save::cell::Cell;
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided};
 use crate::power_save::sequence::Counter;
 use crate::power_save::wait::Promise;
-use crate::power_save::{IN_FLIGHT, NEVER, PROMPT};
+use crate::power_save::{IN_FLIGHT, Mark, NEVER, PROMPT};
 
 /// What the verdict about a beacon without the bit assumes: a frame that was discarded leaves no trace, since it never had a number.
 const NOT_DISCARDED: &str =
@@ -34,7 +34,10 @@ impl StationState {
         let kept = listen_interval
             .map(|beacons| promise.mark.0 + cell.interval * u64::from(beacons.max(1)) + IN_FLIGHT);
         let until = [announced, kept].into_iter().flatten().fold(end, Instant::min);
-        promise.concealing.extend(cell.without_tim(promise.read_until, until, aid));
+        // A beacon that waited for the channel was composed before its target time.
+        let (read_until, in_hardware) = (promise.read_until, promise.mark.0 + IN_FLIGHT);
+        let judged = |beacon: &Mark| cell.due(*beacon) > in_hardware;
+        promise.concealing.extend(cell.without_tim(read_until, until, aid).filter(judged));
         promise.read_until = promise.read_until.max(last);
         promise.is_settled = until < end;
     }
@@ -44,7 +47,7 @@ impl StationState {
     /// They violated the rule if it is the one that More Data announced and the station slept. `has_just_woken` says that the station left
     /// power save right before it.
     pub(super) fn judge_concealed(
-        &self,
+        &mut self,
         delivery: &Delivery<'_>,
         (cell, aid): (&Cell, u16),
         has_just_woken: bool,
@@ -56,7 +59,7 @@ impl StationState {
         let mark = delivery.mark();
         let doubt = self.doubt_of_promise(promise, delivery, cell, has_just_woken);
         let assumption = if self.assumption().is_some() { NOT_DISCARDED_NOR_MISSED } else { NOT_DISCARDED };
-        let mut violated = 0;
+        let (mut violated, mut late) = (0, None);
         for beacon in promise.concealing.iter().filter(|_| doubt.is_none()) {
             let Some(asleep) = self.proves_sleep(beacon.0) else { continue };
             let mut deciding = vec![promise.mark.1, asleep[0], beacon.1, asleep[1], mark.1];
@@ -78,14 +81,16 @@ impl StationState {
             finding.assume(Some(assumption));
             if violated == 1 {
                 // From the first beacon with the bit on the station is at fault.
-                let until = cell.with_tim(beacon.0, mark.0, aid).map_or(mark.0, |(at, _)| at);
-                finding.excess += Excess::late(until.saturating_since(beacon.0));
+                late = Some((beacon.0, cell.with_tim(beacon.0, mark.0, aid).map_or(mark.0, |(at, _)| at)));
             }
         }
         if violated == 0 {
             let why = doubt.unwrap_or("the station may have left power save unseen");
             let then = format!("and then the frame of packet {} came; {why}", mark.1);
             self.leave_concealed(promise, Some(mark.1), &then, findings);
+        }
+        if let Some((since, until)) = late {
+            self.delays_others(FindingKind::TimNeverSet, since, until);
         }
         true
     }
@@ -149,7 +154,11 @@ impl StationState {
         cell: &Cell,
         has_just_woken: bool,
     ) -> Option<&'static str> {
-        if self.record.uapsd == Some(true) {
+        if self.record.uapsd.is_none() && self.may_have_uapsd(cell) {
+            Some(
+                "without its association it may be a station with U-APSD, of which the TIM may leave out access categories",
+            )
+        } else if self.record.uapsd == Some(true) {
             Some("the TIM may leave out access categories of a station with U-APSD")
         } else if self.is_multi_link.unwrap_or(cell.is_multi_link) {
             Some("the station may have been awake on another of its links (802.11be)")

@@ -17,11 +17,11 @@ impl StationState {
             return;
         }
         let (Some(_), Some(poll)) = (self.polled, self.last_poll) else { return };
-        let Some(Announcement { beacon, .. }) = self.announced.take() else { return };
+        let Some(Announcement { beacon, due, .. }) = self.announced.take() else { return };
         let excess = Excess { sent: self.poll_air, ..Excess::awake(mark.0.saturating_since(poll.0)) };
-        let stuck = Stuck { beacon, poll, answer: mark, since: beacon.0.saturating_sub(IN_FLIGHT), excess };
-        // A beacon right after a delivery was composed before it, and so may one be right after a gap.
-        let is_fresh = self.beacons_from.is_none_or(|(last, _)| beacon.0.saturating_since(last) > IN_FLIGHT);
+        let stuck = Stuck { beacon, poll, answer: mark, since: due.saturating_sub(IN_FLIGHT), excess };
+        // A beacon that was due right after a delivery was composed before it, and so may one be right after a gap.
+        let is_fresh = self.beacons_from.is_none_or(|(last, _)| due.saturating_since(last) > IN_FLIGHT);
         if !is_fresh || self.is_unheard {
             self.report_stuck(&stuck, None, findings);
         } else if self.missed_none_since(delivery, stuck.since) {

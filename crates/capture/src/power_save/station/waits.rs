@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::{Announcement, Delivery, LATE, StationState};
 use crate::power_save::cell::Cell;
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided};
-use crate::power_save::wait::{Doubt, Request, Wait};
+use crate::power_save::wait::{Delay, Doubt, Fetch, Request, Wait};
 use crate::power_save::{IN_FLIGHT, NEVER, PROMPT};
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
@@ -89,9 +89,9 @@ impl StationState {
 
     /// How long the station took to request what a beacon announced.
     fn check_fetch(
-        &self,
+        &mut self,
         delivery: &Delivery<'_>,
-        Announcement { beacon, interval, requested }: &Announcement,
+        Announcement { beacon, interval, requested, .. }: &Announcement,
         findings: &mut Findings,
     ) {
         let mark = delivery.mark();
@@ -99,34 +99,65 @@ impl StationState {
         let after = fetched.0.saturating_since(beacon.0);
         let allowed = self.listen_interval.map(|_| self.longest_sleep(*interval));
         let was_emptied = delivery.cell.is_some_and(|cell| self.was_emptied(cell, beacon.0, fetched.0));
-        let (verdict, why) = match allowed {
-            _ if after <= *interval * 2 + LATE => (Verdict::Kept, ""),
-            Some(allowed) if after <= allowed + LATE => (Verdict::Kept, ""),
-            None => {
-                (Verdict::Undecidable, "; its association, which has the listen interval, was not captured")
-            }
-            Some(_) if was_emptied => {
-                (Verdict::Undecidable, "; a beacon in between had no bit, so that it may be another frame")
-            }
-            Some(_) if !self.missed_none_since(delivery, beacon.0) => {
-                (Verdict::Undecidable, "; the monitor may have missed that it was fetched before")
-            }
-            Some(_) => (Verdict::Violated, ""),
-        };
-        let assumption = self.assumption().filter(|_| verdict == Verdict::Violated);
-        let deciding = [beacon.1, fetched.1, mark.1];
-        let found =
-            find(findings, (FindingKind::LateFetch, verdict, self.record.mac), *beacon, &deciding, || {
-                format!(
-                    "announced by TIM, requested {:.3} s later{why}{}",
-                    after.as_secs_f64(),
-                    provided(assumption)
-                )
+        if after <= (*interval * 2).max(allowed.unwrap_or_default()) + LATE {
+            let key = (FindingKind::LateFetch, Verdict::Kept, self.record.mac);
+            find(findings, key, *beacon, &[beacon.1, fetched.1, mark.1], || {
+                format!("announced by TIM, requested {:.3} s later", after.as_secs_f64())
             });
-        if let Some(finding) = found {
-            finding.excess += Excess::late(after);
-            finding.buffered(beacon.0, mark.0);
-            finding.assume(assumption);
+            return;
+        }
+        let doubt = if allowed.is_none() {
+            Some("its association, which has the listen interval, was not captured")
+        } else if was_emptied {
+            Some("a beacon in between had no bit, so that it may be another frame")
+        } else if !self.missed_none_since(delivery, beacon.0) {
+            Some("the monitor may have missed that it was fetched before")
+        } else {
+            None
+        };
+        let (assumption, bssid) = (self.assumption(), self.record.bssid);
+        self.fetches.push(Fetch { beacon: *beacon, fetched, mark, doubt, assumption, bssid });
+    }
+
+    /// Decides about frames that were requested late: the beacons around both have to say that the clock of the capture did not jump.
+    pub(super) fn judge_fetches(&mut self, cells: &BTreeMap<MacAddress, Cell>, findings: &mut Findings) {
+        let mac = self.record.mac;
+        for Fetch { beacon, fetched, mark, doubt, assumption, bssid } in std::mem::take(&mut self.fetches) {
+            let cell = bssid.and_then(|bssid| cells.get(&bssid));
+            let has_jumped = cell.is_some_and(|cell| !cell.is_clock_steady(beacon.0, fetched.0));
+            let jumped = has_jumped.then_some("by the beacons around it the clock of the capture jumped");
+            let doubt = jumped.or(doubt);
+            let verdict = if doubt.is_none() { Verdict::Violated } else { Verdict::Undecidable };
+            let after = fetched.0.saturating_since(beacon.0);
+            let deciding = [beacon.1, fetched.1, mark.1];
+            let found = find(findings, (FindingKind::LateFetch, verdict, mac), beacon, &deciding, || {
+                let why = doubt.map_or_else(|| provided(assumption), |doubt| format!("; {doubt}"));
+                format!("announced by TIM, requested {:.3} s later{why}", after.as_secs_f64())
+            });
+            if let Some(finding) = found {
+                finding.excess += Excess::late(after);
+                finding.buffered(beacon.0, mark.0);
+                finding.assume(assumption);
+            }
+        }
+        if let Some(finding) = findings.get_mut(FindingKind::LateFetch, mac) {
+            finding.occurrences.sort_by_key(|one| (one.at, one.packet));
+        }
+    }
+
+    /// A fault that violated a rule delayed what was due at one time to another.
+    pub(super) fn delays_others(&mut self, kind: FindingKind, since: Instant, until: Instant) {
+        self.delays.push(Delay { kind, since, until, bssid: self.record.bssid });
+    }
+
+    /// Adds the delays of the segment to what the findings cost.
+    pub(super) fn add_delays(&mut self, cells: &BTreeMap<MacAddress, Cell>, findings: &mut Findings) {
+        for Delay { kind, since, until, bssid } in std::mem::take(&mut self.delays) {
+            let cell = bssid.and_then(|bssid| cells.get(&bssid));
+            let late = cell.map_or_else(|| until.saturating_since(since), |cell| cell.elapsed(since, until));
+            if let Some(finding) = findings.get_mut(kind, self.record.mac) {
+                finding.excess += Excess::late(late);
+            }
         }
     }
 
