@@ -472,20 +472,31 @@ def test_a_clock_that_jumps_over_a_wait_leaves_it_undecidable(airwatt, tmp_path)
     assert (strict.status, "--strict expects none" in strict.err) == (1, True)
 
 
-def test_what_was_not_checked_is_said_and_strictly_no_success(airwatt, tmp_path):
-    """A damaged file, of which the rest was not read, and a second station beside the one with most bytes."""
+def test_what_was_not_checked_is_no_success(airwatt, tmp_path):
+    """A damaged file, of which the rest was not read, one whose last packet is cut, and a second station."""
     whole = gzip.compress((SHIPPED / "tim-never-set-innocent.pcap").read_bytes())
     (tmp_path / "cut.pcap.gz").write_bytes(whole[: len(whole) * 2 // 3])
+    (tmp_path / "cut.pcap").write_bytes((SHIPPED / "tim-never-set-innocent.pcap").read_bytes()[:-5])
+    (folder := tmp_path / "folder").mkdir()
+    (folder / "1.pcap.gz").write_bytes(whole[: len(whole) * 2 // 3])
     others = ROOT / "captures/wpa2-ccmp.pcap"
-    cut = (tmp_path / "cut.pcap.gz", ("--station", STATION), "damaged at byte")
-    for path, of_station, said in (cut, (others, (), "1 other station was not checked")):
-        arguments = ["analyze", path, *of_station, "--junit", tmp_path / "rules.xml"]
-        loose = airwatt(*arguments)
-        assert (loose.status, said in loose.err) == (0, True), loose.err
-        # Occasions may be undecidable beside.
-        assert airwatt(*arguments, "--strict").status == 1
-        error = ElementTree.parse(tmp_path / "rules.xml").find(".//testcase[@name='capture']/error")
-        assert said in error.get("message")
+    rules = tmp_path / "rules.xml"
+    for path, of_station, said in (
+        (tmp_path / "cut.pcap.gz", ("--station", STATION), "damaged at byte"),
+        (folder, ("--station", STATION), "damaged at byte"),
+        (tmp_path / "cut.pcap", ("--station", STATION), "the last packet is cut short"),
+        (others, (), "1 other station was not checked"),
+    ):
+        for check in (["--junit", rules], ["--fail-if", "findings.tim-missing.count > 0"]):
+            arguments = ["analyze", path, *of_station, *check]
+            refused = airwatt(*arguments)
+            assert (refused.status, said in refused.err, "--allow-unchecked" in refused.err) == (1, True, True)
+            if check[0] == "--junit":
+                error = ElementTree.parse(rules).find(".//testcase[@name='capture']/error")
+                assert said in error.get("message")
+            allowed = airwatt(*arguments, "--allow-unchecked")
+            assert (allowed.status, said in allowed.err) == (0, True), allowed.err
+        assert ElementTree.parse(rules).find(".//testcase[@name='capture']") is None
     assert "not checked" not in airwatt("analyze", others, "--station", "all", "--junit", tmp_path / "rules.xml").err
 
 
@@ -497,6 +508,82 @@ def test_a_capture_that_ends_early_does_not_pass(airwatt, tmp_path):
     loose = airwatt(*arguments)
     assert (loose.status, "tim-never-set: 1 undecidable" in loose.err) == (0, True), loose.err
     assert airwatt(*arguments, "--strict").status == 1
+
+
+def _concealed(script, listen_interval, beacons):
+    """An association, PM = 1, a PS-Poll, a frame with More Data, beacons without the bit, and the announced frame.
+
+    Returns the frames, and the times of the Null frame and of the first PS-Poll in milliseconds.
+    """
+    air = script.Air()
+    request = script.header(script.ASSOCIATION_REQUEST, 0, script.ACCESS_POINT, script.STATION, script.ACCESS_POINT)
+    air.put(5, request + struct.pack("<HH", 0x0431, listen_interval), answered=script.STATION)
+    ends, number = (script.STATION, script.ACCESS_POINT, script.ACCESS_POINT), air.next(script.ACCESS_POINT)
+    response = script.header(script.ASSOCIATION_RESPONSE, 0, *ends, sequence=number)
+    air.put(6, response + struct.pack("<HHH", 1, 0, 0xC000 | script.AID), answered=script.ACCESS_POINT)
+    air.beacons = 1
+    null_ms = air.beacon() + 20
+    air.null(null_ms, sleeps=True)
+    poll_ms = air.beacon(bit=True) + 3
+    script.fetched(air, poll_ms, more=True)
+    for _ in range(beacons):
+        at_ms = air.beacon()
+    script.fetched(air, at_ms + 3)
+    return sorted(air.frames), null_ms, poll_ms
+
+
+def test_how_early_a_capture_has_to_begin(script, tmp_path):
+    """The table of docs/findings.md: how many beacons are violations by the first frame of the capture."""
+
+    def violated(frames, begin_ms):
+        script.write(str(tmp_path / "x.pcap"), [one for one in frames if one[0] >= begin_ms / 1e3 - 1e-6])
+        document = laboratory.analyze(tmp_path / "x.pcap", station=STATION, policies=["psm"]).to_dict()
+        return next(check["violated"] for check in document["checks"] if check["kind"] == "tim-never-set")
+
+    for listen_interval, judged in ((10, 3), (3, 3), (1, 1)):
+        frames, null_ms, poll_ms = _concealed(script, listen_interval, 3)
+        assert violated(frames, 0) == judged
+        assert violated(frames, null_ms) == violated(frames, poll_ms) == 3
+        assert violated(frames, poll_ms + 1) == 0
+    # One beacon is enough, and another one by which its target time is known.
+    frames, _, poll_ms = _concealed(script, 10, 1)
+    assert violated(frames, poll_ms - 3) == 1
+    assert violated(frames, poll_ms) == 0
+
+
+def test_a_clock_that_jumps_makes_no_request_late(script, tmp_path):
+    """A station with a listen interval of one beacon asks after the second one; 50 ms more would be too late."""
+    air = script.Air()
+    air.begin()
+    at_ms, ends = script.INTERVAL_MS * 2 + 40, (script.ACCESS_POINT, script.STATION, script.ACCESS_POINT)
+    air.put(at_ms, script.header(script.ASSOCIATION_REQUEST, 0, *ends) + b"\x31\x04\x01\x00", answered=script.STATION)
+    ends, number = (script.STATION, script.ACCESS_POINT, script.ACCESS_POINT), air.next(script.ACCESS_POINT)
+    response = script.header(script.ASSOCIATION_RESPONSE, 0, *ends, sequence=number)
+    air.put(at_ms + 1, response + struct.pack("<HHH", 1, 0, 0xC000 | script.AID), answered=script.ACCESS_POINT)
+    air.null(at_ms + 5, sleeps=True)
+    for _ in range(3):
+        at_ms = air.beacon(bit=True)
+    script.fetched(air, at_ms + 3)
+    air.end()
+    frames = sorted(air.frames)
+    for place in range(len(frames)):
+        shown = [(at + 0.05 * (number >= place), rate, frame) for number, (at, rate, frame) in enumerate(frames)]
+        script.write(str(tmp_path / "x.pcap"), shown)
+        assert _violated(tmp_path / "x.pcap") == set(), place
+
+
+def test_what_was_cut_off_of_an_association_is_not_known(tmp_path):
+    """The last byte of the response, which grants U-APSD, was not captured."""
+    file = (SHIPPED / "uapsd-not-granted-innocent.pcap").read_bytes()
+    out, at = bytearray(file[:24]), 24
+    while at < len(file):
+        length, original = struct.unpack_from("<II", file, at + 8)
+        kept = length - (file[at + 16 + 14] == 0x10)
+        out += file[at : at + 8] + struct.pack("<II", kept, original) + file[at + 16 : at + 16 + kept]
+        at += 16 + length
+    assert len(out) == len(file) - 1
+    (tmp_path / "cut.pcap").write_bytes(out)
+    assert _violated(tmp_path / "cut.pcap") == set()
 
 
 def test_rules_about_the_times_of_beacons_say_how_many_they_need(airwatt):
@@ -600,7 +687,7 @@ def scene():
 
 
 def fields(scene):
-    return {one.packet: (one.sent, one.due) for one in scene.beacons() if one.sent != one.due}
+    return {one.packet: (one.sent, one.due) for one in scene.beacons() if one.is_wrong()}
 
 
 def test_a_picture_shows_what_is_wrong_with_beacons(scene):
@@ -615,6 +702,22 @@ def test_a_picture_shows_what_is_wrong_with_beacons(scene):
     assert fields(scene("tim-never-set")) == dict.fromkeys((21, 22, 23), ("0", "1"))
     # From a period of 3: 2 1 0. The count stands still once, and the beacon after it does not follow that either.
     assert fields(scene("dtim-skipped")) == {5: ("2", "1")}
+
+
+def test_a_picture_says_which_bits_no_frame_decides(scene):
+    one = scene("tim-never-set")
+    due = {beacon.packet: (beacon.sent, beacon.due) for beacon in one.beacons()}
+    assert {due[packet] for packet in (21, 22, 23)} == {("0", "1")}
+    # The beacon before More Data announces a frame, and a bit that is clear without a verdict may be wrong.
+    assert {fields for packet, fields in due.items() if packet not in (21, 22, 23)} == {("1", "1")}
+    stuck = scene("tim-stuck")
+    assert {beacon.packet: beacon.due for beacon in stuck.beacons()} == {16: "0", 21: "–"}
+    assert "–: no frame decides it" in stuck.caption()
+    assert "–" not in scene("dtim-skipped").caption()
+    caption = one.caption().split("\n")
+    # A line of the caption is as wide as the axes at most.
+    assert len(caption) == 3
+    assert max(map(len, caption)) < 120
 
 
 def test_a_picture_marks_all_beacons_that_concealed_one_frame(scene):

@@ -252,6 +252,9 @@ def test_what_is_asked_of_no_clear_station_is_not_ignored(airwatt, tmp_path):
         assert f"{asked[0]}: expected --station ADDR" in refused.err
         assert "choose one with --station" in refused.out
         assert "what the stations did" not in refused.out
+        document = airwatt("analyze", capture, *asked, "--json")
+        assert (document.status, document.json["station"]) == (1, None)
+        assert {each["kind"] for each in document.json["candidates"]} == {"mac"}
     alone = airwatt.output(["analyze", "captures/tcp-download.pcapng", "--policy", "psm"])
     assert "of the bytes; --station names another" in alone
 

@@ -142,7 +142,14 @@ def command(
         bool,
         Option(
             "--strict",
-            help="With --fail-if, --junit, --sarif, --compare: exit with 1 if a rule is undecidable or not checked.",
+            help="With --fail-if, --junit, --sarif, --compare: exit with 1 if a rule is undecidable.",
+        ),
+    ] = False,
+    allow_unchecked: Annotated[
+        bool,
+        Option(
+            "--allow-unchecked",
+            help="With the same: do not exit with 1 for a capture that is cut or damaged, or for other stations.",
         ),
     ] = False,
     schema: Annotated[
@@ -210,7 +217,7 @@ def command(
         asked = {
             "--current": current, "--battery": battery, "--policy": policy, "--plot": plot, "--fail-if": of_station,
         }  # fmt: skip
-        _require_station(analysis, [option for option, value in asked.items() if value is not None], junit)
+        _require_station(analysis, [option for option, value in asked.items() if value is not None], junit, json=json)
         _keep(analysis, plot, perfetto, trace, what_if=policy is not None)
         if plot_findings is not None:
             _draw_findings(analysis.of_stations, plot_findings)
@@ -239,7 +246,7 @@ def command(
         show(*itertools.chain.from_iterable(_parts(one, lasting) for one in documents))
     gaps = verdicts.gaps(documents, named=bool(station))
     if junit is not None:
-        verdicts.write_junit(junit, documents, strict=strict, gaps=gaps)
+        verdicts.write_junit(junit, documents, strict=strict, gaps=() if allow_unchecked else gaps)
     if sarif is not None:
         verdicts.write_sarif(sarif, documents)
     if compare is not None and before is not None:
@@ -249,7 +256,7 @@ def command(
             verdicts.check_any(option, documents, strict=strict)
     _hold(limits, document, documents, strict=strict)
     if junit or sarif or compare or any(limit.key.startswith("findings.") for limit in limits):
-        verdicts.check_gaps(gaps, strict=strict)
+        verdicts.check_gaps(gaps, allowed=allow_unchecked)
     decryption.require(documents)
     _require_whole(documents[0]["capture"])
 
@@ -265,15 +272,18 @@ def _telling(junit: Path | None, capture: str) -> Iterator[None]:
         raise
 
 
-def _require_station(analysis: "Analysis", asked: list[str], junit: Path | None) -> None:
+def _require_station(analysis: "Analysis", asked: list[str], junit: Path | None, *, json: bool) -> None:
     """Exits with 1 if something was asked of a station, and the capture has none or leaves doubt which is meant.
 
-    Nothing is written but the candidates, and what went wrong into the file of `--junit`.
+    Nothing is written but the candidates, with `json` in the document, and what went wrong into the file of `--junit`.
     """
     document = analysis.to_dict()
     if not asked or document.get("station", "") is not None:
         return
-    show(*_heading(document))
+    if json:
+        print_json({name: value for name, value in document.items() if name != "timeline"})
+    else:
+        show(*_heading(document))
     why = "expected --station ADDR, since the capture leaves doubt which station is meant"
     text = f"{', '.join(asked)}: {why if document['candidates'] else 'expected a capture with a station, got none'}"
     if junit is not None:

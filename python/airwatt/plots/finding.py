@@ -49,6 +49,8 @@ _TIM_KINDS = (
     "more-data-then-nothing", "sent-to-sleeping-station",
 )  # fmt: skip
 _NO_DTIM = 255
+# What stands for a field that no frame decides.
+_NOT_JUDGED = "–"
 
 
 class _Beacon(NamedTuple):
@@ -60,6 +62,10 @@ class _Beacon(NamedTuple):
     """The field in question: the station's bit in the TIM, that of group-addressed frames, or the DTIM count."""
     due: str
     """What it should have been, as far as the capture proves."""
+
+    def is_wrong(self) -> bool:
+        """Whether the field is proven to be another one than it should have been."""
+        return self.due not in (self.sent, _NOT_JUDGED)
 
 
 def draw_all(document: Mapping[str, Any], folder: Path) -> list[Path]:
@@ -87,8 +93,7 @@ def draw(document: Mapping[str, Any], finding: Mapping[str, Any], path: Path) ->
         axes.set_yticks([lane + 0.5 for lane in range(len(lanes))], [name for name, _ in lanes])
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="y", visible=False)
-        label = "time of the capture (ms); numbers are packets, and bold ones decide the verdict"
-        axes.set_xlabel(f"{label}\n{_ASSUMED}" if scene.shows_radio else label, fontsize=9)
+        axes.set_xlabel(scene.caption(), fontsize=9)
         figure.legend(handles=scene.handles(), loc="outside lower center", ncols=6, handlelength=1.0)
         figure.suptitle(_title(document, finding), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
         axes.set_title("\n".join(_lines(document, finding)), fontweight="normal", fontsize=9, pad=8)
@@ -201,8 +206,16 @@ class _Scene:
         yield "beacons", lambda axes, lane: self._beacons(axes, lane, beacons)
         if (field := self._field()) is not None:
             yield f"{field} as sent", lambda axes, lane: _fields(axes, lane, beacons, is_due=False)
-            if any(one.sent != one.due for one in beacons):
+            if any(one.is_wrong() for one in beacons):
                 yield f"{field} as it\nshould be", lambda axes, lane: _fields(axes, lane, beacons, is_due=True)
+
+    def caption(self) -> str:
+        """What stands below the axis of time."""
+        label = "time of the capture (ms); numbers are packets, and bold ones decide the verdict"
+        beacons = self.beacons()
+        if any(one.is_wrong() for one in beacons) and any(one.due == _NOT_JUDGED for one in beacons):
+            label += f"; {_NOT_JUDGED}: no frame decides it"
+        return "\n".join([label, *(textwrap.wrap(_ASSUMED, 105) if self.shows_radio else ())])
 
     def _is_group(self) -> bool:
         return self.finding["kind"] in _GROUP_KINDS
@@ -245,7 +258,10 @@ class _Scene:
         return str(int(table["group"][row] if self._is_group() else self.aid in aids))
 
     def _due(self, packet: int, sent: str, before: int | None, period: int) -> str:
-        """What the field should have been: what it was, unless the verdict says otherwise."""
+        """What the field should have been: what it was, unless the verdict says otherwise or nothing decides.
+
+        No frame shows that none was buffered, so that a TIM bit without a verdict may be wrong.
+        """
         kind = self.finding["kind"]
         blamed = {place["packet"] for place in self.finding["occurrences"] if place["verdict"] == "violated"}
         # The beacon that had a bit too many is the first of those that decide.
@@ -258,7 +274,8 @@ class _Scene:
             return "0 or 1"
         if kind == "dtim-skipped" and packet in blamed and before is not None:
             return str(before - 1 if before else period - 1)
-        return sent
+        is_open = kind == "tim-stuck" or (kind == "tim-never-set" and sent == "0")
+        return _NOT_JUDGED if is_open else sent
 
     def _rows(self, *, up: bool) -> list[int]:
         """The station's frames in the picture."""
@@ -384,7 +401,7 @@ class _Scene:
         handles = [Patch(color=style.STATES[state], label=name) for state, name in names.items()]
         if self.occurrence["buffered_s"] is not None:
             handles.append(Patch(color=style.BUFFERED, label="buffered"))
-        is_wrong = any(one.sent != one.due for one in self.beacons()) or self._wrong_packet() is not None
+        is_wrong = any(one.is_wrong() for one in self.beacons()) or self._wrong_packet() is not None
         if is_wrong or self.occurrence.get("due_s"):
             handles.append(Patch(color=style.WRONG, label="not as it should be"))
         return handles
@@ -393,7 +410,7 @@ class _Scene:
 def _fields(axes: Axes, lane: int, beacons: Sequence[_Beacon], *, is_due: bool) -> None:
     """The field of each beacon; where both lanes differ, in the colour of what is wrong."""
     for one in beacons:
-        differs = one.sent != one.due
+        differs = one.is_wrong()
         axes.text(
             1e3 * one.time,
             lane + 0.5,
