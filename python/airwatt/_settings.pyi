@@ -199,6 +199,9 @@ class RequestResponseApplication(TypedDict, total=False):
     begins: Literal["sender", "receiver"]
     """The end that begins, which sends the requests: `receiver` if the flow's data, whose direction `direction`
     is, are the responses, `sender` if they are the requests."""
+    burst: int
+    """Number of requests before each pause, as the keys of a command before its output is read. Without it
+    there are no pauses."""
     count: int
     """Number of requests. Without it as many as the run has time for."""
     fresh: bool
@@ -207,6 +210,8 @@ class RequestResponseApplication(TypedDict, total=False):
     kind: Literal["request-response"]
     mean_gap: str | Quantity
     """Mean time before the next request."""
+    pause: str | Quantity
+    """Mean time of a pause."""
     request: str | Quantity
     """Data of a request."""
     response: str | Quantity

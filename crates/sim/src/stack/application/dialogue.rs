@@ -57,6 +57,15 @@ pub enum Replies {
 pub enum Pace {
     /// At a time after the end of the last unit that is exponentially distributed with this mean.
     Think(Span),
+    /// As `Think`, with pauses between bursts of requests.
+    Bursts {
+        /// The mean time within a burst.
+        mean_gap: Span,
+        /// Requests in a burst.
+        requests: u32,
+        /// The mean time between bursts.
+        pause: Span,
+    },
     /// Once in each interval, but not before the last unit is over.
     Each(Period),
     /// When the player's buffer has room for it.
@@ -274,7 +283,7 @@ impl Dialogue {
     pub fn begin(&mut self, now: Instant) {
         self.began = now;
         self.thinks_until = Some(match self.config.pace {
-            Pace::Think(_) | Pace::Room => now,
+            Pace::Think(_) | Pace::Bursts { .. } | Pace::Room => now,
             Pace::Each(period) => period.time(now, 0, &mut self.random),
         });
         self.handle_timeout(now);
@@ -282,8 +291,13 @@ impl Dialogue {
 
     /// The time of the request after one that was answered at `now`.
     fn next(&mut self, now: Instant) -> Instant {
+        let mut later = |mean: Span| now + Span::from_secs_f64(self.random.exponential(mean.as_secs_f64()));
         match self.config.pace {
-            Pace::Think(mean) => now + Span::from_secs_f64(self.random.exponential(mean.as_secs_f64())),
+            Pace::Think(mean) => later(mean),
+            Pace::Bursts { mean_gap, requests, pause } => {
+                let is_over = self.durations.len().is_multiple_of(requests as usize);
+                later(if is_over { pause } else { mean_gap })
+            }
             Pace::Each(period) => {
                 self.asked_units += 1;
                 period.time(self.began, self.asked_units, &mut self.random).max(now)
@@ -524,6 +538,25 @@ mod tests {
         // 1,999 gaps of 200 ms on the average: their mean's standard error is 2.2 %.
         let mean = (end.as_secs_f64() - 0.1 - 2_000.0 * 0.02) / 1_999.0;
         assert!((mean / 0.2 - 1.0).abs() < 0.07, "{mean}");
+    }
+
+    /// Twelve keys 0.2 s apart, then a pause of 10 s: 100 commands take 99 pauses and 1,100 gaps.
+    #[test]
+    fn between_bursts_of_requests_there_are_pauses() {
+        let ms = Span::from_millis;
+        let config = DialogueConfig {
+            replies: Replies::Fixed(48),
+            request: 48,
+            pace: Pace::Bursts { mean_gap: ms(200), requests: 12, pause: ms(10_000) },
+            client: Role::Receiver,
+            count: Some(1_200),
+            fresh: false,
+        };
+        let (requests, _, _, end) = run(&mut Dialogue::new(config, false, 1, 0));
+        let paused = end.as_secs_f64() - 1_200.0 * 0.02 - 1_100.0 * 0.2;
+        assert_eq!(requests.len(), 1_200);
+        // The standard error of a mean of 99 is 10 %.
+        assert!((paused / 990.0 - 1.0).abs() < 0.3, "{paused}");
     }
 
     /// A request whose time has come waits for the answer before it: with intervals of 15 ms and answers after 20 ms each is sent

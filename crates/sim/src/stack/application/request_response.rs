@@ -1,11 +1,11 @@
 //! Small requests and responses, as keys typed into a remote shell: settings of a [`Dialogue`](super::Dialogue).
 
-use airwatt_base::settings::{SettingError, Settings};
+use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::limits::{check_count, check_fresh, check_mean_gap, check_message};
+use super::limits::{MAX_SPAN, check_count, check_fresh, check_mean_gap, check_message};
 use super::{ApplicationKind, DialogueConfig, Pace, Pattern, Replies};
 use crate::stack::role::Role;
 
@@ -18,6 +18,10 @@ pub struct RequestResponseConfig {
     pub count: Option<u32>,
     /// Mean time before the next request.
     pub mean_gap: Span,
+    /// Number of requests before each pause, as the keys of a command before its output is read. Without it there are no pauses.
+    pub burst: Option<u32>,
+    /// Mean time of a pause.
+    pub pause: Span,
     /// Data of a request.
     pub request: Size,
     /// Data of a response.
@@ -30,11 +34,14 @@ pub struct RequestResponseConfig {
     pub fresh: bool,
 }
 
+const PAUSE: Span = Span::from_secs(10);
+
 impl Default for RequestResponseConfig {
     fn default() -> Self {
         let key = Size::from_bytes(48);
         let mean_gap = Span::from_millis(500);
-        Self { count: None, mean_gap, request: key, response: key, begins: Role::Receiver, fresh: false }
+        let (count, burst, pause, begins) = (None, None, PAUSE, Role::Receiver);
+        Self { count, mean_gap, burst, pause, request: key, response: key, begins, fresh: false }
     }
 }
 
@@ -43,6 +50,14 @@ impl Settings for RequestResponseConfig {
         check_count(self.count)?;
         check_fresh(self.fresh, self.count)?;
         check_mean_gap(self.mean_gap)?;
+        match self.burst {
+            Some(burst) => in_range("burst", burst, 1, 10_000_000)?,
+            None if self.pause != PAUSE => {
+                return Err(SettingError::no_effect("pause", "requests without a burst", "burst"));
+            }
+            None => {}
+        }
+        in_range("pause", self.pause, Span::from_micros(1), MAX_SPAN)?;
         check_message("request", self.request)?;
         check_message("response", self.response)
     }
@@ -57,7 +72,11 @@ impl ApplicationKind for RequestResponseConfig {
         Pattern::Dialogue(DialogueConfig {
             replies: Replies::Fixed(self.response.as_bytes() as u32),
             request: self.request.as_bytes() as u32,
-            pace: Pace::Think(self.mean_gap),
+            pace: self.burst.map_or(Pace::Think(self.mean_gap), |requests| Pace::Bursts {
+                mean_gap: self.mean_gap,
+                requests,
+                pause: self.pause,
+            }),
             client: self.begins,
             count: self.count,
             fresh: self.fresh,
