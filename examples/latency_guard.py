@@ -52,6 +52,11 @@ def two_ways(kind: str, **sender: str) -> list[Settings]:
     return [flow(way, kind, "udp", **keys) for way, keys in zip(("down", "up"), settings, strict=True)]
 
 
+def commands(pause: str, count: int = 30) -> Settings:
+    """Somebody types commands of twelve keys into this host and reads after each for a while."""
+    return flow("up", "request-response", mean_gap="200ms", burst=12, pause=pause, count=12 * count)
+
+
 DAY = [
     monitor("60s", 59),
     flow("down", "web", count=20, mean_gap="20s", start="300s"),
@@ -62,7 +67,10 @@ DAY = [
 ]
 """An hour: pages, keys typed here, keys typed into this host, files, rare messages, and a monitor throughout."""
 
-PARTS = {"day": ("monitor", "pages", "keys-here", "keys-there", "files", "rare")}
+PARTS = {
+    "day": ("monitor", "pages", "keys-here", "keys-there", "files", "rare"),
+    "mixed": ("stream", "keys-there"),
+}
 """What the flows are of traffic whose flows have lines of their own."""
 
 TRAFFIC: dict[str, tuple[str, Settings]] = {
@@ -97,9 +105,15 @@ MORE: dict[str, tuple[str, Settings]] = {
     "curl": ("ssh", {"flow": [asked("5s", 300, fresh=True)]}),
     "poll-30s": ("ssh", {"flow": [monitor("30s", 150, "200ms", fresh=True)], "time_limit": "6h"}),
     "day": ("ssh", {"flow": DAY, "duration": "1h"}),
+    "typed-5s": ("ssh", {"flow": [commands("5s")]}),
+    "typed-20s": ("ssh", {"flow": [commands("20s")]}),
+    "shell-open": ("ssh", {"flow": [commands("10s", 10)], "duration": "1h"}),
+    "radio": ("streaming", {"flow.application.rate": "128kbps", "flow.application.block": "8kB"}),
+    "mixed": ("ssh", {"flow": [flow("down", "streaming", rate="2Mbps", media="180s"), asked("500ms", 300)]}),
 }
-"""A call, a game, peers that ask at random or regularly, over one connection or over one for each question, and a mixed
-day: by name only."""
+"""A call, a game, commands with pauses, an hour of which two minutes are typed, a stream of sound, one of video beside
+keys typed into this host, peers that ask at random or regularly, over one connection or over one for each question, and
+a mixed day: by name only."""
 
 Cell = tuple[list[float], float]
 """The wait of each flow in seconds, and power in watts."""
@@ -136,8 +150,17 @@ def keeps_bound(off: Cell, other: Cell) -> bool:
     return all(wait <= least + BOUND_S for wait, least in zip(other[0], off[0], strict=True))
 
 
-def keeps_its_word(off: Cell, on: Cell, guard: Cell) -> bool:
-    """Whether the guard keeps the bound for at most 5 % more than the cheaper of off and on that keeps it."""
+BUFFERED = ("stream", "radio")
+"""Traffic that a player buffers, so that nobody waits for it."""
+
+
+def keeps_its_word(traffic: str, off: Cell, on: Cell, guard: Cell) -> bool:
+    """Whether the guard keeps the bound for at most 5 % more than the cheaper of off and on that keeps it.
+
+    What a player buffers is left to power save, once it is known.
+    """
+    if traffic in BUFFERED:
+        return guard[1] <= 1.2 * on[1]
     cheapest = min(power for waits, power in (off, on) if keeps_bound(off, (waits, power)))
     return keeps_bound(off, guard) and guard[1] <= 1.05 * cheapest
 

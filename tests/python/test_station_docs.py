@@ -56,8 +56,8 @@ def test_the_guard_keeps_the_bound_for_no_more_than_the_cheaper_setting_that_doe
             cells = guard.measured(traffic, tail_ms, interval)
             off, on, guarded, triggering = cells
             expected = (traffic, tail_ms, interval) not in MISSED
-            assert guard.keeps_its_word(off, on, guarded) == expected, (tail_ms, interval, cells)
-            assert guard.keeps_its_word(off, on, triggering) == expected, (tail_ms, interval, cells)
+            assert guard.keeps_its_word(traffic, off, on, guarded) == expected, (tail_ms, interval, cells)
+            assert guard.keeps_its_word(traffic, off, on, triggering) == expected, (tail_ms, interval, cells)
             line = guard.line(traffic, tail_ms, interval, cells)
             assert f"    {line}\n" in page, f"the page lacks {line}"
 
@@ -69,6 +69,29 @@ def test_a_driver_that_stays_awake_for_long_needs_the_guard_for_pauses_beyond_a_
         off, on, *_ = cells = guard.measured(traffic, tail_ms, 1, runs=3)
         assert f"    {guard.line(traffic, tail_ms, 1, cells)}\n" in page
         assert guard.keeps_bound(off, on) == (traffic in ("keys-there", "pages"))
+
+
+@pytest.mark.parametrize("traffic", ["radio", "mixed"])
+def test_a_stream_is_left_to_power_save_and_keys_beside_it_are_not(traffic):
+    off, on, guarded, _ = cells = guard.measured(traffic, 100, 1)
+    lines = "".join(f"    {line}\n" for line in guard.lines(traffic, 100, 1, cells))
+    page = PAGE.read_text()
+    assert lines in page
+    if traffic == "radio":
+        assert guard.keeps_its_word(traffic, off, on, guarded)
+    else:
+        assert guard.keeps_bound(([off[0][1]], off[1]), ([guarded[0][1]], guarded[1]))
+
+
+@pytest.mark.parametrize("traffic", ["typed-5s", "typed-20s", "shell-open"])
+def test_commands_with_pauses_are_what_the_example_prints(traffic):
+    page = PAGE.read_text()
+    for tail_ms in (100, 1500, 2000):
+        off, on, guarded, _ = cells = guard.measured(traffic, tail_ms, 1, runs=3)
+        assert f"    {guard.line(traffic, tail_ms, 1, cells)}\n" in page
+        # Where the driver stays awake for long, power save alone keeps the bound.
+        assert guard.keeps_bound(off, on) == (tail_ms > 100)
+        assert guarded[1] < off[1]
 
 
 @pytest.mark.parametrize("traffic", ["gap-30s", "gap-60s", "each-30s", "each-60s", "poll-30s", "day"])

@@ -56,6 +56,8 @@ enum { false, true };
 /* The quickest packets of this time, and of as much before it, show how long the way of a peer's packets takes at least. */
 #define QUICKEST 60000000000ULL
 #define NEVER 0x7fffffffffffffffLL
+/* ACKNOWLEDGEMENT of crates/proto: a packet of this length or shorter is one. */
+#define ACKNOWLEDGEMENT 84
 
 /* crates/daemon/src/station/observer.rs decodes these, in host byte order unless they say otherwise. */
 struct key {
@@ -97,7 +99,8 @@ struct flow {
 	__u32 dscp;
 	/* The peer's port of the connection that is timed. */
 	__be16 port;
-	__u16 spare;
+	/* Whether this host has sent more than acknowledgements since the last packet of the peer that is more. */
+	__u16 has_sent;
 	struct way way;
 };
 
@@ -136,7 +139,8 @@ struct event {
 	__u64 pause;
 	__u64 silence;
 	struct key key;
-	__u32 spare;
+	/* Of an arrival, as of its flow. */
+	__u32 has_sent;
 };
 
 struct {
@@ -455,6 +459,7 @@ int observe(struct __sk_buff *skb)
 		e.pause = now - flow->last;
 		e.silence = gap;
 		e.key = p.key;
+		e.has_sent = flow->has_sent;
 		bpf_ringbuf_output(&events, &e, sizeof(e), BPF_RB_NO_WAKEUP);
 	}
 	if (!flow) {
@@ -471,6 +476,8 @@ int observe(struct __sk_buff *skb)
 		flow->episode = now;
 	flow->last = now;
 	flow->dscp = p.dscp;
+	if (skb->len > ACKNOWLEDGEMENT)
+		flow->has_sent = sent;
 	__sync_fetch_and_add(sent ? &flow->sent_packets : &flow->received_packets, 1);
 	__sync_fetch_and_add(sent ? &flow->sent_bytes : &flow->received_bytes, skb->len);
 	if (p.key.protocol == PROTO_TCP && p.transport) {

@@ -283,7 +283,10 @@ impl Controller {
     /// the setting, and a flow whose next time within reach is known when that begins.
     pub(super) fn wants(&self, flow: u64) -> bool {
         let Some(guard) = self.policy.as_ref().and_then(PowerSavePolicy::guard) else { return true };
-        let is_quiet = matches!(guard.class(flow), Some(FlowClass::Unharmed | FlowClass::Background));
+        let is_quiet = matches!(
+            guard.class(flow),
+            Some(FlowClass::Unharmed | FlowClass::Streamed | FlowClass::Background)
+        );
         !is_quiet && !guard.expects(flow)
     }
 
@@ -564,7 +567,7 @@ mod tests {
             self.input(keystroke(at), at);
             let late = [1, 2, 3].map(|seconds| {
                 let pause = Span::from_secs(seconds);
-                Arrival { peer: 1, at: ms(at), pause, silence: pause, waited: Some(true) }
+                Arrival { peer: 1, at: ms(at), pause, silence: pause, waited: Some(true), has_sent: true }
             });
             self.input(Input::Arrivals(late.to_vec()), at);
         }
@@ -573,7 +576,8 @@ mod tests {
         fn monitored(&mut self, at: u64) {
             self.input(keystroke(at), at);
             let pause = Span::from_secs(30);
-            let late = Arrival { peer: 1, at: ms(at), pause, silence: pause, waited: Some(true) };
+            let late =
+                Arrival { peer: 1, at: ms(at), pause, silence: pause, waited: Some(true), has_sent: true };
             self.input(Input::Arrivals(vec![late; 3]), at);
         }
 
@@ -613,6 +617,30 @@ mod tests {
         rig.run_until(60_000);
         assert_eq!(rig.switches(), [(31_882, false), (32_015, true)]);
         assert!(rig.controller.waits_for_packets() && rig.controller.wants(1), "it has not come");
+    }
+
+    /// Blocks of 44 segments each quarter of a second, of which this host acknowledges every second one. Once that is known, the setting
+    /// stays, and packets wake nobody.
+    #[test]
+    fn a_stream_at_its_servers_pace_wakes_nobody() {
+        let mut rig = Rig::new(true, 0);
+        let block = |rig: &mut Rig, number: u64| {
+            let (at, pause) = (ms(1_000 + number * 250), Span::from_millis(210));
+            let arrival = Arrival { peer: 1, at, pause, silence: pause, waited: Some(true), has_sent: false };
+            let [sent, received] =
+                [(22, 52), (44, 1_500)].map(|(packets, bytes)| Volume { packets, bytes: packets * bytes });
+            let last = at + Span::from_millis(40);
+            rig.input(Input::Arrivals(vec![arrival]), 1_000 + number * 250);
+            let sample = FlowSample { flow: 1, peer: 1, dscp: 0, sent, received, first: at, last };
+            rig.input(Input::Flows(vec![sample]), 1_040 + number * 250);
+        };
+        (0..20).for_each(|number| block(&mut rig, number));
+        assert_eq!(rig.controller.flows(rig.now), [FlowClass::Streamed]);
+        rig.run_until(6_000);
+        let switches = rig.switches().len();
+        (20..220).for_each(|number| block(&mut rig, number));
+        assert!(!rig.controller.wants(1) && rig.controller.wants(2));
+        assert_eq!(rig.switches().len(), switches);
     }
 
     #[test]

@@ -199,7 +199,9 @@ impl Observer {
                 let (pause, silence) = (word(bytes, 16), word(bytes, 24));
                 let (pause, silence) = (Span::from_nanos(pause), Span::from_nanos(silence));
                 let peer = self.number_of(key, at);
-                Event::Arrival(Arrival { peer, at, pause, silence, waited: None }, half(bytes, 12) != 0)
+                let has_sent = half(bytes, 68) != 0;
+                let arrival = Arrival { peer, at, pause, silence, waited: None, has_sent };
+                Event::Arrival(arrival, half(bytes, 12) != 0)
             }
             _ => Event::AfterSilence(at),
         }
@@ -389,7 +391,7 @@ mod tests {
         let [Event::Arrival(arrival, true)] = events[..] else { panic!("{events:?}") };
         let sample = observer.read().expect("the map is there")[0];
         assert_eq!(arrival.peer, sample.peer, "a new connection is an arrival of the peer that is known");
-        assert!(arrival.pause >= Span::from_millis(20));
+        assert!(arrival.pause >= Span::from_millis(20) && !arrival.has_sent);
     }
 
     /// A peer's packet has a stamp that is 100 ms older than those of packets that took as long as they usually do. Nothing is said of

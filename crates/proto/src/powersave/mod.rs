@@ -28,7 +28,8 @@ pub use access_point::{
 };
 pub use estimate::{Dozing, Estimate, Fetch, Trial};
 pub use guard::{
-    Arrival, Demand, FlowClass, FlowSample, GuardCounts, LatencyGuard, LatencyGuardConfig, Reach, Volume,
+    ACKNOWLEDGEMENT, Arrival, Demand, FlowClass, FlowSample, GuardCounts, LatencyGuard, LatencyGuardConfig,
+    Reach, Volume,
 };
 pub use interface::{
     Adaptation, AirTime, Purpose, StationInput, StationOutput, StationTimer, Uplink, Window,

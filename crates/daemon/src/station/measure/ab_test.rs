@@ -124,7 +124,8 @@ mod tests {
                 // The key of a peer before it waited if power save was on.
                 let pause = until - last;
                 last = until;
-                let arrival = Arrival { peer: 1, at: until, pause, silence: pause, waited: Some(on) };
+                let arrival =
+                    Arrival { peer: 1, at: until, pause, silence: pause, waited: Some(on), has_sent: true };
                 test.handle_input(Input::Controller(controller::Input::Arrivals(vec![arrival])), until);
                 test.handle_input(Input::Controller(controller::Input::Flows(vec![sample])), until);
                 carry_out(&mut test, &mut on, &mut setting, until);

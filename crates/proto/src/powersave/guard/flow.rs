@@ -10,10 +10,14 @@
 //!   the next request of a program that works without a pause.
 //! * **Asked**: packets after longer pauses would wait, as from somebody who types at the other end, and it is
 //!   [worth its cost](super::reach) to be within reach of them.
+//! * **Streamed**: its server [sets the pace](Flow::is_streamed) and this host has nothing to say, as with radio and video in blocks, which a
+//!   player buffers. Between the blocks power save has its way.
 //! * **Background**: its code point says that nobody waits (RFC 4594, RFC 8622).
 //!
-//! Left out: what ports and names of protocols mean, which is little since most traffic is encrypted and on port 443; and whether anybody
-//! waits. A player that has buffered seconds of a stream gets its blocks within the bound like everybody else.
+//! Left out: what ports and names of protocols mean, which is little since most traffic is encrypted and on port 443; whether anybody
+//! waits for what comes at no regular times; and streams whose blocks come within two round trips, which look like a window of TCP.
+
+use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Span};
 
@@ -71,7 +75,13 @@ pub struct Arrival {
     pub silence: Span,
     /// Whether it came with a beacon, so that it had waited for one; `None` if that is not known.
     pub waited: Option<bool>,
+    /// Whether this host has sent more than [acknowledgements](ACKNOWLEDGEMENT) since the last packet of the peer that is more.
+    pub has_sent: bool,
 }
+
+/// Length in bytes up to which a packet counts as an acknowledgement: that of TCP over IPv6 with time stamps and one SACK block. The
+/// shortest packet of an SSH session has 88 bytes.
+pub const ACKNOWLEDGEMENT: u64 = 84;
 
 /// What power save does to a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -82,6 +92,8 @@ pub enum FlowClass {
     Asking,
     /// Packets that its peer sends after a pause would wait, and reach is worth its cost.
     Asked,
+    /// Sent at the pace of its server, in blocks that a player buffers.
+    Streamed,
     /// Marked as less important than all else.
     Background,
 }
@@ -93,6 +105,7 @@ impl FlowClass {
             Self::Unharmed => "unharmed",
             Self::Asking => "asking",
             Self::Asked => "asked",
+            Self::Streamed => "streamed",
             Self::Background => "background",
         }
     }
@@ -110,6 +123,18 @@ const ENOUGH: u32 = 4;
 /// Packets after which power save is tried for one, the first time; each trial doubles them, up to a limit.
 const TRIAL: u32 = 512;
 const TRIAL_MAX: u32 = 16_384;
+
+/// The shortest pause between blocks of a stream. Within a block packets may be as far apart as a slow line needs for each.
+const BLOCKS_APART: Span = Span::from_millis(50);
+/// The latest blocks and answers by which a stream is recognised, and how many of them may be answers.
+const BLOCKS: usize = 16;
+const BLOCKS_ASKED: usize = 1;
+/// How many of them have to come after half to twice the middle pause. Of random ones fewer than half do.
+const BLOCKS_REGULAR: usize = 12;
+/// How many times as much a stream brings as this host sends. An acknowledgement of 52 bytes for each two full segments is a 57th.
+const ONE_SIDED: u64 = 8;
+/// Bytes after which those that were counted before count half.
+const VOLUME: u64 = 1 << 18;
 
 /// When the station has to be reached after a packet of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -135,8 +160,16 @@ pub(super) struct Flow {
     pub(super) last: Instant,
     /// Pauses before packets that arrived, by class.
     pauses: [u8; CLASSES],
-    /// Pauses longer than those before answers.
+    /// Pauses longer than those before answers, and others before packets that are none.
     long: Pauses,
+    /// The latest answers (`None`) and pauses before blocks for which this host did not ask.
+    blocks: VecDeque<Option<Span>>,
+    streamed: bool,
+    /// The shortest time in which an answer came.
+    round_trip: Option<Span>,
+    /// Bytes that were sent and received lately.
+    sent: u64,
+    received: u64,
     hold: Hold,
     /// For how long a flow of this interface needed an awake radio, until this one has shown what it needs.
     inherited: Span,
@@ -155,6 +188,11 @@ impl Flow {
             last: sample.first,
             pauses: [0; CLASSES],
             long: Pauses::default(),
+            blocks: VecDeque::new(),
+            streamed: false,
+            round_trip: None,
+            sent: 0,
+            received: 0,
             hold: Hold { answer: inherited, reach: None },
             inherited,
             untried: 0,
@@ -166,6 +204,8 @@ impl Flow {
     pub(super) fn class(&self) -> FlowClass {
         if self.background {
             FlowClass::Background
+        } else if self.streamed {
+            FlowClass::Streamed
         } else if self.hold.reach.is_some() {
             FlowClass::Asked
         } else if !self.hold.answer.is_zero() {
@@ -183,7 +223,7 @@ impl Flow {
 
     /// What it has learned for other flows of the interface: how long their answers need an awake radio.
     pub(super) fn taught(&self) -> Option<Span> {
-        (self.remembered() >= ENOUGH).then_some(self.hold.answer)
+        (self.remembered() >= ENOUGH && !self.streamed).then_some(self.hold.answer)
     }
 
     fn remembered(&self) -> u32 {
@@ -197,6 +237,11 @@ impl Flow {
             self.long.sent(pause, sample.first);
         }
         self.last = self.last.max(sample.last);
+        self.sent += sample.sent.bytes;
+        self.received += sample.received.bytes;
+        if self.sent + self.received > VOLUME {
+            (self.sent, self.received) = (self.sent / 2, self.received / 2);
+        }
         self.background = BACKGROUND_DSCP.contains(&sample.dscp);
     }
 
@@ -212,13 +257,70 @@ impl Flow {
         if self.untried > self.trial {
             (self.untried, self.trial) = (0, TRIAL_MAX.min(self.trial * 2));
         }
-        if arrival.pause.saturating_sub(waited) > config.answer {
+        let is_block = self.is_block(arrival, waited);
+        if arrival.has_sent || is_block {
+            self.blocks.push_back(is_block.then_some(arrival.pause));
+            self.blocks.drain(..self.blocks.len().saturating_sub(BLOCKS));
+        }
+        if arrival.has_sent && waited.is_zero() {
+            self.round_trip = Some(self.round_trip.map_or(arrival.pause, |least| least.min(arrival.pause)));
+        }
+        let is_streamed = self.is_streamed();
+        if is_streamed != self.streamed {
+            (self.streamed, self.long) = (is_streamed, Pauses::default());
+        }
+        if self.streamed && self.untried.is_multiple_of(BLOCKS as u32) {
+            // How the stream began, with a handshake and in slow start, is not how it goes on.
+            self.forget();
+        }
+        if is_block && self.streamed {
+            return;
+        }
+        if is_block || arrival.pause.saturating_sub(waited) > config.answer {
             self.long.arrived(arrival.pause, waited, arrival.silence, arrival.at);
+        }
+        if is_block {
+            return;
         }
         self.pauses[class] = self.pauses[class].saturating_add(1);
         if self.remembered() > PAUSES {
-            self.pauses.iter_mut().for_each(|count| *count /= 2);
+            self.forget();
         }
+    }
+
+    /// Has the pauses until now count half.
+    fn forget(&mut self) {
+        self.pauses.iter_mut().for_each(|count| *count /= 2);
+    }
+
+    /// Whether this host has not asked for a packet: neither by data nor, if it comes later than a round trip after the packet
+    /// before it, by an acknowledgement that has let the peer send more.
+    fn is_block(&self, arrival: &Arrival, waited: Span) -> bool {
+        let waited = if self.streamed { Span::ZERO } else { waited };
+        let is_apart = arrival.pause.saturating_sub(waited) >= self.blocks_apart();
+        is_apart && !arrival.has_sent && self.is_one_sided()
+    }
+
+    fn blocks_apart(&self) -> Span {
+        self.round_trip.map_or(BLOCKS_APART, |least| BLOCKS_APART.max(least * 2))
+    }
+
+    /// Whether the peer has far more to say than this host.
+    const fn is_one_sided(&self) -> bool {
+        self.received >= self.sent.saturating_mul(ONE_SIDED)
+    }
+
+    /// Whether the peer sends at its own pace, which was regular when power save had not delayed it yet.
+    fn is_streamed(&self) -> bool {
+        let mut pauses: Vec<Span> = self.blocks.iter().copied().flatten().collect();
+        let is_silent = self.blocks.len() == BLOCKS && pauses.len() + BLOCKS_ASKED >= BLOCKS;
+        if !is_silent || !self.is_one_sided() {
+            return false;
+        }
+        pauses.sort_unstable();
+        let middle = pauses[pauses.len() / 2];
+        let regular = pauses.iter().filter(|pause| (middle / 2..=middle * 2).contains(pause)).count();
+        self.streamed || regular >= BLOCKS_REGULAR
     }
 
     /// Finds out what the flow needs, by the pauses before its packets and by the tail of the radio.
@@ -226,8 +328,11 @@ impl Flow {
         let last = class_of(config.answer).unwrap_or(0);
         let inherited = if self.remembered() < ENOUGH { self.inherited } else { Span::ZERO };
         let answer = self.answers(last + 1, tail).max(inherited);
-        let reach = self.long.window(tail, config, self.hold.reach.is_some());
-        self.hold = Hold { answer, reach };
+        self.hold = if self.streamed {
+            Hold { answer: answer.min(self.blocks_apart()), reach: None }
+        } else {
+            Hold { answer, reach: self.long.window(tail, config, self.hold.reach.is_some()) }
+        };
     }
 
     /// The time after which nearly all packets have come, of those after pauses of the first classes; zero if hardly any of them waits for a

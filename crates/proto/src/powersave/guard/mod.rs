@@ -26,7 +26,7 @@ mod tests;
 use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Instant, Span, named_values, with_defaults};
 
-pub use self::flow::{Arrival, FlowClass, FlowSample, Volume};
+pub use self::flow::{ACKNOWLEDGEMENT, Arrival, FlowClass, FlowSample, Volume};
 use self::flow::{Flow, Scheduled};
 use self::tail::{Tail, class_of};
 
@@ -241,6 +241,7 @@ impl LatencyGuard {
     /// Handles a packet that arrived after a pause. It teaches how long the tail is if nothing was demanded in the silence
     /// before it, and whether active mode helps if it was. Beacons come at `interval`.
     pub fn arrived(&mut self, arrival: &Arrival, interval: Span) {
+        self.tail.set_interval(interval);
         let waited = arrival.waited == Some(true) && self.demand().is_none();
         // What waited came to the access point up to an interval before: an answer, if it can have been one.
         let waited = if waited { interval } else { Span::ZERO };

@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 use airwatt_base::{Instant, Span};
 
 use super::LatencyGuardConfig;
-use super::tail::{Tail, class_of};
+use super::tail::Tail;
 
 /// Pauses that are remembered.
 const REMEMBERED: usize = 64;
@@ -147,7 +147,7 @@ struct Judged {
 
 impl Judged {
     fn new(pause: &Pause, tail: &Tail) -> Self {
-        let waits = class_of(pause.silence).is_some_and(|class| tail.waits(class) == Some(true));
+        let waits = tail.waits_after(pause.silence) == Some(true);
         Self { length: pause.length, least: pause.least, waits }
     }
 }

@@ -15,6 +15,9 @@ pub(super) const SHORTEST: Span = Span::from_millis(1);
 /// Packets of a class that are remembered; more halve what was counted.
 const REMEMBERED: u8 = 16;
 
+/// Intervals of beacons beside which one is short.
+const MANY: u64 = 8;
+
 /// A class waits if one packet did for at most this many that did not: the tail may end within the class.
 const LATE: u8 = 4;
 
@@ -43,11 +46,17 @@ struct Came {
 #[derive(Clone, Debug)]
 pub(super) struct Tail {
     classes: [Came; CLASSES],
+    /// The interval of the beacons that the radio receives.
+    interval: Span,
 }
 
 impl Tail {
     pub(super) const fn new() -> Self {
-        Self { classes: [Came { late: 0, promptly: 0 }; CLASSES] }
+        Self { classes: [Came { late: 0, promptly: 0 }; CLASSES], interval: Span::ZERO }
+    }
+
+    pub(super) const fn set_interval(&mut self, interval: Span) {
+        self.interval = interval;
     }
 
     /// Adds a packet after a silence of this class: whether it waited for a beacon.
@@ -59,6 +68,14 @@ impl Tail {
             came.late /= 2;
             came.promptly /= 2;
         }
+    }
+
+    /// Whether a packet that came after this silence waits, or would have if it had not come within reach. What waits ends a longer silence,
+    /// up to the beacon, so that after many intervals it may be of the next class.
+    pub(super) fn waits_after(&self, silence: Span) -> Option<bool> {
+        let of = |silence| class_of(silence).and_then(|class| self.waits(class));
+        let is_long = silence >= self.interval * MANY;
+        of(silence).or_else(|| of(silence + self.interval).filter(|_| is_long))
     }
 
     /// Whether a packet after a silence of this class waits; `None` if neither it nor its neighbours have shown it.

@@ -1,5 +1,7 @@
 //! The guard alone: tails, pauses, holds, trials, and silence.
 
+use std::collections::BTreeSet;
+
 use airwatt_base::RandomStream;
 use proptest::prelude::*;
 
@@ -16,7 +18,11 @@ fn span(time: u64) -> Span {
 }
 
 fn packet(flow: u64, is_sent: bool, at: u64) -> FlowSample {
-    let volume = Volume { packets: 1, bytes: 92 };
+    sized(flow, is_sent, at, 92)
+}
+
+fn sized(flow: u64, is_sent: bool, at: u64, bytes: u64) -> FlowSample {
+    let volume = Volume { packets: 1, bytes };
     let [sent, received] = if is_sent { [volume, Volume::default()] } else { [Volume::default(), volume] };
     FlowSample { flow, peer: flow, dscp: 0, sent, received, first: ms(at), last: ms(at) }
 }
@@ -28,6 +34,8 @@ struct Rig {
     /// Whether active mode helps.
     obeys: bool,
     last: Vec<(u64, u64)>,
+    /// Flows in which this host has sent more than acknowledgements since the peer did.
+    has_sent: BTreeSet<u64>,
     awake_until: u64,
     looks: u64,
     waits: Vec<u64>,
@@ -46,7 +54,19 @@ impl Rig {
     fn with(config: LatencyGuardConfig, tail: u64) -> Self {
         let guard = LatencyGuard::new(config);
         let (last, waits) = (Vec::new(), Vec::new());
-        Self { guard, tail, obeys: true, last, awake_until: 0, looks: 0, waits, counted: 0, awake: 0 }
+        let has_sent = BTreeSet::new();
+        Self {
+            guard,
+            tail,
+            obeys: true,
+            last,
+            has_sent,
+            awake_until: 0,
+            looks: 0,
+            waits,
+            counted: 0,
+            awake: 0,
+        }
     }
 
     /// Counts time awake until then: what is demanded, and the tail.
@@ -84,23 +104,35 @@ impl Rig {
     fn sent(&mut self, flow: u64, at: u64) {
         self.run_until(at);
         self.note(flow, at);
+        self.has_sent.insert(flow);
         self.guard.observe(&packet(flow, true, at), ms(at));
+    }
+
+    fn acknowledged(&mut self, flow: u64, at: u64) {
+        self.run_until(at);
+        self.note(flow, at);
+        self.guard.observe(&sized(flow, true, at, ACKNOWLEDGEMENT), ms(at));
     }
 
     /// A packet that gets to the access point at this time. Returns when it arrives.
     fn received(&mut self, flow: u64, due: u64) -> u64 {
+        self.received_of(flow, due, 92)
+    }
+
+    fn received_of(&mut self, flow: u64, due: u64, bytes: u64) -> u64 {
         self.run_until(due);
         let is_active = self.obeys && self.guard.demand().is_some();
         let waits = !is_active && due > self.awake_until;
         let at = if waits { self.fetched(due) } else { due };
         let waits = waits && at.is_multiple_of(BEACONS);
         let any = self.last.iter().map(|(_, last)| *last).max().unwrap_or(0);
+        let has_sent = self.has_sent.remove(&flow);
         if let Some(last) = self.note(flow, at) {
             let (pause, silence) = (span(at - last), span(at - any));
-            let arrival = Arrival { peer: flow, at: ms(at), pause, silence, waited: Some(waits) };
+            let arrival = Arrival { peer: flow, at: ms(at), pause, silence, waited: Some(waits), has_sent };
             self.guard.arrived(&arrival, span(BEACONS));
         }
-        self.guard.observe(&packet(flow, false, at), ms(at));
+        self.guard.observe(&sized(flow, false, at, bytes), ms(at));
         self.waits.push(at - due);
         at
     }
@@ -189,6 +221,69 @@ fn keys_of_a_peer_keep_the_station_within_reach_over_their_pauses() {
     assert!(rig.late(3) <= 0.015, "{} late", rig.late(3));
     assert!(rig.is_held(at + 1_700));
     assert!(!rig.is_held(at + 4_000), "she has gone");
+}
+
+/// What a server sends at its own pace to flow `flow`: a block of three full segments each `period`, of which this host acknowledges two
+/// at a time. Returns the time of the last one.
+fn streams(rig: &mut Rig, flow: u64, from: u64, period: u64, blocks: u64) -> u64 {
+    let mut at = from;
+    for block in 0..blocks {
+        at = at.max(from + block * period);
+        for segment in 0..3 {
+            at = rig.received_of(flow, at, 1_500);
+            if segment == 1 {
+                rig.acknowledged(flow, at);
+            }
+            at += 3;
+        }
+    }
+    at.max(from + blocks * period)
+}
+
+/// Nobody waits for the blocks of a stream, which are left to power save whatever the tail. A peer that types beside it is served as
+/// without it.
+#[test]
+fn a_stream_at_its_servers_pace_is_left_to_power_save() {
+    for (tail, period) in [(0, 260), (20, 260), (100, 260), (100, 520), (100, 2_000)] {
+        let mut rig = Rig::new(tail);
+        let at = streams(&mut rig, 1, 0, period, 30);
+        assert_eq!(rig.guard.class(1), Some(FlowClass::Streamed), "each {period} ms, tail {tail} ms");
+        let awake = rig.awake;
+        streams(&mut rig, 1, at, period, 200);
+        // The block, and what follows each of its packets.
+        assert!(rig.awake - awake <= 200 * (10 + tail.max(50)), "{} ms", rig.awake - awake);
+    }
+    let mut rig = Rig::new(100);
+    let at = streams(&mut rig, 1, 0, 520, 30);
+    let waits = (0..400).map(|key| {
+        let due = streams(&mut rig, 1, at + key * 520, 520, 1) - 200;
+        let typed = rig.received(2, due);
+        rig.sent(2, typed + 1);
+        typed - due
+    });
+    let late = waits.filter(|wait| *wait > 30).count();
+    assert_eq!([1, 2].map(|flow| rig.guard.class(flow)), [Some(FlowClass::Streamed), Some(FlowClass::Asked)]);
+    assert!(late <= 9, "{late} late");
+}
+
+/// Who asks over the connection of a stream waits for the answers, and a window of TCP for the next one.
+#[test]
+fn what_this_host_asks_for_or_acknowledges_is_no_stream() {
+    let mut rig = Rig::new(20);
+    let at = streams(&mut rig, 1, 0, 260, 30);
+    assert_eq!(rig.guard.class(1), Some(FlowClass::Streamed));
+    for question in 0..20 {
+        rig.sent(1, at + 1_000 * question);
+        rig.received_of(1, at + 1_000 * question + 60, 1_500);
+    }
+    assert_eq!(rig.guard.class(1), Some(FlowClass::Asking));
+    let mut rig = Rig::new(20);
+    for question in 0..10 {
+        rig.sent(1, 1_000 * question);
+        rig.received_of(1, 1_000 * question + 80, 1_500);
+    }
+    streams(&mut rig, 1, 10_000, 80, 100);
+    assert_eq!(rig.guard.class(1), Some(FlowClass::Asking), "a download of a window in each round trip");
 }
 
 /// A connection that is closed by its server after a minute has one late packet.
@@ -321,7 +416,7 @@ fn marks_of_background_traffic_are_believed() {
         for key in 1..100 {
             rig.guard.observe(&FlowSample { dscp, ..packet(1, true, key * 500) }, ms(key * 500));
             let (at, pause) = (ms(key * 500 + 60), span(60));
-            let arrival = Arrival { peer: 1, at, pause, silence: pause, waited: Some(true) };
+            let arrival = Arrival { peer: 1, at, pause, silence: pause, waited: Some(true), has_sent: true };
             rig.guard.arrived(&arrival, span(BEACONS));
         }
         assert_eq!(rig.guard.class(1), Some(class), "{dscp}");
@@ -364,6 +459,23 @@ fn the_table_of_flows_is_bounded_and_forgets_the_most_silent() {
     assert_eq!(rig.guard.class(9_999), Some(FlowClass::Unharmed));
 }
 
+/// A packet that waits for its beacon ends a longer silence than one that meets the station within reach. Here the silences of the
+/// former are of the class from 16.384 s on and those of the latter of the class before it, of which the guard knew nothing: it
+/// forgot the rhythm as soon as it was met (9.4 % late).
+#[test]
+fn a_rhythm_beside_the_end_of_a_class_is_kept() {
+    let (gap, jitter) = (16_321, 38);
+    let mut random = RandomStream::new(2_615_516_229_041_258_882, "jitter");
+    let mut rig = Rig::new(0);
+    asks(&mut rig, 0, (0..200).map(|_| gap + u64::from(random.below(jitter + 1))));
+    assert!(rig.late(8) <= 0.01, "{} late", rig.late(8));
+}
+
+/// Gaps in milliseconds which a wait for a beacon puts into the next class.
+fn before_the_end_of_a_class() -> impl Strategy<Value = u64> {
+    (20..33_usize, 0..200_u64).prop_map(|(class, before)| tail::end_of(class).as_nanos() / 1_000_000 - before)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -371,14 +483,14 @@ proptest! {
     /// driver's own power save, which keeps the bound for nobody.
     #[test]
     fn regular_peers_cost_little(
-        gap in 1_000_u64..120_000, jitter in 0_u64..100, tail in 0_u64..250, seed in any::<u64>(),
+        gap in prop_oneof![1_000_u64..120_000, before_the_end_of_a_class()],
+        jitter in 0_u64..100, tail in 0_u64..250, seed in any::<u64>(),
     ) {
         let mut random = RandomStream::new(seed, "jitter");
         let gaps: Vec<u64> = (0..200).map(|_| gap + u64::from(random.below(jitter as u32 + 1))).collect();
         let mut rig = Rig::new(tail);
         asks(&mut rig, 0, gaps.iter().copied());
-        // As a rule one in twenty. Gaps of 16.321 s with 38 ms of jitter and no tail have 9.4 %.
-        prop_assert!(rig.late(8) <= 0.1, "{} late", rig.late(8));
+        prop_assert!(rig.late(8) <= 0.05, "{} late", rig.late(8));
         let on = power(200 * tail, gaps.iter().sum());
         let guarded = power(rig.awake, rig.counted);
         prop_assert!(guarded <= REGULAR * on, "{guarded} of {on}");

@@ -19,7 +19,9 @@ use airwatt_base::{Instant, Span};
 
 use super::Policy;
 use super::timeout::{Timeout, TimeoutConfig};
-use crate::powersave::guard::{Arrival, Demand, FlowSample, LISTEN, LatencyGuard, LatencyGuardConfig, Reach};
+use crate::powersave::guard::{
+    ACKNOWLEDGEMENT, Arrival, Demand, FlowSample, LISTEN, LatencyGuard, LatencyGuardConfig, Reach,
+};
 use crate::powersave::interface::StationTimer;
 use crate::powersave::radio::{Abilities, Fact, PolicyTimer, PowerSaveRadio};
 
@@ -56,6 +58,8 @@ const PEERS_MAX: usize = 1_024;
 /// The latest packets, by time.
 #[derive(Clone, Copy, Debug)]
 struct Recent {
+    /// When this host sent more than acknowledgements, if the peer has not since.
+    sent: Option<Instant>,
     /// The end of the run before the latest one.
     before: Instant,
     /// The latest run.
@@ -65,7 +69,7 @@ struct Recent {
 
 impl Recent {
     const fn new(at: Instant) -> Self {
-        Self { before: at, began: at, last: at }
+        Self { sent: None, before: at, began: at, last: at }
     }
 
     fn add(&mut self, at: Instant) {
@@ -73,6 +77,17 @@ impl Recent {
             (self.before, self.began) = (self.last, at);
         }
         self.last = self.last.max(at);
+    }
+
+    /// Notes who has sent more than acknowledgements. A reply may be known before what it replies to. Returns whether this host has.
+    fn exchange(&mut self, sample: &FlowSample) -> bool {
+        let has_sent = self.sent.is_some();
+        if sample.sent.bytes > ACKNOWLEDGEMENT {
+            self.sent = Some(sample.first);
+        } else if sample.received.bytes > ACKNOWLEDGEMENT {
+            self.sent.take_if(|at| sample.first.saturating_since(*at) >= RUN);
+        }
+        has_sent
     }
 
     /// Time from the packet before `at` until then. The reply of this host may be known before the packet that it replies to; it
@@ -104,15 +119,18 @@ impl Seen {
                 let oldest = (0..PEERS_MAX).min_by_key(|index| self.peers[*index].1.last);
                 self.peers.swap_remove(oldest.expect("the table is full"));
             }
-            self.peers.push((sample.peer, Recent::new(at)));
+            let mut recent = Recent::new(at);
+            recent.exchange(sample);
+            self.peers.push((sample.peer, recent));
             return None;
         };
+        let has_sent = own.exchange(sample);
         let pause = own.until(at);
         own.add(at);
         let silence = any.filter(|_| sample.received.packets > 0)?.until(at);
         let announced = self.announced.filter(|beacon| at.saturating_since(*beacon) <= AFTER_BEACON);
         let waited = announced.is_some_and(|beacon| at.saturating_since(beacon) < silence);
-        Some(Arrival { peer: sample.peer, at, pause, silence, waited: Some(waited) })
+        Some(Arrival { peer: sample.peer, at, pause, silence, waited: Some(waited), has_sent })
     }
 }
 
