@@ -73,6 +73,9 @@ PARTS = {
 }
 """What the flows are of traffic whose flows have lines of their own."""
 
+WIDE: Settings = {"wired.down.rate": "100Mbps", "wired.up.rate": "100Mbps"}
+"""A line that holds up nothing: that of the scenario is narrower than a call with video."""
+
 TRAFFIC: dict[str, tuple[str, Settings]] = {
     "keys-here": ("ssh", {"flow.application.count": "300"}),
     "keys-there": ("ssh", ASKED | {"flow.application.count": "300"}),
@@ -87,14 +90,14 @@ TRAFFIC: dict[str, tuple[str, Settings]] = {
         "ssh",
         ASKED
         | {"flow.application.count": "300", "flow.application.mean_gap": "50ms", "flow.application.response": "64kB"}
-        | {"wired.down.rate": "100Mbps", "wired.up.rate": "100Mbps"},
+        | WIDE,
     ),
     "idle": ("idle", {"duration": "60s"}),
 }
 """Scenarios: keys typed here and into this host, pages, files, a stream, messages of a broker, a file server, none."""
 
 MORE: dict[str, tuple[str, Settings]] = {
-    "call": ("ssh", {"flow": two_ways("call"), "duration": "30s", "latency_percentiles": True}),
+    "call": ("ssh", {"flow": two_ways("call"), "duration": "30s", "latency_percentiles": True} | WIDE),
     "game": ("ssh", {"flow": two_ways("game", sends="server player"), "duration": "60s", "latency_percentiles": True}),
     "gap-1s": ("ssh", {"flow": [asked("1s", 300)]}),
     "gap-2s": ("ssh", {"flow": [asked("2s", 300)]}),

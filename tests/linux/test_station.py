@@ -249,6 +249,29 @@ def test_a_configuration_that_this_user_may_not_read_is_an_error_and_the_doctor_
     assert "by the defaults, since this user may not read /etc/airwatt/station.toml" in json.loads(done.stdout)["would"]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="root is needed for a namespace of mounts")
+def test_the_doctor_reports_on_the_host_beside_a_wrong_configuration():
+    script = (
+        "mount -t tmpfs etc /etc && mkdir /etc/airwatt && echo 'metrics = \"bad\"' >/etc/airwatt/station.toml &&"
+        ' exec "$0" station doctor "$@"'
+    )
+    done = call("unshare", "--mount", "sh", "-c", script, DAEMON, check=False)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert "/etc/airwatt/station.toml: metrics: " in done.stderr
+    facts = [line.split()[0] for line in done.stdout.splitlines() if not line.startswith(" ")]
+    assert {"kernel", "eBPF", "privileges", "also", "the"} <= set(facts)
+    assert "would end with status 2: /etc/airwatt/station.toml: metrics: " in " ".join(done.stdout.split())
+    document = json.loads(call("unshare", "--mount", "sh", "-c", script, DAEMON, "--json", check=False).stdout)
+    assert document["config_error"].startswith("/etc/airwatt/station.toml: metrics: ")
+
+
+@pytest.mark.skipif(Path("/run/systemd/system").is_dir(), reason="systemd runs here")
+def test_without_systemd_the_doctor_cannot_be_a_unit():
+    done = call(DAEMON, "station", "doctor", "--as-unit", check=False)
+    assert (done.returncode, done.stderr.splitlines()) == (4, [done.stderr.strip()])
+    assert "systemd does not run" in done.stderr
+
+
 @pytest.mark.parametrize("verb", ["run", "status", "off", "doctor"])
 def test_an_interface_has_a_name_and_no_path(verb):
     done = call(DAEMON, "station", verb, "--interface", "../x", *(["--check"] if verb == "run" else []), check=False)

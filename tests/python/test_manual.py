@@ -87,6 +87,14 @@ def test_a_reader_of_manual_pages_has_nothing_to_say(pages, reader):
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
+@pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
+def test_a_page_fits_a_terminal(pages):
+    command = ["groff", "-man", "-Tascii", "-P-cbou", "-rLL=80n"]
+    for page in sorted(pages.iterdir()):
+        shown = subprocess.run([*command, page], capture_output=True, text=True, check=True).stdout
+        assert [line for line in shown.splitlines() if len(line) > 80] == [], page.name
+
+
 def test_help_shows_a_command_a_topic_or_the_list(airwatt):
     listed = airwatt.output(["help"])
     assert all(f"  {name} " in listed for name in (*COMMANDS, *TOPICS))

@@ -106,7 +106,7 @@ impl Format {
         for (heading, text) in &self.examples {
             page.control("SH", [*heading]);
             page.control("EX", []);
-            page.text([roman(*text)]);
+            page.text([roman(narrowed(text))]);
             page.control("EE", []);
         }
         page.control("SH", ["METRICS"]);
@@ -122,6 +122,32 @@ impl Format {
         page.text([bold(&name), roman(" (8), "), bold("airwattd"), roman(" (8)")]);
         page.render()
     }
+}
+
+/// Columns of an example: a terminal has 80, and man(1) indents by 8 at most.
+const EXAMPLE_COLUMNS: usize = 72;
+
+/// An example whose long lines have their comments above them, within the columns of a page.
+fn narrowed(text: &str) -> String {
+    let mut narrow = String::new();
+    for line in text.lines() {
+        let (code, comment) = match line.rsplit_once("  # ") {
+            _ if line.chars().count() <= EXAMPLE_COLUMNS => (line, ""),
+            Some((code, comment)) => (code.trim_end(), comment),
+            None => ("", line.trim_start_matches("# ")),
+        };
+        let mut above = String::new();
+        for word in comment.split(' ').filter(|word| !word.is_empty()) {
+            let column = above.lines().last().map_or(EXAMPLE_COLUMNS, |line| line.chars().count());
+            let is_full = column + 1 + word.chars().count() > EXAMPLE_COLUMNS;
+            above += &format!("{}{word}", if is_full { "\n# " } else { " " });
+        }
+        for line in above.lines().skip(1).chain((!code.is_empty() || comment.is_empty()).then_some(code)) {
+            narrow += line;
+            narrow.push('\n');
+        }
+    }
+    narrow
 }
 
 /// One key, or one table.

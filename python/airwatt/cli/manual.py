@@ -159,9 +159,24 @@ def _paragraphs(text: str) -> str:
     return "".join(space + part for space, part in zip(spaced, parts, strict=True))
 
 
+_COLUMNS = 66
+"""Of lines that stay as they are and are indented: a terminal has 80, and man(1) indents text by 7."""
+
+
+def _narrowed(line: str) -> list[str]:
+    """A line whose comment, if both are too long, stands above it."""
+    code, mark, comment = line.rpartition("  # ")
+    if len(line) <= _COLUMNS or not (mark or line.startswith("# ")):
+        return [line]
+    above = textwrap.wrap(comment.removeprefix("# "), _COLUMNS, initial_indent="# ", subsequent_indent="# ")
+    return [*above, *([code.rstrip()] if mark else [])]
+
+
 def _verbatim(lines: Iterable[str]) -> str:
-    body = "\n".join(_no_request(_escape(line.removeprefix("  "))) for line in lines)
-    return f".RS 4\n.nf\n{body}\n.fi\n.RE\n"
+    narrow = [part for line in lines for part in _narrowed(line.removeprefix("  "))]
+    body = "\n".join(_no_request(_escape(line)) for line in narrow)
+    indent = 4 if all(len(line) <= _COLUMNS for line in narrow) else 0
+    return f".RS {indent}\n.nf\n{body}\n.fi\n.RE\n"
 
 
 def _bold(text: str) -> str:

@@ -32,7 +32,7 @@ A file usually starts from another scenario and changes some keys:
 
 The same can be said on the command line, with list positions from 0:
 
-  airwatt run fast-dsl --set wired.rtt=50ms --set station.0.buffer=50packets
+  airwatt run fast-dsl --set wired.rtt=50ms --set station.0.buffer=9packets
 
 An unknown key, a value out of its range and a key without effect are errors; all errors of a file are
 reported at once. Paths in a file are relative to the file.""",

@@ -50,7 +50,7 @@ pub(crate) enum Command {
     /// End a gateway: its connections may finish, then the host is restored
     Down(Down),
     /// Show running gateways: connections, bytes, retransmissions, and joules at the mobile
-    Status(Shown),
+    Status(Status),
     /// Undo what a killed gateway has left
     Restore(ByName),
     /// Print a unit for systemd
@@ -60,6 +60,15 @@ pub(crate) enum Command {
     /// Wait for the end of the gateway that started this, and restore the host
     #[command(hide = true)]
     Guard(Guard),
+}
+
+#[derive(Args)]
+pub(crate) struct Status {
+    #[command(flatten)]
+    shown: Shown,
+    /// List every connection, rather than those with the most bytes; the JSON document has every one
+    #[arg(long)]
+    all: bool,
 }
 
 #[derive(Args)]

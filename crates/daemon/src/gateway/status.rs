@@ -15,12 +15,12 @@ use airwatt_proto::e2tcp::IDENTIFIERS;
 use airwatt_proto::gateway::{ConnectionEnding, ConnectionRow};
 use airwatt_proto::session::OVERHEAD_BYTES;
 use serde::Serialize;
+use serde_json::Value;
 
-use super::KIND;
 use super::config::{Config, Mode};
 use super::ends::Ends;
 use super::sockets::socket_address;
-use crate::common::Shown;
+use super::{KIND, Status};
 use crate::failure::Failure;
 use crate::instance;
 use crate::output::{unanswered_line, word};
@@ -282,13 +282,21 @@ pub(super) const fn ending(ending: ConnectionEnding) -> &'static str {
 }
 
 /// `airwattd gateway status`.
-pub(super) fn status(options: &Shown) -> Result<(), Failure> {
-    let one = options.interface.as_deref().map(super::instance);
-    instance::show(KIND, one.as_ref(), "gateways", options.json, text_of)
+pub(super) fn status(options: &Status) -> Result<(), Failure> {
+    let one = options.shown.interface.as_deref().map(super::instance);
+    let text: fn(&Value) -> String = if options.all {
+        |document| text_of(document, usize::MAX)
+    } else {
+        |document| text_of(document, LISTED)
+    };
+    instance::show(KIND, one.as_ref(), "gateways", options.shown.json, text)
 }
 
-/// A document for people, within 80 columns for addresses of IPv4.
-fn text_of(document: &serde_json::Value) -> String {
+/// Connections that are listed unless all are.
+const LISTED: usize = 10;
+
+/// A document for people, within 80 columns for addresses of IPv4, with so many of its connections.
+fn text_of(document: &Value, listed: usize) -> String {
     let of = |key: &str| word(&document[key]);
     let elsewhere =
         document["namespace"].as_str().map_or(String::new(), |name| format!(" in network namespace {name}"));
@@ -321,7 +329,20 @@ fn text_of(document: &serde_json::Value) -> String {
             of("mtu_bytes")
         ));
     }
-    for row in document["connections"].as_array().into_iter().flatten() {
+    let count = |row: &Value, key: &str| row[key].as_u64().unwrap_or_default();
+    let bytes = |row: &Value| count(row, "bytes_from_host") + count(row, "bytes_to_host");
+    let mut rows: Vec<&Value> = document["connections"].as_array().into_iter().flatten().collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(bytes(row)));
+    if !rows.is_empty() {
+        let sum = |key: &str| rows.iter().map(|row| count(row, key)).sum::<u64>();
+        let [there, back, held] = ["bytes_from_host", "bytes_to_host", "held_bytes"].map(sum);
+        lines.push(format!(
+            "\nconnections now: {}, with {there} bytes from their hosts, {back} to them, {held} held",
+            rows.len()
+        ));
+    }
+    let more = rows.len().saturating_sub(listed);
+    for row in rows.into_iter().take(listed) {
         let of = |key: &str| word(&row[key]);
         let state = if row["stands"] == true { "" } else { " (half open)" };
         lines.push(format!("\n{} -> {}{state}", of("from"), of("to")));
@@ -356,5 +377,33 @@ fn text_of(document: &serde_json::Value) -> String {
             ));
         }
     }
+    if more > 0 {
+        lines.push(format!("\nand {more} with fewer bytes: --all lists them"));
+    }
     lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn many_connections_are_summed_up() {
+        let row = |number: u64| {
+            json!({ "from": format!("10.0.0.1:{number}"), "to": "192.0.2.1:80", "stands": true,
+            "bytes_from_host": number, "bytes_to_host": 100, "held_bytes": 1 })
+        };
+        let document = json!({ "interface": "gw", "mode": "base", "connections": (1..=12).map(row).collect::<Vec<_>>() });
+        let brief = text_of(&document, LISTED);
+        assert!(
+            brief.contains("connections now: 12, with 78 bytes from their hosts, 1200 to them, 12 held\n"),
+            "{brief}"
+        );
+        assert!(brief.contains("10.0.0.1:3 ->") && !brief.contains("10.0.0.1:2 ->"), "{brief}");
+        assert!(brief.ends_with("and 2 with fewer bytes: --all lists them\n"), "{brief}");
+        let all = text_of(&document, usize::MAX);
+        assert!(all.contains("10.0.0.1:1 ->") && !all.contains("--all"), "{all}");
+    }
 }

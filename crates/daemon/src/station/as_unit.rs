@@ -1,10 +1,14 @@
 //! `doctor --as-unit`: the doctor under the restrictions of the unit, by systemd-run(1). What a service may do differs from what root may:
 //! its capabilities, its filter of system calls, its address families and its view of the file system.
 
+use std::path::Path;
 use std::process::Command;
 
 use super::{Doctor, run};
 use crate::failure::Failure;
+
+/// Where systemd is the service manager (sd_booted(3)).
+const BOOTED: &str = "/run/systemd/system";
 
 /// Keys of a unit that are about its life, and none of its restrictions.
 const LIFE: [&str; 10] = [
@@ -36,6 +40,9 @@ fn restrictions(unit: &str) -> Vec<&str> {
 /// # Errors
 /// Without systemd, and if the doctor ends with an error, which it has printed.
 pub(super) fn doctor(options: &Doctor) -> Result<(), Failure> {
+    if !Path::new(BOOTED).is_dir() {
+        return Err(Failure::Missing("--as-unit: systemd does not run on this host".to_owned()));
+    }
     let program = std::env::current_exe().map_err(|error| Failure::of_io("this program", &error))?;
     let unit = run::unit(&program.display().to_string(), &options.interface);
     let mut command = Command::new("systemd-run");
@@ -56,6 +63,9 @@ pub(super) fn doctor(options: &Doctor) -> Result<(), Failure> {
     match done.code() {
         Some(0) => Ok(()),
         // It has said why.
+        Some(2) => {
+            Err(Failure::Input("under the restrictions of the unit the configuration is wrong".to_owned()))
+        }
         Some(4) => {
             Err(Failure::Missing("under the restrictions of the unit something is missing".to_owned()))
         }

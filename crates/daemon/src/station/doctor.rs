@@ -76,6 +76,8 @@ struct HostDocument {
     /// Why it cannot.
     confined_error: Option<String>,
     others: Vec<Other>,
+    /// What is wrong with the configuration.
+    config_error: Option<String>,
     /// What the daemon would do if it were started now.
     would: String,
 }
@@ -125,7 +127,7 @@ impl Fact {
 /// `airwattd station doctor`.
 ///
 /// # Errors
-/// Without Wi-Fi, after the report on the host.
+/// Without Wi-Fi and with a wrong configuration, after the report.
 pub(super) fn doctor(options: &Doctor) -> Result<(), Failure> {
     let (found, failure) = match wifi::find(&options.interface) {
         Ok(found) => (Some(found), None),
@@ -146,13 +148,14 @@ pub(super) fn doctor(options: &Doctor) -> Result<(), Failure> {
         wifi = Some(document);
     }
     let host = of_host(wifi.as_ref(), missing, &options.interface)?;
+    let wrong = host.config_error.clone().map(Failure::Input);
     let document = Document { schema: 1, version: env!("CARGO_PKG_VERSION"), wifi, host };
     output::print_document(&document, options.json, |document| {
         let mut facts = document.wifi.as_ref().map_or_else(Vec::new, |wifi| interface_facts(wifi, triggers));
         facts.extend(host_facts(&document.host, options.explain));
         facts.iter().map(|fact| fact.text(options.explain)).collect()
     });
-    failure.map_or(Ok(()), Err)
+    wrong.or(failure).map_or(Ok(()), Err)
 }
 
 fn of_interface(
@@ -213,7 +216,7 @@ fn of_host(
     let denied = file
         .as_ref()
         .filter(|file| File::open(file).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied));
-    let config = denied.map_or_else(|| Config::read(file.as_deref()), |_| Ok(Config::default()))?;
+    let config = denied.map_or_else(|| Config::read(file.as_deref()), |_| Ok(Config::default()));
     let by_defaults = denied.map_or_else(String::new, |file| {
         format!("; this is by the defaults, since this user may not read {}", file.display())
     });
@@ -227,7 +230,11 @@ fn of_host(
         confined: confined.as_ref().map(Result::is_ok),
         confined_error: confined.and_then(Result::err).map(|error| error.to_string()),
         others: others::find(Path::new("/")),
-        would: would(wifi, missing, &config) + &by_defaults,
+        would: match &config {
+            Ok(config) => would(wifi, missing, config) + &by_defaults,
+            Err(failure) => format!("end with status 2: {failure}"),
+        },
+        config_error: config.err().map(|failure| failure.to_string()),
     })
 }
 
