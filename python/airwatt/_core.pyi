@@ -262,14 +262,11 @@ def advise_scenario(
     budget_s: float,
     confirm: int,
     tries_listen_intervals: bool,
-    confirms_all: bool,
     tries_wake_times: bool,
 ) -> str:
     """What the models give for a scenario, as JSON: candidates, which of them to simulate, and tunnels."""
 
-def advise_analysis(
-    analysis: Mapping[str, Any], budget_s: float, confirm: int, tries_listen_intervals: bool, confirms_all: bool
-) -> str:
+def advise_analysis(analysis: Mapping[str, Any], budget_s: float, confirm: int, tries_listen_intervals: bool) -> str:
     """What the models give for captured traffic, as JSON, from an analysis with a replay of `active`."""
 
 def advise_added_delays(

@@ -53,11 +53,9 @@ pub(crate) fn advise_scenario(
     budget_s: f64,
     confirm: usize,
     tries_listen_intervals: bool,
-    confirms_all: bool,
     tries_wake_times: bool,
 ) -> PyResult<String> {
-    let question =
-        ModelQuestion { budget_s, confirm, tries_listen_intervals, confirms_all, tries_wake_times };
+    let question = ModelQuestion { budget_s, confirm, tries_listen_intervals, tries_wake_times };
     document(&ModelPlan::of_scenario(&scenario.checked, question))
 }
 
@@ -123,12 +121,10 @@ pub(crate) fn advise_analysis(
     budget_s: f64,
     confirm: usize,
     tries_listen_intervals: bool,
-    confirms_all: bool,
 ) -> PyResult<String> {
     // Which agreement its access point would have made, no capture says.
     let tries_wake_times = false;
-    let question =
-        ModelQuestion { budget_s, confirm, tries_listen_intervals, confirms_all, tries_wake_times };
+    let question = ModelQuestion { budget_s, confirm, tries_listen_intervals, tries_wake_times };
     let gaps = |gaps: &[GapOfPython]| -> Vec<GapReport> {
         let report = |gap: &GapOfPython| GapReport {
             longer_than_s: gap.longer_than_s,

@@ -249,7 +249,7 @@ def rows_of(
     rows = [row for row in rows if target is None or platforms.is_for(target, row.candidate)]
     own = platforms.of_radio(radio) or platforms.LINUX
     for row in rows:
-        row.confirm |= platforms.can_set(own, row.candidate)
+        row.confirm |= target is not None or platforms.can_set(own, row.candidate)
     return rows
 
 

@@ -54,7 +54,7 @@ def advise_capture(
             f"{capture}: expected a capture of one station, got several; hint: --station with one of {there}"
         )
     listening = [value for key, value in settings if key == "station.listen_interval"]
-    plan = json.loads(_core.advise_analysis(first, budget_s, confirm, not listening, target is not None))
+    plan = json.loads(_core.advise_analysis(first, budget_s, confirm, not listening))
     radio_name = str(first["radio"])
     rows = rows_of(plan, radio_name, target, platforms.skipped(listening[-1] if listening else None))
     confirmed = [row for row in rows if row.confirm]

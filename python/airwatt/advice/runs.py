@@ -144,9 +144,7 @@ def advise(
     tries_listen_intervals = "station.listen_interval" not in given and _has_dtims_beside(given, text["station"])
     platform, standard = platforms.with_wake_times(target, str(text["station"][0]["radio"])), text["wifi"]["standard"]
     wakes = platform is not None and platforms.agrees(standard)
-    plan = json.loads(
-        _core.advise_scenario(loaded, budget_s, confirm, tries_listen_intervals, target is not None, wakes)
-    )
+    plan = json.loads(_core.advise_scenario(loaded, budget_s, confirm, tries_listen_intervals, wakes))
     skipping = platforms.skipped(text["station"][0].get("listen_interval"))
     rows = rows_of(plan, str(text["station"][0]["radio"]), target, skipping, platform)
     confirmed = [row for row in rows if row.confirm]

@@ -747,7 +747,7 @@ def _disagreement(found: Advice) -> list[str]:
         )
         lines.append(f"disagree   model and {other}, delay: {names}")
     choice, best = found.models_choice, found.ranked[0]
-    if choice is None or choice.is_out_of_reach or choice in [best, *found.alike] or best.simulation is None:
+    if choice is None or choice in [best, *found.alike] or best.simulation is None:
         return lines
     if choice.simulation is None:
         lines.append(f"models     alone would have taken {_name(choice)}")

@@ -19,12 +19,12 @@ _BUDGET_S = 1.0
 
 def of_scenario(scenario: Scenario) -> dict[str, Any]:
     """The models' answers for a scenario."""
-    return _answers(json.loads(_core.advise_scenario(scenario, _BUDGET_S, 1, True, False, False)))
+    return _answers(json.loads(_core.advise_scenario(scenario, _BUDGET_S, 1, True, False)))
 
 
 def of_capture(document: Mapping[str, Any]) -> dict[str, Any]:
     """The models' answers for an analysis that has a replay of policy active."""
-    return _answers(json.loads(_core.advise_analysis(document, _BUDGET_S, 1, True, False)))
+    return _answers(json.loads(_core.advise_analysis(document, _BUDGET_S, 1, True)))
 
 
 def _answers(plan: Mapping[str, Any]) -> dict[str, Any]:

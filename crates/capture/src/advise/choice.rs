@@ -35,7 +35,7 @@ pub struct Row {
     pub model: Option<(f64, f64)>,
     /// By simulation or replay.
     pub simulation: Option<Figures>,
-    /// Whether the platform of the radio's chip has no setting for it: then it is no advice, however little it spends.
+    /// Whether no setting gives it, on the platform of the radio's chip or on any: then it is no advice, however little it spends.
     pub is_out_of_reach: bool,
 }
 
@@ -52,7 +52,7 @@ pub struct Decision {
     pub within_chance: bool,
     /// The effect of more delay: delays in seconds at which a confirmed candidate spends less than all with less delay.
     pub curve: Vec<(f64, usize)>,
-    /// The choice of the models alone.
+    /// The choice of the models alone, of what can be set.
     pub models_choice: Option<usize>,
     /// By how much the modelled energy differs from the simulated one, as a share of it, for each row.
     pub model_errors: Vec<Option<f64>>,
@@ -93,7 +93,7 @@ impl Decision {
                 .is_some_and(|(&best, next)| overlap(&rows[best], &rows[next])),
             curve: curve(rows),
             models_choice: all()
-                .filter(is_undecided)
+                .filter(|index| is_undecided(index) && !rows[*index].is_out_of_reach)
                 .min_by(|one, other| modelled_j(one).total_cmp(&modelled_j(other))),
             disagreements: all()
                 .filter(|&index| model_errors[index].is_some_and(|error| error.abs() > DISAGREE))

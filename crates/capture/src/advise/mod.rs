@@ -136,8 +136,6 @@ pub struct ModelQuestion {
     pub confirm: usize,
     /// Whether listen intervals are candidates: not where the caller sets one.
     pub tries_listen_intervals: bool,
-    /// Whether all candidates are to be run, as where only some can be set: the models' best are often others.
-    pub confirms_all: bool,
     /// Whether target wake times are candidates: only where the caller knows that both sides can have them.
     pub tries_wake_times: bool,
 }
@@ -218,9 +216,8 @@ pub struct CapturedTraffic {
 }
 
 fn asked(model: impl Fn(&Candidate) -> Option<Modelled>, question: ModelQuestion, usual: u32) -> Vec<Asked> {
-    let ModelQuestion { budget_s, confirm, confirms_all, .. } = question;
-    let with_model =
-        |candidate: Candidate| Asked { model: model(&candidate), candidate, confirm: confirms_all };
+    let ModelQuestion { budget_s, confirm, .. } = question;
+    let with_model = |candidate: Candidate| Asked { model: model(&candidate), candidate, confirm: false };
     let tried = Candidate::all().into_iter().filter(|candidate| question.has(candidate, usual));
     let mut candidates: Vec<_> = tried.map(with_model).collect();
     for index in to_confirm(&candidates, budget_s, confirm) {
