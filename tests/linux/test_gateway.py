@@ -38,7 +38,9 @@ def test_connections_are_relayed_with_both_addresses_and_refusals_are_true(lab):
     lab.run("base", "sysctl", "-qw", "net.ipv4.neigh.wired.retrans_time_ms=50")
     code = "import socket; socket.create_connection(('10.96.0.77', 80), 10)"
     assert "No route to host" in lab.run("mobile", sys.executable, "-c", code, check=False).stderr
+    began = time.monotonic()
     assert lab.end("mobile", signal.SIGTERM) == lab.end("base", signal.SIGTERM) == 0
+    assert time.monotonic() - began < 4, "without connections nothing is waited for: `drain` is 5 s"
     assert lab.left_over("mobile") == lab.left_over("base") == []
     assert lab.echo(1_000) == "{'same': 1}\n", "without a gateway"
 

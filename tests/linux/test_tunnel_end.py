@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,21 @@ def test_what_a_killed_daemon_and_guardian_have_left_is_named(pair):
     assert pair.forwards() == "0"
     shown = subprocess.run(pair.inside("ap", DAEMON, "tunnel", "show"), capture_output=True, text=True, timeout=20)
     assert name not in shown.stderr
+
+
+def test_what_undoes_its_changes_just_now_was_not_killed():
+    """Between its last answer and the end of its log a daemon that ends looks as one that was killed."""
+    name = f"awends{os.getpid() % 100_000}"
+    log = Path(f"/run/airwatt/tunnel-{name}.{Path('/proc/self/ns/net').stat().st_ino}.jsonl")
+    log.parent.mkdir(mode=0o700, exist_ok=True)
+    log.touch(mode=0o600)
+    try:
+        show = subprocess.Popen([DAEMON, "tunnel", "show"], stderr=subprocess.PIPE, text=True)
+        # It has read the folder by now, or reads it without the log.
+        time.sleep(0.1)
+    finally:
+        log.unlink()
+    assert name not in show.communicate(timeout=20)[1]
 
 
 def test_restore_fails_where_its_log_cannot_be_read():

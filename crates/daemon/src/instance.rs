@@ -29,6 +29,8 @@ use crate::output;
 const RUN_FOLDER: &str = "/run/airwatt";
 /// Time for which a program waits for its turn.
 const LOCK_PATIENCE: Span = Span::from_secs(10);
+/// Time in which a daemon that ends, or its guardian, undoes its changes: ten times what was measured.
+const UNDO_PATIENCE: Duration = Duration::from_millis(300);
 /// The ending of the file in which a daemon keeps where its peers are.
 const PEERS: &str = ".peers";
 
@@ -418,18 +420,30 @@ pub(crate) fn show(
 
 /// Says which daemons of a kind were killed and have left changes of the host.
 fn tell_of_killed(kind: &'static str, one: Option<&Instance<'_>>) -> Result<(), Failure> {
-    for (name, namespace) in with_file(kind, ".jsonl")? {
-        let instance = Instance { kind, program: "", name: &name };
-        if one.is_none() && !instance.runs_in(namespace) {
-            let place = if namespace == own_namespace() {
-                String::new()
-            } else {
-                format!(" in network namespace {}", namespace::name(namespace))
-            };
-            output::progress(&format!(
-                "{kind} {name} was killed{place} and has left changes of the host; hint: airwattd {kind} restore {name}"
-            ));
-        }
+    if one.is_some() {
+        return Ok(());
+    }
+    let dead = || -> Result<Vec<(String, u64)>, Failure> {
+        let runs =
+            |(name, namespace): &(String, u64)| Instance { kind, program: "", name }.runs_in(*namespace);
+        Ok(with_file(kind, ".jsonl")?.into_iter().filter(|found| !runs(found)).collect())
+    };
+    let mut found = dead()?;
+    if !found.is_empty() {
+        // One that is ending no longer answers, and has its changes undone in a moment.
+        std::thread::sleep(UNDO_PATIENCE);
+        let still = dead()?;
+        found.retain(|one| still.contains(one));
+    }
+    for (name, namespace) in found {
+        let place = if namespace == own_namespace() {
+            String::new()
+        } else {
+            format!(" in network namespace {}", namespace::name(namespace))
+        };
+        output::progress(&format!(
+            "{kind} {name} was killed{place} and has left changes of the host; hint: airwattd {kind} restore {name}"
+        ));
     }
     Ok(())
 }
