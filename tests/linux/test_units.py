@@ -20,6 +20,8 @@ from debian_kernel import passes_there
 
 NEEDS = ("unshare", "nsenter", "systemctl", "ip")
 UNITS = "/usr/lib/systemd/system"
+# An emulated processor is some ten times slower, and `in-debian-kernel` says so.
+SLOWER = int(os.environ.get("AIRWATT_SLOWER", "1"))
 PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -59,8 +61,14 @@ class Machine:
         shutil.copy(DAEMON, self.layer / "usr/bin/airwattd")
         self.configure()
         self.boot = subprocess.Popen([HERE / "boot-systemd", work])
-        self.init = await_true(self.find_init, 30, "systemd did not start", interval=0.1)
-        await_true(self.is_up, 60, "systemd did not come up", interval=0.2)
+        self.init = await_true(self.find_init, 30 * SLOWER, "systemd did not start", interval=0.1)
+        try:
+            await_true(self.is_up, 60 * SLOWER, interval=0.2 * SLOWER)
+        except AssertionError:
+            waits = self.run("systemctl", "list-jobs", "--no-pager", check=False)
+            pytest.fail(
+                f"systemd did not come up:\n{waits}\n{self.run('journalctl', '--no-pager', '-n', '60', check=False)}"
+            )
 
     def configure(self) -> None:
         """Writes what the units of tunnels and gateways read."""
@@ -86,7 +94,7 @@ class Machine:
     def run(self, *command: object, check: bool = True) -> str:
         """Returns what a command in the machine prints."""
         words = ("nsenter", f"--target={self.init}", "--mount", "--pid", "--net", "--uts", "--ipc", "--cgroup")
-        done = call(*words, "env", "-i", PATH, *command, check=check)
+        done = call(*words, "env", "-i", PATH, *command, check=check, timeout=60 * SLOWER)
         return done.stdout
 
     def is_up(self) -> bool:
@@ -137,8 +145,10 @@ def test_tunnels_and_gateways_start_are_reloaded_end_and_leave_nothing(machine, 
     main = machine.shows(unit, "MainPID")
     machine.run("systemctl", "kill", "--signal=KILL", "--kill-who=main", unit)
     others = [["0"], main]
-    await_true(lambda: machine.shows(unit, "MainPID") not in others, 20, "it was not started again", interval=0.1)
-    await_true(lambda: machine.shows(unit, "ActiveState") == ["active"], 20, "it did not start", interval=0.1)
+    await_true(
+        lambda: machine.shows(unit, "MainPID") not in others, 20 * SLOWER, "it was not started again", interval=0.1
+    )
+    await_true(lambda: machine.shows(unit, "ActiveState") == ["active"], 20 * SLOWER, "it did not start", interval=0.1)
     machine.run("systemctl", "stop", unit)
     assert machine.shows(unit, "Result", "ActiveState") == ["success", "inactive"]
     assert state(machine) == before
@@ -203,7 +213,7 @@ def test_the_stations_unit_has_the_first_interface_and_instances_have_the_others
             log = machine.run("journalctl", "--no-pager", "--unit", unit)
             assert "the account is not kept" in log
             assert f"{first}: the first Wi-Fi interface; " in log or name == second
-            await_true(lambda name=name, unit=unit: machine.shows(unit, "StatusText") == [name], 30, unit)
+            await_true(lambda name=name, unit=unit: machine.shows(unit, "StatusText") == [name], 30 * SLOWER, unit)
             document = json.loads(machine.run("airwattd", "station", "status", "--interface", name, "--json"))
             assert document["interface"] == name
             machine.run("systemctl", "stop", unit)
