@@ -455,12 +455,16 @@ class ProfileAccount(Record):
     band_low: float
     """How far the energy, the current and the days' inverse may be below and above, as shares: `error`, or
     without one the largest error of the profiles that ship, as far as the profile's averages leave room for it,
-    what the borrowed values would make if they were those of another chip, and what the assumed ones may make.
-    These are independent of each other, so that it is the root of the sum of their squares."""
+    and no less than the digits of these; what the borrowed values would make if they were those of another
+    chip, and what the assumed ones may make. These are independent of each other, so that it is the root of the
+    sum of their squares."""
     borrowed: list[str]
     """The borrowed keys of which that share consists."""
     borrowed_share: float
     """Share of the energy that depends on values of another chip, at most."""
+    digits: float | None
+    """What half a unit in the last digit of the averages leaves open on which the profile is fitted, as a
+    share, where `error` and what is known of other profiles are less; left out where they are not."""
     error: float | None
     """Largest error of the profile's predictions of published averages that it is not fitted on, as a share;
     `None` if there is none to compare with."""

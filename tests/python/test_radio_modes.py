@@ -180,7 +180,7 @@ def test_an_average_of_a_host_that_is_awake_makes_no_profile(airwatt, tmp_path):
 
 def test_a_measured_average_narrows_the_band_of_what_was_measured(airwatt, tmp_path):
     new = tmp_path / "nrf.toml"
-    averages = "dtim1=0.9mA,dtim3=0.4mA"
+    averages = "dtim1=0.900mA,dtim3=0.400mA"
     assert airwatt("radios", "--of", "nrf7002", "--fit-averages", averages, "--new", new).status == 0
     for period, current_a in ((1, 0.9e-3), (3, 0.4e-3)):
         asked = ["run", "idle", "--radio", new, "--set", f"ap.dtim_period={period}", "--battery", "1000mAh"]
@@ -194,6 +194,31 @@ def test_a_measured_average_narrows_the_band_of_what_was_measured(airwatt, tmp_p
         assert float(high) < 3
         run = library.run("idle", set={"station.radio": str(new), "ap.dtim_period": period, "duration": "10min"})
         assert run.stations[0].average_current_a == pytest.approx(current_a, rel=0.02)
+
+
+def test_a_measured_average_is_known_no_better_than_its_digits(airwatt, tmp_path):
+    """1.5 mA stood with a band of 0.3 %."""
+    bands = {}
+    for digits in ("1.5mA", "1.500mA"):
+        new = tmp_path / f"{digits}.toml"
+        assert airwatt("radios", "--of", "nrf7002", "--fit-averages", f"dtim1={digits}", "--new", new).status == 0
+        assert f'dtim1 = "{digits}"' in new.read_text()
+        shown = _words(airwatt.output(["run", "idle", "--radio", new, "--set", "duration=60s"]))
+        bands[digits] = [float(one) for one in re.search(r"charges: .([0-9.]+) to \+([0-9.]+) %", shown).groups()]
+        assert ("that the last digit of the averages it is fitted on leaves open" in shown) is (digits == "1.5mA")
+    assert min(bands["1.5mA"]) >= 3.3
+    assert max(bands["1.500mA"]) < 1
+
+
+def test_a_deep_sleep_that_nobody_measured_is_no_source(airwatt, tmp_path):
+    trace, new = tmp_path / "trace.csv", tmp_path / "board.toml"
+    _flat(trace, 1_000, 3, 0.2)
+    fit = ["radios", "--of", "esp32-c3", "--fit", trace, "--state", "sleep=0s..2s", "--new", new]
+    assert airwatt(*fit).status == 0
+    shown = airwatt.output(["radios", str(new)])
+    (row,) = (line for line in shown.splitlines() if line.startswith("deep sleep"))
+    assert row.split()[-1] == "assumed"
+    assert "assumed, deep_sleep: 5.000 uA of the chip, and 60.000 uA that the board takes above" in _words(shown)
 
 
 def _flat(path, hertz, seconds, current_ma):

@@ -38,10 +38,14 @@ pub struct ProfileAccount {
     /// Keys whose values the profile assumes and on which this energy depends: `listen` beyond that of beacons, and `wake_up` without an
     /// average that it was fitted on.
     pub assumed: Vec<String>,
+    /// What half a unit in the last digit of the averages leaves open on which the profile is fitted, as a share, where `error` and what is
+    /// known of other profiles are less; left out where they are not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digits: Option<f64>,
     /// The DTIM period whose average would narrow the band most if it was measured, where `error` is `null`.
     pub next_average: Option<u32>,
     /// How far the energy, the current and the days' inverse may be below and above, as shares: `error`, or without one the largest
-    /// error of the profiles that ship, as far as the profile's averages leave room for it, what the borrowed values would make if they were those of another chip, and what the assumed
+    /// error of the profiles that ship, as far as the profile's averages leave room for it, and no less than the digits of these; what the borrowed values would make if they were those of another chip, and what the assumed
     /// ones may make. These are independent of each other, so that it is the root of the sum of their squares.
     pub band_low: f64,
     /// See `band_low`.
@@ -103,7 +107,8 @@ impl ProfileAccount {
         }
         let error = radio.error();
         let model = error.map_or_else(|| others_error(radio, spent, energy_j), |error| (error, error));
-        let (mut low, mut high) = (model.0.powi(2), model.1.powi(2));
+        let digits = digits(radio, spent, energy_j);
+        let (mut low, mut high) = (model.0.max(digits).powi(2), model.1.max(digits).powi(2));
         let mut share = 0.0;
         let mut listening = false;
         let mut borrowed = Vec::new();
@@ -138,6 +143,7 @@ impl ProfileAccount {
             borrowed,
             error,
             assumed,
+            digits: (digits > model.0.min(model.1)).then_some(digits),
             next_average: if error.is_none() { next_average(radio, spent) } else { None },
             band_low: low.sqrt().min(1.0),
             band_high: high.sqrt(),
@@ -165,6 +171,13 @@ fn others_error(radio: &Radio, spent: &StateSeconds, energy_j: f64) -> (f64, f64
     let idle = (idle_w * every.as_secs_f64() * wakeups / energy_j).min(1.0);
     let part = |bound: f64| idle * bound.clamp(0.0, most) + (1.0 - idle) * most;
     (part(1.0 - least_w / idle_w), part(most_w / idle_w - 1.0))
+}
+
+/// What the digits of the averages leave open of an energy, as a share, of which they have the part that the device takes without traffic.
+fn digits(radio: &Radio, spent: &StateSeconds, energy_j: f64) -> f64 {
+    let Some((wakeups, every)) = wakes_every(radio, spent).filter(|_| energy_j > 0.0) else { return 0.0 };
+    let idle_j = radio.idle_w(every) * every.as_secs_f64() * wakeups;
+    radio.digits(every) * (idle_j / energy_j).min(1.0)
 }
 
 /// DTIM periods of averages that makers publish.

@@ -90,7 +90,12 @@ pub(crate) fn radio_fit(
     }
     let mut averages: Vec<Average> = averages
         .into_iter()
-        .map(|(dtim_period, power_w)| Average { dtim_period, power: watts(power_w), is_fitted: false })
+        .map(|(dtim_period, power_w)| Average {
+            dtim_period,
+            power: watts(power_w),
+            is_fitted: false,
+            within: Power::ZERO,
+        })
         .collect();
     averages.sort_by_key(|average| average.dtim_period);
     if !averages.is_empty() {
@@ -116,6 +121,7 @@ fn averages(radio: &Radio) -> Value {
             "dtim_period": average.dtim_period,
             "power_w": average.power.as_watts(),
             "fitted": average.is_fitted,
+            "within_w": average.within.as_watts(),
             "predicted_w": radio.idle_w(average.every()),
             "residual": radio.residual(average),
         })

@@ -156,6 +156,11 @@ def band_text(profiles: Sequence[Mapping[str, Any]], others: str = "") -> str:
             f"up to {largest:.0f} %, the largest error of profiles that predict a published average (here none is), as "
             "far as averages of the profile, without the error of what measured them, leave room for it"
         )
+    digits = max((profile.get("digits") or 0.0 for profile in profiles), default=0.0)
+    if digits:
+        why += (
+            f", no less than the {100 * digits:.1f} % that the last digit of the averages it is fitted on leaves open"
+        )
     assumed = dict.fromkeys(key for profile in profiles for key in profile["assumed"])
     if assumed:
         why += f", and what the profile assumes ({', '.join(_ASSUMED.get(key, key) for key in assumed)})"

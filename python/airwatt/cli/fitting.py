@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,8 @@ def make(
     """Makes a profile, and writes or shows it with what it predicts. Raises `InputError`."""
     if new is not None and new.exists():
         raise InputError(f"--new {new}: expected a new file, got one that exists")
-    measured = [*_of_trace(fit, states), *_of_averages(averages)]
+    given = list(_of_averages(averages))
+    measured = [*_of_trace(fit, states), *((key, amperes) for key, amperes, _ in given)]
     base = laboratory.radio(name or _BASE)
     volts = base.voltage_v
     if volts is None:
@@ -39,7 +40,8 @@ def make(
     if len({period for period, _ in periods}) < len(periods) or len({key for key, _ in powers}) < len(powers):
         raise InputError("--state, --fit-averages: expected each state and each average once")
     radio = Record(json_.loads(_core.radio_fit(name or _BASE, periods, powers)))
-    text = _toml(radio, name, fit, {key for key, _ in powers} | ({"wake_up"} if periods else set()))
+    own = {key for key, _ in powers} | ({"wake_up"} if periods else set())
+    text = _toml(radio, name, fit, own, {key: text for key, _, text in given})
     if new is not None:
         write(new, text)
     if json:
@@ -96,8 +98,8 @@ def _state(text: str) -> tuple[str, float, float]:
     return key, from_s, until_s
 
 
-def _of_averages(text: str | None) -> Iterator[tuple[str, float]]:
-    """Reads `dtim1=1.40mA,dtim3=0.62mA`. Raises `InputError`."""
+def _of_averages(text: str | None) -> Iterator[tuple[str, float, str]]:
+    """Reads `dtim1=1.40mA,dtim3=0.62mA`, and keeps the text, whose digits are its precision. Raises `InputError`."""
     for part in (text or "").split(",") if text is not None else ():
         key, _, value = part.strip().partition("=")
         try:
@@ -106,11 +108,14 @@ def _of_averages(text: str | None) -> Iterator[tuple[str, float]]:
             amperes = 0.0
         if not _AVERAGE.fullmatch(key) or not amperes > 0:
             raise InputError(f"--fit-averages {part.strip()}: expected a DTIM period and a current, as in dtim1=1.40mA")
-        yield key, amperes
+        yield key, amperes, value.strip()
 
 
-def _toml(radio: Record, name: str | None, fit: Path | None, own: set[str]) -> str:
-    """Writes a profile whose measured keys are `own`; a chip of the same name lends nothing."""
+def _toml(radio: Record, name: str | None, fit: Path | None, own: set[str], written: Mapping[str, str]) -> str:
+    """Writes a profile whose measured keys are `own`; a chip of the same name lends nothing.
+
+    Averages stand as they were `written`.
+    """
     volts = radio.voltage_v
 
     def current(watts: float) -> str:
@@ -160,7 +165,9 @@ def _toml(radio: Record, name: str | None, fit: Path | None, own: set[str]) -> s
     ]
     if radio.averages and "wake_up" in own:
         fitted = ", ".join(f'"dtim{each.dtim_period}"' for each in radio.averages if each.fitted)
-        lines += ["", "[averages]", *(f"dtim{each.dtim_period} = {current(each.power_w)}" for each in radio.averages)]
+        named = [(f"dtim{each.dtim_period}", each.power_w) for each in radio.averages]
+        texts = (f'{key} = "{written[key]}"' if key in written else f"{key} = {current(watts)}" for key, watts in named)
+        lines += ["", "[averages]", *texts]
         lines.append(f"fitted = [{fitted}]")
     assumed = {key: why for key, why in radio.assumed.to_dict().items() if key not in own and key != "listen"}
     lines += ["", "[assumed]", *(f'{key} = "{_plain(why)}"' for key, why in assumed.items())]

@@ -31,6 +31,8 @@ pub struct Average {
     pub power: Power,
     /// Whether the profile is fitted on it; otherwise it is predicted.
     pub is_fitted: bool,
+    /// How far it may be off: half a unit of the last digit of what is written, unless the file says it.
+    pub within: Power,
 }
 
 impl Average {
@@ -128,6 +130,30 @@ impl Radio {
         let predicted = self.averages.iter().filter(|average| !average.is_fitted);
         let off = |residual: f64| residual.abs().max((1.0 / (1.0 + residual) - 1.0).abs());
         predicted.map(|average| off(self.residual(average))).max_by(f64::total_cmp)
+    }
+
+    /// How far the mean power without traffic may be off, as a share of it, for the digits of the averages on which the profile is fitted, if
+    /// a beacon is received once in `every`. It is a sum of what does not depend on `every` and of what is divided by it, of which one average
+    /// has the second, or in another mode of the host the first.
+    pub fn digits(&self, every: Span) -> f64 {
+        let by_period = |average: &&Average| average.dtim_period;
+        let fitted = || self.averages.iter().filter(|average| average.is_fitted);
+        let (Some(first), Some(last)) = (fitted().min_by_key(by_period), fitted().max_by_key(by_period))
+        else {
+            return 0.0;
+        };
+        let rate = |every: Span| 1.0 / every.as_secs_f64();
+        let (rate_here, most, least) = (rate(every), rate(first.every()), rate(last.every()));
+        let (of_first, of_last) = if first.dtim_period < last.dtim_period {
+            let share = (rate_here - least) / (most - least);
+            (share, 1.0 - share)
+        } else if self.mode == 0 {
+            (rate_here / most, 0.0)
+        } else {
+            (1.0, 0.0)
+        };
+        let within_w = of_first.abs() * first.within.as_watts() + of_last.abs() * last.within.as_watts();
+        within_w / self.idle_w(every)
     }
 
     /// The wake-up and the sleep with which the profile has these averages: of one average the wake-up alone, of more those of

@@ -78,6 +78,26 @@ fn draw(text: &str) -> Result<Draw, airwatt_base::ParseQuantityError> {
     text.parse().map(Draw::Power)
 }
 
+/// A power with half a unit of its last digit, if that is not finer than what a power is counted in.
+#[derive(Clone, Copy)]
+struct Published(Draw, Option<Draw>);
+
+impl<'de> Deserialize<'de> for Published {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        draw(&text).map(|power| Self(power, draw(&half_a_unit(&text)).ok())).map_err(serde::de::Error::custom)
+    }
+}
+
+/// `0.005mA` of `1.40mA`, and `0.5mA` of `63mA`.
+fn half_a_unit(text: &str) -> String {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let zeros: String = number.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+    format!("{zeros}{}5{unit}", if number.contains('.') { "" } else { "." })
+}
+
 /// The power while transmitting: one figure, or one for each rate.
 enum Transmit {
     One(Draw),
@@ -157,13 +177,16 @@ struct ProfileHousekeeping {
     charge: Option<Charge>,
 }
 
-/// Averages in the notation of a file: `dtim1 = "1.40mA"` and so on, and the names of those on which the profile is fitted.
+/// Averages in the notation of a file: `dtim1 = "1.40mA"` and so on, the names of those on which the profile is fitted, and how far
+/// they may be off where that is not half a unit of the last digit.
 #[derive(Default, Deserialize)]
 struct ProfileAverages {
     #[serde(default)]
     fitted: Vec<String>,
+    #[serde(default)]
+    within: BTreeMap<String, Draw>,
     #[serde(flatten)]
-    by_period: BTreeMap<String, Draw>,
+    by_period: BTreeMap<String, Published>,
 }
 
 /// A mode of the host in the notation of a file.
@@ -354,7 +377,7 @@ impl ProfileAverages {
     fn resolve(&self, key: &'static str, voltage: Option<Voltage>) -> Result<Vec<Average>, SettingError> {
         let expected = || "names such as dtim1 and dtim10, with a period from 1 to 255";
         let mut averages = Vec::new();
-        for (name, draw) in &self.by_period {
+        for (name, Published(draw, digits)) in &self.by_period {
             let period = name.strip_prefix("dtim").and_then(|number| number.parse().ok());
             let Some(dtim_period) = period.filter(|period| (1..=255).contains(period)) else {
                 return Err(SettingError::out_of_range(key, format!("{name:?}"), expected()));
@@ -364,14 +387,15 @@ impl ProfileAverages {
             if power == Power::ZERO {
                 return Err(SettingError::out_of_range(key, format!("{name} = {power}"), "more than 0W"));
             }
-            averages.push(Average { dtim_period, power, is_fitted });
+            let within = self.within.get(name).or(digits.as_ref());
+            let within = within.map_or(Ok(Power::ZERO), |draw| self::power(key, *draw, voltage))?;
+            averages.push(Average { dtim_period, power, is_fitted, within });
         }
-        if let Some(unknown) = self.fitted.iter().find(|name| !self.by_period.contains_key(*name)) {
-            return Err(SettingError::out_of_range(
-                key,
-                format!("fitted {unknown:?}"),
-                "averages that stand beside it",
-            ));
+        let named = self.fitted.iter().map(|name| ("fitted", name));
+        let named = named.chain(self.within.keys().map(|name| ("within", name)));
+        for (what, unknown) in named.filter(|(_, name)| !self.by_period.contains_key(*name)) {
+            let got = format!("{what} {unknown:?}");
+            return Err(SettingError::out_of_range(key, got, "averages that stand beside it"));
         }
         averages.sort_by_key(|average| average.dtim_period);
         Ok(averages)

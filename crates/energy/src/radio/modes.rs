@@ -61,9 +61,17 @@ impl Radio {
                 Power::from_nanowatts(mode.sleep.as_nanowatts().saturating_add(more))
             };
         }
-        let always = more.saturating_sub(self.housekeeping.as_nanowatts());
-        self.deep_sleep =
-            self.deep_sleep.map(|power| Power::from_nanowatts(power.as_nanowatts().saturating_add(always)));
+        let always = Power::from_nanowatts(more.saturating_sub(self.housekeeping.as_nanowatts()));
+        if let Some(chip) = self.deep_sleep.filter(|_| always > Power::ZERO) {
+            let volts = self.voltage.map_or(1.0, airwatt_base::Voltage::as_volts);
+            let [own, board] = [chip, always].map(|power| 1e6 * power.as_watts() / volts);
+            let why = format!(
+                "{own:.3} uA of the chip, and {board:.3} uA that the board takes above the chip while it dozes: measure it in deep sleep"
+            );
+            self.assumed.insert("deep_sleep".to_owned(), why);
+            self.deep_sleep =
+                Some(Power::from_nanowatts(chip.as_nanowatts().saturating_add(always.as_nanowatts())));
+        }
         self
     }
 }

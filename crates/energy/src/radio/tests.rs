@@ -222,7 +222,7 @@ fn a_fit_gives_a_known_profile_back() {
         let average = |dtim_period| {
             let every = average::BEACON_INTERVAL * u64::from(dtim_period);
             let power = Power::from_nanowatts((radio.idle_w(every) * 1e9).round() as u64);
-            Average { dtim_period, power, is_fitted: true }
+            Average { dtim_period, power, is_fitted: true, within: Power::ZERO }
         };
         let fit = radio.fit(&[average(3), average(1)]).unwrap();
         assert!((fit.sleep_w / radio.sleep.as_watts() - 1.0).abs() < 1e-4, "{name}: {fit:?}");
@@ -234,7 +234,8 @@ fn a_fit_gives_a_known_profile_back() {
     }
     let radio = Radio::find("esp32-c3").unwrap();
     assert!(radio.fit(&[]).unwrap_err().contains("got none"));
-    let small = Average { dtim_period: 1, power: "1mW".parse().unwrap(), is_fitted: true };
+    let small =
+        Average { dtim_period: 1, power: "1mW".parse().unwrap(), is_fitted: true, within: Power::ZERO };
     let refused = radio.fit(&[small]).unwrap_err();
     for text in ["less than nothing", "min_awake", "reception"] {
         assert!(refused.contains(text), "{refused}");
@@ -303,6 +304,7 @@ fn a_measured_average_takes_the_place_of_borrowed_values() {
         dtim_period,
         power: Power::from_nanowatts((3.3e6 * milliamperes) as u64),
         is_fitted: true,
+        within: Power::ZERO,
     };
     let averages = vec![of(1, 0.9), of(3, 0.4)];
     let fit = base.fit(&averages).unwrap();
@@ -342,13 +344,57 @@ fn a_measured_average_takes_the_place_of_borrowed_values() {
     assert!(own.borrowed_share > 0.9 && own.band_low > 0.4, "{own:?}");
 }
 
+/// 1.5 mA is 1.45 to 1.55 mA, so that a band of 0.3 % was no band; a profile with a prediction that is better than its digits is known
+/// no better than these either, and one whose error is larger is as it was.
+#[test]
+fn a_band_is_no_narrower_than_the_digits_of_its_sources() {
+    let spent = |every_s: f64| StateSeconds {
+        receive: 712e-6,
+        transition: 1e-3,
+        sleep: every_s - 1.712e-3,
+        ..StateSeconds::default()
+    };
+    let band = |radio: &Radio| {
+        let account = ProfileAccount::of(radio, &spent(0.1024), 0.1024 * radio.idle_w(BEACON_INTERVAL));
+        (account.digits, account.band_low, account.band_high)
+    };
+    let text = Radio::shipped_text("cyw43439").unwrap();
+    let half = |digits: &str| {
+        let radio = Radio::from_toml(&text.replace("1.19mA", digits), "mine.toml").unwrap();
+        assert_eq!(Radio::from_toml(&radio.to_toml(), "again").unwrap(), radio);
+        band(&radio)
+    };
+    // What the profile predicts for DTIM 1 stays 1.19 mA.
+    for (digits, half_ma) in [("1.19mA", 0.005), ("1.2mA", 0.05), ("1mA", 0.5), ("1190.0uA", 5e-5)] {
+        let (known, low, high) = half(digits);
+        let known = known.unwrap();
+        assert!((known - half_ma / 1.19).abs() < 2e-3 * known, "{digits}: {known}");
+        assert!(low > 0.999 * known && high > 0.999 * known, "{digits}: {low} {high}");
+    }
+    let stated = "1.19mA\"\nwithin = { dtim1 = \"0.1mA\" }\n#\"";
+    assert!((half(stated).0.unwrap() - 0.1 / 1.19).abs() < 2e-4);
+    // 1.6 mA of the ESP32-C2 has 3.1 % in its last digit, and its prediction is 0.9 % off; at DTIM 10 it is the 1.3 % of 0.39 mA. Where
+    // the host is awake, the average of that mode has the most of it.
+    let radio = Radio::find("esp32-c2").unwrap();
+    let (known, low, high) = band(&radio);
+    assert!((known.unwrap() - 0.05 / 1.6).abs() < 1e-4 && low >= 0.031 && high >= 0.031);
+    assert!((radio.digits(BEACON_INTERVAL * 10) - 0.005 / 0.39).abs() < 1e-4);
+    let mode = radio.in_mode("modem-sleep").unwrap();
+    assert!((mode.digits(BEACON_INTERVAL * 10) - 0.05 / 12.9).abs() < 1e-4);
+    let own = Radio::find("esp32-c3").unwrap();
+    let (none, _, high) = band(&own);
+    assert!(none.is_none() && (high - own.error().unwrap()).abs() < 1e-12);
+    let wrong = text.replace("fitted = [\"dtim1\"]", "fitted = [\"dtim1\"]\nwithin = { dtim3 = \"1uA\" }");
+    assert!(Radio::from_toml(&wrong, "mine.toml").unwrap_err().to_string().contains("within \"dtim3\""));
+}
+
 /// What no device takes that sleeps between beacons is refused, with what does not sleep.
 #[test]
 fn an_average_of_something_awake_is_no_wake_up() {
     let check = |name: &str, milliamperes: f64| {
         let radio = Radio::find(name).unwrap();
         let power = Power::from_nanowatts((3.3e6 * milliamperes) as u64);
-        let averages = [Average { dtim_period: 1, power, is_fitted: true }];
+        let averages = [Average { dtim_period: 1, power, is_fitted: true, within: Power::ZERO }];
         radio.check_fit(&averages, radio.fit(&averages).unwrap())
     };
     for (name, milliamperes, says) in [
@@ -550,6 +596,10 @@ fn a_board_takes_the_same_more_in_each_mode() {
     let of_modes = |radio: &Radio| radio.modes.iter().map(|mode| mode.sleep).collect::<Vec<_>>();
     assert_eq!(of_modes(&board), of_modes(&chip).into_iter().map(sum).collect::<Vec<_>>());
     assert_eq!(board.deep_sleep, chip.deep_sleep.map(sum));
+    // Nobody measured that.
+    let why = &board.assumed["deep_sleep"];
+    assert!(why.starts_with("5.000 uA of the chip, and 3000.000 uA that the board takes"), "{why}");
+    assert!(!chip.assumed.contains_key("deep_sleep"));
     // A board that was measured to take less than the chip has nothing beside it.
     let less = Radio { sleep: Power::ZERO, ..chip.clone() }.with_board_above(chip.sleep);
     assert_eq!(of_modes(&less)[1..], of_modes(&chip)[1..]);

@@ -74,6 +74,7 @@ struct WrittenBeacon {
 enum WrittenAverage {
     Power(String),
     Names(Vec<String>),
+    Within(BTreeMap<String, String>),
 }
 
 #[derive(Serialize)]
@@ -149,6 +150,11 @@ fn averages(list: &[Average]) -> BTreeMap<String, WrittenAverage> {
     let fitted: Vec<String> = list.iter().filter(|average| average.is_fitted).map(name).collect();
     if !fitted.is_empty() {
         table.insert("fitted".to_owned(), WrittenAverage::Names(fitted));
+    }
+    // A power has other digits than the current that the file had.
+    if !list.is_empty() {
+        let within = list.iter().map(|average| (name(average), average.within.to_string()));
+        table.insert("within".to_owned(), WrittenAverage::Within(within.collect()));
     }
     table
 }
