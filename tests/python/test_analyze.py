@@ -545,3 +545,19 @@ def test_a_capture_has_the_radio_that_its_run_had_from_a_file(airwatt, tmp_path)
     after_j = (document["pace"]["elapsed_s"] - run["simulated_s"]) * laboratory.radio("esp32-c3").sleep_w
     energy_j = run["stations"][0]["energy_j"]
     assert document["policies"][0]["energy_j"] - after_j == pytest.approx(energy_j, rel=0.05)
+
+
+def test_a_radio_that_a_key_names_is_that_of_the_option(airwatt, tmp_path):
+    """It was read after privileges were given up, and the answer named another radio than the one of its energies."""
+    name = tmp_path / "mine.toml"
+    name.write_text((ROOT / "radios/siwx917.toml").read_text().replace('"siwx917"', '"mine"'))
+    common = ["analyze", CAPTURE, "--policy", "psm", "--json"]
+    by_key, by_option = (
+        airwatt(*common, *more).json for more in (["--set", f"station.radio={name}"], ["--radio", name])
+    )
+    assert by_key == by_option
+    assert by_key["radio"] == "mine"
+    # Options are read before the capture, which takes a file that is there: nothing is said of it.
+    refused = airwatt("analyze", tmp_path / "none.pcap", "--set", "station.radio=./none.toml")
+    assert refused.status == 2
+    assert refused.is_one_line("--set station.radio", "none.toml")

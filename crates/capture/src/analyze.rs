@@ -245,13 +245,22 @@ struct Options {
     /// `None` if the question names none.
     radio: Option<RadioChoice>,
     choices: Vec<Choice>,
+    /// The keys of the cell but for the radio.
+    settings: Vec<(String, String)>,
 }
+
+/// The key that names the radio as [`Question::radio`] does.
+const RADIO_KEY: &str = "station.radio";
 
 impl Options {
     fn parse(question: &Question<'_>) -> Result<Self, AnalyzeError> {
         let option = |name: &str, text: &dyn fmt::Display| AnalyzeError::Option(format!("{name}: {text}"));
-        let radio = question.radio.map(|name| RadioChoice::try_from(name.to_owned())).transpose();
-        let radio = radio.map_err(|error| option("--radio", &error))?;
+        let (radios, settings): (Vec<_>, Vec<_>) =
+            question.settings.iter().cloned().partition(|(key, _)| key == RADIO_KEY);
+        let by_key = radios.into_iter().next_back().map(|(_, name)| ("--set station.radio", name));
+        let named = by_key.or_else(|| question.radio.map(|name| ("--radio", name.to_owned())));
+        let read = |(by, name)| RadioChoice::try_from(name).map_err(|error| option(by, &error));
+        let radio = named.map(read).transpose()?;
         let choices = choices(question.policies).map_err(|error| option("--policy", &error))?;
         if question.current.is_some() && choices.len() > 1 && !question.policies.is_empty() {
             let names = question.policies.join(", ");
@@ -259,7 +268,7 @@ impl Options {
             return Err(option("--policy", &format!("{expected}, got {names}")));
         }
         question.station.map(Station::parse).transpose()?;
-        Ok(Self { radio, choices })
+        Ok(Self { radio, choices, settings })
     }
 }
 
@@ -289,19 +298,19 @@ fn analyze_with(
         None => stations::clear(capture),
     };
     let named = station.as_ref().and_then(|station| radio_of(capture, station));
-    let Options { radio: asked_radio, choices } = options;
+    let Options { radio: asked_radio, choices, settings } = options;
     let named_radio = match (asked_radio, &named) {
         (Some(asked), _) => asked.clone(),
         (None, Some(named)) => RadioChoice::from(named.clone()),
         (None, None) => RadioChoice::from(Radio::find(DEFAULT_RADIO).expect("a profile that ships")),
     };
     let radio = named_radio.profile().clone();
-    let is_assumed = question.radio.is_none() && named.is_none();
+    let is_assumed = asked_radio.is_none() && named.is_none();
     let mut document = report::describe_with(capture, station.as_ref(), Some(&radio), is_assumed);
     if question.station.is_none() {
         document.station_share = station.as_ref().map(|station| stations::share(capture, station));
     }
-    if let Some(named) = named.filter(|_| question.radio.is_none()) {
+    if let Some(named) = named.filter(|_| asked_radio.is_none()) {
         document.capture.notes.push(format!(
             "radio {} is the one that the simulator named in the capture; --radio names another",
             named.name
@@ -333,13 +342,12 @@ fn analyze_with(
         let traffic = Traffic::of(capture, &station);
         let memory_left = check_memory(&traffic, &station, &question.limits)?.saturating_sub(traced_bytes);
         let phy = Phy::of(capture, &station);
-        let set: Vec<String> =
-            question.settings.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+        let set: Vec<String> = settings.iter().map(|(key, value)| format!("{key} = {value}")).collect();
         let set = if set.is_empty() { String::new() } else { format!("; set: {}", set.join(", ")) };
         document.phy = Some(format!("{phy}{set}"));
         let events = question.limits.events_for(capture.bytes).saturating_sub(spent.events);
         debug!(file = capture.file, %station, phy = %phy, "replay begins");
-        let cell = CellChoice { radio: &named_radio, settings: question.settings };
+        let cell = CellChoice { radio: &named_radio, settings };
         let mut watch = |share| watch(AnalysisProgress::Replaying(share));
         let mut what_if =
             WhatIf::new(&traffic, phy, cell, question.seed, (events, spent.others), &mut watch)?;
@@ -384,7 +392,14 @@ fn analyze_with(
                 load: question.current.map_or_else(current::Load::default, |current| current.load),
             };
             let compared = current::compare(trace, &prediction, offset_s, question.trace);
-            document.current = Some(compared.map_err(AnalyzeError::Option)?);
+            let mut compared = compared.map_err(AnalyzeError::Option)?;
+            if is_replayed && observed.is_some() {
+                compared.verdict.text += &format!(
+                    "; this is beside the replay of {name}, since it is the one policy that was asked for: without --policy it is \
+                     beside the times at which the station's frames say that it sleeps, and those decide"
+                );
+            }
+            document.current = Some(compared);
         }
         if let Some(line) = &mut document.timeline {
             line.add_captured(observed.as_deref().unwrap_or_default());

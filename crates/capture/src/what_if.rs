@@ -407,9 +407,7 @@ impl<'a> WhatIf<'a> {
             .changed(&self.traffic.capture.file, self.cell.settings, &KEYS_OF_GROUPS)
             .map_err(|error| AnalyzeError::Option(error.to_string()))?;
         // Afterwards, since keys are set in the text of a scenario, which names a profile that the capture has and cannot hold it.
-        if !self.is_set("station.radio") {
-            cell.station[0].radio = self.cell.radio.clone();
-        }
+        cell.station[0].radio = self.cell.radio.clone();
         cell.station[0].power_save = choice.policy.into();
         cell.station[0].lower_bound = choice.lower_bound;
         // The DTIM period has an effect where the caller or the chip lets the station skip other beacons, and on group-addressed frames.
