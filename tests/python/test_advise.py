@@ -274,6 +274,8 @@ def test_a_chip_that_receives_every_beacon_is_asked_for_dtim_beacons_alone(airwa
     answer = airwatt("advise", "--flow", "up:periodic:30s:60B", "--delay", "2s", "--runs", 1, *cell, "--json")
     assert answer.status == 0, answer.err
     assert {row["listen_interval"] for row in answer.json["candidates"]} == {None}
+    said = airwatt("advise", "--flow", "up:periodic:30s:60B", "--delay", "2s", "--runs", 1, "--duration", "60s", *cell)
+    assert "not tried: listen intervals, beside which the DTIM period that is set" in " ".join(said.out.split())
 
 
 def test_a_listen_interval_takes_the_place_of_dtim_beacons(airwatt):
@@ -525,16 +527,105 @@ def test_wake_times_are_tried_where_the_kit_and_the_cell_have_them():
     assert all(row.candidate.policy != "twt" for row in other.rows)
 
 
+def test_wake_times_do_not_rest_on_an_early_end_that_nothing_sets(airwatt):
+    """549 days of an ESP32-C6 stood without a word where a firmware that stays awake to the end makes 207 of them."""
+    arguments = ["advise", "--delay", "1s", "--radio", "esp32-c6", "--set", "wifi.standard=802.11ax-2.4GHz"]
+    arguments += ["--flow", "up:periodic:30s:60B", "--duration", "5min", "--battery", "1000mAh", "--runs", "1"]
+    found = json.loads(airwatt(*arguments, "--json").out)
+    rows = {
+        (one["parameters"]["interval"], one["parameters"]["early_end"]): one
+        for one in found["candidates"]
+        if one["policy"] == "twt"
+    }
+    whole, early = rows["10s", "false"], rows["10s", "true"]
+    assert whole["can_be_set"]
+    assert not early["can_be_set"]
+    assert whole["simulation"]["energy_j"] > 2 * early["simulation"]["energy_j"]
+    assert found["advice"]["parameters"] == {"interval": "10s", "early_end": "false"}
+    out = " ".join(airwatt(*arguments).out.split())
+    assert "take twt 10s: " in out
+    assert "if early twt 10s ending early*: " in out
+    days = float(out.partition("if early")[2].split("1000mAh lasts ")[1].split(" days")[0])
+    lasts = float(out.split("as advised ")[1].split(" days")[0])
+    assert lasts == pytest.approx(found["battery_lasts_s"]["as advised"] / 86_400, rel=0.01)
+    assert days > 2 * lasts
+    # It hears one beacon in 10 s at most.
+    assert "without a beacon for 6 s, which is less than one of these intervals between wake times" in out
+    assert "esp_wifi_set_inactive_time(WIFI_IF_STA, 100);" in out
+    pasted = airwatt(*arguments, "--target", "esp-idf").out
+    assert "twt 10s ending early*" in pasted
+
+
 def test_what_else_of_esp_idf_wakes_the_radio_or_ends_its_association():
-    radio, host, inactive = platforms.hints("ESP-IDF", None, 10)
+    skipping = advice.Candidate("timeout", (("timeout", "50ms"),), 10)
+    radio, host, inactive = platforms.hints("esp32-c3", None, skipping)
     assert "CONFIG_LWIP_ESP_GRATUITOUS_ARP=n" in radio
     assert "CONFIG_LWIP_ESP_MLDV6_REPORT=n" in radio
     assert "CONFIG_LWIP_TCP_TMR_INTERVAL" in host
     assert "CONFIG_USJ_NO_AUTO_LS_ON_CONNECTION=y" in host
     assert "esp_wifi_set_inactive_time(WIFI_IF_STA, 11);" in inactive
-    assert len(list(platforms.hints("ESP-IDF", "esp-idf", 5))) == 2
-    assert not list(platforms.hints("ESP-IDF", "linux", 10))
-    assert not list(platforms.hints("nRF Connect SDK", None, 10))
+    assert len(list(platforms.hints("esp32-c3", "esp-idf", skipping.listening(5)))) == 2
+    assert not list(platforms.hints("esp32-c3", "linux", skipping))
+    assert not list(platforms.hints("nrf7002", None, skipping))
+    minute = advice.Candidate("twt", (("interval", "1s"), ("early_end", "false")))
+    *_, inactive = platforms.hints("esp32-c6", None, minute)
+    assert "which are 6 of these intervals" in inactive
+    assert "esp_wifi_set_inactive_time(WIFI_IF_STA, 10);" in inactive
+
+
+def test_what_lwip_does_by_itself_has_a_price(airwatt, tmp_path):
+    """A frame a minute costs what that datagram costs as a flow, 4 ms of the host a second 1/250 of its power."""
+    arguments = ["advise", "idle", "--delay", "1s", "--radio", "esp32-c3", "--runs", "1", "--set", "duration=60s"]
+    stack = json.loads(airwatt(*arguments, "--battery", "1000mAh", "--json").out)["network_stack"]
+    best = json.loads(airwatt(*arguments, "--json").out)["advice"]
+    assert (best["parameters"], best["listen_interval"]) == ({"timeout": "10ms"}, 10)
+    lone = tmp_path / "lone.toml"
+    application = '{ kind = "periodic", interval = "60s", packet = "28B" }'
+    flow = f'[[flow]]\ndirection = "up"\ntransport = "udp"\napplication = {application}\n'
+    lone.write_text(f'base = "idle"\n[wired]\nrtt = "20ms"\ndown.rate = "16Mbps"\nup.rate = "1Mbps"\n{flow}')
+    settings = ["--radio", "esp32-c3", "--set", "duration=2400s", "--policy", "timeout:timeout=10ms", "--json"]
+    settings += ["--set", "station.listen_interval=10"]
+    powers = [
+        json.loads(airwatt("run", scenario, *settings).out)["stations"][0]["average_power_w"]
+        for scenario in ("idle", lone)
+    ]
+    assert stack["frames_w"]["gratuitous ARP"] == pytest.approx(powers[1] - powers[0], rel=0.02)
+    assert stack["frames_w"]["MLDv6 report"] == pytest.approx(1.5 * stack["frames_w"]["gratuitous ARP"])
+    assert stack["timer_w_each_ms"] == pytest.approx(3.3 * (10.18e-3 - 0.14e-3) / 250, rel=0.01)
+    out = " ".join(airwatt(*arguments, "--battery", "1000mAh").out.split())
+    assert "each 60 s as it comes (" in out
+    assert re.search(r"at the power of DFS \+ Modem-sleep, is 40\.\d+ µA more: 1000mAh lasts \d", out)
+    of_linux = [*arguments[:5], "ar5004", *arguments[6:]]
+    assert json.loads(airwatt(*of_linux, "--json").out)["network_stack"] is None
+
+
+@pytest.mark.parametrize(
+    ("radio", "flow", "why"),
+    [
+        ("cyw43439", "up:periodic:10min:60B", "the profile of cyw43439 has no current of deep sleep"),
+        ("esp32-c3", "up:mqtt:10min", "it is for one station that sends reports at equal intervals and nothing else"),
+        ("esp32-c6", "up:periodic:10min:60B", None),
+    ],
+)
+def test_a_reconnection_that_is_not_priced_is_said(airwatt, radio, flow, why):
+    arguments = ["advise", "--delay", "1s", "--radio", radio, "--flow", flow, "--duration", "10min", "--runs", "1"]
+    arguments += ["--target", "esp-idf"] if radio.startswith("esp") else []
+    out = " ".join(airwatt(*arguments, "--reconnect", "2s").out.split())
+    if why is None:
+        assert "with 2.00 s it takes 267." in out
+    else:
+        assert f"deep sleep is not priced, so that --reconnect has no effect: {why}" in out
+        assert "deep sleep is not priced" not in " ".join(airwatt(*arguments).out.split())
+
+
+def test_nothing_spends_nothing():
+    assert [command._below_all(left) for left in (0.5, 0.0055, 0.004, 0.0004, 1e-9)] == [
+        "50 %",
+        "99 %",
+        "99.6 %",
+        "99.96 %",
+        "100.0000 %",
+    ]
 
 
 def typed(tmp_path, pause_s):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from airwatt.advice.combined_settings import CombinedSetting
     from airwatt.advice.deep_sleep import DeepSleep
     from airwatt.advice.keep_alives import KeepAlives
+    from airwatt.advice.network_stack import NetworkStack
     from airwatt.battery import Battery
 
 
@@ -65,6 +66,10 @@ class Advice:
     """What can be set beside the best candidate, if it was run."""
     deep_sleep: DeepSleep | None = None
     """Giving up the association between reports, beside the best candidate."""
+    reconnection: str = ""
+    """Why there is none though it was asked for."""
+    network_stack: NetworkStack | None = None
+    """What lwIP of ESP-IDF does by itself, under the best candidate."""
     target: str | None = None
     """One of `platforms.TARGETS`, whose settings alone are candidates."""
     untried: str = ""
@@ -94,7 +99,8 @@ class Advice:
         self.target, platform = target, platforms.of_radio(self.radio)
         for row in self.rows:
             can_be_set = platforms.can_be_set if platform is None else partial(platforms.can_set, platform)
-            row.is_out_of_reach = target is None and not can_be_set(row.candidate)
+            is_set = target is not None or can_be_set(row.candidate)
+            row.is_out_of_reach = row.candidate.ends_early or not is_set
         self._choice = json.loads(_core.advise_choose(self.rows, self.budget_s))
         return self
 
@@ -126,6 +132,19 @@ class Advice:
         if self.target not in (None, "linux") or platforms.of_radio(self.radio) is not None:
             return None
         return next((row for row in self.rows if row.simulation and platforms.is_default(row.candidate)), None)
+
+    @property
+    def ending_early(self) -> Row | None:
+        """What spends least if service periods end early: the best as it would then be, or what would then beat it."""
+        best = self.ranked[0] if self.ranked else None
+        if best is None or best.candidate.ends_early:
+            return None
+        early = [row for row in self.ranked if row.candidate.ends_early]
+        own = [row for row in early if row.candidate.awake_to_the_end() == best.candidate]
+        least = min(early, key=lambda row: row.simulation.energy_j if row.simulation else 0.0, default=None)
+        if least is None or least.simulation is None or best.simulation is None:
+            return None
+        return own[0] if own else least if least.simulation.energy_j < best.simulation.energy_j else None
 
     @property
     def within_chance(self) -> bool:
@@ -196,6 +215,7 @@ class Advice:
             "target": self.target,
             "settings": platforms.settings(ranked[0].candidate) if ranked else [],
             "deep_sleep": None if self.deep_sleep is None else vars(self.deep_sleep),
+            "network_stack": None if self.network_stack is None else vars(self.network_stack),
             "beside": [one.to_dict() for one in self.beside],
             "keep_alives": [one.to_dict() for one in self.keep_alives],
             "tunnel": self.tunnel,
@@ -239,12 +259,9 @@ def rows_of(
     interval is set for all, candidates that sleep have it (`skipping`), since it is a part of what has to be set.
     """
     rows = [
-        Row(
-            platforms.as_set(platform, _candidate(entry).listening(skipping)),
-            None if entry["model"] is None else Figures(**entry["model"]),
-            confirm=entry["confirm"],
-        )
+        Row(candidate, None if entry["model"] is None else Figures(**entry["model"]), confirm=entry["confirm"])
         for entry in plan["candidates"]
+        for candidate in platforms.as_set(platform, _candidate(entry).listening(skipping))
     ]
     rows = [row for row in rows if target is None or platforms.is_for(target, row.candidate)]
     own = platforms.of_radio(radio) or platforms.LINUX

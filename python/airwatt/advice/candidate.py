@@ -4,6 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+AWAKE_TO_THE_END = ("early_end", "false")
+"""Of target wake time: the station is awake for the whole service period."""
+ENDS_EARLY = ("early_end", "true")
+"""The access point ends a service period with its first answer, and the station sleeps then."""
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -20,7 +25,18 @@ class Candidate:
         skipping = [] if self.listen_interval is None else [f"every {self.listen_interval} beacons"]
         # Switches are those of the platform.
         values = (value for _, value in self.parameters if value not in ("true", "false"))
-        return " ".join([self.policy, *values, *skipping])
+        early = ["ending early"] if self.ends_early else []
+        return " ".join([self.policy, *values, *early, *skipping])
+
+    @property
+    def ends_early(self) -> bool:
+        """Whether its service periods are taken to end early, which nothing sets."""
+        return ENDS_EARLY in self.parameters
+
+    def awake_to_the_end(self) -> "Candidate":
+        """The same where service periods do not end early."""
+        parameters = tuple(AWAKE_TO_THE_END if one == ENDS_EARLY else one for one in self.parameters)
+        return replace(self, parameters=parameters)
 
     def listening(self, beacons: int | None) -> "Candidate":
         """The same with a listen interval, if there is one and the policy sleeps."""

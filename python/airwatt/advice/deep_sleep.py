@@ -47,6 +47,14 @@ def beside(keys: Mapping[str, Any], associated_w: float, reconnection_s: float |
     return DeepSleep(interval_s, *powers, found["break_even_s"], reconnection_s, found["power_w"])
 
 
+def why_not(keys: Mapping[str, Any]) -> str:
+    """Why `beside` has no answer."""
+    radio = str(keys["station"][0]["radio"])
+    if laboratory.radio(radio).deep_sleep_w is None:
+        return f"the profile of {radio} has no current of deep sleep (deep_sleep in a profile of your own)"
+    return "it is for one station that sends reports at equal intervals and nothing else (up:periodic)"
+
+
 def _interval_s(keys: Mapping[str, Any]) -> float | None:
     """The shortest interval of reports, if there is nothing else."""
     flows = keys["flow"]

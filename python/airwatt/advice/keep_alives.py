@@ -9,7 +9,7 @@ takes. Left out: keep-alives of the access point and of TCP, and batching with o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -77,35 +77,52 @@ def price(
     scenario: Scenario, candidates: list[Candidate], interval_s: float, seed: int = 1, store: StorePath = None
 ) -> list[KeepAlives]:
     """Prices keep-alives of this mean interval, and of its multiples. Raises `InputError` or `RunError`."""
-    tasks = [
-        Task(
-            _scenario(scenario, candidate, wanted, _COUNT * interval_s),
-            range(seed, seed + 1),
-            _kept,
-            settings=dict(candidate.overrides),
-        )
-        for candidate in candidates
-        for wanted in (None, interval_s)
-    ]
-    done = run_tasks(tasks, store=store, name="advise")
-    if done.interrupted:
-        raise laboratory.Interrupted(None)
+    flow = {"direction": "up", "application": {"kind": "mqtt", "keep_alive": f"{interval_s}s"}}
     found = []
     wired = _wired(scenario)
     rtt_s = None if wired is None else float(_core.Quantity(str(wired["rtt"]), "time").value)
-    for index, candidate in enumerate(candidates):
-        idle, loaded = (done.finished(2 * index + place)[0] for place in range(2))
+    pairs = _beside_none(scenario, candidates, flow, _COUNT * interval_s, seed, store)
+    for candidate, (idle, loaded) in zip(candidates, pairs, strict=True):
         one_j = max(0.0, loaded.energy_j - idle.energy_j) / loaded.answered if loaded.answered else 0.0
         found.append(KeepAlives(candidate, interval_s, one_j, idle.power_w, loaded.voltage_v, loaded.profile, rtt_s))
     return found
 
 
-def _scenario(scenario: Scenario, candidate: Candidate, interval_s: float | None, duration_s: float) -> Scenario:
-    keep_alive = {
-        "direction": "up",
-        "application": {"kind": "mqtt", "keep_alive": f"{interval_s}s"},
-    }
-    keys = scenario.to_dict() | {"duration": f"{duration_s}s", "flow": [] if interval_s is None else [keep_alive]}
+def beside_none(
+    scenario: Scenario, candidate: Candidate, flow: Mapping[str, Any], duration_s: float, seed: int, store: StorePath
+) -> tuple[Kept, Kept]:
+    """Runs a candidate without traffic, and with one flow alone."""
+    return _beside_none(scenario, [candidate], flow, duration_s, seed, store)[0]
+
+
+def _beside_none(
+    scenario: Scenario,
+    candidates: Sequence[Candidate],
+    flow: Mapping[str, Any],
+    duration_s: float,
+    seed: int,
+    store: StorePath,
+) -> list[tuple[Kept, Kept]]:
+    tasks = [
+        Task(
+            _scenario(scenario, candidate, flows, duration_s),
+            range(seed, seed + 1),
+            _kept,
+            settings=dict(candidate.overrides),
+        )
+        for candidate in candidates
+        for flows in ([], [flow])
+    ]
+    done = run_tasks(tasks, store=store, name="advise")
+    if done.interrupted:
+        raise laboratory.Interrupted(None)
+    return [(done.finished(2 * index)[0], done.finished(2 * index + 1)[0]) for index in range(len(candidates))]
+
+
+def _scenario(
+    scenario: Scenario, candidate: Candidate, flows: Sequence[Mapping[str, Any]], duration_s: float
+) -> Scenario:
+    keys = scenario.to_dict() | {"duration": f"{duration_s}s", "flow": list(flows)}
     wired = _wired(scenario)
     if wired is not None:
         keys["wired"] = wired
@@ -122,7 +139,7 @@ def _wired(scenario: Scenario) -> dict[str, Any] | None:
     return dict(keys.get("wired") or LINE)
 
 
-class _Kept(NamedTuple):
+class Kept(NamedTuple):
     """What is kept of a run."""
 
     energy_j: float
@@ -133,13 +150,13 @@ class _Kept(NamedTuple):
     profile: Mapping[str, Any] | None
 
 
-def _kept(run: FinishedRun) -> _Kept:
+def _kept(run: FinishedRun) -> Kept:
     result = Result.of(run)
     station = result.stations[0]
     power_w, current_a = station.average_power_w, station.average_current_a
     answered = sum(flow.responses or 0 for flow in result.flows)
     volts = power_w / current_a if current_a else None
-    return _Kept(aggregates.energy_j(result), power_w, answered, volts, station.profile)
+    return Kept(aggregates.energy_j(result), power_w, answered, volts, station.profile)
 
 
 def interval_of(text: str) -> float:

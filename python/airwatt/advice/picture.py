@@ -57,7 +57,8 @@ def _candidates(axes: Axes, found: Advice) -> None:
         axes.plot([], [], "o", color=style.GREY, markersize=4, markerfacecolor="white", label="the model's word")
     most = [figures.energy_j for row in rows for figures in (row.simulation, row.model) if figures]
     delays_ms = [1e3 * figures.delay_s for row in rows for figures in (row.simulation, row.model) if figures]
-    style.decades(axes, delays_ms)
+    # The budget is in the picture too: a large one would press all candidates onto its edge.
+    style.decades(axes, [*delays_ms, 1e3 * found.budget_s])
     if min(most, default=0.0) > 0 and max(most) >= 20 * min(most):
         axes.set_yscale("log")
         axes.set_ylim(0.8 * min(most), 1.2 * max(most))

@@ -5,8 +5,10 @@ power save; `NMSettingWireless:powersave` of libnm; ESP-IDF's components/esp_wif
 60 ms) and `wifi_ps_type_t`; subsys/net/l2/wifi/wifi_shell.c and `wifi_ps_params` of Zephyr, which nRF Connect SDK uses;
 and the commented hostapd.conf. Of what ESP-IDF does beside: its guide to low power in Wi-Fi scenarios names the
 gratuitous ARP, configurations that it generates have the intervals (60 s, and 40 s of MLDv6; the timer of TCP 250 ms),
-and components/esp_driver_usb_serial_jtag/Kconfig the lock of a console over USB. That TCP's timer runs only with
-connections is from memory of lwIP's timeouts.c, and that a station gives up after 6 s (at least 3) of esp_wifi.h.
+and components/esp_driver_usb_serial_jtag/Kconfig the lock of a console over USB. That a station gives up after 6 s is
+in esp_wifi.h; that TCP's timer runs only with connections is from memory of lwIP's timeouts.c. Issues of ESP-IDF say of
+target wake time that wake times are multiples of the beacon's (13884), that agreements are lost after minutes (18352),
+and that timers of lwIP wake up the host (18029, 12441).
 docs/advise.md has the settings as a table. A driver or a firmware may ignore one.
 """
 
@@ -16,15 +18,16 @@ import functools
 import json
 import math
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airwatt import _core
-from airwatt._core import InputError
+from airwatt._core import InputError, Quantity
+from airwatt.advice.candidate import AWAKE_TO_THE_END, ENDS_EARLY, Candidate
 
 if TYPE_CHECKING:
-    from airwatt.advice.candidate import Candidate
+    from airwatt.advice.network_stack import NetworkStack
 
 _NONE = "has no setting for it"
 _ESP_LONGEST_MS = 60
@@ -123,11 +126,16 @@ def agrees(standard: str) -> bool:
     return standard.startswith(_AGREEING)
 
 
-def as_set(platform: str | None, candidate: Candidate) -> Candidate:
-    """The candidate as a platform keeps it: firmware of the nRF70 stays awake for the whole service period."""
-    if platform == "nRF Connect SDK" and _has_one_agreement(candidate):
-        return replace(candidate, parameters=(*candidate.parameters, ("early_end", "false")))
-    return candidate
+def as_set(platform: str | None, candidate: Candidate) -> list[Candidate]:
+    """The candidate as a platform keeps it.
+
+    Firmware of the nRF70 stays awake for the whole service period. Of ESP-IDF it is not published whether the station
+    sleeps as soon as the access point ends it, so that there are both.
+    """
+    if platform is None or not _has_one_agreement(candidate):
+        return [candidate]
+    kinds = [AWAKE_TO_THE_END] if platform == "nRF Connect SDK" else [AWAKE_TO_THE_END, ENDS_EARLY]
+    return [replace(candidate, parameters=(*candidate.parameters, kind)) for kind in kinds]
 
 
 def check_fits(target: str | None, radio: str) -> None:
@@ -169,8 +177,11 @@ def can_set(platform: str, candidate: Candidate) -> bool:
 
 
 def is_for(target: str, candidate: Candidate) -> bool:
-    """Whether what `--target` names has a setting for all of a candidate, or for a part of it that it needs."""
-    return any(can_set(platform, candidate) for platform in TARGETS[target])
+    """Whether what `--target` names has a setting for all of a candidate.
+
+    An early end of service periods has none anywhere; it is told beside what can be set.
+    """
+    return any(can_set(platform, candidate.awake_to_the_end()) for platform in TARGETS[target])
 
 
 _LINUX_DEFAULT = (("timeout", "100ms"),)
@@ -217,7 +228,7 @@ def _esp_timeout(wait_ms: int, beacons: int | None = None) -> Setting:
 _AFTER_CONNECTING = "after connecting to an access point of 802.11ax that has target wake time"
 
 
-def _wake_times(request: tuple[int, int, int]) -> tuple[Setting, Setting]:
+def _wake_times(request: tuple[int, int, int]) -> tuple[Setting, ...]:
     """The calls of ESP-IDF and nRF Connect SDK for an announced agreement: mantissa, exponent, units of 256 us."""
     mantissa, exponent, units = request
     config = (
@@ -238,31 +249,72 @@ _BORNE = 10
 """Beacons in a row whose loss is to be borne."""
 
 
-def hints(platform: str | None, target: str | None, beacons: int | None) -> Iterator[str]:
-    """What else of ESP-IDF wakes up the radio or ends its association, beside what sets a candidate."""
-    if platform != "ESP-IDF" if target is None else target != "esp-idf":
+def is_esp_idf(radio: str, target: str | None) -> bool:
+    """Whether the settings are those of ESP-IDF: of the target, or without one of the radio's chip."""
+    return of_radio(radio) == "ESP-IDF" if target is None else target == "esp-idf"
+
+
+def hints(
+    radio: str,
+    target: str | None,
+    candidate: Candidate,
+    stack: NetworkStack | None = None,
+    adds: Callable[[float], str] = "{:.3g} W".format,
+) -> Iterator[str]:
+    """What else of ESP-IDF wakes up the radio or ends its association, beside what sets a candidate.
+
+    `adds` says what a mean power more is: a current, and days.
+    """
+    if not is_esp_idf(radio, target):
         return
+    arp, report = ("", "") if stack is None else (f" ({adds(more_w)})" for more_w in stack.frames_w.values())
+    where = "no figure here unless they were captured" if stack is None else "no other figure here"
     yield (
-        "beside it, lwIP of ESP-IDF sends a gratuitous ARP each 60 s as it comes, and with IPv6 an MLDv6 report each "
-        "40 s, which wake the radio and are in no figure here unless they were captured: "
+        f"beside it, lwIP of ESP-IDF sends a gratuitous ARP each 60 s as it comes{arp}, and with IPv6 an MLDv6 report "
+        f"each 40 s{report}, which wake the radio and are in {where}: "
         "CONFIG_LWIP_ESP_GRATUITOUS_ARP=n and CONFIG_LWIP_ESP_MLDV6_REPORT=n leave them out, for access points that do "
         "not forget silent devices; CONFIG_LWIP_GARP_TMR_INTERVAL and CONFIG_LWIP_MLDV6_TMR_INTERVAL are the intervals "
         "in seconds"
     )
+    price = ""
+    if stack is not None and stack.timer_w_each_ms is not None:
+        price = (
+            f"; each millisecond that it is awake for that, at the power of {stack.awake_mode}, is "
+            f"{adds(stack.timer_w_each_ms)}, and how many there are is not published"
+        )
     yield (
-        "the host wakes up, too, without the radio and in no figure here: lwIP's timer of TCP runs each 250 ms "
+        "the host wakes up, too, without the radio and in no figure above: lwIP's timer of TCP runs each 250 ms "
         "(CONFIG_LWIP_TCP_TMR_INTERVAL), from memory only while a connection is open, so that a device with MQTT is "
-        "not asleep as long as an idle one; and a console over USB Serial/JTAG (ESP32-C3, -C5, -C6, -S3) keeps a "
+        f"not asleep as long as an idle one{price}; its timers of ARP and DHCP run more rarely (ESP-IDF issue 18029); "
+        "and a console over USB Serial/JTAG (ESP32-C3, -C5, -C6, -S3) keeps a "
         "connected chip from light sleep with CONFIG_USJ_NO_AUTO_LS_ON_CONNECTION=y: measure without the cable"
     )
-    if beacons is not None and _BORNE * beacons * _BEACON_S > _ESP_INACTIVE_S:
-        borne = math.floor(_ESP_INACTIVE_S / (beacons * _BEACON_S))
-        least_s = math.ceil(_BORNE * beacons * _BEACON_S)
-        yield (
-            f"without a beacon for {_ESP_INACTIVE_S} s, which are {borne} of these listen intervals, it gives up its "
-            f"association: esp_wifi_set_inactive_time(WIFI_IF_STA, {least_s}); after esp_wifi_start() bears the loss "
-            f"of {_BORNE}"
-        )
+    yield from _keeps_association(candidate)
+
+
+def _keeps_association(candidate: Candidate) -> Iterator[str]:
+    """Says after how many beacons that it misses a station of ESP-IDF gives up, where that is few."""
+    if candidate.listen_interval is not None:
+        each_s, what = candidate.listen_interval * _BEACON_S, "listen intervals"
+    elif _has_one_agreement(candidate):
+        each_s = float(Quantity(dict(candidate.parameters)["interval"], "time").value)
+        what = "intervals between wake times, at which it may hear one beacon (ESP-IDF issue 13884)"
+    else:
+        return
+    if _BORNE * each_s <= _ESP_INACTIVE_S:
+        return
+    borne = math.floor(_ESP_INACTIVE_S / each_s)
+    which = f"which are {borne} of these {what}" if borne else f"which is less than one of these {what}"
+    lost = (
+        ""
+        if candidate.listen_interval is not None
+        else "; boards that give up agreements after minutes are reported (issue 18352): watch for reconnections"
+    )
+    yield (
+        f"without a beacon for {_ESP_INACTIVE_S} s, {which}, it gives up its association: "
+        f"esp_wifi_set_inactive_time(WIFI_IF_STA, {math.ceil(_BORNE * each_s)}); after esp_wifi_start() bears the loss "
+        f"of {_BORNE}{lost}"
+    )
 
 
 def _dtim(beacons: int) -> Setting:
@@ -356,7 +408,11 @@ def how(candidate: Candidate) -> tuple[Setting | None, ...]:
             _dtim(beacons),
         )
     if policy["needs_agreement"]:
-        kits = _wake_times(_core.wake_request(values["interval"])) if _has_one_agreement(candidate) else (None, None)
+        if not _has_one_agreement(candidate):
+            return (None,) * len(PLATFORMS)
+        kits = _wake_times(_core.wake_request(values["interval"]))
+        if candidate.ends_early:
+            kits = tuple(kit._replace(note=f"{kit.note}; an early end has no setting", whole=False) for kit in kits)
         return (None, None, *kits, None)
     if beacons is not None:
         return (None, None, None, None, _dtim(beacons))

@@ -9,7 +9,7 @@ from typing import Any
 
 from airwatt import _core, aggregates, laboratory
 from airwatt._core import CONFIRM, InputError, Scenario
-from airwatt.advice import deep_sleep, platforms
+from airwatt.advice import deep_sleep, network_stack, platforms
 from airwatt.advice.answer import Advice, rows_of
 from airwatt.advice.candidate import Candidate, Figures
 from airwatt.advice.combined_settings import SETTINGS, CombinedSetting
@@ -163,10 +163,17 @@ def advise(
     advice = Advice(
         budget_s, loaded.name, ", ".join(sorted({one["radio"] for one in text["station"]})), rows, runs, seed
     )
+    untried = []
     if platform is not None and not wakes:
-        advice.untried = (
+        untried.append(
             f"target wake time, since the cell is of {standard} and not of 802.11ax (--set wifi.standard=...)"
         )
+    if not tries_listen_intervals and "station.listen_interval" not in given:
+        untried.append(
+            "listen intervals, beside which the DTIM period that is set has no effect with this radio: without "
+            "--set ap.dtim_period they are"
+        )
+    advice.untried = "; ".join(untried)
     advice.voltage_v = laboratory.radio(text["station"][0]["radio"]).voltage_v
     if keep_alive_s is not None:
         from airwatt.advice import keep_alives
@@ -181,6 +188,10 @@ def advise(
         best = advice.ranked[0]
         assert best.simulation is not None
         advice.deep_sleep = deep_sleep.beside(text, best.simulation.power_w, reconnection_s)
+        if reconnection_s is not None and advice.deep_sleep is None:
+            advice.reconnection = deep_sleep.why_not(text)
+        if platforms.is_esp_idf(str(text["station"][0]["radio"]), target):
+            advice.network_stack = network_stack.price(loaded, best.candidate, seed, store)
         advice.beside = _beside(measured, best.candidate, best.simulation, awake, make, target, budget_s)
     return advice
 

@@ -317,13 +317,13 @@ def _parts(found: Advice) -> Iterator[str | Table]:
     yield filled(asked, _COLUMNS)
     if found.assumed:
         yield filled(found.assumed, _COLUMNS)
+    yield from _verdict(found)
     heads = ["policy", "energy", "power", "delay +", "95 %", "goodput", "model", ""]
     # A replay has no goodput, and not everything has a model beside it.
     modelled = any(row.model is not None for row in confirmed)
     left_out = {5 for _ in range(found.from_capture)} | {6 for _ in range(not modelled)}
     kept = [index for index in range(len(heads)) if index not in left_out]
     rows = [[cells[index] for index in kept] for cells in (_cells(rows, found) for rows in _grouped(confirmed))]
-    yield from _verdict(found)
     yield table([heads[index] for index in kept], rows, left=1)
     yield from _charges(found, confirmed)
     yield from _beside(found)
@@ -515,7 +515,9 @@ def _how_to_set(found: Advice) -> Iterator[str]:
             "peer that asks for its address may get no answer"
         )
     wanted = [(_name(found.ranked[0]), platforms.how(best)), *beside]
-    hints = list(platforms.hints(platforms.of_radio(found.radio), found.target, best.listen_interval))
+    hints = list(
+        platforms.hints(found.radio, found.target, best, found.network_stack, lambda watts: _adds(found, watts))
+    )
     if found.target is not None:
         for name, how in wanted:
             lines = [f"    {line}" for line in platforms.to_paste(found.target, how)]
@@ -530,6 +532,20 @@ def _how_to_set(found: Advice) -> Iterator[str]:
     mode = [line for line in _host_mode(found) if not line.startswith("esp_wifi_set_ps(")]
     yield "\n".join(filled(line, _COLUMNS, 4) for line in [*text, *mode])
     yield from hints
+
+
+def _adds(found: Advice, more_w: float) -> str:
+    """Writes what a mean power adds to the best candidate: a current, and the days that are left then."""
+    from airwatt.tables import quantity
+
+    best, battery = found.ranked[0].simulation, found.battery
+    volts = found.voltage_v if battery is None else battery.voltage(found.voltage_v)
+    text = f"{quantity(more_w / volts, 'A') if volts else quantity(more_w, 'W')} more"
+    if battery is None or best is None:
+        return text
+    capacity = battery.text.partition(",")[0]
+    lasts = battery.lasts(best.power_w + more_w, found.voltage_v, best.profile)
+    return f"{text}: {capacity} lasts {lasts}"
 
 
 def _host_mode(found: Advice) -> list[str]:
@@ -556,6 +572,7 @@ def _verdict(found: Advice) -> Iterator[str]:
     lines = [f"take       {_name(best)}: {_costs(found, best)}{_less(found)}"]
     if found.alike:
         lines.append(f"the same   {', '.join(_name(row) for row in found.alike)}")
+    lines += _ending_early(found)
     lines += _reached(found)
     if found.runner_up is not None:
         chance = "; the difference is within chance" if found.within_chance else ""
@@ -605,9 +622,29 @@ def _reached(found: Advice) -> Iterator[str]:
         yield f"can be set {'anywhere' if platform is None else f'on {platform}'}: nothing within the budget"
     elif found.target is None:
         who = "no platform has a setting for all of it" if platform is None else f"{platform} has no setting for it"
-        others = [row for row in found.ranked if row.is_out_of_reach and _energy_j(row) < _energy_j(best)]
+        others = [
+            row
+            for row in found.ranked
+            if row.is_out_of_reach and not row.candidate.ends_early and _energy_j(row) < _energy_j(best)
+        ]
         for row in others[:1]:
             yield f"out of reach {_name(row)}: {_costs(found, row)}; {who}"
+
+
+def _ending_early(found: Advice) -> list[str]:
+    """What target wake time would spend if its service periods ended early, which nothing sets and nobody promises."""
+    row = found.ending_early
+    if row is None or row.simulation is None:
+        return []
+    lasts = ""
+    if found.battery is not None:
+        days = found.battery.lasts(row.simulation.power_w, found.voltage_v, row.simulation.profile)
+        lasts = f", {found.battery.text.partition(',')[0]} lasts {days}"
+    return [
+        f"if early   {_name(row)}: {_costs(found, row)}{lasts}: if the access point ends each service period with its "
+        "first answer and the firmware sleeps then; whether it does is not published, and the band has it not, so that "
+        "the advice is that of a station which is awake to the end of each"
+    ]
 
 
 def _energy_j(row: Row) -> float:
@@ -620,7 +657,13 @@ def _less(found: Advice) -> str:
     best = found.ranked[0].simulation
     if awake is None or best is None or best.energy_j >= awake.energy_j:
         return ""
-    return f"; {100 * (1 - best.energy_j / awake.energy_j):.0f} % less energy than active"
+    return f"; {_below_all(best.energy_j / awake.energy_j)} less energy than active"
+
+
+def _below_all(left: float) -> str:
+    """The share that is saved where `left` stays, with so many digits that it is not all."""
+    decimals = next((digits for digits in range(4) if round(100 * (1 - left), digits) < 100), 4)
+    return f"{100 * (1 - left):.{decimals}f} %"
 
 
 def _ideal(found: Advice) -> str:
@@ -650,6 +693,8 @@ def _deep_sleep(found: Advice) -> Iterator[str]:
     from airwatt.tables import quantity
 
     other = found.deep_sleep
+    if found.reconnection:
+        yield f"deep sleep is not priced, so that --reconnect has no effect: {found.reconnection}"
     if other is None:
         return
     every = f"for each report, once in {quantity(other.interval_s, 's')}"

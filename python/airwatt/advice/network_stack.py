@@ -1,0 +1,69 @@
+"""What the network stack of ESP-IDF does by itself, priced under one candidate: frames and a timer that no flow has.
+
+A frame that lwIP sends of its own accord (a gratuitous ARP, an MLDv6 report) costs what a lone datagram of that size
+costs: the difference of energy between a station that sends one a minute and one that sends none. Its timer of TCP
+wakes up the host without the radio: each millisecond of that costs the host's current awake, which is the one of its
+mode with frequency scaling. How many milliseconds there are is not published. Left out: ARP's and DHCP's own timers,
+which run more rarely, and answers that such frames get.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from airwatt import laboratory
+from airwatt._core import Scenario
+from airwatt.advice.candidate import Candidate
+from airwatt.advice.keep_alives import beside_none
+from airwatt.tasks import StorePath
+
+FRAMES = {"gratuitous ARP": 60.0, "MLDv6 report": 40.0}
+"""Intervals in seconds of what lwIP sends as it comes; of these the second is sent with IPv6 alone."""
+TCP_TIMER_S = 0.25
+_PACKET = "28B"
+"""An ARP frame's body, which with its headers takes less than a fiftieth of what a wake-up takes."""
+_COUNT = 40
+_AWAKE = "dfs"
+"""The mode in which a host is awake, waits, and runs slowly."""
+
+
+@dataclass(frozen=True)
+class NetworkStack:
+    """What the stack adds to a candidate."""
+
+    frame_j: float
+    """Energy of one frame that nobody asked for."""
+    frames_w: dict[str, float]
+    """What those of each kind add on the average."""
+    awake_mode: str | None
+    """The mode of the host in which it is awake for a timer; None if the profile has none."""
+    awake_w: float | None
+    """Its power."""
+    timer_w_each_ms: float | None
+    """What the timer of TCP adds on the average for each millisecond that the host is awake for it."""
+
+
+def price(scenario: Scenario, candidate: Candidate, seed: int, store: StorePath) -> NetworkStack | None:
+    """Prices it for a station that is alone in its cell; None for others."""
+    keys = scenario.to_dict()
+    station = keys["station"][0]
+    if len(keys["station"]) != 1 or station.get("count", 1) != 1 or keys.get("cell") or keys.get("node"):
+        return None
+    interval_s = FRAMES["gratuitous ARP"]
+    flow = {
+        "direction": "up",
+        "transport": "udp",
+        "application": {"kind": "periodic", "interval": f"{interval_s}s", "packet": _PACKET},
+    }
+    idle, loaded = beside_none(scenario, candidate, flow, _COUNT * interval_s, seed, store)
+    frame_j = max(0.0, loaded.energy_j - idle.energy_j) / _COUNT
+    radio = laboratory.radio(str(station["radio"]))
+    awake = next((mode for mode in radio.modes if mode.id == _AWAKE and radio.mode != _AWAKE), None)
+    more_w = None if awake is None else awake.sleep_w - radio.sleep_w
+    return NetworkStack(
+        frame_j,
+        {name: frame_j / each_s for name, each_s in FRAMES.items()},
+        None if awake is None else awake.name,
+        None if awake is None else awake.sleep_w,
+        None if more_w is None or more_w <= 0 else more_w * 1e-3 / TCP_TIMER_S,
+    )
