@@ -622,12 +622,8 @@ def _reached(found: Advice) -> Iterator[str]:
         yield f"can be set {'anywhere' if platform is None else f'on {platform}'}: nothing within the budget"
     elif found.target is None:
         who = "no platform has a setting for all of it" if platform is None else f"{platform} has no setting for it"
-        others = [
-            row
-            for row in found.ranked
-            if row.is_out_of_reach and not row.candidate.ends_early and _energy_j(row) < _energy_j(best)
-        ]
-        for row in others[:1]:
+        others = (row for row in found.ranked if row.is_out_of_reach and not row.candidate.ends_early)
+        for row in [row for row in others if _energy_j(row) < _energy_j(best)][:1]:
             yield f"out of reach {_name(row)}: {_costs(found, row)}; {who}"
 
 

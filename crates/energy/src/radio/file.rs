@@ -392,8 +392,8 @@ impl ProfileAverages {
             averages.push(Average { dtim_period, power, is_fitted, within });
         }
         let named = self.fitted.iter().map(|name| ("fitted", name));
-        let named = named.chain(self.within.keys().map(|name| ("within", name)));
-        for (what, unknown) in named.filter(|(_, name)| !self.by_period.contains_key(*name)) {
+        let mut named = named.chain(self.within.keys().map(|name| ("within", name)));
+        if let Some((what, unknown)) = named.find(|(_, name)| !self.by_period.contains_key(*name)) {
             let got = format!("{what} {unknown:?}");
             return Err(SettingError::out_of_range(key, got, "averages that stand beside it"));
         }
