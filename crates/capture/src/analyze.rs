@@ -24,10 +24,11 @@ use crate::file::Reading;
 use crate::group;
 use crate::limits::Limits;
 use crate::phy::Phy;
-use crate::power_save::{self, FindingKind};
+use crate::power_save::{self, FindingKind, Observations};
 use crate::replay::{SegmentArrivals, TAIL, Traffic};
 use crate::report::{self, Analysis, GapReport, PaceReport};
 use crate::stations::{self, Station};
+use crate::timeline::Timeline;
 use crate::what_if::{ARRIVAL_BYTES, CellChoice, Choice, USUAL_POLICY, WhatIf, choices};
 
 /// The radio of an analysis that names none.
@@ -114,7 +115,9 @@ pub fn analyze_then(
             if is_stopped { AnalyzeError::Interrupted } else { AnalyzeError::Option(error.to_string()) }
         })
     });
-    analyze_with(&capture, question, &options, trace.transpose()?.as_ref(), &mut Spent::default(), watch)
+    let trace = trace.transpose()?;
+    let seen = power_save::observe(&capture);
+    analyze_with((&capture, &seen), question, &options, trace.as_ref(), &mut Spent::default(), watch)
 }
 
 fn open_trace(path: &Path) -> Result<File, AnalyzeError> {
@@ -156,8 +159,10 @@ pub fn analyze_stations(
         Station::parse(name)?;
     }
     let (options, capture) = open(path, question, opened, watch)?;
+    // What the stations did is the same whichever is asked about, and reads all frames.
+    let seen = power_save::observe(&capture);
     let names: Vec<String> = if is_all {
-        all_stations(&capture).iter().take(MOST_STATIONS).map(Station::to_string).collect()
+        all_stations(&capture, &seen).iter().take(MOST_STATIONS).map(Station::to_string).collect()
     } else {
         stations.to_vec()
     };
@@ -177,11 +182,12 @@ pub fn analyze_stations(
         };
         let question = Question { station: Some(name), ..*question };
         spent.others = (names.len() - index - 1) as u64;
-        let mut analysis = match analyze_with(&capture, &question, &options, None, &mut spent, &mut watch) {
+        let read = (&capture, &seen);
+        let mut analysis = match analyze_with(read, &question, &options, None, &mut spent, &mut watch) {
             // Of the stations before it there is something to say.
             Err(AnalyzeError::Limit(_)) if index > 0 => {
                 spent.is_exhausted = true;
-                analyze_with(&capture, &question, &options, None, &mut spent, &mut watch)?
+                analyze_with(read, &question, &options, None, &mut spent, &mut watch)?
             }
             done => done?,
         };
@@ -197,10 +203,9 @@ pub fn analyze_stations(
 }
 
 /// Every station of the capture, without access points and hosts behind them.
-fn all_stations(capture: &Capture) -> Vec<Station> {
+fn all_stations(capture: &Capture, seen: &Observations) -> Vec<Station> {
     let mut all = stations::all(capture);
     if capture.is_air() {
-        let seen = power_save::observe(capture);
         all.retain(|station| seen.stations.iter().any(|own| *station == Station::Mac(own.mac)));
     }
     all
@@ -281,12 +286,13 @@ pub fn analyze_capture(
     question: &Question<'_>,
     watch: Watch<'_>,
 ) -> Result<Analysis, AnalyzeError> {
-    analyze_with(capture, question, &Options::parse(question)?, None, &mut Spent::default(), watch)
+    let (options, seen) = (Options::parse(question)?, power_save::observe(capture));
+    analyze_with((capture, &seen), question, &options, None, &mut Spent::default(), watch)
 }
 
 /// As [`analyze_capture`], with a measured current, and after other stations of the same command.
 fn analyze_with(
-    capture: &Capture,
+    (capture, seen): (&Capture, &Observations),
     question: &Question<'_>,
     options: &Options,
     trace: Option<&Trace>,
@@ -306,7 +312,7 @@ fn analyze_with(
     };
     let radio = named_radio.profile().clone();
     let is_assumed = asked_radio.is_none() && named.is_none();
-    let mut document = report::describe_with(capture, station.as_ref(), Some(&radio), is_assumed);
+    let mut document = report::describe_with((capture, seen), station.as_ref(), Some(&radio), is_assumed);
     if question.station.is_none() {
         document.station_share = station.as_ref().map(|station| stations::share(capture, station));
     }
@@ -316,7 +322,7 @@ fn analyze_with(
             named.name
         ));
     }
-    document.timeline = question.trace.then(|| report::timeline(capture, station.as_ref(), &radio));
+    document.timeline = question.trace.then(|| Timeline::of(capture, seen, station.as_ref(), &radio));
     let trace_limit = question.limits.trace_bytes_for(capture.bytes, capture.memory_bytes());
     let traced_bytes = match &mut document.timeline {
         Some(line) => {
@@ -341,7 +347,7 @@ fn analyze_with(
     if let Some(station) = station {
         let traffic = Traffic::of(capture, &station);
         let memory_left = check_memory(&traffic, &station, &question.limits)?.saturating_sub(traced_bytes);
-        let phy = Phy::of(capture, &station);
+        let phy = Phy::of((capture, seen), &station);
         let set: Vec<String> = settings.iter().map(|(key, value)| format!("{key} = {value}")).collect();
         let set = if set.is_empty() { String::new() } else { format!("; set: {}", set.join(", ")) };
         document.phy = Some(format!("{phy}{set}"));
@@ -369,15 +375,14 @@ fn analyze_with(
         };
         let untraced: Vec<String> = what_if.untraced().iter().filter(is_wanted).cloned().collect();
         document.capture.notes.extend(untraced_note(&untraced, &question.limits, capture));
-        let seen = power_save::observe(capture);
         let beacon_rate = document
             .cell
             .as_ref()
             .map_or(phy.beacon_rate, |cell| Rate::from_bps(cell.beacon_rate_bps as u64));
-        document.group = group::report(capture, &seen, &station, &radio, (what_if.standard, beacon_rate));
+        document.group = group::report(capture, seen, &station, &radio, (what_if.standard, beacon_rate));
         let needs_captured = trace.is_some() || question.trace;
         let observed =
-            needs_captured.then(|| captured_radio::as_captured(capture, &seen, &station, &radio)).flatten();
+            needs_captured.then(|| captured_radio::as_captured(capture, seen, &station, &radio)).flatten();
         if let Some(trace) = trace {
             let offset_s = question.current.and_then(|current| current.offset_s);
             let data_rate_bps = document.cell.as_ref().map_or(0.0, |cell| cell.data_rate_bps);

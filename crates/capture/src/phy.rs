@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::capture::Capture;
 use crate::packet::ObservedCell;
-use crate::power_save;
+use crate::power_save::Observations;
 use crate::stations::Station;
 
 /// The rate that is assumed if the capture states none: one stream at the fastest index of 20 MHz (MCS 7).
@@ -77,8 +77,8 @@ pub(crate) struct Phy {
 
 impl Phy {
     /// The layer of the station's packets.
-    pub(crate) fn of(capture: &Capture, station: &Station) -> Self {
-        let network = network(capture, station);
+    pub(crate) fn of((capture, seen): (&Capture, &Observations), station: &Station) -> Self {
+        let network = network((capture, seen), station);
         let band = Band::of(capture);
         let captured_beacons = band.beacon_rate.filter(|rate| rate.as_bps() > 0);
         let is_2ghz = band.is_2ghz.unwrap_or(true);
@@ -330,10 +330,10 @@ const fn is_plausible(access: &AccessParameters) -> bool {
 }
 
 /// The cell of the station, or the only one.
-fn network<'a>(capture: &'a Capture, station: &Station) -> Option<&'a ObservedCell> {
+fn network<'a>((capture, seen): (&'a Capture, &Observations), station: &Station) -> Option<&'a ObservedCell> {
     let of_station = || {
         let Station::Mac(mac) = station else { return None };
-        let record = power_save::observe(capture).stations.into_iter().find(|record| record.mac == *mac)?;
+        let record = seen.stations.iter().find(|record| record.mac == *mac)?;
         capture.networks.get(&record.bssid?)
     };
     of_station().or_else(|| capture.networks.values().next().filter(|_| capture.networks.len() == 1))

@@ -26,7 +26,7 @@ use crate::current::CurrentReport;
 use crate::flows::{self, ByteClasses};
 use crate::group::GroupReport;
 pub use crate::phy::Basis;
-use crate::power_save::{self, Verdict};
+use crate::power_save::{self, Observations, Verdict};
 use crate::stations::{self, Station};
 use crate::timeline::Timeline;
 
@@ -90,22 +90,21 @@ pub fn schema() -> Schema {
 /// The document without energy figures: everything that follows from the capture alone. `radio` adds what the
 /// stations of a radiotap capture really spent.
 pub fn describe(capture: &Capture, station: Option<&Station>, radio: Option<&Radio>) -> Analysis {
-    describe_with(capture, station, radio, false)
+    describe_with((capture, &power_save::observe(capture)), station, radio, false)
 }
 
 /// As [`describe`]; `is_assumed` says that the radio is a default, which those replace that the capture names. What rests on it has a
 /// band.
 pub(crate) fn describe_with(
-    capture: &Capture,
+    (capture, observations): (&Capture, &Observations),
     station: Option<&Station>,
     radio: Option<&Radio>,
     is_assumed: bool,
 ) -> Analysis {
     let (list, bytes) = flows::by_bytes(capture, station);
     let flow_count = list.len();
-    let observations = power_save::observe(capture);
     let concerned =
-        || observations.findings.iter().filter(|found| finding::concerns(found, station, &observations));
+        || observations.findings.iter().filter(|found| finding::concerns(found, station, observations));
     let is_kept = |found: &&power_save::Finding| {
         found.count(Verdict::Violated) + found.count(Verdict::Undecidable) == 0
     };
@@ -147,16 +146,11 @@ pub(crate) fn describe_with(
         cell: None,
         pace: None,
         policies: Vec::new(),
-        air: capture.is_air().then(|| air::air(capture, &observations, station, (radio, &named))),
+        air: capture.is_air().then(|| air::air(capture, observations, station, (radio, &named))),
         findings,
         checks,
         group: None,
         current: None,
         timeline: None,
     }
-}
-
-/// The time line of the capture alone.
-pub(crate) fn timeline(capture: &Capture, station: Option<&Station>, radio: &Radio) -> Timeline {
-    Timeline::of(capture, &power_save::observe(capture), station, radio)
 }

@@ -102,7 +102,8 @@ fn findings_cost_what_the_radios_spend_that_the_capture_names() {
     let mut capture = ladder(&frames);
     let assumed = Radio::find("broadcom-4311").unwrap();
     let costs = |capture: &Capture| {
-        let document = report::describe_with(capture, None, Some(&assumed), true);
+        let document =
+            report::describe_with((capture, &power_save::observe(capture)), None, Some(&assumed), true);
         ["pm-flapping", "dtim-skipped"].map(|kind| {
             let found = document.findings.iter().find(|found| found.kind == kind).unwrap();
             (found.radio.clone().unwrap(), found.cost_j.unwrap(), found.cost_high_j)

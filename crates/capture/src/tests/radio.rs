@@ -108,7 +108,7 @@ fn a_replay_has_the_mode_of_the_capture() {
         (vht, 2_412, "replayed at 260Mbps, the next rate of 802.11n-2.4GHz below"),
     ] {
         let capture = sent_as(vector, frequency_mhz, false);
-        let text = Phy::of(&capture, &Station::Mac(STATION)).to_string();
+        let text = Phy::of((&capture, &power_save::observe(&capture)), &Station::Mac(STATION)).to_string();
         assert!(text.contains(expected), "{text}");
         assert!(!text.contains("A-MPDU"), "{text}");
         let policies = ["psm".to_owned()];
@@ -119,7 +119,8 @@ fn a_replay_has_the_mode_of_the_capture() {
             assert_eq!(cell.data_rate_bps, vector.rate().as_bps() as f64);
         }
     }
-    let text = Phy::of(&sent_as(he, 5_180, true), &Station::Mac(STATION)).to_string();
+    let capture = sent_as(he, 5_180, true);
+    let text = Phy::of((&capture, &power_save::observe(&capture)), &Station::Mac(STATION)).to_string();
     assert!(text.contains("in A-MPDUs, since block acknowledgements were captured"), "{text}");
 }
 
