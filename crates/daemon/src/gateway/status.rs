@@ -342,45 +342,49 @@ fn text_of(document: &Value, listed: usize) -> String {
         ));
     }
     let more = rows.len().saturating_sub(listed);
-    for row in rows.into_iter().take(listed) {
-        let of = |key: &str| word(&row[key]);
-        let state = if row["stands"] == true { "" } else { " (half open)" };
-        lines.push(format!("\n{} -> {}{state}", of("from"), of("to")));
-        if document["mode"] == Mode::BaseOnly.name() {
-            let [there, back] = [of("bytes_from_host"), of("bytes_to_host")];
-            lines.push(format!("  bytes: {there} from the first, {back} to it, {} held", of("held_bytes")));
-            let [hop, wired] = [of("hop_retransmissions"), of("wired_retransmissions")];
-            lines.push(format!("  segments sent again: {hop} to the mobile, {wired} on the wired leg"));
-            continue;
-        }
-        lines.push(format!(
-            "  host: {} bytes from it, {} to it, {} sent again",
-            of("bytes_from_host"),
-            of("bytes_to_host"),
-            of("wired_retransmissions")
-        ));
-        let number = |key: &str, digits: usize| {
-            row[key].as_f64().map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
-        };
-        lines.push(format!(
-            "  E2TCP: {} packets sent, {} again, overhead {} %, held {} bytes",
-            of("packets_sent"),
-            of("packets_resent"),
-            number("overhead_percent", 1),
-            of("held_bytes")
-        ));
-        if row["mobile_j"].is_number() {
-            lines.push(format!(
-                "  mobile: about {} J by radio {}",
-                number("mobile_j", 4),
-                word(&document["radio"])
-            ));
-        }
-    }
+    lines.extend(rows.into_iter().take(listed).flat_map(|row| connection_lines(document, row)));
     if more > 0 {
         lines.push(format!("\nand {more} with fewer bytes: --all lists them"));
     }
     lines.join("\n") + "\n"
+}
+
+/// A connection of the gateway that has this document.
+fn connection_lines(document: &Value, row: &Value) -> Vec<String> {
+    let of = |key: &str| word(&row[key]);
+    let state = if row["stands"] == true { "" } else { " (half open)" };
+    let mut lines = vec![format!("\n{} -> {}{state}", of("from"), of("to"))];
+    if document["mode"] == Mode::BaseOnly.name() {
+        let [there, back] = [of("bytes_from_host"), of("bytes_to_host")];
+        lines.push(format!("  bytes: {there} from the first, {back} to it, {} held", of("held_bytes")));
+        let [hop, wired] = [of("hop_retransmissions"), of("wired_retransmissions")];
+        lines.push(format!("  segments sent again: {hop} to the mobile, {wired} on the wired leg"));
+        return lines;
+    }
+    lines.push(format!(
+        "  host: {} bytes from it, {} to it, {} sent again",
+        of("bytes_from_host"),
+        of("bytes_to_host"),
+        of("wired_retransmissions")
+    ));
+    let number = |key: &str, digits: usize| {
+        row[key].as_f64().map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
+    };
+    lines.push(format!(
+        "  E2TCP: {} packets sent, {} again, overhead {} %, held {} bytes",
+        of("packets_sent"),
+        of("packets_resent"),
+        number("overhead_percent", 1),
+        of("held_bytes")
+    ));
+    if row["mobile_j"].is_number() {
+        lines.push(format!(
+            "  mobile: about {} J by radio {}",
+            number("mobile_j", 4),
+            word(&document["radio"])
+        ));
+    }
+    lines
 }
 
 #[cfg(test)]
