@@ -198,6 +198,10 @@ def _states(current: dict[str, Any]) -> Iterator[str | Table]:
     if not rows:
         return
     yield table(["predicted state", "time", "measured", "share", "current", "\N{PLUS-MINUS SIGN}", "predicted"], rows)
+    yield (
+        "\N{PLUS-MINUS SIGN} holds for this place of the trace: an error of the place, which samples as long as a "
+        "state hardly show, is not in it, and moves the current of a short state by more"
+    )
     if current["beacons_in_sleep"]:
         yield (
             "when the access point sent its beacons is not in a replay: times awake for beacons alone count with "
