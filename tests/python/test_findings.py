@@ -195,10 +195,21 @@ def _on_another_link(script, air):
     script.fetched(air, at_ms + 40)
 
 
+def _woke_for_a_moment(script, air):
+    at_ms = air.beacon(bit=True)
+    script.fetched(air, at_ms + 3, more=True)
+    air.null(at_ms + 6, sleeps=False)
+    air.null(at_ms + 7, sleeps=True)
+    for _ in range(3):
+        at_ms = air.beacon(bit=True)
+    script.fetched(air, at_ms + 3)
+
+
 @pytest.mark.parametrize(
     "happens",
     [
         _emptied_by_an_association,
+        _woke_for_a_moment,
         _announced_and_fetched_unseen,
         _older_than_the_listen_interval,
         _answers_a_later_request,

@@ -591,6 +591,10 @@ impl StationState {
         (self.polled, self.unheard, self.service) = (None, None, None);
         if asleep {
             (self.beacons_from, self.woke) = (Some((at, packet.number)), None);
+            // What it asked for by leaving power save is buffered again, and it waits no longer.
+            if let Some(promise) = &mut self.promised {
+                promise.requested = None;
+            }
         } else {
             self.judge_suspects(findings);
             self.woke = known.then_some(at);

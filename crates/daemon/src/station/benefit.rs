@@ -26,8 +26,8 @@ pub(super) fn expected(sleeps: Sleeps, stored: Option<&Value>) -> String {
         Sleeps::After(tail) if tail >= TYPING_IS_FAST => {
             let mean = Span::from_millis((tail.as_nanos() / 3_000_000).next_multiple_of(100));
             format!(
-                "nothing to somebody who types into this host, with pauses or without: the radio is awake for {tail} after each \
-                 packet; fast answers to peers whose packets come more than {mean} apart on the average, for what power save off costs meanwhile"
+                "nothing to somebody who types into this host, with pauses or without, if it receives every beacon: the radio is awake for \
+                 {tail} after each packet; fast answers to peers whose packets come more than {mean} apart on the average, for what power save off costs meanwhile"
             )
         }
         Sleeps::After(tail) => format!(

@@ -324,9 +324,9 @@ impl<S: SendBuffer> Sender<S> {
         }
         let all_before = self.una >= self.end;
         let (reported, highest) = self.reported(next, ack);
-        let proof = self.proof(&reported);
+        let is_proved = self.proves_early(&reported);
         let newest = self.mark_received(&reported, highest, now, statistics);
-        self.resolve_doubt(proof, newest.is_some(), now, timers, statistics);
+        self.resolve_doubt(is_proved, newest.is_some(), now, timers, statistics);
         let report = match self.lost_without_blocks(next) {
             0 => self.infer_losses(highest, newest, now, statistics),
             first => self.find_lost(first, now, statistics),

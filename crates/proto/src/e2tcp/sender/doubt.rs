@@ -45,34 +45,28 @@ impl<S: SendBuffer> Sender<S> {
         self.doubt.is_some() && record.state == PacketState::TimedOut && !record.at_once
     }
 
-    /// When the last of the reported packets was sent that no timeout has sent again.
-    pub(super) fn proof(&self, reported: &[(u64, u64); 3]) -> Option<Instant> {
-        self.doubt?;
-        let covered = |record: &&Record| {
+    /// Whether a packet is reported that no timeout has sent again. How long ago it was sent is no round-trip time: it may have arrived
+    /// long before, and the acknowledgements that said so may have been lost. Taken for one, it lengthens timeouts without end.
+    pub(super) fn proves_early(&self, reported: &[(u64, u64); 3]) -> bool {
+        let covers = |record: &Record| {
             reported.iter().any(|(start, end)| *start <= record.start && record.end <= *end)
         };
-        self.records
-            .iter()
-            .filter(|record| is_untouched(record))
-            .filter(covered)
-            .map(|record| record.sent)
-            .max()
+        self.doubt.is_some() && self.records.iter().any(|record| is_untouched(record) && covers(record))
     }
 
     /// Draws the conclusion from an acknowledgement, after what it reports is marked.
     pub(super) fn resolve_doubt(
         &mut self,
-        proof: Option<Instant>,
+        is_proved: bool,
         has_news: bool,
         now: Instant,
         timers: &mut Timers,
         statistics: &mut Statistics,
     ) {
         let Some(doubt) = self.doubt.filter(|_| has_news) else { return };
-        if let Some(sent) = proof {
+        if is_proved {
             self.doubt = None;
             self.undo_timeout(doubt.window, now, timers);
-            self.rtt.sample(now.saturating_since(sent));
             statistics.timeouts_undone += 1;
             return;
         }

@@ -117,6 +117,51 @@ proptest! {
     }
 }
 
+/// Acknowledgements are lost that would have said that a packet had arrived. What undoes a timeout by it must not take the time until
+/// then for a round trip: three timeouts of a minute ended this connection.
+#[test]
+fn undone_timeouts_do_not_lengthen_the_next_ones_without_end() {
+    let common = E2tcpConfig {
+        payload: 1000,
+        after_timeout: 1,
+        error_limit: 0,
+        increase: Increase::PerWindow,
+        counted: Counted::Travelling,
+        infer_relost: false,
+        burst_reaction: BurstReaction::Windows,
+        back_off: false,
+        ack_every: 1,
+        selective: false,
+        receive_window: 65_535,
+        receive_buffer: 98_302,
+        window_field: WindowField::Replaces,
+        linger: Span::from_secs(60),
+        ..E2tcpConfig::default()
+    };
+    let first = E2tcpConfig {
+        searches_payload: true,
+        min_window: 1,
+        max_window: 2,
+        learn_window: true,
+        initial_sequence: Seq::new(436_808_718),
+        ..common.clone()
+    };
+    let second = E2tcpConfig {
+        searches_payload: false,
+        min_window: 15,
+        max_window: 16,
+        learn_window: false,
+        reliability: 0,
+        undoes_timeouts: true,
+        initial_sequence: Seq::new(3_304_705_072),
+        ..common
+    };
+    let (configs, lens) = ([first, second], [13_001, 31_001]);
+    let pair =
+        exchange(&configs, lens, 18_380_515_448_820_781_232, Badness { lose: 247, double: 50, delay: 0 });
+    check(&pair, &configs, lens);
+}
+
 #[test]
 fn a_long_transfer_with_the_default_settings() {
     let configs = [plain(), plain()];
