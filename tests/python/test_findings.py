@@ -205,10 +205,23 @@ def _woke_for_a_moment(script, air):
     script.fetched(air, at_ms + 3)
 
 
+def _left_power_save_unseen(script, air):
+    script.fetched(air, air.beacon(bit=True) + 3, more=True)
+    captured = list(air.frames)
+    at_ms = script.INTERVAL_MS * air.beacons
+    air.null(at_ms - 3, sleeps=False)
+    air.null(at_ms + 5, sleeps=True)
+    air.frames[:] = captured
+    script.fetched(air, air.beacon() + 13)
+    # Only the number of this frame shows that two were missed.
+    air.null(at_ms + 60, sleeps=True)
+
+
 @pytest.mark.parametrize(
     "happens",
     [
         _emptied_by_an_association,
+        _left_power_save_unseen,
         _woke_for_a_moment,
         _announced_and_fetched_unseen,
         _older_than_the_listen_interval,

@@ -637,7 +637,7 @@ def _flows(document: dict[str, Any]) -> "Iterator[str | Table]":
     rest = frames.keys() - set(shown)
     if rest:
         others = document["flow_count"] - len(rows)
-        name = f"{others} others" if others else "packets without IP"
+        name = f"{others} others" if others else "without IP, or to groups"
         sums = [math.fsum(part.get(place, 0.0) for place in rest) for part in (frames, tails)]
         rows.append([NOTHING, name, NOTHING, NOTHING, *sums])
     rows += [[NOTHING, name, NOTHING, NOTHING, energy_j, 0.0] for name, energy_j in _beside_flows(policy)]

@@ -282,7 +282,7 @@ impl Observer {
         }
         let (state, findings) = self.station(capture, station, packet, frame);
         // The frames before the change are judged by the agreements that held then.
-        state.judge_suspects(findings);
+        state.judge_sleep(findings);
         state.has_unread_action |= change == SleepChange::Unreadable;
         findings.agreements(station).change(change, (packet.at, packet.number), &capture.wake_times);
     }

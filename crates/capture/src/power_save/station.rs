@@ -10,7 +10,7 @@ use super::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
 use super::pauses::Pauses;
 use super::record::{AirTotal, ModeSpan, StationRecord};
 use super::sequence::{Counter, ModeFrame, Sequences, proves_sleep};
-use super::wait::{Delay, Fetch, Promise, Request, Unanswered, Unheard, Wait};
+use super::wait::{Concealed, Delay, Fetch, Promise, Request, Unanswered, Unheard, Wait};
 use super::{FLAP_CHANGES, FLAP_INTERVAL, IN_FLIGHT, Mark, NEVER, PROMPT};
 use crate::packet::{AirFrame, CapturedPacket};
 
@@ -186,6 +186,7 @@ pub(super) struct StationState {
     /// The time at which it left power save.
     woke: Option<Instant>,
     suspects: Vec<Suspect>,
+    concealed: Vec<Concealed>,
     /// All counters of data to the station from its access point that the capture has, also those of which the first frame comes later.
     pub(super) counters: Vec<Counter>,
     /// Service periods with frames and without EOSP, and whether one had it.
@@ -383,7 +384,7 @@ impl StationState {
 
     fn forget(&mut self, at: Instant, findings: &mut Findings) {
         self.end_busy(findings);
-        self.judge_suspects(findings);
+        self.judge_sleep(findings);
         self.judge_stuck(None, findings);
         self.judge_unheard(findings);
         self.forget_promise(findings);
@@ -596,7 +597,7 @@ impl StationState {
                 promise.requested = None;
             }
         } else {
-            self.judge_suspects(findings);
+            self.judge_sleep(findings);
             self.woke = known.then_some(at);
             if let Some(promise) = &mut self.promised {
                 promise.has_woken = true;

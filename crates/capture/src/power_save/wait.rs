@@ -67,6 +67,20 @@ impl Promise {
     }
 }
 
+/// Beacons that did not announce what More Data did, until a frame came.
+#[derive(Clone, Debug)]
+pub(super) struct Concealed {
+    pub(super) promise: Promise,
+    /// The frame that came.
+    pub(super) came: Mark,
+    /// Why that does not have to be the announced one, or no beacon had to announce it.
+    pub(super) doubt: Option<&'static str>,
+    /// What a verdict assumes.
+    pub(super) assumption: &'static str,
+    /// For each of the beacons the first time after it at which one had the bit, or the frame came.
+    pub(super) announced: Vec<Instant>,
+}
+
 /// PS-Polls in a row to which neither an acknowledgement nor data followed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unheard {

@@ -80,9 +80,15 @@ impl StationState {
         }
     }
 
+    /// Decides what depends on whether the station was asleep, when its later frames show that too.
+    pub(in crate::power_save) fn judge_sleep(&mut self, findings: &mut Findings) {
+        self.judge_suspects(findings);
+        self.judge_concealed(findings);
+    }
+
     /// Decides about frames that the station had not requested. It was asleep if no transmission of the frame was acknowledged, and
     /// the frames before and after say so.
-    pub(in crate::power_save) fn judge_suspects(&mut self, findings: &mut Findings) {
+    fn judge_suspects(&mut self, findings: &mut Findings) {
         // How the access point serves the station has to be known, and that nothing the station sent can have been a request.
         // A station with U-APSD may have opened a service period by a QoS Null, which no number shows to be missed; and one that gets other
         // frames than those of QoS is served in another way.
@@ -129,7 +135,7 @@ impl StationState {
 
     /// A frame that was fetched from the buffer should have been announced by every beacon while it was there.
     ///
-    /// It was there from a frame before it with the More Data bit, if it is the announced one ([`StationState::judge_concealed`]).
+    /// It was there from a frame before it with the More Data bit, if it is the announced one ([`StationState::note_concealed`]).
     /// It was not there before the station sent what it answers. Without either, a beacon that announced it says that the bit was set,
     /// and beacons without the bit say nothing. Stations with U-APSD may have access categories that the TIM does not announce (802.11-2020 11.2.3.6).
     pub(super) fn check_announced(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
@@ -140,7 +146,7 @@ impl StationState {
         let (Some(aid), Some(cell), Some(from)) = (self.record.aid, delivery.cell, self.beacons_from) else {
             return;
         };
-        if self.judge_concealed(delivery, (cell, aid), woke.is_some(), findings) {
+        if self.note_concealed(delivery, (cell, aid), woke.is_some()) {
             return;
         }
         if !is_fetched {

@@ -7,7 +7,7 @@ use super::{Delivery, StationState};
 use crate::power_save::cell::Cell;
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided};
 use crate::power_save::sequence::Counter;
-use crate::power_save::wait::Promise;
+use crate::power_save::wait::{Concealed, Promise};
 use crate::power_save::{IN_FLIGHT, Mark, NEVER, PROMPT};
 
 /// What the verdict about a beacon without the bit assumes: a frame that was discarded leaves no trace, since it never had a number.
@@ -44,55 +44,67 @@ impl StationState {
 
     /// A frame to the station after one with More Data. Whether it is judged: beacons in between had to announce a frame, and did not.
     ///
-    /// They violated the rule if it is the one that More Data announced and the station slept. `has_just_woken` says that the station left
-    /// power save right before it.
-    pub(super) fn judge_concealed(
+    /// `has_just_woken` says that the station left power save right before it.
+    pub(super) fn note_concealed(
         &mut self,
         delivery: &Delivery<'_>,
         (cell, aid): (&Cell, u16),
         has_just_woken: bool,
-        findings: &mut Findings,
     ) -> bool {
         let Some(promise) = self.promised.as_ref().filter(|promise| !promise.concealing.is_empty()) else {
             return false;
         };
-        let mark = delivery.mark();
-        let doubt = self.doubt_of_promise(promise, delivery, cell, has_just_woken);
-        let assumption = if self.assumption().is_some() { NOT_DISCARDED_NOR_MISSED } else { NOT_DISCARDED };
-        let (mut violated, mut late) = (0, None);
-        for beacon in promise.concealing.iter().filter(|_| doubt.is_none()) {
-            let Some(asleep) = self.proves_sleep(beacon.0) else { continue };
-            let mut deciding = vec![promise.mark.1, asleep[0], beacon.1, asleep[1], mark.1];
-            deciding.sort_unstable();
-            deciding.dedup();
-            let waited = beacon.0.saturating_since(promise.mark.0);
-            let key = (FindingKind::TimNeverSet, Verdict::Violated, self.record.mac);
-            let found = find(findings, key, *beacon, &deciding, || {
-                format!(
-                    "a beacon without the station's TIM bit, {:.3} s after More Data announced the frame of packet {}{}",
-                    waited.as_secs_f64(),
-                    mark.1,
-                    provided(Some(assumption))
-                )
-            });
-            violated += 1;
-            let Some(finding) = found else { continue };
-            finding.buffered(promise.mark.0, mark.0);
-            finding.assume(Some(assumption));
-            if violated == 1 {
-                // From the first beacon with the bit on the station is at fault.
-                late = Some((beacon.0, cell.with_tim(beacon.0, mark.0, aid).map_or(mark.0, |(at, _)| at)));
+        let came = delivery.mark();
+        let announced = |beacon: &Mark| cell.with_tim(beacon.0, came.0, aid).map_or(came.0, |(at, _)| at);
+        let concealed = Concealed {
+            doubt: self.doubt_of_promise(promise, delivery, cell, has_just_woken),
+            assumption: if self.assumption().is_some() { NOT_DISCARDED_NOR_MISSED } else { NOT_DISCARDED },
+            announced: promise.concealing.iter().map(announced).collect(),
+            promise: promise.clone(),
+            came,
+        };
+        self.concealed.push(concealed);
+        true
+    }
+
+    /// Decides about beacons that concealed a frame. They violated the rule if it is the one that More Data announced and the station slept,
+    /// which its later frames show too, as their numbers say whether one was missed in which it left power save.
+    pub(super) fn judge_concealed(&mut self, findings: &mut Findings) {
+        for Concealed { promise, came, doubt, assumption, announced } in std::mem::take(&mut self.concealed) {
+            let (mut violated, mut late) = (0, None);
+            for (beacon, announced) in promise.concealing.iter().zip(announced).filter(|_| doubt.is_none()) {
+                let Some(asleep) = self.proves_sleep(beacon.0) else { continue };
+                let mut deciding = vec![promise.mark.1, asleep[0], beacon.1, asleep[1], came.1];
+                deciding.sort_unstable();
+                deciding.dedup();
+                let waited = beacon.0.saturating_since(promise.mark.0);
+                let key = (FindingKind::TimNeverSet, Verdict::Violated, self.record.mac);
+                let found = find(findings, key, *beacon, &deciding, || {
+                    format!(
+                        "a beacon without the station's TIM bit, {:.3} s after More Data announced the frame of packet {}{}",
+                        waited.as_secs_f64(),
+                        came.1,
+                        provided(Some(assumption))
+                    )
+                });
+                violated += 1;
+                let Some(finding) = found else { continue };
+                finding.buffered(promise.mark.0, came.0);
+                finding.assume(Some(assumption));
+                if violated == 1 {
+                    // From the first beacon with the bit on the station is at fault.
+                    late = Some((beacon.0, announced));
+                }
+            }
+            if violated == 0 {
+                let why = doubt.unwrap_or("the station may have left power save unseen");
+                let then = format!("and then the frame of packet {} came; {why}", came.1);
+                self.leave_concealed(&promise, Some(came.1), &then, findings);
+            }
+            if let Some((since, until)) = late {
+                self.delays_others(FindingKind::TimNeverSet, since, until);
             }
         }
-        if violated == 0 {
-            let why = doubt.unwrap_or("the station may have left power save unseen");
-            let then = format!("and then the frame of packet {} came; {why}", mark.1);
-            self.leave_concealed(promise, Some(mark.1), &then, findings);
-        }
-        if let Some((since, until)) = late {
-            self.delays_others(FindingKind::TimNeverSet, since, until);
-        }
-        true
     }
 
     /// Beacons that did not announce what More Data did: undecidable. `next` is the packet of the next frame.
