@@ -353,18 +353,23 @@ def test_the_unit_waits_for_an_interface_that_comes_late_and_not_for_a_better_co
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="root is needed for a mount of its own")
-def test_a_removal_leaves_nothing_enabled():
+def test_a_removal_keeps_what_is_enabled_and_a_purge_nothing(tmp_path):
     """Without a running systemd, as in the folder of an image; links of other packages stay."""
     wants = "/etc/systemd/system/multi-user.target.wants"
+    # This is about links: no folder of the host is removed.
+    for name in ("rm", "deb-systemd-helper"):
+        (tmp_path / name).symlink_to(shutil.which("true"))
     script = f"""
     mkdir -p /etc/systemd/system && mount -t tmpfs none /etc/systemd/system && mkdir {wants}
     for unit in airwattd-station airwattd-cc@wlan0 ssh; do ln -s /nowhere {wants}/$unit.service; done
-    sh {ROOT}/packaging/debian/prerm upgrade && ls {wants} && sh {ROOT}/packaging/debian/prerm remove && ls {wants}
+    for step in "prerm upgrade" "prerm remove" "postrm purge"; do
+        PATH={tmp_path}:$PATH sh {ROOT}/packaging/debian/$step && ls {wants} || exit
+    done
     """
     if Path("/run/systemd/system").exists():
         pytest.skip("systemd runs here, and its units are not to be ended")
     listed = call("unshare", "--mount", "sh", "-c", script).stdout.split()
-    assert listed == ["airwattd-cc@wlan0.service", "airwattd-station.service", "ssh.service", "ssh.service"]
+    assert listed == [*["airwattd-cc@wlan0.service", "airwattd-station.service", "ssh.service"] * 2, "ssh.service"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="root is needed for a mount of its own")
@@ -374,7 +379,8 @@ def test_maintainer_scripts_restart_and_end_what_runs_as_the_policy_of_the_host_
     listed = "".join(f"{unit}.service loaded active running text\\n" for unit in units)
     said = tmp_path / "said"
     listing = f'case "$1" in list-units) printf "{listed}" ;; esac'
-    programs = {"systemctl": listing, "deb-systemd-invoke": ":"}
+    helper = 'case "$*" in *is-enabled*) exit 1 ;; esac'
+    programs = {"systemctl": listing, "deb-systemd-invoke": ":", "deb-systemd-helper": helper}
     folder = tmp_path / "programs"
     folder.mkdir()
     for tool in ("sh", "cut", "find"):
@@ -390,20 +396,18 @@ def test_maintainer_scripts_restart_and_end_what_runs_as_the_policy_of_the_host_
             f' PATH={folder} exec sh {ROOT}/packaging/debian/{name} "$@"'
         )
         printed = call("unshare", "--mount", "sh", "-c", script, "sh", *words).stdout
-        return printed, [line for line in said.read_text().splitlines() if "list-units" not in line]
+        asks = ("systemctl list-units", "deb-systemd-helper")
+        return printed, [line for line in said.read_text().splitlines() if not line.startswith(asks)]
 
     services = [f"{unit}.service" for unit in units]
     assert run("prerm", "upgrade", "2") == ("", [])
-    first = ["systemctl preset airwattd-station.service", "systemctl --system daemon-reload"]
-    # Of the first installation alone, and what stands for systemctl says that it is enabled.
-    enabled = [
-        "systemctl --quiet is-enabled airwattd-station.service",
-        "deb-systemd-invoke start airwattd-station.service",
-    ]
-    assert run("postinst", "configure", "") == ("", [*first, *enabled])
-    printed, calls = run("postinst", "configure", "1")
-    assert printed.endswith(f"until they are restarted: {' '.join(services[2:])}\n")
-    assert calls == ["systemctl --system daemon-reload", f"deb-systemd-invoke restart {' '.join(services[:2])}"]
+    for version in ("", "1"):
+        printed, calls = run("postinst", "configure", version)
+        assert printed.endswith(f"until they are restarted: {' '.join(services[2:])}\n")
+        assert calls == [
+            "systemctl --system daemon-reload",
+            f"deb-systemd-invoke restart {' '.join(services[:2])}",
+        ]
     assert run("prerm", "remove") == ("", [f"deb-systemd-invoke stop {' '.join(services)}"])
 
 
@@ -529,12 +533,12 @@ def test_the_first_installation_enables_what_a_preset_says_and_an_upgrade_nothin
     if Path("/run/systemd/system").exists():
         pytest.skip("systemd runs here, and its units are not to be changed")
     lib = "/usr/lib/systemd"
-    folders = ("/etc/systemd/system", f"{lib}/system", f"{lib}/system-preset")
+    folders = ("/etc/systemd/system", f"{lib}/system", f"{lib}/system-preset", "/var/lib/systemd")
     mounts = "; ".join(f"mkdir -p {folder}; mount -t tmpfs none {folder}" for folder in folders)
     wants = "/etc/systemd/system/multi-user.target.wants/airwattd-station.service"
 
     def is_enabled(script: str) -> bool:
-        shell = f"""set -e; {mounts}
+        shell = f"""set -e; export DPKG_MAINTSCRIPT_PACKAGE=airwattd; {mounts}
         cp {ROOT}/packaging/systemd/*.service {lib}/system
         cp {ROOT}/packaging/debian/90-airwattd.preset {lib}/system-preset
         preset() {{ echo "enable airwattd-station.service" >{lib}/system-preset/50-distribution.preset; }}
