@@ -38,6 +38,10 @@ const FIRST: u64 = 1;
 /// Least number of probes, approximately, that a silent peer gets before the connection is aborted.
 const PROBES_MIN: u64 = 16;
 
+/// Longest time after which a window that has just closed is probed for the first time, where a timeout is shorter: the least
+/// timeout of Linux' TCP, which waits as long.
+const FIRST_PROBE_MAX: Span = Span::from_millis(200);
+
 /// The state of a packet that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PacketState {
@@ -61,7 +65,7 @@ struct Record {
     end: u64,
     control: ControlFlags,
     state: PacketState,
-    /// Ordinal of its last transmission.
+    /// Ordinal of its last transmission; 0 if only a probe of a closed window has carried its first byte.
     order: u64,
     /// Time of its first transmission.
     sent: Instant,
@@ -159,8 +163,10 @@ pub(super) struct Sender<S> {
     silent_since: Option<Instant>,
     /// Whether a closed window is to be probed.
     probe: bool,
-    /// Number of consecutive probes.
+    /// Doublings of the time until the next probe.
     probes: u32,
+    /// Position after the last probe, while the window is closed.
+    probed: Option<u64>,
 }
 
 impl<S: SendBuffer> Sender<S> {
@@ -200,6 +206,7 @@ impl<S: SendBuffer> Sender<S> {
             silent_since: None,
             probe: false,
             probes: 0,
+            probed: None,
         }
     }
 
@@ -321,6 +328,10 @@ impl<S: SendBuffer> Sender<S> {
         let next = next as u64;
         if let Some(window) = window {
             self.on_window(window);
+        }
+        if self.probed.is_some_and(|end| end <= next) {
+            // The peer has taken the probe: it had opened its window, and the news was lost.
+            self.probes = 0;
         }
         let all_before = self.una >= self.end;
         let (reported, highest) = self.reported(next, ack);
@@ -605,6 +616,7 @@ impl<S: SendBuffer> Sender<S> {
         }
         self.give_up_doubt();
         if let Some(index) = self.next_retransmission() {
+            self.complete_probe(index);
             return Some(self.transmit(index, now, timers, statistics));
         }
         if !open {
@@ -674,8 +686,26 @@ impl<S: SendBuffer> Sender<S> {
             None => return None,
         };
         statistics.probes_sent += 1;
-        self.records[index].repeated = true;
-        Some(self.outgoing(index, statistics, true))
+        let record = &mut self.records[index];
+        record.repeated = true;
+        self.probed = Some(record.end);
+        let is_ahead = record.order == 0;
+        let out = self.outgoing(index, statistics, !is_ahead);
+        // The packet that begins with this byte carries it again.
+        statistics.payload_resent += u64::from(out.len) * u64::from(is_ahead);
+        Some(out)
+    }
+
+    /// The window has opened: the byte of a probe that the peer has not taken becomes the first one of a whole packet.
+    fn complete_probe(&mut self, index: usize) {
+        let last = self.edge().min(self.end);
+        let record = &mut self.records[index];
+        if record.order == 0 && record.payload() > 0 && record.end == self.nxt {
+            record.end = last.min(record.start + self.payload).max(record.end);
+            // What acknowledges more than the probe acknowledges this packet.
+            record.repeated = record.end == self.nxt;
+            self.nxt = record.end;
+        }
     }
 
     /// Appends the record of a new packet.
@@ -703,9 +733,10 @@ impl<S: SendBuffer> Sender<S> {
         timers: &mut Timers,
         statistics: &mut Statistics,
     ) -> Outgoing {
-        let again = self.records[index].state != PacketState::Sent;
-        self.records[index].at_once = false;
-        self.records[index].repeated = again;
+        let record = &mut self.records[index];
+        let again = record.order > 0;
+        record.at_once = false;
+        record.repeated |= again;
         let due = now.saturating_add(self.rtt.rto());
         if self.records[index].state == PacketState::Lost {
             self.set_state(index, PacketState::Retransmitted);
@@ -716,7 +747,7 @@ impl<S: SendBuffer> Sender<S> {
         }
         self.order += 1;
         self.records[index].order = self.order;
-        if !again && self.sample.is_none() {
+        if !self.records[index].repeated && self.sample.is_none() {
             self.sample = Some(Sample { order: self.order, sent: now, arrived: self.arrived });
         }
         self.outgoing(index, statistics, again)
@@ -744,7 +775,11 @@ impl<S: SendBuffer> Sender<S> {
             && self.outstanding() == 0
             && (self.awaiting_retransmission() > 0 || self.has_unsent());
         if !blocked {
-            self.probes = 0;
+            // A peer that opened its window by itself is asked later when it closes the next one.
+            while self.probes > 0 && self.rtt.doubled(self.probes) > FIRST_PROBE_MAX {
+                self.probes -= 1;
+            }
+            self.probed = None;
             self.probe = false;
             timers.stop(E2tcpTimer::Probe);
         } else if !timers.is_running(E2tcpTimer::Probe) {

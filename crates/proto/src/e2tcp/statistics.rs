@@ -15,11 +15,11 @@ pub struct Statistics {
     pub payload_sent: u64,
     /// Retransmitted packets with payload.
     pub packets_resent: u64,
-    /// Retransmitted payload in bytes.
+    /// Payload sent more than once in bytes, that of probes included.
     pub payload_resent: u64,
     /// Pure acknowledgements sent.
     pub acks_sent: u64,
-    /// Probes of a closed window.
+    /// Probes of a closed window. One that carries a byte ahead of its packet does not count as resent.
     pub probes_sent: u64,
     /// Packets found lost by the blocks of an acknowledgement.
     pub losses_inferred: u64,

@@ -45,6 +45,66 @@ fn a_slow_reader_stops_the_sender_and_a_probe_finds_it_open() {
     assert_eq!(pair.ends[A].statistics().transmission_timeouts, 0);
 }
 
+/// A transfer of 400 full packets over a fast hop to a program that reads `bite` bytes, and then nothing for `pause` milliseconds.
+fn to_slow_reader(
+    bite: u64,
+    pause: u64,
+    lost: impl FnMut(usize, u64, &E2tcpPacket) -> Fate + 'static,
+) -> Pair {
+    let config = E2tcpConfig::default();
+    let mut pair = Pair::established(&config, &config).with(lost);
+    pair.delay = Span::from_millis(1);
+    pair.reading = false;
+    pair.input(A, Input::Write(pattern(400_000)));
+    let mut at = 0;
+    while pair.streams[B].bytes.len() < 400_000 {
+        at += pause;
+        assert!(at < 600_000, "never ends");
+        pair.run(at);
+        let bite = pair.ends[B].readable_bytes().min(bite);
+        if bite > 0 {
+            pair.read(B, bite);
+        }
+    }
+    pair.finish();
+    assert_eq!(pair.streams[B].bytes, pattern(400_000));
+    pair
+}
+
+#[test]
+fn a_slow_reader_is_sent_nothing_twice_and_seldom_asked() {
+    // A window that closes for less than the kernel's least timeout is hardly ever probed, and a longer one once or twice.
+    for (bite, pause, probes) in [(8_000, 20, 5), (65_536, 100, 5), (200_000, 500, 8)] {
+        let pair = to_slow_reader(bite, pause, |_, _, _| Fate::Arrive);
+        let sent = pair.ends[A].statistics();
+        let said = format!("{bite} bytes each {pause} ms: {sent:?}");
+        assert!(sent.probes_sent <= probes, "{said}");
+        assert_eq!((sent.packets_resent, sent.transmission_timeouts), (0, 0), "{said}");
+        // Beside the probes, full packets, and what the window of 65,535 bytes cuts before it closes.
+        assert!(sent.data_packets_sent <= 401 + 2 * sent.probes_sent, "{said}");
+        assert_eq!(sent.payload_sent - sent.payload_resent, 400_000, "{said}");
+    }
+}
+
+#[test]
+fn a_peer_whose_openings_are_lost_is_asked_soon() {
+    // Every packet of the reader that announces an open window while nothing is on its way to it.
+    let mut last = (0, 0);
+    let lost = move |who: usize, n: u64, packet: &E2tcpPacket| {
+        let number = packet.header.acknowledgement.map_or(0, |ack| ack.number.value());
+        let announces =
+            who == B && packet.len == 0 && number == last.0 && packet.header.window.unwrap_or(0) > 2_000;
+        let follows = who == B && n == last.1 + 1;
+        last = if who == B { (number, n) } else { last };
+        if announces && follows { Fate::Lose } else { Fate::Arrive }
+    };
+    let pair = to_slow_reader(65_536, 100, lost);
+    assert!(!pair.lines("/lost/").is_empty());
+    // Had it been asked after 200 ms each time, it would have taken longer by that for each announcement.
+    let late = pair.now.as_nanos() / 1_000_000;
+    assert!(late < 2_000, "{late} ms");
+}
+
 #[test]
 fn a_field_replaces_the_largest_window_or_caps_it() {
     for (field, largest) in [(WindowField::Replaces, 40), (WindowField::Caps, 25)] {

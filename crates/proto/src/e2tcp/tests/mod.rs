@@ -27,7 +27,7 @@ type Script = Box<dyn FnMut(usize, u64, &E2tcpPacket) -> Fate>;
 const A: usize = 0;
 const B: usize = 1;
 
-/// One-way delay of the path.
+/// One-way delay of the path, unless a test has another one.
 const DELAY: Span = Span::from_millis(50);
 
 fn endpoint(host: u8, port: u16) -> Endpoint {
@@ -56,6 +56,7 @@ impl Stream {
 
 struct Pair {
     now: Instant,
+    delay: Span,
     ends: [End; 2],
     /// Packets in flight, by arrival time and order of transmission.
     path: BTreeMap<(Instant, u64), (usize, Vec<u8>)>,
@@ -77,6 +78,7 @@ impl Pair {
         let windows = vec![a.window()];
         Self {
             now: Instant::ZERO,
+            delay: DELAY,
             ends: [a, b],
             path: BTreeMap::new(),
             sent: [0; 2],
@@ -185,7 +187,7 @@ impl Pair {
         let ours = if who == A { addresses() } else { addresses().swapped() };
         packet.header.encode(Some(ours), &payload, &mut bytes);
         assert_eq!(bytes.len(), packet.bytes());
-        let arrives = self.now + DELAY;
+        let arrives = self.now + self.delay;
         match fate {
             Fate::Lose => {}
             Fate::Arrive => self.put(arrives, who, bytes),
