@@ -1,6 +1,7 @@
 //! Real captures: the one that ships, and those of the neighbouring folder `shared/captures` where there is one.
 //! Counts are capinfos' and tshark's; where tshark is installed, it is asked again.
 
+use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -263,6 +264,33 @@ fn idle_power_is_not_integrated_over_a_jump_of_years() {
     assert!(document.capture.notes.iter().any(|note| note.contains("clock jumps")));
     // 267 s at most at the radio's 390 mW of listening and some more.
     assert!(document.policies[0].energy_j < 120.0, "{}", document.policies[0].energy_j);
+}
+
+#[test]
+fn options_may_end_with_their_block() {
+    let bytes = fs::read(shipped()).unwrap();
+    let mut shortened = Vec::new();
+    let mut at = 0;
+    let mut ends = 0;
+    while at < bytes.len() {
+        let length = u32::from_le_bytes(bytes[at + 4..at + 8].try_into().unwrap()) as usize;
+        let mut body = &bytes[at + 8..at + length - 4];
+        let is_packet = bytes[at] == 6;
+        if let Some(rest) = body.strip_suffix(&[0; 4]).filter(|_| !is_packet) {
+            body = rest;
+            ends += 1;
+        }
+        let stated = (body.len() as u32 + 12).to_le_bytes();
+        shortened.extend([&bytes[at..at + 4], &stated, body, &stated].concat());
+        at += length;
+    }
+    assert!(ends >= 2, "the section and an interface have options");
+    let path = std::env::temp_dir().join(format!("airwatt-options-{}.pcapng", std::process::id()));
+    fs::write(&path, shortened).unwrap();
+    let (whole, read) = (open(&shipped()), open(&path));
+    fs::remove_file(&path).unwrap();
+    assert_eq!(read.packets.len(), whole.packets.len());
+    assert_eq!(read.packets.last().map(|packet| packet.at), whole.packets.last().map(|packet| packet.at));
 }
 
 #[test]

@@ -1,17 +1,13 @@
 //! The blocks of pcap and pcapng: from the file to the packets in it.
 //!
-//! Packet blocks of pcapng are read here rather than by the library, which does not apply the interface's time
-//! resolution and gives up on a comment that is not UTF-8. Left out: name resolution, statistics, secrets.
+//! Blocks of pcapng are read here rather than by the library, which does not apply the interface's time resolution,
+//! and gives up on a comment that is not UTF-8 and on options without `opt_endofopt`, which may be missing (section 3.5
+//! of draft-ietf-opsawg-pcapng). Left out: name resolution, statistics, secrets.
 
 use std::io::{self, Read};
 
 use pcap_file::pcap::PcapParser;
-use pcap_file::pcapng::PcapNgParser;
-use pcap_file::pcapng::blocks::interface_description::{
-    InterfaceDescriptionBlock, InterfaceDescriptionOption,
-};
-use pcap_file::pcapng::blocks::section_header::SectionHeaderOption;
-use pcap_file::{Endianness, PcapError, TsResolution};
+use pcap_file::{PcapError, TsResolution};
 
 use super::buffer::{Buffer, End};
 use crate::capture::LinkType;
@@ -19,10 +15,17 @@ use crate::packet::PacketSink;
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
-/// Block types of pcapng (draft-ietf-opsawg-pcapng section 4).
+/// Block types of pcapng (draft-ietf-opsawg-pcapng section 4). That of a section header reads the same in either byte order.
+const BLOCK_SECTION: u32 = 0x0a0d_0d0a;
+const BLOCK_INTERFACE: u32 = 1;
 const BLOCK_PACKET: u32 = 2;
 const BLOCK_SIMPLE_PACKET: u32 = 3;
 const BLOCK_ENHANCED_PACKET: u32 = 6;
+
+/// Codes of options.
+const OPTION_COMMENT: u32 = 1;
+const OPTION_TIME_RESOLUTION: u32 = 9;
+const OPTION_TIME_OFFSET: u32 = 14;
 
 /// Reads a file of libpcap's format.
 pub(super) fn read_pcap(buffer: &mut Buffer<impl Read>, sink: &mut dyn PacketSink) -> io::Result<End> {
@@ -79,64 +82,73 @@ impl Interface {
     }
 }
 
-impl From<&InterfaceDescriptionBlock<'_>> for Interface {
-    fn from(block: &InterfaceDescriptionBlock<'_>) -> Self {
-        let link = u32::from(block.linktype);
-        let mut found = Self { link, resolution: 6, offset_s: 0, snaplen: block.snaplen };
-        for option in &block.options {
-            match option {
-                InterfaceDescriptionOption::IfTsResol(value) => found.resolution = *value,
-                InterfaceDescriptionOption::IfTsOffset(value) => found.offset_s = *value as i64,
-                _ => {}
-            }
-        }
-        found
-    }
-}
-
-/// Brings the interfaces up to date after a block. A section header clears the parser's list, and each description adds
-/// to it, so only what is new is converted: the work is linear in the number of descriptions.
-fn update_interfaces(known: &mut Vec<Interface>, described: &[InterfaceDescriptionBlock<'_>]) {
-    if described.len() < known.len() {
-        known.clear();
-    }
-    known.extend(described[known.len()..].iter().map(Interface::from));
-}
-
 /// Reads a file of the pcapng format.
 pub(super) fn read_pcapng(buffer: &mut Buffer<impl Read>, sink: &mut dyn PacketSink) -> io::Result<End> {
-    let mut parser = match buffer.next(|bytes| PcapNgParser::new(bytes).map(|(rest, p)| (rest.len(), p)))? {
-        Ok(parser) => parser,
-        Err(End::Damaged(what)) => return Ok(End::Damaged(what)),
-        Err(_) => return Ok(End::Damaged("its section header is cut short")),
-    };
-    for option in &parser.section().options {
-        if let SectionHeaderOption::Comment(text) = option {
-            sink.comment(text);
-        }
-    }
+    let mut big = false;
     let mut known = Vec::new();
     let mut unsupported = None;
+    let mut begun = false;
     loop {
         let next = buffer.next(|bytes| {
-            let (rest, block) = parser.next_raw_block(bytes)?;
-            update_interfaces(&mut known, parser.interfaces());
-            let words = Words { bytes: &block.body, big: parser.section().endianness == Endianness::Big };
-            if let Some(link) = packet_block(block.type_, words, &known, sink)? {
-                unsupported.get_or_insert(link);
+            let (rest, kind, words) = block(bytes, &mut big)?;
+            match kind {
+                BLOCK_SECTION => {
+                    let comments = words.options(16)?;
+                    let comments = comments.into_iter().filter(|(code, _)| !begun && *code == OPTION_COMMENT);
+                    comments.for_each(|(_, text)| sink.comment(&String::from_utf8_lossy(text)));
+                    known.clear();
+                }
+                _ if !begun => return Err(PcapError::InvalidField("its section header is missing")),
+                BLOCK_INTERFACE => known.push(words.interface()?),
+                _ => {
+                    if let Some(link) = packet_block(kind, words, &known, sink)? {
+                        unsupported.get_or_insert(link);
+                    }
+                }
             }
-            Ok((rest.len(), ()))
+            Ok((rest, ()))
         })?;
         if let Err(end) = next {
             return Ok(match (end, unsupported) {
+                (End::Complete | End::CutShort, _) if !begun => {
+                    End::Damaged("its section header is cut short")
+                }
                 (End::Complete | End::CutShort, Some(link)) if sink.is_empty() => End::LinkType(link),
                 (end, _) => end,
             });
         }
+        begun = true;
         if sink.is_full() {
             return Ok(End::Full);
         }
     }
+}
+
+/// The first block of `bytes`: how many bytes come after it, its type and its body. A section header says in which byte order it and
+/// what follows is.
+fn block<'a>(bytes: &'a [u8], big: &mut bool) -> Result<(usize, u32, Words<'a>), PcapError> {
+    if bytes.len() < 12 {
+        return Err(PcapError::IncompleteBuffer);
+    }
+    if bytes[..4] == BLOCK_SECTION.to_be_bytes() {
+        *big = match bytes[8..12] {
+            [0x1a, 0x2b, 0x3c, 0x4d] => true,
+            [0x4d, 0x3c, 0x2b, 0x1a] => false,
+            _ => return Err(PcapError::InvalidField("a section header has no byte order")),
+        };
+    }
+    let whole = Words { bytes, big: *big };
+    let length = whole.get(4)? as usize;
+    if length < 12 || !length.is_multiple_of(4) {
+        return Err(PcapError::InvalidField("a block states a length that none has"));
+    }
+    if bytes.len() < length {
+        return Err(PcapError::IncompleteBuffer);
+    }
+    if whole.get(length - 4)? as usize != length {
+        return Err(PcapError::InvalidField("a block states two lengths"));
+    }
+    Ok((bytes.len() - length, whole.get(0)?, Words { bytes: &bytes[8..length - 4], big: *big }))
 }
 
 /// Numbers in a block, in its section's byte order.
@@ -149,13 +161,57 @@ struct Words<'a> {
 impl<'a> Words<'a> {
     fn get(self, at: usize) -> Result<u32, PcapError> {
         let word = self.bytes.get(at..at + 4).and_then(|word| <[u8; 4]>::try_from(word).ok());
-        let word = word.ok_or(PcapError::InvalidField("a packet block is too short"))?;
+        let word = word.ok_or(PcapError::InvalidField("a block is too short for what it has"))?;
         Ok(if self.big { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) })
+    }
+
+    /// Two numbers of 16 bits, in the order in which they stand.
+    fn halves(self, at: usize) -> Result<(u32, u32), PcapError> {
+        let word = self.get(at)?;
+        Ok(if self.big { (word >> 16, word & 0xffff) } else { (word & 0xffff, word >> 16) })
+    }
+
+    /// The codes and values of options, which begin at `at` and end with the block or before.
+    fn options(self, mut at: usize) -> Result<Vec<(u32, &'a [u8])>, PcapError> {
+        let mut found = Vec::new();
+        while at < self.bytes.len() {
+            let (code, length) = self.halves(at)?;
+            if code == 0 {
+                break;
+            }
+            found.push((code, self.data(at + 4, length)?));
+            at += 4 + length.next_multiple_of(4) as usize;
+        }
+        Ok(found)
+    }
+
+    /// What an interface description says.
+    fn interface(self) -> Result<Interface, PcapError> {
+        let mut found =
+            Interface { link: self.halves(0)?.0, resolution: 6, offset_s: 0, snaplen: self.get(4)? };
+        for (code, value) in self.options(8)? {
+            match (code, value) {
+                (OPTION_TIME_RESOLUTION, [resolution]) => found.resolution = *resolution,
+                (OPTION_TIME_OFFSET, value) if value.len() == 8 => {
+                    let halves = Words { bytes: value, big: self.big };
+                    let (first, second) = (u64::from(halves.get(0)?), u64::from(halves.get(4)?));
+                    found.offset_s =
+                        (if self.big { first << 32 | second } else { second << 32 | first }) as i64;
+                }
+                (OPTION_TIME_RESOLUTION | OPTION_TIME_OFFSET, _) => {
+                    return Err(PcapError::InvalidField(
+                        "an option of an interface has a length that it cannot have",
+                    ));
+                }
+                _ => {}
+            }
+        }
+        Ok(found)
     }
 
     fn data(self, at: usize, length: u32) -> Result<&'a [u8], PcapError> {
         let data = self.bytes.get(at..).and_then(|rest| rest.get(..length as usize));
-        data.ok_or(PcapError::InvalidField("a packet is longer than its block"))
+        data.ok_or(PcapError::InvalidField("a packet or an option is longer than its block"))
     }
 }
 
@@ -169,13 +225,8 @@ fn packet_block(
 ) -> Result<Option<u32>, PcapError> {
     let (index, time, original, data) = match kind {
         BLOCK_ENHANCED_PACKET | BLOCK_PACKET => {
-            let first = words.get(0)?;
             // The obsolete block has 16 bits of interface, then 16 bits of drop count.
-            let index = match kind {
-                BLOCK_ENHANCED_PACKET => first,
-                _ if words.big => first >> 16,
-                _ => first & 0xffff,
-            };
+            let index = if kind == BLOCK_ENHANCED_PACKET { words.get(0)? } else { words.halves(0)?.0 };
             let ticks = u64::from(words.get(4)?) << 32 | u64::from(words.get(8)?);
             (index, Some(ticks), words.get(16)?, words.data(20, words.get(12)?)?)
         }

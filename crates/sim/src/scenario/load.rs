@@ -19,6 +19,9 @@ use super::{Links, OwnChoice, RadioChoice, Scenario, effect, lower_bound, valid}
 /// Deeper nesting than this is refused: no scenario needs it.
 const BASE_DEPTH: usize = 8;
 
+/// More tables of one kind are refused before anything is made of them: three bytes of text make a flow of a kilobyte.
+const TABLES: usize = 10_000;
+
 /// How many errors of a file are reported at once.
 const ERRORS_AT_ONCE: usize = 20;
 
@@ -154,6 +157,7 @@ impl Scenario {
         resolve_base(&mut table, source, BASE_DEPTH)?;
         keys::apply_all(&mut table, overrides)
             .map_err(|(change, error)| ScenarioError::new(keys::flag(change), shown(&error, Some(change))))?;
+        check_numbers(&table, "").map_err(|error| locate(error, source, &[]))?;
         find_classes(&mut table, Path::new(""));
         let overrides: Vec<Change> = overrides.iter().map(|change| Change::new(&table, change)).collect();
         resolve_wifi(&mut table, source, &overrides)?;
@@ -353,6 +357,24 @@ fn parse_table(source: &Source) -> Result<Table, ScenarioError> {
 
 fn line_of(text: &str, offset: usize) -> usize {
     text.as_bytes()[..offset.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
+}
+
+/// Refuses lists of more tables than a scenario may have.
+fn check_numbers(table: &Table, within: &str) -> Result<(), SettingError> {
+    for (key, value) in table {
+        let key = if within.is_empty() { key.clone() } else { format!("{within}.{key}") };
+        match value {
+            Value::Table(inner) => check_numbers(inner, &key)?,
+            Value::Array(list) if list.len() > TABLES && list[0].is_table() => {
+                return Err(refused(&key, format!("expected at most {TABLES} tables, got {}", list.len())));
+            }
+            Value::Array(list) => {
+                list.iter().filter_map(Value::as_table).try_for_each(|inner| check_numbers(inner, &key))?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Puts the scenario that `base` names under the table's own keys.
