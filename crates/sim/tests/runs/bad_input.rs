@@ -634,6 +634,16 @@ fn only_regular_files_are_read() {
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 
+/// A megabyte of empty tables made hundreds of megabytes of stations before their number was looked at.
+#[test]
+fn the_number_of_tables_is_bounded() {
+    for list in ["station", "flow", "cell.station"] {
+        let text = format!("name = \"long\"\n{list} = [{}]\n", "{},".repeat(300_000));
+        let error = Scenario::from_text(&text, "stranger.toml", &[]).expect_err("refused").to_string();
+        assert_eq!(error, format!("stranger.toml:2: {list}: expected at most 10000 tables, got 300000"));
+    }
+}
+
 /// A sweep writes to a folder that is named after the scenario.
 #[test]
 fn a_name_stays_in_its_folder() {
