@@ -27,11 +27,12 @@ def test_places_and_links_exist() -> None:
     assert not missing
 
 
-def _named(row: str) -> set[str]:
-    """The names in backquotes of a row of the table of places, without a slash at their end."""
+def _named(place: str) -> set[str]:
+    """The names in backquotes that a place holds, by the table and by its list, without a slash at their end."""
     table = PAGE.split("| place | holds |")[1].split("\n\n")[0]
-    holds = next(line for line in table.splitlines() if line.startswith(f"| `{row}"))
-    return {name.rstrip("/") for name in re.findall(r"`([^`]+)`", holds)}
+    holds = next(line for line in table.splitlines() if line.startswith(f"| `{place}"))
+    listed = PAGE.partition(f"### What is in `{place}`")[2].split("\n#")[0]
+    return {name.rstrip("/") for name in re.findall(r"`([^`]+)`", holds + listed)}
 
 
 # Of these the files are listed elsewhere: a file a model, a format or a binding.
