@@ -302,8 +302,14 @@ def again(air: Air, at_ms: float, frame: bytes) -> None:
 
 
 def tim_stuck(air: Air, case: str) -> None:
-    """The TIM bit, a PS-Poll, and a Null frame for an answer; or that of a second one, after QoS data was missed."""
+    """The TIM bit, a PS-Poll, and a Null frame for an answer; or that of a second one, after QoS data was missed.
+
+    In `probe` the station was silent before, and the Null frame itself was buffered, to ask whether it is there.
+    """
     air.begin()
+    if case == "probe":
+        for _ in range(12):
+            air.beacon()
     if case == "late":
         # The station fetches the frame before a beacon that announces it is transmitted, on a full channel.
         air.beacon(bit=True)
@@ -333,11 +339,13 @@ def tim_stuck(air: Air, case: str) -> None:
             air.served(INTERVAL_MS * 7 + 4, 6, last=False)
         air.end()
         return
-    at_ms = air.beacon(bit=True)
-    if case == "undecidable":
-        air.down(at_ms + 2, missed=True)
-    air.poll(at_ms + 3)
-    air.down(at_ms + 4) if case == "innocent" else air.empty(at_ms + 4)
+    # One frame was missed at first; what the others answer, an empty buffer, does not depend on it.
+    for _ in range(4 if case == "guilty-gap" else 1):
+        at_ms = air.beacon(bit=True)
+        if case in ("undecidable", "guilty-gap") and air.beacons == 4:
+            air.down(at_ms + 2, missed=True)
+        air.poll(at_ms + 3)
+        air.down(at_ms + 4) if case == "innocent" else air.empty(at_ms + 4)
     air.end()
 
 
@@ -484,8 +492,23 @@ def awake_in_power_save(air: Air, case: str) -> None:
 def ps_poll_unanswered(air: Air, case: str) -> None:
     """A PS-Poll that is acknowledged, and no response though the TIM bit stays; or the monitor missed one.
 
-    In `guilty-again` the station asks after each of twenty beacons, in `guilty-later` its second PS-Poll is answered.
+    In `guilty-again` the station asks after each of twenty beacons, in `guilty-later` its second PS-Poll is answered,
+    in `guilty-qos` the fifth, with QoS data whose numbers say that none was sent before.
     """
+    if case == "guilty-qos":
+        for number in range(3):
+            at_ms = air.beacon(group=True)
+            air.group(at_ms + 2)
+            air.served(at_ms + 5, number, last=False, tid=0)
+        air.poll(INTERVAL_MS * 2 + 20)
+        air.served(INTERVAL_MS * 2 + 21, 3, last=False, tid=0)
+        air.null(INTERVAL_MS * 2 + 30, sleeps=True)
+        for _ in range(5):
+            at_ms = air.beacon(bit=True)
+            air.poll(at_ms + 2)
+        air.served(at_ms + 3, 4, last=False, tid=0)
+        air.end(empty=True)
+        return
     air.begin()
     if case == "guilty-again":
         for _ in range(20):
@@ -598,7 +621,10 @@ CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
         ("guilty", "innocent", "undecidable", "near", "missed", "later", "restarted", "busy", "uapsd"),
     ),
     "sent-to-sleeping-station": (sent_to_sleeper, ("guilty", "innocent", "undecidable", "missed")),
-    "tim-stuck": (tim_stuck, ("guilty", "innocent", "undecidable", "missed", "acknowledged", "late")),
+    "tim-stuck": (
+        tim_stuck,
+        ("guilty", "guilty-gap", "innocent", "undecidable", "missed", "acknowledged", "late", "probe"),
+    ),
     "tim-missing": (tim_missing, ("guilty", "innocent")),
     "more-data-then-nothing": (more_data_then_nothing, ("guilty", "innocent", "undecidable")),
     "more-data-missing": (more_data_missing, ("guilty", "innocent", "near")),
@@ -610,7 +636,7 @@ CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
     "awake-in-power-save": (awake_in_power_save, ("guilty", "innocent")),
     "ps-poll-unanswered": (
         ps_poll_unanswered,
-        ("guilty", "guilty-again", "guilty-later", "innocent", "undecidable", "near"),
+        ("guilty", "guilty-again", "guilty-later", "guilty-qos", "innocent", "undecidable", "near"),
     ),
     "group-not-after-dtim": (group_not_after_dtim, ("guilty", "innocent", "undecidable", "near")),
     "group-announced-not-sent": (group_not_sent, ("guilty", "innocent", "undecidable", "apart")),

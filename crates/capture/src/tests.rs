@@ -513,9 +513,9 @@ fn a_capture_that_ends_early_leaves_open_what_was_due() {
     let promised = [(101, poll()), (102, data(2, true)), (103, poll()), (103, ack(STATION))];
     assert_eq!(open(&[&promised[..], &[(140, ack(AP))]].concat()), []);
     assert_eq!(open(&[&promised[..], &[(160, ack(AP))]].concat()), [(FindingKind::MoreDataThenNothing, 1)]);
-    // No association says how long the station may sleep: two intervals are allowed to all.
-    assert_eq!(open(&beacons_until(3)), []);
-    assert_eq!(open(&beacons_until(4)), [(FindingKind::LateFetch, 1)]);
+    // No association says how long the station may sleep: one interval is allowed to all.
+    assert_eq!(open(&beacons_until(2)), []);
+    assert_eq!(open(&beacons_until(3)), [(FindingKind::LateFetch, 1)]);
     // It was fetched unseen, or given up.
     let emptied = [beacons_until(2), vec![(306, beacon(&[])), (700, ack(AP))]].concat();
     assert_eq!(open(&emptied), []);
@@ -538,7 +538,9 @@ fn ps_polls_that_nobody_hears_are_not_passed_over() {
     };
     assert_eq!(open(&polls, &[]), (0, 1));
     assert_eq!(open(&polls[..1], &[]), (0, 0), "a single one had its answer unseen");
-    assert_eq!(open(&polls, &[(415, data(2, false)), (415, ack(AP))]), (0, 0));
+    assert_eq!(open(&polls, &[(415, data(2, false)), (415, ack(AP))]), (0, 1));
+    // It asks twice within 60 ms, and is answered.
+    assert_eq!(open(&polls[..2], &[(175, data(2, false)), (175, ack(AP))]), (0, 0));
 }
 
 /// The frame is announced, or the beacon follows More Data within milliseconds, so that it was composed before.

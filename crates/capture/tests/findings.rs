@@ -128,6 +128,18 @@ fn ps_polls_wait_from_the_first_one_on() {
         of("ps-poll-unanswered-guilty-later"),
         (1, 17, interval * 3 + Span::from_millis(1), Span::from_millis(205))
     );
+    // Numbers of QoS data are of the data alone: the next one says that there was no response before. It listens for four intervals.
+    assert_eq!(
+        of("ps-poll-unanswered-guilty-qos"),
+        (1, 20, interval * 4 + Span::from_millis(1), interval * 4)
+    );
+}
+
+/// A frame that was missed before an answer which says that nothing is buffered leaves no later answer open.
+#[test]
+fn an_empty_buffer_renews_the_count() {
+    let rule = finding("tim-stuck-guilty-gap", FindingKind::TimStuck);
+    assert_eq!((rule.count(Verdict::Violated), rule.count(Verdict::Undecidable)), (3, 1));
 }
 
 /// What one frame tells decides that a rule was not violated, or leaves it open.
@@ -143,6 +155,7 @@ fn what_one_frame_tells_accuses_nobody() {
         ("tim-never-set-busy", FindingKind::TimNeverSet, 1),
         ("tim-never-set-uapsd", FindingKind::TimNeverSet, 1),
         ("tim-stuck-late", FindingKind::TimStuck, 1),
+        ("tim-stuck-probe", FindingKind::TimStuck, 1),
     ] {
         let rule = finding(name, kind);
         let counts = (rule.count(Verdict::Violated), rule.count(Verdict::Undecidable));

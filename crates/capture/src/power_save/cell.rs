@@ -504,6 +504,13 @@ impl Cell {
         counters.iter().find_map(|counter| self.sequences.unbroken_since(*counter))
     }
 
+    /// The captured beacon of a target time.
+    pub(super) fn beacon_of(&self, target: Instant) -> Option<Mark> {
+        let half = self.interval / 2;
+        let place = self.place(|at| at + half <= target);
+        self.marks.get(place).copied().filter(|(at, _)| *at < target + half)
+    }
+
     /// The last beacon before `until`.
     pub(super) fn last_before(&self, until: Instant) -> Option<Mark> {
         let end = self.place(|at| at < until);

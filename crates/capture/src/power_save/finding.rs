@@ -191,7 +191,7 @@ impl FindingKind {
             Self::EospMissing => "the station sleeps after the last frame of the period",
             Self::UapsdNotGranted => "triggers instead of PS-Polls: the replay under psm",
             Self::LateDelivery => "the frame follows the request at once",
-            Self::LateFetch => "the station asks after the first beacon with its bit",
+            Self::LateFetch => "the station asks after the beacon for which it has to wake up",
             Self::PmFlapping => "the station stays asleep through times in active mode without data",
             Self::AwakeInPowerSave => "the station sleeps in these pauses",
             Self::PsPollUnanswered => "the first PS-Poll is answered",
@@ -352,6 +352,8 @@ pub struct Finding {
     counts: [u64; 3],
     /// What the occurrences that violated the rule cost.
     pub excess: Excess,
+    /// The occurrences of the segments that have ended, which are in order.
+    in_order: usize,
     /// What those would that are undecidable so far.
     open: Excess,
     /// The beacons for which a station that sleeps listened longer: until its radio gave them up.
@@ -456,6 +458,15 @@ impl Findings {
         self.by_kind.get_mut(&(kind, station))
     }
 
+    /// A segment of the capture has ended: its occurrences are put in order of time, since some judgements wait for later frames. The times of
+    /// two segments are not comparable.
+    pub(super) fn end_segment(&mut self) {
+        for finding in self.by_kind.values_mut() {
+            finding.occurrences[finding.in_order..].sort_by_key(|one| (one.at, one.packet));
+            finding.in_order = finding.occurrences.len();
+        }
+    }
+
     /// All of them in order, and the agreements of each station that had any.
     pub(super) fn into_all(self) -> (Vec<Finding>, BTreeMap<MacAddress, Vec<HeldAgreement>>) {
         let agreements = self.agreements.into_iter().map(|(station, of)| (station, of.held));
@@ -495,6 +506,7 @@ pub(super) fn find<'f>(
         occurrences: Vec::new(),
         counts: [0; 3],
         excess: Excess::default(),
+        in_order: 0,
         open: Excess::default(),
         late_beacons: Vec::new(),
     });

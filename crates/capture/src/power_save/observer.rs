@@ -142,6 +142,7 @@ impl Observer {
         for (bssid, cell) in &mut self.cells {
             cell.end_segment(*bssid, &self.pauses, &mut self.findings);
         }
+        self.findings.end_segment();
         self.pauses.clear();
     }
 

@@ -74,7 +74,7 @@ struct Stuck {
     beacon: Mark,
     poll: Mark,
     answer: Mark,
-    /// From here on nothing may have been missed: the beacon was composed after it.
+    /// From here on nothing may have been missed: the beacon was composed after it, and so was the last frame before the beacon sent.
     since: Instant,
     excess: Excess,
 }
@@ -181,7 +181,8 @@ pub(super) struct StationState {
     service: Option<ServicePeriod>,
     promised: Option<Promise>,
     announced: Option<Announcement>,
-    /// The last frame to the station, or the one in which it entered power save: beacons are counted from there.
+    /// The last frame to the station, or the one in which it entered power save, or a Null frame that answered its PS-Poll: beacons are counted
+    /// from there.
     beacons_from: Option<Mark>,
     /// The time at which it left power save.
     woke: Option<Instant>,
@@ -194,9 +195,8 @@ pub(super) struct StationState {
     ended: bool,
     /// The changes of PM that follow each other closely.
     flapping: Option<Flapping>,
-    /// Frames that the station sent or acknowledged in power save, one within [`NAP`] of the other: the first of them and the
-    /// time of the last.
-    busy: Option<(Mark, Instant)>,
+    /// Frames that the station sent or acknowledged in power save, one within [`NAP`] of the other: the first and the last of them.
+    busy: Option<(Mark, Mark)>,
     /// Whether data was exchanged since the last PM change.
     has_data: bool,
     /// The modes so far.
@@ -344,9 +344,9 @@ impl StationState {
                 )
             });
         }
-        let Some(Announcement { beacon, requested: None, .. }) = self.announced else { return };
+        let Some(Announcement { beacon, due, interval, requested: None }) = self.announced else { return };
         let after = until.saturating_since(beacon.0);
-        if after > self.longest_sleep(cell.interval) + LATE && !self.was_emptied(cell, beacon.0, until) {
+        if until > self.wakes_by(due, interval) + LATE && !self.was_emptied(cell, beacon.0, until) {
             let key = (FindingKind::LateFetch, Verdict::Undecidable, mac);
             find(findings, key, beacon, &[], || {
                 format!(
@@ -386,7 +386,7 @@ impl StationState {
         self.end_busy(findings);
         self.judge_sleep(findings);
         self.judge_stuck(None, findings);
-        self.judge_unheard(findings);
+        self.judge_unheard(None, findings);
         self.forget_promise(findings);
         self.end_polls(at, None, findings);
         self.end_flapping(findings);
@@ -418,35 +418,35 @@ impl StationState {
         if !self.is_asleep() {
             return;
         }
-        if let Some((_, last)) = self.busy.as_mut().filter(|(_, last)| mark.0.saturating_since(*last) <= NAP)
-        {
-            *last = mark.0;
+        let follows = |(_, last): &&mut (Mark, Mark)| mark.0.saturating_since(last.0) <= NAP;
+        if let Some((_, last)) = self.busy.as_mut().filter(follows) {
+            *last = mark;
         } else {
             self.end_busy(findings);
-            self.busy = Some((mark, mark.0));
+            self.busy = Some((mark, mark));
         }
     }
 
     /// Ends a stretch in which the station was awake in power save.
     fn end_busy(&mut self, findings: &mut Findings) {
         let Some((first, last)) = self.busy.take() else { return };
-        let awake = last.saturating_since(first.0);
+        let awake = last.0.saturating_since(first.0);
         if awake < BUSY {
             let key = (FindingKind::AwakeInPowerSave, Verdict::Kept, self.record.mac);
             find(findings, key, first, &[], || "it paused".to_owned());
             return;
         }
         // The last frame that shows its mode has to be of this stretch or later.
-        let is_sure = self.frames.last().is_some_and(|frame| frame.asleep && frame.at >= last);
+        let is_sure = self.frames.last().is_some_and(|frame| frame.asleep && frame.at >= last.0);
         let verdict = if is_sure { Verdict::Violated } else { Verdict::Undecidable };
-        let found =
-            find(findings, (FindingKind::AwakeInPowerSave, verdict, self.record.mac), first, &[], || {
-                format!(
-                    "in power save it sent or acknowledged a frame at least every {} for {}",
-                    seconds(NAP),
-                    seconds(awake)
-                )
-            });
+        let key = (FindingKind::AwakeInPowerSave, verdict, self.record.mac);
+        let found = find(findings, key, first, &[first.1, last.1], || {
+            format!(
+                "in power save it sent or acknowledged a frame at least every {} for {}",
+                seconds(NAP),
+                seconds(awake)
+            )
+        });
         if let Some(finding) = found {
             finding.excess += Excess::awake(awake);
         }
@@ -657,6 +657,7 @@ impl StationState {
             self.record.counts.data_down += 1;
             self.check_announced(delivery, findings);
             self.check_asleep(delivery, findings);
+            self.prove_polls(delivery);
             self.check_late(delivery, findings);
             self.judge_stuck(Some(delivery), findings);
             self.is_unheard = delivery.acknowledged == Some(false);

@@ -170,11 +170,13 @@ pub(super) struct Delay {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fetch {
     pub(super) beacon: Mark,
+    /// The beacon for which its listen interval had to wake it up, if that was captured.
+    pub(super) woken_by: Mark,
     pub(super) fetched: Mark,
     pub(super) mark: Mark,
     /// What leaves it undecidable.
     pub(super) doubt: Option<&'static str>,
-    pub(super) assumption: Option<&'static str>,
+    pub(super) assumption: &'static str,
     pub(super) bssid: Option<MacAddress>,
 }
 

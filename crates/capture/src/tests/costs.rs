@@ -41,7 +41,8 @@ fn each_wait_is_charged_once() {
         found.iter().find(|one| one.kind == kind).map(|one| (one.count(Verdict::Violated), one.excess.delay))
     };
     assert_eq!(delay(FindingKind::TimNeverSet), Some((1, Span::from_millis(102))));
-    assert_eq!(delay(FindingKind::LateFetch), Some((1, Span::from_millis(1_500 - 207))));
+    // It may sleep through one of the beacons that announce it.
+    assert_eq!(delay(FindingKind::LateFetch), Some((1, Span::from_millis(1_500 - (207 + 204)))));
 }
 
 /// A beacon of `length` bytes with its FCS: elements of vendors fill it up.

@@ -48,6 +48,55 @@ fn a_tim_bit_without_a_frame_is_stuck() {
     );
 }
 
+/// A verdict about beacons waits until the station's next frames show that it slept. Others come before it.
+#[test]
+fn occurrences_are_in_order_of_time() {
+    let frames = [
+        (0, poll()),
+        (1, data(1, false)),
+        (2, null(true)),
+        (100, beacon(&[1])),
+        (103, poll()),
+        (104, data(2, true)),
+        (202, beacon(&[])),
+        (205, poll()),
+        (206, data(3, false)),
+        (304, beacon(&[1])),
+        (307, poll()),
+        (308, data(4, false)),
+        (350, null(false)),
+    ];
+    let all = findings(&ladder(&frames));
+    let of = |kind| all.iter().find(|one| one.kind == kind).unwrap();
+    let packets: Vec<u32> = of(FindingKind::TimNeverSet).occurrences.iter().map(|one| one.packet).collect();
+    assert_eq!(packets, [6, 7, 12]);
+    assert!(all.iter().all(|one| one.occurrences.is_sorted_by_key(|one| one.at)));
+}
+
+/// The station sleeps from the beacon that announces a frame for its listen interval at most, and asks `beacons` later.
+fn fetched_after(listen_interval: u8, beacons: u64, late_ms: u64) -> Verdict {
+    let mut request = frame(FrameKind::AssociationRequest, true, |_| ());
+    request.extend_from_slice(&[1, 0, listen_interval, 0]);
+    let mut frames = vec![(0, request), (1, poll()), (2, data(1, false)), (3, null(true))];
+    frames.extend((1..=beacons + 1).map(|number| (102 * number, beacon(&[1]))));
+    let at = 102 * (beacons + 1) + late_ms;
+    frames.last_mut().unwrap().0 += late_ms;
+    frames.extend([(at + 5, poll()), (at + 6, data(2, false)), (at + 90, null(true))]);
+    let found =
+        findings(&ladder(&frames)).into_iter().find(|one| one.kind == FindingKind::LateFetch).unwrap();
+    found.occurrences.last().unwrap().verdict
+}
+
+#[test]
+fn a_station_asks_within_its_listen_interval() {
+    assert_eq!(fetched_after(1, 1, 0), Verdict::Kept);
+    assert_eq!(fetched_after(1, 2, 0), Verdict::Violated);
+    assert_eq!(fetched_after(3, 3, 0), Verdict::Kept);
+    assert_eq!(fetched_after(3, 4, 0), Verdict::Violated);
+    // It wakes up in time, and the beacon is late.
+    assert_eq!(fetched_after(3, 3, 40), Verdict::Kept);
+}
+
 #[test]
 fn beacons_of_access_points_have_a_tim() {
     let bare = |capability: u16| {

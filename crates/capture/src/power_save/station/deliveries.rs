@@ -8,6 +8,31 @@ use crate::power_save::sequence::Counter;
 use crate::power_save::{IN_FLIGHT, Mark, PROMPT, WAS_WAITING};
 use airwatt_base::Instant;
 
+/// Beacons without the bit before a frame of which no frame shows since when it was buffered: the packet from which on that is so, and a
+/// description. `announced` is the first beacon since `from` that had the bit.
+fn arrival_unknown(from: Mark, announced: Option<Mark>, without: &[Mark]) -> (u32, String) {
+    let Some((since, beacon)) = announced else {
+        let beacons = match without.len() {
+            1 => "the beacon".to_owned(),
+            count => format!("{count} beacons"),
+        };
+        let detail = format!(
+            "{beacons} since packet {} had no TIM bit for the station: the frame arrived at an unknown time",
+            from.1
+        );
+        return (from.1, detail);
+    };
+    let later = match without.iter().filter(|(at, _)| *at > since).count() {
+        1 => "a later one".to_owned(),
+        count => format!("{count} later ones"),
+    };
+    let detail = format!(
+        "the beacon of packet {beacon} had the station's TIM bit and {later} had not: what it announced may have been fetched unseen or given \
+         up, and this frame have arrived after that"
+    );
+    (beacon, detail)
+}
+
 impl StationState {
     /// Whether nothing but the frame was sent to the station since `since`: its counter is unbroken, and the station has no other.
     pub(super) fn is_next_since(&self, delivery: &Delivery<'_>, since: Instant) -> bool {
@@ -25,8 +50,19 @@ impl StationState {
     /// Whether the monitor missed nothing for the station since `since`: also no retransmission, which leaves no gap, of the last frame
     /// before, or of one that was missed since that.
     pub(super) fn missed_none_since(&self, delivery: &Delivery<'_>, since: Instant) -> bool {
-        let since = self.beacons_from.map_or(since, |(last, _)| last.min(since));
-        !self.is_unheard && !delivery.is_copy() && self.is_next_since(delivery, since)
+        !self.is_unheard && !delivery.is_copy() && self.is_next_since(delivery, self.from_last(since))
+    }
+
+    /// Whether no frame without a QoS counter was missed since `since`, such as one of management for the station. Where beacons have a counter
+    /// of their own those frames show it alone.
+    pub(super) fn missed_no_management_since(&self, delivery: &Delivery<'_>, since: Instant) -> bool {
+        let plain = || delivery.cell?.sequences.unbroken_since(Counter::Plain(self.record.bssid?));
+        self.nothing_missed_since.or_else(plain).is_some_and(|unbroken| unbroken <= since)
+    }
+
+    /// A time, or that of the last frame before it.
+    pub(super) fn from_last(&self, since: Instant) -> Instant {
+        self.beacons_from.map_or(since, |(last, _)| last.min(since))
     }
 
     /// Data for a station in power save is allowed only as the response to a PS-Poll and in a service period.
@@ -153,7 +189,8 @@ impl StationState {
             return self.check_service_period(mark, cell, (from, aid), findings);
         }
         let without: Vec<Mark> = cell.without_tim(from.0, mark.0, aid).collect();
-        self.judge_announcement(delivery, from, &without, findings);
+        let announced = cell.with_tim(from.0, mark.0, aid);
+        self.judge_announcement(delivery, from, (announced, &without), findings);
     }
 
     /// What the first frame of a service period says of the TIM: that it announced the frame, if the last beacon since `from` had the bit.
@@ -184,13 +221,13 @@ impl StationState {
         kept(FindingKind::TimStuck, &[trigger.1, mark.1], "there was a frame".to_owned());
     }
 
-    /// The verdict about a frame that no beacon is proven to have concealed. `without` are the beacons since `from` that do not have
-    /// the bit.
+    /// The verdict about a frame that no beacon is proven to have concealed. `announced` is the first beacon since `from` that has the bit, and
+    /// `without` are those that do not have it.
     fn judge_announcement(
         &self,
         delivery: &Delivery<'_>,
         from: Mark,
-        without: &[Mark],
+        (announced, without): (Option<Mark>, &[Mark]),
         findings: &mut Findings,
     ) {
         let mark = delivery.mark();
@@ -241,18 +278,8 @@ impl StationState {
                 ),
             ),
             None => {
-                let beacons = match without.len() {
-                    1 => "the beacon".to_owned(),
-                    count => format!("{count} beacons"),
-                };
-                report(
-                    Verdict::Undecidable,
-                    &[from.1, last.1, mark.1],
-                    format!(
-                        "{beacons} since packet {} had no TIM bit for the station: the frame arrived at an unknown time",
-                        from.1
-                    ),
-                );
+                let (first, detail) = arrival_unknown(from, announced, without);
+                report(Verdict::Undecidable, &[first, last.1, mark.1], detail);
             }
         }
     }

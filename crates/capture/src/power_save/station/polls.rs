@@ -6,7 +6,7 @@
 use super::{Delivery, StationState};
 use crate::packet::{AirFrame, CapturedPacket};
 use crate::power_save::cell::Cell;
-use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
+use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided, seconds};
 use crate::power_save::sequence::Counter;
 use crate::power_save::wait::{Request, Unanswered, Unheard};
 use crate::power_save::{Mark, NEVER, PROMPT};
@@ -100,7 +100,7 @@ impl StationState {
         let has_expired = |at: Instant| now.saturating_since(at) > NEVER;
         self.polled.take_if(|poll| has_expired(poll.mark.0));
         if self.unheard.is_some_and(|polls| has_expired(polls.last.0)) {
-            self.judge_unheard(findings);
+            self.judge_unheard(None, findings);
         }
         let Some(polls) = self.unanswered.filter(|polls| !polls.is_proven && has_expired(polls.first.0))
         else {
@@ -114,13 +114,30 @@ impl StationState {
             && !self.counters.is_empty()
             && self.counters.iter().all(|counter| matches!(counter, Counter::Plain(_)));
         if missed_none && polls.after.is_some() {
-            self.unanswered = Some(Unanswered { is_proven: true, ..polls });
-            if let Some(request) = self.announced.as_mut().and_then(|one| one.requested.as_mut()) {
-                request.is_unanswered = true;
-            }
-        } else {
+            self.are_unanswered(polls);
+        } else if self.is_unheard || self.assumption().is_none() {
             // What follows may be proven.
             self.end_polls(now, None, findings);
+        }
+    }
+
+    /// QoS data: its numbers show whether any was missed since the first of the PS-Polls.
+    pub(super) fn prove_polls(&mut self, delivery: &Delivery<'_>) {
+        let Some(polls) = self.unanswered.filter(|polls| !polls.is_proven) else { return };
+        let first = polls.first.0;
+        let is_overdue = polls.after.is_some() && delivery.packet.at.saturating_since(first) > NEVER;
+        if is_overdue
+            && self.missed_none_since(delivery, first)
+            && self.missed_no_management_since(delivery, first)
+        {
+            self.are_unanswered(polls);
+        }
+    }
+
+    fn are_unanswered(&mut self, polls: Unanswered) {
+        self.unanswered = Some(Unanswered { is_proven: true, ..polls });
+        if let Some(request) = self.announced.as_mut().and_then(|one| one.requested.as_mut()) {
+            request.is_unanswered = true;
         }
     }
 
@@ -136,14 +153,20 @@ impl StationState {
 
     /// PS-Polls that neither an acknowledgement nor data followed: no monitor sees whether the access
     /// point received them, and a station without a response asks again: if it did not, the monitor missed the response.
-    pub(super) fn judge_unheard(&mut self, findings: &mut Findings) {
+    pub(super) fn judge_unheard(&mut self, answer: Option<Mark>, findings: &mut Findings) {
         let Some(Unheard { first, last, polls }) = self.unheard.take() else { return };
         if self.promised.is_none() && polls > 1 {
             let key = (FindingKind::PsPollUnanswered, Verdict::Undecidable, self.record.mac);
             find(findings, key, first, &[first.1, last.1], || {
+                let until = answer.map_or_else(String::new, |(at, packet)| {
+                    format!(
+                        " until packet {packet}, {} after the first",
+                        seconds(at.saturating_since(first.0))
+                    )
+                });
                 format!(
-                    "the station sent its PS-Poll {polls} times, and neither an acknowledgement nor data followed: the access point did not \
-                     receive it, or the monitor missed the response"
+                    "the station sent its PS-Poll {polls} times, and neither an acknowledgement nor data followed{until}: the access point did \
+                     not receive it, or the monitor missed the response"
                 )
             });
         }
@@ -157,6 +180,10 @@ impl StationState {
         {
             // When it was first sent is not known.
             polls.is_proven = false;
+        }
+        let has_lasted = |polls: Unheard| mark.0.saturating_since(polls.first.0) > NEVER;
+        if self.unheard.is_some_and(has_lasted) {
+            self.judge_unheard(Some(mark), findings);
         }
         self.unheard = None;
         self.end_polls(mark.0, Some(mark), findings);
@@ -180,13 +207,15 @@ impl StationState {
         let waited = until.saturating_since(first.0);
         let deciding: Vec<u32> =
             [before.1, first.1, after.1].into_iter().chain(answer.map(|(_, packet)| packet)).collect();
+        let assumption = self.assumption();
         let key = (FindingKind::PsPollUnanswered, verdict, self.record.mac);
         let found = find(findings, key, first, &deciding, || {
             let again = match polls.polls {
                 1 => String::new(),
                 count => format!(", though the station asked {count} times"),
             };
-            let doubt = if polls.is_proven { "" } else { "; the monitor may have missed the response" };
+            let missed = "; the monitor may have missed the response";
+            let doubt = if polls.is_proven { provided(assumption) } else { missed.to_owned() };
             format!(
                 "the access point acknowledged the PS-Poll and sent nothing for {}{again}; the beacon of packet {} still has the \
                  station's TIM bit{doubt}",
@@ -199,10 +228,8 @@ impl StationState {
             let sent = self.poll_air * u64::from(polls.polls - 1);
             finding.excess += Excess { sent, ..Excess::awake(polls.listened + last) };
             finding.buffered(before.0, until);
+            finding.assume(assumption);
             self.delays_others(FindingKind::PsPollUnanswered, first.0, until);
-        }
-        if let Some(finding) = findings.get_mut(FindingKind::PsPollUnanswered, self.record.mac) {
-            finding.occurrences.sort_by_key(|one| (one.at, one.packet));
         }
     }
 }

@@ -4,9 +4,17 @@
 //! has the counter of the station's data, and by those of the next data otherwise.
 
 use super::{Announcement, Delivery, StationState, Stuck};
-use crate::power_save::IN_FLIGHT;
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided};
+use crate::power_save::{IN_FLIGHT, Mark};
+use airwatt_base::{Instant, Span};
 use airwatt_dot11::FrameKind;
+
+/// A frame that was delivered unseen explains an answer without data.
+const MISSED: &str = "the monitor may have missed that it was delivered before";
+/// So does a Null frame that was itself in the buffer: hostapd sends one to a station that was silent for `ap_max_inactivity`.
+const PROBE: &str = "the Null frame may have been what was buffered, as an access point probes a station that has been silent";
+/// The least `ap_max_inactivity`, which is a number of seconds (300 as it comes).
+const PROBED_AFTER: Span = Span::from_secs(1);
 
 impl StationState {
     /// A Null frame is the answer to a PS-Poll if nothing is buffered (802.11-2020 11.2.3.6); the TIM bit is then clear.
@@ -17,15 +25,35 @@ impl StationState {
             return;
         }
         let (Some(_), Some(poll)) = (self.polled, self.last_poll) else { return };
-        let Some(Announcement { beacon, due, .. }) = self.announced.take() else { return };
-        let excess = Excess { sent: self.poll_air, ..Excess::awake(mark.0.saturating_since(poll.0)) };
-        let stuck = Stuck { beacon, poll, answer: mark, since: due.saturating_sub(IN_FLIGHT), excess };
+        if let Some(announcement) = self.announced.take() {
+            self.judge_answer(&announcement, poll, delivery, findings);
+        }
+        // Whatever was missed before it, the buffer is empty now, and the station knows that.
+        if delivery.acknowledged != Some(false) {
+            (self.beacons_from, self.is_unheard) = (Some(mark), false);
+        }
+    }
+
+    /// A Null frame answered a PS-Poll after the beacon that announced a frame.
+    fn judge_answer(
+        &mut self,
+        announcement: &Announcement,
+        poll: Mark,
+        delivery: &Delivery<'_>,
+        findings: &mut Findings,
+    ) {
+        let (Announcement { beacon, due, .. }, answer) = (*announcement, delivery.mark());
+        let excess = Excess { sent: self.poll_air, ..Excess::awake(answer.0.saturating_since(poll.0)) };
+        let since = self.from_last(due.saturating_sub(IN_FLIGHT));
+        let stuck = Stuck { beacon, poll, answer, since, excess };
         // A beacon that was due right after a delivery was composed before it, and so may one be right after a gap.
         let is_fresh = self.beacons_from.is_none_or(|(last, _)| due.saturating_since(last) > IN_FLIGHT);
         if !is_fresh || self.is_unheard {
+            self.report_stuck(&stuck, Some(MISSED), findings);
+        } else if self.was_silent_before(due) {
+            self.report_stuck(&stuck, Some(PROBE), findings);
+        } else if self.missed_none_since(delivery, since) {
             self.report_stuck(&stuck, None, findings);
-        } else if self.missed_none_since(delivery, stuck.since) {
-            self.report_stuck(&stuck, Some(self.assumption()), findings);
         } else {
             self.stuck.push(stuck);
         }
@@ -38,31 +66,38 @@ impl StationState {
             return;
         }
         for stuck in all {
-            let sure = delivery.filter(|delivery| self.missed_none_since(delivery, stuck.since));
-            self.report_stuck(&stuck, sure.map(|_| self.assumption()), findings);
-        }
-        if let Some(finding) = findings.get_mut(FindingKind::TimStuck, self.record.mac) {
-            finding.occurrences.sort_by_key(|one| (one.at, one.packet));
+            let is_sure = |delivery: &Delivery<'_>| {
+                !delivery.is_copy()
+                    && self.is_next_since(delivery, stuck.since)
+                    && self.missed_no_management_since(delivery, stuck.since)
+            };
+            let doubt = (!delivery.is_some_and(is_sure)).then_some(MISSED);
+            self.report_stuck(&stuck, doubt, findings);
         }
     }
 
-    /// `assumed` is what remains assumed where nothing was missed, and `None` where something may have been.
-    fn report_stuck(&self, stuck: &Stuck, assumed: Option<Option<&'static str>>, findings: &mut Findings) {
+    /// Whether the access point heard nothing of the station for so long before a time that it may have probed it.
+    fn was_silent_before(&self, time: Instant) -> bool {
+        let last = self.frames.iter().rev().find(|frame| frame.heard && frame.at < time);
+        last.is_none_or(|frame| time.saturating_since(frame.at) > PROBED_AFTER)
+    }
+
+    /// `doubt` is what leaves it open.
+    fn report_stuck(&self, stuck: &Stuck, doubt: Option<&str>, findings: &mut Findings) {
         let Stuck { beacon, poll, answer, excess, .. } = *stuck;
-        let verdict = if assumed.is_some() { Verdict::Violated } else { Verdict::Undecidable };
+        let verdict = if doubt.is_none() { Verdict::Violated } else { Verdict::Undecidable };
         let key = (FindingKind::TimStuck, verdict, self.record.mac);
         let found = find(findings, key, answer, &[beacon.1, poll.1, answer.1], || {
-            let missed = "; the monitor may have missed that it was delivered before";
-            let doubt = assumed.map_or_else(|| missed.to_owned(), provided);
+            let why = doubt.map_or_else(|| provided(self.assumption()), |doubt| format!("; {doubt}"));
             format!(
                 "the beacon of packet {} had the station's TIM bit, and the answer to its PS-Poll was a Null frame without \
-                 More Data{doubt}",
+                 More Data{why}",
                 beacon.1
             )
         });
         if let Some(finding) = found {
             finding.excess += excess;
-            finding.assume(assumed.flatten());
+            finding.assume(self.assumption());
         }
     }
 }

@@ -8,11 +8,17 @@ use std::collections::BTreeMap;
 
 use super::{Announcement, Delivery, LATE, StationState};
 use crate::power_save::cell::Cell;
-use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided};
+use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided, seconds};
 use crate::power_save::wait::{Delay, Doubt, Fetch, Request, Wait};
 use crate::power_save::{IN_FLIGHT, NEVER, PROMPT};
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
+
+/// What the verdict about a late request assumes: no monitor sees what the station received.
+const RECEIVED: &str = "it received that beacon";
+/// The same for QoS data ([`StationState::assumption`]).
+const RECEIVED_AND_NONE_MISSED: &str =
+    "it received that beacon, and none was missed of a traffic identifier of which the capture has no frame";
 
 /// Whether the monitor itself may be late, by its radio's clock or for lack of it.
 fn doubt_of_monitor(request: &Request, delivery: &Delivery<'_>) -> Option<Doubt> {
@@ -77,9 +83,10 @@ impl StationState {
         }
     }
 
-    /// A station may sleep through as many beacons as its association says, and one more until it is served.
-    pub(super) fn longest_sleep(&self, interval: Span) -> Span {
-        interval * u64::from(self.listen_interval.unwrap_or(1).max(1)) + interval
+    /// Up to when a station has to wake up after a beacon: it was awake for that one at the latest, and sleeps for its listen interval from the
+    /// last target time on for which it was (802.11-2020 11.2.3.7). Where its association was not captured that is one beacon at least.
+    pub(super) fn wakes_by(&self, due: Instant, interval: Span) -> Instant {
+        due + interval * u64::from(self.listen_interval.unwrap_or(1).max(1))
     }
 
     /// Whether a beacon without the bit in between says that the buffer was emptied, unseen or by ageing: what follows is another frame.
@@ -91,57 +98,71 @@ impl StationState {
     fn check_fetch(
         &mut self,
         delivery: &Delivery<'_>,
-        Announcement { beacon, interval, requested, .. }: &Announcement,
+        Announcement { beacon, due, interval, requested }: &Announcement,
         findings: &mut Findings,
     ) {
         let mark = delivery.mark();
         let fetched = requested.map_or(mark, |request| request.mark);
-        let after = fetched.0.saturating_since(beacon.0);
-        let allowed = self.listen_interval.map(|_| self.longest_sleep(*interval));
-        let was_emptied = delivery.cell.is_some_and(|cell| self.was_emptied(cell, beacon.0, fetched.0));
-        if after <= (*interval * 2).max(allowed.unwrap_or_default()) + LATE {
+        let wakes_by = self.wakes_by(*due, *interval);
+        let woken_by = delivery.cell.and_then(|cell| cell.beacon_of(wakes_by));
+        let may_ask_until = woken_by.map_or(wakes_by, |(at, _)| at.max(wakes_by)) + LATE;
+        if fetched.0 <= may_ask_until {
             let key = (FindingKind::LateFetch, Verdict::Kept, self.record.mac);
             find(findings, key, *beacon, &[beacon.1, fetched.1, mark.1], || {
-                format!("announced by TIM, requested {:.3} s later", after.as_secs_f64())
+                let after = fetched.0.saturating_since(beacon.0);
+                format!("announced by TIM, requested {} later", seconds(after))
             });
             return;
         }
-        let doubt = if allowed.is_none() {
+        let was_emptied = delivery.cell.is_some_and(|cell| self.was_emptied(cell, beacon.0, fetched.0));
+        let is_cut = delivery.cell.is_some_and(|cell| cell.unknown_tims(beacon.0, fetched.0) > 0);
+        let doubt = if self.listen_interval.is_none() {
             Some("its association, which has the listen interval, was not captured")
         } else if was_emptied {
             Some("a beacon in between had no bit, so that it may be another frame")
         } else if !self.missed_none_since(delivery, beacon.0) {
             Some("the monitor may have missed that it was fetched before")
+        } else if woken_by.is_none() || is_cut {
+            Some("the beacon for which it had to wake up was not captured with its TIM")
+        } else if delivery.pauses.between(wakes_by, fetched.0) <= LATE {
+            Some("the station may have waited for the channel")
         } else {
             None
         };
-        let (assumption, bssid) = (self.assumption(), self.record.bssid);
-        self.fetches.push(Fetch { beacon: *beacon, fetched, mark, doubt, assumption, bssid });
+        let assumption = if self.assumption().is_some() { RECEIVED_AND_NONE_MISSED } else { RECEIVED };
+        let (woken_by, bssid) = (woken_by.unwrap_or(*beacon), self.record.bssid);
+        self.fetches.push(Fetch { beacon: *beacon, woken_by, fetched, mark, doubt, assumption, bssid });
     }
 
     /// Decides about frames that were requested late: the beacons around both have to say that the clock of the capture did not jump.
     pub(super) fn judge_fetches(&mut self, cells: &BTreeMap<MacAddress, Cell>, findings: &mut Findings) {
         let mac = self.record.mac;
-        for Fetch { beacon, fetched, mark, doubt, assumption, bssid } in std::mem::take(&mut self.fetches) {
+        for Fetch { beacon, woken_by, fetched, mark, doubt, assumption, bssid } in
+            std::mem::take(&mut self.fetches)
+        {
             let cell = bssid.and_then(|bssid| cells.get(&bssid));
             let has_jumped = cell.is_some_and(|cell| !cell.is_clock_steady(beacon.0, fetched.0));
             let jumped = has_jumped.then_some("by the beacons around it the clock of the capture jumped");
             let doubt = jumped.or(doubt);
             let verdict = if doubt.is_none() { Verdict::Violated } else { Verdict::Undecidable };
-            let after = fetched.0.saturating_since(beacon.0);
-            let deciding = [beacon.1, fetched.1, mark.1];
+            let mut deciding = vec![beacon.1, woken_by.1, fetched.1, mark.1];
+            deciding.dedup();
             let found = find(findings, (FindingKind::LateFetch, verdict, mac), beacon, &deciding, || {
-                let why = doubt.map_or_else(|| provided(assumption), |doubt| format!("; {doubt}"));
-                format!("announced by TIM, requested {:.3} s later{why}", after.as_secs_f64())
+                let after = seconds(fetched.0.saturating_since(beacon.0));
+                let why = doubt.map_or_else(
+                    || {
+                        let assumed = provided(Some(assumption));
+                        format!("by its listen interval the station had to wake up for the beacon of packet {}{assumed}", woken_by.1)
+                    },
+                    str::to_owned,
+                );
+                format!("announced by TIM, requested {after} later; {why}")
             });
             if let Some(finding) = found {
-                finding.excess += Excess::late(after);
+                finding.excess += Excess::late(fetched.0.saturating_since(woken_by.0));
                 finding.buffered(beacon.0, mark.0);
-                finding.assume(assumption);
+                finding.assume(Some(assumption));
             }
-        }
-        if let Some(finding) = findings.get_mut(FindingKind::LateFetch, mac) {
-            finding.occurrences.sort_by_key(|one| (one.at, one.packet));
         }
     }
 
@@ -184,9 +205,6 @@ impl StationState {
                 finding.buffered(request.0, mark.0);
                 finding.assume(assumption);
             }
-        }
-        if let Some(finding) = findings.get_mut(FindingKind::LateDelivery, mac) {
-            finding.occurrences.sort_by_key(|one| (one.at, one.packet));
         }
     }
 }
