@@ -329,6 +329,23 @@ def test_each_finding_has_its_cost_and_its_picture(airwatt, tmp_path):
     assert "no rule of 802.11 was violated" in none.err
 
 
+@pytest.mark.parametrize("scenario", ["ten-stations", "fast-dsl"])
+def test_a_replay_says_what_it_lacks_of_others(airwatt, tmp_path, scenario):
+    """Ten stations overhear each other, which a replay of one cannot know, and a station alone lacks nothing."""
+    capture = tmp_path / "own.pcapng"
+    run = airwatt("run", scenario, "--policy", "psm", "--set", "duration=20s", "--pcap", capture, "--json").json
+    asked = airwatt("analyze", capture, "--station", "02:00:00:00:01:01", "--policy", "psm", "--json").json
+    notes = [note for note in asked["capture"]["notes"] if "this station alone" in note]
+    spent, replayed = run["stations"][0]["energy_j"], asked["policies"][0]["energy_j"]
+    if scenario == "fast-dsl":
+        assert notes == []
+        assert replayed == pytest.approx(spent, rel=0.05)
+        return
+    [note] = notes
+    assert replayed < spent / 2
+    assert float(re.search(r"about ([\d.]+) J", note)[1]) == pytest.approx(spent, rel=0.15)
+
+
 def test_simulated_lanes_stand_in_a_picture_of_frames_only_if_asked_for(tmp_path):
     from conftest import ROOT
 

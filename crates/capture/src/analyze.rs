@@ -380,14 +380,18 @@ fn analyze_with(
             .as_ref()
             .map_or(phy.beacon_rate, |cell| Rate::from_bps(cell.beacon_rate_bps as u64));
         document.group = group::report(capture, seen, &station, &radio, (what_if.standard, beacon_rate));
-        let needs_captured = trace.is_some() || question.trace;
-        let observed =
-            needs_captured.then(|| captured_radio::as_captured(capture, seen, &station, &radio)).flatten();
+        let observed = captured_radio::as_captured(capture, seen, &station, &radio);
+        let sent = captured_radio::radio_of_frames(capture, &station, &radio);
+        let on_air = seen.policy_of(&station);
+        let of_others = observed
+            .as_deref()
+            .filter(|_| !document.policies.is_empty())
+            .and_then(|periods| captured_radio::note_of_others(capture, periods, &sent, on_air));
+        document.capture.notes.extend(of_others);
         if let Some(trace) = trace {
             let offset_s = question.current.and_then(|current| current.offset_s);
             let data_rate_bps = document.cell.as_ref().map_or(0.0, |cell| cell.data_rate_bps);
             let replayed = radio.clone().at_rate(Rate::from_bps(data_rate_bps as u64));
-            let sent = captured_radio::radio_of_frames(capture, &station, &radio);
             let (name, periods, is_replayed) = prediction(question.policies, &states, observed.as_deref());
             let prediction = current::Prediction {
                 name,
@@ -410,7 +414,6 @@ fn analyze_with(
             line.add_captured(observed.as_deref().unwrap_or_default());
             line.add_radio_states(states);
         }
-        let on_air = seen.policy_of(&station);
         keep_alive_costs(capture, &station, &mut what_if, on_air, &mut document)?;
         spent.events = spent.events.saturating_add(what_if.events());
         ungranted_costs(&mut document);

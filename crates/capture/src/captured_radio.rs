@@ -6,7 +6,7 @@
 
 use airwatt_base::{Instant, Power, Span};
 use airwatt_dot11::{FrameKind, MacAddress};
-use airwatt_energy::{BeaconReception, Radio, RadioState};
+use airwatt_energy::{BeaconReception, Ledger, Radio, RadioState};
 use airwatt_sim::replay::RadioPeriod;
 
 use crate::capture::Capture;
@@ -19,6 +19,8 @@ use crate::timeline::is_of_group;
 const NAP: Span = Span::from_millis(10);
 /// Time on the air of a frame whose rate is not known: some 200 bytes at 6 Mb/s.
 const UNKNOWN_AIR: Span = Span::from_micros(300);
+/// A share of the energy that a comparison of policies sees.
+const SEEN: f64 = 0.02;
 /// Bytes of a beacon with its TIM, as in a run.
 const BYTES_TO_TIM: u32 = 65;
 
@@ -54,6 +56,60 @@ pub(crate) fn as_captured(
     let end = capture.segments.iter().map(|segment| segment.until).max().unwrap_or(Instant::ZERO);
     line.fill(end, false);
     Some(line.periods)
+}
+
+/// What no replay has, since there the station is alone: while its radio was awake by its own frames, others had theirs on the air, which it
+/// received. With that its energy as captured; `None` if it was so little that no comparison sees it.
+pub(crate) fn note_of_others(
+    capture: &Capture,
+    periods: &[RadioPeriod],
+    sent: &Radio,
+    policy: Option<&str>,
+) -> Option<String> {
+    let mut ledger = Ledger::new(Instant::ZERO);
+    let mut until = Instant::ZERO;
+    let mut awake = Span::ZERO;
+    for period in periods {
+        until += period.duration;
+        ledger.spend(period.state, until);
+        awake += if period.state == RadioState::Sleep { Span::ZERO } else { period.duration };
+    }
+    let heard = time_with_others(capture, periods);
+    let above_w = sent.receive.as_watts() - sent.listen.as_watts();
+    let (own_j, others_j) = (ledger.energy(sent).as_joules(), above_w * heard.as_secs_f64());
+    if others_j < SEEN * (own_j + others_j) {
+        return None;
+    }
+    let under = policy.map_or_else(String::new, |policy| format!(" under {policy}"));
+    Some(format!(
+        "replays have this station alone. By its frames its radio was awake for {:.2} s{under}, and received frames of others for {:.2} s \
+         of that: with them it spent about {:.3} J",
+        awake.as_secs_f64(),
+        heard.as_secs_f64(),
+        own_j + others_j
+    ))
+}
+
+/// The time in which the radio listened and any frame was on the air: it was not the station's own, during which the radio does not listen.
+fn time_with_others(capture: &Capture, periods: &[RadioPeriod]) -> Span {
+    let mut heard = Span::ZERO;
+    let mut until = Instant::ZERO;
+    for packet in &capture.packets {
+        // The clock of another segment may have gone back.
+        until = if packet.at + NEVER < until { Instant::ZERO } else { until };
+        // Also a damaged frame is received.
+        let frame = packet.frame.and_then(|at| capture.frames.get(at as usize));
+        let Some(end) = frame.and_then(AirFrame::air_time).map(|air| packet.at + air) else { continue };
+        let from = packet.at.max(until);
+        let first = periods.partition_point(|period| period.start + period.duration <= from);
+        for period in periods[first..].iter().take_while(|period| period.start < end) {
+            if period.state == RadioState::Listen {
+                heard += (period.start + period.duration).min(end).saturating_since(period.start.max(from));
+            }
+        }
+        until = until.max(end);
+    }
+    heard
 }
 
 /// What the radio of a station does during one of its own frames. `before` is what it did during the frame before, which an
