@@ -520,6 +520,8 @@ def test_what_was_not_checked_is_no_success(airwatt, tmp_path):
                 assert said in error.get("message")
             allowed = airwatt(*arguments, "--allow-unchecked")
             assert (allowed.status, said in allowed.err) == (0, True), allowed.err
+            is_cut = "packets used up to where the file is cut or damaged" in " ".join(allowed.out.split())
+            assert is_cut == (path != others), allowed.out
         assert ElementTree.parse(rules).find(".//testcase[@name='capture']") is None
     assert "not checked" not in airwatt("analyze", others, "--station", "all", "--junit", tmp_path / "rules.xml").err
 
@@ -846,9 +848,14 @@ def test_a_suite_of_which_all_cases_are_skipped_is_no_success(airwatt, tmp_path)
         "evaluation",
         "nothing was evaluated: no captured frame decides any rule",
     )
-    # A keep-alive is a result of SARIF, so that something was evaluated there.
+    # A keep-alive, which no rule forbids, is a result of SARIF, so that something was evaluated there.
     assert airwatt("analyze", wired, "--policy", "psm", "--sarif", sarif).status == 0
-    assert "invocations" not in json.loads(sarif.read_text())["runs"][0]
+    run = json.loads(sarif.read_text())["runs"][0]
+    assert "invocations" not in run
+    document = airwatt("analyze", wired, "--policy", "psm", "--json").json
+    [found] = [finding for finding in document["findings"] if finding["kind"] == "keep-alive"]
+    assert {place["verdict"] for place in found["occurrences"]} == {"cost"}
+    assert len(run["results"]) == found["count"] > 1
 
 
 def test_agreements_on_sleep_are_listed_by_station(airwatt):
@@ -876,6 +883,18 @@ def test_a_picture_has_the_beacons_with_the_bit_of_each_station():
     document = analysis.to_dict()
     document["air"]["stations"][0]["aid_changed"] = True
     assert sleepers.Sleepers(document).aids == {}
+
+
+@pytest.mark.parametrize("kind", ["pm-flapping", "awake-in-power-save"])
+def test_what_a_station_did_for_a_time_is_drawn_for_as_long(kind):
+    from airwatt.plots import sleepers
+
+    analysis = laboratory.analyze(SHIPPED / f"{kind}-guilty.pcap", station=STATION, policies=["psm"], trace=True)
+    [place] = [place for place in sleepers.Sleepers(analysis.to_dict())._found(is_rule=True) if kind in place[2]]
+    [finding] = [finding for finding in analysis.to_dict()["findings"] if finding["kind"] == kind]
+    lasted = place[1] - place[0]
+    assert 0.1 < lasted < 1
+    assert f"{1e3 * lasted:.6g} ms" in finding["text"]
 
 
 def test_a_silent_capture_is_not_shortened():

@@ -496,9 +496,10 @@ def _heading(document: dict[str, Any]) -> "Iterator[str | Table]":
     from airwatt.tables import count, percent, quantity
 
     capture = document["capture"]
+    up_to = " up to where the file is cut or damaged" if verdicts.cuts(capture) else ""
     lines = [
         f"{printable(capture['file'])}: {capture['format']}, {', '.join(capture['link_types'])}, "
-        f"{count(capture['packets_used'])} of {count(capture['packets'])} packets used, "
+        f"{count(capture['packets_used'])} of {count(capture['packets'])} packets used{up_to}, "
         f"{quantity(capture['covered_s'], 's')}"
     ]
     files = capture.get("files", [])

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from airwatt.cli.verdicts import COUNTED
 from airwatt.layout import printable
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def _accused(finding: dict[str, Any], document: dict[str, Any]) -> str:
 def _sentence(finding: dict[str, Any], document: dict[str, Any]) -> str:
     where = finding["examples"][:1]
     file = "" if not where or "file" not in where[0] else printable(" ({}: {})".format(*where[0]["file"]))
-    violated = [place for place in finding["occurrences"] if place["verdict"] == "violated"]
+    violated = [place for place in finding["occurrences"] if place["verdict"] in COUNTED]
     place = f" (first: packet {where[0]['packet']}{file}, {where[0]['time_s']:.3f} s" if where else ""
     if place and violated and len(violated[0]["packets"]) > 1:
         place += f", decided by packets {_listed(violated[0]['packets'])}"

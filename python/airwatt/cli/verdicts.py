@@ -18,6 +18,8 @@ _LEVELS = {"error": "error", "warning": "warning", "note": "note"}
 
 KEEP_ALIVE = "keep-alive"
 """The one kind of finding that no rule forbids."""
+COUNTED = ("violated", "cost")
+"""The verdicts of the occurrences that `count` of a finding counts: violations of a rule, and keep-alives."""
 _COSTS = ("cost_j", "delay_s", "awake_s")
 Counts = Mapping[str, Mapping[str, float | None]]
 
@@ -120,14 +122,17 @@ def gaps(documents: Sequence[Document], *, named: bool) -> list[str]:
     A capture may be damaged or cut. `named` is whether stations were asked for.
     """
     first = documents[0]
-    cut = ("damaged at byte", "is cut short")
-    notes = [note for note in first["capture"]["notes"] if any(words in note for words in cut)]
-    found = [f"{first['capture']['file']}: {note}" for note in notes]
+    found = [f"{first['capture']['file']}: {note}" for note in cuts(first["capture"])]
     others = [each for each in first["candidates"] if each["kind"] == "mac" and each["address"] != first["station"]]
     if not named and first["station"] is not None and first["air"] is not None and others:
         what = "1 other station was" if len(others) == 1 else f"{len(others)} other stations were"
         found.append(f"{what} not checked: name what to check with --station, or --station all")
     return [printable(each) for each in found]
+
+
+def cuts(capture: Document) -> list[str]:
+    """What a capture says of its end if its file is damaged or cut."""
+    return [note for note in capture["notes"] if "damaged at byte" in note or "is cut short" in note]
 
 
 def check_gaps(found: Sequence[str], *, allowed: bool) -> None:
@@ -223,7 +228,7 @@ def _write_suite(path: Path, cases: Sequence[ElementTree.Element]) -> None:
 
 
 def write_sarif(path: Path, documents: Sequence[Document]) -> None:
-    """Writes each violated occurrence as a result of SARIF 2.1.0, with the packets that decide it.
+    """Writes each violated occurrence and keep-alive as a result of SARIF 2.1.0, with the packets that decide it.
 
     Keys that decrypt nothing are an invocation without success, so that no results do not look like no violations.
     """
@@ -234,7 +239,7 @@ def write_sarif(path: Path, documents: Sequence[Document]) -> None:
         rule = {"id": finding["kind"], "shortDescription": {"text": finding["clause"] or finding["kind"]}}
         rules.setdefault(finding["kind"], rule)
         for place in finding["occurrences"]:
-            if place["verdict"] == "violated":
+            if place["verdict"] in COUNTED:
                 results.append(_sarif_result(file, finding, place))
     driver = {"name": "airwatt analyze", "version": __version__, "rules": list(rules.values())}
     run: dict[str, Any] = {"tool": {"driver": driver}, "results": results}

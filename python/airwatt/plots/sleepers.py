@@ -30,6 +30,8 @@ _SPARSE = 0.25
 _SILENT_SHARE = 0.3
 _TICKS = 7
 _TRANSITIONS = ("to-sleep", "wake-up")
+# What a station did for a time, of which the first and the last packet decide.
+_LASTING = ("pm-flapping", "awake-in-power-save")
 _ACTIVE, _ASLEEP = style.STATES["listen"], style.STATES["sleep"]
 # The strip of TIM bits below a station's lane, whose height is 1.
 _STRIP = 0.4
@@ -114,6 +116,9 @@ class Sleepers:
         self.beacons = captured["beacons"]
         frames, modes = captured["frames"], captured["modes"]
         self.frames = _seconds(frames["time_ns"])
+        # A capture's clock may go back, and then the numbers of its packets are not in order of time.
+        self.by_number = np.argsort(frames["packet"], kind="stable")
+        self.packet_numbers = frames["packet"][self.by_number]
         self.of_station, self.up = frames["station"], frames["up"]
         self.mode_starts = _seconds(modes["time_ns"])
         self.mode_ends = self.mode_starts + _seconds(modes["duration_ns"])
@@ -176,17 +181,25 @@ class Sleepers:
         stations = [lane * (1 + _STRIP) if station in self.aids else lane for station in self.stations]
         return [1.0, *stations, *([lane] * len(self.wired)), *([0.4] * len(self.policies))]
 
-    def _found(self, is_rule: bool) -> list[tuple[float, str]]:
-        """The times at which a rule of 802.11 was violated, or the other findings, each with its packet and kind."""
+    def _found(self, is_rule: bool) -> list[tuple[float, float, str]]:
+        """When a rule of 802.11 was violated, from and until, or the other findings, each with its packet and kind."""
         findings = [finding for one in self.documents for finding in one["findings"]]
         places = {
-            (place["time_s"], f"{place['packet']} {finding['kind']}")
+            (place["time_s"], self._until(finding["kind"], place), f"{place['packet']} {finding['kind']}")
             for finding in findings
             if bool(finding["clause"]) == is_rule
             for place in finding["occurrences"]
-            if place["verdict"] == "violated"
+            if place["verdict"] in ("violated", "cost")
         }
         return sorted(places)
+
+    def _until(self, kind: str, place: Mapping[str, Any]) -> float:
+        """The end of an occurrence: of what a station did for a time, that of its last packet."""
+        if kind not in _LASTING:
+            return float(place["time_s"])
+        row = int(np.searchsorted(self.packet_numbers, place["packets"][-1]))
+        is_there = row < len(self.packet_numbers) and self.packet_numbers[row] == place["packets"][-1]
+        return max(float(place["time_s"]), float(self.frames[self.by_number[row]]) if is_there else 0.0)
 
     def zoom(self) -> tuple[float, float]:
         """A second of the capture, a quarter of a short one: around the first violation, or where most packets are."""
@@ -279,9 +292,14 @@ class Sleepers:
         """Marks of what was found, those of violated rules in their colour, below their packets and kinds."""
         taken = -np.inf
         for is_rule, colour in ((True, style.WRONG), (False, style.INK)):
-            places = [one for one in self._found(is_rule) if scale.times[0] <= one[0] <= scale.times[-1]]
+            begin, end = scale.times[0], scale.times[-1]
+            seen = [one for one in self._found(is_rule) if one[0] <= end and one[1] >= begin]
+            places = [(max(since, begin), text) for since, _, text in seen]
             marks = _distinct(scale, np.array([at for at, _ in places], dtype=np.float64))
             axes.vlines(marks, lane + 0.5, lane + 0.9, color=colour, linewidth=0.9 if len(marks) < 200 else 0.4)
+            lasting = [scale.place(np.clip([since, until], begin, end)) for since, until, _ in seen if until > since]
+            bars = [(left, right - left) for left, right in lasting]
+            axes.broken_barh(bars, (lane + 0.6, 0.2), color=colour, linewidth=0)
             taken = _labels(axes, scale, lane + 0.45, places, colour, taken)
 
     def _station(self, axes: Axes, scale: Scale, station: int) -> None:

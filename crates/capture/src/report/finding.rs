@@ -76,7 +76,7 @@ pub struct OccurrenceReport {
     pub time_s: f64,
     /// Packet number, as Wireshark counts. In a folder it counts through all files.
     pub packet: u32,
-    /// `violated`, `kept` or `undecidable`.
+    /// `violated`, `kept` or `undecidable`; of a keep-alive, which no rule forbids, `cost`.
     pub verdict: &'static str,
     /// The packets that decide that.
     pub packets: Vec<u32>,
@@ -400,7 +400,7 @@ pub(super) fn lone_findings(capture: &Capture, station: &Station) -> Vec<Finding
                     detail: None,
                     time_s: at.as_secs_f64(),
                     packet,
-                    verdict: Verdict::Violated.name(),
+                    verdict: "cost",
                     packets: vec![packet],
                     buffered_s: None,
                     due_s: Vec::new(),
