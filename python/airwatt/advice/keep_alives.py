@@ -2,24 +2,22 @@
 
 A keep-alive is that of MQTT over TLS, the same flow as `application = { kind = "mqtt" }` of a scenario. Its cost is the
 difference of energy to a station without traffic, divided by their number. A longer interval saves in proportion, since
-one costs the same as long as the interval is longer than the time-outs of the policy. A scenario without a wired path
-gets the one of `--flow`, so that a keep-alive has one price: the radio waits for its answer for as long as the path
-takes. Left out: keep-alives of the access point and of TCP, and batching with other traffic.
+one costs the same as long as the interval is longer than the time-outs of the policy. Left out: keep-alives of the
+access point and of TCP, and batching with other traffic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-from airwatt import _core, aggregates, laboratory
+from airwatt import _core
 from airwatt._core import InputError, Scenario
+from airwatt.advice import beside_none
 from airwatt.advice.candidate import Candidate
-from airwatt.advice.question import LINE
 from airwatt.battery import SECONDS_A_DAY
-from airwatt.results import FinishedRun, Result
-from airwatt.tasks import StorePath, Task, run_tasks
+from airwatt.tasks import StorePath
 
 FACTORS = (1, 2, 4)
 """Multiples of the interval that are priced."""
@@ -77,86 +75,16 @@ def price(
     scenario: Scenario, candidates: list[Candidate], interval_s: float, seed: int = 1, store: StorePath = None
 ) -> list[KeepAlives]:
     """Prices keep-alives of this mean interval, and of its multiples. Raises `InputError` or `RunError`."""
-    flow = {"direction": "up", "application": {"kind": "mqtt", "keep_alive": f"{interval_s}s"}}
+    each_s = beside_none.apart(interval_s)
+    flow = {"direction": "up", "application": {"kind": "mqtt", "keep_alive": f"{each_s:.9f}s"}}
     found = []
-    wired = _wired(scenario)
+    wired = beside_none.wired(scenario)
     rtt_s = None if wired is None else float(_core.Quantity(str(wired["rtt"]), "time").value)
-    pairs = _beside_none(scenario, candidates, flow, _COUNT * interval_s, seed, store)
+    pairs = beside_none.runs(scenario, candidates, flow, _COUNT * each_s, seed, store)
     for candidate, (idle, loaded) in zip(candidates, pairs, strict=True):
         one_j = max(0.0, loaded.energy_j - idle.energy_j) / loaded.answered if loaded.answered else 0.0
         found.append(KeepAlives(candidate, interval_s, one_j, idle.power_w, loaded.voltage_v, loaded.profile, rtt_s))
     return found
-
-
-def beside_none(
-    scenario: Scenario, candidate: Candidate, flow: Mapping[str, Any], duration_s: float, seed: int, store: StorePath
-) -> tuple[Kept, Kept]:
-    """Runs a candidate without traffic, and with one flow alone."""
-    return _beside_none(scenario, [candidate], flow, duration_s, seed, store)[0]
-
-
-def _beside_none(
-    scenario: Scenario,
-    candidates: Sequence[Candidate],
-    flow: Mapping[str, Any],
-    duration_s: float,
-    seed: int,
-    store: StorePath,
-) -> list[tuple[Kept, Kept]]:
-    tasks = [
-        Task(
-            _scenario(scenario, candidate, flows, duration_s),
-            range(seed, seed + 1),
-            _kept,
-            settings=dict(candidate.overrides),
-        )
-        for candidate in candidates
-        for flows in ([], [flow])
-    ]
-    done = run_tasks(tasks, store=store, name="advise")
-    if done.interrupted:
-        raise laboratory.Interrupted(None)
-    return [(done.finished(2 * index)[0], done.finished(2 * index + 1)[0]) for index in range(len(candidates))]
-
-
-def _scenario(
-    scenario: Scenario, candidate: Candidate, flows: Sequence[Mapping[str, Any]], duration_s: float
-) -> Scenario:
-    keys = scenario.to_dict() | {"duration": f"{duration_s}s", "flow": list(flows)}
-    wired = _wired(scenario)
-    if wired is not None:
-        keys["wired"] = wired
-    for key in ("measure_from", "fairness_windows", "fairness_capacity"):
-        keys.pop(key, None)
-    return Scenario.of(keys, candidate.overrides, name="--keep-alive")
-
-
-def _wired(scenario: Scenario) -> dict[str, Any] | None:
-    """The wired path of the keep-alives; None for a network in the general form, which has its own paths."""
-    keys = scenario.to_dict()
-    if keys.get("cell") or keys.get("node"):
-        return None
-    return dict(keys.get("wired") or LINE)
-
-
-class Kept(NamedTuple):
-    """What is kept of a run."""
-
-    energy_j: float
-    power_w: float
-    answered: int
-    """How many keep-alives were answered."""
-    voltage_v: float | None
-    profile: Mapping[str, Any] | None
-
-
-def _kept(run: FinishedRun) -> Kept:
-    result = Result.of(run)
-    station = result.stations[0]
-    power_w, current_a = station.average_power_w, station.average_current_a
-    answered = sum(flow.responses or 0 for flow in result.flows)
-    volts = power_w / current_a if current_a else None
-    return Kept(aggregates.energy_j(result), power_w, answered, volts, station.profile)
 
 
 def interval_of(text: str) -> float:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from airwatt import laboratory
 from airwatt._core import Scenario
+from airwatt.advice import beside_none
 from airwatt.advice.candidate import Candidate
-from airwatt.advice.keep_alives import beside_none
 from airwatt.tasks import StorePath
 
 FRAMES = {"gratuitous ARP": 60.0, "MLDv6 report": 40.0}
@@ -49,13 +49,13 @@ def price(scenario: Scenario, candidate: Candidate, seed: int, store: StorePath)
     station = keys["station"][0]
     if len(keys["station"]) != 1 or station.get("count", 1) != 1 or keys.get("cell") or keys.get("node"):
         return None
-    interval_s = FRAMES["gratuitous ARP"]
+    each_s = beside_none.apart(FRAMES["gratuitous ARP"])
     flow = {
         "direction": "up",
         "transport": "udp",
-        "application": {"kind": "periodic", "interval": f"{interval_s}s", "packet": _PACKET},
+        "application": {"kind": "periodic", "interval": f"{each_s:.9f}s", "packet": _PACKET},
     }
-    idle, loaded = beside_none(scenario, candidate, flow, _COUNT * interval_s, seed, store)
+    [(idle, loaded)] = beside_none.runs(scenario, [candidate], flow, _COUNT * each_s, seed, store)
     frame_j = max(0.0, loaded.energy_j - idle.energy_j) / _COUNT
     radio = laboratory.radio(str(station["radio"]))
     awake = next((mode for mode in radio.modes if mode.id == _AWAKE and radio.mode != _AWAKE), None)

@@ -56,6 +56,9 @@ with_defaults! {
         pub supervision: Span = Span::from_millis(50),
         /// The time at which the machine acts first. Default: the beginning.
         pub start: Instant = Instant::ZERO,
+        /// Whether the station has been without traffic for longer than any policy waits for before the machine acts first: a timeout
+        /// that begins then is over at once. Default: it is not.
+        pub rested: bool = false,
         /// Abilities that the policy is to do without. Default: none.
         pub hidden: Abilities = Abilities::NONE,
         /// Scans of other channels. Default: none.
@@ -539,6 +542,9 @@ impl MacRadio {
     /// Ends the start: frames may be sent from now on.
     pub(super) fn started(&mut self) {
         self.starting = false;
+        if self.config.rested && self.timers.is_running(StationTimer::Inactivity) {
+            self.timers.set(StationTimer::Inactivity, self.config.start);
+        }
     }
 
     /// The PM bit of uplink frames.

@@ -35,8 +35,10 @@ const POWER_SAVE_START_SPREAD_S: f64 = 0.01;
 pub(super) fn plan(scenario: &Scenario, seed: u64) -> NetworkPlan {
     let topology = scenario.topology();
     let resolved = Resolved::new(scenario, &topology).expect("the names of a checked scenario resolve");
+    let is_idle = resolved.flows.is_empty();
     let media = resolved.media.iter().map(|medium| {
         let kind = kind(&topology, medium, seed);
+        let kind = if is_idle { rested(kind) } else { kind };
         MediumPlan { name: medium.name.clone(), kind, members: medium.members.clone() }
     });
     let nodes = resolved.nodes.iter().map(|node| NodePlan {
@@ -178,6 +180,16 @@ fn kind(topology: &Topology, medium: &ResolvedMedium, seed: u64) -> MediumKind {
         Contents::PointToPoint(index) => point_to_point(&topology.link[*index], seed),
         Contents::Wire(index) => wire(&topology.link[*index], seed),
     }
+}
+
+/// The same with stations that have been idle for long: the time awake after traffic has no part in what they spend.
+fn rested(mut kind: MediumKind) -> MediumKind {
+    if let MediumKind::Cell(bsss) = &mut kind {
+        for station in bsss.iter_mut().flat_map(|bss| &mut bss.stations) {
+            station.power_save.rested = true;
+        }
+    }
+    kind
 }
 
 /// An access point and the time of its first beacon.
