@@ -270,15 +270,20 @@ class PeriodicApplication(TypedDict, total=False):
     """Data in the other end's reply. Without it there is none."""
 
 class MqttApplication(TypedDict, total=False):
-    """the keep-alives of MQTT over TLS: a ping and its response"""
+    """keep-alives of MQTT over TLS, and reports that its server acknowledges"""
 
+    interval: str | Quantity
+    """Time from one report to the next, which goes with `report`."""
     keep_alive: str | Quantity
-    """Keep-alive of the CONNECT packet, after which the client sends a ping. 60 s is the default of common
-    client libraries."""
+    """Keep-alive of the CONNECT packet, after which a client that has sent nothing else sends a ping. 60 s is
+    the default of common client libraries."""
     kind: Literal["mqtt"]
     record: str | Quantity
     """What TLS adds to each message: 22 B with TLS 1.3 (RFC 8446 5.2: header 5, content type 1, tag 16), 29 B
     with TLS 1.2 and AES-GCM (RFC 5288: header 5, nonce 8, tag 16), 0 B without TLS."""
+    report: str | Quantity
+    """Topic and payload of a report, which the client publishes at QoS 1 once in each `interval`. Without it
+    there are keep-alives alone."""
 
 class CoapApplication(TypedDict, total=False):
     """the keep-alives of CoAP over DTLS: an empty message and its reset"""

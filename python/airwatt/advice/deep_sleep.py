@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airwatt import _core, laboratory
-from airwatt._core import Quantity
+from airwatt.advice.question import interval_s
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ def beside(keys: Mapping[str, Any], associated_w: float, reconnection_s: float |
 
     None where the scenario has other traffic than such reports, or the radio no figure.
     """
-    interval_s = _interval_s(keys)
+    each_s = _shortest_s(keys)
     radio = laboratory.radio(keys["station"][0]["radio"])
-    if interval_s is None or radio.deep_sleep_w is None:
+    if each_s is None or radio.deep_sleep_w is None:
         return None
     powers = (radio.deep_sleep_w, radio.listen_w)
-    found = json.loads(_core.advise_deep_sleep(associated_w, *powers, interval_s, reconnection_s))
-    return DeepSleep(interval_s, *powers, found["break_even_s"], reconnection_s, found["power_w"])
+    found = json.loads(_core.advise_deep_sleep(associated_w, *powers, each_s, reconnection_s))
+    return DeepSleep(each_s, *powers, found["break_even_s"], reconnection_s, found["power_w"])
 
 
 def why_not(keys: Mapping[str, Any]) -> str:
@@ -52,15 +52,18 @@ def why_not(keys: Mapping[str, Any]) -> str:
     radio = str(keys["station"][0]["radio"])
     if laboratory.radio(radio).deep_sleep_w is None:
         return f"the profile of {radio} has no current of deep sleep (deep_sleep in a profile of your own)"
-    return "it is for one station that sends reports at equal intervals and nothing else (up:periodic)"
+    return "it is for one station that sends reports at equal intervals and nothing else (up:periodic, up:mqtt)"
 
 
-def _interval_s(keys: Mapping[str, Any]) -> float | None:
+def _shortest_s(keys: Mapping[str, Any]) -> float | None:
     """The shortest interval of reports, if there is nothing else."""
     flows = keys["flow"]
     if len(keys["station"]) != 1 or keys["station"][0].get("count", 1) != 1:
         return None
-    if any(flow.get("direction") != "up" or flow["application"]["kind"] != "periodic" for flow in flows):
+    if any(flow.get("direction") != "up" or not _reports(flow["application"]) for flow in flows):
         return None
-    intervals = (float(Quantity(str(flow["application"]["interval"]), "time").value) for flow in flows)
-    return min(intervals, default=None)
+    return min((interval_s(flow["application"]) for flow in flows), default=None)
+
+
+def _reports(application: Mapping[str, Any]) -> bool:
+    return application["kind"] == "periodic" or application.get("report") is not None

@@ -36,7 +36,7 @@ APPLICATIONS = {
     "matter": ("interval", "time"),
 }
 """What a flow can be, with the key that its amount belongs to and the kind of quantity that this is."""
-_PACKETS = ("cbr", "interactive", "periodic")
+_PACKETS = ("cbr", "interactive", "periodic", "mqtt")
 _DATAGRAMS = ("cbr", "coap", "lwm2m", "matter")
 
 _EXAMPLES = {"time": "20ms", "rate": "64kbps", "size": "5MB"}
@@ -54,7 +54,10 @@ def quantity(option: str, text: str, kind: str) -> float:
 
 
 def flow(text: str) -> dict[str, Any]:
-    """Reads `DIRECTION:APPLICATION:AMOUNT[:PACKET]`, as in `up:cbr:64kbps:160B`. Raises `InputError`."""
+    """Reads `DIRECTION:APPLICATION:AMOUNT[:PACKET]`, as in `up:cbr:64kbps:160B`. Raises `InputError`.
+
+    With a packet those of MQTT are reports, and the time is the one between two of them.
+    """
     parts = text.split(":")
     if not 3 <= len(parts) <= 4 or parts[0] not in ("down", "up") or parts[1] not in APPLICATIONS:
         known = ", ".join(f"{name}:{key.upper()}" for name, (key, _) in APPLICATIONS.items())
@@ -69,6 +72,8 @@ def flow(text: str) -> dict[str, Any]:
             raise InputError(f"--flow {text!r}: expected no packet size with {application}, got {packet[0]}")
         quantity(f"--flow {text!r}", packet[0], "size")
         sent["packet"] = packet[0]
+        if application == "mqtt":
+            sent = {"kind": application, "interval": amount, "report": packet[0]}
     transport = {"transport": "udp"} if application in _DATAGRAMS else {}
     return {"direction": direction, "application": sent, **transport}
 
@@ -77,7 +82,7 @@ _AIR = {"standard": "802.11n-2.4GHz", "data_rate": "65Mbps", "aifsn": 3}
 """What is assumed of the air, as by `airwatt analyze`: one stream at 2.4 GHz. Beacons then have 1 Mb/s."""
 
 
-_THINGS = ("periodic", "mqtt", "coap", "lwm2m", "matter")
+THINGS = ("periodic", "mqtt", "coap", "lwm2m", "matter")
 LINE: dict[str, object] = {"rtt": "20ms", "down": {"rate": "16Mbps"}, "up": {"rate": "1Mbps"}}
 """What is assumed of the wired path: how long an answer takes decides how long a radio stays awake for it."""
 
@@ -100,10 +105,16 @@ _INTERVALS = 20
 _MOST_S = 21_600.0
 
 
+def interval_s(application: Mapping[str, Any]) -> float:
+    """The time between two messages of a thing: of its reports, if it has keep-alives beside them."""
+    key = "interval" if application.get("report") else APPLICATIONS[application["kind"]][0]
+    return float(Quantity(str(application[key]), "time").value)
+
+
 def _usual_duration(flows: Sequence[Mapping[str, Any]]) -> str:
     """20 s, or intervals of the flow of a thing that has the longest ones."""
-    sent = [one["application"] for one in flows if one["application"]["kind"] in _THINGS]
-    longest_s = max((Quantity(one[APPLICATIONS[one["kind"]][0]], "time").value for one in sent), default=0.0)
+    sent = [one["application"] for one in flows if one["application"]["kind"] in THINGS]
+    longest_s = max((interval_s(one) for one in sent), default=0.0)
     if not longest_s:
         return f"{_USUAL_S:g}s"
     count = max(1, min(_INTERVALS, int(_MOST_S / longest_s)))
@@ -118,7 +129,7 @@ def scenario_of(flows: Sequence[str], settings: Mapping[str, str], duration: str
     """
     read = [flow(text) for text in flows]
     values: dict[str, object] = {"base": "fast-dsl", "name": "advice", "flow": read, "wifi": dict(_AIR)}
-    if all(one["application"]["kind"] in _THINGS for one in read):
+    if all(one["application"]["kind"] in THINGS for one in read):
         # Those of a scenario that begins with base = "idle", as one of things does.
         values = {"base": "idle", "name": "advice", "flow": read, "wired": dict(LINE)}
     if any(one["application"]["kind"] != "bulk" for one in read):

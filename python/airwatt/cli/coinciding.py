@@ -18,13 +18,6 @@ if TYPE_CHECKING:
     from airwatt._documents import RunResult
     from airwatt.battery import Battery
 
-_INTERVALS = {
-    "periodic": "interval",
-    "mqtt": "keep_alive",
-    "coap": "interval",
-    "lwm2m": "interval",
-    "matter": "interval",
-}
 _ZERO = Quantity("0s")
 _CLOSE = 1e-6
 """A share of an interval by which multiples may miss."""
@@ -59,20 +52,23 @@ def note(scenario: Scenario, seed: int, first: RunResult, battery: Battery | Non
 
 def _together(values: Mapping[str, Any]) -> list[tuple[int, float]]:
     """Flows of things that begin together and go on meeting, with their intervals in seconds."""
+    from airwatt.advice.question import THINGS, interval_s
+
     found: list[tuple[int, float, float]] = []
     for index, flow in enumerate(values.get("flow", [])):
         application = flow["application"]
-        key = _INTERVALS.get(application["kind"])
-        if key is None or application.get("jitter", _ZERO).value or flow.get("start_spread", _ZERO).value:
+        if application["kind"] not in THINGS:
+            continue
+        if application.get("jitter", _ZERO).value or flow.get("start_spread", _ZERO).value:
             continue
         begin_s = flow["start"].value + application.get("phase", _ZERO).value
-        found.append((index, application[key].value, begin_s))
+        found.append((index, interval_s(application), begin_s))
     if not found:
         return []
     shortest = min(found, key=lambda entry: entry[1])
     meets = [
-        (index, interval_s)
-        for index, interval_s, begin_s in found
-        if begin_s == shortest[2] and abs(interval_s / shortest[1] - round(interval_s / shortest[1])) < _CLOSE
+        (index, each_s)
+        for index, each_s, begin_s in found
+        if begin_s == shortest[2] and abs(each_s / shortest[1] - round(each_s / shortest[1])) < _CLOSE
     ]
     return meets if len(meets) > 1 else []

@@ -50,6 +50,15 @@ pub enum Replies {
     Segments(PlayerConfig),
     /// The same number of bytes each time.
     Fixed(u32),
+    /// To the first of this many requests a reply of so many bytes. The others are pings, which are as long as what answers them.
+    Reports {
+        /// Bytes of the reply to a report.
+        reply: u32,
+        /// Bytes of a ping, and of its answer.
+        ping: u32,
+        /// Requests from one report to the next.
+        messages: u64,
+    },
 }
 
 /// When a client sends the first request of a unit.
@@ -97,7 +106,7 @@ impl DialogueConfig {
             _ if self.fresh => self.count.expect("a checked scenario says how many") as Connection,
             Replies::Pages { connections, .. } => connections,
             Replies::PagesOf2025 { origins, http, .. } => origins * http.connections(),
-            Replies::Segments(_) | Replies::Fixed(_) => 1,
+            Replies::Segments(_) | Replies::Fixed(_) | Replies::Reports { .. } => 1,
         }
     }
 
@@ -324,6 +333,10 @@ impl Dialogue {
         let one = |exchange| vec![VecDeque::from([vec![exchange]])];
         match self.config.replies {
             Replies::Fixed(reply) => one(Exchange { request, reply, urgency: BLOCKING }),
+            Replies::Reports { reply, messages, .. } if self.asked_units.is_multiple_of(messages) => {
+                one(Exchange { request, reply, urgency: BLOCKING })
+            }
+            Replies::Reports { ping, .. } => one(Exchange { request: ping, reply: ping, urgency: BLOCKING }),
             Replies::Pages { spread, .. } => {
                 let objects = page_objects::of_2010(request, spread, &mut self.random);
                 vec![objects.into_iter().map(|object| vec![object]).collect()]

@@ -91,7 +91,7 @@ kinds! {
         "game" => Game(GameConfig), "packets of one end of a game, in datagrams";
         "periodic" => Periodic(PeriodicConfig),
             "a message once in each interval, with a reply or without, as a sensor reports";
-        "mqtt" => Mqtt(MqttConfig), "the keep-alives of MQTT over TLS: a ping and its response";
+        "mqtt" => Mqtt(MqttConfig), "keep-alives of MQTT over TLS, and reports that its server acknowledges";
         "coap" => Coap(CoapConfig), "the keep-alives of CoAP over DTLS: an empty message and its reset";
         "lwm2m" => Lwm2m(Lwm2mConfig), "the updates of a registration by which LwM2M keeps it alive";
         "matter" => Matter(MatterConfig), "the empty reports by which Matter keeps a subscription alive";
