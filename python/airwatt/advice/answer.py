@@ -68,6 +68,8 @@ class Advice:
     """Giving up the association between reports, beside the best candidate."""
     reconnection: str = ""
     """Why there is none though it was asked for."""
+    early_beacon_w: float | None = None
+    """Mean power of a beacon in each service period of `ending_early`, which its run has not."""
     network_stack: NetworkStack | None = None
     """What lwIP of ESP-IDF does by itself, under the best candidate."""
     target: str | None = None
@@ -128,10 +130,10 @@ class Advice:
 
     @property
     def default(self) -> Row | None:
-        """What mac80211 of Linux does as it comes; None for the radio or target of another platform."""
-        if self.target not in (None, "linux") or platforms.of_radio(self.radio) is not None:
-            return None
-        return next((row for row in self.rows if row.simulation and platforms.is_default(row.candidate)), None)
+        """What mac80211 of Linux or the kit of the chip does as it comes; None for a target that has no station."""
+        platform = platforms.usual_of(self.target, self.radio)
+        usual = (row for row in self.rows if row.simulation and platforms.is_usual(platform, row.candidate))
+        return next((row for row in usual if row.candidate.listen_interval is None), None)
 
     @property
     def ending_early(self) -> Row | None:
@@ -267,7 +269,9 @@ def rows_of(
     own = platforms.of_radio(radio) or platforms.LINUX
     for row in rows:
         row.confirm |= target is not None or platforms.can_set(own, row.candidate)
-    return rows
+    # Of candidates that do the same the one without a setting goes first.
+    usual = platforms.usual_of(target, radio)
+    return sorted(rows, key=lambda row: not platforms.is_usual(usual, row.candidate))
 
 
 def _candidate(entry: dict[str, Any]) -> Candidate:

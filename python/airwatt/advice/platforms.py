@@ -103,6 +103,12 @@ def of_radio(radio: str) -> str | None:
     return next((platform for begin, platform in _OF_RADIO.items() if radio.startswith(begin)), None)
 
 
+def words_of(target: str | None, radio: str) -> str | None:
+    """What `--target` would name for a radio whose chip has one platform, if it names nothing."""
+    own = of_radio(radio)
+    return target or next((name for name, platforms in TARGETS.items() if platforms == (own,)), None)
+
+
 _OTHER_SDK = ("siwx917", "cyw43439", "cc3130")
 """Chips with a kit of their makers', for which no settings are known here."""
 _OF_ONE_MAKER = ("esp-idf", "nrf")
@@ -184,13 +190,22 @@ def is_for(target: str, candidate: Candidate) -> bool:
     return any(can_set(platform, candidate.awake_to_the_end()) for platform in TARGETS[target])
 
 
-_LINUX_DEFAULT = (("timeout", "100ms"),)
-"""Of mac80211's dynamic power save (docs/station.md)."""
+_USUAL = {LINUX: "100ms", "ESP-IDF": f"{_ESP_USUAL_MS}ms", "nRF Connect SDK": "100ms"}
+"""The time-out of each platform as it comes: of mac80211's dynamic power save (docs/station.md), of ESP-IDF's least
+active time, and of the nRF70's inactivity timer in its maker's documentation."""
 
 
-def is_default(candidate: Candidate) -> bool:
-    """Whether it is what Linux does with power save on and nothing else set."""
-    return candidate.parameters == _LINUX_DEFAULT and _policies()[candidate.policy]["dozing"] == "after timeout"
+def usual_of(target: str | None, radio: str) -> str | None:
+    """The platform whose time-out as it comes is one of a target's or, without one, of the radio's chip or of Linux."""
+    if target is None:
+        return of_radio(radio) or LINUX
+    return next((platform for platform in TARGETS[target] if platform in _USUAL), None)
+
+
+def is_usual(platform: str | None, candidate: Candidate) -> bool:
+    """Whether its time-out is the one that a platform has with power save on and nothing else set."""
+    usual = (("timeout", _USUAL.get(platform or "")),)
+    return candidate.parameters == usual and _policies()[candidate.policy]["dozing"] == "after timeout"
 
 
 def can_be_set(candidate: Candidate) -> bool:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from airwatt import _core, aggregates, laboratory
-from airwatt._core import CONFIRM, InputError, Scenario
+from airwatt._core import CONFIRM, InputError, Quantity, Scenario
 from airwatt.advice import deep_sleep, network_stack, platforms
-from airwatt.advice.answer import Advice, rows_of
+from airwatt.advice.answer import Advice, Row, rows_of
 from airwatt.advice.candidate import Candidate, Figures
 from airwatt.advice.combined_settings import SETTINGS, CombinedSetting
 from airwatt.parallel import Progress
@@ -192,8 +192,26 @@ def advise(
             advice.reconnection = deep_sleep.why_not(text)
         if platforms.is_esp_idf(str(text["station"][0]["radio"]), target):
             advice.network_stack = network_stack.price(loaded, best.candidate, seed, store)
-        advice.beside = _beside(measured, best.candidate, best.simulation, awake, make, target, budget_s)
+        if advice.ending_early is not None:
+            advice.early_beacon_w = _beacon_w(text, advice.default, advice.ending_early.candidate)
+        words = platforms.words_of(target, str(text["station"][0]["radio"]))
+        advice.beside = _beside(measured, best.candidate, best.simulation, awake, make, words, budget_s)
     return advice
+
+
+def _beacon_w(keys: Mapping[str, Any], usual: Row | None, agreed: Candidate) -> float | None:
+    """What a beacon at each of the agreed wake times takes: as much as one that the usual candidate receives.
+
+    A station that is awake to the end of the period receives it in a time that is paid for; one that sleeps earlier is
+    awake for it, too.
+    """
+    if usual is None or usual.simulation is None or not usual.simulation.causes:
+        return None
+    station, point = keys["station"][0], keys["ap"]
+    is_dtim = laboratory.radio(str(station["radio"])).wakes_for_dtims or station.get("listen_interval") == "dtim"
+    each_s = Quantity(str(point["beacon_interval"]), "time").value * (int(point["dtim_period"]) if is_dtim else 1)
+    between_s = Quantity(dict(agreed.parameters)["interval"], "time").value
+    return float(usual.simulation.causes.get("beacon", 0.0) * usual.simulation.power_w * each_s / between_s)
 
 
 def _has_dtims_beside(given: Collection[str], stations: Sequence[Mapping[str, Any]]) -> bool:

@@ -30,11 +30,14 @@ A flow: down or up, then one of
   request-response:GAP       small questions           down:request-response:1s
   periodic:INTERVAL[:PACKET] a thing's reports         up:periodic:30s:60B
   mqtt:KEEP_ALIVE            keep-alives over TCP      up:mqtt:60s
+  mqtt:INTERVAL:REPORT       reports at QoS 1          up:mqtt:30s:60B
   coap, lwm2m, matter        keep-alives over UDP      up:coap:2min
 The direction is that of the data. Of web and request-response these are the
 answers: with down the station asks, with up it answers. Of keep-alives they are
 what the one who begins sends: with up the station begins. In a scenario the key
 flow.application.begins of request-response and periodic says who begins.
+A report of MQTT is acknowledged by its server; with more than 60 s from one to
+the next there are keep-alives between (flow.application.keep_alive).
 
 \b
 Examples:
@@ -304,6 +307,7 @@ def _only_for_scenarios(given: Mapping[str, object]) -> None:
 
 
 def _parts(found: Advice) -> Iterator[str | Table]:
+    from airwatt.advice import platforms
     from airwatt.tables import quantity, table
 
     confirmed = [row for row in found.rows if row.simulation]
@@ -333,10 +337,12 @@ def _parts(found: Advice) -> Iterator[str | Table]:
         yield filled(f"not tried: {found.untried}", _COLUMNS)
     skipped = [row for row in found.rows if not row.simulation]
     if skipped:
-        names = ", ".join(_name(row) for row in skipped)
+        names = ", ".join(_name(row, found) for row in skipped)
         yield filled(f"not simulated, as the models put others first: {names}", _COLUMNS)
-    if any(_name(row).endswith(_UNSETTABLE) for row in found.rows):
-        yield "* no platform has a setting for all of it: a driver or a firmware would have to do it"
+    if any(_name(row, found).endswith(_UNSETTABLE) for row in found.rows):
+        who = None if found.target else platforms.of_radio(found.radio)
+        has = "no platform has a setting" if who is None else f"{who} has no setting"
+        yield f"* {has} for all of it: a driver or a firmware would have to do it"
 
 
 def _grouped(rows: list[Row]) -> list[list[Row]]:
@@ -381,7 +387,7 @@ def _cells(rows: list[Row], found: Advice) -> list[str]:
     errors = [NOTHING if error is None else _percent(error) for error in map(found.model_error, rows)]
     verdict = "" if row in found.ranked else "over"
     return [
-        "\n".join(_name(each) for each in rows),
+        "\n".join(_name(each, found) for each in rows),
         quantity(figures.energy_j, "J", figures.energy_ci95_j),
         quantity(figures.power_w, "W"),
         *_delays(figures),
@@ -399,15 +405,17 @@ def _percent(share: float) -> str:
 _UNSETTABLE = "*"
 
 
-def _name(row: Row) -> str:
-    return _candidate_name(row.candidate)
+def _name(row: Row, found: Advice) -> str:
+    return _candidate_name(row.candidate, found)
 
 
-def _candidate_name(candidate: Candidate) -> str:
-    """The policy with its parameters, marked where no platform of a station can set it."""
+def _candidate_name(candidate: Candidate, found: Advice) -> str:
+    """The policy with its parameters, marked where the chip's platform or, of other radios, none can set it."""
     from airwatt.advice import platforms
 
-    return candidate.name + ("" if platforms.can_be_set(candidate) else _UNSETTABLE)
+    own = None if found.target else platforms.of_radio(found.radio)
+    can_be_set = platforms.can_be_set(candidate) if own is None else platforms.can_set(own, candidate)
+    return candidate.name + ("" if can_be_set else _UNSETTABLE)
 
 
 _IN_OTHER_MODES = 4
@@ -420,7 +428,7 @@ def _charges(found: Advice, confirmed: list[Row]) -> Iterator[str | Table]:
     from airwatt.tables import table
 
     groups = [
-        ("\n".join(map(_name, rows)), figures)
+        ("\n".join(_name(row, found) for row in rows), figures)
         for rows in _grouped(confirmed)
         if (figures := rows[0].simulation) is not None
     ]
@@ -452,7 +460,7 @@ def _beside(found: Advice) -> Iterator[str | Table]:
         ]
         for one in found.beside
     ]
-    yield f"beside {_name(found.ranked[0])}, what TCP and bursts change:"
+    yield f"beside {_name(found.ranked[0], found)}, what TCP and bursts change:"
     yield table(["setting", "energy", "change", "delay +", ""], rows, left=1)
 
 
@@ -472,7 +480,7 @@ def _keep_alives(found: Advice) -> Iterator[str | Table]:
     longer = [interval_s for interval_s in first.day_j if interval_s != first.interval_s]
     rows = [
         [
-            _candidate_name(one.candidate),
+            _candidate_name(one.candidate, found),
             quantity(one.one_j, "J"),
             amount(one.day_j[one.interval_s]),
             *(amount(one.saved_j[interval_s]) for interval_s in longer),
@@ -514,16 +522,17 @@ def _how_to_set(found: Advice) -> Iterator[str]:
             f"of frames to everyone (ARP, mDNS) it misses those after the beacons that it skips: with {best.name} a "
             "peer that asks for its address may get no answer"
         )
-    wanted = [(_name(found.ranked[0]), platforms.how(best)), *beside]
+    wanted = [(_name(found.ranked[0], found), platforms.how(best)), *beside]
     hints = list(
         platforms.hints(found.radio, found.target, best, found.network_stack, lambda watts: _adds(found, watts))
     )
-    if found.target is not None:
+    target = platforms.words_of(found.target, found.radio)
+    if target is not None:
         for name, how in wanted:
-            lines = [f"    {line}" for line in platforms.to_paste(found.target, how)]
-            yield "\n".join([f"to set {name} on {found.target}:", *lines])
+            lines = [f"    {line}" for line in platforms.to_paste(target, how)]
+            yield "\n".join([f"to set {name} on {target}:", *lines])
         mode = _host_mode(found)
-        if found.target == "esp-idf" and mode:
+        if target == "esp-idf" and mode:
             yield "\n".join(f"    {line}" for line in [f"// {mode[0]}", *platforms.host_to_paste(mode[1:])])
         yield from hints
         return
@@ -536,16 +545,20 @@ def _how_to_set(found: Advice) -> Iterator[str]:
 
 def _adds(found: Advice, more_w: float) -> str:
     """Writes what a mean power adds to the best candidate: a current, and the days that are left then."""
-    from airwatt.tables import quantity
-
     best, battery = found.ranked[0].simulation, found.battery
-    volts = found.voltage_v if battery is None else battery.voltage(found.voltage_v)
-    text = f"{quantity(more_w / volts, 'A') if volts else quantity(more_w, 'W')} more"
+    text = _more(found, more_w)
     if battery is None or best is None:
         return text
     capacity = battery.text.partition(",")[0]
     lasts = battery.lasts(best.power_w + more_w, found.voltage_v, best.profile)
     return f"{text}: {capacity} lasts {lasts}"
+
+
+def _more(found: Advice, more_w: float) -> str:
+    from airwatt.tables import quantity
+
+    volts = found.voltage_v if found.battery is None else found.battery.voltage(found.voltage_v)
+    return f"{quantity(more_w / volts, 'A') if volts else quantity(more_w, 'W')} more"
 
 
 def _host_mode(found: Advice) -> list[str]:
@@ -569,14 +582,14 @@ def _verdict(found: Advice) -> Iterator[str]:
         yield "nothing is within the budget"
         return
     best = ranked[0]
-    lines = [f"take       {_name(best)}: {_costs(found, best)}{_less(found)}"]
+    lines = [f"take       {_name(best, found)}: {_costs(found, best)}{_less(found)}"]
     if found.alike:
-        lines.append(f"the same   {', '.join(_name(row) for row in found.alike)}")
+        lines.append(f"the same   {', '.join(_name(row, found) for row in found.alike)}")
     lines += _ending_early(found)
     lines += _reached(found)
     if found.runner_up is not None:
         chance = "; the difference is within chance" if found.within_chance else ""
-        lines.append(f"runner-up  {_name(found.runner_up)}: {_costs(found, found.runner_up)}{chance}")
+        lines.append(f"runner-up  {_name(found.runner_up, found)}: {_costs(found, found.runner_up)}{chance}")
     if found.bound is not None:
         lines.append(f"ideal      {quantity(found.bound.energy_j, 'J')}: {_ideal(found)}")
     if found.battery is not None and best.simulation is not None:
@@ -609,22 +622,23 @@ def _resent(found: Advice) -> list[str]:
 
 
 def _reached(found: Advice) -> Iterator[str]:
-    """What Linux does as it comes, and what would spend less if there were a setting for it."""
+    """What Linux or the chip's kit does as it comes, and what would spend less if there were a setting for it."""
     from airwatt.advice import platforms
 
     best, default = found.ranked[0], found.default
+    platform = platforms.of_radio(found.radio)
     if default is not None:
         over = "" if default in found.ranked else "; over the budget"
-        is_best = " is what Linux does as it comes" if default is best else f": {_costs(found, default)}{over}"
-        yield f"default    {_name(default)}{is_best}"
-    platform = platforms.of_radio(found.radio)
+        who = platforms.usual_of(found.target, found.radio)
+        is_best = f" is what {'Linux' if who == platforms.LINUX else who} does as it comes"
+        yield f"default    {_name(default, found)}{is_best if default is best else f': {_costs(found, default)}{over}'}"
     if found.target is None and best.is_out_of_reach:
         yield f"can be set {'anywhere' if platform is None else f'on {platform}'}: nothing within the budget"
     elif found.target is None:
         who = "no platform has a setting for all of it" if platform is None else f"{platform} has no setting for it"
         others = (row for row in found.ranked if row.is_out_of_reach and not row.candidate.ends_early)
         for row in [row for row in others if _energy_j(row) < _energy_j(best)][:1]:
-            yield f"out of reach {_name(row)}: {_costs(found, row)}; {who}"
+            yield f"out of reach {_name(row, found)}: {_costs(found, row)}; {who}"
 
 
 def _ending_early(found: Advice) -> list[str]:
@@ -632,14 +646,19 @@ def _ending_early(found: Advice) -> list[str]:
     row = found.ending_early
     if row is None or row.simulation is None:
         return []
-    lasts = ""
+    lasts, beacon_w = "", found.early_beacon_w
     if found.battery is not None:
-        days = found.battery.lasts(row.simulation.power_w, found.voltage_v, row.simulation.profile)
-        lasts = f", {found.battery.text.partition(',')[0]} lasts {days}"
+        powers = [row.simulation.power_w, *([] if beacon_w is None else [row.simulation.power_w + beacon_w])]
+        days = [found.battery.lasts(power_w, found.voltage_v, row.simulation.profile) for power_w in powers]
+        lasts = f", {found.battery.text.partition(',')[0]} lasts {days[0]}"
+        lasts += "" if beacon_w is None else f", or {days[-1]} with a beacon in each period"
+    receives = (
+        "" if beacon_w is None else f" (a beacon in each, as ESP-IDF issue 13884 has it, is {_more(found, beacon_w)})"
+    )
     return [
-        f"if early   {_name(row)}: {_costs(found, row)}{lasts}: if the access point ends each service period with its "
-        "first answer and the firmware sleeps then; whether it does is not published, and the band has it not, so that "
-        "the advice is that of a station which is awake to the end of each"
+        f"if early   {_name(row, found)}: {_costs(found, row)}{lasts}: if the access point ends each service period "
+        f"with its first answer and the firmware sleeps then{receives}; whether it does is not published, and the band "
+        "has it not, so that the advice is that of a station which is awake to the end of each"
     ]
 
 
@@ -768,21 +787,23 @@ def _more_delay(found: Advice) -> list[str]:
             saved_j = best.energy_j - figures.energy_j
             share = 100 * saved_j / best.energy_j
             saved = f"{quantity(saved_j, 'J')} less ({share:.0f} %)"
-            lines.append(f"more delay {quantity(delay, 's')} would buy {_name(row)}: {saved}")
+            lines.append(f"more delay {quantity(delay, 's')} would buy {_name(row, found)}: {saved}")
     return lines or ["more delay buys nothing among what was simulated"]
 
 
 def _disagreement(found: Advice) -> list[str]:
     from airwatt.tables import quantity
 
-    lines = [f"failed     {_name(row)}: {row.failure}" for row in found.rows if row.failure]
+    lines = [f"failed     {_name(row, found)}: {row.failure}" for row in found.rows if row.failure]
     other = "replay" if found.from_capture else "simulation"
     if found.disagreements:
-        names = ", ".join(f"{_name(row)} {_percent(found.model_error(row) or 0.0)}" for row in found.disagreements)
+        names = ", ".join(
+            f"{_name(row, found)} {_percent(found.model_error(row) or 0.0)}" for row in found.disagreements
+        )
         lines.append(f"disagree   model against {other}, energy: {names}")
     if found.late:
         names = "; ".join(
-            f"{_name(row)} {quantity(row.model.delay_s, 's')}, {quantity(max(0.0, row.simulation.delay_s), 's')}"
+            f"{_name(row, found)} {quantity(row.model.delay_s, 's')}, {quantity(max(0.0, row.simulation.delay_s), 's')}"
             for row in found.late
             if row.model and row.simulation
         )
@@ -791,10 +812,10 @@ def _disagreement(found: Advice) -> list[str]:
     if choice is None or choice in [best, *found.alike] or best.simulation is None:
         return lines
     if choice.simulation is None:
-        lines.append(f"models     alone would have taken {_name(choice)}")
+        lines.append(f"models     alone would have taken {_name(choice, found)}")
     elif choice not in found.ranked:
-        lines.append(f"models     alone would have taken {_name(choice)}, which is over the budget")
+        lines.append(f"models     alone would have taken {_name(choice, found)}, which is over the budget")
     else:
         more = choice.simulation.energy_j / best.simulation.energy_j - 1
-        lines.append(f"models     alone would have taken {_name(choice)}: {100 * more:.1f} % more energy")
+        lines.append(f"models     alone would have taken {_name(choice, found)}: {100 * more:.1f} % more energy")
     return lines
