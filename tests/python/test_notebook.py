@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 
 import matplotlib
 import pytest
@@ -36,6 +38,32 @@ def test_html_has_the_numbers_and_a_picture():
     assert repr(analysis).startswith("<Analysis of 192.168.7.2 in ")
     assert "<th>policy</th>" in analysis._repr_html_()
     assert "data:image/png" in analysis._repr_html_()
+
+
+def test_a_picture_leaves_the_backend_of_later_plots_alone(tmp_path):
+    """A notebook shows plots by its backend. Nothing here imports pyplot, which would choose one."""
+    text = f"""
+import sys
+import matplotlib
+matplotlib.use("svg")
+import airwatt
+short = {SHORT!r}
+airwatt.compare("fast-dsl", policy=["active", "psm"], set=short)._repr_html_()
+airwatt.run("fast-dsl", set=short, trace=True)._repr_html_()
+airwatt.analyze({str(ROOT / "captures" / "tcp-download.pcapng")!r}, trace=True)._repr_html_()
+from airwatt.laboratory import load
+from airwatt.plots import topology
+topology.draw("fast-dsl", load("fast-dsl").to_dict(expand=True), __import__("pathlib").Path("picture.png"))
+assert matplotlib.get_backend() == "svg", matplotlib.get_backend()
+assert "matplotlib.pyplot" not in sys.modules
+"""
+    found = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+
+
+def test_nothing_that_draws_imports_pyplot_or_chooses_a_backend():
+    for path in (ROOT / "python").rglob("*.py"):
+        assert not re.search(r"pyplot|matplotlib\.use\(", path.read_text().replace("`pyplot`", "")), path
 
 
 def test_an_absent_key_raises():

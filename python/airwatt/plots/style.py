@@ -1,4 +1,7 @@
-"""What all pictures share: light axes, 150 dpi, and colours that the colour-blind can tell apart (Okabe and Ito)."""
+"""What all pictures share: light axes, 150 dpi, and colours that the colour-blind can tell apart (Okabe and Ito).
+
+Pictures are `Figure`s that are saved without `pyplot`: they need no display, and a notebook keeps its own backend.
+"""
 
 import contextlib
 import math
@@ -16,8 +19,6 @@ from matplotlib.text import Text
 from airwatt._core import __version__
 from airwatt.files import replacing
 from airwatt.layout import printable
-
-matplotlib.use("Agg")  # draws into files; a display is not needed
 
 BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW, GREY = (
     "#0072B2",

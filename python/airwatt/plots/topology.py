@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
 
 from airwatt.plots.style import GREY, INK, LINES, save, styled
 
@@ -57,7 +57,8 @@ def draw(name: str, general: Mapping[str, Any], path: Path) -> None:
     columns = max((x for x, _ in places.values()), default=0) + 1
     rows = max((y for _, y in places.values()), default=0) + 1
     with styled():
-        figure, axes = plt.subplots(figsize=(max(4.5, 1.95 * columns), 0.75 + 0.8 * rows), layout="constrained")
+        figure = Figure(figsize=(max(4.5, 1.95 * columns), 0.75 + 0.8 * rows), layout="constrained")
+        axes = figure.subplots()
         axes.set(xlim=(-0.55, columns - 0.45), ylim=(rows - 0.6, -0.75))
         axes.axis("off")
         for edge in drawing.edges:
@@ -78,7 +79,6 @@ def draw(name: str, general: Mapping[str, Any], path: Path) -> None:
             axes.legend(loc="upper left", ncols=len(drawing.channels), borderaxespad=0.0)
         axes.set_title(f"{name}: {_flows(general)}")
         save(figure, path)
-        plt.close(figure)
 
 
 def _drawing(general: Mapping[str, Any]) -> _Drawing:
