@@ -628,6 +628,20 @@ def test_an_export_with_runs_missing_says_so(airwatt, tmp_path):
     assert airwatt("sweep", "export", store).status == 1
 
 
+def test_a_run_of_several_plans_counts_once(airwatt, tmp_path):
+    store = tmp_path / "store"
+    for runs in ("2", "4"):
+        assert airwatt("sweep", *TINY, "--runs", runs, "--store", store).status == 0
+    # The rule needs five of these; the plans above need four.
+    assert airwatt("sweep", *TINY, "--runs", "9", "--until", "ci95(energy_j) < 90%", "--store", store).status == 0
+    assert airwatt("sweep", "export", store, "--out", tmp_path / "all.csv").status == 0
+    for chunk in (store / "runs").iterdir():
+        chunk.unlink()
+    answer = airwatt("sweep", "export", store, "--out", tmp_path / "none.csv")
+    assert answer.status == 1
+    assert "0 of 9 runs are in it: 9 missing" in answer.err, answer.err
+
+
 def test_the_parts_of_a_sweep_are_whole_together(airwatt, tmp_path):
     for part in (1, 2):
         assert airwatt("sweep", *FIFTY, "--store", tmp_path / f"part{part}", "--shard", f"{part}/2").status == 0

@@ -219,13 +219,8 @@ def exported(stores: Sequence[Store], what: str) -> pa.Table:
 def left_out(stores: Sequence[Store]) -> tuple[int, int, int]:
     """How many runs the sweeps of stores have together, and how many of them are missing and failed in all of them."""
     plans = {plan.id: plan for store in stores for plan in store._files.plans()}
-    jobs = missing = failed = 0
-    for plan in plans.values():
-        state = together([Ledger(store._files, plan) for store in stores])
-        jobs += state.jobs - state.not_needed
-        missing += state.missing
-        failed += state.failed
-    return jobs, missing, failed
+    state = together([Ledger(store._files, plan) for store in stores] for plan in plans.values())
+    return state.jobs - state.not_needed, state.missing, state.failed
 
 
 def _ordered(names: Sequence[str], given: Sequence[str]) -> list[str]:

@@ -33,6 +33,12 @@ _FSYNC_S = 5.0
 _MISSING, _FINISHED, _FAILED, _NOT_NEEDED = 0, 1, 2, 3
 _BY_WORTH = bytes.maketrans(bytes([_FAILED, _NOT_NEEDED, _FINISHED]), bytes([1, 2, 3]))
 """States in the order in which one of them counts for a job that several stores have."""
+_NEEDS = (_NOT_NEEDED, _MISSING, _FAILED, _FINISHED)
+"""States in the order in which one of them counts for a job that several plans have: one of them may need it,"""
+_BY_NEED = bytes.maketrans(
+    bytes([1, 2, 3, 0]), bytes([_NEEDS.index(state) for state in (_FAILED, _NOT_NEEDED, _FINISHED, _MISSING)])
+)
+"""as numbers of this order for those of the one above."""
 
 
 class Shard(NamedTuple):
@@ -251,14 +257,30 @@ class Ledger:
         return list(zip(table["point"], table["seed"], strict=True))
 
 
-def together(ledgers: Sequence[Ledger]) -> State:
-    """How far a plan has come in several stores, each of which may have a part of its runs."""
-    for ledger in ledgers:
-        ledger.state()
-    # What one store has finished nobody misses, and what one has tried and failed is not missing either.
-    states = bytes(map(max, zip(*(ledger.states.translate(_BY_WORTH) for ledger in ledgers), strict=True)))
-    counts = [states.count(_BY_WORTH[state]) for state in (_FINISHED, _FAILED, _NOT_NEEDED)]
-    return State(len(states), *counts)
+def together(plans: Iterable[Sequence[Ledger]]) -> State:
+    """How far plans have come in several stores, each of which may have a part of their runs.
+
+    Each plan has its ledger of every store. A job that several plans have counts once.
+    """
+    parts: dict[str, list[tuple[int, bytes]]] = {}
+    for ledgers in plans:
+        for ledger in ledgers:
+            ledger.state()
+        # What one store has finished nobody misses, and what one has tried and failed is not missing either.
+        states = bytes(map(max, zip(*(ledger.states.translate(_BY_WORTH) for ledger in ledgers), strict=True)))
+        plan = ledgers[0].plan
+        for index, point in enumerate(plan.points):
+            mine = states[index * plan.runs : (index + 1) * plan.runs].translate(_BY_NEED)
+            parts.setdefault(point, []).append((plan.seed, mine))
+    counts = [0] * len(_NEEDS)
+    for found in parts.values():
+        jobs: dict[int, int] = {}
+        for first, mine in found:
+            for seed, state in enumerate(mine, first):
+                jobs[seed] = max(state, jobs.get(seed, 0))
+        for state in jobs.values():
+            counts[state] += 1
+    return State(sum(counts), *(counts[_NEEDS.index(state)] for state in (_FINISHED, _FAILED, _NOT_NEEDED)))
 
 
 class Keeper:
