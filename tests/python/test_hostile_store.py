@@ -1,8 +1,10 @@
 """A store from somebody else, packed with its links: nothing outside of it is removed, written or waited for."""
 
+import json
 import os
 import shutil
 import subprocess
+import zlib
 
 import pytest
 from conftest import PROGRAM, ROOT
@@ -127,3 +129,41 @@ def test_a_store_may_be_reached_by_a_link(store):
     assert len(laboratory.open_store(link)) == 4
     with pytest.raises(InputError, match="expected the store of a sweep"):
         laboratory.open_store(store / "plans")
+
+
+def journal_lines(point, document):
+    """Lines of a journal whose sums are right, and whose content is not."""
+    station = document["stations"][0]
+    runs = [
+        {}, [], "x", 5, {**document, "flows": None}, {**document, "flows": "abc"}, {**document, "flows": [1, 2]},
+        {**document, "stations": [{**station, "energy_j": "many"}]}, json.loads("[" * 900 + "]" * 900),
+        {**document, "wired": 10**400}, {**document, "scenario": "\ud800"}, {**document, "unknown": 5},
+    ]  # fmt: skip
+    done = {"point": point, "seed": 1, "wall_s": 1.0}
+    failed = {**done, "error": "x", "at": 1.0}
+    changes = [
+        {"seed": "1"}, {"seed": -1}, {"seed": 1.5}, {"seed": 2**70}, {"seed": True}, {"point": 5}, {"point": [1]},
+        {"error": 5}, {"error": None}, {"at": "x"}, {"at": None}, {"wall_s": "x"}, {"wall_s": 10**400},
+    ]  # fmt: skip
+    texts = [json.dumps(item) for item in [[1, 2], *({**done, "run": run} for run in runs)]]
+    return [*texts, *(json.dumps({**failed, **change}) for change in changes), "[" * 100_000]
+
+
+def test_lines_of_a_journal_with_a_right_sum_and_wrong_content_are_damaged(tmp_path, airwatt):
+    given = {"set": {"flow.application.size": "20kB"}, "runs": 2}
+    store = laboratory.sweep("fast-dsl", **given, store=tmp_path / "store")
+    point = store.to_arrow("runs", ["point"])["point"][0].as_py()
+    found = laboratory.run("fast-dsl", set=given["set"]).to_dict()
+    bad = journal_lines(point, found)
+    good = json.dumps({"point": point, "seed": 1, "wall_s": 1.0, "run": found})
+    before = airwatt("sweep", "export", store.path).out
+    for chunk in (store.path / "runs").iterdir():
+        chunk.unlink()
+    path = store.path / "journal" / "host-1-abcdef-000001.jsonl"
+    path.write_bytes(b"".join(b"%08x %s\n" % (zlib.crc32(text.encode()), text.encode()) for text in [*bad, good]))
+    (state,) = store.status()
+    assert (state.damaged_lines, state.finished, state.failed) == (len(bad), 1, 0)
+    assert airwatt("sweep", "export", store.path).err.startswith("airwatt: 1 of 2 runs are in it: 1 missing")
+    assert f"{len(bad)} damaged lines" in airwatt("sweep", "status", store.path).out
+    assert airwatt("sweep", "resume", store.path).status == 0
+    assert airwatt("sweep", "export", store.path).out == before

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airwatt import _core, aggregates
@@ -27,6 +28,7 @@ AGGREGATES: dict[str, aggregates.Number] = {
     "completed_s": aggregates.completed_s,
 }
 """Numbers of a run that are sums over its stations and flows, at the front of each row of runs."""
+_HALF = re.compile("[\ud800-\udfff]")
 _LEFT_OUT = frozenset({"schema", "version", "seed", "flows", "stations"})
 
 
@@ -40,6 +42,44 @@ def rows(what: str, point: str, seed: int, document: Mapping[str, Any]) -> Itera
         return
     for item in document[what]:
         yield {**origin, **_flat(item)}
+
+
+def has_rows(document: Any) -> bool:
+    """Whether what somebody says to be a result document becomes rows of every table."""
+    try:
+        return all(
+            value is None or _check(what, name)(value)
+            for what in TABLES
+            for row in rows(what, "", 0, document)
+            for name, value in row.items()
+        )
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError):
+        return False
+
+
+def is_text(value: object) -> bool:
+    """Whether a value is a text that a table can have: half of a surrogate pair is none."""
+    return isinstance(value, str) and (value.isascii() or not _HALF.search(value))
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a number that a table can have as a floating-point one."""
+    return type(value) is float or (type(value) is int and abs(value) <= 1 << 53)
+
+
+def _is_integer(value: object) -> bool:
+    return type(value) is int and -(1 << 63) <= value < 1 << 63
+
+
+@functools.cache
+def _check(what: str, name: str) -> Callable[[object], bool]:
+    """Whether a value is of the type of a column."""
+    import pyarrow as pa
+
+    checks: dict[pa.DataType, Callable[[object], bool]] = {
+        pa.string(): is_text, pa.float64(): is_number, pa.bool_(): lambda value: type(value) is bool
+    }  # fmt: skip
+    return checks.get(kind(what, name), _is_integer)
 
 
 def number(document: Mapping[str, Any], name: str) -> float | None:

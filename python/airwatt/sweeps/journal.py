@@ -1,8 +1,9 @@
 """The journal of a runner: one line a finished or failed run, in the file before the next run begins.
 
 A line is the CRC-32 of a JSON object in hexadecimal, a space, and the object: `point`, `seed`, `wall_s`, and `run`
-(the result document) or `error` with `at`, when it failed. A line that does not fit its sum is damaged; readers skip
-it and say so. A last line without its end is one that is being written, or was when its writer was killed.
+(the result document) or `error` with `at`, when it failed. A line that does not fit its sum is damaged, and so is one
+that becomes no row of the tables; readers skip it and say so. A last line without its end is one that is being written,
+or was when its writer was killed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ import zlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from airwatt.files import parsed
+from airwatt.sweeps import columns
 from airwatt.sweeps.folder import Folder
+from airwatt.sweeps.plan import MOST_SEEDS
 
 
 class Entry(NamedTuple):
@@ -69,13 +73,25 @@ def read(folder: Folder, name: str, start: int = 0, *, complete: bool = False) -
 
 
 def _entry(text: bytes) -> Entry | None:
+    """What a line says; None where it is damaged."""
     try:
         if int(text[:8], 16) != zlib.crc32(text[9:]):
             return None
-        item = json.loads(text[9:])
-        return Entry(item["point"], item["seed"], item["wall_s"], item.get("run"), item.get("error"), item.get("at"))
-    except (ValueError, KeyError, TypeError):
+        item = parsed(text[9:])
+        entry = Entry(item["point"], item["seed"], item["wall_s"], item.get("run"), item.get("error"), item.get("at"))
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
+    return entry if _is_right(entry) else None
+
+
+def _is_right(entry: Entry) -> bool:
+    if not (type(entry.seed) is int and 0 <= entry.seed < MOST_SEEDS):
+        return False
+    if not (columns.is_text(entry.point) and columns.is_number(entry.wall_s)):
+        return False
+    if entry.run is None:
+        return columns.is_text(entry.error) and columns.is_number(entry.at)
+    return entry.error is None and columns.has_rows(entry.run)
 
 
 class Journal:

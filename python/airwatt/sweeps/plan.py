@@ -37,7 +37,8 @@ SUFFIXES = {
 
 MAX_JOBS = 10_000_000
 """No sweep has more runs."""
-_MOST_SEEDS = 1 << 63
+MOST_SEEDS = 1 << 63
+"""No seed is larger, nor as large."""
 
 
 @functools.cache
@@ -189,7 +190,7 @@ def checked(document: Mapping[str, Any], points: Sequence[object]) -> tuple[str,
     expected = {
         "scenario": isinstance(scenario, str),
         "varied": isinstance(varied, list) and all(isinstance(key, str) for key in varied),
-        "seed": type(seed) is int and 0 <= seed < _MOST_SEEDS,
+        "seed": type(seed) is int and 0 <= seed < MOST_SEEDS,
         "runs": type(runs) is int and runs >= 1 and len(points) * runs <= MAX_JOBS,
         "until": until is None or isinstance(until, str),
         "points": bool(points) and all(isinstance(point, str) for point in points) and len(set(points)) == len(points),
