@@ -54,7 +54,7 @@ _EXPANSION = 60
 _ALLOWANCE_BYTES = 4 << 20
 """beside this. Tables as CSV are some ten times as large as their part of the file."""
 _MOST_UNFINISHED = 20
-"""For each finished run of an archive so many are made at most: a rule that stops points early leaves gaps."""
+"""For each finished run of an archive so many are planned at most: a rule that stops points early leaves gaps."""
 
 
 class Difference(NamedTuple):
@@ -87,7 +87,7 @@ class Comparison(NamedTuple):
     members: list[str]
     """Members of the archive that are others when they are made again."""
     unmade: list[str]
-    """Members that were not compared: they name mechanisms or profiles by their place on the disk."""
+    """Members that were not compared: those of sweeps that had not finished, or of another core library."""
 
     @property
     def same(self) -> bool:
@@ -161,7 +161,9 @@ def rerun(
             new = again(plan, with_files=trust)
             points.update(zip(new.points, plan.points, strict=True))
             files.add(new)
-            if run(files, new, worker(None, None, with_files=has_files(new)), Shard(), on_progress):
+            wanted = {(key, seed) for key in new.points for seed in content.seeds[points[key]]}
+            work = worker(None, None, with_files=has_files(new))
+            if run(files, new, work, Shard(), on_progress, only=wanted):
                 raise Interrupted(None)
         return _compared(content, Store(files.folder), points)
 
@@ -303,10 +305,14 @@ class _Content:
         self.tables = {what: self._table(what) for what in columns.TABLES}
         self.jobs = self._jobs()
         """The point and the seed of each run."""
-        self.planned = 0
-        """Runs of the sweeps, finished or not,"""
+        self.seeds: dict[str, set[int]] = {}
+        """The seeds of the runs by their point."""
+        for point, seed in self.jobs:
+            self.seeds.setdefault(point, set()).add(seed)
+        self._ranges: dict[str, list[range]] = {}
+        """The seeds that the sweeps plan for each point,"""
         self.is_partial = False
-        """and whether some have not finished, or were not needed."""
+        """and whether some runs have not finished, or were not needed."""
 
     def __enter__(self) -> _Content:
         return self
@@ -317,25 +323,43 @@ class _Content:
     def plans(self, folder: Path) -> list[Plan]:
         """The runs of the archive; the files that they name are written into a folder. Raises `InputError`."""
         try:
-            return [self._plan(one, folder) for one in self.about["sweeps"]]
+            found = [self._plan(one, folder) for one in self.about["sweeps"]]
         except InputError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise self._damaged("about.json", error) from None
+        if not all(any(seed in one for one in self._ranges.get(point, ())) for point, seed in self.jobs):
+            raise self._damaged("about.json", "its runs are not those of the results")
+        return found
+
+    @property
+    def planned(self) -> int:
+        """Runs of the sweeps, finished or not; one that several of them have counts once."""
+        count = 0
+        for ranges in self._ranges.values():
+            end = 0
+            for one in sorted(ranges, key=lambda one: one.start):
+                count += max(0, one.stop - max(one.start, end))
+                end = max(end, one.stop)
+        return count
 
     def _plan(self, sweep: Mapping[str, Any], folder: Path) -> Plan:
         import pyarrow as pa
 
         settings = [dict(point) for point in sweep["points"]]
         scenario, varied, seed, runs, until = checked(sweep, [point["point"] for point in settings])
-        self.planned += len(settings) * runs
-        finished: dict[str, int] = {}
-        for key, one in self.jobs:
-            finished[key] = max(finished.get(key, 0), one - seed + 1)
-        settings = [point for point in settings if point["point"] in finished]
-        most = max((finished[point["point"]] for point in settings), default=0)
-        if most > runs or most * len(settings) > _MOST_UNFINISHED * len(self.jobs):
+        finished: dict[str, list[int]] = {}
+        for key in (point["point"] for point in settings):
+            self._ranges.setdefault(key, []).append(range(seed, seed + runs))
+            finished[key] = [one - seed for one in self.seeds.get(key, ()) if seed <= one < seed + runs]
+        settings = [point for point in settings if finished[point["point"]]]
+        most = max((max(offsets) + 1 for offsets in finished.values() if offsets), default=0)
+        if most * len(settings) > _MOST_UNFINISHED * len(self.jobs):
             raise self._damaged("about.json", "its runs are not those of the results")
+        # What a rule stopped early has the first seeds.
+        self.is_partial |= most < runs or any(
+            len(offsets) < (runs if until is None else max(offsets, default=runs) + 1) for offsets in finished.values()
+        )
         texts = []
         for point in settings:
             text = self._read(f"scenarios/{point['point']}.toml").decode(errors="replace")
@@ -350,7 +374,6 @@ class _Content:
             if sorted(names) != sorted(table.column_names):
                 raise self._damaged("about.json", "its columns are not those of its points")
             table = table.select(names)
-        self.is_partial |= most < runs or len(settings) < len(sweep["points"])
         return Plan(
             "", scenario, self.about["core"], [point["point"] for point in settings], table,
             pa.array(texts, pa.string()), varied, seed, max(most, 1), until,
@@ -378,9 +401,7 @@ class _Content:
             again.table(what, table)
         wanted = {name: content for name, content in again.content.items() if name.endswith(".csv")}
         unmade = ["report.html", "results/points.tex", "results/points.dat"]
-        has_files = any(name.startswith(("profiles/", "mechanisms/")) for name in self._zip.namelist())
-        is_whole = len(found) == len(self.jobs) and not self.is_partial
-        if is_whole and not has_files and self.about["core"] == core_hash():
+        if len(found) == len(self.jobs) and not self.is_partial and self.about["core"] == core_hash():
             latex, data = typeset.points(found)
             made = (_report(found, str(self.about.get("store"))), latex, data)
             wanted |= {name: text.encode() for name, text in zip(unmade, made, strict=True)}

@@ -149,6 +149,12 @@ def test_profiles_and_mechanisms_are_in_it(airwatt, tmp_path, monkeypatch):
     answer = airwatt("rerun", "study.zip", "--trust")
     assert answer.status == 0, answer.err + answer.out
     assert "2 runs made again: all" in answer.out
+    assert answer.err == ""
+    for name in ("report.html", "results/points.tex", "results/points.dat"):
+        forged = changed(tmp_path / "study.zip", tmp_path / "forged.zip", {name: b"forged"})
+        answer = airwatt("rerun", forged, "--trust")
+        assert answer.status == 1
+        assert f"made again, {name} is another" in answer.err
 
 
 def test_a_changed_mechanism_is_not_archived(airwatt, tmp_path, monkeypatch):
@@ -419,7 +425,20 @@ def test_an_archive_of_an_unfinished_sweep_says_so(airwatt, study, tmp_path):
     ).status in (0, 1)  # fmt: skip
     found = Store(tmp_path / "part.sweep")
     assert airwatt("archive", tmp_path / "part.sweep", "-o", tmp_path / "part.zip").status == 0
-    answer = airwatt("rerun", tmp_path / "part.zip")
+    answer = airwatt("rerun", tmp_path / "part.zip", "--store", tmp_path / "again")
     assert answer.status == 0, answer
-    assert f"{len(found)} of " in answer.out
-    assert "not compared: report.html" in answer.err or "all" in answer.out
+    assert f"{len(found)} of 18 runs" in answer.out
+    assert "not compared: report.html" in answer.err
+    # Its gaps are not made either.
+    assert len(found) < 18
+    assert len(Store(tmp_path / "again")) == len(found)
+
+
+def test_runs_that_several_plans_have_are_archived_once(airwatt, tmp_path):
+    for runs in ("2", "4"):
+        assert airwatt("sweep", *TINY, "--runs", runs, "--store", tmp_path / "store").status == 0
+    assert airwatt("archive", tmp_path / "store", "-o", tmp_path / "a.zip").status == 0
+    answer = airwatt("rerun", tmp_path / "a.zip")
+    assert answer.status == 0, answer
+    assert "4 of 4 runs made again: all" in answer.out
+    assert answer.err == ""

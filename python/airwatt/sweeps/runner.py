@@ -9,7 +9,7 @@ import json
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from airwatt import _core
@@ -194,6 +194,13 @@ class Ledger:
     def fail(self, job: int) -> None:
         """Notes a failed job."""
         self.states[job] = _FAILED
+
+    def restrict(self, wanted: Collection[tuple[str, int]]) -> None:
+        """Has no other missing jobs made than these. A rule takes the others for failed ones, which end no point."""
+        for job, state in enumerate(self.states):
+            point, seed = self.plan.job(job)
+            if state == _MISSING and (self.plan.points[point], seed) not in wanted:
+                self.states[job] = _FAILED
 
     def settle(self, point: int) -> bool:
         """Whether a point needs no more runs by `until`; those that it does not need are noted."""

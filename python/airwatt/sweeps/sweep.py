@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -178,10 +178,22 @@ def has_files(planned: Plan) -> bool:
 
 
 def run(
-    files: Files, planned: Plan, work: Work, shard: Shard, on_progress: OnProgress = None, *, again: bool = False
+    files: Files,
+    planned: Plan,
+    work: Work,
+    shard: Shard,
+    on_progress: OnProgress = None,
+    *,
+    again: bool = False,
+    only: Collection[tuple[str, int]] | None = None,
 ) -> bool:
-    """Runs what is missing of a plan; returns whether it was interrupted. Raises `OSError`."""
+    """Runs what is missing of a plan, or of some of its points and seeds; returns whether it was interrupted.
+
+    Raises `OSError`.
+    """
     sweeper = Sweeper(files, planned, work, shard, again=again)
+    if only is not None:
+        sweeper.ledger.restrict(only)
     try:
         return sweeper.run(on_progress, work.at_once)
     finally:
