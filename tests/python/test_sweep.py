@@ -417,6 +417,29 @@ def test_a_damaged_chunk_is_named_and_its_runs_are_made_again(tmp_path, airwatt,
     assert "set aside" not in airwatt("sweep", "repair", store).err
 
 
+@pytest.mark.parametrize("what", ["runs", "flows"])
+def test_a_small_chunk_with_more_rows_than_there_are_runs_is_damaged(tmp_path, airwatt, what):
+    """Equal rows take no place in a file: a megabyte of it would take gigabytes of memory."""
+    store = tmp_path / "store"
+    assert airwatt("sweep", *TINY, "--runs", "2", "--store", store).status == 0
+    whole = airwatt("sweep", "export", store).out
+    shutil.rmtree(store / "footers")
+    (path,) = (store / what).iterdir()
+    row = pyarrow.parquet.read_table(path).slice(0, 1)
+    rows, stem = 200_000, path.stem
+    pyarrow.parquet.write_table(row.take(pyarrow.array([0] * rows)), path, compression="zstd")
+    if what == "runs":
+        stem = f"{path.stem.rpartition('-')[0]}-{rows}"
+        for folder in ("runs", "flows", "stations", "documents"):
+            (store / folder / path.name).rename(store / folder / f"{stem}.parquet")
+    for words in (["status"], ["export"]) if what == "runs" else (["export", "--table", what],):
+        answer = airwatt("sweep", *words, store)
+        assert answer.status == 2
+        assert answer.is_one_line(stem, f"{rows} rows, more than the plans have runs", "sweep repair"), answer
+    assert airwatt("sweep", "repair", store).status == 0
+    assert airwatt("sweep", "export", store).out == whole
+
+
 def test_a_chunk_of_an_earlier_version_is_repaired_as_well(tmp_path, airwatt):
     store = tmp_path / "store"
     assert airwatt("sweep", *TINY, "--store", store).status == 0

@@ -8,10 +8,11 @@ that it was made from.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,11 +22,12 @@ from airwatt._core import SCHEMA, InputError, Quantity, Scenario, __version__
 from airwatt.files import parsed
 from airwatt.own import files_of
 from airwatt.sweeps.folder import Folder
-from airwatt.sweeps.grid import Point
+from airwatt.sweeps.grid import MAX_POINTS, Point
 from airwatt.sweeps.until import Until
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 _DIGITS = 24
 """Hexadecimal digits of a key: 96 bits, so that a million points collide with a probability of 1e-17."""
@@ -208,19 +210,32 @@ def checked(document: Mapping[str, Any], points: Sequence[object]) -> tuple[str,
 
 def read(folder: Folder, name: str, *, texts: bool) -> Plan:
     """Reads a plan by its name; with `texts` also the scenarios of its points. Raises `InputError`."""
+    with _opened(folder, name) as (document, table):
+        if table.metadata.num_rows > MAX_POINTS:
+            raise ValueError(f"more than {MAX_POINTS} points")
+        settings = table.read([column for column in table.schema_arrow.names if column != "scenario"])
+        scenarios = table.read(["scenario"]).column(0).combine_chunks() if texts else None
+        points = settings.column("point").to_pylist()
+        scenario, varied, seed, runs, until = checked(document, points)
+        return Plan(name, scenario, document["core"], points, settings, scenarios, varied, seed, runs, until)
+
+
+def jobs_in(folder: Folder, name: str) -> int:
+    """How many runs a plan has, by its name; its points are not read. Raises `InputError`."""
+    with _opened(folder, name) as (document, table):
+        return min(MAX_JOBS, table.metadata.num_rows * int(document["runs"]))
+
+
+@contextlib.contextmanager
+def _opened(folder: Folder, name: str) -> Iterator[tuple[Mapping[str, Any], pq.ParquetFile]]:
+    """Opens the two files of a plan. Raises `InputError` where one is damaged, also inside."""
     import pyarrow.parquet as pq
 
     try:
         with folder.reading(f"{name}.json") as file:
             document: Mapping[str, Any] = parsed(file.read())
         with folder.reading(f"{name}.parquet") as file:
-            table = pq.ParquetFile(file, page_checksum_verification=True)
-            settings = table.read([column for column in table.schema_arrow.names if column != "scenario"])
-            scenarios = table.read(["scenario"]).column(0).combine_chunks() if texts else None
-        points = settings.column("point").to_pylist()
-        scenario, varied, seed, runs, until = checked(document, points)
-        core = document["core"]
-        return Plan(name, scenario, core, points, settings, scenarios, varied, seed, runs, until)
+            yield document, pq.ParquetFile(file, page_checksum_verification=True)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         reason = " ".join(str(error).split())
         raise InputError(

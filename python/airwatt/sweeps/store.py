@@ -58,6 +58,8 @@ SMALL_ROWS = 50_000
 """Chunks below this size are merged,"""
 MERGE_AT = 16
 """when there are so many of them."""
+_MOST_IN_RUN = 10_000
+"""No run has more flows, nor more stations."""
 _IS_JOURNAL = re.compile(r"[^.].*-\d{6,}\.jsonl")
 _IS_CHUNK = re.compile(r"[^.].*-\d+-\d+\.parquet")
 _TRIES = 20
@@ -100,13 +102,16 @@ class Files:
         Runs by another core library are those of other jobs. Raises `InputError`.
         """
         folder = self._folders["plans"]
-        about = [name for name in folder.names() if name.endswith(".json") and name[0] != "."]
+        about = self._plan_files()
         about.sort(key=lambda name: (folder.status(name).st_mtime_ns, name))
         if not about:
             why = "got one that ended before its plan was written; hint: give its command again"
             raise InputError(f"{self.folder}: expected the store of a sweep, {why}")
         found = [plan.read(folder, name.removesuffix(".json"), texts=texts) for name in about]
         return [item for item in found if item.core == found[-1].core]
+
+    def _plan_files(self) -> list[str]:
+        return [name for name in self._folders["plans"].names() if name.endswith(".json") and name[0] != "."]
 
     def add(self, item: Plan) -> None:
         """Keeps a plan. One that is there becomes the most recent one. Raises `OSError`."""
@@ -242,13 +247,24 @@ class Files:
             try:
                 if self._footers(stem).get(what, _footer(content)) != _footer(content):
                     raise pa.ArrowInvalid("the checksum of its footer is another")
-                yield pq.ParquetFile(content, page_checksum_verification=True)
+                file = pq.ParquetFile(content, page_checksum_verification=True)
+                if not self._may_have(what, file.metadata.num_rows):
+                    raise pa.ArrowInvalid(f"{file.metadata.num_rows} rows, more than the plans have runs")
+                yield file
             except (pa.ArrowException, OSError) as error:
                 reason = " ".join(str(error).split())
                 raise InputError(
                     f"{self.chunk(what, stem)}: expected a chunk of runs, got a damaged file ({reason});"
                     f" hint: airwatt sweep repair {self.folder} sets it aside"
                 ) from None
+
+    def _may_have(self, what: str, rows: int) -> bool:
+        """Whether runs of the plans may have so many rows: equal ones take no place in a file, but in memory."""
+        if rows <= SMALL_ROWS:
+            return True
+        names = (name.removesuffix(".json") for name in self._plan_files())
+        jobs = sum(plan.jobs_in(self._folders["plans"], name) for name in names)
+        return rows <= jobs * (_MOST_IN_RUN if what in ("flows", "stations") else 1)
 
     def _footers(self, stem: str) -> Mapping[str, int]:
         """The checksums of a chunk's footers; none for one of an older store, or if they are damaged themselves."""
