@@ -11,6 +11,7 @@ write one and how much slower it is.
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import traceback
 from collections.abc import Callable, Collection, Mapping
@@ -187,7 +188,8 @@ def text_of(key: str, chosen: object) -> object:
 def by_file(key: str, chosen: Any) -> Any:
     """`FILE.py:CLASS` of a class that is the value of a key, also in lists and tables; any other value as it is.
 
-    Each process of a sweep loads the class from there. Raises `InputError` for what has no such place.
+    The path is relative to the current folder. Each process of a sweep loads the class from there. Raises `InputError`
+    for what has no such place.
     """
     if _executing:
         hint = 'hint: begin sweeps under `if __name__ == "__main__":`'
@@ -205,7 +207,9 @@ def by_file(key: str, chosen: Any) -> Any:
         isinstance(chosen, type) and path.is_file() and path.suffix == ".py" and chosen.__qualname__.isidentifier()
     ):
         raise InputError(f"{key}: expected a class at the top of a file, from which processes load it, got {chosen!r}")
-    return f"{path}:{chosen.__name__}"
+    # As on a command line: tables and archives are to have no names of the folders above.
+    near = os.path.relpath(path)
+    return f"{near if near.startswith('..') else f'./{near}'}:{chosen.__name__}"
 
 
 def in_file(chosen: object) -> TypeGuard[str]:

@@ -1,12 +1,14 @@
 """Policies and congestion controls written in Python: the same trajectories as those of the core, and their errors."""
 
 import contextlib
+import importlib
 import importlib.util
 import io
 import re
 import signal
 import time
 import traceback
+import zipfile
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,6 +16,7 @@ import pytest
 from conftest import ROOT
 
 import airwatt
+from airwatt.archive import archive, rerun
 
 SMALL = {"flow.application.size": "400kB"}
 LOSSY = {"flow.application.size": "1MB", "wired.down.queue": "8packets", "wifi.frame_error_rate": "0.1"}
@@ -371,6 +374,23 @@ def test_a_sweep_makes_runs_of_a_class_in_a_file(mine):
     moved.write_text(IN_FILE.replace("20_000_000", "200_000_000"))
     other = airwatt.sweep("fast-dsl", **given | {"policy": ["./moved.py:Nap"]}, store="store")
     assert len(other) == 12
+
+
+def test_a_class_is_named_by_its_place_from_the_current_folder(mine, monkeypatch):
+    """As on a command line. Tables and archives are given away: no name of a folder above is in them."""
+    monkeypatch.syspath_prepend(mine.parent)
+    chosen = importlib.import_module("mine").Nap
+    folder = mine.parent / "study"
+    folder.mkdir()
+    for here, name in ((mine.parent, "./mine.py:Nap"), (folder, "../mine.py:Nap")):
+        monkeypatch.chdir(here)
+        store = airwatt.sweep("fast-dsl", policy=chosen, set=SIZE, store="store")
+        assert store.to_arrow("runs", ["policy"])["policy"].to_pylist() == [name]
+        archive("store", "study.zip")
+        with zipfile.ZipFile("study.zip") as packed:
+            for member in packed.namelist():
+                assert str(mine.parent).encode() not in packed.read(member), member
+        assert rerun("study.zip", trust=True).same
 
 
 def test_a_store_alone_executes_no_file(mine, airwatt):
