@@ -36,7 +36,7 @@ from airwatt.own import files_of
 from airwatt.parallel import Progress
 from airwatt.results import Interrupted
 from airwatt.sweeps import columns, typeset
-from airwatt.sweeps.frames import Store, exported
+from airwatt.sweeps.frames import Store
 from airwatt.sweeps.plan import Plan, checked, core_hash
 from airwatt.sweeps.runner import Shard
 from airwatt.sweeps.store import Files
@@ -95,20 +95,19 @@ class Comparison(NamedTuple):
         return not (self.different or self.missing or self.columns or self.members)
 
 
-def archive(store: str | os.PathLike[str], path: str | os.PathLike[str]) -> int:
-    """Replaces a file by the archive of a store; returns how many runs are in it.
+def archive(store: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], path: str | os.PathLike[str]) -> int:
+    """Replaces a file by the archive of a store, or of several as one; returns how many runs are in it.
 
     Raises `InputError` for a store without a finished run, or one whose profiles or mechanisms have changed since, and
     `OSError`.
     """
-    files = Files.open(Path(store))
-    found = Store(store)
-    tables = {what: exported([found], what) for what in columns.TABLES}
+    found = Store(store) if isinstance(store, str | os.PathLike) else Store(*store)
+    tables = {what: found.exported(what) for what in columns.TABLES}
     runs = int(tables["runs"].num_rows)
     if not runs:
-        raise InputError(f"{store}: expected a store with finished runs, got one without")
+        raise InputError(f"{found.path}: expected a store with finished runs, got one without")
     members = _Members()
-    planned = files.plans(texts=True)
+    planned = found.plans(texts=True)
     sweeps = [members.sweep(one) for one in planned]
     about = {
         "schema": SCHEMA, "version": __version__, "commit": commit(), "core": planned[-1].core,
@@ -175,7 +174,7 @@ def _compared(content: _Content, found: Store, points: Mapping[str, str]) -> Com
     unlike_columns: list[str] = []
     for what in columns.TABLES:
         archived = content.tables[what]
-        before, after = _matched(archived, exported([found], what), points, content.jobs)
+        before, after = _matched(archived, found.exported(what), points, content.jobs)
         if what == "runs":
             missing = archived.num_rows - before.num_rows
         else:

@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT
 
 import airwatt as laboratory
-from airwatt.sweeps.frames import Store, export
+from airwatt.sweeps.frames import Store
 
 pytestmark = pytest.mark.long
 
@@ -93,7 +93,7 @@ def cluster(tmp_path, packages):
 
 def exported(store, out):
     """The bytes of an export."""
-    export([Store(store)], out)
+    Store(store).export(out)
     return out.read_bytes()
 
 

@@ -21,7 +21,7 @@ from airwatt.cli import progress
 from airwatt.parallel import Progress
 from airwatt.sweeps import claims, grid, ranges
 from airwatt.sweeps.conditions import Condition
-from airwatt.sweeps.frames import Store, export
+from airwatt.sweeps.frames import Store
 from airwatt.sweeps.grid import Request
 from airwatt.sweeps.runner import Shard
 
@@ -49,7 +49,7 @@ def exported(*stores):
     """The bytes of an export as Parquet and as CSV."""
     found = b""
     for name in ("all.parquet", "all.csv"):
-        export([Store(store) for store in stores], stores[0].parent / name)
+        Store(*stores).export(stores[0].parent / name)
         found += (stores[0].parent / name).read_bytes()
     return found
 
@@ -607,6 +607,15 @@ def test_wrong_input_is_one_line(airwatt, words, said):
     assert not (ROOT / "fast-dsl.sweep").exists()
 
 
+def test_what_is_wrong_with_a_point_of_a_sweep_file_is_said_of_the_file(tmp_path, airwatt):
+    path = tmp_path / "study.toml"
+    path.write_text('scenario = "fast-dsl"\n[over]\nwired.rtx = ["10ms"]\n')
+    answer = airwatt("sweep", path)
+    assert answer.status == 2
+    assert answer.is_one_line(f"{path}: wired.rtx=10ms: unknown key"), answer.err
+    assert "--over" not in answer.err
+
+
 def test_a_sweep_file_with_an_unknown_key_is_refused(tmp_path, airwatt):
     file = tmp_path / "study.toml"
     file.write_text('scenario = "fast-dsl"\nrun = 3\n[over]\nwired.rtt = "10ms"\n')
@@ -673,6 +682,25 @@ def test_the_parts_of_a_sweep_are_whole_together(airwatt, tmp_path):
     assert answer.status == 1
     assert "of 50 runs are in it" in answer.err
     assert airwatt("sweep", "export", *both, "--out", tmp_path / "whole.csv").status == 0
+    # They are one store for whatever reads one.
+    whole = tmp_path / "whole"
+    assert airwatt("sweep", *FIFTY, "--store", whole).status == 0
+    for form in (".tex", ".dat"):
+        names = [tmp_path / f"{name}{form}" for name in ("parts", "one")]
+        assert airwatt("sweep", "export", *both, "--out", names[0]).status == 0
+        assert airwatt("sweep", "export", whole, "--out", names[1]).status == 0
+        assert names[0].read_bytes() == names[1].read_bytes()
+    opened = laboratory.open_store(*both)
+    assert opened.to_pandas().drop(columns="wall_s").equals(Store(whole).to_pandas().drop(columns="wall_s"))
+    (state,) = opened.status()
+    assert (len(opened), state.finished, state.missing, opened.failures()) == (50, 50, 0, [])
+    half = airwatt("archive", both[0], "-o", tmp_path / "half.zip")
+    assert (half.status, "airwatt: not all runs of its sweeps are in it: " in half.err) == (0, True), half.err
+    made = airwatt("archive", *both, "-o", tmp_path / "parts.zip")
+    assert (made.status, "not all" in made.err) == (0, False)
+    again = airwatt("rerun", tmp_path / "parts.zip")
+    assert (again.status, again.err) == (0, ""), again
+    assert "50 of 50 runs made again: all" in again.out
 
 
 def test_a_damaged_plan_is_not_repaired_in_silence(airwatt, tmp_path):

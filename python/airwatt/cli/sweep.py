@@ -19,7 +19,7 @@ from airwatt.own import in_file
 from airwatt.sweeps import grid
 from airwatt.sweeps import plan as plans
 from airwatt.sweeps import sweep as sweeps
-from airwatt.sweeps.frames import FORMATS, Status, Store, export, exported, left_out
+from airwatt.sweeps.frames import FORMATS, Status, Store
 from airwatt.sweeps.runner import Shard
 from airwatt.sweeps.store import Files
 
@@ -149,6 +149,8 @@ def command(
         runs=request.runs if runs is None else runs,
         seed=request.seed if seed is None else seed,
         until=until or request.until,
+        # With keys from both, a key alone has to do.
+        origin="" if over and request.origin != "--over " else request.origin,
     )
     part = Shard() if shard is None else Shard.parse(shard)
     planned = sweeps.prepare(request)
@@ -206,7 +208,7 @@ def _on_store(
     if verb == "export":
         if json:
             raise InputError("sweep export: --json: no effect with export; hint: it writes CSV, Parquet or Feather")
-        _export([Store(folder) for folder in folders], out, table)
+        _export(Store(*folders), out, table)
     elif verb == "status":
         _show(Store(folders[0]), json)
     else:
@@ -412,31 +414,29 @@ def _setting(key: str, settings: Mapping[str, Any]) -> str:
     return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _export(stores: Sequence[Store], out: Path | None, what: str) -> None:
-    less = left_out(stores)
+def _export(store: Store, out: Path | None, what: str) -> None:
+    less = store.left_out()
     if out is None:
         import io
 
         import pyarrow.csv
 
         buffer = io.BytesIO()
-        pyarrow.csv.write_csv(exported(stores, what), buffer)
+        pyarrow.csv.write_csv(store.exported(what), buffer)
         print_text(buffer.getvalue().decode())
         _check_whole(*less)
         return
     form = out.suffix.lower()
     if form not in (*FORMATS, *_TYPESET):
         raise InputError(f"--out {out}: expected a name that ends in {', '.join((*FORMATS, *_TYPESET))}")
-    if form in _TYPESET and len(stores) > 1:
-        raise InputError(f"--out {out}: expected one store for a table of its points, got {len(stores)}")
     check_file("--out", out)
     with writing("--out", out):
         if form in _TYPESET:
             from airwatt.sweeps import typeset
 
-            write_text(out, typeset.points(stores[0])[_TYPESET.index(form)])
+            write_text(out, typeset.points(store)[_TYPESET.index(form)])
         else:
-            export(stores, out, what)
+            store.export(out, what)
     note_file(out)
     _check_whole(*less)
 

@@ -114,7 +114,7 @@ def _covers(store: Store, grid: Grid, kept: pa.Table) -> bool:
     """Whether runs of every combination that is planned under all choices are among those that are kept."""
     from airwatt.sweeps.store import settings
 
-    points, columns = settings(store._files.plans())
+    points, columns = settings(store.plans())
     values = {name: column.to_pylist() for name, column in columns.items()}
     words = None if grid.is_small else grid.words
     if words is None:
@@ -133,7 +133,7 @@ def _covers(store: Store, grid: Grid, kept: pa.Table) -> bool:
 def _run_columns(store: Store) -> list[str]:
     from airwatt.sweeps.store import settings
 
-    given = settings(store._files.plans())[1]
+    given = settings(store.plans())[1]
     return ["point", *given, "seed", "energy_j", "goodput_bps", "completed_s"]
 
 

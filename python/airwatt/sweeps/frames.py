@@ -20,8 +20,9 @@ from airwatt.files import replacing
 from airwatt.record import Record
 from airwatt.statistics import Estimate, estimate
 from airwatt.sweeps import columns
+from airwatt.sweeps.plan import Plan
 from airwatt.sweeps.runner import Ledger, together
-from airwatt.sweeps.store import Files, settings
+from airwatt.sweeps.store import Files, combined, settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,11 +53,16 @@ class Status(Record):
 
 
 class Store:
-    """The runs of sweeps. Nothing is kept in memory: every answer is of the moment."""
+    """The runs of sweeps. Nothing is kept in memory: every answer is of the moment.
 
-    def __init__(self, folder: str | os.PathLike[str], *, temporary: bool = False) -> None:
+    Several folders are read as one store, as the parts of a job array with a folder each have them. A run that is in
+    several is there once.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *more: str | os.PathLike[str], temporary: bool = False) -> None:
         self.path = Path(folder)
-        self._files = Files.open(self.path)
+        """The folder, or the first one."""
+        self._parts = [Files.open(Path(one)) for one in (folder, *more)]
         if temporary:
             # The folder goes with the last reference to the store.
             weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
@@ -71,15 +77,25 @@ class Store:
     def status(self) -> list[Status]:
         """How far each sweep has come, in the order in which they were begun. Raises `InputError`."""
         found = []
-        for plan in self._files.plans():
-            ledger = Ledger(self._files, plan)
-            state = ledger.state()
+        for plan in self.plans():
+            ledgers = [Ledger(files, plan) for files in self._parts]
+            state = together([ledgers])
             document = {
                 "scenario": plan.scenario, **state._asdict(), "missing": state.missing, "points": len(plan.points),
-                "seeds": plan.runs, "until": plan.until, "damaged_lines": sum(ledger.damaged.values()),
+                "seeds": plan.runs, "until": plan.until,
+                "damaged_lines": sum(sum(ledger.damaged.values()) for ledger in ledgers),
             }  # fmt: skip
             found.append(Status(document))
         return found
+
+    def plans(self, *, texts: bool = False) -> list[Plan]:
+        """What was asked for, in the order in which it was begun. Raises `InputError`."""
+        return list({plan.id: plan for files in self._parts for plan in files.plans(texts=texts)}.values())
+
+    def left_out(self) -> tuple[int, int, int]:
+        """How many runs the sweeps have together, and how many of them are missing and failed."""
+        state = together([Ledger(files, plan) for files in self._parts] for plan in self.plans())
+        return state.jobs - state.not_needed, state.missing, state.failed
 
     def goodput_head(self) -> str:
         """The head of a column of goodputs, with the time from which on they are measured."""
@@ -97,13 +113,13 @@ class Store:
 
         if what not in columns.TABLES:
             raise InputError(f"table: expected {', '.join(columns.TABLES)}, got {what!r}")
-        points, given = settings(self._files.plans())
+        points, given = settings(self.plans())
         if names is None:
             wanted = None
         else:
             given = {name: given[name] for name in names if name in given}
             wanted = list(dict.fromkeys((*columns.KEY, *(name for name in names if name not in given))))
-        table = self._files.table(what, wanted)
+        table = combined([files.table(what, wanted) for files in self._parts])
         places = pc.index_in(table.column("point"), pa.array(points, pa.string()))
         if places.null_count:
             # Runs of an earlier core library.
@@ -130,26 +146,32 @@ class Store:
     def failures(self) -> list[Record]:
         """The failed runs: `point`, `seed`, `wall_s`, `error`, and `settings` of the point."""
         found = []
-        points, given = settings(self._files.plans())
+        points, given = settings(self.plans())
         places = {point: index for index, point in enumerate(points)}
-        for row in self._files.failures().to_pylist():
-            if row["point"] in places:
-                place = places[row["point"]]
-                found.append(
-                    Record({**row, "settings": {name: values[place].as_py() for name, values in given.items()}})
-                )
+        rows = [row for files in self._parts for row in files.failures().to_pylist()]
+        last = {(row["point"], row["seed"]): row for row in sorted(rows, key=lambda row: row["at"])}
+        if last and len(self._parts) > 1:
+            # What failed in one part may have finished in another.
+            done = self.to_arrow("runs", columns.KEY).to_pydict()
+            last = {
+                job: row for job, row in last.items() if job not in {*zip(done["point"], done["seed"], strict=True)}
+            }
+        for (point, _), row in sorted(last.items()):
+            if point in places:
+                shown = {name: values[places[point]].as_py() for name, values in given.items()}
+                found.append(Record({**row, "settings": shown}))
         return found
 
     def scenario(self, point: str) -> Scenario:
         """The scenario of a point, by the key that rows have as `point`. Raises `InputError`."""
-        for plan in self._files.plans(texts=True):
+        for plan in self.plans(texts=True):
             if point in plan.points:
                 return plan.load(plan.points.index(point))
         raise InputError(f"point: expected the key of one in {self.path}, got {point!r}")
 
     def summary(self, names: Sequence[str]) -> list[tuple[dict[str, Any], int, list[Estimate]]]:
         """For each point its settings, how many runs it has, and the mean and interval of some numbers of runs."""
-        keys = list(settings(self._files.plans())[1])
+        keys = list(settings(self.plans())[1])
         table = self.to_arrow("runs", ["point", *keys, *names]).to_pydict()
         rows: dict[str, list[int]] = {}
         for index, point in enumerate(table["point"]):
@@ -169,58 +191,36 @@ class Store:
 
         Its bytes depend on the runs alone, not on how and where they were made. Raises `InputError`, `OSError`.
         """
-        return export([self], path, what)
+        import pyarrow as pa
+        import pyarrow.csv
+        import pyarrow.feather
+        import pyarrow.parquet as pq
 
+        form = Path(path).suffix.lower()
+        if form not in FORMATS:
+            raise InputError(f"--out {path}: expected a name that ends in {', '.join(FORMATS)}")
+        table = self.exported(what)
+        with replacing(path) as out:
+            if form == ".parquet":
+                pq.write_table(table, out, compression="zstd")
+            elif form == ".feather":
+                pa.feather.write_feather(table, out, compression="zstd")
+            else:
+                pa.csv.write_csv(table, out)
+        return int(table.num_rows)
 
-def export(stores: Sequence[Store], path: str | os.PathLike[str], what: str = "runs") -> int:
-    """Exports several stores as one, as shards with a store each have them; a run that is in several is there once."""
-    import pyarrow as pa
-    import pyarrow.csv
-    import pyarrow.feather
-    import pyarrow.parquet as pq
-
-    form = Path(path).suffix.lower()
-    if form not in FORMATS:
-        raise InputError(f"--out {path}: expected a name that ends in {', '.join(FORMATS)}")
-    table = exported(stores, what)
-    with replacing(path) as out:
-        if form == ".parquet":
-            pq.write_table(table, out, compression="zstd")
-        elif form == ".feather":
-            pa.feather.write_feather(table, out, compression="zstd")
-        else:
-            pa.csv.write_csv(table, out)
-    return int(table.num_rows)
-
-
-def exported(stores: Sequence[Store], what: str) -> pa.Table:
-    """The table that an export writes."""
-    import pyarrow as pa
-
-    tables = [store.to_arrow(what) for store in stores]
-    if len(tables) > 1:
-        seen: set[tuple[str, int]] = set()
-        for index, part in enumerate(tables):
-            jobs = list(zip(part.column("point").to_pylist(), part.column("seed").to_pylist(), strict=True))
-            tables[index] = part.filter(pa.array([job not in seen for job in jobs], pa.bool_()))
-            seen.update(jobs)
-    table = pa.concat_tables(tables, promote_options="permissive")
-    plans = {plan.id: plan for store in stores for plan in store._files.plans()}
-    given = list(settings(list(plans.values()))[1])
-    # The settings of several sweeps have no order but that of their names.
-    table = table.select(_ordered(table.schema.names, given if len(plans) == 1 else sorted(given)))
-    rank = {"runs": [], "flows": ["id"], "stations": ["id"]}[what]
-    table = table.sort_by(
-        [(name, "ascending") for name in (*columns.KEY, *rank) if name in table.schema.names]
-    ).combine_chunks()
-    return table.drop_columns([name for name in _NOT_EXPORTED if name in table.schema.names])
-
-
-def left_out(stores: Sequence[Store]) -> tuple[int, int, int]:
-    """How many runs the sweeps of stores have together, and how many of them are missing and failed in all of them."""
-    plans = {plan.id: plan for store in stores for plan in store._files.plans()}
-    state = together([Ledger(store._files, plan) for store in stores] for plan in plans.values())
-    return state.jobs - state.not_needed, state.missing, state.failed
+    def exported(self, what: str) -> pa.Table:
+        """The table that an export writes. Raises `InputError`."""
+        plans = self.plans()
+        table = self.to_arrow(what)
+        given = list(settings(plans)[1])
+        # The settings of several sweeps have no order but that of their names.
+        table = table.select(_ordered(table.schema.names, given if len(plans) == 1 else sorted(given)))
+        rank = {"runs": [], "flows": ["id"], "stations": ["id"]}[what]
+        table = table.sort_by(
+            [(name, "ascending") for name in (*columns.KEY, *rank) if name in table.schema.names]
+        ).combine_chunks()
+        return table.drop_columns([name for name in _NOT_EXPORTED if name in table.schema.names])
 
 
 def _ordered(names: Sequence[str], given: Sequence[str]) -> list[str]:

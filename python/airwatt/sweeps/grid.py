@@ -82,6 +82,8 @@ class Request:
     seed: int = 1
     until: str | None = None
     store: str | None = None
+    origin: str = "--over "
+    """What an error says before a key of the grid."""
 
 
 def grid(request: Request, policies: Sequence[str]) -> Grid:
@@ -146,7 +148,7 @@ def read(path: str) -> Request:
         table["scenario"] = str(beside)
     if "store" in table:
         table["store"] = str(Path(path).parent / table["store"])
-    return Request(**table)
+    return Request(**table, origin=f"{path}: ")
 
 
 def flat(table: Mapping[str, Any]) -> list[tuple[str, Any]]:

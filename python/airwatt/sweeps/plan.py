@@ -223,7 +223,8 @@ def read(folder: Folder, name: str, *, texts: bool) -> Plan:
 def jobs_in(folder: Folder, name: str) -> int:
     """How many runs a plan has, by its name; its points are not read. Raises `InputError`."""
     with _opened(folder, name) as (document, table):
-        return min(MAX_JOBS, table.metadata.num_rows * int(document["runs"]))
+        points: int = table.metadata.num_rows
+        return min(MAX_JOBS, points * int(document["runs"]))
 
 
 @contextlib.contextmanager

@@ -281,6 +281,9 @@ def together(plans: Iterable[Sequence[Ledger]]) -> State:
             parts.setdefault(point, []).append((plan.seed, mine))
     counts = [0] * len(_NEEDS)
     for found in parts.values():
+        if len(found) == 1:
+            counts = [count + found[0][1].count(state) for state, count in enumerate(counts)]
+            continue
         jobs: dict[int, int] = {}
         for first, mine in found:
             for seed, state in enumerate(mine, first):

@@ -156,7 +156,7 @@ class Files:
             parts.append(
                 table if names is None else table.select([name for name in names if name in table.schema.names])
             )
-        return _combined(parts)
+        return combined(parts)
 
     def documents(self, wanted: Container[tuple[str, int]]) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
         """Yields point, seed and result document of the finished runs among `wanted`; some perhaps twice.
@@ -382,7 +382,7 @@ class Files:
             rows = sum(map(rows_of, small))
             merged = f"{stem}-{rows}"
             self._write_documents(merged, (self._read("documents", name, None) for name in small))
-            parts = {what: _combined([self._read(what, name, None) for name in small]) for what in columns.TABLES}
+            parts = {what: combined([self._read(what, name, None) for name in small]) for what in columns.TABLES}
             self._write_tables(merged, parts)
             for what in (*columns.TABLES, "documents"):
                 for name in small:
@@ -469,7 +469,7 @@ def _each_once(entries: Sequence[Entry]) -> list[Entry]:
     return list({(entry.point, entry.seed): entry for entry in entries if entry.run is not None}.values())
 
 
-def _combined(parts: Sequence[pa.Table]) -> pa.Table:
+def combined(parts: Sequence[pa.Table]) -> pa.Table:
     """Tables in one, with each job once. In each of them the rows of a job stand together, and are there once."""
     import numpy as np
     import pyarrow as pa

@@ -102,19 +102,20 @@ def sweep(
     return found
 
 
-def open_store(folder: str | os.PathLike[str]) -> Store:
+def open_store(folder: str | os.PathLike[str], *more: str | os.PathLike[str]) -> Store:
     """Opens the store of a sweep, also while it goes on.
 
     Args:
         folder: Its folder.
+        more: Further ones, which are read with it as one store: the other parts of a job array.
 
     Returns:
         The store, with `to_pandas`, `to_arrow`, `summary` and `failures`.
 
     Raises:
-        InputError: The folder is no store.
+        InputError: A folder is no store.
     """
-    return Store(folder)
+    return Store(folder, *more)
 
 
 def prepare(request: Request) -> Plan:
@@ -126,7 +127,11 @@ def prepare(request: Request) -> Plan:
     needs_policies = request.policy is not None and "all" in request.policy
     wanted = grid(request, loading.possible_policies(base) if needs_policies else [])
     planned = plans.plan(
-        _checked(base, wanted), seed=request.seed, runs=request.runs, until=request.until, name=base.name
+        _checked(base, wanted, request.origin),
+        seed=request.seed,
+        runs=request.runs,
+        until=request.until,
+        name=base.name,
     )
     if not planned.points:
         raise InputError("where: expected a condition that some point meets, got one that none does")
@@ -209,11 +214,11 @@ def _texts(table: Mapping[str, object]) -> Iterator[tuple[str, object]]:
             yield key, value
 
 
-def _checked(base: Scenario, wanted: Grid) -> Iterator[tuple[Point, Scenario]]:
+def _checked(base: Scenario, wanted: Grid, origin: str) -> Iterator[tuple[Point, Scenario]]:
     for point in wanted.points():
         try:
             yield point, base.replace(list(point.items())) if point else base
         except InputError as error:
             # The key came from the grid, whatever the loader calls it.
             text = str(error)
-            raise InputError(f"--over {text.removeprefix('--set ')}" if text.startswith("--set ") else text) from None
+            raise InputError(f"{origin}{text.removeprefix('--set ')}" if text.startswith("--set ") else text) from None
