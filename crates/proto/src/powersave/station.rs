@@ -40,8 +40,8 @@ pub struct StationPowerSave {
 }
 
 impl StationPowerSave {
-    /// A station that starts awake, and with [`StationConfig::rested`] dozes as soon as it has said so. Panics if the beacon, listen or DTIM interval is zero, if a setting of the policy is out of
-    /// range, or if the policy needs what [`StationConfig::hidden`] hides.
+    /// A station that starts awake, and with [`StationConfig::rested`] dozes as soon as it has said so. Panics if the beacon, listen or DTIM
+    /// interval is zero, if a setting of the policy is out of range, or if the policy needs what [`StationConfig::hidden`] hides.
     pub fn new(config: StationConfig, policy: impl Into<StationPolicy>) -> Self {
         let policy = policy.into();
         assert!(

@@ -50,7 +50,7 @@ impl StationState {
     /// Whether the monitor missed nothing for the station since `since`: also no retransmission, which leaves no gap, of the last frame
     /// before, or of one that was missed since that.
     pub(super) fn missed_none_since(&self, delivery: &Delivery<'_>, since: Instant) -> bool {
-        !self.is_unheard && !delivery.is_copy() && self.is_next_since(delivery, self.from_last(since))
+        !self.is_unheard && !delivery.is_copy() && self.is_next_since(delivery, self.last_before(since))
     }
 
     /// Whether no frame without a QoS counter was missed since `since`, such as one of management for the station. Where beacons have a counter
@@ -61,7 +61,7 @@ impl StationState {
     }
 
     /// A time, or that of the last frame before it.
-    pub(super) fn from_last(&self, since: Instant) -> Instant {
+    pub(super) fn last_before(&self, since: Instant) -> Instant {
         self.beacons_from.map_or(since, |(last, _)| last.min(since))
     }
 

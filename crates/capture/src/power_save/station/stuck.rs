@@ -44,7 +44,7 @@ impl StationState {
     ) {
         let (Announcement { beacon, due, .. }, answer) = (*announcement, delivery.mark());
         let excess = Excess { sent: self.poll_air, ..Excess::awake(answer.0.saturating_since(poll.0)) };
-        let since = self.from_last(due.saturating_sub(IN_FLIGHT));
+        let since = self.last_before(due.saturating_sub(IN_FLIGHT));
         let stuck = Stuck { beacon, poll, answer, since, excess };
         // A beacon that was due right after a delivery was composed before it, and so may one be right after a gap.
         let is_fresh = self.beacons_from.is_none_or(|(last, _)| due.saturating_since(last) > IN_FLIGHT);
