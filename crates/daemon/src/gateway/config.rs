@@ -9,7 +9,8 @@ use airwatt_energy::{Radio, RadioError};
 use airwatt_linux::metrics;
 use airwatt_proto::e2tcp::{Addresses, E2tcpConfig};
 use airwatt_proto::gateway::SplitProxyConfig;
-use airwatt_proto::session::{OVERHEAD_BYTES, SecretKey};
+use airwatt_proto::session::SecretKey;
+use airwatt_proto::tunnel::wire::{OuterIp, carrier_bytes};
 use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -22,8 +23,6 @@ use crate::settings::{Prefix, check_interface, check_port, from_text, input, par
 const FWMARK: u32 = 4_747;
 /// Bytes of an outer packet on every path that matters here.
 const OUTER_MTU: u16 = 1_500;
-/// IPv6 and UDP headers, which are the longer ones.
-const OUTER_HEADERS: u16 = 48;
 /// The longest E2TCP header of a data packet that acknowledges with two blocks and a window, and has no addresses.
 const E2TCP_HEADER: u16 = 26;
 /// The shortest time after which a silent peer is given up: questions and answers take some round trips.
@@ -360,9 +359,9 @@ impl Config {
         self.addresses.iter().any(|prefix| prefix.contains(address))
     }
 
-    /// Bytes around the data of a full packet of E2TCP.
+    /// Bytes around the data of a full packet of E2TCP. The IPv6 header is the longer one.
     const fn overhead(&self) -> u16 {
-        OUTER_HEADERS + E2TCP_HEADER + if self.plain { 0 } else { OVERHEAD_BYTES as u16 }
+        carrier_bytes(OuterIp::V6, self.plain) as u16 + E2TCP_HEADER
     }
 
     /// Data of a full packet of E2TCP over a path whose packets have at most `path` bytes.

@@ -13,7 +13,7 @@ use airwatt_linux::metrics::Page;
 use airwatt_linux::sock_diag;
 use airwatt_proto::e2tcp::IDENTIFIERS;
 use airwatt_proto::gateway::{ConnectionEnding, ConnectionRow};
-use airwatt_proto::session::OVERHEAD_BYTES;
+use airwatt_proto::tunnel::wire::{OuterIp, carrier_bytes};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -24,9 +24,6 @@ use super::{KIND, Status};
 use crate::failure::Failure;
 use crate::instance;
 use crate::output::{unanswered_line, word};
-
-/// IPv4 and UDP headers.
-const OUTER_HEADERS: u64 = 28;
 
 /// What the daemon reports.
 #[derive(Clone, Debug, Serialize)]
@@ -158,7 +155,11 @@ pub(super) fn document(host: HostState<'_>, machine: &Ends, now: Instant) -> Doc
     // A kernel that does not list them leaves the numbers out.
     let resent = sock_diag::tcp_retransmissions().unwrap_or_default();
     let rows: Vec<_> = machine.proxy.rows().collect();
-    let rows = rows.iter().map(|row| of_row(config, row, radio.as_ref(), &resent, now));
+    let rows = rows.iter().map(|row| {
+        let endpoint = machine.carrier.endpoint(row.peer);
+        let outer = endpoint.map_or(OuterIp::V4, |endpoint| OuterIp::of(endpoint.ip()));
+        of_row(config, row, (radio.as_ref(), outer), &resent, now)
+    });
     Document {
         schema: 1,
         version: env!("CARGO_PKG_VERSION"),
@@ -188,13 +189,20 @@ pub(super) fn document(host: HostState<'_>, machine: &Ends, now: Instant) -> Doc
     }
 }
 
-fn of_row(config: &Config, row: &ConnectionRow, radio: Option<&Radio>, resent: &Resent, now: Instant) -> Row {
+/// The row of a connection whose hop has this radio and this version of IP.
+fn of_row(
+    config: &Config,
+    row: &ConnectionRow,
+    (radio, outer): (Option<&Radio>, OuterIp),
+    resent: &Resent,
+    now: Instant,
+) -> Row {
     let wireless = row.wireless.unwrap_or_default();
     let useful = wireless.payload_sent - wireless.payload_resent;
     let carried = useful + wireless.bytes_delivered;
     let percent = |extra: u64| 100.0 * extra as f64 / carried as f64;
-    let around = OUTER_HEADERS + if config.plain { 0 } else { OVERHEAD_BYTES as u64 };
-    // What was received is known without its headers: those of data packets are 8 bytes and more.
+    let around = u64::from(carrier_bytes(outer, config.plain));
+    // Only the payload received is counted; 8 bytes are the least E2TCP header, so this is a lower bound.
     let sent = wireless.bytes_sent + wireless.packets_sent * around;
     let received = wireless.bytes_delivered + wireless.packets_received * (around + 8);
     let [transmitted, taken] = if config.is_base() { [received, sent] } else { [sent, received] };
@@ -389,9 +397,57 @@ fn connection_lines(document: &Value, row: &Value) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use airwatt_base::Span;
+    use airwatt_proto::e2tcp::{Addresses, Endpoint, Statistics};
     use serde_json::json;
 
     use super::*;
+    use crate::peering::Peering as _;
+
+    /// An outer packet over IPv6 is 20 bytes longer in each direction, and one of a session 32.
+    #[test]
+    fn joules_are_of_the_headers_that_the_hop_has() {
+        let radio = Radio::find("cyw43439").unwrap();
+        let plain = Config::parse("interface = \"gw\"\nplain = true\nrate = \"8Mbps\"").unwrap();
+        let sealed = Config { plain: false, ..plain.clone() };
+        let end = |port| Endpoint { ip: [192, 0, 2, 1].into(), port };
+        let row = ConnectionRow {
+            id: 0,
+            peer: 0,
+            addresses: Addresses::new(end(1), end(2)).unwrap(),
+            is_own: true,
+            stands: true,
+            socket_bytes: [0; 2],
+            held_bytes: [0; 2],
+            wireless: Some(Statistics {
+                packets_sent: 1_000,
+                packets_received: 3_000,
+                ..Statistics::default()
+            }),
+            began: Instant::ZERO,
+        };
+        let joules = |config: &Config, hop: &str| {
+            let outer = OuterIp::of(hop.parse().unwrap());
+            let row = of_row(
+                config,
+                &row,
+                (Some(&radio), outer),
+                &Resent::new(),
+                Instant::ZERO + Span::from_secs(1),
+            );
+            row.mobile_j.unwrap()
+        };
+        let of_bytes = |bytes: f64| {
+            // A byte takes a microsecond.
+            bytes * 1e-6 * (1_000.0 * radio.transmit.as_watts() + 3_000.0 * radio.receive.as_watts())
+        };
+        let is =
+            |joules: f64, expected: f64| assert!((joules - expected).abs() < 1e-9, "{joules} {expected}");
+        let v4 = joules(&plain, "192.0.2.2");
+        is(joules(&plain, "2001:db8::1") - v4, of_bytes(20.0));
+        is(joules(&plain, "::ffff:192.0.2.2"), v4);
+        is(joules(&sealed, "2001:db8::1") - v4, of_bytes(20.0 + 32.0));
+    }
 
     #[test]
     fn many_connections_are_summed_up() {

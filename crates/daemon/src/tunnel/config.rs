@@ -179,7 +179,7 @@ impl Config {
     /// The IP version of outer packets.
     pub(super) fn outer(&self) -> OuterIp {
         let address = self.listen.or_else(|| self.peer.iter().find_map(PeerSettings::address));
-        if address.is_some_and(|address| address.is_ipv6()) { OuterIp::V6 } else { OuterIp::V4 }
+        address.map_or(OuterIp::V4, |address| OuterIp::of(address.ip()))
     }
 
     /// Largest inner packet in bytes that fits into an outer one.

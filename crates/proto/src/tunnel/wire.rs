@@ -12,6 +12,7 @@
 //! keep-alive. The header's 4 bytes, UDP and IPv4 add 32 bytes, as many as equation 4.12 of Hashimoto (2013) counts.
 
 use std::fmt;
+use std::net::IpAddr;
 
 /// Numbers of datagrams are counted modulo this.
 pub const NUMBERS: u32 = 1 << 24;
@@ -32,6 +33,13 @@ pub enum OuterIp {
     V4,
     /// IPv6.
     V6,
+}
+
+impl OuterIp {
+    /// That of packets to or from this address. A socket of both versions has IPv4 addresses mapped into IPv6.
+    pub const fn of(address: IpAddr) -> Self {
+        if address.to_canonical().is_ipv6() { Self::V6 } else { Self::V4 }
+    }
 }
 
 /// Bytes that an outer packet has beside the inner packets, IP header included.

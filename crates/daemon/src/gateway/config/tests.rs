@@ -24,7 +24,7 @@ fn the_examples_are_configurations() {
     let proxy = mobile.proxy(0, 0);
     assert_eq!((proxy.buffer, proxy.half_open, proxy.wireless.obeys_peer), (262_144, 4_096, false));
     // A full packet of E2TCP, the session around it, UDP and IPv6 fit into 1,500 bytes.
-    assert_eq!(usize::from(proxy.wireless.payload), 1_500 - 48 - OVERHEAD_BYTES - 26);
+    assert_eq!(usize::from(proxy.wireless.payload), 1_500 - (40 + 8) - 32 - 26);
     let base = parse(&example(example::BASE)).unwrap();
     assert!(base.is_base() && base.proxy(0, 0).wireless.obeys_peer);
     let commented = |text: &str| {
