@@ -10,8 +10,7 @@
 //!
 //! * **The burst is full**: m packets, a fixed number or the largest that keeps the mean delay below a budget ([`burst`]).
 //! * **The time-out**: the oldest packet has been held for as long as [`TunnelConfig`] allows.
-//! * **The radio is awake anyway**: the peer's burst has ended, an announced wake-up of the radio has come, or the client is
-//!   due to send a trigger.
+//! * **The radio is awake anyway**: the peer's burst has ended, or the client is due to send a trigger.
 //!
 //! A client also estimates the interval at which the concentrator fills bursts, and sends an empty datagram as a trigger
 //! when it has sent nothing for so long (equations 4.15 to 4.17): under U-APSD any frame of a station opens a service
@@ -83,8 +82,6 @@ pub enum Input<P, D> {
     Outer(D),
     /// The radio is awake: what is held is sent.
     Awake,
-    /// The radio will be awake at this time whatever the tunnel does, as for a beacon. It replaces an earlier announcement.
-    AwakeAt(Instant),
 }
 
 /// An output of a tunnel.
@@ -129,8 +126,8 @@ timer_kinds! {
         Answer = "answer",
         /// When to send what is held because its oldest packet has been held long enough.
         Hold = "hold",
-        /// When to send what is held because the radio is awake.
-        KnownWake = "known-wake",
+        /// When to send what is held in place of a trigger, which waits a little for a burst that is about to fill.
+        DelayedTrigger = "delayed-trigger",
         /// When to fetch what the peer's burst may have become.
         Trigger = "trigger",
         /// When to keep mappings of addresses on the path alive.
@@ -181,8 +178,6 @@ pub struct Tunnel<A: Association> {
     timers: TimerTable<Reason, 6>,
     /// Packets of a released burst that the association has no room for yet.
     unsent: usize,
-    /// The announced wake-up of the radio.
-    awake_at: Option<Instant>,
     counts: Counts,
     outputs: std::collections::VecDeque<Output<A::Inner, A::Datagram>>,
 }
@@ -200,7 +195,6 @@ impl<A: Association> Tunnel<A> {
             association,
             timers,
             unsent: 0,
-            awake_at: None,
             counts: Counts::default(),
             outputs: Default::default(),
         };
@@ -265,28 +259,17 @@ impl<A: Association> Tunnel<A> {
             self.unsent += 1;
             return self.send(now);
         }
-        if self.queues.len() >= self.full_at(now) {
+        if self.queues.len() >= self.size.packets() as usize {
             return self.release(Release::Full, now);
         }
         if !self.timers.is_running(Reason::Hold) {
             self.timers.set(Reason::Hold, now + self.size.hold());
         }
-        if let Some(awake) = self.awake_at.filter(|at| *at > now) {
-            self.timers.set(Reason::KnownWake, awake);
-        }
-    }
-
-    /// The number of packets at which a burst is full. A full burst waits for a wake-up of the radio that comes before its
-    /// time-out, and saves one by that, until it has twice as many packets.
-    fn full_at(&self, now: Instant) -> usize {
-        let deadline = self.timers.get(Reason::Hold).unwrap_or_else(|| now + self.size.hold());
-        let waits = self.awake_at.is_some_and(|at| at > now && at <= deadline) && !self.size.hold().is_zero();
-        self.size.packets() as usize * if waits { 2 } else { 1 }
     }
 
     /// Sends what is held.
     fn release(&mut self, why: Release, now: Instant) {
-        for timer in [Reason::Hold, Reason::KnownWake, Reason::Answer] {
+        for timer in [Reason::Hold, Reason::DelayedTrigger, Reason::Answer] {
             self.timers.stop(timer);
         }
         if self.queues.is_empty() {
@@ -411,8 +394,8 @@ impl<A: Association> Tunnel<A> {
             return self.probe(now);
         }
         let at = now + interval / 4;
-        if self.unsent == 0 && self.timers.get(Reason::KnownWake).is_none_or(|wake| at < wake) {
-            self.timers.set(Reason::KnownWake, at);
+        if self.unsent == 0 && self.timers.get(Reason::DelayedTrigger).is_none_or(|delayed| at < delayed) {
+            self.timers.set(Reason::DelayedTrigger, at);
         }
     }
 
@@ -430,7 +413,7 @@ impl<A: Association> Tunnel<A> {
                 self.collect(now);
                 self.send(now);
             }
-            Reason::Answer | Reason::KnownWake => self.release(Release::Awake, now),
+            Reason::Answer | Reason::DelayedTrigger => self.release(Release::Awake, now),
             Reason::Hold => self.release(Release::TimedOut, now),
             Reason::Trigger => self.trigger(now),
             Reason::KeepAlive => {
@@ -453,12 +436,6 @@ impl<A: Association> Machine for Tunnel<A> {
             Input::Awake => {
                 if self.unsent == 0 {
                     self.release(Release::Awake, now);
-                }
-            }
-            Input::AwakeAt(at) => {
-                self.awake_at = Some(at);
-                if self.unsent == 0 && !self.queues.is_empty() && at > now {
-                    self.timers.set(Reason::KnownWake, at);
                 }
             }
         }

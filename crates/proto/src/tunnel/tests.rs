@@ -163,23 +163,7 @@ fn the_end_of_the_peers_burst_releases_what_is_held() {
 }
 
 #[test]
-fn an_announced_wake_up_releases_what_is_held_and_is_worth_waiting_for() {
-    let awake_at = |millis| (at(0), Input::AwakeAt(at(millis)));
-    let mut inputs = vec![awake_at(10)];
-    inputs.extend(each_ms([data(0, 0), data(0, 1)]));
-    assert_eq!(sent(of_five(), TunnelEnd::Client, &inputs, 1_000)[0].0, 10_000);
-    // A full burst waits for it.
-    let mut inputs = vec![awake_at(8)];
-    inputs.extend(each_ms((0..6).map(|number| data(0, number))));
-    let got = sent(of_five(), TunnelEnd::Client, &inputs, 1_000);
-    assert_eq!((got.len(), got[0].0), (6, 8_000));
-    // But no longer than for twice as many packets, and not beyond the time-out.
-    let mut inputs = vec![awake_at(15)];
-    inputs.extend(each_ms((0..10).map(|number| data(0, number))));
-    assert_eq!(sent(of_five(), TunnelEnd::Client, &inputs, 1_000)[0].0, 9_000);
-    let mut inputs = vec![awake_at(30)];
-    inputs.extend(each_ms((0..5).map(|number| data(0, number))));
-    assert_eq!(sent(of_five(), TunnelEnd::Client, &inputs, 1_000)[0].0, 4_000);
+fn what_is_held_leaves_while_the_radio_is_awake() {
     let inputs = vec![(at(0), Input::Inner(data(0, 0))), (at(2), Input::Awake)];
     assert_eq!(sent(of_five(), TunnelEnd::Client, &inputs, 1_000)[0].0, 2_000);
 }
@@ -363,9 +347,8 @@ proptest! {
             now += Span::from_micros(micros);
             let packet = Packet { flow, number, bytes: if small { 40 } else { 1_500 } };
             inputs.push((now, match kind {
-                0 => Input::AwakeAt(now + Span::from_micros(u64::from(flow) * 5_000)),
+                0 => Input::Awake,
                 1 => from_peer(number, small, vec![data(9, 0)]),
-                2 if small => Input::Awake,
                 _ => {
                     handed.push((now, packet));
                     Input::Inner(packet)
