@@ -17,14 +17,15 @@ use crate::tcp::{ReceiveBuffer, SendBuffer};
 impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     pub(super) fn on_packet(&mut self, packet: &E2tcpPacket, payload: &R::Payload, now: Instant) {
         self.statistics.packets_received += 1;
-        let taken = self.matches_connection(packet)
-            && match self.state {
-                State::Closed => false,
-                State::Listen => self.on_first_syn(packet),
-                State::SynSent => self.on_packet_in_syn_sent(packet, now),
-                _ => self.on_packet_of_stream(packet, payload, now),
-            };
-        self.statistics.packets_rejected += u64::from(!taken);
+        if !self.matches_connection(packet) {
+            return;
+        }
+        match self.state {
+            State::Closed => {}
+            State::Listen => self.on_first_syn(packet),
+            State::SynSent => self.on_packet_in_syn_sent(packet, now),
+            _ => self.on_packet_of_stream(packet, payload, now),
+        }
     }
 
     /// Whether the identifier matches this connection, and addresses are of a version that it expects. The table has
@@ -40,11 +41,11 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         ours && (packet.header.connection == self.id || free)
     }
 
-    fn on_first_syn(&mut self, packet: &E2tcpPacket) -> bool {
+    fn on_first_syn(&mut self, packet: &E2tcpPacket) {
         let (true, None, Some(seq)) =
             (packet.header.control.syn(), packet.header.acknowledgement, packet.header.sequence)
         else {
-            return false;
+            return;
         };
         self.id = packet.header.connection;
         self.receiver.synchronize(seq);
@@ -53,7 +54,6 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.receiver.ack_due = true;
         self.state = State::SynReceived;
         self.sender.open();
-        true
     }
 
     /// Takes over how much of its data the peer wants to arrive, if that is for the peer to say.
@@ -71,19 +71,18 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         }
     }
 
-    fn on_packet_in_syn_sent(&mut self, packet: &E2tcpPacket, now: Instant) -> bool {
+    fn on_packet_in_syn_sent(&mut self, packet: &E2tcpPacket, now: Instant) {
         let header = &packet.header;
         if header.acknowledgement.is_some_and(|ack| !self.acknowledges_syn(&ack)) {
-            return false;
+            return;
         }
         if header.control.rst() {
-            let refused = header.acknowledgement.is_some();
-            if refused {
+            if header.acknowledgement.is_some() {
                 self.finish(Some(Event::Refused));
             }
-            return refused;
+            return;
         }
-        let (true, Some(seq)) = (header.control.syn(), header.sequence) else { return false };
+        let (true, Some(seq)) = (header.control.syn(), header.sequence) else { return };
         self.id = header.connection;
         self.receiver.synchronize(seq);
         self.obey(packet);
@@ -99,20 +98,19 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
             self.state = State::SynReceived;
             self.sender.repeat_syn();
         }
-        true
     }
 
     fn acknowledges_syn(&self, ack: &Acknowledgement) -> bool {
         self.sender.has_begun() && ack.number == self.config.initial_sequence
     }
 
-    fn on_packet_of_stream(&mut self, packet: &E2tcpPacket, payload: &R::Payload, now: Instant) -> bool {
+    fn on_packet_of_stream(&mut self, packet: &E2tcpPacket, payload: &R::Payload, now: Instant) {
         let header = &packet.header;
         let text = header.sequence.map(|seq| self.text(seq, packet));
         let near = text.is_none_or(|text| self.receiver.is_near(&text));
         let valid = header.acknowledgement.is_none_or(|ack| self.sender.may_acknowledge(ack.number));
         if !near || !valid || self.is_new_incarnation(packet) {
-            return false;
+            return;
         }
         if header.control.rst() {
             return self.on_reset(packet);
@@ -128,7 +126,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.agreed |= header.addresses.is_none() || acknowledged;
         if self.state == State::SynReceived {
             if !self.agreed {
-                return false;
+                return;
             }
             self.connect();
         }
@@ -136,7 +134,6 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
             self.take_text(text, packet, payload);
         }
         self.advance_state(now);
-        true
     }
 
     /// The text of a packet. The packet's sequence number is that of the last byte.
@@ -151,22 +148,21 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         packet.header.control.syn() && packet.header.sequence != self.receiver.initial_sequence()
     }
 
-    fn on_reset(&mut self, packet: &E2tcpPacket) -> bool {
+    fn on_reset(&mut self, packet: &E2tcpPacket) {
         // A reset without an acknowledgement cannot be attributed to this connection.
         if packet.header.acknowledgement.is_none() {
-            return false;
+            return;
         }
         match self.state {
             State::SynReceived => self.finish(Some(Event::Refused)),
             State::TimeWait => self.finish(Some(Event::Closed)),
             _ => self.finish(Some(Event::Reset)),
         }
-        true
     }
 
     /// Processes a repeated SYN: the peer has not received our answer, or proposes another identifier, or both ends
     /// opened at the same time.
-    fn on_repeated_syn(&mut self, packet: &E2tcpPacket, now: Instant) -> bool {
+    fn on_repeated_syn(&mut self, packet: &E2tcpPacket, now: Instant) {
         self.receiver.ack_due = true;
         if self.state == State::SynReceived {
             self.id = packet.header.connection;
@@ -178,7 +174,6 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
                 self.sender.repeat_syn();
             }
         }
-        true
     }
 
     fn take_acknowledgement(&mut self, ack: &Acknowledgement, packet: &E2tcpPacket, now: Instant) {

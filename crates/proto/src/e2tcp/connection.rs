@@ -118,11 +118,6 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.id
     }
 
-    /// Whether the peer is known to use the identifier.
-    pub fn is_agreed(&self) -> bool {
-        self.agreed
-    }
-
     /// The settings.
     pub fn config(&self) -> &E2tcpConfig {
         &self.config
@@ -343,7 +338,6 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         }
         if self.receiver.ack_due && self.state != State::SynSent {
             let header = self.acknowledge(self.header());
-            self.statistics.acks_sent += 1;
             let packet = self.packet(header, 0);
             self.push(packet);
         }

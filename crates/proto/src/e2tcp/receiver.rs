@@ -218,8 +218,6 @@ impl<R: ReceiveBuffer> Receiver<R> {
             let ahead = self.take_ahead(text, payload);
             self.reliability.note_arrived(ahead);
             new = late + ahead;
-            statistics.useless_packets_received += u64::from(new == 0);
-            statistics.packets_out_of_order += u64::from(text.start > self.next as i64);
         }
         if new == 0 {
             self.remind();
@@ -291,7 +289,6 @@ impl<R: ReceiveBuffer> Receiver<R> {
         let places = [self.next, self.next - u64::from(self.finished)];
         let halves = (&mut self.reliability, &mut self.buffer);
         let arrived = store_late(halves, text, payload, places, |event| events.push_back(event));
-        statistics.bytes_late += arrived;
         statistics.bytes_skipped -= arrived;
         arrived
     }

@@ -339,8 +339,8 @@ impl<S: SendBuffer> Sender<S> {
         let newest = self.mark_received(&reported, highest, now, statistics);
         self.resolve_doubt(is_proved, newest.is_some(), now, timers, statistics);
         let report = match self.lost_without_blocks(next) {
-            0 => self.infer_losses(highest, newest, now, statistics),
-            first => self.find_lost(first, now, statistics),
+            0 => self.infer_losses(highest, newest, now),
+            first => self.find_lost(first, now),
         };
         self.una = next;
         self.forget_acknowledged();
@@ -425,13 +425,7 @@ impl<S: SendBuffer> Sender<S> {
     }
 
     /// Finds lost packets: those below a report that are not reported and were sent before the newly reported ones.
-    fn infer_losses(
-        &mut self,
-        highest: u64,
-        newest: Option<u64>,
-        now: Instant,
-        statistics: &mut Statistics,
-    ) -> Report {
+    fn infer_losses(&mut self, highest: u64, newest: Option<u64>, now: Instant) -> Report {
         let mut report = Report { errors: 0, since: now, now, rtt: self.rtt.mean() };
         let Some(newest) = newest else { return report };
         for index in 0..self.records.len() {
@@ -450,7 +444,6 @@ impl<S: SendBuffer> Sender<S> {
                 self.set_state(index, PacketState::Lost);
             }
         }
-        self.count(&report, statistics);
         report
     }
 
@@ -475,7 +468,7 @@ impl<S: SendBuffer> Sender<S> {
     }
 
     /// Finds those of the `first` packets lost that were sent for the first time.
-    fn find_lost(&mut self, first: usize, now: Instant, statistics: &mut Statistics) -> Report {
+    fn find_lost(&mut self, first: usize, now: Instant) -> Report {
         let mut report = Report { errors: 0, since: now, now, rtt: self.rtt.mean() };
         for index in 0..self.records.len().min(first) {
             let record = self.records[index];
@@ -486,15 +479,7 @@ impl<S: SendBuffer> Sender<S> {
                 self.set_state(index, PacketState::Lost);
             }
         }
-        self.count(&report, statistics);
         report
-    }
-
-    fn count(&self, report: &Report, statistics: &mut Statistics) {
-        let burst = self.window.is_burst(report.errors);
-        statistics.losses_inferred += u64::from(report.errors);
-        statistics.burst_errors += u64::from(burst);
-        statistics.static_errors += u64::from(report.errors > 0 && !burst);
     }
 
     /// Removes the packets below `una`, and their bytes. A packet that is acknowledged in part is kept as a whole.

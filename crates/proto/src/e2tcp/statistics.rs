@@ -17,16 +17,8 @@ pub struct Statistics {
     pub packets_resent: u64,
     /// Payload sent more than once in bytes, that of probes included.
     pub payload_resent: u64,
-    /// Pure acknowledgements sent.
-    pub acks_sent: u64,
     /// Probes of a closed window. One that carries a byte ahead of its packet does not count as resent.
     pub probes_sent: u64,
-    /// Packets found lost by the blocks of an acknowledgement.
-    pub losses_inferred: u64,
-    /// Acknowledgements that indicated losses up to the error limit.
-    pub static_errors: u64,
-    /// Acknowledgements that indicated more losses than the error limit.
-    pub burst_errors: u64,
     /// Number of expirations of the transmission timer.
     pub transmission_timeouts: u64,
     /// Expirations of the transmission timer that were undone, because they came too early.
@@ -35,18 +27,10 @@ pub struct Statistics {
     pub retransmission_timeouts: u64,
     /// Packets received, of every kind.
     pub packets_received: u64,
-    /// Packets received that cannot belong to this connection.
-    pub packets_rejected: u64,
-    /// Packets with payload that was neither new nor in the window.
-    pub useless_packets_received: u64,
-    /// Packets with payload that arrived beyond a gap.
-    pub packets_out_of_order: u64,
     /// Payload delivered to the application in order, in bytes; gaps are not counted.
     pub bytes_delivered: u64,
     /// Bytes acknowledged without having arrived, less those that arrived later.
     pub bytes_skipped: u64,
-    /// Bytes that arrived after they had been skipped.
-    pub bytes_late: u64,
     /// RTT samples taken.
     pub rtt_count: u64,
     /// Sum of the RTT samples.

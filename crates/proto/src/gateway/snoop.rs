@@ -92,10 +92,6 @@ pub enum SnoopOutput<P> {
 pub struct SnoopStatistics {
     /// Segments retransmitted to the mobile.
     pub retransmitted: u64,
-    /// Duplicate acknowledgements that the wired host does not see.
-    pub suppressed: u64,
-    /// Segments that found the memory full.
-    pub not_kept: u64,
 }
 
 /// A kept segment.
@@ -122,7 +118,7 @@ pub struct Snoop<P = ()> {
     config: SnoopConfig,
     /// In order of sequence number.
     kept: VecDeque<Kept<P>>,
-    bytes: u64,
+    pub(super) bytes: u64,
     /// The sequence number after the highest that came from the wired host; `None` before the first data.
     next: Option<Seq>,
     /// The last acknowledgement of the mobile, and its payload.
@@ -160,11 +156,6 @@ impl<P: Clone> Snoop<P> {
         &self.statistics
     }
 
-    /// Payload that is kept, in bytes.
-    pub fn kept_bytes(&self) -> u64 {
-        self.bytes
-    }
-
     fn forward(&mut self, segment: Segment, payload: P) {
         self.outputs.push_back(SnoopOutput::ToWireless { segment, payload, copy: false });
     }
@@ -189,7 +180,6 @@ impl<P: Clone> Snoop<P> {
 
     fn keep(&mut self, segment: Segment, payload: P, by_sender: bool, now: Instant) {
         if self.bytes + u64::from(segment.len) > self.config.memory {
-            self.statistics.not_kept += 1;
             return;
         }
         self.bytes += u64::from(segment.len);
@@ -212,9 +202,7 @@ impl<P: Clone> Snoop<P> {
         let repeats = self.last_ack.as_ref().is_some_and(|(last, _)| last.window == segment.window);
         let drop =
             pure && repeats && self.next.is_some_and(|next| next != segment.ack) && self.on_duplicate(now);
-        if drop {
-            self.statistics.suppressed += 1;
-        } else {
+        if !drop {
             // A change of the window is news, and so are data.
             if last.is_none_or(|last| segment.ack.at_or_after(last)) {
                 self.last_ack = Some((segment, payload.clone()));

@@ -401,6 +401,7 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
     }
 
     /// Frames released to the transmission queue and not yet done.
+    #[cfg(test)]
     pub fn released(&self, station: StationId) -> u32 {
         self.peer(station).queued + self.peer(station).in_air
     }

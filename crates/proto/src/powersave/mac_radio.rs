@@ -87,14 +87,8 @@ pub struct StationCounts {
     pub triggers: u64,
     /// PS-Polls handed out to be sent.
     pub polls: u64,
-    /// Null frames that announce a power-management mode, handed out to be sent.
-    pub announcements: u64,
-    /// Action frames about target wake time, handed out to be sent.
-    pub wake_frames: u64,
     /// Service periods opened, by triggers and by the user's frames.
     pub periods: u64,
-    /// Service periods and poll answers whose end was not heard in time.
-    pub supervision_expired: u64,
     /// Beacons waited for in vain.
     pub beacons_missed: u64,
 }
@@ -110,11 +104,6 @@ impl StationCounts {
     pub fn wakeups(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let timers = StationTimer::ALL.iter().map(|reason| (reason.name(), self.wakeups_for(*reason)));
         timers.chain([("uplink", self.uplink_wakeups)]).filter(|(_, count)| *count > 0)
-    }
-
-    /// All wake-ups of the radio.
-    pub fn wakeups_total(&self) -> u64 {
-        self.wakeups.iter().sum::<u64>() + self.uplink_wakeups
     }
 }
 
@@ -328,7 +317,6 @@ impl MacRadio {
     /// Handles [`StationTimer::ServicePeriod`].
     pub(super) fn end_service(&mut self) {
         self.service = Service::None;
-        self.counts.supervision_expired += 1;
     }
 
     /// Handles [`StationTimer::Trigger`]. Returns whether the trigger itself is due; otherwise the timer only began to wake the
@@ -521,8 +509,7 @@ impl MacRadio {
         match control {
             PowerSaveFrame::Trigger => self.counts.triggers += 1,
             PowerSaveFrame::PsPoll => self.counts.polls += 1,
-            PowerSaveFrame::PmNull { .. } => self.counts.announcements += 1,
-            PowerSaveFrame::Wake(_) => self.counts.wake_frames += 1,
+            PowerSaveFrame::PmNull { .. } | PowerSaveFrame::Wake(_) => {}
         }
         self.controls.push_back(control);
         self.outputs.push_back(StationOutput::Send(control));

@@ -29,11 +29,6 @@ impl Ratio {
         Self(count * 1_000_000)
     }
 
-    /// The count of billionths.
-    pub const fn as_billionths(self) -> i64 {
-        self.0
-    }
-
     /// As a floating-point number, for results and pictures.
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / Self::ONE.0 as f64

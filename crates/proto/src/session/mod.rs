@@ -96,8 +96,6 @@ pub struct PeerCounts {
     pub received: u64,
     /// Handshakes completed.
     pub handshakes: u64,
-    /// Initiations sent.
-    pub initiations: u64,
     /// Datagrams that had been received before.
     pub replayed: u64,
     /// Payloads that were not sent, because there was no address, no answer, or no room.
@@ -358,7 +356,6 @@ impl Sessions {
         let mac1 = append_macs(&mut bytes, &peer.mac1_key, cookie.as_ref());
         peer.last_mac1 = Some((index, mac1));
         peer.attempt = Some(Attempt { index, ephemeral, timestamp, tries });
-        peer.counts.initiations += 1;
         peer.unanswered += 1;
         let wait = (0..tries).fold(RETRY_FIRST, |wait, _| wait.saturating_mul(2).min(RETRY_LONGEST));
         let jitter = (u64::from(self.random.draw_u32()) * (wait.as_nanos() / 4)) >> 32;

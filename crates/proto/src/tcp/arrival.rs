@@ -34,7 +34,6 @@ enum Acceptable {
 impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     /// Processes an arriving segment in any state.
     pub(super) fn on_segment(&mut self, segment: &Segment, payload: &R::Payload, now: Instant) {
-        self.statistics.segments_received += 1;
         match self.state {
             State::Closed => self.refuse(segment),
             State::Listen => self.on_segment_listen(segment),
@@ -156,7 +155,6 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
             return;
         }
         if segment.len > 0 && !self.take_late(segment, payload) {
-            self.statistics.useless_segments_received += 1;
             self.receiver.reject(self.receiver.position(segment.seq), segment.len);
         }
         let syn_again = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);

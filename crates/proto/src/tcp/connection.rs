@@ -301,7 +301,6 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     /// Sends an acknowledgement now.
     pub(super) fn push_ack(&mut self, now: Instant) {
         let segment = self.segment(self.sender.ack_sequence(), 0, Flags::NONE, now);
-        self.statistics.acks_sent += 1;
         self.push(segment);
     }
 
@@ -311,7 +310,6 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         // The blocks are read before the receive half records the acknowledgement as sent.
         let sack = self.receiver.blocks();
         let segment = self.segment(self.sender.ack_sequence(), 0, Flags::NONE, now);
-        self.statistics.acks_sent += 1;
         self.push(Segment { sack, ..segment });
     }
 

@@ -301,9 +301,6 @@ impl<R: ReceiveBuffer> Receiver<R> {
         if text.fin && behind >= self.next() && behind < self.edge() {
             self.fin = Some(behind as u64);
         }
-        if text.len > 0 && end == start && late == 0 {
-            statistics.useless_segments_received += 1;
-        }
         let before = self.next;
         let range = ByteRange { start, end };
         let new = if PARTIAL { count_new(&self.out_of_order, range) } else { 0 };
@@ -330,7 +327,6 @@ impl<R: ReceiveBuffer> Receiver<R> {
         if ahead && self.reports_sack {
             self.note_recent(start);
         }
-        statistics.segments_out_of_order += u64::from(ahead && text.len > 0);
         self.schedule_ack(delivered > 0 && !gaps && !text.fin && text.start >= before as i64);
         (delivered, finished)
     }

@@ -446,7 +446,6 @@ impl<S: SendBuffer> Sender<S> {
         self.probes = 0;
         self.resend = false;
         self.buffer.release(data);
-        statistics.bytes_acknowledged += data;
 
         let mut restart = true;
         if data > 0 {

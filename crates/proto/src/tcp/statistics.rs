@@ -11,12 +11,6 @@ pub struct Statistics {
     pub segments_retransmitted: u64,
     /// Payload sent in bytes, retransmissions included.
     pub bytes_sent: u64,
-    /// Retransmitted payload in bytes.
-    pub bytes_retransmitted: u64,
-    /// Payload in bytes that the peer acknowledged.
-    pub bytes_acknowledged: u64,
-    /// Pure acknowledgements sent.
-    pub acks_sent: u64,
     /// Probes of a closed window.
     pub probes_sent: u64,
     /// Number of expirations of the retransmission timer.
@@ -36,12 +30,6 @@ pub struct Statistics {
     pub ack_loss_halvings: u64,
     /// Duplicate ACKs received (RFC 5681 section 2).
     pub duplicate_acks: u64,
-    /// Segments received, of every kind.
-    pub segments_received: u64,
-    /// Segments with payload that was neither new nor in the window.
-    pub useless_segments_received: u64,
-    /// Segments that arrived beyond a gap.
-    pub segments_out_of_order: u64,
     /// Payload received in order, in bytes. Each byte is counted once; skipped gaps are not counted.
     pub bytes_delivered: u64,
     /// Bytes acknowledged without having arrived, less those that arrived later.
@@ -52,18 +40,12 @@ pub struct Statistics {
     pub rtt_count: u64,
     /// Sum of the RTT samples.
     pub rtt_sum: Span,
-    /// Least RTT sample.
-    pub rtt_min: Option<Span>,
-    /// Largest RTT sample.
-    pub rtt_max: Option<Span>,
 }
 
 impl Statistics {
     pub(super) fn count_rtt(&mut self, rtt: Span) {
         self.rtt_count += 1;
         self.rtt_sum += rtt;
-        self.rtt_min = Some(self.rtt_min.map_or(rtt, |least| least.min(rtt)));
-        self.rtt_max = Some(self.rtt_max.map_or(rtt, |most| most.max(rtt)));
     }
 
     /// The mean of the RTT samples, if there are any.

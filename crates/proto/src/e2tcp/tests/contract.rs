@@ -180,6 +180,5 @@ proptest! {
             }
         }
         prop_assert_eq!(&pair.streams[B].bytes, &pattern(30_000));
-        prop_assert!(pair.ends[B].statistics().packets_rejected > 0);
     }
 }

@@ -121,8 +121,7 @@ fn what_was_skipped_and_arrives_is_handed_over_late_and_once() {
     feed(&mut pair, 2);
     assert_eq!(pair.events[B].iter().filter(|event| matches!(event, Event::Late { .. })).count(), 1);
     assert_eq!(pair.streams[B].bytes, pattern(3000));
-    let b = pair.ends[B].statistics();
-    assert_eq!((b.bytes_skipped, b.bytes_late, b.useless_packets_received), (0, 1000, 1));
+    assert_eq!(pair.ends[B].statistics().bytes_skipped, 0);
     // It counts as arrived again: 3 of 3, so three may be missing.
     feed(&mut pair, 7);
     assert_eq!(acknowledged(&pair), 7);

@@ -85,7 +85,6 @@ fn data_without_addresses_tells_that_the_answer_arrived() {
     pair.input(A, Input::Write(pattern(2000)));
     pair.run(160);
     assert_eq!(pair.ends[B].state(), State::Established);
-    assert!(pair.ends[B].is_agreed());
     pair.finish();
     assert_eq!(pair.streams[B].bytes, pattern(2000));
 }

@@ -106,7 +106,7 @@ impl MacRadio {
             self.service = Service::None;
             self.timers.stop(StationTimer::ServicePeriod);
         }
-        // An access point that knows of the agreement answers each announcement.
+        // No answer to an announcement: the access point has lost the agreement.
         if silent && announced && self.power != Power::Away {
             self.note_unserved();
         }

@@ -362,7 +362,6 @@ fn a_lost_end_of_period_costs_the_supervision_time() {
     air.script = vec![("ap>s0 0", 4)];
     air.down(20_000, 0, 0);
     air.run_until(ms(205));
-    assert_eq!(air.clients[0].machine.counts().supervision_expired, 1);
     expect(
         &air,
         &[
@@ -561,7 +560,6 @@ fn a_period_whose_frames_are_all_refused_ends_with_a_null() {
     air.down(100_300, 1, 100);
     air.down(100_300, 1, 101);
     air.run_until(ms(205));
-    assert_eq!(air.clients[0].machine.counts().supervision_expired, 0);
     expect(
         &air,
         &[
@@ -591,7 +589,6 @@ fn a_poll_whose_answer_is_refused_is_answered_by_a_null() {
     air.down(100_300, 1, 100);
     air.down(100_300, 1, 101);
     air.run_until(ms(199));
-    assert_eq!(air.clients[0].machine.counts().supervision_expired, 0);
     expect(
         &air,
         &[

@@ -49,7 +49,7 @@ fn an_active_station_announces_each_absence_and_its_end() {
             "101.5 s0>ap null pm=0",
         ],
     );
-    assert_eq!(air.clients[0].machine.counts().wakeups_total(), 0);
+    assert_eq!(air.clients[0].machine.counts().wakeups().count(), 0);
 }
 
 /// Scans begin an interval apart.

@@ -182,7 +182,6 @@ impl<S: SendBuffer> Sender<S> {
         statistics.bytes_sent += len;
         if at < self.max {
             statistics.segments_retransmitted += 1;
-            statistics.bytes_retransmitted += len.min(self.max - at);
         }
     }
 

@@ -68,7 +68,7 @@ fn one_loss_costs_one_round_trip() {
     assert_eq!((statistics.fast_retransmits, statistics.partial_acks, statistics.timeouts), (1, 0, 0));
     assert_eq!((statistics.segments_sent, statistics.segments_retransmitted), (23, 1));
     assert_eq!(statistics.duplicate_acks, 11);
-    assert_eq!((statistics.rtt_count, statistics.rtt_max), (10, Some(millis(20))), "none across the repair");
+    assert_eq!((statistics.rtt_count, statistics.rtt_sum), (10, millis(200)), "none across the repair");
     assert_eq!(pair.delivered(B), 22_000);
 }
 
@@ -253,7 +253,6 @@ fn reordering_below_the_threshold_is_no_loss() {
         pair.input(A, Input::Write(10_000));
         pair.run_out();
         assert_eq!(pair.ends[A].statistics().fast_retransmits, retransmits);
-        assert_eq!(pair.ends[B].statistics().segments_out_of_order, 7);
     }
 }
 

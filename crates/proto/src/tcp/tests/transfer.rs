@@ -134,7 +134,6 @@ fn more_than_four_gigabytes_in_lengths() {
         pair.events[B].clear();
     }
     assert_eq!(pair.delivered(B), bytes);
-    assert_eq!(pair.ends[A].statistics().bytes_acknowledged, bytes);
     assert_eq!(pair.events[A], [Event::AllAcknowledged]);
     assert!(pair.ends[A].statistics().fast_retransmits > 0);
     assert_eq!(pair.ends[A].statistics().timeouts, 0);

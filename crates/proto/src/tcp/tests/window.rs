@@ -156,7 +156,6 @@ fn acknowledgements_wait_for_a_second_segment_or_the_timer() {
          10 <B . 1:1(0) ack 2001 win 100000
          50 <B . 1:1(0) ack 3001 win 100000",
     );
-    assert_eq!(pair.ends[B].statistics().acks_sent, 2);
 }
 
 #[test]
@@ -171,7 +170,6 @@ fn acknowledgements_ride_on_data() {
          30 <B P. 1:201(200) ack 101 win 99900",
     );
     assert_eq!(pair.ends[B].timer(TcpTimer::DelayedAck), None);
-    assert_eq!(pair.ends[B].statistics().acks_sent, 0);
 }
 
 /// RFC 5681 section 4.2: a gap, its filling, a repetition and the end of the stream are acknowledged at once.
@@ -197,7 +195,6 @@ fn what_tells_of_loss_does_not_wait() {
          32 <B . 1:1(0) ack 3001 win 100000
          40 <B . 1:1(0) ack 3002 win 99999",
     );
-    assert_eq!(pair.ends[B].statistics().segments_out_of_order, 3);
 }
 
 #[test]
