@@ -2,7 +2,7 @@
 
 use airwatt_base::Instant;
 
-use crate::end::{End, EndOutput, Stream};
+use crate::end::{End, EndOutput, Stream, stream_of_inner};
 use crate::gateway::Translated;
 use crate::tcp::{Lengths, ReceiveBuffer, SendBuffer};
 use crate::{e2tcp, tcp};
@@ -37,45 +37,7 @@ macro_rules! each {
     };
 }
 
-impl<S, R> Stream for AnyEnd<S, R>
-where
-    S: SendBuffer<Data = R::Data, Payload = R::Payload>,
-    R: ReceiveBuffer,
-{
-    type Data = R::Data;
-
-    fn open(&mut self, now: Instant) {
-        each!(self, end => Stream::open(&mut **end, now));
-    }
-
-    fn listen(&mut self, now: Instant) {
-        each!(self, end => Stream::listen(&mut **end, now));
-    }
-
-    fn write(&mut self, data: R::Data, now: Instant) {
-        each!(self, end => Stream::write(&mut **end, data, now));
-    }
-
-    fn read(&mut self, bytes: u64, now: Instant) -> R::Data {
-        each!(self, end => Stream::read(&mut **end, bytes, now))
-    }
-
-    fn close(&mut self, now: Instant) {
-        each!(self, end => Stream::close(&mut **end, now));
-    }
-
-    fn abort(&mut self, now: Instant) {
-        each!(self, end => Stream::abort(&mut **end, now));
-    }
-
-    fn readable(&self) -> u64 {
-        each!(self, end => end.readable())
-    }
-
-    fn unacknowledged(&self) -> u64 {
-        each!(self, end => end.unacknowledged())
-    }
-}
+stream_of_inner!(AnyEnd, each);
 
 impl<S, R> End for AnyEnd<S, R>
 where

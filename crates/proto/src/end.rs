@@ -149,10 +149,57 @@ impl From<Event> for EndEvent {
     }
 }
 
-/// A `Connection` that is a machine as an end: its calls are inputs, and its packets are an input of the kind `$packet`; `$refusal` gives
-/// the packet that refuses one.
+/// A `Connection` as a machine with timers `$Timer`, and as an end: its calls are inputs, and its packets are an input of the kind
+/// `$packet`; `$refusal` gives the packet that refuses one.
 macro_rules! end_of_connection {
-    ($Packet:ident, $packet:ident, $refusal:ident) => {
+    ($Packet:ident, $packet:ident, $refusal:ident, $Timer:ident) => {
+        impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
+            /// The first `bytes` bytes that are in order and not yet read, or as many as there are; skipped bytes are zeros.
+            /// [`Input::Read`] then reports that they were taken.
+            pub fn front(&self, bytes: u64) -> R::Data {
+                self.receiver.buffer.front(bytes.min(self.readable_bytes()))
+            }
+        }
+
+        impl<S: SendBuffer> Connection<S, ReceiveBytes> {
+            /// The ranges, with their positions in the stream, for which the last input brought
+            /// [`Late`](crate::event::Event::Late). Must be called before the next input.
+            pub fn late(&self) -> &[(u64, Vec<u8>)] {
+                self.receiver.buffer.late()
+            }
+        }
+
+        impl<S: SendBuffer, R: ReceiveBuffer> Machine for Connection<S, R> {
+            type Input = Input<S::Data, R::Payload>;
+            type Output = Output;
+            type Reason = $Timer;
+
+            fn handle_input(&mut self, input: Self::Input, now: Instant) {
+                self.receiver.buffer.forget_late();
+                self.take(input, now);
+                self.transmit(now);
+            }
+
+            fn handle_timeout(&mut self, now: Instant) {
+                let mut expired = false;
+                while let Some(timer) = self.timers.expire(now) {
+                    expired = true;
+                    self.on_timer(timer, now);
+                }
+                if expired {
+                    self.transmit(now);
+                }
+            }
+
+            fn poll_output(&mut self) -> Option<Output> {
+                self.outputs.pop_front()
+            }
+
+            fn poll_timeout(&self) -> Option<Timeout<$Timer>> {
+                self.timers.next()
+            }
+        }
+
         impl<S, R> Stream for Connection<S, R>
         where
             S: SendBuffer<Data = R::Data, Payload = R::Payload>,
@@ -228,6 +275,52 @@ macro_rules! end_of_connection {
     };
 }
 pub(crate) use end_of_connection;
+
+/// An end whose user's calls are those of the end inside it, which `$inner!(self, end => ...)` gives.
+macro_rules! stream_of_inner {
+    ($Outer:ident, $inner:ident) => {
+        impl<S, R> Stream for $Outer<S, R>
+        where
+            S: SendBuffer<Data = R::Data, Payload = R::Payload>,
+            R: ReceiveBuffer,
+        {
+            type Data = R::Data;
+
+            fn open(&mut self, now: Instant) {
+                $inner!(self, end => end.open(now));
+            }
+
+            fn listen(&mut self, now: Instant) {
+                $inner!(self, end => end.listen(now));
+            }
+
+            fn write(&mut self, data: R::Data, now: Instant) {
+                $inner!(self, end => end.write(data, now));
+            }
+
+            fn read(&mut self, bytes: u64, now: Instant) -> R::Data {
+                $inner!(self, end => end.read(bytes, now))
+            }
+
+            fn close(&mut self, now: Instant) {
+                $inner!(self, end => end.close(now));
+            }
+
+            fn abort(&mut self, now: Instant) {
+                $inner!(self, end => end.abort(now));
+            }
+
+            fn readable(&self) -> u64 {
+                $inner!(self, end => end.readable())
+            }
+
+            fn unacknowledged(&self) -> u64 {
+                $inner!(self, end => end.unacknowledged())
+            }
+        }
+    };
+}
+pub(crate) use stream_of_inner;
 
 impl<P> EndOutput<P> {
     #[inline]

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use airwatt_base::settings::Settings;
-use airwatt_base::{Instant, Machine, Seq, Span, Timeout};
+use airwatt_base::{Instant, Machine as _, Seq, Span};
 
 use super::config::E2tcpConfig;
 use super::receiver::Receiver;
@@ -19,7 +19,7 @@ use super::window::BurstState;
 use super::wire::{Acknowledgement, ControlFlags, E2tcpPacket, Header, IpVersion, Level};
 use crate::event::Event;
 use crate::lifecycle::State;
-use crate::tcp::{Lengths, ReceiveBuffer, ReceiveBytes, SendBuffer, SendBytes};
+use crate::tcp::{Lengths, ReceiveBuffer, SendBuffer};
 
 /// Inputs of a connection. `D` is the data of a write and `P` the payload of a packet: a length and nothing in the
 /// simulator, bytes on a device.
@@ -67,7 +67,7 @@ pub struct Connection<S: SendBuffer = Lengths, R: ReceiveBuffer = Lengths> {
     pub(super) timers: Timers,
     pub(super) statistics: Statistics,
     pub(super) events: VecDeque<Event>,
-    outputs: VecDeque<Output>,
+    pub(super) outputs: VecDeque<Output>,
     pub(super) config: E2tcpConfig,
 }
 
@@ -356,7 +356,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         }
     }
 
-    fn on_timer(&mut self, timer: E2tcpTimer, now: Instant) {
+    pub(super) fn on_timer(&mut self, timer: E2tcpTimer, now: Instant) {
         let silent = match timer {
             E2tcpTimer::Transmission => {
                 self.sender.on_transmission_timeout(now, &mut self.timers, &mut self.statistics)
@@ -379,55 +379,9 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
             self.finish(Some(Event::TimedOut));
         }
     }
-}
 
-impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
-    /// The payload of `packet`. Must be called when the packet is sent, before the next input, because its bytes may be
-    /// acknowledged and discarded later.
-    pub fn payload_of(&self, packet: &E2tcpPacket) -> S::Payload {
-        let data = packet.header.sequence.filter(|_| packet.len > 0);
-        let at = data.map_or(0, |seq| self.sender.offset(seq, packet.len));
-        self.sender.buffer.payload(at, usize::from(packet.len))
-    }
-
-    /// The first `bytes` bytes that are in order and not yet read, or as many as there are; skipped bytes are zeros.
-    /// [`Input::Read`] then reports that they were taken.
-    pub fn front(&self, bytes: u64) -> R::Data {
-        self.receiver.buffer.front(bytes.min(self.readable_bytes()))
-    }
-}
-
-impl<R: ReceiveBuffer> Connection<SendBytes, R> {
-    /// Appends the payload of `packet` to `out`. Must be called when the packet is sent, before the next input, because
-    /// its bytes may be acknowledged and discarded later.
-    pub fn payload(&self, packet: &E2tcpPacket, out: &mut Vec<u8>) {
-        if let Some(seq) = packet.header.sequence.filter(|_| packet.len > 0) {
-            self.sender.buffer.copy(self.sender.offset(seq, packet.len), usize::from(packet.len), out);
-        }
-    }
-}
-
-impl<S: SendBuffer> Connection<S, ReceiveBytes> {
-    /// Appends to `out` all bytes that are in order and not yet read; skipped bytes are zeros. [`Input::Read`] then
-    /// reports how many were taken.
-    pub fn received(&self, out: &mut Vec<u8>) {
-        self.receiver.buffer.copy(out);
-    }
-
-    /// The ranges, with their positions in the stream, for which the last input brought [`Event::Late`]. Must be called
-    /// before the next input.
-    pub fn late(&self) -> &[(u64, Vec<u8>)] {
-        self.receiver.buffer.late()
-    }
-}
-
-impl<S: SendBuffer, R: ReceiveBuffer> Machine for Connection<S, R> {
-    type Input = Input<S::Data, R::Payload>;
-    type Output = Output;
-    type Reason = E2tcpTimer;
-
-    fn handle_input(&mut self, input: Self::Input, now: Instant) {
-        self.receiver.buffer.forget_late();
+    /// Processes an input; what it leads to is sent afterwards.
+    pub(super) fn take(&mut self, input: Input<S::Data, R::Payload>, now: Instant) {
         match input {
             Input::Open => self.open(),
             Input::Listen => self.listen(),
@@ -438,26 +392,14 @@ impl<S: SendBuffer, R: ReceiveBuffer> Machine for Connection<S, R> {
             Input::Close => self.close(),
             Input::Abort => self.abort(),
         }
-        self.transmit(now);
     }
 
-    fn handle_timeout(&mut self, now: Instant) {
-        let mut expired = false;
-        while let Some(timer) = self.timers.expire(now) {
-            expired = true;
-            self.on_timer(timer, now);
-        }
-        if expired {
-            self.transmit(now);
-        }
-    }
-
-    fn poll_output(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
-    }
-
-    fn poll_timeout(&self) -> Option<Timeout<E2tcpTimer>> {
-        self.timers.next()
+    /// The payload of `packet`. Must be called when the packet is sent, before the next input, because its bytes may be
+    /// acknowledged and discarded later.
+    pub fn payload_of(&self, packet: &E2tcpPacket) -> S::Payload {
+        let data = packet.header.sequence.filter(|_| packet.len > 0);
+        let at = data.map_or(0, |seq| self.sender.offset(seq, packet.len));
+        self.sender.buffer.payload(at, usize::from(packet.len))
     }
 }
 

@@ -23,7 +23,7 @@ use crate::e2tcp::{
     Acknowledgement, Block, Connection, ControlFlags, E2tcpConfig, E2tcpPacket, Header, Input, IpVersion,
     Output, WindowField, first_sequence,
 };
-use crate::end::{End, EndOutput, Stream};
+use crate::end::{End, EndOutput, Stream, stream_of_inner};
 use crate::tcp::{Flags, Lengths, ReceiveBuffer, SackBlocks, Segment, SendBuffer};
 
 /// Ranges of reported data that are remembered at most: a window of packets of which every other one is lost has fewer.
@@ -170,45 +170,14 @@ impl<S: SendBuffer, R: ReceiveBuffer> Translated<S, R> {
     }
 }
 
-impl<S, R> Stream for Translated<S, R>
-where
-    S: SendBuffer<Data = R::Data, Payload = R::Payload>,
-    R: ReceiveBuffer,
-{
-    type Data = R::Data;
-
-    fn open(&mut self, now: Instant) {
-        Stream::open(&mut self.inner, now);
-    }
-
-    fn listen(&mut self, now: Instant) {
-        Stream::listen(&mut self.inner, now);
-    }
-
-    fn write(&mut self, data: R::Data, now: Instant) {
-        Stream::write(&mut self.inner, data, now);
-    }
-
-    fn read(&mut self, bytes: u64, now: Instant) -> R::Data {
-        Stream::read(&mut self.inner, bytes, now)
-    }
-
-    fn close(&mut self, now: Instant) {
-        Stream::close(&mut self.inner, now);
-    }
-
-    fn abort(&mut self, now: Instant) {
-        Stream::abort(&mut self.inner, now);
-    }
-
-    fn readable(&self) -> u64 {
-        self.inner.readable_bytes()
-    }
-
-    fn unacknowledged(&self) -> u64 {
-        self.inner.unacknowledged_bytes()
-    }
+macro_rules! inner {
+    ($self:expr, $end:ident => $call:expr) => {{
+        let Translated { inner: $end, .. } = $self;
+        $call
+    }};
 }
+
+stream_of_inner!(Translated, inner);
 
 impl<S, R> End for Translated<S, R>
 where

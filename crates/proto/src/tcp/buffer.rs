@@ -97,15 +97,6 @@ pub struct SendBytes {
     bytes: VecDeque<u8>,
 }
 
-impl SendBytes {
-    /// Appends to `out` the `len` bytes at an offset of `at` bytes from the first unacknowledged one, or as many as
-    /// there are.
-    pub(crate) fn copy(&self, at: usize, len: usize, out: &mut Vec<u8>) {
-        let end = at.saturating_add(len).min(self.bytes.len());
-        copy_range(&self.bytes, at.min(end), end, out);
-    }
-}
-
 impl SendBuffer for SendBytes {
     type Data = Vec<u8>;
     type Payload = Vec<u8>;
@@ -121,9 +112,8 @@ impl SendBuffer for SendBytes {
     }
 
     fn payload(&self, at: usize, len: usize) -> Vec<u8> {
-        let mut payload = Vec::with_capacity(len);
-        self.copy(at, len, &mut payload);
-        payload
+        let end = at.saturating_add(len).min(self.bytes.len());
+        copy_range(&self.bytes, at.min(end), end)
     }
 }
 
@@ -139,11 +129,6 @@ pub struct ReceiveBytes {
 }
 
 impl ReceiveBytes {
-    /// Appends to `out` all bytes that are in order and not yet read.
-    pub(crate) fn copy(&self, out: &mut Vec<u8>) {
-        copy_range(&self.bytes, 0, self.in_order, out);
-    }
-
     /// Returns the ranges that the last input brought late.
     pub(crate) fn late(&self) -> &[(u64, Vec<u8>)] {
         &self.late
@@ -193,9 +178,7 @@ impl ReceiveBuffer for ReceiveBytes {
     }
 
     fn front(&self, bytes: u64) -> Vec<u8> {
-        let mut front = Vec::with_capacity(bytes as usize);
-        copy_range(&self.bytes, 0, self.in_order.min(bytes as usize), &mut front);
-        front
+        copy_range(&self.bytes, 0, self.in_order.min(bytes as usize))
     }
 
     fn consume(&mut self, bytes: u64) {
@@ -208,9 +191,9 @@ impl ReceiveBuffer for ReceiveBytes {
     }
 }
 
-fn copy_range(bytes: &VecDeque<u8>, start: usize, end: usize, out: &mut Vec<u8>) {
+fn copy_range(bytes: &VecDeque<u8>, start: usize, end: usize) -> Vec<u8> {
     let (front, back) = bytes.as_slices();
     let split = front.len();
-    out.extend_from_slice(&front[start.min(split)..end.min(split)]);
-    out.extend_from_slice(&back[start.saturating_sub(split)..end.saturating_sub(split)]);
+    let ends = start.saturating_sub(split)..end.saturating_sub(split);
+    [&front[start.min(split)..end.min(split)], &back[ends]].concat()
 }

@@ -5,9 +5,9 @@
 use std::collections::VecDeque;
 
 use airwatt_base::settings::Settings;
-use airwatt_base::{Instant, Machine, Seq, Span, Timeout};
+use airwatt_base::{Instant, Seq, Span};
 
-use super::buffer::{Lengths, ReceiveBuffer, ReceiveBytes, SendBuffer, SendBytes};
+use super::buffer::{Lengths, ReceiveBuffer, SendBuffer};
 use super::config::TcpConfig;
 use super::receiver::{AckDue, Receiver};
 use super::rtt::RttEstimator;
@@ -359,7 +359,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         }
     }
 
-    fn on_timer(&mut self, timer: TcpTimer) {
+    pub(super) fn on_timer(&mut self, timer: TcpTimer, _: Instant) {
         match timer {
             TcpTimer::Retransmission => {
                 if self.sender.on_retransmission_timeout(&mut self.statistics) {
@@ -371,54 +371,9 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
             TcpTimer::TimeWait => self.finish(Some(Event::Closed)),
         }
     }
-}
 
-impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
-    /// The payload of `segment`. Must be called when the segment is sent, before the next input, because its bytes may be
-    /// acknowledged and discarded later.
-    pub fn payload_of(&self, segment: &Segment) -> S::Payload {
-        let at = if segment.len > 0 { self.sender.offset(segment.seq) } else { 0 };
-        self.sender.buffer.payload(at, usize::from(segment.len))
-    }
-
-    /// The first `bytes` bytes that are in order and not yet read, or as many as there are; skipped bytes are zeros.
-    /// [`Input::Read`] then reports that they were taken.
-    pub fn front(&self, bytes: u64) -> R::Data {
-        self.receiver.buffer.front(bytes.min(self.readable_bytes()))
-    }
-}
-
-impl<R: ReceiveBuffer> Connection<SendBytes, R> {
-    /// Appends the payload of `segment` to `out`. Must be called when the segment is sent, before the next input,
-    /// because its bytes may be acknowledged and discarded later.
-    pub fn payload(&self, segment: &Segment, out: &mut Vec<u8>) {
-        if segment.len > 0 {
-            self.sender.buffer.copy(self.sender.offset(segment.seq), usize::from(segment.len), out);
-        }
-    }
-}
-
-impl<S: SendBuffer> Connection<S, ReceiveBytes> {
-    /// Appends to `out` all bytes that are in order and not yet read; skipped bytes are zeros. [`Input::Read`] then
-    /// reports how many were taken.
-    pub fn received(&self, out: &mut Vec<u8>) {
-        self.receiver.buffer.copy(out);
-    }
-
-    /// The ranges, with their positions in the stream, for which the last input brought [`Event::Late`]. Must be called
-    /// before the next input.
-    pub fn late(&self) -> &[(u64, Vec<u8>)] {
-        self.receiver.buffer.late()
-    }
-}
-
-impl<S: SendBuffer, R: ReceiveBuffer> Machine for Connection<S, R> {
-    type Input = Input<S::Data, R::Payload>;
-    type Output = Output;
-    type Reason = TcpTimer;
-
-    fn handle_input(&mut self, input: Self::Input, now: Instant) {
-        self.receiver.buffer.forget_late();
+    /// Processes an input; what it leads to is sent afterwards.
+    pub(super) fn take(&mut self, input: Input<S::Data, R::Payload>, now: Instant) {
         match input {
             Input::Open => self.open(),
             Input::Listen => self.listen(),
@@ -429,25 +384,12 @@ impl<S: SendBuffer, R: ReceiveBuffer> Machine for Connection<S, R> {
             Input::Close => self.close(),
             Input::Abort => self.abort(),
         }
-        self.transmit(now);
     }
 
-    fn handle_timeout(&mut self, now: Instant) {
-        let mut expired = false;
-        while let Some(timer) = self.timers.expire(now) {
-            expired = true;
-            self.on_timer(timer);
-        }
-        if expired {
-            self.transmit(now);
-        }
-    }
-
-    fn poll_output(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
-    }
-
-    fn poll_timeout(&self) -> Option<Timeout<TcpTimer>> {
-        self.timers.next()
+    /// The payload of `segment`. Must be called when the segment is sent, before the next input, because its bytes may be
+    /// acknowledged and discarded later.
+    pub fn payload_of(&self, segment: &Segment) -> S::Payload {
+        let at = if segment.len > 0 { self.sender.offset(segment.seq) } else { 0 };
+        self.sender.buffer.payload(at, usize::from(segment.len))
     }
 }

@@ -122,10 +122,7 @@ impl Pair {
     }
 
     fn read(&mut self, who: usize, bytes: u64) {
-        let mut read = Vec::new();
-        self.ends[who].received(&mut read);
-        read.truncate(bytes as usize);
-        self.streams[who].bytes.append(&mut read);
+        self.streams[who].bytes.extend(self.ends[who].front(bytes));
         self.ends[who].handle_input(Input::Read(bytes), self.now);
         self.settle(who);
     }
@@ -180,8 +177,7 @@ impl Pair {
             Fate::Double(_) => " /twice/",
         };
         self.ladder.push(format!("{} {} {packet}{mark}", self.now.as_nanos() / 1_000_000, ["A>", "<B"][who]));
-        let mut payload = Vec::new();
-        self.ends[who].payload(&packet, &mut payload);
+        let payload = self.ends[who].payload_of(&packet);
         assert_eq!(payload.len(), usize::from(packet.len), "the buffer has what the packet says");
         let mut bytes = Vec::new();
         let ours = if who == A { addresses() } else { addresses().swapped() };

@@ -49,8 +49,7 @@ impl Kind for InBytes {
     type Send = SendBytes;
     type Receive = ReceiveBytes;
     fn payload(end: &Connection<SendBytes, ReceiveBytes>, segment: &Segment) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        end.payload(segment, &mut bytes);
+        let bytes = end.payload_of(segment);
         assert_eq!(bytes.len(), usize::from(segment.len), "the buffer has what the segment says");
         bytes
     }

@@ -29,7 +29,7 @@ fn exchange(mut pair: Pair<InBytes>, data: [Vec<u8>; 2]) -> (Pair<InBytes>, [Vec
         for who in [A, B] {
             let ready = pair.ends[who].readable_bytes();
             if ready > 0 {
-                pair.ends[who].received(&mut read[who]);
+                read[who].extend(pair.ends[who].front(ready));
                 pair.input(who, Input::Read(ready));
             }
             if !closed[who] && pair.events[who].contains(&Event::Connected) {
