@@ -203,19 +203,6 @@ impl FrameControl {
     }
 }
 
-/// How a QoS data frame is to be acknowledged (802.11-2020 table 9-9).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AckPolicy {
-    /// An ACK, or a BlockAck for an A-MPDU.
-    Normal,
-    /// None.
-    NoAck,
-    /// No explicit acknowledgement, or PSMP.
-    NoExplicit,
-    /// A BlockAck, when asked for.
-    Block,
-}
-
 /// The QoS control field (802.11-2020 9.2.4.5). Bits that mean different things to different senders are kept raw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct QosControl(pub u16);
@@ -239,16 +226,6 @@ impl QosControl {
     /// End of service period: the last frame to the station in this service period. From an access point only.
     pub const fn eosp(self) -> bool {
         self.0 & 0x10 != 0
-    }
-
-    /// How the receiver answers.
-    pub const fn ack_policy(self) -> AckPolicy {
-        match self.0 >> 5 & 3 {
-            0 => AckPolicy::Normal,
-            1 => AckPolicy::NoAck,
-            2 => AckPolicy::NoExplicit,
-            _ => AckPolicy::Block,
-        }
     }
 
     /// Sets whether the body is an A-MSDU.
@@ -414,11 +391,6 @@ impl MacHeader {
         let aid = self.duration_id & 0x3fff;
         let valid = self.control.kind == FrameKind::PsPoll && self.duration_id >> 14 == 3;
         (valid && (1..=2007).contains(&aid)).then_some(aid)
-    }
-
-    /// Microseconds for which the frame reserves the medium after itself; `None` where the field is no duration.
-    pub fn duration_us(&self) -> Option<u16> {
-        (self.control.kind != FrameKind::PsPoll && self.duration_id < 0x8000).then_some(self.duration_id)
     }
 
     /// Sequence number, 0 to 4095.

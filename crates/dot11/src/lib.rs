@@ -32,7 +32,7 @@ pub use address::{MacAddress, ParseMacError};
 pub use elements::{AccessParameters, Elements, Tim, TimFields, WmmInfo};
 pub use error::MalformedFrame;
 pub use fcs::{append_fcs, check_fcs, fcs};
-pub use frame::{AckPolicy, Frame, FrameControl, FrameKind, MacHeader, QosControl};
+pub use frame::{Frame, FrameControl, FrameKind, MacHeader, QosControl};
 pub use layout::Layout;
 pub use management::{AssociationResponse, BeaconFields, Capability, ManagementBody, TIME_UNIT};
 pub use payload::{AmsduSubframe, amsdu_subframes, encapsulate, snap_payload};

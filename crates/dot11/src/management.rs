@@ -16,12 +16,8 @@ pub struct Capability(pub u16);
 impl Capability {
     /// The bit of an access point, as against an ad hoc network.
     pub const ESS: u16 = 1;
-    /// The bit that asks for encryption.
-    pub const PRIVACY: u16 = 1 << 4;
     /// The bit that allows short DSSS preambles.
     pub const SHORT_PREAMBLE: u16 = 1 << 5;
-    /// The bit of QoS support as 802.11e has it (WMM access points often leave it 0).
-    pub const QOS: u16 = 1 << 9;
     /// The bit that asks for 9 us slots in the 2.4 GHz band.
     pub const SHORT_SLOT: u16 = 1 << 10;
     /// The bit of APSD support.

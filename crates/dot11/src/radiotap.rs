@@ -103,8 +103,6 @@ impl TxFlags {
     pub const CTS: u16 = 0x02;
     /// RTS/CTS came before it.
     pub const RTS: u16 = 0x04;
-    /// No acknowledgement was asked for.
-    pub const NO_ACK: u16 = 0x08;
 }
 
 /// The MCS field: an 802.11n frame.

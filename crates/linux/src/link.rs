@@ -9,7 +9,6 @@ use crate::netlink::{self, NetlinkRequest, address_bytes, address_of, attribute}
 const RTM_NEWLINK: u16 = 16;
 const RTM_GETLINK: u16 = 18;
 const RTM_NEWADDR: u16 = 20;
-const RTM_DELADDR: u16 = 21;
 const RTM_GETADDR: u16 = 22;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
@@ -107,24 +106,15 @@ pub fn addresses() -> Result<Vec<(u32, IpAddr, u8)>, Error> {
 /// # Errors
 /// If the interface has it already, or a privilege is missing.
 pub fn add_address(index: u32, address: IpAddr, prefix: u8) -> Result<(), Error> {
-    change_address(RTM_NEWADDR, netlink::NLM_F_CREATE | netlink::NLM_F_EXCL, index, address, prefix)
-}
-
-/// Removes an address from an interface.
-///
-/// # Errors
-/// If the interface does not have it, or a privilege is missing.
-pub fn remove_address(index: u32, address: IpAddr, prefix: u8) -> Result<(), Error> {
-    change_address(RTM_DELADDR, 0, index, address, prefix)
-}
-
-fn change_address(kind: u16, flags: u16, index: u32, address: IpAddr, prefix: u8) -> Result<(), Error> {
     let (family, bytes) = address_bytes(address);
     let mut body = vec![family, prefix, IFA_F_NODAD * u8::from(address.is_ipv6()), 0];
     body.extend_from_slice(&index.to_ne_bytes());
     attribute::push(&mut body, IFA_LOCAL, &bytes);
     attribute::push(&mut body, IFA_ADDRESS, &bytes);
-    netlink::ask(&format!("address {address}/{prefix}"), NetlinkRequest { kind, flags, body })
+    netlink::ask(
+        &format!("address {address}/{prefix}"),
+        NetlinkRequest { kind: RTM_NEWADDR, flags: netlink::NLM_F_CREATE | netlink::NLM_F_EXCL, body },
+    )
 }
 
 #[cfg(test)]

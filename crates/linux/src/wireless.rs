@@ -36,22 +36,12 @@ const NL80211_ATTR_SSID: u16 = 52;
 const NL80211_ATTR_PS_STATE: u16 = 93;
 const NL80211_IFTYPE_STATION: u64 = 2;
 const NL80211_STA_INFO_SIGNAL: u16 = 7;
-const NL80211_STA_INFO_TX_BITRATE: u16 = 8;
-const NL80211_STA_INFO_TX_RETRIES: u16 = 11;
-const NL80211_STA_INFO_TX_FAILED: u16 = 12;
 const NL80211_STA_INFO_BSS_PARAM: u16 = 15;
-const NL80211_STA_INFO_CONNECTED_TIME: u16 = 16;
 const NL80211_STA_INFO_BEACON_LOSS: u16 = 18;
-const NL80211_STA_INFO_RX_BYTES64: u16 = 23;
-const NL80211_STA_INFO_TX_BYTES64: u16 = 24;
 const NL80211_STA_BSS_PARAM_DTIM_PERIOD: u16 = 4;
 const NL80211_STA_BSS_PARAM_BEACON_INTERVAL: u16 = 5;
 const NL80211_BSS_BSSID: u16 = 1;
 const NL80211_BSS_INFORMATION_ELEMENTS: u16 = 6;
-const NL80211_RATE_INFO_BITRATE: u16 = 1;
-const NL80211_RATE_INFO_BITRATE32: u16 = 5;
-/// The unit of these rates.
-const RATE_UNIT_BPS: u64 = 100_000;
 /// A time unit of 802.11 in microseconds.
 const TIME_UNIT_US: u64 = 1_024;
 
@@ -89,20 +79,8 @@ pub struct WirelessAssociation {
     pub beacon_interval: Option<Span>,
     /// Each how manieth beacon is a DTIM.
     pub dtim_period: Option<u64>,
-    /// Time since the association in seconds.
-    pub connected_s: Option<u64>,
     /// Beacons that the driver missed.
     pub beacon_losses: Option<u64>,
-    /// Frames that were sent again.
-    pub retries: Option<u64>,
-    /// Frames given up.
-    pub failures: Option<u64>,
-    /// Bytes received.
-    pub received_bytes: Option<u64>,
-    /// Bytes sent.
-    pub sent_bytes: Option<u64>,
-    /// The rate of the last frame sent in bit/s.
-    pub sent_rate_bps: Option<u64>,
 }
 
 /// Something that happened to an interface.
@@ -256,7 +234,6 @@ fn interface(attributes: &[Attribute]) -> Option<WirelessInterface> {
 fn association(attributes: &[Attribute]) -> Option<WirelessAssociation> {
     let station = attribute::parse(value(attributes, NL80211_ATTR_STA_INFO)?);
     let bss = value(&station, NL80211_STA_INFO_BSS_PARAM).map(attribute::parse).unwrap_or_default();
-    let count = |kind| number(&station, kind);
     Some(WirelessAssociation {
         bssid: HardwareAddress(value(attributes, NL80211_ATTR_MAC)?.try_into().ok()?),
         signal_dbm: value(&station, NL80211_STA_INFO_SIGNAL)
@@ -265,17 +242,7 @@ fn association(attributes: &[Attribute]) -> Option<WirelessAssociation> {
         beacon_interval: number(&bss, NL80211_STA_BSS_PARAM_BEACON_INTERVAL)
             .map(|units| Span::from_micros(units * TIME_UNIT_US)),
         dtim_period: generic::number(&bss, NL80211_STA_BSS_PARAM_DTIM_PERIOD),
-        connected_s: count(NL80211_STA_INFO_CONNECTED_TIME),
-        beacon_losses: count(NL80211_STA_INFO_BEACON_LOSS),
-        retries: count(NL80211_STA_INFO_TX_RETRIES),
-        failures: count(NL80211_STA_INFO_TX_FAILED),
-        received_bytes: count(NL80211_STA_INFO_RX_BYTES64),
-        sent_bytes: count(NL80211_STA_INFO_TX_BYTES64),
-        sent_rate_bps: value(&station, NL80211_STA_INFO_TX_BITRATE).map(attribute::parse).and_then(|rate| {
-            let units = number(&rate, NL80211_RATE_INFO_BITRATE32)
-                .or_else(|| number(&rate, NL80211_RATE_INFO_BITRATE))?;
-            Some(units * RATE_UNIT_BPS)
-        }),
+        beacon_losses: number(&station, NL80211_STA_INFO_BEACON_LOSS),
     })
 }
 

@@ -18,8 +18,6 @@ fn the_loopback_interface_is_brought_up_and_gets_addresses() {
             assert!(addresses().unwrap().contains(&(loopback, address, prefix)));
             let error = add_address(loopback, address, prefix).unwrap_err().to_string();
             assert!(error.starts_with(&format!("address {address}/{prefix}: File exists")), "{error}");
-            remove_address(loopback, address, prefix).unwrap();
-            assert!(addresses().unwrap().iter().all(|(_, found, _)| *found != address));
         }
         set_up(loopback, false).unwrap();
         assert!(!now().is_up);

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use super::{
-    KernelRoute, RTA_DST, RTA_GATEWAY, RTA_METRICS, RTA_OIF, RTA_PRIORITY, RTA_TABLE, RTM_DELROUTE,
-    RTM_NEWROUTE, RTMSG, RTN_LOCAL, RTN_UNICAST,
+    KernelRoute, RTA_DST, RTA_GATEWAY, RTA_METRICS, RTA_OIF, RTA_TABLE, RTM_DELROUTE, RTM_NEWROUTE, RTMSG,
+    RTN_LOCAL, RTN_UNICAST,
 };
 use crate::Error;
 use crate::netlink::{self, AF_INET, AF_INET6, NetlinkRequest, address_bytes, attribute};
@@ -22,14 +22,10 @@ const RT_TABLE_UNSPEC: u8 = 0;
 /// A setting of the connections that take a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
-    /// Largest segment that is advertised (`RTAX_ADVMSS`), in bytes.
-    AdvertisedSegment(u32),
     /// Initial congestion window (`RTAX_INITCWND`), in segments.
     InitialWindow(u32),
     /// Least retransmission timeout (`RTAX_RTO_MIN`), in milliseconds.
     MinRtoMs(u32),
-    /// Largest packet (`RTAX_MTU`), in bytes.
-    Mtu(u32),
     /// Whether each segment is acknowledged at once (`RTAX_QUICKACK`).
     QuickAck(bool),
 }
@@ -37,8 +33,6 @@ pub enum Metric {
 impl Metric {
     const fn attribute(self) -> (u16, u32) {
         match self {
-            Self::Mtu(bytes) => (2, bytes),
-            Self::AdvertisedSegment(bytes) => (8, bytes),
             Self::InitialWindow(segments) => (11, segments),
             Self::MinRtoMs(ms) => (13, ms),
             Self::QuickAck(on) => (15, on as u32),
@@ -79,12 +73,6 @@ impl KernelRoute {
     #[must_use]
     pub fn in_table(self, table: u32) -> Self {
         self.set(RTA_TABLE, table.to_ne_bytes().to_vec())
-    }
-
-    /// The route with a priority, which ip-route(8) calls metric: the smallest number is preferred.
-    #[must_use]
-    pub fn with_priority(self, priority: u32) -> Self {
-        self.set(RTA_PRIORITY, priority.to_ne_bytes().to_vec())
     }
 
     /// The route with a preferred source address.

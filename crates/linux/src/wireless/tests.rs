@@ -35,14 +35,13 @@ fn an_interface_is_read() {
 #[test]
 fn an_association_is_read() {
     let bss = bytes(&[(4, &[3]), (5, &100_u16.to_ne_bytes())]);
-    let station = bytes(&[(7, &[0xc4]), (15, &bss), (16, &60_u32.to_ne_bytes()), (23, &7_u64.to_ne_bytes())]);
+    let station = bytes(&[(7, &[0xc4]), (15, &bss), (18, &7_u32.to_ne_bytes())]);
     let found = association(&attributes(&[(6, &[2, 0, 0, 0, 0, 1]), (21, &station)])).unwrap();
     assert_eq!(found.bssid, HardwareAddress([2, 0, 0, 0, 0, 1]));
     assert_eq!(found.bssid.to_string(), "02:00:00:00:00:01");
     assert_eq!(found.signal_dbm, Some(-60));
     assert_eq!(found.beacon_interval, Some(Span::from_micros(102_400)));
-    assert_eq!((found.dtim_period, found.connected_s), (Some(3), Some(60)));
-    assert_eq!((found.received_bytes, found.sent_bytes), (Some(7), None));
+    assert_eq!((found.dtim_period, found.beacon_losses), (Some(3), Some(7)));
 }
 
 #[test]

@@ -19,9 +19,7 @@ fn routes_are_added_changed_and_removed() {
         let plain = KernelRoute::over(index, ("192.0.2.0".parse().unwrap(), 24));
         let routes = [
             plain.clone(),
-            KernelRoute::over(index, ("0.0.0.0".parse().unwrap(), 0))
-                .via("10.9.0.2".parse().unwrap())
-                .with_priority(77),
+            KernelRoute::over(index, ("0.0.0.0".parse().unwrap(), 0)).via("10.9.0.2".parse().unwrap()),
             KernelRoute::over(index, ("2001:db8::".parse().unwrap(), 32)).in_table(4711),
         ];
         let found = |route: &KernelRoute| {
@@ -37,9 +35,7 @@ fn routes_are_added_changed_and_removed() {
             assert!(found(route).is_some(), "{}", route.describe());
             assert!(route.add().unwrap_err().to_string().contains("File exists"));
         }
-        assert_eq!(found(&routes[1]).unwrap().priority(), 77);
-        let metrics =
-            [Metric::MinRtoMs(250), Metric::InitialWindow(3), Metric::QuickAck(true), Metric::Mtu(1300)];
+        let metrics = [Metric::MinRtoMs(250), Metric::InitialWindow(3), Metric::QuickAck(true)];
         plain.clone().with_metrics(&metrics).replace().unwrap();
         let listed = attribute::parse(found(&plain).unwrap().attribute(RTA_METRICS).unwrap());
         for (kind, value) in metrics.map(Metric::attribute) {
@@ -49,7 +45,7 @@ fn routes_are_added_changed_and_removed() {
         KernelRoute::over(index, ("10.9.0.0".parse().unwrap(), 24))
             .of_kernel()
             .from_source("10.9.0.1".parse().unwrap())
-            .with_metrics(&[Metric::AdvertisedSegment(1000)])
+            .with_metrics(&[Metric::InitialWindow(4)])
             .replace()
             .unwrap();
         for route in &routes {
