@@ -123,15 +123,14 @@ class _Work(Generic[T]):
 def run_all(
     jobs: Sequence[Job[T]],
     on_progress: Callable[[Progress], None] | None = None,
-    at_once: int | None = None,
     stop_s: float = _STOP_S,
 ) -> Outcome[T]:
-    """Runs all jobs, `at_once` of them or one a processor at a time. Raises what the first failing job raised.
+    """Runs all jobs, one a processor at a time. Raises what the first failing job raised.
 
     After an interrupt a job under way has `stop_s` seconds to end; then it is abandoned.
     """
     results: list[T | None] = [None] * len(jobs)
-    interrupted = run_each(jobs, len(jobs), results.__setitem__, on_progress, at_once, stop_s)
+    interrupted = run_each(jobs, len(jobs), results.__setitem__, on_progress, stop_s=stop_s)
     # A copy: an abandoned job may still end.
     return Outcome(list(results), interrupted)
 
@@ -147,8 +146,9 @@ def run_each(
 ) -> bool:
     """Runs jobs as an iterator gives them, of which there are at most `of`, and hands each result to `keep`.
 
-    Otherwise as `run_all`. `on_stop` is called when jobs under way are to end, for those that wait for something else
-    than their control. Returns whether an interrupt came before the end.
+    `at_once` jobs or one a processor are done at a time, otherwise as `run_all`. `on_stop` is called when jobs under
+    way are to end, for those that wait for something else than their control. Returns whether an interrupt came before
+    the end.
     """
     work = _Work(jobs, of, keep)
     # A daemon does not keep the program from ending while it waits for a pipe.

@@ -189,13 +189,13 @@ def logarithmic(axes: Axes, values: Sequence[float]) -> None:
     axes.xaxis.set_major_formatter("{x:g}")
 
 
-def decades(axes: Axes, values: Sequence[float], least: float = 1.0) -> bool:
-    """Makes the x axis logarithmic, and linear below `least`, if the values above it span two decades; says whether."""
+def decades(axes: Axes, values: Sequence[float]) -> bool:
+    """Makes the x axis logarithmic, and linear below 1, if the values above it span two decades; says whether."""
     seen = [value for value in values if value > 0]
-    if not seen or max(seen) < 100 * max(min(seen), least / 10):
+    if not seen or max(seen) < 100 * max(min(seen), 0.1):
         return False
-    axes.set_xscale("symlog", linthresh=least)
-    axes.set_xlim(-0.1 * least, 5 * max(seen))
+    axes.set_xscale("symlog", linthresh=1.0)
+    axes.set_xlim(-0.1, 5 * max(seen))
     axes.xaxis.set_major_formatter("{x:g}")
     return True
 

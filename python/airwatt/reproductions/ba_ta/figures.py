@@ -176,9 +176,9 @@ def _rtt_energy(home: str, curves: Curves, results: Results) -> list[Claim]:
     return found
 
 
-def _ripple(one: Series, above: float = 110.0) -> float:
-    """By how much a later point exceeds the lowest one before it, as a share, beyond `above`."""
-    xs = [x for x in one.xs if x >= above]
+def _ripple(one: Series) -> float:
+    """By how much a later point exceeds the lowest one before it, as a share, beyond 110 ms."""
+    xs = [x for x in one.xs if x >= 110.0]
     return max(one.mean(late) / one.mean(early) - 1 for i, early in enumerate(xs) for late in xs[i:])
 
 

@@ -101,13 +101,13 @@ def _figure_table(error: str, series: Curves) -> Table:
 
 
 def averages(
-    curves: Sequence[Curve], results: Results, what: str = "EO", radio: str = RADIO, whole: bool = False
+    curves: Sequence[Curve], results: Results, what: str = "EO", whole: bool = False
 ) -> dict[str, dict[str, list[float]]]:
     """The averages of the tables, seed by seed; over all good states of the figures if `whole`."""
     good_states = GRID if whole else AVERAGED
     return {
         error: {
-            curve.name: curve.series(results, error, what, radio).average([float(good) for good in good_states[error]])
+            curve.name: curve.series(results, error, what, RADIO).average([float(good) for good in good_states[error]])
             for curve in curves
         }
         for error in GRID
@@ -127,7 +127,6 @@ def table(
     printed: Mapping[str, tuple[float, float]],
     claims_of: Callable[[str, Averages], list[Claim]],
     by: Sequence[str] = ("transport",),
-    notes: Sequence[str] = (),
     calibrated: str = "",
 ) -> Reproduction:
     """A table: averages of one quantity in both scenarios, with the printed ones by the names of the curves."""
@@ -148,7 +147,7 @@ def table(
                 at = {"error": error, **curve.at, **radio, "over": "all good states"}
                 values.append(Value(what, at, *mean_ci95(mine[curve.name]), unit))
         shown = [_averages_table(curves, means, printed, unit)]
-        return Outcome(values, claims_of(f"e2tcp/{item.place}", means), shown, published, list(notes))
+        return Outcome(values, claims_of(f"e2tcp/{item.place}", means), shown, published)
 
     picture = Bars(what, "error", by, _LABELS[what])
     return Reproduction(place, shows, compute, points_of(curves), picture, calibrated)

@@ -20,7 +20,6 @@ def per_flow(
     claims_of: ClaimsOf,
     what: str = "throughput",
     also: Sequence[Point] = (),
-    notes: Sequence[str] = (),
 ) -> Reproduction:
     """Bars for each of ten flows, one for each method; beside the means the indices of the runs."""
     key, unit = ("flow", "Mb/s") if what == "throughput" else ("rtt", "ms")
@@ -39,7 +38,7 @@ def per_flow(
                 row.append(mean_text(column))
             rows.append(row)
         heads = ["", "Jain", "index 2013", "total Mb/s", "least Mb/s", "starved", "timeouts", "RTT ms"]
-        return Outcome(values, claims_of(f"{document}/{place}", results), [Table(heads, rows)], notes=list(notes))
+        return Outcome(values, claims_of(f"{document}/{place}", results), [Table(heads, rows)])
 
     picture = Bars(what, "flow", ("method",), f"{what} ({unit})")
     return Reproduction(place, shows, compute, (*points.values(), *also), picture)

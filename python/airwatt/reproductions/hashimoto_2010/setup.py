@@ -142,9 +142,9 @@ def mixed(changed: int, threshold: int = 1) -> Point:
     return Point(SCENARIO, overrides, measure, COST_S)
 
 
-def on_test_bed(up: int, method: str, settings: Settings, base: str = "sack") -> Point:
+def on_test_bed(up: int, method: str, settings: Settings) -> Point:
     """The test bed with the method, or without it, at every sender."""
-    transport = _transport(method, base)
+    transport = _transport(method, "sack")
     overrides = (
         ("flow", flows(up, [transport] * up, "100ms", down=transport)),
         *_METHODS[method],

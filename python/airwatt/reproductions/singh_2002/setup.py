@@ -120,7 +120,6 @@ def point(
     mtu: int,
     settings: Settings = (),
     traced: Callable[[Run], Numbers] | None = None,
-    only_first: bool = False,
     cost_s: float = 0.03,
 ) -> Point:
     """A point; settings in one order, so that equal points are one."""
@@ -130,7 +129,7 @@ def point(
         ("tcp.mtu", f"{mtu}B"),
         ("node.c.program.impairment.delay", f"{delay_us}us"),
     )
-    return Point(SCENARIO, (*common, *sorted(settings)), measure, cost_s, traced, only_first)
+    return Point(SCENARIO, (*common, *sorted(settings)), measure, cost_s, traced)
 
 
 LOSS_LENGTH = "node.c.program.impairment.loss_length"
