@@ -234,8 +234,8 @@ fn begin(log: &mut UndoLog<Change>, steps: &[Step<'_>]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes the changes, which have been written down. If one fails, those before it stay, and the log has no others. `earlier` is what
-/// the log had before this program.
+/// Makes the changes, which have been written down. If one fails, those before it stay, and the log has no others. `earlier`: entries
+/// of the undo log that existed before this call.
 fn direct_all(
     steps: &[Step<'_>],
     name: &str,

@@ -489,7 +489,7 @@ fn hosts(scenario: &Scenario, group: &FlowGroup) -> Checked {
     Ok(())
 }
 
-/// The application goes with the transport.
+/// Refuses an application that this flow's transport cannot carry.
 fn carried(scenario: &Scenario, group: &FlowGroup) -> Checked {
     let name = format!("{:?}", group.transport.name());
     let not_with = |why: &str| {

@@ -8,7 +8,7 @@ use airwatt_proto::powersave::StationPolicy;
 
 use super::category::{Category, CategoryCounts, DataAccess};
 use super::channel::Channel;
-use super::config::{Bss, CellConfig, CellStation, QueueDiscipline};
+use super::config::{Bss, CellConfig, CellStation};
 use super::contention::{Access, ContenderId, Contention};
 use super::frame::{ModeId, Node};
 use super::group::GroupSources;
@@ -117,8 +117,7 @@ impl CellMedium {
     fn add_access_point(&mut self, bss: &Bss, seed: u64) {
         let Bss { config, name, .. } = bss;
         let radio = bss.shared_radio;
-        self.charges_air_time |=
-            matches!(config.ap_queue, QueueDiscipline::Mac80211 | QueueDiscipline::Ath9k);
+        self.charges_air_time |= config.ap_queue.charges_air_time();
         let member = self.macs.len() as Member;
         let data = self.add_data_contenders(&config.data_accesses(true), member, radio, name, seed);
         self.add_beacon_contender(config, member, radio, name, seed);

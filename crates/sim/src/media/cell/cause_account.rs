@@ -10,7 +10,7 @@ use airwatt_energy::{Cause, Causes, RadioState};
 use super::channel::Parts;
 use super::contention::ContenderId;
 
-/// An exchange as one radio takes part in it.
+/// One exchange from the side of one radio: whether it sent, received or overheard.
 #[derive(Clone, Copy, Debug)]
 struct Exchange {
     cause: Cause,

@@ -30,6 +30,16 @@ pub enum QueueDiscipline {
     Ath9k,
 }
 
+impl QueueDiscipline {
+    /// Whether stations take turns by the air time that they used, which the cell then has to measure.
+    pub(super) const fn charges_air_time(self) -> bool {
+        match self {
+            Self::DropTail | Self::FqCodel => false,
+            Self::Mac80211 | Self::Ath9k => true,
+        }
+    }
+}
+
 /// From when on a packet waits, as CoDel counts it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -162,7 +162,7 @@ impl Resolved {
         SettingError::out_of_range("to", got, format!("one path from {} to {}", name(&from), name(&to)))
     }
 
-    /// The station of a node at the end of a path: the one by whose interface it sends or receives, or else its first.
+    /// The station through which the path enters or leaves this node; its first station if the path uses none.
     fn station_at(&self, node: NodeId, by: Option<(usize, Member)>) -> Option<StationId> {
         let of_node = || (0..).zip(&self.stations).filter(|(_, place)| place.node == node);
         let used = of_node().find(|(_, place)| by == Some((place.medium, place.member)));

@@ -61,7 +61,7 @@ pub(crate) struct BssPlace {
 /// One station of a cell.
 #[derive(Debug)]
 pub(crate) struct MemberStation {
-    /// The index of its table in the cell.
+    /// Index of the `[[station]]` table that this station was expanded from.
     pub(crate) group: usize,
     /// Its name in random streams.
     pub(crate) stream: String,
