@@ -145,7 +145,7 @@ pub(crate) fn run(bytes: &[u8]) -> Feature {
     let log = |count: u64| u64::from(u64::BITS - count.leading_zeros());
     let counts = world.ends.iter().flat_map(|end| {
         let (peer, strangers) = (end.peer(0).counts, end.strangers());
-        [peer.handshakes, peer.initiations, peer.replayed, peer.moves, peer.dropped, strangers.silent]
+        [peer.handshakes, peer.replayed, peer.moves, peer.dropped, strangers.silent]
     });
     counts.fold(1, |feature: u64, count| feature << 3 | log(count).min(7))
 }

@@ -208,17 +208,16 @@ impl<R: ReceiveBuffer> Receiver<R> {
         events: &mut VecDeque<Event>,
         statistics: &mut Statistics,
     ) {
-        let new;
         let is_in_order = !text.fin && text.start == self.next as i64 && self.out_of_order.is_empty();
-        if text.fin {
-            new = u64::from(self.take_fin(text.start));
+        let new = if text.fin {
+            u64::from(self.take_fin(text.start))
         } else {
             self.reliability.note_packet(text.len);
             let late = self.take_late(text, payload, events, statistics);
             let ahead = self.take_ahead(text, payload);
             self.reliability.note_arrived(ahead);
-            new = late + ahead;
-        }
+            late + ahead
+        };
         if new == 0 {
             self.remind();
         }
