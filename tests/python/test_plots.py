@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 import airwatt as library
 from airwatt.plots import compare as compare_picture
-from airwatt.plots import style
+from airwatt.plots import style, timeline
 from airwatt.reproductions.picture import _bars, _lines, make_room_for_legends
 from airwatt.reproductions.publication import Bars, Lines, Value
 
@@ -130,3 +130,45 @@ def test_ten_kinds_of_bars_look_different():
     _bars(axes, Bars("energy", "place", ("transport",), "J"), values, [])
     looks = {(bar.get_facecolor(), bar.get_hatch()) for bar in axes.patches}
     assert len(looks) == 10
+
+
+NAMED = """
+name = "named"
+duration = "1s"
+node = [{ name = "server" }, { name = "ap" }, { name = "phone" }]
+[[link]]
+name = "backhaul"
+between = ["server", "ap"]
+delay = "10ms"
+forward = { rate = "5Mbps", queue = "100packets" }
+reverse = { rate = "5Mbps", queue = "100packets" }
+[[cell]]
+name = "home"
+wifi = "fast-wifi"
+access_point = { node = "ap" }
+station = [{ node = "phone", radio = "broadcom-4311", power_save = { policy = "psm" } }]
+[[flow]]
+from = "server"
+to = "phone"
+transport = "cubic"
+application = { kind = "bulk" }
+"""
+
+
+@pytest.mark.parametrize(
+    ("scenario", "shown", "absent"),
+    [
+        (NAMED, ["backhaul\nforward queue\n(packets)", "radio of\nstation phone"], "DSLAM"),
+        ("fast-dsl", ["DSLAM\nqueue\n(packets)", "radio of\nstation 0"], "wire"),
+    ],
+)
+def test_a_time_line_has_the_names_that_a_scenario_gives(tmp_path, monkeypatch, scenario, shown, absent):
+    if "\n" in scenario:
+        (tmp_path / "named.toml").write_text(scenario)
+        scenario = tmp_path / "named.toml"
+    labels = []
+    monkeypatch.setattr(style, "save", lambda figure, _: labels.extend(one.get_ylabel() for one in figure.axes))
+    result = library.run(scenario, set={"duration": "1s"}, trace=True)
+    timeline.draw(result, result.traces(), tmp_path / "x.png")
+    assert set(shown) <= set(labels)
+    assert absent not in " ".join(labels)

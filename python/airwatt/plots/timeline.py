@@ -52,10 +52,13 @@ def draw(result: RunResult, traces: Mapping[str, "pa.Table"], path: Path) -> Non
     zoom = (start, min(end, start + _ZOOM_S))
     windows = _by(traces["congestion_window"], "flow", "congestion_window_bytes", 1e-3, part="connection")
     recorded = _by(traces["queues"], "queue", "packets")
-    queues = {name: recorded[name] for name in _QUEUES if name in recorded and _matters(recorded[name])}
+    labels = _queues_of(result)
+    queues = {name: recorded[name] for name in labels if name in recorded and _matters(recorded[name])}
     radios = _states(traces["radio_states"])
     shown = list(radios)[:_MOST_STATIONS]
-    adapted = _adaptations(traces["adaptations"])
+    # As tables call them: by number where nobody gave them a name.
+    names = {str(one.id): one.name for one in result.stations if one.name != f"station{one.id}"}
+    adapted = {names.get(one, one): lines for one, lines in _adaptations(traces["adaptations"]).items()}
     signals = _signals_of(traces)
     # Without a cell there is nothing to signal, and no telling what a radio did when.
     lanes = 1 if shown else 0
@@ -72,14 +75,14 @@ def draw(result: RunResult, traces: Mapping[str, "pa.Table"], path: Path) -> Non
             if windows:
                 _levels(axes[0], dict(list(windows.items())[:_MOST_FLOWS]), span, "congestion\nwindow\n(kB)")
             for panel, (name, level) in zip(axes[opened:], queues.items(), strict=False):
-                _levels(panel, {name: level}, span, _QUEUES[name], fill=True)
+                _levels(panel, {name: level}, span, labels[name], fill=True)
             below = axes[opened + len(queues) :]
             if control:
                 _control(below[0], below[1], adapted, span)
             if shown:
                 _signals(below[control], signals, span)
             for panel, station in zip(below[control + lanes :], shown, strict=True):
-                _radio(panel, radios[station], span, end, station)
+                _radio(panel, radios[station], span, end, names.get(station, station))
             for panel in axes if column == 1 else ():
                 legend = panel.get_legend()
                 if legend is not None:
@@ -98,6 +101,15 @@ def draw(result: RunResult, traces: Mapping[str, "pa.Table"], path: Path) -> Non
         figure.suptitle(_title(result, len(shown), len(radios)), x=0.01, ha="left", fontsize=11, fontweight="bold")
         figure.align_ylabels(grid[:, 0])
         style.save(figure, path)
+
+
+def _queues_of(result: RunResult) -> dict[str, str]:
+    """The labels of queues. A link with a name of its own is none of the DSL lines that the short form describes."""
+    wire = next((link.name for link in result.get("links") or () if link.kind == "wire"), "wire")
+    if wire == "wire":
+        return _QUEUES
+    ways = {"wired down": "forward", "wired up": "reverse"}
+    return {**_QUEUES, **{name: f"{wire}\n{way} queue\n(packets)" for name, way in ways.items()}}
 
 
 def _adaptations(table: "pa.Table") -> dict[str, dict[str, Series]]:
