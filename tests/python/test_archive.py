@@ -417,6 +417,16 @@ def test_a_small_archive_stays_small(airwatt, study, tmp_path):
         assert answer.is_one_line("bomb.zip")
 
 
+def test_equal_rows_of_a_table_are_not_read(airwatt, study, tmp_path):
+    """A million of them take a few kilobytes of an archive, and half a gigabyte of memory."""
+    members = {"results/flows.parquet": _table(study, "flows", lambda table: table.take(pa.array([0] * 1_000_000)))}
+    path = changed(study / "study.zip", tmp_path / "equal.zip", members)
+    assert path.stat().st_size < 2 << 20
+    answer = airwatt("rerun", path)
+    assert answer.status == 2
+    assert answer.is_one_line("equal.zip", "results/flows.parquet is damaged", "more than"), answer.err
+
+
 def test_an_archive_of_an_unfinished_sweep_says_so(airwatt, study, tmp_path):
     shutil.copytree(study / "study.sweep", tmp_path / "part.sweep")
     assert airwatt(
