@@ -217,11 +217,11 @@ def test_an_open_difference_is_said_to_be_open():
 def half_finished(tmp_path, number, jobs, given):
     """A store of a sweep in which only some jobs have finished, and the store of the whole sweep."""
     whole = package.sweep("fast-dsl", **given, store=tmp_path / "whole")
-    (plan,) = whole._files.plans(texts=True)
+    (plan,) = whole.plans(texts=True)
     half = Files.create(tmp_path / f"half{number}")
     half.add(plan)
     wanted = {(plan.points[point], seed) for point, seed in (plan.job(job) for job in jobs)}
-    found = list(whole._files.documents(wanted))
+    found = list(Files.open(whole.path).documents(wanted))
     half.write_chunk(f"x-0-000001-{len(found)}", [Entry(p, seed, 0.1, run, None, None) for p, seed, run in found])
     return tmp_path / f"half{number}"
 
