@@ -1,11 +1,12 @@
 """Programs that can do without some of their data, by the local socket of a running `airwattd gateway`: Python, C, the
 example of the documentation; and the unit that lets the daemon create that socket."""
 
+import socket
 import subprocess
 import sys
 
 import pytest
-from lab import DAEMON, ROOT, call, check_exposure, missing
+from lab import DAEMON, ROOT, await_true, call, check_exposure, missing
 
 from gateway_lab import KEYS, MOBILE, SERVER, Lab
 
@@ -46,6 +47,29 @@ except ConnectionError as error:
     assert int(data) == 400_000
     assert 0 < int(gaps) <= 80_000
     assert " ".join(why) == "refused"
+
+
+def test_a_program_that_closes_before_it_is_answered_keeps_no_connection(lab):
+    """A server that drops what opens connections keeps programs waiting; an address of this host is refused at once."""
+    lab.run("server", "nft", "add table ip deaf; add chain ip deaf in { type filter hook input priority 0; }")
+    lab.run("server", "nft", "add rule ip deaf in tcp dport 81 drop")
+
+    def ask(address: str, port: int) -> socket.socket:
+        stream = socket.socket(socket.AF_UNIX)
+        stream.settimeout(10)
+        stream.connect(str(lab.socket))
+        stream.sendall(f"open {address} {port} 80 100\n".encode())
+        return stream
+
+    programs = [ask(SERVER, 81) for _ in range(40)]
+    await_true(lambda: len(lab.status("mobile")["connections"]) == 40)
+    for program in programs:
+        program.close()
+    await_true(lambda: not lab.status("mobile")["connections"])
+    # The path loses some of what says so to the base station.
+    await_true(lambda: len(lab.status("base")["connections"]) < 20)
+    with ask(MOBILE, 81) as stream:
+        assert stream.recv(100) == b"error the address is one of this host\n"
 
 
 PROGRAM = """

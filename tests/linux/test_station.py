@@ -348,7 +348,7 @@ def test_daemons_may_install_their_own_filter_of_system_calls_and_give_up_privil
 
 def test_the_unit_waits_for_an_interface_that_comes_late_and_not_for_a_better_configuration():
     lines = (ROOT / "packaging/systemd/airwattd-station.service").read_text().splitlines()
-    assert {"StartLimitIntervalSec=0", "Restart=on-failure", "RestartPreventExitStatus=2"} <= set(lines)
+    assert {"StartLimitIntervalSec=0", "Restart=on-failure", "RestartPreventExitStatus=2 5"} <= set(lines)
     assert lines.index("StartLimitIntervalSec=0") < lines.index("[Service]")
 
 
@@ -379,7 +379,7 @@ def test_maintainer_scripts_restart_and_end_what_runs_as_the_policy_of_the_host_
     listed = "".join(f"{unit}.service loaded active running text\\n" for unit in units)
     said = tmp_path / "said"
     listing = f'case "$1" in list-units) printf "{listed}" ;; esac'
-    helper = 'case "$*" in *is-enabled*) exit 1 ;; esac'
+    helper = f'case "$*" in *is-enabled*) test -e {tmp_path}/enabled ;; esac'
     programs = {"systemctl": listing, "deb-systemd-invoke": ":", "deb-systemd-helper": helper}
     folder = tmp_path / "programs"
     folder.mkdir()
@@ -408,6 +408,9 @@ def test_maintainer_scripts_restart_and_end_what_runs_as_the_policy_of_the_host_
             "systemctl --system daemon-reload",
             f"deb-systemd-invoke restart {' '.join(services[:2])}",
         ]
+    # One that is enabled is restarted once, whether it runs or not.
+    (tmp_path / "enabled").touch()
+    assert f"deb-systemd-invoke restart {' '.join(services[:2])}" in run("postinst", "configure", "1")[1]
     assert run("prerm", "remove") == ("", [f"deb-systemd-invoke stop {' '.join(services)}"])
 
 
@@ -513,13 +516,21 @@ def test_a_daemon_that_waits_is_known_and_switched_off(tmp_path, words):
 
         other = daemon.call("off", "--interface", "aw9")
         assert daemon.process.poll() is None
-        assert (other.returncode, "still does" in other.stderr) == (0, not words)
+        assert (other.returncode, "still waits" in other.stderr) == (0, not words)
         done = daemon.call("off", *words)
-        assert (done.returncode, done.stderr) == (0, f"{name}: the daemon that waited for it has ended\n")
-        assert daemon.process.wait(5) == 0
-    again = subprocess.run(
-        [str(DAEMON), "station", *words], env=daemon.environment, capture_output=True, text=True, check=False
-    )
+        assert done.stderr.startswith(f"{name}: the daemon that waited for it has ended, and none starts there until")
+        assert (done.returncode, daemon.process.wait(5)) == (0, 0)
+
+    def now(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [str(DAEMON), "station", *words]
+        return subprocess.run(command, env=daemon.environment, capture_output=True, text=True, check=False)
+
+    status, doctor = now("status", *words), now("doctor", *words)
+    assert (status.returncode, status.stdout) == (1, "")
+    assert status.stderr.endswith("; it was switched off: airwattd station on\n"), status.stderr
+    said = " ".join(doctor.stdout.split())
+    assert said.endswith("would end at once: `airwattd station off` was said, and not yet `on` -> airwattd station on")
+    again = now(*words)
     assert (again.returncode, len(again.stderr.splitlines())) == (0, 1)
     assert f"{name}: switched off by" in again.stderr
     assert "a daemon may start again" in call("env", f"STATE_DIRECTORY={tmp_path}", DAEMON, "station", "on").stderr

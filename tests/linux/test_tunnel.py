@@ -182,6 +182,13 @@ def test_a_new_configuration_is_read_while_packets_flow(pair, tmp_path):
         page = b"".join(iter(lambda: scrape.recv(1 << 16), b"")).decode()
     assert f'airwatt_tunnel_packets_sent_total{{interface="{pair.interfaces["ap"]}",peer="client"}} ' in page
     assert f'airwatt_tunnel_strange_datagrams_total{{interface="{pair.interfaces["ap"]}"}} 0' in page
+    # For the textfile collector of node_exporter, without a socket in the configuration.
+    printed = call(DAEMON, "tunnel", "show", pair.interfaces["ap"], "--metrics").stdout.splitlines()
+    scraped = page.split("\r\n\r\n", 1)[1].splitlines()
+    assert [line.split(" ")[:-1] for line in printed] == [line.split(" ")[:-1] for line in scraped]
+    absent = call(DAEMON, "tunnel", "show", "--metrics", check=False)
+    assert (absent.returncode, absent.stdout) == (2, "")
+    assert "--metrics: expected the interface of one tunnel" in absent.stderr
 
 
 def test_what_is_wrong_is_said_before_anything_changes(pair):
@@ -213,8 +220,8 @@ def test_what_is_wrong_is_said_before_anything_changes(pair):
     pair.write("ap")
     pair.up("ap")
     second = up(file)
-    assert second.returncode == 1
-    assert "another daemon listens there" in second.stderr
+    assert second.returncode == 5
+    assert f"another daemon listens there: process {pair.running[0].pid} (" in second.stderr
     assert pair.forwards() == "1"
     absent = call(DAEMON, "tunnel", "show", "nothing0", check=False)
     assert (absent.returncode, absent.stderr) == (1, "airwattd: no tunnel runs on nothing0\n")

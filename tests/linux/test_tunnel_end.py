@@ -96,6 +96,12 @@ def test_down_of_a_name_that_nothing_has_fails(kind):
 
 def test_down_takes_the_name_of_the_interface(pair):
     daemon = pair.up("client")
+    # A user who may not see what is there is told so, and not that nothing is.
+    for verb in ("down", "restore"):
+        user = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+        words = [*user, DAEMON, "tunnel", verb, pair.interfaces["client"]]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=20, cwd="/")
+        assert (done.returncode, done.stdout, "permission denied" in done.stderr) == (4, "", True), done
     pair.run("client", DAEMON, "tunnel", "down", pair.interfaces["client"])
     assert daemon.wait(5) == 0
     assert not pair.has_device("client")

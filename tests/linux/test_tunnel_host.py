@@ -124,10 +124,36 @@ def test_of_tunnels_started_at_the_same_time_one_runs(pair):
     pair.running += started
     await_true(lambda: sum(process.poll() is not None for process in started) == 5)
     refused = [process for process in started if process.poll() is not None]
-    assert {process.returncode for process in refused} == {1}
+    assert {process.returncode for process in refused} == {5}
     assert all("another daemon listens there" in process.stderr.read() for process in refused)
     assert pair.show("ap")["peers"]
     assert pair.forwards() == "1"
+
+
+# A process that was killed while another one has its socket, for as long as the argument says.
+KILLED = """
+import os, signal, socket, sys, time
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen()
+if os.fork() == 0:
+    time.sleep(float(sys.argv[2]))
+    os._exit(0)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_start_waits_for_the_socket_of_a_daemon_that_was_killed(pair):
+    """As in the moment in which the kernel has killed a process and not closed its files."""
+    Path("/run/airwatt").mkdir(mode=0o700, exist_ok=True)
+    namespace = Path(f"/run/netns/{pair.names['ap']}").stat().st_ino
+    path = f"/run/airwatt/tunnel-{pair.interfaces['ap']}.{namespace}.sock"
+    killed = subprocess.run([sys.executable, "-c", KILLED, path, "0.7"], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    began = time.monotonic()
+    pair.up("ap")
+    assert time.monotonic() - began > 0.3
+    assert pair.show("ap")["peers"]
 
 
 def test_only_the_privilege_for_restoring_stays(pair):

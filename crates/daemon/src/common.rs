@@ -54,6 +54,9 @@ pub(crate) struct Shown {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print the metrics of one for Prometheus, as for the textfile collector of node_exporter
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) metrics: bool,
 }
 
 /// How much a daemon says.

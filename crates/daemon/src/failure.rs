@@ -17,6 +17,8 @@ pub(crate) enum Failure {
     Input(String),
     /// A privilege or a feature of the kernel is missing: 4.
     Missing(String),
+    /// Another daemon has what this one would have: 5. Units do not start it again.
+    Taken(String),
 }
 
 impl Failure {
@@ -25,6 +27,7 @@ impl Failure {
             Self::Failed(_) => 1,
             Self::Input(_) => 2,
             Self::Missing(_) => 4,
+            Self::Taken(_) => 5,
         })
     }
 
@@ -49,7 +52,7 @@ impl From<airwatt_linux::Error> for Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Failed(line) | Self::Input(line) | Self::Missing(line)) = self;
+        let (Self::Failed(line) | Self::Input(line) | Self::Missing(line) | Self::Taken(line)) = self;
         formatter.write_str(line)
     }
 }

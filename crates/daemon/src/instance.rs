@@ -22,6 +22,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tracing::warn;
 
+use crate::common::Shown;
 use crate::failure::Failure;
 use crate::output;
 
@@ -97,7 +98,7 @@ fn own_namespace() -> u64 {
 pub(crate) fn named<'a>(kind: &'static str, argument: &'a Path) -> Result<Option<&'a str>, Failure> {
     let is_name = |name: &&str| !name.contains('/') && !argument.exists();
     let Some(name) = argument.to_str().filter(is_name) else { return Ok(None) };
-    if (Instance { kind, program: "", name }).has_files() {
+    if (Instance { kind, program: "", name }).has_files()? {
         return Ok(Some(name));
     }
     Err(Failure::Input(format!(
@@ -105,23 +106,31 @@ pub(crate) fn named<'a>(kind: &'static str, argument: &'a Path) -> Result<Option
     )))
 }
 
+/// The names of the files of all daemons.
+///
+/// # Errors
+/// If this user may not see them.
+fn files() -> Result<Vec<String>, Failure> {
+    match std::fs::read_dir(RUN_FOLDER) {
+        Ok(entries) => {
+            Ok(entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect())
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            Err(Failure::Missing(format!("{RUN_FOLDER}: permission denied: run this as root")))
+        }
+        Err(error) => Err(Failure::of_io(RUN_FOLDER, &error)),
+    }
+}
+
 /// The daemons of a kind with a file of this ending: their names and network namespaces, sorted.
 fn with_file(kind: &str, ending: &str) -> Result<Vec<(String, u64)>, Failure> {
-    let entries = match std::fs::read_dir(RUN_FOLDER) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            return Err(Failure::Missing(format!("{RUN_FOLDER}: permission denied: run this as root")));
-        }
-        Err(error) => return Err(Failure::of_io(RUN_FOLDER, &error)),
-    };
-    let files = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let parts = |file: String| {
         let (name, namespace) =
             file.strip_prefix(kind)?.strip_prefix('-')?.strip_suffix(ending)?.rsplit_once('.')?;
         Some((name.to_owned(), namespace.parse().ok()?))
     };
-    let mut found: Vec<(String, u64)> = files.filter_map(parts).collect();
+    let mut found: Vec<(String, u64)> = files()?.into_iter().filter_map(parts).collect();
     found.sort();
     Ok(found)
 }
@@ -202,7 +211,7 @@ impl Instance<'_> {
     pub(crate) fn start(&self, guard: &[&str]) -> Result<Started, Failure> {
         let _lock = lock()?;
         self.remove_leftovers()?;
-        let control = Control::bind(&self.control_socket())?;
+        let control = self.bind()?;
         let guardian = Guardian::start(guard)?;
         let (_, damage) = self.undo_left()?;
         for line in damage {
@@ -218,7 +227,14 @@ impl Instance<'_> {
     /// If another one listens there.
     pub(crate) fn listen(&self) -> Result<Control, Failure> {
         let _lock = lock()?;
-        Ok(Control::bind(&self.control_socket())?)
+        self.bind()
+    }
+
+    fn bind(&self) -> Result<Control, Failure> {
+        Control::bind(&self.control_socket()).map_err(|error| match error.io().kind() {
+            ErrorKind::AddrInUse => Failure::Taken(error.to_string()),
+            _ => error.into(),
+        })
     }
 
     /// Removes the control sockets of daemons of this kind that were killed together with their guardians, in any network namespace, and
@@ -241,10 +257,9 @@ impl Instance<'_> {
     }
 
     /// Whether something of a daemon of this name is there, in any network namespace.
-    fn has_files(&self) -> bool {
+    fn has_files(&self) -> Result<bool, Failure> {
         let own = format!("{}-{}.", self.kind, self.name);
-        let files = std::fs::read_dir(RUN_FOLDER).into_iter().flatten().flatten();
-        files.into_iter().any(|file| file.file_name().to_string_lossy().starts_with(&own))
+        Ok(files()?.iter().any(|file| file.starts_with(&own)))
     }
 
     /// What a killed daemon has left to undo; `None` while one runs.
@@ -323,7 +338,7 @@ impl Instance<'_> {
     pub(crate) fn restore_named(&self, configuration: &str) -> Result<(), Failure> {
         let Self { kind, name, .. } = self;
         let is_managed = std::env::var_os("SERVICE_RESULT").is_some();
-        if is_managed || Path::new(configuration).exists() || self.has_files() {
+        if is_managed || Path::new(configuration).exists() || self.has_files()? {
             return self.restore();
         }
         Err(Failure::Failed(format!(
@@ -331,15 +346,19 @@ impl Instance<'_> {
         )))
     }
 
-    /// What the daemon in a network namespace reports of its state, with the namespace's name unless it is this one.
-    fn status(&self, namespace: u64) -> Result<Value, Failure> {
-        let asked = control::ask(&self.file(namespace, "sock"), "status");
-        let mut document = asked.map_err(|error| match error.io().kind() {
+    /// What the daemon in a network namespace answers to a command.
+    fn ask(&self, namespace: u64, command: &str) -> Result<Value, Failure> {
+        control::ask(&self.file(namespace, "sock"), command).map_err(|error| match error.io().kind() {
             ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
                 Failure::Failed(format!("no {} runs on {}", self.kind, self.name))
             }
             _ => error.into(),
-        })?;
+        })
+    }
+
+    /// What the daemon in a network namespace reports of its state, with the namespace's name unless it is this one.
+    fn status(&self, namespace: u64) -> Result<Value, Failure> {
+        let mut document = self.ask(namespace, "status")?;
         let is_elsewhere = namespace != own_namespace();
         document["namespace"] = is_elsewhere.then(|| namespace::name(namespace)).into();
         Ok(document)
@@ -381,7 +400,25 @@ impl Instance<'_> {
     }
 }
 
-/// Prints the state of one daemon, or of all of a kind: as JSON, or as `text` makes it of each document. `plural` is the key of their list.
+/// Prints the metrics of one daemon, which is the only one of its kind here if none is named.
+fn print_metrics(kind: &'static str, one: Option<&Instance<'_>>) -> Result<(), Failure> {
+    let names = one.map_or_else(|| running(kind), |one| Ok(vec![one.name.to_owned()]))?;
+    let [name] = &names[..] else {
+        let known = if names.is_empty() {
+            "none runs here".to_owned()
+        } else {
+            format!("there are {}", names.join(", "))
+        };
+        return Err(Failure::Input(format!("--metrics: expected the interface of one {kind}; {known}")));
+    };
+    let instance = Instance { kind, program: "", name };
+    let document = instance.ask(instance.nearest()?, "metrics")?;
+    output::print(document["metrics"].as_str().unwrap_or_default());
+    Ok(())
+}
+
+/// Prints the state of one daemon, or of all of a kind: as JSON, as metrics, or as `text` makes it of each document. `plural` is the key of
+/// their list.
 ///
 /// # Errors
 /// If the one does not run.
@@ -389,9 +426,12 @@ pub(crate) fn show(
     kind: &'static str,
     one: Option<&Instance<'_>>,
     plural: &str,
-    json: bool,
+    shown: &Shown,
     text: fn(&Value) -> String,
 ) -> Result<(), Failure> {
+    if shown.metrics {
+        return print_metrics(kind, one);
+    }
     let documents: Vec<Value> = match one {
         Some(instance) => vec![instance.status(instance.nearest()?)?],
         None => {
@@ -404,7 +444,7 @@ pub(crate) fn show(
             found.iter().filter_map(|found| status(found).ok()).collect()
         }
     };
-    if json {
+    if shown.json {
         let document = json!({ "schema": 1, "version": env!("CARGO_PKG_VERSION"), plural: documents });
         output::print(&format!("{document:#}\n"));
     } else {
@@ -456,7 +496,15 @@ pub(crate) fn serve_control(
     control: &mut Control,
     document: &impl Serialize,
 ) -> Result<(), airwatt_linux::Error> {
-    control.serve(|command| match command {
+    control.serve(|command| answer(command, document))
+}
+
+/// The answer to one command.
+///
+/// # Errors
+/// If there is no such command.
+pub(crate) fn answer(command: &str, document: &impl Serialize) -> Result<Value, String> {
+    match command {
         "status" => serde_json::to_value(document).map_err(|error| error.to_string()),
         "stop" => {
             // As SIGTERM, so that there is one way to end.
@@ -465,7 +513,7 @@ pub(crate) fn serve_control(
             ended.map(|()| json!({ "stopping": true })).map_err(|error| error.to_string())
         }
         other => Err(format!("command: expected status or stop, got {other}")),
-    })
+    }
 }
 
 /// Undoes all changes, and removes the folder of the daemons if nothing is in it any more.

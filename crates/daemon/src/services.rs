@@ -17,11 +17,12 @@ use airwatt_linux::service::{self, Unit};
 use airwatt_linux::signals::{Signal, Signals};
 use airwatt_proto::session::UNANSWERED_AFTER;
 use serde::Serialize;
+use serde_json::json;
 use tracing::{info, warn};
 
 use crate::endpoint::Resolver;
 use crate::failure::Failure;
-use crate::instance::serve_control;
+use crate::instance;
 use crate::last_endpoints::LastEndpoints;
 use crate::output::{self, ANSWERS_AGAIN, UNANSWERED};
 use crate::peering::PeerSettings;
@@ -165,7 +166,10 @@ impl Services {
     pub(crate) fn answer<D: Serialize>(&mut self, document: &D, page: fn(&D) -> Page) -> Result<(), Error> {
         let [control, metrics] = std::mem::take(&mut self.asked);
         if control {
-            serve_control(&mut self.control, document)?;
+            self.control.serve(|command| match command {
+                "metrics" => Ok(json!({ "metrics": page(document).to_string() })),
+                other => instance::answer(other, document),
+            })?;
         }
         match &mut self.metrics {
             Some(server) if metrics => server.serve(|| page(document)),

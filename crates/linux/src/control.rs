@@ -3,23 +3,32 @@
 //!
 //! A request is `{"command": "status"}`; an answer is the command's document, or `{"error": "..."}`.
 
-use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
-use airwatt_base::Span;
+use airwatt_base::{Instant, Span};
+use nix::sys::socket::getsockopt;
+use nix::sys::socket::sockopt::PeerCredentials;
+use rustix::process::Pid;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::Error;
+use crate::clock::Clock;
 use crate::folder::Folder;
 use crate::local_server::{Listener, LocalServer, Request};
+use crate::{Error, process};
 
 /// Time for which a client waits for an answer.
 const PATIENCE: Span = Span::from_secs(5);
+/// Longest time for which a process that was killed may still have its socket: the kernel closes files after it has freed memory.
+const ENDING_MAX: Span = Span::from_secs(2);
+/// Time between two looks whether it has.
+const PAUSE: Duration = Duration::from_millis(10);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -79,11 +88,13 @@ impl Drop for Control {
 /// Listens at `path`, in place of a socket that a killed daemon left there.
 ///
 /// # Errors
-/// If another daemon listens there, or something else than a socket is there.
+/// If another daemon listens there, of the kind `AddrInUse`, or something else than a socket is there.
 pub fn listen(path: &Path) -> Result<UnixListener, Error> {
     let what = path.display().to_string();
     if remove_dead(path) {
-        return Err(Error::other(what, "another daemon listens there"));
+        let owner = describe_owner(path).map_or_else(String::new, |owner| format!(": {owner}"));
+        let error = io::Error::new(ErrorKind::AddrInUse, format!("another daemon listens there{owner}"));
+        return Err(Error::new(what, error));
     }
     match UnixListener::bind(path) {
         Err(error) if error.kind() == ErrorKind::AddrInUse => {
@@ -93,9 +104,33 @@ pub fn listen(path: &Path) -> Result<UnixListener, Error> {
     }
 }
 
+/// The process that listens at `path`, with its command line, if one does and can be seen from here.
+pub fn describe_owner(path: &Path) -> Option<String> {
+    owner(path).map(process::describe)
+}
+
+fn owner(path: &Path) -> Option<Pid> {
+    let stream = UnixStream::connect(path).ok()?;
+    // One of a namespace of processes that is not seen from here has the number 0.
+    Pid::from_raw(getsockopt(&stream, PeerCredentials).ok()?.pid())
+}
+
+/// Whether a daemon listens at `path`. One that is being killed has its socket for a moment more, which this waits for.
+fn is_alive(path: &Path) -> bool {
+    let began = Clock::start();
+    while UnixStream::connect(path).is_ok() {
+        let is_ending = owner(path).is_some_and(process::is_ending);
+        if !is_ending || began.now() > Instant::ZERO + ENDING_MAX {
+            return true;
+        }
+        thread::sleep(PAUSE);
+    }
+    false
+}
+
 /// Removes the socket at `path` unless a daemon listens there, and returns whether one does. What is no socket is left alone.
 pub fn remove_dead(path: &Path) -> bool {
-    let is_alive = UnixStream::connect(path).is_ok();
+    let is_alive = is_alive(path);
     // A symbolic link is no socket, whatever it leads to.
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
     if is_socket && !is_alive {

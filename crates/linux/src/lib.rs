@@ -58,6 +58,7 @@ pub mod namespace;
 pub mod netlink;
 pub mod nftables;
 pub mod packet_tap;
+mod process;
 pub mod random;
 pub mod route;
 pub mod rule;

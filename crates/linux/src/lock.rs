@@ -8,9 +8,10 @@ use std::time::Duration;
 use airwatt_base::Span;
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
+use rustix::process::Pid;
 
-use crate::Error;
 use crate::folder::Folder;
+use crate::{Error, process};
 
 /// Time between two attempts.
 const PAUSE: Span = Span::from_millis(50);
@@ -77,20 +78,16 @@ fn holder(folder: &Folder) -> String {
     };
     let (major, minor) = (rustix::fs::major(open.st_dev), rustix::fs::minor(open.st_dev));
     let file = format!("{major:02x}:{minor:02x}:{}", open.st_ino);
-    let Some(process) = locks.lines().find_map(|line| process_of(line, &file)) else { return unknown() };
-    let command = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
-    let command = String::from_utf8_lossy(&command).replace('\0', " ");
-    match command.trim() {
-        "" => format!("process {process}"),
-        command => format!("process {process} ({command})"),
-    }
+    locks.lines().find_map(|line| process_of(line, &file)).map_or_else(unknown, process::describe)
 }
 
 /// The process in a line of `/proc/locks`, as `7: FLOCK ADVISORY WRITE 4711 00:19:815 0 EOF`, if it holds a lock on `file`.
-fn process_of(line: &str, file: &str) -> Option<u32> {
+fn process_of(line: &str, file: &str) -> Option<Pid> {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words[..] {
-        [_, "FLOCK", _, _, process, found, ..] if found == file => process.parse().ok().filter(|id| *id != 0),
+        [_, "FLOCK", _, _, process, found, ..] if found == file => {
+            Pid::from_raw(process.parse().ok().filter(|id| *id > 0)?)
+        }
         _ => None,
     }
 }

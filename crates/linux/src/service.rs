@@ -66,7 +66,8 @@ impl Unit<'_> {
              # What it needs, as an interface, may come late: it is started again for as long as it takes.\nStartLimitIntervalSec=0\n\n\
              [Service]\nType=notify\nExecStart={start}\nExecReload=/bin/kill -HUP $MAINPID\nExecStopPost={restore}\n\
              Restart=on-failure\nRestartSec={restart_s}\n\
-             # What is wrong in the configuration stays wrong.\nRestartPreventExitStatus=2\n\
+             # What is wrong in the configuration stays wrong, and where one daemon runs a second one is too many.\n\
+             RestartPreventExitStatus=2 5\n\
              # The guardian must see the daemon end.\nKillMode=mixed\nTimeoutStopSec=10\n\
              RuntimeDirectory=airwatt\nRuntimeDirectoryMode=0700\nRuntimeDirectoryPreserve=yes\n\n\
              CapabilityBoundingSet={names}\n\

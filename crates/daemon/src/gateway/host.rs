@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use airwatt_base::{Instant, Machine as _};
 use airwatt_linux::clock::{self, Clock};
 use airwatt_linux::driver::MachineHost;
-use airwatt_linux::event_loop::{Ready, Sources, Token, Waker};
+use airwatt_linux::event_loop::{Interest, Ready, Sources, Token, Waker};
 use airwatt_linux::signals::Signal;
 use airwatt_linux::transparent::{self, PacketSender};
 use airwatt_linux::{Error, tun, udp};
@@ -20,7 +20,7 @@ use tun_rs::SyncDevice;
 
 use super::config::Config;
 use super::ends::{Ends, Input, Output, Reason};
-use super::local::{Frames, Local, Request};
+use super::local::{self, Frames, Local, Request};
 use super::note_log::NoteLog;
 use super::sockets::{FIRST_CONNECTION, Received, Sockets, socket_address};
 use super::status;
@@ -164,11 +164,20 @@ impl GatewayHost {
     /// Takes programs that want connections with a reliability.
     fn read_local(&mut self, inputs: &mut Vec<Input>) -> Result<(), Error> {
         let Some(local) = &mut self.parts.local else { return Ok(()) };
+        self.calls.retain(|addresses, (stream, _)| {
+            let has_gone = local::has_gone(stream);
+            if has_gone {
+                inputs.push(Input::Proxy(In::Cancel(0, *addresses)));
+            }
+            !has_gone
+        });
         for (mut stream, request) in local.accept(&self.events, LOCAL)? {
             let opened = request.and_then(|request| self.call_of(request));
             match opened {
                 Ok((addresses, port, shares)) => {
                     inputs.push(Input::Proxy(In::Open(0, addresses, shares)));
+                    // A program may end its direction before it is answered; one that has gone has ended both.
+                    self.events.add(&stream, LOCAL, Interest::Errors)?;
                     self.calls.insert(addresses, (stream, port));
                 }
                 Err(why) => {
@@ -185,6 +194,9 @@ impl GatewayHost {
         &self,
         request: Request,
     ) -> Result<(Addresses, std::os::fd::OwnedFd, airwatt_proto::gateway::Shares), String> {
+        if transparent::is_local(request.to.ip()) {
+            return Err("the address is one of this host".to_owned());
+        }
         let is_same_version = |own: &&crate::settings::Prefix| own.address.is_ipv6() == request.to.is_ipv6();
         let own = self.config.addresses.iter().find(is_same_version);
         let own = own.ok_or_else(|| "this host relays no connections of that IP version".to_owned())?;
@@ -259,6 +271,7 @@ impl GatewayHost {
             }
             Out::Opened(id, addresses) => {
                 if let Some((stream, port)) = self.calls.remove(&addresses) {
+                    self.events.remove(&stream)?;
                     self.parts.sockets.add_local(id, stream, port, &self.events)?;
                     self.tell(id, |frames| frames.push_line("ok"));
                 }

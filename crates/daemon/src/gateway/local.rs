@@ -6,7 +6,7 @@
 //! open ADDRESS PORT WANTED OFFERED
 //! ```
 //! the per cent of what it receives, and of what it sends, that must arrive. The answer is the line `ok` when the server has
-//! accepted the connection, or `error WHY`. From then on the program sends bytes, and ends its direction by shutting it down. It
+//! accepted the connection, or `error WHY`. Until then a program that closes its socket gives the connection up. From then on the program sends bytes, and ends its direction by shutting it down. It
 //! receives frames of a kind (1 byte), a position in the stream (8), a length (4, all big-endian), and with kinds `D` and `L`
 //! that many bytes:
 //!
@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use airwatt_linux::event_loop::{Interest, Sources, Token};
 use airwatt_linux::{Error, control};
 use airwatt_proto::gateway::Shares;
+use rustix::event::{PollFd, PollFlags};
 
 /// Longest request.
 const REQUEST_BYTES_MAX: usize = 128;
@@ -188,6 +189,13 @@ impl Drop for Local {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }
+}
+
+/// Whether a program has closed its socket.
+pub(super) fn has_gone(stream: &UnixStream) -> bool {
+    let mut asked = [PollFd::new(stream, PollFlags::empty())];
+    let at_once = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+    rustix::event::poll(&mut asked, Some(&at_once)).is_ok() && asked[0].revents().contains(PollFlags::HUP)
 }
 
 /// How far a program has come with its line.

@@ -284,6 +284,7 @@ pub(super) const fn ending(ending: ConnectionEnding) -> &'static str {
         ConnectionEnding::Refused => "refused",
         ConnectionEnding::Unanswered => "no answer",
         ConnectionEnding::Unreachable => "unreachable",
+        ConnectionEnding::BeyondLimit => "too many connections",
         ConnectionEnding::Lost(_) => "reset",
         ConnectionEnding::Idle(_) => "idle for too long",
     }
@@ -297,7 +298,7 @@ pub(super) fn status(options: &Status) -> Result<(), Failure> {
     } else {
         |document| text_of(document, LISTED)
     };
-    instance::show(KIND, one.as_ref(), "gateways", options.shown.json, text)
+    instance::show(KIND, one.as_ref(), "gateways", &options.shown, text)
 }
 
 /// Connections that are listed unless all are.

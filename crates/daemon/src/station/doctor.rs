@@ -22,7 +22,7 @@ use super::others::{self, Other};
 use super::target::NEEDS;
 use super::uapsd::Triggers;
 use super::wifi::Found;
-use super::{Doctor, Interface, drivers, state, wifi};
+use super::{Doctor, Interface, drivers, state, waiting, wifi};
 use crate::failure::Failure;
 use crate::output;
 
@@ -76,6 +76,8 @@ struct HostDocument {
     /// Why it cannot.
     confined_error: Option<String>,
     others: Vec<Other>,
+    /// Whether `airwattd station off` was said, and not yet `on`.
+    switched_off: bool,
     /// What is wrong with the configuration.
     config_error: Option<String>,
     /// What the daemon would do if it were started now.
@@ -221,6 +223,7 @@ fn of_host(
         format!("; this is by the defaults, since this user may not read {}", file.display())
     });
     let missing = missing.map(ProcessCapability::name);
+    let switched_off = waiting::switched_off(interface, wifi.map(|wifi| wifi.interface.as_str())).is_some();
     Ok(HostDocument {
         kernel: std::fs::read_to_string(KERNEL)
             .map_or_else(|_| "-".to_owned(), |text| text.trim().to_owned()),
@@ -230,7 +233,11 @@ fn of_host(
         confined: confined.as_ref().map(Result::is_ok),
         confined_error: confined.and_then(Result::err).map(|error| error.to_string()),
         others: others::find(Path::new("/")),
+        switched_off,
         would: match &config {
+            Ok(_) if switched_off => {
+                "end at once: `airwattd station off` was said, and not yet `on`".to_owned()
+            }
             Ok(config) => would(wifi, missing, config) + &by_defaults,
             Err(failure) => format!("end with status 2: {failure}"),
         },
@@ -244,9 +251,6 @@ fn would(wifi: Option<&InterfaceDocument>, missing: Option<&str>, config: &Confi
         return "wait for a Wi-Fi interface as a service, and otherwise end with status 4: there is none"
             .to_owned();
     };
-    if state::is_off(&wifi.interface) {
-        return "end at once: `airwattd station off` was said, and not yet `on`".to_owned();
-    }
     if wifi.driver_trouble.is_some() && !config.despite_trouble {
         return "end with status 4: power save may hang this device".to_owned();
     }
@@ -401,11 +405,9 @@ fn host_facts(host: &HostDocument, explain: bool) -> Vec<Fact> {
     if host.others.is_empty() && !explain {
         facts.push(Fact::new("also sets it", "nothing that is known here", ""));
     }
-    facts.push(Fact::new(
-        "the daemon",
-        format!("would {}", host.would),
-        "all of the above, and its configuration",
-    ));
+    let by = "all of the above, its configuration, and the files of `station off`";
+    let advice = host.switched_off.then_some("airwattd station on");
+    facts.push(Fact::new("the daemon", format!("would {}", host.would), by).advice(advice));
     facts
 }
 

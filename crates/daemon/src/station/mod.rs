@@ -33,10 +33,10 @@ mod waiting;
 mod wifi;
 
 use std::net::{IpAddr, SocketAddr};
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use airwatt_base::Span;
+use airwatt_linux::control;
 use clap::{Args, Subcommand};
 
 use crate::common::{Foreground, Log};
@@ -60,13 +60,16 @@ fn instance(name: &str) -> Instance<'_> {
 /// Starts the daemon or a measurement on an interface, which is refused while another one has it.
 fn start(name: &str) -> Result<Started, Failure> {
     let instance = instance(name);
-    instance.start(&["station", "guard", "--interface", name]).map_err(|failure| {
-        if UnixStream::connect(instance.control_socket()).is_err() {
-            return failure;
+    instance.start(&["station", "guard", "--interface", name]).map_err(|failure| match failure {
+        Failure::Taken(_) => {
+            let owner = control::describe_owner(&instance.control_socket());
+            let owner = owner.map_or_else(String::new, |owner| format!(", {owner}"));
+            Failure::Taken(format!(
+                "{name}: the station daemon or a measurement already runs there{owner}; hint: end it first (systemctl stop \
+                 airwattd-station, or Ctrl-C)"
+            ))
         }
-        Failure::Failed(format!(
-            "{name}: the station daemon or a measurement already runs there; hint: end it first (systemctl stop airwattd-station, or Ctrl-C)"
-        ))
+        other => other,
     })
 }
 

@@ -153,10 +153,12 @@ pub(super) fn off(options: &Interface) -> Result<(), Failure> {
         [waiting::instance(&name), instance(&name)].iter().try_for_each(end)?;
         let shown = waiting::described(&name);
         if waits.contains(&name) {
-            output::progress(&format!("{shown}: the daemon that waited for it has ended"));
+            output::progress(&format!(
+                "{shown}: the daemon that waited for it has ended, and none starts there until `airwattd station on`"
+            ));
         } else if waits.iter().any(|name| name == waiting::FIRST) {
             output::progress(&format!(
-                "{shown}: no daemon starts there; the one that waits for the first Wi-Fi interface still does; hint: airwattd station off"
+                "{shown}: no daemon starts there; the one that waits for the first Wi-Fi interface still waits; hint: airwattd station off"
             ));
         }
         // Last, so that a folder that cannot be written keeps nothing from being restored.

@@ -157,7 +157,10 @@ fn interface(options: &Show) -> Result<String, Failure> {
     let mut known = if running.is_empty() { waiting::names()? } else { running };
     match known.len() {
         1 => Ok(known.remove(0)),
-        0 => wifi::named(&options.interface),
+        // Where there is no Wi-Fi, a daemon may be switched off all the same.
+        0 => wifi::named(&options.interface).or_else(|failure| {
+            waiting::switched_off(&options.interface, None).map(str::to_owned).ok_or(failure)
+        }),
         _ => Err(Failure::Input(format!("--interface: expected one of {}, got none", known.join(", ")))),
     }
 }
@@ -168,18 +171,19 @@ fn is_waiting(document: &Value) -> bool {
 }
 
 /// What a daemon says of itself: the one that runs on the interface, or the one that waits for it.
-fn ask(name: &str) -> Result<Value, Failure> {
+fn ask(name: &str, options: &Show) -> Result<Value, Failure> {
     control::ask(&instance(name).control_socket(), "status").or_else(|error| match error.io().kind() {
         std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused => {
-            control::ask(&waiting::instance(name).control_socket(), "status").map_err(|_| nobody(name))
+            control::ask(&waiting::instance(name).control_socket(), "status")
+                .map_err(|_| nobody(name, options))
         }
         _ => Err(error.into()),
     })
 }
 
 /// No daemon is about this interface.
-fn nobody(name: &str) -> Failure {
-    let hint = if state::is_off(name) {
+fn nobody(name: &str, options: &Show) -> Failure {
+    let hint = if waiting::switched_off(&options.interface, Some(name)).is_some() {
         "; it was switched off: airwattd station on".to_owned()
     } else if waiting::names().is_ok_and(|names| names.iter().any(|name| name == waiting::FIRST)) {
         format!("; one waits for {}", waiting::described(waiting::FIRST))
@@ -191,7 +195,7 @@ fn nobody(name: &str) -> Failure {
 
 /// `airwattd station status`.
 pub(super) fn status(options: &Status) -> Result<(), Failure> {
-    let document = ask(&interface(&options.show)?)?;
+    let document = ask(&interface(&options.show)?, &options.show)?;
     if options.metrics {
         output::print(&metrics(&document).to_string());
         return Ok(());
@@ -206,7 +210,7 @@ pub(super) fn status(options: &Status) -> Result<(), Failure> {
 pub(super) fn report(options: &Show) -> Result<(), Failure> {
     let name = interface(options)?;
     let stored = state::read(&name).map(|stored| stored.document).filter(|document| !document.is_null());
-    let document = match (ask(&name), stored) {
+    let document = match (ask(&name, options), stored) {
         (Ok(document), Some(stored)) if is_waiting(&document) => {
             output::progress(&format!("{name}: a daemon waits for it; this is of the last one"));
             stored

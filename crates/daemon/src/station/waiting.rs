@@ -15,7 +15,7 @@ use serde::Serialize;
 use tracing::{info, warn};
 
 use super::config::Config;
-use super::{Interface, Run, wifi};
+use super::{Interface, Run, state, wifi};
 use crate::failure::Failure;
 use crate::instance::{self, Instance, serve_control};
 use crate::output;
@@ -47,6 +47,13 @@ struct Waiting {
 /// The interface of a name in files, for people.
 pub(super) fn described(name: &str) -> &str {
     if name == FIRST { "the first Wi-Fi interface" } else { name }
+}
+
+/// The name under which the daemon that these options would start is switched off, if it is: that of its interface, or [`FIRST`] if they
+/// name none.
+pub(super) fn switched_off<'a>(options: &'a Interface, found: Option<&'a str>) -> Option<&'a str> {
+    let first = options.interface.is_none().then_some(FIRST);
+    options.interface.as_deref().or(found).into_iter().chain(first).find(|name| state::is_off(name))
 }
 
 /// The gauge that every daemon has, and the only one of a daemon that waits: its name and meaning.

@@ -117,9 +117,10 @@ fn answer(option: Option<&str>, name: &str, question: &str) -> Result<String, Fa
     }
 }
 
-/// An address or name with its port.
+/// An address, also in the brackets of one of IPv6, or a name, with its port.
 fn with_port(host: &str) -> String {
-    match host.parse::<IpAddr>() {
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    match bare.filter(|bare| bare.contains(':')).unwrap_or(host).parse::<IpAddr>() {
         Ok(address) => SocketAddr::new(address, PORT).to_string(),
         Err(_) if host.contains(':') => host.to_owned(),
         Err(_) => format!("{host}:{PORT}"),
@@ -281,6 +282,7 @@ mod tests {
             ("192.168.1.1", "192.168.1.128/25", "0.0.0.0:4646"),
             ("router.example:999", "everything", "0.0.0.0:999"),
             ("fd00::1", "nothing", "[::]:4646"),
+            ("[fd00::1]", "nothing", "[::]:4646"),
             ("[fd00::1]:7", "10.0.0.0/8 192.0.2.7", "[::]:7"),
         ] {
             let files = files(&options(), &with_port(endpoint), reach).unwrap();

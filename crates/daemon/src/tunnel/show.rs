@@ -235,7 +235,7 @@ pub(super) fn metrics(document: &Document) -> Page {
 /// `airwattd tunnel show`.
 pub(super) fn show(options: &Shown) -> Result<(), Failure> {
     let one = options.interface.as_deref().map(super::instance);
-    instance::show(KIND, one.as_ref(), "tunnels", options.json, text_of)
+    instance::show(KIND, one.as_ref(), "tunnels", options, text_of)
 }
 
 /// A document for people, as `wg show` has it.

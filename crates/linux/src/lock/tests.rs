@@ -23,7 +23,7 @@ fn the_second_waits_and_then_names_the_first() {
 #[test]
 fn only_holders_of_this_file_count() {
     let line = "7: FLOCK  ADVISORY  WRITE 4711 00:19:815 0 EOF";
-    assert_eq!(process_of(line, "00:19:815"), Some(4711));
+    assert_eq!(process_of(line, "00:19:815"), Pid::from_raw(4711));
     assert_eq!(process_of(line, "00:19:816"), None);
     assert_eq!(process_of("7: -> FLOCK  ADVISORY  WRITE 4712 00:19:815 0 EOF", "00:19:815"), None);
     assert_eq!(process_of("7: FLOCK  ADVISORY  WRITE 0 00:19:815 0 EOF", "00:19:815"), None);

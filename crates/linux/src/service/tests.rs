@@ -28,7 +28,7 @@ fn the_unit_allows_what_is_needed_and_nothing_else() {
         "NoNewPrivileges=yes",
         "StartLimitIntervalSec=0",
         "SystemCallFilter=@system-service seccomp",
-        "RestartPreventExitStatus=2",
+        "RestartPreventExitStatus=2 5",
         "[Install]",
     ] {
         assert!(text.lines().any(|found| found == line), "{line} in {text}");

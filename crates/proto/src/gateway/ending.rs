@@ -21,6 +21,8 @@ pub enum ConnectionEnding {
     Unanswered,
     /// The host beyond cannot be reached.
     Unreachable,
+    /// It was one more than this end opens, or has numbers for.
+    BeyondLimit,
     /// One leg was lost, and the other reset. So many bytes had been acknowledged and were not delivered.
     Lost(u64),
     /// Both legs were reset after too long a silence; bytes as above.

@@ -89,6 +89,8 @@ pub enum SplitProxyInput {
     PlainReset(usize, Addresses, Seq),
     /// An application opens a connection through this peer by itself, for which it needs no SYN.
     Open(usize, Addresses, Shares),
+    /// The application has gone before that connection was opened.
+    Cancel(usize, Addresses),
     /// The connection that was admitted is established.
     Accepted(ConnectionId),
     /// The connection that the host was asked to open is established.

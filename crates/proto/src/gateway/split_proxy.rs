@@ -612,6 +612,7 @@ impl Machine for SplitProxy {
             SplitProxyInput::PlainOpening(..)
             | SplitProxyInput::PlainReset(..)
             | SplitProxyInput::Open(..)
+            | SplitProxyInput::Cancel(..)
             | SplitProxyInput::Message(..)
             | SplitProxyInput::SignOfLife(_)
             | SplitProxyInput::Greet(_)
@@ -623,6 +624,7 @@ impl Machine for SplitProxy {
             SplitProxyInput::Open(peer, addresses, shares) => {
                 self.open_for_application(peer, addresses, shares, now);
             }
+            SplitProxyInput::Cancel(peer, addresses) => self.cancel(peer, addresses, now),
             SplitProxyInput::Accepted(socket) | SplitProxyInput::Connected(socket) => {
                 let (id, side) = self.place(socket);
                 self.on_event(id, side, EndEvent::Connected, now);

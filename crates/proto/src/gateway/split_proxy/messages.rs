@@ -34,7 +34,7 @@ impl SplitProxy {
     }
 
     /// The opening of this side with these addresses that waits for the peer.
-    fn own_opening(&self, peer: usize, addresses: Addresses) -> Option<ConnectionId> {
+    pub(super) fn own_opening(&self, peer: usize, addresses: Addresses) -> Option<ConnectionId> {
         let id = *self.by_addresses.get(&(peer, addresses))?;
         (self.entries.get(&id)?.relay.opened_by() == Some(Side::Wired)).then_some(id)
     }

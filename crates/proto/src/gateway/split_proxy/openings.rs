@@ -7,9 +7,7 @@ use super::super::message::GatewayMessage;
 use super::super::note::{Fate, Why};
 use super::super::opening::Opening;
 use super::super::relay::Side;
-use super::{
-    ConnectFailure, ConnectionId, Entry, Origin, ProxyTimer, Shares, SplitProxy, SplitProxyOutput as Out,
-};
+use super::{ConnectFailure, ConnectionId, Origin, ProxyTimer, Shares, SplitProxy, SplitProxyOutput as Out};
 use crate::e2tcp::{Addresses, TableInput};
 use crate::end::EndEvent;
 
@@ -78,14 +76,21 @@ impl SplitProxy {
             Err(why) => {
                 self.book.counters.over_limit += 1;
                 self.book.note(addresses, Fate::Refused, why);
-                let ended = Out::Ended(self.next_id, addresses, ConnectionEnding::Refused);
+                let ended = Out::Ended(self.next_id, addresses, ConnectionEnding::BeyondLimit);
                 return self.book.outputs.push_back(ended);
             }
         };
         let asks = (shares.offered < 100).then_some(shares.offered);
         self.begin(id, peer, TableInput::OpenWith(addresses, shares.wanted, asks), now);
-        if self.entries.get(&id).is_some_and(|entry| entry.far.key().is_none()) {
-            self.end_opening(id, None, ConnectionEnding::Refused, now);
+    }
+
+    /// The application of an opening has gone: its number is free again, and the peer opens nothing.
+    pub(super) fn cancel(&mut self, peer: usize, addresses: Addresses, now: Instant) {
+        let Some(id) = self.own_opening(peer, addresses) else { return };
+        if self.entries.get(&id).is_some_and(|entry| matches!(entry.origin, Origin::Call(_))) {
+            self.book.note(addresses, Fate::Reset, Why::SocketReset);
+            self.end_opening(id, None, ConnectionEnding::Lost(0), now);
+            self.transmit(peer, &GatewayMessage::Withdrawn(addresses), false);
         }
     }
 
@@ -151,12 +156,17 @@ impl SplitProxy {
         self.transmit(peer, &GatewayMessage::Withdrawn(addresses), false);
     }
 
-    /// The ends have no identifier that is free on both sides: an opening of this side goes as plain TCP.
+    /// The ends have no identifier that is free on both sides: an opening of this side goes as plain TCP, and that of an application ends.
     pub(super) fn pass_for_want_of_room(&mut self, peer: usize, addresses: Addresses, now: Instant) {
-        let id = self.by_addresses.get(&(peer, addresses)).copied();
-        let is_held = |entry: &Entry| matches!(entry.origin, Origin::Syn(Some(_)));
-        if let Some(id) = id.filter(|id| self.entries.get(id).is_some_and(is_held)) {
-            self.pass_unanswered(id, Why::NoNumber, now);
+        let Some(id) = self.own_opening(peer, addresses) else { return };
+        match self.entries.get(&id).map(|entry| &entry.origin) {
+            Some(Origin::Syn(Some(_))) => self.pass_unanswered(id, Why::NoNumber, now),
+            Some(Origin::Call(_)) => {
+                self.book.counters.over_limit += 1;
+                self.book.note(addresses, Fate::Refused, Why::NoNumber);
+                self.end_opening(id, None, ConnectionEnding::BeyondLimit, now);
+            }
+            _ => {}
         }
     }
 }

@@ -3,8 +3,8 @@
 use etherparse::PacketBuilder;
 
 use super::super::{
-    ConnectFailure, ConnectionId, GatewayMessage, Opening, Shares, SplitProxy, SplitProxyConfig,
-    SplitProxyInput as In, SplitProxyOutput as Out, parse_reset,
+    ConnectFailure, ConnectionEnding, ConnectionId, GatewayMessage, Opening, Shares, SplitProxy,
+    SplitProxyConfig, SplitProxyInput as In, SplitProxyOutput as Out, parse_reset,
 };
 use crate::e2tcp::{Addresses, E2tcpConfig, Endpoint};
 use airwatt_base::testkit::check_machine;
@@ -548,12 +548,48 @@ fn a_peer_that_was_out_of_reach_learns_that_it_was_given_up() {
     assert_eq!((rig.ends[M].connections(), rig.ends[B].connections()), ((1, 0), (1, 0)));
 }
 
+/// A program of the mobile opens a connection from this port.
+fn call(port: u16) -> In {
+    In::Open(0, called(port), Shares { wanted: 70, offered: 100 })
+}
+
+fn called(port: u16) -> Addresses {
+    let end = |ip: [u8; 4], port| Endpoint { ip: ip.into(), port };
+    Addresses::new(end([10, 0, 0, 2], port), end([192, 0, 2, 1], 80)).unwrap()
+}
+
+#[test]
+fn a_program_that_has_gone_takes_no_number() {
+    let mut rig = Rig::new();
+    rig.server = Server::Silent;
+    for port in 0..256 {
+        rig.input(M, call(port));
+    }
+    rig.run(Span::from_millis(50));
+    assert_eq!((rig.ends[M].connections(), rig.ends[B].connections()), ((256, 256), (256, 256)));
+    rig.ends[M].handle_input(call(300), rig.now);
+    let ended = std::iter::from_fn(|| rig.ends[M].poll_output()).collect::<Vec<_>>();
+    assert!(matches!(ended.last(), Some(Out::Ended(_, _, ConnectionEnding::BeyondLimit))), "{ended:?}");
+    assert_eq!(rig.ends[M].counters().over_limit, 1);
+    for port in 0..256 {
+        rig.input(M, In::Cancel(0, called(port)));
+    }
+    rig.run(Span::from_millis(50));
+    assert_eq!((rig.ends[M].connections(), rig.ends[B].connections()), ((0, 0), (0, 0)));
+    rig.server = Server::Answers;
+    rig.run(Span::from_secs(1));
+    rig.input(M, call(301));
+    rig.run(Span::from_millis(50));
+    assert_eq!(rig.ends[M].connections(), (1, 0));
+    // One that stands has a socket, which says that its program has gone.
+    rig.input(M, In::Cancel(0, called(301)));
+    assert_eq!(rig.ends[M].connections(), (1, 0));
+}
+
 #[test]
 fn a_program_may_do_without_a_share_of_its_data() {
     let mut rig = Rig::new();
-    let end = |ip: [u8; 4], port| Endpoint { ip: ip.into(), port };
-    let addresses = Addresses::new(end([10, 0, 0, 2], 4_000), end([192, 0, 2, 1], 80)).unwrap();
-    rig.input(M, In::Open(0, addresses, Shares { wanted: 70, offered: 100 }));
+    rig.input(M, call(4_000));
     rig.run(Span::from_millis(50));
     let served = rig.served[0];
     rig.loss = 0.1;
