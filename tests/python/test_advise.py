@@ -559,6 +559,20 @@ def test_wake_times_do_not_rest_on_an_early_end_that_nothing_sets(airwatt):
     assert "twt 10s ending early*" in pasted
 
 
+def test_a_profile_of_ones_own_is_of_the_chip_that_it_names(tmp_path):
+    board = tmp_path / "board.toml"
+    shipped = (ROOT / "radios" / "esp32-c6.toml").read_text()
+    board.write_text(shipped.replace('name = "esp32-c6"', 'name = "esp32-c6-board"'))
+    assert platforms.of_radio(str(board)) == "ESP-IDF"
+    assert platforms.with_wake_times(None, str(board)) == "ESP-IDF"
+    assert platforms.words_of(None, str(board)) == "esp-idf"
+    assert platforms.words_of("linux", str(board)) == "linux"
+    # A chip with a kit of its own is not told calls of another maker's.
+    candidate = advice.Candidate("psm", (), 10)
+    lines = platforms.described(platforms.how(candidate), "cyw43439")
+    assert [line.partition(":")[0] for line in lines] == ["iw", "NetworkManager", "hostapd", "cyw43439"]
+
+
 def test_what_else_of_esp_idf_wakes_the_radio_or_ends_its_association():
     skipping = advice.Candidate("timeout", (("timeout", "50ms"),), 10)
     radio, host, inactive = platforms.hints("esp32-c3", None, skipping)

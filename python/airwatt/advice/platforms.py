@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from airwatt import _core
+from airwatt import _core, laboratory
 from airwatt._core import InputError, Quantity
 from airwatt.advice.candidate import AWAKE_TO_THE_END, ENDS_EARLY, Candidate
 
@@ -72,9 +72,12 @@ def lines(candidate: Candidate) -> list[str]:
     return described(how(candidate))
 
 
-def described(settings: Sequence[Setting | None]) -> list[str]:
-    """The settings of each platform as lines."""
-    return [f"{name}: {one or _NONE}" for name, one in zip(PLATFORMS, settings, strict=True)]
+def described(settings: Sequence[Setting | None], radio: str = "") -> list[str]:
+    """The settings of each platform as lines; of a chip with a kit of its own without those for other makers' chips."""
+    has_own = _chip(radio).startswith(_OTHER_SDK)
+    shown = zip(PLATFORMS, settings, strict=True)
+    lines = [f"{name}: {one or _NONE}" for name, one in shown if not (has_own and name in _OF_RADIO.values())]
+    return [*lines, *([f"{radio}: the kit of its maker has no settings here"] if has_own else [])]
 
 
 def to_paste(target: str, settings: Sequence[Setting | None]) -> list[str]:
@@ -98,9 +101,19 @@ _OF_RADIO = {"esp32": "ESP-IDF", "nrf7002": "nRF Connect SDK"}
 """The platform of a chip, by the begin of its radio's name."""
 
 
+@functools.cache
+def _chip(radio: str) -> str:
+    """The name that a profile has, also one of a file: `esp32-c3-measured` of `./board.toml`."""
+    try:
+        return str(laboratory.radio(radio).name)
+    except InputError:
+        # Several radios, or one of a file that a capture's analysis names by its content.
+        return radio
+
+
 def of_radio(radio: str) -> str | None:
     """The platform on which a radio's chip is programmed, if there is one alone."""
-    return next((platform for begin, platform in _OF_RADIO.items() if radio.startswith(begin)), None)
+    return next((platform for begin, platform in _OF_RADIO.items() if _chip(radio).startswith(begin)), None)
 
 
 def words_of(target: str | None, radio: str) -> str | None:
@@ -121,7 +134,7 @@ _AGREEING = "802.11ax"
 
 def with_wake_times(target: str | None, radio: str) -> str | None:
     """The platform on which target wake time can be set: that of the radio's chip, if it is among the target's."""
-    own = next((platform for begin, platform in _WITH_WAKE_TIMES.items() if radio.startswith(begin)), None)
+    own = next((platform for begin, platform in _WITH_WAKE_TIMES.items() if _chip(radio).startswith(begin)), None)
     if target is None:
         return own
     return own if own in TARGETS[target] else None
@@ -149,7 +162,7 @@ def check_fits(target: str | None, radio: str) -> None:
     if target not in _OF_ONE_MAKER:
         return
     platform = of_radio(radio)
-    if radio.startswith(_OTHER_SDK) or (platform is not None and platform not in TARGETS[target]):
+    if _chip(radio).startswith(_OTHER_SDK) or (platform is not None and platform not in TARGETS[target]):
         kit = "a kit that has no settings here" if platform is None else platform
         raise InputError(f"--target {target}: expected a radio of {TARGETS[target][0]}, got {radio}, which is of {kit}")
 

@@ -64,8 +64,9 @@ def flow(text: str) -> dict[str, Any]:
         raise InputError(f"--flow: expected down: or up: and one of {known}, as in down:bulk:5MB, got {text!r}")
     direction, application, amount, *packet = parts
     key, kind = APPLICATIONS[application]
+    key = "interval" if application == "mqtt" and packet else key
     if quantity(f"--flow {text!r}", amount, kind) <= 0:
-        raise InputError(f"--flow {text!r}: expected a {key} above zero, got {amount}")
+        raise InputError(f"--flow {text!r}: expected {key} above zero, got {amount}")
     sent = {"kind": application, key: amount}
     if packet:
         if application not in _PACKETS:
@@ -73,7 +74,7 @@ def flow(text: str) -> dict[str, Any]:
         quantity(f"--flow {text!r}", packet[0], "size")
         sent["packet"] = packet[0]
         if application == "mqtt":
-            sent = {"kind": application, "interval": amount, "report": packet[0]}
+            sent["report"] = sent.pop("packet")
     transport = {"transport": "udp"} if application in _DATAGRAMS else {}
     return {"direction": direction, "application": sent, **transport}
 

@@ -536,7 +536,7 @@ def _how_to_set(found: Advice) -> Iterator[str]:
             yield "\n".join(f"    {line}" for line in [f"// {mode[0]}", *platforms.host_to_paste(mode[1:])])
         yield from hints
         return
-    text = [line for name, how in wanted for line in (f"to set {name}:", *platforms.described(how))]
+    text = [line for name, how in wanted for line in (f"to set {name}:", *platforms.described(how, found.radio))]
     # The call that sets power save stands above.
     mode = [line for line in _host_mode(found) if not line.startswith("esp_wifi_set_ps(")]
     yield "\n".join(filled(line, _COLUMNS, 4) for line in [*text, *mode])
