@@ -2,6 +2,7 @@
 
 import struct
 
+import numpy as np
 import pytest
 from conftest import SHORT
 from matplotlib.figure import Figure
@@ -172,3 +173,13 @@ def test_a_time_line_has_the_names_that_a_scenario_gives(tmp_path, monkeypatch, 
     timeline.draw(result, result.traces(), tmp_path / "x.png")
     assert set(shown) <= set(labels)
     assert absent not in " ".join(labels)
+
+
+def test_the_detail_of_a_run_has_a_transmission():
+    """500 ms two thirds into a minute miss a report each 30 s: its exchange is shown from its begin."""
+    report = np.array([0.0, 0.07, 0.12, 30.0, 30.07, 30.12])
+    begin, end = timeline._zoom(60.0, report)
+    assert (begin, end) == pytest.approx((29.95, 30.45))
+    assert timeline._zoom(60.0, np.array([39.7])) == pytest.approx((39.6, 40.1))
+    assert timeline._zoom(60.0, np.array([])) == pytest.approx((39.6, 40.1))
+    assert timeline._zoom(0.3, np.array([0.1])) == pytest.approx((0.0, 0.3))

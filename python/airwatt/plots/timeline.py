@@ -47,9 +47,8 @@ def draw(result: RunResult, traces: Mapping[str, "pa.Table"], path: Path) -> Non
     """Draws the traces of a run. Raises `OSError`."""
     end = max(result.simulated_s, 1e-6)
     whole = (0.0, end)
-    # Two thirds in: past slow start, before the end.
-    start = max(0.0, min(0.66 * end, end - _ZOOM_S))
-    zoom = (start, min(end, start + _ZOOM_S))
+    states = traces["radio_states"]
+    zoom = _zoom(end, _seconds(states)[np.asarray(states["state"].to_pylist(), dtype=object) == "transmit"])
     windows = _by(traces["congestion_window"], "flow", "congestion_window_bytes", 1e-3, part="connection")
     recorded = _by(traces["queues"], "queue", "packets")
     labels = _queues_of(result)
@@ -110,6 +109,21 @@ def _queues_of(result: RunResult) -> dict[str, str]:
         return _QUEUES
     ways = {"wired down": "forward", "wired up": "reverse"}
     return {**_QUEUES, **{name: f"{wire}\n{way} queue\n(packets)" for name, way in ways.items()}}
+
+
+def _zoom(end: float, transmissions: Numbers) -> tuple[float, float]:
+    """The time of the right column: two thirds in, past slow start and before the end, or around a transmission.
+
+    A station that reports each 30 s sends nothing in most times of this length.
+    """
+    last = max(0.0, end - _ZOOM_S)
+    start = min(0.66 * end, last)
+    if len(transmissions) and not ((start <= transmissions) & (transmissions < start + _ZOOM_S)).any():
+        nearest = transmissions[np.argmin(np.abs(transmissions - start))]
+        # It may be the last one of an exchange.
+        first = transmissions[transmissions > nearest - 0.8 * _ZOOM_S].min()
+        start = min(max(0.0, float(first) - 0.1 * _ZOOM_S), last)
+    return start, min(end, start + _ZOOM_S)
 
 
 def _adaptations(table: "pa.Table") -> dict[str, dict[str, Series]]:
