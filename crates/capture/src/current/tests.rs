@@ -174,6 +174,38 @@ fn a_constant_current_is_that_of_every_state() {
     }
 }
 
+/// Adds uniform noise with this standard deviation to each sample.
+fn add_noise(trace: &mut Trace, deviation_a: f32) {
+    let mut random = 1u64;
+    for interval in &mut trace.intervals {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        interval.current_a += ((random >> 40) as f32 / 16_777_216.0 - 0.5) * 12f32.sqrt() * deviation_a;
+    }
+}
+
+/// The same current with and without power save is that of a radio that listens all the time, or of the host: the noise of a meter
+/// takes neither from the verdict.
+#[test]
+fn noise_of_the_meter_does_not_change_what_a_constant_current_is() {
+    let periods = beacons();
+    for (current_a, says) in [
+        (
+            63e-3,
+            "or as little as 63.0 mA, since the profile assumes it: a radio that listens all the time is possible",
+        ),
+        (20.6e-3, "the host does not sleep: the current is 20."),
+    ] {
+        for (hertz, deviation_a) in
+            [(10_000, 1e-3), (10_000, 2e-3), (10_000, 5e-3), (10_000, 10e-3), (1_000, 2e-3)]
+        {
+            let mut trace = metered(&periods, hertz, 0.0, |_| current_a);
+            add_noise(&mut trace, deviation_a);
+            let text = compared(&trace, &periods, None).verdict.text;
+            assert!(text.contains(says), "{current_a} {hertz} {deviation_a}: {text}");
+        }
+    }
+}
+
 /// A trace of a known profile gives the profile back within 1 %, from samples that are longer than the states, and with an offset
 /// that is no multiple of a millisecond, which is found.
 #[test]
@@ -203,11 +235,7 @@ fn a_known_profile_comes_back() {
 fn noise_is_in_the_errors() {
     let periods = periods();
     let mut trace = metered(&periods, 10_000, 0.0, predicted);
-    let mut random = 1u64;
-    for interval in &mut trace.intervals {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        interval.current_a += ((random >> 40) as f32 / 16_777_216.0 - 0.5) * 3.46e-3;
-    }
+    add_noise(&mut trace, 1e-3);
     for state in &compared(&trace, &periods, Some(0.0)).states {
         let (measured_a, error_a) = (state.measured_a.unwrap(), state.error_a.unwrap());
         let off_a = (measured_a - state.predicted_c / state.time_s).abs();

@@ -355,7 +355,8 @@ fn awake(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> Cu
     let (sleep_a, listen_a) = (currents[RadioState::Sleep as usize], currents[RadioState::Listen as usize]);
     let of_mode = |mode: &HostMode| of_mode(mode, radio) + measured.load_a;
     let own = radio.modes.get(radio.mode).map_or_else(String::new, |mode| format!(" in {}", mode.name));
-    let low_a = measured.low_a;
+    // The least of a current that does not vary is the meter's noise.
+    let low_a = if measured.varies { measured.low_a } else { measured.mean_a };
     let like = radio.modes.iter().find(|mode| (low_a / of_mode(mode) - 1.0).abs() <= LIKE_MODE);
     let quiet = if measured.varies {
         format!("it never falls below {}", milli(low_a))
@@ -411,7 +412,7 @@ fn awake(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> Cu
     }
     if measured.is_announced && kind == CurrentVerdictKind::Awake {
         text += &format!(
-            "; the station announces power save for {:.0} % of the time, so the setting is in force",
+            "; by the power save that the station announces its radio sleeps for {:.0} % of the time, so the setting is in force",
             100.0 * measured.predicted_asleep_share
         );
     }
