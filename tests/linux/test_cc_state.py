@@ -266,7 +266,8 @@ def check_undone(lan, before, what: str) -> None:
     """The kernel lets go of what a killed process held a little after the process has ended."""
     with contextlib.suppress(AssertionError):
         await_true(lambda: observed(lan) == before)
-    assert observed(lan) == before, what
+    # Programs beside the tests may use the kernel's only list of congestion controls, and do not take the tests' lock.
+    assert observed(lan) == before, (what, cc("status").stdout, call("ps", "-eo", "pid,ppid,args").stdout)
 
 
 def kill_everywhere(lan, points: int) -> None:
@@ -306,13 +307,8 @@ KNOWN = pytest.mark.skipif(
 
 
 @KNOWN
-@pytest.mark.long
 def test_killed_at_any_point_it_is_undone(lan):
-    """Twenty moments of each command, over all system calls that change something.
-
-    Now and then the kernel keeps an algorithm for seconds after a killed command, and why is not known, so that
-    this is no check of each commit.
-    """
+    """Twenty moments of each command, over all system calls that change something."""
     kill_everywhere(lan, 20)
 
 
