@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airwatt import _core, laboratory
-from airwatt.advice.question import interval_s
+from airwatt.things import interval_s
 
 
 @dataclass(frozen=True)

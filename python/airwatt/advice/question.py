@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from airwatt._core import InputError, Quantity, Scenario
+from airwatt.things import INTERVALS, interval_s
 
 CAPTURES = (".pcap", ".pcapng", ".cap")
 
@@ -29,11 +30,7 @@ APPLICATIONS = {
     "streaming": ("rate", "rate"),
     "web": ("mean_gap", "time"),
     "request-response": ("mean_gap", "time"),
-    "periodic": ("interval", "time"),
-    "mqtt": ("keep_alive", "time"),
-    "coap": ("interval", "time"),
-    "lwm2m": ("interval", "time"),
-    "matter": ("interval", "time"),
+    **{name: (key, "time") for name, key in INTERVALS.items()},
 }
 """What a flow can be, with the key that its amount belongs to and the kind of quantity that this is."""
 _PACKETS = ("cbr", "interactive", "periodic", "mqtt")
@@ -83,7 +80,6 @@ _AIR = {"standard": "802.11n-2.4GHz", "data_rate": "65Mbps", "aifsn": 3}
 """What is assumed of the air, as by `airwatt analyze`: one stream at 2.4 GHz. Beacons then have 1 Mb/s."""
 
 
-THINGS = ("periodic", "mqtt", "coap", "lwm2m", "matter")
 LINE: dict[str, object] = {"rtt": "20ms", "down": {"rate": "16Mbps"}, "up": {"rate": "1Mbps"}}
 """What is assumed of the wired path: how long an answer takes decides how long a radio stays awake for it."""
 
@@ -106,15 +102,9 @@ _INTERVALS = 20
 _MOST_S = 21_600.0
 
 
-def interval_s(application: Mapping[str, Any]) -> float:
-    """The time between two messages of a thing: of its reports, if it has keep-alives beside them."""
-    key = "interval" if application.get("report") else APPLICATIONS[application["kind"]][0]
-    return float(Quantity(str(application[key]), "time").value)
-
-
 def _usual_duration(flows: Sequence[Mapping[str, Any]]) -> str:
     """20 s, or intervals of the flow of a thing that has the longest ones."""
-    sent = [one["application"] for one in flows if one["application"]["kind"] in THINGS]
+    sent = [one["application"] for one in flows if one["application"]["kind"] in INTERVALS]
     longest_s = max((interval_s(one) for one in sent), default=0.0)
     if not longest_s:
         return f"{_USUAL_S:g}s"
@@ -130,7 +120,7 @@ def scenario_of(flows: Sequence[str], settings: Mapping[str, str], duration: str
     """
     read = [flow(text) for text in flows]
     values: dict[str, object] = {"base": "fast-dsl", "name": "advice", "flow": read, "wifi": dict(_AIR)}
-    if all(one["application"]["kind"] in THINGS for one in read):
+    if all(one["application"]["kind"] in INTERVALS for one in read):
         # Those of a scenario that begins with base = "idle", as one of things does.
         values = {"base": "idle", "name": "advice", "flow": read, "wired": dict(LINE)}
     if any(one["application"]["kind"] != "bulk" for one in read):

@@ -13,6 +13,7 @@ from airwatt import laboratory
 from airwatt._core import Quantity, Scenario
 from airwatt.cli import charge
 from airwatt.tables import quantity
+from airwatt.things import INTERVALS, interval_s
 
 if TYPE_CHECKING:
     from airwatt._documents import RunResult
@@ -52,12 +53,10 @@ def note(scenario: Scenario, seed: int, first: RunResult, battery: Battery | Non
 
 def _together(values: Mapping[str, Any]) -> list[tuple[int, float]]:
     """Flows of things that begin together and go on meeting, with their intervals in seconds."""
-    from airwatt.advice.question import THINGS, interval_s
-
     found: list[tuple[int, float, float]] = []
     for index, flow in enumerate(values.get("flow", [])):
         application = flow["application"]
-        if application["kind"] not in THINGS:
+        if application["kind"] not in INTERVALS:
             continue
         if application.get("jitter", _ZERO).value or flow.get("start_spread", _ZERO).value:
             continue

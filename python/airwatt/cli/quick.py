@@ -89,7 +89,8 @@ def _put(given: dict[str, Any], key: str, declaration: tuple[Any, Parameter], wo
     if not parameter.attributes.keys() <= _NO_BOUND:
         raise _UnusualError
     if _is_list(kind):
-        given.setdefault(key, []).append(word)
+        (of,) = get_args(_without_none(kind))
+        given.setdefault(key, []).append(_value(of, word))
     else:
         given[key] = _value(_without_none(kind), word)
 
