@@ -21,15 +21,22 @@ pub(super) fn check_name(key: &str, name: &str) -> Result<(), SettingError> {
 /// Characters of a scenario's name. With the ending of an output it must be the name of a file.
 const NAME_MAX: usize = 100;
 
-/// Checks the name of a scenario. Outputs are named after it, so it must not choose another folder or a hidden file, and it is printed on
-/// terminals.
+/// Whether a character shows nothing, or changes how others are shown: control characters, and those of directions and joining (Unicode's
+/// category Cf) that make a name look like another one.
+fn is_invisible(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+/// Checks the name of a scenario. Outputs are named after it, so it must not choose another folder or a hidden file, nor look like an option
+/// or another name, and it is printed on terminals.
 ///
 /// # Errors
 /// Returns an error for a name that cannot begin the name of a file.
 pub(super) fn check_scenario_name(name: &str) -> Result<(), SettingError> {
-    let is_plain = |c: char| c != '/' && !c.is_control();
-    if name.starts_with('.') || !name.chars().all(is_plain) || name.chars().count() > NAME_MAX {
-        let expected = format!("up to {NAME_MAX} characters without slash, control character or leading dot");
+    let is_plain = |c: char| c != '/' && !is_invisible(c);
+    if name.starts_with(['.', '-']) || !name.chars().all(is_plain) || name.chars().count() > NAME_MAX {
+        let expected = format!("up to {NAME_MAX} characters without slash, invisible character, leading dot or dash");
         let shown: String = name.chars().take(NAME_MAX).collect();
         return Err(SettingError::out_of_range("name", format!("{shown:?}"), expected));
     }
@@ -39,6 +46,6 @@ pub(super) fn check_scenario_name(name: &str) -> Result<(), SettingError> {
 /// The name of a scenario that states none: that of its file without ending, as far as [`check_scenario_name`] accepts it.
 pub(super) fn name_of_file(path: &str) -> String {
     let stem = Path::new(path).file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
-    let plain = stem.trim_start_matches('.').chars().map(|c| if c.is_control() { '_' } else { c });
+    let plain = stem.trim_start_matches(['.', '-']).chars().map(|c| if is_invisible(c) { '_' } else { c });
     plain.take(NAME_MAX).collect()
 }

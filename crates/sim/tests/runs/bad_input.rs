@@ -648,14 +648,16 @@ fn the_number_of_tables_is_bounded() {
 #[test]
 fn a_name_stays_in_its_folder() {
     let long = "x".repeat(101);
-    for name in ["../../x", "a/b", ".hidden", "..", "a\u{1b}[2Jb", "a\nb", &long] {
+    for name in ["../../x", "a/b", ".hidden", "..", "-x", "a\u{1b}[2Jb", "a\u{202e}b", "a\nb", &long] {
         let text = format!("base = \"fast-dsl\"\nname = {}\n", toml::Value::from(name));
         let refused = Scenario::from_text(&text, "stranger.toml", &[]).expect_err(name).to_string();
-        let expected = "expected up to 100 characters without slash, control character or leading dot, got ";
+        let expected = "expected up to 100 characters without slash, invisible character, leading dot or dash, got ";
         assert!(refused.contains(expected) && !refused.contains(char::is_control), "{refused}");
+        assert!(!refused.contains('\u{202e}'), "{refused}");
     }
     let named_after = |file: &str| Scenario::from_text("base = \"fast-dsl\"\n", file, &[]).expect(file).name;
     assert_eq!(named_after("somewhere/caf\u{e9} 2.toml"), "caf\u{e9} 2");
     assert_eq!(named_after(".hidden.toml"), "hidden");
-    assert_eq!(named_after("a\u{1b}b.toml"), "a_b");
+    assert_eq!(named_after("-x.toml"), "x");
+    assert_eq!(named_after("a\u{1b}b\u{202e}.toml"), "a_b_");
 }
