@@ -41,10 +41,11 @@ fn key_of(segment: &Segment) -> String {
 /// terminal or a shell obeys in the commands of `--dry-run`.
 pub(crate) fn check_interface(name: &str) -> Result<(), Failure> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-    if (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_plain) && !name.starts_with('-') {
+    let has_form = (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_plain);
+    if has_form && !name.starts_with('-') && name != "lo" {
         return Ok(());
     }
-    let allowed = format!("a name of 1 to {NAME_BYTES_MAX} letters, digits, _ and - (not first)");
+    let allowed = format!("a name of 1 to {NAME_BYTES_MAX} letters, digits, _ and - (not first), and not lo");
     Err(input(format!("interface: expected {allowed}, got {name:?}")))
 }
 
