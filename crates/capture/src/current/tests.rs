@@ -421,6 +421,37 @@ fn a_flat_trace_is_an_answer() {
     assert_eq!(same.verdict.kind, CurrentVerdictKind::AsPredicted);
 }
 
+/// What a profile assumes of listening is a band, within which a radio that is always on takes what was predicted.
+#[test]
+fn an_active_radio_may_take_what_its_profile_leaves_open() {
+    let radio = Radio::find("esp32-c3").unwrap();
+    let (start, duration) = (Instant::ZERO, Span::from_secs(10));
+    let listens = [RadioPeriod { start, duration, state: RadioState::Listen, is_simulated: true }];
+    for (current_a, kind) in [(66e-3, CurrentVerdictKind::AsPredicted), (50e-3, CurrentVerdictKind::Differs)]
+    {
+        let trace = metered(&listens, 1_000, 0.0, |_| current_a);
+        let verdict = compared_with(&trace, &listens, &radio, None).unwrap().verdict;
+        assert_eq!(verdict.kind, kind, "{}", verdict.text);
+        assert_eq!(verdict.text.contains("listening takes 84.0 mA, or as little as 63.0"), current_a > 60e-3);
+    }
+}
+
+/// A state that takes less than predicted is no cause of a mean that is higher, by how much ever it is off.
+#[test]
+fn a_cause_has_the_sign_of_the_difference() {
+    let beacons = beacons();
+    let trace = metered(&beacons, 10_000, 0.0, |state| match state {
+        RadioState::Sleep => 0.34e-3,
+        RadioState::WakeUp => 44.8e-3,
+        RadioState::Listen => 79e-3,
+        _ => 42e-3,
+    });
+    let verdict = compared(&trace, &beacons, None).verdict;
+    assert_eq!(verdict.kind, CurrentVerdictKind::Differs, "{}", verdict.text);
+    assert!(verdict.text.contains("most of the difference is in "), "{}", verdict.text);
+    assert!(!verdict.text.contains("in receive"), "{}", verdict.text);
+}
+
 /// A load of the board lies on all states. Neither the radio nor the host is accused of it, and one that is declared is no news.
 #[test]
 fn a_load_of_the_board_is_no_host_that_is_awake() {

@@ -217,6 +217,15 @@ pub(super) fn of(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrent
     if is_close && !is_beside && (asleep.is_some() || !sleeps_by_plan) {
         return verdict(CurrentVerdictKind::AsPredicted, mean);
     }
+    // Of a radio that is on all the time a profile may know a band alone.
+    if !sleeps_by_plan && !is_asleep && measured.ratio() < 0.0 {
+        let least = least_listening(measured.mean_a, radio, measured.load_a);
+        if !least.is_empty() {
+            let listens = milli(currents[RadioState::Listen as usize]);
+            let text = format!("{mean}; listening takes {listens}{least} (docs/same-current.md)");
+            return verdict(CurrentVerdictKind::AsPredicted, text);
+        }
+    }
     let Some(asleep) = asleep else {
         let text = format!(
             "{mean}; samples longer than 20 ms do not show whether the device sleeps between beacons"
@@ -246,13 +255,22 @@ fn differs(measured: &Measured<'_>, asleep: Option<f64>) -> String {
         100.0 * measured.ratio()
     );
     let Some(asleep) = asleep else { return format!("the device {mean}, and sleeps neither here nor there") };
-    let off = |state: &StateCharge| (state.measured_c - state.predicted_c).abs();
+    // What takes less is no cause of a mean that is higher.
+    let sign = measured.ratio().signum();
+    let off = |state: &StateCharge| sign * (state.measured_c - state.predicted_c);
+    let whole_c = measured.ratio().abs() * measured.states.iter().map(|state| state.predicted_c).sum::<f64>();
     let determined = measured.states.iter().filter(|state| state.measured_a.is_some());
+    let has_most = |state: &&StateCharge| off(state) >= whole_c / 2.0;
     let takes = |state: &StateCharge| {
         let (measured_a, predicted_a) = (state.measured_c / state.time_s, state.predicted_c / state.time_s);
         format!("{} instead of {}", milli(measured_a), milli(predicted_a))
     };
-    let most = determined.max_by(|a, b| off(a).total_cmp(&off(b))).map_or_else(String::new, |state| {
+    let most = determined.max_by(|a, b| off(a).total_cmp(&off(b))).filter(has_most);
+    let unexplained = || {
+        let longer = "; no state that the trace determines has most of the difference: a longer time awake after traffic would (`--policy timeout:timeout=TIME` tries one)";
+        if sign > 0.0 { longer.to_owned() } else { String::new() }
+    };
+    let most = most.map_or_else(unexplained, |state| {
         let name = state.state;
         if measured.beacons_in_sleep && name == RadioState::Sleep.name() {
             // Which of both has it, the states awake can hint at.
@@ -268,7 +286,7 @@ fn differs(measured: &Measured<'_>, asleep: Option<f64>) -> String {
     let longer = if awake > planned + LONGER_AWAKE.0 && awake > LONGER_AWAKE.1 * planned {
         if measured.is_announced {
             // The station says when its radio sleeps, so that it is neither its traffic nor its timeout.
-            "; its frames announce power save meanwhile, so that no traffic keeps it awake: a lock of power management or a busy task"
+            "; its frames announce power save meanwhile, so that no traffic keeps it awake: wake-ups that take longer or more than the profile's, a lock of power management or a busy task"
         } else {
             "; more traffic or a longer timeout than predicted keeps it awake, or a lock of power management or a busy task"
         }
