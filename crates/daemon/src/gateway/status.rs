@@ -409,7 +409,8 @@ mod tests {
     #[test]
     fn joules_are_of_the_headers_that_the_hop_has() {
         let radio = Radio::find("cyw43439").unwrap();
-        let plain = Config::parse("interface = \"gw\"\nplain = true\nrate = \"8Mbps\"").unwrap();
+        let plain =
+            Config::parse("interface = \"gw\"\nmode = \"mobile\"\nplain = true\nrate = \"8Mbps\"").unwrap();
         let sealed = Config { plain: false, ..plain.clone() };
         let end = |port| Endpoint { ip: [192, 0, 2, 1].into(), port };
         let row = ConnectionRow {
