@@ -1,5 +1,6 @@
 //! The interface that the daemon or a measurement is to act on: what is examined before it is taken, and taking it.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use airwatt_linux::capability::{self, ProcessCapability};
@@ -10,6 +11,7 @@ use airwatt_linux::metrics::{Metrics, MetricsAddress};
 use airwatt_linux::seccomp;
 use airwatt_linux::signals::Signals;
 use airwatt_linux::wireless::{Wireless, WirelessAssociation, WirelessInterface};
+use tracing::warn;
 
 use super::config::Config;
 use super::host::{GUARDIAN, OBSERVER, Parts, SIGNALS};
@@ -95,7 +97,7 @@ impl Target {
         if let Some(path) = address.and_then(MetricsAddress::path) {
             changes.make(Change::socket(path)?)?;
         }
-        let metrics = address.map(Metrics::bind).transpose()?;
+        let metrics = serve_metrics(address)?;
         capability::keep_only(&NEEDS, None)?;
         seccomp::keep_only_needed(true)?;
         events.add(&observer, OBSERVER, Interest::Read)?;
@@ -116,6 +118,18 @@ impl Target {
             clock,
         };
         Ok(Taken { parts, events, guardian })
+    }
+}
+
+/// Serves metrics, if there is an address for them. That something else has the address, as the daemon of another interface with the same
+/// configuration, is only worth a warning: this one works without.
+pub(super) fn serve_metrics(address: Option<&MetricsAddress>) -> Result<Option<Metrics>, Failure> {
+    match address.map(Metrics::bind).transpose() {
+        Err(error) if error.io().kind() == ErrorKind::AddrInUse => {
+            warn!(%error, "runs without metrics; hint: another address in /etc/airwatt/station-NAME.toml");
+            Ok(None)
+        }
+        bound => Ok(bound?),
     }
 }
 
@@ -140,4 +154,26 @@ fn try_driver(wireless: &mut Wireless, index: u32, found: bool, name: &str) -> R
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_another_daemon_has_is_no_failure() {
+        let loopback = MetricsAddress::Loopback(([127, 0, 0, 1], 0).into());
+        let path = std::env::temp_dir().join(format!("airwatt-station-{}/metrics", std::process::id()));
+        for address in [loopback, MetricsAddress::Unix(path.clone())] {
+            let first = serve_metrics(Some(&address)).unwrap().unwrap();
+            assert!(serve_metrics(Some(first.address())).unwrap().is_none(), "{address:?}");
+            let free = first.address().clone();
+            drop(first);
+            assert!(serve_metrics(Some(&free)).unwrap().is_some(), "{address:?}");
+        }
+        std::fs::write(&path, "").unwrap();
+        assert!(serve_metrics(Some(&MetricsAddress::Unix(path.clone()))).is_err(), "not a socket");
+        std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+        assert!(serve_metrics(None).unwrap().is_none());
+    }
 }

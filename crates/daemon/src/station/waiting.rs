@@ -15,6 +15,7 @@ use serde::Serialize;
 use tracing::{info, warn};
 
 use super::config::Config;
+use super::target::serve_metrics;
 use super::{Interface, Run, state, wifi};
 use crate::failure::Failure;
 use crate::instance::{self, Instance, serve_control};
@@ -169,7 +170,7 @@ fn listen(name: &str, events: &EventLoop) -> Result<Control, Failure> {
 }
 
 fn serve(address: Option<&MetricsAddress>, events: &EventLoop) -> Result<Option<Metrics>, Failure> {
-    let metrics = address.map(Metrics::bind).transpose()?;
+    let metrics = serve_metrics(address)?;
     if let Some(metrics) = &metrics {
         events.add(metrics, METRICS, Interest::Read)?;
     }
@@ -188,7 +189,8 @@ impl Ends {
     fn follow(&mut self, config: &Config, events: &EventLoop) -> Result<(), Failure> {
         let (name, address) = (name_of(config), config.metrics.clone());
         let control = (name != self.name).then(|| listen(&name, events)).transpose()?;
-        if address != self.address {
+        // An address that was taken may be free by now.
+        if address != self.address || self.metrics.is_none() {
             self.metrics = serve(address.as_ref(), events)?;
             self.address = address;
         }
