@@ -155,6 +155,15 @@ fn interface(options: &Show) -> Result<String, Failure> {
     }
     let running = crate::instance::running(KIND)?;
     let mut known = if running.is_empty() { waiting::names()? } else { running };
+    // Nobody has named an interface to the daemon that waits for the first one.
+    if let Some(first) = known.iter().position(|name| name == waiting::FIRST) {
+        let first = known.swap_remove(first);
+        if !known.is_empty() {
+            known.sort();
+            output::progress(&others_line(&known));
+        }
+        return Ok(first);
+    }
     match known.len() {
         1 => Ok(known.remove(0)),
         // Where there is no Wi-Fi, a daemon may be switched off all the same.
@@ -163,6 +172,13 @@ fn interface(options: &Show) -> Result<String, Failure> {
         }),
         _ => Err(Failure::Input(format!("--interface: expected one of {}, got none", known.join(", ")))),
     }
+}
+
+/// A line about daemons that wait for interfaces of their own.
+fn others_line(names: &[String]) -> String {
+    let wait = if names.len() == 1 { "a daemon waits" } else { "daemons wait" };
+    let (first, names) = (waiting::described(waiting::FIRST), names.join(", "));
+    format!("this is of the daemon for {first}; {wait} for {names} too; hint: --interface")
 }
 
 /// Whether a document is that of a daemon that waits for its interface.
@@ -212,13 +228,15 @@ pub(super) fn report(options: &Show) -> Result<(), Failure> {
     let stored = state::read(&name).map(|stored| stored.document).filter(|document| !document.is_null());
     let document = match (ask(&name, options), stored) {
         (Ok(document), Some(stored)) if is_waiting(&document) => {
-            output::progress(&format!("{name}: a daemon waits for it; this is of the last one"));
+            let shown = waiting::described(&name);
+            output::progress(&format!("{shown}: a daemon waits for it; this is of the last one"));
             stored
         }
         (Ok(document), _) | (Err(_), Some(document)) => document,
         (Err(Failure::Failed(_)), None) => {
             return Err(Failure::Failed(format!(
-                "{name}: there is nothing to report yet; hint: run the daemon first (airwattd station)"
+                "{}: there is nothing to report yet; hint: run the daemon first (airwattd station)",
+                waiting::described(&name)
             )));
         }
         (Err(failure), None) => return Err(failure),

@@ -164,7 +164,14 @@ pub(super) fn name_of(config: &Config) -> String {
 }
 
 fn listen(name: &str, events: &EventLoop) -> Result<Control, Failure> {
-    let control = instance(name).listen()?;
+    let control = instance(name).listen().map_err(|failure| match failure {
+        Failure::Taken(_) => {
+            let owner = control::describe_owner(&instance(name).control_socket());
+            let owner = owner.map_or_else(String::new, |owner| format!(", {owner}"));
+            Failure::Taken(format!("{}: a station daemon waits for it already{owner}", described(name)))
+        }
+        other => other,
+    })?;
     events.add(&control, CONTROL, Interest::Read)?;
     Ok(control)
 }
