@@ -19,7 +19,7 @@ use super::host::{CONTROL, METRICS, Parts, StationHost, WIRELESS};
 use super::target::{NEEDS, Taken, Target};
 use super::{Command, Interface, KIND, Run, instance, on_or_off, state, waiting, wifi};
 use crate::failure::Failure;
-use crate::instance::Instance;
+use crate::instance::{Found, Instance};
 use crate::output;
 
 /// Time for which `off` waits for the end of a daemon.
@@ -148,36 +148,92 @@ fn interfaces(options: &Interface, known: Vec<String>) -> Result<Vec<String>, Fa
 /// `airwattd station off`: ends the daemon, restores the setting, and keeps later daemons from starting.
 pub(super) fn off(options: &Interface) -> Result<(), Failure> {
     let (running, waits) = (crate::instance::running(KIND)?, waiting::names()?);
+    let first_waits = waits.iter().any(|name| name == waiting::FIRST);
     let mut failed = Vec::new();
-    for name in interfaces(options, [running, waits.clone()].concat())? {
-        [waiting::instance(&name), instance(&name)].iter().try_for_each(end)?;
-        let shown = waiting::described(&name);
-        if waits.contains(&name) {
-            output::progress(&format!(
-                "{shown}: the daemon that waited for it has ended, and none starts there until `airwattd station on`"
-            ));
-        } else if waits.iter().any(|name| name == waiting::FIRST) {
-            output::progress(&format!(
-                "{shown}: no daemon starts there; the one that waits for the first Wi-Fi interface still waits; hint: airwattd station off"
-            ));
-        }
+    for name in interfaces(options, [running, waits].concat())? {
+        let waited = end(&waiting::instance(&name))?;
+        let did = match (end(&instance(&name))?, waited) {
+            (Did::Nothing, Did::End) => Done::Waited,
+            (Did::End, _) => Done::Ended,
+            (Did::Restore, _) => Done::Restored,
+            (Did::Nothing, _) if first_waits => Done::NothingBesideFirst,
+            (Did::Nothing, _) => Done::Nothing,
+        };
         // Last, so that a folder that cannot be written keeps nothing from being restored.
-        if let Err(error) = state::set_off(&name, true) {
-            failed.push(format!(
-                "{shown}: the daemon has ended and power save is restored, but a later start is not prevented: {error}"
-            ));
+        let shown = waiting::described(&name);
+        match state::set_off(&name, true) {
+            Ok(()) => {
+                did.then_prevented().iter().for_each(|said| output::progress(&format!("{shown}: {said}")))
+            }
+            Err(error) => {
+                failed.push(format!("{shown}: {}, but a later start is not prevented: {error}", did.said()));
+            }
         }
     }
     if failed.is_empty() { Ok(()) } else { Err(Failure::Failed(failed.join("; "))) }
 }
 
+/// What [`end`] has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Did {
+    /// A daemon has ended.
+    End,
+    /// What a killed one had left was undone.
+    Restore,
+    /// There was nothing.
+    Nothing,
+}
+
+/// What `off` has done about an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Done {
+    /// Ended a daemon that waited for it.
+    Waited,
+    /// Ended a daemon that ran on it.
+    Ended,
+    /// Undone what a killed daemon had left.
+    Restored,
+    /// No daemon was there, but one that may take this interface waits for the first one.
+    NothingBesideFirst,
+    /// No daemon was there.
+    Nothing,
+}
+
+impl Done {
+    const fn said(self) -> &'static str {
+        match self {
+            Self::Waited => "the daemon that waited for it has ended",
+            Self::Ended => "the daemon has ended and power save is restored",
+            Self::Restored => "what a killed daemon had left is undone",
+            Self::NothingBesideFirst | Self::Nothing => "no daemon runs there",
+        }
+    }
+
+    /// What is said when later starts are prevented; nothing where that is all that anybody expects.
+    const fn then_prevented(self) -> Option<&'static str> {
+        match self {
+            Self::Waited => Some(
+                "the daemon that waited for it has ended, and none starts there until `airwattd station on`",
+            ),
+            Self::NothingBesideFirst => Some(
+                "no daemon starts there; the one that waits for the first Wi-Fi interface still waits; hint: airwattd station off",
+            ),
+            Self::Nothing => Some("no daemon starts there until `airwattd station on`"),
+            Self::Ended | Self::Restored => None,
+        }
+    }
+}
+
 /// Ends a daemon, or restores what a killed one has left.
-fn end(instance: &Instance<'_>) -> Result<(), Failure> {
-    let name = instance.name;
+fn end(instance: &Instance<'_>) -> Result<Did, Failure> {
+    let name = waiting::described(instance.name);
     let socket = instance.control_socket();
     if let Err(error) = control::ask(&socket, "stop") {
         return match error.io().kind() {
-            ErrorKind::NotFound | ErrorKind::ConnectionRefused => instance.clean_up().map(drop),
+            ErrorKind::NotFound | ErrorKind::ConnectionRefused => Ok(match instance.clean_up()? {
+                Found::Left { undone, .. } if !undone.is_empty() => Did::Restore,
+                _ => Did::Nothing,
+            }),
             // A measurement has the socket too, and does not answer.
             _ => Err(Failure::Failed(format!("{name}: what runs there does not end: {error}"))),
         };
@@ -189,7 +245,7 @@ fn end(instance: &Instance<'_>) -> Result<(), Failure> {
         }
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    Ok(())
+    Ok(Did::End)
 }
 
 /// `airwattd station on`: lets daemons start again.
@@ -244,4 +300,18 @@ pub(super) fn unit(program: &str, options: &Interface) -> String {
         "# What this host does not permit it will not permit in five seconds. The daemon waits for a Wi-Fi interface by itself.",
         "RestartPreventExitStatus=4",
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn off_says_only_what_is_so() {
+        for done in [Done::Waited, Done::Restored, Done::NothingBesideFirst, Done::Nothing] {
+            assert!(!done.said().contains("restored"), "{done:?}");
+            assert!(!done.said().contains("starts"), "{done:?}: this is not known yet");
+        }
+        assert!(Done::Ended.said().contains("power save is restored"));
+    }
 }
