@@ -66,14 +66,19 @@ def test_without_wifi_each_verb_says_so_in_one_line(words):
 
 
 @pytest.mark.skipif(has_wifi(), reason="this host has Wi-Fi")
-def test_without_wifi_there_is_nothing_to_switch_off_and_on_finds_what_is_off(tmp_path):
+def test_without_wifi_off_holds_for_the_first_interface_and_on_finds_what_is_off(tmp_path):
     def call_with_state(*words):
         return call("env", f"STATE_DIRECTORY={tmp_path}", DAEMON, "station", *words, check=False)
 
-    for word in ("off", "on"):
+    for word, expected in (
+        ("on", "nothing to do"),
+        ("off", "the first Wi-Fi interface: no daemon starts there until `airwattd station on`"),
+        ("run", "the first Wi-Fi interface: switched off by `airwattd station off`"),
+        ("on", "the first Wi-Fi interface: a daemon may start again"),
+    ):
         done = call_with_state(word)
         assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (0, "", 1)
-        assert "nothing to do" in done.stderr
+        assert expected in done.stderr
     (tmp_path / "station-aw9.off").touch()
     done = call_with_state("on")
     assert (done.returncode, list(tmp_path.iterdir())) == (0, [])

@@ -125,32 +125,34 @@ fn plan(name: &str, config: &Config) -> String {
     )
 }
 
-/// The interfaces that `off` is about: the named one, those with a daemon, or all; none where there is no Wi-Fi.
-fn interfaces(options: &Interface, known: Vec<String>) -> Result<Vec<String>, Failure> {
+/// The interfaces that `off` is about: the named one, or those with a daemon (`known`), or all, and what the unit waits for that ships, so
+/// that it does not start on an interface that comes later.
+fn interfaces(options: &Interface, known: &[String]) -> Result<Vec<String>, Failure> {
     if let Some(name) = &options.interface {
         return Ok(vec![name.clone()]);
     }
-    if !known.is_empty() {
-        return Ok(known);
+    let mut names = match wifi::all(options) {
+        _ if !known.is_empty() => known.to_vec(),
+        Err(Failure::Missing(_)) => Vec::new(),
+        found => found?,
+    };
+    let config = Config::of_command(None, options);
+    let of_unit = config.map_or_else(|_| waiting::FIRST.to_owned(), |config| waiting::name_of(&config));
+    if !names.contains(&of_unit) {
+        names.push(of_unit);
     }
-    match wifi::all(options) {
-        Ok(names) => Ok(names),
-        Err(Failure::Missing(why)) => {
-            output::progress(&format!(
-                "{why}, and no daemon: nothing to do; hint: --interface names one that comes later"
-            ));
-            Ok(Vec::new())
-        }
-        Err(other) => Err(other),
-    }
+    Ok(names)
 }
 
 /// `airwattd station off`: ends the daemon, restores the setting, and keeps later daemons from starting.
 pub(super) fn off(options: &Interface) -> Result<(), Failure> {
     let (running, waits) = (crate::instance::running(KIND)?, waiting::names()?);
-    let first_waits = waits.iter().any(|name| name == waiting::FIRST);
+    let first_waits = options.interface.is_some() && waits.iter().any(|name| name == waiting::FIRST);
+    let known = [running, waits].concat();
+    // Where nobody has named an interface and daemons end, others are not worth a line.
+    let is_quiet = options.interface.is_none() && !known.is_empty();
     let mut failed = Vec::new();
-    for name in interfaces(options, [running, waits].concat())? {
+    for name in interfaces(options, &known)? {
         let waited = end(&waiting::instance(&name))?;
         let did = match (end(&instance(&name))?, waited) {
             (Did::Nothing, Did::End) => Done::Waited,
@@ -162,6 +164,7 @@ pub(super) fn off(options: &Interface) -> Result<(), Failure> {
         // Last, so that a folder that cannot be written keeps nothing from being restored.
         let shown = waiting::described(&name);
         match state::set_off(&name, true) {
+            Ok(()) if is_quiet && did == Done::Nothing => {}
             Ok(()) => {
                 did.then_prevented().iter().for_each(|said| output::progress(&format!("{shown}: {said}")))
             }
@@ -255,17 +258,22 @@ pub(super) fn on(options: &Interface) -> Result<(), Failure> {
         output::progress("no daemon is switched off: nothing to do");
     }
     let is_idle = crate::instance::running(KIND)?.is_empty() && waiting::names()?.is_empty();
+    let unit = options.interface.as_ref().map_or_else(String::new, |name| format!("@{name}"));
     for name in names {
         let shown = waiting::described(&name);
         let said = if !state::is_off(&name) {
-            "the daemon was not switched off: nothing has changed"
+            "the daemon was not switched off: nothing has changed".to_owned()
         } else if is_idle {
-            "a daemon may start again; hint: systemctl start airwattd-station"
+            format!("a daemon may start again; hint: systemctl start airwattd-station{unit}")
         } else {
-            "a daemon may start again"
+            "a daemon may start again".to_owned()
         };
         state::set_off(&name, false)?;
         output::progress(&format!("{shown}: {said}"));
+    }
+    if options.interface.is_some() && state::is_off(waiting::FIRST) {
+        let first = waiting::described(waiting::FIRST);
+        output::progress(&format!("{first} stays switched off; hint: airwattd station on"));
     }
     Ok(())
 }
@@ -313,5 +321,16 @@ mod tests {
             assert!(!done.said().contains("starts"), "{done:?}: this is not known yet");
         }
         assert!(Done::Ended.said().contains("power save is restored"));
+    }
+
+    #[test]
+    fn off_without_a_name_holds_for_the_interface_of_the_unit() {
+        let of_unit = Config::of_command(None, &Interface::default())
+            .map_or(waiting::FIRST.to_owned(), |it| waiting::name_of(&it));
+        let known = ["aw8".to_owned()];
+        assert_eq!(interfaces(&Interface::default(), &known).unwrap(), ["aw8".to_owned(), of_unit.clone()]);
+        assert!(interfaces(&Interface::default(), &[]).unwrap().contains(&of_unit));
+        let named = Interface { interface: Some("aw9".to_owned()) };
+        assert_eq!(interfaces(&named, &known).unwrap(), ["aw9"]);
     }
 }
