@@ -4,7 +4,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 use airwatt_base::reason_of;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::output;
 
@@ -63,6 +63,16 @@ pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
         output::print(&error.render().to_string());
         return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
     }
+    // Behind an option, the name of a command is taken for an argument, and the argument of that for a command.
+    if let (ErrorKind::ArgumentConflict, Some(ContextValue::String(word))) =
+        (error.kind(), error.get(ContextKind::InvalidSubcommand))
+    {
+        output::error(&format!(
+            "{word}: unexpected behind options without a command; hint: a command comes before its options, as in `airwattd station run \
+             CONFIG --verbose`"
+        ));
+        return ExitCode::from(2);
+    }
     let text = error.render().to_string();
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or("wrong arguments").trim_start_matches("error: ");
@@ -71,4 +81,30 @@ pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
         lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more")).collect();
     output::error(&[&[first], rest.as_slice()].concat().join(" "));
     ExitCode::from(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    use clap::{CommandFactory as _, Parser};
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(subcommand)]
+        command: Command,
+    }
+
+    #[derive(clap::Subcommand)]
+    enum Command {
+        Station(crate::station::Station),
+    }
+
+    #[test]
+    fn a_command_behind_an_option_is_found_in_the_error() {
+        let words = ["airwattd", "station", "-v", "run", "/run/s.toml"];
+        let error = Program::command().try_get_matches_from(words).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ArgumentConflict);
+        let word = error.get(ContextKind::InvalidSubcommand);
+        assert!(matches!(word, Some(ContextValue::String(word)) if word == "/run/s.toml"), "{error}");
+    }
 }

@@ -106,6 +106,22 @@ pub(crate) fn named<'a>(kind: &'static str, argument: &'a Path) -> Result<Option
     )))
 }
 
+/// The interface that an argument of `restore` names, which is one, or a configuration from which `read` takes it. A name comes first whose
+/// daemon has something on this host.
+///
+/// # Errors
+/// If the configuration cannot be read.
+pub(crate) fn to_restore(
+    kind: &'static str,
+    argument: &Path,
+    read: impl FnOnce(&Path) -> Result<String, Failure>,
+) -> Result<String, Failure> {
+    let Some(name) = argument.to_str().filter(|name| !name.contains('/')) else { return read(argument) };
+    let is_file = (argument.is_file() || name.ends_with(".toml"))
+        && !(Instance { kind, program: "", name }).has_files()?;
+    if is_file { read(argument) } else { Ok(name.to_owned()) }
+}
+
 /// The names of the files of all daemons.
 ///
 /// # Errors
@@ -335,14 +351,15 @@ impl Instance<'_> {
     ///
     /// # Errors
     /// If the name is not known, and as [`Self::restore`].
-    pub(crate) fn restore_named(&self, configuration: &str) -> Result<(), Failure> {
+    pub(crate) fn restore_named(&self, configuration: &Path) -> Result<(), Failure> {
         let Self { kind, name, .. } = self;
         let is_managed = std::env::var_os("SERVICE_RESULT").is_some();
-        if is_managed || Path::new(configuration).exists() || self.has_files()? {
+        if is_managed || configuration.exists() || self.has_files()? {
             return self.restore();
         }
         Err(Failure::Failed(format!(
-            "{name}: no {kind} of this name has left anything on this host, and there is no {configuration}"
+            "{name}: no {kind} of this name has left anything on this host, and there is no {}",
+            configuration.display()
         )))
     }
 
@@ -521,4 +538,20 @@ pub(crate) fn undo(changes: &mut Changes) -> Result<(), Failure> {
     let failed = changes.undo()?.join("; ");
     let _ = std::fs::remove_dir(RUN_FOLDER);
     if failed.is_empty() { Ok(()) } else { Err(Failure::Failed(failed)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn restore_takes_an_interface_or_a_configuration() {
+        let of = |argument: &Path| to_restore("tunnel", argument, |_| Ok("of-file".to_owned())).unwrap();
+        assert_eq!(of(Path::new("airwatt-absent")), "airwatt-absent");
+        assert_eq!(of(Path::new("src")), "src", "a folder is no configuration");
+        assert_eq!(of(Path::new("Cargo.toml")), "of-file", "a file of this folder");
+        for absent in ["./absent.toml", "airwatt-absent.toml"] {
+            assert_eq!(of(Path::new(absent)), "of-file", "which reading it says");
+        }
+    }
 }

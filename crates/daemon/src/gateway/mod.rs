@@ -24,16 +24,17 @@ mod sockets;
 mod status;
 mod tails;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use airwatt_base::Span;
 use clap::{Args, Subcommand};
 
 use self::config::Mode;
-use crate::common::{ByFile, ByName, Foreground, Shown};
+use crate::common::{ByFile, Foreground, Shown};
 use crate::failure::Failure;
 use crate::file_format::Format;
-use crate::instance::Instance;
+use crate::instance::{Instance, to_restore};
+use crate::peering::Peering as _;
 
 /// The kind of daemon, in the names of its files.
 const KIND: &str = "gateway";
@@ -52,7 +53,7 @@ pub(crate) enum Command {
     /// Show running gateways: connections, bytes, retransmissions, and joules at the mobile
     Status(Status),
     /// Undo what a killed gateway has left
-    Restore(ByName),
+    Restore(Down),
     /// Print a unit for systemd
     Unit(ByFile),
     /// Print a commented configuration
@@ -131,9 +132,13 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Up(options) => run::up(options),
         Command::Down(options) => run::down(&options.argument),
         Command::Status(options) => status::status(options),
-        Command::Restore(name) => {
-            tails::finish_left(&name.interface)?;
-            instance(&name.interface).restore_named(&format!("/etc/airwatt/gateway-{}.toml", name.interface))
+        Command::Restore(options) => {
+            let read = |file: &Path| Ok(config::Config::read(file)?.interface);
+            let name = to_restore(KIND, &options.argument, read)?;
+            tails::finish_left(&name)?;
+            let usual = PathBuf::from(format!("/etc/airwatt/gateway-{name}.toml"));
+            let is_file = options.argument.is_file();
+            instance(&name).restore_named(if is_file { &options.argument } else { &usual })
         }
         Command::Unit(options) => run::unit(&options.file),
         Command::Example(options) => {

@@ -135,9 +135,10 @@ pub(super) fn serve_metrics(address: Option<&MetricsAddress>) -> Result<Option<M
 
 /// A line about interfaces that nobody has named, and that nothing acts on.
 pub(super) fn others_line(name: &str, others: &[String]) -> String {
+    let stay = if others.len() == 1 { "stays as it is" } else { "stay as they are" };
     let others = others.join(", ");
     format!(
-        "{name}: the first Wi-Fi interface; {others} stay as they are; hint: --interface, or airwattd-station@NAME.service"
+        "{name}: the first Wi-Fi interface; {others} {stay}; hint: --interface, or airwattd-station@NAME.service"
     )
 }
 
@@ -159,6 +160,15 @@ fn try_driver(wireless: &mut Wireless, index: u32, found: bool, name: &str) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_others_are_one_or_more() {
+        let line = |others: &[&str]| {
+            others_line("wlan0", &others.iter().map(|&name| name.to_owned()).collect::<Vec<_>>())
+        };
+        assert!(line(&["wlan1"]).contains("; wlan1 stays as it is; "));
+        assert!(line(&["wlan1", "wlan2"]).contains("; wlan1, wlan2 stay as they are; "));
+    }
 
     #[test]
     fn an_address_that_another_daemon_has_is_no_failure() {

@@ -13,14 +13,15 @@ mod peers;
 mod run;
 mod show;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
 use crate::common::{ByFile, ByName, Foreground, Shown};
 use crate::failure::Failure;
 use crate::file_format::Format;
-use crate::instance::Instance;
+use crate::instance::{Instance, to_restore};
+use crate::peering::Peering as _;
 
 /// The kind of daemon, in the names of its files.
 const KIND: &str = "tunnel";
@@ -40,7 +41,7 @@ pub(crate) enum Command {
     #[command(visible_alias = "status")]
     Show(Shown),
     /// Undo what a killed tunnel has left
-    Restore(ByName),
+    Restore(Down),
     /// Print a unit for systemd
     Unit(ByFile),
     /// Print a commented configuration
@@ -98,8 +99,12 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
     match command {
         Command::Up(options) => run::up(options),
         Command::Show(options) => show::show(options),
-        Command::Restore(name) => {
-            instance(&name.interface).restore_named(&format!("/etc/airwatt/{}.toml", name.interface))
+        Command::Restore(options) => {
+            let read = |file: &Path| Ok(config::Config::read(file)?.interface);
+            let name = to_restore(KIND, &options.argument, read)?;
+            let usual = PathBuf::from(format!("/etc/airwatt/{name}.toml"));
+            let is_file = options.argument.is_file();
+            instance(&name).restore_named(if is_file { &options.argument } else { &usual })
         }
         Command::Down(options) => run::down(&options.argument),
         Command::Unit(options) => run::unit(&options.file),
