@@ -543,6 +543,31 @@ def test_a_daemon_that_waits_is_known_and_switched_off(tmp_path, words):
 
 
 @needs_namespaces
+def test_two_daemons_that_wait_have_one_address_of_metrics_and_the_first_is_shown(tmp_path):
+    config, page = tmp_path / "station.toml", tmp_path / "page"
+    config.write_text(f'metrics = "unix:{page}"\n')
+    with WaitingDaemon(tmp_path, config) as daemon:
+        assert "waits for one" in daemon.process.stderr.readline()
+        enter = ["nsenter", f"--net=/proc/{daemon.process.pid}/ns/net", str(DAEMON), "station"]
+        words = [*enter, "run", "--interface", "aw7", config]
+        environment = daemon.environment | {"NOTIFY_SOCKET": str(tmp_path / "notify")}
+        with subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True) as second:
+            said = second.stderr.readline()
+            assert "runs without metrics" in said
+            assert f"{page}: another daemon listens there" in said
+            assert "aw7: " in second.stderr.readline()
+            assert 'airwatt_station_waiting{interface="-"} 1\n' in daemon.metrics(page)
+            for verb in (["status"], ["report"], ["status", "--metrics"]):
+                done = daemon.call(*verb)
+                assert (done.returncode, len(done.stderr.splitlines())) == (0, 1), done.stderr
+                assert "a daemon waits for aw7 too; hint: --interface" in done.stderr
+                assert ":first" not in done.stdout + done.stderr
+            assert json.loads(daemon.call("status", "--interface", "aw7", "--json").stdout)["interface"] == "aw7"
+            assert daemon.call("off").returncode == 0
+            assert (daemon.process.wait(5), second.wait(5)) == (0, 0)
+
+
+@needs_namespaces
 @pytest.mark.skipif(not shutil.which("systemctl"), reason="systemctl is not installed")
 def test_the_first_installation_enables_what_a_preset_says_and_an_upgrade_nothing():
     """Without a running systemd, as in the folder of an image."""
