@@ -207,6 +207,13 @@ def fetched(air: Air, at_ms: float, *, more: bool = False) -> None:
     air.down(at_ms + 1, more=more)
 
 
+def retried(air: Air, at_ms: float, *, more: bool) -> None:
+    """The station polls and gets a frame at its second transmission, whose More Data bit is not that of the first."""
+    air.poll(at_ms)
+    frame = air.down(at_ms + 1, more=not more, heard=False)
+    air.put(at_ms + 1.8, bytes([frame[0], frame[1] ^ MORE_DATA | RETRY]) + frame[2:], answered=ACCESS_POINT)
+
+
 def polled(air: Air, at_ms: float, number: int, *, tid: int, more: bool = False, missed: bool = False) -> None:
     """The station polls and gets a QoS frame; the monitor may miss both."""
     if not missed:
@@ -255,6 +262,14 @@ def tim_never_set(air: Air, case: str) -> None:
         for number in range(20):
             air.put(at_ms + 9.5 + number, control(CTS, OTHER))
         air.beacon(late_ms=30)
+        fetched(air, air.beacon(bit=True) + 3)
+        air.end()
+        return
+    if case in ("retried", "guilty-retried"):
+        # The access point clears More Data in the retransmission, or sets it there.
+        retried(air, air.beacon(bit=True) + 3, more=case == "guilty-retried")
+        for _ in range(2):
+            air.beacon()
         fetched(air, air.beacon(bit=True) + 3)
         air.end()
         return
@@ -358,9 +373,18 @@ def tim_missing(air: Air, case: str) -> None:
 
 
 def more_data_then_nothing(air: Air, case: str) -> None:
-    """More Data, a PS-Poll, and nothing; or the frame, which the monitor may miss."""
+    """More Data, a PS-Poll, and nothing; or the frame, which the monitor may miss; or a retransmission clears the bit."""
     air.begin()
     at_ms = air.beacon(bit=True)
+    if case == "retried":
+        fetched(air, at_ms + 3, more=True)
+        fetched(air, at_ms + 6)
+        at_ms = air.beacon(bit=True)
+        retried(air, at_ms + 3, more=False)
+        air.poll(at_ms + 6)
+        air.end()
+        air.end()
+        return
     fetched(air, at_ms + 3, more=True)
     air.poll(at_ms + 6)
     if case != "guilty":
@@ -618,7 +642,7 @@ Case = Callable[[Air, str], None]
 CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
     "tim-never-set": (
         tim_never_set,
-        ("guilty", "innocent", "undecidable", "near", "missed", "later", "restarted", "busy", "uapsd"),
+        ("guilty", "innocent", "undecidable", "near", "missed", "later", "restarted", "busy", "uapsd", "retried", "guilty-retried"),
     ),
     "sent-to-sleeping-station": (sent_to_sleeper, ("guilty", "innocent", "undecidable", "missed")),
     "tim-stuck": (
@@ -626,7 +650,7 @@ CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
         ("guilty", "guilty-gap", "innocent", "undecidable", "missed", "acknowledged", "late", "probe"),
     ),
     "tim-missing": (tim_missing, ("guilty", "innocent")),
-    "more-data-then-nothing": (more_data_then_nothing, ("guilty", "innocent", "undecidable")),
+    "more-data-then-nothing": (more_data_then_nothing, ("guilty", "innocent", "undecidable", "retried")),
     "more-data-missing": (more_data_missing, ("guilty", "innocent", "near")),
     "eosp-missing": (eosp_missing, ("guilty", "innocent", "undecidable")),
     "uapsd-not-granted": (uapsd_not_granted, ("guilty", "innocent", "near")),

@@ -156,6 +156,8 @@ fn what_one_frame_tells_accuses_nobody() {
         ("tim-never-set-uapsd", FindingKind::TimNeverSet, 1),
         ("tim-stuck-late", FindingKind::TimStuck, 1),
         ("tim-stuck-probe", FindingKind::TimStuck, 1),
+        ("tim-never-set-retried", FindingKind::TimNeverSet, 1),
+        ("more-data-then-nothing-retried", FindingKind::MoreDataThenNothing, 1),
     ] {
         let rule = finding(name, kind);
         let counts = (rule.count(Verdict::Violated), rule.count(Verdict::Undecidable));

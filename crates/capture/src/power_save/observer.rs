@@ -18,6 +18,8 @@ use crate::stations::station_of;
 
 /// A response follows its frame within this time.
 const RESPONSE: Span = Span::from_millis(5);
+/// An acknowledgement that follows the end of a frame within this time is not that of its retransmission, which takes longer.
+const AT_ONCE: Span = Span::from_micros(300);
 /// The response is one of this many packets after its frame: a monitor's timestamps may put others before it.
 const RESPONSE_WITHIN: usize = 4;
 
@@ -32,6 +34,26 @@ pub(crate) fn is_acknowledged(capture: &Capture, packets: &[CapturedPacket], ind
             matches!(response.control.kind, FrameKind::Ack | FrameKind::BlockAck)
                 && Some(response.receiver) == frame.transmitter
                 && next.at.saturating_since(packet.at) < RESPONSE
+        })
+    })
+}
+
+/// Whether the acknowledgement of a frame is its own, and not that of a retransmission that the monitor missed: it follows at once. A block
+/// acknowledgement follows an aggregate, and says which of its frames it is about.
+fn is_acknowledged_at_once(capture: &Capture, packets: &[CapturedPacket], index: usize) -> bool {
+    let Some((packet, frame)) = packets.get(index).and_then(|packet| Some((packet, capture.frame(packet)?)))
+    else {
+        return false;
+    };
+    let ended = packet.at + frame.air_time().unwrap_or_default();
+    packets.iter().skip(index + 1).take(RESPONSE_WITHIN).any(|next| {
+        capture.frame(next).is_some_and(|response| {
+            let limit = match response.control.kind {
+                FrameKind::Ack => AT_ONCE,
+                FrameKind::BlockAck => RESPONSE,
+                _ => return false,
+            };
+            Some(response.receiver) == frame.transmitter && next.at.saturating_since(ended) < limit
         })
     })
 }
@@ -121,7 +143,8 @@ impl Observer {
                 continue;
             }
             let acknowledged = self.hears_acks.then(|| is_acknowledged(capture, packets, index));
-            self.frame(capture, packet, frame, acknowledged);
+            let at_once = self.hears_acks.then(|| is_acknowledged_at_once(capture, packets, index));
+            self.frame(capture, packet, frame, (acknowledged, at_once));
             self.frame_of_access_point(packet, frame);
         }
         let goes_on = segment.end < capture.packets.len();
@@ -199,13 +222,13 @@ impl Observer {
         seen
     }
 
-    /// `acknowledged` is `None` if the capture has no acknowledgements.
+    /// `acknowledged` is `None` if the capture has no acknowledgements, and so is `at_once`.
     fn frame(
         &mut self,
         capture: &Capture,
         packet: &CapturedPacket,
         frame: &AirFrame,
-        acknowledged: Option<bool>,
+        (acknowledged, at_once): (Option<bool>, Option<bool>),
     ) {
         let kind = frame.control.kind;
         if let Some(change) = frame.sleep_change {
@@ -243,6 +266,7 @@ impl Observer {
                 let is_first = !frame.control.retry;
                 self.requests.sent(station, packet, is_first, self.stations[&station].uplink_unbroken());
             } else if packet.repeated {
+                state.promises_again((packet, frame), at_once);
                 state.repeated_to_station((packet, frame), acknowledged, findings);
             } else {
                 let cell = state.record.bssid;
@@ -262,6 +286,7 @@ impl Observer {
                     packet,
                     frame,
                     acknowledged,
+                    at_once,
                     cell,
                     counter,
                     unbroken_since,

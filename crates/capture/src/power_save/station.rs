@@ -101,6 +101,8 @@ pub(super) struct Delivery<'a> {
     pub(super) frame: &'a AirFrame,
     /// `None` if the capture has no acknowledgements.
     pub(super) acknowledged: Option<bool>,
+    /// Whether the acknowledgement is its own, and not that of a retransmission.
+    pub(super) at_once: Option<bool>,
     pub(super) cell: Option<&'a Cell>,
     pub(super) counter: Option<Counter>,
     /// Since when no frame with the same counter was missed.
@@ -180,6 +182,8 @@ pub(super) struct StationState {
     /// A service period that is open.
     service: Option<ServicePeriod>,
     promised: Option<Promise>,
+    /// Counter, sequence control and More Data of the last data to the station, when that was first captured.
+    last_data: Option<(Option<Counter>, Option<u16>, bool)>,
     announced: Option<Announcement>,
     /// The last frame to the station, or the one in which it entered power save, or a Null frame that answered its PS-Poll: beacons are counted
     /// from there.
@@ -661,6 +665,7 @@ impl StationState {
             self.check_late(delivery, findings);
             self.judge_stuck(Some(delivery), findings);
             self.is_unheard = delivery.acknowledged == Some(false);
+            self.last_data = Some((delivery.counter, frame.sequence_control, frame.control.more_data));
             if let Some(promise) = self.promised.take() {
                 let key = (FindingKind::MoreDataThenNothing, Verdict::Kept, self.record.mac);
                 find(findings, key, promise.mark, &[promise.mark.1, mark.1], || "it was sent".to_owned());
@@ -670,7 +675,9 @@ impl StationState {
                 // In a fragment the bit may be about the fragments that follow.
                 let promises = frame.control.more_data && !frame.control.more_fragments;
                 // A beacon right after it was composed before it.
-                self.promised = promises.then(|| Promise::new(mark, delivery.counter, mark.0 + IN_FLIGHT));
+                let (counter, at_once) = (delivery.counter, delivery.at_once);
+                self.promised =
+                    promises.then(|| Promise::new(mark, counter, mark.0 + IN_FLIGHT, at_once));
                 self.beacons_from = Some(mark);
             }
         }

@@ -51,10 +51,21 @@ pub(super) struct Promise {
     pub(super) is_settled: bool,
     /// Whether the station left power save after it.
     pub(super) has_woken: bool,
+    /// Why it may announce nothing.
+    pub(super) doubt: Option<&'static str>,
 }
 
+/// Why More Data of a frame without an acknowledgement announces nothing for certain: an access point that transmits it again sets the bit anew.
+const UNACKNOWLEDGED: &str =
+    "no acknowledgement of the frame with More Data was captured, and a retransmission may have cleared the bit";
+
 impl Promise {
-    pub(super) const fn new(mark: Mark, counter: Option<Counter>, read_until: Instant) -> Self {
+    pub(super) fn new(
+        mark: Mark,
+        counter: Option<Counter>,
+        read_until: Instant,
+        acknowledged: Option<bool>,
+    ) -> Self {
         Self {
             mark,
             counter,
@@ -63,6 +74,16 @@ impl Promise {
             read_until,
             is_settled: false,
             has_woken: false,
+            doubt: (acknowledged == Some(false)).then_some(UNACKNOWLEDGED),
+        }
+    }
+
+    /// Another transmission of the frame: the one that was acknowledged counts, unless they disagree.
+    pub(super) fn repeated(&mut self, more_data: bool, acknowledged: Option<bool>) {
+        if !more_data {
+            self.doubt = Some("a retransmission of the frame had no More Data");
+        } else if acknowledged == Some(true) {
+            self.doubt.take_if(|doubt| *doubt == UNACKNOWLEDGED);
         }
     }
 }

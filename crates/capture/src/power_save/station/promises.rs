@@ -4,6 +4,7 @@ use airwatt_base::{Instant, Span};
 use airwatt_dot11::FrameKind;
 
 use super::{Delivery, StationState};
+use crate::packet::{AirFrame, CapturedPacket};
 use crate::power_save::cell::Cell;
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided};
 use crate::power_save::sequence::Counter;
@@ -40,6 +41,30 @@ impl StationState {
         promise.concealing.extend(cell.without_tim(read_until, until, aid).filter(judged));
         promise.read_until = promise.read_until.max(last);
         promise.is_settled = until < end;
+    }
+
+    /// Another transmission of a frame: the access point sets More Data anew in each, by what is buffered then.
+    pub(in crate::power_save) fn promises_again(
+        &mut self,
+        (packet, frame): (&CapturedPacket, &AirFrame),
+        acknowledged: Option<bool>,
+    ) {
+        let counter = Counter::of(frame);
+        let Some((_, _, more_at_first)) =
+            self.last_data.filter(|last| (last.0, last.1) == (counter, frame.sequence_control))
+        else {
+            return;
+        };
+        let control = &frame.control;
+        if control.more_fragments {
+            return;
+        }
+        if let Some(promise) = &mut self.promised {
+            promise.repeated(control.more_data, acknowledged);
+        } else if control.more_data && !more_at_first && !self.is_awake() {
+            let mark = (packet.at, packet.number);
+            self.promised = Some(Promise::new(mark, counter, mark.0 + IN_FLIGHT, acknowledged));
+        }
     }
 
     /// A frame to the station after one with More Data. Whether it is judged: beacons in between had to announce a frame, and did not.
@@ -166,7 +191,9 @@ impl StationState {
         cell: &Cell,
         has_just_woken: bool,
     ) -> Option<&'static str> {
-        if self.record.uapsd.is_none() && self.may_have_uapsd(cell) {
+        if promise.doubt.is_some() {
+            promise.doubt
+        } else if self.record.uapsd.is_none() && self.may_have_uapsd(cell) {
             Some(
                 "without its association it may be a station with U-APSD, of which the TIM may leave out access categories",
             )
@@ -215,25 +242,25 @@ impl StationState {
 
     /// The station has asked for what More Data announced, and waited for too long.
     pub(super) fn expire_promise(&mut self, now: Instant, findings: &mut Findings) {
-        let Some(Promise { mark, counter, requested: Some(request), .. }) = &self.promised else { return };
+        let Some(Promise { mark, counter, requested: Some(request), doubt, .. }) = &self.promised else { return };
         if now.saturating_since(request.mark.0) <= NEVER {
             return;
         }
-        let (mark, counter, request) = (*mark, *counter, *request);
+        let (mark, counter, request, doubt) = (*mark, *counter, *request, *doubt);
         self.forget_promise(findings);
         let has_shared = matches!(counter, Some(Counter::Plain(_)));
         // A frame of the access point has to follow the time of the answer: without one, nothing shows that none was sent.
         let missed_none = !self.is_unheard
             && self.nothing_missed_since.is_some_and(|since| since <= mark.0)
             && self.heard_until.is_some_and(|until| until.saturating_since(request.mark.0) > PROMPT);
-        let is_sure = has_shared && missed_none && request.is_heard;
+        let is_sure = has_shared && missed_none && request.is_heard && doubt.is_none();
         let verdict = if is_sure { Verdict::Violated } else { Verdict::Undecidable };
         let key = (FindingKind::MoreDataThenNothing, verdict, self.record.mac);
         let found = find(findings, key, mark, &[mark.1, request.mark.1], || {
             let why = if is_sure {
                 "by the access point's sequence numbers none was sent"
             } else {
-                "the monitor may have missed it"
+                doubt.unwrap_or("the monitor may have missed it")
             };
             format!("More Data was set, the station requested the frame, and none was captured: {why}")
         });
