@@ -265,6 +265,15 @@ def tim_never_set(air: Air, case: str) -> None:
         fetched(air, air.beacon(bit=True) + 3)
         air.end()
         return
+    if case == "taken":
+        # The station asks right before a beacon, which comes before the frame.
+        fetched(air, air.beacon(bit=True) + 3, more=True)
+        at_ms = INTERVAL_MS * 4
+        air.poll(at_ms - 3)
+        air.beacon()
+        air.down(at_ms + 1.2)
+        air.end()
+        return
     if case in ("retried", "guilty-retried"):
         # The access point clears More Data in the retransmission, or sets it there.
         retried(air, air.beacon(bit=True) + 3, more=case == "guilty-retried")
@@ -642,7 +651,7 @@ Case = Callable[[Air, str], None]
 CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
     "tim-never-set": (
         tim_never_set,
-        ("guilty", "innocent", "undecidable", "near", "missed", "later", "restarted", "busy", "uapsd", "retried", "guilty-retried"),
+        ("guilty", "innocent", "undecidable", "near", "missed", "later", "restarted", "busy", "uapsd", "retried", "guilty-retried", "taken"),
     ),
     "sent-to-sleeping-station": (sent_to_sleeper, ("guilty", "innocent", "undecidable", "missed")),
     "tim-stuck": (

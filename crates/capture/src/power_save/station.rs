@@ -523,6 +523,7 @@ impl StationState {
     fn request_buffered(&mut self, request: Request) {
         if let Some(promise) = &mut self.promised {
             promise.requested.get_or_insert(request);
+            promise.asked = Some(request.mark.0);
         }
         if let Some(announcement) = &mut self.announced {
             announcement.requested.get_or_insert(request);

@@ -51,6 +51,8 @@ pub(super) struct Promise {
     pub(super) is_settled: bool,
     /// Whether the station left power save after it.
     pub(super) has_woken: bool,
+    /// The station's last request after it.
+    pub(super) asked: Option<Instant>,
     /// Why it may announce nothing.
     pub(super) doubt: Option<&'static str>,
 }
@@ -74,6 +76,7 @@ impl Promise {
             read_until,
             is_settled: false,
             has_woken: false,
+            asked: None,
             doubt: (acknowledged == Some(false)).then_some(UNACKNOWLEDGED),
         }
     }

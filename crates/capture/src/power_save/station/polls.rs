@@ -35,6 +35,9 @@ impl StationState {
             if let Some(poll) = &mut self.polled {
                 poll.is_heard |= is_heard;
             }
+            if let Some(promise) = &mut self.promised {
+                promise.asked = Some(packet.at);
+            }
             self.wait_for_answer(mark, is_heard);
             return;
         }

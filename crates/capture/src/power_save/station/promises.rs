@@ -18,6 +18,9 @@ const NOT_DISCARDED: &str =
 const NOT_DISCARDED_NOR_MISSED: &str = "the access point did not discard the frame that it announced, and buffer this one later, and \
                                         none was missed of a traffic identifier of which the capture has no frame";
 
+/// A frame that the station asked for within this time before a beacon may be on its way, and not in the buffer any more.
+const TAKEN: Span = Span::from_millis(20);
+
 impl StationState {
     /// The beacons up to `last`.
     ///
@@ -37,7 +40,13 @@ impl StationState {
         let until = [announced, kept].into_iter().flatten().fold(end, Instant::min);
         // A beacon that waited for the channel was composed before its target time.
         let (read_until, in_hardware) = (promise.read_until, promise.mark.0 + IN_FLIGHT);
-        let judged = |beacon: &Mark| cell.due(*beacon) > in_hardware;
+        let asked = promise.asked;
+        // Who asks right before a beacon may have had the frame taken out of the buffer for it, which then follows the beacon.
+        let is_taken = |due: Instant| asked.is_some_and(|asked| due.saturating_since(asked) <= TAKEN);
+        let judged = |beacon: &Mark| {
+            let due = cell.due(*beacon);
+            due > in_hardware && !is_taken(due)
+        };
         promise.concealing.extend(cell.without_tim(read_until, until, aid).filter(judged));
         promise.read_until = promise.read_until.max(last);
         promise.is_settled = until < end;
@@ -76,10 +85,17 @@ impl StationState {
         (cell, aid): (&Cell, u16),
         has_just_woken: bool,
     ) -> bool {
+        let came = delivery.mark();
+        if let Some(promise) = &mut self.promised {
+            // So may a request that the monitor missed, as no number shows: the frame comes soon after the beacon, and nothing asks for it.
+            let is_answer = |(at, _): &mut Mark| {
+                came.0.saturating_since(*at) <= PROMPT && promise.asked.is_none_or(|asked| asked < *at)
+            };
+            promise.concealing.pop_if(is_answer);
+        }
         let Some(promise) = self.promised.as_ref().filter(|promise| !promise.concealing.is_empty()) else {
             return false;
         };
-        let came = delivery.mark();
         let announced = |beacon: &Mark| cell.with_tim(beacon.0, came.0, aid).map_or(came.0, |(at, _)| at);
         let concealed = Concealed {
             doubt: self.doubt_of_promise(promise, delivery, cell, has_just_woken),
