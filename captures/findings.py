@@ -382,7 +382,7 @@ def tim_missing(air: Air, case: str) -> None:
 
 
 def more_data_then_nothing(air: Air, case: str) -> None:
-    """More Data, a PS-Poll, and nothing; or the frame, which the monitor may miss; or a retransmission clears the bit."""
+    """More Data, a PS-Poll, and nothing; or the frame, which the monitor may miss; or a retry without the bit."""
     air.begin()
     at_ms = air.beacon(bit=True)
     if case == "retried":
@@ -651,7 +651,20 @@ Case = Callable[[Air, str], None]
 CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
     "tim-never-set": (
         tim_never_set,
-        ("guilty", "innocent", "undecidable", "near", "missed", "later", "restarted", "busy", "uapsd", "retried", "guilty-retried", "taken"),
+        (
+            "guilty",
+            "innocent",
+            "undecidable",
+            "near",
+            "missed",
+            "later",
+            "restarted",
+            "busy",
+            "uapsd",
+            "retried",
+            "guilty-retried",
+            "taken",
+        ),
     ),
     "sent-to-sleeping-station": (sent_to_sleeper, ("guilty", "innocent", "undecidable", "missed")),
     "tim-stuck": (

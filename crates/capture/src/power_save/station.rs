@@ -677,8 +677,7 @@ impl StationState {
                 let promises = frame.control.more_data && !frame.control.more_fragments;
                 // A beacon right after it was composed before it.
                 let (counter, at_once) = (delivery.counter, delivery.at_once);
-                self.promised =
-                    promises.then(|| Promise::new(mark, counter, mark.0 + IN_FLIGHT, at_once));
+                self.promised = promises.then(|| Promise::new(mark, counter, mark.0 + IN_FLIGHT, at_once));
                 self.beacons_from = Some(mark);
             }
         }

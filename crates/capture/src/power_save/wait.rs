@@ -58,8 +58,7 @@ pub(super) struct Promise {
 }
 
 /// Why More Data of a frame without an acknowledgement announces nothing for certain: an access point that transmits it again sets the bit anew.
-const UNACKNOWLEDGED: &str =
-    "no acknowledgement of the frame with More Data was captured, and a retransmission may have cleared the bit";
+const UNACKNOWLEDGED: &str = "no acknowledgement of the frame with More Data was captured, and a retransmission may have cleared the bit";
 
 impl Promise {
     pub(super) fn new(

@@ -36,7 +36,8 @@ fn is_invisible(c: char) -> bool {
 pub(super) fn check_scenario_name(name: &str) -> Result<(), SettingError> {
     let is_plain = |c: char| c != '/' && !is_invisible(c);
     if name.starts_with(['.', '-']) || !name.chars().all(is_plain) || name.chars().count() > NAME_MAX {
-        let expected = format!("up to {NAME_MAX} characters without slash, invisible character, leading dot or dash");
+        let expected =
+            format!("up to {NAME_MAX} characters without slash, invisible character, leading dot or dash");
         let shown: String = name.chars().take(NAME_MAX).collect();
         return Err(SettingError::out_of_range("name", format!("{shown:?}"), expected));
     }

@@ -651,7 +651,8 @@ fn a_name_stays_in_its_folder() {
     for name in ["../../x", "a/b", ".hidden", "..", "-x", "a\u{1b}[2Jb", "a\u{202e}b", "a\nb", &long] {
         let text = format!("base = \"fast-dsl\"\nname = {}\n", toml::Value::from(name));
         let refused = Scenario::from_text(&text, "stranger.toml", &[]).expect_err(name).to_string();
-        let expected = "expected up to 100 characters without slash, invisible character, leading dot or dash, got ";
+        let expected =
+            "expected up to 100 characters without slash, invisible character, leading dot or dash, got ";
         assert!(refused.contains(expected) && !refused.contains(char::is_control), "{refused}");
         assert!(!refused.contains('\u{202e}'), "{refused}");
     }

@@ -258,7 +258,9 @@ impl StationState {
 
     /// The station has asked for what More Data announced, and waited for too long.
     pub(super) fn expire_promise(&mut self, now: Instant, findings: &mut Findings) {
-        let Some(Promise { mark, counter, requested: Some(request), doubt, .. }) = &self.promised else { return };
+        let Some(Promise { mark, counter, requested: Some(request), doubt, .. }) = &self.promised else {
+            return;
+        };
         if now.saturating_since(request.mark.0) <= NEVER {
             return;
         }
