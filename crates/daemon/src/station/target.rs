@@ -1,21 +1,20 @@
 //! The interface that the daemon or a measurement is to act on: what is examined before it is taken, and taking it.
 
-use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use airwatt_linux::capability::{self, ProcessCapability};
 use airwatt_linux::changes::Change;
 use airwatt_linux::event_loop::{EventLoop, Interest};
 use airwatt_linux::guardian::Guardian;
-use airwatt_linux::metrics::{Metrics, MetricsAddress};
+use airwatt_linux::metrics::MetricsAddress;
 use airwatt_linux::seccomp;
 use airwatt_linux::signals::Signals;
 use airwatt_linux::wireless::{Wireless, WirelessAssociation, WirelessInterface};
-use tracing::warn;
 
 use super::config::Config;
 use super::host::{GUARDIAN, OBSERVER, Parts, SIGNALS};
 use super::observer::Observer;
+use super::waiting::serve_metrics;
 use super::wifi::Found;
 use super::{Interface, drivers, start, uapsd, wifi};
 use crate::failure::Failure;
@@ -121,18 +120,6 @@ impl Target {
     }
 }
 
-/// Serves metrics, if there is an address for them. That something else has the address, as the daemon of another interface with the same
-/// configuration, is only worth a warning: this one works without.
-pub(super) fn serve_metrics(address: Option<&MetricsAddress>) -> Result<Option<Metrics>, Failure> {
-    match address.map(Metrics::bind).transpose() {
-        Err(error) if error.io().kind() == ErrorKind::AddrInUse => {
-            warn!(%error, "runs without metrics; hint: another address in /etc/airwatt/station-NAME.toml");
-            Ok(None)
-        }
-        bound => Ok(bound?),
-    }
-}
-
 /// A line about interfaces that nobody has named, and that nothing acts on.
 pub(super) fn others_line(name: &str, others: &[String]) -> String {
     let stay = if others.len() == 1 { "stays as it is" } else { "stay as they are" };
@@ -168,22 +155,5 @@ mod tests {
         };
         assert!(line(&["wlan1"]).contains("; wlan1 stays as it is; "));
         assert!(line(&["wlan1", "wlan2"]).contains("; wlan1, wlan2 stay as they are; "));
-    }
-
-    #[test]
-    fn an_address_that_another_daemon_has_is_no_failure() {
-        let loopback = MetricsAddress::Loopback(([127, 0, 0, 1], 0).into());
-        let path = std::env::temp_dir().join(format!("airwatt-station-{}/metrics", std::process::id()));
-        for address in [loopback, MetricsAddress::Unix(path.clone())] {
-            let first = serve_metrics(Some(&address)).unwrap().unwrap();
-            assert!(serve_metrics(Some(first.address())).unwrap().is_none(), "{address:?}");
-            let free = first.address().clone();
-            drop(first);
-            assert!(serve_metrics(Some(&free)).unwrap().is_some(), "{address:?}");
-        }
-        std::fs::write(&path, "").unwrap();
-        assert!(serve_metrics(Some(&MetricsAddress::Unix(path.clone()))).is_err(), "not a socket");
-        std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
-        assert!(serve_metrics(None).unwrap().is_none());
     }
 }

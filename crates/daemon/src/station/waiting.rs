@@ -3,6 +3,7 @@
 //! It is known as one that runs is: `status`, `report` and `off` find its control socket, metrics say that it waits, and SIGHUP has it
 //! read its configuration again.
 
+use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
 
 use airwatt_base::Span;
@@ -15,7 +16,6 @@ use serde::Serialize;
 use tracing::{info, warn};
 
 use super::config::Config;
-use super::target::serve_metrics;
 use super::{Interface, Run, state, wifi};
 use crate::failure::Failure;
 use crate::instance::{self, Instance, serve_control};
@@ -224,5 +224,39 @@ impl Ends {
             metrics.serve(|| self::metrics(document.interface.as_deref(), true))?;
         }
         Ok(())
+    }
+}
+
+/// Serves metrics, if there is an address for them. That something else has the address, as the daemon of another interface with the same
+/// configuration, is only worth a warning: this one works without.
+pub(super) fn serve_metrics(address: Option<&MetricsAddress>) -> Result<Option<Metrics>, Failure> {
+    match address.map(Metrics::bind).transpose() {
+        Err(error) if error.io().kind() == ErrorKind::AddrInUse => {
+            warn!(%error, "runs without metrics; hint: another address in /etc/airwatt/station-NAME.toml");
+            Ok(None)
+        }
+        bound => Ok(bound?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_another_daemon_has_is_no_failure() {
+        let loopback = MetricsAddress::Loopback(([127, 0, 0, 1], 0).into());
+        let path = std::env::temp_dir().join(format!("airwatt-station-{}/metrics", std::process::id()));
+        for address in [loopback, MetricsAddress::Unix(path.clone())] {
+            let first = serve_metrics(Some(&address)).unwrap().unwrap();
+            assert!(serve_metrics(Some(first.address())).unwrap().is_none(), "{address:?}");
+            let free = first.address().clone();
+            drop(first);
+            assert!(serve_metrics(Some(&free)).unwrap().is_some(), "{address:?}");
+        }
+        std::fs::write(&path, "").unwrap();
+        assert!(serve_metrics(Some(&MetricsAddress::Unix(path.clone()))).is_err(), "not a socket");
+        std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+        assert!(serve_metrics(None).unwrap().is_none());
     }
 }
