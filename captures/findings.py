@@ -207,6 +207,13 @@ def fetched(air: Air, at_ms: float, *, more: bool = False) -> None:
     air.down(at_ms + 1, more=more)
 
 
+def managed(air: Air, at_ms: float) -> None:
+    """The station polls and gets an action frame."""
+    air.poll(at_ms)
+    action = header(ACTION, 0, STATION, ACCESS_POINT, ACCESS_POINT, sequence=air.next(ACCESS_POINT))
+    air.put(at_ms + 1, action + bytes([3, 0, 1, 0, 0, 0, 0, 0, 0]), answered=ACCESS_POINT)
+
+
 def retried(air: Air, at_ms: float, *, more: bool) -> None:
     """The station polls and gets a frame at its second transmission, whose More Data bit is not that of the first."""
     air.poll(at_ms)
@@ -361,6 +368,13 @@ def tim_stuck(air: Air, case: str) -> None:
             air.beacon(bit=True)
             air.poll(INTERVAL_MS * 7 + 3)
             air.served(INTERVAL_MS * 7 + 4, 6, last=False)
+        air.end()
+        return
+    if case == "managed":
+        # What was buffered is an action frame.
+        managed(air, air.beacon(bit=True) + 3)
+        air.poll(INTERVAL_MS * 3 + 6)
+        air.empty(INTERVAL_MS * 3 + 7)
         air.end()
         return
     # One frame was missed at first; what the others answer, an empty buffer, does not depend on it.
@@ -556,6 +570,14 @@ def ps_poll_unanswered(air: Air, case: str) -> None:
         fetched(air, at_ms + 2)
         air.end()
         return
+    if case == "managed":
+        # An action frame answers, and the frame of the later beacons is another one.
+        managed(air, air.beacon(bit=True) + 3)
+        for _ in range(4):
+            at_ms = air.beacon(bit=True)
+        fetched(air, at_ms + 3)
+        air.end()
+        return
     at_ms = air.beacon(bit=True) + 3
     air.poll(at_ms)
     if case == "innocent":
@@ -669,7 +691,7 @@ CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
     "sent-to-sleeping-station": (sent_to_sleeper, ("guilty", "innocent", "undecidable", "missed")),
     "tim-stuck": (
         tim_stuck,
-        ("guilty", "guilty-gap", "innocent", "undecidable", "missed", "acknowledged", "late", "probe"),
+        ("guilty", "guilty-gap", "innocent", "undecidable", "missed", "acknowledged", "late", "probe", "managed"),
     ),
     "tim-missing": (tim_missing, ("guilty", "innocent")),
     "more-data-then-nothing": (more_data_then_nothing, ("guilty", "innocent", "undecidable", "retried")),
@@ -682,7 +704,7 @@ CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
     "awake-in-power-save": (awake_in_power_save, ("guilty", "innocent")),
     "ps-poll-unanswered": (
         ps_poll_unanswered,
-        ("guilty", "guilty-again", "guilty-later", "guilty-qos", "innocent", "undecidable", "near"),
+        ("guilty", "guilty-again", "guilty-later", "guilty-qos", "innocent", "undecidable", "near", "managed"),
     ),
     "group-not-after-dtim": (group_not_after_dtim, ("guilty", "innocent", "undecidable", "near")),
     "group-announced-not-sent": (group_not_sent, ("guilty", "innocent", "undecidable", "apart")),

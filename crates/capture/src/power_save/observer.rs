@@ -257,6 +257,14 @@ impl Observer {
                     state.leave(packet.at, &mut self.findings);
                 }
             }
+        } else if kind == FrameKind::Action {
+            let is_down = frame.bssid.is_some() && frame.transmitter == frame.bssid;
+            // One that nothing else was captured of is no station that is followed.
+            if is_down && self.stations.contains_key(&frame.receiver) {
+                let (state, findings) = self.station(capture, frame.receiver, packet, frame);
+                state.expire(packet.at, findings);
+                state.managed(packet, frame, acknowledged, findings);
+            }
         } else if let Some((station, up)) = station_of(frame) {
             let (state, findings) = self.station(capture, station, packet, frame);
             state.expire(packet.at, findings);

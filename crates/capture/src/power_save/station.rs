@@ -188,6 +188,8 @@ pub(super) struct StationState {
     /// The last frame to the station, or the one in which it entered power save, or a Null frame that answered its PS-Poll: beacons are counted
     /// from there.
     beacons_from: Option<Mark>,
+    /// The time of the last action frame to it in power save, which may be what a beacon right after it still announces.
+    managed_at: Option<Instant>,
     /// The time at which it left power save.
     woke: Option<Instant>,
     suspects: Vec<Suspect>,

@@ -200,6 +200,45 @@ impl StationState {
         }
     }
 
+    /// A management frame that is buffered as data is (802.11-2020 11.2.3): it answers a PS-Poll, and may be what the TIM bit and More Data
+    /// announced.
+    pub(in crate::power_save) fn managed(
+        &mut self,
+        packet: &CapturedPacket,
+        frame: &AirFrame,
+        acknowledged: Option<bool>,
+        findings: &mut Findings,
+    ) {
+        if packet.repeated {
+            self.is_unheard &= acknowledged != Some(true);
+        } else {
+            self.is_unheard |= acknowledged == Some(false);
+        }
+        if self.is_awake() {
+            return;
+        }
+        let mark = (packet.at, packet.number);
+        self.managed_at = Some(packet.at);
+        self.announced = None;
+        if let Some(promise) = &mut self.promised {
+            promise.doubt = Some("a management frame came after it, which may be the one that it announced");
+        }
+        if frame.control.retry
+            && let Some(polls) = &mut self.unanswered
+        {
+            // When it was first sent is not known.
+            polls.is_proven = false;
+        }
+        self.unheard = None;
+        self.end_polls(mark.0, Some(mark), findings);
+        if let Some(poll) = self.polled.take() {
+            let key = (FindingKind::PsPollUnanswered, Verdict::Kept, self.record.mac);
+            find(findings, key, poll.mark, &[poll.mark.1, mark.1], || {
+                format!("packet {} answers it", mark.1)
+            });
+        }
+    }
+
     /// A sequence of PS-Polls ends, with a response or without.
     pub(super) fn end_polls(&mut self, at: Instant, answer: Option<Mark>, findings: &mut Findings) {
         let Some(polls) = self.unanswered.take() else { return };

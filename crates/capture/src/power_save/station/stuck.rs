@@ -48,7 +48,8 @@ impl StationState {
         let stuck = Stuck { beacon, poll, answer, since, excess };
         // A beacon that was due right after a delivery was composed before it, and so may one be right after a gap.
         let is_fresh = self.beacons_from.is_none_or(|(last, _)| due.saturating_since(last) > IN_FLIGHT);
-        if !is_fresh || self.is_unheard {
+        let follows = self.managed_at.is_some_and(|managed| due.saturating_since(managed) <= IN_FLIGHT);
+        if !is_fresh || follows || self.is_unheard {
             self.report_stuck(&stuck, Some(MISSED), findings);
         } else if self.was_silent_before(due) {
             self.report_stuck(&stuck, Some(PROBE), findings);

@@ -48,7 +48,8 @@ impl StationState {
             Some(Doubt::Again)
         } else if delivery.is_copy() {
             Some(Doubt::Copy)
-        } else if !self.missed_none_since(delivery, from) {
+        } else if !self.missed_none_since(delivery, from) || !self.missed_no_management_since(delivery, from)
+        {
             // A frame in between, which the monitor missed, would have been the answer.
             Some(Doubt::Missed)
         } else if was_emptied {
