@@ -149,7 +149,7 @@ pub(super) fn off(options: &Interface) -> Result<(), Failure> {
     let (running, waits) = (crate::instance::running(KIND)?, waiting::names()?);
     let first_waits = options.interface.is_some() && waits.iter().any(|name| name == waiting::FIRST);
     let known = [running, waits].concat();
-    // Where nobody has named an interface and daemons end, others are not worth a line.
+    // If no interface was named and daemons end, the other interfaces get no line.
     let is_quiet = options.interface.is_none() && !known.is_empty();
     let mut failed = Vec::new();
     for name in interfaces(options, &known)? {

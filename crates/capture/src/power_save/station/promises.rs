@@ -41,7 +41,7 @@ impl StationState {
         // A beacon that waited for the channel was composed before its target time.
         let (read_until, in_hardware) = (promise.read_until, promise.mark.0 + IN_FLIGHT);
         let asked = promise.asked;
-        // Who asks right before a beacon may have had the frame taken out of the buffer for it, which then follows the beacon.
+        // For a request right before a beacon the frame may have left the buffer already, and follow the beacon.
         let is_taken = |due: Instant| asked.is_some_and(|asked| due.saturating_since(asked) <= TAKEN);
         let judged = |beacon: &Mark| {
             let due = cell.due(*beacon);
@@ -87,7 +87,7 @@ impl StationState {
     ) -> bool {
         let came = delivery.mark();
         if let Some(promise) = &mut self.promised {
-            // So may a request that the monitor missed, as no number shows: the frame comes soon after the beacon, and nothing asks for it.
+            // The monitor may have missed such a request, which has no number: the frame comes soon after the beacon, and nothing asks for it.
             let is_answer = |(at, _): &mut Mark| {
                 came.0.saturating_since(*at) <= PROMPT && promise.asked.is_none_or(|asked| asked < *at)
             };
