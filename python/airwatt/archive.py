@@ -355,7 +355,7 @@ class _Content:
         most = max((max(offsets) + 1 for offsets in finished.values() if offsets), default=0)
         if most * len(settings) > _MOST_UNFINISHED * len(self.jobs):
             raise self._damaged("about.json", "its runs are not those of the results")
-        # What a rule stopped early has the first seeds.
+        # A point that a rule stopped early has the first seeds.
         self.is_partial |= most < runs or any(
             len(offsets) < (runs if until is None else max(offsets, default=runs) + 1) for offsets in finished.values()
         )

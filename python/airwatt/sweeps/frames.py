@@ -151,7 +151,7 @@ class Store:
         rows = [row for files in self._parts for row in files.failures().to_pylist()]
         last = {(row["point"], row["seed"]): row for row in sorted(rows, key=lambda row: row["at"])}
         if last and len(self._parts) > 1:
-            # What failed in one part may have finished in another.
+            # A run that failed in one part may have finished in another.
             done = self.to_arrow("runs", columns.KEY).to_pydict()
             last = {
                 job: row for job, row in last.items() if job not in {*zip(done["point"], done["seed"], strict=True)}

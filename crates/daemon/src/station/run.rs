@@ -181,7 +181,7 @@ pub(super) fn off(options: &Interface) -> Result<(), Failure> {
 enum Did {
     /// A daemon has ended.
     End,
-    /// What a killed one had left was undone.
+    /// It undid what a killed daemon had left.
     Restore,
     /// There was nothing.
     Nothing,
