@@ -11,7 +11,8 @@ import pytest
 from conftest import ROOT
 
 from airwatt import InputError, advice, laboratory
-from airwatt.advice import beside_none, keep_alives, network_stack, platforms
+from airwatt.advice import beside_none, companion_kits, esp_idf, keep_alives, network_stack, platforms
+from airwatt.cli import advice_answer
 from airwatt.cli import advise as command
 
 BULK = ["--flow", "down:bulk:1MB", "--runs", "2"]
@@ -215,7 +216,7 @@ def test_a_battery_lasts(airwatt):
 
 
 def test_candidates_that_do_the_same_share_a_row(airwatt):
-    lines = airwatt("advise", "--delay", "15ms", *CALL).out.splitlines()
+    lines = airwatt("advise", "--delay", "15ms", *CALL, "--details").out.splitlines()
     first = next(index for index, line in enumerate(lines) if line.startswith("psm   "))
     assert lines[first + 1].startswith("uapsd")
     # Its packets up fetch those down, so that beacons may be skipped.
@@ -274,7 +275,9 @@ def test_a_chip_that_receives_every_beacon_is_asked_for_dtim_beacons_alone(airwa
     answer = airwatt("advise", "--flow", "up:periodic:30s:60B", "--delay", "2s", "--runs", 1, *cell, "--json")
     assert answer.status == 0, answer.err
     assert {row["listen_interval"] for row in answer.json["candidates"]} == {None}
-    said = airwatt("advise", "--flow", "up:periodic:30s:60B", "--delay", "2s", "--runs", 1, "--duration", "60s", *cell)
+    said = airwatt(
+        "advise", "--flow", "up:periodic:30s:60B", "--delay", "2s", "--runs", 1, "--duration", "60s", *cell, "--details"
+    )
     assert "not tried: listen intervals, beside which the DTIM period that is set" in " ".join(said.out.split())
 
 
@@ -399,7 +402,8 @@ def test_what_is_set_beside_the_best_is_compared_with_it():
 
 @pytest.mark.parametrize("target", platforms.TARGETS)
 def test_a_target_has_only_what_can_be_set_there(airwatt, target):
-    radio = "nrf7002" if target == "nrf" else "esp32-c3"
+    chips = {"nrf": "nrf7002", "wiseconnect": "siwx917", "pico-sdk": "cyw43439", "whd": "cyw43439"}
+    radio = chips.get(target, "esp32-c3")
     question = ["idle", "--delay", "1s", "--runs", "1", "--radio", radio, "--target", target]
     document = airwatt("advise", *question, "--json").json
     found = {
@@ -431,7 +435,7 @@ def test_what_esp_idf_is_told_is_code_and_options(airwatt):
         refused = airwatt("advise", "idle", "--radio", radio, "--target", target)
         assert refused.status == 2
         assert refused.is_one_line(f"--target {target}", radio)
-    assert airwatt("advise", *question, "--target", "amiga").is_one_line("linux, esp-idf, nrf, zephyr, hostapd")
+    assert airwatt("advise", *question, "--target", "amiga").is_one_line("linux, esp-idf, nrf, zephyr, wiseconnect")
 
 
 def test_what_no_platform_can_set_is_marked(airwatt):
@@ -439,7 +443,7 @@ def test_what_no_platform_can_set_is_marked(airwatt):
     marked = {row["policy"]: row["can_be_set"] for row in airwatt("advise", *question, "--json").json["candidates"]}
     assert marked["uapsd"] is marked["ba-ta"] is False
     assert marked["psm"] is marked["timeout"] is marked["active"] is marked["latency-guard"] is True
-    shown = airwatt("advise", *question).out
+    shown = airwatt("advise", *question, "--details").out
     assert "\n* no platform has a setting for all of it" in shown
 
 
@@ -542,7 +546,7 @@ def test_wake_times_do_not_rest_on_an_early_end_that_nothing_sets(airwatt):
     assert not early["can_be_set"]
     assert whole["simulation"]["energy_j"] > 2 * early["simulation"]["energy_j"]
     assert found["advice"]["parameters"] == {"interval": "10s", "early_end": "false"}
-    out = " ".join(airwatt(*arguments).out.split())
+    out = " ".join(airwatt(*arguments, "--details").out.split())
     assert "take twt 10s: " in out
     assert "if early twt 10s ending early*: " in out
     days = float(out.partition("if early")[2].split("1000mAh lasts ")[1].split(" days")[0])
@@ -555,39 +559,132 @@ def test_wake_times_do_not_rest_on_an_early_end_that_nothing_sets(airwatt):
     # It hears one beacon in 10 s at most.
     assert "without a beacon for 6 s, which is less than one of these intervals between wake times" in out
     assert "esp_wifi_set_inactive_time(WIFI_IF_STA, 100);" in out
-    pasted = airwatt(*arguments, "--target", "esp-idf").out
+    pasted = airwatt(*arguments, "--target", "esp-idf", "--details").out
     assert "twt 10s ending early*" in pasted
 
 
-def test_a_profile_of_ones_own_is_of_the_chip_that_it_names(tmp_path):
+def test_a_profile_of_ones_own_is_of_the_chip_that_it_names(tmp_path, airwatt):
     board = tmp_path / "board.toml"
     shipped = (ROOT / "radios" / "esp32-c6.toml").read_text()
     board.write_text(shipped.replace('name = "esp32-c6"', 'name = "esp32-c6-board"'))
-    assert platforms.of_radio(str(board)) == "ESP-IDF"
-    assert platforms.with_wake_times(None, str(board)) == "ESP-IDF"
-    assert platforms.words_of(None, str(board)) == "esp-idf"
-    assert platforms.words_of("linux", str(board)) == "linux"
+    found = advice.advise("idle", 1.0, runs=1, set={"station.radio": str(board), "duration": "10s"})
+    assert (found.chip.name, found.chip.mode) == ("esp32-c6-board", "Auto Light-sleep")
+    assert "CONFIG_PM_ENABLE=y" in found.chip.sets
+    assert platforms.of_chip(found.chip.name) == "ESP-IDF"
+    assert platforms.with_wake_times(None, found.chip.name) == "ESP-IDF"
+    assert platforms.words_of(None, found.chip.name) == ["esp-idf"]
+    assert platforms.words_of("linux", found.chip.name) == ["linux"]
     # A chip with a kit of its own is not told calls of another maker's.
     candidate = advice.Candidate("psm", (), 10)
-    lines = platforms.described(platforms.how(candidate), "cyw43439")
-    assert [line.partition(":")[0] for line in lines] == ["iw", "NetworkManager", "hostapd", "cyw43439"]
+    lines = platforms.described(platforms.how(candidate), "cc3130")
+    assert [line.partition(":")[0] for line in lines] == ["iw", "NetworkManager", "hostapd", "cc3130"]
+
+
+def test_chips_beside_a_host_are_told_their_own_calls(airwatt):
+    """A CYW43439 and an SiWx917 had "the kit of its maker has no settings here"."""
+    arguments = ["advise", "idle", "--delay", "1s", "--runs", "1", "--set", "duration=60s", "--radio"]
+    for radio, targets, calls in [
+        ("cyw43439", ["pico-sdk", "whd"], ["cyw43_pm_value(CYW43_PM", "whd_wifi_set_listen_interval(ifp, 10, "]),
+        ("siwx917", ["wiseconnect"], ["sl_wifi_set_performance_profile_v2(&profile);", "listen_interval = 1024;"]),
+    ]:
+        out = airwatt.output([*arguments, radio])
+        assert all(f" on {target}:\n" in out for target in targets), out
+        assert all(call in out for call in calls), out
+        for target in targets:
+            pasted = airwatt.output([*arguments, radio, "--target", target])
+            assert f" on {target}:\n" in pasted
+        assert list(companion_kits.hints(radio))
+    assert airwatt(*arguments, "esp32-c3", "--target", "pico-sdk").is_one_line("--target pico-sdk", "esp32-c3")
+
+
+def test_a_chip_is_not_advised_a_band_that_it_has_not(airwatt):
+    cell = ["--set", "wifi.standard=802.11a", "--set", "wifi.beacon_rate=6Mbps"]
+    refused = airwatt("advise", "idle", "--delay", "1s", "--radio", "cyw43439", *cell)
+    assert refused.status == 2
+    assert refused.is_one_line("expected a cell at 2.4 GHz", "cyw43439", "5 GHz")
+    run = airwatt("run", "idle", "--radio", "esp32-c3", *cell)
+    assert run.status == 0, run.err
+    assert "esp32-c3 has 2.4 GHz alone" in " ".join((run.out + run.err).split())
+    both = ["advise", "idle", "--delay", "1s", "--runs", "1", "--set", "duration=10s", "--radio", "nrf7002", *cell]
+    assert airwatt(*both).status == 0
+
+
+def test_values_of_chips_beside_a_host_are_within_their_ranges():
+    beacon_ms = 102.4
+    assert "cyw43_pm_value(CYW43_PM2_POWERSAVE_MODE, 50, 1, 1, 10)" in str(companion_kits.pico_sdk(50, None))
+    assert "cyw43_pm_value(CYW43_PM1_POWERSAVE_MODE, 10, 10, 0, 10)" in str(companion_kits.pico_sdk(None, 10))
+    # Four bits hold the listen interval, and the return to sleep has steps of 10 ms up to 2 s.
+    assert companion_kits.pico_sdk(50, 16) is None
+    assert (
+        companion_kits.pico_sdk(45, None) is companion_kits.pico_sdk(2010, None) is companion_kits.whd(5, None) is None
+    )
+    assert "powersave_with_throughput(ifp, 200)" in str(companion_kits.whd(200, None))
+    # The last beacon within so many milliseconds is the one that is meant.
+    for beacons in (1, 3, 10):
+        line = next(line for line in companion_kits.wiseconnect(50, beacons).lines if "listen_interval" in line)
+        within_ms = int(line.split(" = ")[1].rstrip(";"))
+        assert int(within_ms / beacon_ms) == beacons
+    assert "1000 as it comes" in companion_kits.wiseconnect(50, 10).note
+    assert "1000" not in companion_kits.wiseconnect(50, 3).note
+    usual = [advice.Candidate("timeout", (("timeout", "200ms"),)), advice.Candidate("active")]
+    assert [platforms.is_usual("pico-sdk", one) for one in usual] == [True, False]
+    assert [platforms.is_usual("WiSeConnect", one) for one in usual] == [False, True]
+
+
+def test_the_answer_is_short_and_the_rest_behind_details(airwatt):
+    """A walker got 284 lines before he knew what to set."""
+    arguments = ["advise", "--flow", "up:mqtt:30s:60B", "--delay", "1s", "--duration", "2min", "--runs", "1"]
+    arguments += ["--battery", "1000mAh@3.3V", "--radio"]
+    for radio, most in (("nrf7002", 25), ("cyw43439", 30), ("siwx917", 25), ("ar5004", 25), ("esp32-c3", 40)):
+        brief = airwatt.output([*arguments, radio])
+        lines = brief.splitlines()
+        assert len(lines) <= most, brief
+        assert all(len(line) <= 80 for line in lines)
+        assert "\ntake  " in brief
+        assert "by default" in brief
+        assert "\nto set " in brief
+        assert "\n--details: " in brief
+        assert "CANDIDATES" not in brief
+    whole = airwatt.output([*arguments, "esp32-c3", "--details"])
+    assert whole.startswith(brief.rpartition("\n\n--details")[0])
+    for heading in ("ASSUMPTIONS", "ALTERNATIVES", "CANDIDATES", "CURRENT AND DAYS", "WHAT THE ENERGY GOES TO"):
+        assert f"\n\n{heading}\n\n" in whole
+    # An ESP32-C3 with a listen interval is told of the call that keeps its association, among what is pasted.
+    pasted = brief.partition(" on esp-idf:\n")[2].partition("\n\n")[0]
+    assert "    esp_wifi_set_inactive_time(WIFI_IF_STA, 11);" in pasted
+    assert pasted.count("# sdkconfig.defaults") == 1
+
+
+def test_days_of_a_radio_beside_a_host_say_so(airwatt):
+    """27 days of an nRF7002 stood without a word about the host that it needs."""
+    for command_ in (["run", "idle"], ["advise", "idle", "--delay", "1s", "--runs", "1", "--set", "duration=60s"]):
+        alone = " ".join(airwatt.output([*command_, "--radio", "nrf7002", "--battery", "1000mAh"]).split())
+        assert "radio alone; with the host: --battery 1000mAh,load=0.5mA" in alone
+        loaded = airwatt.output([*command_, "--radio", "nrf7002", "--battery", "1000mAh,load=0.5mA"])
+        assert "radio alone" not in loaded
+        whole = airwatt.output([*command_, "--radio", "esp32-c3", "--battery", "1000mAh"])
+        assert "radio alone" not in whole
 
 
 def test_what_else_of_esp_idf_wakes_the_radio_or_ends_its_association():
     skipping = advice.Candidate("timeout", (("timeout", "50ms"),), 10)
-    radio, host, inactive = platforms.hints("esp32-c3", None, skipping)
+    radio, host, options, inactive = esp_idf.hints(skipping)
     assert "CONFIG_LWIP_ESP_GRATUITOUS_ARP=n" in radio
     assert "CONFIG_LWIP_ESP_MLDV6_REPORT=n" in radio
+    # What the makers' averages have of them nobody says.
+    assert "is not published" in radio
     assert "CONFIG_LWIP_TCP_TMR_INTERVAL" in host
     assert "CONFIG_USJ_NO_AUTO_LS_ON_CONNECTION=y" in host
-    assert "esp_wifi_set_inactive_time(WIFI_IF_STA, 11);" in inactive
-    assert len(list(platforms.hints("esp32-c3", "esp-idf", skipping.listening(5)))) == 2
-    assert not list(platforms.hints("esp32-c3", "linux", skipping))
-    assert not list(platforms.hints("nrf7002", None, skipping))
+    for option in ("DEFAULT_MAX_ACTIVE_TIME", "DEFAULT_WAIT_BROADCAST_DATA_TIME", "BEACON_LOST_OPT"):
+        assert f"CONFIG_ESP_WIFI_SLP_{option}" in options
+    assert "which are 5 of these listen intervals" in inactive
+    assert esp_idf.keeps_association(skipping)[0].startswith("esp_wifi_set_inactive_time(WIFI_IF_STA, 11);")
+    assert len(list(esp_idf.hints(skipping.listening(5)))) == 3
+    assert esp_idf.keeps_association(skipping.listening(5)) == []
     minute = advice.Candidate("twt", (("interval", "1s"), ("early_end", "false")))
-    *_, inactive = platforms.hints("esp32-c6", None, minute)
+    *_, inactive = esp_idf.hints(minute)
     assert "which are 6 of these intervals" in inactive
-    assert "esp_wifi_set_inactive_time(WIFI_IF_STA, 10);" in inactive
+    assert esp_idf.keeps_association(minute)[0].startswith("esp_wifi_set_inactive_time(WIFI_IF_STA, 10);")
 
 
 def test_what_lwip_does_by_itself_has_a_price(airwatt, tmp_path):
@@ -609,7 +706,9 @@ def test_what_lwip_does_by_itself_has_a_price(airwatt, tmp_path):
     assert stack["frames_w"]["gratuitous ARP"] == pytest.approx(powers[1] - powers[0], rel=0.02)
     assert stack["frames_w"]["MLDv6 report"] == pytest.approx(1.5 * stack["frames_w"]["gratuitous ARP"])
     assert stack["timer_w_each_ms"] == pytest.approx(3.3 * (10.18e-3 - 0.14e-3) / 250, rel=0.01)
-    out = " ".join(airwatt(*arguments, "--battery", "1000mAh").out.split())
+    brief = " ".join(airwatt(*arguments, "--battery", "1000mAh").out.split())
+    assert "not in it are frames of lwIP itself: gratuitous ARP, " in brief
+    out = " ".join(airwatt(*arguments, "--battery", "1000mAh", "--details").out.split())
     assert "each 60 s as it comes (" in out
     assert re.search(r"at the power of DFS \+ Modem-sleep, is 40\.\d+ µA more: 1000mAh lasts \d", out)
     of_linux = [*arguments[:5], "ar5004", *arguments[6:]]
@@ -688,8 +787,8 @@ def test_reports_of_mqtt_cost_what_their_exchange_keeps_the_radio_awake_for():
 )
 def test_advice_for_a_chip_of_one_platform_is_in_its_words(airwatt, radio, beside, others):
     arguments = ["advise", "--flow", "up:mqtt:30s:60B", "--delay", "1s", "--runs", "1", "--radio", radio]
-    out = airwatt.output([*arguments, "--duration", "60s"])
-    assert beside in out
+    assert beside in airwatt.output([*arguments, "--duration", "60s"])
+    out = airwatt.output([*arguments, "--duration", "60s", "--details"])
     assert not [words for words in others if words in out]
     # Of Linux only: the guard of its daemon.
     assert "latency-guard*" in out
@@ -715,7 +814,7 @@ def test_a_reconnection_that_is_not_priced_is_said(airwatt, radio, flow, why):
 
 
 def test_nothing_spends_nothing():
-    assert [command._below_all(left) for left in (0.5, 0.0055, 0.004, 0.0004, 1e-9)] == [
+    assert [advice_answer._below_all(left) for left in (0.5, 0.0055, 0.004, 0.0004, 1e-9)] == [
         "50 %",
         "99 %",
         "99.6 %",
@@ -759,7 +858,7 @@ def test_the_advice_loses_to_nothing_that_can_be_set(airwatt, tmp_path):
     assert free["advice"]["can_be_set"] is True
     assert free["advice"]["simulation"]["energy_j"] <= linux["advice"]["simulation"]["energy_j"]
     assert (free["default"]["policy"], free["default"]["parameters"]) == ("timeout", {"timeout": "100ms"})
-    shown = airwatt("advise", *question).out
+    shown = airwatt("advise", *question, "--details").out
     # The answer comes before the table, and beside it what Linux does as it comes.
     assert shown.index("\ntake  ") < shown.index("\ndefault  ") < shown.index("\npolicy  ")
     assert "\nout of reach uapsd 80ms*: " in shown

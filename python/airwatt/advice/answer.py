@@ -17,6 +17,7 @@ from airwatt.advice.candidate import Candidate, Figures
 from airwatt.tables import quantity
 
 if TYPE_CHECKING:
+    from airwatt.advice.chip import Chip
     from airwatt.advice.combined_settings import CombinedSetting
     from airwatt.advice.deep_sleep import DeepSleep
     from airwatt.advice.keep_alives import KeepAlives
@@ -46,6 +47,8 @@ class Advice:
     budget_s: float
     source: str
     radio: str
+    chip: Chip
+    """That of the first station, whose settings are told."""
     rows: list[Row]
     runs: int
     seed: int
@@ -98,7 +101,7 @@ class Advice:
 
     def decide(self, target: str | None) -> Advice:
         """Has the core decide, when all that has to run has run. With a target all rows can be set there."""
-        self.target, platform = target, platforms.of_radio(self.radio)
+        self.target, platform = target, platforms.of_chip(self.chip.name)
         for row in self.rows:
             can_be_set = platforms.can_be_set if platform is None else partial(platforms.can_set, platform)
             is_set = target is not None or can_be_set(row.candidate)
@@ -131,7 +134,7 @@ class Advice:
     @property
     def default(self) -> Row | None:
         """What mac80211 of Linux or the kit of the chip does as it comes; None for a target that has no station."""
-        platform = platforms.usual_of(self.target, self.radio)
+        platform = platforms.usual_of(self.target, self.chip.name)
         usual = (row for row in self.rows if row.simulation and platforms.is_usual(platform, row.candidate))
         return next((row for row in usual if row.candidate.listen_interval is None), None)
 
@@ -180,9 +183,10 @@ class Advice:
 
     @property
     def battery_lasts_s(self) -> dict[str, float]:
-        """How long the radio alone could run on the battery: with the advice, and always awake."""
+        """How long it could run on the battery: with the advice, with nothing set, and always awake."""
         ranked, awake = self.ranked, [row for row in self.rows if row.candidate.policy == "active"]
-        named = {"as advised": ranked[:1], "active": awake[:1]}
+        default = [row for row in [self.default] if row is not None and row not in ranked[:1]]
+        named = {"as advised": ranked[:1], "by default": default, "active": awake[:1]}
         if self.battery is None:
             return {}
         return {
@@ -250,14 +254,14 @@ def candidates() -> list[Candidate]:
 
 def rows_of(
     plan: dict[str, Any],
-    radio: str,
+    chip: str,
     target: str | None = None,
     skipping: int | None = None,
     platform: str | None = None,
 ) -> list[Row]:
     """The candidates of a plan of the core, each with its model; with a `target` those that can be set there.
 
-    All that the target, the kit of the radio's chip or else Linux can set has to run. Where a listen
+    All that the target, the kit of the chip or else Linux can set has to run. Where a listen
     interval is set for all, candidates that sleep have it (`skipping`), since it is a part of what has to be set.
     """
     rows = [
@@ -266,11 +270,11 @@ def rows_of(
         for candidate in platforms.as_set(platform, _candidate(entry).listening(skipping))
     ]
     rows = [row for row in rows if target is None or platforms.is_for(target, row.candidate)]
-    own = platforms.of_radio(radio) or platforms.LINUX
+    own = platforms.of_chip(chip) or platforms.LINUX
     for row in rows:
         row.confirm |= target is not None or platforms.can_set(own, row.candidate)
     # Of candidates that do the same the one without a setting goes first.
-    usual = platforms.usual_of(target, radio)
+    usual = platforms.usual_of(target, chip)
     return sorted(rows, key=lambda row: not platforms.is_usual(usual, row.candidate))
 
 

@@ -13,6 +13,7 @@ from airwatt._core import CONFIRM, InputError
 from airwatt.advice import platforms
 from airwatt.advice.answer import Advice, rows_of
 from airwatt.advice.candidate import Candidate, Figures
+from airwatt.advice.chip import Chip
 from airwatt.aggregates import cause_shares
 from airwatt.parallel import Progress
 
@@ -56,10 +57,11 @@ def advise_capture(
     listening = [value for key, value in settings if key == "station.listen_interval"]
     plan = json.loads(_core.advise_analysis(first, budget_s, confirm, not listening))
     radio_name = str(first["radio"])
-    rows = rows_of(plan, radio_name, target, platforms.skipped(listening[-1] if listening else None))
+    chip = Chip.of(radio or radio_name)
+    rows = rows_of(plan, chip.name, target, platforms.skipped(listening[-1] if listening else None))
     confirmed = [row for row in rows if row.confirm]
     advice = Advice(
-        budget_s, str(capture), radio_name, rows, 1, seed, from_capture=True, voltage_v=first["radio_voltage_v"]
+        budget_s, str(capture), radio_name, chip, rows, 1, seed, from_capture=True, voltage_v=first["radio_voltage_v"]
     )
     # A listen interval is a setting of the cell: replays of one have an analysis of their own.
     for beacons in dict.fromkeys([None, *(row.candidate.listen_interval for row in confirmed)]):

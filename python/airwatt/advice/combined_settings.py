@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airwatt import _core
-from airwatt.advice.platforms import Setting as How
+from airwatt.advice.platforms import PLATFORMS, TARGETS
+from airwatt.advice.setting import Setting as How
 
 if TYPE_CHECKING:
     from airwatt.advice.candidate import Candidate, Figures
@@ -26,32 +27,35 @@ class Setting:
     """How it is set on each of `platforms.PLATFORMS`; None if the platform has no setting for it."""
 
 
-_TUNNEL = How((), "airwattd tunnel at both ends (docs/tunnel.md)")
+def _on(settings: dict[str, How]) -> tuple[How | None, ...]:
+    return tuple(settings.get(name) for name in PLATFORMS)
+
+
+_ON_LINUX = _on(dict.fromkeys(TARGETS["linux"], How((), "airwattd tunnel at both ends (docs/tunnel.md)")))
 
 SETTINGS = (
     Setting(
         "ACK at once",
         (("tcp.delayed_ack", "false"),),
-        (How(("ip route change ROUTE quickack 1",)), None, None, None, None),
+        _on({"iw": How(("ip route change ROUTE quickack 1",))}),
     ),
     Setting(
         "ACK in 40ms",
         (("tcp.delayed_ack", "true"), ("tcp.delayed_ack_timeout", "40ms")),
-        (
-            How(("ip route change ROUTE quickack 0",), "as it comes"),
-            None,
-            How(("CONFIG_LWIP_TCP_TMR_INTERVAL=40",)),
-            None,
-            None,
+        _on(
+            {
+                "iw": How(("ip route change ROUTE quickack 0",), "as it comes"),
+                "ESP-IDF": How(("CONFIG_LWIP_TCP_TMR_INTERVAL=40",)),
+            }
         ),
     ),
     Setting(
         "ACK in 250ms",
         (("tcp.delayed_ack", "true"), ("tcp.delayed_ack_timeout", "250ms")),
-        (None, None, How(("CONFIG_LWIP_TCP_TMR_INTERVAL=250",), "as it comes"), None, None),
+        _on({"ESP-IDF": How(("CONFIG_LWIP_TCP_TMR_INTERVAL=250",), "as it comes")}),
     ),
-    Setting("bursts of 5", (("tunnel.burst", "5"), ("tunnel.hold", "100ms")), (_TUNNEL, _TUNNEL, None, None, None)),
-    Setting("bursts of 20", (("tunnel.burst", "20"), ("tunnel.hold", "400ms")), (_TUNNEL, _TUNNEL, None, None, None)),
+    Setting("bursts of 5", (("tunnel.burst", "5"), ("tunnel.hold", "100ms")), _ON_LINUX),
+    Setting("bursts of 20", (("tunnel.burst", "20"), ("tunnel.hold", "400ms")), _ON_LINUX),
 )
 
 

@@ -3,60 +3,44 @@
 Sources, as of this version: iw(8), iwconfig(8) and net/wireless/wext-compat.c for the time-out of mac80211's dynamic
 power save; `NMSettingWireless:powersave` of libnm; ESP-IDF's components/esp_wifi/Kconfig (the least active time is 8 to
 60 ms) and `wifi_ps_type_t`; subsys/net/l2/wifi/wifi_shell.c and `wifi_ps_params` of Zephyr, which nRF Connect SDK uses;
-and the commented hostapd.conf. Of what ESP-IDF does beside: its guide to low power in Wi-Fi scenarios names the
-gratuitous ARP, configurations that it generates have the intervals (60 s, and 40 s of MLDv6; the timer of TCP 250 ms),
-and components/esp_driver_usb_serial_jtag/Kconfig the lock of a console over USB. That a station gives up after 6 s is
-in esp_wifi.h; that TCP's timer runs only with connections is from memory of lwIP's timeouts.c. Issues of ESP-IDF say of
-target wake time that wake times are multiples of the beacon's (13884), that agreements are lost after minutes (18352),
-and that timers of lwIP wake up the host (18029, 12441).
-docs/advise.md has the settings as a table. A driver or a firmware may ignore one.
+and the commented hostapd.conf. Kits of chips beside a host are in `companion_kits`, and what ESP-IDF does beside in
+`esp_idf`. docs/advise.md has the settings as a table. A driver or a firmware may ignore one.
 """
 
 from __future__ import annotations
 
 import functools
 import json
-import math
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
-from airwatt import _core, laboratory
-from airwatt._core import InputError, Quantity
+from airwatt import _core
+from airwatt._core import InputError
+from airwatt.advice import companion_kits
 from airwatt.advice.candidate import AWAKE_TO_THE_END, ENDS_EARLY, Candidate
+from airwatt.advice.setting import Setting
 
-if TYPE_CHECKING:
-    from airwatt.advice.network_stack import NetworkStack
-
-_NONE = "has no setting for it"
+NONE = "has no setting for it"
 _ESP_LONGEST_MS = 60
 """The end of the range of CONFIG_ESP_WIFI_SLP_DEFAULT_MIN_ACTIVE_TIME."""
 _ESP_USUAL_MS = 50
 """Its value if it is not set, so that policy `timeout` of 50 ms stands for WIFI_PS_MIN_MODEM as it comes."""
 LINUX = "iw"
-PLATFORMS = (LINUX, "NetworkManager", "ESP-IDF", "nRF Connect SDK", "hostapd")
+PLATFORMS = (LINUX, "NetworkManager", "ESP-IDF", "nRF Connect SDK", "hostapd", "WiSeConnect", "pico-sdk", "WHD")
 _ACCESS_POINTS = ("hostapd",)
 TARGETS: Mapping[str, tuple[str, ...]] = {
     "linux": ("iw", "NetworkManager"),
     "esp-idf": ("ESP-IDF",),
     "nrf": ("nRF Connect SDK",),
     "zephyr": ("nRF Connect SDK",),
+    "wiseconnect": ("WiSeConnect",),
+    "pico-sdk": ("pico-sdk",),
+    "whd": ("WHD",),
     "hostapd": ("hostapd",),
 }
 """The platforms of what `--target` names. nRF Connect SDK has Zephyr's shell."""
-
-
-class Setting(NamedTuple):
-    """How a platform is set: lines as they are typed or written into a file, and what has to be known with them."""
-
-    lines: tuple[str, ...] = ()
-    note: str = ""
-    whole: bool = True
-    """Whether the lines set all of a candidate, rather than only a part that it needs."""
-
-    def __str__(self) -> str:
-        return "; ".join([*(line.removesuffix(";") for line in self.lines), *([self.note] if self.note else [])])
 
 
 def settings(candidate: Candidate) -> list[dict[str, object]]:
@@ -72,12 +56,11 @@ def lines(candidate: Candidate) -> list[str]:
     return described(how(candidate))
 
 
-def described(settings: Sequence[Setting | None], radio: str = "") -> list[str]:
-    """The settings of each platform as lines; of a chip with a kit of its own without those for other makers' chips."""
-    has_own = _chip(radio).startswith(_OTHER_SDK)
-    shown = zip(PLATFORMS, settings, strict=True)
-    lines = [f"{name}: {one or _NONE}" for name, one in shown if not (has_own and name in _OF_RADIO.values())]
-    return [*lines, *([f"{radio}: the kit of its maker has no settings here"] if has_own else [])]
+def described(settings: Sequence[Setting | None], chip: str = "") -> list[str]:
+    """The settings of each platform as lines; with a chip those of Linux and of access points, if it has no kit."""
+    shown = [pair for pair in zip(PLATFORMS, settings, strict=True) if not (chip and pair[0] in KITS)]
+    own = [f"{chip}: the kit of its maker has no settings here"] if chip.startswith(_OTHER_SDK) else []
+    return [*(f"{name}: {one or NONE}" for name, one in shown), *own]
 
 
 def to_paste(target: str, settings: Sequence[Setting | None]) -> list[str]:
@@ -87,44 +70,57 @@ def to_paste(target: str, settings: Sequence[Setting | None]) -> list[str]:
         setting = settings[PLATFORMS.index(name)]
         if setting is None:
             continue
-        comment = "//" if name == "ESP-IDF" else "#"
+        comment = "//" if name in _IN_C else "#"
         own = [f"{comment} {name}"] if len(TARGETS[target]) > 1 else []
         for line in setting.lines:
             if line.startswith("CONFIG_") and (not own or not own[-1].startswith("CONFIG_")):
                 own.append("# sdkconfig.defaults")
             own.append(line)
-        found += [*own, *([f"{comment} {setting.note}"] if setting.note else [])]
+        # A comment that is wrapped goes on as a comment.
+        note = textwrap.wrap(f"{comment} {setting.note}", 76, subsequent_indent=f"{comment}   ") if setting.note else []
+        found += [*own, *note]
     return found
 
 
-_OF_RADIO = {"esp32": "ESP-IDF", "nrf7002": "nRF Connect SDK"}
-"""The platform of a chip, by the begin of its radio's name."""
+def in_files(lines: Sequence[str]) -> list[str]:
+    """Lines of ESP-IDF with the options of its configuration first, each of them once."""
+    title = "# sdkconfig.defaults"
+    options = list(dict.fromkeys(line for line in lines if line.startswith("CONFIG_")))
+    code = [line for line in lines if line not in options and line != title]
+    return [*([title, *options] if options else []), *code]
 
 
-@functools.cache
-def _chip(radio: str) -> str:
-    """The name that a profile has, also one of a file: `esp32-c3-measured` of `./board.toml`."""
-    try:
-        return str(laboratory.radio(radio).name)
-    except InputError:
-        # Several radios, or one of a file that a capture's analysis names by its content.
-        return radio
+_OF_CHIP = {
+    "esp32": ("ESP-IDF",),
+    "nrf7002": ("nRF Connect SDK",),
+    "siwx917": ("WiSeConnect",),
+    "cyw43439": ("pico-sdk", "WHD"),
+}
+"""The platforms of a chip, the usual one first, by the begin of its radio's name."""
+KITS = {kit for kits in _OF_CHIP.values() for kit in kits}
+_IN_C = KITS - {"nRF Connect SDK"}
 
 
-def of_radio(radio: str) -> str | None:
-    """The platform on which a radio's chip is programmed, if there is one alone."""
-    return next((platform for begin, platform in _OF_RADIO.items() if _chip(radio).startswith(begin)), None)
+def kits_of(chip: str) -> tuple[str, ...]:
+    """The platforms on which a chip is programmed; none for one that has no kit of its own."""
+    return next((kits for begin, kits in _OF_CHIP.items() if chip.startswith(begin)), ())
 
 
-def words_of(target: str | None, radio: str) -> str | None:
-    """What `--target` would name for a radio whose chip has one platform, if it names nothing."""
-    own = of_radio(radio)
-    return target or next((name for name, platforms in TARGETS.items() if platforms == (own,)), None)
+def of_chip(chip: str) -> str | None:
+    """The platform on which a chip is programmed as a rule, if it is a kit of its own."""
+    return next(iter(kits_of(chip)), None)
 
 
-_OTHER_SDK = ("siwx917", "cyw43439", "cc3130")
+def words_of(target: str | None, chip: str) -> list[str]:
+    """What `--target` names; without it, what it would name for each kit of the chip."""
+    kits = [(kit,) for kit in kits_of(chip)]
+    own = [next(name for name, platforms in TARGETS.items() if platforms == kit) for kit in kits]
+    return own if target is None else [target]
+
+
+_OTHER_SDK = ("cc3130",)
 """Chips with a kit of their makers', for which no settings are known here."""
-_OF_ONE_MAKER = ("esp-idf", "nrf")
+_OF_ONE_MAKER = ("esp-idf", "nrf", "wiseconnect", "pico-sdk", "whd")
 
 
 _WITH_WAKE_TIMES = {"esp32-c5": "ESP-IDF", "esp32-c6": "ESP-IDF", "nrf7002": "nRF Connect SDK"}
@@ -132,9 +128,9 @@ _WITH_WAKE_TIMES = {"esp32-c5": "ESP-IDF", "esp32-c6": "ESP-IDF", "nrf7002": "nR
 _AGREEING = "802.11ax"
 
 
-def with_wake_times(target: str | None, radio: str) -> str | None:
-    """The platform on which target wake time can be set: that of the radio's chip, if it is among the target's."""
-    own = next((platform for begin, platform in _WITH_WAKE_TIMES.items() if _chip(radio).startswith(begin)), None)
+def with_wake_times(target: str | None, chip: str) -> str | None:
+    """The platform on which target wake time can be set: that of the chip, if it is among the target's."""
+    own = next((platform for begin, platform in _WITH_WAKE_TIMES.items() if chip.startswith(begin)), None)
     if target is None:
         return own
     return own if own in TARGETS[target] else None
@@ -151,20 +147,20 @@ def as_set(platform: str | None, candidate: Candidate) -> list[Candidate]:
     Firmware of the nRF70 stays awake for the whole service period. Of ESP-IDF it is not published whether the station
     sleeps as soon as the access point ends it, so that there are both.
     """
-    if platform is None or not _has_one_agreement(candidate):
+    if platform is None or not has_one_agreement(candidate):
         return [candidate]
     kinds = [AWAKE_TO_THE_END] if platform == "nRF Connect SDK" else [AWAKE_TO_THE_END, ENDS_EARLY]
     return [replace(candidate, parameters=(*candidate.parameters, kind)) for kind in kinds]
 
 
-def check_fits(target: str | None, radio: str) -> None:
-    """Raises `InputError` for a target that is another maker's than the radio's chip."""
+def check_fits(target: str | None, chip: str) -> None:
+    """Raises `InputError` for a target that is another maker's than the chip."""
     if target not in _OF_ONE_MAKER:
         return
-    platform = of_radio(radio)
-    if _chip(radio).startswith(_OTHER_SDK) or (platform is not None and platform not in TARGETS[target]):
-        kit = "a kit that has no settings here" if platform is None else platform
-        raise InputError(f"--target {target}: expected a radio of {TARGETS[target][0]}, got {radio}, which is of {kit}")
+    kits = kits_of(chip)
+    if chip.startswith(_OTHER_SDK) or (kits and not set(kits) & set(TARGETS[target])):
+        kit = " or ".join(kits) or "a kit that has no settings here"
+        raise InputError(f"--target {target}: expected a radio of {TARGETS[target][0]}, got {chip}, which is of {kit}")
 
 
 def host_to_paste(lines: Sequence[str]) -> list[str]:
@@ -178,7 +174,6 @@ def host_to_paste(lines: Sequence[str]) -> list[str]:
             continue
         if line.startswith("CONFIG_") and not any(each.startswith("CONFIG_") for each in found):
             found.append("# sdkconfig.defaults")
-        # A comment that is wrapped goes on as a comment.
         found += [line] if line.startswith("CONFIG_") else textwrap.wrap(f"// {line}", 76, subsequent_indent="//   ")
     return found
 
@@ -203,22 +198,34 @@ def is_for(target: str, candidate: Candidate) -> bool:
     return any(can_set(platform, candidate.awake_to_the_end()) for platform in TARGETS[target])
 
 
-_USUAL = {LINUX: "100ms", "ESP-IDF": f"{_ESP_USUAL_MS}ms", "nRF Connect SDK": "100ms"}
-"""The time-out of each platform as it comes: of mac80211's dynamic power save (docs/station.md), of ESP-IDF's least
-active time, and of the nRF70's inactivity timer in its maker's documentation."""
+_USUAL = {
+    LINUX: "100ms",
+    "ESP-IDF": f"{_ESP_USUAL_MS}ms",
+    "nRF Connect SDK": "100ms",
+    "WiSeConnect": None,
+    "pico-sdk": "200ms",
+    "WHD": "200ms",
+}
+"""The time-out of each platform as it comes, None where power save is off: of mac80211's dynamic power save
+(docs/station.md), of ESP-IDF's least active time, of the nRF70's inactivity timer in its maker's documentation, of
+CYW43_DEFAULT_PM and of DEFAULT_PM2_SLEEP_RET_TIME. WiSeConnect begins with its first profile, HIGH_PERFORMANCE."""
 
 
-def usual_of(target: str | None, radio: str) -> str | None:
-    """The platform whose time-out as it comes is one of a target's or, without one, of the radio's chip or of Linux."""
+def usual_of(target: str | None, chip: str) -> str | None:
+    """The platform whose time-out as it comes is one of a target's or, without one, of the chip's kit or of Linux."""
     if target is None:
-        return of_radio(radio) or LINUX
+        return of_chip(chip) or LINUX
     return next((platform for platform in TARGETS[target] if platform in _USUAL), None)
 
 
 def is_usual(platform: str | None, candidate: Candidate) -> bool:
-    """Whether its time-out is the one that a platform has with power save on and nothing else set."""
-    usual = (("timeout", _USUAL.get(platform or "")),)
-    return candidate.parameters == usual and _policies()[candidate.policy]["dozing"] == "after timeout"
+    """Whether it is what a platform does with nothing else set: its time-out, or no power save."""
+    if platform not in _USUAL:
+        return False
+    timeout, dozing = _USUAL[platform], _policies()[candidate.policy]["dozing"]
+    if timeout is None:
+        return candidate.policy == "active"
+    return candidate.parameters == (("timeout", timeout),) and dozing == "after timeout"
 
 
 def can_be_set(candidate: Candidate) -> bool:
@@ -270,79 +277,9 @@ def _wake_times(request: tuple[int, int, int]) -> tuple[Setting, ...]:
     )
 
 
-_ESP_INACTIVE_S = 6
-"""After so long without a beacon a station of ESP-IDF gives up its association (esp_wifi.h)."""
-_BEACON_S = 0.1024
-_BORNE = 10
-"""Beacons in a row whose loss is to be borne."""
-
-
-def is_esp_idf(radio: str, target: str | None) -> bool:
-    """Whether the settings are those of ESP-IDF: of the target, or without one of the radio's chip."""
-    return of_radio(radio) == "ESP-IDF" if target is None else target == "esp-idf"
-
-
-def hints(
-    radio: str,
-    target: str | None,
-    candidate: Candidate,
-    stack: NetworkStack | None = None,
-    adds: Callable[[float], str] = "{:.3g} W".format,
-) -> Iterator[str]:
-    """What else of ESP-IDF wakes up the radio or ends its association, beside what sets a candidate.
-
-    `adds` says what a mean power more is: a current, and days.
-    """
-    if not is_esp_idf(radio, target):
-        return
-    arp, report = ("", "") if stack is None else (f" ({adds(more_w)})" for more_w in stack.frames_w.values())
-    where = "no figure here unless they were captured" if stack is None else "no other figure here"
-    yield (
-        f"beside it, lwIP of ESP-IDF sends a gratuitous ARP each 60 s as it comes{arp}, and with IPv6 an MLDv6 report "
-        f"each 40 s{report}, which wake the radio and are in {where}: "
-        "CONFIG_LWIP_ESP_GRATUITOUS_ARP=n and CONFIG_LWIP_ESP_MLDV6_REPORT=n leave them out, for access points that do "
-        "not forget silent devices; CONFIG_LWIP_GARP_TMR_INTERVAL and CONFIG_LWIP_MLDV6_TMR_INTERVAL are the intervals "
-        "in seconds"
-    )
-    price = ""
-    if stack is not None and stack.timer_w_each_ms is not None:
-        price = (
-            f"; each millisecond that it is awake for that, at the power of {stack.awake_mode}, is "
-            f"{adds(stack.timer_w_each_ms)}, and how many there are is not published"
-        )
-    yield (
-        "the host wakes up, too, without the radio and in no figure above: lwIP's timer of TCP runs each 250 ms "
-        "(CONFIG_LWIP_TCP_TMR_INTERVAL), from memory only while a connection is open, so that a device with MQTT is "
-        f"not asleep as long as an idle one{price}; its timers of ARP and DHCP run more rarely (ESP-IDF issue 18029); "
-        "and a console over USB Serial/JTAG (ESP32-C3, -C5, -C6, -S3) keeps a "
-        "connected chip from light sleep with CONFIG_USJ_NO_AUTO_LS_ON_CONNECTION=y: measure without the cable"
-    )
-    yield from _keeps_association(candidate)
-
-
-def _keeps_association(candidate: Candidate) -> Iterator[str]:
-    """Says after how many beacons that it misses a station of ESP-IDF gives up, where that is few."""
-    if candidate.listen_interval is not None:
-        each_s, what = candidate.listen_interval * _BEACON_S, "listen intervals"
-    elif _has_one_agreement(candidate):
-        each_s = float(Quantity(dict(candidate.parameters)["interval"], "time").value)
-        what = "intervals between wake times, at which it may hear one beacon (ESP-IDF issue 13884)"
-    else:
-        return
-    if _BORNE * each_s <= _ESP_INACTIVE_S:
-        return
-    borne = math.floor(_ESP_INACTIVE_S / each_s)
-    which = f"which are {borne} of these {what}" if borne else f"which is less than one of these {what}"
-    lost = (
-        ""
-        if candidate.listen_interval is not None
-        else "; boards that give up agreements after minutes are reported (issue 18352): watch for reconnections"
-    )
-    yield (
-        f"without a beacon for {_ESP_INACTIVE_S} s, {which}, it gives up its association: "
-        f"esp_wifi_set_inactive_time(WIFI_IF_STA, {math.ceil(_BORNE * each_s)}); after esp_wifi_start() bears the loss "
-        f"of {_BORNE}{lost}"
-    )
+def is_esp_idf(chip: str, target: str | None) -> bool:
+    """Whether the settings are those of ESP-IDF: of the target, or without one of the chip."""
+    return of_chip(chip) == "ESP-IDF" if target is None else target == "esp-idf"
 
 
 def _dtim(beacons: int) -> Setting:
@@ -356,7 +293,7 @@ def _policies() -> dict[str, dict[str, Any]]:
     return found
 
 
-def _has_one_agreement(candidate: Candidate) -> bool:
+def has_one_agreement(candidate: Candidate) -> bool:
     """Whether it keeps to one agreement on wake times, which is what kits can set."""
     return "interval" in dict(candidate.parameters) and bool(_policies()[candidate.policy]["needs_agreement"])
 
@@ -381,6 +318,19 @@ def _milliseconds(time: str) -> int:
 
 def how(candidate: Candidate) -> tuple[Setting | None, ...]:
     """How the candidate is set on each of `PLATFORMS`; None where a platform has no setting for it."""
+    policy, beacons = _policies()[candidate.policy], candidate.listen_interval
+    others: tuple[Setting | None, ...] = (None, None, None)
+    if policy["dozing"] == "never" and policy["runs_on_drivers"]:
+        others = tuple(companion_kits.NEVER[name] for name in PLATFORMS[-3:])
+    elif policy["dozing"] == "after timeout" or (policy["dozing"] == "between beacons" and not policy["uapsd"]):
+        timeout = dict(candidate.parameters).get("timeout", "100ms") if policy["dozing"] == "after timeout" else None
+        asked = (None if timeout is None else _milliseconds(timeout), beacons)
+        others = (companion_kits.wiseconnect(*asked), companion_kits.pico_sdk(*asked), companion_kits.whd(*asked))
+    return (*_of_others(candidate), *others)
+
+
+def _of_others(candidate: Candidate) -> tuple[Setting | None, ...]:
+    """The same of all but the kits of chips beside a host."""
     values = dict(candidate.parameters)
     beacons = candidate.listen_interval
     policy = _policies()[candidate.policy]
@@ -436,8 +386,8 @@ def how(candidate: Candidate) -> tuple[Setting | None, ...]:
             _dtim(beacons),
         )
     if policy["needs_agreement"]:
-        if not _has_one_agreement(candidate):
-            return (None,) * len(PLATFORMS)
+        if not has_one_agreement(candidate):
+            return (None,) * 5
         kits = _wake_times(_core.wake_request(values["interval"]))
         if candidate.ends_early:
             kits = tuple(kit._replace(note=f"{kit.note}; an early end has no setting", whole=False) for kit in kits)

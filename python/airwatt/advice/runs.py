@@ -7,11 +7,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from airwatt import _core, aggregates, laboratory
+from airwatt import _core, aggregates, bands, laboratory
 from airwatt._core import CONFIRM, InputError, Quantity, Scenario
 from airwatt.advice import deep_sleep, network_stack, platforms
 from airwatt.advice.answer import Advice, Row, rows_of
 from airwatt.advice.candidate import Candidate, Figures
+from airwatt.advice.chip import Chip
 from airwatt.advice.combined_settings import SETTINGS, CombinedSetting
 from airwatt.parallel import Progress
 from airwatt.results import FinishedRun, Result
@@ -138,15 +139,18 @@ def advise(
     text = loaded.to_dict()
     if "wifi" not in text:
         raise InputError(f"advise {loaded.name}: expected a scenario whose stations can sleep, got one without [wifi]")
-    for station in text["station"]:
-        platforms.check_fits(target, str(station["radio"]))
+    chips = [Chip.of(str(station["radio"])) for station in text["station"]]
+    for each in chips:
+        platforms.check_fits(target, each.name)
+        _check_band(each.name, text["wifi"]["standard"])
+    chip = chips[0]
     given = {*given, *(set or {})}
     tries_listen_intervals = "station.listen_interval" not in given and _has_dtims_beside(given, text["station"])
-    platform, standard = platforms.with_wake_times(target, str(text["station"][0]["radio"])), text["wifi"]["standard"]
+    platform, standard = platforms.with_wake_times(target, chip.name), text["wifi"]["standard"]
     wakes = platform is not None and platforms.agrees(standard)
     plan = json.loads(_core.advise_scenario(loaded, budget_s, confirm, tries_listen_intervals, wakes))
     skipping = platforms.skipped(text["station"][0].get("listen_interval"))
-    rows = rows_of(plan, str(text["station"][0]["radio"]), target, skipping, platform)
+    rows = rows_of(plan, chip.name, target, skipping, platform)
     confirmed = [row for row in rows if row.confirm]
     measured = loaded.replace([("latency_percentiles", "true")])
     make = _Runs(range(seed, seed + runs), limit, store, on_progress)
@@ -160,9 +164,8 @@ def advise(
         failure = done.failure(index)
         row.failure = None if failure is None else str(failure)
         row.simulation = None if failure is not None else _figures(done.finished(index), awake)
-    advice = Advice(
-        budget_s, loaded.name, ", ".join(sorted({one["radio"] for one in text["station"]})), rows, runs, seed
-    )
+    radios = ", ".join(sorted({one["radio"] for one in text["station"]}))
+    advice = Advice(budget_s, loaded.name, radios, chip, rows, runs, seed)
     untried = []
     if platform is not None and not wakes:
         untried.append(
@@ -190,13 +193,22 @@ def advise(
         advice.deep_sleep = deep_sleep.beside(text, best.simulation.power_w, reconnection_s)
         if reconnection_s is not None and advice.deep_sleep is None:
             advice.reconnection = deep_sleep.why_not(text)
-        if platforms.is_esp_idf(str(text["station"][0]["radio"]), target):
+        if platforms.is_esp_idf(chip.name, target):
             advice.network_stack = network_stack.price(loaded, best.candidate, seed, store)
         if advice.ending_early is not None:
             advice.early_beacon_w = _beacon_w(text, advice.default, advice.ending_early.candidate)
-        words = platforms.words_of(target, str(text["station"][0]["radio"]))
+        words = platforms.words_of(target, chip.name)
         advice.beside = _beside(measured, best.candidate, best.simulation, awake, make, words, budget_s)
     return advice
+
+
+def _check_band(chip: str, standard: str) -> None:
+    if bands.cannot_join(chip, standard):
+        band = bands.spaced(bands.of_standard(standard))
+        raise InputError(
+            f"advise: expected a cell at 2.4 GHz, the only band of {chip}, got {standard} at {band}; "
+            "hint: --set wifi.standard=802.11n-2.4GHz"
+        )
 
 
 def _beacon_w(keys: Mapping[str, Any], usual: Row | None, agreed: Candidate) -> float | None:
@@ -228,13 +240,13 @@ def _beside(
     alone: Figures,
     awake: Sequence[_Run],
     make: _Runs,
-    target: str | None,
+    targets: Sequence[str],
     budget_s: float,
 ) -> list[CombinedSetting]:
     """Runs what can be set beside a candidate, as far as it has an effect on the scenario."""
     possible = []
     for setting in SETTINGS:
-        if target is not None and not platforms.to_paste(target, setting.how):
+        if targets and not any(platforms.to_paste(target, setting.how) for target in targets):
             continue
         try:
             scenario.replace([*candidate.overrides, *setting.overrides])

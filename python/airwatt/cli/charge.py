@@ -44,8 +44,18 @@ def heads(battery: Battery | None, profile: Mapping[str, Any] | None = None) -> 
     host = ["host", "together"] if battery is not None and (battery.load_a or battery.load_w) else []
     # The capacity alone: options would take the room of the numbers.
     mode = f" in {profile['mode']}" if profile is not None and profile["mode"] else ""
+    if radio_alone(battery, profile):
+        mode = ", radio alone"
     lasts = [] if battery is None else [f"{battery.text.partition(',')[0]} lasts{mode}"]
     return ["current", *host, "charge a day", *lasts]
+
+
+def radio_alone(battery: Battery | None, profile: Mapping[str, Any] | None) -> str:
+    """Says that days lack the host of a radio whose profile has none, and how to add it; empty where they do not."""
+    if battery is None or profile is None or profile["mode"] or battery.load_a or battery.load_w:
+        return ""
+    capacity = battery.text.partition(",")[0]
+    return f"radio alone; with the host: --battery {capacity},load=0.5mA, whatever your host takes on the average"
 
 
 def cells(
@@ -89,6 +99,9 @@ def host_modes(
                 f"profiles that are compared with one err by up to {100 * LARGEST_PROFILE_ERROR:.0f} %"
             )
         return
+    lacks_host = next((text for profile in profiles if (text := radio_alone(battery, profile))), "")
+    if lacks_host:
+        yield f"days are those of the {lacks_host}"
     # Choices may be radios, each with modes of its own or with none.
     modes = list(dict.fromkeys(mode["name"] for profile in profiles for mode in profile["modes"]))
     volts = [radio_v] * len(rows) if radio_v is None or isinstance(radio_v, float) else list(radio_v)

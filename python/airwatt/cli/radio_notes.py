@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from airwatt import laboratory
+from airwatt import bands, laboratory
+from airwatt.bands import spaced
 from airwatt.tables import quantity
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ def other_band(scenario: Scenario) -> Iterator[str]:
     values = scenario.to_dict()
     if values.get("wifi"):
         radios = [station["radio"] for station in values["station"]]
-        text = _other_band(dict.fromkeys(radios), _band(values["wifi"]["standard"]))
+        text = _other_band(dict.fromkeys(radios), values["wifi"]["standard"])
         yield from [text] if text is not None else []
 
 
@@ -35,23 +36,18 @@ def timeouts(scenario: Scenario) -> Iterator[str]:
             yield f"note: policy timeout is {whose}; timeout:timeout=100ms is another"
 
 
-def _other_band(radios: Iterable[str], band: str) -> str | None:
-    texts = []
+def _other_band(radios: Iterable[str], standard: str) -> str | None:
+    texts, band = [], bands.of_standard(standard)
     for name in radios:
         radio = laboratory.radio(name)
         if radio.band is None or radio.band == band:
             continue
+        if bands.cannot_join(str(radio.name), standard):
+            texts.append(
+                f"{name} has {spaced(radio.band)} alone, so that it cannot join: figures are of no real device"
+            )
+            continue
         others = [one.name for one in laboratory.radios() if one.band == band and one.name.startswith(f"{radio.name}-")]
-        other = f"; {others[0]} has those of {_spaced(band)}" if others else ""
-        texts.append(f"the figures of {name} are those at {_spaced(radio.band)}{other}")
-    return f"note: the cell is at {_spaced(band)}, and {'; '.join(texts)}" if texts else None
-
-
-def _band(standard: str) -> str:
-    if standard in ("802.11b", "802.11g") or standard.endswith("-2.4GHz"):
-        return "2.4GHz"
-    return "6GHz" if standard.endswith("-6GHz") else "5GHz"
-
-
-def _spaced(band: str) -> str:
-    return band.replace("GHz", " GHz")
+        other = f"; {others[0]} has those of {spaced(band)}" if others else ""
+        texts.append(f"the figures of {name} are those at {spaced(radio.band)}{other}")
+    return f"note: the cell is at {spaced(band)}, and {'; '.join(texts)}" if texts else None

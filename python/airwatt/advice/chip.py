@@ -1,0 +1,31 @@
+"""The chip of a radio: its name and the mode of its host, loaded once with the question."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from airwatt import laboratory
+from airwatt._core import InputError
+
+
+class Chip(NamedTuple):
+    """What advice has to know of a radio's profile beside what runs say."""
+
+    name: str
+    """The name that the profile has, also one of a file: `esp32-c3-measured` of `./board.toml`."""
+    mode: str = ""
+    """The maker's name of the mode of the host that figures assume; empty for a radio without modes."""
+    sets: tuple[str, ...] = ()
+    """What sets that mode, all of it."""
+
+    @classmethod
+    def of(cls, radio: str) -> Chip:
+        """Loads a radio. What is none, as the profile of a file that a capture's analysis names, has its name alone."""
+        try:
+            profile = laboratory.radio(radio)
+        except InputError:
+            return cls(radio)
+        assumed = next((mode for mode in profile.modes if mode.id == profile.mode), None)
+        if assumed is None:
+            return cls(str(profile.name))
+        return cls(str(profile.name), str(assumed.name), tuple(assumed.set))

@@ -1,0 +1,223 @@
+"""The answer of `airwatt advise`: what to take, how long the battery lasts, and what to set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from airwatt.cli.advice_words import (
+    COLUMNS,
+    UNSETTABLE,
+    costs,
+    deep_sleep,
+    has_no_packets,
+    more,
+    name,
+    with_error,
+)
+from airwatt.layout import filled
+
+if TYPE_CHECKING:
+    from airwatt.advice import Advice, Row
+    from airwatt.layout import Table
+
+
+def parts(found: Advice, *, details: bool) -> Iterator[str | Table]:
+    """The answer, and what is said without being asked; with `details` all else follows."""
+    from airwatt.advice import platforms
+    from airwatt.cli import advice_details
+    from airwatt.tables import quantity
+
+    late = "packets with data" if found.from_capture else "packets or answers"
+    asked = f"at most {quantity(found.budget_s, 's')} of added delay to {late}"
+    yield filled(f"{found.source}, radio {found.radio}, {asked}:", COLUMNS)
+    yield "\n".join(filled(line, COLUMNS, 11) for line in _verdict(found))
+    yield from _how_to_set(found)
+    notes = list(_notes(found))
+    if notes:
+        yield "\n".join(filled(note, COLUMNS) for note in notes)
+    if details:
+        yield from advice_details.parts(found)
+        return
+    if found.keep_alives and found.ranked:
+        shown = [found.ranked[0], *([] if found.default is None else [found.default])]
+        yield from advice_details.keep_alives(found, [row.candidate for row in shown])
+    kit = ", options" if platforms.kits_of(found.chip.name) else ""
+    yield f"--details: assumptions, alternatives, all candidates, causes, errors{kit}"
+
+
+def _verdict(found: Advice) -> Iterator[str]:
+    """What to take, beside what is done with nothing set, and the days of both."""
+    from airwatt.advice import platforms
+
+    yield from (f"failed     {name(row, found)}: {row.failure}" for row in found.rows if row.failure)
+    if not found.ranked:
+        yield "nothing is within the budget"
+        return
+    best, default = found.ranked[0], found.default
+    yield f"take       {name(best, found)}: {_brief(found, best)}{_less(found)}"
+    if found.target is None and best.is_out_of_reach:
+        kit = platforms.of_chip(found.chip.name)
+        yield f"can be set {'anywhere' if kit is None else f'on {kit}'}: nothing within the budget"
+    if default is not None:
+        who = platforms.usual_of(found.target, found.chip.name)
+        as_it_comes = f"what {'Linux' if who == platforms.LINUX else who} does as it comes"
+        over = "" if default in found.ranked else "; over the budget"
+        if default is best:
+            yield f"default    {name(default, found)} is {as_it_comes}"
+        else:
+            yield f"default    {name(default, found)}, {as_it_comes}: {_brief(found, default)}{over}"
+    if found.battery is not None and best.simulation is not None:
+        yield f"battery    {_lasts(found)}"
+    if found.reconnection or (found.deep_sleep is not None and found.deep_sleep.power_w is not None):
+        yield from deep_sleep(found)
+
+
+def _brief(found: Advice, row: Row) -> str:
+    """What a candidate takes and how much later packets are: a current, or without a voltage an energy."""
+    figures, current = row.simulation, found.current_a(row)
+    if figures is None or current is None:
+        return costs(found, row)
+    parts = [with_error(current, "A", None) + _band(row)]
+    if has_no_packets(figures):
+        parts.append("no packet to delay")
+    else:
+        parts.append(f"{with_error(max(0.0, figures.delay_s), 's', figures.delay_ci95_s)} of delay")
+        if figures.delay_p95_s is not None:
+            parts[-1] += f" (95 %: {with_error(max(0.0, figures.delay_p95_s), 's', None)})"
+    return ", ".join(parts)
+
+
+def _band(row: Row) -> str:
+    """How far a candidate's energy and current may be off."""
+    figures = row.simulation
+    if figures is None:
+        return ""
+    if figures.energy_low_j is not None and figures.energy_high_j is not None and figures.energy_j > 0:
+        low, high = 1 - figures.energy_low_j / figures.energy_j, figures.energy_high_j / figures.energy_j - 1
+    elif figures.profile is not None and "band_high" in figures.profile:
+        low, high = figures.profile["band_low"], figures.profile["band_high"]
+    else:
+        return ""
+    return f" (\N{MINUS SIGN}{100 * low:.0f} to +{100 * high:.0f} %)"
+
+
+def _how_to_set(found: Advice) -> Iterator[str]:
+    """How the best candidate, and what is advised beside it, is set on each platform, or on the target."""
+    from airwatt.advice import esp_idf, platforms
+
+    if not found.ranked:
+        return
+    best, chip = found.ranked[0], found.chip
+    wanted = [(name(best, found), platforms.how(best.candidate))]
+    wanted += [(one.setting.name, one.setting.how) for one in found.beside if one.is_advised]
+    mode = [f"and for the host, {chip.mode}, which the figures assume:"] if chip.mode else []
+    targets = platforms.words_of(found.target, chip.name)
+    for target in targets:
+        lines = [line for _, how in wanted for line in platforms.to_paste(target, how)]
+        if target == "esp-idf":
+            lines += esp_idf.keeps_association(best.candidate)
+            host = [f"// {mode[0]}", *platforms.host_to_paste(chip.sets)] if mode else []
+            lines = platforms.in_files([*lines, *host])
+        what = " and ".join(what for what, _ in wanted)
+        yield "\n".join([f"to set {what} on {target}:", *(f"    {line}" for line in lines)])
+    if targets:
+        return
+    # What is advised beside the power save has a setting on some platforms alone.
+    text = [f"to set {wanted[0][0]}:", *platforms.described(wanted[0][1], chip.name)]
+    for what, how in wanted[1:]:
+        known = [line for line in platforms.described(how, chip.name) if not line.endswith(platforms.NONE)]
+        text += [f"and {what}:", *known] if known else []
+    # The call that sets power save stands above.
+    text += [*mode, *(line for line in chip.sets if not line.startswith("esp_wifi_set_ps("))]
+    yield "\n".join(filled(line, COLUMNS, 4) for line in text)
+
+
+def _notes(found: Advice) -> Iterator[str]:
+    """What has to be known before it is set."""
+    if not found.ranked:
+        return
+    best = found.ranked[0]
+    if best.candidate.listen_interval is not None:
+        yield (
+            "it misses frames to everyone (ARP, mDNS) after the beacons that it skips: a peer that asks for its "
+            "address may get no answer"
+        )
+    stack = found.network_stack
+    if stack is not None:
+        priced = " and ".join(
+            f"{kind}, {more(found, watts)}{_left(found, watts)}" for kind, watts in stack.frames_w.items()
+        )
+        yield f"not in it are frames of lwIP itself: {priced}"
+    if name(best, found).endswith(UNSETTABLE):
+        yield "* nothing sets all of it: a driver or a firmware would have to do it"
+
+
+def _left(found: Advice, more_w: float) -> str:
+    """The days that are left with a mean power more."""
+    best, battery = found.ranked[0].simulation, found.battery
+    if battery is None or best is None:
+        return ""
+    return f" ({battery.lasts(best.power_w + more_w, found.voltage_v, best.profile)})"
+
+
+def _less(found: Advice) -> str:
+    """Says by how much the best is below a radio that never sleeps."""
+    awake = next((row.simulation for row in found.rows if row.candidate.policy == "active" and row.simulation), None)
+    best = found.ranked[0].simulation
+    if awake is None or best is None or best.energy_j >= awake.energy_j:
+        return ""
+    return f"; {_below_all(best.energy_j / awake.energy_j)} less energy than active"
+
+
+def _below_all(left: float) -> str:
+    """The share that is saved where `left` stays, with so many digits that it is not all."""
+    decimals = next((digits for digits in range(4) if round(100 * (1 - left), digits) < 100), 4)
+    return f"{100 * (1 - left):.{decimals}f} %"
+
+
+def _lasts(found: Advice) -> str:
+    """How long the battery lasts as advised, with nothing set, and with a radio that never sleeps."""
+    battery = found.battery
+    assert battery is not None
+    best, default = found.ranked[0], found.default
+    awake = [row for row in found.rows if row.candidate.policy == "active" and row.simulation]
+    named = {"as advised": [best], "by default": [] if default in (None, best) else [default], "active": awake[:1]}
+    times = ", ".join(
+        f"{what} {battery.lasts(row.simulation.power_w, found.voltage_v, row.simulation.profile)}"
+        for what, rows in named.items()
+        for row in rows
+        if row is not None and row.simulation is not None
+    )
+    profile = best.simulation.profile if best.simulation else None
+    mode = f", with the host in {profile['mode']} while the radio dozes" if profile and profile["mode"] else ""
+    return f"{battery.text} lasts: {times}{mode}{_other_modes(found, profile)}{_of_what(found, profile)}"
+
+
+def _of_what(found: Advice, profile: Mapping[str, Any] | None) -> str:
+    """Whose days they are, and why they may be ranges."""
+    from airwatt.cli import charge
+
+    battery = found.battery
+    assert battery is not None
+    alone = charge.radio_alone(battery, profile)
+    borrowed = ""
+    if profile is not None and battery.refuses(profile):
+        borrowed = (
+            f"; days are ranges, since {100 * profile['borrowed_share']:.0f} % of the charge rests on values of "
+            "another chip"
+        )
+    return f"{'; ' if alone else ''}{alone}{borrowed}"
+
+
+def _other_modes(found: Advice, profile: Mapping[str, Any] | None) -> str:
+    """Says how long the battery lasts with the same policy if the host does something else."""
+    from airwatt.battery import lasting
+
+    assert found.battery is not None
+    others = [
+        f"in {mode['name']} {lasting(found.battery.lasts_s(mode['average_power_w'], found.voltage_v))}"
+        for mode in (profile or {}).get("modes", [])
+        if profile and mode["name"] != profile["mode"]
+    ]
+    return f"; {', '.join(others)}" if others else ""
