@@ -7,6 +7,9 @@ from typing import NamedTuple
 from airwatt import laboratory
 from airwatt._core import InputError
 
+_BY_DEFAULT = "CONFIG_PM_ENABLE=n, the default"
+"""Among what sets a mode of the host: that it is the one with nothing set."""
+
 
 class Chip(NamedTuple):
     """What advice has to know of a radio's profile beside what runs say."""
@@ -17,6 +20,8 @@ class Chip(NamedTuple):
     """The maker's name of the mode of the host that figures assume; empty for a radio without modes."""
     sets: tuple[str, ...] = ()
     """What sets that mode, all of it."""
+    comes: str = ""
+    """The mode of a kit with nothing set."""
 
     @classmethod
     def of(cls, radio: str) -> Chip:
@@ -28,4 +33,5 @@ class Chip(NamedTuple):
         assumed = next((mode for mode in profile.modes if mode.id == profile.mode), None)
         if assumed is None:
             return cls(str(profile.name))
-        return cls(str(profile.name), str(assumed.name), tuple(assumed.set))
+        comes = (str(mode.name) for mode in profile.modes if any(_BY_DEFAULT in line for line in mode.set))
+        return cls(str(profile.name), str(assumed.name), tuple(assumed.set), next(comes, ""))

@@ -63,14 +63,29 @@ def _verdict(found: Advice) -> Iterator[str]:
         who = platforms.usual_of(found.target, found.chip.name)
         as_it_comes = f"what {'Linux' if who == platforms.LINUX else who} does as it comes"
         over = "" if default in found.ranked else "; over the budget"
+        host = _with_its_host(found, default)
         if default is best:
-            yield f"default    {name(default, found)} is {as_it_comes}"
+            yield f"default    {name(default, found)} is {as_it_comes}{host}"
         else:
-            yield f"default    {name(default, found)}, {as_it_comes}: {_brief(found, default)}{over}"
+            yield f"default    {name(default, found)}, {as_it_comes}: {_brief(found, default)}{over}{host}"
     if found.battery is not None and best.simulation is not None:
         yield f"battery    {_lasts(found)}"
     if found.reconnection or (found.deep_sleep is not None and found.deep_sleep.power_w is not None):
         yield from deep_sleep(found)
+
+
+def _with_its_host(found: Advice, row: Row) -> str:
+    """What a candidate takes with the host as it comes, if that is another mode than the figures assume."""
+    from airwatt.tables import quantity
+
+    profile = row.simulation.profile if row.simulation else None
+    volts = found.voltage_v if found.battery is None else found.battery.voltage(found.voltage_v)
+    powers = {mode["name"]: mode["average_power_w"] for mode in (profile or {}).get("modes", [])}
+    if profile is None or not volts or found.chip.comes not in powers or found.chip.comes == profile["mode"]:
+        return ""
+    power_w = powers[found.chip.comes]
+    days = "" if found.battery is None else f", {found.battery.lasts(power_w, found.voltage_v, profile)}"
+    return f"; if the host is as it comes, too ({found.chip.comes}), {quantity(power_w / volts, 'A')}{days}"
 
 
 def _brief(found: Advice, row: Row) -> str:
