@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::units::ParseQuantityError;
+use crate::units::{ParseQuantityError, Span};
 
 /// What an error expects of a setting that is any text.
 pub(super) const TEXT: &str = "text";
@@ -147,7 +147,9 @@ impl SettingError {
     /// What is wrong, without the key: for a place that already names it.
     pub fn message(&self) -> String {
         match self {
-            Self::OutOfRange { value, allowed, .. } => format!("expected {allowed}, got {value}"),
+            Self::OutOfRange { value, allowed, .. } => {
+                format!("expected {}, got {}", spoken(allowed), spoken(value))
+            }
             Self::Unknown { known, .. } if known.is_empty() => {
                 "unknown key; hint: this table has no keys".to_owned()
             }
@@ -179,6 +181,12 @@ impl From<ParseQuantityError> for SettingError {
     fn from(error: ParseQuantityError) -> Self {
         Self::syntax("", error.expected(), format!("{:?}", error.text()))
     }
+}
+
+/// A text whose times are in the units that people use.
+fn spoken(text: &str) -> String {
+    let words = text.split(' ').map(|word| word.parse().map_or_else(|_| word.to_owned(), Span::spoken));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// The names as an enumeration in a sentence.

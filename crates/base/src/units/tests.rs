@@ -41,6 +41,13 @@ fn errors_say_what_is_expected() {
 }
 
 #[test]
+fn messages_have_the_units_that_people_use() {
+    let spoken = [0, 30, 90, 600, 605, 10_800, 86_400].map(|seconds| Span::from_secs(seconds).spoken());
+    assert_eq!(spoken, ["0s", "30s", "90s", "10min", "605s", "3h", "1d"]);
+    assert_eq!(Span::from_millis(3_600_500).spoken(), "3600.5s");
+}
+
+#[test]
 fn files_get_the_same_words() {
     let error = serde_json::from_str::<Span>("20").unwrap_err().to_string();
     assert!(error.starts_with(r#"expected a number with its unit, such as 20ms, got "20""#), "{error}");

@@ -222,6 +222,22 @@ impl Mul<u64> for Span {
     }
 }
 
+impl Span {
+    /// The span as people say it, for messages: `0s`, `20min`, `3h`, `1d`. Its display, which files and keys have, stays in seconds.
+    pub fn spoken(self) -> String {
+        let seconds = self.0 / 1_000_000_000;
+        let unit = [("d", 86_400, 1), ("h", 3_600, 1), ("min", 60, 10)]
+            .into_iter()
+            .find(|(_, unit, least)| seconds.is_multiple_of(*unit) && seconds / unit >= *least)
+            .filter(|_| self.0.is_multiple_of(1_000_000_000));
+        match unit {
+            _ if self.0 == 0 => "0s".to_owned(),
+            Some((name, unit, _)) => format!("{}{name}", seconds / unit),
+            None => self.to_string(),
+        }
+    }
+}
+
 impl Div<u64> for Span {
     type Output = Self;
     fn div(self, divisor: u64) -> Self {

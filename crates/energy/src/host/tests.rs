@@ -105,5 +105,5 @@ fn settings_replace_values_of_the_profile() {
     let error = HostEnergyConfig { profile: "abacus".to_owned(), ..Default::default() }.check().unwrap_err();
     assert_eq!(error.to_string(), "profile: expected laptop-2002, microcontroller, phone, got \"abacus\"");
     let long = HostEnergyConfig { timeout: Some(Span::from_secs(2)), ..config(5, 9) };
-    assert!(long.check().unwrap_err().to_string().starts_with("timeout: expected 0ns to 1s"));
+    assert!(long.check().unwrap_err().to_string().starts_with("timeout: expected 0s to 1s"));
 }

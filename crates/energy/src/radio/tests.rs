@@ -486,7 +486,7 @@ fn no_time_is_longer_than_a_radio_takes_for_anything() {
     ];
     for (key, line) in times {
         let said = error(&format!("{GOOD}{line}"));
-        assert!(said.starts_with(&format!("mine.toml: {key}: expected 0ns to 10s, got ")), "{said}");
+        assert!(said.starts_with(&format!("mine.toml: {key}: expected 0s to 10s, got ")), "{said}");
     }
 }
 
@@ -518,7 +518,7 @@ fn errors_name_file_key_value_and_what_is_expected() {
     );
     assert_eq!(
         transition(r#"time = "0s", energy = "1mJ""#),
-        "mine.toml: to_sleep.time: expected more than 0s to spend 1mJ in, got 0ns"
+        "mine.toml: to_sleep.time: expected more than 0s to spend 1mJ in, got 0s"
     );
     assert_eq!(
         transition(r#"time = "1s", energy = "1mJ", power = "1mW""#),

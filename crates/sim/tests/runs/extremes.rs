@@ -186,7 +186,7 @@ fn ranges_are_checked_where_a_key_has_no_effect() {
         |key: &str, value: &str| load("four-in-a-row", &[(key.to_owned(), value.to_owned())]).expect_err(key);
     assert_eq!(
         refused("tunnel.keep_alive", "20ms"),
-        "--set tunnel.keep_alive=20ms: expected 1s to 3600s, got 20ms"
+        "--set tunnel.keep_alive=20ms: expected 1s to 1h, got 20ms"
     );
     assert!(
         refused("tunnel.keep_alive", "20s").contains("no effect"),

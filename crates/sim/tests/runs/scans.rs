@@ -96,7 +96,7 @@ fn scans_that_cannot_be_are_refused() {
     };
     assert_eq!(
         error("fast-dsl", &[("station.scan.interval", "2s")]),
-        "--set station.scan.interval=2s: expected 2.275s to 86400s, got 2s"
+        "--set station.scan.interval=2s: expected 2.275s to 1d, got 2s"
     );
     assert_eq!(
         error("four-in-a-row", &[("cell.0.station.0.scan.interval", "30s")]),

@@ -216,5 +216,5 @@ fn a_scan_is_refused_that_is_longer_than_its_interval() {
     let config = ScanConfig::every(Span::from_secs(30));
     assert_eq!(config.check(), Ok(()));
     let refused = ScanConfig { interval: Span::from_secs(2), ..config }.check().unwrap_err();
-    assert_eq!(refused.to_string(), "interval: expected 2.275s to 86400s, got 2s");
+    assert_eq!(refused.to_string(), "interval: expected 2.275s to 1d, got 2s");
 }

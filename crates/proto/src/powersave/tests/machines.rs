@@ -540,7 +540,7 @@ fn options_of_every_policy_are_checked() {
     let cases = [
         (
             PowerSaveConfig::Uapsd(UapsdConfig { interval: Span::ZERO }),
-            "interval: expected 1ms to 10s, got 0ns",
+            "interval: expected 1ms to 10s, got 0s",
         ),
         (
             PowerSaveConfig::BaTaStr(BaTaStrConfig {

@@ -175,6 +175,6 @@ fn settings_have_ranges() {
     let outage = Outage { at: Span::from_secs(2), length: Span::from_secs(1) };
     assert_eq!(
         error(ImpairmentConfig { outage: vec![outage, outage], ..default() }),
-        "outage.1.at: expected 3s to 2764800s, got 2s"
+        "outage.1.at: expected 3s to 32d, got 2s"
     );
 }
