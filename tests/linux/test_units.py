@@ -212,7 +212,7 @@ def test_the_stations_unit_has_the_first_interface_and_instances_have_the_others
             machine.start(unit)
             log = machine.run("journalctl", "--no-pager", "--unit", unit)
             assert "the account is not kept" in log
-            assert f"{first}: the first Wi-Fi interface; " in log or name == second
+            assert f"{first}: the first Wi-Fi interface (none is connected); " in log or name == second
             await_true(lambda name=name, unit=unit: machine.shows(unit, "StatusText") == [name], 30 * SLOWER, unit)
             document = json.loads(machine.run("airwattd", "station", "status", "--interface", name, "--json"))
             assert document["interface"] == name

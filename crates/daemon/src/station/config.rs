@@ -23,7 +23,7 @@ with_defaults! {
     #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields, default)]
     pub(super) struct Config {
-        /// The Wi-Fi interface; without it the first.
+        /// The Wi-Fi interface; without it the first that is connected, or the first.
         pub(super) interface: Option<String> = None,
         /// The policy with its settings, as in a scenario.
         pub(super) power_save: PowerSaveConfig = PowerSaveConfig::LatencyGuard(LatencyGuardConfig::default()),

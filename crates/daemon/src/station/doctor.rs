@@ -139,7 +139,7 @@ pub(super) fn doctor(options: &Doctor) -> Result<(), Failure> {
     let missing = capability::first_missing(&NEEDS)?;
     let mut triggers = Triggers::Unknown;
     let mut wifi = None;
-    if let Some(Found { mut wireless, interface, others }) = found {
+    if let Some(Found { mut wireless, interface, others, .. }) = found {
         let association = wireless.association(interface.index)?;
         // A driver without power save refuses the question.
         let power_save = wireless.power_save(interface.index).ok();

@@ -93,6 +93,8 @@ pub(super) struct Asked {
     reload: bool,
     /// The interface or its association may have changed.
     look: bool,
+    /// Another interface may have connected.
+    look_elsewhere: bool,
 }
 
 /// What the host begins with.
@@ -142,7 +144,7 @@ impl StationHost {
             pending: Vec::new(),
             activity: None,
             armed: None,
-            asked: Asked { look: true, ..Asked::default() },
+            asked: Asked { look: true, look_elsewhere: true, ..Asked::default() },
             counts: BTreeMap::new(),
             reaction: Reaction::default(),
             by_reason: BTreeMap::new(),
@@ -281,6 +283,21 @@ impl StationHost {
             None => machine.handle_input(Input::Left, now),
         }
         Ok(())
+    }
+
+    /// Ends a daemon whose interface nobody has named and is not connected, if another one is: its service manager starts it there.
+    fn look_elsewhere(&mut self) -> Result<(), Error> {
+        let is_settled = self.association.is_some() || self.config.interface.is_some();
+        if is_settled || !service::is_managed() {
+            return Ok(());
+        }
+        match wifi::connected(&mut self.wireless)? {
+            Some(other) if other != self.name => Err(Error::other(
+                &self.name,
+                &format!("not connected, and {other} is: the service begins anew there"),
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Finds out whether the policy's triggers can be sent on this association.
@@ -485,6 +502,9 @@ impl StationHost {
             self.look(machine, now)?;
             self.asked = Asked::default();
         }
+        if asked.look_elsewhere {
+            self.look_elsewhere()?;
+        }
         self.drain(machine, now)?;
         while !self.pending.is_empty() {
             for input in std::mem::take(&mut self.pending) {
@@ -528,6 +548,9 @@ impl MachineHost<Controller> for StationHost {
                     match event {
                         WirelessEvent::Scan(index) if Some(index) == self.index => self.count("scans"),
                         WirelessEvent::Scan(_) => {}
+                        WirelessEvent::Association(index) if Some(index) != self.index => {
+                            self.asked.look_elsewhere = true;
+                        }
                         _ => self.asked.look = true,
                     }
                 }

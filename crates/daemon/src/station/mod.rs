@@ -225,7 +225,7 @@ struct Reflect {
 
 #[derive(Args, Default)]
 struct Interface {
-    /// The Wi-Fi interface; without it the first, unless the configuration names one
+    /// The Wi-Fi interface; without it the first that is connected, unless the configuration names one
     #[arg(long, value_name = "NAME", value_parser = wifi::name_of)]
     interface: Option<String>,
 }

@@ -53,11 +53,11 @@ impl Target {
     /// # Errors
     /// Without one, for a driver whose power save may hang the device, and for a policy that the association does not permit.
     pub(super) fn find(config: Config) -> Result<Self, Failure> {
-        let Found { mut wireless, interface, others } =
+        let Found { mut wireless, interface, is_connected, others } =
             wifi::find(&Interface { interface: config.interface.clone() })?;
         let name = &interface.name;
         if !others.is_empty() && config.interface.is_none() {
-            output::progress(&others_line(name, &others));
+            output::progress(&others_line(name, is_connected, &others));
         }
         let driver = wifi::driver(name).unwrap_or_default();
         let trouble = drivers::known(&driver).and_then(|driver| driver.trouble);
@@ -121,11 +121,12 @@ impl Target {
 }
 
 /// A line about interfaces that nobody has named, and that nothing acts on.
-pub(super) fn others_line(name: &str, others: &[String]) -> String {
+pub(super) fn others_line(name: &str, is_connected: bool, others: &[String]) -> String {
+    let why = if is_connected { "that is connected" } else { "(none is connected)" };
     let stay = if others.len() == 1 { "stays as it is" } else { "stay as they are" };
     let others = others.join(", ");
     format!(
-        "{name}: the first Wi-Fi interface; {others} {stay}; hint: --interface, or airwattd-station@NAME.service"
+        "{name}: the first Wi-Fi interface {why}; {others} {stay}; hint: --interface, or airwattd-station@NAME.service"
     )
 }
 
@@ -149,11 +150,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_others_are_one_or_more() {
-        let line = |others: &[&str]| {
-            others_line("wlan0", &others.iter().map(|&name| name.to_owned()).collect::<Vec<_>>())
+    fn the_line_says_which_interface_and_why_and_what_becomes_of_the_others() {
+        let line = |is_connected, others: &[&str]| {
+            let others: Vec<_> = others.iter().map(|&name| name.to_owned()).collect();
+            others_line("wlan0", is_connected, &others)
         };
-        assert!(line(&["wlan1"]).contains("; wlan1 stays as it is; "));
-        assert!(line(&["wlan1", "wlan2"]).contains("; wlan1, wlan2 stay as they are; "));
+        let one = line(true, &["wlan1"]);
+        assert!(
+            one.starts_with("wlan0: the first Wi-Fi interface that is connected; wlan1 stays as it is; ")
+        );
+        let two = line(false, &["wlan1", "wlan2"]);
+        assert!(
+            two.starts_with("wlan0: the first Wi-Fi interface (none is connected); wlan1, wlan2 stay as ")
+        );
     }
 }

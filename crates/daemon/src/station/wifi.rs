@@ -10,11 +10,12 @@ use crate::settings::NAME_BYTES_MAX;
 pub(super) struct Found {
     pub(super) wireless: Wireless,
     pub(super) interface: WirelessInterface,
+    pub(super) is_connected: bool,
     pub(super) others: Vec<String>,
 }
 
-/// Opens the kernel's Wi-Fi and finds the station that `options` names, or the first: the one that the kernel has had for the longest
-/// time. A host whose only interface was served stays served when a second adapter is plugged in.
+/// Opens the kernel's Wi-Fi and finds the station that `options` names, or the first that is connected, or the first: the one that the
+/// kernel has had for the longest time. A host whose only interface was served stays served when a second adapter is plugged in.
 pub(super) fn find(options: &Interface) -> Result<Found, Failure> {
     let missing = |what: &str| {
         let named = options.interface.as_ref().map_or_else(String::new, |name| format!("{name}: "));
@@ -22,12 +23,11 @@ pub(super) fn find(options: &Interface) -> Result<Found, Failure> {
     };
     let mut wireless =
         Wireless::open()?.ok_or_else(|| missing("this kernel has no Wi-Fi (nl80211 is missing)"))?;
-    let mut stations = wireless.interfaces()?;
-    stations.retain(|interface| interface.is_station);
-    stations.sort_by_key(|interface| interface.index);
-    let mut names: Vec<String> = stations.iter().map(|interface| interface.name.clone()).collect();
+    let mut stations = stations(&mut wireless)?;
+    let mut names: Vec<String> = stations.iter().map(|(interface, _)| interface.name.clone()).collect();
     let index = match &options.interface {
         _ if names.is_empty() => return Err(missing("there is no Wi-Fi interface here")),
+        // They are in this order.
         None => 0,
         Some(name) => names.iter().position(|known| known == name).ok_or_else(|| {
             let known = names.join(" or ");
@@ -40,7 +40,32 @@ pub(super) fn find(options: &Interface) -> Result<Found, Failure> {
         })?,
     };
     names.remove(index);
-    Ok(Found { wireless, interface: stations.swap_remove(index), others: names })
+    let (interface, is_connected) = stations.swap_remove(index);
+    Ok(Found { wireless, interface, is_connected, others: names })
+}
+
+/// The stations, and whether each is connected: those that are first, and the kernel's oldest before the others.
+fn stations(wireless: &mut Wireless) -> Result<Vec<(WirelessInterface, bool)>, airwatt_linux::Error> {
+    let interfaces = wireless.interfaces()?.into_iter().filter(|interface| interface.is_station);
+    let mut stations: Vec<_> = interfaces
+        .map(|interface| {
+            // One that goes meanwhile is not connected.
+            let is_connected = wireless.association(interface.index).is_ok_and(|found| found.is_some());
+            (interface, is_connected)
+        })
+        .collect();
+    in_order(&mut stations);
+    Ok(stations)
+}
+
+fn in_order(stations: &mut [(WirelessInterface, bool)]) {
+    stations.sort_by_key(|(interface, is_connected)| (!is_connected, interface.index));
+}
+
+/// The name of the first station that is connected.
+pub(super) fn connected(wireless: &mut Wireless) -> Result<Option<String>, airwatt_linux::Error> {
+    let first = stations(wireless)?.into_iter().next();
+    Ok(first.filter(|(_, is_connected)| *is_connected).map(|(interface, _)| interface.name))
 }
 
 /// Checks a name as the kernel does (`dev_valid_name`). It becomes a part of the names of files.
@@ -81,4 +106,29 @@ pub(super) fn is_something_else(interface: &str) -> bool {
 pub(super) fn driver(interface: &str) -> Option<String> {
     let link = std::fs::read_link(format!("/sys/class/net/{interface}/device/driver")).ok()?;
     Some(link.file_name()?.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_that_is_connected_comes_first() {
+        let order = |connected: &[(u32, bool)]| {
+            let mut stations: Vec<_> = connected
+                .iter()
+                .map(|&(index, is_connected)| {
+                    let name = format!("wlan{index}");
+                    let interface =
+                        WirelessInterface { index, name, is_station: true, ssid: None, frequency_mhz: None };
+                    (interface, is_connected)
+                })
+                .collect();
+            in_order(&mut stations);
+            stations.iter().map(|(interface, _)| interface.index).collect::<Vec<_>>()
+        };
+        assert_eq!(order(&[(5, false), (3, false)]), [3, 5]);
+        assert_eq!(order(&[(3, false), (5, true)]), [5, 3]);
+        assert_eq!(order(&[(7, true), (3, false), (5, true)]), [5, 7, 3]);
+    }
 }
