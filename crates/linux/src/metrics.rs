@@ -7,7 +7,7 @@ use std::fmt::{self, Write as _};
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -16,7 +16,7 @@ use crate::control;
 use crate::folder::Folder;
 use crate::local_server::{Listener, LocalServer, Request};
 
-/// Where metrics are served.
+/// Where metrics are served. What is at a path when its text is read is a socket or nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MetricsAddress {
     /// A Unix socket.
@@ -39,8 +39,21 @@ impl FromStr for MetricsAddress {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if let Some(path) = text.strip_prefix("unix:") {
-            return Ok(Self::Unix(path.into()));
+        if let Some(path) = text.strip_prefix("unix:").map(PathBuf::from) {
+            // A daemon's current folder is the root, and a folder has no socket's name.
+            if !path.is_absolute() || path.file_name().is_none() {
+                return Err(format!("expected unix: and an absolute path, got {text}"));
+            }
+            let is_free = match fs::symlink_metadata(&path) {
+                Ok(found) => found.file_type().is_socket(),
+                Err(_) => true,
+            };
+            return match is_free {
+                true => Ok(Self::Unix(path)),
+                false => Err(format!(
+                    "expected the path of a socket or of nothing, got {text}, where another file is"
+                )),
+            };
         }
         match text.parse::<SocketAddr>() {
             Ok(address) if address.ip().is_loopback() => Ok(Self::Loopback(address)),

@@ -68,6 +68,22 @@ fn a_scrape_over_loopback_and_over_a_unix_socket() {
 }
 
 #[test]
+fn a_path_is_absolute_and_that_of_a_socket_or_of_nothing() {
+    let parse = |text: &str| text.parse::<MetricsAddress>();
+    assert!(parse("unix:/nothing/is/here").is_ok());
+    for text in ["unix:/etc/passwd", "unix:/etc", "unix:/dev/null"] {
+        assert!(parse(text).unwrap_err().ends_with("where another file is"), "{text}");
+    }
+    for text in ["unix:", "unix:metrics", "unix:./metrics", "unix:/", "unix:/run/.."] {
+        assert!(parse(text).unwrap_err().starts_with("expected unix: and an absolute path"), "{text}");
+    }
+    let path = std::env::temp_dir().join(format!("airwatt-metrics-{}.sock", std::process::id()));
+    let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    assert!(parse(&format!("unix:{}", path.display())).is_ok(), "one that was killed may have left it");
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
 fn addresses_that_others_reach_are_refused() {
     for text in ["0.0.0.0:9470", "192.0.2.1:9470", "localhost", ""] {
         let error = text.parse::<MetricsAddress>().unwrap_err();
