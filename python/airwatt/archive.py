@@ -87,7 +87,7 @@ class Comparison(NamedTuple):
     members: list[str]
     """Members of the archive that are others when they are made again."""
     unmade: list[str]
-    """Members that were not compared: those of sweeps that had not finished, or of another core library."""
+    """Members that were not compared: the report of sweeps that had not finished, or what another core library made."""
 
     @property
     def same(self) -> bool:
@@ -311,7 +311,9 @@ class _Content:
         self._ranges: dict[str, list[range]] = {}
         """The seeds that the sweeps plan for each point,"""
         self.is_partial = False
-        """and whether some runs have not finished, or were not needed."""
+        """and whether some runs have not finished, or were not needed,"""
+        self.lacks_sweeps = False
+        """and a whole sweep has none, whose columns the points have all the same."""
 
     def __enter__(self) -> _Content:
         return self
@@ -352,6 +354,7 @@ class _Content:
             self._ranges.setdefault(key, []).append(range(seed, seed + runs))
             finished[key] = [one - seed for one in self.seeds.get(key, ()) if seed <= one < seed + runs]
         settings = [point for point in settings if finished[point["point"]]]
+        self.lacks_sweeps |= not settings
         most = max((max(offsets) + 1 for offsets in finished.values() if offsets), default=0)
         if most * len(settings) > _MOST_UNFINISHED * len(self.jobs):
             raise self._damaged("about.json", "its runs are not those of the results")
@@ -400,11 +403,13 @@ class _Content:
             again.table(what, table)
         wanted = {name: content for name, content in again.content.items() if name.endswith(".csv")}
         unmade = ["report.html", "results/points.tex", "results/points.dat"]
-        if len(found) == len(self.jobs) and not self.is_partial and self.about["core"] == core_hash():
-            latex, data = typeset.points(found)
-            made = (_report(found, str(self.about.get("store"))), latex, data)
-            wanted |= {name: text.encode() for name, text in zip(unmade, made, strict=True)}
-            unmade = []
+        if len(found) == len(self.jobs) and not self.lacks_sweeps and self.about["core"] == core_hash():
+            # They have the finished runs alone. A report also says what is missing and what has failed.
+            made = dict(zip(unmade[1:], typeset.points(found), strict=True))
+            if not self.is_partial:
+                made[unmade[0]] = _report(found, str(self.about.get("store")))
+            wanted |= {name: text.encode() for name, text in made.items()}
+            unmade = [name for name in unmade if name not in made]
         return sorted(name for name, content in wanted.items() if self._read(name) != content), unmade
 
     def _table(self, what: str) -> pa.Table:

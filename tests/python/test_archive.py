@@ -438,7 +438,10 @@ def test_an_archive_of_an_unfinished_sweep_says_so(airwatt, study, tmp_path):
     answer = airwatt("rerun", tmp_path / "part.zip", "--store", tmp_path / "again")
     assert answer.status == 0, answer
     assert f"{len(found)} of 18 runs" in answer.out
-    assert "not compared: report.html" in answer.err
+    assert answer.err == "airwatt: not compared: report.html\n"
+    forged = changed(tmp_path / "part.zip", tmp_path / "forged.zip", {"results/points.dat": b"forged"})
+    answer = airwatt("rerun", forged)
+    assert (answer.status, "made again, results/points.dat is another" in answer.err) == (1, True)
     # Its gaps are not made either.
     assert len(found) < 18
     assert len(Store(tmp_path / "again")) == len(found)
