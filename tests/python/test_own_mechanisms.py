@@ -4,8 +4,12 @@ import contextlib
 import importlib
 import importlib.util
 import io
+import json
+import os
 import re
 import signal
+import subprocess
+import sys
 import time
 import traceback
 import zipfile
@@ -441,6 +445,17 @@ def test_an_interrupt_ends_the_processes_of_a_sweep(mine, program):
     process.communicate(timeout=60)
     assert process.returncode == 130
     assert not [child for child in found if Path(f"/proc/{child}").exists()]
+
+
+def test_a_process_whose_sweep_was_killed_ends_in_silence():
+    words = [sys.executable, "-P", "-m", "airwatt.sweeps.processes"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    # The answer is an error, which goes to whoever asked as well.
+    job = json.dumps(["nothing", "", "", 1, None]) + "\n"
+    done = subprocess.run(words, input=job, stdout=writer, stderr=subprocess.PIPE, text=True)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 @pytest.mark.parametrize("command", ["run", "compare", "sweep"])

@@ -117,8 +117,12 @@ def main() -> None:
                 answer: object = run_once(scenario, seed, limit, None, own)
             except AirwattError as error:
                 answer = str(error)
-            answers.write(json.dumps(answer) + "\n")
-            answers.flush()
+            try:
+                answers.write(json.dumps(answer) + "\n")
+                answers.flush()
+            except BrokenPipeError:
+                # Whoever asked was killed. At the end of a block the stream would try it once more.
+                os._exit(1)
 
 
 if __name__ == "__main__":
