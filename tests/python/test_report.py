@@ -256,6 +256,23 @@ def answers_of(store):
     return study.answers
 
 
+def test_a_number_is_a_condition_and_no_choice(tmp_path):
+    """Nobody chooses a round-trip time. Where points differ in numbers alone they are called points."""
+    given = {"over": {"wired.rtt": ["10ms", "90ms"]}, "runs": 2, "set": {"flow.application.size": "100kB"}}
+    package.sweep("fast-dsl", **given, policy=["active", "psm"], store=tmp_path / "policies")
+    (study,) = sources.studies_of([str(tmp_path / "policies")], None, Pack())
+    assert study.answers[0].startswith("psm spends least of 2 choices: ")
+    assert "over the 2 combinations" in study.answers[-1]
+    assert "The choices of the answers are values of policy;" in study.notes[-1]
+    # The page shows each point.
+    assert [choice.label for choice in study.choices][1:3] == [
+        "active, wired.rtt = 90.00 ms",
+        "psm, wired.rtt = 10.00 ms",
+    ]
+    package.sweep("fast-dsl", **given, store=tmp_path / "numbers")
+    assert " spends least of 2 points: " in answers_of(tmp_path / "numbers")[0]
+
+
 def test_the_interval_of_the_paired_difference_decides():
     def choice(label, energies):
         seeds = np.arange(len(energies))

@@ -20,16 +20,16 @@ _WORTH_NAMING = 0.15
 _MOST_NAMED = 3
 
 
-def of_choices(choices: Sequence[Choice], battery: Battery | None) -> list[str]:
-    """The answers about energies of choices."""
+def of_choices(choices: Sequence[Choice], battery: Battery | None, noun: str = "choices") -> list[str]:
+    """The answers about energies of choices, which may be called something else."""
     real = [choice for choice in choices if not choice.is_bound and choice.mean("energy_j") is not None]
     if not real:
         return []
     ranked = sorted(real, key=_energy)
     best = ranked[0]
     return [
-        _least(best, ranked),
-        *_cost(best, real),
+        _least(best, ranked, noun),
+        *_cost(best, real, noun),
         *_nearest(best, real),
         *_lasting(best, ranked, battery),
         *_mostly(best),
@@ -49,13 +49,13 @@ def _energy(choice: Choice) -> float:
     return energy
 
 
-def _least(best: Choice, ranked: Sequence[Choice]) -> str:
+def _least(best: Choice, ranked: Sequence[Choice], noun: str) -> str:
     spent = _spent(best)
     if len(ranked) == 1:
         return f"{best.label} spends {spent}."
     saved = 1 - _energy(best) / _energy(ranked[-1]) if _energy(ranked[-1]) else 0.0
     if saved < _NEAR:
-        return f"All {len(ranked)} choices spend the same: {spent}."
+        return f"All {len(ranked)} {noun} spend the same: {spent}."
     alike = [choice.label for choice in ranked[1:] if _is_open(best, choice)]
     if len(alike) == len(ranked) - 1:
         return (
@@ -64,7 +64,7 @@ def _least(best: Choice, ranked: Sequence[Choice]) -> str:
         )
     other = _baseline(ranked)
     saved = 1 - _energy(best) / _energy(other) if _energy(other) else 0.0
-    text = f"{best.label} spends least of {len(ranked)} choices: {spent}"
+    text = f"{best.label} spends least of {len(ranked)} {noun}: {spent}"
     text += f", {percent(saved)} less than {other.label}." if saved >= _NEAR and other.label not in alike else "."
     text += _delivered(best, other)
     if alike:
@@ -112,7 +112,7 @@ def _is_open(a: Choice, b: Choice) -> bool:
     return _energy(b) - _energy(a) <= max(wide, _NEAR * _energy(b))
 
 
-def _cost(best: Choice, real: Sequence[Choice]) -> list[str]:
+def _cost(best: Choice, real: Sequence[Choice], noun: str) -> list[str]:
     """What the cheapest choice costs in time."""
     for column, what in (
         (numbers.DONE, "the traffic takes {} instead of {}"),
@@ -125,7 +125,7 @@ def _cost(best: Choice, real: Sequence[Choice]) -> list[str]:
         fastest = min(timed, key=lambda choice: choice.mean(column.key) or 0.0)
         own, least = best.mean(column.key) or 0.0, fastest.mean(column.key) or 0.0
         if own <= (1 + _NEAR) * least:
-            return [f"No choice is faster than {best.label}."]
+            return [f"No {noun.removesuffix('s')} is faster than {best.label}."]
         texts = (
             (quantity(own - least, "s"), fastest.label)
             if column is DELAY

@@ -1,8 +1,10 @@
 """The study of a store: numbers of every point over the settings that vary, and choices pooled over the grid.
 
 Each point becomes the mean and the 95 % interval of its runs before anything enters the page, so that a million runs
-cost what their points cost. Stores of few points have each of them as a choice with its single runs; of others the
-choices are the values of a setting in words (policy, transport), each the mean over its points.
+cost what their points cost. The page of a store of few points shows each of them with its single runs; of others
+the choices are the values of a setting in words (policy, transport), each the mean over its points. Answers compare
+choices: in a small store the values of all settings in words, since a number (a round-trip time, a rate) is a condition
+under which they are compared; where there are numbers alone, points.
 
 Choices and answers are made of matched runs alone: combinations of the other settings and seeds that are finished under
 every choice (`matched`). While some combination has none yet, nothing is compared. Pictures over the settings and the
@@ -68,8 +70,13 @@ def study_of(store: Store, name: str, pack: Pack, battery: Battery | None) -> St
     choices, pooled = (like or grid).choices(grid)
     said = []
     if like is not None:
-        answers.mark_best(choices)
-        said = [*answers.of_choices(choices, battery), *like.best_by_point()]
+        compared, noun = choices, "points" if grid.has_numbers_alone else "choices"
+        if grid.is_small and grid.chosen:
+            compared, pooled = like.pooled(grid.chosen)
+            pooled = pooled.replace("Choices", "The choices of the answers")
+        else:
+            answers.mark_best(choices)
+        said = [*answers.of_choices(compared, battery, noun), *like.best_by_point()]
     return Study(
         "sweep",
         name,
@@ -116,15 +123,15 @@ def _covers(store: Store, grid: Grid, kept: pa.Table) -> bool:
 
     points, columns = settings(store.plans())
     values = {name: column.to_pylist() for name, column in columns.items()}
-    words = None if grid.is_small else grid.words
-    if words is None:
+    if not grid.chosen:
         return set(points) == set(kept["point"].to_pylist())
-    others = [column for name, column in values.items() if name != words.name]
+    others = [column for name, column in values.items() if name not in grid.chosen]
     rests = list(zip(*others, strict=True)) if others else [()] * len(points)
+    choices = list(zip(*(values[name] for name in grid.chosen), strict=True))
     under: dict[tuple[Any, ...], set[Any]] = {}
-    for rest, choice in zip(rests, values[words.name], strict=True):
+    for rest, choice in zip(rests, choices, strict=True):
         under.setdefault(rest, set()).add(choice)
-    everything = set(values[words.name])
+    everything = set(choices)
     found = set(kept["point"].to_pylist())
     covered = {rest for rest, point in zip(rests, points, strict=True) if point in found}
     return covered >= {rest for rest, choices in under.items() if choices == everything}
@@ -252,28 +259,45 @@ class Grid:
 
     @property
     def is_small(self) -> bool:
-        """Whether each point is a choice."""
+        """Whether the page shows each point."""
         return self.points <= _FEW_POINTS and int(self.runs.sum()) <= _MOST_VALUES
 
     @property
     def words(self) -> Setting | None:
-        """The setting whose values are choices."""
+        """The setting whose values are the choices of a large grid."""
         words = next((one for one in self.settings if not one.numeric and len(one.values) <= _MOST_CHOICES), None)
         return words or next((one for one in self.settings if len(one.values) <= _MOST_CHOICES), None)
 
+    @property
+    def chosen(self) -> list[str]:
+        """The settings whose values are choices, under the conditions of all others; none where each point is one."""
+        if not self.is_small:
+            return [] if self.words is None else [self.words.name]
+        words = [one.name for one in self.settings if not one.numeric]
+        return words if len(words) < len(self.settings) else []
+
+    @property
+    def has_numbers_alone(self) -> bool:
+        """Whether points differ in numbers, of which nobody knows whether they are choices."""
+        return self.is_small and bool(self.settings) and all(one.numeric for one in self.settings)
+
     def sides(self) -> tuple[Array, Array]:
         """Of each run the number of its choice, and that of its combination of the other settings."""
-        if self.is_small or self.words is None:
+        if not (chosen := self.chosen):
             return self._run, np.zeros(len(self._run), np.int64)
-        return self.words.codes[self._run], self._rest()[self._run]
+        return self._combination(chosen)[self._run], self._rest(chosen)[self._run]
 
-    def _rest(self) -> Array:
-        """The combination of all settings but the one in words, of each point."""
-        rest = np.zeros(self.points, np.int64)
+    def _combination(self, names: Sequence[str]) -> Array:
+        """The number of the combination of these settings, of each point."""
+        number = np.zeros(self.points, np.int64)
         for one in self.settings:
-            if self.words is None or one.name != self.words.name:
-                rest = rest * len(one.values) + one.codes
-        return rest
+            if one.name in names:
+                number = number * len(one.values) + one.codes
+        return number
+
+    def _rest(self, chosen: Sequence[str]) -> Array:
+        """The combination of all settings but these, of each point."""
+        return self._combination([one.name for one in self.settings if one.name not in chosen])
 
     def choices(self, whole: Grid) -> tuple[list[Choice], str]:
         """The choices of the page, and what they are if they are not single points of the whole grid."""
@@ -281,20 +305,28 @@ class Grid:
             return [
                 self._choice(whole.label(point), np.array([point]), single=True) for point in range(self.points)
             ], ""
-        words = self.words
-        if words is None:
+        if not (chosen := whole.chosen):
             return [
                 self._choice("every point", np.arange(self.points))
             ], "Numbers are means over all points of the grid."
-        found = [
-            self._choice(words.text(code), np.flatnonzero(words.codes == code)) for code in range(len(words.values))
-        ]
+        return self.pooled(chosen)
+
+    def pooled(self, chosen: Sequence[str]) -> tuple[list[Choice], str]:
+        """The values of some settings as choices, each the mean over its points, and what they are."""
+        mine = [one for one in self.settings if one.name in chosen]
+        numbers = self._combination(chosen)
+        found = []
+        for number in np.unique(numbers):
+            points = np.flatnonzero(numbers == number)
+            label = ", ".join(self._text(one, points[0], alone=len(mine) == 1) for one in mine)
+            found.append(self._choice(label, points, chosen=chosen))
+        named = " and ".join(one.label for one in mine)
         return (
             found,
-            f"Choices are values of {words.label}; their numbers are means over all points of the grid that have them.",
+            f"Choices are values of {named}; their numbers are means over all points of the grid that have them.",
         )
 
-    def _choice(self, label: str, points: Array, *, single: bool = False) -> Choice:
+    def _choice(self, label: str, points: Array, *, single: bool = False, chosen: Sequence[str] = ()) -> Choice:
         def mean(values: Array) -> float | None:
             found = values[points]
             return None if np.isnan(found).any() else float(found.mean())
@@ -312,7 +344,7 @@ class Grid:
             if name.startswith(_CAUSE)
         }
         mine = np.flatnonzero(np.isin(self._run, points))
-        strata = np.zeros(len(mine), np.int64) if single else self._rest()[self._run[mine]]
+        strata = np.zeros(len(mine), np.int64) if single else self._rest(chosen)[self._run[mine]]
         order = np.lexsort((self.seeds[mine], strata))
         sample, delivered = (
             Sample(strata[order], self.seeds[mine][order], self.values[name][mine][order])
@@ -329,12 +361,12 @@ class Grid:
 
     def label(self, point: int) -> str:
         """The settings of a point, policies and transports without their keys."""
-        texts = [
-            text if one.name in ("policy", "transport") else f"{one.label} = {text}"
-            for one in self.settings
-            for text in [one.text(int(one.codes[point]))]
-        ]
-        return ", ".join(texts) or "the only point"
+        return ", ".join(self._text(one, point) for one in self.settings) or "the only point"
+
+    @staticmethod
+    def _text(setting: Setting, point: int, *, alone: bool = False) -> str:
+        text = setting.text(int(setting.codes[point]))
+        return text if alone or setting.name in ("policy", "transport") else f"{setting.label} = {text}"
 
     def best_by_point(self) -> list[str]:
         """At how many points of the rest of the grid each policy spends least."""
