@@ -155,6 +155,17 @@ def test_compare_tells_energy_over_the_bound_and_the_time_of_answers(airwatt):
     assert "goodput" not in table
 
 
+def test_compare_puts_a_difference_into_brackets_that_its_runs_leave_open(airwatt):
+    rates = ["fast-dsl", *SHORT, "--vary", "wifi.frame_error_rate=0.1,0.102"]
+    said = airwatt("compare", *rates, "--policy", "uapsd", "--runs", "3").out
+    assert re.search(r" \([+\N{MINUS SIGN}]\d %\) ", said)
+    assert said.rstrip().endswith("in brackets: the 95 % interval of the difference, seed by seed, includes zero")
+    assert "in brackets" not in airwatt("compare", *rates, "--policy", "uapsd").out, "one run has no interval"
+    policies = airwatt("compare", "fast-dsl", *SHORT, "--policy", "active,psm", "--runs", "3").out
+    assert re.search(r" \N{MINUS SIGN}\d+ % ", policies)
+    assert "in brackets" not in policies
+
+
 def test_compare_makes_the_product_of_its_choices(airwatt):
     answer = airwatt("compare", "fast-dsl", *SHORT, "--policy", "active,psm", "--vary", "wired.rtt=20ms,40ms", "--json")
     choices = [row["choice"] for row in answer.json["rows"]]

@@ -16,6 +16,7 @@ from airwatt.compared import ComparedRow
 from airwatt.results import Comparison
 
 if TYPE_CHECKING:
+    from airwatt._documents import RunResult
     from airwatt.battery import Battery
     from airwatt.layout import Table
 
@@ -132,7 +133,8 @@ def _print_table(comparison: Comparison, battery: Battery | None) -> None:
     energies = [aggregates.over(row.runs, aggregates.energy_j) for row in comparison.rows]
     bounds = [energy for row, energy in zip(comparison.rows, energies, strict=True) if _is_ideal(row)]
     # One bound for all: with other choices beside the policy each would have its own.
-    reference, head = (bounds[0].mean, "ideal +") if len(bounds) == 1 else (energies[0].mean, "")
+    bound = next((row for row in comparison.rows if _is_ideal(row)), None) if len(bounds) == 1 else None
+    reference, head = (comparison.rows[0], "") if bound is None else (bound, "ideal +")
     everything = [run for row in comparison.rows for run in row.runs]
     answers, streams = (all(map(kind, everything)) for kind in (aggregates.answers, aggregates.streams))
     flows = any(run.flows for run in everything)
@@ -152,7 +154,7 @@ def _print_table(comparison: Comparison, battery: Battery | None) -> None:
                 *([] if answers or not flows else [estimate(aggregates.over(runs, aggregates.goodput_bps), "b/s")]),
                 *(estimate(aggregates.over(runs, number), "s", short=len(served) > 1) for number in served),
                 estimate(energy, "J"),
-                _relative(energy.mean, reference),
+                _relative(runs, reference.runs),
                 percent(aggregates.over(runs, partial(aggregates.share, state="sleep")).mean),
                 *([] if streams else [count(aggregates.over(runs, aggregates.wakeups).mean)]),
                 *(
@@ -173,6 +175,8 @@ def _print_table(comparison: Comparison, battery: Battery | None) -> None:
         first, last = [], ["wake-ups"]
     heads = [*choices, *first, "energy", head, "asleep", *last]
     parts: list[str | Table] = [_headline(comparison), table(heads, rows, left=len(choices))]
+    if any("(" in row[heads.index(head, len(choices))] for row in rows):
+        parts.append("in brackets: the 95 % interval of the difference, seed by seed, includes zero")
     parts += _currents(comparison, battery)
     if comparison.interrupted:
         parts.append("interrupted: the rows above are what was finished")
@@ -251,10 +255,19 @@ def _headline(comparison: Comparison) -> str:
     return f"{comparison.scenario}, seed {runs[0].seed}"
 
 
-def _relative(energy: float | None, first: float | None) -> str:
-    if energy is None or not first:
+def _relative(runs: Sequence[RunResult], others: Sequence[RunResult]) -> str:
+    """How much more energy runs have than others; in brackets where pairs of a seed leave open whether it is more."""
+    from airwatt.aggregates import energy_j, over
+    from airwatt.statistics import mean_ci95
+
+    energy, first = over(runs, energy_j).mean, over(others, energy_j).mean
+    if energy is None or not first or energy == first:
         return ""
     if energy >= 10 * first:
-        return f"\N{MULTIPLICATION SIGN}{energy / first:.0f}"
-    change = round(100 * (energy / first - 1))
-    return "" if energy == first else f"{change:+d} %".replace("-", "\N{MINUS SIGN}")
+        text = f"\N{MULTIPLICATION SIGN}{energy / first:.0f}"
+    else:
+        text = f"{round(100 * (energy / first - 1)):+d} %".replace("-", "\N{MINUS SIGN}")
+    of_seed = {run.seed: energy_j(run) for run in others}
+    pairs = [energy_j(run) - of_seed[run.seed] for run in runs if run.seed in of_seed]
+    more, half = mean_ci95(pairs) if pairs else (0.0, None)
+    return text if half is None or abs(more) > half else f"({text})"
