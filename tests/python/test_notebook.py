@@ -1,5 +1,6 @@
 """Results in a notebook: a line each, a table with a picture, and the tutorial's cells, which all run."""
 
+import io
 import json
 import re
 import subprocess
@@ -85,3 +86,15 @@ def test_the_tutorial_runs_from_its_first_cell_to_its_last_in_any_folder(monkeyp
             assert not cell["outputs"], "the notebook is kept without outputs"
             exec(compile("".join(cell["source"]), NOTEBOOK.name, "exec"), names)
     assert len(names["frame"]) == 30
+    # What a notebook shows of its cell is the figure that pyplot has open.
+    from matplotlib import pyplot
+
+    figure = names["axes"].figure
+    assert figure.number in pyplot.get_fignums()
+    assert [len(line.get_xdata()) for line in names["axes"].get_lines()] == [5, 5]
+    shown = io.BytesIO()
+    figure.savefig(shown, format="png")
+    pyplot.close(figure)
+    assert shown.getvalue().startswith(b"\x89PNG")
+    shown.seek(0)
+    assert len(set(map(tuple, pyplot.imread(shown).reshape(-1, 4)))) > 50, "lines, marks and text, not an empty page"
