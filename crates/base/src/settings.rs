@@ -18,7 +18,7 @@ mod tests;
 
 use std::fmt::Display;
 
-pub use self::error::{SettingError, one_of};
+pub use self::error::{SettingError, SettingProblem, one_of};
 #[cfg(feature = "serde")]
 pub use self::kinds::{Choice, explain_unknown, split_choice, take_kind};
 pub use self::kinds::{KindInfo, NoSettings};

@@ -1,7 +1,7 @@
 //! Mechanisms of which there are several kinds: one list of rows makes everything that depends on the list.
 
 #[cfg(feature = "serde")]
-use super::error::{SettingError, one_of};
+use super::error::{SettingError, SettingProblem, one_of};
 #[cfg(feature = "serde")]
 use super::value::Value;
 
@@ -39,7 +39,7 @@ pub fn take_kind(value: Value, tag: &str, kinds: &[KindInfo]) -> Result<(&'stati
             _ => names[0],
         };
         let expected = format!("a table such as {{ {tag} = {example:?} }}");
-        return Err(SettingError::Syntax { key: String::new(), expected, got: value.to_string() });
+        return Err(SettingError::syntax("", expected, value.to_string()));
     };
     let (mut tags, others) = Value::Table(entries).split(&[tag]);
     let named = match &mut tags {
@@ -49,11 +49,7 @@ pub fn take_kind(value: Value, tag: &str, kinds: &[KindInfo]) -> Result<(&'stati
     let Some(named) = named else { return Err(SettingError::missing(tag, one_of(&names))) };
     match kinds.iter().find(|kind| named == Value::Text(kind.name.to_owned())) {
         Some(kind) => Ok((kind.name, others)),
-        None => Err(SettingError::Syntax {
-            key: tag.to_owned(),
-            expected: one_of(&names),
-            got: named.to_string(),
-        }),
+        None => Err(SettingError::syntax(tag, one_of(&names), named.to_string())),
     }
 }
 
@@ -65,17 +61,15 @@ pub fn explain_unknown(
     kind: &str,
     fields: &[(&'static str, &'static [&'static str])],
 ) -> SettingError {
-    match error {
-        SettingError::Unknown { key, mut known } if !key.contains('.') => {
-            let owner = |(_, fields): &&(&str, &[&str])| fields.contains(&key.as_str());
-            if let Some((other, _)) = fields.iter().find(owner) {
-                return SettingError::no_effect(&key, format!("{tag} {kind:?}"), format!("{other:?}"));
-            }
-            known.insert(0, tag.to_owned());
-            SettingError::Unknown { key, known }
-        }
-        other => other,
+    let SettingError { key, problem: SettingProblem::Unknown { mut known } } = error else { return error };
+    let owner = |(_, fields): &&(&str, &[&str])| fields.contains(&key.as_str());
+    if let Some((other, _)) = fields.iter().find(owner) {
+        return SettingError::no_effect(&key, format!("{tag} {kind:?}"), format!("{other:?}"));
     }
+    if !key.contains('.') {
+        known.insert(0, tag.to_owned());
+    }
+    SettingProblem::Unknown { known }.at(key)
 }
 
 /// A kind's name, and keys with their values as text.
@@ -91,10 +85,9 @@ pub fn split_choice(text: &str) -> Result<Choice<'_>, SettingError> {
     let mut parts = text.split(':');
     let name = parts.next().unwrap_or_default();
     let settings = parts.map(|part| {
-        part.split_once('=').ok_or_else(|| SettingError::Syntax {
-            key: String::new(),
-            expected: format!("{name}:KEY=VALUE, for example uapsd:interval=40ms"),
-            got: format!("{text:?}"),
+        part.split_once('=').ok_or_else(|| {
+            let expected = format!("{name}:KEY=VALUE, for example uapsd:interval=40ms");
+            SettingError::syntax("", expected, format!("{text:?}"))
         })
     });
     Ok((name, settings.collect::<Result<_, _>>()?))

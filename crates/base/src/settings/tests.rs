@@ -151,7 +151,7 @@ fn every_error_has_its_text() {
             "interval: expected 1ms to 10s, got 20s",
         ),
         (
-            SettingError::Renamed { key: "station.policy".into(), new: "station.power_save.policy".into() },
+            SettingProblem::Renamed { new: "station.power_save.policy".into() }.at("station.policy"),
             "station.policy: renamed; hint: write station.power_save.policy",
         ),
         (

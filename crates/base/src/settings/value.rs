@@ -7,7 +7,7 @@ use serde::de::{
     self, Deserialize, DeserializeOwned, Deserializer, Expected, IntoDeserializer, Unexpected, Visitor,
 };
 
-use super::error::{SettingError, TEXT, one_of};
+use super::error::{SettingError, SettingProblem, TEXT, one_of};
 
 /// A plain value, as scenario files, JSON and Python have them.
 #[derive(Clone, Debug, PartialEq)]
@@ -141,13 +141,12 @@ pub fn into_serde_error<E: de::Error>(error: SettingError) -> E {
 
 /// The error for a value of a form that its key has not.
 pub fn refused_form<E: de::Error>(expected: &str, got: &Value) -> E {
-    let expected = expected.to_owned();
-    into_serde_error(SettingError::Syntax { key: String::new(), expected, got: got.shown() })
+    into_serde_error(SettingError::syntax("", expected, got.shown()))
 }
 
 impl de::Error for SettingError {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        HANDED_OVER.take().unwrap_or_else(|| Self::Refused { key: String::new(), why: message.to_string() })
+        HANDED_OVER.take().unwrap_or_else(|| Self::refused("", message.to_string()))
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
@@ -165,16 +164,16 @@ impl de::Error for SettingError {
             Unexpected::Map => "a table".to_owned(),
             other => other.to_string(),
         };
-        Self::Syntax { key: String::new(), expected: in_words(&expected.to_string()), got }
+        Self::syntax("", in_words(&expected.to_string()), got)
     }
 
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
         let quoted: Vec<String> = expected.iter().map(|name| format!("{name:?}")).collect();
-        Self::Syntax { key: String::new(), expected: one_of(&quoted), got: format!("{variant:?}") }
+        Self::syntax("", one_of(&quoted), format!("{variant:?}"))
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
-        Self::Unknown { key: field.to_owned(), known: expected.iter().map(|key| (*key).to_owned()).collect() }
+        SettingProblem::Unknown { known: expected.iter().map(|key| (*key).to_owned()).collect() }.at(field)
     }
 
     fn missing_field(field: &'static str) -> Self {
@@ -246,11 +245,7 @@ impl<'de> Deserializer<'de> for Reader {
             }
             other => {
                 let quoted: Vec<String> = variants.iter().map(|name| format!("{name:?}")).collect();
-                Err(SettingError::Syntax {
-                    key: String::new(),
-                    expected: one_of(&quoted),
-                    got: other.shown(),
-                })
+                Err(SettingError::syntax("", one_of(&quoted), other.shown()))
             }
         }
     }

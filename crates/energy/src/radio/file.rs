@@ -28,7 +28,7 @@ pub(super) fn parse(text: &str, file: &str) -> Result<Radio, RadioError> {
     let syntax = |error: toml::de::Error, key: String| RadioError::Invalid {
         file: file.to_owned(),
         line: error.span().map(|span| text[..span.start].matches('\n').count() + 1),
-        error: SettingError::Refused { key, why: error.message().replace('\n', "; ") },
+        error: SettingError::refused(&key, error.message().replace('\n', "; ")),
     };
     let deserializer = toml::Deserializer::parse(text).map_err(|error| syntax(error, String::new()))?;
     let profile: Profile = serde_path_to_error::deserialize(deserializer).map_err(|error| {

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use airwatt_base::settings::{self, NoSettings, SettingError, Value, into_serde_error};
+use airwatt_base::settings::{self, NoSettings, SettingError, SettingProblem, Value, into_serde_error};
 use airwatt_base::{read_text, reason_of};
 use airwatt_proto::cc::{Algorithm, OwnCongestionControl, Recovery};
 use airwatt_proto::powersave::{
@@ -222,10 +222,8 @@ fn read_policy(value: Value) -> Result<PolicyChoice, SettingError> {
     };
     match tags.as_slice() {
         [(_, Value::Text(name))] if is_own(name) => match others.first() {
-            Some((key, _)) => Err(SettingError::Unknown { key: key.clone(), known: vec![TAG.to_owned()] }),
-            None => {
-                PolicyChoice::of_name(name).map_err(|why| SettingError::Refused { key: TAG.to_owned(), why })
-            }
+            Some((key, _)) => Err(SettingProblem::Unknown { known: vec![TAG.to_owned()] }.at(key)),
+            None => PolicyChoice::of_name(name).map_err(|why| SettingError::refused(TAG, why)),
         },
         _ => settings::read(value).map(|listed: PowerSaveConfig| listed.into()),
     }
@@ -253,14 +251,14 @@ impl<'de> Deserialize<'de> for TransportChoice {
 const OR_CLASS: &str = ", or FILE.py:CLASS";
 
 /// Adds a class in a file to the policies that the error of an unknown one lists.
-pub(super) fn list_class(error: SettingError) -> SettingError {
+pub(super) fn list_class(mut error: SettingError) -> SettingError {
     let listed = settings::one_of(&policy_kinds().map(|kind| kind.name).collect::<Vec<_>>());
-    match error {
-        SettingError::Syntax { key, expected, got } if expected == listed => {
-            SettingError::Syntax { key, expected: expected + OR_CLASS, got }
-        }
-        other => other,
+    if let SettingProblem::Syntax { expected, .. } = &mut error.problem
+        && *expected == listed
+    {
+        expected.push_str(OR_CLASS);
     }
+    error
 }
 
 impl JsonSchema for TransportChoice {

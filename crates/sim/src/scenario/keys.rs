@@ -1,6 +1,6 @@
 //! Changes of single keys (`--set`, `--policy`, `--transport`), and keys that had other names.
 
-use airwatt_base::settings::{SettingError, split_choice};
+use airwatt_base::settings::{SettingError, SettingProblem, split_choice};
 use toml::{Table, Value};
 
 use super::choice::is_own;
@@ -42,7 +42,7 @@ pub(super) fn renamed(key: &str) -> Option<SettingError> {
     let plain = without_numbers(key);
     RENAMED.iter().find_map(|(old, new)| {
         let below = plain.strip_prefix(old).filter(|below| below.is_empty() || below.starts_with('.'))?;
-        Some(SettingError::Renamed { key: key.to_owned(), new: format!("{new}{below}") })
+        Some(SettingProblem::Renamed { new: format!("{new}{below}") }.at(key))
     })
 }
 
@@ -74,7 +74,7 @@ impl Unnamed {
 
     /// The error for a part that is no key either: the list, and what may follow it.
     pub(super) fn refused(&self, error: &SettingError) -> Option<SettingError> {
-        let SettingError::Unknown { key, known } = error else { return None };
+        let SettingError { key, problem: SettingProblem::Unknown { known } } = error else { return None };
         let (list, part) = key.rsplit_once('.')?;
         if part != self.part || without_numbers(list) != without_numbers(&self.list) {
             return None;
@@ -82,7 +82,7 @@ impl Unnamed {
         let (tables, keys) = (self.tables.join(", "), known.join(", "));
         let what = if self.tables.len() > 1 { "a name or number" } else { "a number" };
         let expected = format!("{what} ({tables}) or a key ({keys})");
-        Some(SettingError::Syntax { key: self.list.clone(), expected, got: format!("{part:?}") })
+        Some(SettingError::syntax(&self.list, expected, format!("{part:?}")))
     }
 }
 
@@ -280,8 +280,7 @@ fn set_policy(table: &mut Table, text: &str) -> Result<(), SettingError> {
 fn set(table: &mut Table, key: &str, value: Value) -> Result<(), SettingError> {
     let parts: Vec<&str> = key.split('.').collect();
     if parts.iter().any(|part| part.is_empty()) {
-        let expected = "a dotted key such as wired.rtt".to_owned();
-        return Err(SettingError::Syntax { key: String::new(), expected, got: format!("{key:?}") });
+        return Err(SettingError::syntax("", "a dotted key such as wired.rtt", format!("{key:?}")));
     }
     set_in_table(table, &parts, &value)
 }
@@ -324,11 +323,10 @@ fn set_in_table(table: &mut Table, parts: &[&str], value: &Value) -> Result<(), 
             set_in_table(below, rest, value).map_err(|error| error.under(first))
         }
         Value::Array(items) => set_in_array(items, first, rest, value),
-        other => Err(SettingError::Syntax {
-            key: (*first).to_owned(),
-            expected: format!("a table, to set {:?} in it", rest[0]),
-            got: other.to_string(),
-        }),
+        other => {
+            let expected = format!("a table, to set {:?} in it", rest[0]);
+            Err(SettingError::syntax(first, expected, other.to_string()))
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use airwatt_base::settings::SettingError;
+use airwatt_base::settings::SettingProblem::{Conflict, Missing, OutOfRange};
 use airwatt_base::{Span, read_text, reason_of};
 use airwatt_dot11::Standard;
 use airwatt_energy::Radio;
@@ -13,7 +14,7 @@ use super::choice::is_class;
 use super::keys::{self, Override, Unnamed};
 use super::names::name_of_file;
 use super::shipped::{self, Shipped};
-use super::typed::{refused, typed};
+use super::typed::typed;
 use super::{Links, OwnChoice, RadioChoice, Scenario, effect, lower_bound, valid};
 
 /// Deeper nesting than this is refused: no scenario needs it.
@@ -185,7 +186,8 @@ impl Scenario {
             ScenarioError::with_all(errors.map(|error| locate(error, source, &overrides)))
         })?;
         for own in scenario.own_choices() {
-            let place = locate(refused(&own.key, String::new()), source, &overrides).to_string();
+            let place =
+                locate(SettingError::refused(&own.key, String::new()), source, &overrides).to_string();
             place.trim_end_matches([':', ' ']).clone_into(own.place);
         }
         Ok(scenario)
@@ -366,7 +368,10 @@ fn check_numbers(table: &Table, within: &str) -> Result<(), SettingError> {
         match value {
             Value::Table(inner) => check_numbers(inner, &key)?,
             Value::Array(list) if list.len() > TABLES && list[0].is_table() => {
-                return Err(refused(&key, format!("expected at most {TABLES} tables, got {}", list.len())));
+                return Err(SettingError::refused(
+                    &key,
+                    format!("expected at most {TABLES} tables, got {}", list.len()),
+                ));
             }
             Value::Array(list) => {
                 list.iter().filter_map(Value::as_table).try_for_each(|inner| check_numbers(inner, &key))?;
@@ -432,7 +437,7 @@ fn with_set(wifi: &mut Value) -> Result<(), SettingError> {
         Value::Table(keys) => match keys.remove("base") {
             Some(Value::String(name)) => ("base", name),
             Some(other) => {
-                return Err(refused(
+                return Err(SettingError::refused(
                     "base",
                     format!("expected {}, got {other}", names(shipped::wifi_sets())),
                 ));
@@ -442,13 +447,13 @@ fn with_set(wifi: &mut Value) -> Result<(), SettingError> {
         _ => return Ok(()),
     };
     let Some(set) = shipped::wifi_sets().iter().find(|set| set.name == name) else {
-        return Err(refused(
+        return Err(SettingError::refused(
             key,
             format!("expected {} or a table, got {name:?}", names(shipped::wifi_sets())),
         ));
     };
     let mut keys: Table =
-        set.text.parse().map_err(|error: toml::de::Error| refused(key, error.to_string()))?;
+        set.text.parse().map_err(|error: toml::de::Error| SettingError::refused(key, error.to_string()))?;
     for described in ["name", "description", "source"] {
         keys.remove(described);
     }
@@ -470,7 +475,7 @@ fn resolve_tcp_profile(
     let profiles = shipped::tcp_profiles();
     let Some(profile) = profiles.iter().find(|profile| name.as_str() == Some(profile.name)) else {
         let message = format!("expected {}, got {name}", names(profiles));
-        return Err(locate(refused("tcp.profile", message), source, overrides));
+        return Err(locate(SettingError::refused("tcp.profile", message), source, overrides));
     };
     let mut keys = parse_table(&Source { name: profile.name, text: profile.text })?;
     for described in ["description", "source"] {
@@ -511,9 +516,7 @@ fn all_errors(mut table: Table, first: SettingError) -> Vec<SettingError> {
             break;
         }
         match typed(table.clone()) {
-            Err(next) if !matches!(next, SettingError::Missing { .. } | SettingError::Conflict { .. }) => {
-                errors.push(next);
-            }
+            Err(next) if !matches!(next.problem, Missing { .. } | Conflict { .. }) => errors.push(next),
             _ => break,
         }
     }
@@ -529,7 +532,7 @@ fn all_range_errors(
 ) -> Vec<SettingError> {
     let mut errors = vec![first];
     while errors.len() < ERRORS_AT_ONCE {
-        let Some(SettingError::OutOfRange { key, allowed, .. }) = errors.last() else { break };
+        let Some(SettingError { key, problem: OutOfRange { allowed, .. } }) = errors.last() else { break };
         let mut without = table.clone();
         let Some(value) = remove(&mut without, key) else { break };
         if typed(without.clone()).is_ok() {
@@ -538,8 +541,9 @@ fn all_range_errors(
             *entry(&mut table, key).expect("a key that was removed from the copy") = least;
         }
         match typed(table.clone()).and_then(|scenario| check(&scenario)) {
-            Err(next @ SettingError::OutOfRange { .. })
-                if errors.iter().all(|known| known.key() != next.key()) =>
+            Err(next)
+                if matches!(next.problem, OutOfRange { .. })
+                    && errors.iter().all(|known| known.key != next.key) =>
             {
                 errors.push(next);
             }
@@ -609,7 +613,7 @@ fn locate(error: SettingError, source: &Source, overrides: &[Change]) -> Scenari
     }
     // A table that an override begins needs its other keys, too.
     let above = |key: &str| key.rsplit_once('.').map(|(table, _)| table.to_owned());
-    let table = above(error.key()).filter(|_| matches!(error, SettingError::Missing { .. }));
+    let table = above(error.key()).filter(|_| matches!(error.problem, Missing { .. }));
     if let Some(table) = table
         && let Some(change) =
             overrides.iter().rev().find(|one| above(&one.numbered.0).as_ref() == Some(&table))

@@ -4,7 +4,7 @@
 //! `lower_bound = true` runs under `active`, and its result reports the bound instead of what the radio spent. Where a scenario, a
 //! flag or a comparison names a policy, `ideal` stands for these two keys.
 
-use airwatt_base::settings::{KindInfo, SettingError, one_of};
+use airwatt_base::settings::{KindInfo, SettingError, SettingProblem, one_of};
 use airwatt_proto::powersave::PowerSaveConfig;
 use toml::{Table, Value};
 
@@ -25,17 +25,15 @@ pub fn policy_kinds() -> impl Iterator<Item = KindInfo> {
 }
 
 /// Adds [`IDEAL`] to the policies that the error of an unknown one lists.
-pub fn list_ideal(error: SettingError) -> SettingError {
+pub fn list_ideal(mut error: SettingError) -> SettingError {
     let list =
         |kinds: &mut dyn Iterator<Item = KindInfo>| one_of(&kinds.map(|kind| kind.name).collect::<Vec<_>>());
-    match error {
-        SettingError::Syntax { key, expected, got }
-            if expected == list(&mut PowerSaveConfig::KINDS.iter().copied()) =>
-        {
-            SettingError::Syntax { key, expected: list(&mut policy_kinds()), got }
-        }
-        other => other,
+    if let SettingProblem::Syntax { expected, .. } = &mut error.problem
+        && *expected == list(&mut PowerSaveConfig::KINDS.iter().copied())
+    {
+        *expected = list(&mut policy_kinds());
     }
+    error
 }
 
 impl StationGroup {
