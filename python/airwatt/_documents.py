@@ -417,9 +417,9 @@ class NamedCell(Record):
     __slots__ = ()
     _parts: ClassVar[Mapping[str, type[Record]]] = {"categories": CategoryResult}
     airtime_utilization: float
-    """Share of the time during which a frame was on its channel."""
+    """Share of the time during which a frame was on the air."""
     ap_drops: int
-    """Packets dropped at the buffers of its access point."""
+    """Packets dropped at the access point's buffers."""
     categories: list[CategoryResult] | None
     """What was sent in each access category on its channel, where they are told apart."""
     channel: str | None
@@ -427,10 +427,9 @@ class NamedCell(Record):
     collisions: int
     """Number of times that several nodes began to send at once."""
     frames: int
-    """Attempts to send a data, control or beacon frame on its channel. RTS, CTS and acknowledgements are not
-    counted."""
+    """Attempts to send a data, control or beacon frame. RTS, CTS and acknowledgements are not counted."""
     lifetime_drops: int | None
-    """Packets discarded at the end of their lifetime on its channel, where they have one."""
+    """Packets discarded at the end of their lifetime, where they have one."""
     mpdus: int | None
     """Frames in these attempts, where an aggregate has several."""
     name: str
@@ -438,7 +437,7 @@ class NamedCell(Record):
     retries: int
     """Attempts after the first."""
     retry_limit_drops: int
-    """Packets given up at the retry limit on its channel."""
+    """Packets given up at the retry limit."""
 
 
 class ProfileAccount(Record):

@@ -69,7 +69,7 @@ fn saturated_cell(bencher: Bencher, most_in_a_ppdu: u32) {
     ];
     let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));
     let scenario = Scenario::load("saturation", &set).expect("a shipped scenario with keys of it");
-    let cell = whole(&scenario).result.cell;
+    let cell = whole(&scenario).result.cell.air;
     let sent = cell.mpdus.unwrap_or(cell.frames);
     bencher.counter(ItemsCount::new(sent)).bench_local(|| whole(&scenario));
 }

@@ -193,7 +193,7 @@ mod tests {
         let crossed = deliveries(&mut live, Span::from_millis(30));
         assert_eq!(crossed.len(), 1);
         assert!(crossed[0].arrived && crossed[0].took < Span::from_millis(2), "{crossed:?}");
-        assert_eq!(live.finish(Vec::new()).result.cell.ap_drops, 0);
+        assert_eq!(live.finish(Vec::new()).result.cell.air.ap_drops, 0);
     }
 
     #[test]

@@ -17,8 +17,8 @@ use crate::media::{Medium, Pipe, PointToPointMedium, Wire};
 use crate::net::plan::StationPlan;
 use crate::net::{FlowPlan, MediumKind, Network, NetworkPlan};
 use crate::record::{
-    BlockTimes, CellResult, EnergyByCause, EnergyOverhead, Fairness, FlowResult, Latencies, Observed,
-    Playback, QueueTrace, RadioInterval, Rendering, Replayed, Responses, Run, RunResult, RunTrace,
+    AirResult, BlockTimes, CellResult, EnergyByCause, EnergyOverhead, Fairness, FlowResult, Latencies,
+    Observed, Playback, QueueTrace, RadioInterval, Rendering, Replayed, Responses, Run, RunResult, RunTrace,
     StationResult, WindowFairness,
 };
 use crate::route::{MediumId, NodeId};
@@ -492,11 +492,12 @@ impl Network {
         let dropped =
             |pipe: fn(&Wire) -> &Pipe| self.wires().map(|wire| pipe(wire).statistics().dropped).sum();
         let (down_queue_drops, up_queue_drops) = (dropped(Wire::down), dropped(Wire::up));
-        match &self.media[0].medium {
-            Medium::Cell(cell) => CellResult { down_queue_drops, up_queue_drops, ..of_cell(cell, end) },
-            Medium::PointToPoint(hop) => CellResult { down_queue_drops, up_queue_drops, ..of_hop(hop, end) },
-            Medium::Wire(_) => CellResult { down_queue_drops, up_queue_drops, ..CellResult::default() },
-        }
+        let (air, damaged) = match &self.media[0].medium {
+            Medium::Cell(cell) => (air_of_cell(cell, end), 0),
+            Medium::PointToPoint(hop) => air_of_hop(hop, end),
+            Medium::Wire(_) => Default::default(),
+        };
+        CellResult { air, damaged, down_queue_drops, up_queue_drops }
     }
 
     fn fairness(&self, flows: &[FlowResult], measured: &[Measured<'_>], scenario: &Scenario) -> Fairness {
@@ -591,9 +592,9 @@ pub(super) fn share_of(busy: Span, end: Instant) -> f64 {
     if end == Instant::ZERO { 0.0 } else { busy.as_secs_f64() / end.as_secs_f64() }
 }
 
-fn of_cell(cell: &CellMedium, end: Instant) -> CellResult {
+pub(super) fn air_of_cell(cell: &CellMedium, end: Instant) -> AirResult {
     let statistics = cell.statistics();
-    CellResult {
+    AirResult {
         airtime_utilization: share_of(cell.airborne(end), end),
         frames: statistics.frames,
         mpdus: statistics.mpdus,
@@ -602,27 +603,19 @@ fn of_cell(cell: &CellMedium, end: Instant) -> CellResult {
         ap_drops: statistics.ap_drops,
         retry_limit_drops: statistics.given_up,
         lifetime_drops: statistics.expired,
-        damaged: 0,
-        down_queue_drops: 0,
-        up_queue_drops: 0,
     }
 }
 
-fn of_hop(hop: &PointToPointMedium, end: Instant) -> CellResult {
+/// The counts of the hop, and the packets that were damaged.
+fn air_of_hop(hop: &PointToPointMedium, end: Instant) -> (AirResult, u64) {
     let (down, up) = (hop.down().statistics(), hop.up().statistics());
-    CellResult {
+    let air = AirResult {
         airtime_utilization: share_of(hop.busy(end), end),
         frames: down.offered + up.offered - down.dropped - up.dropped,
-        mpdus: None,
-        retries: 0,
-        collisions: 0,
         ap_drops: down.dropped,
-        retry_limit_drops: 0,
-        lifetime_drops: None,
-        damaged: down.damaged + up.damaged,
-        down_queue_drops: 0,
-        up_queue_drops: 0,
-    }
+        ..AirResult::default()
+    };
+    (air, down.damaged + up.damaged)
 }
 
 /// The rate of a medium in one direction: of a wire and of a point-to-point hop the transmitter's, of a channel that of the data of

@@ -8,10 +8,10 @@ use airwatt_dot11::AccessParameters;
 use airwatt_energy::{HostLedger, HostSeconds, Radio, RadioState};
 use airwatt_proto::powersave::StationId;
 
-use super::build::share_of;
+use super::build::air_of_cell;
 use super::{
-    AccessPointResult, CategoryResult, CellSetting, HostResult, ImpairmentResult, LinkDirection, LinkResult,
-    NamedCell, Setting, StationSetting,
+    AccessPointResult, AirResult, CategoryResult, CellSetting, HostResult, ImpairmentResult, LinkDirection,
+    LinkResult, NamedCell, Setting, StationSetting,
 };
 use crate::engine::Fingerprint;
 use crate::media::cell::CellConfig;
@@ -133,18 +133,11 @@ impl Network {
     pub(super) fn cell_results(&self, end: Instant) -> Vec<NamedCell> {
         let of = |plan: &CellPlan| {
             let Medium::Cell(cell) = &self.media[usize::from(plan.medium)].medium else { return None };
-            let statistics = cell.statistics();
+            let ap_drops = plan.bss.map_or(0, |bss| cell.access_point_drops(bss).0);
             Some(NamedCell {
                 name: plan.name.clone(),
                 channel: plan.channel.clone(),
-                airtime_utilization: share_of(cell.airborne(end), end),
-                frames: statistics.frames,
-                mpdus: statistics.mpdus,
-                retries: statistics.retries,
-                collisions: statistics.collisions,
-                ap_drops: plan.bss.map_or(0, |bss| cell.access_point_drops(bss).0),
-                retry_limit_drops: statistics.given_up,
-                lifetime_drops: statistics.expired,
+                air: AirResult { ap_drops, ..air_of_cell(cell, end) },
                 categories: cell.category_counts().map(category_results),
             })
         };

@@ -18,9 +18,9 @@ mod tunnels;
 pub use finished::{Observed, RadioPeriod, Replayed, Run};
 pub(crate) use pcapng::PcapngStream;
 pub use result::{
-    AccessPointResult, BlockTimes, CategoryResult, CellResult, EnergyByCause, EnergyOverhead, Fairness,
-    FlowResult, HostResult, ImpairmentResult, Latencies, LinkDirection, LinkResult, NamedCell, Playback,
-    Rendering, Responses, RunResult, StationResult, WindowFairness,
+    AccessPointResult, AirResult, BlockTimes, CategoryResult, CellResult, EnergyByCause, EnergyOverhead,
+    Fairness, FlowResult, HostResult, ImpairmentResult, Latencies, LinkDirection, LinkResult, NamedCell,
+    Playback, Rendering, Responses, RunResult, StationResult, WindowFairness,
 };
 pub use tables::{Column, ResultTable, Values};
 pub use timeline::{Outcome, RadioInterval};

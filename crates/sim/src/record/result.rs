@@ -434,9 +434,9 @@ impl EnergyByCause {
     }
 }
 
-/// The last hop: the cell, or the point-to-point link with packets for frames.
+/// What was counted on the air of a last hop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
-pub struct CellResult {
+pub struct AirResult {
     /// Share of the time during which a frame was on the air.
     pub airtime_utilization: f64,
     /// Attempts to send a data, control or beacon frame. RTS, CTS and acknowledgements are not counted.
@@ -455,6 +455,14 @@ pub struct CellResult {
     /// Packets discarded at the end of their lifetime, where they have one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lifetime_drops: Option<u64>,
+}
+
+/// The last hop: the cell, or the point-to-point link with packets for frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct CellResult {
+    /// What was counted on its air.
+    #[serde(flatten)]
+    pub air: AirResult,
     /// Packets damaged on a point-to-point link.
     pub damaged: u64,
     /// Packets dropped at the wired queue towards the stations.
@@ -470,24 +478,9 @@ pub struct NamedCell {
     pub name: String,
     /// Its channel; `null` if it has one of its own. Cells on one channel share what is counted of the air.
     pub channel: Option<String>,
-    /// Share of the time during which a frame was on its channel.
-    pub airtime_utilization: f64,
-    /// Attempts to send a data, control or beacon frame on its channel. RTS, CTS and acknowledgements are not counted.
-    pub frames: u64,
-    /// Frames in these attempts, where an aggregate has several.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mpdus: Option<u64>,
-    /// Attempts after the first.
-    pub retries: u64,
-    /// Number of times that several nodes began to send at once.
-    pub collisions: u64,
-    /// Packets dropped at the buffers of its access point.
-    pub ap_drops: u64,
-    /// Packets given up at the retry limit on its channel.
-    pub retry_limit_drops: u64,
-    /// Packets discarded at the end of their lifetime on its channel, where they have one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lifetime_drops: Option<u64>,
+    /// What was counted on its channel; packets dropped are those of its own access point.
+    #[serde(flatten)]
+    pub air: AirResult,
     /// What was sent in each access category on its channel, where they are told apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub categories: Option<Vec<CategoryResult>>,

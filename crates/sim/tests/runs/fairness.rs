@@ -172,7 +172,10 @@ fn a_thousand_stations() {
         let scenario = scenario("ten-up", &[&set[..], &[windows]].concat());
         let result = simulate(&scenario, 1).result;
         assert_eq!(result.flows.len(), count as usize);
-        show(&format!("{count} stations: {} events, {} collisions", result.events, result.cell.collisions));
+        show(&format!(
+            "{count} stations: {} events, {} collisions",
+            result.events, result.cell.air.collisions
+        ));
     }
 }
 

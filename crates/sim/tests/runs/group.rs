@@ -56,7 +56,7 @@ fn more_packets_than_the_air_carries_are_dropped_and_counted() {
         let run = office(&changes, true);
         let frames = &run.trace.as_ref().unwrap().frames;
         let sent = frames.iter().filter(|frame| frame.kind == CellFrameKind::Group).count() as u64;
-        let accounted = sent + run.result.cell.ap_drops;
+        let accounted = sent + run.result.cell.air.ap_drops;
         // Ten wait, and the number of a Poisson process with a mean of 20,000 has a standard deviation of 141.
         assert!(
             accounted.abs_diff(20_000) < 5 * 141 + 10,

@@ -62,7 +62,7 @@ fn every_policy_through(errors: f64, seed: u64) {
             assert!(flow.completed_s.is_some(), "{policy}: flow {} is complete", flow.id);
         }
         assert!((3_400.0..4_200.0).contains(&result.simulated_s), "{policy}: {} s", result.simulated_s);
-        assert!(result.cell.retries > 10_000, "{policy}: {:?}", result.cell);
+        assert!(result.cell.air.retries > 10_000, "{policy}: {:?}", result.cell);
         let sleeps = *policy != "active";
         for station in result.stations.iter().filter(|_| sleeps) {
             assert!(station.state_s.sleep > 0.0, "{policy}: station {} sleeps", station.id);

@@ -83,7 +83,7 @@ fn nothing_is_lost_in_a_scan() {
     for ((policy, direction), result) in jobs.into_iter().zip(results) {
         let flow = &result.flows[0];
         assert_eq!(flow.bytes_delivered, 20_000_000, "{policy} {direction}");
-        assert_eq!(result.cell.retry_limit_drops, 0, "{policy} {direction}");
+        assert_eq!(result.cell.air.retry_limit_drops, 0, "{policy} {direction}");
         assert!(result.stations[0].energy_by_cause_j.scan.is_some(), "{policy} {direction}");
     }
 }

@@ -345,7 +345,7 @@ fn several_cells_share_no_random_numbers() {
         (Some(1), "ap2", "other")
     );
     // Equal cells with equal traffic would do the same at the same times with equal numbers.
-    let [one, other] = [0, 1].map(|cell| both.cells[cell].frames);
+    let [one, other] = [0, 1].map(|cell| both.cells[cell].air.frames);
     assert_ne!(one, other);
 }
 

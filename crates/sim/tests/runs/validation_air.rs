@@ -320,8 +320,8 @@ fn aggregates_with_losses_are_those_of_selective_repeat() {
             NO_BEACONS,
         ];
         let result = simulate(&scenario("saturation", &set), 1).result;
-        let aggregates = result.cell.frames as f64;
-        let sent = result.cell.mpdus.expect("aggregates are on") as f64;
+        let aggregates = result.cell.air.frames as f64;
+        let sent = result.cell.air.mpdus.expect("aggregates are on") as f64;
         let delivered = result.flows[0].goodput_bps * 60.0 / 8.0 / f64::from(IP_BYTES - 28);
         [sent / aggregates, delivered / aggregates]
     });

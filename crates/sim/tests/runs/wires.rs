@@ -31,7 +31,7 @@ fn a_neighbour_uses_the_line_and_not_the_air() {
     // 16 Mbit/s less headers, and slow start.
     assert!((13.5e6..15.5e6).contains(&result.flows[0].goodput_bps), "{}", result.flows[0].goodput_bps);
     assert!((20e-3..80e-3).contains(&result.flows[0].rtt_s_mean.expect("it was measured")));
-    assert!(result.cell.frames < 100, "{:?}", result.cell);
+    assert!(result.cell.air.frames < 100, "{:?}", result.cell);
     assert!(result.stations[0].energy_per_bit_j.is_none());
     // What the flows could have is the line's, with no air in between.
     assert!((result.fairness.capacity_bps / (16e6 * 1448.0 / 1500.0) - 1.0).abs() < 1e-9);
