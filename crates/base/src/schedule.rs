@@ -143,12 +143,6 @@ impl Schedule {
         if self.first.0 > end { None } else { self.serve() }
     }
 
-    /// The slot's time.
-    pub fn at(&self, slot: Slot) -> Option<Instant> {
-        let (group, place) = self.leaf(slot);
-        Some(Keys::at(self.groups[group].0[place])).filter(|at| *at < Instant::FOREVER)
-    }
-
     /// The group and the place in it of a slot.
     #[inline]
     fn leaf(&self, slot: Slot) -> (usize, usize) {

@@ -35,11 +35,6 @@ pub struct ByteClasses {
 }
 
 impl ByteClasses {
-    /// All together.
-    pub const fn total(&self) -> u64 {
-        self.tcp + self.quic + self.udp + self.other + self.encrypted
-    }
-
     fn count(&mut self, ip: &Ip) {
         let class = match ip.transport {
             TransportHeader::Tcp(_) => &mut self.tcp,

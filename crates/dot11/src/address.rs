@@ -24,11 +24,6 @@ impl MacAddress {
     pub const fn is_group(self) -> bool {
         self.0[0] & 1 != 0
     }
-
-    /// Whether the address was made up locally rather than given by a manufacturer: phones' random addresses too.
-    pub const fn is_local(self) -> bool {
-        self.0[0] & 2 != 0
-    }
 }
 
 impl fmt::Display for MacAddress {

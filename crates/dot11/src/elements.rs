@@ -56,11 +56,6 @@ impl<'a> Elements<'a> {
         self.find(ID_SSID)
     }
 
-    /// The channel number of the DS parameter set.
-    pub fn ds_channel(self) -> Option<u8> {
-        self.find(ID_DS)?.first().copied()
-    }
-
     /// The traffic indication map, if there is a sound one.
     pub fn tim(self) -> Option<Tim<'a>> {
         Tim::decode(self.find(ID_TIM)?).ok()

@@ -393,11 +393,6 @@ impl MacHeader {
         (valid && (1..=2007).contains(&aid)).then_some(aid)
     }
 
-    /// Sequence number, 0 to 4095.
-    pub fn sequence_number(&self) -> Option<u16> {
-        self.sequence_control.map(|field| field >> 4)
-    }
-
     /// Where a data or management frame's MSDU is going in the end (802.11-2020 table 9-30).
     pub fn destination(&self) -> MacAddress {
         let in_address3 = self.control.kind.is_data() && self.control.to_ds;

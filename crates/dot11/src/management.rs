@@ -20,8 +20,6 @@ impl Capability {
     pub const SHORT_PREAMBLE: u16 = 1 << 5;
     /// The bit that asks for 9 us slots in the 2.4 GHz band.
     pub const SHORT_SLOT: u16 = 1 << 10;
-    /// The bit of APSD support.
-    pub const APSD: u16 = 1 << 11;
 
     /// Whether all bits of `bits` are set.
     pub const fn has(self, bits: u16) -> bool {

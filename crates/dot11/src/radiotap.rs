@@ -62,8 +62,6 @@ impl RadiotapFlags {
     pub const DATA_PAD: u8 = 0x20;
     /// The frame failed its FCS check.
     pub const BAD_FCS: u8 = 0x40;
-    /// The frame used the short guard interval, on old drivers.
-    pub const SHORT_GUARD: u8 = 0x80;
 
     /// Whether all bits of `bits` are set.
     pub const fn has(self, bits: u8) -> bool {
@@ -85,25 +83,11 @@ impl Channel {
     pub const OFDM_5GHZ: u16 = 0x0140;
     /// Flags of a channel with DSSS and OFDM in the 2.4 GHz band.
     pub const DYNAMIC_2GHZ: u16 = 0x0480;
-
-    /// Whether the channel lies in the 2.4 GHz band.
-    pub const fn is_2ghz(self) -> bool {
-        self.flags & 0x0080 != 0 || self.frequency_mhz < 3_000
-    }
 }
 
 /// The TX flags field, of frames that the capturing machine sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct TxFlags(pub u16);
-
-impl TxFlags {
-    /// The frame was given up after its last retry.
-    pub const FAILED: u16 = 0x01;
-    /// CTS-to-self came before it.
-    pub const CTS: u16 = 0x02;
-    /// RTS/CTS came before it.
-    pub const RTS: u16 = 0x04;
-}
 
 /// The MCS field: an 802.11n frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

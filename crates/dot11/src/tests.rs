@@ -68,7 +68,7 @@ fn a_beacon_and_its_tim() {
         panic!("not a beacon");
     };
     assert_eq!((interval, timestamp_us), (Span::from_micros(102_400), 123_456));
-    assert!(capability.has(Capability::ESS) && !capability.has(Capability::APSD));
+    assert!(capability.has(Capability::ESS) && !capability.has(Capability::SHORT_SLOT));
     assert_eq!(elements.ssid(), Some(&b"airwatt"[..]));
     let tim = elements.tim().unwrap();
     assert_eq!((tim.dtim_count, tim.dtim_period, tim.group), (1, 3, false));
@@ -174,7 +174,7 @@ fn radiotap_round_trip() {
         flags: RadiotapFlags(RadiotapFlags::FCS),
         channel: Some(Channel { frequency_mhz: 5180, flags: Channel::OFDM_5GHZ }),
         signal_dbm: Some(-60),
-        tx_flags: Some(TxFlags(TxFlags::FAILED)),
+        tx_flags: Some(TxFlags(1)),
         data_retries: Some(2),
         mcs: McsField::of(&vector),
         ..Radiotap::default()

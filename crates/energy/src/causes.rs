@@ -78,25 +78,6 @@ impl Cause {
         Self::External,
     ];
 
-    /// The name in results. All flows have the same.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Doze => "doze",
-            Self::WakeUp => "wake_up",
-            Self::Beacon => "beacon",
-            Self::Group => "group",
-            Self::Service => "service",
-            Self::Contention => "contention",
-            Self::Overhearing => "overhearing",
-            Self::Retransmission => "retransmission",
-            Self::TimeoutTail => "timeout_tail",
-            Self::Scan => "scan",
-            Self::Idle => "idle",
-            Self::External => "external",
-            Self::Flow(_) => "flow",
-        }
-    }
-
     const fn index(self) -> Option<usize> {
         match self {
             Self::Doze => Some(0),

@@ -101,11 +101,6 @@ impl LowerBound {
         self.frame(RadioState::Receive, start, end)
     }
 
-    /// End of the last frame.
-    pub const fn since(&self) -> Instant {
-        self.since
-    }
-
     /// The account up to `now`, without further frames, and the nap that lasts to its end. What an exchange in progress has after
     /// `now` is not charged. `radio` is the profile of [`LowerBound::new`].
     pub fn finish(mut self, radio: &Radio, now: Instant) -> (Ledger, Option<Nap>) {

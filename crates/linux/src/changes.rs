@@ -187,11 +187,6 @@ impl Changes {
         Ok((Self { log }, damage))
     }
 
-    /// Whether nothing is to be undone.
-    pub fn is_empty(&self) -> bool {
-        self.log.entries().is_empty()
-    }
-
     /// The changes, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &Change> {
         self.log.entries().iter().map(|entry| &entry.change)

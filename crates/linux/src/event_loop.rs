@@ -160,14 +160,6 @@ impl EventLoop {
         self.sources.modify(source, token, interest)
     }
 
-    /// No longer waits for a source. A source that is closed everywhere needs no removal.
-    ///
-    /// # Errors
-    /// If the source is not registered.
-    pub fn remove(&self, source: impl AsFd) -> Result<(), Error> {
-        self.sources.remove(source)
-    }
-
     /// A handle of the sources.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Network interfaces of this network namespace: states, MTUs and addresses (rtnetlink(7)).
+//! Network interfaces of this network namespace: states and addresses (rtnetlink(7)).
 
 use std::net::IpAddr;
 
@@ -7,11 +7,8 @@ use crate::netlink::{self, NetlinkRequest, address_bytes, address_of, attribute}
 
 // linux/rtnetlink.h, linux/if_link.h, linux/if_addr.h, linux/if.h.
 const RTM_NEWLINK: u16 = 16;
-const RTM_GETLINK: u16 = 18;
 const RTM_NEWADDR: u16 = 20;
 const RTM_GETADDR: u16 = 22;
-const IFLA_IFNAME: u16 = 3;
-const IFLA_MTU: u16 = 4;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
 const IFF_UP: u32 = 1;
@@ -20,42 +17,6 @@ const IFA_F_NODAD: u8 = 2;
 /// Sizes of `struct ifinfomsg` and `struct ifaddrmsg`.
 const IFINFOMSG: usize = 16;
 const IFADDRMSG: usize = 8;
-
-/// An interface.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NetworkInterface {
-    /// Its number.
-    pub index: u32,
-    /// Its name.
-    pub name: String,
-    /// Largest packet in bytes.
-    pub mtu: u32,
-    /// Whether it is up.
-    pub is_up: bool,
-}
-
-/// Returns the interfaces of this thread's network namespace.
-///
-/// # Errors
-/// If the kernel does not list them.
-pub fn list() -> Result<Vec<NetworkInterface>, Error> {
-    let bodies = netlink::NetlinkSocket::open()?.dump(RTM_GETLINK, &[0; IFINFOMSG], RTM_NEWLINK)?;
-    Ok(bodies.iter().filter_map(|body| link(body)).collect())
-}
-
-fn link(body: &[u8]) -> Option<NetworkInterface> {
-    let (header, rest) = body.split_first_chunk::<IFINFOMSG>()?;
-    let attributes = attribute::parse(rest);
-    let value = |kind| attributes.iter().find(|(found, _)| *found == kind).map(|(_, value)| value.as_slice());
-    let name = String::from_utf8_lossy(value(IFLA_IFNAME)?).trim_end_matches('\0').to_owned();
-    let number = |bytes: &[u8]| bytes.try_into().map(u32::from_ne_bytes).ok();
-    Some(NetworkInterface {
-        index: number(&header[4..8])?,
-        name,
-        mtu: value(IFLA_MTU).and_then(number)?,
-        is_up: number(&header[8..12])? & IFF_UP != 0,
-    })
-}
 
 /// Brings an interface up or down.
 ///
@@ -66,16 +27,6 @@ pub fn set_up(index: u32, up: bool) -> Result<(), Error> {
     body[8..12].copy_from_slice(&(IFF_UP * u32::from(up)).to_ne_bytes());
     body[12..16].copy_from_slice(&IFF_UP.to_ne_bytes());
     netlink::ask(&format!("interface {index}"), NetlinkRequest { kind: RTM_NEWLINK, flags: 0, body })
-}
-
-/// Sets the MTU of an interface in bytes.
-///
-/// # Errors
-/// If the interface cannot have it, or a privilege is missing.
-pub fn set_mtu(index: u32, bytes: u32) -> Result<(), Error> {
-    let mut body = header(index);
-    attribute::push(&mut body, IFLA_MTU, &bytes.to_ne_bytes());
-    netlink::ask(&format!("MTU of interface {index}"), NetlinkRequest { kind: RTM_NEWLINK, flags: 0, body })
 }
 
 fn header(index: u32) -> Vec<u8> {
@@ -118,4 +69,4 @@ pub fn add_address(index: u32, address: IpAddr, prefix: u8) -> Result<(), Error>
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -5,12 +5,11 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::netlink::{self, AF_INET, AF_INET6, NetlinkRequest, address_bytes, address_of, attribute};
+use crate::netlink::{self, AF_INET, AF_INET6, NetlinkRequest, address_bytes, attribute};
 
 // linux/rtnetlink.h, linux/fib_rules.h.
 const RTM_NEWRULE: u16 = 32;
 const RTM_DELRULE: u16 = 33;
-const RTM_GETRULE: u16 = 34;
 const FRA_SRC: u16 = 2;
 const FRA_PRIORITY: u16 = 6;
 const FRA_FWMARK: u16 = 10;
@@ -18,8 +17,6 @@ const FRA_SUPPRESS_PREFIXLEN: u16 = 14;
 const FRA_TABLE: u16 = 15;
 const FR_ACT_TO_TBL: u8 = 1;
 const FIB_RULE_INVERT: u32 = 2;
-/// Size of `struct fib_rule_hdr`.
-const FIB_RULE_HDR: usize = 12;
 
 /// A rule that directs packets to a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,26 +79,6 @@ impl Rule {
         NetlinkRequest { kind, flags, body }
     }
 
-    fn from_bytes(body: &[u8]) -> Option<Self> {
-        let (header, rest) = body.split_first_chunk::<FIB_RULE_HDR>()?;
-        if ![AF_INET, AF_INET6].contains(&header[0]) || header[7] != FR_ACT_TO_TBL {
-            return None;
-        }
-        let attributes = attribute::parse(rest);
-        let value = |kind| attributes.iter().find(|(found, _)| *found == kind).map(|(_, value)| value);
-        let number = |kind| value(kind)?.as_slice().try_into().map(u32::from_ne_bytes).ok();
-        let flags = u32::from_ne_bytes([header[8], header[9], header[10], header[11]]);
-        Some(Self {
-            ipv6: header[0] == AF_INET6,
-            priority: number(FRA_PRIORITY).unwrap_or(0),
-            table: number(FRA_TABLE).unwrap_or(u32::from(header[4])),
-            mark: number(FRA_FWMARK),
-            source: value(FRA_SRC).and_then(|bytes| Some((address_of(bytes)?, header[2]))),
-            inverted: flags & FIB_RULE_INVERT != 0,
-            suppress_prefix_length: number(FRA_SUPPRESS_PREFIXLEN).filter(|length| *length != u32::MAX),
-        })
-    }
-
     /// Adds it.
     ///
     /// # Errors
@@ -120,14 +97,5 @@ impl Rule {
     }
 }
 
-/// Returns the rules that direct packets to a table, IPv4 and IPv6.
-///
-/// # Errors
-/// If the kernel does not list them.
-pub fn list() -> Result<Vec<Rule>, Error> {
-    let bodies = netlink::NetlinkSocket::open()?.dump(RTM_GETRULE, &[0; FIB_RULE_HDR], RTM_NEWRULE)?;
-    Ok(bodies.iter().filter_map(|body| Rule::from_bytes(body)).collect())
-}
-
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -50,12 +50,8 @@ pub struct Unit<'a> {
 }
 
 impl Unit<'_> {
-    /// The text of the unit: everything that the daemon does not need is forbidden (systemd.exec(5)).
-    pub fn text(&self) -> String {
-        self.text_with(&[])
-    }
-
-    /// The same with further lines of its section `[Service]`.
+    /// The text of the unit, with `more` lines in its section `[Service]`: everything that the daemon does not need is forbidden
+    /// (systemd.exec(5)).
     pub fn text_with(&self, more: &[&str]) -> String {
         let Self { description, manual, start, restore, restart_s, .. } = self;
         let names: Vec<&str> = self.capabilities.iter().map(|capability| capability.name()).collect();

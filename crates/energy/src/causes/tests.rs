@@ -98,6 +98,6 @@ fn a_bound_has_the_frames_of_its_run() {
 #[test]
 fn every_fixed_cause_has_its_place() {
     for (place, cause) in Cause::FIXED.into_iter().enumerate() {
-        assert_eq!(cause.index(), Some(place), "{}", cause.name());
+        assert_eq!(cause.index(), Some(place), "{cause:?}");
     }
 }

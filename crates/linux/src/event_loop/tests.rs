@@ -67,6 +67,6 @@ fn a_closed_peer_is_readable_and_interest_can_change() {
     assert_eq!(events.wait(None).unwrap(), [Ready { token: A, readable: false, writable: true }]);
     drop(writer);
     assert!(events.wait(None).unwrap()[0].readable);
-    events.remove(&reader).unwrap();
+    events.sources.remove(&reader).unwrap();
     assert_eq!(events.wait(Some(Instant::ZERO)).unwrap(), []);
 }

@@ -1,10 +1,42 @@
 use super::*;
 use crate::namespace::tests::isolated;
+use crate::netlink::address_of;
+
+/// Size of `struct fib_rule_hdr`.
+const FIB_RULE_HDR: usize = 12;
+
+/// The rules that direct packets to a table, IPv4 and IPv6.
+pub(crate) fn list() -> Vec<Rule> {
+    const RTM_GETRULE: u16 = 34;
+    let bodies =
+        netlink::NetlinkSocket::open().unwrap().dump(RTM_GETRULE, &[0; FIB_RULE_HDR], RTM_NEWRULE).unwrap();
+    bodies.iter().filter_map(|body| from_bytes(body)).collect()
+}
+
+fn from_bytes(body: &[u8]) -> Option<Rule> {
+    let (header, rest) = body.split_first_chunk::<FIB_RULE_HDR>()?;
+    if ![AF_INET, AF_INET6].contains(&header[0]) || header[7] != FR_ACT_TO_TBL {
+        return None;
+    }
+    let attributes = attribute::parse(rest);
+    let value = |kind| attributes.iter().find(|(found, _)| *found == kind).map(|(_, value)| value);
+    let number = |kind| value(kind)?.as_slice().try_into().map(u32::from_ne_bytes).ok();
+    let flags = u32::from_ne_bytes([header[8], header[9], header[10], header[11]]);
+    Some(Rule {
+        ipv6: header[0] == AF_INET6,
+        priority: number(FRA_PRIORITY).unwrap_or(0),
+        table: number(FRA_TABLE).unwrap_or(u32::from(header[4])),
+        mark: number(FRA_FWMARK),
+        source: value(FRA_SRC).and_then(|bytes| Some((address_of(bytes)?, header[2]))),
+        inverted: flags & FIB_RULE_INVERT != 0,
+        suppress_prefix_length: number(FRA_SUPPRESS_PREFIXLEN).filter(|length| *length != u32::MAX),
+    })
+}
 
 #[test]
 fn rules_are_listed_as_they_were_added_and_removed_exactly() {
     isolated(|| {
-        let before = list().unwrap();
+        let before = list();
         assert!(before.iter().any(|rule| rule.table == 254 && !rule.ipv6));
         let plain = Rule {
             ipv6: false,
@@ -34,7 +66,7 @@ fn rules_are_listed_as_they_were_added_and_removed_exactly() {
         ];
         for rule in &rules {
             rule.add().unwrap();
-            assert!(list().unwrap().contains(rule), "{rule:?} in {:?}", list().unwrap());
+            assert!(list().contains(rule), "{rule:?} in {:?}", list());
         }
         assert!(
             plain
@@ -46,7 +78,7 @@ fn rules_are_listed_as_they_were_added_and_removed_exactly() {
         for rule in &rules {
             rule.remove().unwrap();
         }
-        assert_eq!(list().unwrap(), before);
+        assert_eq!(list(), before);
         assert!(plain.remove().is_err());
     });
 }

@@ -16,7 +16,7 @@ const UNIT: Unit<'_> = Unit {
 
 #[test]
 fn the_unit_allows_what_is_needed_and_nothing_else() {
-    let text = UNIT.text();
+    let text = UNIT.text_with(&[]);
     for line in [
         "Type=notify",
         "Documentation=man:airwattd-test(8)",
@@ -45,10 +45,10 @@ fn the_unit_allows_what_is_needed_and_nothing_else() {
 /// A unit whose program was built in a home can start it.
 #[test]
 fn homes_are_hidden_unless_the_program_or_its_configuration_is_in_one() {
-    assert!(UNIT.text().contains("ProtectHome=yes\n"));
+    assert!(UNIT.text_with(&[]).contains("ProtectHome=yes\n"));
     for start in ["/home/pi/airwatt/target/release/airwattd test", "/usr/bin/airwattd test /root/tunnel.toml"]
     {
-        let text = Unit { start, ..UNIT }.text();
+        let text = Unit { start, ..UNIT }.text_with(&[]);
         assert!(text.contains("ProtectHome=read-only\n") && !text.contains("ProtectHome=yes"), "{text}");
     }
 }

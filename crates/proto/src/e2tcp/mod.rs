@@ -49,8 +49,8 @@ pub use table::{ConnectionKey, ConnectionTable, IDENTIFIERS, Refusal, TableConfi
 pub use timer::E2tcpTimer;
 pub use window::BurstState;
 pub use wire::{
-    Acknowledgement, Addresses, Block, ControlFlags, E2tcpPacket, Endpoint, HEADER_MAX_V4, HEADER_MAX_V6,
-    Header, HeaderError, IpVersion, Level,
+    Acknowledgement, Addresses, Block, ControlFlags, E2tcpPacket, Endpoint, Header, HeaderError, IpVersion,
+    Level,
 };
 
 pub use crate::event::Event;

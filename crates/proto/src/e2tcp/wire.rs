@@ -46,11 +46,6 @@ const EXTRA_RST: u8 = 0x04;
 const EXTRA_SYN: u8 = 0x02;
 const EXTRA_FIN: u8 = 0x01;
 
-/// The longest header in bytes with IPv4 addresses: every field is present.
-pub const HEADER_MAX_V4: usize = 37;
-/// The longest header in bytes with IPv6 addresses.
-pub const HEADER_MAX_V6: usize = 61;
-
 /// One end's address and port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Endpoint {

@@ -361,11 +361,6 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         StationId::try_from(self.peers.len() - 1).expect("fewer than 2^32 stations")
     }
 
-    /// What the access point is set to.
-    pub fn config(&self) -> &AccessPointConfig {
-        &self.config
-    }
-
     /// How many stations there are.
     pub fn stations(&self) -> u32 {
         self.peers.len() as u32

@@ -64,11 +64,6 @@ impl Abilities {
     pub const fn and(self, others: Self) -> Self {
         Self(self.0 | others.0)
     }
-
-    /// Whether the set is empty.
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
 }
 
 impl BitOr for Abilities {
@@ -104,9 +99,6 @@ named_values! {
 }
 
 impl Observable {
-    /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Service, Self::Tim, Self::AirTime];
-
     /// The ability to report it.
     pub const fn ability(self) -> Abilities {
         match self {

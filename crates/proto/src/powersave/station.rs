@@ -34,7 +34,6 @@ use super::radio::{Abilities, Fact, PolicyTimer};
 #[derive(Clone, Debug)]
 pub struct StationPowerSave {
     radio: MacRadio,
-    uapsd: bool,
     sees_flows: bool,
     policy: PolicyAtWork,
 }
@@ -49,10 +48,8 @@ impl StationPowerSave {
             "{} needs what is hidden",
             policy.name()
         );
-        let uapsd = policy.needs_uapsd();
         let mut station = Self {
-            radio: MacRadio::new(config, uapsd),
-            uapsd,
+            radio: MacRadio::new(config, policy.needs_uapsd()),
             sees_flows: policy.needs().contains(Abilities::SEE_FLOWS),
             policy: policy.begin(config.start),
         };
@@ -64,11 +61,6 @@ impl StationPowerSave {
     /// The PM bit of an uplink frame whose first attempt starts now.
     pub fn pm(&self) -> bool {
         self.radio.pm()
-    }
-
-    /// Whether the policy needs U-APSD negotiated on all access categories.
-    pub fn uapsd(&self) -> bool {
-        self.uapsd
     }
 
     /// Whether the policy decides by flows, so that [`StationInput::Flow`] is needed.

@@ -50,8 +50,6 @@ use self::random::Random;
 use self::transport::{REKEY_DATAGRAMS, Refusal, Session};
 use self::wire::{INITIATION, INITIATION_BYTES, Message, RESPONSE, RESPONSE_BYTES};
 
-/// Bytes that a datagram adds to its payload.
-pub const OVERHEAD_BYTES: usize = wire::HEADER_BYTES + wire::TAG_BYTES;
 /// Age of a session at which its initiator begins the next one, when it sends.
 pub const REKEY_AFTER: Span = Span::from_secs(120);
 /// Age at which the initiator of a session begins the next one, when it receives.

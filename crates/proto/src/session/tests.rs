@@ -201,7 +201,7 @@ fn payloads_that_wait_for_the_handshake_arrive_a_round_trip_later() {
     world.pass(MS * 100);
     assert_eq!(world.at_server, [(at(30), 0), (at(30), 1), (at(30), 2)]);
     assert_eq!(world.sent[1].2.len(), RESPONSE_BYTES);
-    assert_eq!(world.sent[2].2.len(), 4 + OVERHEAD_BYTES);
+    assert_eq!(world.sent[2].2.len(), 4 + wire::HEADER_BYTES + wire::TAG_BYTES);
     world.reply(9);
     world.pass(MS * 10);
     assert_eq!(world.at_client, [(at(110), 9)]);

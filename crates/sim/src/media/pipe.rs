@@ -186,12 +186,6 @@ impl Pipe {
         self.free_at
     }
 
-    /// Packets that wait for the transmitter at `now`.
-    pub fn queued(&mut self, now: Instant) -> usize {
-        self.pass(now);
-        self.chosen.as_ref().map_or(self.waiting.len(), |queue| queue.len())
-    }
-
     /// The packet of the next output, and whether it has arrived undamaged. [`Pipe::advance`] follows.
     #[inline]
     pub(super) fn front(&self) -> Option<(&Packet, bool)> {
@@ -371,6 +365,12 @@ mod tests {
         ErrorModel::new(ErrorConfig::default(), 1, "link", "down")
     }
 
+    /// Packets that wait for the transmitter at `now`.
+    fn queued(pipe: &mut Pipe, now: Instant) -> usize {
+        pipe.pass(now);
+        pipe.chosen.as_ref().map_or(pipe.waiting.len(), |queue| queue.len())
+    }
+
     fn packet(number: u64) -> Packet {
         Packet::datagram(number as u32, 1500, Instant::ZERO)
     }
@@ -446,7 +446,7 @@ mod tests {
         assert_eq!(done, expected);
         let mut link = Pipe::new(config, no_errors());
         inputs.iter().for_each(|(at, packet)| link.handle_input(*packet, *at));
-        assert_eq!((link.queued(ms(0)), link.statistics().dropped, link.due()), (5, 1, ms(12)));
+        assert_eq!((queued(&mut link, ms(0)), link.statistics().dropped, link.due()), (5, 1, ms(12)));
     }
 
     /// The first bit is there after the delay, and the rate still spaces the packets.
@@ -501,7 +501,7 @@ mod tests {
         let mut link = Pipe::new(config, no_errors());
         link.trace();
         (1..=3).for_each(|number| link.handle_input(packet(number), Instant::ZERO));
-        assert_eq!(link.queued(Instant::from_millis(11)), 2);
+        assert_eq!(queued(&mut link, Instant::from_millis(11)), 2);
         let ms = Instant::from_millis;
         assert_eq!(link.take_trace(ms(30)), [(ms(0), 1), (ms(0), 2), (ms(12), 1), (ms(24), 0)]);
     }
@@ -573,6 +573,6 @@ mod tests {
         let mut link = Pipe::new(config, no_errors());
         inputs[..2].iter().for_each(|(at, packet)| link.handle_input(*packet, *at));
         // At 25 ms our second packet is under way and theirs of 21 ms waits.
-        assert_eq!(link.queued(ms(25)), 1);
+        assert_eq!(queued(&mut link, ms(25)), 1);
     }
 }

@@ -15,7 +15,7 @@ fn routes_are_added_changed_and_removed() {
         };
         let _device = tun::create(&settings).unwrap();
         let index = interface::index("aw-route").unwrap();
-        assert!(link::list().unwrap().iter().any(|link| link.index == index && link.is_up));
+        assert!(link::tests::is_up(index));
         let plain = KernelRoute::over(index, ("192.0.2.0".parse().unwrap(), 24));
         let routes = [
             plain.clone(),

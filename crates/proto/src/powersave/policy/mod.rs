@@ -30,7 +30,7 @@ pub use self::uapsd::UapsdConfig;
 use super::estimate::Estimate;
 use super::guard::{LatencyGuard, LatencyGuardConfig, Reach};
 use super::interface::Adaptation;
-use super::radio::{Abilities, Fact, Observable, PowerSaveRadio};
+use super::radio::{Abilities, Fact, PowerSaveRadio};
 use super::wake_agreement::WakeRequest;
 
 kinds! {
@@ -149,10 +149,5 @@ impl PowerSaveConfig {
             Self::BaTaTwt(config) => Some(config.idle_request()),
             _ => None,
         }
-    }
-
-    /// The first of the hidden facts that the policy cannot do without.
-    pub fn misses(&self, hidden: &[Observable]) -> Option<Observable> {
-        hidden.iter().copied().find(|fact| self.needs().contains(fact.ability()))
     }
 }

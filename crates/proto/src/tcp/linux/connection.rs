@@ -233,11 +233,6 @@ impl Connection {
         self.receiver.set_buffer(bytes);
     }
 
-    /// The size of the receive buffer in bytes, and the largest.
-    pub fn receive_buffer(&self) -> (u64, u64) {
-        self.receiver.buffer()
-    }
-
     /// Settings that count from now on: those of the host, not of the handshake.
     pub fn change(&mut self, change: impl FnOnce(&mut LinuxConfig)) {
         change(&mut self.config);

@@ -399,11 +399,6 @@ impl Receiver {
         self.scale = self.scale.min(14);
     }
 
-    /// The size of the receive buffer in bytes, and the largest.
-    pub(super) fn buffer(&self) -> (u64, u64) {
-        (self.buffer, self.buffer_max)
-    }
-
     /// The largest segment that has come, and since when none has.
     pub(super) fn seen(&self) -> (u32, Option<u64>) {
         (self.segment, self.last_data)
