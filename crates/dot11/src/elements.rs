@@ -124,12 +124,12 @@ impl<'a> Elements<'a> {
     }
 
     /// Appends the supported rates, in units of 500 kbit/s with bit 7 set for basic rates; at most eight.
-    pub fn push_rates(out: &mut Vec<u8>, rates: &[u8]) {
+    pub(crate) fn push_rates(out: &mut Vec<u8>, rates: &[u8]) {
         Self::push(out, ID_RATES, &rates[..rates.len().min(8)]);
     }
 
     /// Appends the DS parameter set: the channel number.
-    pub fn push_ds_channel(out: &mut Vec<u8>, channel: u8) {
+    pub(crate) fn push_ds_channel(out: &mut Vec<u8>, channel: u8) {
         Self::push(out, ID_DS, &[channel]);
     }
 
@@ -140,7 +140,7 @@ impl<'a> Elements<'a> {
     }
 
     /// Appends a WMM parameter element with this QoS information octet, and these parameters of best effort, background, video and voice.
-    pub fn push_wmm_parameters(out: &mut Vec<u8>, qos_info: u8, access: [AccessParameters; 4]) {
+    pub(crate) fn push_wmm_parameters(out: &mut Vec<u8>, qos_info: u8, access: [AccessParameters; 4]) {
         let [a, b, c, d] = WMM_PREFIX;
         let mut contents = vec![a, b, c, d, 1, 1, qos_info, 0];
         for (category, access) in (0..).zip(access) {

@@ -264,7 +264,7 @@ impl TxVector {
 
     /// The rate of 802.11a with the same modulation and coding, from which the rate of a response follows; 54 Mbit/s where there is
     /// none (10.6.11). `None` for 802.11b.
-    pub fn non_ht_reference_rate(&self) -> Option<Rate> {
+    pub(crate) fn non_ht_reference_rate(&self) -> Option<Rate> {
         match self.format {
             Format::Dsss { .. } => None,
             Format::Ofdm => Some(self.rate()),

@@ -63,7 +63,7 @@ const FIXED: usize = 12;
 
 impl Cause {
     /// Every cause other than flows, in the order of the results.
-    pub const FIXED: [Self; FIXED] = [
+    pub(crate) const FIXED: [Self; FIXED] = [
         Self::Doze,
         Self::WakeUp,
         Self::Beacon,

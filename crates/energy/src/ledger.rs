@@ -105,7 +105,7 @@ impl Ledger {
     }
 
     /// Adds `count` wake-ups with the same reason.
-    pub fn count_wakeups(&mut self, reason: &'static str, count: u64) {
+    pub(crate) fn count_wakeups(&mut self, reason: &'static str, count: u64) {
         if count > 0 {
             *self.wakeups.entry(reason).or_default() += count;
         }

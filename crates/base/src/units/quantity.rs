@@ -236,11 +236,6 @@ impl Energy {
     /// Zero.
     pub const ZERO: Self = Self(0);
 
-    /// Creates an energy of this many attojoules.
-    pub const fn from_attojoules(count: u128) -> Self {
-        Self(count)
-    }
-
     /// The energy in attojoules.
     pub const fn as_attojoules(self) -> u128 {
         self.0

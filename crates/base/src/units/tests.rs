@@ -15,7 +15,7 @@ fn text_with_a_unit_is_exact() {
     assert_eq!("390mW".parse::<Power>(), Ok(Power::from_nanowatts(390_000_000)));
     assert_eq!("100packets".parse::<QueueLimit>(), Ok(QueueLimit::Packets(100)));
     assert_eq!("150kB".parse::<QueueLimit>(), Ok(QueueLimit::Bytes(Size::from_bytes(150_000))));
-    assert_eq!("1.4mJ".parse::<Energy>(), Ok(Energy::from_attojoules(1_400_000_000_000_000)));
+    assert_eq!("1.4mJ".parse::<Energy>(), Ok(Power::from_nanowatts(1_400_000) * Span::from_secs(1)));
     assert_eq!(
         "0.273A".parse::<Current>().unwrap() * "3V".parse().unwrap(),
         "819mW".parse::<Power>().unwrap()

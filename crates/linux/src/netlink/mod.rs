@@ -121,7 +121,12 @@ impl NetlinkSocket {
     ///
     /// # Errors
     /// The first refusal of the kernel.
-    pub fn batch(&mut self, what: &str, subsystem: u16, requests: &[NetlinkRequest]) -> Result<(), Error> {
+    pub(crate) fn batch(
+        &mut self,
+        what: &str,
+        subsystem: u16,
+        requests: &[NetlinkRequest],
+    ) -> Result<(), Error> {
         let first = self.sequence.wrapping_add(1);
         self.sequence = self.sequence.wrapping_add(requests.len() as u32 + 2);
         let [high, low] = subsystem.to_be_bytes();
@@ -191,7 +196,7 @@ impl NetlinkSocket {
     ///
     /// # Errors
     /// If the kernel refuses, or the list never stands still.
-    pub fn dump(&mut self, request: u16, body: &[u8], kind: u16) -> Result<Vec<Vec<u8>>, Error> {
+    pub(crate) fn dump(&mut self, request: u16, body: &[u8], kind: u16) -> Result<Vec<Vec<u8>>, Error> {
         for _ in 0..DUMP_ATTEMPTS {
             self.sequence = self.sequence.wrapping_add(1);
             let sequence = self.sequence;
