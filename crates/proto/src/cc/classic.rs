@@ -132,8 +132,11 @@ pub trait WindowRule: fmt::Debug + Send + Sync + CloneRule {
         self.classic_mut().on_ack(ack);
     }
 
-    /// See [`super::CongestionControl::enter_recovery`].
-    fn enter_recovery(&mut self, flight: u32, duplicates: u32);
+    /// See [`super::CongestionControl::enter_recovery`]: RFC 5681 section 3.2 steps 2 and 3.
+    fn enter_recovery(&mut self, flight: u32, duplicates: u32) {
+        self.classic_mut().halve(flight);
+        self.classic_mut().inflate(duplicates);
+    }
 
     /// Only algorithms that inflate the window override this.
     fn on_duplicate_ack(&mut self) {}

@@ -24,12 +24,6 @@ impl Algorithmic for Reno {
 impl WindowRule for Reno {
     over_classic!();
 
-    /// RFC 5681 section 3.2 steps 2 and 3.
-    fn enter_recovery(&mut self, flight: u32, duplicates: u32) {
-        self.classic.halve(flight);
-        self.classic.inflate(duplicates);
-    }
-
     /// RFC 5681 section 3.2 step 4.
     fn on_duplicate_ack(&mut self) {
         self.classic.window.grow(self.classic.window.mss);

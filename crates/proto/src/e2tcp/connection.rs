@@ -130,7 +130,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
 
     /// The window in packets.
     pub fn window(&self) -> u32 {
-        self.sender.window.size()
+        self.sender.window.size
     }
 
     /// The current maximum of the window, in packets.

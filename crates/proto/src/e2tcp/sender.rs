@@ -505,7 +505,7 @@ impl<S: SendBuffer> Sender<S> {
     ) -> bool {
         statistics.transmission_timeouts += 1;
         self.sample = None;
-        let window = self.window.size();
+        let window = self.window.size;
         let is_given_up = self.on_timeout([PacketState::Sent, PacketState::TimedOut], now, timers);
         self.doubt_timeout(window);
         is_given_up
@@ -536,7 +536,7 @@ impl<S: SendBuffer> Sender<S> {
         let first = self.records.iter().find(|record| record.state == from);
         let since = first.map_or(now, |record| record.sent);
         self.window.on_timeout(Report { errors: 0, since, now, rtt: self.rtt.mean() });
-        let mut inside = self.window.size();
+        let mut inside = self.window.size;
         for index in 0..self.records.len() {
             let record = self.records[index];
             if record.state == from {
@@ -620,7 +620,7 @@ impl<S: SendBuffer> Sender<S> {
         if self.awaiting_retransmission() == 0 {
             return None;
         }
-        let place = self.outstanding() < self.window.size();
+        let place = self.outstanding() < self.window.size;
         self.records.iter().position(|record| {
             let marked = matches!(record.state, PacketState::TimedOut | PacketState::Lost);
             marked && !self.is_held(record) && (record.at_once || place && self.has_room(record))
@@ -640,7 +640,7 @@ impl<S: SendBuffer> Sender<S> {
             Counted::Missing => self.outstanding() + self.awaiting_retransmission(),
             Counted::Span => self.records.len() as u32,
         };
-        if self.una < FIRST || self.nxt > self.end || counted >= self.window.size() {
+        if self.una < FIRST || self.nxt > self.end || counted >= self.window.size {
             return None;
         }
         let data = self.end - self.nxt;

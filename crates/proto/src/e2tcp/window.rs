@@ -30,7 +30,7 @@ pub(super) struct Report {
 /// The window in packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SendWindow {
-    size: u32,
+    pub(super) size: u32,
     max: u32,
     configured_max: u32,
     /// Packets that the peer's window has room for.
@@ -72,10 +72,6 @@ impl SendWindow {
                 BurstReaction::Detector(settings) => Some(BurstDetector::new(settings)),
             },
         }
-    }
-
-    pub(super) fn size(&self) -> u32 {
-        self.size
     }
 
     pub(super) fn max(&self) -> u32 {

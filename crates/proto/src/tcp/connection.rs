@@ -146,7 +146,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
 
     /// Whether the sender is in fast recovery.
     pub fn in_recovery(&self) -> bool {
-        self.sender.is_recovering()
+        self.sender.recovering
     }
 
     /// Bytes in flight by the scoreboard (pipe of RFC 6675) during fast recovery; otherwise `None`.

@@ -209,10 +209,6 @@ impl<S: SendBuffer> Sender<S> {
         self.iss
     }
 
-    pub(super) fn is_recovering(&self) -> bool {
-        self.recovering
-    }
-
     pub(super) fn is_closing(&self) -> bool {
         self.closing
     }

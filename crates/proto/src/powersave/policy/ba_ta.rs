@@ -210,7 +210,7 @@ impl<C> BaTa<C> {
         let before = self.controller.interval();
         self.controller.measure(&seen);
         if let Some(history) = &mut self.history {
-            history.measured(self.controller.throughput_bps());
+            history.measured(self.controller.throughput_bps);
         }
         let switch = self.controller.decide(&seen, self.reference_bps());
         let interval = self.controller.interval();
@@ -378,7 +378,7 @@ impl<C: Settings + Into<(BaTaConfig, Option<StreamConfig>)>> Policy for BaTa<C> 
             interval: self.controller.interval(),
             peak_bps: self.peak.bps(),
             application_bps: self.history.as_ref().and_then(History::application_bps),
-            throughput_bps: self.controller.throughput_bps(),
+            throughput_bps: self.controller.throughput_bps,
             active: !radio.in_power_save(),
         })
     }

@@ -29,13 +29,22 @@ impl Policy for Psm {
     }
 
     fn fact(&mut self, radio: &mut dyn PowerSaveRadio, fact: Fact, _now: Instant) {
-        match fact {
-            Fact::Start => radio.set_power_save(true, StationTimer::Announce),
-            Fact::Beacon { tim: true } => radio.trigger(StationTimer::Beacon),
-            Fact::ServiceEnded { last: Some(flags) } if flags.more_data => {
-                radio.trigger(StationTimer::ServicePeriod);
-            }
-            _ => {}
+        fetch_announced(radio, fact, |radio, cause| radio.trigger(cause));
+    }
+}
+
+/// Fetches what beacons and the More Data bit announce, by `fetch`.
+pub(super) fn fetch_announced(
+    radio: &mut dyn PowerSaveRadio,
+    fact: Fact,
+    fetch: fn(&mut dyn PowerSaveRadio, StationTimer),
+) {
+    match fact {
+        Fact::Start => radio.set_power_save(true, StationTimer::Announce),
+        Fact::Beacon { tim: true } => fetch(radio, StationTimer::Beacon),
+        Fact::ServiceEnded { last: Some(flags) } if flags.more_data => {
+            fetch(radio, StationTimer::ServicePeriod)
         }
+        _ => {}
     }
 }

@@ -8,8 +8,8 @@ use airwatt_base::Instant;
 use airwatt_base::settings::NoSettings;
 
 use super::Policy;
+use super::psm::fetch_announced;
 use crate::powersave::estimate::{Dozing, Estimate, Fetch, Trial};
-use crate::powersave::interface::StationTimer;
 use crate::powersave::radio::{Abilities, Fact, PowerSaveRadio};
 
 #[derive(Clone, Debug)]
@@ -30,13 +30,6 @@ impl Policy for PsmLegacy {
     }
 
     fn fact(&mut self, radio: &mut dyn PowerSaveRadio, fact: Fact, _now: Instant) {
-        match fact {
-            Fact::Start => radio.set_power_save(true, StationTimer::Announce),
-            Fact::Beacon { tim: true } => radio.poll(StationTimer::Beacon),
-            Fact::ServiceEnded { last: Some(flags) } if flags.more_data => {
-                radio.poll(StationTimer::ServicePeriod);
-            }
-            _ => {}
-        }
+        fetch_announced(radio, fact, |radio, cause| radio.poll(cause));
     }
 }

@@ -12,17 +12,13 @@ pub(super) fn micros(now: Instant) -> u64 {
 /// Jiffies of a kernel, and when its timers expire.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clock {
-    hz: u64,
+    pub(super) hz: u64,
     rule: TimerRule,
 }
 
 impl Clock {
     pub(super) fn new(config: &LinuxConfig) -> Self {
         Self { hz: config.hz, rule: config.timers }
-    }
-
-    pub(super) fn hz(&self) -> u64 {
-        self.hz
     }
 
     /// The jiffy in which `at` lies, in microseconds.

@@ -98,7 +98,7 @@ impl Cubic {
         let window = u64::from(window);
         self.acked += u64::from(acked);
         let unchanged = self.last_window == window;
-        if unchanged && now - self.last_update <= clock.hz() / 32 {
+        if unchanged && now - self.last_update <= clock.hz / 32 {
             return self.cnt as u32;
         }
         if self.epoch.is_none() || now != self.last_update {
@@ -128,7 +128,7 @@ impl Cubic {
         });
         // In 1024ths of a second, with the least delay ahead.
         let jiffies = now - epoch + clock.jiffy(self.delay_min);
-        let t = (jiffies << 10) / clock.hz();
+        let t = (jiffies << 10) / clock.hz;
         let distance = u128::from(t.abs_diff(self.k));
         let delta = ((u128::from(CUBE_RTT_SCALE) * distance * distance * distance) >> 40) as u64;
         let target = if t < self.k { self.origin.saturating_sub(delta) } else { self.origin + delta };

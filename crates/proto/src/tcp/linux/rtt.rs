@@ -22,7 +22,8 @@ pub(super) struct Rtt {
     until: u64,
     /// The timeout with its back-off.
     rto: u64,
-    least: u64,
+    /// The least allowance for the variance.
+    pub(super) least: u64,
     most: u64,
     /// Minima of the window of time, the least first: time and value.
     minima: VecDeque<(u64, u64)>,
@@ -53,11 +54,6 @@ impl Rtt {
     /// The timeout before it is rounded to jiffies.
     pub(super) fn rto(&self) -> u64 {
         self.rto
-    }
-
-    /// The least allowance for the variance.
-    pub(super) fn least(&self) -> u64 {
-        self.least
     }
 
     /// Sets the timeout, for a handshake without a sample.

@@ -43,7 +43,8 @@ pub(super) enum Switch {
 pub(super) struct Controller {
     config: BaTaConfig,
     interval: Span,
-    throughput_bps: u64,
+    /// The smoothed throughput.
+    pub(super) throughput_bps: u64,
     ratio_last: Ratio,
     /// The change of the ratio over the last completed count.
     change: Ratio,
@@ -71,11 +72,6 @@ impl Controller {
     /// The time between triggers.
     pub(super) fn interval(&self) -> Span {
         self.interval
-    }
-
-    /// The smoothed throughput.
-    pub(super) fn throughput_bps(&self) -> u64 {
-        self.throughput_bps
     }
 
     /// What was learnt belongs to a connection that is over; the interval stays.

@@ -89,7 +89,7 @@ impl Sender {
         }
         let mut span = match self.rtt.srtt() {
             Some(srtt) => {
-                let delayed = if self.queue.packets() == 1 { self.rtt.least() } else { TIMEOUT_MIN };
+                let delayed = if self.queue.packets() == 1 { self.rtt.least } else { TIMEOUT_MIN };
                 2 * srtt + delayed
             }
             None => 1_000_000,
@@ -192,7 +192,7 @@ impl Sender {
         if let Some(timeout) = self.config.user_timeout {
             return timeout.as_nanos() / 1000;
         }
-        let (least, most) = (self.rtt.least(), self.config.rto_max.as_nanos() / 1000);
+        let (least, most) = (self.rtt.least, self.config.rto_max.as_nanos() / 1000);
         (0..=self.config.retries).map(|retry| least.saturating_mul(1 << retry.min(32)).min(most)).sum()
     }
 
