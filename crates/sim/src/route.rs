@@ -142,7 +142,7 @@ impl Graph {
     }
 
     /// Adds routes that take the place of those with fewest hops.
-    pub fn fix(&mut self, routes: impl IntoIterator<Item = FixedRoute>) {
+    pub(crate) fn fix(&mut self, routes: impl IntoIterator<Item = FixedRoute>) {
         self.fixed.extend(routes);
     }
 
@@ -276,7 +276,7 @@ impl Routes {
     }
 
     /// Lets everything that a node sends by route `old` take route `new` instead.
-    pub fn redirect(&mut self, node: NodeId, old: Route, new: Route) {
+    pub(crate) fn redirect(&mut self, node: NodeId, old: Route, new: Route) {
         match self.rows[usize::from(node)] {
             Row::Default(route) if route == old => self.rows[usize::from(node)] = Row::Default(new),
             Row::Table(first) => {

@@ -21,7 +21,7 @@ impl Fingerprint {
     }
 
     /// Adds a text.
-    pub fn add_text(&mut self, text: &str) {
+    pub(crate) fn add_text(&mut self, text: &str) {
         text.bytes().for_each(|byte| self.add(u64::from(byte)));
     }
 

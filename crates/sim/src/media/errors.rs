@@ -192,7 +192,7 @@ impl ErrorModel {
     }
 
     /// Whether the packet whose transmission begins at `at` is damaged. Times must not go back.
-    pub fn corrupts(&mut self, at: Instant) -> bool {
+    pub(crate) fn corrupts(&mut self, at: Instant) -> bool {
         let rate = match &self.config {
             ErrorConfig::None(_) => return false,
             ErrorConfig::Listed(_) => {

@@ -71,7 +71,7 @@ pub enum MediumOutput<'a> {
 
 impl Direction {
     /// The direction of a packet that this member of a wire or of a point-to-point hop sends.
-    pub const fn from_member(member: Member) -> Self {
+    pub(crate) const fn from_member(member: Member) -> Self {
         if member == 0 { Self::Down } else { Self::Up }
     }
 

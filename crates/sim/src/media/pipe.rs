@@ -110,7 +110,7 @@ pub struct Pipe {
     /// A queue that chooses; the others are `waiting`.
     chosen: Option<Box<LinkQueue>>,
     /// When the transmitter is done with everything taken in so far; of a queue that chooses, with the packet in transmission.
-    free_at: Instant,
+    pub(super) free_at: Instant,
     errors: ErrorModel,
     /// When the next packet of the cross traffic comes.
     next_cross: Option<Instant>,
@@ -151,7 +151,7 @@ impl Pipe {
 
     /// The same link with the random numbers of its jitter, without which it has none.
     #[must_use]
-    pub fn with_jitter(self, numbers: RandomStream) -> Self {
+    pub(crate) fn with_jitter(self, numbers: RandomStream) -> Self {
         let mean_s = self.config.jitter.as_secs_f64();
         Self { jitter: (mean_s > 0.0).then_some((mean_s, numbers, Instant::ZERO)), ..self }
     }
@@ -171,7 +171,7 @@ impl Pipe {
     }
 
     /// The queue length in packets after each change, up to `now`.
-    pub fn take_trace(&mut self, now: Instant) -> Vec<(Instant, u32)> {
+    pub(crate) fn take_trace(&mut self, now: Instant) -> Vec<(Instant, u32)> {
         self.pass(now);
         self.trace.take().unwrap_or_default()
     }
@@ -179,11 +179,6 @@ impl Pipe {
     /// What was counted so far.
     pub const fn statistics(&self) -> PipeStatistics {
         self.statistics
-    }
-
-    /// When the transmitter is done with everything taken in so far.
-    pub(super) const fn free_at(&self) -> Instant {
-        self.free_at
     }
 
     /// The packet of the next output, and whether it has arrived undamaged. [`Pipe::advance`] follows.

@@ -97,7 +97,7 @@ impl PointToPointMedium {
     }
 
     /// The queues' lengths after each change, up to `now`: towards the station, and away from it.
-    pub fn take_traces(&mut self, now: Instant) -> [Vec<(Instant, u32)>; 2] {
+    pub(crate) fn take_traces(&mut self, now: Instant) -> [Vec<(Instant, u32)>; 2] {
         [self.down.take_trace(now), self.up.take_trace(now)]
     }
 
@@ -139,9 +139,9 @@ impl Machine for PointToPointMedium {
 
     fn handle_input(&mut self, input: PointToPointInput, now: Instant) {
         let link = if input.down { &mut self.down } else { &mut self.up };
-        let before = link.free_at().max(now);
+        let before = link.free_at.max(now);
         link.handle_input(input.packet, now);
-        let after = link.free_at();
+        let after = link.free_at;
         if after <= before {
             return;
         }

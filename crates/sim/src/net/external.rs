@@ -52,7 +52,7 @@ impl Network {
     }
 
     /// The next packet that has left the network.
-    pub fn poll_delivery(&mut self) -> Option<Delivery> {
+    pub(crate) fn poll_delivery(&mut self) -> Option<Delivery> {
         self.deliveries.pop_front()
     }
 

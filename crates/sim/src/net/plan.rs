@@ -239,7 +239,7 @@ impl FlowPlan {
     }
 
     /// The name of its transport, or that of a congestion control from outside.
-    pub fn transport_name(&self) -> Cow<'static, str> {
+    pub(crate) fn transport_name(&self) -> Cow<'static, str> {
         let own = match &self.traffic {
             Traffic::Transfer { legs, .. } => legs.iter().find_map(ConnectionPlan::own_congestion),
             _ => None,
@@ -348,7 +348,7 @@ impl NetworkPlan {
     }
 
     /// The neighbours of all nodes, and the routes that are fixed.
-    pub fn graph(&self) -> Graph {
+    pub(crate) fn graph(&self) -> Graph {
         let reach: Vec<Reach> = self.media.iter().map(MediumPlan::reach).collect();
         let forwards = self.nodes.iter().map(|node| node.forwards).collect();
         let reaches = |medium: MediumId, from, to| reach[usize::from(medium)].allows(from, to);

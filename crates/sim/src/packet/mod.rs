@@ -141,7 +141,7 @@ impl From<AnyPacket> for Payload {
 
 impl Payload {
     /// The packet of a connection, if it is one.
-    pub const fn of_connection(self) -> Option<AnyPacket> {
+    pub(crate) const fn of_connection(self) -> Option<AnyPacket> {
         match self {
             Self::Tcp(segment) => Some(AnyPacket::Tcp(segment, ())),
             Self::E2tcp(packet) => Some(AnyPacket::E2tcp(packet, ())),
@@ -150,7 +150,7 @@ impl Payload {
     }
 
     /// Sequence number of the last byte of the data that the packet carries; `None` if it carries none.
-    pub fn last_byte(&self) -> Option<Seq> {
+    pub(crate) fn last_byte(&self) -> Option<Seq> {
         match self {
             Self::Tcp(segment) => (segment.len > 0).then(|| segment.seq + u32::from(segment.len) - 1),
             Self::E2tcp(packet) => packet.header.sequence.filter(|_| packet.len > 0),

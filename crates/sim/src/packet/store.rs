@@ -45,7 +45,7 @@ impl Store {
     }
 
     /// Stores a copy of these bytes. The buffer of a freed entry is used again.
-    pub fn put_bytes(&mut self, bytes: &[u8]) -> Ticket {
+    pub(crate) fn put_bytes(&mut self, bytes: &[u8]) -> Ticket {
         self.live += 1;
         if let Some(index) = self.free.pop() {
             let (generation, entry) = &mut self.entries[index as usize];
@@ -62,7 +62,7 @@ impl Store {
     }
 
     /// Stores packets that one packet is to carry.
-    pub fn put_packets(&mut self, packets: Vec<Packet>) -> Ticket {
+    pub(crate) fn put_packets(&mut self, packets: Vec<Packet>) -> Ticket {
         self.live += 1;
         if let Some(index) = self.free.pop() {
             let (generation, entry) = &mut self.entries[index as usize];
@@ -107,7 +107,7 @@ impl Store {
     }
 
     /// Takes the packets of a ticket, and frees it. Panics if it was freed before.
-    pub fn take_packets(&mut self, ticket: Ticket) -> Vec<Packet> {
+    pub(crate) fn take_packets(&mut self, ticket: Ticket) -> Vec<Packet> {
         let packets = match self.get(ticket) {
             Entry::Packets(packets) => packets.clone(),
             Entry::Bytes(_) => Vec::new(),
@@ -117,7 +117,7 @@ impl Store {
     }
 
     /// Takes the bytes of a ticket, and frees it. Panics if it was freed before.
-    pub fn take_bytes(&mut self, ticket: Ticket) -> Vec<u8> {
+    pub(crate) fn take_bytes(&mut self, ticket: Ticket) -> Vec<u8> {
         let bytes = self.bytes(ticket).to_vec();
         self.free(ticket);
         bytes

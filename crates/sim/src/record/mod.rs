@@ -99,7 +99,7 @@ pub struct CellSetting {
 
 impl Setting {
     /// The cell of a frame.
-    pub fn cell_of(&self, frame: &TracedFrame) -> Option<&CellSetting> {
+    pub(crate) fn cell_of(&self, frame: &TracedFrame) -> Option<&CellSetting> {
         self.cells.iter().find(|cell| cell.medium == frame.medium && cell.bss == frame.bss)
     }
 

@@ -71,7 +71,7 @@ impl RunTrace {
 
     /// The states of the radio of `station` from the beginning to the end of the run, without gaps; consecutive states
     /// differ. A station that does not exist has none.
-    pub fn radio_intervals(&self, station: StationId) -> Vec<RadioInterval> {
+    pub(crate) fn radio_intervals(&self, station: StationId) -> Vec<RadioInterval> {
         let frames = self.frames_by_start();
         self.intervals_of(station, &frames, &self.busy_of(station, &frames))
     }

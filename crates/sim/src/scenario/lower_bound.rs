@@ -38,7 +38,7 @@ pub fn list_ideal(mut error: SettingError) -> SettingError {
 
 impl StationGroup {
     /// The name of the policy in results and errors.
-    pub fn policy_name(&self) -> &str {
+    pub(crate) fn policy_name(&self) -> &str {
         if self.lower_bound { IDEAL.name } else { self.power_save.name() }
     }
 }

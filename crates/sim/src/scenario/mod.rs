@@ -635,7 +635,7 @@ pub struct FlowGroup {
 
 impl FlowGroup {
     /// Whether its ends are named.
-    pub const fn is_general(&self) -> bool {
+    pub(crate) const fn is_general(&self) -> bool {
         self.from.is_some() || self.to.is_some()
     }
 

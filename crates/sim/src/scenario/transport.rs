@@ -47,7 +47,7 @@ impl Default for Transport {
 impl Transport {
     /// What it is under the profile `linux`, and over the kernel's sockets: the congestion control, and whether there are
     /// selective acknowledgements. `None` if Linux does not have it.
-    pub const fn on_linux(self) -> Option<(Control, bool)> {
+    pub(crate) const fn on_linux(self) -> Option<(Control, bool)> {
         match self {
             Self::Tcp { congestion, .. } => match congestion {
                 Algorithm::Reno | Algorithm::NewReno => Some((Control::Reno, false)),
@@ -62,12 +62,12 @@ impl Transport {
     }
 
     /// Whether it is one reliable connection from end to end, which carries requests and answers.
-    pub const fn is_connection(self) -> bool {
+    pub(crate) const fn is_connection(self) -> bool {
         matches!(self, Self::Tcp { .. } | Self::Bbr1 | Self::Bbr3 | Self::Quic)
     }
 
     /// Whether only hosts of the profile `linux` have it.
-    pub const fn needs_linux(self) -> bool {
+    pub(crate) const fn needs_linux(self) -> bool {
         matches!(self, Self::Bbr1 | Self::Bbr3)
     }
 
@@ -124,22 +124,22 @@ impl Transport {
     }
 
     /// Whether it uses a gateway that its packets pass.
-    pub const fn uses_gateway(self) -> bool {
+    pub(crate) const fn uses_gateway(self) -> bool {
         matches!(self, Self::Split | Self::Snoop | Self::E2tcp | Self::E2tcpBase)
     }
 
     /// Whether it cannot do without a gateway.
-    pub const fn needs_gateway(self) -> bool {
+    pub(crate) const fn needs_gateway(self) -> bool {
         matches!(self, Self::Split | Self::Snoop | Self::E2tcpBase)
     }
 
     /// Whether E2TCP's rules hold at one of its ends.
-    pub const fn has_e2tcp(self) -> bool {
+    pub(crate) const fn has_e2tcp(self) -> bool {
         matches!(self, Self::E2tcp | Self::E2tcpBase)
     }
 
     /// Whether its receiver can do without a share of the data.
-    pub const fn is_partial(self) -> bool {
+    pub(crate) const fn is_partial(self) -> bool {
         matches!(self, Self::Prtp | Self::E2tcp)
     }
 }

@@ -118,7 +118,7 @@ impl SocketTransport {
     }
 
     /// Processes the UDP payload of a QUIC packet of the peer.
-    pub fn receive_datagram(&mut self, datagram: &[u8], now: Instant) {
+    pub(crate) fn receive_datagram(&mut self, datagram: &[u8], now: Instant) {
         if let Self::Quic(end) = self {
             end.receive(datagram, now);
         }

@@ -30,18 +30,12 @@ struct StationModes {
 }
 
 impl CellMedium {
-    /// Makes a cell with one access point at time zero. Its random streams derive from `seed`.
-    pub fn new(config: CellConfig, stations: Vec<CellStation>, seed: u64) -> Self {
-        let name = "access-point".to_owned();
-        Self::with_access_points("air", &[Bss { name, config, shared_radio: None, stations }], seed)
-    }
-
     /// Makes a cell with several access points in range of each other. Stations are numbered BSS by BSS. The random stream of
     /// its noise is called after `name`.
     ///
     /// Panics if there is none, if their settings of the channel differ, or if an access point shares the radio of a station
     /// that is not in an earlier BSS or whose policy lets it sleep.
-    pub fn with_access_points(name: &str, bsss: &[Bss], seed: u64) -> Self {
+    pub(crate) fn with_access_points(name: &str, bsss: &[Bss], seed: u64) -> Self {
         let first = &bsss.first().expect("a cell has an access point").config;
         let of_channel = |config: &CellConfig| {
             let CellConfig { standard, data, control_rate, beacon_rate, group_rate, .. } = *config;
@@ -69,7 +63,7 @@ impl CellMedium {
     }
 
     /// Makes a cell whose stations form an ad-hoc network. The settings of the access point have no effect.
-    pub fn ad_hoc(name: &str, config: &CellConfig, stations: &[CellStation], seed: u64) -> Self {
+    pub(crate) fn ad_hoc(name: &str, config: &CellConfig, stations: &[CellStation], seed: u64) -> Self {
         let mut cell = Self::empty(name, config, 0, stations.len(), seed);
         for station in stations {
             cell.add_peer(config, station, seed);

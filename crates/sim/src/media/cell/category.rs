@@ -32,7 +32,7 @@ impl Category {
 
     /// The category of packets with this differentiated services code point: by its three upper bits as the user priority, except where
     /// RFC 8325 section 4 says otherwise, as in Linux since version 6.8 (`cfg80211_classify8021d`).
-    pub const fn of_dscp(dscp: u8) -> Self {
+    pub(crate) const fn of_dscp(dscp: u8) -> Self {
         match dscp {
             // AF11 to AF13, CS2, AF21 to AF23.
             10 | 12 | 14 | 16 | 18 | 20 | 22 => Self::BestEffort,

@@ -137,7 +137,7 @@ pub(super) struct Channel {
     counts: ChannelCounts,
     print: Fingerprint,
     /// Longest time during which a transmission that has begun is not noticed: the longest propagation delay, at most a slot.
-    blind: Span,
+    pub(super) blind: Span,
     /// Whether a station dozes after the TIM of a beacon.
     announces_tim: bool,
 }
@@ -258,11 +258,6 @@ impl Channel {
     /// Fingerprint of the frames on the air.
     pub(super) const fn print(&self) -> Fingerprint {
         self.print
-    }
-
-    /// Longest time during which a transmission that has begun is not noticed.
-    pub(super) const fn blind(&self) -> Span {
-        self.blind
     }
 
     /// Short inter-frame space.

@@ -268,7 +268,7 @@ impl Contention {
 
     /// A contender that may be waiting in its class counts from `from` in the coming idle period: the receiver of a
     /// broken frame.
-    pub fn defer(&mut self, id: ContenderId, from: Instant) {
+    pub(crate) fn defer(&mut self, id: ContenderId, from: Instant) {
         if self.contenders[id as usize].waiting == Waiting::InClass {
             self.leave(id);
             self.join_from(id, from);

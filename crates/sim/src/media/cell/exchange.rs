@@ -38,7 +38,7 @@ impl CellMedium {
     fn begin_access(&mut self, now: Instant) {
         let mut winners = std::mem::take(&mut self.winners);
         winners.clear();
-        self.contention.access(now, self.channel.blind(), &mut winners);
+        self.contention.access(now, self.channel.blind, &mut winners);
         if winners.len() > 1 {
             self.resolve_internal_collisions(&mut winners, now);
         }
@@ -335,7 +335,7 @@ impl CellMedium {
         }
         let (macs, mut out) = self.split();
         let Mac::AccessPoint(sender) = &macs[access_point as usize] else { return };
-        let (tim, group) = (sender.tim(station), sender.group_bit());
+        let (tim, group) = (sender.tim(station), sender.group_bit);
         if let Mac::Station(mac) = &mut macs[station as usize] {
             mac.beacon(tim, group, now, &mut out);
         }

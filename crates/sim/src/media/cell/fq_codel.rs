@@ -147,7 +147,7 @@ impl<K: Copy + Ord, T: Copy> FqCodel<K, T> {
 
     /// The same queues, in which the flows of a host share its turns.
     #[must_use]
-    pub fn with_hosts(self, hosts: fn(&K) -> HostKeys) -> Self {
+    pub(crate) fn with_hosts(self, hosts: fn(&K) -> HostKeys) -> Self {
         Self { hosts: Some(hosts), ..self }
     }
 
@@ -178,7 +178,7 @@ impl<K: Copy + Ord, T: Copy> FqCodel<K, T> {
     }
 
     /// Takes a packet of a flow that waits since then. Returns the one that had to go for it, if any: not always the same.
-    pub fn enqueue(&mut self, flow: K, item: T, bytes: u32, since: Instant) -> Option<T> {
+    pub(crate) fn enqueue(&mut self, flow: K, item: T, bytes: u32, since: Instant) -> Option<T> {
         let next = self.numbers.len();
         let number = *self.numbers.entry(flow).or_insert(next);
         let index = number % self.config.queues.max(1) as usize;
@@ -219,7 +219,7 @@ impl<K: Copy + Ord, T: Copy> FqCodel<K, T> {
     }
 
     /// The next packet to send. What CoDel drops on the way goes to `dropped`.
-    pub fn dequeue(&mut self, now: Instant, dropped: &mut Vec<T>) -> Option<T> {
+    pub(crate) fn dequeue(&mut self, now: Instant, dropped: &mut Vec<T>) -> Option<T> {
         loop {
             let (index, fresh) = match (self.new.front(), self.old.front()) {
                 (Some(index), _) => (*index, true),
@@ -250,7 +250,7 @@ impl<K: Copy + Ord, T: Copy> FqCodel<K, T> {
     }
 
     /// Takes the first packet of a flow that `wanted` says, if more than `kept` are like it.
-    pub fn take_first(&mut self, flow: K, kept: usize, wanted: impl Fn(&T) -> bool) -> Option<T> {
+    pub(crate) fn take_first(&mut self, flow: K, kept: usize, wanted: impl Fn(&T) -> bool) -> Option<T> {
         let index = *self.numbers.get(&flow)? % self.config.queues.max(1) as usize;
         let queue = &mut self.queues[index];
         let like: Vec<usize> =
@@ -263,12 +263,12 @@ impl<K: Copy + Ord, T: Copy> FqCodel<K, T> {
     }
 
     /// Whether the first packet of any flow is like this.
-    pub fn any_next(&self, wanted: impl Fn(&T) -> bool) -> bool {
+    pub(crate) fn any_next(&self, wanted: impl Fn(&T) -> bool) -> bool {
         self.queues.iter().filter_map(|queue| queue.packets.front()).any(|packet| wanted(&packet.item))
     }
 
     /// The next packet of a flow whose first packet is like this, out of turn: the flow pays for it with its next turns.
-    pub fn dequeue_like(
+    pub(crate) fn dequeue_like(
         &mut self,
         now: Instant,
         dropped: &mut Vec<T>,

@@ -314,7 +314,7 @@ impl Body {
 
     /// Length of the frame that carries this, MAC header to FCS, in bytes; a packet comes with `overhead` bytes of
     /// headers and FCS.
-    pub const fn frame_bytes(&self, overhead: u32) -> u32 {
+    pub(crate) const fn frame_bytes(&self, overhead: u32) -> u32 {
         match self {
             Self::Data(packet) => packet.bytes + overhead,
             Self::Group(packet) => packet.bytes + overhead - QOS_CONTROL_BYTES,
@@ -518,7 +518,7 @@ pub struct FrameLimits {
 
 impl FrameLimits {
     /// Whether an RTS precedes a PSDU of this length.
-    pub fn wants_rts(&self, bytes: u32) -> bool {
+    pub(crate) fn wants_rts(&self, bytes: u32) -> bool {
         self.rts_threshold.is_some_and(|limit| bytes > limit)
     }
 
@@ -535,7 +535,7 @@ impl FrameLimits {
     }
 
     /// Whether data frames have a QoS Control field.
-    pub const fn has_qos_control(&self) -> bool {
+    pub(crate) const fn has_qos_control(&self) -> bool {
         self.overhead >= QOS_OVERHEAD_BYTES
     }
 

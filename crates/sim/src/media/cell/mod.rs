@@ -187,7 +187,7 @@ impl CellMedium {
     }
 
     /// Returns what was kept.
-    pub fn take_trace(&mut self) -> Option<CellTrace> {
+    pub(crate) fn take_trace(&mut self) -> Option<CellTrace> {
         let radios = self.radios.take_events();
         self.sniffer.take().map(|trace| CellTrace { radios, ..trace })
     }
@@ -206,12 +206,12 @@ impl CellMedium {
         for mac in &self.macs {
             let [given_up, lapsed] = match mac {
                 Mac::AccessPoint(mac) => {
-                    statistics.ap_drops += mac.buffer_drops();
-                    [mac.given_up(), mac.expired()]
+                    statistics.ap_drops += mac.buffer_drops;
+                    [mac.given_up, mac.expired]
                 }
-                Mac::Station(mac) => [mac.given_up(), mac.expired()],
-                Mac::Peer(mac) => [mac.given_up(), mac.expired()],
-                Mac::External(mac) => [mac.given_up(), 0],
+                Mac::Station(mac) => [mac.sender.given_up, mac.sender.expired],
+                Mac::Peer(mac) => [mac.sender.given_up, mac.sender.expired],
+                Mac::External(mac) => [mac.given_up, 0],
             };
             statistics.given_up += given_up;
             expired += lapsed;
@@ -221,15 +221,15 @@ impl CellMedium {
     }
 
     /// Packets that the access point of a BSS dropped at its buffers, and that it gave up at the retry limit.
-    pub fn access_point_drops(&self, bss: usize) -> (u64, u64) {
+    pub(crate) fn access_point_drops(&self, bss: usize) -> (u64, u64) {
         match self.access_points.get(bss).map(|member| &self.macs[*member as usize]) {
-            Some(Mac::AccessPoint(mac)) => (mac.buffer_drops(), mac.given_up()),
+            Some(Mac::AccessPoint(mac)) => (mac.buffer_drops, mac.given_up),
             _ => (0, 0),
         }
     }
 
     /// The counts of the access categories, if they are told apart, in the order of [`Category::DATA`].
-    pub const fn category_counts(&self) -> Option<&[CategoryCounts; 4]> {
+    pub(crate) const fn category_counts(&self) -> Option<&[CategoryCounts; 4]> {
         self.categories.as_ref()
     }
 
@@ -246,7 +246,7 @@ impl CellMedium {
     /// Counts of a station's power save. Those of an ad-hoc station, which has none, are zero.
     pub fn counts(&self, station: StationId) -> StationCounts {
         match &self.macs[self.stations[station as usize] as usize] {
-            Mac::Station(mac) => mac.power_save().counts().clone(),
+            Mac::Station(mac) => mac.power_save.counts().clone(),
             Mac::AccessPoint(_) | Mac::Peer(_) | Mac::External(_) => StationCounts::default(),
         }
     }
@@ -254,7 +254,7 @@ impl CellMedium {
     /// Whether the power save of every station repeats itself until a packet comes.
     pub fn is_at_rest(&self) -> bool {
         self.macs.iter().all(|mac| match mac {
-            Mac::Station(mac) => mac.power_save().is_at_rest(),
+            Mac::Station(mac) => mac.power_save.is_at_rest(),
             Mac::AccessPoint(mac) => !mac.has_sources() && !mac.has_group(),
             Mac::Peer(_) | Mac::External(_) => true,
         })

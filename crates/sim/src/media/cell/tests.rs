@@ -147,9 +147,15 @@ fn settings(policies: &[&str], set: &[(&str, &str)]) -> (CellConfig, Vec<CellSta
     (config, stations)
 }
 
+/// A cell with one access point.
+fn with_access_point(config: CellConfig, stations: Vec<CellStation>) -> CellMedium {
+    let name = "access-point".to_owned();
+    CellMedium::with_access_points("air", &[Bss { name, config, shared_radio: None, stations }], 1)
+}
+
 fn cell(policies: &[&str], set: &[(&str, &str)]) -> CellMedium {
     let (config, stations) = settings(policies, set);
-    CellMedium::new(config, stations, 1)
+    with_access_point(config, stations)
 }
 
 /// A packet from one member to another.
@@ -428,7 +434,7 @@ fn packets_for_one_station_go_out_together() {
     let (mut config, stations) = settings(&["active", "active"], &set);
     config.power_save.first_beacon = Instant::from_secs(1);
     let cw_min = config.ap_access.cw_min;
-    let mut cell = CellMedium::new(config, stations, 1);
+    let mut cell = with_access_point(config, stations);
     cell.trace();
     let to = [1, 1, 2, 1].into_iter().zip(0..);
     let inputs: Vec<_> = to.map(|(to, number)| (us(100), sent([0, to], packet(number)))).collect();
@@ -626,7 +632,7 @@ fn categories(stations: usize, set: &[(&str, &str)]) -> CellMedium {
     let of_linux = [("wifi.access", "edca"), ("wifi.categories", "linux")];
     let (mut config, stations) = settings(&vec!["active"; stations], &[AIR, &of_linux, set].concat());
     config.power_save.first_beacon = Instant::from_secs(1);
-    CellMedium::new(config, stations, 1)
+    with_access_point(config, stations)
 }
 
 const fn marked(number: u32, dscp: u8) -> Packet {

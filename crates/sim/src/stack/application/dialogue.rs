@@ -111,7 +111,7 @@ impl DialogueConfig {
     }
 
     /// Whether pages of 2025 are requested by HTTP/1.1.
-    pub fn is_http_1(&self) -> bool {
+    pub(crate) fn is_http_1(&self) -> bool {
         matches!(self.replies, Replies::PagesOf2025 { http: HttpVersion::OnePointOne, .. })
     }
 
@@ -255,7 +255,7 @@ impl Dialogue {
     }
 
     /// Whether its first connection stands before it asks for anything.
-    pub const fn opens_at_once(&self) -> bool {
+    pub(crate) const fn opens_at_once(&self) -> bool {
         !self.config.fresh
     }
 
@@ -381,7 +381,7 @@ impl Dialogue {
 
     /// All of a stream has arrived at one end of a connection: the request of an object, or the object. Streams are numbered in the order of
     /// their writes.
-    pub fn stream_ended(&mut self, connection: Connection, by: Party, number: u64, now: Instant) {
+    pub(crate) fn stream_ended(&mut self, connection: Connection, by: Party, number: u64, now: Instant) {
         let path = &mut self.paths[usize::from(connection)];
         let (Turn::Streaming(left), Ok(number)) = (&mut path.turn, usize::try_from(number)) else { return };
         match by {
@@ -412,7 +412,7 @@ impl Dialogue {
     }
 
     /// What the viewer of a video has seen until `now`.
-    pub fn viewing(&self, now: Instant) -> Option<Viewing> {
+    pub(crate) fn viewing(&self, now: Instant) -> Option<Viewing> {
         self.player.as_ref().map(|player| player.viewing(now))
     }
 

@@ -334,7 +334,7 @@ impl Application {
     }
 
     /// Whether its first connection is opened when it begins, and not when it first asks for something.
-    pub const fn opens_at_once(&self) -> bool {
+    pub(crate) const fn opens_at_once(&self) -> bool {
         match self {
             Self::Dialogue(dialogue) => dialogue.opens_at_once(),
             _ => true,

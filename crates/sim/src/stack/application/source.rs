@@ -189,12 +189,12 @@ impl Source {
     }
 
     /// Whether it writes a stream in blocks.
-    pub const fn is_stream(&self) -> bool {
+    pub(crate) const fn is_stream(&self) -> bool {
         matches!(self.config, SourceConfig::Stream { .. })
     }
 
     /// The position in the stream at which the last block ends, in bytes; `None` if the last write was not a block.
-    pub fn block_end(&self) -> Option<u64> {
+    pub(crate) fn block_end(&self) -> Option<u64> {
         match self.config {
             SourceConfig::Stream { startup, .. } if self.written > startup.max(1) => Some(self.written),
             _ => None,

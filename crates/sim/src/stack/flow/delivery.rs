@@ -73,7 +73,7 @@ impl Deliveries {
     }
 
     /// Mean latency from first bit to last, in seconds.
-    pub fn full_mean_s(&self) -> Option<f64> {
+    pub(crate) fn full_mean_s(&self) -> Option<f64> {
         (self.arrived > 0).then(|| (self.sum + self.own).as_secs_f64() / self.arrived as f64)
     }
 

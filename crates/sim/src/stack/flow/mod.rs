@@ -84,12 +84,12 @@ impl FlowRecord {
     }
 
     /// Whether the flow has begun and is not over.
-    pub const fn is_under_way(&self) -> bool {
+    pub(crate) const fn is_under_way(&self) -> bool {
         self.started.is_some() && !self.is_over()
     }
 
     /// A connection of the flow was reset, refused or timed out.
-    pub const fn lose_connection(&mut self) {
+    pub(crate) const fn lose_connection(&mut self) {
         self.failed |= !self.is_over();
     }
 

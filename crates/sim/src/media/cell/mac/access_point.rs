@@ -38,7 +38,7 @@ use crate::route::Member;
 pub(crate) struct AccessPointMac {
     member: Member,
     /// The radio of a station that this access point shares; `None` if nothing accounts for the energy of its radio.
-    radio: Option<RadioId>,
+    pub(super) radio: Option<RadioId>,
     slot: Slot,
     power_save: AccessPointPowerSave<Held>,
     waits_from: WaitsFrom,
@@ -51,16 +51,19 @@ pub(crate) struct AccessPointMac {
     broadcasts: FrameQueue,
     broadcasts_limit: u32,
     /// The group bit in the TIM of the present or last beacon.
-    group_bit: bool,
+    pub(crate) group_bit: bool,
     sources: GroupSources,
     receptions: Receptions,
     /// The last sequence number of beacons and group-addressed frames.
     number: u16,
     /// Stations whose released frames the full queue has discarded, until power save has been notified.
     refused: Vec<StationId>,
-    buffer_drops: u64,
-    given_up: u64,
-    expired: u64,
+    /// Packets that were dropped because a buffer was full.
+    pub(crate) buffer_drops: u64,
+    /// Packets that were given up at the retry limit.
+    pub(crate) given_up: u64,
+    /// Packets whose lifetime was over before they were acknowledged.
+    pub(crate) expired: u64,
     /// How long the data of the last attempt was on the air, if stations have equal air time.
     on_air: Span,
 }
@@ -177,26 +180,6 @@ impl AccessPointMac {
         !self.sources.is_empty()
     }
 
-    /// Whether the present or last beacon announces group-addressed frames.
-    pub(crate) const fn group_bit(&self) -> bool {
-        self.group_bit
-    }
-
-    /// Packets that were dropped because a buffer was full.
-    pub(crate) const fn buffer_drops(&self) -> u64 {
-        self.buffer_drops
-    }
-
-    /// Packets that were given up at the retry limit.
-    pub(crate) const fn given_up(&self) -> u64 {
-        self.given_up
-    }
-
-    /// Packets whose lifetime was over before they were acknowledged.
-    pub(crate) const fn expired(&self) -> u64 {
-        self.expired
-    }
-
     /// The members that are stations of this BSS.
     pub(crate) fn stations(&self) -> std::ops::Range<Member> {
         let first = self.member + 1;
@@ -226,10 +209,6 @@ impl AccessPointMac {
             _ => AccessPointInput::Deliver { station, packet: Held::new(packet, now) },
         };
         self.notify(input, now, out);
-    }
-
-    pub(super) const fn radio(&self) -> Option<RadioId> {
-        self.radio
     }
 
     /// The frames of a category.
@@ -329,7 +308,7 @@ impl AccessPointMac {
         now: Instant,
         out: &mut Effects<'_>,
     ) -> bool {
-        if ppdu.contender == self.broadcasts.contender() {
+        if ppdu.contender == self.broadcasts.contender {
             self.broadcasts.next_concluded(received, now);
             self.broadcasts.end_attempt();
             if ppdu.kind == CellFrameKind::Beacon {
@@ -494,13 +473,13 @@ impl AccessPointMac {
             }
             AccessPointOutput::TransmitGroup { packet } => {
                 self.broadcasts.append(self.member, Body::Group(packet.packet), now);
-                out.join(self.broadcasts.contender(), self.radio, now);
+                out.join(self.broadcasts.contender, self.radio, now);
             }
             AccessPointOutput::DroppedGroup { .. } => self.buffer_drops += 1,
             AccessPointOutput::Recall { station } => recalled.push(station),
             AccessPointOutput::Beacon { dtim_count } => {
                 self.enqueue_beacon(dtim_count);
-                out.join(self.broadcasts.contender(), self.radio, now);
+                out.join(self.broadcasts.contender, self.radio, now);
             }
             AccessPointOutput::Dropped { packet, why, .. } => {
                 self.buffer_drops += u64::from(why == Loss::BufferFull);
@@ -561,7 +540,7 @@ impl AccessPointMac {
         self.note_queue(now, out);
         let frames = self.queue(category);
         if !frames.is_empty() {
-            out.join(frames.contender(), self.radio, now);
+            out.join(frames.contender, self.radio, now);
         }
         self.watch_lifetimes(out);
     }

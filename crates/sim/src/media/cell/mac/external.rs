@@ -35,7 +35,7 @@ enum RadioMode {
 /// The MAC of a node outside.
 #[derive(Clone, Debug)]
 pub(crate) struct ExternalMac {
-    radio: RadioId,
+    pub(super) radio: RadioId,
     queue: FrameQueue,
     broadcasts: FrameQueue,
     /// The last sequence number of frames without a counter for their receiver.
@@ -43,7 +43,8 @@ pub(crate) struct ExternalMac {
     /// The slot of the radio's wake-ups.
     slot: Slot,
     mode: RadioMode,
-    given_up: u64,
+    /// Frames that were given up at the retry limit.
+    pub(crate) given_up: u64,
 }
 
 impl ExternalMac {
@@ -64,11 +65,6 @@ impl ExternalMac {
         Self { radio, queue, broadcasts, number: 0, slot, mode: RadioMode::Awake, given_up: 0 }
     }
 
-    /// Frames that were given up at the retry limit.
-    pub(crate) const fn given_up(&self) -> u64 {
-        self.given_up
-    }
-
     /// Takes a frame for the station that is member `to`; `None` is the group address.
     pub(crate) fn enqueue(
         &mut self,
@@ -79,7 +75,7 @@ impl ExternalMac {
     ) {
         match to {
             Some(to) => self.queue.append(to, Body::External(frame), now),
-            None => self.broadcasts.append(self.broadcasts.member(), Body::External(frame), now),
+            None => self.broadcasts.append(self.broadcasts.member, Body::External(frame), now),
         }
         self.wake(now, out);
         self.join(now, out);
@@ -116,12 +112,8 @@ impl ExternalMac {
         }
     }
 
-    pub(super) const fn radio(&self) -> RadioId {
-        self.radio
-    }
-
     pub(super) const fn contenders(&self) -> Range<ContenderId> {
-        let first = self.queue.contender();
+        let first = self.queue.contender;
         first..first + 1
     }
 
@@ -164,7 +156,7 @@ impl ExternalMac {
         }
         queue.end_attempt();
         if queue.is_empty() {
-            out.sent_all(queue.contender(), Some(self.radio), now);
+            out.sent_all(queue.contender, Some(self.radio), now);
         }
         left
     }
@@ -173,7 +165,7 @@ impl ExternalMac {
     fn join(&self, now: Instant, out: &mut Effects<'_>) {
         for queue in [&self.queue, &self.broadcasts] {
             if !queue.is_empty() {
-                out.join(queue.contender(), Some(self.radio), now);
+                out.join(queue.contender, Some(self.radio), now);
             }
         }
     }

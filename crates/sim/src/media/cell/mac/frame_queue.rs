@@ -19,8 +19,8 @@ use crate::route::Member;
 /// The queues of one contender, with a limit in packets.
 #[derive(Clone, Debug)]
 pub(super) struct FrameQueue {
-    member: Member,
-    contender: ContenderId,
+    pub(super) member: Member,
+    pub(super) contender: ContenderId,
     /// The link to receivers that have none of their own.
     plan: LinkPlan,
     limits: FrameLimits,
@@ -90,14 +90,6 @@ impl FrameQueue {
         self.heads.push(queue.ticket());
         self.expires |= queue.link.lifetime.is_some();
         self.queues.push(queue);
-    }
-
-    pub(super) const fn member(&self) -> Member {
-        self.member
-    }
-
-    pub(super) const fn contender(&self) -> ContenderId {
-        self.contender
     }
 
     /// Number of packets in the queue.
@@ -373,10 +365,10 @@ impl FrameQueue {
         if queue.in_flight == 0 {
             return None;
         }
-        let had_request = queue.requests();
+        let had_request = queue.requests;
         let retries = queue.link.limit.retries.unwrap_or(self.limits.retries);
         let left = queue.next_concluded(received, retries, now);
-        let has_request = queue.requests();
+        let has_request = queue.requests;
         if has_request && !had_request {
             self.count(&Body::BlockAckRequest);
         }

@@ -13,6 +13,7 @@ mod frame_queue;
 mod peer;
 mod reception;
 mod reorder;
+mod sender;
 mod station;
 mod station_queues;
 mod tx_queue;
@@ -50,10 +51,10 @@ impl Mac {
     /// The radio whose energy this MAC uses; `None` if nothing accounts for it.
     pub(super) fn radio(&self) -> Option<RadioId> {
         match self {
-            Self::AccessPoint(mac) => mac.radio(),
-            Self::Station(mac) => Some(mac.radio()),
-            Self::Peer(mac) => Some(mac.radio()),
-            Self::External(mac) => Some(mac.radio()),
+            Self::AccessPoint(mac) => mac.radio,
+            Self::Station(mac) => Some(mac.sender.radio),
+            Self::Peer(mac) => Some(mac.sender.radio),
+            Self::External(mac) => Some(mac.radio),
         }
     }
 
@@ -62,8 +63,8 @@ impl Mac {
     pub(super) fn contenders(&self) -> Range<ContenderId> {
         match self {
             Self::AccessPoint(mac) => mac.contenders(),
-            Self::Station(mac) => mac.contenders(),
-            Self::Peer(mac) => mac.contenders(),
+            Self::Station(mac) => mac.sender.contenders(),
+            Self::Peer(mac) => mac.sender.contenders(),
             Self::External(mac) => mac.contenders(),
         }
     }
@@ -106,8 +107,8 @@ impl Mac {
     pub(super) fn note_arrivals(&mut self, ppdu: &Ppdu, received: &MpduSet) {
         match self {
             Self::AccessPoint(mac) => mac.note_arrivals(ppdu, received),
-            Self::Station(mac) => mac.note_arrivals(ppdu, received),
-            Self::Peer(mac) => mac.note_arrivals(ppdu, received),
+            Self::Station(mac) => mac.sender.note_arrivals(ppdu, received),
+            Self::Peer(mac) => mac.sender.note_arrivals(ppdu, received),
             Self::External(mac) => mac.note_arrivals(received),
         }
     }
@@ -117,8 +118,8 @@ impl Mac {
     fn queue(&self, category: Category) -> &FrameQueue {
         match self {
             Self::AccessPoint(mac) => mac.queue(category),
-            Self::Station(mac) => mac.queue(category),
-            Self::Peer(mac) => mac.queue(category),
+            Self::Station(mac) => mac.sender.queue(category),
+            Self::Peer(mac) => mac.sender.queue(category),
             Self::External(mac) => mac.queue(category),
         }
     }
@@ -128,7 +129,7 @@ impl Mac {
         match self {
             Self::AccessPoint(mac) => mac.compose(category, now, out),
             Self::Station(mac) => mac.compose(category),
-            Self::Peer(mac) => mac.compose(category),
+            Self::Peer(mac) => mac.sender.compose(category, false),
             Self::External(mac) => mac.compose(category),
         }
     }

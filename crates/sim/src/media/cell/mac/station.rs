@@ -11,7 +11,7 @@ use airwatt_proto::powersave::{
 
 use super::categories::{Categories, category_of};
 use super::frame_queue::FrameQueue;
-use super::reception::Receptions;
+use super::sender::Sender;
 use crate::media::cell::category::Category;
 use crate::media::cell::channel::Parts;
 use crate::media::cell::config::{CellConfig, CellStation};
@@ -37,24 +37,17 @@ struct Arrived {
 /// The MAC of a station.
 #[derive(Clone, Debug)]
 pub(crate) struct StationMac {
-    radio: RadioId,
-    member: Member,
+    /// Its slot is that of the power-save timers; the next one is that of the radio.
+    pub(crate) sender: Sender,
     access_point: Member,
-    /// The slot of the power-save timers; the next one is that of the radio.
-    slot: Slot,
-    power_save: StationPowerSave,
+    /// The power-save machine.
+    pub(crate) power_save: StationPowerSave,
     /// What its own frames, and the waiting for them, took of the air.
     air_time: ps::AirTime,
-    queues: Categories<FrameQueue>,
-    /// The last sequence number of Null frames.
-    number: u16,
-    receptions: Receptions,
     /// The frames that have arrived and to which the response is on the air, in order.
     arrived: Vec<Arrived>,
     /// The packets in them, for policies that decide by flows.
     flows: VecDeque<FlowSample>,
-    given_up: u64,
-    expired: u64,
 }
 
 /// A packet as policies see it.
@@ -109,57 +102,32 @@ impl StationMac {
             queue.add_receiver(link);
             queue
         };
+        let queues = Categories::new(contenders, links, queue);
         Self {
-            radio,
-            member,
+            sender: Sender::new(config, (radio, member, slot), queues, sender),
             access_point,
-            slot,
             power_save: StationPowerSave::new(station.power_save, station.policy.clone()),
             air_time: ps::AirTime::default(),
-            queues: Categories::new(contenders, links, queue),
-            number: 0,
-            receptions: Receptions::new(sender, config.aggregation.mpdus != Some(1)),
             arrived: Vec::new(),
             flows: VecDeque::new(),
-            given_up: 0,
-            expired: 0,
         }
-    }
-
-    /// The power-save machine.
-    pub(crate) const fn power_save(&self) -> &StationPowerSave {
-        &self.power_save
     }
 
     /// The time of the next timer of power save, of a gap before held frames or of the end of a lifetime; [`Instant::FOREVER`] if none
     /// runs.
     pub(crate) fn due(&self) -> Instant {
-        self.power_save.due().min(self.receptions.due()).min(self.expiry())
-    }
-
-    fn expiry(&self) -> Instant {
-        self.queues.iter().map(FrameQueue::expiry).min().unwrap_or(Instant::FOREVER)
+        self.power_save.due().min(self.sender.due())
     }
 
     fn watch_lifetimes(&self, out: &mut Effects<'_>) {
-        if self.queues.iter().any(FrameQueue::expires) {
-            out.set_timer(self.slot, self.due());
+        if self.sender.expires() {
+            out.set_timer(self.sender.slot, self.due());
         }
-    }
-
-    /// Packets that were given up at the retry limit.
-    pub(crate) const fn given_up(&self) -> u64 {
-        self.given_up
-    }
-
-    /// Packets whose lifetime was over before they were acknowledged.
-    pub(crate) const fn expired(&self) -> u64 {
-        self.expired
     }
 
     /// Takes a packet from the station's host.
     pub(crate) fn enqueue(&mut self, packet: Packet, now: Instant, out: &mut Effects<'_>) {
-        if !self.queues.of_mut(category_of(&Body::Data(packet))).push(self.access_point, packet, now) {
+        if !self.sender.queues.of_mut(category_of(&Body::Data(packet))).push(self.access_point, packet, now) {
             out.emit(CellOutput::Lost(packet));
             return;
         }
@@ -173,7 +141,7 @@ impl StationMac {
 
     /// Handles the end of the radio's wake-up.
     pub(crate) fn awake(&mut self, now: Instant, out: &mut Effects<'_>) {
-        out.awake(self.radio(), self.slot + 1, now);
+        out.awake(self.sender.radio, self.sender.slot + 1, now);
         self.notify(StationInput::Awake, now, out);
         self.join(now, out);
     }
@@ -202,45 +170,28 @@ impl StationMac {
         }
     }
 
-    pub(super) const fn radio(&self) -> RadioId {
-        self.radio
-    }
-
-    pub(super) const fn contenders(&self) -> Range<ContenderId> {
-        self.queues.contenders()
-    }
-
-    #[inline]
-    pub(super) fn queue(&self, category: Category) -> &FrameQueue {
-        self.queues.of(category)
-    }
-
     /// Number of packets in all queues.
     fn packets(&self) -> u32 {
-        self.queues.iter().map(FrameQueue::packets).sum()
+        self.sender.queues.iter().map(FrameQueue::packets).sum()
     }
 
     pub(super) fn next_ppdu(&self, category: Category) -> Option<Ppdu> {
-        let queue = self.queue(category);
+        let queue = self.sender.queue(category);
         queue.next_ppdu(self.pm_of(queue.front()?))
     }
 
     pub(super) fn compose(&mut self, category: Category) -> Ppdu {
-        let pm = self.queue(category).front().is_some_and(|mpdu| self.pm_of(mpdu));
-        self.queues.of_mut(category).compose(pm, &mut self.number, |_| ServiceFlags::default())
-    }
-
-    pub(super) fn note_arrivals(&mut self, ppdu: &Ppdu, received: &MpduSet) {
-        self.queues.of_contender_mut(ppdu.contender).note_arrivals(received);
+        let pm = self.sender.queue(category).front().is_some_and(|mpdu| self.pm_of(mpdu));
+        self.sender.compose(category, pm)
     }
 
     pub(super) fn receive(&mut self, ppdu: &Ppdu, mpdus: OnAir<'_>, now: Instant, out: &mut Effects<'_>) {
         let (received, sees_flows) = (out.received(), self.power_save.sees_flows());
-        let Self { member, receptions, arrived, flows, .. } = self;
+        let Self { sender: Sender { member, receptions, .. }, arrived, flows, .. } = self;
         let take = taking(*member, arrived, sees_flows.then_some(flows), now, out);
         if receptions.receive(ppdu, mpdus, received, now, take) {
-            out.lose(self.receptions.late());
-            out.set_timer(self.slot, self.due());
+            out.lose(receptions.late());
+            out.set_timer(self.sender.slot, self.due());
         }
     }
 
@@ -268,17 +219,17 @@ impl StationMac {
     ) -> bool {
         let mut left = false;
         let contender = ppdu.contender;
-        self.queues.of_contender_mut(contender).adapt(ppdu, received, now);
+        self.sender.queues.of_contender_mut(contender).adapt(ppdu, received, now);
         while let Some((mpdu, delivered)) =
-            self.queues.of_contender_mut(contender).next_concluded(received, now)
+            self.sender.queues.of_contender_mut(contender).next_concluded(received, now)
         {
             left = true;
             self.frame_left(&mpdu, delivered, now, out);
         }
-        let queue = self.queues.of_contender_mut(contender);
+        let queue = self.sender.queues.of_contender_mut(contender);
         queue.end_attempt();
         if queue.is_empty() {
-            out.sent_all(contender, Some(self.radio), now);
+            out.sent_all(contender, Some(self.sender.radio), now);
         }
         self.watch_lifetimes(out);
         left
@@ -287,13 +238,10 @@ impl StationMac {
     /// Discards the packets whose lifetime is over.
     #[inline(never)]
     fn expire(&mut self, now: Instant, out: &mut Effects<'_>) {
-        for contender in self.contenders() {
-            while let Some(mpdu) = self.queues.of_contender_mut(contender).take_expired(now) {
+        for contender in self.sender.contenders() {
+            while let Some(mpdu) = self.sender.queues.of_contender_mut(contender).take_expired(now) {
                 self.frame_left(&mpdu, false, now, out);
-                if self.queues.of_contender(contender).is_empty() {
-                    out.leave(contender);
-                    out.sent_all(contender, Some(self.radio), now);
-                }
+                self.sender.stop_if_empty(contender, now, out);
             }
         }
     }
@@ -303,11 +251,7 @@ impl StationMac {
         match mpdu.body {
             Body::Data(packet) => {
                 if !delivered {
-                    let count = if mpdu.expires <= now { &mut self.expired } else { &mut self.given_up };
-                    *count += 1;
-                    if !mpdu.arrived {
-                        out.emit(CellOutput::Lost(packet));
-                    }
+                    self.sender.lose(mpdu, packet, now, out);
                 }
                 let frame = Uplink::Data { bytes: packet.bytes };
                 self.power_save.handle_input(StationInput::Sent { frame, delivered }, now);
@@ -327,13 +271,13 @@ impl StationMac {
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant, out: &mut Effects<'_>) {
-        if self.receptions.due() <= now {
+        if self.sender.receptions.due() <= now {
             let sees_flows = self.power_save.sees_flows();
-            let Self { member, receptions, arrived, flows, .. } = self;
+            let Self { sender: Sender { member, receptions, .. }, arrived, flows, .. } = self;
             receptions.expire(now, taking(*member, arrived, sees_flows.then_some(flows), now, out));
             self.responded(now, out);
         }
-        if self.expiry() <= now {
+        if self.sender.expiry() <= now {
             self.expire(now, out);
         }
         self.power_save.handle_timeout(now);
@@ -367,8 +311,8 @@ impl StationMac {
                 asked |= matches!(output, StationOutput::MeasureAirTime);
                 self.apply(output, now, out);
             }
-            out.set_timer(self.slot, self.due());
-            out.set_purpose(self.radio(), self.power_save.purpose(), now);
+            out.set_timer(self.sender.slot, self.due());
+            out.set_purpose(self.sender.radio, self.power_save.purpose(), now);
             if out.traces() {
                 self.trace_adaptation(now, out);
             }
@@ -383,18 +327,22 @@ impl StationMac {
     #[inline(never)]
     fn apply(&mut self, output: StationOutput, now: Instant, out: &mut Effects<'_>) {
         match output {
-            StationOutput::Wake => out.wake(self.radio(), self.slot + 1, now),
-            StationOutput::Doze => out.doze(self.radio(), self.contenders(), self.slot + 1, now),
-            StationOutput::LeaveChannel => out.leave_channel(self.radio(), self.contenders(), now),
+            StationOutput::Wake => out.wake(self.sender.radio, self.sender.slot + 1, now),
+            StationOutput::Doze => {
+                out.doze(self.sender.radio, self.sender.contenders(), self.sender.slot + 1, now)
+            }
+            StationOutput::LeaveChannel => {
+                out.leave_channel(self.sender.radio, self.sender.contenders(), now)
+            }
             StationOutput::ReturnToChannel => {
-                out.return_to_channel(self.radio(), now);
+                out.return_to_channel(self.sender.radio, now);
                 self.join(now, out);
             }
             StationOutput::Send(control) => self.enqueue_control(control, now, out),
             // The answer follows when all outputs have been taken.
             StationOutput::MeasureAirTime => {}
             StationOutput::Window(window) => {
-                out.emit(CellOutput::Window { member: self.member, window });
+                out.emit(CellOutput::Window { member: self.sender.member, window });
             }
         }
     }
@@ -402,19 +350,19 @@ impl StationMac {
     #[cold]
     fn trace_adaptation(&self, now: Instant, out: &mut Effects<'_>) {
         if let Some(adaptation) = self.power_save.adaptation() {
-            out.note_adaptation(self.member, adaptation, now);
+            out.note_adaptation(self.sender.member, adaptation, now);
         }
     }
 
     fn enqueue_control(&mut self, control: PowerSaveFrame, now: Instant, out: &mut Effects<'_>) {
         let body = Body::Control(control);
-        self.queues.of_mut(category_of(&body)).push_first(self.access_point, body);
+        self.sender.queues.of_mut(category_of(&body)).push_first(self.access_point, body);
         self.join(now, out);
     }
 
     fn join(&self, now: Instant, out: &mut Effects<'_>) {
-        for queue in self.queues.iter().filter(|queue| !queue.is_empty()) {
-            out.join(queue.contender(), Some(self.radio), now);
+        for queue in self.sender.queues.iter().filter(|queue| !queue.is_empty()) {
+            out.join(queue.contender, Some(self.sender.radio), now);
         }
     }
 }

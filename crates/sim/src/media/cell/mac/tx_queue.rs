@@ -37,7 +37,7 @@ pub(super) struct TransmitQueue {
     /// Whether the receiver has to learn of frames that were given up.
     owes: bool,
     /// Whether a request is among the frames.
-    requests: bool,
+    pub(super) requests: bool,
     /// Whether the attempt that is being concluded is a request that was answered: the frames behind it are looked at.
     answered: bool,
     /// Attempts in a row at the frames at the head that had no response.
@@ -94,11 +94,6 @@ impl TransmitQueue {
             self.aim_request();
         }
         Some(mpdu)
-    }
-
-    /// Whether a request is among the frames.
-    pub(super) const fn requests(&self) -> bool {
-        self.requests
     }
 
     /// The numbers from `start` on that have arrived, if the frames of `received` do so now. A request asks for those behind it.

@@ -3,7 +3,7 @@
 use airwatt_base::{Instant, Span};
 use proptest::prelude::*;
 
-use super::{AIR, CellMedium, drive, packet, sent, settings, us};
+use super::{AIR, CellMedium, drive, packet, sent, settings, us, with_access_point};
 use crate::media::cell::frame::{CellFrameKind, TracedFrame};
 use crate::media::cell::{CellInput, CellOutput};
 
@@ -11,7 +11,7 @@ use crate::media::cell::{CellInput, CellOutput};
 fn cell(set: &[(&str, &str)]) -> CellMedium {
     let (mut config, stations) = settings(&["active"], &[AIR, set].concat());
     config.power_save.first_beacon = Instant::from_secs(9);
-    CellMedium::new(config, stations, 1)
+    with_access_point(config, stations)
 }
 
 /// So many packets at once in each direction.
