@@ -172,7 +172,8 @@ def band_text(profiles: Sequence[Mapping[str, Any]], others: str = "") -> str:
     digits = max((profile.get("digits") or 0.0 for profile in profiles), default=0.0)
     if digits:
         why += (
-            f", no less than the {100 * digits:.1f} % that the last digit of the averages it is fitted on leaves open"
+            f", no less than the {100 * digits:.1f} % that the last digit of the averages it is fitted on leaves open, "
+            "or that the profile states"
         )
     assumed = dict.fromkeys(key for profile in profiles for key in profile["assumed"])
     if assumed:
