@@ -12,6 +12,7 @@ from conftest import ROOT
 
 import airwatt as library
 from airwatt import laboratory
+from airwatt.cli import measured
 
 CAPTURE = "captures/tcp-download.pcapng"
 SHORT = ["analyze", CAPTURE, "--policy", "psm"]
@@ -233,6 +234,28 @@ application = { kind = "periodic", interval = "5s", packet = "60B", reply = "8B"
         assert states[name]["measured_a"] == pytest.approx(1e-3 * expected_ma, rel=0.03), name
         # Transmission is predicted at the rate that frames went at.
         assert states[name]["predicted_c"] / states[name]["time_s"] == pytest.approx(1e-3 * expected_ma, rel=1e-3)
+
+
+def test_what_a_wake_up_for_a_beacon_takes_is_said_with_its_days():
+    """A host that wakes up dearer than the profile has it showed in the current of sleep alone."""
+    beacon = {"count": 585, "every_s": 0.1024, "measured_c": 183e-6, "predicted_c": 133e-6, "more_a": 50e-6 / 0.1024}
+    current = {"mean_a": 2e-3, "beacon": beacon, "beacons_in_sleep": False, "verdict": {"kind": "differs"}}
+    document = {"current": current, "radio_voltage_v": 3.3}
+    (text,) = measured._beacon(document, None)
+    # 2.000 mA are 20.8 days of 1000 mAh, and 0.488 mA less 27.6.
+    assert text == (
+        "each of 585 wake-ups for a beacon, one in 102.4 ms, takes 183.0 µC above the current between them, where "
+        "133.0 µC are predicted: 488.3 µA more on the average; with the predicted charge 1000mAh would last 27.6 days "
+        "instead of 20.8 days"
+    )
+    # A beacon's length is known to a tenth, and beside a host that is awake there is less above the current between.
+    (close,) = measured._beacon({**document, "current": {**current, "beacon": {**beacon, "measured_c": 140e-6}}}, None)
+    assert close.endswith("where 133.0 µC are predicted")
+    (replayed,) = measured._beacon({**document, "current": {**current, "beacons_in_sleep": True}}, None)
+    assert "with a beacon's length assumed" in replayed
+    awake = {**current, "verdict": {"kind": "host-awake"}}
+    assert not [*measured._beacon({**document, "current": awake}, None)]
+    assert not [*measured._beacon({**document, "current": {**current, "beacon": None}}, None)]
 
 
 def test_group_addressed_frames_and_bands_are_shown(airwatt, tmp_path):

@@ -28,7 +28,8 @@ use serde::Serialize;
 use self::align::Aligned;
 pub use self::fit::Undetermined;
 use self::fit::{Fit, Parts};
-use self::pulses::Pulses;
+pub use self::pulses::BeaconCharge;
+use self::pulses::{Pulses, Wakeups};
 pub use self::trace::{Interval, Trace, TraceError};
 pub use self::verdict::{CurrentVerdict, CurrentVerdictKind};
 pub use self::windows::Window;
@@ -40,6 +41,8 @@ const DOUBTFUL_CORRELATION: f64 = 0.8;
 /// A current whose means of 10 ms deviate from their mean by less than this share of it does not vary.
 const FLAT: f64 = 0.05;
 
+/// Standard deviations of the meter's noise beyond which a current is not one of sleep.
+const NOISE: f64 = 4.0;
 /// Share of a trace from which on it is compared as a whole.
 const WHOLE: f64 = 0.99;
 
@@ -82,8 +85,8 @@ pub struct CurrentReport {
     pub high_a: f64,
     /// Whether means of 10 ms vary by more than 5 %.
     pub varies: bool,
-    /// Share of the time near the profile's current of sleep, over means of 1 ms, beside a load if the verdict finds one; `null` if
-    /// samples are longer than 20 ms.
+    /// Share of the time near the profile's current of sleep, or within the meter's noise above it, over means of 1 ms, beside a load if
+    /// the verdict finds one; `null` if samples are longer than 20 ms, or noise hides a radio that is on.
     pub asleep_share: Option<f64>,
     /// The same share of the time that trace and capture both cover, for which the verdict and the prediction are; `null` if the trace
     /// has no place on the capture's clock, and then they are for all of both.
@@ -126,6 +129,8 @@ pub struct CurrentReport {
     pub states: Vec<StateCharge>,
     /// What it says.
     pub verdict: CurrentVerdict,
+    /// What a wake-up for a beacon takes; `null` if the trace shows none, or samples are longer than 2 ms.
+    pub beacon: Option<BeaconCharge>,
     /// Both currents in short times worth looking at, if time lines are asked for.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub windows: Vec<Window>,
@@ -269,6 +274,10 @@ pub fn compare(
     let others = aligned.as_ref().map_or(&[][..], |aligned| aligned.others.as_slice());
     let share = |trace: &Trace, holds: &dyn Fn(f64) -> bool| shows_doze.then(|| share_of_time(trace, holds));
     let (doze_a, on_a) = (verdict::doze_limit(&own, load_a), verdict::on_limit(&own, load_a));
+    let asleep_share_of = |trace: &Trace, more_a: f64| {
+        let limit_a = sleep_limit(trace, doze_a + more_a, on_a)?;
+        share(trace, &|current| current <= limit_a)
+    };
     let (low_a, high_a) = low_and_high(trace);
     let radio_on_share = share(trace, &|current| current >= on_a);
     let predicted_asleep_share = asleep_share(
@@ -276,20 +285,24 @@ pub fn compare(
         both.zip(offset_s).map(|((from_s, until_s), offset_s)| (offset_s + from_s, offset_s + until_s)),
     );
     let most_asleep_a = verdict::most_asleep(radio, &own, load_a);
+    let announced = prediction.knows_beacons;
+    let wakeups = Wakeups::of(trace, prediction.periods, &own, most_asleep_a, announced);
+    let beacon = wakeups.as_ref().and_then(Wakeups::charge);
+    let pulses = wakeups.and_then(|wakeups| Pulses::of(wakeups, prediction.periods, &own, announced));
     let mut verdict = verdict::of(
         &verdict::Measured {
             mean_a: fit.as_ref().map_or(mean_a, Fit::mean_a),
             covered_s: seen.covered_s(),
             low_a: low_and_high(&seen).0,
             varies: self::varies(&seen),
-            asleep_share: share(&seen, &|current| current <= doze_a),
+            asleep_share: asleep_share_of(&seen, 0.0),
             radio_on_share: share(&seen, &|current| current >= on_a),
             predicted_a,
             predicted_asleep_share,
             is_announced: prediction.knows_beacons,
             states: &states,
             beacons_in_sleep,
-            pulses: Pulses::seen(trace, prediction.periods, &own, most_asleep_a, prediction.knows_beacons),
+            pulses,
             load_a,
         },
         radio,
@@ -307,8 +320,7 @@ pub fn compare(
         );
     }
     // Beside a load a device sleeps at a higher current.
-    let found_a = verdict.more_a.filter(|_| verdict.kind == CurrentVerdictKind::Load);
-    let sleeps = |current: f64| current <= doze_a + found_a.unwrap_or(0.0);
+    let found_a = verdict.more_a.filter(|_| verdict.kind == CurrentVerdictKind::Load).unwrap_or(0.0);
     Ok(CurrentReport {
         file: trace.file.clone(),
         samples: trace.samples,
@@ -320,8 +332,8 @@ pub fn compare(
         low_a,
         high_a,
         varies,
-        asleep_share: share(trace, &sleeps),
-        overlap_asleep_share: both.and_then(|_| share(&seen, &sleeps)),
+        asleep_share: asleep_share_of(trace, found_a),
+        overlap_asleep_share: both.and_then(|_| asleep_share_of(&seen, found_a)),
         radio_on_share,
         predicted_asleep_share,
         offset_s,
@@ -341,6 +353,7 @@ pub fn compare(
         predicted_a,
         load_a,
         verdict,
+        beacon,
         windows: match offset_s {
             Some(offset_s) if traced => {
                 let every_s = beacons_every_s(prediction.periods).filter(|_| beacons_in_sleep);
@@ -458,6 +471,21 @@ fn share_of_time(trace: &Trace, holds: &dyn Fn(f64) -> bool) -> f64 {
     let (count, held) =
         known.fold((0u64, 0u64), |(count, held), mean| (count + 1, held + u64::from(holds((*mean).into()))));
     held as f64 / count.max(1) as f64
+}
+
+/// The largest current of a device that sleeps, over means of 1 ms: `doze_a` or, where the meter's noise reaches beyond it, what the noise
+/// about the current asleep leaves below. `None` if that is the current of a radio that is on.
+fn sleep_limit(trace: &Trace, doze_a: f64, on_a: f64) -> Option<f64> {
+    let mut means = trace.grid(align::FINE_BIN.as_secs_f64());
+    means.retain(|mean| f64::from(*mean) < on_a);
+    means.sort_by(f32::total_cmp);
+    let Some((base, low)) = means.get(means.len() / 2).zip(means.get(means.len() * 16 / 100)) else {
+        return Some(doze_a);
+    };
+    // Nothing but noise is below the current asleep, a sixth of it by more than a standard deviation.
+    let (base_a, deviation_a) = (f64::from(*base), f64::from(*base - *low));
+    let limit_a = if base_a > doze_a { doze_a } else { doze_a.max(base_a + NOISE * deviation_a) };
+    (limit_a < on_a || base_a > doze_a).then_some(limit_a)
 }
 
 /// Whether a current varies, over means of 10 ms.

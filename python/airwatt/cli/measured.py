@@ -28,6 +28,14 @@ _WHOLE = 0.99
 """Share of a trace from which on it is compared as a whole."""
 
 
+_HOST_AWAKE = ("host-awake", "load-or-host", "awake")
+"""Verdicts by which the host may not sleep."""
+
+
+_DEARER = 0.1
+"""Share from which on a wake-up for a beacon is dearer or cheaper: so well a beacon's length is known."""
+
+
 _PEAK = 1.5
 """A mean of a millisecond that is above the mean of all by this factor is a peak."""
 
@@ -60,6 +68,7 @@ def parts(document: dict[str, Any], battery: Battery | None) -> Iterator[str | T
     yield _means(document, battery)
     yield from _other_days(document)
     yield f"{current['verdict']['kind']}: {current['verdict']['text']}"
+    yield from _beacon(document, battery)
     yield from _what_to_set(document)
     yield from _place(current)
     yield from _states(current)
@@ -109,6 +118,36 @@ def _prediction(current: dict[str, Any]) -> str:
     return f"predicted, {current['prediction']}{load}{both}"
 
 
+def _beacon(document: dict[str, Any], battery: Battery | None) -> Iterator[str]:
+    """What a wake-up for a beacon takes, and what the difference from the prediction is in days."""
+    current, volts = document["current"], radio_voltage(document)
+    # A result that was stored before has no such key.
+    beacon = current.get("beacon")
+    if beacon is None or volts is None or not beacon["predicted_c"]:
+        return
+    # Beside a host that does not sleep there is less above the current between.
+    if current["verdict"]["kind"] in _HOST_AWAKE:
+        return
+    ratio = beacon["measured_c"] / beacon["predicted_c"] - 1
+    assumed = ", with a beacon's length assumed" if current["beacons_in_sleep"] else ""
+    text = (
+        f"each of {beacon['count']} wake-ups for a beacon, one in {quantity(beacon['every_s'], 's')}, takes "
+        f"{quantity(beacon['measured_c'], 'C')} above the current between them, where "
+        f"{quantity(beacon['predicted_c'], 'C')} are predicted{assumed}"
+    )
+    other_a = current["mean_a"] - beacon["more_a"]
+    if abs(ratio) >= _DEARER and other_a > 0:
+        cell = (battery or Battery.parse("1000mAh")).without_load()
+        now, then = (cell.lasts(mean_a * volts, volts, None) for mean_a in (current["mean_a"], other_a))
+        capacity = cell.text.partition(",")[0]
+        more = "more" if ratio > 0 else "less"
+        text += (
+            f": {quantity(abs(beacon['more_a']), 'A')} {more} on the average; with the predicted charge {capacity} "
+            f"would last {then} instead of {now}"
+        )
+    yield text
+
+
 def _other_days(document: dict[str, Any]) -> Iterator[str]:
     """Says which days are which, where the trace is compared with a part of the capture."""
     current, covered_s = document["current"], document["capture"]["covered_s"]
@@ -122,7 +161,7 @@ def _other_days(document: dict[str, Any]) -> Iterator[str]:
 def _what_to_set(document: dict[str, Any]) -> Iterator[str]:
     """All that sets the mode of the host in which the prediction has it, where the host does not sleep."""
     current, profile = document["current"], _profile(document)
-    if current["verdict"]["kind"] not in ("host-awake", "load-or-host", "awake") or not (profile and profile["mode"]):
+    if current["verdict"]["kind"] not in _HOST_AWAKE or not (profile and profile["mode"]):
         return
     try:
         radio = laboratory.radio(document["radio"])

@@ -7,6 +7,8 @@
 
 use airwatt_energy::RadioState;
 use airwatt_sim::replay::RadioPeriod;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::trace::Trace;
 use super::{StateCurrents, align};
@@ -38,6 +40,9 @@ const LIKE_PULSE: std::ops::Range<f64> = 0.4..1.6;
 /// The error of a beacon's charge where its frame was captured, and where its length is assumed.
 const ANNOUNCED_ERROR: f64 = 0.1;
 const ASSUMED_ERROR: f64 = 0.2;
+/// Bins before and after the begin of a time awake that have all of a wake-up for a beacon.
+const BEFORE_BINS: usize = 10;
+const AFTER_BINS: usize = 16;
 
 /// A base with a radio's pulses upon it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -90,6 +95,18 @@ impl Above {
         Self { levels, short_c, starts_s }
     }
 
+    /// The usual charge of a short one above a base, with all that comes before and after it.
+    fn charge(&self, bins: &[f32], base_a: f64) -> Option<f64> {
+        let bin_s = align::FINE_BIN.as_secs_f64();
+        let around = |start_s: &f64| {
+            let start = (start_s / bin_s).round() as usize;
+            bins.get(start.checked_sub(BEFORE_BINS)?..start + AFTER_BINS)
+        };
+        let charge = |bins: &[f32]| bins.iter().map(|bin| bin_s * (f64::from(*bin) - base_a)).sum::<f64>();
+        let charges = self.starts_s.iter().filter_map(around).map(charge);
+        median(charges.filter(|charge| charge.is_finite()).collect())
+    }
+
     /// The shares of the distances between short ones that are multiples of `every_s`.
     fn on_beacons(&self, every_s: f64) -> f64 {
         let distances = || self.starts_s.windows(2).map(|pair| pair[1] - pair[0]);
@@ -101,10 +118,37 @@ impl Above {
     }
 }
 
-impl Pulses {
-    /// `None` if samples are too long, or there are no pulses as those of a radio that wakes up for beacons. `most_asleep_a` is the
-    /// most that a host takes while the radio sleeps, and `is_announced` whether beacons are those of the capture.
-    pub(super) fn seen(
+/// What a wake-up for a beacon takes above the current between wake-ups.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct BeaconCharge {
+    /// Wake-ups in the trace that come at multiples of the beacon interval.
+    pub count: usize,
+    /// The usual time from one to the next, in seconds.
+    pub every_s: f64,
+    /// The usual charge of one, from before it until after it.
+    pub measured_c: f64,
+    /// The same of the prediction.
+    pub predicted_c: f64,
+    /// What the difference is of the mean current, in amperes.
+    pub more_a: f64,
+}
+
+/// Times awake for beacons, as measured and as predicted.
+pub(super) struct Wakeups {
+    base_a: f64,
+    rise_a: f64,
+    sleep_a: f64,
+    listen_a: f64,
+    seen: Above,
+    planned: Above,
+    measured: Vec<f32>,
+    predicted: Vec<f32>,
+}
+
+impl Wakeups {
+    /// `None` if samples are too long, or there are no pulses that come as beacons do. `most_asleep_a` is the most that a host takes while
+    /// the radio sleeps, and `is_announced` whether beacons are those of the capture.
+    pub(super) fn of(
         trace: &Trace,
         periods: &[RadioPeriod],
         currents: &StateCurrents,
@@ -130,6 +174,31 @@ impl Pulses {
         if seen.short_c.len() < enough || seen.on_beacons(every_s) < ON_BEACONS {
             return None;
         }
+        Some(Self { base_a, rise_a, sleep_a, listen_a, seen, planned, measured, predicted: predicted_bins })
+    }
+
+    /// What one of them takes, measured beside predicted.
+    pub(super) fn charge(&self) -> Option<BeaconCharge> {
+        let starts_s = &self.seen.starts_s;
+        let every_s = median(starts_s.windows(2).map(|pair| pair[1] - pair[0]).collect())?;
+        let (measured_c, predicted_c) = (
+            self.seen.charge(&self.measured, self.base_a)?,
+            self.planned.charge(&self.predicted, self.sleep_a)?,
+        );
+        let more_a = (measured_c - predicted_c) / every_s;
+        Some(BeaconCharge { count: starts_s.len(), every_s, measured_c, predicted_c, more_a })
+    }
+}
+
+impl Pulses {
+    /// `None` if no pulses are as those of a radio that wakes up for beacons.
+    pub(super) fn of(
+        wakeups: Wakeups,
+        periods: &[RadioPeriod],
+        currents: &StateCurrents,
+        is_announced: bool,
+    ) -> Option<Self> {
+        let Wakeups { base_a, rise_a, sleep_a, listen_a, seen, planned, .. } = wakeups;
         let pulse_c = (median(seen.short_c)?, median(planned.short_c)?);
         if rise_a <= 0.0 || !LIKE_PULSE.contains(&(pulse_c.0 / pulse_c.1)) {
             return None;

@@ -740,3 +740,45 @@ fn a_sleeping_device_is_not_awake() {
         assert!(report.verdict.text.contains("the device sleeps for"), "{}", report.verdict.text);
     }
 }
+
+/// The meter's noise is no time awake: of a trace with 1 mA of it 59 % of the time was near sleep, which takes 97 %.
+#[test]
+fn noise_of_the_meter_is_no_time_awake() {
+    let periods = device(1, false);
+    let quiet = compared(&metered(&periods, 1_000, 0.0, predicted), &periods, None).asleep_share.unwrap();
+    for deviation_a in [0.3e-3, 1e-3, 3e-3] {
+        let mut trace = metered(&periods, 1_000, 0.0, predicted);
+        add_noise(&mut trace, deviation_a);
+        let noisy = compared(&trace, &periods, None).asleep_share.unwrap();
+        assert!((noisy - quiet).abs() < 0.02, "{deviation_a}: {noisy} and {quiet}");
+    }
+    // A host that is awake at 20 mA is not asleep by noise.
+    let awake = |state| if state == RadioState::Sleep { 20e-3 } else { predicted(state) };
+    let mut trace = metered(&periods, 1_000, 0.0, awake);
+    add_noise(&mut trace, 1e-3);
+    assert!(compared(&trace, &periods, None).asleep_share.unwrap() < 0.01);
+}
+
+/// What a wake-up takes is its charge above the current between: with wake-ups three times as long at 40 mA, and with the profile's.
+#[test]
+fn the_charge_of_a_beacon_is_measured() {
+    let periods = beacons();
+    let own = compared(&metered(&periods, 10_000, 0.0, predicted), &periods, None).beacon.unwrap();
+    assert!((own.every_s - 0.1024).abs() < 1e-3 && own.count > 90, "{own:?}");
+    // By hand: 1 ms of waking up, 0.588 ms of listening and 0.712 ms of receiving above sleep.
+    let above = |state, seconds| (predicted(state) - predicted(RadioState::Sleep)) * seconds;
+    let by_hand_c = above(RadioState::WakeUp, 1e-3)
+        + above(RadioState::Listen, 588e-6)
+        + above(RadioState::Receive, 712e-6);
+    assert!((own.measured_c / by_hand_c - 1.0).abs() < 0.01, "{own:?}, {by_hand_c}");
+    assert!((own.predicted_c / by_hand_c - 1.0).abs() < 0.01 && own.more_a.abs() < 2e-5, "{own:?}");
+    let dearer =
+        |state| if state == RadioState::WakeUp { predicted(state) + 50e-3 } else { predicted(state) };
+    for (deviation_a, within) in [(0.0, 0.01), (1e-3, 0.05)] {
+        let mut trace = metered(&periods, 1_000, 0.0, dearer);
+        add_noise(&mut trace, deviation_a);
+        let more = compared(&trace, &periods, None).beacon.unwrap();
+        assert!((more.measured_c - by_hand_c - 50e-6).abs() < within * by_hand_c, "{more:?}");
+        assert!((more.more_a - 50e-6 / 0.1024).abs() < 0.1e-3, "{more:?}");
+    }
+}
