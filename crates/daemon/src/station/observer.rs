@@ -322,6 +322,9 @@ pub(super) fn bucket_end_s(index: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::net::UdpSocket;
+
+    use airwatt_linux::{link, namespace};
     use libbpf_rs::ProgramInput;
 
     use super::*;
@@ -392,6 +395,48 @@ mod tests {
         let sample = observer.read().expect("the map is there")[0];
         assert_eq!(arrival.peer, sample.peer, "a new connection is an arrival of the peer that is known");
         assert!(arrival.pause >= Span::from_millis(20) && !arrival.has_sent);
+    }
+
+    /// On the loopback interface of a namespace of its own, since the kernel runs the program on received packets alone.
+    #[test]
+    fn an_arrival_says_whether_this_host_has_sent_more_than_acknowledgements_since_the_last() {
+        const LOOPBACK: u32 = 1;
+        let exchange = || {
+            let mut observer = loaded()?;
+            link::set_up(LOOPBACK, true).expect("it is there");
+            observer.attach(LOOPBACK).expect("it is there");
+            let bind = |address| UdpSocket::bind(address).expect("it is free");
+            let (own, peer) = (bind("127.0.0.1:161"), bind("127.0.0.2:5000"));
+            let send = |from: &UdpSocket, to: &UdpSocket, bytes| {
+                let to = to.local_addr().expect("it is bound");
+                from.send_to(&[0; 100][..bytes], to).expect("it is sent");
+            };
+            let receive = |bytes| {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+                send(&peer, &own, bytes);
+            };
+            receive(100);
+            receive(100);
+            send(&own, &peer, 100);
+            receive(100);
+            receive(100);
+            // What is as short as an acknowledgement changes nothing, whoever sends it.
+            send(&own, &peer, 10);
+            receive(100);
+            send(&own, &peer, 100);
+            receive(10);
+            receive(100);
+            observer.events().ok()
+        };
+        let Ok(Some(events)) = namespace::isolated(exchange) else { return };
+        let arrivals: Vec<Arrival> = events
+            .iter()
+            .filter_map(|event| if let Event::Arrival(arrival, _) = event { Some(*arrival) } else { None })
+            .collect();
+        // Of the peer's own end there are arrivals too.
+        let of_peer = arrivals.iter().filter(|arrival| arrival.peer == arrivals[0].peer);
+        let has_sent: Vec<bool> = of_peer.map(|arrival| arrival.has_sent).collect();
+        assert_eq!(has_sent, [false, true, false, false, true, true]);
     }
 
     /// A peer's packet has a stamp that is 100 ms older than those of packets that took as long as they usually do. Nothing is said of
