@@ -16,6 +16,7 @@ use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::RunError;
 use airwatt_sim::net::RunProgress;
 use airwatt_sim::record::EnergyByCause;
+use airwatt_sim::replay::idle::WINDOW;
 use airwatt_sim::replay::{Arrival, Delay, Destination, RadioPeriod, ReplayOptions, Replayed, replay};
 use airwatt_sim::scenario::{
     Aggregation, IDEAL, ListenInterval, RadioChoice, Scenario, Wifi, list_ideal, policy_kinds,
@@ -171,7 +172,7 @@ const SETTABLE: [&str; 3] = ["ap.", "wifi.", "station."];
 pub(crate) struct WhatIf<'a> {
     traffic: &'a Traffic<'a>,
     segments: Vec<SegmentArrivals>,
-    /// Gaps longer than this are simulated in part; none if `None`.
+    /// Gaps longer than this are simulated in part, in segments with more of them than the window that is measured; none if `None`.
     skip_gaps: Option<Span>,
     phy: Phy,
     cell: CellChoice<'a>,
@@ -502,8 +503,9 @@ impl<'a> WhatIf<'a> {
         };
         let duration = segment.duration.saturating_add(TAIL);
         let arrivals = segment.arrivals.clone();
-        let options =
-            ReplayOptions { skip_gaps: self.skip_gaps, trace, beacon_bytes: Some(self.phy.beacon_bytes) };
+        // A segment with less of it would cost more than it saves: the window is simulated in each.
+        let skip_gaps = self.skip_gaps.filter(|_| idle_time(std::slice::from_ref(segment)) > WINDOW);
+        let options = ReplayOptions { skip_gaps, trace, beacon_bytes: Some(self.phy.beacon_bytes) };
         let replayed = replay(scenario, self.seed, arrivals, duration, options, &mut watch);
         match replayed {
             Ok(replayed) => Ok(replayed),

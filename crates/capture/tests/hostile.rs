@@ -254,6 +254,19 @@ fn jumps_of_the_clock_by_the_thousand_are_bounded() {
 }
 
 #[test]
+fn a_clock_that_runs_backwards_costs_what_its_seconds_cost() {
+    let _alone = alone();
+    let mut file = pcap(101);
+    for step in 0..3_000 {
+        packet(&mut file, (1_000_000 - step) * 1_000_000, 140, &tcp(step % 2 == 0, 140, 1));
+    }
+    // A minute of idle time in each of 1,500 segments would be 90,000 s, and 4.5 million events under one policy.
+    let document = analyze_within("backwards", &file, "events=2e7".parse().unwrap()).unwrap();
+    assert_eq!(document.capture.segments.len(), 1_500);
+    assert!(document.policies.len() > 5);
+}
+
+#[test]
 fn silence_by_the_year_is_bounded() {
     let _alone = alone();
     let mut file = pcap(101);

@@ -3,7 +3,8 @@
 //! Tools that rotate their files (`tcpdump -C`, `-G` and `-W`, `dumpcap -b`) fill a folder. Of a folder the files count
 //! whose names end as those of captures do, also with a number after it or compressed; others and folders in it are left out.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use super::source::Origin;
@@ -34,7 +35,11 @@ impl SourceFile {
         if let Origin::Path(path) = &self.origin {
             let file = File::open(path).map_err(|error| failure(&self.name, &error))?;
             // The size is that of the file that is open, whatever the path names by now.
-            self.bytes = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|file| file.len());
+            let metadata = file.metadata().map_err(|error| failure(&self.name, &error))?;
+            if !self.in_folder {
+                check_kind(&self.name, &metadata)?;
+            }
+            self.bytes = metadata.is_file().then_some(metadata.len());
             self.origin = Origin::File(file);
         }
         Ok(())
@@ -48,6 +53,10 @@ pub(crate) fn of(path: &Path) -> Result<Vec<SourceFile>, CaptureError> {
         return Ok(vec![SourceFile { name, origin: Origin::StandardInput, bytes: None, in_folder: false }]);
     }
     if !path.is_dir() {
+        // To open a device may do something. What cannot be looked at says why when it is opened.
+        if let Ok(metadata) = std::fs::metadata(path) {
+            check_kind(&file_name(path), &metadata)?;
+        }
         return Ok(vec![SourceFile::of(path.to_owned(), false)]);
     }
     let failed = |error: std::io::Error| failure(&file_name(path), &error);
@@ -63,6 +72,22 @@ pub(crate) fn of(path: &Path) -> Result<Vec<SourceFile>, CaptureError> {
         return Err(CaptureError::Folder { folder: file_name(path), files: paths.len(), most: MOST_FILES });
     }
     Ok(paths.into_iter().map(|path| SourceFile::of(path, true)).collect())
+}
+
+/// Refuses a file that does something when it is read: a device, or one of `/proc` and its kind, which count as regular and state a
+/// length of zero. `/proc/kmsg` waits for the kernel to write a line, which nobody else gets then.
+fn check_kind(name: &str, metadata: &Metadata) -> Result<(), CaptureError> {
+    let kind = metadata.file_type();
+    if kind.is_file() && metadata.len() == 0 {
+        return Err(CaptureError::Empty(name.to_owned()));
+    }
+    if kind.is_file() || kind.is_fifo() {
+        return Ok(());
+    }
+    Err(CaptureError::NotACapture(
+        name.to_owned(),
+        "it is no regular file; hint: - is standard input".to_owned(),
+    ))
 }
 
 /// Whether the files are those of a folder.
@@ -87,6 +112,28 @@ fn is_capture_name(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_does_something_when_it_is_read_is_not_opened() {
+        let refused =
+            |path: &str| of(Path::new(path)).err().map(|error| error.to_string()).unwrap_or_default();
+        for file in ["/proc/kmsg", "/proc/self/mounts"] {
+            assert_eq!(
+                refused(file),
+                format!("{file}: expected a pcap or pcapng capture, got an empty file")
+            );
+        }
+        for device in ["/dev/zero", "/dev/tty"] {
+            assert!(
+                refused(device).ends_with("it is no regular file; hint: - is standard input"),
+                "{device}"
+            );
+        }
+        // One that takes the place of another file after it was looked at.
+        let mut changed = SourceFile::of(PathBuf::from("/proc/self/mounts"), false);
+        assert!(matches!(changed.open(), Err(CaptureError::Empty(_))));
+        assert!(of(Path::new("/proc/self/fd/none")).is_ok(), "what is not there says so when it is opened");
+    }
 
     #[test]
     fn names_of_captures() {
