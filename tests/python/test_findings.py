@@ -926,8 +926,9 @@ def test_beacons_alone_decide_rules_about_beacons(airwatt, tmp_path):
         rest = rest[16 + length :]
     beacons = tmp_path / "beacons.pcap"
     beacons.write_bytes(head + b"".join(kept))
-    violated = airwatt("analyze", beacons, "--fail-if", "findings.beacon-late.count > 0")
-    assert violated.status == 3, violated.err
+    for which in ((), ("--station", "all")):
+        violated = airwatt("analyze", beacons, *which, "--fail-if", "findings.beacon-late.count > 0")
+        assert violated.status == 3, violated.err
     assert "none is a data frame, a Null frame or a PS-Poll" in " ".join(violated.out.split())
     assert "choose one with --station" not in violated.out
     assert airwatt("analyze", beacons, "--fail-if", "findings.beacon-late.count > 100").status == 0

@@ -166,11 +166,14 @@ pub fn analyze_stations(
     } else {
         stations.to_vec()
     };
+    let mut spent = Spent::default();
     if names.is_empty() {
-        return Err(AnalyzeError::Nothing(lacks_stations(&capture)));
+        // What access points did is there without any.
+        let question = Question { station: None, ..*question };
+        let read = (&capture, &seen);
+        return Ok(vec![analyze_with(read, &question, &options, None, &mut spent, watch)?]);
     }
     let count = names.len() as f64;
-    let mut spent = Spent::default();
     let of_station = |(index, name): (usize, &String)| {
         let mut watch = |progress| {
             watch(match progress {
