@@ -154,12 +154,10 @@ class Air:
         frame = head + bytes([tid | EOSP * last, 0]) + datagram()
         self.put(at_ms, frame, answered=ACCESS_POINT, missed=missed)
 
-    def associate(self) -> None:
-        """The station associates with U-APSD and sleeps."""
-        request = (
-            header(ASSOCIATION_REQUEST, 0, ACCESS_POINT, STATION, ACCESS_POINT) + b"\x31\x04\x0a\x00" + WMM + b"\x0f"
-        )
-        self.put(5, request)
+    def associate(self, categories: int = 0x0F) -> None:
+        """The station associates with U-APSD in these access categories and sleeps."""
+        request = header(ASSOCIATION_REQUEST, 0, ACCESS_POINT, STATION, ACCESS_POINT) + b"\x31\x04\x0a\x00" + WMM
+        self.put(5, request + bytes([categories]))
         answer = struct.pack("<HHH", 1, 0, 0xC000 | AID) + WMM + b"\x80"
         self.put(6, header(ASSOCIATION_RESPONSE, 0, STATION, ACCESS_POINT, ACCESS_POINT) + answer)
         self.null(10, sleeps=True)

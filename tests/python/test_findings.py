@@ -24,7 +24,8 @@ STATION = "02:00:00:00:00:02"
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("findings")
-    subprocess.run([sys.executable, "-B", ROOT / "captures" / "findings.py", folder], check=True)
+    for script in ("findings.py", "access_points.py"):
+        subprocess.run([sys.executable, "-B", ROOT / "captures" / script, folder], check=True)
     return folder
 
 

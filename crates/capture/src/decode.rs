@@ -8,10 +8,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use airwatt_base::{Instant, Seq};
+use airwatt_base::{Instant, Seq, Span};
 use airwatt_dot11::{
-    AmpduStatus, Capability, Frame, FrameKind, MacAddress, ManagementBody, Radiotap, RadiotapFlags,
-    TwtAction, TwtCommand, TwtSetup, WmmInfo, WnmSleep, amsdu_subframes, check_fcs, snap_payload,
+    AmpduStatus, Capability, Frame, FrameKind, MacAddress, ManagementBody, QuietInterval, Radiotap,
+    RadiotapFlags, TwtAction, TwtCommand, TwtSetup, WmmInfo, WnmSleep, amsdu_subframes, check_fcs,
+    snap_payload,
 };
 use airwatt_energy::Radio;
 use etherparse::LaxIpSlice;
@@ -379,13 +380,17 @@ impl Decoder {
                     is_twt_responder: elements.is_twt_responder(),
                     timestamp_us,
                     aids,
+                    group_goes_on: tim.is_some_and(|tim| tim.dtim_count > 0 && tim.group),
+                    quiet: QuietInterval::all(elements).collect(),
+                    switches_channel: elements.switches_channel(),
+                    has_broadcast_twt: elements.has_twt(),
                 });
             }
             Ok(Some(ManagementBody::AssociationRequest { elements, listen_interval, .. })) => {
                 self.decryption.name(frame.header().address1, elements);
                 found.listen_interval = Some(listen_interval);
                 let wmm = elements.wmm();
-                found.requested_uapsd = wmm.map(|wmm| wmm.station_uapsd() != 0).or_else(|| known(false));
+                found.requested_uapsd = wmm.map(WmmInfo::station_uapsd).or_else(|| whole.then_some(0));
                 found.is_multi_link = known(elements.is_multi_link());
                 found.supports_twt = known(elements.is_twt_requester());
             }
@@ -535,7 +540,21 @@ fn air_frame(frame: &Frame<'_>, length: u32, radiotap: &Radiotap) -> AirFrame {
         is_continued: false,
         sent_here: radiotap.tx_flags.is_some(),
         damaged: radiotap.flags.has(RadiotapFlags::BAD_FCS),
+        reserves: reserved(header.duration_id),
+        is_bufferable: is_bufferable(frame),
     }
+}
+
+/// What a Duration field reserves; with its highest bit it is none, but an association identifier (802.11-2020 table 9-10).
+fn reserved(duration_id: u16) -> Span {
+    Span::from_micros(if duration_id & 0x8000 == 0 { u64::from(duration_id) } else { 0 })
+}
+
+/// Whether it is an action frame that is buffered as data is: all are but those of fine timing measurement (802.11-2020 11.2.2).
+fn is_bufferable(frame: &Frame<'_>) -> bool {
+    let control = frame.header().control;
+    let is_timing = !control.protected && matches!(frame.body(), [4, 32 | 33, ..]);
+    control.kind == FrameKind::Action && !is_timing
 }
 
 /// Bytes of what the body carries above LLC/SNAP (8 bytes), without what the cipher adds: WEP 4 + 4, TKIP 8 + 4 and

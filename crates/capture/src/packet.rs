@@ -3,7 +3,9 @@
 use std::net::IpAddr;
 
 use airwatt_base::{Instant, Rate, Seq, Span};
-use airwatt_dot11::{AccessParameters, Band, FrameControl, MacAddress, TxVector, WnmSleep};
+use airwatt_dot11::{
+    AccessParameters, Band, FrameControl, FrameKind, MacAddress, QuietInterval, TxVector, WnmSleep,
+};
 
 /// One packet. An A-MSDU becomes one of these for each MSDU, of which the first has the frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -137,8 +139,9 @@ pub struct AirFrame {
     pub eosp: bool,
     /// The association identifier in a PS-Poll or in a successful association response.
     pub aid: Option<u16>,
-    /// In an association request: whether the station asks for U-APSD; `None` where that was cut off, as all that follows.
-    pub requested_uapsd: Option<bool>,
+    /// In an association request: the access categories of which frames trigger and are delivered by U-APSD, as bits of the WMM element; `None`
+    /// where that was cut off, as all that follows.
+    pub requested_uapsd: Option<u8>,
     /// Of an association request: it has a Multi-Link element (802.11be), so that the station may be awake on another link.
     pub is_multi_link: Option<bool>,
     /// Of an association: the sender may ask for target wake time (the station), or answers who does (the access point).
@@ -167,6 +170,10 @@ pub struct AirFrame {
     pub sent_here: bool,
     /// Whether it failed its FCS check, so that none of its fields is reliable.
     pub damaged: bool,
+    /// For how long after its end it reserves the medium, by its Duration field.
+    pub reserves: Span,
+    /// Whether it is a management frame that is buffered as data is, and has a PM bit.
+    pub is_bufferable: bool,
 }
 
 /// What an action frame changes about the times at which a station is awake.
@@ -189,6 +196,17 @@ impl AirFrame {
     /// Its data rate.
     pub fn rate(&self) -> Option<Rate> {
         self.vector.map(|vector| vector.rate())
+    }
+
+    /// Whether its PM bit says in which mode its station is: in other management frames it is reserved (802.11-2020 9.2.4.1.7).
+    pub(crate) fn shows_mode(&self) -> bool {
+        let kind = self.control.kind;
+        let is_up = if kind.is_data() {
+            self.control.to_ds && !self.control.from_ds
+        } else {
+            self.is_bufferable && self.bssid == Some(self.receiver)
+        };
+        is_up || kind == FrameKind::PsPoll
     }
 
     /// Its time on the air. Where the band is not known, it is one without signal extension. A frame that follows another one in its
@@ -232,6 +250,14 @@ pub struct Beacon {
     pub timestamp_us: u64,
     /// Association identifiers with their TIM bit set.
     pub aids: Vec<u16>,
+    /// Whether group-addressed frames of the DTIM beacon before follow this one, by the bit of one that is no DTIM beacon.
+    pub group_goes_on: bool,
+    /// Times at which nobody in the cell transmits.
+    pub quiet: Vec<QuietInterval>,
+    /// Whether its access point is about to move to another channel.
+    pub switches_channel: bool,
+    /// Whether it announces broadcast target wake times.
+    pub has_broadcast_twt: bool,
 }
 
 /// A cell, from its beacons and probe responses.

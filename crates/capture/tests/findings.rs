@@ -50,6 +50,30 @@ fn guilty_captures_alone_accuse() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Where an access point has concealed a frame: each beacon without the bit, also if the frame is one of management, or announces the
+/// other, and if the station has sent frames without a PM bit or changes its mode by frames without a number.
+#[test]
+fn each_guilty_beacon_is_named() {
+    for (name, beacons) in
+        [("guilty-managed", 2), ("guilty-managed-first", 2), ("guilty-probe", 2), ("guilty-nulls", 3)]
+    {
+        let rule = finding(&format!("tim-never-set-{name}"), FindingKind::TimNeverSet);
+        assert_eq!(rule.count(Verdict::Violated), beacons, "{name}: {:?}", rule.occurrences);
+    }
+}
+
+/// A station that says in an action frame that it leaves power save is awake.
+#[test]
+fn an_action_frame_shows_the_mode() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures/findings");
+    let file = File::open(folder.join("sent-to-sleeping-station-managed.pcap")).unwrap();
+    let seen = observe(&Capture::read("managed", file).unwrap());
+    assert!(seen.findings.iter().all(|finding| finding.kind != FindingKind::SentToSleeper));
+    let [modes] = &seen.modes.values().collect::<Vec<_>>()[..] else { panic!("one station") };
+    let asleep: Vec<bool> = modes.iter().map(|span| span.in_power_save).collect();
+    assert_eq!(asleep, [true, false, true, false]);
+}
+
 /// Where a packet of the file begins and ends.
 fn place_of(file: &[u8], place: usize) -> Option<(usize, usize)> {
     let length =
@@ -65,6 +89,37 @@ fn place_of(file: &[u8], place: usize) -> Option<(usize, usize)> {
 fn without(file: &[u8], place: usize) -> Option<Vec<u8>> {
     let (from, until) = place_of(file, place)?;
     Some([&file[..from], &file[until..]].concat())
+}
+
+/// A damaged frame in the place of a packet: radiotap says that its checksum is wrong, and the bits of its body are others.
+fn damaged(file: &[u8], place: usize) -> Option<Vec<u8>> {
+    const FLAGS_OF_RADIOTAP: u8 = 1 << 1;
+    const BAD_FCS: u8 = 0x40;
+    let (from, until) = place_of(file, place)?;
+    // Radiotap with a rate and a channel, of 14 bytes; flags come before both, and an octet that aligns the channel goes.
+    let (times, packet) = (&file[from..from + 8], &file[from + 16..until]);
+    let (frame, channel) = (&packet[14..], &packet[10..14]);
+    let body: Vec<u8> =
+        frame.iter().enumerate().map(|(at, byte)| if at < 24 { *byte } else { !byte }).collect();
+    let length = (packet.len() as u32).to_le_bytes();
+    let head = [&packet[..4], &[packet[4] | FLAGS_OF_RADIOTAP, 0, 0, 0, BAD_FCS, packet[8]]].concat();
+    let parts: [&[u8]; 8] = [&file[..from], times, &length, &length, &head, channel, &body, &file[until..]];
+    Some(parts.concat())
+}
+
+/// What a frame whose checksum is wrong says decides nothing: it accuses of nothing that the capture without it does not show.
+#[test]
+fn a_damaged_frame_decides_nothing() {
+    for (name, file) in shipped().into_iter().filter(|(name, _)| name.starts_with("tim-never-set")) {
+        for place in 0..40 {
+            let (Some(mutant), Some(missed)) = (damaged(&file, place), without(&file, place)) else { break };
+            let violated = |bytes: &[u8]| -> Vec<(FindingKind, u64)> {
+                let found = observe(&Capture::read(&name, bytes).unwrap()).findings;
+                found.iter().map(|finding| (finding.kind, finding.count(Verdict::Violated))).collect()
+            };
+            assert_eq!(violated(&mutant), violated(&missed), "{name}, packet {}", place + 1);
+        }
+    }
 }
 
 /// An acknowledgement alone tells of each frame that was missed, which nothing tells without it.
@@ -158,6 +213,26 @@ fn what_one_frame_tells_accuses_nobody() {
         ("tim-stuck-probe", FindingKind::TimStuck, 1),
         ("tim-never-set-retried", FindingKind::TimNeverSet, 1),
         ("more-data-then-nothing-retried", FindingKind::MoreDataThenNothing, 1),
+        ("more-data-then-nothing-reserved", FindingKind::MoreDataThenNothing, 1),
+        ("more-data-then-nothing-called", FindingKind::MoreDataThenNothing, 1),
+        ("ps-poll-unanswered-reserved", FindingKind::PsPollUnanswered, 1),
+        ("ps-poll-unanswered-called", FindingKind::PsPollUnanswered, 0),
+        ("late-delivery-reserved", FindingKind::LateDelivery, 1),
+        ("late-delivery-quiet", FindingKind::LateDelivery, 1),
+        ("late-delivery-called", FindingKind::LateDelivery, 1),
+        ("late-delivery-voice", FindingKind::LateDelivery, 1),
+        ("late-delivery-emptied", FindingKind::LateDelivery, 1),
+        ("late-delivery-answered", FindingKind::LateDelivery, 0),
+        ("beacon-late-reserved", FindingKind::BeaconLate, 1),
+        ("beacon-late-quiet", FindingKind::BeaconLate, 1),
+        ("beacon-missing-reserved", FindingKind::BeaconMissing, 1),
+        ("beacon-missing-switch", FindingKind::BeaconMissing, 1),
+        ("tim-stuck-aged", FindingKind::TimStuck, 1),
+        ("tim-never-set-managed", FindingKind::TimNeverSet, 0),
+        ("tim-never-set-another", FindingKind::TimNeverSet, 0),
+        ("tim-never-set-counters", FindingKind::TimNeverSet, 1),
+        ("tim-never-set-alone", FindingKind::TimNeverSet, 1),
+        ("tim-never-set-woken", FindingKind::TimNeverSet, 1),
     ] {
         let rule = finding(name, kind);
         let counts = (rule.count(Verdict::Violated), rule.count(Verdict::Undecidable));

@@ -9,6 +9,9 @@ const ID_SSID: u8 = 0;
 const ID_RATES: u8 = 1;
 const ID_DS: u8 = 3;
 const ID_TIM: u8 = 5;
+const ID_CHANNEL_SWITCH: u8 = 37;
+const ID_EXTENDED_CHANNEL_SWITCH: u8 = 60;
+const ID_TWT: u8 = 216;
 const ID_VENDOR: u8 = 221;
 const ID_EXTENDED: u8 = 255;
 /// Extension of the HE capabilities, and bits of their MAC capabilities (802.11ax-2021 9.4.2.248).
@@ -81,6 +84,16 @@ impl<'a> Elements<'a> {
     /// Whether there is a Multi-Link element.
     pub fn is_multi_link(self) -> bool {
         self.find_extension(EXTENSION_MULTI_LINK).is_some()
+    }
+
+    /// Whether an access point announces that it moves to another channel.
+    pub fn switches_channel(self) -> bool {
+        self.find(ID_CHANNEL_SWITCH).or_else(|| self.find(ID_EXTENDED_CHANNEL_SWITCH)).is_some()
+    }
+
+    /// Whether there is a TWT element: in a beacon it announces broadcast target wake times.
+    pub fn has_twt(self) -> bool {
+        self.find(ID_TWT).is_some()
     }
 
     /// Whether the sender may ask for individual target wake time, by its HE capabilities.

@@ -7,13 +7,15 @@ use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 
 use super::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
-use super::pauses::Pauses;
 use super::record::AirTotal;
 use super::sequence::{Counter, Sequences};
 use super::targets::Targets;
-use super::{ENOUGH_BEACONS, Mark};
+use super::{ENOUGH_BEACONS, Mark, PROMPT};
 use crate::packet::{AirFrame, Beacon, CapturedPacket};
 
+/// The group address of frames that are sent again for groups with a retry policy (GCR, 802.11-2020 11.21.16.3): also between DTIM beacons, for
+/// stations that have agreed on that.
+const GCR_CONCEALMENT: MacAddress = MacAddress([0x01, 0x0f, 0xac, 0x47, 0x43, 0x52]);
 /// A beacon that is transmitted this long after its target time is late. A busy channel delays beacons by some frames.
 const LATE_BEACON: Span = Span::from_millis(10);
 /// The share of a cell's beacons in percent that a monitor must have captured for one that is missing to be reported.
@@ -22,6 +24,10 @@ const CAPTURED_PERCENT: u64 = 90;
 const SAME_DELAY: Span = Span::from_millis(1);
 /// More missing beacons in a row say that the monitor or the access point was away.
 const MOST_MISSING: u64 = 10;
+
+/// Why an access point that sent nothing may keep the rules.
+pub(super) const NOT_FREE: &str =
+    "the access point may have waited for the channel, which was in use, reserved, to be quiet or to be left";
 
 /// The beacons of one cell, in order of time, and the group-addressed frames since the last one.
 #[derive(Debug, Default)]
@@ -43,6 +49,8 @@ pub(super) struct Cell {
     timestamps_us: Vec<u64>,
     /// The first beacon of the present segment, as a place in `marks`.
     segment_from: usize,
+    /// The first beacon since the beacon interval last changed, likewise.
+    steady_from: usize,
     /// Time between beacons, as the last one states it.
     pub(super) interval: Span,
     /// DTIM count and period of the last beacon.
@@ -55,12 +63,16 @@ pub(super) struct Cell {
     group_frame: Option<(Mark, Option<u16>, bool)>,
     /// Whether the last group-addressed frame before the last beacon announced another one, which may follow that beacon.
     group_goes_on: bool,
+    /// Whether the last beacon announced group-addressed frames, itself a DTIM beacon or after one that did.
+    is_group_announced: bool,
     /// Whether data frames of the access point were captured.
     has_data: bool,
     /// Whether the access point has several links (802.11be).
     pub(super) is_multi_link: bool,
     /// Whether its access point answers requests for target wake time.
     pub(super) is_twt_responder: bool,
+    /// Whether its beacons announce broadcast target wake times.
+    pub(super) has_broadcast_twt: bool,
     /// Whether its access point may serve stations by U-APSD: its beacons announce that, or their elements were not captured.
     pub(super) may_have_uapsd: bool,
     /// When its beacons were due.
@@ -97,6 +109,11 @@ impl Cell {
         let mark = (packet.at, packet.number);
         let verdict = |is_violated| if is_violated { Verdict::Violated } else { Verdict::Kept };
         let interval = beacon.interval;
+        if interval != self.interval {
+            self.judge_times(beacon.bssid, findings);
+        }
+        let due = packet.at.saturating_sub(self.targets.late_by(beacon));
+        findings.pauses.beacon(packet.at, due, beacon);
         let last = self.marks[self.segment_from..].last().copied();
         let is_next = last.is_some_and(|(at, _)| {
             let after = packet.at.saturating_since(at);
@@ -105,14 +122,15 @@ impl Cell {
         if let Some(announced) = self.group_announced.take().filter(|_| is_next && self.has_data) {
             let missed_none =
                 self.sequences.nothing_missed_since(beacon.bssid).is_some_and(|since| since <= announced.0);
-            let verdict = if missed_none { Verdict::Violated } else { Verdict::Undecidable };
+            let free = findings.pauses.between(Some(beacon.bssid), announced.0, packet.at);
+            let is_busy = free <= PROMPT.min(packet.at.saturating_since(announced.0) / 2);
+            let (verdict, why) = match missed_none {
+                false => (Verdict::Undecidable, "the monitor may have missed them"),
+                true if is_busy => (Verdict::Undecidable, NOT_FREE),
+                true => (Verdict::Violated, "the sequence numbers of both beacons leave no room for one"),
+            };
             let key = (FindingKind::GroupNotSent, verdict, beacon.bssid);
             let found = find(findings, key, announced, &[announced.1, packet.number], || {
-                let why = if missed_none {
-                    "the sequence numbers of both beacons leave no room for one"
-                } else {
-                    "the monitor may have missed them"
-                };
                 format!(
                     "a DTIM beacon announced group-addressed frames, and none was captured up to the beacon of packet {}: {why}",
                     packet.number
@@ -132,7 +150,12 @@ impl Cell {
         self.interval = interval;
         self.is_multi_link |= beacon.is_multi_link;
         self.is_twt_responder |= beacon.is_twt_responder;
-        self.group_goes_on = self.group_frame.take().is_some_and(|(.., more)| more);
+        self.has_broadcast_twt |= beacon.has_broadcast_twt;
+        // Frames that could not be sent before the next beacon are announced by it, too (802.11-2020 11.2.3.6).
+        self.is_group_announced =
+            beacon.group || beacon.group_goes_on && (self.is_group_announced || !is_next);
+        let goes_on = self.group_frame.take().is_some_and(|(.., more)| more);
+        self.group_goes_on = goes_on || beacon.group_goes_on && self.is_group_announced;
         let is_dtim = beacon.dtim.is_some_and(|(count, _)| count == 0);
         self.group_announced = Some(mark).filter(|_| is_dtim && beacon.group);
         self.log(mark, frame, beacon);
@@ -208,7 +231,7 @@ impl Cell {
     ) {
         let is_data = frame.control.kind.has_payload();
         self.has_data |= is_data;
-        if !frame.receiver.is_group() {
+        if !frame.receiver.is_group() || frame.receiver == GCR_CONCEALMENT {
             return;
         }
         let mark = (packet.at, packet.number);
@@ -274,20 +297,26 @@ impl Cell {
     }
 
     /// Ends a segment of the capture: what happens until the next one is not known.
-    pub(super) fn end_segment(&mut self, bssid: MacAddress, pauses: &Pauses, findings: &mut Findings) {
-        let from = std::mem::replace(&mut self.segment_from, self.marks.len());
+    pub(super) fn end_segment(&mut self, bssid: MacAddress, findings: &mut Findings) {
+        self.judge_times(bssid, findings);
+        self.segment_from = self.marks.len();
         (self.dtim, self.group_announced, self.group_frame, self.group_goes_on) = (None, None, None, false);
         self.due_count = None;
+    }
+
+    /// Decides about the times of the beacons since the beacon interval last changed.
+    fn judge_times(&mut self, bssid: MacAddress, findings: &mut Findings) {
+        let from = std::mem::replace(&mut self.steady_from, self.marks.len());
         if self.marks.len() - from < ENOUGH_BEACONS || self.interval.is_zero() {
             return;
         }
-        self.find_late(from, bssid, pauses, findings);
+        self.find_late(from, bssid, findings);
         self.find_missing(from, bssid, findings);
     }
 
     /// Target times are multiples of the beacon interval by the access point's clock, up to an offset that access points
     /// with several cells have. The usual offset is the median.
-    fn find_late(&self, from: usize, bssid: MacAddress, pauses: &Pauses, findings: &mut Findings) {
+    fn find_late(&self, from: usize, bssid: MacAddress, findings: &mut Findings) {
         let interval_us = (self.interval.as_nanos() / 1_000).max(1);
         let timestamps = &self.timestamps_us[from..];
         // Relative to the first beacon, so that offsets around zero do not wrap.
@@ -309,27 +338,28 @@ impl Cell {
             let was_set = is_as_late(index.checked_sub(1).and_then(|before| late.get(before)))
                 || is_as_late(late.get(index + 1));
             // A beacon waits for the channel as every frame does.
-            let free = pauses.between(mark.0.saturating_sub(*late_by), mark.0);
-            let (verdict, why) = match *late_by > LATE_BEACON {
+            let is_late = *late_by > LATE_BEACON;
+            let due = mark.0.saturating_sub(*late_by);
+            let is_busy = is_late && findings.pauses.between(Some(bssid), due, mark.0) <= LATE_BEACON;
+            let (verdict, why) = match is_late {
                 false => (Verdict::Kept, ""),
                 true if was_set => (
                     Verdict::Undecidable,
-                    "; the beacon beside it is as late, so that its clock may have been set",
+                    "the beacon beside it is as late, so that its clock may have been set",
                 ),
-                true if free <= LATE_BEACON => {
-                    (Verdict::Undecidable, "; the access point may have waited for the channel")
-                }
+                true if is_busy => (Verdict::Undecidable, NOT_FREE),
                 true => (Verdict::Violated, ""),
             };
             let found = find(findings, (FindingKind::BeaconLate, verdict, bssid), *mark, &[], || {
                 format!(
-                    "transmitted {} after its target time by the access point's clock{why}",
-                    seconds(*late_by)
+                    "transmitted {} after its target time by the access point's clock{}{why}",
+                    seconds(*late_by),
+                    if why.is_empty() { "" } else { "; " }
                 )
             });
             if let Some(finding) = found {
-                finding.late_beacon(mark.0.saturating_sub(*late_by), *late_by);
-                finding.due(std::iter::once(mark.0.saturating_sub(*late_by)));
+                finding.late_beacon(due, *late_by);
+                finding.due(std::iter::once(due));
             }
         }
     }
@@ -355,11 +385,18 @@ impl Cell {
             if missing > MOST_MISSING {
                 continue;
             }
+            let could_send =
+                |due: Instant| findings.pauses.between(Some(bssid), due, due + self.interval) > LATE_BEACON;
+            let due = (1..=missing).map(|count| pair[0].0 + self.interval * count);
             let (verdict, why) = match (missing, follows) {
                 (0, _) => (Verdict::Kept, ""),
                 _ if by_clock.is_some_and(|other| other != missing) => {
                     (Verdict::Undecidable, ", but not by the clock of the access point")
                 }
+                (_, true) if !due.clone().any(could_send) => (
+                    Verdict::Undecidable,
+                    ", but the channel was in use, reserved, to be quiet or to be left, so that it could send none",
+                ),
                 (_, true) => (Verdict::Violated, ", and its sequence number follows that of the one before"),
                 (_, false) => (Verdict::Undecidable, ", and the monitor may have missed them"),
             };
@@ -371,7 +408,6 @@ impl Cell {
                 )
             });
             if let Some(finding) = found {
-                let due = (1..=missing).map(|count| pair[0].0 + self.interval * count);
                 finding.missing_beacons(due.clone(), self.interval);
                 finding.due(due);
             }

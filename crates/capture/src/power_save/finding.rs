@@ -8,6 +8,7 @@ use airwatt_dot11::MacAddress;
 use airwatt_energy::{Radio, RadioState};
 
 use super::agreements::{Agreements, HeldAgreement, TARGET_WAKE_TIME};
+use super::pauses::Pauses;
 use super::{ENOUGH_BEACONS, Mark};
 
 /// Occurrences of a finding that are kept with a description; of all others time and packet are.
@@ -439,13 +440,15 @@ pub(super) fn seconds(span: Span) -> String {
     format!("{} {unit}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// The findings by kind and station, and the agreements of stations, under which rules accuse nobody.
+/// The findings by kind and station, and what excuses: the agreements of stations, and a channel that was not free.
 #[derive(Default)]
 pub(super) struct Findings {
     by_kind: BTreeMap<(FindingKind, MacAddress), Finding>,
     agreements: BTreeMap<MacAddress, Agreements>,
     /// The stations that have a target wake time all along, as the simulator that wrote the capture says.
     target_wakes: BTreeSet<MacAddress>,
+    /// When the channel was free.
+    pub(super) pauses: Pauses,
 }
 
 impl Findings {
@@ -465,6 +468,7 @@ impl Findings {
             finding.occurrences[finding.in_order..].sort_by_key(|one| (one.at, one.packet));
             finding.in_order = finding.occurrences.len();
         }
+        self.pauses.clear();
     }
 
     /// All of them in order, and the agreements of each station that had any.

@@ -7,7 +7,6 @@ use airwatt_dot11::{FrameKind, MacAddress};
 
 use super::cell::Cell;
 use super::finding::{FindingKind, Findings, Verdict, find};
-use super::pauses::Pauses;
 use super::record::{AirTotal, Observations};
 use super::requests::Requests;
 use super::sequence::{Counter, counted_apart, data_counters};
@@ -100,7 +99,6 @@ pub(super) struct Observer {
     active: Vec<MacAddress>,
     /// The requests of stations to their peers: a frame that answers one is not older than it.
     requests: Requests,
-    pauses: Pauses,
     /// All frames of the capture.
     air: AirTotal,
 }
@@ -128,7 +126,8 @@ impl Observer {
         for (index, packet) in packets.iter().enumerate() {
             // Also a damaged frame takes time on the channel.
             if let Some(any) = packet.frame.and_then(|at| capture.frames.get(at as usize)) {
-                self.pauses.frame(packet.at, any);
+                let cell = self.cell_of(any);
+                self.findings.pauses.frame(packet.at, any, cell);
                 self.air.add(any);
             }
             let Some(frame) = capture.frame(packet) else { continue };
@@ -163,10 +162,9 @@ impl Observer {
         }
         self.requests.clear();
         for (bssid, cell) in &mut self.cells {
-            cell.end_segment(*bssid, &self.pauses, &mut self.findings);
+            cell.end_segment(*bssid, &mut self.findings);
         }
         self.findings.end_segment();
-        self.pauses.clear();
     }
 
     /// An acknowledgement of a frame of `sender` to `receiver`, if that frame was captured.
@@ -177,8 +175,13 @@ impl Observer {
         sender: MacAddress,
         receiver: Option<MacAddress>,
     ) {
-        if let (Some(cell), None) = (self.cells.get_mut(&sender), receiver) {
-            cell.unseen = Some(packet.at);
+        if receiver.is_none() {
+            if let Some(cell) = self.cells.get_mut(&sender) {
+                cell.unseen = Some(packet.at);
+            }
+            if let Some(state) = self.stations.get_mut(&sender) {
+                state.unseen = Some(packet.at);
+            }
         }
         for (mac, is_sent) in [(Some(sender), false), (receiver, true)] {
             if let Some(state) = mac.and_then(|mac| self.stations.get_mut(&mac)) {
@@ -243,7 +246,8 @@ impl Observer {
                 let (state, findings) = self.station(capture, station, packet, frame);
                 // What was buffered before an association is dropped with it.
                 state.leave(packet.at, findings);
-                state.record.uapsd = frame.requested_uapsd;
+                state.record.uapsd = frame.requested_uapsd.map(|categories| categories != 0);
+                state.uapsd_categories = frame.requested_uapsd;
                 state.association = Some(packet.number);
                 state.listen_interval = frame.listen_interval;
                 (state.is_multi_link, state.is_twt_requester) = (frame.is_multi_link, frame.supports_twt);
@@ -257,14 +261,8 @@ impl Observer {
                     state.leave(packet.at, &mut self.findings);
                 }
             }
-        } else if kind == FrameKind::Action {
-            let is_down = frame.bssid.is_some() && frame.transmitter == frame.bssid;
-            // One that nothing else was captured of is no station that is followed.
-            if is_down && self.stations.contains_key(&frame.receiver) {
-                let (state, findings) = self.station(capture, frame.receiver, packet, frame);
-                state.expire(packet.at, findings);
-                state.managed(packet, frame, acknowledged, findings);
-            }
+        } else if !kind.is_data() {
+            self.beside_data(capture, packet, frame, (acknowledged, at_once));
         } else if let Some((station, up)) = station_of(frame) {
             let (state, findings) = self.station(capture, station, packet, frame);
             state.expire(packet.at, findings);
@@ -277,33 +275,54 @@ impl Observer {
                 state.promises_again((packet, frame), at_once);
                 state.repeated_to_station((packet, frame), acknowledged, findings);
             } else {
-                let cell = state.record.bssid;
-                let state = self.stations.entry(station).or_default();
-                let cell = cell.and_then(|bssid| self.cells.get(&bssid));
-                let counter = Counter::of(frame);
-                let unbroken_since = counter.zip(cell).and_then(|(counter, cell)| {
-                    let shared = cell.sequences.nothing_missed_since(frame.transmitter?);
-                    let is_plain = matches!(counter, Counter::Plain(_));
-                    let since =
-                        shared.filter(|_| is_plain).or_else(|| cell.sequences.unbroken_since(counter));
-                    since.map(|since| cell.seen_since(since))
-                });
+                let cell = state.record.bssid.and_then(|bssid| self.cells.get(&bssid));
                 let not_before = self.requests.answered_by(station, packet);
-                let pauses = &self.pauses;
-                let delivery = Delivery {
-                    packet,
-                    frame,
-                    acknowledged,
-                    at_once,
-                    cell,
-                    counter,
-                    unbroken_since,
-                    not_before,
-                    pauses,
-                };
+                let delivery = Delivery::new((packet, frame), (acknowledged, at_once), cell, not_before);
+                let state = self.stations.entry(station).or_default();
                 state.sent_to_station(&delivery, &mut self.findings);
             }
         }
+    }
+
+    /// A frame that is neither data nor a request nor about an association. One of which nothing else was captured is of no station that is
+    /// followed.
+    fn beside_data(
+        &mut self,
+        capture: &Capture,
+        packet: &CapturedPacket,
+        frame: &AirFrame,
+        (acknowledged, at_once): (Option<bool>, Option<bool>),
+    ) {
+        let kind = frame.control.kind;
+        // One with another access point, as about its services, is of none of these.
+        let of_cell = |mac: MacAddress| self.stations.get(&mac).and_then(|state| state.record.bssid);
+        let is_down = of_cell(frame.receiver).is_some_and(|bssid| frame.transmitter == Some(bssid));
+        if is_down && kind == FrameKind::Action {
+            let (state, findings) = self.station(capture, frame.receiver, packet, frame);
+            state.expire(packet.at, findings);
+            let cell = state.record.bssid.and_then(|bssid| self.cells.get(&bssid));
+            let delivery = Delivery::new((packet, frame), (acknowledged, at_once), cell, None);
+            let state = self.stations.entry(frame.receiver).or_default();
+            state.managed(&delivery, &mut self.findings);
+        } else if is_down && matches!(kind, FrameKind::Rts | FrameKind::BlockAckRequest) {
+            let state = self.stations.entry(frame.receiver).or_default();
+            state.is_called(packet, &mut self.findings);
+        } else if let Some(station) = frame.transmitter.filter(|mac| self.stations.contains_key(mac)) {
+            if frame.shows_mode() && of_cell(station) == frame.bssid {
+                let (state, findings) = self.station(capture, station, packet, frame);
+                state.expire(packet.at, findings);
+                state.sent_by_station(packet, frame, acknowledged, findings);
+            } else if kind.is_management() {
+                self.stations.entry(station).or_default().sent_without_mode(packet, frame);
+            }
+        }
+    }
+
+    /// The access point that a frame is of or for, if its beacons or frames were captured.
+    fn cell_of(&self, frame: &AirFrame) -> Option<MacAddress> {
+        let is_known = |mac: &MacAddress| self.cells.contains_key(mac);
+        let ends = [frame.bssid, frame.transmitter, Some(frame.receiver)];
+        ends.into_iter().flatten().find(is_known)
     }
 
     /// An action frame about the times at which a station is awake. The access point accepts, and either side ends.

@@ -168,7 +168,8 @@ pub(super) fn data_counters<'f>(
 pub(super) struct ModeFrame {
     pub(super) at: Instant,
     pub(super) packet: u32,
-    pub(super) asleep: bool,
+    /// Whether it says that the station is in power save; `None` if it has no valid PM bit, as a probe request.
+    pub(super) asleep: Option<bool>,
     /// Whether it was acknowledged, or the capture has no acknowledgements: otherwise the access point may not know the mode.
     pub(super) heard: bool,
     /// Its counter and number; `None` for PS-Polls, which have none.
@@ -183,11 +184,14 @@ const NEARBY: usize = 32;
 /// and after them, have to follow each other too. The access point has to have heard one of those that say so.
 pub(super) fn proves_sleep(frames: &[ModeFrame], at: Instant) -> Option<[u32; 2]> {
     let (earlier, later) = frames.split_at(frames.partition_point(|frame| frame.at <= at));
-    let was_heard = earlier.iter().rev().take_while(|frame| frame.asleep).any(|frame| frame.heard);
-    let (before, after) = (earlier.last()?, later.first()?);
+    let shows_mode = |frame: &&ModeFrame| frame.asleep.is_some();
+    let sleeps = |frame: &ModeFrame| frame.asleep == Some(true);
+    let last_modes = earlier.iter().rev().filter(shows_mode);
+    let was_heard = last_modes.clone().take_while(|frame| sleeps(frame)).any(|frame| frame.heard);
+    let (before, after) = (last_modes.clone().next()?, later.iter().find(shows_mode)?);
     let is_of_one_counter = match (before.number, after.number) {
         (Some((one, _)), Some((other, _))) => one == other,
-        _ => after.asleep,
+        _ => sleeps(after),
     };
     let numbers = |frame: &ModeFrame| frame.number;
     let next: Vec<(Counter, u16)> = later.iter().take(NEARBY).filter_map(numbers).collect();
@@ -201,6 +205,6 @@ pub(super) fn proves_sleep(frames: &[ModeFrame], at: Instant) -> Option<[u32; 2]
         let second = next.iter().find(|(other, _)| other == counter);
         second.is_none_or(|(_, second)| second.wrapping_sub(*first) & 0xfff <= 1)
     });
-    let is_proven = before.asleep && was_heard && is_of_one_counter && misses_none;
+    let is_proven = sleeps(before) && was_heard && is_of_one_counter && misses_none;
     is_proven.then_some([before.packet, after.packet])
 }

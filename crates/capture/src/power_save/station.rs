@@ -7,7 +7,6 @@ use airwatt_dot11::{FrameKind, MacAddress};
 
 use super::cell::Cell;
 use super::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
-use super::pauses::Pauses;
 use super::record::{AirTotal, ModeSpan, StationRecord};
 use super::sequence::{Counter, ModeFrame, Sequences, proves_sleep};
 use super::wait::{Concealed, Delay, Fetch, Promise, Request, Unanswered, Unheard, Wait};
@@ -109,11 +108,26 @@ pub(super) struct Delivery<'a> {
     pub(super) unbroken_since: Option<Instant>,
     /// The frame of the station that it answers: it did not arrive at the access point before that.
     pub(super) not_before: Option<Mark>,
-    /// When the channel was free.
-    pub(super) pauses: &'a Pauses,
 }
 
-impl Delivery<'_> {
+impl<'a> Delivery<'a> {
+    /// A frame, whether an acknowledgement followed it and at once, the station's cell, and the frame that it answers.
+    pub(super) fn new(
+        (packet, frame): (&'a CapturedPacket, &'a AirFrame),
+        (acknowledged, at_once): (Option<bool>, Option<bool>),
+        cell: Option<&'a Cell>,
+        not_before: Option<Mark>,
+    ) -> Self {
+        let counter = Counter::of(frame);
+        let unbroken_since = counter.zip(cell).and_then(|(counter, cell)| {
+            let shared = cell.sequences.nothing_missed_since(frame.transmitter?);
+            let is_plain = matches!(counter, Counter::Plain(_));
+            let since = shared.filter(|_| is_plain).or_else(|| cell.sequences.unbroken_since(counter));
+            since.map(|since| cell.seen_since(since))
+        });
+        Self { packet, frame, acknowledged, at_once, cell, counter, unbroken_since, not_before }
+    }
+
     const fn mark(&self) -> Mark {
         (self.packet.at, self.packet.number)
     }
@@ -135,6 +149,10 @@ pub(super) struct StationState {
     pub(super) is_active: bool,
     /// The listen interval of its association, in beacon intervals.
     pub(super) listen_interval: Option<u16>,
+    /// The access categories of which frames trigger and are delivered by U-APSD, by its association ([`AirFrame::requested_uapsd`]).
+    pub(super) uapsd_categories: Option<u8>,
+    /// When the access point last acknowledged a frame of it that was not captured.
+    pub(super) unseen: Option<Instant>,
     /// The packet of its last association request.
     pub(super) association: Option<u32>,
     /// Whether it associated with several links, of which the capture has one.
@@ -179,6 +197,8 @@ pub(super) struct StationState {
     unheard: Option<Unheard>,
     /// The PS-Polls since the last response, from the first one on that was acknowledged.
     unanswered: Option<Unanswered>,
+    /// When its access point first called it without data (RTS) since its last request.
+    called_at: Option<Instant>,
     /// A service period that is open.
     service: Option<ServicePeriod>,
     promised: Option<Promise>,
@@ -188,6 +208,8 @@ pub(super) struct StationState {
     /// The last frame to the station, or the one in which it entered power save, or a Null frame that answered its PS-Poll: beacons are counted
     /// from there.
     beacons_from: Option<Mark>,
+    /// When a frame without More Data last said that nothing else is buffered.
+    emptied_at: Option<Instant>,
     /// The time of the last action frame to it in power save, which may be what a beacon right after it still announces.
     managed_at: Option<Instant>,
     /// The time at which it left power save.
@@ -217,7 +239,7 @@ impl StationState {
         else {
             return;
         };
-        if cell.is_twt_responder {
+        if cell.is_twt_responder || cell.has_broadcast_twt {
             findings.agreements(self.record.mac).may_have_twt = self.may_have_twt(bssid, cell);
         }
         let from = std::mem::replace(&mut self.beacons_read, cell.marks.len());
@@ -259,7 +281,7 @@ impl StationState {
     fn may_have_twt(&self, bssid: MacAddress, cell: &Cell) -> bool {
         let heard_all = |at| cell.sequences.nothing_missed_since(bssid).is_some_and(|since| since <= at);
         let has_none = !self.has_unread_action && self.associated_at.is_some_and(heard_all);
-        self.is_twt_requester != Some(false) && !has_none
+        self.is_twt_requester != Some(false) && (!has_none || cell.has_broadcast_twt)
     }
 
     pub(super) const fn is_asleep(&self) -> bool {
@@ -411,6 +433,8 @@ impl StationState {
             sends_qos_nulls: self.sends_qos_nulls,
             listen_interval: self.listen_interval,
             counters: std::mem::take(&mut self.counters),
+            uapsd_categories: self.uapsd_categories,
+            unseen: self.unseen,
             is_multi_link: self.is_multi_link,
             is_twt_requester: self.is_twt_requester,
             unended: self.unended,
@@ -443,7 +467,8 @@ impl StationState {
             return;
         }
         // The last frame that shows its mode has to be of this stretch or later.
-        let is_sure = self.frames.last().is_some_and(|frame| frame.asleep && frame.at >= last.0);
+        let shows = self.frames.iter().rev().find(|frame| frame.asleep.is_some());
+        let is_sure = shows.is_some_and(|frame| frame.asleep == Some(true) && frame.at >= last.0);
         let verdict = if is_sure { Verdict::Violated } else { Verdict::Undecidable };
         let key = (FindingKind::AwakeInPowerSave, verdict, self.record.mac);
         let found = find(findings, key, first, &[first.1, last.1], || {
@@ -549,7 +574,46 @@ impl StationState {
         self.sends_qos_nulls |= frame.control.kind == FrameKind::QosNull;
         let number = Counter::of(frame).zip(frame.sequence_control.map(|control| control >> 4));
         let heard = acknowledged != Some(false);
+        self.called_at = None;
+        let asleep = Some(asleep);
         self.frames.push(ModeFrame { at: packet.at, packet: packet.number, asleep, heard, number });
+    }
+
+    /// A frame of the station whose PM bit is reserved, such as a probe request: it has a number.
+    pub(super) fn sent_without_mode(&mut self, packet: &CapturedPacket, frame: &AirFrame) {
+        self.uplink.note(frame, packet.at);
+        let number = Counter::of(frame).zip(frame.sequence_control.map(|control| control >> 4));
+        let (at, packet) = (packet.at, packet.number);
+        self.frames.push(ModeFrame { at, packet, asleep: None, heard: false, number });
+    }
+
+    /// Its access point calls it before it sends data, or asks what it received: that the station does not answer is no fault of the access
+    /// point, whose response this is.
+    pub(super) fn is_called(&mut self, packet: &CapturedPacket, findings: &mut Findings) {
+        self.called_at.get_or_insert(packet.at);
+        self.unheard = None;
+        self.end_polls(packet.at, Some((packet.at, packet.number)), findings);
+    }
+
+    /// Whether the access point called it in time after a request.
+    fn was_called(&self, request: Instant) -> bool {
+        self.called_at.is_some_and(|at| at >= request && at.saturating_since(request) <= PROMPT)
+    }
+
+    /// Whether its access point acknowledged a frame of it since a time that was not captured.
+    fn was_unseen_since(&self, at: Instant) -> bool {
+        self.unseen.is_some_and(|unseen| unseen > at)
+    }
+
+    /// Whether a QoS frame is of an access category whose frames are triggers (802.11-2020 11.2.3.5 and table 10-1).
+    fn is_trigger(&self, frame: &AirFrame) -> bool {
+        let category = match frame.tid {
+            Some(6 | 7) => 1,
+            Some(4 | 5) => 2,
+            Some(1 | 2) => 4,
+            _ => 8,
+        };
+        self.uapsd_categories.is_none_or(|categories| categories & category != 0)
     }
 
     pub(super) fn sent_by_station(
@@ -574,7 +638,12 @@ impl StationState {
         }
         if before != Some(asleep) {
             self.change_mode((packet, frame), asleep, is_heard, findings);
-        } else if asleep && kind.is_qos() && self.record.uapsd == Some(true) && !packet.repeated {
+        } else if asleep
+            && kind.is_qos()
+            && self.record.uapsd == Some(true)
+            && self.is_trigger(frame)
+            && !packet.repeated
+        {
             self.record.counts.triggers += 1;
             self.trigger(packet, findings);
             self.request_buffered(Request::new(packet, frame, is_heard));
@@ -608,6 +677,9 @@ impl StationState {
             self.woke = known.then_some(at);
             if let Some(promise) = &mut self.promised {
                 promise.has_woken = true;
+            }
+            if let Some(request) = self.announced.as_mut().and_then(|one| one.requested.as_mut()) {
+                request.is_asked_again = true;
             }
             self.request_buffered(Request::new(packet, frame, is_heard));
         }
@@ -664,10 +736,13 @@ impl StationState {
             self.record.counts.data_down += 1;
             self.check_announced(delivery, findings);
             self.check_asleep(delivery, findings);
-            self.prove_polls(delivery);
+            self.prove_polls(delivery, findings);
             self.check_late(delivery, findings);
             self.judge_stuck(Some(delivery), findings);
             self.is_unheard = delivery.acknowledged == Some(false);
+            if !self.is_unheard && !frame.control.more_data {
+                self.emptied_at = Some(mark.0);
+            }
             self.last_data = Some((delivery.counter, frame.sequence_control, frame.control.more_data));
             if let Some(promise) = self.promised.take() {
                 let key = (FindingKind::MoreDataThenNothing, Verdict::Kept, self.record.mac);

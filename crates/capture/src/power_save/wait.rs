@@ -6,6 +6,7 @@ use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 
 use super::Mark;
+use super::cell::NOT_FREE;
 use super::finding::FindingKind;
 use super::sequence::Counter;
 use crate::packet::{AirFrame, CapturedPacket};
@@ -100,6 +101,11 @@ pub(super) struct Concealed {
     pub(super) doubt: Option<&'static str>,
     /// What a verdict assumes.
     pub(super) assumption: &'static str,
+    /// Whether the monitor heard the access point so well that it would have heard it acknowledge that the station left power save for each of
+    /// the beacons.
+    pub(super) hears_naps: bool,
+    /// Whether the access point acknowledged a frame of a station with QoS that was not captured, as a QoS Null frame, which has no number.
+    pub(super) was_unseen: bool,
     /// For each of the beacons the first time after it at which one had the bit, or the frame came.
     pub(super) announced: Vec<Instant>,
 }
@@ -138,6 +144,8 @@ pub(super) enum Doubt {
     Unheard,
     /// The station asked again, as it does if a QoS Null frame has ended its service period: that frame has no number.
     Again,
+    /// The access point called the station before, by an RTS or a block acknowledgement request.
+    Called,
     /// An earlier transmission of the frame was missed, by its Retry bit.
     Copy,
     /// The frame with which the access point answered may have been missed: by its numbers one is missing, or nothing shows that none is.
@@ -158,13 +166,16 @@ impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unheard => f.write_str("no acknowledgement of the request was captured"),
-            Self::Again => f.write_str("the monitor may have missed a QoS Null frame that ended the service period, since the station asked again"),
+            Self::Again => f.write_str(
+                "the monitor may have missed a Null frame that said that there was nothing, since the station asked again or sent a frame unseen",
+            ),
             Self::Copy => f.write_str("its Retry bit says that the monitor missed an earlier transmission of it"),
             Self::Missed => f.write_str("the monitor may have missed the frame that answered"),
             Self::Emptied => f.write_str(
                 "no bit for the station was captured in a beacon after the request, so that it may be another frame",
             ),
-            Self::Busy => f.write_str("the access point may have waited for the channel"),
+            Self::Called => f.write_str("the access point called the station in time, which may not have answered"),
+            Self::Busy => f.write_str(NOT_FREE),
             Self::RadioDisagrees(apart_us) => write!(
                 f,
                 "by the clock of the monitor's radio (TSFT) it came {:.3} s after it",

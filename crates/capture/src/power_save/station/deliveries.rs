@@ -75,6 +75,8 @@ impl StationState {
         let may_serve =
             self.record.uapsd.is_none() && self.record.counts.ps_polls == 0 && acknowledged == Some(true);
         let asleep = mark.0.saturating_since(since);
+        // What is in its hardware waits for the channel.
+        let could_send = findings.pauses.between(self.record.bssid, since, mark.0);
         if allowed {
             let key = (FindingKind::SentToSleeper, Verdict::Kept, self.record.mac);
             find(findings, key, mark, &[mark.1], || "the station had requested it".to_owned());
@@ -85,12 +87,12 @@ impl StationState {
             .cell
             .zip(self.record.aid)
             .is_some_and(|(cell, aid)| self.promised.is_none() && cell.announces_nothing(from, mark.0, aid));
-        if !allowed && !may_serve && asleep > IN_FLIGHT {
+        if !allowed && !may_serve && could_send > IN_FLIGHT {
             self.suspects.push(Suspect {
                 mark,
                 asleep,
                 sequence_control: delivery.frame.sequence_control,
-                may_have_asked: !nothing,
+                may_have_asked: !nothing || self.was_unseen_since(since),
                 is_copy: delivery.is_copy(),
                 may_have_uapsd: delivery.cell.is_some_and(|cell| self.may_have_uapsd(cell)),
                 // A station that acknowledges is awake, and the frame in which it said so was perhaps not captured.
@@ -182,7 +184,7 @@ impl StationState {
         let (Some(aid), Some(cell), Some(from)) = (self.record.aid, delivery.cell, self.beacons_from) else {
             return;
         };
-        if self.note_concealed(delivery, (cell, aid), woke.is_some()) {
+        if self.note_concealed(delivery, (cell, aid), woke.is_some(), findings) {
             return;
         }
         if !is_fetched {

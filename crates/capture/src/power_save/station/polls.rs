@@ -8,8 +8,8 @@ use crate::packet::{AirFrame, CapturedPacket};
 use crate::power_save::cell::Cell;
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided, seconds};
 use crate::power_save::sequence::Counter;
-use crate::power_save::wait::{Request, Unanswered, Unheard};
-use crate::power_save::{Mark, NEVER, PROMPT};
+use crate::power_save::wait::{Promise, Request, Unanswered, Unheard};
+use crate::power_save::{IN_FLIGHT, Mark, NEVER, PROMPT};
 use airwatt_base::{Instant, Span};
 
 /// A PS-Poll this soon after another one without a response is the same one, sent again. Control frames need not have the
@@ -111,7 +111,10 @@ impl StationState {
         };
         let is_heard_after =
             self.heard_until.is_some_and(|until| until.saturating_since(polls.first.0) > NEVER);
+        let could_send =
+            findings.pauses.between(self.record.bssid, polls.first.0, polls.first.0 + NEVER) > PROMPT;
         let missed_none = !self.is_unheard
+            && could_send
             && is_heard_after
             && self.nothing_missed_since.is_some_and(|since| since <= polls.first.0)
             && !self.counters.is_empty()
@@ -125,11 +128,13 @@ impl StationState {
     }
 
     /// QoS data: its numbers show whether any was missed since the first of the PS-Polls.
-    pub(super) fn prove_polls(&mut self, delivery: &Delivery<'_>) {
+    pub(super) fn prove_polls(&mut self, delivery: &Delivery<'_>, findings: &Findings) {
         let Some(polls) = self.unanswered.filter(|polls| !polls.is_proven) else { return };
         let first = polls.first.0;
         let is_overdue = polls.after.is_some() && delivery.packet.at.saturating_since(first) > NEVER;
+        let could_send = || findings.pauses.between(self.record.bssid, first, delivery.packet.at) > PROMPT;
         if is_overdue
+            && could_send()
             && self.missed_none_since(delivery, first)
             && self.missed_no_management_since(delivery, first)
         {
@@ -200,29 +205,22 @@ impl StationState {
         }
     }
 
-    /// A management frame that is buffered as data is (802.11-2020 11.2.3): it answers a PS-Poll, and may be what the TIM bit and More Data
-    /// announced.
-    pub(in crate::power_save) fn managed(
-        &mut self,
-        packet: &CapturedPacket,
-        frame: &AirFrame,
-        acknowledged: Option<bool>,
-        findings: &mut Findings,
-    ) {
+    /// A management frame that is buffered as data is (802.11-2020 11.2.3): it answers a PS-Poll, and is or may be what the TIM bit and More
+    /// Data announced.
+    pub(in crate::power_save) fn managed(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
+        let Delivery { packet, frame, acknowledged, .. } = *delivery;
         if packet.repeated {
             self.is_unheard &= acknowledged != Some(true);
         } else {
             self.is_unheard |= acknowledged == Some(false);
         }
+        self.fulfil(delivery, findings);
         if self.is_awake() {
             return;
         }
         let mark = (packet.at, packet.number);
         self.managed_at = Some(packet.at);
         self.announced = None;
-        if let Some(promise) = &mut self.promised {
-            promise.doubt = Some("a management frame came after it, which may be the one that it announced");
-        }
         if frame.control.retry
             && let Some(polls) = &mut self.unanswered
         {
@@ -236,6 +234,26 @@ impl StationState {
             find(findings, key, poll.mark, &[poll.mark.1, mark.1], || {
                 format!("packet {} answers it", mark.1)
             });
+        }
+    }
+
+    /// A management frame to a station: the one that More Data announced, or another one whose own More Data announces that.
+    fn fulfil(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
+        let (frame, mark) = (delivery.frame, delivery.mark());
+        if delivery.packet.repeated {
+            self.promises_again((delivery.packet, frame), delivery.at_once);
+            return;
+        }
+        if let Some((cell, aid)) = delivery.cell.zip(self.record.aid) {
+            self.note_concealed(delivery, (cell, aid), false, findings);
+        }
+        if let Some(promise) = self.promised.take() {
+            let key = (FindingKind::MoreDataThenNothing, Verdict::Kept, self.record.mac);
+            find(findings, key, promise.mark, &[promise.mark.1, mark.1], || "it was sent".to_owned());
+        }
+        self.last_data = Some((delivery.counter, frame.sequence_control, frame.control.more_data));
+        if frame.control.more_data && frame.is_bufferable && !self.is_awake() {
+            self.promised = Some(Promise::new(mark, delivery.counter, mark.0 + IN_FLIGHT, delivery.at_once));
         }
     }
 

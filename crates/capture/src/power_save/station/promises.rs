@@ -5,9 +5,9 @@ use airwatt_dot11::FrameKind;
 
 use super::{Delivery, StationState};
 use crate::packet::{AirFrame, CapturedPacket};
-use crate::power_save::cell::Cell;
+use crate::power_save::cell::{Cell, NOT_FREE};
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided};
-use crate::power_save::sequence::Counter;
+use crate::power_save::sequence::{Counter, proves_sleep};
 use crate::power_save::wait::{Concealed, Promise};
 use crate::power_save::{IN_FLIGHT, Mark, NEVER, PROMPT};
 
@@ -17,6 +17,11 @@ const NOT_DISCARDED: &str =
 /// The same for QoS data ([`StationState::assumption`]).
 const NOT_DISCARDED_NOR_MISSED: &str = "the access point did not discard the frame that it announced, and buffer this one later, and \
                                         none was missed of a traffic identifier of which the capture has no frame";
+
+/// The same for a station that sends QoS Null frames, which have no number.
+const NOR_WOKEN: &str = "the access point did not discard the frame that it announced, and buffer this one later, none was missed of a traffic \
+                         identifier of which the capture has no frame, and no QoS Null frames with their acknowledgements were missed by which the \
+                         station left power save for each of these beacons and entered it again";
 
 /// A frame that the station asked for within this time before a beacon may be on its way, and not in the buffer any more.
 const TAKEN: Span = Span::from_millis(20);
@@ -84,6 +89,7 @@ impl StationState {
         delivery: &Delivery<'_>,
         (cell, aid): (&Cell, u16),
         has_just_woken: bool,
+        findings: &Findings,
     ) -> bool {
         let came = delivery.mark();
         if let Some(promise) = &mut self.promised {
@@ -97,9 +103,16 @@ impl StationState {
             return false;
         };
         let announced = |beacon: &Mark| cell.with_tim(beacon.0, came.0, aid).map_or(came.0, |(at, _)| at);
+        let assumption = self.assumption();
         let concealed = Concealed {
             doubt: self.doubt_of_promise(promise, delivery, cell, has_just_woken),
-            assumption: if self.assumption().is_some() { NOT_DISCARDED_NOR_MISSED } else { NOT_DISCARDED },
+            assumption: match assumption {
+                _ if self.sends_qos_nulls => NOR_WOKEN,
+                Some(_) => NOT_DISCARDED_NOR_MISSED,
+                None => NOT_DISCARDED,
+            },
+            hears_naps: self.hears_naps(promise, delivery, findings),
+            was_unseen: assumption.is_some() && self.was_unseen_since(promise.mark.0),
             announced: promise.concealing.iter().map(announced).collect(),
             promise: promise.clone(),
             came,
@@ -108,13 +121,32 @@ impl StationState {
         true
     }
 
+    /// Whether a station that sends QoS Null frames, which have no number, can hardly have left power save unseen for these beacons: it would
+    /// have done so for each of several, in so short times that the access point sent nothing on a free channel, and of all that it heard and
+    /// acknowledged the monitor has every frame.
+    fn hears_naps(&self, promise: &Promise, delivery: &Delivery<'_>, findings: &Findings) -> bool {
+        let (Some(first), [_, .., last]) = (promise.concealing.first(), &promise.concealing[..]) else {
+            return false;
+        };
+        delivery.acknowledged == Some(true)
+            && !self.was_unseen_since(promise.mark.0)
+            && findings.pauses.between(self.record.bssid, first.0, last.0) > PROMPT
+    }
+
     /// Decides about beacons that concealed a frame. They violated the rule if it is the one that More Data announced and the station slept,
     /// which its later frames show too, as their numbers say whether one was missed in which it left power save.
     pub(super) fn judge_concealed(&mut self, findings: &mut Findings) {
-        for Concealed { promise, came, doubt, assumption, announced } in std::mem::take(&mut self.concealed) {
+        for concealed in std::mem::take(&mut self.concealed) {
+            let Concealed { promise, came, doubt, assumption, hears_naps, was_unseen, announced } = concealed;
             let (mut violated, mut late) = (0, None);
             for (beacon, announced) in promise.concealing.iter().zip(announced).filter(|_| doubt.is_none()) {
-                let Some(asleep) = self.proves_sleep(beacon.0) else { continue };
+                let by_numbers = || proves_sleep(&self.frames, beacon.0);
+                let asleep = match hears_naps {
+                    _ if was_unseen => None,
+                    true => by_numbers(),
+                    false => self.proves_sleep(beacon.0),
+                };
+                let Some(asleep) = asleep else { continue };
                 let mut deciding = vec![promise.mark.1, asleep[0], beacon.1, asleep[1], came.1];
                 deciding.sort_unstable();
                 deciding.dedup();
@@ -271,6 +303,14 @@ impl StationState {
         let missed_none = !self.is_unheard
             && self.nothing_missed_since.is_some_and(|since| since <= mark.0)
             && self.heard_until.is_some_and(|until| until.saturating_since(request.mark.0) > PROMPT);
+        let asked = request.mark.0;
+        let doubt = if self.was_called(asked) {
+            Some("the access point called the station in time, which may not have answered")
+        } else if findings.pauses.between(self.record.bssid, asked, asked + NEVER) <= PROMPT {
+            Some(NOT_FREE)
+        } else {
+            doubt
+        };
         let is_sure = has_shared && missed_none && request.is_heard && doubt.is_none();
         let verdict = if is_sure { Verdict::Violated } else { Verdict::Undecidable };
         let key = (FindingKind::MoreDataThenNothing, verdict, self.record.mac);

@@ -4,6 +4,7 @@
 //! has the counter of the station's data, and by those of the next data otherwise.
 
 use super::{Announcement, Delivery, StationState, Stuck};
+use crate::power_save::cell::Cell;
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided};
 use crate::power_save::{IN_FLIGHT, Mark};
 use airwatt_base::{Instant, Span};
@@ -11,6 +12,9 @@ use airwatt_dot11::FrameKind;
 
 /// A frame that was delivered unseen explains an answer without data.
 const MISSED: &str = "the monitor may have missed that it was delivered before";
+/// So does one that was discarded for its age, when it had waited for the listen interval.
+const AGED: &str =
+    "the frame may have been discarded for its age, since it had waited for the listen interval";
 /// So does a Null frame that was itself in the buffer: hostapd sends one to a station that was silent for `ap_max_inactivity`.
 const PROBE: &str = "the Null frame may have been what was buffered, as an access point probes a station that has been silent";
 /// The least `ap_max_inactivity`, which is a number of seconds (300 as it comes).
@@ -31,6 +35,7 @@ impl StationState {
         // Whatever was missed before it, the buffer is empty now, and the station knows that.
         if delivery.acknowledged != Some(false) {
             (self.beacons_from, self.is_unheard) = (Some(mark), false);
+            self.emptied_at = Some(mark.0);
         }
     }
 
@@ -49,7 +54,9 @@ impl StationState {
         // A beacon that was due right after a delivery was composed before it, and so may one be right after a gap.
         let is_fresh = self.beacons_from.is_none_or(|(last, _)| due.saturating_since(last) > IN_FLIGHT);
         let follows = self.managed_at.is_some_and(|managed| due.saturating_since(managed) <= IN_FLIGHT);
-        if !is_fresh || follows || self.is_unheard {
+        if delivery.cell.is_some_and(|cell| self.may_be_aged(cell, poll.0)) {
+            self.report_stuck(&stuck, Some(AGED), findings);
+        } else if !is_fresh || follows || self.is_unheard {
             self.report_stuck(&stuck, Some(MISSED), findings);
         } else if self.was_silent_before(due) {
             self.report_stuck(&stuck, Some(PROBE), findings);
@@ -58,6 +65,15 @@ impl StationState {
         } else {
             self.stuck.push(stuck);
         }
+    }
+
+    /// Whether what the beacon before a PS-Poll announced may have waited for the listen interval: all beacons of that time that were captured
+    /// had the bit, and nothing said that the buffer was empty.
+    fn may_be_aged(&self, cell: &Cell, poll: Instant) -> bool {
+        let (Some(aid), Some(last)) = (self.record.aid, cell.last_before(poll)) else { return true };
+        let kept_for = cell.interval * u64::from(self.listen_interval.unwrap_or(1).max(1));
+        let from = cell.due(last).saturating_sub(kept_for + IN_FLIGHT);
+        self.emptied_at.is_none_or(|at| at < from) && cell.without_tim(from, last.0, aid).next().is_none()
     }
 
     /// Decides about Null frames by the numbers of the data after them; without any it is not known what came before.

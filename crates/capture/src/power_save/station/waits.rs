@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use super::{Announcement, Delivery, LATE, StationState};
 use crate::power_save::cell::Cell;
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided, seconds};
+use crate::power_save::pauses::Pauses;
 use crate::power_save::wait::{Delay, Doubt, Fetch, Request, Wait};
 use crate::power_save::{IN_FLIGHT, NEVER, PROMPT};
 use airwatt_base::{Instant, Span};
@@ -20,8 +21,14 @@ const RECEIVED: &str = "it received that beacon";
 const RECEIVED_AND_NONE_MISSED: &str =
     "it received that beacon, and none was missed of a traffic identifier of which the capture has no frame";
 
+/// What a verdict assumes if the station asked again, and beacons announced a frame all the time.
+const NOT_EMPTIED: &str = "the access point did not discard the frame, say so in a QoS Null frame that was missed, and buffer another one, and none was \
+                           missed of a traffic identifier of which the capture has no frame";
+/// All access categories of the WMM element.
+const ALL_CATEGORIES: u8 = 0x0f;
+
 /// Whether the monitor itself may be late, by its radio's clock or for lack of it.
-fn doubt_of_monitor(request: &Request, delivery: &Delivery<'_>) -> Option<Doubt> {
+fn doubt_of_monitor(request: &Request, delivery: &Delivery<'_>, pauses: &Pauses) -> Option<Doubt> {
     let at = delivery.packet.at;
     let waited = at.saturating_since(request.mark.0);
     if let (Some(before), Some(after)) = (request.received_us, delivery.frame.received_us) {
@@ -30,13 +37,18 @@ fn doubt_of_monitor(request: &Request, delivery: &Delivery<'_>) -> Option<Doubt>
         let most_us = i128::from(IN_FLIGHT.as_nanos() / 1_000);
         return ((apart_us - written_us).abs() > most_us).then_some(Doubt::RadioDisagrees(apart_us));
     }
-    let silence = delivery.pauses.longest(request.mark.0, at);
+    let silence = pauses.longest(request.mark.0, at);
     (waited.saturating_sub(silence) <= PROMPT).then_some(Doubt::Stalled(silence))
 }
 
 impl StationState {
     /// Another explanation than the access point for a frame that came late after the request.
-    fn doubt_of_wait(&self, request: &Request, delivery: &Delivery<'_>, free: Span) -> Option<Doubt> {
+    fn doubt_of_wait(
+        &self,
+        request: &Request,
+        delivery: &Delivery<'_>,
+        (free, pauses): (Span, &Pauses),
+    ) -> Option<Doubt> {
         let (from, until) = (request.mark.0, delivery.packet.at);
         let was_emptied = delivery.cell.is_some_and(|cell| {
             self.was_emptied(cell, from, until)
@@ -44,8 +56,12 @@ impl StationState {
         });
         if !request.is_heard {
             Some(Doubt::Unheard)
-        } else if request.is_asked_again {
+        } else if (request.is_asked_again || self.was_unseen_since(from))
+            && !self.is_still_announced(request, delivery)
+        {
             Some(Doubt::Again)
+        } else if self.was_called(from) {
+            Some(Doubt::Called)
         } else if delivery.is_copy() {
             Some(Doubt::Copy)
         } else if !self.missed_none_since(delivery, from) || !self.missed_no_management_since(delivery, from)
@@ -58,8 +74,16 @@ impl StationState {
             // On a full channel an access point waits as all others do.
             Some(Doubt::Busy)
         } else {
-            doubt_of_monitor(request, delivery)
+            doubt_of_monitor(request, delivery, pauses)
         }
+    }
+
+    /// Whether a beacon after the request still says that a frame waits which a service period has to deliver: one of a station all of whose
+    /// access categories are delivered so, which the TIM is then about (802.11-2020 11.2.3.6).
+    fn is_still_announced(&self, request: &Request, delivery: &Delivery<'_>) -> bool {
+        let (from, until) = (request.mark.0, delivery.packet.at);
+        let announced = || delivery.cell?.with_tim(from, until, self.record.aid?);
+        self.uapsd_categories == Some(ALL_CATEGORIES) && announced().is_some()
     }
 
     /// A frame to the station: whether it comes soon after the request for it, and the request soon after the announcement.
@@ -72,9 +96,9 @@ impl StationState {
                 let key = (FindingKind::LateDelivery, Verdict::Kept, self.record.mac);
                 find(findings, key, mark, &[], String::new);
             } else {
-                let free = delivery.pauses.between(request.mark.0, mark.0);
-                let doubt = self.doubt_of_wait(&request, delivery, free);
-                let assumption = self.assumption();
+                let free = findings.pauses.between(self.record.bssid, request.mark.0, mark.0);
+                let doubt = self.doubt_of_wait(&request, delivery, (free, &findings.pauses));
+                let assumption = if request.is_asked_again { Some(NOT_EMPTIED) } else { self.assumption() };
                 let bssid = self.record.bssid;
                 self.waits.push(Wait { request: request.mark, mark, free, doubt, assumption, bssid });
             }
@@ -125,7 +149,7 @@ impl StationState {
             Some("the monitor may have missed that it was fetched before")
         } else if woken_by.is_none() || is_cut {
             Some("the beacon for which it had to wake up was not captured with its TIM")
-        } else if delivery.pauses.between(wakes_by, fetched.0) <= LATE {
+        } else if findings.pauses.between(self.record.bssid, wakes_by, fetched.0) <= LATE {
             Some("the station may have waited for the channel")
         } else {
             None

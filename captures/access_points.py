@@ -1,0 +1,367 @@
+"""Writes to findings/, beside findings.py: what access points do that looks like a fault, and faults that look so.
+
+A capture is named as there. The names of cases: `reserved` (other cells hold the medium by the Duration field of their
+frames), `quiet` (a Quiet element), `switch` (the access point announces another channel), `called` (it sends RTS, which
+the station does not answer), `managed` (a management frame is what was buffered), `trigger` (U-APSD in all access
+categories, which the TIM is then about).
+"""
+
+import struct
+import sys
+from pathlib import Path
+
+from findings import (
+    ACTION,
+    CTS,
+    EVERYBODY,
+    INTERVAL_MS,
+    OTHER,
+    QOS_DATA,
+    QOS_NULL,
+    Air,
+    Case,
+    again,
+    datagram,
+    fetched,
+    managed,
+    polled,
+)
+from tim_never_set import (
+    ACCESS_POINT,
+    FROM_DS,
+    MORE_DATA,
+    STATION,
+    TO_DS,
+    control,
+    header,
+    write,
+)
+from tim_never_set import POWER_MANAGEMENT as PM
+
+RTS, PROBE_REQUEST = 0xB4, 0x40
+FURTHER = b"\x02\x00\x00\x00\x00\x04"
+# The group address of frames that are sent again by a retry policy for groups (GCR).
+CONCEALMENT = b"\x01\x0f\xac\x47\x43\x52"
+MOST_US = 32_000
+
+
+def reserve(air: Air, from_ms: float, until_ms: float) -> None:
+    """Another cell reserves the medium: by RTS and CTS for 32 ms at most each time, and again right after that."""
+    while until_ms - from_ms > 0.5:
+        lasts_us = min(MOST_US, round(1e3 * (until_ms - from_ms)))
+        air.put(from_ms, control(RTS, OTHER, FURTHER, field=lasts_us))
+        air.put(from_ms + 0.1, control(CTS, FURTHER, field=lasts_us - 100))
+        from_ms += lasts_us / 1e3 + 0.2
+
+
+def call(air: Air, at_ms: float, times: int, each_ms: float) -> None:
+    """The access point calls the station, which does not answer."""
+    for number in range(times):
+        air.put(at_ms + each_ms * number, control(RTS, STATION, ACCESS_POINT, field=300))
+
+
+def act(air: Air, at_ms: float, *, more: bool = False) -> None:
+    """An action frame to the station."""
+    flags = MORE_DATA if more else 0
+    head = header(ACTION, flags, STATION, ACCESS_POINT, ACCESS_POINT, sequence=air.next(ACCESS_POINT))
+    air.put(at_ms, head + bytes([3, 0, 1, 0, 0, 0, 0, 0, 0]), answered=ACCESS_POINT)
+
+
+def acts(air: Air, at_ms: float, *, sleeps: bool) -> None:
+    """An action frame of the station, whose PM bit says whether it sleeps."""
+    flags = PM if sleeps else 0
+    head = header(ACTION, flags, ACCESS_POINT, STATION, ACCESS_POINT, sequence=air.next(STATION))
+    air.put(at_ms, head + bytes([3, 0, 1, 0, 0, 0, 0, 0, 0]), answered=STATION)
+
+
+def quiet(count: int, lasts_tu: int, after_tu: int) -> bytes:
+    """A Quiet element for an interval so long after the target time of the beacon that comes so many beacons later."""
+    return bytes([40, 6, count, 0]) + struct.pack("<HH", lasts_tu, after_tu)
+
+
+def others(air: Air, at_ms: float, until_ms: float) -> None:
+    """Now and then a frame of another cell, so that the monitor cannot have stalled."""
+    while at_ms < until_ms:
+        air.put(at_ms, control(CTS, OTHER))
+        at_ms += 20
+
+
+def tim_never_set(air: Air, case: str) -> None:
+    """More Data, beacons without the bit or with it, and what More Data announced."""
+    if case in ("guilty-nulls", "alone", "woken"):
+        tim_after_qos_nulls(air, case)
+        return
+    if case == "counters":
+        # The data has a counter of its own, so that no number says that the action frame is the announced one.
+        air.beacon()
+        air.associate(0)
+        polled(air, air.beacon(bit=True) + 3, 1, tid=0, more=True)
+        for _ in range(2):
+            air.beacon()
+        managed(air, air.beacon(bit=True) + 3)
+        air.end(empty=True)
+        return
+    air.begin()
+    at_ms = air.beacon(bit=True) + 3
+    if case == "guilty-managed-first":
+        air.poll(at_ms)
+        act(air, at_ms + 1, more=True)
+    else:
+        fetched(air, at_ms, more=True)
+    if case == "another":
+        # Another action frame comes first, without waiting for a beacon.
+        managed(air, at_ms + 3)
+    if case == "guilty-probe":
+        probe = header(PROBE_REQUEST, 0, EVERYBODY, STATION, EVERYBODY, sequence=air.next(STATION))
+        air.put(at_ms + 60, probe + b"\x00\x07example")
+    for _ in range(2):
+        air.beacon(bit=case == "managed")
+    at_ms = air.beacon(bit=True) + 3
+    if case in ("guilty-managed", "managed"):
+        managed(air, at_ms)
+    else:
+        fetched(air, at_ms)
+    air.end()
+
+
+def tim_after_qos_nulls(air: Air, case: str) -> None:
+    """The same for a station that changes its mode by QoS Null frames, which have no number.
+
+    In `woken` it is awake for each of these beacons, and in `alone` only one beacon lacks the bit.
+    """
+    for number in range(3):
+        at_ms = air.beacon(group=True)
+        air.group(at_ms + 2)
+        air.served(at_ms + 5, number, last=False, tid=0)
+    qos_null(air, INTERVAL_MS * 2 + 20, sleeps=True)
+    polled(air, air.beacon(bit=True) + 3, 3, tid=0, more=True)
+    for _ in range(1 if case == "alone" else 3):
+        at_ms = INTERVAL_MS * air.beacons
+        if case == "woken":
+            qos_null(air, at_ms - 2, sleeps=False, missed=True)
+        air.beacon()
+        if case == "woken":
+            qos_null(air, at_ms + 2, sleeps=True, missed=True)
+    polled(air, air.beacon(bit=True) + 3, 4, tid=0)
+    qos_null(air, INTERVAL_MS * air.beacons - 20, sleeps=True)
+    air.beacon()
+
+
+def qos_null(air: Air, at_ms: float, *, sleeps: bool, missed: bool = False) -> None:
+    """The station says whether it sleeps by a QoS Null frame; the monitor may miss it, but not the acknowledgement."""
+    head = header(QOS_NULL, TO_DS | (PM if sleeps else 0), ACCESS_POINT, STATION, ACCESS_POINT) + b"\x00\x00"
+    if missed:
+        air.put(at_ms + 0.2, control(0xD4, STATION))
+    else:
+        air.put(at_ms, head, answered=STATION)
+
+
+def sent_to_sleeper(air: Air, case: str) -> None:
+    """A frame that nobody hears, after the station has left power save by an action frame; or that had to wait."""
+    air.begin()
+    at_ms = air.beacon()
+    if case == "managed":
+        acts(air, at_ms + 30, sleeps=False)
+        at_ms += 60
+    else:
+        air.null(at_ms + 20, sleeps=False)
+        air.null(at_ms + 30, sleeps=True)
+        reserve(air, at_ms + 30.4, at_ms + 62)
+        at_ms += 62.5
+    again(air, at_ms, air.down(at_ms, heard=False))
+    air.end()
+
+
+def tim_stuck(air: Air, case: str) -> None:
+    """The bit for the listen interval, then a PS-Poll and a Null frame: what waited was discarded for its age."""
+    air.begin()
+    for number in range(12):
+        at_ms = air.beacon(bit=True)
+        if number == 11:
+            air.null(at_ms - 40, sleeps=True)
+    air.poll(at_ms + 3)
+    air.empty(at_ms + 4)
+    air.end()
+
+
+def more_data_then_nothing(air: Air, case: str) -> None:
+    """More Data and a PS-Poll, after which the access point cannot send."""
+    air.begin()
+    at_ms = air.beacon(bit=True)
+    for after_ms in (3, 6):
+        fetched(air, at_ms + after_ms, more=True)
+    air.poll(at_ms + 9)
+    wait(air, case, at_ms + 9.4)
+    fetched(air, air.beacon(bit=True) + 3)
+    air.end()
+
+
+def wait(air: Air, case: str, at_ms: float) -> None:
+    """Three beacon intervals in which the medium is reserved but for beacons, or the station does not answer."""
+    if case == "called":
+        call(air, at_ms, 5, 2.0)
+    for _ in range(3):
+        if case == "reserved":
+            reserve(air, at_ms, INTERVAL_MS * air.beacons - 0.5)
+        at_ms = air.beacon(bit=True) + 1
+
+
+def ps_poll_unanswered(air: Air, case: str) -> None:
+    """A PS-Poll after which the access point cannot send."""
+    air.begin()
+    at_ms = air.beacon(bit=True) + 3
+    air.poll(at_ms)
+    wait(air, case, at_ms + 0.4)
+    fetched(air, air.beacon(bit=True) + 3)
+    air.end()
+
+
+def late_delivery(air: Air, case: str) -> None:
+    """A request, and its frame 65 ms later: as the medium was held, or after calls; or triggers that were ignored."""
+    if case in ("guilty-trigger", "voice", "emptied", "answered"):
+        ignored_trigger(air, case)
+        return
+    air.begin()
+    for count in (2, 1):
+        air.beacon(more=quiet(count, 60, 5) if case == "quiet" else b"")
+    at_ms = air.beacon(bit=True) + 3
+    air.poll(at_ms)
+    if case == "reserved":
+        reserve(air, at_ms + 0.4, at_ms + 64.5)
+    elif case == "quiet":
+        others(air, at_ms + 10, at_ms + 65)
+    else:
+        call(air, at_ms + 1, 12, 5.0)
+    air.down(at_ms + 65)
+    air.end()
+
+
+def ignored_trigger(air: Air, case: str) -> None:
+    """Two beacons with the bit after a trigger that was acknowledged, then another trigger and its frame.
+
+    In `voice` only voice is delivered so, which the TIM leaves out; in `emptied` a beacon in between has
+    no bit, after the access point said in a QoS Null frame that there is nothing; `answered` has that frame.
+    """
+    categories = 0x01 if case == "voice" else 0x0F
+    number = 0
+    air.associate(categories)
+    for _ in range(3):
+        at_ms = air.beacon(uapsd=True, bit=True) + 3
+        air.trigger(at_ms)
+        number += 1
+        air.served(at_ms + 1, number, last=True)
+    at_ms = air.beacon(uapsd=True, bit=True) + 3
+    air.trigger(at_ms)
+    if case == "answered":
+        head = header(QOS_NULL, FROM_DS, STATION, ACCESS_POINT, ACCESS_POINT) + bytes([6 | 0x10, 0])
+        air.put(at_ms + 1, head, answered=ACCESS_POINT)
+    others(air, at_ms + 10, at_ms + 300)
+    for _ in range(2):
+        air.beacon(uapsd=True, bit=case in ("guilty-trigger", "voice"))
+    at_ms = air.beacon(uapsd=True, bit=True) + 3
+    air.trigger(at_ms)
+    air.served(at_ms + 1, number + 1, last=True)
+    for _ in range(3):
+        air.beacon(uapsd=True)
+
+
+def group_not_after_dtim(air: Air, case: str) -> None:
+    """Group-addressed frames after a beacon that is no DTIM: it announced them, too, on a full channel; or GCR."""
+    for number in range(4):
+        air.down(air.beacon(count=number % 2, period=2) + 5)
+    at_ms = air.beacon(count=0, period=2, group=case == "continued")
+    air.null(at_ms + 0.5, sleeps=True)
+    if case == "continued":
+        reserve(air, at_ms + 1, at_ms + INTERVAL_MS - 0.5)
+    at_ms = air.beacon(count=1, period=2, group=case == "continued") + 3
+    if case == "continued":
+        air.group(at_ms, more=True)
+        air.group(at_ms + 2)
+    else:
+        for number in range(3):
+            head = header(QOS_DATA, FROM_DS, CONCEALMENT, ACCESS_POINT, ACCESS_POINT, sequence=air.next(ACCESS_POINT))
+            air.put(at_ms + 3 * number, head + bytes(2) + datagram())
+    air.null(at_ms + 60, sleeps=True)
+    air.beacon(count=0, period=2)
+
+
+def group_not_sent(air: Air, case: str) -> None:
+    """A DTIM beacon that announces group-addressed frames, which cannot be sent before the next one."""
+    air.begin()
+    at_ms = air.beacon(group=True)
+    reserve(air, at_ms + 1, at_ms + INTERVAL_MS - 0.5)
+    at_ms = air.beacon(group=True)
+    air.group(at_ms + 2)
+    air.end()
+
+
+def beacon_late(air: Air, case: str) -> None:
+    """Thirty beacons, of which one is late by 15 ms: the medium was held, by others or by itself."""
+    air.null(10, sleeps=False)
+    for number in range(30):
+        at_ms = INTERVAL_MS * number
+        if case == "reserved" and number == 12:
+            reserve(air, at_ms - 0.5, at_ms + 14.8)
+        if case == "guilty-own" and number == 12:
+            air.put(at_ms - 0.5, control(CTS, ACCESS_POINT, field=16_000))
+        # From 95 TU after the target time of the beacon before it on, for 20 TU.
+        is_told = case == "quiet" and number in (9, 10)
+        air.beacon(late_ms=15.6 * (number == 12) + 0.1, more=quiet(11 - number, 20, 95) if is_told else b"")
+
+
+def beacon_missing(air: Air, case: str) -> None:
+    """Forty beacons of which some were not sent: the medium was held, or the access point moved to another channel."""
+    air.null(10, sleeps=False)
+    for number in range(40):
+        if case == "reserved" and number == 20:
+            reserve(air, INTERVAL_MS * 20 - 0.5, INTERVAL_MS * 21 - 0.5)
+            air.beacons += 1
+            continue
+        leaves = case == "switch" and 17 <= number < 20
+        air.beacon(more=bytes([37, 3, 1, 11, 20 - number]) if leaves else b"")
+        if case == "switch" and number == 19:
+            air.beacons += 3
+
+
+CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
+    "tim-never-set": (
+        tim_never_set,
+        (
+            "guilty-managed",
+            "guilty-managed-first",
+            "guilty-probe",
+            "guilty-nulls",
+            "managed",
+            "another",
+            "counters",
+            "alone",
+            "woken",
+        ),
+    ),
+    "sent-to-sleeping-station": (sent_to_sleeper, ("managed", "reserved")),
+    "tim-stuck": (tim_stuck, ("aged",)),
+    "more-data-then-nothing": (more_data_then_nothing, ("reserved", "called")),
+    "ps-poll-unanswered": (ps_poll_unanswered, ("reserved", "called")),
+    "late-delivery": (
+        late_delivery,
+        ("reserved", "quiet", "called", "guilty-trigger", "voice", "emptied", "answered"),
+    ),
+    "group-not-after-dtim": (group_not_after_dtim, ("continued", "gcr")),
+    "group-announced-not-sent": (group_not_sent, ("reserved",)),
+    "beacon-late": (beacon_late, ("guilty-own", "reserved", "quiet")),
+    "beacon-missing": (beacon_missing, ("reserved", "switch")),
+}
+
+
+def main(folder: Path) -> None:
+    """Writes every case of every kind."""
+    folder.mkdir(exist_ok=True)
+    for kind, (make, cases) in CASES.items():
+        for case in cases:
+            air = Air()
+            make(air, case)
+            write(str(folder / f"{kind}-{case}.pcap"), sorted(air.frames))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "findings"))
