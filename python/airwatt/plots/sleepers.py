@@ -23,6 +23,7 @@ _DOTS = 900
 _ZOOM_S = 1.0
 _MOST_STATIONS = 6
 _MOST_LANES = 20
+_MOST_CELLS = 6
 _MOST_POLICIES = 12
 # Silence is shortened if traffic takes a smaller share of the time than this.
 _SPARSE = 0.25
@@ -128,6 +129,7 @@ class Sleepers:
         beacons = _seconds(self.beacons["time_ns"])
         self.end = float(max([1e-6, *(array.max() for array in (self.times, beacons) if len(array))]))
         self.aids = self._aids()
+        self.cells = self._cells()
         self.stations = self._chosen()
         self.policies = list(self.line["policies"])[:_MOST_POLICIES] if what_if and not others else []
         # Stations of a wire, whose modes are not known.
@@ -144,6 +146,18 @@ class Sleepers:
         named = self.document["station"]
         order.sort(key=lambda index: self.line["stations"][index] != named)
         return [index for index in order if counts[index] or self.line["stations"][index] == named][:_MOST_STATIONS]
+
+    def _cells(self) -> list[tuple[str, NDArray[np.bool_]]]:
+        """The beacons of each access point, those with most first, with their names; the last has all others."""
+        cell = self.beacons["cell"].astype(np.int64)
+        counts = np.bincount(cell, minlength=len(self.line["cells"]))
+        order = [int(place) for place in np.argsort(-counts, kind="stable") if counts[place]]
+        if len(order) == 1:
+            return [("beacons", cell == order[0])]
+        named = order[: _MOST_CELLS if len(order) == _MOST_CELLS else _MOST_CELLS - 1]
+        rows = [(f"beacons of {self.line['cells'][place]}", cell == place) for place in named]
+        others = len(order) - len(named)
+        return [*rows, (f"beacons of {others} others", ~np.isin(cell, named))] if others else rows
 
     def _aids(self) -> dict[int, tuple[int, int]]:
         """The cell and the association identifier of stations, by index, as far as one holds for the whole capture."""
@@ -179,7 +193,12 @@ class Sleepers:
         """Heights of the panels, relative to each other."""
         lane = 0.7 if len(self.documents) == 1 else 0.5
         stations = [lane * (1 + _STRIP) if station in self.aids else lane for station in self.stations]
-        return [1.0, *stations, *([lane] * len(self.wired)), *([0.4] * len(self.policies))]
+        return [
+            0.5 * (1 + max(1, len(self.cells))),
+            *stations,
+            *([lane] * len(self.wired)),
+            *([0.4] * len(self.policies)),
+        ]
 
     def _found(self, is_rule: bool) -> list[tuple[float, float, str]]:
         """When a rule of 802.11 was violated, from and until, or the other findings, each with its packet and kind."""
@@ -263,15 +282,11 @@ class Sleepers:
     def _signals(self, axes: Axes, scale: Scale) -> None:
         """Lanes of packets or beacons, and of findings."""
         lanes: list[tuple[str, list[tuple[Numbers, str]]]] = []
-        beacons = _seconds(self.beacons["time_ns"])
-        if len(beacons):
-            marked = self.beacons["aid_count"] > 0
-            lanes.append(
-                (
-                    "beacons, with TIM bits of\nany station in the lower half",
-                    [(beacons, style.CAUSES["beacon"]), (beacons[marked], style.INK)],
-                )
-            )
+        beacons, marked = _seconds(self.beacons["time_ns"]), self.beacons["aid_count"] > 0
+        for name, own in self.cells:
+            text = f"{name}, with TIM bits of\nany station in the lower half"
+            series = [(beacons[own], style.CAUSES["beacon"]), (beacons[own & marked], style.INK)]
+            lanes.append((text, series))
         if not self.stations and not self.wired:
             down = self.down
             both = [(self.packets[down], style.STATES["receive"]), (self.packets[~down], style.STATES["transmit"])]
