@@ -418,7 +418,7 @@ fn analyze_with(
             line.add_radio_states(states);
         }
         keep_alive_costs(capture, &station, &mut what_if, on_air, &mut document)?;
-        spent.events = spent.events.saturating_add(what_if.events());
+        spent.events = spent.events.saturating_add(what_if.events);
         ungranted_costs(&mut document);
     }
     Ok(document)

@@ -65,7 +65,8 @@ struct Layers {
 
 /// Collects records while a file is read.
 pub(crate) struct Decoder {
-    packets_in_file: u32,
+    /// Packets so far, of any link type.
+    pub(crate) packets_in_file: u32,
     bytes_on_link: u64,
     link_types: Vec<LinkType>,
     packets: Vec<CapturedPacket>,
@@ -120,11 +121,6 @@ impl Decoder {
             + self.wake_times.capacity() * size_of::<TwtSetup>()
             + self.aids * size_of::<u16>();
         records as u64
-    }
-
-    /// Packets so far, of any link type.
-    pub(crate) const fn packets_in_file(&self) -> u32 {
-        self.packets_in_file
     }
 
     /// Time of the first packet in nanoseconds since 1970.

@@ -184,7 +184,7 @@ pub(crate) struct WhatIf<'a> {
     done: usize,
     runs: usize,
     /// Events so far, the limit, and the part of it that bands and costs of keep-alives may use.
-    events: u64,
+    pub(crate) events: u64,
     events_limit: u64,
     events_share: u64,
     /// The states of the radio under each policy, if they are kept.
@@ -266,11 +266,6 @@ impl<'a> WhatIf<'a> {
     /// The packets that are replayed.
     pub(crate) fn segments(&self) -> &[SegmentArrivals] {
         &self.segments
-    }
-
-    /// The events of all replays so far.
-    pub(crate) const fn events(&self) -> u64 {
-        self.events
     }
 
     /// Leaves what is left of the limit of events beyond this station's share to other stations.

@@ -89,7 +89,7 @@ pub(crate) fn run(
     drop(priority);
     let cpu = cpu_s() - cpu_before;
     let ending = outcome?;
-    let status = running.status();
+    let status = running.status;
     if let Some(line) = running.failure() {
         return Err(EmulateError::Failed(line.to_owned()));
     }

@@ -61,7 +61,8 @@ pub(crate) struct Running {
     user: Option<User>,
     reports: Reports,
     inbox: Receiver<Report>,
-    status: Option<i32>,
+    /// The exit status of the commands.
+    pub(crate) status: Option<i32>,
     failure: Option<String>,
 }
 
@@ -228,11 +229,6 @@ impl Running {
     /// Whether all commands and flows that end by themselves have ended.
     pub(crate) fn is_over(&self) -> bool {
         self.failure.is_some() || self.awaited == 0 && !self.endless
-    }
-
-    /// The exit status of the commands.
-    pub(crate) const fn status(&self) -> Option<i32> {
-        self.status
     }
 
     /// The error of a failed flow.

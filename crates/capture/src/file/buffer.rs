@@ -30,7 +30,7 @@ pub(super) struct Buffer<R> {
     bytes: Vec<u8>,
     start: usize,
     /// Bytes of the capture before `start`.
-    position: u64,
+    pub(super) position: u64,
     /// Why reading failed, where bytes before the failure are still to be used.
     failed: Option<io::Error>,
 }
@@ -43,11 +43,6 @@ impl<R: Read> Buffer<R> {
     /// Bytes that were read and not consumed.
     pub(super) fn rest(&self) -> &[u8] {
         &self.bytes[self.start..]
-    }
-
-    /// Bytes of the capture that were consumed.
-    pub(super) const fn position(&self) -> u64 {
-        self.position
     }
 
     /// Bytes of the capture that were read.
@@ -117,13 +112,9 @@ impl<R: Read> Buffer<R> {
                     }
                 }
                 Err(PcapError::InvalidField(what)) => return Ok(Err(End::Damaged(what))),
-                Err(PcapError::InvalidInterfaceId(_)) => {
-                    return Ok(Err(End::Damaged("a packet names an interface that is not described")));
-                }
-                Err(PcapError::Utf8Error(_) | PcapError::FromUtf8Error(_)) => {
-                    return Ok(Err(End::Damaged("an option of an interface is not UTF-8")));
-                }
                 Err(PcapError::IoError(error)) => return Err(error),
+                // Only a parser of pcapng has others.
+                Err(error) => return Err(io::Error::other(error)),
             }
         }
     }
