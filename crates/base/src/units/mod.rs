@@ -6,6 +6,7 @@
 //! number and a value finer than the resolution are errors that state what is expected. Prefixes are decimal; sizes
 //! also take the binary `KiB`, `MiB`, `GiB`.
 
+mod operators;
 mod parse;
 mod quantity;
 mod real;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul};
 
+use super::operators::{assignments, operators};
 use super::parse::{Notation, ParseQuantityError};
 #[cfg(feature = "serde")]
 use super::text::text_serde;
@@ -168,17 +169,14 @@ impl Distance {
     }
 }
 
-impl Add for Size {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
-    }
+operators! {
+    Size Add::add + Size.0 => Size;
+    Energy Add::add + Energy.0 => Energy;
 }
 
-impl AddAssign for Size {
-    fn add_assign(&mut self, other: Self) {
-        self.0 += other.0;
-    }
+assignments! {
+    Size AddAssign::add_assign += Size;
+    Energy AddAssign::add_assign += Energy;
 }
 
 impl Power {
@@ -263,19 +261,6 @@ impl Mul<u64> for Energy {
     type Output = Self;
     fn mul(self, count: u64) -> Self {
         Self(self.0 * u128::from(count))
-    }
-}
-
-impl Add for Energy {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
-    }
-}
-
-impl AddAssign for Energy {
-    fn add_assign(&mut self, other: Self) {
-        self.0 += other.0;
     }
 }
 

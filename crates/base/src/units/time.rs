@@ -6,6 +6,7 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Rem, Sub, SubAssign};
 
+use super::operators::{assignments, operators};
 use super::parse::{Notation, ParseQuantityError};
 
 pub(super) const NOTATION: Notation = Notation {
@@ -32,41 +33,50 @@ pub struct Instant(u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span(u64);
 
+/// What instants and spans have as counts of nanoseconds.
+macro_rules! nanoseconds {
+    ($name:ident, $what:literal) => {
+        impl $name {
+            #[doc = concat!("From nanoseconds ", $what, ".")]
+            pub const fn from_nanos(nanos: u64) -> Self {
+                Self(nanos)
+            }
+
+            #[doc = concat!("From microseconds ", $what, ".")]
+            pub const fn from_micros(micros: u64) -> Self {
+                Self(micros * 1_000)
+            }
+
+            #[doc = concat!("From milliseconds ", $what, ".")]
+            pub const fn from_millis(millis: u64) -> Self {
+                Self(millis * 1_000_000)
+            }
+
+            #[doc = concat!("From seconds ", $what, ".")]
+            pub const fn from_secs(seconds: u64) -> Self {
+                Self(seconds * 1_000_000_000)
+            }
+
+            #[doc = concat!("Nanoseconds ", $what, ".")]
+            pub const fn as_nanos(self) -> u64 {
+                self.0
+            }
+
+            #[doc = concat!("Seconds ", $what, ", for results and pictures.")]
+            pub fn as_secs_f64(self) -> f64 {
+                self.0 as f64 * 1e-9
+            }
+        }
+    };
+}
+nanoseconds!(Instant, "since the beginning of the run");
+nanoseconds!(Span, "from its beginning to its end");
+
 impl Instant {
     /// The beginning of the run.
     pub const ZERO: Self = Self(0);
     /// A time later than any event: the value of a timer that is stopped.
     pub const FOREVER: Self = Self(u64::MAX);
-
-    /// The instant `nanos` after the beginning.
-    pub const fn from_nanos(nanos: u64) -> Self {
-        Self(nanos)
-    }
-
-    /// The instant `micros` microseconds after the beginning.
-    pub const fn from_micros(micros: u64) -> Self {
-        Self(micros * 1_000)
-    }
-
-    /// The instant `millis` milliseconds after the beginning.
-    pub const fn from_millis(millis: u64) -> Self {
-        Self(millis * 1_000_000)
-    }
-
-    /// The instant `seconds` after the beginning.
-    pub const fn from_secs(seconds: u64) -> Self {
-        Self(seconds * 1_000_000_000)
-    }
-
-    /// Nanoseconds since the beginning of the run.
-    pub const fn as_nanos(self) -> u64 {
-        self.0
-    }
-
-    /// Seconds since the beginning of the run, for results and pictures.
-    pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 * 1e-9
-    }
 
     /// The span from `earlier` to this instant; zero if `earlier` is later.
     pub const fn saturating_since(self, earlier: Self) -> Span {
@@ -90,40 +100,10 @@ impl Span {
     /// The longest span.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// A span of nanoseconds.
-    pub const fn from_nanos(nanos: u64) -> Self {
-        Self(nanos)
-    }
-
-    /// A span of microseconds.
-    pub const fn from_micros(micros: u64) -> Self {
-        Self(micros * 1_000)
-    }
-
-    /// A span of milliseconds.
-    pub const fn from_millis(millis: u64) -> Self {
-        Self(millis * 1_000_000)
-    }
-
-    /// A span of seconds.
-    pub const fn from_secs(seconds: u64) -> Self {
-        Self(seconds * 1_000_000_000)
-    }
-
     /// The span nearest to `seconds`, for random and computed durations. Negative numbers and NaN give zero, too large
     /// ones give [`Span::MAX`].
     pub fn from_secs_f64(seconds: f64) -> Self {
         Self((seconds * 1e9).round() as u64)
-    }
-
-    /// The span in nanoseconds.
-    pub const fn as_nanos(self) -> u64 {
-        self.0
-    }
-
-    /// The span in seconds, for results and pictures.
-    pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 * 1e-9
     }
 
     /// Whether the span is zero.
@@ -160,69 +140,7 @@ impl Span {
     pub const fn covering(self, step: Self) -> u64 {
         self.0.div_ceil(step.0)
     }
-}
 
-impl Add<Span> for Instant {
-    type Output = Self;
-    fn add(self, span: Span) -> Self {
-        Self(self.0 + span.0)
-    }
-}
-
-impl AddAssign<Span> for Instant {
-    fn add_assign(&mut self, span: Span) {
-        self.0 += span.0;
-    }
-}
-
-impl Sub<Span> for Instant {
-    type Output = Self;
-    fn sub(self, span: Span) -> Self {
-        Self(self.0 - span.0)
-    }
-}
-
-impl Sub for Instant {
-    type Output = Span;
-    fn sub(self, earlier: Self) -> Span {
-        Span(self.0 - earlier.0)
-    }
-}
-
-impl Add for Span {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
-    }
-}
-
-impl AddAssign for Span {
-    fn add_assign(&mut self, other: Self) {
-        self.0 += other.0;
-    }
-}
-
-impl Sub for Span {
-    type Output = Self;
-    fn sub(self, other: Self) -> Self {
-        Self(self.0 - other.0)
-    }
-}
-
-impl SubAssign for Span {
-    fn sub_assign(&mut self, other: Self) {
-        self.0 -= other.0;
-    }
-}
-
-impl Mul<u64> for Span {
-    type Output = Self;
-    fn mul(self, factor: u64) -> Self {
-        Self(self.0 * factor)
-    }
-}
-
-impl Span {
     /// The span as people say it, for messages: `0s`, `20min`, `3h`, `1d`. Its display, which files and keys have, stays in seconds.
     pub fn spoken(self) -> String {
         let seconds = self.0 / 1_000_000_000;
@@ -238,18 +156,21 @@ impl Span {
     }
 }
 
-impl Div<u64> for Span {
-    type Output = Self;
-    fn div(self, divisor: u64) -> Self {
-        Self(self.0 / divisor)
-    }
+operators! {
+    Instant Add::add + Span.0 => Instant;
+    Instant Sub::sub - Span.0 => Instant;
+    Instant Sub::sub - Instant.0 => Span;
+    Span Add::add + Span.0 => Span;
+    Span Sub::sub - Span.0 => Span;
+    Span Mul::mul * u64 => Span;
+    Span Div::div / u64 => Span;
+    Span Rem::rem % Span.0 => Span;
 }
 
-impl Rem for Span {
-    type Output = Self;
-    fn rem(self, step: Self) -> Self {
-        Self(self.0 % step.0)
-    }
+assignments! {
+    Instant AddAssign::add_assign += Span;
+    Span AddAssign::add_assign += Span;
+    Span SubAssign::sub_assign -= Span;
 }
 
 impl std::iter::Sum for Span {
