@@ -12,9 +12,10 @@ use crate::decrypt::DecryptionReport;
 use crate::packet::{AirFrame, Beacon, CapturedPacket, ObservedCell};
 
 /// The container.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileFormat {
     /// libpcap's.
+    #[default]
     Pcap,
     /// Its successor.
     PcapNg,
@@ -112,7 +113,7 @@ pub struct Notes {
 }
 
 /// A capture in memory: the records of its packets, and of the cells that its beacons announce.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Capture {
     /// The file's name as given.
     pub file: String,

@@ -5,7 +5,6 @@
 //! out. An 802.11 frame is one MPDU. Elsewhere a packet may be a bundle of segments (GSO, GRO), which is as long as one IP
 //! packet can state. Longer bundles (BIG TCP, up to 512 KiB and off by default) are left out with the rest.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use airwatt_base::{Instant, Seq, Span};
@@ -17,7 +16,7 @@ use airwatt_dot11::{
 use airwatt_energy::Radio;
 use etherparse::LaxIpSlice;
 
-use crate::capture::{Capture, FileFormat, LinkType, Notes, Oversized};
+use crate::capture::{Capture, FileFormat, LinkType, Oversized};
 use crate::decrypt::Decryption;
 use crate::packet::{
     AirFrame, Beacon, CapturedPacket, GroupProtocol, Ip, ObservedCell, PacketSink, SleepChange, TcpFields,
@@ -65,25 +64,12 @@ struct Layers {
 
 /// Collects records while a file is read.
 pub(crate) struct Decoder {
-    /// Packets so far, of any link type.
-    pub(crate) packets_in_file: u32,
-    bytes_on_link: u64,
-    link_types: Vec<LinkType>,
-    packets: Vec<CapturedPacket>,
-    frames: Vec<AirFrame>,
-    beacons: Vec<Beacon>,
-    wake_times: Vec<TwtSetup>,
+    /// The records so far, whose times count from 1970.
+    pub(crate) capture: Capture,
     /// Association identifiers in all beacons together.
     aids: usize,
-    networks: BTreeMap<MacAddress, ObservedCell>,
-    radios: BTreeMap<MacAddress, String>,
-    profiles: BTreeMap<String, Radio>,
-    associations: BTreeMap<MacAddress, u16>,
-    target_wakes: BTreeSet<MacAddress>,
-    without_uapsd: BTreeSet<MacAddress>,
     /// The A-MPDU of the packet before, by its number and transmitter, unless that was its last.
     ampdu: Option<(u32, Option<MacAddress>)>,
-    notes: Notes,
     decryption: Decryption,
     memory_limit_bytes: u64,
 }
@@ -91,58 +77,39 @@ pub(crate) struct Decoder {
 impl Decoder {
     /// A decoder whose records may occupy `memory_limit_bytes`, and which opens protected frames with `decryption`.
     pub(crate) fn new(memory_limit_bytes: u64, decryption: Decryption) -> Self {
-        Self {
-            packets_in_file: 0,
-            bytes_on_link: 0,
-            link_types: Vec::new(),
-            packets: Vec::new(),
-            frames: Vec::new(),
-            beacons: Vec::new(),
-            wake_times: Vec::new(),
-            aids: 0,
-            networks: BTreeMap::new(),
-            radios: BTreeMap::new(),
-            profiles: BTreeMap::new(),
-            associations: BTreeMap::new(),
-            target_wakes: BTreeSet::new(),
-            without_uapsd: BTreeSet::new(),
-            ampdu: None,
-            notes: Notes::default(),
-            decryption,
-            memory_limit_bytes,
-        }
+        Self { capture: Capture::default(), aids: 0, ampdu: None, decryption, memory_limit_bytes }
     }
 
     /// Memory of the records in bytes, without that of names and of the tree of cells.
     pub(crate) const fn memory_bytes(&self) -> u64 {
-        let records = self.packets.capacity() * size_of::<CapturedPacket>()
-            + self.frames.capacity() * size_of::<AirFrame>()
-            + self.beacons.capacity() * size_of::<Beacon>()
-            + self.wake_times.capacity() * size_of::<TwtSetup>()
+        let records = self.capture.packets.capacity() * size_of::<CapturedPacket>()
+            + self.capture.frames.capacity() * size_of::<AirFrame>()
+            + self.capture.beacons.capacity() * size_of::<Beacon>()
+            + self.capture.wake_times.capacity() * size_of::<TwtSetup>()
             + self.aids * size_of::<u16>();
         records as u64
     }
 
     /// Time of the first packet in nanoseconds since 1970.
     pub(crate) fn first_unix_ns(&self) -> Option<u64> {
-        self.packets.first().map(|packet| packet.at.as_nanos())
+        self.capture.packets.first().map(|packet| packet.at.as_nanos())
     }
 
     /// The time of the last packet, in nanoseconds since 1970.
     pub(crate) fn last_unix_ns(&self) -> Option<u64> {
-        self.packets.iter().map(|packet| packet.at.as_nanos()).max()
+        self.capture.packets.iter().map(|packet| packet.at.as_nanos()).max()
     }
 
     /// Appends the records of another file. Its packets are numbered on.
     pub(crate) fn append(&mut self, other: Self) {
-        let (frames, beacons) = (self.frames.len() as u32, self.beacons.len() as u32);
-        let wake_times = self.wake_times.len() as u32;
-        self.packets.extend(other.packets.into_iter().map(|packet| CapturedPacket {
-            number: packet.number.saturating_add(self.packets_in_file),
+        let (frames, beacons) = (self.capture.frames.len() as u32, self.capture.beacons.len() as u32);
+        let wake_times = self.capture.wake_times.len() as u32;
+        self.capture.packets.extend(other.capture.packets.into_iter().map(|packet| CapturedPacket {
+            number: packet.number.saturating_add(self.capture.packets_in_file),
             frame: packet.frame.map(|frame| frame + frames),
             ..packet
         }));
-        self.frames.extend(other.frames.into_iter().map(|frame| AirFrame {
+        self.capture.frames.extend(other.capture.frames.into_iter().map(|frame| AirFrame {
             beacon: frame.beacon.map(|beacon| beacon + beacons),
             sleep_change: frame.sleep_change.map(|change| match change {
                 SleepChange::TwtAccepted(index) => SleepChange::TwtAccepted(index + wake_times),
@@ -150,28 +117,29 @@ impl Decoder {
             }),
             ..frame
         }));
-        self.beacons.extend(other.beacons);
-        self.wake_times.extend(other.wake_times);
+        self.capture.beacons.extend(other.capture.beacons);
+        self.capture.wake_times.extend(other.capture.wake_times);
         self.aids += other.aids;
-        self.packets_in_file = self.packets_in_file.saturating_add(other.packets_in_file);
-        self.bytes_on_link += other.bytes_on_link;
-        for link in other.link_types {
-            if !self.link_types.contains(&link) {
-                self.link_types.push(link);
+        self.capture.packets_in_file =
+            self.capture.packets_in_file.saturating_add(other.capture.packets_in_file);
+        self.capture.bytes_on_link += other.capture.bytes_on_link;
+        for link in other.capture.link_types {
+            if !self.capture.link_types.contains(&link) {
+                self.capture.link_types.push(link);
             }
         }
-        for (bssid, network) in other.networks {
-            let beacons = self.networks.get(&bssid).map_or(0, |known| known.beacons);
+        for (bssid, network) in other.capture.networks {
+            let beacons = self.capture.networks.get(&bssid).map_or(0, |known| known.beacons);
             let network = ObservedCell { beacons: network.beacons + beacons, ..network };
-            self.networks.insert(bssid, network);
+            self.capture.networks.insert(bssid, network);
         }
-        self.radios.extend(other.radios);
-        let room = PROFILE_LIMIT.saturating_sub(self.profiles.len());
-        self.profiles.extend(other.profiles.into_iter().take(room));
-        self.associations.extend(other.associations);
-        self.target_wakes.extend(other.target_wakes);
-        self.without_uapsd.extend(other.without_uapsd);
-        self.notes.append(other.notes);
+        self.capture.radios.extend(other.capture.radios);
+        let room = PROFILE_LIMIT.saturating_sub(self.capture.profiles.len());
+        self.capture.profiles.extend(other.capture.profiles.into_iter().take(room));
+        self.capture.associations.extend(other.capture.associations);
+        self.capture.target_wakes.extend(other.capture.target_wakes);
+        self.capture.without_uapsd.extend(other.capture.without_uapsd);
+        self.capture.notes.append(other.capture.notes);
     }
 
     /// Hands over what was learnt of keys, for the next file of a capture.
@@ -182,28 +150,28 @@ impl Decoder {
 
     /// Orders the packets of several files by time.
     pub(crate) fn sort_by_time(&mut self) {
-        self.packets.sort_by_key(|packet| packet.at);
+        self.capture.packets.sort_by_key(|packet| packet.at);
     }
 
     /// Records a packet: its time in nanoseconds since 1970, its length on the link and the bytes that were captured.
     fn record(&mut self, link: LinkType, unix_ns: Option<u64>, original: u32, data: &[u8]) {
-        if !self.link_types.contains(&link) {
-            self.link_types.push(link);
+        if !self.capture.link_types.contains(&link) {
+            self.capture.link_types.push(link);
         }
         let at = unix_ns.map(Instant::from_nanos).unwrap_or_else(|| {
-            self.notes.without_time += 1;
-            self.packets.last().map_or(Instant::ZERO, |p| p.at)
+            self.capture.notes.without_time += 1;
+            self.capture.packets.last().map_or(Instant::ZERO, |p| p.at)
         });
         // Some tools leave the original length empty.
         let wire_bytes = original.max(u32::try_from(data.len()).unwrap_or(u32::MAX));
-        let number = self.packets_in_file;
+        let number = self.capture.packets_in_file;
         let limit_bytes = longest(link, data);
         if wire_bytes > limit_bytes {
             let first = Oversized { first: number, bytes: wire_bytes, limit_bytes, count: 0 };
-            self.notes.oversized.get_or_insert(first).count += 1;
+            self.capture.notes.oversized.get_or_insert(first).count += 1;
             return;
         }
-        self.bytes_on_link += u64::from(wire_bytes);
+        self.capture.bytes_on_link += u64::from(wire_bytes);
         let mut packet = CapturedPacket {
             number,
             at,
@@ -236,7 +204,7 @@ impl Decoder {
         {
             packet.group = Some(GroupProtocol::of(u16::from_be_bytes([kind[0], kind[1]]), &data[14..]));
         }
-        self.packets.push(packet);
+        self.capture.packets.push(packet);
     }
 
     /// Records an 802.11 frame with or without radiotap.
@@ -262,14 +230,14 @@ impl Decoder {
         let padded = radiotap.flags.has(RadiotapFlags::DATA_PAD);
         let decoded = if padded { Frame::decode_padded(bytes) } else { Frame::decode(bytes) };
         let Some(frame) = decoded.ok().filter(|_| !unreadable) else {
-            self.packets.push(packet);
+            self.capture.packets.push(packet);
             return;
         };
         let mut found = air_frame(&frame, length, &radiotap);
         found.is_continued = self.continues(&radiotap, &found);
         self.management(&frame, &mut found, whole);
         packet.macs = frame.header().source().map(|source| (source, frame.header().destination()));
-        packet.frame = Some(self.frames.len() as u32);
+        packet.frame = Some(self.capture.frames.len() as u32);
         let header = frame.header();
         let control = header.control;
         let readable = control.kind.has_payload() && !found.damaged;
@@ -293,7 +261,7 @@ impl Decoder {
             packet.group = Some(protocol.unwrap_or(GroupProtocol::Encrypted));
         }
         let amsdu = header.qos.is_some_and(|qos| qos.amsdu());
-        self.frames.push(found);
+        self.capture.frames.push(found);
         if readable && amsdu {
             self.aggregate(packet, body);
             return;
@@ -301,7 +269,7 @@ impl Decoder {
         if readable {
             packet.ip = logical_link(body, found.msdu_bytes, 0);
         }
-        self.packets.push(packet);
+        self.capture.packets.push(packet);
     }
 
     /// Whether a frame follows another one in its A-MPDU: the packet before is of the same and not the last of it.
@@ -317,15 +285,15 @@ impl Decoder {
 
     /// One packet for each MSDU of an A-MSDU; the first keeps the frame.
     fn aggregate(&mut self, packet: CapturedPacket, body: &[u8]) {
-        let before = self.packets.len();
+        let before = self.capture.packets.len();
         for subframe in amsdu_subframes(body) {
-            let frame = packet.frame.filter(|_| self.packets.len() == before);
+            let frame = packet.frame.filter(|_| self.capture.packets.len() == before);
             let ip = logical_link(subframe.body, (subframe.length as u32).saturating_sub(8), 0);
             let macs = Some((subframe.source, subframe.destination));
-            self.packets.push(CapturedPacket { macs, ip, frame, ..packet });
+            self.capture.packets.push(CapturedPacket { macs, ip, frame, ..packet });
         }
-        if self.packets.len() == before {
-            self.packets.push(packet);
+        if self.capture.packets.len() == before {
+            self.capture.packets.push(packet);
         }
     }
 
@@ -340,7 +308,7 @@ impl Decoder {
             Ok(Some(ManagementBody::Beacon { timestamp_us, interval, capability, elements })) => {
                 let Some(bssid) = found.bssid else { return };
                 let is_beacon = found.control.kind == FrameKind::Beacon;
-                let network = self.networks.entry(bssid).or_default();
+                let network = self.capture.networks.entry(bssid).or_default();
                 network.interval = interval;
                 network.is_whole |= whole;
                 self.decryption.name(bssid, elements);
@@ -363,10 +331,10 @@ impl Decoder {
                 let aids = tim.map_or_else(Vec::new, |tim| tim.aids().collect());
                 let dtim = tim.map(|tim| (tim.dtim_count, tim.dtim_period));
                 self.aids += aids.capacity();
-                found.beacon = Some(self.beacons.len() as u32);
+                found.beacon = Some(self.capture.beacons.len() as u32);
                 let group = tim.is_some_and(|tim| tim.dtim_count == 0 && tim.group);
                 let is_tim_missing = tim.is_none() && whole && capability.has(Capability::ESS);
-                self.beacons.push(Beacon {
+                self.capture.beacons.push(Beacon {
                     bssid,
                     interval,
                     dtim,
@@ -412,8 +380,8 @@ impl Decoder {
             Ok(Some(TwtAction::Setup(
                 setup @ TwtSetup { request: false, command: TwtCommand::Accept, .. },
             ))) => {
-                self.wake_times.push(setup);
-                Some(SleepChange::TwtAccepted(self.wake_times.len() as u32 - 1))
+                self.capture.wake_times.push(setup);
+                Some(SleepChange::TwtAccepted(self.capture.wake_times.len() as u32 - 1))
             }
             Ok(Some(TwtAction::Teardown { flow })) => Some(SleepChange::TwtEnded(flow)),
             _ => WnmSleep::decode(frame).ok().flatten().map(SleepChange::Wnm),
@@ -422,29 +390,7 @@ impl Decoder {
 
     /// The capture of the records, of a file of `bytes`. Its times still count from 1970, and it has no segments yet.
     pub(crate) fn into_capture(self, file: &str, format: FileFormat, bytes: u64) -> Capture {
-        Capture {
-            file: file.to_owned(),
-            format,
-            link_types: self.link_types,
-            bytes,
-            packets_in_file: self.packets_in_file,
-            bytes_on_link: self.bytes_on_link,
-            start_unix_ns: 0,
-            packets: self.packets,
-            frames: self.frames,
-            beacons: self.beacons,
-            wake_times: self.wake_times,
-            networks: self.networks,
-            radios: self.radios,
-            profiles: self.profiles,
-            associations: self.associations,
-            target_wakes: self.target_wakes,
-            without_uapsd: self.without_uapsd,
-            segments: Vec::new(),
-            files: Vec::new(),
-            notes: self.notes,
-            decryption: None,
-        }
+        Capture { file: file.to_owned(), format, bytes, ..self.capture }
     }
 }
 
@@ -455,9 +401,9 @@ impl PacketSink for Decoder {
         {
             // What is no profile is a comment of somebody else.
             if let Some(radio) =
-                Radio::from_toml(profile, name).ok().filter(|_| self.profiles.len() < PROFILE_LIMIT)
+                Radio::from_toml(profile, name).ok().filter(|_| self.capture.profiles.len() < PROFILE_LIMIT)
             {
-                self.profiles.insert(name.to_owned(), radio);
+                self.capture.profiles.insert(name.to_owned(), radio);
             }
             return;
         }
@@ -466,26 +412,26 @@ impl PacketSink for Decoder {
             Some((mac.parse().ok()?, value))
         };
         if let Some((mac, radio)) = of("radio of ") {
-            self.radios.insert(mac, radio.to_owned());
+            self.capture.radios.insert(mac, radio.to_owned());
         } else if let Some((mac, aid)) = of("AID of ").and_then(|(mac, aid)| Some((mac, aid.parse().ok()?))) {
-            self.associations.insert(mac, aid);
+            self.capture.associations.insert(mac, aid);
         } else if let Some((mac, _)) = of("target wake time of ") {
-            self.target_wakes.insert(mac);
+            self.capture.target_wakes.insert(mac);
         } else if let Some((mac, "none")) = of("U-APSD of ") {
-            self.without_uapsd.insert(mac);
+            self.capture.without_uapsd.insert(mac);
         }
     }
 
     fn packet(&mut self, link: u32, unix_ns: Option<u64>, original: u32, data: &[u8]) {
-        self.packets_in_file = self.packets_in_file.saturating_add(1);
+        self.capture.packets_in_file = self.capture.packets_in_file.saturating_add(1);
         match LinkType::from_number(link) {
             Some(link) => self.record(link, unix_ns, original, data),
-            None => self.notes.skipped_link_type += 1,
+            None => self.capture.notes.skipped_link_type += 1,
         }
     }
 
     fn is_empty(&self) -> bool {
-        self.packets.is_empty()
+        self.capture.packets.is_empty()
     }
 
     fn is_full(&self) -> bool {

@@ -96,7 +96,7 @@ impl Capture {
             let mut ask = |bytes| goes_on(Reading { bytes: before + bytes, of });
             let read = read_to_sink(source, &mut sink, &mut ask);
             match &read {
-                Ok(_) => debug!(file, packets = sink.packets_in_file, "capture read"),
+                Ok(_) => debug!(file, packets = sink.capture.packets_in_file, "capture read"),
                 Err(error) => debug!(file, %error, "capture not read"),
             }
             decryption = sink.take_decryption();
@@ -148,14 +148,14 @@ impl Part {
     /// Refuses a file that is no capture, or whose records exceed the limit of memory.
     fn new(name: String, decoder: Decoder, read: FileRead, limit_bytes: u64) -> Result<Self, CaptureError> {
         match read.end {
-            End::Damaged(what) if decoder.packets_in_file == 0 => {
+            End::Damaged(what) if decoder.capture.packets_in_file == 0 => {
                 return Err(CaptureError::NotACapture(name, what.to_owned()));
             }
             End::LinkType(number) => return Err(CaptureError::LinkType(name, number)),
             End::Full => {
                 return Err(CaptureError::Memory {
                     file: name,
-                    packets: decoder.packets_in_file,
+                    packets: decoder.capture.packets_in_file,
                     memory_bytes: decoder.memory_bytes(),
                     limit_bytes,
                 });
@@ -195,7 +195,7 @@ impl Part {
                 });
             }
             until = until.max((part.decoder.last_unix_ns(), part.name.clone()));
-            files.push(CaptureFile { name: part.name, packets_before: joined.packets_in_file });
+            files.push(CaptureFile { name: part.name, packets_before: joined.capture.packets_in_file });
             joined.append(part.decoder);
             bytes += part.read.bytes;
             ends.push((part.read.end, part.read.position));
