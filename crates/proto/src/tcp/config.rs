@@ -2,6 +2,8 @@
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Seq, Span, with_defaults};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::cc::{
     AckLossConfig, Algorithm, CongestionConfig, CongestionControl, Growth, OwnCongestionControl, Recovery,
@@ -51,9 +53,7 @@ impl InitialWindow {
 }
 
 /// Which partial ACKs restart the retransmission timer in fast recovery (RFC 6582 section 4).
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartialAckTimer {
     /// Only the first: with many losses in a window the timer ends a recovery that takes a round trip for each. The
@@ -65,9 +65,7 @@ pub enum PartialAckTimer {
 }
 
 /// What a further timeout of the same segment does to the slow-start threshold.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RepeatedTimeout {
     /// It stays: RFC 5681 section 3.1 reduces it once for each loss, as Linux does.
@@ -79,9 +77,7 @@ pub enum RepeatedTimeout {
 }
 
 /// How a stack computes the congestion window where RFC 5681 leaves a choice or came later. For the classic algorithms.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WindowRules {
     /// A loss sets the threshold to half of the data in flight, in bytes (equation (4)); the window grows by slow start below
@@ -102,9 +98,7 @@ pub enum WindowRules {
 }
 
 /// How a sender with selective acknowledgements detects a loss and counts what is in flight.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SackRecovery {
     /// The scoreboard decides which data is lost and what is in flight (RFC 6675).
@@ -121,9 +115,7 @@ pub enum SackRecovery {
 }
 
 /// What the least retransmission timeout bounds from below. Only for [`RtoClock::Fine`].
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MinRtoOf {
     /// The timeout as a whole (RFC 6298 section 2.4).
@@ -136,9 +128,7 @@ pub enum MinRtoOf {
 }
 
 /// How the round-trip time is measured and the retransmission timeout derived.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RtoClock {
     /// RFC 6298 with a sample from every segment, in nanoseconds.
