@@ -18,6 +18,7 @@ pub struct SettingError {
 
 /// What is wrong with a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SettingProblem {
     /// The value has the right form and is out of range.
     OutOfRange {

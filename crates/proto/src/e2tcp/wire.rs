@@ -508,6 +508,7 @@ impl Reader<'_> {
 
 /// The reason why bytes are not an E2TCP packet. Such a packet is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum HeaderError {
     /// The bytes end before the header is complete.
     Truncated {

@@ -67,6 +67,7 @@ pub struct TunnelHeader {
 
 /// Why bytes are no datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum WireError {
     /// There are fewer bytes than a header or a packet has.
     Truncated,
