@@ -150,48 +150,27 @@ def _delays(error: str) -> ClaimsOf:
 
 
 def _rates() -> tuple[Reproduction, ...]:
-    by = ("rate_mbps",)
-    tahoe, ours = _RATES_OF["tahoe"], _RATES_OF["e2tcp"]
+    rows: tuple[tuple[str, str, str, ClaimsOf], ...] = (
+        ("fig5.33", "tahoe", "A", _tahoe_rates),
+        ("fig5.34", "e2tcp", "A", _e2tcp_rates),
+        ("fig5.35", "tahoe", "B", _tahoe_rates_b),
+        ("fig5.36", "e2tcp", "B", _e2tcp_rates_b),
+    )
     return (
-        figure(
-            "fig5.33",
-            "Tahoe on faster links",
-            "A",
-            tahoe,
-            claims_of=_tahoe_rates,
-            by=by,
-            printed=_printed_at("A", "rate_mbps", _RATES_PRINTED["A"]),
-            log_y=True,
-        ),
-        figure(
-            "fig5.34",
-            "E2TCP on faster links",
-            "A",
-            ours,
-            claims_of=_e2tcp_rates,
-            by=by,
-            also=points_of(tahoe, ("A",)),
-            log_y=True,
-        ),
-        figure(
-            "fig5.35",
-            "Tahoe on faster links",
-            "B",
-            tahoe,
-            claims_of=_tahoe_rates_b,
-            by=by,
-            printed=_printed_at("B", "rate_mbps", _RATES_PRINTED["B"]),
-            log_y=True,
-        ),
-        figure(
-            "fig5.36",
-            "E2TCP on faster links",
-            "B",
-            ours,
-            claims_of=_e2tcp_rates_b,
-            by=by,
-            also=points_of(tahoe, ("B",)),
-            log_y=True,
+        *(
+            figure(
+                place,
+                f"{NAMES[transport]} on faster links",
+                error,
+                _RATES_OF[transport],
+                claims_of=claims_of,
+                by=("rate_mbps",),
+                # The claims about E2TCP compare it with Tahoe, of which alone numbers are printed.
+                also=points_of(_RATES_OF["tahoe"], (error,)),
+                printed=_printed_at(error, "rate_mbps", _RATES_PRINTED[error]) if transport == "tahoe" else (),
+                log_y=True,
+            )
+            for place, transport, error, claims_of in rows
         ),
         *(
             figure(
@@ -336,17 +315,10 @@ def _saturation(item: Reproduction, results: Results) -> Outcome:
 def _traffic() -> tuple[Reproduction, ...]:
     gaps, rates = ("mean_gap_s", "transport"), ("rate_mbps", "transport")
     constant = (TAHOE, E2TCP, _CONSTANT[2], _CONSTANT[5])
+    in_a = points_of(_INTERACTIVE, ("A",))
     return (
         figure("fig5.39", "Interactive traffic", "A", _INTERACTIVE, claims_of=_interactive_a, by=gaps),
-        figure(
-            "fig5.40",
-            "Interactive traffic",
-            "B",
-            _INTERACTIVE,
-            claims_of=_interactive_b,
-            by=gaps,
-            also=points_of(_INTERACTIVE, ("A",)),
-        ),
+        figure("fig5.40", "Interactive traffic", "B", _INTERACTIVE, claims_of=_interactive_b, by=gaps, also=in_a),
         *(
             figure(
                 place,
