@@ -12,6 +12,7 @@
 
 mod align;
 mod fit;
+mod onsets;
 mod pulses;
 mod trace;
 mod verdict;

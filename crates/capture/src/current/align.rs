@@ -4,9 +4,10 @@
 //! there the offset is the one that leaves the least after a fit of the states' currents ([`super::fit`]), to a hundredth of a
 //! millisecond, since a beacon takes one or two. A radio that only receives beacons has the same current in each beacon
 //! interval, and strictly periodic traffic the same in each period, so that many offsets are as likely. The best one is that whose
-//! correlation is least likely to be an accident (Fisher's transformation times the square root of the bins that overlap). Of those
-//! that correlate as well but for noise those are taken at which the shorter one lies inside the longer one, and of them the one
-//! nearest to zero, since meters and captures are started together.
+//! correlation is least likely to be an accident (Fisher's transformation times the square root of the bins that overlap). Where the
+//! begins of the times awake tell places apart that are a period of the traffic from each other ([`Onsets`]), those at which they do not
+//! fit are left out. Of the others that correlate as well but for noise those are taken at which the shorter one lies inside the longer
+//! one, and of them the one nearest to zero, since meters and captures are started together.
 //!
 //! Where a prediction has no beacons but the trace has, bins are about as long as a beacon interval: nearly each has one beacon,
 //! which then is a constant.
@@ -16,6 +17,8 @@ use airwatt_sim::replay::RadioPeriod;
 
 use super::StateCurrents;
 use super::fit::Fit;
+use super::onsets::Onsets;
+pub(super) use super::trace::FINE_BIN;
 use super::trace::{Interval, Trace};
 
 /// Bins of the coarsest comparison, at most.
@@ -24,8 +27,6 @@ const COARSE_BINS: usize = 8_000;
 pub(super) const REPORT_BIN: Span = Span::from_millis(10);
 /// The same if the prediction has no beacons.
 pub(super) const BEACONS_BIN: Span = Span::from_millis(100);
-/// The finest bins.
-pub(super) const FINE_BIN: Span = Span::from_millis(1);
 /// An offset that is further from the one that is found is another one.
 const ANOTHER: Span = Span::from_millis(50);
 /// Another offset that correlates less by no more than this is as likely.
@@ -42,6 +43,10 @@ const INSIDE: f64 = 0.99;
 const MOST_OTHERS: usize = 4;
 /// Offsets that are looked at in fine bins.
 const CANDIDATES: usize = 8;
+/// The begins of the times awake tell places apart that correlate less than the best by no more than this, since a device that is awake
+/// for longer than predicted may correlate better at another place, and that are no more than so many.
+const MAY_BE: f64 = 0.3;
+const MOST_PLACES: usize = 512;
 /// Correlations from here on are as good as 1.
 const MOST: f64 = 0.999;
 /// Intervals from which the last digits of the offset are found.
@@ -150,6 +155,7 @@ pub(super) fn align(
     let apart = (fine_bins(ANOTHER) as i64 / count as i64).max(2);
     let mut peaks = peaks(&all, apart);
     peaks.sort_by(|a, b| coarse(b).total_cmp(&coarse(a)).then(a.0.cmp(&b.0)));
+    peaks = told_by_begins(peaks, &Onsets::of(periods), &measured, count as i64);
     let highest = peaks.first()?.1;
     let mut likely: Vec<Shift> = peaks.iter().copied().filter(|peak| peak.1 >= highest - AS_LIKELY).collect();
     likely.sort_unstable_by_key(|(offset, _)| *offset);
@@ -184,6 +190,19 @@ pub(super) fn align(
         others: others.into_iter().map(|(bins, correlation)| (bins as f64 * bin_s, correlation)).collect(),
         repeats_s,
     })
+}
+
+/// Of the shifts, which are in bins of `count` fine bins, those at which the radio wakes up when it is predicted to; all where that does
+/// not tell them apart.
+fn told_by_begins(peaks: Vec<Shift>, onsets: &Onsets, measured: &[f32], count: i64) -> Vec<Shift> {
+    let highest = peaks.iter().map(|peak| peak.1).fold(f64::NEG_INFINITY, f64::max);
+    let may_be: Vec<Shift> = peaks.iter().copied().filter(|peak| peak.1 >= highest - MAY_BE).collect();
+    if !(2..=MOST_PLACES).contains(&may_be.len()) {
+        return peaks;
+    }
+    let offsets: Vec<i64> = may_be.iter().map(|(offset, _)| offset * count).collect();
+    let Some(fits) = onsets.fit(measured, &offsets) else { return peaks };
+    may_be.into_iter().zip(fits).filter(|(_, fits)| *fits).map(|(shift, _)| shift).collect()
 }
 
 /// The shifts, in order of their offsets, that correlate best among those nearer than `apart`.

@@ -741,6 +741,42 @@ fn a_sleeping_device_is_not_awake() {
     }
 }
 
+/// A report each 6 s but for a jitter of up to 50 ms, with the tail of 50 ms that is predicted or one of another length.
+fn jittered(tail_ms: u64) -> Vec<RadioPeriod> {
+    let mut periods = Vec::new();
+    let mut at = Instant::ZERO;
+    let mut put = |state, until: Instant| {
+        periods.push(RadioPeriod { start: at, duration: until - at, state, is_simulated: true });
+        at = until;
+    };
+    for report in 0..20u64 {
+        let begin = Instant::ZERO + Span::from_millis(report * 6_000 + 100 + report * report * 31 % 50);
+        put(RadioState::Sleep, begin);
+        put(RadioState::Listen, begin + Span::from_millis(20 + tail_ms));
+    }
+    put(RadioState::Sleep, Instant::ZERO + Span::from_millis(120_000));
+    periods
+}
+
+/// Where reports jitter, their begins tell at which of them a trace began, though correlations of 100 ms do not, and though the device is
+/// awake for longer than predicted. It was placed at the first report.
+#[test]
+fn jitter_tells_at_which_report_a_trace_began() {
+    let (periods, currents) = (jittered(50), currents(&radio(), Load::default()).unwrap().0);
+    for (tail_ms, host_a, from_s) in [(50, 0.0, 35.0), (200, 0.0, 35.0), (50, 20e-3, 47.0)] {
+        let measured =
+            |state| if state == RadioState::Sleep { predicted(state) + host_a } else { predicted(state) };
+        let mut trace = metered(&jittered(tail_ms), 1_000, 0.0, measured);
+        trace.intervals.retain(|one| (from_s..from_s + 60.0).contains(&one.start_s));
+        trace.intervals.iter_mut().for_each(|one| one.start_s -= from_s);
+        for bin in [align::REPORT_BIN, align::BEACONS_BIN] {
+            let found = align::align(&trace, &periods, &currents, bin).unwrap();
+            let off_s = found.offset_s - from_s;
+            assert!(off_s.abs() < 0.2 && found.others.is_empty(), "{tail_ms} ms, {bin:?}: {found:?}");
+        }
+    }
+}
+
 /// The meter's noise is no time awake: of a trace with 1 mA of it 59 % of the time was near sleep, which takes 97 %.
 #[test]
 fn noise_of_the_meter_is_no_time_awake() {

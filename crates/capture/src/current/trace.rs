@@ -12,8 +12,10 @@
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 
-use airwatt_base::reason_of;
+use airwatt_base::{Span, reason_of};
 
+/// Bins to which a trace is reduced where it is compared.
+pub(super) const FINE_BIN: Span = Span::from_millis(1);
 /// Longest trace.
 const MOST_S: f64 = 3.0 * 3_600.0;
 /// Intervals that are kept: 40 s of 100,000 samples/s are kept as they are, ten minutes by tenths of a millisecond.
