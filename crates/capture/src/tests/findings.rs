@@ -423,7 +423,7 @@ fn a_jump_of_the_capture_s_clock_is_no_late_delivery() {
     let verdict_after = |jump_ms: u64| {
         let tim = TimFields { dtim_count: 0, dtim_period: 1, group: false, aids: &[1] };
         let beacon = |at_ms: u64| beacon_of(1_000 * at_ms, tim, None);
-        let heard = ack(STATION);
+        let (heard, other) = (ack(STATION), ack(MacAddress([2, 0, 0, 0, 0, 9])));
         let answered = 121 + 80 - jump_ms;
         let frames = [
             (0, poll()),
@@ -432,11 +432,11 @@ fn a_jump_of_the_capture_s_clock_is_no_late_delivery() {
             (2, null(true)),
             (102, beacon(102)),
             (120, poll()),
-            (120, heard.clone()),
+            (120, heard),
             // Frames in between say that the monitor did not stall.
-            (140, heard.clone()),
-            (160, heard.clone()),
-            (180, heard.clone()),
+            (140, other.clone()),
+            (160, other.clone()),
+            (180, other.clone()),
             (answered + jump_ms, data(2, false)),
             (205 + jump_ms, beacon(205)),
             (307 + jump_ms, beacon(307)),
