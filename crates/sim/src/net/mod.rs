@@ -552,7 +552,9 @@ impl Network {
         let Stack::Host(ports) = &self.nodes[usize::from(node)].stack else { return };
         let receives = |id: &SocketId| {
             let socket = &self.sockets[*id as usize];
-            socket.role == Role::Receiver && matches!(socket.transport, SocketTransport::Connection { .. })
+            let transport = &socket.transport;
+            let is_tcp = matches!(transport, SocketTransport::Connection { .. } | SocketTransport::Linux(_));
+            socket.role == Role::Receiver && is_tcp
         };
         let downloads: Vec<SocketId> = ports.sockets().filter(receives).collect();
         let flow = |id: &SocketId| self.sockets[*id as usize].flow as usize;
@@ -562,11 +564,14 @@ impl Network {
             Window::Grant { bytes } => Some(bytes / under_way.max(1) as u64),
         };
         for receiver in downloads {
-            let transport = &mut self.sockets[receiver as usize].transport;
-            if let SocketTransport::Connection { end: AnyEnd::Tcp(connection), .. } = transport {
-                connection.handle_input(tcp::Input::Grant(share), self.now);
-                self.drain_socket(receiver);
+            match &mut self.sockets[receiver as usize].transport {
+                SocketTransport::Connection { end: AnyEnd::Tcp(connection), .. } => {
+                    connection.handle_input(tcp::Input::Grant(share), self.now);
+                }
+                SocketTransport::Linux(end) => end.grant(share, self.now),
+                _ => continue,
             }
+            self.drain_socket(receiver);
         }
     }
 

@@ -478,14 +478,6 @@ fn hosts(scenario: &Scenario, group: &FlowGroup) -> Checked {
         );
         return Err(SettingError::conflict("transport", profile, why));
     }
-    let topology = scenario.topology();
-    let mut stations = topology.cell.iter().flat_map(|cell| &cell.station);
-    if stations.any(|station| matches!(*station.power_save, PowerSaveConfig::PsmThrottling(_))) {
-        let why =
-            "the policy bounds receive windows, which this profile tunes itself; take \"linux-settings\"";
-        let both = format!("policy \"psm-throttling\" and {profile}");
-        return Err(SettingError::conflict("transport", both, why));
-    }
     Ok(())
 }
 

@@ -58,6 +58,8 @@ pub enum Input {
     },
     /// The application has read this many bytes.
     Read(u64),
+    /// A power-save policy lets the peer send this many bytes beyond the data in order; without a number there is no limit.
+    Grant(Option<u64>),
     /// The application has nothing more to write.
     Shutdown,
     /// The application closes: the peer gets a reset if data was not read.
@@ -102,8 +104,6 @@ pub struct Connection {
     passive: bool,
     time_wait: Option<u64>,
     next_challenge: u64,
-    /// Whether a segment with PSH came since the last read.
-    pushed: bool,
     last_heard: u64,
 }
 
@@ -124,7 +124,6 @@ impl Connection {
             passive: false,
             time_wait: None,
             next_challenge: 0,
-            pushed: false,
             last_heard: 0,
             config,
         }
@@ -280,10 +279,9 @@ impl Connection {
         self.shifts = scales.map_or((0, 0), |shift| (shift.min(14), self.receiver.scale));
         self.sender.sack = self.config.sack && options.sack_permitted;
         let mss = u32::from(options.mss.unwrap_or(536)).min(self.config.mss);
-        self.sender.mss = mss.max(48) - if self.timestamps { 12 } else { 0 };
-        if self.timestamps {
-            self.receiver.advertised_mss = self.config.mss - 12;
-        }
+        let stamps = if self.timestamps { 12 } else { 0 };
+        self.sender.mss = mss.max(48) - stamps;
+        self.receiver.begin(self.config.mss - stamps);
         self.sender.window = u32::from(packet.window);
         self.sender.window_max = self.sender.window;
     }
@@ -420,7 +418,7 @@ impl Connection {
         let repeats = packet.sequence_length() > 0 && end <= next;
         if outside || repeats {
             if packet.sequence_length() > 0 {
-                self.receiver.receive(start, packet.len, false, now);
+                self.receiver.receive(start, packet.len, false, self.sender.rtt.rto(), now);
                 self.receiver.hasten();
                 if repeats && packet.has(bits::ACK) {
                     self.on_acknowledgement(packet, now);
@@ -502,13 +500,16 @@ impl Connection {
         let start = self.receiver.position(packet.seq);
         let had_gap = self.receiver.has_gap();
         let readable = self.receiver.readable();
-        self.receiver.receive(start, packet.len, fin, now);
-        self.pushed |= packet.has(bits::PSH) || packet.len < self.receiver.seen().0;
+        self.receiver.receive(start, packet.len, fin, self.sender.rtt.rto(), now);
+        if packet.has(bits::PSH) || packet.len < self.receiver.seen().0 {
+            self.receiver.note_push();
+        }
         let fresh = self.receiver.readable() - readable;
+        let mut read_acknowledges = false;
         if fresh > 0 {
             self.outputs.push_back(Output::Event(Event::Delivered { bytes: fresh }));
             if self.config.read_at_once {
-                self.receiver.read(fresh, false);
+                read_acknowledges = self.receiver.read(fresh);
                 self.receiver.adjust(now);
             }
         }
@@ -523,7 +524,8 @@ impl Connection {
             fin || (had_gap && fresh > 0) || start < self.receiver.next as i64 - i64::from(packet.len) - 1;
         self.sender.send_more(now);
         let at_once = (urgent && (fin || had_gap)) || reduced;
-        match self.receiver.decide(at_once, now, self.sender.rtt.srtt()) {
+        let due = self.receiver.decide(at_once, now, self.sender.rtt.srtt());
+        match if read_acknowledges { Due::Now } else { due } {
             // Data that leaves in the meantime carries the acknowledgement.
             Due::Now if !self.sender.out.is_empty() && !self.receiver.has_gap() => {}
             Due::Now => self.push_ack(now),
@@ -723,10 +725,14 @@ impl Machine for Connection {
             }
             Input::Write { .. } => {}
             Input::Read(bytes) => {
-                let pushed = std::mem::take(&mut self.pushed);
-                let acknowledges = self.receiver.read(bytes, pushed);
+                let acknowledges = self.receiver.read(bytes);
                 self.receiver.adjust(at);
                 if acknowledges {
+                    self.push_ack(at);
+                }
+            }
+            Input::Grant(bytes) => {
+                if self.receiver.grant(bytes) && self.sender.established && self.state != State::Closed {
                     self.push_ack(at);
                 }
             }
@@ -748,7 +754,7 @@ impl Machine for Connection {
                     self.sender.depart(at);
                 }
                 LinuxTimer::DelayedAck => {
-                    if self.receiver.expire() {
+                    if self.receiver.expire(self.sender.rtt.rto()) {
                         self.push_ack(at);
                     }
                 }

@@ -86,6 +86,11 @@ impl LinuxEnd {
         SenderWindow { window: bytes(window), threshold: bytes(threshold), flight: bytes(flight) }
     }
 
+    /// Limits what the peer may send to this many bytes beyond the data in order, or not.
+    pub fn grant(&mut self, bytes: Option<u64>, now: Instant) {
+        self.input(Input::Grant(bytes), now);
+    }
+
     /// Gives the machine an input, and then what the application waits to write.
     fn input(&mut self, input: Input, now: Instant) {
         self.connection.handle_input(input, now);

@@ -45,9 +45,13 @@ pub(super) struct Receiver {
     repeated: Option<(u64, u64)>,
     buffer: u64,
     buffer_max: u64,
-    /// Bound of the offered window, which grows with what arrives.
+    /// Bound of the offered window, which grows with what arrives, up to `clamp`: what the buffer has room for, less a segment until the
+    /// buffer grows.
     threshold: u64,
+    clamp: u64,
     window: u64,
+    /// Position up to which a power-save policy lets the peer send; no field offers more.
+    granted: Option<u64>,
     pub(super) scale: u8,
     pub(super) advertised_mss: u32,
     segment: u32,
@@ -57,6 +61,8 @@ pub(super) struct Receiver {
     ping_pong: bool,
     last_data: Option<u64>,
     pub(super) pending: bool,
+    /// Segments with PSH or shorter than others since the last acknowledgement, of which two count.
+    pushed: u32,
     pub(super) timer: Option<u64>,
     duplicates: u32,
     duplicates_at: u64,
@@ -92,6 +98,7 @@ impl Receiver {
             buffer: config.receive_buffer.0,
             buffer_max: config.receive_buffer.1,
             threshold: window,
+            clamp: window,
             window,
             scale: (most.ilog2().saturating_sub(15)).min(14) as u8,
             advertised_mss: config.mss,
@@ -106,6 +113,15 @@ impl Receiver {
     pub(super) fn synchronize(&mut self, initial: Seq) {
         self.initial = initial;
         (self.next, self.acknowledged) = (1, 1);
+    }
+
+    /// The handshake has settled how long a segment is, of which one is held in reserve (`tcp_init_buffer_space`).
+    pub(super) fn begin(&mut self, advertised_mss: u32) {
+        self.advertised_mss = advertised_mss;
+        let (whole, segment) = (self.buffer / 2, u64::from(advertised_mss));
+        let reserves = whole > 2 * segment;
+        self.clamp = if reserves { (whole - segment).max(2 * segment) } else { whole };
+        self.threshold = self.threshold.min(self.clamp);
     }
 
     /// Requests and replies alternate: acknowledgements wait for data.
@@ -141,8 +157,8 @@ impl Receiver {
         !self.ranges.is_empty()
     }
 
-    /// Takes data in the window. Returns the bytes that became in order.
-    pub(super) fn receive(&mut self, start: i64, len: u32, fin: bool, now: u64) -> u64 {
+    /// Takes data in the window, with the retransmission timeout of this end. Returns the bytes that became in order.
+    pub(super) fn receive(&mut self, start: i64, len: u32, fin: bool, rto: u64, now: u64) -> u64 {
         let end = start + i64::from(len);
         let before = self.next;
         if fin {
@@ -154,7 +170,7 @@ impl Receiver {
             self.repeated = Some((start.max(1) as u64, (end as u64).min(before)));
         }
         if len > 0 {
-            self.note_data(len, now);
+            self.note_data(len, rto, now);
         }
         if until > from {
             if self.dsack
@@ -214,7 +230,7 @@ impl Receiver {
         blocks
     }
 
-    fn note_data(&mut self, len: u32, now: u64) {
+    fn note_data(&mut self, len: u32, rto: u64, now: u64) {
         self.pending = true;
         self.segment = self.segment.max(len.min(self.advertised_mss));
         match self.last_data {
@@ -227,18 +243,22 @@ impl Receiver {
                 if gap <= DELAY.0 / 2 {
                     self.delay = self.delay / 2 + DELAY.0 / 2;
                 } else if gap < self.delay {
-                    self.delay = self.delay / 2 + gap;
-                } else if gap > 200_000 {
+                    self.delay = (self.delay / 2 + gap).min(rto);
+                } else if gap > rto {
                     self.begin_quick();
                 }
             }
         }
         self.last_data = Some(now);
-        if len >= 128 && self.threshold < self.buffer / 2 {
-            self.threshold =
-                (self.threshold + 2 * u64::from(self.advertised_mss.max(len))).min(self.buffer / 2);
+        if len >= 128 && self.threshold < self.clamp {
+            self.threshold = (self.threshold + 2 * u64::from(self.advertised_mss.max(len))).min(self.clamp);
             self.quick |= u32::from(self.quick > 0);
         }
+    }
+
+    /// Notes that a segment has PSH or is shorter than others, so that no more may follow for now.
+    pub(super) fn note_push(&mut self) {
+        self.pushed += 1;
     }
 
     /// Acknowledges the next segments at once.
@@ -291,14 +311,14 @@ impl Receiver {
         let bound = srtt.map_or(DELAY.1, |srtt| srtt.max(DELAY.0)).min(DELAY.1 - 1000);
         let wait = self.delay.max(DELAY.0).min(bound);
         match self.timer {
-            Some(at) if at <= now + self.delay / 4 => Due::Now,
+            Some(at) if at <= now + wait / 4 => Due::Now,
             Some(at) => Due::At(at.min(now + wait)),
             None => Due::At(now + wait),
         }
     }
 
-    /// The delayed acknowledgement's timer has expired.
-    pub(super) fn expire(&mut self) -> bool {
+    /// The delayed acknowledgement's timer has expired. The delay grows up to the retransmission timeout of this end.
+    pub(super) fn expire(&mut self, rto: u64) -> bool {
         self.timer = None;
         if self.held > 0 {
             return true;
@@ -310,18 +330,18 @@ impl Receiver {
             self.ping_pong = false;
             self.delay = DELAY.0;
         } else {
-            self.delay *= 2;
+            self.delay = (2 * self.delay).min(rto);
         }
         true
     }
 
     /// The application reads. Returns whether that has to be acknowledged at once: also if the window that is left has become twice as
     /// large, or open again (`__tcp_cleanup_rbuf`).
-    pub(super) fn read(&mut self, bytes: u64, pushed: bool) -> bool {
+    pub(super) fn read(&mut self, bytes: u64) -> bool {
         self.copied += bytes.min(self.readable());
         let unacknowledged = self.next - self.acknowledged;
         let full = unacknowledged > u64::from(self.segment);
-        let ends = pushed && self.readable() == 0 && !self.ping_pong;
+        let ends = self.pushed > u32::from(self.ping_pong) && self.readable() == 0 && bytes > 0;
         let (left, free) = (self.edge().saturating_sub(self.next), self.free_window());
         let doubles = bytes > 0 && 2 * left <= self.buffer / 2 && free > 0 && free >= 2 * left;
         (self.pending && (full || ends)) || doubles
@@ -350,10 +370,24 @@ impl Receiver {
         if copied > most {
             let target = 2 * copied;
             let window = target + 2 * target * (copied - most) / most;
-            self.buffer = self.buffer.max((2 * window).min(self.buffer_max));
+            let buffer = (2 * window).min(self.buffer_max);
+            if buffer > self.buffer {
+                (self.buffer, self.clamp) = (buffer, buffer / 2);
+            }
             self.tuning.most = copied;
         }
         (self.tuning.since, self.tuning.read) = (now, self.copied);
+    }
+
+    /// Limits the window in the fields of packets to `bytes` beyond the data in order; `None` removes the limit. What is in flight is
+    /// accepted all the same. Returns whether the window moves by a segment, which is then to be announced.
+    pub(super) fn grant(&mut self, bytes: Option<u64>) -> bool {
+        let offered =
+            |granted: Option<u64>| self.edge().min(granted.unwrap_or(u64::MAX)).saturating_sub(self.next);
+        let granted = bytes.map(|bytes| self.next + bytes);
+        let moves = offered(self.granted).abs_diff(offered(granted)) >= u64::from(self.segment);
+        self.granted = granted;
+        moves
     }
 
     /// The window that the buffer has room for (`__tcp_select_window`). Where less than half of it is free, no window that is smaller than
@@ -385,8 +419,9 @@ impl Receiver {
                 self.delay = DELAY.0;
             }
         }
-        (self.pending, self.timer, self.held) = (false, None, 0);
-        (self.window >> scale) as u16
+        (self.pending, self.pushed, self.timer, self.held) = (false, 0, None, 0);
+        let granted = self.granted.map_or(u64::MAX, |granted| granted.saturating_sub(self.next));
+        (self.window.min(granted) >> scale) as u16
     }
 
     /// Sets the receive buffer, as a user does: it is doubled, and no longer grows.
@@ -395,7 +430,7 @@ impl Receiver {
         self.buffer_max = self.buffer;
         let mss = u64::from(self.advertised_mss);
         self.window = (self.buffer / 2 / mss * mss).max(mss);
-        self.threshold = self.window;
+        (self.threshold, self.clamp) = (self.window, self.window);
         self.scale = self.scale.min(14);
     }
 
@@ -424,9 +459,9 @@ mod tests {
             let segments = window / 1448;
             assert!(segments > 0, "the window is closed in round {round}: {receiver:?}");
             for segment in (0..segments).rev() {
-                receiver.receive(next + 1448 * segment, 1448, false, now);
+                receiver.receive(next + 1448 * segment, 1448, false, 200_000, now);
             }
-            receiver.read(1448 * segments as u64, false);
+            receiver.read(1448 * segments as u64);
             now += 1_000;
             receiver.adjust(now);
             receiver.offer(7, bits::ACK);
@@ -442,12 +477,12 @@ mod tests {
         receiver.synchronize(Seq::new(0));
         let mut next = 1;
         while receiver.edge() as i64 - next >= 1448 {
-            receiver.receive(next, 1448, false, 0);
+            receiver.receive(next, 1448, false, 200_000, 0);
             receiver.offer(7, bits::ACK);
             next += 1448;
         }
-        assert!(!receiver.read(1, false), "a byte is no window");
-        assert!(receiver.read(60_000, false));
+        assert!(!receiver.read(1), "a byte is no window");
+        assert!(receiver.read(60_000));
     }
 
     /// What is new in three ranges fits into one acknowledgement, so that the one held back leaves before a fourth.
@@ -461,7 +496,7 @@ mod tests {
         // back for 1 ms.
         for segment in (1..60).step_by(2) {
             now += 10;
-            receiver.receive(1 + 1000 * segment, 1000, false, now);
+            receiver.receive(1 + 1000 * segment, 1000, false, 200_000, now);
             if receiver.decide(false, now, Some(100_000)) == Due::Now {
                 reported.extend(receiver.blocks(3).iter().map(|(start, _)| Seq::new(0).distance_to(start)));
                 receiver.offer(7, bits::ACK);

@@ -84,22 +84,42 @@ impl Pair {
     /// Runs until nothing happens any more. Returns the time.
     fn run_out(&mut self) -> Instant {
         for _ in 0..200_000 {
-            let arrival = self.path.first_key_value().map(|((at, _), _)| *at);
-            let timers = [0, 1].map(|who| self.ends[who].poll_timeout().map(|timeout| timeout.at));
-            let Some(next) = [arrival, timers[0], timers[1]].into_iter().flatten().min() else {
+            if !self.step() {
                 return self.now;
-            };
-            self.now = self.now.max(next);
-            if arrival == Some(next) {
-                let (_, (who, packet)) = self.path.pop_first().expect("an arrival");
-                self.input(who, Input::Packet(packet));
-            } else {
-                let who = usize::from(timers[0] != Some(next));
-                self.ends[who].handle_timeout(self.now);
-                self.settle(who);
             }
         }
         panic!("never ends");
+    }
+
+    /// Runs for so many milliseconds.
+    fn run_for(&mut self, millis: u64) {
+        let until = self.now + Span::from_millis(millis);
+        while self.next().is_some_and(|at| at <= until) {
+            self.step();
+        }
+        self.now = until;
+    }
+
+    /// When something happens next.
+    fn next(&self) -> Option<Instant> {
+        let timers = self.ends.iter().filter_map(|end| end.poll_timeout().map(|timeout| timeout.at));
+        self.path.keys().map(|(at, _)| *at).take(1).chain(timers).min()
+    }
+
+    /// Does what happens next. Returns whether there was something.
+    fn step(&mut self) -> bool {
+        let Some(next) = self.next() else { return false };
+        self.now = self.now.max(next);
+        if self.path.first_key_value().is_some_and(|((at, _), _)| *at == next) {
+            let (_, (who, packet)) = self.path.pop_first().expect("an arrival");
+            self.input(who, Input::Packet(packet));
+        } else {
+            let first = self.ends[0].poll_timeout().map(|timeout| timeout.at);
+            let who = usize::from(first != Some(next));
+            self.ends[who].handle_timeout(self.now);
+            self.settle(who);
+        }
+        true
     }
 
     /// Opens the connection, sends so many bytes each way, and closes it.
@@ -154,6 +174,51 @@ fn lost_acknowledgements_and_nothing_else_halve_the_window() {
         assert_eq!(with_lost_acknowledgements(control, 0), (0, 0), "{control:?}");
         let (losses, halvings) = with_lost_acknowledgements(control, 9);
         assert!(losses > 10 && halvings > 0, "{control:?}: {losses} losses, {halvings} halvings");
+    }
+}
+
+/// The times in milliseconds after which one segment each 100 ms is acknowledged by an application that reads at once.
+fn waits(bytes: u64) -> Vec<u64> {
+    let mut pair = Pair::new(&LinuxConfig::default(), Vec::new());
+    pair.input(1, Input::Listen);
+    pair.input(0, Input::Open);
+    pair.run_out();
+    let mut waits = Vec::new();
+    for _ in 0..30 {
+        let begin = pair.now;
+        pair.input(0, write(bytes));
+        while pair.ends[0].unacknowledged() > 0 {
+            pair.step();
+        }
+        waits.push((pair.now - begin).as_nanos() / 1_000_000);
+        pair.run_out();
+        pair.now = begin + Span::from_millis(100);
+    }
+    waits
+}
+
+/// A segment that ends a write has PSH and is acknowledged when it is read, also after the first quick acknowledgements
+/// (`tcp_cleanup_rbuf`).
+#[test]
+fn the_end_of_a_write_is_acknowledged_when_it_is_read() {
+    assert_eq!(waits(1448), vec![40; 30]);
+    assert_eq!(waits(100), vec![40; 30]);
+}
+
+/// A power-save policy closes the peer's window, and opens it for two segments and then without limit. What was in flight arrives.
+#[test]
+fn a_window_is_opened_by_grants() {
+    let mut pair = Pair::new(&LinuxConfig { gso_max_size: 0, ..LinuxConfig::default() }, Vec::new());
+    pair.input(1, Input::Listen);
+    pair.input(0, Input::Open);
+    pair.run_out();
+    pair.input(1, Input::Grant(Some(0)));
+    pair.run_for(150);
+    pair.input(0, write(20_000));
+    for (bytes, delivered) in [(Some(0), 0), (Some(3000), 2896), (Some(0), 2896), (None, 20_000)] {
+        pair.input(1, Input::Grant(bytes));
+        pair.run_for(150);
+        assert_eq!(pair.delivered[1], delivered, "{bytes:?}");
     }
 }
 
@@ -234,6 +299,7 @@ proptest! {
             inputs.push((at, packet(seq, ack, window, len, flags, options, ecn)));
         }
         inputs.push((at, Input::Read(1000)));
+        inputs.push((at, Input::Grant(Some(500))));
         inputs.push((at, Input::Close));
         check_machine(|| Connection::new(LinuxConfig::default()), &inputs, Instant::from_secs(4000));
     }

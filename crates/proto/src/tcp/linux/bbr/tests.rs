@@ -35,10 +35,15 @@ struct Seen {
 
 impl Path {
     fn run(&self, control: Control, duration: Span) -> Seen {
+        self.run_with(control, duration, 11)
+    }
+
+    /// The same with the pattern of losses that this seed draws.
+    fn run_with(&self, control: Control, duration: Span, losses: u64) -> Seen {
         let config =
             LinuxConfig { control, seed: 7, receive_buffer: (16 << 20, 16 << 20), ..LinuxConfig::default() };
         let mut ends = [Connection::new(config.clone()), Connection::new(config)];
-        let mut random = RandomStream::new(11, "losses");
+        let mut random = RandomStream::new(losses, "losses");
         let mut path: BTreeMap<(Instant, u64), (usize, Packet)> = BTreeMap::new();
         let (mut seen, mut order, mut free) = (Seen::default(), 0, Instant::ZERO);
         let mut now = Instant::ZERO;
@@ -169,12 +174,14 @@ fn version_1_stands_fifteen_per_cent_of_losses_and_not_twenty_five() {
     assert!(many < few / 2.0, "{many} of {few}");
 }
 
-/// Version 3 takes more than 2 % for its own doing.
+/// Version 3 takes more than 2 % for its own doing. Which losses meet its probes decides how much it has: 0.5 to 0.74 of the link with 1 %, so
+/// that shares are means over ten patterns.
 #[test]
 fn version_3_gives_way_beyond_two_per_cent() {
     let share = |control, loss| {
         let path = path(20, 50, 400, loss);
-        share(&path, &path.run(control, Span::from_secs(30)), 30)
+        let of = |losses| share(&path, &path.run_with(control, Span::from_secs(30), losses), 30);
+        (0..10).map(of).sum::<f64>() / 10.0
     };
     let (few, many) = (share(Control::Bbr3, 0.01), share(Control::Bbr3, 0.1));
     assert!(few > 0.6, "{few}");
