@@ -108,6 +108,12 @@ class Lab:
             """
         )
 
+    def translate(self, rule: str) -> None:
+        """Has the base station translate addresses as an access point does. The server has no route to the mobile."""
+        chain = f"type nat hook postrouting priority 100; {rule};"
+        self.run("base", "nft", f"table ip translation {{ chain leaving {{ {chain} }}; }}")
+        self.run("server", "ip", "route", "del", "default")
+
     def left_over(self, end: str) -> list[str]:
         """What a gateway has added to this host."""
         rules = self.run(end, "ip", "rule").stdout + self.run(end, "ip", "-6", "rule").stdout

@@ -132,6 +132,17 @@ def test_a_tail_that_the_host_takes_in_time_arrives(lab, ends, end, writer, with
 
 
 @each_signal
+@pytest.mark.parametrize("writer", ["server", "client"])
+def test_a_tail_behind_a_translation_of_addresses_arrives(lab, writer, with_signal):
+    lab.translate("oifname wired masquerade")
+    found = break_in_a_tail(lab, ("base",), "base", writer, 60_000, with_signal)
+    print(found)
+    reader = "client" if writer == "server" else "server"
+    assert found[reader][1:] == ("end", SIZE)
+    assert max(at for at, *_ in found.values()) < DRAIN_S + SILENCE_S + 3
+
+
+@each_signal
 @each_end
 def test_a_tail_of_a_slower_host_ends_with_a_reset(lab, ends, end, writer, with_signal):
     found = break_in_a_tail(lab, ends, end, writer, 8_000, with_signal)

@@ -11,6 +11,7 @@
 //! * [`link`], [`rule`]: interfaces with their addresses, and the rules of the routing policy.
 //! * [`route`]: routes as the kernel lists them, adding some, and changing one of them without touching another.
 //! * [`nftables`]: a table of packet rules that vanishes with the process.
+//! * [`firewall`]: chains of packet rules that drop what none of their rules accepts.
 //! * [`transparent`]: TCP sockets with the addresses of others, and packets as they are.
 //! * [`sock_diag`]: what the kernel counts of TCP connections.
 //! * [`wireless`]: Wi-Fi interfaces, their associations, and power save.
@@ -45,6 +46,7 @@ pub mod descriptor;
 pub mod driver;
 pub mod error;
 pub mod event_loop;
+pub mod firewall;
 pub mod folder;
 pub mod guardian;
 pub mod hwsim;

@@ -10,6 +10,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use rustix::net::netlink as protocol;
 
@@ -26,6 +27,14 @@ const NEWSET: u16 = 9;
 const NEWSETELEM: u16 = 12;
 const DELSETELEM: u16 = 14;
 const NFPROTO_INET: u8 = 1;
+const NFPROTO_IPV4: u8 = 2;
+const NFPROTO_IPV6: u8 = 10;
+/// Flags of a set: its elements expire, and rules change it.
+const SET_TIMEOUT: u32 = 0x10;
+const SET_EVAL: u32 = 0x20;
+const DYNSET_ADD: u32 = 0;
+const DYNSET_DELETE: u32 = 2;
+const LIMIT_INVERTED: u32 = 1;
 const TABLE_FLAG_OWNER: u32 = 2;
 /// NFTA_DATA_VALUE, and NFTA_LIST_ELEM.
 const VALUE: u16 = 1;
@@ -33,7 +42,11 @@ const ELEMENT: u16 = 1;
 /// The register of verdicts, and those of four bytes each.
 const VERDICT_REGISTER: u32 = 0;
 const REGISTER: u32 = 8;
+const NF_DROP: u32 = 0;
 const NF_ACCEPT: u32 = 1;
+const CT_STATUS: u32 = 2;
+/// The destination has been translated (IPS_DST_NAT).
+const CT_STATUS_DNAT: u32 = 0x20;
 /// Bases of payloads.
 const NETWORK_HEADER: u32 = 1;
 const TRANSPORT_HEADER: u32 = 2;
@@ -53,6 +66,11 @@ const FIB_ADDRESS_TYPE: u32 = 3;
 const FIB_OF_DESTINATION: u32 = 2;
 const RTN_LOCAL: u32 = 2;
 const REJECT_TCP_RESET: u32 = 1;
+
+/// Time for which a set of addresses has an address that is not removed.
+pub const ADDRESS_TIMEOUT: Duration = Duration::from_secs(600);
+/// Addresses that such a set can have.
+const ADDRESSES_MAX: u32 = 4_096;
 
 /// One term of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,12 +100,25 @@ pub enum Term {
     /// It is an ICMP error of this type about a segment that answers a flow of the set: what the kernel needs for connections whose
     /// local address is another host's.
     ErrorOf(&'static str, bool, u8),
+    /// Connection tracking has translated its destination.
+    Redirected,
+    /// It is the third packet or a later one of its source that has met this term since the source was last removed from the set of
+    /// addresses with this name, for IPv6 (true) or IPv4.
+    ThirdOfSource(&'static str, bool),
+    /// Its source is removed from that set.
+    RemoveSource(&'static str, bool),
+    /// Connection tracking leaves it alone. It has to be in a chain before that ([`PRIORITY_RAW`]).
+    Untracked,
+    /// A copy of it, which is not tracked, leaves by the interface with this index, for this neighbour. For tables of one IP version.
+    Duplicate(IpAddr, u32),
     /// It gets this mark.
     SetMark(u32),
     /// It goes to the transparent socket that listens there.
     Tproxy(SocketAddr),
     /// It is accepted.
     Accept,
+    /// It is dropped.
+    Drop,
     /// It is dropped, and its sender gets a TCP reset with the number that it expects, from the address that the packet goes to,
     /// whosever that is.
     Refuse,
@@ -125,9 +156,19 @@ impl fmt::Display for Term {
             Self::ErrorOf(set, true, kind) => {
                 write!(out, "icmpv6 type {kind} @th,256,128 . @th,400,16 . @th,128,128 . @th,384,16 @{set}")
             }
+            Self::Redirected => out.write_str("ct status dnat"),
+            Self::ThirdOfSource(set, is_v6) => {
+                write!(out, "add @{set} {{ {} saddr limit rate over 1/day burst 2 packets }}", family(*is_v6))
+            }
+            Self::RemoveSource(set, is_v6) => write!(out, "delete @{set} {{ {} saddr }}", family(*is_v6)),
+            Self::Untracked => out.write_str("notrack"),
+            Self::Duplicate(to, index) => {
+                write!(out, "dup to {to} device {}", crate::interface::name(*index))
+            }
             Self::SetMark(mark) => write!(out, "meta mark set {mark}"),
             Self::Tproxy(to) => write!(out, "tproxy {} to {to}", family(to.is_ipv6())),
             Self::Accept => out.write_str("accept"),
+            Self::Drop => out.write_str("drop"),
             Self::Refuse => out.write_str("reject with tcp reset"),
         }
     }
@@ -189,6 +230,27 @@ impl Term {
                 ];
                 look_up(places, set, out);
             }
+            Self::Redirected => {
+                expression("ct", &numbers(&[(1, REGISTER), (2, CT_STATUS)]), out);
+                mask(&CT_STATUS_DNAT.to_ne_bytes(), out);
+                compare(&[0; 4], false, out);
+            }
+            Self::ThirdOfSource(set, is_v6) => {
+                // More than one packet a day, and two at once.
+                let mut limit = Vec::new();
+                attribute::push(&mut limit, 1, &1_u64.to_be_bytes());
+                attribute::push(&mut limit, 2, &86_400_u64.to_be_bytes());
+                limit.extend(numbers(&[(3, 2), (4, 0), (5, LIMIT_INVERTED)]));
+                change_set(set, *is_v6, DYNSET_ADD, Some(("limit", &limit)), out);
+            }
+            Self::RemoveSource(set, is_v6) => change_set(set, *is_v6, DYNSET_DELETE, None, out),
+            Self::Untracked => expression("notrack", &[], out),
+            Self::Duplicate(to, index) => {
+                let device_register = REGISTER + 4;
+                immediate(REGISTER, &address_bytes(*to).1, out);
+                immediate(device_register, &index.to_ne_bytes(), out);
+                expression("dup", &numbers(&[(1, REGISTER), (2, device_register)]), out);
+            }
             Self::SetMark(mark) => {
                 immediate(REGISTER, &mark.to_ne_bytes(), out);
                 expression("meta", &numbers(&[(2, META_MARK), (3, REGISTER)]), out);
@@ -201,14 +263,8 @@ impl Term {
                 let attributes = numbers(&[(1, u32::from(family)), (2, REGISTER), (3, port_register)]);
                 expression("tproxy", &attributes, out);
             }
-            Self::Accept => {
-                // NFTA_DATA_VERDICT with NFTA_VERDICT_CODE.
-                let mut verdict = Vec::new();
-                nested(&mut verdict, 2, &numbers(&[(1, NF_ACCEPT)]));
-                let mut attributes = numbers(&[(1, VERDICT_REGISTER)]);
-                nested(&mut attributes, 2, &verdict);
-                expression("immediate", &attributes, out);
-            }
+            Self::Accept => verdict(NF_ACCEPT, out),
+            Self::Drop => verdict(NF_DROP, out),
             Self::Refuse => expression("reject", &numbers(&[(1, REJECT_TCP_RESET)]), out),
         }
     }
@@ -219,9 +275,14 @@ impl Term {
 pub enum Hook {
     /// Packets that arrive, before they are routed.
     Prerouting,
+    /// Packets of others that this host passes on.
+    Forward,
     /// Packets of this host. Those that get another mark are routed again.
     Output,
 }
+
+/// The place of a chain that comes before connection tracking.
+pub const PRIORITY_RAW: i32 = -300;
 
 /// A chain of rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -244,8 +305,12 @@ pub type FourTuple = (SocketAddr, SocketAddr);
 pub struct Contents {
     /// Its name.
     pub name: String,
-    /// Sets of flows of IPv4 and of IPv6.
-    pub sets: [&'static str; 2],
+    /// The only IP version that it sees, IPv6 (true) or IPv4; `None` if it sees both.
+    pub version: Option<bool>,
+    /// Sets of flows of IPv4 and of IPv6; none if empty.
+    pub sets: &'static [&'static str],
+    /// Sets of addresses of IPv4 and of IPv6, which rules change; none if empty.
+    pub address_sets: &'static [&'static str],
     /// Its chains.
     pub chains: Vec<Chain>,
 }
@@ -253,13 +318,21 @@ pub struct Contents {
 /// The same in the language of nft(8).
 impl fmt::Display for Contents {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(out, "table inet {} {{\n    flags owner", self.name)?;
+        let family = self.version.map_or("inet", |is_v6| if is_v6 { "ip6" } else { "ip" });
+        writeln!(out, "table {family} {} {{\n    flags owner", self.name)?;
         for (set, kind) in self.sets.iter().zip(["ipv4_addr", "ipv6_addr"]) {
             writeln!(out, "    set {set} {{ type {kind} . inet_service . {kind} . inet_service; }}")?;
+        }
+        for (set, kind) in self.address_sets.iter().zip(["ipv4_addr", "ipv6_addr"]) {
+            let timeout = ADDRESS_TIMEOUT.as_secs();
+            let rest = format!("flags dynamic,timeout; timeout {timeout}s; size {ADDRESSES_MAX};");
+            writeln!(out, "    set {set} {{ type {kind}; {rest} }}")?;
         }
         for chain in &self.chains {
             let (kind, hook) = match chain.hook {
                 Hook::Prerouting => ("filter", "prerouting"),
+                Hook::Forward => ("filter", "forward"),
+                Hook::Output if chain.priority == PRIORITY_RAW => ("filter", "output"),
                 Hook::Output => ("route", "output"),
             };
             writeln!(
@@ -294,6 +367,8 @@ impl NftablesTable {
         let mut socket = NetlinkSocket::of_protocol(Some(protocol::NETFILTER))?.close_early();
         let mut requests = vec![contents.table()];
         requests.extend(contents.sets.iter().enumerate().map(|(index, set)| contents.set(index, set)));
+        let address_sets = contents.address_sets.iter().enumerate();
+        requests.extend(address_sets.map(|(index, set)| contents.address_set(index, set)));
         for chain in &contents.chains {
             requests.push(contents.chain(chain));
             requests.extend(chain.rules.iter().map(|rule| contents.rule(chain.name, rule)));
@@ -333,9 +408,11 @@ impl NftablesTable {
 }
 
 impl Contents {
-    fn request(message: u16, flags: u16, attributes: &[u8]) -> NetlinkRequest {
+    fn request(&self, message: u16, flags: u16, attributes: &[u8]) -> NetlinkRequest {
+        let family =
+            self.version.map_or(NFPROTO_INET, |is_v6| if is_v6 { NFPROTO_IPV6 } else { NFPROTO_IPV4 });
         // struct nfgenmsg: family, version, and the number of a resource that is not used.
-        let body = [&[NFPROTO_INET, 0, 0, 0], attributes].concat();
+        let body = [&[family, 0, 0, 0], attributes].concat();
         NetlinkRequest { kind: SUBSYSTEM << 8 | message, flags, body }
     }
 
@@ -343,7 +420,7 @@ impl Contents {
         let mut attributes = Vec::new();
         text(&mut attributes, 1, &self.name);
         number(&mut attributes, 2, TABLE_FLAG_OWNER);
-        Self::request(NEWTABLE, NLM_F_CREATE | crate::netlink::NLM_F_EXCL, &attributes)
+        self.request(NEWTABLE, NLM_F_CREATE | crate::netlink::NLM_F_EXCL, &attributes)
     }
 
     fn set(&self, index: usize, set: &str) -> NetlinkRequest {
@@ -355,12 +432,27 @@ impl Contents {
         for (kind, value) in [(3, 0), (4, 0), (5, key_bytes), (10, 1 + index as u32)] {
             number(&mut attributes, kind, value);
         }
-        Self::request(NEWSET, NLM_F_CREATE, &attributes)
+        self.request(NEWSET, NLM_F_CREATE, &attributes)
+    }
+
+    fn address_set(&self, index: usize, set: &str) -> NetlinkRequest {
+        let mut attributes = Vec::new();
+        text(&mut attributes, 1, &self.name);
+        text(&mut attributes, 2, set);
+        let key_bytes = [4, 16][index];
+        for (kind, value) in [(3, SET_TIMEOUT | SET_EVAL), (4, 0), (5, key_bytes), (10, 3 + index as u32)] {
+            number(&mut attributes, kind, value);
+        }
+        nested(&mut attributes, 9, &numbers(&[(1, ADDRESSES_MAX)]));
+        attribute::push(&mut attributes, 11, &(ADDRESS_TIMEOUT.as_millis() as u64).to_be_bytes());
+        self.request(NEWSET, NLM_F_CREATE, &attributes)
     }
 
     fn chain(&self, chain: &Chain) -> NetlinkRequest {
         let (kind, hook) = match chain.hook {
             Hook::Prerouting => ("filter", 0),
+            Hook::Forward => ("filter", 2),
+            Hook::Output if chain.priority == PRIORITY_RAW => ("filter", 3),
             Hook::Output => ("route", 3),
         };
         let mut attributes = Vec::new();
@@ -369,7 +461,7 @@ impl Contents {
         nested(&mut attributes, 4, &numbers(&[(1, hook), (2, chain.priority as u32)]));
         number(&mut attributes, 5, NF_ACCEPT);
         text(&mut attributes, 7, kind);
-        Self::request(NEWCHAIN, NLM_F_CREATE, &attributes)
+        self.request(NEWCHAIN, NLM_F_CREATE, &attributes)
     }
 
     fn rule(&self, chain: &str, terms: &[Term]) -> NetlinkRequest {
@@ -381,7 +473,7 @@ impl Contents {
         text(&mut attributes, 1, &self.name);
         text(&mut attributes, 2, chain);
         nested(&mut attributes, 4, &expressions);
-        Self::request(NEWRULE, NLM_F_CREATE | NLM_F_APPEND, &attributes)
+        self.request(NEWRULE, NLM_F_CREATE | NLM_F_APPEND, &attributes)
     }
 
     fn elements(&self, message: u16, flags: u16, is_v6: bool, keys: &[Vec<u8>]) -> NetlinkRequest {
@@ -397,7 +489,7 @@ impl Contents {
         text(&mut attributes, 1, &self.name);
         text(&mut attributes, 2, self.sets[usize::from(is_v6)]);
         nested(&mut attributes, 3, &list);
-        Self::request(message, flags, &attributes)
+        self.request(message, flags, &attributes)
     }
 }
 
@@ -438,6 +530,34 @@ fn expression(name: &str, attributes: &[u8], out: &mut Vec<u8>) {
     text(&mut element, 1, name);
     nested(&mut element, 2, attributes);
     nested(out, ELEMENT, &element);
+}
+
+fn verdict(code: u32, out: &mut Vec<u8>) {
+    // NFTA_DATA_VERDICT with NFTA_VERDICT_CODE.
+    let mut verdict = Vec::new();
+    nested(&mut verdict, 2, &numbers(&[(1, code)]));
+    let mut attributes = numbers(&[(1, VERDICT_REGISTER)]);
+    nested(&mut attributes, 2, &verdict);
+    expression("immediate", &attributes, out);
+}
+
+/// Adds the packet's source to a set, with an expression that each address has for itself, or removes it.
+fn change_set(set: &str, is_v6: bool, operation: u32, each: Option<(&str, &[u8])>, out: &mut Vec<u8>) {
+    meta(META_FAMILY, out);
+    compare(&[if is_v6 { NFPROTO_IPV6 } else { NFPROTO_IPV4 }], true, out);
+    let (at, bytes) = if is_v6 { (8, 16) } else { (12, 4) };
+    payload(NETWORK_HEADER, at, bytes, REGISTER, out);
+    let mut attributes = Vec::new();
+    text(&mut attributes, 1, set);
+    number(&mut attributes, 3, operation);
+    number(&mut attributes, 4, REGISTER);
+    if let Some((name, data)) = each {
+        let mut inner = Vec::new();
+        text(&mut inner, 1, name);
+        nested(&mut inner, 2, data);
+        nested(&mut attributes, 7, &inner);
+    }
+    expression("dynset", &attributes, out);
 }
 
 /// Reads a property of the packet.

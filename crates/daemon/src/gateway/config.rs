@@ -318,6 +318,11 @@ impl Config {
         self.addresses.iter().chain(self.peer.iter().flat_map(|peer| &peer.allowed_ips)).copied()
     }
 
+    /// The addresses of mobiles without a daemon, whose connections end here.
+    pub(super) fn mobiles(&self) -> Vec<Prefix> {
+        if self.is_alone() { self.addresses.clone() } else { Vec::new() }
+    }
+
     /// The IP versions of these: whether each is IPv6.
     pub(super) fn versions(&self) -> Vec<bool> {
         let is_there = |ipv6: &bool| self.prefixes().any(|prefix| prefix.address.is_ipv6() == *ipv6);

@@ -35,6 +35,7 @@ use crate::failure::Failure;
 use crate::file_format::Format;
 use crate::instance::{Instance, to_restore};
 use crate::peering::Peering as _;
+use crate::settings::Prefix;
 
 /// The kind of daemon, in the names of its files.
 const KIND: &str = "gateway";
@@ -42,6 +43,11 @@ const KIND: &str = "gateway";
 /// The gateway on an interface.
 const fn instance(interface: &str) -> Instance<'_> {
     Instance { kind: KIND, program: "airwattd gateway", name: interface }
+}
+
+/// The configuration file of the gateway with this name, by custom.
+fn usual_file(name: &str) -> PathBuf {
+    PathBuf::from(format!("/etc/airwatt/gateway-{name}.toml"))
 }
 
 #[derive(Subcommand)]
@@ -110,6 +116,8 @@ pub(crate) struct Guard {
     fwmark: u32,
     /// Time in nanoseconds for which connections may end when the gateway has.
     drain_ns: u64,
+    /// The addresses of mobiles without a daemon.
+    mobiles: Vec<Prefix>,
 }
 
 /// The configuration file, for its manual page.
@@ -133,10 +141,15 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Down(options) => run::down(&options.argument),
         Command::Status(options) => status::status(options),
         Command::Restore(options) => {
-            let read = |file: &Path| Ok(config::Config::read(file)?.interface);
+            let mut mobiles = None;
+            let read = |file: &Path| {
+                let config = config::Config::read(file)?;
+                mobiles = Some(config.mobiles());
+                Ok(config.interface)
+            };
             let name = to_restore(KIND, &options.argument, read)?;
-            tails::finish_left(&name)?;
-            let usual = PathBuf::from(format!("/etc/airwatt/gateway-{name}.toml"));
+            tails::finish_left(&name, &mobiles.unwrap_or_else(|| run::usual_mobiles(&name)))?;
+            let usual = usual_file(&name);
             let is_file = options.argument.is_file();
             instance(&name).restore_named(if is_file { &options.argument } else { &usual })
         }
@@ -145,7 +158,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
             example::print(options.mode);
             Ok(())
         }
-        Command::Guard(Guard { interface, fwmark, drain_ns }) => instance(interface)
-            .guard(|| tails::lead_and_finish(interface, *fwmark, Span::from_nanos(*drain_ns))),
+        Command::Guard(Guard { interface, fwmark, drain_ns, mobiles }) => instance(interface)
+            .guard(|| tails::lead_and_finish(interface, *fwmark, mobiles, Span::from_nanos(*drain_ns))),
     }
 }

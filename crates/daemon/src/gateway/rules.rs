@@ -5,8 +5,9 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use airwatt_linux::changes::{Change, Changes};
+use airwatt_linux::firewall::{self, FilterHook};
 use airwatt_linux::interface;
-use airwatt_linux::nftables::{Chain, Contents, Hook, Term};
+use airwatt_linux::nftables::{Chain, Contents, Hook, PRIORITY_RAW, Term};
 use airwatt_linux::route::KernelRoute;
 use airwatt_linux::rule::Rule;
 
@@ -20,6 +21,13 @@ pub(super) const DEVICE_ADDRESS: std::net::Ipv4Addr = std::net::Ipv4Addr::new(19
 
 /// The sets of flows that are delivered to this host.
 const SETS: [&str; 2] = ["relayed4", "relayed6"];
+/// The sets of mobiles whose SYNs were led to the device and have not come through the chains that forward them.
+const UNANSWERED: [&str; 2] = ["unanswered4", "unanswered6"];
+/// Neighbours beyond the device for copies of SYNs. The device has no neighbours, so that any that are not this host's do.
+const BEYOND_DEVICE: [IpAddr; 2] =
+    [IpAddr::V4(Ipv4Addr::new(192, 0, 0, 11)), IpAddr::V6(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 11))];
+/// After every other chain.
+const PRIORITY_LAST: i32 = i32::MAX;
 /// After the translation of addresses at arrival (-100), so that mobiles behind one are found by their own addresses.
 const PRIORITY_ARRIVING: i32 = -90;
 /// Where packets of this host are marked (`mangle`).
@@ -73,8 +81,22 @@ pub(super) fn table(config: &Config, device: u32, listeners: &[SocketAddr]) -> C
     };
     let versions = config.versions();
     let mut leaving = vec![vec![Term::Mark(own), Term::Accept]];
+    let mut more = Vec::new();
     if config.is_base() {
         if config.is_alone() {
+            // The segments that follow are translated, and those of a connection of this host's sockets would not be.
+            arriving.push(vec![Term::Tcp, Term::Opens, Term::Redirected, Term::Accept]);
+            arriving.extend(config.prefixes().map(unanswered));
+            more.extend(untracked_chains(&config.mobiles()));
+            let arrived = |is_v6: &bool| {
+                vec![Term::Mark(opening), Term::RemoveSource(UNANSWERED[usize::from(*is_v6)], *is_v6)]
+            };
+            more.push(Chain {
+                name: "forwarded",
+                hook: Hook::Forward,
+                priority: PRIORITY_LAST - 1,
+                rules: versions.iter().map(arrived).collect(),
+            });
             arriving.extend(config.prefixes().map(|prefix| for_device(prefix, true)));
         } else {
             arriving.extend(versions.iter().map(|is_v6| of_known_flow(*is_v6, Term::Opens)));
@@ -88,16 +110,87 @@ pub(super) fn table(config: &Config, device: u32, listeners: &[SocketAddr]) -> C
         leaving.extend(versions.iter().map(relayed_flows));
     }
     arriving.extend(versions.iter().map(relayed_flows));
-    contents(format!("airwatt-{}", config.interface), arriving, leaving)
+    let mut contents = contents(format!("airwatt-{}", config.interface), arriving, leaving);
+    if config.is_alone() {
+        contents.address_sets = &UNANSWERED;
+    }
+    contents.chains.extend(more);
+    contents
+}
+
+/// Has SYNs of these mobiles pass as plain TCP if three in a row have not come through the chains that forward them to the device: a
+/// firewall does not let them there. After some minutes they are led there again.
+fn unanswered(mobiles: Prefix) -> Vec<Term> {
+    let network = mobiles.network().address;
+    let is_v6 = network.is_ipv6();
+    let third = Term::ThirdOfSource(UNANSWERED[usize::from(is_v6)], is_v6);
+    let source = Term::Source(network, mobiles.length);
+    vec![Term::Tcp, Term::Opens, source, Term::NotForThisHost, third, Term::Accept]
+}
+
+/// Chains that keep the segments between mobiles and this host's sockets from connection tracking. The connection to the host beyond has
+/// the same addresses and ports, and would else be taken for the same connection: its addresses would not be translated.
+fn untracked_chains(mobiles: &[Prefix]) -> [Chain; 2] {
+    let of = |is_arriving: bool| {
+        let rule = move |prefix: &Prefix| {
+            let (network, is_v6) = (prefix.network().address, prefix.address.is_ipv6());
+            let set = SETS[usize::from(is_v6)];
+            let of_mobile = |is_source: bool| {
+                if is_source {
+                    Term::Source(network, prefix.length)
+                } else {
+                    Term::Destination(network, prefix.length)
+                }
+            };
+            // A mobile that repeats its SYN has no flow in the set yet, and the host beyond has one.
+            let repeated =
+                [Term::Tcp, Term::Opens, of_mobile(true), Term::AnswersSet(set, is_v6), Term::Untracked];
+            let segment = [
+                Term::Tcp,
+                of_mobile(is_arriving),
+                if is_arriving { Term::InSet(set, is_v6) } else { Term::AnswersSet(set, is_v6) },
+                Term::Untracked,
+            ];
+            if is_arriving { vec![segment.to_vec(), repeated.to_vec()] } else { vec![segment.to_vec()] }
+        };
+        mobiles.iter().flat_map(rule).collect()
+    };
+    let chain = |name, hook, rules| Chain { name, hook, priority: PRIORITY_RAW, rules };
+    [
+        chain("untracked-arriving", Hook::Prerouting, of(true)),
+        chain("untracked-leaving", Hook::Output, of(false)),
+    ]
+}
+
+/// Tables of a base station alone that replace each SYN on its way to the device by a copy, which connection tracking leaves alone and no
+/// rule translates. The SYN itself is dropped before its connection is tracked, after the rules of every firewall.
+pub(super) fn tables_of_copies(config: &Config, device: u32) -> Vec<Contents> {
+    let [opening, ..] = marks(config.fwmark);
+    let table = |is_v6: bool| {
+        let copy = Term::Duplicate(BEYOND_DEVICE[usize::from(is_v6)], device);
+        let rules = vec![vec![Term::Mark(opening), copy, Term::Drop]];
+        Contents {
+            name: format!("airwatt-{}", config.interface),
+            version: Some(is_v6),
+            sets: &[],
+            address_sets: &[],
+            chains: vec![Chain { name: "forwarded", hook: Hook::Forward, priority: PRIORITY_LAST, rules }],
+        }
+    };
+    let versions = if config.is_alone() { config.versions() } else { Vec::new() };
+    versions.into_iter().map(table).collect()
 }
 
 /// The table of the guardian of a killed gateway, which leads segments of flows here as that gateway did, and opens nothing.
-pub(super) fn table_of_tails(interface: &str, fwmark: u32) -> Contents {
+pub(super) fn table_of_tails(interface: &str, fwmark: u32, mobiles: &[Prefix]) -> Contents {
     let [_, relayed, own] = marks(fwmark);
     let flows = || [false, true].into_iter().map(|is_v6| relayed_flows(is_v6, relayed));
     let leaving = std::iter::once(vec![Term::Mark(own), Term::Accept]).chain(flows()).collect();
     // Two gateways of one name may have been killed within the time of their guardians.
-    contents(format!("airwatt-{interface}-{}", std::process::id()), flows().collect(), leaving)
+    let name = format!("airwatt-{interface}-{}", std::process::id());
+    let mut contents = contents(name, flows().collect(), leaving);
+    contents.chains.extend(untracked_chains(mobiles));
+    contents
 }
 
 /// The table of connections that have ended here: each segment of their hosts is answered by a reset. The kernel's own reset cannot do
@@ -122,7 +215,7 @@ fn contents(name: String, arriving: Vec<Vec<Term>>, leaving: Vec<Vec<Term>>) -> 
         chain("arriving", Hook::Prerouting, PRIORITY_ARRIVING, arriving),
         chain("leaving", Hook::Output, PRIORITY_OUTPUT, leaving),
     ];
-    Contents { name, sets: SETS, chains }
+    Contents { name, version: None, sets: &SETS, address_sets: &[], chains }
 }
 
 /// Has the segments of the flows of a set delivered to this host.
@@ -152,7 +245,12 @@ fn everywhere(is_v6: bool) -> IpAddr {
 pub(super) fn device_routes(config: &Config, device: u32) -> Vec<KernelRoute> {
     let [opening, ..] = marks(config.fwmark);
     let route = |is_v6: bool| KernelRoute::over(device, (everywhere(is_v6), 0)).in_table(opening);
-    config.versions().into_iter().map(route).collect()
+    let mut routes: Vec<_> = config.versions().into_iter().map(route).collect();
+    if config.is_alone() && config.versions().contains(&true) {
+        // IPv4 takes any neighbour of an interface for reachable, and IPv6 those alone that it has a route to.
+        routes.push(KernelRoute::over(device, (BEYOND_DEVICE[1], 128)));
+    }
+    routes
 }
 
 /// Changes that do not end with the device.
@@ -197,6 +295,35 @@ pub(super) fn warn_of_forwarding(config: &Config) {
     }
 }
 
+/// Says which chains of a firewall may keep connections from this gateway, if rules of theirs do not accept them.
+pub(super) fn warn_of_firewall(config: &Config) {
+    let [opening, relayed, _] = marks(config.fwmark);
+    let interface = &config.interface;
+    for ipv6 in config.versions() {
+        let name = [interface.as_bytes(), &[0]].concat();
+        let known = |mark: u32| [name.clone(), mark.to_ne_bytes().to_vec()];
+        let find = |hook, mark| firewall::dropping_chains(hook, ipv6, &known(mark)).unwrap_or_default();
+        let ip = if ipv6 { "ip6" } else { "ip" };
+        let mobiles = config.mobiles().into_iter().find(|prefix| prefix.address.is_ipv6() == ipv6);
+        if let (true, Some(mobiles)) = (config.is_alone(), mobiles) {
+            for chain in find(FilterHook::Forward, opening) {
+                let from = mobiles.network();
+                output::error(&format!(
+                    "nf_tables: {chain} drops what its rules do not accept, and SYNs of mobiles are forwarded into {interface}: those \
+                     that it drops go on as plain TCP, the first ones late; hint: nft insert rule {chain} {ip} saddr {from} oifname \
+                     {interface} accept"
+                ));
+            }
+        }
+        for chain in find(FilterHook::Input, relayed) {
+            output::error(&format!(
+                "nf_tables: {chain} drops what its rules do not accept, and relayed connections end at this host; hint: nft insert rule \
+                 {chain} meta mark {relayed} accept"
+            ));
+        }
+    }
+}
+
 /// Settings of the device, with which they end. Openings that come back from it have addresses of this host as their source, or
 /// such that no route leads back to.
 const DEVICE_SETTINGS: [(&str, &str); 2] = [("accept_local", "1"), ("rp_filter", "2")];
@@ -226,10 +353,17 @@ pub(super) fn commands(config: &Config) -> Result<String, Failure> {
         let family = if ipv6 { "-6 " } else { "" };
         lines.push(format!("ip {family}route add default dev {name} table {opening}"));
     }
+    if config.is_alone() && config.versions().contains(&true) {
+        lines.push(format!("ip -6 route add {} dev {name}", BEYOND_DEVICE[1]));
+    }
     lines.extend(changes(config)?.iter().map(Change::describe));
     let listeners: Vec<SocketAddr> =
         config.versions().into_iter().map(|is_v6| super::sockets::loopback(is_v6, 0)).collect();
-    let table = table(config, 0, &listeners).to_string().replace("iif if0", &format!("iif {name}"));
+    let mut table = table(config, 0, &listeners).to_string();
+    table.extend(tables_of_copies(config, 0).iter().map(ToString::to_string));
+    let table = ["iif", "device"]
+        .iter()
+        .fold(table, |text, term| text.replace(&format!("{term} if0"), &format!("{term} {name}")));
     let rules = format!("nft -i <<'END'\n{table}END\n");
     Ok(lines.iter().map(|line| format!("[#] {line}\n")).collect::<String>() + "[#] " + &rules)
 }

@@ -16,19 +16,20 @@ use airwatt_linux::transparent::{self, PacketSender};
 use airwatt_linux::{interface, random, seccomp, tun, udp};
 use airwatt_proto::gateway::{SplitProxy, SplitProxyConfig, SplitProxyInput};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tracing::info;
+use tracing::{info, warn};
 
 use super::config::{Config, Gateway, Mode};
 use super::ends::{Ends, Input};
 use super::host::{END, GatewayHost, LISTENERS, LOCAL, Parts};
 use super::local::Local;
 use super::sockets::{Sockets, loopback};
-use super::{KIND, Up, instance, rules, tails};
+use super::{KIND, Up, instance, rules, tails, usual_file};
 use crate::failure::Failure;
 use crate::instance::{self, Started};
 use crate::last_endpoints::LastEndpoints;
 use crate::peering::{Carrier, Peering as _};
 use crate::services::{self, DEVICE, SOCKET, Services};
+use crate::settings::Prefix;
 use crate::{host, output};
 
 /// Bytes of the UDP socket's buffers: some milliseconds at 1 Gbit/s.
@@ -59,6 +60,7 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
     }
     if options.foreground.dry_run || options.foreground.check {
         rules::warn_of_forwarding(&config);
+        rules::warn_of_firewall(&config);
         options.foreground.in_order(&options.file);
         return Ok(());
     }
@@ -66,9 +68,15 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
     host::need(&PRIVILEGES)?;
     let name = config.interface.clone();
     let signals = Signals::take()?;
-    tails::finish_left(&name)?;
+    rules::warn_of_firewall(&config);
+    let mobiles = config.mobiles();
+    tails::finish_left(&name, &mobiles)?;
     let (fwmark, drain) = (config.fwmark.to_string(), config.gateway.drain.as_nanos().to_string());
-    let guard = ["gateway", "guard", &name, &fwmark, &drain];
+    let mobiles: Vec<String> = mobiles.iter().map(ToString::to_string).collect();
+    let guard: Vec<&str> = ["gateway", "guard", &name, &fwmark, &drain]
+        .into_iter()
+        .chain(mobiles.iter().map(String::as_str))
+        .collect();
     let Started { control, guardian, mut changes } = instance(&name).start(&guard)?;
     let done = serve(config, signals, control, &guardian, &mut changes);
     service::stopping();
@@ -167,7 +175,12 @@ fn lead_connections_here(config: &Config, changes: &mut Changes) -> Result<Socke
     }
     // Last, since from now on connections come.
     let table = NftablesTable::create(rules::table(config, index, &addresses))?;
-    Ok(Sockets::new(listeners, table, own, config.gateway.buffer))
+    let copies = rules::tables_of_copies(config, index).into_iter().map(NftablesTable::create);
+    let copies = copies.collect::<Result<Vec<_>, _>>().unwrap_or_else(|error| {
+        warn!(%error, "connections that this host translates are not relayed; hint: the module nft_dup of both IP versions");
+        Vec::new()
+    });
+    Ok(Sockets::new(listeners, (table, copies), own, config.gateway.buffer))
 }
 
 /// A connection needs a descriptor: as many as this process may have.
@@ -194,16 +207,22 @@ fn machine(config: &Config, now: Instant) -> Result<Ends, Failure> {
     Ok(Ends::new(SplitProxy::new(proxy, allowed.len()), carrier, allowed, !config.is_base()))
 }
 
+/// The mobiles without a daemon of the gateway with this name, by its usual file, if there is one.
+pub(super) fn usual_mobiles(name: &str) -> Vec<Prefix> {
+    Config::read(&usual_file(name)).map(|config| config.mobiles()).unwrap_or_default()
+}
+
 /// `airwattd gateway down`: ends the gateway that runs, and undoes what a killed one has left.
 pub(super) fn down(argument: &Path) -> Result<(), Failure> {
-    let (name, drain) = match instance::named(KIND, argument)? {
-        Some(name) => (name.to_owned(), Gateway::default().drain),
+    let (name, drain, mobiles) = match instance::named(KIND, argument)? {
+        Some(name) => (name.to_owned(), Gateway::default().drain, usual_mobiles(name)),
         None => {
             let config = Config::read(argument)?;
-            (config.interface, config.gateway.drain)
+            let mobiles = config.mobiles();
+            (config.interface, config.gateway.drain, mobiles)
         }
     };
-    tails::finish_left(&name)?;
+    tails::finish_left(&name, &mobiles)?;
     instance(&name).stop(drain * 2 + END_PATIENCE)?;
     Ok(LastEndpoints::open(instance(&name))?.remove()?)
 }

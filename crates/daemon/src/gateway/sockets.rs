@@ -127,13 +127,20 @@ pub(super) struct Sockets {
     /// Flows that are led here no longer than to a time.
     leaving: BTreeMap<FourTuple, Instant>,
     table: NftablesTable,
+    /// Tables that only have to stay as long as this.
+    _others: Vec<NftablesTable>,
     mark: u32,
     buffer: u32,
     scratch: Vec<u8>,
 }
 
 impl Sockets {
-    pub(super) fn new(listeners: Vec<TcpListener>, table: NftablesTable, mark: u32, buffer: u32) -> Self {
+    pub(super) fn new(
+        listeners: Vec<TcpListener>,
+        (table, others): (NftablesTable, Vec<NftablesTable>),
+        mark: u32,
+        buffer: u32,
+    ) -> Self {
         Self {
             listeners,
             connections: BTreeMap::new(),
@@ -141,6 +148,7 @@ impl Sockets {
             flows: BTreeMap::new(),
             leaving: BTreeMap::new(),
             table,
+            _others: others,
             mark,
             buffer,
             scratch: vec![0; 1 << 16],

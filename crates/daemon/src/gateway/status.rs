@@ -48,6 +48,7 @@ pub(super) struct Document {
     messages_dropped: u64,
     /// Connections that a mobile had lost and opened anew as plain TCP.
     connections_replaced: u64,
+    /// Bytes that were acknowledged to their sender and not delivered, because a connection was reset.
     undelivered_bytes: u64,
     given_up_bytes: u64,
     peer_restarts: u64,
@@ -322,7 +323,7 @@ fn text_of(document: &Value, listed: usize) -> String {
     let at_once = document["connections_max"].as_u64();
     let at_once = at_once.map_or_else(String::new, |most| format!("{most} at once with a peer, "));
     let (half_open, beyond) = (of("half_open_max"), of("over_limit"));
-    lines.push(format!("  limits: {at_once}{half_open} half open; {beyond} connections were beyond them"));
+    lines.push(format!("  limits: {at_once}{half_open} half open; {beyond} were beyond them"));
     lines.push(format!("  datagrams of strangers: {}", of("strange_datagrams")));
     for peer in document["peers"].as_array().into_iter().flatten() {
         let of = |key: &str| word(&peer[key]);

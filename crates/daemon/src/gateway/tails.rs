@@ -23,6 +23,7 @@ use tracing::{debug, warn};
 use super::config::Gateway;
 use super::{instance, rules};
 use crate::failure::Failure;
+use crate::settings::Prefix;
 
 /// Time between two looks at what is left.
 const LOOKS: Duration = Duration::from_millis(50);
@@ -34,23 +35,23 @@ const BETWEEN_PROVOCATIONS: Duration = Duration::from_millis(600);
 
 /// Before a start or `restore`: finishes what is left of a gateway whose guardian was killed with it, or is about to be, as by a service
 /// manager that ends all processes of a failed service. Nobody else would reset its hosts.
-pub(super) fn finish_left(interface: &str) -> Result<(), Failure> {
+pub(super) fn finish_left(interface: &str, mobiles: &[Prefix]) -> Result<(), Failure> {
     let changes = instance(interface).left()?;
     if let Some(fwmark) = changes.as_ref().and_then(rules::mark_of) {
-        lead_and_finish(interface, fwmark, Gateway::default().drain);
+        lead_and_finish(interface, fwmark, mobiles, Gateway::default().drain);
     }
     Ok(())
 }
 
-/// In the guardian of a killed gateway: leads what is left here, and ends it.
-pub(super) fn lead_and_finish(interface: &str, fwmark: u32, patience: Span) {
+/// In the guardian of a killed gateway: leads what is left here, and ends it. `mobiles` are the addresses of mobiles without a daemon.
+pub(super) fn lead_and_finish(interface: &str, fwmark: u32, mobiles: &[Prefix], patience: Span) {
     let [_, _, own] = rules::marks(fwmark);
     let left = left(own);
     if left.is_empty() {
         return forget_ended(own);
     }
     // The table ends with this function. A gateway that starts meanwhile has one of its own, and connections that are not here.
-    let table = table_for(&left, rules::table_of_tails(interface, fwmark));
+    let table = table_for(&left, rules::table_of_tails(interface, fwmark, mobiles));
     if let Err(error) = &table {
         warn!(%error, "what is left of relayed connections is not led here");
     }

@@ -22,7 +22,9 @@ fn a_rule_is_a_list_of_expressions() {
 fn the_text_is_that_of_nft() {
     let contents = Contents {
         name: "test".to_owned(),
-        sets: ["four", "six"],
+        version: None,
+        sets: &["four", "six"],
+        address_sets: &["mobiles"],
         chains: vec![Chain {
             name: "arriving",
             hook: Hook::Prerouting,

@@ -1,0 +1,127 @@
+"""`airwattd gateway` at a base station alone, which translates addresses or filters what it forwards."""
+
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+from lab import DAEMON, await_true, call, missing
+
+from gateway_lab import BASE, HERE, SERVER, Lab
+
+REASON = missing()
+pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
+FORWARD = "policy drop; ct state established,related accept; iifname air oifname wired accept"
+
+
+@pytest.fixture
+def lab(tmp_path):
+    with Lab(tmp_path) as lab:
+        lab.write_alone()
+        yield lab
+
+
+def check(lab: Lab) -> str:
+    return lab.run("base", DAEMON, "gateway", "up", lab.file("base"), "--check").stderr
+
+
+def relayed(lab: Lab) -> int:
+    return lab.status("base")["connections_relayed"]
+
+
+@pytest.mark.parametrize(
+    "rule", ["oifname wired masquerade", "ip saddr 10.97.0.0/24 masquerade", "oifname wired snat ip to 10.96.0.254"]
+)
+def test_connections_are_relayed_and_translated(lab, rule):
+    lab.translate(rule)
+    lab.up("base")
+    lab.serve()
+    words = (sys.executable, HERE / "lan_capture.py", "wired", "30")
+    capture = lab.start("server", *words, stdout=subprocess.PIPE, text=True)
+    assert capture.stdout.readline() == "ready\n"
+    assert lab.echo(300_000) == "{'same': 1}\n"
+    assert {frozenset(line.split()[1:]) for line in capture.communicate(timeout=10)[0].splitlines()} == {
+        frozenset({BASE["wired"], SERVER})
+    }
+    assert lab.echo(2_000, 40, 10) == "{'same': 40}\n"
+    assert relayed(lab) == 41
+    assert lab.end("base", signal.SIGTERM) == 0
+    assert lab.left_over("base") == []
+    assert "airwatt" not in lab.run("base", "nft", "list", "tables").stdout
+    assert lab.echo(1_000) == "{'same': 1}\n", "without a gateway"
+
+
+def test_a_refused_port_is_refused_and_a_killed_daemon_leaves_plain_tcp(lab):
+    lab.translate("oifname wired masquerade")
+    lab.up("base")
+    assert lab.echo(10, port=5001) == "{'ConnectionRefusedError': 1}\n"
+    lab.serve()
+    lab.end("base", signal.SIGKILL)
+    await_true(lambda: lab.left_over("base") == [])
+    assert lab.echo(1_000) == "{'same': 1}\n"
+
+
+def test_a_connection_whose_destination_is_translated_passes_as_plain_tcp(lab):
+    lab.run("base", "nft", "table ip d { chain d { type nat hook prerouting priority -100; }; }")
+    lab.run("base", "nft", f"add rule ip d d iifname air tcp dport 5001 dnat to {SERVER}:5000")
+    lab.up("base")
+    lab.serve()
+    assert lab.echo(10_000, address="10.96.0.7", port=5001, timeout=10) == "{'same': 1}\n"
+    assert relayed(lab) == 0
+    assert lab.echo(10_000) == "{'same': 1}\n"
+    assert relayed(lab) == 1
+
+
+def test_a_firewall_that_forwards_nothing_into_the_device_is_named_and_gone_round(lab):
+    lab.run("base", "nft", f"table ip fw {{ chain f {{ type filter hook forward priority 0; {FORWARD}; }}; }}")
+    lab.serve()
+    said = check(lab)
+    assert "ip fw f drops what its rules do not accept" in said
+    lab.up("base")
+    # The SYN is led to the device when it is sent and after 1 s, and goes its way after 3 s.
+    assert lab.echo(10_000, timeout=10) == "{'same': 1}\n"
+    assert lab.echo(2_000, 40, 10, timeout=10) == "{'same': 40}\n"
+    assert relayed(lab) == 0
+    assert lab.end("base", signal.SIGTERM) == 0
+    lab.run("base", "nft", said.split("hint: nft ")[1].splitlines()[0])
+    assert "nf_tables" not in check(lab)
+    lab.up("base")
+    assert lab.echo(2_000, 40, 10) == "{'same': 40}\n"
+    assert relayed(lab) == 40
+
+
+def test_a_firewall_that_rejects_is_gone_round_after_two_connections(lab):
+    chain = "type filter hook forward priority 0; iifname air oifname wired accept; oifname air accept; counter reject"
+    lab.run("base", "nft", f"table inet fw {{ chain f {{ {chain}; }}; }}")
+    lab.serve()
+    assert "inet fw f drops what its rules do not accept" in check(lab)
+    lab.up("base")
+    outcomes = [lab.echo(1_000, timeout=10) for _ in range(3)]
+    assert ["same" in outcome for outcome in outcomes] == [False, False, True]
+
+
+def test_a_firewall_of_the_host_itself_is_named(lab):
+    chain = (
+        "type filter hook input priority 0; policy drop; ct state established,related accept; meta l4proto icmp accept"
+    )
+    lab.run("base", "nft", f"table ip fw {{ chain in {{ {chain}; }}; }}")
+    lab.serve()
+    said = check(lab)
+    assert "ip fw in drops what its rules do not accept" in said
+    lab.run("base", "nft", said.split("hint: nft ")[1].splitlines()[0])
+    assert "nf_tables" not in check(lab)
+    lab.up("base")
+    assert lab.echo(10_000) == "{'same': 1}\n"
+    assert relayed(lab) == 1
+
+
+def test_the_rules_of_a_dry_run_are_those_of_nft(lab):
+    text = call(DAEMON, "gateway", "up", lab.file("base"), "--dry-run").stdout
+    rules = text.split("nft -i <<'END'\n")[1].split("END\n")[0]
+    # The daemon's device is not there, and nft(8) reads no raw payloads of sets that have types.
+    rules = re.sub(rf"(iif|device) {lab.interfaces['base']}\b", r'\1 "air"', rules)
+    rules = "".join(line for line in rules.splitlines(keepends=True) if "@th" not in line)
+    file = lab.folder / "rules.nft"
+    file.write_text(rules.replace("flags owner\n", ""))
+    lab.run("base", "nft", "-c", "-f", file)
