@@ -3,11 +3,14 @@
 //! Received are up to 32 messages with one system call (recvmmsg(2)), each of which may hold several datagrams of one
 //! sender (`UDP_GRO`). Sent are runs of datagrams of equal size to one address as one message that the kernel divides
 //! (`UDP_SEGMENT`, GSO). The system calls are those of the library `quinn_udp`, which does without where a kernel or a
-//! device cannot. No datagram is fragmented on its way: the don't-fragment bit is set.
+//! device cannot. No datagram is fragmented on its way, since the don't-fragment bit is set, unless [`Socket::fragment_above`]
+//! says otherwise.
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::net::sockopt;
 
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 
@@ -56,6 +59,8 @@ pub struct Socket {
     pending: Vec<u8>,
     run: Option<Run>,
     segments_max: usize,
+    /// Largest datagram that may be in a run: the kernel divides no run into fragments.
+    run_bytes_max: usize,
     counts: UdpCounts,
 }
 
@@ -93,6 +98,7 @@ impl Socket {
             pending: Vec::new(),
             run: None,
             segments_max,
+            run_bytes_max: MESSAGE_BYTES_MAX,
             counts: UdpCounts::default(),
         })
     }
@@ -104,6 +110,21 @@ impl Socket {
     pub fn set_mark(&self, mark: u32) -> Result<(), Error> {
         let set = nix::sys::socket::setsockopt(&self.socket, nix::sys::socket::sockopt::Mark, &mark);
         set.map_err(|error| Error::new("mark of the UDP socket", std::io::Error::from(error)))
+    }
+
+    /// Has the kernel, and routers of IPv4, divide datagrams into fragments that do not fit the path. Those of more than so many bytes, which
+    /// may need it, are sent one by one.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn fragment_above(&mut self, bytes: usize) -> Result<(), Error> {
+        self.flush();
+        let v4 = sockopt::set_ip_mtu_discover(&self.socket, sockopt::Ipv4PathMtuDiscovery::DONT);
+        let v6 = sockopt::set_ipv6_mtu_discover(&self.socket, sockopt::Ipv6PathMtuDiscovery::DONT);
+        // A socket of IPv4 has no option of IPv6.
+        v4.or(v6).map_err(Error::of("UDP socket"))?;
+        self.run_bytes_max = bytes;
+        Ok(())
     }
 
     /// The address of the socket.
@@ -155,6 +176,7 @@ impl Socket {
                 && !run.is_closed
                 && !bytes.is_empty()
                 && bytes.len() <= run.size
+                && run.size <= self.run_bytes_max
                 && run.count < self.segments_max
                 && self.pending.len() + bytes.len() <= MESSAGE_BYTES_MAX;
             if continues {

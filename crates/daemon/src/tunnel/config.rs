@@ -11,7 +11,7 @@ use airwatt_energy::{Radio, RadioError};
 use airwatt_linux::metrics;
 use airwatt_proto::session::SecretKey;
 use airwatt_proto::tunnel::TunnelConfig;
-use airwatt_proto::tunnel::wire::OuterIp;
+use airwatt_proto::tunnel::wire::{OuterIp, carrier_bytes};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -187,12 +187,19 @@ impl Config {
         (OUTER_MTU - self.tunnel.overhead_bytes(self.outer())) as u16
     }
 
-    /// Lowers the largest inner packet to what outer packets of `path` bytes carry. Returns it if it has changed; it never becomes
+    /// Lowers the largest inner packet to what outer packets of `path` bytes carry. Returns it if less fits than before; it never becomes
     /// less than hosts must accept.
     pub(super) fn follow_path(&mut self, path: u16) -> Option<u16> {
-        let before = self.mtu();
+        let before = self.fitting();
         self.path = Some(self.path.map_or(path, |narrowest| narrowest.min(path)));
-        (self.mtu() < before).then(|| self.mtu())
+        (self.fitting() < before).then(|| self.mtu())
+    }
+
+    /// Payload of the largest datagram that fits the path, if inner packets of this MTU may need larger ones.
+    pub(super) fn fragment_above(&self) -> Option<usize> {
+        let overhead = self.tunnel.overhead_bytes(self.outer());
+        let headers = carrier_bytes(self.outer(), true);
+        (self.fitting() < self.mtu()).then(|| (u32::from(self.fitting()) + overhead - headers) as usize)
     }
 
     /// The smallest MTU that the IP versions of the device permit.
@@ -201,16 +208,22 @@ impl Config {
         if is_v6 { MTU_MIN_V6 } else { MTU_MIN_V4 }
     }
 
-    /// Largest inner packet in bytes.
+    /// Largest inner packet in bytes. Outer packets around it may be larger than the path carries, where IPv6 permits no smaller ones.
     pub(super) fn mtu(&self) -> u16 {
+        self.fitting().max(self.least_mtu())
+    }
+
+    /// Largest inner packet in bytes whose outer packet fits the path: segments and bundles are kept below it.
+    pub(super) fn fitting(&self) -> u16 {
         let set = self.mtu.unwrap_or_else(|| self.largest_mtu());
         let overhead = self.tunnel.overhead_bytes(self.outer()) as u16;
-        self.path.map_or(set, |path| set.min(path.saturating_sub(overhead).max(self.least_mtu())))
+        // Headers of TCP and data of an IPv4 packet have room on any path (RFC 791).
+        self.path.map_or(set, |path| set.min(path.saturating_sub(overhead).max(MTU_MIN_V4)))
     }
 
     /// Bytes of inner packets that may share a datagram. A path whose packets are smaller than usual has a smaller `mtu`.
     pub(super) fn bundle_bytes(&self) -> u32 {
-        self.tunnel.bundle_bytes(self.outer()).min(u32::from(self.mtu()))
+        self.tunnel.bundle_bytes(self.outer()).min(u32::from(self.fitting()))
     }
 
     /// The IP versions of which all destinations are routed into the tunnel: whether each is IPv6.

@@ -93,6 +93,12 @@ impl TunnelHost {
             if let Err(error) = self.parts.device.set_mtu(mtu) {
                 warn!(%error, "the device keeps its MTU");
             }
+            if let Some(bytes) = self.config.fragment_above() {
+                warn!("IPv6 has no smaller MTU: packets that do not fit the path are divided into fragments");
+                if let Err(error) = self.parts.socket.fragment_above(bytes) {
+                    warn!(%error, "packets that do not fit the path are lost");
+                }
+            }
             machine.shrink(&self.config, now);
         }
     }

@@ -183,7 +183,7 @@ pub(super) struct Peers {
     pub(super) carrier: Carrier,
     unroutable: u64,
     strange_datagrams: u64,
-    /// Largest inner packet; segments of TCP connections are kept below it.
+    /// Largest inner packet that fits the path; segments of TCP connections are kept below it.
     mtu: u16,
     /// Time after which a radio without a tunnel would sleep: its transitions.
     sleeps_after: Span,
@@ -218,7 +218,7 @@ impl Peers {
 
     /// Follows the MTU of the configuration, which has become less.
     pub(super) fn shrink(&mut self, config: &Config, now: Instant) {
-        self.mtu = config.mtu();
+        self.mtu = config.fitting();
         for peer in 0..self.peers.len() {
             self.peers[peer].tunnel.association_mut().shrink(config, now);
             self.pump(peer, now);
