@@ -297,6 +297,12 @@ fn text_of(document: &serde_json::Value) -> String {
         if peer["replayed"].as_u64().is_some_and(|count| count > 0) {
             lines.push(format!("  repeated on the way, and refused: {} datagrams", of("replayed")));
         }
+        if peer["refused_sources"].as_u64().is_some_and(|count| count > 0) {
+            lines.push(format!(
+                "  from addresses that are not its own, and refused: {} packets",
+                of("refused_sources")
+            ));
+        }
         lines.push(format!(
             "  bursts: {} full, {} timed out, {} while the radio was awake; {} triggers",
             of("bursts_full"),
