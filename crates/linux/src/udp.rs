@@ -121,6 +121,8 @@ impl Socket {
         self.flush();
         let v4 = sockopt::set_ip_mtu_discover(&self.socket, sockopt::Ipv4PathMtuDiscovery::DONT);
         let v6 = sockopt::set_ipv6_mtu_discover(&self.socket, sockopt::Ipv6PathMtuDiscovery::DONT);
+        // The library sets this too, with IPv6.
+        let _ = nix::sys::socket::setsockopt(&self.socket, nix::sys::socket::sockopt::Ipv6DontFrag, &false);
         // A socket of IPv4 has no option of IPv6.
         v4.or(v6).map_err(Error::of("UDP socket"))?;
         self.run_bytes_max = bytes;
