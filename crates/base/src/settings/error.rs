@@ -170,9 +170,11 @@ impl From<ParseQuantityError> for SettingError {
     }
 }
 
-/// A text whose times are in the units that people use.
+/// A text whose zeros and long times are in the units that people use. Shorter ones stay as they are: `0.8us` is a word of a mode's name.
 fn spoken(text: &str) -> String {
-    let words = text.split(' ').map(|word| word.parse().map_or_else(|_| word.to_owned(), Span::spoken));
+    let known =
+        |word: &str| word.parse().ok().filter(|span| *span == Span::ZERO || *span >= Span::from_secs(60));
+    let words = text.split(' ').map(|word| known(word).map_or_else(|| word.to_owned(), Span::spoken));
     words.collect::<Vec<_>>().join(" ")
 }
 
