@@ -340,15 +340,31 @@ def test_what_the_monitor_missed_accuses_nobody(script, tmp_path, happens):
     assert _violated(tmp_path / "air.pcap") == set()
 
 
-TOLD_BY_A_FRAME = ("tim-stuck-acknowledged", "tim-stuck-missed", "late-delivery-repeated", "tim-never-set-later")
-"""Innocent captures in which a frame or two, as an acknowledgement, tell that others were missed. Without these, or on
-the other side of a jump of the clock, nothing tells it, and what is assumed stands in the sentence of the finding."""
+TOLD_BY_A_FRAME = {
+    "tim-stuck-acknowledged": "tim-stuck",
+    "tim-stuck-missed": "tim-stuck",
+    "late-delivery-repeated": "late-delivery",
+    "tim-never-set-later": "tim-never-set",
+    "beacon-late-quiet": "beacon-late",
+    "beacon-missing-switch": "beacon-missing",
+    "group-announced-not-sent-reserved": "group-announced-not-sent",
+    "group-not-after-dtim-continued": "group-announced-not-sent",
+    "more-data-then-nothing-reserved": "more-data-then-nothing",
+    "ps-poll-unanswered-reserved": "ps-poll-unanswered",
+}
+"""Innocent captures in which a frame or two tell that others were missed (an acknowledgement), or that the access point
+could not send (a reservation, a Quiet or Channel Switch element). Without these, or on the other side of a jump of the
+clock, nothing tells it, and what is assumed stands in the sentence of the finding: the rule that they may violate."""
+
+HELD_BY_ITS_COPY = "beacon-late-guilty-own"
+"""Guilty since it reserved the medium itself. A copy of it in another cell reserves the medium for this one, too, which
+excuses it."""
 
 
 def _allowed(path):
     """The rule that a capture may violate when frames of it are missing."""
     kind, case = _named(path)
-    return {kind} if case == "guilty" or path.stem in TOLD_BY_A_FRAME else set()
+    return {kind} if case == "guilty" else {rule for stem, rule in TOLD_BY_A_FRAME.items() if stem == path.stem}
 
 
 @pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.pcap")), ids=lambda path: path.stem)
@@ -433,7 +449,11 @@ def test_what_changes_no_truth_changes_no_verdict(path, mutate, tmp_path):
     for seed in range(4):
         changed = mutate(records, random.Random(seed))
         mutant = [(divmod(at, 1_000_000), frame) for at, frame in changed]
-        assert _violated(_written(tmp_path / "air.pcap", head, mutant)) == expected, seed
+        found = _violated(_written(tmp_path / "air.pcap", head, mutant))
+        if mutate is _among_others and path.stem == HELD_BY_ITS_COPY:
+            assert found <= expected, seed
+        else:
+            assert found == expected, seed
 
 
 @pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.pcap")), ids=lambda path: path.stem)

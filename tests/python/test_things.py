@@ -106,7 +106,7 @@ def test_a_flow_and_a_scenario_have_the_same_defaults(airwatt, tmp_path):
     line = THINGS.replace("40ms", "20ms").replace('down = { rate = "20Mbps" }', 'down = { rate = "16Mbps" }')
     line = line.replace('up = { rate = "20Mbps" }', 'up = { rate = "1Mbps" }')
     scenario.write_text(f'{line}[[flow]]\ndirection = "up"\napplication = {{ kind = "mqtt", keep_alive = "60s" }}\n')
-    how = ["--radio", "esp32-c3", "--delay", "200ms", "--runs", "1", "--battery", "1000mAh"]
+    how = ["--radio", "esp32-c3", "--delay", "200ms", "--runs", "1", "--battery", "1000mAh", "--details"]
     of_flow = airwatt("advise", "--flow", "up:mqtt:60s", "--duration", "600s", *how)
     assert "assumed: rtt 20ms, 16Mbps down" in of_flow.out
     of_file = airwatt("advise", scenario, *how)
