@@ -23,9 +23,9 @@ use crate::error::AnalyzeError;
 use crate::file::{Reading, read_to_sink, sources};
 use crate::packet::PacketSink;
 
-/// Elements whose contents say how a network works and not whose it is: rates, channel, TIM, power, access parameters, HT, VHT and
+/// Elements whose contents say how a network works and not whose it is: rates, channel and its switch, TIM, power, Quiet, access parameters, HT, VHT and
 /// HE capabilities and operation.
-const KEPT_ELEMENTS: [u8; 13] = [1, 3, 5, 12, 33, 42, 45, 46, 50, 61, 191, 192, 195];
+const KEPT_ELEMENTS: [u8; 16] = [1, 3, 5, 12, 33, 37, 40, 42, 45, 46, 50, 60, 61, 191, 192, 195];
 /// Of elements with an extended identifier: HE capabilities, HE operation.
 const KEPT_EXTENSIONS: [u8; 2] = [35, 36];
 /// OUI and type of WMM, and of the element in which a simulated access point states its beacon interval.
@@ -387,8 +387,10 @@ impl Masks {
         match address.0 {
             // The group of those who look for one host has the end of its address.
             [0x33, 0x33, 0xff, ..] => return MacAddress([0x33, 0x33, 0xff, 0, 0, 0]),
-            // Other groups of IP and of IEEE 802 have many members.
-            [0x01, 0x00, 0x5e, ..] | [0x33, 0x33, ..] | [0x01, 0x80, 0xc2, ..] => return address,
+            // Other groups of IP, of IEEE 802 and of 802.11 have many members.
+            [0x01, 0x00, 0x5e, ..] | [0x33, 0x33, ..] | [0x01, 0x80, 0xc2, ..] | [0x01, 0x0f, 0xac, ..] => {
+                return address;
+            }
             _ => {}
         }
         let number = number(&mut self.macs, address).to_be_bytes();

@@ -68,7 +68,7 @@ fn a_beacon_and_its_tim() {
         panic!("not a beacon");
     };
     assert_eq!((interval, timestamp_us), (Span::from_micros(102_400), 123_456));
-    assert!(capability.has(Capability::ESS) && !capability.has(Capability::SHORT_SLOT));
+    assert!(capability.has(Capability::ESS) && !capability.has(Capability::SHORT_PREAMBLE));
     assert_eq!(elements.ssid(), Some(&b"airwatt"[..]));
     let tim = elements.tim().unwrap();
     assert_eq!((tim.dtim_count, tim.dtim_period, tim.group), (1, 3, false));
