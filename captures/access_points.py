@@ -23,6 +23,7 @@ from findings import (
     again,
     datagram,
     fetched,
+    main,
     managed,
     polled,
 )
@@ -34,7 +35,6 @@ from tim_never_set import (
     TO_DS,
     control,
     header,
-    write,
 )
 from tim_never_set import POWER_MANAGEMENT as PM
 
@@ -353,15 +353,5 @@ CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
 }
 
 
-def main(folder: Path) -> None:
-    """Writes every case of every kind."""
-    folder.mkdir(exist_ok=True)
-    for kind, (make, cases) in CASES.items():
-        for case in cases:
-            air = Air()
-            make(air, case)
-            write(str(folder / f"{kind}-{case}.pcap"), sorted(air.frames))
-
-
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "findings"))
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "findings"), CASES)

@@ -8,7 +8,7 @@ nobody.
 
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tim_never_set import (
@@ -712,10 +712,10 @@ CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
 }
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, kinds: Mapping[str, tuple[Case, tuple[str, ...]]]) -> None:
     """Writes every case of every kind."""
     folder.mkdir(exist_ok=True)
-    for kind, (make, cases) in CASES.items():
+    for kind, (make, cases) in kinds.items():
         for case in cases:
             air = Air()
             make(air, case)
@@ -723,4 +723,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "findings"))
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "findings"), CASES)

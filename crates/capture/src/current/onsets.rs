@@ -37,7 +37,7 @@ impl Onsets {
         let begins = (1..periods.len()).filter(|&at| is_asleep(at - 1) && !is_asleep(at));
         let bin = FINE_BIN.as_nanos();
         let begins: Vec<i64> = begins.map(|at| (periods[at].start.as_nanos() / bin).cast_signed()).collect();
-        // Of an exchange with a pause in it the first.
+        // An exchange with a pause in it begins once, with its first awake time.
         let is_first = |at: &usize| {
             at.checked_sub(1)
                 .is_none_or(|before| begins[*at].abs_diff(begins[before]) > 2 * WITHIN_BINS as u64)

@@ -24,7 +24,7 @@ fn keystroke(at: u64) -> Input {
 struct Rig {
     controller: Controller,
     setting: bool,
-    /// As the daemon set or read it last.
+    /// The setting as the daemon set or read it last.
     known: bool,
     log: Vec<(u64, Output)>,
     now: Instant,
