@@ -37,7 +37,7 @@ pub trait Settings {
 /// Checks that a value lies in `least..=most`.
 ///
 /// # Errors
-/// [`SettingError::OutOfRange`] otherwise, and for a value that has no order, such as NaN.
+/// [`SettingError::out_of_range`] otherwise, and for a value that has no order, such as NaN.
 pub fn in_range<T: PartialOrd + Display>(key: &str, value: T, least: T, most: T) -> Result<(), SettingError> {
     if value >= least && value <= most {
         return Ok(());

@@ -176,7 +176,7 @@ pub struct Call {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketRequest {
     /// The connection: its other end listens, and this one opens it. The first one is opened when the application begins, if it
-    /// [opens at once](Application::opens_at_once).
+    /// `opens_at_once`.
     Open,
     /// Bytes to send over the connection.
     Write(u64),
