@@ -152,5 +152,6 @@ $(VENV)/.core: $(VENV)/.packages pyproject.toml packaging/wheel/scripts/airwatt 
 	@touch $@
 
 $(DAEMON): $(VENV)/.system Cargo.toml Cargo.lock $(RUST) | $(VENV)/.core
-	@cargo build --release --quiet --workspace --bin airwattd >$(VENV)/daemon.log 2>&1 || { cat $(VENV)/daemon.log >&2; exit 1; }
+	@AIRWATT_COMMIT=$$(git describe --always --dirty --exclude='*' --abbrev=12 2>/dev/null) \
+	    cargo build --release --quiet --workspace --bin airwattd >$(VENV)/daemon.log 2>&1 || { cat $(VENV)/daemon.log >&2; exit 1; }
 	@touch $@

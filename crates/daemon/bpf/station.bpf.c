@@ -41,7 +41,8 @@ enum { false, true };
 #define FLOWS 1024
 #define TAILS 3
 #define BUCKETS 80
-#define PERIODS 2
+/* Before the daemon acts, while it does, and while it stands aside. */
+#define PERIODS 3
 /* The silence after which a packet of the peer shows where the beacons are. */
 #define SILENCE 500000000ULL
 /* The shortest pause of a flow after which a packet of its peer is reported: packets that were sent together are closer. */
@@ -257,7 +258,7 @@ static __always_inline __u32 bucket(__u64 nanos)
 
 static __always_inline void add(void *histograms, const struct control *c, __u64 nanos)
 {
-	__u32 index = (c->period ? BUCKETS : 0) + bucket(nanos);
+	__u32 index = c->period * BUCKETS + bucket(nanos);
 	__u64 *count = bpf_map_lookup_elem(histograms, &index);
 
 	if (count)
@@ -487,7 +488,7 @@ int observe(struct __sk_buff *skb)
 		unasked = unasked && h[0] == (v4 ? 8 : 128);
 	}
 	if (unasked)
-		t->unasked[c->period ? 1 : 0]++;
+		t->unasked[c->period < PERIODS ? c->period : 0]++;
 	if (c->armed && is_wanted(&p.key)) {
 		c->armed = 0;
 		/* Without force a record after one that did not wake would not wake either. */

@@ -24,15 +24,22 @@ mod station;
 mod tunnel;
 
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
 #[expect(unexpected_cfgs, reason = "the flag of fuzzers is not known to rustc")]
 const _: () = assert!(!cfg!(fuzzing), "a build for fuzzing has keys that are not secret");
 
+/// The version, with the commit where the build has named it.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let commit = option_env!("AIRWATT_COMMIT").filter(|commit| !commit.is_empty());
+    env!("CARGO_PKG_VERSION").to_owned() + &commit.map_or_else(String::new, |commit| format!(" ({commit})"))
+});
+
 /// The mechanisms of airwatt on this machine.
 #[derive(Parser)]
-#[command(name = "airwattd", version, arg_required_else_help = true)]
+#[command(name = "airwattd", version = VERSION.as_str(), arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

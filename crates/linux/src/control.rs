@@ -150,7 +150,10 @@ pub fn ask(path: &Path, command: &str) -> Result<Value, Error> {
     stream.set_read_timeout(Some(patience)).map_err(Error::of(&what))?;
     stream.write_all(format!("{}\n", json!({ "command": command })).as_bytes()).map_err(Error::of(&what))?;
     let mut line = String::new();
-    BufReader::new(stream).read_line(&mut line).map_err(Error::of(&what))?;
+    BufReader::new(stream).read_line(&mut line).map_err(|error| match error.kind() {
+        ErrorKind::WouldBlock => Error::other(&what, &format!("no answer within {PATIENCE}")),
+        _ => Error::new(&what, error),
+    })?;
     let document: Value = serde_json::from_str(&line).map_err(|error| Error::new(&what, error))?;
     match document.get("error").and_then(Value::as_str) {
         Some(error) => Err(Error::other(what, error)),

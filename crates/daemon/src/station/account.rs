@@ -11,7 +11,7 @@ use airwatt_base::{Instant, Span, percentile};
 use airwatt_energy::Radio;
 use serde::{Deserialize, Serialize};
 
-use super::observer::{BUCKETS, Histogram, TAILS, Totals, bucket_end_s};
+use super::observer::{BUCKETS, Booked, Histogram, TAILS, Totals, bucket_end_s};
 
 /// Time for which a radio is awake to receive a beacon: the guard time of its clock and a beacon of 1 ms, without changing
 /// state.
@@ -182,30 +182,32 @@ fn power(radio: &Radio, asleep: [f64; 3], saves: f64, beacons: Span) -> Band {
 /// The account of one interface.
 #[derive(Clone, Debug)]
 pub(super) struct Account {
-    /// Before the daemon acts, and since.
+    /// Before the daemon acts, and with it.
     pub(super) periods: [Period; 2],
     since: Instant,
     totals: Totals,
     saves: bool,
-    acting: bool,
+    booked: Booked,
 }
 
 impl Account {
     /// An account that begins with periods of earlier runs.
     pub(super) fn new(periods: [Period; 2], now: Instant, saves: bool) -> Self {
-        Self { periods, since: now, totals: Totals::default(), saves, acting: false }
+        Self { periods, since: now, totals: Totals::default(), saves, booked: Booked::Before }
     }
 
     /// Books the time until now, under the setting that was in force.
     pub(super) fn advance(&mut self, totals: Totals, now: Instant) {
         let elapsed = now.saturating_since(self.since).as_nanos();
-        let period = &mut self.periods[usize::from(self.acting)];
+        let (since, before) = (self.since, std::mem::replace(&mut self.totals, totals));
+        self.since = now;
+        let Some(period) = self.periods.get_mut(self.booked as usize) else { return };
         period.elapsed += elapsed;
-        period.packets += totals.packets.saturating_sub(self.totals.packets);
+        period.packets += totals.packets.saturating_sub(before.packets);
         if self.saves {
             period.saves += elapsed;
         }
-        let (from, until) = (tails_until(&self.totals, self.since), tails_until(&totals, now));
+        let (from, until) = (tails_until(&before, since), tails_until(&totals, now));
         for index in 0..TAILS.len() {
             let tail = until[index].saturating_sub(from[index]).as_nanos().min(elapsed);
             period.tails[index] += tail;
@@ -213,12 +215,11 @@ impl Account {
                 period.awake[index] += tail;
             }
         }
-        (self.since, self.totals) = (now, totals);
     }
 
-    /// Notes the setting and the period from now on. Call [`Account::advance`] first.
-    pub(super) fn set(&mut self, saves: bool, acting: bool) {
-        (self.saves, self.acting) = (saves, acting);
+    /// Notes the setting and what the time counts for from now on. Call [`Account::advance`] first.
+    pub(super) fn set(&mut self, saves: bool, booked: Booked) {
+        (self.saves, self.booked) = (saves, booked);
     }
 }
 
@@ -230,17 +231,18 @@ fn tails_until(totals: &Totals, now: Instant) -> [Span; 3] {
 
 #[cfg(test)]
 mod tests {
+    use super::super::observer::PERIODS;
     use super::*;
 
     fn totals(last_ms: u64, packets: u64, awake_ms: [u64; 3]) -> Totals {
         let awake = awake_ms.map(Span::from_millis);
-        Totals { packets, last: Some(Instant::from_millis(last_ms)), awake, unasked: [0; 2] }
+        Totals { packets, last: Some(Instant::from_millis(last_ms)), awake, unasked: [0; PERIODS] }
     }
 
     #[test]
     fn a_packet_keeps_a_radio_in_power_save_awake_for_its_tail() {
         let mut account = Account::new(Default::default(), Instant::ZERO, true);
-        account.set(true, true);
+        account.set(true, Booked::With);
         // One packet at 1 s.
         account.advance(totals(1_000, 1, [0; 3]), Instant::from_secs(10));
         let row = account.periods[1].row(None, Span::from_millis(100), false);
@@ -252,6 +254,21 @@ mod tests {
         assert_eq!(account.periods[1].awake[1], 100_000_000);
     }
 
+    /// Another program has the setting from 10 s to 20 s.
+    #[test]
+    fn the_time_aside_counts_for_nothing() {
+        let mut account = Account::new(Default::default(), Instant::ZERO, true);
+        account.set(true, Booked::With);
+        account.advance(totals(1_000, 1, [0; 3]), Instant::from_secs(10));
+        let before = account.periods.clone();
+        account.set(false, Booked::Aside);
+        account.advance(totals(15_000, 9, [100; 3]), Instant::from_secs(20));
+        assert_eq!(account.periods, before);
+        account.set(true, Booked::With);
+        account.advance(totals(15_000, 9, [100; 3]), Instant::from_secs(30));
+        assert_eq!((account.periods[1].elapsed, account.periods[1].packets), (20_000_000_000, 1));
+    }
+
     #[test]
     fn a_radio_in_active_mode_is_awake_and_one_that_only_claims_to_sleep_too() {
         let mut account = Account::new(Default::default(), Instant::ZERO, false);
@@ -260,7 +277,7 @@ mod tests {
         let row = account.periods[0].row(Some(&radio), Span::from_millis(100), false);
         assert_eq!(row.asleep_share, Some(Band { low: 0.0, likely: 0.0, high: 0.0 }));
         assert!((row.power_w.unwrap().likely - radio.listen.as_watts()).abs() < 1e-9);
-        account.set(true, true);
+        account.set(true, Booked::With);
         account.advance(totals(0, 0, [0; 3]), Instant::from_secs(20));
         let period = &account.periods[1];
         assert!(

@@ -67,7 +67,7 @@ pub(super) fn doctor(options: &Doctor) -> Result<(), Failure> {
             Err(Failure::Input("under the restrictions of the unit the configuration is wrong".to_owned()))
         }
         Some(4) => {
-            Err(Failure::Missing("under the restrictions of the unit something is missing".to_owned()))
+            Err(Failure::Missing("what is missing under the restrictions of the unit is said above; hint: without --as-unit the doctor says what is missing anyway".to_owned()))
         }
         _ => Err(Failure::Failed(format!("under the restrictions of the unit the doctor ended: {done}"))),
     }

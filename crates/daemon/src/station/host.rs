@@ -22,7 +22,7 @@ use super::account::Account;
 use super::config::Config;
 use super::controller::{Controller, Input, Output, Reason, State};
 use super::doze::{Arrivals, Doze};
-use super::observer::{Event, Observer, Orders};
+use super::observer::{Booked, Event, Observer, Orders};
 use super::show::{self, Document, Own, Reaction};
 use super::uapsd::{TriggerSender, Triggers};
 use super::{BEACON_INTERVAL, Interface, on_or_off, state, wifi};
@@ -37,8 +37,9 @@ pub(super) const METRICS: Token = Token(3);
 pub(super) const GUARDIAN: Token = Token(4);
 pub(super) const WIRELESS: Token = Token(5);
 
-/// Time between two writes of the account.
-const KEEP: Span = Span::from_secs(600);
+/// Time between two writes of the account: a tenth of the time that the daemon runs, within these limits. That is what is lost when it is
+/// killed, and flash memory is written seldom.
+const KEEP: [Span; 2] = [Span::from_secs(60), Span::from_secs(600)];
 /// A flow that pauses for this long begins anew.
 const EPISODE_PAUSE: Span = Span::from_secs(2);
 /// A packet after a silence of this length may have met a radio that sleeps: the shortest tail that is known of a driver's firmware.
@@ -61,8 +62,8 @@ pub(super) struct StationHost {
     pub(super) control: Control,
     pub(super) metrics: Option<Metrics>,
     changes: Changes,
-    /// Whether the time is booked as with the daemon, which it is since the end of the observation.
-    has_acted: bool,
+    /// What the time counts for.
+    booked: Booked,
     pub(super) association: Option<WirelessAssociation>,
     /// `None` if the policy needs no triggers, or this association has no U-APSD.
     triggers: Option<TriggerSender>,
@@ -76,7 +77,7 @@ pub(super) struct StationHost {
     /// The packet that the daemon was woken for, until active mode is reached.
     activity: Option<Instant>,
     /// The orders that the program has: whether it wakes the daemon, the period, and the setting.
-    armed: Option<(bool, bool, bool)>,
+    armed: Option<(bool, Booked, bool)>,
     asked: Asked,
     counts: BTreeMap<&'static str, u64>,
     reaction: Reaction,
@@ -134,7 +135,7 @@ impl StationHost {
             control: parts.control,
             metrics: parts.metrics,
             changes: parts.changes,
-            has_acted: false,
+            booked: Booked::Before,
             association: None,
             triggers: None,
             arrivals: Arrivals::new(BEACON_INTERVAL),
@@ -152,6 +153,11 @@ impl StationHost {
             suspends: SuspendWatch::start(),
             kept_at: Instant::ZERO,
         })
+    }
+
+    fn woken(&mut self, why: &'static str) {
+        self.wakeups += 1;
+        *self.by_reason.entry(why).or_default() += 1;
     }
 
     fn count(&mut self, what: &'static str) {
@@ -192,7 +198,7 @@ impl StationHost {
             Ok(()) => {
                 self.keep_book(now)?;
                 self.on = on;
-                self.account.set(on, self.has_acted);
+                self.account.set(on, self.booked);
                 if let Some(asked) = self.activity.take().filter(|_| !on) {
                     let took = self.clock.now().saturating_since(asked);
                     self.reaction.count += 1;
@@ -227,7 +233,7 @@ impl StationHost {
                     warn!(power_save = on_or_off(found), "another program has switched power save");
                     self.keep_book(now)?;
                     self.on = found;
-                    self.account.set(found, self.has_acted);
+                    self.account.set(found, self.booked);
                 }
                 self.pending.push(Input::Setting { found, known });
             }
@@ -332,13 +338,13 @@ impl StationHost {
 
     /// Orders of the program in the kernel, if they have changed.
     fn arm(&mut self, machine: &Controller) -> Result<(), Error> {
-        let orders = (machine.waits_for_packets(), self.has_acted, self.on);
+        let orders = (machine.waits_for_packets(), self.booked, self.on);
         if self.armed == Some(orders) {
             return Ok(());
         }
-        let (armed, acting, saves) = orders;
+        let (armed, booked, saves) = orders;
         self.observer
-            .arm(Orders { pause: EPISODE_PAUSE, armed, acting, saves })
+            .arm(Orders { pause: EPISODE_PAUSE, armed, booked, saves })
             .map_err(|failure| as_error(&failure))?;
         self.armed = Some(orders);
         Ok(())
@@ -536,7 +542,12 @@ impl StationHost {
 
 impl MachineHost<Controller> for StationHost {
     fn receive(&mut self, ready: Ready, inputs: &mut Vec<Input>) -> Result<ControlFlow<()>, Error> {
-        self.wakeups += 1;
+        self.woken(match ready.token {
+            OBSERVER => "packets",
+            CONTROL | METRICS => "asked",
+            WIRELESS => "wireless",
+            _ => "signal",
+        });
         self.note_suspend(inputs)?;
         match ready.token {
             OBSERVER => self.read_events(inputs)?,
@@ -584,17 +595,18 @@ impl MachineHost<Controller> for StationHost {
             Output::Changed(state) => {
                 self.keep_book(now)?;
                 match state {
-                    State::Before(_) => self.has_acted = false,
+                    State::Before(_) => self.booked = Booked::Before,
                     State::Acting => {
-                        self.has_acted = true;
+                        self.booked = Booked::With;
                         // Packets of the time before are nobody's business now.
                         drop(self.read_flows()?);
                     }
                     State::Aside(_) => {
+                        self.booked = Booked::Aside;
                         warn!("another program sets power save again and again; it has it for ten minutes");
                     }
                 }
-                self.account.set(self.on, self.has_acted);
+                self.account.set(self.on, self.booked);
                 service::ready(&format!("{}: {}", self.name, state.name()));
             }
         }
@@ -606,14 +618,15 @@ impl MachineHost<Controller> for StationHost {
         if asked.control || asked.metrics {
             self.answer(machine, now, asked)?;
         }
-        if now.saturating_since(self.kept_at) >= KEEP {
+        let [least, most] = KEEP;
+        if now.saturating_since(self.kept_at) >= (now.saturating_since(Instant::ZERO) / 10).clamp(least, most)
+        {
             self.keep(machine, now)?;
         }
         Ok(())
     }
 
     fn wakes_up(&mut self, reason: Reason) {
-        self.wakeups += 1;
-        *self.by_reason.entry(reason.name()).or_default() += 1;
+        self.woken(reason.name());
     }
 }

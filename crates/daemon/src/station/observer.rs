@@ -50,16 +50,30 @@ pub(super) struct Totals {
     /// Time within each of [`TAILS`] after a packet, up to the last packet.
     pub(super) awake: [Span; 3],
     /// Packets of peers after a pause of 0.3 s that want something, before the daemon acted and since.
-    pub(super) unasked: [u64; 2],
+    pub(super) unasked: [u64; PERIODS],
 }
 
-/// Histograms of the time before the daemon acted, and of the time since.
+/// What a time counts for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Booked {
+    /// The time before the daemon acts.
+    Before,
+    /// That with it.
+    With,
+    /// That in which another program has the setting, and nothing.
+    Aside,
+}
+
+/// The number of them.
+pub(super) const PERIODS: usize = 3;
+
+/// Histograms by [`Booked`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Histograms {
     /// Round trips of this host.
-    pub(super) delays: [Histogram; 2],
+    pub(super) delays: [Histogram; PERIODS],
     /// How much longer peers' packets after a pause took than their quickest ones.
-    pub(super) waits: [Histogram; 2],
+    pub(super) waits: [Histogram; PERIODS],
 }
 
 /// What the daemon asks of the program.
@@ -69,8 +83,8 @@ pub(super) struct Orders {
     pub(super) pause: Span,
     /// Whether the next packet that is wanted wakes the daemon.
     pub(super) armed: bool,
-    /// Whether delays count for the time with the daemon, or for the time before.
-    pub(super) acting: bool,
+    /// What delays count for.
+    pub(super) booked: Booked,
     /// Whether power save is on.
     pub(super) saves: bool,
 }
@@ -177,8 +191,8 @@ impl Observer {
         for word in [orders.pause.as_nanos()].into_iter().chain(TAILS.map(Span::as_nanos)) {
             bytes.extend_from_slice(&word.to_ne_bytes());
         }
-        for flag in [orders.armed, orders.acting, orders.saves, false] {
-            bytes.extend_from_slice(&u32::from(flag).to_ne_bytes());
+        for word in [u32::from(orders.armed), orders.booked as u32, u32::from(orders.saves), 0] {
+            bytes.extend_from_slice(&word.to_ne_bytes());
         }
         self.control.update(&0_u32.to_ne_bytes(), &bytes, MapFlags::ANY).map_err(missing)
     }
@@ -273,21 +287,21 @@ impl Observer {
     pub(super) fn totals(&self) -> Result<Totals, Failure> {
         let value = self.totals.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).map_err(missing)?;
         let value = value.unwrap_or_default();
-        if value.len() < 64 {
+        if value.len() < 72 {
             return Err(missing("the totals have another form"));
         }
         Ok(Totals {
             packets: word(&value, 0),
             last: Some(word(&value, 16)).filter(|at| *at > 0).map(|at| self.clock.at_monotonic_ns(at)),
             awake: [24, 32, 40].map(|at| Span::from_nanos(word(&value, at))),
-            unasked: [48, 56].map(|at| word(&value, at)),
+            unasked: [48, 56, 64].map(|at| word(&value, at)),
         })
     }
 
     /// Returns what was timed.
     pub(super) fn histograms(&self) -> Result<Histograms, Failure> {
-        let read = |map: &MapHandle| -> Result<[Histogram; 2], Failure> {
-            let mut histograms = [[0; BUCKETS]; 2];
+        let read = |map: &MapHandle| -> Result<[Histogram; PERIODS], Failure> {
+            let mut histograms = [[0; BUCKETS]; PERIODS];
             for (index, count) in histograms.iter_mut().flatten().enumerate() {
                 let key = (index as u32).to_ne_bytes();
                 let value = map.lookup(&key, MapFlags::ANY).map_err(missing)?;
@@ -359,7 +373,7 @@ mod tests {
     /// The program in the kernel; none without the privilege to load it.
     fn loaded() -> Option<Observer> {
         let observer = airwatt_linux::user::is_root().then(|| Observer::load(Clock::start()).ok())??;
-        let orders = Orders { pause: Span::from_secs(2), armed: false, acting: true, saves: true };
+        let orders = Orders { pause: Span::from_secs(2), armed: false, booked: Booked::With, saves: true };
         observer.arm(orders).expect("the map is there");
         Some(observer)
     }
@@ -452,7 +466,7 @@ mod tests {
             take(&mut observer, &segment(stamp(), 0));
             rest(350);
         }
-        assert_eq!(observer.histograms().expect("the map is there").waits, [[0; BUCKETS]; 2]);
+        assert_eq!(observer.histograms().expect("the map is there").waits, [[0; BUCKETS]; PERIODS]);
         rest(4_000);
         take(&mut observer, &segment(stamp() - 100, 36));
         take(&mut observer, &segment(stamp(), 0));
@@ -462,7 +476,10 @@ mod tests {
         let waits = observer.histograms().expect("the map is there").waits[1];
         let timed: Vec<f64> = (0..BUCKETS).filter(|index| waits[*index] > 0).map(bucket_end_s).collect();
         assert!(matches!(timed[..], [wait] if (0.1..0.3).contains(&wait)), "{timed:?}");
-        assert_eq!((waits.iter().sum::<u64>(), observer.totals().expect("it is there").unasked), (1, [0, 3]));
+        assert_eq!(
+            (waits.iter().sum::<u64>(), observer.totals().expect("it is there").unasked),
+            (1, [0, 3, 0])
+        );
         // A clock that does not count milliseconds is none.
         for step in 0..3 {
             take(&mut observer, &segment(5_000_000 * step, 36));

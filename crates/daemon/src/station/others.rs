@@ -1,10 +1,11 @@
-//! Who else sets power save on this host: network managers, tools that save power and rules of udev, by their configuration files.
+//! Who else sets power save on this host: network managers, tools that save power, rules of udev, units of systemd and options of modules,
+//! by their configuration files.
 //!
 //! Files are read and nothing is asked of the programs themselves, so a program's unusual places for its configuration are
 //! not known.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -20,7 +21,7 @@ pub(super) struct Other {
 }
 
 /// The programs that are known to do so, and where they say it.
-pub(super) const KNOWN: [(&str, &str); 4] = [
+pub(super) const KNOWN: [(&str, &str); 6] = [
     (
         "NetworkManager",
         "NetworkManager.conf, conf.d and system-connections in /etc/NetworkManager, /run and /usr/lib",
@@ -28,16 +29,27 @@ pub(super) const KNOWN: [(&str, &str); 4] = [
     ("iwd", "/etc/iwd/main.conf"),
     ("TLP", "/etc/tlp.conf and tlp.d"),
     ("udev", "rules.d in /etc/udev, /run/udev and /usr/lib/udev"),
+    ("systemd", "services in systemd/system of /etc, /run and /usr/lib"),
+    ("the driver's module", "modprobe.d in /etc, /run and /usr/lib"),
 ];
 /// The folders of udev's rules, the strongest first: a file takes the place of those of its name (udev(7)).
 const RULES: [&str; 3] = ["etc/udev/rules.d", "run/udev/rules.d", "usr/lib/udev/rules.d"];
+/// The same of systemd's units, and of options of modules.
+const UNITS: [&str; 3] = ["etc/systemd/system", "run/systemd/system", "usr/lib/systemd/system"];
+const OPTIONS: [&str; 3] = ["etc/modprobe.d", "run/modprobe.d", "usr/lib/modprobe.d"];
 
 /// Finds them below `root`, which is `/` but in tests.
 pub(super) fn find(root: &Path) -> Vec<Other> {
     let managed = network_manager::find(root).into_iter();
     let network_manager =
         managed.map(|found| Other { program: "NetworkManager", says: found.says, advice: found.advice });
-    network_manager.chain(iwd(root)).chain(tlp(root)).chain(udev(root)).collect()
+    network_manager
+        .chain(iwd(root))
+        .chain(tlp(root))
+        .chain(udev(root))
+        .chain(units(root))
+        .chain(options(root))
+        .collect()
 }
 
 fn iwd(root: &Path) -> Option<Other> {
@@ -58,10 +70,11 @@ fn tlp(root: &Path) -> Option<Other> {
     let on = |key| last_value(root, &places, key).map(|value| value.trim_matches('"').to_owned());
     let mains = on("WIFI_PWR_ON_AC").unwrap_or_else(|| "off".to_owned());
     let battery = on("WIFI_PWR_ON_BAT").unwrap_or_else(|| "on".to_owned());
+    let advice = "WIFI_PWR_ON_AC=on and WIFI_PWR_ON_BAT=on in a file .conf of /etc/tlp.d";
     Some(Other {
         program: "TLP",
         says: format!("{mains} on mains (WIFI_PWR_ON_AC), {battery} on battery (WIFI_PWR_ON_BAT)"),
-        advice: None,
+        advice: [mains, battery].contains(&"off".to_owned()).then(|| advice.to_owned()),
     })
 }
 
@@ -72,16 +85,60 @@ fn udev(root: &Path) -> Vec<Other> {
     files.flat_map(|file| rules(root, &file)).collect()
 }
 
+/// The lines of a file that are no comments; those that are continued are one.
+fn lines(root: &Path, file: &Path) -> Vec<String> {
+    let text = fs::read_to_string(root.join(file)).unwrap_or_default().replace("\\\n", "");
+    text.lines().filter(|line| !line.trim_start().starts_with('#')).map(str::to_owned).collect()
+}
+
 /// The rules of a file that set it.
 fn rules(root: &Path, file: &Path) -> Vec<Other> {
-    let text = fs::read_to_string(root.join(file)).unwrap_or_default().replace("\\\n", "");
-    let rules = text.lines().filter(|line| !line.trim_start().starts_with('#'));
     let other = |setting| Other {
         program: "udev",
         says: format!("{setting} when an interface comes (power_save {setting} in /{})", file.display()),
         advice: Some(format!("remove that rule, or mask its file: ln -s /dev/null /{}", masks(file))),
     };
-    rules.filter_map(rule_setting).map(other).collect()
+    lines(root, file).iter().filter_map(|rule| rule_setting(rule)).map(other).collect()
+}
+
+/// Services that call such a program. Whether they are enabled is not known here.
+fn units(root: &Path) -> Vec<Other> {
+    let files = strongest(root, &UNITS).into_iter().filter(|file| ends_in(file, "service"));
+    let of_file = |file: PathBuf| {
+        let starts = lines(root, &file).into_iter().filter(|line| line.trim_start().starts_with("Exec"));
+        let setting = starts.filter_map(|line| rule_setting(&line)).next_back()?;
+        let unit = file.file_name()?.to_string_lossy().into_owned();
+        Some(Other {
+            program: "systemd",
+            says: format!(
+                "{setting} by {unit}, where it is enabled (power_save {setting} in /{})",
+                file.display()
+            ),
+            advice: Some(format!("systemctl disable {unit}")),
+        })
+    };
+    files.filter_map(of_file).collect()
+}
+
+/// Options of modules, as `options iwlwifi power_save=0`.
+fn options(root: &Path) -> Vec<Other> {
+    let files = strongest(root, &OPTIONS).into_iter().filter(|file| ends_in(file, "conf"));
+    let of_line = |file: &Path, line: &str| {
+        let mut words = line.split_whitespace();
+        let module = words.next().filter(|word| *word == "options").and_then(|_| words.next())?.to_owned();
+        let value = words.find_map(|word| word.strip_prefix("power_save="))?;
+        let setting = if ["0", "N", "n"].contains(&value) { "off" } else { "on" };
+        Some(Other {
+            program: "the driver's module",
+            says: format!("{setting} in {module} (power_save={value} in /{})", file.display()),
+            advice: Some(format!("remove that option from /{}", file.display())),
+        })
+    };
+    files
+        .flat_map(|file| {
+            lines(root, &file).iter().filter_map(|line| of_line(&file, line)).collect::<Vec<_>>()
+        })
+        .collect()
 }
 
 /// The link that masks a file of rules.
@@ -156,6 +213,32 @@ mod tests {
         );
         let masked = [files[0], ("etc/udev/rules.d/70-ps.rules", "")];
         assert_eq!(found("masked", &masked), []);
+    }
+
+    #[test]
+    fn units_and_options_of_modules_are_found() {
+        let files = [
+            (
+                "etc/systemd/system/wifi-ps.service",
+                "[Service]\n# iw set power_save on\nExecStart=/usr/sbin/iw dev wlan0 set power_save off\n",
+            ),
+            (
+                "usr/lib/systemd/system/airwattd-station.service",
+                "[Service]\nDescription=Wi-Fi power_save on\nExecStart=/usr/bin/airwattd station\n",
+            ),
+            (
+                "etc/modprobe.d/iwl.conf",
+                "# options iwlwifi power_save=1\noptions iwlwifi 11n_disable=8 power_save=0\noptions snd_hda_intel model=auto\n",
+            ),
+        ];
+        let found = found("units", &files);
+        let says: Vec<_> = found.iter().map(|other| (other.program, other.says.as_str())).collect();
+        assert_eq!(says.len(), 2, "{says:?}");
+        assert!(says[0].0 == "systemd" && says[0].1.starts_with("off by wifi-ps.service"), "{says:?}");
+        assert!(
+            says[1].1.starts_with("off in iwlwifi (power_save=0 in /etc/modprobe.d/iwl.conf"),
+            "{says:?}"
+        );
     }
 
     #[test]

@@ -136,8 +136,7 @@ fn interfaces(options: &Interface, known: &[String]) -> Result<Vec<String>, Fail
         Err(Failure::Missing(_)) => Vec::new(),
         found => found?,
     };
-    let config = Config::of_command(None, options);
-    let of_unit = config.map_or_else(|_| waiting::FIRST.to_owned(), |config| waiting::name_of(&config));
+    let of_unit = of_unit(options);
     if !names.contains(&of_unit) {
         names.push(of_unit);
     }
@@ -153,20 +152,25 @@ pub(super) fn off(options: &Interface) -> Result<(), Failure> {
     let is_quiet = options.interface.is_none() && !known.is_empty();
     let mut failed = Vec::new();
     for name in interfaces(options, &known)? {
-        let waited = end(&waiting::instance(&name))?;
-        let did = match (end(&instance(&name))?, waited) {
-            (Did::Nothing, Did::End) => Done::Waited,
-            (Did::End, _) => Done::Ended,
-            (Did::Restore, _) => Done::Restored,
-            (Did::Nothing, _) if first_waits => Done::NothingBesideFirst,
-            (Did::Nothing, _) => Done::Nothing,
-        };
-        // Last, so that a folder that cannot be written keeps nothing from being restored.
         let shown = waiting::described(&name);
-        match state::set_off(&name, true) {
-            Ok(()) if is_quiet && did == Done::Nothing => {}
+        // First, since what runs there may not answer; and what cannot be written keeps nothing from being restored.
+        let prevented = state::set_off(&name, true);
+        let did = match end_all(&name) {
+            Ok(Did::Nothing) if first_waits => Did::NothingBesideFirst,
+            Ok(did) => did,
+            Err(error) => {
+                let later = prevented.err().map_or_else(
+                    || "a later start is prevented".to_owned(),
+                    |why| format!("a later start is not prevented: {why}"),
+                );
+                failed.push(format!("{error}; {later}"));
+                continue;
+            }
+        };
+        match prevented {
+            Ok(()) if is_quiet && did == Did::Nothing => {}
             Ok(()) => {
-                did.then_prevented().iter().for_each(|said| output::progress(&format!("{shown}: {said}")))
+                did.then_prevented().iter().for_each(|said| output::progress(&format!("{shown}: {said}")));
             }
             Err(error) => {
                 failed.push(format!("{shown}: {}, but a later start is not prevented: {error}", did.said()));
@@ -176,38 +180,27 @@ pub(super) fn off(options: &Interface) -> Result<(), Failure> {
     if failed.is_empty() { Ok(()) } else { Err(Failure::Failed(failed.join("; "))) }
 }
 
-/// What [`end`] has done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Did {
-    /// A daemon has ended.
-    End,
-    /// It undid what a killed daemon had left.
-    Restore,
-    /// There was nothing.
-    Nothing,
-}
-
 /// What `off` has done about an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Done {
+enum Did {
     /// Ended a daemon that waited for it.
-    Waited,
+    EndWaiting,
     /// Ended a daemon that ran on it.
-    Ended,
+    End,
     /// Undone what a killed daemon had left.
-    Restored,
+    Restore,
     /// No daemon was there, but one that may take this interface waits for the first one.
     NothingBesideFirst,
     /// No daemon was there.
     Nothing,
 }
 
-impl Done {
+impl Did {
     const fn said(self) -> &'static str {
         match self {
-            Self::Waited => "the daemon that waited for it has ended",
-            Self::Ended => "the daemon has ended and power save is restored",
-            Self::Restored => "what a killed daemon had left is undone",
+            Self::EndWaiting => "the daemon that waited for it has ended",
+            Self::End => "the daemon has ended and power save is restored",
+            Self::Restore => "what a killed daemon had left is undone",
             Self::NothingBesideFirst | Self::Nothing => "no daemon runs there",
         }
     }
@@ -215,16 +208,25 @@ impl Done {
     /// What is said when later starts are prevented; nothing where that is all that anybody expects.
     const fn then_prevented(self) -> Option<&'static str> {
         match self {
-            Self::Waited => Some(
+            Self::EndWaiting => Some(
                 "the daemon that waited for it has ended, and none starts there until `airwattd station on`",
             ),
             Self::NothingBesideFirst => Some(
                 "no daemon starts there; the one that waits for the first Wi-Fi interface still waits; hint: airwattd station off",
             ),
             Self::Nothing => Some("no daemon starts there until `airwattd station on`"),
-            Self::Ended | Self::Restored => None,
+            Self::End | Self::Restore => None,
         }
     }
+}
+
+/// Ends the daemon that waits for an interface and the one that runs on it, or restores what a killed one has left.
+fn end_all(name: &str) -> Result<Did, Failure> {
+    let waited = end(&waiting::instance(name))?;
+    Ok(match (end(&instance(name))?, waited) {
+        (Did::Nothing, Did::End) => Did::EndWaiting,
+        (did, _) => did,
+    })
 }
 
 /// Ends a daemon, or restores what a killed one has left.
@@ -238,7 +240,9 @@ fn end(instance: &Instance<'_>) -> Result<Did, Failure> {
                 _ => Did::Nothing,
             }),
             // A measurement has the socket too, and does not answer.
-            _ => Err(Failure::Failed(format!("{name}: what runs there does not end: {error}"))),
+            _ => Err(Failure::Failed(format!(
+                "{name}: what runs there does not answer, and may not have ended: {error}"
+            ))),
         };
     }
     let began = Clock::start();
@@ -258,13 +262,15 @@ pub(super) fn on(options: &Interface) -> Result<(), Failure> {
         output::progress("no daemon is switched off: nothing to do");
     }
     let is_idle = crate::instance::running(KIND)?.is_empty() && waiting::names()?.is_empty();
-    let unit = options.interface.as_ref().map_or_else(String::new, |name| format!("@{name}"));
     for name in names {
         let shown = waiting::described(&name);
         let said = if !state::is_off(&name) {
             "the daemon was not switched off: nothing has changed".to_owned()
         } else if is_idle {
-            format!("a daemon may start again; hint: systemctl start airwattd-station{unit}")
+            format!(
+                "a daemon may start again; hint: systemctl start airwattd-station{}",
+                instance_of_unit(&name)
+            )
         } else {
             "a daemon may start again".to_owned()
         };
@@ -276,6 +282,17 @@ pub(super) fn on(options: &Interface) -> Result<(), Failure> {
         output::progress(&format!("{first} stays switched off; hint: airwattd station on"));
     }
     Ok(())
+}
+
+/// What the unit of an interface has behind its name: nothing, if it is the one that needs no name.
+fn instance_of_unit(name: &str) -> String {
+    if name == of_unit(&Interface::default()) { String::new() } else { format!("@{name}") }
+}
+
+/// The name of the interface of the unit that ships.
+fn of_unit(options: &Interface) -> String {
+    Config::of_command(None, options)
+        .map_or_else(|_| waiting::FIRST.to_owned(), |config| waiting::name_of(&config))
 }
 
 /// `airwattd station unit`: for the named interface, or for the first.
@@ -301,7 +318,7 @@ pub(super) fn unit(program: &str, options: &Interface) -> String {
         "IPAddressAllow=localhost",
         "UMask=0077",
         "# Where the file system is read-only, the daemon does without. With StateDirectory the service manager would refuse to start it.",
-        "ExecStartPre=-+/bin/mkdir -m 0700 -p /var/lib/airwatt",
+        "ExecStartPre=-+/bin/sh -c 'mkdir -m 0700 -p /var/lib/airwatt 2>/dev/null'",
         "ReadWritePaths=-/var/lib/airwatt",
         "# The program that counts packets.",
         "SystemCallFilter=bpf",
@@ -316,17 +333,16 @@ mod tests {
 
     #[test]
     fn off_says_only_what_is_so() {
-        for done in [Done::Waited, Done::Restored, Done::NothingBesideFirst, Done::Nothing] {
+        for done in [Did::EndWaiting, Did::Restore, Did::NothingBesideFirst, Did::Nothing] {
             assert!(!done.said().contains("restored"), "{done:?}");
             assert!(!done.said().contains("starts"), "{done:?}: this is not known yet");
         }
-        assert!(Done::Ended.said().contains("power save is restored"));
+        assert!(Did::End.said().contains("power save is restored"));
     }
 
     #[test]
     fn off_without_a_name_holds_for_the_interface_of_the_unit() {
-        let of_unit = Config::of_command(None, &Interface::default())
-            .map_or(waiting::FIRST.to_owned(), |it| waiting::name_of(&it));
+        let of_unit = of_unit(&Interface::default());
         let known = ["aw8".to_owned()];
         assert_eq!(interfaces(&Interface::default(), &known).unwrap(), ["aw8".to_owned(), of_unit.clone()]);
         assert!(interfaces(&Interface::default(), &[]).unwrap().contains(&of_unit));
