@@ -20,8 +20,6 @@ POLICIES = ("timeout", "psm", "uapsd", "ba-ta")
 SEEDS = range(1, 6)
 BOTTLENECKS = {"wire": "bulk", "cell": "wifi-bottleneck"}
 """The scenario of each: a line of 16 Mb/s before the cell, or one of 100 Mb/s."""
-WINDOWS: dict[str, dict[str, str]] = {"wire": {"receive_window": "3145728B"}, "cell": {}}
-"""The receive window that a connection of Linux comes to; the cell keeps its scenario's."""
 QUEUES = ("drop-tail", "fq-codel")
 
 
@@ -33,7 +31,7 @@ def cell(bottleneck: str, queue: str, policy: str, savers: int) -> airwatt.Scena
             "base": BOTTLENECKS[bottleneck],
             "name": f"{savers} of {STATIONS} under {policy}",
             "duration": "40s",
-            "tcp": {"profile": "linux", **WINDOWS[bottleneck]},
+            "tcp": {"profile": "linux"},
             "ap": {"queue": queue, "beacon_interval": "102.4ms"},
             "station": [
                 {"count": count, "power_save": {"policy": name}, "radio": "broadcom-4311", "distance": "4m"}

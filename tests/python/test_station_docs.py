@@ -15,7 +15,7 @@ assert _EXAMPLE.loader is not None
 guard = importlib.util.module_from_spec(_EXAMPLE)
 _EXAMPLE.loader.exec_module(guard)
 
-MISSED = {("pages", 20, 1), ("pages", 20, 3), ("samba", 20, 3)}
+MISSED = {("pages", 20, 3)}
 """What the page says that it misses."""
 
 PAGE = ROOT / "docs" / "station.md"
@@ -36,10 +36,11 @@ def test_what_the_page_says_of_them():
         return re.split(r"\s{2,}", next(line for line in output.splitlines() if line.startswith(policy + " ")))
 
     # The reported tail: p50 49 to 127 ms, p99 0.8 to 2 s.
-    assert column(tail, "timeout:timeout=2s")[1:3] == ["116 ms", "952 ms"]
+    assert column(tail, "timeout:timeout=2s")[1:3] == ["118 ms", "952 ms"]
     assert column(tail, "latency-guard:timeout=2s")[1].startswith("21.")
-    # The guard removes the comb: its slowest answer is as fast as with power save off.
-    assert column(comb, "latency-guard:timeout=20ms")[1:4] == column(comb, "active")[1:4]
+    # The guard removes the comb: 95 of 100 answers are as fast as with power save off, the slowest half a ms slower.
+    assert column(comb, "latency-guard:timeout=20ms")[1:3] == column(comb, "active")[1:3]
+    assert column(comb, "latency-guard:timeout=20ms")[3].startswith("21.")
     assert column(comb, "timeout:timeout=20ms")[3] != column(comb, "active")[3]
     # A scan meets three pings in a hundred, under any policy.
     for policy in ("active", "timeout", "latency-guard"):
@@ -101,7 +102,7 @@ def test_peers_that_ask_rarely_and_a_day_are_what_the_example_prints(traffic):
     assert lines in PAGE.read_text()
     _, on, guarded, _ = cells
     # Rare questions at random cost what they cost with power save. Regular ones, and a whole day, cost a little more.
-    assert guarded[1] <= on[1] * (1.05 if traffic.startswith("gap") else 1.6)
+    assert guarded[1] <= on[1] * (1.05 if traffic.startswith("gap") else 1.65)
 
 
 def test_peers_with_a_connection_for_each_question_are_reached():
@@ -122,7 +123,7 @@ def test_the_first_eight_of_a_monitors_questions_wait():
         run = package.run("ssh", policy="latency-guard", set=CELL | {"flow": flow, "time_limit": "6h"})
         return round(guard.waits_s(run)[0] * 1e3)
 
-    assert [p95_ms(150), p95_ms(165)] == [93, 29]
+    assert [p95_ms(150), p95_ms(165)] == [94, 29]
     assert "the first eight of 150 wait" in " ".join(PAGE.read_text().split())
 
 
@@ -135,7 +136,7 @@ def test_a_rhythm_that_is_none_costs_triggers_their_advantage():
         run = package.run(scenario, policy=policy, set=settings | CELL | {"duration": duration})
         return round(run.stations[0].average_power_w * 1e3)
 
-    assert (power_mw("60s"), power_mw("160s")) == (44, 161)
+    assert (power_mw("60s"), power_mw("160s")) == (43, 154)
 
 
 def test_a_shorter_time_for_answers_leaves_keys_to_triggers():
@@ -147,8 +148,8 @@ def test_a_shorter_time_for_answers_leaves_keys_to_triggers():
         run = package.compare(scenario, policy=[policy], set=settings | CELL).rows[0].runs[0]
         return round(max(guard.waits_s(run)) * 1e3), round(run.stations[0].average_power_w * 1e3)
 
-    assert [with_answer("keys-there", tail_ms) for tail_ms in (0, 20, 100)] == [(44, 147), (44, 147), (45, 49)]
-    assert with_answer("samba", 100)[0] == 71
+    assert [with_answer("keys-there", tail_ms) for tail_ms in (0, 20, 100)] == [(44, 128), (44, 128), (45, 94)]
+    assert with_answer("samba", 100)[0] == 54
     page = " ".join(PAGE.read_text().split())
-    assert "the row costs 147 mW at tails of 0 and 20 ms and 49 mW at 100 ms, with the same 45 ms" in page
-    assert "*samba* then waits 71 instead of 46 ms" in page
+    assert "the row costs 128 mW at tails of 0 and 20 ms and 94 mW at 100 ms, with the same 45 ms" in page
+    assert "*samba* then waits 54 instead of 29 ms" in page

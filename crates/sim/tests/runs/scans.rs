@@ -104,6 +104,6 @@ fn scans_that_cannot_be_are_refused() {
     );
     assert_eq!(
         error("two-hops", &[("station.scan.interval", "30s")]),
-        "two-hops:23: cell.0.access_point.radio: expected no scans, since an access point's radio does not leave its channel, got the scans of station \"station0\""
+        "two-hops:24: cell.0.access_point.radio: expected no scans, since an access point's radio does not leave its channel, got the scans of station \"station0\""
     );
 }
