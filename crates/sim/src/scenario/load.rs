@@ -8,6 +8,7 @@ use airwatt_base::settings::SettingProblem::{Conflict, Missing, OutOfRange};
 use airwatt_base::{Span, read_text, reason_of};
 use airwatt_dot11::Standard;
 use airwatt_energy::Radio;
+use airwatt_proto::tcp::TcpProfile;
 use toml::{Table, Value};
 
 use super::choice::is_class;
@@ -190,6 +191,7 @@ impl Scenario {
                 locate(SettingError::refused(&own.key, String::new()), source, &overrides).to_string();
             place.trim_end_matches([':', ' ']).clone_into(own.place);
         }
+        scenario.forget_other_hosts();
         Ok(scenario)
     }
 
@@ -231,13 +233,33 @@ impl Scenario {
     /// there: otherwise the file would be refused.
     pub fn to_toml(&self) -> String {
         let mut table = self.to_table();
-        for (key, default) in effect::unused(self, keys::leaves(&table)) {
-            match (entry(&mut table, &key), default) {
+        let keys = keys::leaves(&table);
+        self.reset_unused(&mut table, keys);
+        toml::to_string(&table).expect("a scenario has a TOML form")
+    }
+
+    /// Gives those of these keys that have no effect their defaults in the scenario's table.
+    fn reset_unused(&self, table: &mut Table, keys: Vec<String>) {
+        for (key, default) in effect::unused(self, keys) {
+            match (entry(table, &key), default) {
                 (Some(value), Some(default)) => *value = default,
-                _ => drop(remove(&mut table, &key)),
+                _ => drop(remove(table, &key)),
             }
         }
-        toml::to_string(&table).expect("a scenario has a TOML form")
+    }
+
+    /// Hosts of the profile `linux` have rules of their own: settings that a base has for others are no part of the scenario, which
+    /// otherwise would differ from the one that is read from its text.
+    fn forget_other_hosts(&mut self) {
+        if self.tcp.profile != Some(TcpProfile::Linux) {
+            return;
+        }
+        let tcp = Value::try_from(&self.tcp).expect("settings have a TOML form");
+        let mut table = Table::from_iter([("tcp".to_owned(), tcp)]);
+        let keys = keys::leaves(&table);
+        self.reset_unused(&mut table, keys);
+        let tcp = table.remove("tcp").expect("what has been put there");
+        self.tcp = tcp.try_into().expect("defaults are settings");
     }
 
     /// The text that decides a run together with its seed: every key of its form but those that only describe it, with the

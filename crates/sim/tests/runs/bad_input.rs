@@ -569,6 +569,7 @@ fn keys_without_effect_are_refused() {
         Scenario::from_text(&whole, "whole.toml", &[]).expect(shipped.name);
         let Ok(scenario) = Scenario::load(shipped.name, &linux) else { continue };
         let read = Scenario::from_text(&scenario.to_toml(), "linux.toml", &[]).expect(shipped.name);
+        assert_eq!(read.tcp, scenario.tcp, "{}", shipped.name);
         assert_eq!(read.canonical(), scenario.canonical(), "{}", shipped.name);
         hosts += 1;
     }

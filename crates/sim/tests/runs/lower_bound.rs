@@ -133,7 +133,7 @@ fn ideal_stands_for_active_with_its_bound() {
     };
     assert_eq!(names(&scenario)[3..5], ["ideal", "psm"]);
     let written = Scenario::from_text(&scenario.to_toml(), "written", &[]).unwrap();
-    assert_eq!(written.to_toml(), scenario.to_toml());
+    assert_eq!(written, scenario);
     // A policy for all stations replaces the bound as well.
     let set = |policy: &str| [("policy".to_owned(), policy.to_owned())];
     let all = Scenario::from_text(file, "file", &set("uapsd")).unwrap();
