@@ -4,7 +4,7 @@
 //! lost acknowledgements do not matter. A round-trip time is measured from the transmission of a segment to the arrival
 //! at its sender of the first acknowledgement that covers it, for one segment at a time and without retransmitted
 //! segments (RFC 6298, section 3). A timeout is a retransmission after [`SILENCE`] without a packet to or from the
-//! sender. Datagrams count when they arrive, over the time until the last of them arrived or was lost.
+//! sender. The goodput of a connection that is reset is that until its last byte. Datagrams count when they arrive, over the time until the last of them arrived or was lost.
 //!
 //! Of a connection, the direction that delivered more data is the flow. Left out: fragments, and protocols other than
 //! TCP and UDP; they are carried all the same.
@@ -80,7 +80,9 @@ struct Half {
     acks_lost: u64,
     /// Time at which the sender last sent or received a packet.
     last_active: Instant,
-    /// Time at which a packet of a flow of datagrams last arrived or was lost.
+    /// Time at which a byte of a connection was last delivered.
+    last_delivered: Option<Instant>,
+    /// Time at which a packet of a flow of datagrams last arrived or was lost, and the last byte of a connection that was reset.
     last_ended: Option<Instant>,
     timed: Option<(u64, Instant)>,
     round_trips: (Span, u64),
@@ -120,6 +122,7 @@ impl Half {
         if position > self.delivered {
             self.meter.add(position - self.delivered, now);
             self.delivered = position;
+            self.last_delivered = Some(now);
         }
         if self.fin == Some(self.delivered) {
             self.complete.get_or_insert(now);
@@ -174,6 +177,11 @@ impl FlowMonitor {
                     .map(|ack| ack.min(receiving.fin.unwrap_or(receiving.sent_end)));
                 if let Some(ack) = ack {
                     receiving.on_delivered(ack, now);
+                }
+                if tcp.rst() {
+                    for half in [sending, receiving] {
+                        half.last_ended = half.last_delivered;
+                    }
                 }
                 PacketNote { connection: Some((id, opener)), data: payload > 0, ack, payload: payload as u32 }
             }
@@ -342,6 +350,9 @@ mod tests {
             if flags.contains('F') {
                 builder = builder.fin();
             }
+            if flags.contains('R') {
+                builder = builder.rst();
+            }
             if flags.contains('A') {
                 builder = builder.ack(ack);
             }
@@ -385,6 +396,20 @@ mod tests {
         // Three segments arrived after 10 ms; the first and the last were timed, the retransmitted one was not.
         assert!((flow.latency_s_mean.unwrap() - 0.01).abs() < 1e-9);
         assert!((flow.rtt_s_mean.unwrap() - 0.02).abs() < 1e-9, "{:?}", flow.rtt_s_mean);
+    }
+
+    #[test]
+    fn a_reset_connection_ends_with_its_last_byte() {
+        let mut ladder = Ladder::new();
+        ladder.segment(0, true, "S", 0, 0, 0, true);
+        ladder.segment(0, false, "SA", 0, 1, 0, true);
+        ladder.segment(0, false, "A", 1, 1, 1_000, true);
+        ladder.segment(100, true, "A", 1, 1_001, 0, true);
+        ladder.segment(900, true, "RA", 1, 1_001, 0, true);
+        ladder.now += Span::from_secs(9);
+        let flow = ladder.flow();
+        assert_eq!((flow.bytes_delivered, flow.completed_s), (1_000, None));
+        assert!((flow.goodput_bps - 80_000.0).abs() < 1e-6, "{}", flow.goodput_bps);
     }
 
     #[test]
