@@ -36,8 +36,8 @@ def kill_in_the_middle(lab: Lab, ends: tuple[str, ...], end: str, seed: int, mos
     server = programs(lab, "serve", SERVER, 5000, host="server")
     client = programs(lab, "run", SERVER, 5000, 16, seed, most, host="mobile")
     time.sleep(wait_s)
-    lab.end(end, signal.SIGKILL)
     killed = time.monotonic()
+    lab.end(end, signal.SIGKILL)
     seen, _ = client.communicate(timeout=30)
     assert time.monotonic() - killed < SILENCE_S + 5, "nothing hangs, however slow this machine is"
     # The server's side of the connections has ended then, or ends by the time of silence.
@@ -67,22 +67,25 @@ def moments(count: int, seed: int) -> list[float]:
 
 
 @pytest.mark.parametrize(
-    ("ends", "end", "most"),
+    ("ends", "end", "most", "rule"),
     [
-        (("base", "mobile"), "base", 30_000_000),
-        (("base", "mobile"), "mobile", 30_000_000),
-        (("base",), "base", 60_000_000),
+        (("base", "mobile"), "base", 30_000_000, ""),
+        (("base", "mobile"), "mobile", 30_000_000, ""),
+        (("base",), "base", 60_000_000, ""),
+        (("base",), "base", 60_000_000, "oifname wired masquerade"),
     ],
-    ids=["base", "mobile", "base-only"],
+    ids=["base", "mobile", "base-only", "base-only-translated"],
 )
 @pytest.mark.parametrize("count", [3, pytest.param(20, marks=pytest.mark.long)])
-def test_a_killed_end_completes_nothing(lab, ends, end, most, count):
+def test_a_killed_end_completes_nothing(lab, ends, end, most, rule, count):
     """At so many moments, each with 16 transfers in both directions."""
     if ends == ("base",):
         lab.write_alone()
     else:
         for each in ends:
             lab.write(each, gateway=f'silence = "{SILENCE_S:g}s"\nfallback = "30s"')
+    if rule:
+        lab.translate(rule)
     outcomes = [kill_in_the_middle(lab, ends, end, seed, most, at) for seed, at in enumerate(moments(count, count))]
     print("complete and cut off:", outcomes)
     assert sum(cut for _, cut in outcomes) > count, "the kills came in the middle"

@@ -25,6 +25,7 @@ const NEWCHAIN: u16 = 3;
 const NEWRULE: u16 = 6;
 const NEWSET: u16 = 9;
 const NEWSETELEM: u16 = 12;
+const GETSETELEM: u16 = 13;
 const DELSETELEM: u16 = 14;
 const NFPROTO_INET: u8 = 1;
 const NFPROTO_IPV4: u8 = 2;
@@ -33,6 +34,7 @@ const NFPROTO_IPV6: u8 = 10;
 const SET_TIMEOUT: u32 = 0x10;
 const SET_EVAL: u32 = 0x20;
 const DYNSET_ADD: u32 = 0;
+const DYNSET_UPDATE: u32 = 1;
 const DYNSET_DELETE: u32 = 2;
 const LIMIT_INVERTED: u32 = 1;
 const TABLE_FLAG_OWNER: u32 = 2;
@@ -71,6 +73,11 @@ const REJECT_TCP_RESET: u32 = 1;
 pub const ADDRESS_TIMEOUT: Duration = Duration::from_secs(600);
 /// Addresses that such a set can have.
 const ADDRESSES_MAX: u32 = 4_096;
+/// Flows that a set can have to which rules add them.
+const FLOWS_MAX: u32 = 1 << 16;
+
+/// Before the text of a rule that has a term for which nft(8) has no words: it compares bytes at a place with sets of bytes alone.
+const WITHOUT_WORDS: &str = "# in the kernel, and not for nft(8): ";
 
 /// One term of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,6 +114,10 @@ pub enum Term {
     ThirdOfSource(&'static str, bool),
     /// Its source is removed from that set.
     RemoveSource(&'static str, bool),
+    /// The flow that it answers is added to the set with this name, for IPv6 (true) or IPv4, or stays in it for the set's time from now on.
+    NoteAnswered(&'static str, bool),
+    /// Its flow is removed from that set.
+    ForgetFlow(&'static str, bool),
     /// Connection tracking leaves it alone. It has to be in a chain before that ([`PRIORITY_RAW`]).
     Untracked,
     /// A copy of it, which is not tracked, leaves by the interface with this index, for this neighbour. For tables of one IP version.
@@ -127,6 +138,8 @@ pub enum Term {
 impl fmt::Display for Term {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let family = |is_v6: bool| if is_v6 { "ip6" } else { "ip" };
+        let flow = |is_v6: bool| format!("{0} saddr . tcp sport . {0} daddr . tcp dport", family(is_v6));
+        let answered = |is_v6: bool| format!("{0} daddr . tcp dport . {0} saddr . tcp sport", family(is_v6));
         match self {
             Self::Family(is_v6) => write!(out, "meta nfproto {}", if *is_v6 { "ipv6" } else { "ipv4" }),
             Self::Interface(index) => write!(out, "iif {}", crate::interface::name(*index)),
@@ -141,14 +154,8 @@ impl fmt::Display for Term {
                 write!(out, "{} daddr {address}/{length}", family(address.is_ipv6()))
             }
             Self::NotForThisHost => out.write_str("fib daddr type != local"),
-            Self::InSet(set, is_v6) => {
-                let ip = family(*is_v6);
-                write!(out, "{ip} saddr . tcp sport . {ip} daddr . tcp dport @{set}")
-            }
-            Self::AnswersSet(set, is_v6) => {
-                let ip = family(*is_v6);
-                write!(out, "{ip} daddr . tcp dport . {ip} saddr . tcp sport @{set}")
-            }
+            Self::InSet(set, is_v6) => write!(out, "{} @{set}", flow(*is_v6)),
+            Self::AnswersSet(set, is_v6) => write!(out, "{} @{set}", answered(*is_v6)),
             // The quoted packet's destination, destination port, source and source port.
             Self::ErrorOf(set, false, kind) => {
                 write!(out, "icmp type {kind} @th,192,32 . @th,240,16 . @th,160,32 . @th,224,16 @{set}")
@@ -161,6 +168,8 @@ impl fmt::Display for Term {
                 write!(out, "add @{set} {{ {} saddr limit rate over 1/day burst 2 packets }}", family(*is_v6))
             }
             Self::RemoveSource(set, is_v6) => write!(out, "delete @{set} {{ {} saddr }}", family(*is_v6)),
+            Self::NoteAnswered(set, is_v6) => write!(out, "update @{set} {{ {} }}", answered(*is_v6)),
+            Self::ForgetFlow(set, is_v6) => write!(out, "delete @{set} {{ {} }}", flow(*is_v6)),
             Self::Untracked => out.write_str("notrack"),
             Self::Duplicate(to, index) => {
                 write!(out, "dup to {to} device {}", crate::interface::name(*index))
@@ -207,12 +216,7 @@ impl Term {
                 compare(&RTN_LOCAL.to_ne_bytes(), false, out);
             }
             Self::InSet(set, is_v6) | Self::AnswersSet(set, is_v6) => {
-                let (at, bytes) = if *is_v6 { (8, 16) } else { (12, 4) };
-                let source = [(NETWORK_HEADER, at, bytes), (TRANSPORT_HEADER, 0, 2)];
-                let destination = [(NETWORK_HEADER, at + bytes, bytes), (TRANSPORT_HEADER, 2, 2)];
-                let is_answer = matches!(self, Self::AnswersSet(..));
-                let ([a, b], [c, d]) = if is_answer { (destination, source) } else { (source, destination) };
-                look_up([a, b, c, d], set, out);
+                look_up(flow_places(*is_v6, matches!(self, Self::AnswersSet(..))), set, out);
             }
             Self::ErrorOf(set, is_v6, kind) => {
                 // The quoted packet follows the 8 bytes of the message's own header.
@@ -235,6 +239,8 @@ impl Term {
                 mask(&CT_STATUS_DNAT.to_ne_bytes(), out);
                 compare(&[0; 4], false, out);
             }
+            Self::NoteAnswered(set, is_v6) => change_flows(set, *is_v6, true, DYNSET_UPDATE, out),
+            Self::ForgetFlow(set, is_v6) => change_flows(set, *is_v6, false, DYNSET_DELETE, out),
             Self::ThirdOfSource(set, is_v6) => {
                 // More than one packet a day, and two at once.
                 let mut limit = Vec::new();
@@ -309,6 +315,8 @@ pub struct Contents {
     pub version: Option<bool>,
     /// Sets of flows of IPv4 and of IPv6; none if empty.
     pub sets: &'static [&'static str],
+    /// Time for which the sets of flows have one after a rule has last added it; `None` if rules do not change them.
+    pub flows_timeout: Option<Duration>,
     /// Sets of addresses of IPv4 and of IPv6, which rules change; none if empty.
     pub address_sets: &'static [&'static str],
     /// Its chains.
@@ -321,7 +329,10 @@ impl fmt::Display for Contents {
         let family = self.version.map_or("inet", |is_v6| if is_v6 { "ip6" } else { "ip" });
         writeln!(out, "table {family} {} {{\n    flags owner", self.name)?;
         for (set, kind) in self.sets.iter().zip(["ipv4_addr", "ipv6_addr"]) {
-            writeln!(out, "    set {set} {{ type {kind} . inet_service . {kind} . inet_service; }}")?;
+            let rest = self.flows_timeout.map_or(String::new(), |timeout| {
+                format!(" flags dynamic,timeout; timeout {}s; size {FLOWS_MAX};", timeout.as_secs())
+            });
+            writeln!(out, "    set {set} {{ type {kind} . inet_service . {kind} . inet_service;{rest} }}")?;
         }
         for (set, kind) in self.address_sets.iter().zip(["ipv4_addr", "ipv6_addr"]) {
             let timeout = ADDRESS_TIMEOUT.as_secs();
@@ -342,7 +353,8 @@ impl fmt::Display for Contents {
             )?;
             for rule in &chain.rules {
                 let terms: Vec<String> = rule.iter().map(ToString::to_string).collect();
-                writeln!(out, "        {}", terms.join(" "))?;
+                let has_words = !rule.iter().any(|term| matches!(term, Term::ErrorOf(..)));
+                writeln!(out, "        {}{}", if has_words { "" } else { WITHOUT_WORDS }, terms.join(" "))?;
             }
             writeln!(out, "    }}")?;
         }
@@ -369,10 +381,7 @@ impl NftablesTable {
         requests.extend(contents.sets.iter().enumerate().map(|(index, set)| contents.set(index, set)));
         let address_sets = contents.address_sets.iter().enumerate();
         requests.extend(address_sets.map(|(index, set)| contents.address_set(index, set)));
-        for chain in &contents.chains {
-            requests.push(contents.chain(chain));
-            requests.extend(chain.rules.iter().map(|rule| contents.rule(chain.name, rule)));
-        }
+        requests.extend(contents.chains.iter().flat_map(|chain| contents.chain_with_rules(chain)));
         socket.batch(&format!("nf_tables: table {}", contents.name), SUBSYSTEM, &requests)?;
         Ok(Self { socket, contents })
     }
@@ -391,6 +400,33 @@ impl NftablesTable {
     /// If one of them is in no set.
     pub fn remove(&mut self, flows: &[FourTuple]) -> Result<(), Error> {
         self.change(DELSETELEM, 0, flows)
+    }
+
+    /// Adds a chain with its rules.
+    ///
+    /// # Errors
+    /// As [`NftablesTable::create`].
+    pub fn add_chain(&mut self, chain: &Chain) -> Result<(), Error> {
+        let what = format!("nf_tables: table {}", self.contents.name);
+        self.socket.batch(&what, SUBSYSTEM, &self.contents.chain_with_rules(chain))
+    }
+
+    /// The flows that the sets have now.
+    ///
+    /// # Errors
+    /// If the kernel does not list them.
+    pub fn flows(&mut self) -> Result<Vec<FourTuple>, Error> {
+        let mut found = Vec::new();
+        for set in self.contents.sets {
+            let mut attributes = Vec::new();
+            text(&mut attributes, 1, &self.contents.name);
+            text(&mut attributes, 2, set);
+            let body = self.contents.request(GETSETELEM, 0, &attributes).body;
+            let messages =
+                self.socket.dump(SUBSYSTEM << 8 | GETSETELEM, &body, SUBSYSTEM << 8 | NEWSETELEM)?;
+            found.extend(messages.iter().flat_map(|message| flows_of(message)));
+        }
+        Ok(found)
     }
 
     fn change(&mut self, message: u16, flags: u16, flows: &[FourTuple]) -> Result<(), Error> {
@@ -427,10 +463,15 @@ impl Contents {
         let mut attributes = Vec::new();
         text(&mut attributes, 1, &self.name);
         text(&mut attributes, 2, set);
-        // No flags; a type that only nft(8) reads; the length of a key; an identifier.
+        // Flags; a type that only nft(8) reads; the length of a key; an identifier.
         let key_bytes = [16, 40][index];
-        for (kind, value) in [(3, 0), (4, 0), (5, key_bytes), (10, 1 + index as u32)] {
+        let flags = if self.flows_timeout.is_some() { SET_TIMEOUT | SET_EVAL } else { 0 };
+        for (kind, value) in [(3, flags), (4, 0), (5, key_bytes), (10, 1 + index as u32)] {
             number(&mut attributes, kind, value);
+        }
+        if let Some(timeout) = self.flows_timeout {
+            nested(&mut attributes, 9, &numbers(&[(1, FLOWS_MAX)]));
+            attribute::push(&mut attributes, 11, &(timeout.as_millis() as u64).to_be_bytes());
         }
         self.request(NEWSET, NLM_F_CREATE, &attributes)
     }
@@ -462,6 +503,11 @@ impl Contents {
         number(&mut attributes, 5, NF_ACCEPT);
         text(&mut attributes, 7, kind);
         self.request(NEWCHAIN, NLM_F_CREATE, &attributes)
+    }
+
+    fn chain_with_rules(&self, chain: &Chain) -> Vec<NetlinkRequest> {
+        let rules = chain.rules.iter().map(|rule| self.rule(chain.name, rule));
+        std::iter::once(self.chain(chain)).chain(rules).collect()
     }
 
     fn rule(&self, chain: &str, terms: &[Term]) -> NetlinkRequest {
@@ -502,6 +548,31 @@ fn key(source: SocketAddr, destination: SocketAddr) -> Vec<u8> {
         key.extend([0, 0]);
     }
     key
+}
+
+/// The flow with a key.
+fn flow_of(key: &[u8]) -> Option<FourTuple> {
+    let (source, destination) = key.split_at(key.len() / 2);
+    let end = |bytes: &[u8]| {
+        let (address, port) = bytes.split_at_checked(bytes.len().checked_sub(4)?)?;
+        let address: IpAddr = match address.len() {
+            4 => <[u8; 4]>::try_from(address).ok()?.into(),
+            _ => <[u8; 16]>::try_from(address).ok()?.into(),
+        };
+        Some(SocketAddr::new(address, u16::from_be_bytes([port[0], port[1]])))
+    };
+    Some((end(source)?, end(destination)?))
+}
+
+/// The flows of a message about elements of a set.
+fn flows_of(message: &[u8]) -> Vec<FourTuple> {
+    // After `struct nfgenmsg`: NFTA_SET_ELEM_LIST_ELEMENTS, and of each NFTA_SET_ELEM_KEY with NFTA_DATA_VALUE.
+    let value = |bytes: &[u8], kind: u16| {
+        attribute::parse(bytes).into_iter().find_map(|(found, value)| (found == kind).then_some(value))
+    };
+    let list = message.get(4..).and_then(|attributes| value(attributes, 3)).unwrap_or_default();
+    let elements = attribute::parse(&list);
+    elements.iter().filter_map(|(_, element)| flow_of(&value(&value(element, 1)?, VALUE)?)).collect()
 }
 
 /// The attribute is a list of attributes (NLA_F_NESTED).
@@ -569,13 +640,37 @@ fn payload(base: u32, at: u32, bytes: u32, register: u32, out: &mut Vec<u8>) {
     expression("payload", &numbers(&[(1, register), (2, base), (3, at), (4, bytes)]), out);
 }
 
-/// Ends the rule unless the bytes at these places, each in registers of four bytes, are in the set.
-fn look_up(places: [(u32, u32, u32); 4], set: &str, out: &mut Vec<u8>) {
+/// Adds the flow of a segment to a set, or the one that it answers, or removes it.
+fn change_flows(set: &str, is_v6: bool, is_answer: bool, operation: u32, out: &mut Vec<u8>) {
+    load(flow_places(is_v6, is_answer), out);
+    let mut attributes = Vec::new();
+    text(&mut attributes, 1, set);
+    number(&mut attributes, 3, operation);
+    number(&mut attributes, 4, REGISTER);
+    expression("dynset", &attributes, out);
+}
+
+/// Where the addresses and ports of a segment are: source and destination, or the other way round if it answers a flow.
+fn flow_places(is_v6: bool, is_answer: bool) -> [(u32, u32, u32); 4] {
+    let (at, bytes) = if is_v6 { (8, 16) } else { (12, 4) };
+    let source = [(NETWORK_HEADER, at, bytes), (TRANSPORT_HEADER, 0, 2)];
+    let destination = [(NETWORK_HEADER, at + bytes, bytes), (TRANSPORT_HEADER, 2, 2)];
+    let ([a, b], [c, d]) = if is_answer { (destination, source) } else { (source, destination) };
+    [a, b, c, d]
+}
+
+/// Reads the bytes at these places, each into registers of four bytes.
+fn load(places: [(u32, u32, u32); 4], out: &mut Vec<u8>) {
     let mut register = REGISTER;
     for (base, at, bytes) in places {
         payload(base, at, bytes, register, out);
         register += bytes.div_ceil(4);
     }
+}
+
+/// Ends the rule unless the bytes at these places, each in registers of four bytes, are in the set.
+fn look_up(places: [(u32, u32, u32); 4], set: &str, out: &mut Vec<u8>) {
+    load(places, out);
     let mut attributes = Vec::new();
     text(&mut attributes, 1, set);
     number(&mut attributes, 2, REGISTER);

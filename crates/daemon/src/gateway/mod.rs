@@ -158,7 +158,11 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
             example::print(options.mode);
             Ok(())
         }
-        Command::Guard(Guard { interface, fwmark, drain_ns, mobiles }) => instance(interface)
-            .guard(|| tails::lead_and_finish(interface, *fwmark, mobiles, Span::from_nanos(*drain_ns))),
+        Command::Guard(Guard { interface, fwmark, drain_ns, mobiles }) => {
+            let answered = tails::note_answered(interface, *fwmark, mobiles);
+            let patience = Span::from_nanos(*drain_ns);
+            instance(interface)
+                .guard(|| tails::lead_and_finish(interface, *fwmark, mobiles, patience, answered))
+        }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
 
 use airwatt_linux::changes::{Change, Changes};
 use airwatt_linux::firewall::{self, FilterHook};
@@ -26,6 +27,9 @@ const UNANSWERED: [&str; 2] = ["unanswered4", "unanswered6"];
 /// Neighbours beyond the device for copies of SYNs. The device has no neighbours, so that any that are not this host's do.
 const BEYOND_DEVICE: [IpAddr; 2] =
     [IpAddr::V4(Ipv4Addr::new(192, 0, 0, 11)), IpAddr::V6(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 11))];
+/// Time for which a flow of a mobile counts as one that this host answers. A killed gateway resets what it has answered within that time;
+/// of older flows connection tracking has forgotten the end before the mobile says something.
+const ANSWERED_TIMEOUT: Duration = Duration::from_secs(60);
 /// After every other chain.
 const PRIORITY_LAST: i32 = i32::MAX;
 /// After the translation of addresses at arrival (-100), so that mobiles behind one are found by their own addresses.
@@ -173,6 +177,7 @@ pub(super) fn tables_of_copies(config: &Config, device: u32) -> Vec<Contents> {
             name: format!("airwatt-{}", config.interface),
             version: Some(is_v6),
             sets: &[],
+            flows_timeout: None,
             address_sets: &[],
             chains: vec![Chain { name: "forwarded", hook: Hook::Forward, priority: PRIORITY_LAST, rules }],
         }
@@ -191,6 +196,66 @@ pub(super) fn table_of_tails(interface: &str, fwmark: u32, mobiles: &[Prefix]) -
     let mut contents = contents(name, flows().collect(), leaving);
     contents.chains.extend(untracked_chains(mobiles));
     contents
+}
+
+/// The table of the guardian of a base station alone, from the start on. It notes the flows of mobiles that this host's sockets answer,
+/// until the mobile opens a connection with the same addresses, and what they say stays untracked after the gateway's own table has gone: a socket that is not closed yet would else be tracked as a
+/// connection of the host beyond, whose port is translated because the one to that host has the same. The mobile would answer the
+/// strange port by a reset, which reaches the socket, and never learn that its connection has ended.
+pub(super) fn table_of_answered(interface: &str, fwmark: u32, mobiles: &[Prefix]) -> Contents {
+    let [.., own] = marks(fwmark);
+    let answer = |prefix: &Prefix| {
+        let is_v6 = prefix.address.is_ipv6();
+        let to = Term::Destination(prefix.network().address, prefix.length);
+        let note = Term::NoteAnswered(SETS[usize::from(is_v6)], is_v6);
+        vec![Term::Mark(own), Term::Tcp, to, Term::Untracked, note]
+    };
+    let opened = |prefix: &Prefix| {
+        let is_v6 = prefix.address.is_ipv6();
+        let from = Term::Source(prefix.network().address, prefix.length);
+        vec![Term::Tcp, Term::Opens, from, Term::ForgetFlow(SETS[usize::from(is_v6)], is_v6)]
+    };
+    // A SYN that goes its way as plain TCP is tracked, as its answer will be.
+    let rules = std::iter::once(vec![Term::Mark(own), Term::Tcp, Term::Opens, Term::Accept])
+        .chain(mobiles.iter().map(answer))
+        .collect();
+    Contents {
+        name: format!("airwatt-{interface}-{}-answered", std::process::id()),
+        version: None,
+        sets: &SETS,
+        flows_timeout: Some(ANSWERED_TIMEOUT),
+        address_sets: &[],
+        chains: vec![
+            Chain { name: "untracked", hook: Hook::Output, priority: PRIORITY_RAW, rules },
+            Chain {
+                name: "opened",
+                hook: Hook::Prerouting,
+                priority: PRIORITY_ARRIVING + 1,
+                rules: mobiles.iter().map(opened).collect(),
+            },
+        ],
+    }
+}
+
+/// Chains of that table for the time after the gateway has been killed: what mobiles send of these flows is refused, unless rules lead it
+/// here, and SYNs that provoke it are not tracked either.
+pub(super) fn chains_of_killed(fwmark: u32, mobiles: &[Prefix]) -> [Chain; 2] {
+    let [_, relayed, own] = marks(fwmark);
+    let mut refused = vec![vec![Term::Mark(relayed), Term::Accept]];
+    let mut untracked = Vec::new();
+    for prefix in mobiles {
+        let (network, is_v6) = (prefix.network().address, prefix.address.is_ipv6());
+        let set = SETS[usize::from(is_v6)];
+        let from = Term::Source(network, prefix.length);
+        refused.push(vec![Term::Tcp, from, Term::InSet(set, is_v6), Term::Refuse]);
+        let to = Term::Destination(network, prefix.length);
+        untracked.push(vec![Term::Mark(own), Term::Tcp, to, Term::Untracked]);
+    }
+    let chain = |name, hook, priority, rules| Chain { name, hook, priority, rules };
+    [
+        chain("refused", Hook::Prerouting, PRIORITY_ARRIVING + 2, refused),
+        chain("provoking", Hook::Output, PRIORITY_RAW, untracked),
+    ]
 }
 
 /// The table of connections that have ended here: each segment of their hosts is answered by a reset. The kernel's own reset cannot do
@@ -215,7 +280,7 @@ fn contents(name: String, arriving: Vec<Vec<Term>>, leaving: Vec<Vec<Term>>) -> 
         chain("arriving", Hook::Prerouting, PRIORITY_ARRIVING, arriving),
         chain("leaving", Hook::Output, PRIORITY_OUTPUT, leaving),
     ];
-    Contents { name, version: None, sets: &SETS, address_sets: &[], chains }
+    Contents { name, version: None, sets: &SETS, flows_timeout: None, address_sets: &[], chains }
 }
 
 /// Has the segments of the flows of a set delivered to this host.
@@ -361,6 +426,9 @@ pub(super) fn commands(config: &Config) -> Result<String, Failure> {
         config.versions().into_iter().map(|is_v6| super::sockets::loopback(is_v6, 0)).collect();
     let mut table = table(config, 0, &listeners).to_string();
     table.extend(tables_of_copies(config, 0).iter().map(ToString::to_string));
+    if config.is_alone() {
+        table += &table_of_answered(name, config.fwmark, &config.mobiles()).to_string();
+    }
     let table = ["iif", "device"]
         .iter()
         .fold(table, |text, term| text.replace(&format!("{term} if0"), &format!("{term} {name}")));

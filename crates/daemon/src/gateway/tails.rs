@@ -9,6 +9,7 @@
 //! For the same reason the kernel is made to forget connections that have ended in both directions. It has them for a minute more, and
 //! would not forward the SYN of a host that uses their addresses again.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use airwatt_base::{Instant, Span};
@@ -36,29 +37,76 @@ const BETWEEN_PROVOCATIONS: Duration = Duration::from_millis(600);
 /// Before a start or `restore`: finishes what is left of a gateway whose guardian was killed with it, or is about to be, as by a service
 /// manager that ends all processes of a failed service. Nobody else would reset its hosts.
 pub(super) fn finish_left(interface: &str, mobiles: &[Prefix]) -> Result<(), Failure> {
-    let changes = instance(interface).left()?;
-    if let Some(fwmark) = changes.as_ref().and_then(rules::mark_of) {
-        lead_and_finish(interface, fwmark, mobiles, Gateway::default().drain);
+    if let Some(fwmark) = mark_left(interface)? {
+        lead_and_finish(interface, fwmark, mobiles, Gateway::default().drain, None);
     }
     Ok(())
 }
 
-/// In the guardian of a killed gateway: leads what is left here, and ends it. `mobiles` are the addresses of mobiles without a daemon.
-pub(super) fn lead_and_finish(interface: &str, fwmark: u32, mobiles: &[Prefix], patience: Span) {
+/// The setting `fwmark` of a gateway that has not undone its changes; `None` if it runs, or has left none.
+fn mark_left(interface: &str) -> Result<Option<u32>, Failure> {
+    Ok(instance(interface).left()?.as_ref().and_then(rules::mark_of))
+}
+
+/// In the guardian of a base station alone, at its start: has the kernel note which flows of mobiles the gateway answers.
+pub(super) fn note_answered(interface: &str, fwmark: u32, mobiles: &[Prefix]) -> Option<NftablesTable> {
+    if mobiles.is_empty() {
+        return None;
+    }
+    let table = NftablesTable::create(rules::table_of_answered(interface, fwmark, mobiles));
+    table.inspect_err(|error| warn!(%error, "mobiles may learn late that a killed gateway has gone")).ok()
+}
+
+/// In the guardian of a gateway that has ended: leads what is left here, and ends it. `mobiles` are the addresses of mobiles without a
+/// daemon, and `answered` has their flows.
+pub(super) fn lead_and_finish(
+    interface: &str,
+    fwmark: u32,
+    mobiles: &[Prefix],
+    patience: Span,
+    answered: Option<NftablesTable>,
+) {
     let [_, _, own] = rules::marks(fwmark);
     let left = left(own);
-    if left.is_empty() {
-        return forget_ended(own);
-    }
     // The table ends with this function. A gateway that starts meanwhile has one of its own, and connections that are not here.
-    let table = table_for(&left, rules::table_of_tails(interface, fwmark, mobiles));
+    let tails = || table_for(&left, rules::table_of_tails(interface, fwmark, mobiles));
+    let table = (!left.is_empty()).then(tails).transpose();
     if let Err(error) = &table {
         warn!(%error, "what is left of relayed connections is not led here");
     }
     match PacketSender::open(own) {
-        Ok(packets) => finish(interface, left, own, patience, &packets),
-        Err(error) => warn!(%error, "what is left of relayed connections is not ended"),
+        Ok(packets) => {
+            let was_killed = || mark_left(interface).is_ok_and(|mark| mark.is_some());
+            if let Some(mut answered) = answered.filter(|_| was_killed())
+                && let Err(error) = refuse(&mut answered, &left, fwmark, mobiles, &packets)
+            {
+                warn!(%error, "mobiles may learn late that the gateway has gone");
+            }
+            finish(interface, left, own, patience, &packets);
+        }
+        Err(error) => {
+            warn!(%error, "what is left of relayed connections is not ended");
+            forget_ended(own);
+        }
     }
+}
+
+/// Resets the mobiles' connections that a killed gateway has relayed, as far as its own resets have not: one was lost, or a mobile without
+/// room has challenged it. `left` is led here.
+fn refuse(
+    answered: &mut NftablesTable,
+    left: &[Orphan],
+    fwmark: u32,
+    mobiles: &[Prefix],
+    packets: &PacketSender,
+) -> Result<(), Error> {
+    for chain in rules::chains_of_killed(fwmark, mobiles) {
+        answered.add_chain(&chain)?;
+    }
+    let is_left = |(mobile, beyond): &FourTuple| left.iter().any(|one| one.ends == (*beyond, *mobile));
+    let flows: Vec<FourTuple> = answered.flows()?.into_iter().filter(|flow| !is_left(flow)).collect();
+    provoke(flows.iter().map(|(mobile, beyond)| (*beyond, *mobile)), packets);
+    Ok(())
 }
 
 /// A table whose sets have the segments of these connections' hosts.
@@ -123,9 +171,17 @@ fn end(interface: &str, connections: &[Orphan], packets: &PacketSender) {
             debug!(%error, "not reset");
         }
     }
+    provoke(connections.iter().map(|one| one.ends), packets);
+}
+
+/// Provokes the hosts of connections to challenge, by the addresses of this end and theirs.
+fn provoke(connections: impl Iterator<Item = (SocketAddr, SocketAddr)> + Clone, packets: &PacketSender) {
+    if connections.clone().next().is_none() {
+        return;
+    }
     for _ in 0..PROVOCATIONS {
-        for Orphan { ends: (here, there), .. } in connections {
-            if let Err(error) = packets.send(there.ip(), &provocation(*here, *there)) {
+        for (here, there) in connections.clone() {
+            if let Err(error) = packets.send(there.ip(), &provocation(here, there)) {
                 debug!(%error, "not provoked");
             }
         }

@@ -4,7 +4,11 @@ use super::*;
 fn a_flow_is_a_key_of_words() {
     let v4 = key("10.0.0.1:80".parse().unwrap(), "10.0.0.2:443".parse().unwrap());
     assert_eq!(v4, [10, 0, 0, 1, 0, 80, 0, 0, 10, 0, 0, 2, 1, 187, 0, 0]);
-    assert_eq!(key("[::1]:1".parse().unwrap(), "[::2]:2".parse().unwrap()).len(), 40);
+    let (one, two) = ("[::1]:1".parse().unwrap(), "[::2]:2".parse().unwrap());
+    assert_eq!(key(one, two).len(), 40);
+    assert_eq!(flow_of(&key(one, two)), Some((one, two)));
+    assert_eq!(flow_of(&v4), Some(("10.0.0.1:80".parse().unwrap(), "10.0.0.2:443".parse().unwrap())));
+    assert_eq!((flow_of(&[]), flow_of(&v4[..9])), (None, None));
 }
 
 #[test]
@@ -24,6 +28,7 @@ fn the_text_is_that_of_nft() {
         name: "test".to_owned(),
         version: None,
         sets: &["four", "six"],
+        flows_timeout: Some(Duration::from_secs(60)),
         address_sets: &["mobiles"],
         chains: vec![Chain {
             name: "arriving",
@@ -34,6 +39,8 @@ fn the_text_is_that_of_nft() {
                 vec![Term::Family(true), Term::InSet("six", true), Term::Accept],
                 vec![Term::AnswersSet("four", false), Term::Accept],
                 vec![Term::Tcp, Term::Refuse],
+                vec![Term::NoteAnswered("four", false)],
+                vec![Term::ForgetFlow("six", true)],
             ],
         }],
     };
@@ -46,4 +53,7 @@ fn the_text_is_that_of_nft() {
     assert!(text.contains("ip daddr . tcp dport . ip saddr . tcp sport @four accept"), "{text}");
     assert!(text.contains("ip6 saddr . tcp sport . ip6 daddr . tcp dport @six accept"), "{text}");
     assert!(text.contains("meta l4proto tcp reject with tcp reset"), "{text}");
+    assert!(text.contains("update @four { ip daddr . tcp dport . ip saddr . tcp sport }"), "{text}");
+    assert!(text.contains("delete @six { ip6 saddr . tcp sport . ip6 daddr . tcp dport }"), "{text}");
+    assert!(text.contains("inet_service; flags dynamic,timeout; timeout 60s; size 65536;"), "{text}");
 }
