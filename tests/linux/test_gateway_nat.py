@@ -132,6 +132,21 @@ def test_a_firewall_that_rejects_is_gone_round_after_two_connections(lab):
     assert ["same" in outcome for outcome in outcomes] == [False, False, True]
 
 
+def test_a_firewall_of_the_old_iptables_is_named(lab):
+    if lab.run("base", "iptables-legacy", "-P", "FORWARD", "DROP", check=False).returncode != 0:
+        pytest.skip("this kernel or host has no iptables-legacy")
+    lab.run("base", "iptables-legacy", "-A", "FORWARD", "-i", "wired", "-j", "ACCEPT")
+    said = check(lab)
+    assert "iptables-legacy: FORWARD drops what its rules do not accept" in said
+    lab.run("base", *said.split("hint: ")[1].splitlines()[0].split())
+    assert "iptables" not in check(lab)
+    lab.run("base", "iptables-legacy", "-A", "INPUT", "-j", "DROP")
+    said = check(lab)
+    assert "iptables-legacy: INPUT drops what its rules do not accept" in said
+    lab.run("base", *said.split("hint: ")[1].splitlines()[0].split())
+    assert "iptables" not in check(lab)
+
+
 def test_a_firewall_of_the_host_itself_is_named(lab):
     chain = (
         "type filter hook input priority 0; policy drop; ct state established,related accept; meta l4proto icmp accept"

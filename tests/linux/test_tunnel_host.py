@@ -53,6 +53,8 @@ def test_a_host_that_forwards_keeps_its_route_from_a_router_advertisement(pair):
         call("ip", "-n", name, "address", "add", f"{OUTER_V6[end]}/64", "dev", "cable", "nodad")
         pair.write(end, v6=True)
     setting = "net.ipv6.conf.cable.accept_ra"
+    # What an interface that appears later begins with.
+    default = "net.ipv6.conf.default.accept_ra"
 
     def has_route() -> bool:
         return "default" in pair.run("ap", "ip", "-6", "route", "show", "default")
@@ -63,11 +65,11 @@ def test_a_host_that_forwards_keeps_its_route_from_a_router_advertisement(pair):
 
     await_true(advertised, 10)
     process = pair.up("ap")
-    assert pair.run("ap", "sysctl", "-n", "net.ipv6.conf.all.forwarding", setting).split() == ["1", "2"]
+    assert pair.run("ap", "sysctl", "-n", "net.ipv6.conf.all.forwarding", setting, default).split() == ["1", "2", "2"]
     assert has_route()
     process.send_signal(signal.SIGTERM)
     process.wait()
-    assert pair.run("ap", "sysctl", "-n", "net.ipv6.conf.all.forwarding", setting).split() == ["0", "1"]
+    assert pair.run("ap", "sysctl", "-n", "net.ipv6.conf.all.forwarding", setting, default).split() == ["0", "1", "1"]
     assert has_route()
 
 

@@ -194,13 +194,15 @@ pub(crate) fn serve_metrics(
     Ok(address.map(Metrics::bind).transpose()?)
 }
 
-/// Prints the unit of a daemon that makes a TUN device. `more` are further lines of its section `[Service]`.
+/// Prints the unit of a daemon that makes a TUN device. `more` are further lines of its section `[Service]`, and
+/// `sockets` the paths of Unix sockets that its configuration names, whose folders it has to write to.
 pub(crate) fn print_unit(
     kind: &str,
     interface: &str,
     file: &Path,
     capabilities: &[ProcessCapability],
     more: &[&str],
+    sockets: &[Option<&Path>],
 ) -> Result<(), Failure> {
     let file = file.canonicalize().map_err(|error| Failure::of_io(&file.display().to_string(), &error))?;
     let program = std::env::current_exe().map_err(|error| Failure::of_io("this program", &error))?;
@@ -217,6 +219,10 @@ pub(crate) fn print_unit(
     };
     // They have the privileges that they keep from the beginning, and no threads but their own to favour.
     let calls = ["SystemCallFilter=~@privileged @resources"];
-    output::print(&unit.text_with(&[&calls[..], more].concat()));
+    let folders = sockets.iter().flatten().filter_map(|path| path.parent());
+    let writable: Vec<String> =
+        folders.map(|folder| format!("ReadWritePaths={}", folder.display())).collect();
+    let writable: Vec<&str> = writable.iter().map(String::as_str).collect();
+    output::print(&unit.text_with(&[&calls[..], more, &writable].concat()));
     Ok(())
 }

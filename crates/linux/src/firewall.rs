@@ -1,10 +1,11 @@
-//! Which chains of nf_tables drop packets that none of their rules accepts, whoever made them: those of `nft`, of `iptables-nft`, and of
-//! programs that use either.
+//! Which chains of packet filters drop packets that none of their rules accepts, whoever made them: those of `nft`, of `iptables-nft`, and
+//! of programs that use either, which are nf_tables; and those of the old `iptables` by what `iptables-legacy-save` prints.
 //!
-//! Left out: what rules of such a chain accept, except that a rule of its table names something that the caller gives; and the tables of
-//! the old `iptables`, which are not nf_tables.
+//! Left out: what rules of such a chain accept, except that a rule of its table names something that the caller gives.
 
 use std::fmt;
+use std::fs;
+use std::process::Command;
 
 use rustix::net::netlink as protocol;
 
@@ -30,6 +31,16 @@ pub enum FilterHook {
     Input,
     /// Packets of others that this host passes on.
     Forward,
+}
+
+impl FilterHook {
+    /// The chain of the old iptables.
+    pub const fn legacy_chain(self) -> &'static str {
+        match self {
+            Self::Input => "INPUT",
+            Self::Forward => "FORWARD",
+        }
+    }
 }
 
 /// A chain that drops packets. Its text is as `nft` names it: family, table and chain.
@@ -77,6 +88,29 @@ pub fn dropping_chains(
         .map(|chain| chain.place)
         .filter(|place| !rules.iter().any(|rule| rule.is_of_table(place) && rule.has_one_of(known)))
         .collect())
+}
+
+/// Whether the chain of the old iptables at a hook drops or rejects packets of an IP version at its end, and no rule of the table has one of
+/// the words `known`. Where the table is in use and the program that prints it is missing, it may.
+pub fn legacy_drops(hook: FilterHook, is_v6: bool, known: &[String]) -> bool {
+    let ip = if is_v6 { "ip6" } else { "ip" };
+    // The program would make the table where there is none.
+    let names = fs::read_to_string(format!("/proc/thread-self/net/{ip}_tables_names")).unwrap_or_default();
+    if !names.lines().any(|name| name == "filter") {
+        return false;
+    }
+    let saved = Command::new(format!("{ip}tables-legacy-save")).args(["-t", "filter"]).output();
+    saved.map_or(true, |saved| drops_in(&String::from_utf8_lossy(&saved.stdout), hook, known))
+}
+
+/// The same of what the program has printed.
+fn drops_in(saved: &str, hook: FilterHook, known: &[String]) -> bool {
+    let chain = hook.legacy_chain();
+    let policy = saved.lines().any(|line| line.starts_with(&format!(":{chain} DROP")));
+    let rule = format!("-A {chain} ");
+    let last = saved.lines().filter_map(|line| line.strip_prefix(&rule)).next_back();
+    let drops = policy || last.is_some_and(|last| last == "-j DROP" || last.starts_with("-j REJECT"));
+    drops && !known.iter().any(|word| saved.contains(word))
 }
 
 /// A chain with a hook that filters.
@@ -159,4 +193,26 @@ fn place(family: u8, attributes: &[Attribute], table: u16, name: u16) -> Option<
         String::from_utf8(bytes.to_vec()).ok()
     };
     Some(DroppingChain { family, table: text(table)?, name: text(name)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chains_of_the_old_iptables_drop_by_their_policy_or_their_last_rule() {
+        let known = ["-o airwatt-gw ".to_owned()];
+        let drops = |saved: &str| drops_in(saved, FilterHook::Forward, &known);
+        assert!(drops(
+            "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD DROP [0:0]\n-A FORWARD -i wlan0 -o eth0 -j ACCEPT\nCOMMIT\n"
+        ));
+        assert!(drops(
+            ":FORWARD ACCEPT [0:0]\n-A FORWARD -i wlan0 -o eth0 -j ACCEPT\n-A FORWARD -j REJECT --reject-with x\n"
+        ));
+        assert!(!drops(
+            ":INPUT DROP [0:0]\n:FORWARD ACCEPT [0:0]\n-A FORWARD -j DROP\n-A FORWARD -j ACCEPT\n"
+        ));
+        assert!(!drops(":FORWARD DROP [0:0]\n-A FORWARD -s 10.0.0.0/24 -o airwatt-gw -j ACCEPT\n"));
+        assert!(!drops(""));
+    }
 }

@@ -365,28 +365,51 @@ pub(super) fn warn_of_firewall(config: &Config) {
     let [opening, relayed, _] = marks(config.fwmark);
     let interface = &config.interface;
     for ipv6 in config.versions() {
-        let name = [interface.as_bytes(), &[0]].concat();
-        let known = |mark: u32| [name.clone(), mark.to_ne_bytes().to_vec()];
-        let find = |hook, mark| firewall::dropping_chains(hook, ipv6, &known(mark)).unwrap_or_default();
-        let ip = if ipv6 { "ip6" } else { "ip" };
         let mobiles = config.mobiles().into_iter().find(|prefix| prefix.address.is_ipv6() == ipv6);
         if let (true, Some(mobiles)) = (config.is_alone(), mobiles) {
-            for chain in find(FilterHook::Forward, opening) {
-                let from = mobiles.network();
+            let (ip, from) = (if ipv6 { "ip6" } else { "ip" }, mobiles.network());
+            let accepts = [
+                format!("{ip} saddr {from} oifname {interface} accept"),
+                format!("-s {from} -o {interface} -j ACCEPT"),
+            ];
+            for (chain, rule) in dropping(FilterHook::Forward, ipv6, interface, opening, &accepts) {
                 output::error(&format!(
-                    "nf_tables: {chain} drops what its rules do not accept, and SYNs of mobiles are forwarded into {interface}: those \
-                     that it drops go on as plain TCP, the first ones late; hint: nft insert rule {chain} {ip} saddr {from} oifname \
-                     {interface} accept"
+                    "{chain} drops what its rules do not accept, and SYNs of mobiles are forwarded into {interface}: those \
+                     that it drops go on as plain TCP, the first ones late; hint: {rule}"
                 ));
             }
         }
-        for chain in find(FilterHook::Input, relayed) {
+        let accepts = [format!("meta mark {relayed} accept"), format!("-m mark --mark {relayed} -j ACCEPT")];
+        for (chain, rule) in dropping(FilterHook::Input, ipv6, interface, relayed, &accepts) {
             output::error(&format!(
-                "nf_tables: {chain} drops what its rules do not accept, and relayed connections end at this host; hint: nft insert rule \
-                 {chain} meta mark {relayed} accept"
+                "{chain} drops what its rules do not accept, and relayed connections end at this host; hint: {rule}"
             ));
         }
     }
+}
+
+/// The chains of a hook that drop what they do not know and know neither the interface nor the mark, each with the command that adds the
+/// rule that `accepts`: for nft, and for the old iptables.
+fn dropping(
+    hook: FilterHook,
+    ipv6: bool,
+    interface: &str,
+    mark: u32,
+    accepts: &[String; 2],
+) -> Vec<(String, String)> {
+    let known = [[interface.as_bytes(), &[0]].concat(), mark.to_ne_bytes().to_vec()];
+    let chains = firewall::dropping_chains(hook, ipv6, &known).unwrap_or_default();
+    let of_nft = |chain| (format!("nf_tables: {chain}"), format!("nft insert rule {chain} {}", accepts[0]));
+    let mut found: Vec<_> = chains.into_iter().map(of_nft).collect();
+    // A rule for SYNs on their way to the device says nothing of segments for this host.
+    let mut words = vec![format!("--mark {mark:#x}")];
+    words.extend((hook == FilterHook::Forward).then(|| format!("-o {interface} ")));
+    if firewall::legacy_drops(hook, ipv6, &words) {
+        let (program, chain) =
+            (if ipv6 { "ip6tables-legacy" } else { "iptables-legacy" }, hook.legacy_chain());
+        found.push((format!("{program}: {chain}"), format!("{program} -I {chain} {}", accepts[1])));
+    }
+    found
 }
 
 /// Settings of the device, with which they end. Openings that come back from it have addresses of this host as their source, or

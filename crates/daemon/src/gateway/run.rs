@@ -9,6 +9,7 @@ use airwatt_linux::control::Control;
 use airwatt_linux::driver;
 use airwatt_linux::event_loop::{EventLoop, Interest};
 use airwatt_linux::guardian::Guardian;
+use airwatt_linux::metrics::MetricsAddress;
 use airwatt_linux::nftables::NftablesTable;
 use airwatt_linux::service;
 use airwatt_linux::signals::Signals;
@@ -230,10 +231,13 @@ pub(super) fn down(argument: &Path) -> Result<(), Failure> {
 /// `airwattd gateway unit`.
 pub(super) fn unit(file: &Path) -> Result<(), Failure> {
     let config = read(file, None)?;
-    // The folder of the socket of programs.
-    let writable = config.local.as_deref().and_then(Path::parent);
-    let writable = writable.map(|folder| format!("ReadWritePaths={}", folder.display()));
-    let mut more = vec!["UMask=0077", "PrivateMounts=yes"];
-    more.extend(writable.as_deref());
-    services::print_unit(KIND, &config.interface, file, &PRIVILEGES, &more)
+    let sockets = [config.local.as_deref(), config.metrics.as_ref().and_then(MetricsAddress::path)];
+    services::print_unit(
+        KIND,
+        &config.interface,
+        file,
+        &PRIVILEGES,
+        &["UMask=0077", "PrivateMounts=yes"],
+        &sockets,
+    )
 }

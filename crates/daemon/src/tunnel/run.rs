@@ -10,6 +10,7 @@ use airwatt_linux::control::Control;
 use airwatt_linux::driver;
 use airwatt_linux::event_loop::{EventLoop, Interest};
 use airwatt_linux::guardian::Guardian;
+use airwatt_linux::metrics::MetricsAddress;
 use airwatt_linux::route::KernelRoute;
 use airwatt_linux::rule::Rule;
 use airwatt_linux::service;
@@ -199,6 +200,9 @@ fn settings_that_forwarding_resets(ipv6: bool) -> Vec<Change> {
     forwarding.chain(redirects).collect()
 }
 
+/// Whether interfaces that appear accept router advertisements.
+const DEFAULT_ACCEPT_RA: &str = "net/ipv6/conf/default/accept_ra";
+
 /// What keeps the routes from router advertisements. The kernel drops them when a host begins to forward, unless the interface accepts
 /// advertisements as a router too (`accept_ra = 2`; Linux, Documentation/networking/ip-sysctl.rst).
 fn keep_advertised_routes() -> Result<Vec<Change>, Failure> {
@@ -208,8 +212,11 @@ fn keep_advertised_routes() -> Result<Vec<Change>, Failure> {
     interfaces.sort_unstable();
     interfaces.dedup();
     let mut changes = Vec::new();
-    for index in interfaces {
-        changes.extend(Change::setting(&format!("net/ipv6/conf/{}/accept_ra", interface::name(index)), "2")?);
+    let mut names: Vec<String> = interfaces.into_iter().map(interface::name).collect();
+    // An interface that appears later has the default, which was for a host.
+    names.extend(Change::kept(DEFAULT_ACCEPT_RA, "1").map(|_| "default".to_owned()));
+    for name in names {
+        changes.extend(Change::setting(&format!("net/ipv6/conf/{name}/accept_ra"), "2")?);
     }
     Ok(changes)
 }
@@ -242,5 +249,12 @@ pub(super) fn down(argument: &Path) -> Result<(), Failure> {
 /// `airwattd tunnel unit`.
 pub(super) fn unit(file: &Path) -> Result<(), Failure> {
     let config = Config::read(file)?;
-    services::print_unit(KIND, &config.interface, file, &[ProcessCapability::NetAdmin], &[])
+    services::print_unit(
+        KIND,
+        &config.interface,
+        file,
+        &[ProcessCapability::NetAdmin],
+        &[],
+        &[config.metrics.as_ref().and_then(MetricsAddress::path)],
+    )
 }

@@ -53,7 +53,7 @@ struct PeerRow {
     replayed: u64,
     /// Changes of the peer's address.
     moves: u64,
-    /// Datagrams of those that count as sent which never left: no session came in time, or there was no address.
+    /// Datagrams of those that count as sent which have not left: there is no session yet, none came in time, or there was no address.
     unsent: u64,
     allowed_ips: Vec<String>,
     burst_packets: u32,
@@ -125,7 +125,7 @@ pub(super) fn document(host: HostState<'_>, machine: &Peers, now: Instant) -> Do
             unanswered: session.unanswered,
             replayed: session.counts.replayed,
             moves: session.counts.moves,
-            unsent: session.counts.dropped,
+            unsent: session.counts.dropped + session.waiting as u64,
             allowed_ips: config.allowed_ips.iter().map(ToString::to_string).collect(),
             burst_packets: tunnel.burst_packets(),
             trigger_interval_s: tunnel.trigger_interval().map(|interval| interval.as_secs_f64()),
@@ -280,7 +280,7 @@ fn text_of(document: &serde_json::Value) -> String {
         ));
         if peer["unsent"].as_u64().is_some_and(|count| count > 0) {
             lines.push(format!(
-                "  of these {} datagrams never left, since there was no session",
+                "  of these {} datagrams have not left, since there was no session",
                 of("unsent")
             ));
         }

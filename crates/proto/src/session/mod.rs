@@ -121,6 +121,8 @@ pub struct PeerStatus {
     pub handshake_at: Option<Instant>,
     /// Initiations sent since the peer was heard last.
     pub unanswered: u32,
+    /// Payloads that wait for a session.
+    pub waiting: usize,
     /// What was counted.
     pub counts: PeerCounts,
 }
@@ -265,6 +267,7 @@ impl Sessions {
             endpoint: peer.endpoint,
             handshake_at: peer.current.as_ref().map(|session| session.born),
             unanswered: peer.unanswered,
+            waiting: peer.staged.len(),
             counts: peer.counts,
         }
     }
