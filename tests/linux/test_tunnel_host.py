@@ -85,6 +85,23 @@ def test_the_host_is_restored_after_every_end(pair, with_signal):
     await_true(lambda: left_in_run(pair) == [], 2)
 
 
+@pytest.mark.parametrize("with_signal", [signal.SIGTERM, signal.SIGKILL])
+def test_a_host_forwards_until_the_last_of_two_tunnels_ends(pair, with_signal):
+    first = pair.up("ap")
+    file, own = pair.file("ap"), pair.interfaces["ap"]
+    other = file.read_text().replace(own, f"{own}b").replace("10.77.0", "10.78.0").replace("4646", "4747")
+    file.write_text(other.replace("192.0.2.0/24", "192.0.3.0/24"))
+    second = pair.up("ap")
+    assert pair.forwards() == "1"
+    first.send_signal(with_signal)
+    first.wait(5)
+    await_true(lambda: left_in_run(pair) == [])
+    assert pair.forwards() == "1"
+    second.send_signal(with_signal)
+    second.wait(5)
+    await_true(lambda: pair.forwards() == "0", 2)
+
+
 def test_the_tunnel_ends_with_its_guardian_and_a_later_one_finds_what_both_left(pair):
     process = pair.up("ap")
     (guardian,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()

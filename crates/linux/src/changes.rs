@@ -5,6 +5,9 @@
 //! first: the daemon itself at SIGTERM, its guardian after SIGKILL ([`crate::guardian`]), or a later start. A change that
 //! somebody else has changed meanwhile is let be and reported. What ends with a descriptor of the daemon, as a TUN device
 //! with its addresses and the routes over it, needs no entry.
+//!
+//! Several daemons may rely on one setting, which the first one has changed. Each notes what the first one did, and the last one of them
+//! that ends undoes it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -108,6 +111,14 @@ impl Change {
         }
     }
 
+    /// The name of the setting that it is about.
+    fn setting_name(&self) -> Option<&str> {
+        match self {
+            Self::Setting { name, .. } | Self::Kept { name, .. } => Some(name),
+            _ => None,
+        }
+    }
+
     fn make(&self) -> Result<(), Error> {
         match self {
             Self::Setting { name, after, .. } => write_setting(name, after),
@@ -175,6 +186,7 @@ fn write_setting(name: &str, value: &str) -> Result<(), Error> {
 #[derive(Debug)]
 pub struct Changes {
     log: UndoLog<Change>,
+    path: PathBuf,
 }
 
 impl Changes {
@@ -184,7 +196,7 @@ impl Changes {
     /// If the folder is not private.
     pub fn open(path: &Path, program: &'static str) -> Result<(Self, Vec<String>), Error> {
         let (log, damage) = UndoLog::read(path, program)?;
-        Ok((Self { log }, damage))
+        Ok((Self { log, path: path.to_owned() }, damage))
     }
 
     /// The changes, oldest first.
@@ -212,6 +224,43 @@ impl Changes {
         made.and(noted)
     }
 
+    /// This daemon relies on a setting that has the right value. If another daemon of this network namespace has changed it, what that one
+    /// has noted of the settings of this IP version is noted here, too.
+    ///
+    /// # Errors
+    /// If the log cannot be written.
+    pub fn share(&mut self, name: &str) -> Result<(), Error> {
+        let version = name.split_inclusive('/').take(2).collect::<String>();
+        let has_changed =
+            |change: &Change| matches!(change, Change::Setting { name: other, .. } if other == name);
+        let Some(other) = self.others().into_iter().find(|log| log.iter().any(has_changed)) else {
+            return Ok(());
+        };
+        let is_of_version =
+            |change: &Change| change.setting_name().is_some_and(|name| name.starts_with(&version));
+        for change in other.into_iter().filter(is_of_version) {
+            let entry = self.log.begin(change.clone(), |own| *own == change)?;
+            self.log.complete(entry)?;
+        }
+        Ok(())
+    }
+
+    /// The changes of each other daemon of this network namespace. Their logs are beside this one, and their names end alike.
+    fn others(&self) -> Vec<Vec<Change>> {
+        let ending = |path: &Path| {
+            let name = path.file_name()?.to_str()?;
+            name.strip_suffix(".jsonl")?.rsplit('.').next().map(str::to_owned)
+        };
+        let Some(own) = ending(&self.path) else { return Vec::new() };
+        let entries = self.path.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
+        let paths = entries.flatten().map(|entry| entry.path());
+        paths
+            .filter(|path| *path != self.path && ending(path).as_ref() == Some(&own))
+            .filter_map(|path| UndoLog::<Change>::read(&path, "").ok())
+            .map(|(log, _)| log.entries().iter().map(|entry| entry.change.clone()).collect())
+            .collect()
+    }
+
     /// Forgets changes without undoing them: they have gone with what was changed.
     ///
     /// # Errors
@@ -225,14 +274,19 @@ impl Changes {
         self.log.entries().iter().map(|entry| entry.change.describe()).collect()
     }
 
-    /// Undoes all changes, the last one first. Returns a line about each that could not be undone; those stay in the log.
+    /// Undoes all changes, the last one first, but those of settings that another daemon relies on. Returns a line about each that could not be undone; those stay in the log.
     ///
     /// # Errors
     /// If the log cannot be written.
     pub fn undo(&mut self) -> Result<Vec<String>, Error> {
         let mut failed = Vec::new();
         let mut kept = vec![false; self.log.entries().len()];
+        let of_others = self.others().concat();
+        let is_shared = |change: &Change| change.setting_name().is_some() && of_others.contains(change);
         for (index, entry) in self.log.entries().iter().enumerate().rev() {
+            if is_shared(&entry.change) {
+                continue;
+            }
             if let Err(error) = entry.change.undo() {
                 failed.push(error.to_string());
                 kept[index] = error.io().kind() == std::io::ErrorKind::PermissionDenied;

@@ -61,6 +61,8 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
     let Started { control, guardian, mut changes } = instance(&name).start(&["tunnel", "guard", &name])?;
     let done = serve(config, options, signals, control, &guardian, &mut changes);
     service::stopping();
+    // Of two that end at the same time one has to see that it is the last. Without the lock the guardian undoes the changes.
+    let _lock = instance::lock()?;
     instance::undo(&mut changes)?;
     done
 }
@@ -87,11 +89,7 @@ fn serve(
         // It ends with the device.
         KernelRoute::over(index, (prefix.address, prefix.length)).add()?;
     }
-    for change in host_changes(&config, Some(index))? {
-        let command = change.describe();
-        changes.make(change)?;
-        info!(command, "host changed");
-    }
+    change_host(&config, index, changes)?;
     let socket = udp::Socket::bind(config.sessions().listen(), Some(SOCKET_BUFFER_BYTES))?;
     if !config.default_routes().is_empty() {
         socket.set_mark(config.fwmark)?;
@@ -128,6 +126,28 @@ fn serve(
     Ok(())
 }
 
+/// Makes the changes of the host that do not end with the device.
+fn change_host(config: &Config, device: u32, changes: &mut Changes) -> Result<(), Failure> {
+    // Another daemon that has set what this one relies on does not end meanwhile.
+    let _lock = instance::lock()?;
+    for ipv6 in [false, true] {
+        if forwards(config, ipv6) {
+            changes.share(FORWARDING[usize::from(ipv6)])?;
+        }
+    }
+    for change in host_changes(config, Some(device))? {
+        let command = change.describe();
+        changes.make(change)?;
+        info!(command, "host changed");
+    }
+    Ok(())
+}
+
+/// Whether this host has to forward packets of an IP version.
+fn forwards(config: &Config, ipv6: bool) -> bool {
+    config.forward && config.addresses.iter().any(|prefix| prefix.address.is_ipv6() == ipv6)
+}
+
 /// The tunnels to all peers.
 fn machine(config: &Config, now: Instant) -> Result<Peers, Failure> {
     let peer = |peer: &PeerSettings| Ok(Peer::new(tunnel_of(config)?, peer.allowed_ips.clone()));
@@ -145,7 +165,7 @@ fn machine(config: &Config, now: Instant) -> Result<Peers, Failure> {
 fn host_changes(config: &Config, device: Option<u32>) -> Result<Vec<Change>, Failure> {
     let mut changes = Vec::new();
     for (ipv6, name) in [false, true].into_iter().zip(FORWARDING) {
-        if config.forward && config.addresses.iter().any(|prefix| prefix.address.is_ipv6() == ipv6) {
+        if forwards(config, ipv6) {
             let forwarding = Change::setting(name, "1")?;
             if forwarding.is_some() {
                 changes.extend(settings_that_forwarding_resets(ipv6));

@@ -56,6 +56,28 @@ fn everything_is_undone_by_another_process_from_the_log_alone() {
 }
 
 #[test]
+fn a_setting_that_another_daemon_relies_on_stays_until_that_one_ends() {
+    isolated(|| {
+        let folder = log("shared").parent().unwrap().to_owned();
+        let open = |name: &str| Changes::open(&folder.join(name), "test").unwrap().0;
+        let [mut first, mut elsewhere] = ["tunnel-a.1.jsonl", "tunnel-c.2.jsonl"].map(open);
+        first.make(Change::setting(FORWARD, "1").unwrap().unwrap()).unwrap();
+        elsewhere.share(FORWARD).unwrap();
+        assert_eq!(elsewhere.iter().count(), 0, "another network namespace");
+        let mut second = open("tunnel-b.1.jsonl");
+        second.share("net/ipv6/conf/all/forwarding").unwrap();
+        assert_eq!(second.iter().count(), 0, "nobody has changed it");
+        second.share(FORWARD).unwrap();
+        assert_eq!(first.undo().unwrap(), Vec::<String>::new());
+        assert_eq!(read_setting(FORWARD).unwrap(), "1");
+        assert_eq!(second.undo().unwrap(), Vec::<String>::new());
+        assert_eq!(read_setting(FORWARD).unwrap(), "0");
+        drop((first, second, elsewhere));
+        fs::remove_dir_all(folder).unwrap_or_default();
+    });
+}
+
+#[test]
 fn what_others_have_changed_stays_and_is_reported() {
     isolated(|| {
         let (mut changes, _) = Changes::open(&log("others"), "test").unwrap();
