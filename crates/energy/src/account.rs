@@ -89,13 +89,13 @@ impl ProfileAccount {
             }
         };
         let (held_receive_s, held_listen_s) = held_s(radio, spent);
-        // The guard before a beacon is listening; not all listening is one.
+        let (guard_s, least_awake_s) = listened_s(radio, spent);
         let depends = |key: &str| match key {
             "transmit" => radio.transmit.as_watts() * spent.transmit,
             "receive" => radio.receive.as_watts() * (spent.receive - held_receive_s).abs(),
-            "listen" | "min_awake" | "sleep_clock" => {
-                radio.listen.as_watts() * (spent.listen - held_listen_s).abs()
-            }
+            "listen" => radio.listen.as_watts() * (spent.listen - held_listen_s).abs(),
+            "sleep_clock" => radio.listen.as_watts() * guard_s,
+            "min_awake" => radio.listen.as_watts() * least_awake_s,
             "sleep" => radio.sleep.as_watts() * spent.sleep,
             "wake_up" => radio.wake_up.power.as_watts() * spent.transition,
             _ => radio.to_sleep.power.as_watts() * spent.transition,
@@ -110,23 +110,24 @@ impl ProfileAccount {
         let digits = digits(radio, spent, energy_j);
         let (mut low, mut high) = (model.0.max(digits).powi(2), model.1.max(digits).powi(2));
         let mut share = 0.0;
-        let mut listening = false;
+        let mut listening: f64 = 0.0;
         let mut borrowed = Vec::new();
         for key in keys {
-            let is_listening = matches!(key, "listen" | "min_awake" | "sleep_clock");
             let part = if energy_j > 0.0 { depends(key) / energy_j } else { 0.0 };
             if part >= LEAST_PART {
                 borrowed.push(key.to_owned());
             }
-            // Several keys decide on listening, which counts once.
-            if !(is_listening && listening) {
+            // Several keys decide on listening, of which no part counts twice.
+            if matches!(key, "listen" | "min_awake" | "sleep_clock") {
+                listening = listening.max(part);
+            } else {
                 share += part;
-                let (least, most) = spread(radio, key);
-                low += (part * (1.0 - least)).powi(2);
-                high += (part * (most - 1.0)).powi(2);
             }
-            listening |= is_listening;
+            let (least, most) = spread(radio, key);
+            low += (part * (1.0 - least)).powi(2);
+            high += (part * (most - 1.0)).powi(2);
         }
+        share += listening;
         let mut assumed = Vec::new();
         for (key, less, more) in assumptions(radio, spent, &borrowed) {
             let share = |part_j: f64| if energy_j > 0.0 { part_j / energy_j } else { 0.0 };
@@ -205,6 +206,23 @@ fn held_s(radio: &Radio, spent: &StateSeconds) -> (f64, f64) {
     let Some((wakeups, every)) = wakes_every(radio, spent) else { return (0.0, 0.0) };
     let beacon_s = radio.fitted_beacon_s(every);
     beacon_s.map_or((0.0, 0.0), |(receive_s, listen_s)| (wakeups * receive_s, wakeups * listen_s))
+}
+
+/// The time of guards before beacons, and of the rest of the least time awake for each of them, as far as no fit holds them. They are
+/// listening, but not all listening is one of them: a radio that does not sleep has neither. Where wake-ups take no time, so that nothing
+/// says how many there were, all listening of a radio that sleeps may be.
+fn listened_s(radio: &Radio, spent: &StateSeconds) -> (f64, f64) {
+    let Some((wakeups, every)) = wakes_every(radio, spent) else {
+        let is_unknown = spent.sleep > 0.0 && (radio.wake_up.time + radio.to_sleep.time).is_zero();
+        let all_s = if is_unknown { spent.listen } else { 0.0 };
+        return (all_s, all_s);
+    };
+    let guard_s = radio.sleep_clock.guard_after(every).as_secs_f64();
+    let rest_s = radio.beacon_listening(every).as_secs_f64() - guard_s;
+    let part = |each_s: f64| (wakeups * each_s).abs().min(spent.listen);
+    let Some((_, held_s)) = radio.fitted_beacon_s(every) else { return (part(guard_s), part(rest_s)) };
+    // The rest does not depend on the time between beacons.
+    (part(guard_s + rest_s - held_s), 0.0)
 }
 
 /// What a time may cost less and more than with the values that a profile assumes without borrowing them, in joules.

@@ -296,6 +296,33 @@ fn an_account_says_what_other_modes_cost_and_what_is_borrowed() {
     assert!(account.band_high > own.band_high, "{account:?}");
 }
 
+/// A clock that is another chip's decides how long before a beacon a radio listens, and nothing of a radio that never sleeps, which had a
+/// band of -100 to +100 % for it.
+#[test]
+fn a_borrowed_clock_bears_the_guard_alone() {
+    for name in ["cyw43439", "siwx917"] {
+        let radio = Radio::find(name).unwrap();
+        assert_eq!(radio.borrowed, ["sleep_clock"]);
+        let awake = StateSeconds { listen: 10.0, ..StateSeconds::default() };
+        let account = ProfileAccount::of(&radio, &awake, 10.0 * radio.listen.as_watts());
+        assert_eq!((account.borrowed_share, account.borrowed.as_slice()), (0.0, &[][..]), "{name}");
+        assert!(account.band_high < 0.3 && account.band_low < 0.5, "{name}: {account:?}");
+        // Ten wake-ups in a second, and half of it listened for other reasons.
+        let wakes_s = (radio.wake_up.time + radio.to_sleep.time).as_secs_f64();
+        let dozing = StateSeconds {
+            listen: 0.5,
+            transition: 10.0 * wakes_s,
+            sleep: 0.5 - 10.0 * wakes_s,
+            ..StateSeconds::default()
+        };
+        let guard_s = radio.sleep_clock.guard_after(airwatt_base::Span::from_millis(100)).as_secs_f64();
+        let own = Radio { averages: Vec::new(), ..radio.clone() };
+        let account = ProfileAccount::of(&own, &dozing, 1.0);
+        let guards_j = 10.0 * guard_s * radio.listen.as_watts();
+        assert!((account.borrowed_share - guards_j).abs() < 1e-6, "{name}: {account:?}");
+    }
+}
+
 /// Ten seconds of beacons alone rest on the average on which the profile is fitted; ten seconds of listening rest on the other chip.
 #[test]
 fn a_measured_average_takes_the_place_of_borrowed_values() {
