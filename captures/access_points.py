@@ -1,9 +1,9 @@
 """Writes to findings/, beside findings.py: what access points do that looks like a fault, and faults that look so.
 
 A capture is named as there. The names of cases: `reserved` (other cells hold the medium by the Duration field of their
-frames), `quiet` (a Quiet element), `switch` (the access point announces another channel), `called` (it sends RTS, which
-the station does not answer), `managed` (a management frame is what was buffered), `trigger` (U-APSD in all access
-categories, which the TIM is then about).
+frames), `quiet` (a Quiet element), `absent` (a notice of absence of Wi-Fi Direct), `switch` (the access point announces
+another channel), `called` (it sends RTS, or MU-RTS in `called-mu`, which the station does not answer), `managed`
+(a management frame is what was buffered), `trigger` (U-APSD in all access categories, which the TIM is then about).
 """
 
 import struct
@@ -12,6 +12,8 @@ from pathlib import Path
 
 from findings import (
     ACTION,
+    ASSOCIATION_REQUEST,
+    ASSOCIATION_RESPONSE,
     CTS,
     EVERYBODY,
     INTERVAL_MS,
@@ -29,6 +31,7 @@ from findings import (
 )
 from tim_never_set import (
     ACCESS_POINT,
+    AID,
     FROM_DS,
     MORE_DATA,
     STATION,
@@ -38,7 +41,7 @@ from tim_never_set import (
 )
 from tim_never_set import POWER_MANAGEMENT as PM
 
-RTS, PROBE_REQUEST = 0xB4, 0x40
+RTS, PROBE_REQUEST, TRIGGER, DEAUTHENTICATION = 0xB4, 0x40, 0x24, 0xC0
 FURTHER = b"\x02\x00\x00\x00\x00\x04"
 # The group address of frames that are sent again by a retry policy for groups (GCR).
 CONCEALMENT = b"\x01\x0f\xac\x47\x43\x52"
@@ -79,6 +82,15 @@ def quiet(count: int, lasts_tu: int, after_tu: int) -> bytes:
     return bytes([40, 6, count, 0]) + struct.pack("<HH", lasts_tu, after_tu)
 
 
+def absent(after_ms: int, lasts_ms: int) -> bytes:
+    """An element of Wi-Fi Direct: the group owner is absent in each beacon interval, from the sixth beacon on."""
+    start_us = round(1e3 * (INTERVAL_MS * 5 + after_ms))
+    times = struct.pack("<BIII", 255, 1000 * lasts_ms, round(1e3 * INTERVAL_MS), start_us)
+    notice = bytes([12]) + struct.pack("<HBB", 2 + len(times), 1, 0) + times
+    contents = b"\x50\x6f\x9a\x09" + b"\x02\x02\x00\x00\x00" + notice
+    return bytes([221, len(contents)]) + contents
+
+
 def others(air: Air, at_ms: float, until_ms: float) -> None:
     """Now and then a frame of another cell, so that the monitor cannot have stalled."""
     while at_ms < until_ms:
@@ -90,6 +102,9 @@ def tim_never_set(air: Air, case: str) -> None:
     """More Data, beacons without the bit or with it, and what More Data announced."""
     if case in ("guilty-nulls", "alone", "woken"):
         tim_after_qos_nulls(air, case)
+        return
+    if case in FLICKERS:
+        flicker(air, case)
         return
     if case == "counters":
         # The data has a counter of its own, so that no number says that the action frame is the announced one.
@@ -145,6 +160,54 @@ def tim_after_qos_nulls(air: Air, case: str) -> None:
     polled(air, air.beacon(bit=True) + 3, 4, tid=0)
     qos_null(air, INTERVAL_MS * air.beacons - 20, sleeps=True)
     air.beacon()
+
+
+FLICKERS = ("guilty-flicker", "guilty-flap", "guilty-flap-qos", "fetched", "aged", "unknown", "stale")
+
+
+def flicker(air: Air, case: str) -> None:
+    """The bit goes out, and on again, before the frame is fetched.
+
+    In `fetched` the monitor misses that one was delivered, in `aged` it may have waited for the listen interval, in
+    `unknown` the association is missing, and in `stale` the first bit was composed before the frame that it announces
+    was delivered.
+    """
+    qos = case == "guilty-flap-qos"
+    for number in range(3):
+        at_ms = air.beacon(group=qos)
+        if qos:
+            air.group(at_ms + 2)
+            air.served(at_ms + 5, number, last=False, tid=0)
+        else:
+            air.down(at_ms + 5)
+    if case == "unknown":
+        fetched(air, at_ms + 10)
+    else:
+        associated(air, at_ms + 20, 1 if case == "aged" else 10)
+    air.null(at_ms + 30, sleeps=True)
+    if case == "guilty-flicker":
+        fetched(air, air.beacon(bit=True) + 3, more=True)
+    if case == "stale":
+        fetched(air, INTERVAL_MS * 3 - 6)
+    at_ms = air.beacon(bit=True) + 3
+    if case == "fetched":
+        air.down(at_ms, missed=True)
+    for _ in range(2 if case in ("guilty-flap", "guilty-flap-qos") else 1):
+        air.beacon()
+        at_ms = air.beacon(bit=True) + 3
+    if qos:
+        polled(air, at_ms, 3, tid=0)
+    else:
+        fetched(air, at_ms)
+    air.end(empty=qos)
+
+
+def associated(air: Air, at_ms: float, listen_interval: int) -> None:
+    """The station associates again, without U-APSD."""
+    request = header(ASSOCIATION_REQUEST, 0, ACCESS_POINT, STATION, ACCESS_POINT, sequence=air.next(STATION))
+    air.put(at_ms, request + struct.pack("<HH", 1, listen_interval), answered=STATION)
+    answer = header(ASSOCIATION_RESPONSE, 0, STATION, ACCESS_POINT, ACCESS_POINT, sequence=air.next(ACCESS_POINT))
+    air.put(at_ms + 1, answer + struct.pack("<HHH", 1, 0, 0xC000 | AID), answered=ACCESS_POINT)
 
 
 def qos_null(air: Air, at_ms: float, *, sleeps: bool, missed: bool = False) -> None:
@@ -222,13 +285,21 @@ def late_delivery(air: Air, case: str) -> None:
         ignored_trigger(air, case)
         return
     air.begin()
+    absence = absent(5, 61) if case == "absent" else b""
     for count in (2, 1):
-        air.beacon(more=quiet(count, 60, 5) if case == "quiet" else b"")
-    at_ms = air.beacon(bit=True) + 3
+        air.beacon(more=quiet(count, 60, 5) if case == "quiet" else absence)
+    at_ms = air.beacon(bit=True, more=absence) + 3
     air.poll(at_ms)
     if case == "reserved":
         reserve(air, at_ms + 0.4, at_ms + 64.5)
-    elif case == "quiet":
+    elif case in ("quiet", "absent"):
+        others(air, at_ms + 10, at_ms + 65)
+    elif case == "called-mu":
+        # A Trigger frame that calls the station (MU-RTS).
+        users = struct.pack("<HBH", AID, 0, 0)
+        for number in range(3):
+            frame = control(TRIGGER, STATION, ACCESS_POINT, field=300) + bytes([3, *bytes(7)]) + users
+            air.put(at_ms + 1 + number, frame)
         others(air, at_ms + 10, at_ms + 65)
     else:
         call(air, at_ms + 1, 12, 5.0)
@@ -286,9 +357,25 @@ def group_not_after_dtim(air: Air, case: str) -> None:
 
 
 def group_not_sent(air: Air, case: str) -> None:
-    """A DTIM beacon that announces group-addressed frames, which cannot be sent before the next one."""
+    """A DTIM beacon that announces group-addressed frames, which cannot be sent before the next one.
+
+    In `ended` it is a deauthentication of all stations; in `guilty-discovery` there is a FILS Discovery frame alone,
+    which comes between beacons and is not announced.
+    """
     air.begin()
     at_ms = air.beacon(group=True)
+    number = air.next(ACCESS_POINT) if case != "reserved" else 0
+    if case == "ended":
+        head = header(DEAUTHENTICATION, 0, EVERYBODY, ACCESS_POINT, ACCESS_POINT, sequence=number)
+        air.put(at_ms + 2, head + b"\x03\x00")
+        for _ in range(3):
+            air.beacon()
+        return
+    if case == "guilty-discovery":
+        head = header(ACTION, 0, EVERYBODY, ACCESS_POINT, ACCESS_POINT, sequence=number)
+        air.put(at_ms + 20, head + bytes([4, 34]) + bytes(20))
+        air.end()
+        return
     reserve(air, at_ms + 1, at_ms + INTERVAL_MS - 0.5)
     at_ms = air.beacon(group=True)
     air.group(at_ms + 2)
@@ -336,6 +423,7 @@ CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
             "counters",
             "alone",
             "woken",
+            *FLICKERS,
         ),
     ),
     "sent-to-sleeping-station": (sent_to_sleeper, ("managed", "reserved")),
@@ -344,10 +432,10 @@ CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
     "ps-poll-unanswered": (ps_poll_unanswered, ("reserved", "called")),
     "late-delivery": (
         late_delivery,
-        ("reserved", "quiet", "called", "guilty-trigger", "voice", "emptied", "answered"),
+        ("reserved", "quiet", "absent", "called", "called-mu", "guilty-trigger", "voice", "emptied", "answered"),
     ),
     "group-not-after-dtim": (group_not_after_dtim, ("continued", "gcr")),
-    "group-announced-not-sent": (group_not_sent, ("reserved",)),
+    "group-announced-not-sent": (group_not_sent, ("reserved", "ended", "guilty-discovery")),
     "beacon-late": (beacon_late, ("guilty-own", "reserved", "quiet")),
     "beacon-missing": (beacon_missing, ("reserved", "switch")),
 }

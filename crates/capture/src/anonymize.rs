@@ -16,6 +16,7 @@ use airwatt_dot11::{
     FrameControl, FrameKind, MacAddress, QosControl, Radiotap, RadiotapFlags, check_fcs, fcs,
 };
 
+use crate::absence::{ATTRIBUTE_HEADER, NOTICE_OF_ABSENCE, attributes};
 use crate::analyze::AnalysisProgress;
 use crate::capture::LinkType;
 use crate::copy::Writer;
@@ -361,7 +362,13 @@ impl Masks {
                 221 => {
                     let bytes = &copy.from[contents.clone()];
                     let kept = KEPT_VENDORS.iter().any(|vendor| bytes.starts_with(vendor));
+                    let attributes: Vec<_> = attributes(bytes).collect();
                     copy.keep(contents.start..if kept { contents.end } else { (at + 6).min(contents.end) });
+                    // Of those of Wi-Fi Direct when an access point is absent, which excuses it.
+                    for (id, Range { start, end }) in attributes {
+                        let kept = if id == NOTICE_OF_ABSENCE { end } else { start };
+                        copy.keep(contents.start + start - ATTRIBUTE_HEADER..contents.start + kept);
+                    }
                 }
                 _ if KEPT_ELEMENTS.contains(&id) => copy.keep(contents),
                 _ => {}

@@ -214,7 +214,7 @@ impl<'a> ObservedLine<'a> {
         // The frame that enters power save is no trigger.
         let was_in_power_save =
             self.in_power_save(Instant::ZERO + (at - Instant::ZERO).saturating_sub(Span::from_nanos(1)));
-        let is_trigger = was_in_power_save && control.kind.is_qos() && self.record.uapsd == Some(true);
+        let is_trigger = was_in_power_save && self.record.is_trigger(frame);
         match control.kind {
             FrameKind::Ack => {}
             FrameKind::PsPoll if is_sent => (self.answer_by, self.in_service) = (at + NEVER, false),

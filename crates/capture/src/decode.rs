@@ -16,6 +16,7 @@ use airwatt_dot11::{
 use airwatt_energy::Radio;
 use etherparse::LaxIpSlice;
 
+use crate::absence::Absences;
 use crate::capture::{Capture, FileFormat, LinkType, Oversized};
 use crate::decrypt::Decryption;
 use crate::packet::{
@@ -346,6 +347,7 @@ impl Decoder {
                     aids,
                     group_goes_on: tim.is_some_and(|tim| tim.dtim_count > 0 && tim.group),
                     quiet: QuietInterval::all(elements).collect(),
+                    absences: Absences::all(elements),
                     switches_channel: elements.switches_channel(),
                     has_broadcast_twt: elements.has_twt(),
                 });
@@ -484,6 +486,8 @@ fn air_frame(frame: &Frame<'_>, length: u32, radiotap: &Radiotap) -> AirFrame {
         damaged: radiotap.flags.has(RadiotapFlags::BAD_FCS),
         reserves: reserved(header.duration_id),
         is_bufferable: is_bufferable(frame),
+        is_mu_rts: header.control.kind == TRIGGER
+            && frame.body().first().is_some_and(|first| first & 0x0f == MU_RTS),
     }
 }
 
@@ -492,11 +496,21 @@ fn reserved(duration_id: u16) -> Span {
     Span::from_micros(if duration_id & 0x8000 == 0 { u64::from(duration_id) } else { 0 })
 }
 
-/// Whether it is an action frame that is buffered as data is: all are but those of fine timing measurement (802.11-2020 11.2.2).
+/// A Trigger frame, and the type of one that calls stations, in the lowest bits of its first octet (802.11ax-2021 9.3.1.22).
+const TRIGGER: FrameKind = FrameKind::OtherControl(2);
+const MU_RTS: u8 = 3;
+
+/// Whether it is an action frame that is buffered as data is: all are but those of fine timing measurement (802.11-2020 11.2.2), and those
+/// that an access point broadcasts at times of their own: Measurement Pilot, FILS Discovery, and TIM.
 fn is_bufferable(frame: &Frame<'_>) -> bool {
     let control = frame.header().control;
-    let is_timing = !control.protected && matches!(frame.body(), [4, 32 | 33, ..]);
-    control.kind == FrameKind::Action && !is_timing
+    let is_timed = !control.protected
+        && match frame.body() {
+            [4, 32 | 33, ..] => true,
+            [4, 7 | 34, ..] | [11, 0, ..] => frame.header().address1.is_group(),
+            _ => false,
+        };
+    control.kind == FrameKind::Action && !is_timed
 }
 
 /// Bytes of what the body carries above LLC/SNAP (8 bytes), without what the cipher adds: WEP 4 + 4, TKIP 8 + 4 and

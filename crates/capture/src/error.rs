@@ -68,6 +68,8 @@ pub enum CaptureError {
         station: String,
         /// The endpoints with most traffic, in text.
         candidates: Vec<String>,
+        /// Why nothing was decrypted, if a key was given: the addresses in protected frames are not known.
+        locked: Option<String>,
     },
     /// The text is not an address.
     StationText(String),
@@ -128,10 +130,12 @@ impl CaptureError {
                 Size::from_bytes(*memory_bytes),
                 Size::from_bytes(*limit_bytes)
             ),
-            Self::NoStation { file, station, candidates } => {
+            Self::NoStation { file, station, candidates, locked } => {
                 let known =
                     if candidates.is_empty() { "" } else { &format!("; it has {}", candidates.join(", ")) };
-                format!("{file}: station {station} is not in the capture{known}")
+                let why =
+                    locked.as_ref().map_or_else(String::new, |why| format!("; nothing was decrypted: {why}"));
+                format!("{file}: station {station} is not in the capture{known}{why}")
             }
             Self::StationText(text) => format!(
                 "--station: expected an IP or MAC address, for example 192.168.7.2 or 00:1b:63:ab:cd:ef, got {text:?}"

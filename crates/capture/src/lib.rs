@@ -15,6 +15,7 @@
 //! cipher's overhead taken off. Left out: reassembly of IP and
 //! 802.11 fragments, and payload of any kind, of which nothing is kept.
 
+mod absence;
 pub mod advise;
 mod analyze;
 mod annotate;
@@ -41,6 +42,7 @@ pub mod stations;
 pub mod timeline;
 mod what_if;
 
+pub use absence::Absences;
 pub use analyze::{
     AnalysisProgress, Current, DEFAULT_RADIO, Question, Watch, analyze, analyze_capture, analyze_stations,
     analyze_then,

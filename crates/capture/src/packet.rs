@@ -7,6 +7,8 @@ use airwatt_dot11::{
     AccessParameters, Band, FrameControl, FrameKind, MacAddress, QuietInterval, TxVector, WnmSleep,
 };
 
+use crate::absence::Absences;
+
 /// One packet. An A-MSDU becomes one of these for each MSDU, of which the first has the frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CapturedPacket {
@@ -174,6 +176,8 @@ pub struct AirFrame {
     pub reserves: Span,
     /// Whether it is a management frame that is buffered as data is, and has a PM bit.
     pub is_bufferable: bool,
+    /// Whether it is a Trigger frame that calls its receiver as an RTS does (MU-RTS, 802.11ax-2021 9.3.1.22.5).
+    pub is_mu_rts: bool,
 }
 
 /// What an action frame changes about the times at which a station is awake.
@@ -254,6 +258,8 @@ pub struct Beacon {
     pub group_goes_on: bool,
     /// Times at which nobody in the cell transmits.
     pub quiet: Vec<QuietInterval>,
+    /// Times at which its access point sleeps, as the owner of a group of Wi-Fi Direct.
+    pub absences: Vec<Absences>,
     /// Whether its access point is about to move to another channel.
     pub switches_channel: bool,
     /// Whether it announces broadcast target wake times.

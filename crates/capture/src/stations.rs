@@ -12,6 +12,7 @@ use airwatt_dot11::MacAddress;
 use airwatt_sim::Direction;
 
 use crate::capture::Capture;
+use crate::decrypt::DecryptionReport;
 use crate::error::CaptureError;
 use crate::packet::{AirFrame, CapturedPacket};
 
@@ -223,7 +224,9 @@ pub fn named(capture: &Capture, text: &str) -> Result<Station, CaptureError> {
     }
     let candidates =
         ends.iter().take(3).map(|end| format!("{} ({} bytes)", end.station, end.bytes())).collect();
-    Err(CaptureError::NoStation { file: capture.file.clone(), station: text.to_owned(), candidates })
+    let (file, station) = (capture.file.clone(), text.to_owned());
+    let locked = capture.decryption.as_ref().and_then(DecryptionReport::locked);
+    Err(CaptureError::NoStation { file, station, candidates, locked })
 }
 
 /// The one station that the capture leaves little doubt about: it has most of the bytes, or is alone.

@@ -49,6 +49,13 @@ pub struct DecryptionReport {
     pub undecidable: Vec<UndecryptedReport>,
 }
 
+impl DecryptionReport {
+    /// Why no frame was decrypted, if none was.
+    pub(crate) fn locked(&self) -> Option<String> {
+        Some(self.undecidable.first().filter(|_| self.decrypted_frames == 0)?.reason.clone())
+    }
+}
+
 /// Frames that could not be decrypted.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct UndecryptedReport {

@@ -1,10 +1,10 @@
 //! The beacons and the group-addressed frames of one cell.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Not, Range};
 
 use airwatt_base::{Instant, Span};
-use airwatt_dot11::MacAddress;
+use airwatt_dot11::{FrameKind, MacAddress};
 
 use super::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
 use super::record::AirTotal;
@@ -81,6 +81,8 @@ pub(super) struct Cell {
     pub(super) sequences: Sequences,
     /// When a station last acknowledged a frame of the access point that was not captured.
     pub(super) unseen: Option<Instant>,
+    /// The stations that had a frame since all of them were deauthenticated at once.
+    pub(super) members: BTreeSet<MacAddress>,
     /// Group-addressed frames that no sleeping station would have received. Whether one slept is known later.
     pub(super) doubts: Vec<Doubt>,
 }
@@ -235,7 +237,9 @@ impl Cell {
             return;
         }
         let mark = (packet.at, packet.number);
-        if let Some((_, announced)) = self.group_announced.take() {
+        // What ends associations is buffered as action frames are, also if it has no PM bit.
+        let is_buffered = is_data || frame.is_bufferable || frame.control.kind != FrameKind::Action;
+        if let Some((_, announced)) = self.group_announced.take_if(|_| is_buffered) {
             let key = (FindingKind::GroupNotSent, Verdict::Kept, bssid);
             find(findings, key, mark, &[announced, packet.number], || "it was sent".to_owned());
         }

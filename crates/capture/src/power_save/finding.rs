@@ -457,6 +457,11 @@ impl Findings {
         Self { target_wakes, ..Self::default() }
     }
 
+    /// Whether a rule is known to be violated so far.
+    pub(super) fn has_violated(&self, kind: FindingKind, station: MacAddress) -> bool {
+        self.by_kind.get(&(kind, station)).is_some_and(|finding| finding.count(Verdict::Violated) > 0)
+    }
+
     pub(super) fn get_mut(&mut self, kind: FindingKind, station: MacAddress) -> Option<&mut Finding> {
         self.by_kind.get_mut(&(kind, station))
     }

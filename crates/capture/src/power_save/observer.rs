@@ -1,6 +1,6 @@
 //! Divides the frames of a capture among its cells and its stations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use airwatt_base::Span;
 use airwatt_dot11::{FrameKind, MacAddress};
@@ -247,7 +247,7 @@ impl Observer {
                 // What was buffered before an association is dropped with it.
                 state.leave(packet.at, findings);
                 state.record.uapsd = frame.requested_uapsd.map(|categories| categories != 0);
-                state.uapsd_categories = frame.requested_uapsd;
+                state.record.uapsd_categories = frame.requested_uapsd;
                 state.association = Some(packet.number);
                 state.listen_interval = frame.listen_interval;
                 (state.is_multi_link, state.is_twt_requester) = (frame.is_multi_link, frame.supports_twt);
@@ -255,7 +255,14 @@ impl Observer {
         } else if let Some(aid) = frame.aid {
             self.associated(capture, packet, frame, aid);
         } else if matches!(kind, FrameKind::Deauthentication | FrameKind::Disassociation) {
-            for mac in [Some(frame.receiver), frame.transmitter].into_iter().flatten() {
+            let mut ended: BTreeSet<MacAddress> =
+                [Some(frame.receiver), frame.transmitter].into_iter().flatten().collect();
+            if let Some(cell) =
+                frame.bssid.filter(|_| frame.receiver.is_group()).and_then(|bssid| self.cells.get_mut(&bssid))
+            {
+                ended.append(&mut cell.members);
+            }
+            for mac in ended {
                 if let Some(state) = self.stations.get_mut(&mac) {
                     state.read_beacons(&self.cells, &mut self.findings);
                     state.leave(packet.at, &mut self.findings);
@@ -304,7 +311,8 @@ impl Observer {
             let delivery = Delivery::new((packet, frame), (acknowledged, at_once), cell, None);
             let state = self.stations.entry(frame.receiver).or_default();
             state.managed(&delivery, &mut self.findings);
-        } else if is_down && matches!(kind, FrameKind::Rts | FrameKind::BlockAckRequest) {
+        } else if is_down && (frame.is_mu_rts || matches!(kind, FrameKind::Rts | FrameKind::BlockAckRequest))
+        {
             let state = self.stations.entry(frame.receiver).or_default();
             state.is_called(packet, &mut self.findings);
         } else if let Some(station) = frame.transmitter.filter(|mac| self.stations.contains_key(mac)) {
@@ -349,7 +357,7 @@ impl Observer {
         let request = state.association;
         state.leave(packet.at, findings);
         state.record.has_aid(aid);
-        state.associated_at = Some(packet.at);
+        (state.associated_at, state.emptied_at) = (Some(packet.at), Some(packet.at));
         let announces = frame.bssid.and_then(|bssid| capture.networks.get(&bssid)?.uapsd) == Some(true);
         if state.record.uapsd == Some(true) && announces {
             state.record.uapsd = frame.grants_uapsd;
@@ -367,7 +375,10 @@ impl Observer {
     /// A frame of an access point that is no beacon, as its cell sees it.
     fn frame_of_access_point(&mut self, packet: &CapturedPacket, frame: &AirFrame) {
         let control = &frame.control;
-        let from_ap = control.from_ds && !control.to_ds || control.kind == FrameKind::Action;
+        let from_ap = match control.kind {
+            FrameKind::Action | FrameKind::Deauthentication | FrameKind::Disassociation => true,
+            _ => control.from_ds && !control.to_ds,
+        };
         let Some(bssid) = frame.bssid.filter(|bssid| from_ap && frame.transmitter == Some(*bssid)) else {
             return;
         };
@@ -407,6 +418,9 @@ impl Observer {
             state.record.bssid = Some(bssid);
             state.counters = self.counters.get(&(bssid, mac)).cloned().unwrap_or_default();
             state.beacons_read = self.cells.get(&bssid).map_or(0, |cell| cell.marks.len());
+        }
+        if let Some(cell) = state.record.bssid.and_then(|bssid| self.cells.get_mut(&bssid)) {
+            cell.members.insert(mac);
         }
         (state, &mut self.findings)
     }

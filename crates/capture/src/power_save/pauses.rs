@@ -1,7 +1,7 @@
 //! How long the channel was free for an access point: whether it could have sent what it had.
 //!
 //! An access point waits while a frame is on the air, for as long as another cell has reserved the medium (802.11-2020 10.3.2.4), in the
-//! quiet intervals that its beacons announce, and from a beacon that announces another channel until its next one.
+//! quiet intervals and in the absences (Wi-Fi Direct) that its beacons announce, and from a beacon that announces another channel until its next one.
 
 use std::collections::BTreeMap;
 
@@ -104,7 +104,8 @@ impl Pauses {
 
     /// A beacon, and its target time: what it says of the times at which its access point does not transmit.
     pub(super) fn beacon(&mut self, at: Instant, due: Instant, beacon: &Beacon) {
-        if beacon.quiet.is_empty() && !beacon.switches_channel && !self.leaves.contains_key(&beacon.bssid) {
+        let is_plain = beacon.quiet.is_empty() && beacon.absences.is_empty();
+        if is_plain && !beacon.switches_channel && !self.leaves.contains_key(&beacon.bssid) {
             return;
         }
         let quiet = self.quiet.entry(beacon.bssid).or_default();
@@ -115,6 +116,13 @@ impl Pauses {
                 let end = quiet.entry(target + *offset).or_default();
                 *end = (target + *offset + *duration).max(*end);
             }
+        }
+        // The next beacon may be missed.
+        let announced = beacon.interval * 2;
+        for (after, lasts) in beacon.absences.iter().flat_map(|one| one.after(beacon.timestamp_us, announced))
+        {
+            let end = quiet.entry(at + after).or_default();
+            *end = (at + after + lasts).max(*end);
         }
         if let Some(left) = self.leaves.remove(&beacon.bssid) {
             quiet.insert(left, at);

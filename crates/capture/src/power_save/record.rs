@@ -26,6 +26,8 @@ pub struct StationRecord {
     pub aid_changed: bool,
     /// Whether it uses U-APSD, from its association or from EOSP bits; `None` if neither was captured.
     pub uapsd: Option<bool>,
+    /// The access categories of which frames trigger and are delivered by U-APSD, by its association ([`AirFrame::requested_uapsd`]).
+    pub(super) uapsd_categories: Option<u8>,
     /// Time during which its mode was known.
     pub mode_known: Span,
     /// Of that, in power save (PM = 1).
@@ -81,6 +83,20 @@ impl StationRecord {
     /// The station has gone to another cell, which assigns another association identifier.
     pub(super) fn forget_aid(&mut self) {
         self.aid_changed |= self.aid.take().is_some();
+    }
+
+    /// Whether a frame of the station in power save opens a service period: a QoS frame of an access category whose frames are triggers
+    /// (802.11-2020 11.2.3.5 and table 10-1).
+    pub(crate) fn is_trigger(&self, frame: &AirFrame) -> bool {
+        let category = match frame.tid {
+            Some(6 | 7) => 1,
+            Some(4 | 5) => 2,
+            Some(1 | 2) => 4,
+            _ => 8,
+        };
+        frame.control.kind.is_qos()
+            && self.uapsd == Some(true)
+            && self.uapsd_categories.is_none_or(|categories| categories & category != 0)
     }
 
     /// With what else is on the air, of which `all` is the total.

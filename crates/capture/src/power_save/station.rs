@@ -14,6 +14,7 @@ use super::{FLAP_CHANGES, FLAP_INTERVAL, IN_FLIGHT, Mark, NEVER, PROMPT};
 use crate::packet::{AirFrame, CapturedPacket};
 
 mod deliveries;
+mod flickers;
 mod polls;
 mod promises;
 mod stuck;
@@ -92,6 +93,8 @@ struct Suspect {
     may_have_uapsd: bool,
     /// Transmissions of which none was acknowledged; `None` if the station or the capture leaves that open.
     unheard: Option<u32>,
+    /// The packets of the last beacon before it, and of its last transmission.
+    beside: [Option<u32>; 2],
 }
 
 /// A frame to a station, and what is known of it.
@@ -149,8 +152,6 @@ pub(super) struct StationState {
     pub(super) is_active: bool,
     /// The listen interval of its association, in beacon intervals.
     pub(super) listen_interval: Option<u16>,
-    /// The access categories of which frames trigger and are delivered by U-APSD, by its association ([`AirFrame::requested_uapsd`]).
-    pub(super) uapsd_categories: Option<u8>,
     /// When the access point last acknowledged a frame of it that was not captured.
     pub(super) unseen: Option<Instant>,
     /// The packet of its last association request.
@@ -208,8 +209,8 @@ pub(super) struct StationState {
     /// The last frame to the station, or the one in which it entered power save, or a Null frame that answered its PS-Poll: beacons are counted
     /// from there.
     beacons_from: Option<Mark>,
-    /// When a frame without More Data last said that nothing else is buffered.
-    emptied_at: Option<Instant>,
+    /// When a frame without More Data last said that nothing else is buffered, or the station was in active mode or associated.
+    pub(super) emptied_at: Option<Instant>,
     /// The time of the last action frame to it in power save, which may be what a beacon right after it still announces.
     managed_at: Option<Instant>,
     /// The time at which it left power save.
@@ -433,7 +434,6 @@ impl StationState {
             sends_qos_nulls: self.sends_qos_nulls,
             listen_interval: self.listen_interval,
             counters: std::mem::take(&mut self.counters),
-            uapsd_categories: self.uapsd_categories,
             unseen: self.unseen,
             is_multi_link: self.is_multi_link,
             is_twt_requester: self.is_twt_requester,
@@ -605,17 +605,6 @@ impl StationState {
         self.unseen.is_some_and(|unseen| unseen > at)
     }
 
-    /// Whether a QoS frame is of an access category whose frames are triggers (802.11-2020 11.2.3.5 and table 10-1).
-    fn is_trigger(&self, frame: &AirFrame) -> bool {
-        let category = match frame.tid {
-            Some(6 | 7) => 1,
-            Some(4 | 5) => 2,
-            Some(1 | 2) => 4,
-            _ => 8,
-        };
-        self.uapsd_categories.is_none_or(|categories| categories & category != 0)
-    }
-
     pub(super) fn sent_by_station(
         &mut self,
         packet: &CapturedPacket,
@@ -638,12 +627,7 @@ impl StationState {
         }
         if before != Some(asleep) {
             self.change_mode((packet, frame), asleep, is_heard, findings);
-        } else if asleep
-            && kind.is_qos()
-            && self.record.uapsd == Some(true)
-            && self.is_trigger(frame)
-            && !packet.repeated
-        {
+        } else if asleep && self.record.is_trigger(frame) && !packet.repeated {
             self.record.counts.triggers += 1;
             self.trigger(packet, findings);
             self.request_buffered(Request::new(packet, frame, is_heard));
@@ -668,6 +652,8 @@ impl StationState {
         (self.polled, self.unheard, self.service) = (None, None, None);
         if asleep {
             (self.beacons_from, self.woke) = (Some((at, packet.number)), None);
+            // In active mode nothing was buffered.
+            self.emptied_at = if known { Some(at) } else { self.emptied_at };
             // What it asked for by leaving power save is buffered again, and it waits no longer.
             if let Some(promise) = &mut self.promised {
                 promise.requested = None;

@@ -37,9 +37,10 @@ impl Request {
     }
 }
 
-/// A frame with the More Data bit: another one was buffered from then on.
+/// A frame with the More Data bit: another one was buffered from then on. Or a beacon with the station's TIM bit, if that is what `by` says.
 #[derive(Clone, Debug)]
 pub(super) struct Promise {
+    pub(super) by: Announcer,
     pub(super) mark: Mark,
     pub(super) counter: Option<Counter>,
     /// The station's request for what it announced.
@@ -58,6 +59,13 @@ pub(super) struct Promise {
     pub(super) doubt: Option<&'static str>,
 }
 
+/// What says that a frame is buffered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Announcer {
+    MoreData,
+    Tim,
+}
+
 /// Why More Data of a frame without an acknowledgement announces nothing for certain: an access point that transmits it again sets the bit anew.
 const UNACKNOWLEDGED: &str = "no acknowledgement of the frame with More Data was captured, and a retransmission may have cleared the bit";
 
@@ -69,6 +77,7 @@ impl Promise {
         acknowledged: Option<bool>,
     ) -> Self {
         Self {
+            by: Announcer::MoreData,
             mark,
             counter,
             requested: None,
@@ -78,6 +87,22 @@ impl Promise {
             has_woken: false,
             asked: None,
             doubt: (acknowledged == Some(false)).then_some(UNACKNOWLEDGED),
+        }
+    }
+
+    /// A beacon with the bit, and the later ones without it.
+    pub(super) const fn of_beacon(mark: Mark, concealing: Vec<Mark>) -> Self {
+        Self {
+            by: Announcer::Tim,
+            mark,
+            counter: None,
+            requested: None,
+            concealing,
+            read_until: mark.0,
+            is_settled: true,
+            has_woken: false,
+            asked: None,
+            doubt: None,
         }
     }
 

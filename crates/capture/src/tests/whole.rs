@@ -79,7 +79,8 @@ fn a_measured_current_is_laid_beside_the_prediction_that_is_meant() {
 fn each_error_is_a_fault_of_the_input_or_of_the_analysis() {
     let text = String::new;
     let folder = CaptureError::Folder { folder: text(), files: 0, most: 1 };
-    let no_station = CaptureError::NoStation { file: text(), station: text(), candidates: Vec::new() };
+    let no_station =
+        CaptureError::NoStation { file: text(), station: text(), candidates: Vec::new(), locked: None };
     let memory = CaptureError::Memory { file: text(), packets: 1, memory_bytes: 2, limit_bytes: 1 };
     let no_packets = CaptureError::NoPackets { file: text(), oversized: None, is_cut: true };
     for wrong in [

@@ -97,6 +97,10 @@ impl StationState {
                 may_have_uapsd: delivery.cell.is_some_and(|cell| self.may_have_uapsd(cell)),
                 // A station that acknowledges is awake, and the frame in which it said so was perhaps not captured.
                 unheard: (acknowledged == Some(false)).then_some(1),
+                beside: [
+                    delivery.cell.and_then(|cell| cell.last_before(mark.0)).map(|(_, packet)| packet),
+                    None,
+                ],
             });
         }
     }
@@ -115,6 +119,7 @@ impl StationState {
         let same = |suspect: &&mut Suspect| suspect.sequence_control == frame.sequence_control;
         if let Some(suspect) = self.suspects.last_mut().filter(same) {
             suspect.unheard = suspect.unheard.filter(|_| acknowledged == Some(false)).map(|count| count + 1);
+            suspect.beside[1] = Some(packet.number);
         }
     }
 
@@ -163,7 +168,9 @@ impl StationState {
             };
             let mut deciding = asleep.map_or_else(Vec::new, |both| both.to_vec());
             deciding.push(suspect.mark.1);
+            deciding.extend(suspect.beside.into_iter().flatten());
             deciding.sort_unstable();
+            deciding.dedup();
             let key = (FindingKind::SentToSleeper, verdict, self.record.mac);
             find(findings, key, suspect.mark, &deciding, || {
                 format!("data {:.3} s after the station set PM = 1; {why}", suspect.asleep.as_secs_f64())
@@ -184,7 +191,9 @@ impl StationState {
         let (Some(aid), Some(cell), Some(from)) = (self.record.aid, delivery.cell, self.beacons_from) else {
             return;
         };
-        if self.note_concealed(delivery, (cell, aid), woke.is_some(), findings) {
+        let is_concealed = self.note_concealed(delivery, (cell, aid), woke.is_some(), findings);
+        let has_flickered = is_fetched && self.note_flicker(delivery, (cell, aid), from);
+        if is_concealed || has_flickered {
             return;
         }
         if !is_fetched {

@@ -246,6 +246,9 @@ impl StationState {
         }
         if let Some((cell, aid)) = delivery.cell.zip(self.record.aid) {
             self.note_concealed(delivery, (cell, aid), false, findings);
+            if let (Some(from), true) = (self.beacons_from, self.polled.is_some()) {
+                self.note_flicker(delivery, (cell, aid), from);
+            }
         }
         if let Some(promise) = self.promised.take() {
             let key = (FindingKind::MoreDataThenNothing, Verdict::Kept, self.record.mac);

@@ -8,7 +8,7 @@ use crate::packet::{AirFrame, CapturedPacket};
 use crate::power_save::cell::{Cell, NOT_FREE};
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided};
 use crate::power_save::sequence::{Counter, proves_sleep};
-use crate::power_save::wait::{Concealed, Promise};
+use crate::power_save::wait::{Announcer, Concealed, Promise};
 use crate::power_save::{IN_FLIGHT, Mark, NEVER, PROMPT};
 
 /// What the verdict about a beacon without the bit assumes: a frame that was discarded leaves no trace, since it never had a number.
@@ -23,8 +23,11 @@ const NOR_WOKEN: &str = "the access point did not discard the frame that it anno
                          identifier of which the capture has no frame, and no QoS Null frames with their acknowledgements were missed by which the \
                          station left power save for each of these beacons and entered it again";
 
+/// An access point that sets bits with nothing behind them may have done so there.
+const UNTRUE: &str = "the bit before may have announced nothing, as another one of the access point did";
+
 /// A frame that the station asked for within this time before a beacon may be on its way, and not in the buffer any more.
-const TAKEN: Span = Span::from_millis(20);
+pub(super) const TAKEN: Span = Span::from_millis(20);
 
 impl StationState {
     /// The beacons up to `last`.
@@ -138,6 +141,9 @@ impl StationState {
     pub(super) fn judge_concealed(&mut self, findings: &mut Findings) {
         for concealed in std::mem::take(&mut self.concealed) {
             let Concealed { promise, came, doubt, assumption, hears_naps, was_unseen, announced } = concealed;
+            let untrue =
+                promise.by == Announcer::Tim && findings.has_violated(FindingKind::TimStuck, self.record.mac);
+            let doubt = doubt.or(untrue.then_some(UNTRUE));
             let (mut violated, mut late) = (0, None);
             for (beacon, announced) in promise.concealing.iter().zip(announced).filter(|_| doubt.is_none()) {
                 let by_numbers = || proves_sleep(&self.frames, beacon.0);
@@ -153,8 +159,12 @@ impl StationState {
                 let waited = beacon.0.saturating_since(promise.mark.0);
                 let key = (FindingKind::TimNeverSet, Verdict::Violated, self.record.mac);
                 let found = find(findings, key, *beacon, &deciding, || {
+                    let announcer = match promise.by {
+                        Announcer::MoreData => "More Data".to_owned(),
+                        Announcer::Tim => format!("the bit in the beacon of packet {}", promise.mark.1),
+                    };
                     format!(
-                        "a beacon without the station's TIM bit, {:.3} s after More Data announced the frame of packet {}{}",
+                        "a beacon without the station's TIM bit, {:.3} s after {announcer} announced the frame of packet {}{}",
                         waited.as_secs_f64(),
                         came.1,
                         provided(Some(assumption))
@@ -193,9 +203,13 @@ impl StationState {
                 1 => "the beacon after it was".to_owned(),
                 count => format!("{count} beacons after it were"),
             };
+            let announcer = match promise.by {
+                Announcer::MoreData => "More Data",
+                Announcer::Tim => "the station's TIM bit",
+            };
             let packet = promise.mark.1;
             format!(
-                "More Data of packet {packet} announced a frame, {beacons} without the station's TIM bit, {then}"
+                "{announcer} of packet {packet} announced a frame, {beacons} without the station's TIM bit, {then}"
             )
         });
     }
@@ -240,8 +254,34 @@ impl StationState {
         has_just_woken: bool,
     ) -> Option<&'static str> {
         if promise.doubt.is_some() {
-            promise.doubt
-        } else if self.record.uapsd.is_none() && self.may_have_uapsd(cell) {
+            return promise.doubt;
+        }
+        let since = promise.mark.0;
+        self.doubt_of_bits(delivery, cell, since).or_else(|| {
+            if promise.has_woken && !has_just_woken {
+                Some("it may be another frame, since the station had left power save before it")
+            } else if promise.counter != delivery.counter {
+                Some(
+                    "it has another traffic identifier or counter, so that it may be another frame and the announced one was missed or given up",
+                )
+            } else if !self.is_promised(delivery, cell, since) {
+                Some(
+                    "it may be another frame, since one in between may have been missed or it answers a later request",
+                )
+            } else {
+                None
+            }
+        })
+    }
+
+    /// Why beacons since a time need not have the station's bit, or do not show it, whatever frame came then.
+    pub(super) fn doubt_of_bits(
+        &self,
+        delivery: &Delivery<'_>,
+        cell: &Cell,
+        since: Instant,
+    ) -> Option<&'static str> {
+        if self.record.uapsd.is_none() && self.may_have_uapsd(cell) {
             Some(
                 "without its association it may be a station with U-APSD, of which the TIM may leave out access categories",
             )
@@ -251,20 +291,10 @@ impl StationState {
             Some("the station may have been awake on another of its links (802.11be)")
         } else if delivery.frame.sent_here {
             Some("the access point made the capture, whose times are not those on the air")
-        } else if cell.restarted(promise.mark.0, delivery.packet.at) {
+        } else if cell.restarted(since, delivery.packet.at) {
             Some("the access point's clock began anew meanwhile, and with it perhaps its buffer")
         } else if delivery.is_copy() {
             Some("its first transmission was not captured")
-        } else if promise.has_woken && !has_just_woken {
-            Some("it may be another frame, since the station had left power save before it")
-        } else if promise.counter != delivery.counter {
-            Some(
-                "it has another traffic identifier or counter, so that it may be another frame and the announced one was missed or given up",
-            )
-        } else if !self.is_promised(delivery, cell, promise.mark.0) {
-            Some(
-                "it may be another frame, since one in between may have been missed or it answers a later request",
-            )
         } else {
             None
         }

@@ -16,7 +16,7 @@ const MISSED: &str = "the monitor may have missed that it was delivered before";
 const AGED: &str =
     "the frame may have been discarded for its age, since it had waited for the listen interval";
 /// So does a Null frame that was itself in the buffer: hostapd sends one to a station that was silent for `ap_max_inactivity`.
-const PROBE: &str = "the Null frame may have been what was buffered, as an access point probes a station that has been silent";
+pub(super) const PROBE: &str = "the Null frame may have been what was buffered, as an access point probes a station that has been silent";
 /// The least `ap_max_inactivity`, which is a number of seconds (300 as it comes).
 const PROBED_AFTER: Span = Span::from_secs(1);
 
@@ -94,7 +94,7 @@ impl StationState {
     }
 
     /// Whether the access point heard nothing of the station for so long before a time that it may have probed it.
-    fn was_silent_before(&self, time: Instant) -> bool {
+    pub(super) fn was_silent_before(&self, time: Instant) -> bool {
         let last = self.frames.iter().rev().find(|frame| frame.heard && frame.at < time);
         last.is_none_or(|frame| time.saturating_since(frame.at) > PROBED_AFTER)
     }

@@ -83,7 +83,7 @@ impl StationState {
     fn is_still_announced(&self, request: &Request, delivery: &Delivery<'_>) -> bool {
         let (from, until) = (request.mark.0, delivery.packet.at);
         let announced = || delivery.cell?.with_tim(from, until, self.record.aid?);
-        self.uapsd_categories == Some(ALL_CATEGORIES) && announced().is_some()
+        self.record.uapsd_categories == Some(ALL_CATEGORIES) && announced().is_some()
     }
 
     /// A frame to the station: whether it comes soon after the request for it, and the request soon after the announcement.
