@@ -20,6 +20,7 @@ from airwatt.plots import style
 Numbers = NDArray[np.float64]
 
 _DOTS = 900
+_MOST_ZOOM_S = 5.0
 _ZOOM_S = 1.0
 _MOST_STATIONS = 6
 _MOST_LANES = 20
@@ -220,13 +221,30 @@ class Sleepers:
         is_there = row < len(self.packet_numbers) and self.packet_numbers[row] == place["packets"][-1]
         return max(float(place["time_s"]), float(self.frames[self.by_number[row]]) if is_there else 0.0)
 
+    def deciding(self) -> list[float]:
+        """The times of the packets that decide the first violation of a rule; none without one."""
+        rules = [finding for one in self.documents for finding in one["findings"] if finding["clause"]]
+        places = [place for finding in rules for place in finding["occurrences"] if place["verdict"] == "violated"]
+        if not places:
+            return []
+        first = min(places, key=lambda place: float(place["time_s"]))
+        tables = [timelines.columns(self.line, name) for name in ("frames", "beacons", "groups")]
+        own = [_seconds(table["time_ns"])[np.isin(table["packet"], first["packets"])] for table in tables]
+        return sorted({float(first["time_s"]), *(float(time) for times in own for time in times)})
+
     def zoom(self) -> tuple[float, float]:
-        """A second of the capture, a quarter of a short one: around the first violation, or where most packets are."""
+        """A second of the capture, a quarter of a short one: around the first violation, or where most packets are.
+
+        It is longer where the packets that decide the violation are farther apart, up to some seconds.
+        """
         width = _ZOOM_S if self.end > 2 * _ZOOM_S else self.end / 4
-        places = self._found(is_rule=True)
-        air = self.document["air"] is not None
-        if places and air:
-            centre = places[0][0] + 0.2 * width
+        deciding = self.deciding() if self.document["air"] is not None else []
+        if deciding:
+            apart = 1.2 * (deciding[-1] - deciding[0])
+            width = min(max(width, min(apart, _MOST_ZOOM_S)), self.end)
+            # What is farther apart than that shows the violation itself.
+            around = self._found(is_rule=True)[0][0] + 0.2 * width
+            centre = (deciding[0] + deciding[-1]) / 2 if apart <= width else around
         elif len(self.times):
             counts = np.searchsorted(self.times, self.times + width) - np.arange(len(self.times))
             centre = float(self.times[int(np.argmax(counts))]) + 0.48 * width

@@ -1,0 +1,125 @@
+"""Pictures of the findings about the shipped captures."""
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+from airwatt import laboratory
+from airwatt.plots import finding as finding_picture
+from airwatt.plots import sleepers
+
+SHIPPED = ROOT / "captures" / "findings"
+STATION = "02:00:00:00:00:02"
+
+
+@pytest.fixture
+def scene():
+    """What the picture of a shipped capture's finding is drawn from."""
+
+    def of(kind):
+        document = laboratory.analyze(SHIPPED / f"{kind}-guilty.pcap", policies=["psm-legacy"], trace=True).to_dict()
+        [finding] = [one for one in document["findings"] if one["kind"] == kind]
+        occurrence = next(place for place in finding["occurrences"] if place["verdict"] == "violated")
+        return finding_picture._Scene(document, finding, occurrence)
+
+    return of
+
+
+def fields(scene):
+    return {one.packet: (one.sent, one.due) for one in scene.beacons() if one.is_wrong()}
+
+
+def test_a_picture_shows_what_is_wrong_with_beacons(scene):
+    late, missing = scene("beacon-late"), scene("beacon-missing")
+    [due] = late.occurrence["due_s"]
+    assert late.occurrence["time_s"] - due == pytest.approx(0.0147, abs=1e-4)
+    [due] = missing.occurrence["due_s"]
+    before, after = (one.time for one in missing.beacons() if one.packet in missing.deciding)
+    assert due == pytest.approx((before + after) / 2, abs=1e-4)
+    assert fields(scene("tim-missing")) == {16: ("none", "0 or 1"), 17: ("none", "0 or 1")}
+    assert fields(scene("tim-stuck")) == {16: ("1", "0")}
+    assert fields(scene("tim-never-set")) == dict.fromkeys((21, 22, 23), ("0", "1"))
+    # From a period of 3: 2 1 0. The count stands still once, and the beacon after it does not follow that either.
+    assert fields(scene("dtim-skipped")) == {5: ("2", "1")}
+
+
+def test_a_picture_says_which_bits_no_frame_decides(scene):
+    one = scene("tim-never-set")
+    due = {beacon.packet: (beacon.sent, beacon.due) for beacon in one.beacons()}
+    assert {due[packet] for packet in (21, 22, 23)} == {("0", "1")}
+    # The beacon before More Data announces a frame, and a bit that is clear without a verdict may be wrong.
+    assert {fields for packet, fields in due.items() if packet not in (21, 22, 23)} == {("1", "1")}
+    stuck = scene("tim-stuck")
+    assert {beacon.packet: beacon.due for beacon in stuck.beacons()} == {16: "0", 21: "–"}
+    assert "–: no frame decides it" in stuck.caption()
+    assert "–" not in scene("dtim-skipped").caption()
+    caption = one.caption().split("\n")
+    # A line of the caption is as wide as the axes at most.
+    assert len(caption) == 3
+    assert max(map(len, caption)) < 120
+
+
+def test_a_picture_marks_all_beacons_that_concealed_one_frame(scene):
+    assert scene("tim-never-set").deciding >= {21, 22, 23}
+
+
+def test_a_picture_shows_group_frames_and_associations(scene):
+    group = scene("group-not-after-dtim")
+    assert [int(group.groups["packet"][row]) for row in group._group_rows()] == [group._wrong_packet()] == [17]
+    assert "frames to\nthe group" in dict(group.lanes())
+    more = scene("more-data-missing")
+    assert [int(more.groups["packet"][row]) for row in more._group_rows()] == [17, 18]
+    asked = scene("uapsd-not-granted")
+    texts = [asked._frame_text(row) for up in (True, False) for row in asked._rows(up=up)]
+    assert texts[0] == "2 association request for U-APSD"
+    assert texts[-1] == "4 association response"
+    assert asked._wrong_packet() == 4
+
+
+@pytest.mark.parametrize(
+    "kind", sorted(path.name.removesuffix("-guilty.pcap") for path in SHIPPED.glob("*-guilty.pcap"))
+)
+def test_every_finding_has_a_picture_with_all_that_decides(scene, kind, tmp_path):
+    one = scene(kind)
+    shown = {int(one.frames["packet"][row]) for up in (True, False) for row in one._rows(up=up)}
+    shown |= {int(one.groups["packet"][row]) for row in one._group_rows()} | {beacon.packet for beacon in one.beacons()}
+    assert one.deciding <= shown
+    picture = tmp_path / "x.png"
+    finding_picture.draw(one.document, one.finding, picture)
+    assert picture.stat().st_size > 10_000
+
+
+def test_a_picture_has_the_beacons_with_the_bit_of_each_station():
+    analysis = laboratory.analyze(ROOT / "captures" / "tim-never-set.pcap", policies=["psm"], trace=True)
+    rows = sleepers.Sleepers(analysis.to_dict())
+    [station] = rows.stations
+    without, with_bit = rows.tim(station)
+    assert (len(without), [round(1000 * at) for at in with_bit]) == (6, [205])
+    # Of a station that had another identifier before, no beacon says which bit was its own.
+    document = analysis.to_dict()
+    document["air"]["stations"][0]["aid_changed"] = True
+    assert sleepers.Sleepers(document).aids == {}
+
+
+@pytest.mark.parametrize("kind", ["pm-flapping", "awake-in-power-save"])
+def test_what_a_station_did_for_a_time_is_drawn_for_as_long(kind):
+    analysis = laboratory.analyze(SHIPPED / f"{kind}-guilty.pcap", station=STATION, policies=["psm"], trace=True)
+    [place] = [place for place in sleepers.Sleepers(analysis.to_dict())._found(is_rule=True) if kind in place[2]]
+    [finding] = [finding for finding in analysis.to_dict()["findings"] if finding["kind"] == kind]
+    lasted = place[1] - place[0]
+    assert 0.1 < lasted < 1
+    assert f"{1e3 * lasted:.6g} ms" in finding["text"]
+
+
+def test_a_silent_capture_is_not_shortened():
+    assert sleepers.scale_of(np.array([0.0]), 20.0).gaps == []
+    assert len(sleepers.scale_of(np.array([0.0, 1e-3, 10.0, 10.001]), 20.0).gaps) == 2
+
+
+@pytest.mark.parametrize("kind", ["tim-never-set", "tim-stuck", "sent-to-sleeping-station", "ps-poll-unanswered"])
+def test_the_part_of_a_picture_has_the_packets_that_decide(kind):
+    analysis = laboratory.analyze(SHIPPED / f"{kind}-guilty.pcap", station=STATION, policies=["psm"], trace=True)
+    rows = sleepers.Sleepers(analysis.to_dict())
+    times, (begin, end) = rows.deciding(), rows.zoom()
+    assert len(times) > 1
+    assert begin <= times[0] <= times[-1] <= end
