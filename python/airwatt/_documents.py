@@ -352,6 +352,12 @@ class FlowResult(Record):
     station: int | None
     """The station that receives its data, or else the one that sends them; `null` if neither end is a
     station."""
+    steady_s_mean: float | None
+    """Their mean, in seconds."""
+    steady_s_p95: float | None
+    """Their 95th percentile, in seconds."""
+    steady_s_p99: float | None
+    """Their 99th percentile, in seconds."""
     time_overhead: float | None
     """Time until all data was acknowledged, over the time that the slowest link needs for the payload or the
     application for producing it, less one."""

@@ -531,6 +531,22 @@ def test_wake_times_are_tried_where_the_kit_and_the_cell_have_them():
     assert all(row.candidate.policy != "twt" for row in other.rows)
 
 
+def test_delays_do_not_depend_on_how_long_a_connection_is_simulated():
+    """With target wake time the first answer waits 10 s for a service period, which no later one does."""
+    air = {"wifi.standard": "802.11ax-2.4GHz", "station.radio": "esp32-c6"}
+    delays_s = []
+    for duration in ("300s", "900s"):
+        scenario = advice.scenario_of(["up:mqtt:30s:60B"], air, duration)
+        found = advice.advise(scenario, 1.0, runs=1)
+        [rare] = [each for each in found.rows if each.candidate.name == "twt 10s" and each.simulation]
+        delays_s.append(rare.simulation.delay_s)
+        settings = {**dict(rare.candidate.overrides), "latency_percentiles": "true"}
+        [flow] = laboratory.run(scenario, set=settings).flows
+        assert flow.response_s_mean * flow.responses - flow.steady_s_mean * (flow.responses - 1) > 5
+        assert flow.steady_s_mean < flow.steady_s_p99 < 0.2
+    assert delays_s[0] == pytest.approx(delays_s[1], abs=0.02)
+
+
 def test_wake_times_do_not_rest_on_an_early_end_that_nothing_sets(airwatt):
     """549 days of an ESP32-C6 stood without a word where a firmware that stays awake to the end makes 207 of them."""
     arguments = ["advise", "--delay", "1s", "--radio", "esp32-c6", "--set", "wifi.standard=802.11ax-2.4GHz"]

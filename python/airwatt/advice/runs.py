@@ -9,6 +9,7 @@ from typing import Any
 
 from airwatt import _core, aggregates, bands, laboratory
 from airwatt._core import CONFIRM, InputError, Quantity, Scenario
+from airwatt._documents import FlowResult
 from airwatt.advice import deep_sleep, network_stack, platforms
 from airwatt.advice.answer import Advice, Row, rows_of
 from airwatt.advice.candidate import Candidate, Figures
@@ -26,7 +27,7 @@ class _Run:
     power_w: float
     goodput_bps: float
     delays_s: list[float | None]
-    """Of each flow: the mean time of an answer, or of a packet."""
+    """Of each flow: the mean time of an answer, or of a packet, without the first, with which the connection opens."""
     p95s_s: list[float | None]
     """Of each flow the 95th percentile of these times."""
     p99s_s: list[float | None]
@@ -38,12 +39,19 @@ class _Run:
     """TCP segments that senders sent again."""
 
 
+def _time(flow: FlowResult, of: str) -> float | None:
+    """A mean or percentile of a flow's times, of which there may be one alone."""
+    steady: float | None = getattr(flow, f"steady_s_{of}")
+    if steady is not None:
+        return steady
+    time: float | None = getattr(flow, f"latency_s_{of}" if flow.responses is None else f"response_s_{of}")
+    return time
+
+
 def _kept(run: FinishedRun) -> _Run:
     result = Result.of(run)
     energy = aggregates.energy_j(result)
-    delays = [flow.latency_s_mean if flow.responses is None else flow.response_s_mean for flow in result.flows]
-    p95s = [flow.latency_s_p95 if flow.responses is None else flow.response_s_p95 for flow in result.flows]
-    p99s = [flow.latency_s_p99 if flow.responses is None else flow.response_s_p99 for flow in result.flows]
+    delays, p95s, p99s = ([_time(flow, of) for flow in result.flows] for of in ("mean", "p95", "p99"))
     causes_j = [station.energy_by_cause_j for station in result.stations]
     profile = result.to_dict()["stations"][0].get("profile")
     power = energy / result.simulated_s

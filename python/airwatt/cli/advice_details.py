@@ -49,7 +49,14 @@ def parts(found: Advice) -> Iterator[str | Table]:
 
 def _assumed(found: Advice) -> str:
     origin = "a replay of its packets" if found.from_capture else f"runs: {found.runs}, from seed {found.seed} on"
-    waits = "" if found.from_capture else ", or of answers that are waited for, of the flow that suffers most"
+    waits = (
+        ""
+        if found.from_capture
+        else (
+            ", or of answers that are waited for, but for the first, with which the connection opens, of the flow that "
+            "suffers most"
+        )
+    )
     text = f"{origin}; delay is that of packets with data{waits}, beyond that with a radio that never sleeps"
     return f"{text}; {found.assumed}" if found.assumed else text
 

@@ -19,7 +19,7 @@ use crate::net::{FlowPlan, MediumKind, Network, NetworkPlan};
 use crate::record::{
     AirResult, BlockTimes, CellResult, EnergyByCause, EnergyOverhead, Fairness, FlowResult, Latencies,
     Observed, Playback, QueueTrace, RadioInterval, Rendering, Replayed, Responses, Run, RunResult, RunTrace,
-    StationResult, WindowFairness,
+    StationResult, Steady, WindowFairness,
 };
 use crate::route::{MediumId, NodeId};
 use crate::scenario::{IDEAL, Scenario};
@@ -357,6 +357,7 @@ impl Network {
                 let result = FlowResult {
                     segments_sent: record.packets_sent,
                     responses: Responses::of(&datagrams.durations),
+                    steady: self.steady(id, &datagrams.durations),
                     ..self.arrived_result(id, record.received)
                 };
                 self.with_overheads(id, result, record.received, record.completed)
@@ -387,6 +388,15 @@ impl Network {
             latencies: record.latencies.as_ref().and_then(Latencies::of),
             ..empty(id, flow)
         }
+    }
+
+    /// The times of a flow, of whose answers these are the durations, but for the first one.
+    fn steady(&self, id: u32, answers: &[Span]) -> Option<Steady> {
+        let record = &self.records[id as usize];
+        if answers.is_empty() {
+            return Steady::of_packets(record);
+        }
+        self.plan.latency_percentiles.then(|| Steady::of_answers(answers)).flatten()
     }
 
     /// With the overheads of what was sent for `payload` bytes, and of the time over what was needed until `end`.
@@ -423,6 +433,10 @@ impl Network {
             ack_losses_seen: counts.ack_losses.0,
             ack_loss_halvings: counts.ack_losses.1,
             responses,
+            steady: match &entry.machine {
+                Application::Dialogue(dialogue) => self.steady(id, &dialogue.durations),
+                _ => self.steady(id, &[]),
+            },
             rendering: match &entry.machine {
                 Application::Dialogue(dialogue) => Responses::of(&dialogue.renderings).map(Rendering::from),
                 _ => None,

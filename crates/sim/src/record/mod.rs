@@ -20,7 +20,7 @@ pub(crate) use pcapng::PcapngStream;
 pub use result::{
     AccessPointResult, AirResult, BlockTimes, CategoryResult, CellResult, EnergyByCause, EnergyOverhead,
     Fairness, FlowResult, HostResult, ImpairmentResult, Latencies, LinkDirection, LinkResult, NamedCell,
-    Playback, Rendering, Responses, RunResult, StationResult, WindowFairness,
+    Playback, Rendering, Responses, RunResult, StationResult, Steady, WindowFairness,
 };
 pub use tables::{Column, ResultTable, Values};
 pub use timeline::{Outcome, RadioInterval};

@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use super::tunnels::TunnelResult;
 use crate::stack::application::Viewing;
+use crate::stack::flow::FlowRecord;
 
 /// The result of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -101,6 +102,9 @@ pub struct FlowResult {
     /// Percentiles of these times, if the scenario asks for them.
     #[serde(flatten)]
     pub latencies: Option<Latencies>,
+    /// Times once the connection is open, if the scenario asks for percentiles.
+    #[serde(flatten)]
+    pub steady: Option<Steady>,
     /// Over a point-to-point link: mean time of data packets from the first bit of their first sending to their arrival,
     /// without the time that the transmission itself takes. Not known of a flow with several connections.
     pub delivery_s_mean: Option<f64>,
@@ -177,6 +181,40 @@ impl Latencies {
             latency_s_p50: times.percentile_s(50)?,
             latency_s_p95: times.percentile_s(95)?,
             latency_s_p99: times.percentile_s(99)?,
+        })
+    }
+}
+
+/// Durations of a flow's answers, or without answers times of its data packets, but for the first one: the opening of the connection is
+/// its alone, and would weigh less the longer a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Steady {
+    /// Their mean, in seconds.
+    pub steady_s_mean: f64,
+    /// Their 95th percentile, in seconds.
+    pub steady_s_p95: f64,
+    /// Their 99th percentile, in seconds.
+    pub steady_s_p99: f64,
+}
+
+impl Steady {
+    /// Of the durations of answers in their order; `None` if there are fewer than two.
+    pub(crate) fn of_answers(durations: &[Span]) -> Option<Self> {
+        let later = Responses::of(durations.get(1..)?)?;
+        Some(Self {
+            steady_s_mean: later.response_s_mean,
+            steady_s_p95: later.response_s_p95,
+            steady_s_p99: later.response_s_p99,
+        })
+    }
+
+    /// Of the packets of a flow; `None` if there are fewer than two, or percentiles are not wanted.
+    pub(crate) fn of_packets(record: &FlowRecord) -> Option<Self> {
+        let (sum, times) = (record.latency - record.first_latency, &record.later_latencies);
+        Some(Self {
+            steady_s_p95: times.percentile_s(95)?,
+            steady_s_p99: times.percentile_s(99)?,
+            steady_s_mean: sum.as_secs_f64() / (record.packets_arrived - 1) as f64,
         })
     }
 }

@@ -41,8 +41,12 @@ pub struct FlowRecord {
     /// Sum of the latencies of the packets that arrived, from the sending to the receiving host; with a gateway, from the
     /// gateway.
     pub latency: Span,
+    /// That of the first packet.
+    pub first_latency: Span,
     /// The distribution of these latencies, if it is wanted.
     pub latencies: Option<Histogram>,
+    /// The same without the first packet.
+    pub later_latencies: Histogram,
     /// Pure acknowledgements lost.
     pub acks_lost: u64,
     /// Bytes of IP packets sent in both directions; with a gateway, on its wireless side.
@@ -63,8 +67,14 @@ impl FlowRecord {
     pub(crate) fn arrive(&mut self, latency: Span) {
         self.packets_arrived += 1;
         self.latency += latency;
+        if self.packets_arrived == 1 {
+            self.first_latency = latency;
+        }
         if let Some(latencies) = &mut self.latencies {
             latencies.add(latency);
+            if self.packets_arrived > 1 {
+                self.later_latencies.add(latency);
+            }
         }
     }
 
