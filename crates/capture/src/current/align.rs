@@ -3,7 +3,8 @@
 //! Both are reduced to means of equal bins: first coarse ones, then finer ones around the best offset, down to a millisecond. From
 //! there the offset is the one that leaves the least after a fit of the states' currents ([`super::fit`]), to a hundredth of a
 //! millisecond, since a beacon takes one or two. A radio that only receives beacons has the same current in each beacon
-//! interval, and strictly periodic traffic the same in each period, so that many offsets are as likely. The best one is that whose
+//! interval, and strictly periodic traffic the same in each period, so that many offsets are as likely. Each is refined to bins of 10 ms
+//! before they are compared, since coarse bins may be half a bin off at the right one. The best one is that whose
 //! correlation is least likely to be an accident (Fisher's transformation times the square root of the bins that overlap). Where the
 //! begins of the times awake tell places apart that are a period of the traffic from each other ([`Onsets`]), those at which they do not
 //! fit are left out. Of the others that correlate as well but for noise those are taken at which the shorter one lies inside the longer
@@ -31,8 +32,8 @@ pub(super) const BEACONS_BIN: Span = Span::from_millis(100);
 const ANOTHER: Span = Span::from_millis(50);
 /// Another offset that correlates less by no more than this is as likely.
 const AS_LIKELY: f64 = 0.05;
-/// One that correlates less by no more than this differs by noise alone.
-const SAME: f64 = 0.01;
+/// One that leaves no more of the variance unexplained than this many standard errors of it differs by noise alone.
+const NOISE_ERRORS: f64 = 4.0;
 /// Offsets from which on a pattern repeats itself, if they are as far from each other.
 const REPEATS: usize = 3;
 /// Share of the shorter series that must overlap.
@@ -43,6 +44,8 @@ const INSIDE: f64 = 0.99;
 const MOST_OTHERS: usize = 4;
 /// Offsets that are looked at in fine bins.
 const CANDIDATES: usize = 8;
+/// Offsets that are looked at over bins of 10 ms before that: at the right one the coarse bins may be half a bin off.
+const MOST_NEARLY: usize = 64;
 /// The begins of the times awake tell places apart that correlate less than the best by no more than this, since a device that is awake
 /// for longer than predicted may correlate better at another place, and that are no more than so many.
 const MAY_BE: f64 = 0.3;
@@ -160,21 +163,27 @@ pub(super) fn align(
     let mut likely: Vec<Shift> = peaks.iter().copied().filter(|peak| peak.1 >= highest - AS_LIKELY).collect();
     likely.sort_unstable_by_key(|(offset, _)| *offset);
     let repeats_s = repeats(&likely).map(|bins| bins * count as f64 * FINE_BIN.as_secs_f64());
-    likely.sort_by_key(|(offset, _)| offset.abs());
-    let mut candidates: Vec<i64> = peaks
-        .iter()
-        .take(CANDIDATES)
-        .chain(likely.iter().take(CANDIDATES))
-        .map(|(offset, _)| *offset)
-        .collect();
-    candidates.sort_unstable();
-    candidates.dedup();
-    let refine = |offset: i64| refined(&predicted, &measured, offset, count, report);
-    let mut found: Vec<Shift> = candidates.into_iter().filter_map(refine).collect();
+    let may_be = peaks.iter().copied().filter(|peak| peak.1 >= highest - MAY_BE).collect();
+    let mut nearly = placed(&predicted, &measured, surest_and_nearest(may_be, MOST_NEARLY), count, report);
     let fine = |shift: &Shift| sure(shift, overlap(shift.0, predicted.len(), measured.len()));
+    nearly.sort_by(|a, b| fine(b).total_cmp(&fine(a)).then(a.0.cmp(&b.0)));
+    nearly.dedup_by_key(|(offset, _)| *offset);
+    let highest = nearly.first()?.1;
+    nearly.retain(|shift| shift.1 >= highest - AS_LIKELY);
+    let step = fine_bins(REPORT_BIN) as i64;
+    let refine = |(offset, _)| {
+        let (at, _) = best(&predicted, &measured, offset - 2 * step..=offset + 2 * step)?;
+        Some((at, reported(&predicted, &measured, at, report)?))
+    };
+    let mut found: Vec<Shift> =
+        surest_and_nearest(nearly, CANDIDATES).into_iter().filter_map(refine).collect();
     found.sort_by(|a, b| fine(b).total_cmp(&fine(a)));
+    found.dedup_by_key(|(offset, _)| *offset);
     let surest = *found.first()?;
-    let same = found.iter().filter(|other| other.1 >= surest.1 - SAME);
+    let bins = overlap(surest.0, predicted.len(), measured.len()) as f64 / report as f64;
+    let unexplained = |shift: &Shift| 1.0 - shift.1.clamp(0.0, MOST).powi(2);
+    let most = unexplained(&surest) * (1.0 + NOISE_ERRORS * (2.0 / bins.max(1.0)).sqrt());
+    let same = found.iter().filter(|other| unexplained(other) <= most);
     // What reaches beyond the capture is compared over less time, and with nothing beyond it.
     let shorter = predicted.len().min(measured.len()) as f64;
     let is_inside = |offset: i64| overlap(offset, predicted.len(), measured.len()) as f64 >= INSIDE * shorter;
@@ -230,30 +239,76 @@ const fn fine_bins(span: Span) -> usize {
     (span.as_nanos() / FINE_BIN.as_nanos()) as usize
 }
 
-/// The best offset near `offset`, which is in bins of `count` fine bins: in fine bins, with its correlation.
-fn refined(
+/// Both currents in bins that are finer than those before them.
+struct Level {
+    /// How many of its bins one of the bins before them has.
+    ratio: i64,
+    predicted: Vec<f32>,
+    measured: Vec<f32>,
+}
+
+impl Level {
+    /// The levels below bins of `count` fine ones, down to [`REPORT_BIN`].
+    fn all(predicted: &[f32], measured: &[f32], count: usize, report: usize) -> Vec<Self> {
+        let step = fine_bins(REPORT_BIN);
+        let sizes = std::iter::successors(Some(count), |at| match *at {
+            at if at > report => Some(at / 2),
+            at if at > step => Some(step),
+            _ => None,
+        });
+        let sizes: Vec<usize> = sizes.collect();
+        let level = |pair: &[usize]| Self {
+            ratio: (pair[0] / pair[1]) as i64,
+            predicted: coarser(predicted, pair[1]),
+            measured: coarser(measured, pair[1]),
+        };
+        sizes.windows(2).map(level).collect()
+    }
+
+    /// The best offset in its bins near one in the bins before them.
+    fn best_near(&self, offset: i64) -> Option<i64> {
+        let centre = offset * self.ratio;
+        let near = centre - 2 * self.ratio..=centre + 2 * self.ratio;
+        best(&self.predicted, &self.measured, near).map(|(offset, _)| offset)
+    }
+}
+
+/// The best places near shifts that are in bins of `count` fine bins: in fine bins, with the correlation there.
+fn placed(
     predicted: &[f32],
     measured: &[f32],
-    mut offset: i64,
+    shifts: Vec<Shift>,
     count: usize,
     report: usize,
-) -> Option<Shift> {
+) -> Vec<Shift> {
+    let levels = Level::all(predicted, measured, count, report);
+    // Bins of 10 ms that begin at each fine one: a place that is half a bin off correlates less than a wrong one that is not.
     let step = fine_bins(REPORT_BIN);
-    let mut at = count;
-    // Each level looks at finer bins around the place that the level before it found.
-    while at > 1 {
-        let finer = match at {
-            at if at > report => at / 2,
-            at if at > step => step,
-            _ => 1,
-        };
-        let ratio = (at / finer) as i64;
-        let (p, m) = (coarser(predicted, finer), coarser(measured, finer));
-        let centre = offset * ratio;
-        (offset, _) = best(&p, &m, centre - 2 * ratio..=centre + 2 * ratio)?;
-        at = finer;
-    }
-    Some((offset, reported(predicted, measured, offset, report)?))
+    let begun = (0..step).map(|phase| coarser(predicted.get(phase..).unwrap_or_default(), step));
+    let (begun, measured_bins): (Vec<_>, _) = (begun.collect(), coarser(measured, step));
+    let step = step as i64;
+    let correlates = |at: i64| {
+        let bins = &begun[at.rem_euclid(step) as usize];
+        Some((at, correlation(bins, &measured_bins, at.div_euclid(step))?))
+    };
+    let place = |(offset, _): Shift| {
+        let near = levels.iter().try_fold(offset, |at, level| level.best_near(at))? * step;
+        let around = (near - step..=near + step).filter_map(correlates);
+        let (at, _) = around.max_by(|a, b| a.1.total_cmp(&b.1))?;
+        Some((at, reported(predicted, measured, at, report)?))
+    };
+    shifts.into_iter().filter_map(place).collect()
+}
+
+/// Of shifts, the surest first, so many, and as many that are nearest to zero.
+fn surest_and_nearest(shifts: Vec<Shift>, count: usize) -> Vec<Shift> {
+    let mut nearest = shifts.clone();
+    nearest.sort_by_key(|(offset, _)| offset.abs());
+    let mut some: Vec<Shift> =
+        shifts.into_iter().take(count).chain(nearest.into_iter().take(count)).collect();
+    some.sort_unstable_by_key(|(offset, _)| *offset);
+    some.dedup_by_key(|(offset, _)| *offset);
+    some
 }
 
 /// The correlation over bins of `report` fine bins at an offset in fine bins.

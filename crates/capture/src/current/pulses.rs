@@ -107,6 +107,15 @@ impl Above {
         median(charges.filter(|charge| charge.is_finite()).collect())
     }
 
+    /// The usual time from one to the next: the mean of the distances that are about as long as the median, since the begins are those
+    /// of bins, which are whole milliseconds.
+    fn every_s(&self) -> Option<f64> {
+        let distances = || self.starts_s.windows(2).map(|pair| pair[1] - pair[0]);
+        let usual_s = median(distances().collect())?;
+        let usual = || distances().filter(|distance_s| (distance_s - usual_s).abs() <= OFF_S);
+        Some(usual().sum::<f64>() / usual().count() as f64)
+    }
+
     /// The shares of the distances between short ones that are multiples of `every_s`.
     fn on_beacons(&self, every_s: f64) -> f64 {
         let distances = || self.starts_s.windows(2).map(|pair| pair[1] - pair[0]);
@@ -177,12 +186,19 @@ impl Wakeups {
         Some(Self { base_a, rise_a, sleep_a, listen_a, seen, planned, measured, predicted: predicted_bins })
     }
 
+    /// The current between them: that of all that is no pulse, with the noise on both sides of it. `base_a` leaves out the upper side of a
+    /// noise that is as large as a pulse's beginning, and each of a charge's many bins would have what it is too low.
+    fn between_a(&self) -> Option<f64> {
+        let bins = self.measured.iter().map(|bin| f64::from(*bin));
+        median(bins.filter(|bin| *bin <= self.base_a + self.rise_a).collect())
+    }
+
     /// What one of them takes, measured beside predicted.
     pub(super) fn charge(&self) -> Option<BeaconCharge> {
         let starts_s = &self.seen.starts_s;
-        let every_s = median(starts_s.windows(2).map(|pair| pair[1] - pair[0]).collect())?;
+        let every_s = self.seen.every_s()?;
         let (measured_c, predicted_c) = (
-            self.seen.charge(&self.measured, self.base_a)?,
+            self.seen.charge(&self.measured, self.between_a()?)?,
             self.planned.charge(&self.predicted, self.sleep_a)?,
         );
         let more_a = (measured_c - predicted_c) / every_s;
