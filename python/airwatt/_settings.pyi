@@ -1102,6 +1102,10 @@ class StationGroup(TypedDict, total=False):
     """Rate of the data frames to and from these stations. Default: as `wifi` has it."""
     distance: str | Quantity
     """Distance to the access point."""
+    hidden_from: str | Sequence[str]
+    """Stations of the same access point that these do not hear, and that do not hear these: a name, a group, a
+    range such as `station1..station3`, or a list. The name of the own group says that its stations do not hear
+    each other. All hear the access point."""
     hide: Sequence[Literal["service", "tim", "air-time"]]
     """What the policy does not see: `service` (More Data, EOSP and the end of service periods), `tim`, `air-
     time`. An interface of Linux hides all three."""

@@ -95,6 +95,10 @@ pub fn be_the_medium(scenario: &Scenario, seed: u64) -> Result<(), EmulateError>
     let bss = bss.ok_or_else(|| {
         EmulateError::Input(format!("{}: expected a cell with a station, got none", scenario.name))
     })?;
+    if !bss.hidden.is_empty() {
+        let refused = "station.hidden_from has no effect between simulated radios of the kernel: all of them hear each other";
+        return Err(EmulateError::Input(format!("{}: {refused}", scenario.name)));
+    }
     let missing =
         || EmulateError::Failed("this kernel has no simulated Wi-Fi radios (mac80211_hwsim)".to_owned());
     let signals = Signals::take()?;

@@ -92,6 +92,8 @@ const RULES: &[Rule] = &[
     rule("station.scan", has_cell, "a [link]", "[wifi]"),
     rule("station.scan", has_access_point, AD_HOC, BSS),
     rule("station.distance", has_cell, "a [link]", "[wifi]"),
+    rule("station.hidden_from", has_cell, "a [link]", "[wifi]"),
+    rule("station.hidden_from", has_access_point, AD_HOC, BSS),
     rule("station.data_rate", has_cell, "a [link]", "[wifi]"),
     rule("station.data_rate", has_access_point, AD_HOC, BSS),
     rule("station.mode", has_cell, "a [link]", "[wifi]"),

@@ -509,6 +509,10 @@ pub struct StationGroup {
     pub radio: RadioChoice,
     /// Distance to the access point.
     pub distance: Distance,
+    /// Stations of the same access point that these do not hear, and that do not hear these: a name, a group, a range such as
+    /// `station1..station3`, or a list. The name of the own group says that its stations do not hear each other. All hear the access point.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hidden_from: Option<Names>,
     /// Rate of the data frames to and from these stations. Default: as `wifi` has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_rate: Option<Rate>,
@@ -576,6 +580,7 @@ impl Default for StationGroup {
             power_save: PolicyChoice::default(),
             radio: "broadcom-4311".to_owned().try_into().expect("a profile that ships"),
             distance: Distance::from_millimetres(4_000),
+            hidden_from: None,
             data_rate: None,
             mode: None,
             buffer: large_queue(),

@@ -73,6 +73,36 @@ fn two_access_points_in_range_share_about_half_and_half() {
 }
 
 #[test]
+fn hidden_stations_are_of_one_access_point() {
+    let hidden = "station = [{ node = \"phone0\", hidden_from = \"phone1\" }, { node = \"phone1\"";
+    let small = SMALL.replacen("station = [{ node = \"phone0\" }, { node = \"phone1\"", hidden, 1);
+    assert_ne!(small, SMALL);
+    read(&small);
+    let lines = [
+        (
+            small.replacen("hidden_from = \"phone1\"", "hidden_from = \"server\"", 1),
+            "general.toml:4: cell.0.station.0.hidden_from: expected a station of this cell, got \"server\"",
+        ),
+        (
+            small.replacen("hidden_from = \"phone1\"", "hidden_from = \"phone0\"", 1),
+            "general.toml:4: cell.0.station.0.hidden_from: expected another station of this cell, got the station itself",
+        ),
+    ];
+    for (text, line) in lines {
+        let got = error(&text, &[]);
+        assert!(got.contains(line), "{line}\n{got}");
+    }
+    let elsewhere = [
+        ("two-access-points", "cell.next-door.station.hidden_from", "station0"),
+        ("four-in-a-row", "cell.air.station.0.hidden_from", "b"),
+    ];
+    for (base, key, name) in elsewhere {
+        let got = error(&format!("base = \"{base}\"\n"), &[(key, name)]);
+        assert!(got.contains("hidden_from"), "{base}: {got}");
+    }
+}
+
+#[test]
 fn three_ad_hoc_hops_carry_a_third() {
     let [one, two, three] = ["b", "c", "d"].map(|to| rates("four-in-a-row", &[("flow.to", to)])[0]);
     assert!((two / one - 1.0 / 2.0).abs() < 0.06, "{two} of {one}");

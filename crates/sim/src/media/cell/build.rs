@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use airwatt_base::{Instant, RandomStream, Schedule, Slot, Span};
 use airwatt_dot11::TxVector;
-use airwatt_proto::powersave::StationPolicy;
+use airwatt_proto::powersave::{StationId, StationPolicy};
 
 use super::category::{Category, CategoryCounts, DataAccess};
 use super::channel::Channel;
@@ -12,6 +12,7 @@ use super::config::{Bss, CellConfig, CellStation};
 use super::contention::{Access, ContenderId, Contention};
 use super::frame::{ModeId, Node};
 use super::group::GroupSources;
+use super::hidden::Hidden;
 use super::mac::{AccessPointMac, ExternalMac, Mac, PeerMac, StationMac};
 use super::radio::{RadioId, Radios};
 use super::rates::{self, LinkPlan, LinkRates, RateControl};
@@ -36,7 +37,8 @@ impl CellMedium {
     /// Panics if there is none, if their settings of the channel differ, or if an access point shares the radio of a station
     /// that is not in an earlier BSS or whose policy lets it sleep.
     pub(crate) fn with_access_points(name: &str, bsss: &[Bss], seed: u64) -> Self {
-        let first = &bsss.first().expect("a cell has an access point").config;
+        let first_bss = bsss.first().expect("a cell has an access point");
+        let first = &first_bss.config;
         let of_channel = |config: &CellConfig| {
             let CellConfig { standard, data, control_rate, beacon_rate, group_rate, .. } = *config;
             let CellConfig { short_preamble, access_method, txop, categories, .. } = *config;
@@ -59,7 +61,24 @@ impl CellMedium {
                 policies.push(station.policy.clone());
             }
         }
+        if bsss.iter().any(|bss| !bss.hidden.is_empty()) {
+            assert!(
+                bsss.len() == 1 && first_bss.shared_radio.is_none(),
+                "one access point with a radio of its own"
+            );
+            cell.hide(&first_bss.hidden, first);
+        }
         cell
+    }
+
+    /// Lets these pairs of stations not hear each other. All contenders are there, and none waits.
+    pub(super) fn hide(&mut self, pairs: &[[StationId; 2]], config: &CellConfig) {
+        let pairs: Vec<[Member; 2]> =
+            pairs.iter().map(|pair| pair.map(|station| self.stations[station as usize])).collect();
+        let owners = self.contenders.iter().map(|contender| contender.member).collect();
+        let rules = (config.capture_ratio, self.channel.eifs_less_difs());
+        self.hidden = Some(Box::new(Hidden::new(self.macs.len(), &pairs, &self.contention, owners, rules)));
+        self.channel.overlap();
     }
 
     /// Makes a cell whose stations form an ad-hoc network. The settings of the access point have no effect.
@@ -92,6 +111,7 @@ impl CellMedium {
             pairs: Vec::new(),
             channel: Channel::new(config, RandomStream::new(seed, &format!("{name}/noise"))),
             contention: Contention::new(config.standard.timing().slot, config.access_method),
+            hidden: None,
             radios: Radios::default(),
             medium_due: Instant::FOREVER,
             schedule: Schedule::new(first_station_slot as usize + 2 * stations),

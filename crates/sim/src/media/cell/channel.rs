@@ -4,8 +4,9 @@
 //! knows durations, propagation, noise and signal strengths. It knows neither queues nor radios; the caller says whether
 //! the receiver is awake.
 //!
-//! Left out: frames of two exchanges that overlap without beginning together (all radios receive all frames, so carrier
-//! sense prevents that), and different signals between the stations of different access points.
+//! Where some stations do not hear each other, `hidden` and `overlap` decide instead, as things happen. Frames of two exchanges overlap
+//! there without beginning together; elsewhere all radios receive all frames, and carrier sense prevents that. Left out: different signals
+//! between the stations of different access points.
 
 use airwatt_base::{Instant, RandomStream, Span};
 use airwatt_dot11::TxVector;
@@ -19,6 +20,7 @@ use super::frame::{
     ACK_BYTES, CTS_BYTES, CellFrameKind, ModeId, MpduSet, Ppdu, RTS_BYTES, Receiver, after_tim_bytes,
 };
 use super::mode::{Link, Mode, Modes};
+pub(super) use super::parts::{Airborne, Part, Parts, Plan};
 use super::propagation;
 use super::rates::RateControl;
 use super::snr::{self, ByteErrors, ErrorModel};
@@ -41,6 +43,8 @@ pub(super) enum Step {
     Failed,
     /// The longest of several simultaneous frames is over.
     CollisionEnded,
+    /// The next of several exchanges, where some stations do not hear each other.
+    Overlap,
 }
 
 /// The state of the channel.
@@ -57,6 +61,8 @@ enum State {
         /// When the longest of the frames ends.
         end: Instant,
     },
+    /// Some stations do not hear each other: `hidden` has what is on the air.
+    Overlaps,
 }
 
 /// One attempt at one frame.
@@ -278,7 +284,7 @@ impl Channel {
     /// The time at which the next step is due, unless contention runs.
     pub(super) fn next_step(&self) -> Option<Instant> {
         match &self.state {
-            State::Idle => None,
+            State::Idle | State::Overlaps => None,
             State::Exchange(exchange) if exchange.arrived => Some(exchange.end),
             State::Exchange(Exchange { tim_end: Some(tim_end), .. }) => Some(*tim_end),
             State::Exchange(exchange) | State::Failure(exchange) => Some(exchange.data_end),
@@ -301,6 +307,7 @@ impl Channel {
             }
             State::Failure(_) => Step::Failed,
             State::Collision { .. } => Step::CollisionEnded,
+            State::Overlaps => Step::Overlap,
         }
     }
 
@@ -318,7 +325,7 @@ impl Channel {
     pub(super) const fn current(&self) -> usize {
         match &self.state {
             State::Exchange(exchange) | State::Failure(exchange) => exchange.index,
-            State::Idle | State::Collision { .. } => 0,
+            State::Idle | State::Collision { .. } | State::Overlaps => 0,
         }
     }
 
@@ -340,8 +347,69 @@ impl Channel {
     pub(super) fn data_end(&self) -> Instant {
         match &self.state {
             State::Exchange(exchange) | State::Failure(exchange) => exchange.data_end,
-            State::Idle | State::Collision { .. } => unreachable!("an exchange is under way"),
+            State::Idle | State::Collision { .. } | State::Overlaps => {
+                unreachable!("an exchange is under way")
+            }
         }
+    }
+
+    /// Several exchanges may be under way from now on: some stations do not hear each other.
+    pub(super) const fn overlap(&mut self) {
+        self.state = State::Overlaps;
+    }
+
+    /// Counts an attempt of the exchange with this index, which begins at `start`, and whether another one `collides` with it.
+    pub(super) fn count_attempt(&mut self, index: usize, start: Instant, collides: bool) {
+        let ppdu = &self.ppdus[index];
+        self.counts.frames += 1;
+        self.counts.retries += u64::from(ppdu.retry);
+        self.counts.mpdus += u64::from(ppdu.count);
+        self.counts.collisions += u64::from(collides);
+        self.print.add(start.as_nanos());
+        self.print.add(u64::from(ppdu.contender) << 32 | u64::from(ppdu.sequence));
+    }
+
+    /// Puts one frame of several exchanges on the air.
+    pub(super) fn put_on_air(&mut self, start: Instant, end: Instant) {
+        self.airborne.add_heard(start, end, start);
+    }
+
+    /// Says which frames of one of several exchanges its receiver gets.
+    pub(super) fn set_received(&mut self, received: MpduSet) {
+        self.received = received;
+        received.words().iter().for_each(|word| self.print.add(*word));
+    }
+
+    /// Removes the PPDU of one of several exchanges.
+    pub(super) fn remove(&mut self, index: usize) {
+        self.ppdus.remove(index);
+    }
+
+    /// Whether noise destroys a frame of so many bytes in the PPDU.
+    pub(super) fn is_noisy(&mut self, ppdu: &Ppdu, bytes: u32) -> bool {
+        let noise = self.noise_of(ppdu, bytes);
+        noise > 0.0 && self.noise.chance(noise)
+    }
+
+    /// Whether noise destroys a response.
+    pub(super) fn loses_response(&mut self) -> bool {
+        self.response_error_rate > 0.0 && self.noise.chance(self.response_error_rate)
+    }
+
+    /// The signal of a member at its access point, in milliwatts.
+    pub(super) fn signal_mw(&self, member: Member) -> f64 {
+        self.paths[usize::from(member)].map_or(1.0, |path| path.signal_mw)
+    }
+
+    /// From the beginning of a beacon to the end of its TIM, if a station dozes from there on.
+    pub(super) fn time_to_tim(&self, ppdu: &Ppdu) -> Option<Span> {
+        (self.announces_tim && ppdu.kind == CellFrameKind::Beacon).then(|| self.tim_time(ppdu))
+    }
+
+    /// How long after an RTS its NAV ends if nothing follows (802.11-2020 10.3.2.4).
+    pub(super) fn nav_timeout(&self) -> Span {
+        let times = &self.times;
+        (times.sifs + times.slot) * 2 + times.cts + times.rx_start_delay
     }
 
     /// Ends the present exchange: contention may run.
@@ -505,9 +573,7 @@ impl Channel {
         let times = &self.times;
         match &self.state {
             // The NAV that an RTS has set ends when no data frame follows (10.3.2.4).
-            State::Failure(exchange) if exchange.rts_failed => {
-                now + (times.sifs + times.slot) * 2 + times.cts + times.rx_start_delay
-            }
+            State::Failure(exchange) if exchange.rts_failed => now + self.nav_timeout(),
             _ => now + times.sifs + self.plan(&self.ppdus[0]).ack_time,
         }
     }
@@ -640,140 +706,5 @@ impl FrameTimes {
             eifs_less_difs: timing.sifs + lowest.time(ACK_BYTES),
             response_timeout: timing.sifs + timing.slot + timing.rx_start_delay,
         }
-    }
-}
-
-/// The sum of the time during which frames were on the air, up to any instant of the present exchange.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Airborne {
-    before: Span,
-    /// Frames of the present exchange, in order.
-    present: Vec<(Instant, Instant)>,
-}
-
-impl Airborne {
-    /// Moves the frames so far to the past.
-    fn fold(&mut self) {
-        for &(start, end) in &self.present {
-            self.before += end - start;
-        }
-        self.present.clear();
-    }
-
-    /// Adds a frame from `start` to `end`, which does not begin before the one added last.
-    fn add(&mut self, start: Instant, end: Instant) {
-        self.present.push((start, end));
-    }
-
-    /// The sum up to `at`, which does not lie before the end of any frame of the past.
-    pub(super) fn until(&self, at: Instant) -> Span {
-        let begun = self.present.iter().take_while(|(start, _)| *start < at);
-        begun.fold(self.before, |sum, &(start, end)| sum + (end.min(at) - start))
-    }
-}
-
-/// Durations of the parts of one exchange.
-pub(super) struct Plan {
-    rts: bool,
-    rts_time: Span,
-    cts_time: Span,
-    /// From the beginning of the exchange to that of the data frame.
-    before_data: Span,
-    data_time: Span,
-    /// ACK or BlockAck.
-    response: CellFrameKind,
-    ack_time: Span,
-    /// Propagation delay.
-    tau: Span,
-    sifs: Span,
-}
-
-impl Plan {
-    /// From the beginning of the exchange to the arrival of the acknowledgement.
-    fn total(&self) -> Span {
-        self.before_data + self.data_time + self.sifs + self.ack_time + self.tau * 2
-    }
-
-    /// Appends the frames of the exchange to `parts`.
-    fn lay_out(
-        &self,
-        kind: CellFrameKind,
-        start: Instant,
-        [received, response]: [bool; 2],
-        rts_failed: bool,
-        parts: &mut Parts,
-    ) {
-        if self.rts {
-            parts.push(CellFrameKind::Rts, start, self.rts_time, true, !rts_failed);
-            if !rts_failed {
-                let cts = start + self.rts_time + self.tau + self.sifs;
-                parts.push(CellFrameKind::Cts, cts, self.cts_time, false, true);
-            }
-        }
-        if !rts_failed {
-            let data = start + self.before_data;
-            parts.push(kind, data, self.data_time, true, received);
-            if received {
-                let ack = data + self.data_time + self.tau + self.sifs;
-                parts.push(self.response, ack, self.ack_time, false, response);
-            }
-        }
-    }
-
-    /// The Duration field of a frame of the exchange: the rest of the exchange (802.11-2020 9.2.5.2).
-    pub(super) fn nav(&self, kind: CellFrameKind) -> Span {
-        let after_data = self.sifs + self.ack_time;
-        let after_cts = self.sifs + self.data_time + after_data;
-        match kind {
-            CellFrameKind::Rts => self.sifs + self.cts_time + after_cts,
-            CellFrameKind::Cts => after_cts,
-            CellFrameKind::Ack | CellFrameKind::BlockAck | CellFrameKind::Beacon | CellFrameKind::Group => {
-                Span::ZERO
-            }
-            _ => after_data,
-        }
-    }
-}
-
-/// One frame of an exchange.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
-    pub(super) kind: CellFrameKind,
-    pub(super) start: Instant,
-    pub(super) duration: Span,
-    /// Whether the sender of the PPDU sends it; otherwise its receiver does.
-    pub(super) by_sender: bool,
-    pub(super) received: bool,
-}
-
-/// The PPDUs of an exchange: at most RTS, CTS, data and response.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Parts {
-    /// The first `count` are valid.
-    parts: [Part; 4],
-    count: usize,
-}
-
-impl Default for Parts {
-    fn default() -> Self {
-        let none = Part {
-            kind: CellFrameKind::Data,
-            start: Instant::ZERO,
-            duration: Span::ZERO,
-            by_sender: true,
-            received: false,
-        };
-        Self { parts: [none; 4], count: 0 }
-    }
-}
-
-impl Parts {
-    fn push(&mut self, kind: CellFrameKind, start: Instant, duration: Span, by_sender: bool, received: bool) {
-        self.parts[self.count] = Part { kind, start, duration, by_sender, received };
-        self.count += 1;
-    }
-
-    pub(super) fn iter(&self) -> std::slice::Iter<'_, Part> {
-        self.parts[..self.count].iter()
     }
 }

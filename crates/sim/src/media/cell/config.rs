@@ -193,4 +193,7 @@ pub struct Bss {
     pub shared_radio: Option<StationId>,
     /// Its stations.
     pub stations: Vec<CellStation>,
+    /// Pairs of these stations that do not hear each other. There are some only where the access point has its channel and its radio
+    /// for itself.
+    pub hidden: Vec<[StationId; 2]>,
 }

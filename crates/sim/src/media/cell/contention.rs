@@ -148,6 +148,16 @@ impl Contention {
         class.queue.push(Reverse((contender.ready, id)));
     }
 
+    /// Like [`Contention::join`], but a medium that will be idle only later, by NAV or EIFS, is busy now: the contender backs off.
+    pub(crate) fn join_busy(&mut self, id: ContenderId, now: Instant) {
+        let idle = self.idle;
+        if idle.is_some_and(|at| at > now) {
+            self.idle = None;
+        }
+        self.join(id, now);
+        self.idle = idle;
+    }
+
     /// The contender no longer has a frame to send. What is left of its backoff stays with it.
     pub fn leave(&mut self, id: ContenderId) {
         let contender = &mut self.contenders[id as usize];
@@ -245,8 +255,8 @@ impl Contention {
         contender.ready = self.classes[contender.class].counted + contender.draw();
     }
 
-    /// A contender that won together with a higher category of its radio has not sent: it waits again, with the backoff that it has drawn
-    /// since. The medium is busy.
+    /// A contender waits again with the backoff that it has drawn since its access, whether the medium is busy or idle from now on. So
+    /// does one that won together with a higher category of its radio and has not sent.
     pub fn resume(&mut self, id: ContenderId, now: Instant) {
         let contender = &mut self.contenders[id as usize];
         contender.since = now;
@@ -272,6 +282,14 @@ impl Contention {
         if self.contenders[id as usize].waiting == Waiting::InClass {
             self.leave(id);
             self.join_from(id, from);
+        }
+    }
+
+    /// The medium becomes busy by somebody who does not contend here.
+    pub(crate) fn freeze(&mut self, now: Instant) {
+        let Some(idle) = self.idle.take() else { return };
+        for class in &mut self.classes {
+            class.counted += slots_counted(idle + class.aifs, now, self.slot, self.access_method);
         }
     }
 

@@ -6,9 +6,10 @@ use airwatt_base::{Instant, Schedule, Slot};
 use airwatt_energy::Cause;
 use airwatt_proto::powersave::{Adaptation, Purpose};
 
-use super::channel::Channel;
+use super::channel::{Airborne, Channel};
 use super::contention::{ContenderId, Contention};
 use super::frame::MpduSet;
+use super::hidden::Hidden;
 use super::interface::CellOutput;
 use super::radio::{RadioId, Radios};
 use super::sniffer::Sniffer;
@@ -23,6 +24,28 @@ pub(super) struct Effects<'a> {
     schedule: &'a mut Schedule,
     outputs: &'a mut Vec<CellOutput>,
     sniffer: &'a mut Sniffer,
+    /// Who hears whom, if not all hear each other.
+    hidden: Option<&'a mut Hidden>,
+}
+
+/// The time with frames on the air, as this radio hears them.
+#[inline]
+pub(super) fn air_of<'a>(hidden: Option<&'a Hidden>, channel: &'a Channel, radio: RadioId) -> &'a Airborne {
+    // Behind the only access point of such a cell its stations follow.
+    hidden.map_or_else(|| channel.airborne(), |hidden| hidden.air(radio as Member + 1))
+}
+
+/// The contention in which this contender waits.
+#[inline]
+pub(super) fn contention_of<'a>(
+    hidden: Option<&'a mut Hidden>,
+    contention: &'a mut Contention,
+    contender: ContenderId,
+) -> &'a mut Contention {
+    match hidden {
+        None => contention,
+        Some(hidden) => hidden.contention(contender),
+    }
 }
 
 impl<'a> Effects<'a> {
@@ -34,8 +57,14 @@ impl<'a> Effects<'a> {
         schedule: &'a mut Schedule,
         outputs: &'a mut Vec<CellOutput>,
         sniffer: &'a mut Sniffer,
+        hidden: Option<&'a mut Hidden>,
     ) -> Self {
-        Self { channel, contention, radios, schedule, outputs, sniffer }
+        Self { channel, contention, radios, schedule, outputs, sniffer, hidden }
+    }
+
+    #[inline]
+    fn contention(&mut self, contender: ContenderId) -> &mut Contention {
+        contention_of(self.hidden.as_deref_mut(), self.contention, contender)
     }
 
     /// The frames of the present exchange that its receiver gets.
@@ -47,17 +76,22 @@ impl<'a> Effects<'a> {
     /// again when the exchange has ended.
     pub(super) fn join(&mut self, contender: ContenderId, radio: Option<RadioId>, now: Instant) {
         if let Some(radio) = radio {
-            self.radios.wait_for_medium(radio, contender, now, self.channel.airborne());
+            let air = air_of(self.hidden.as_deref(), self.channel, radio);
+            self.radios.wait_for_medium(radio, contender, now, air);
         }
         if radio.is_none_or(|radio| self.radios.is_ready(radio)) && !self.channel.is_sending(contender) {
-            self.contention.join(contender, now);
+            match self.hidden.as_deref_mut() {
+                None => self.contention.join(contender, now),
+                Some(hidden) => hidden.contention(contender).join_busy(contender, now),
+            }
         }
     }
 
     /// The contender has sent its last frame.
     pub(super) fn sent_all(&mut self, contender: ContenderId, radio: Option<RadioId>, now: Instant) {
         if let Some(radio) = radio {
-            self.radios.end_waiting(radio, contender, now, self.channel.airborne());
+            let air = air_of(self.hidden.as_deref(), self.channel, radio);
+            self.radios.end_waiting(radio, contender, now, air);
         }
     }
 
@@ -70,20 +104,22 @@ impl<'a> Effects<'a> {
             Purpose::TimeoutTail => Cause::TimeoutTail,
             Purpose::Idle => Cause::Idle,
         };
-        self.radios.set_purpose(radio, cause, now, self.channel.airborne());
+        let air = air_of(self.hidden.as_deref(), self.channel, radio);
+        self.radios.set_purpose(radio, cause, now, air);
     }
 
     /// The contender has no frame to send any more.
     pub(super) fn leave(&mut self, contender: ContenderId) {
         if !self.channel.is_sending(contender) {
-            self.contention.leave(contender);
+            self.contention(contender).leave(contender);
         }
     }
 
     /// Puts a radio to sleep. Its contenders leave the contention.
     pub(super) fn doze(&mut self, radio: RadioId, contenders: Range<ContenderId>, slot: Slot, now: Instant) {
-        self.radios.doze(radio, now, self.channel.airborne());
-        contenders.for_each(|contender| self.contention.leave(contender));
+        let air = air_of(self.hidden.as_deref(), self.channel, radio);
+        self.radios.doze(radio, now, air);
+        contenders.for_each(|contender| self.contention(contender).leave(contender));
         self.schedule.cancel(slot);
     }
 
@@ -96,18 +132,21 @@ impl<'a> Effects<'a> {
     /// Marks a radio as awake.
     pub(super) fn awake(&mut self, radio: RadioId, slot: Slot, now: Instant) {
         self.schedule.cancel(slot);
-        self.radios.awake(radio, now, self.channel.airborne());
+        let air = air_of(self.hidden.as_deref(), self.channel, radio);
+        self.radios.awake(radio, now, air);
     }
 
     /// Lets a radio leave the channel. Its contenders leave the contention.
     pub(super) fn leave_channel(&mut self, radio: RadioId, contenders: Range<ContenderId>, now: Instant) {
-        self.radios.leave_channel(radio, now, self.channel.airborne());
+        let air = air_of(self.hidden.as_deref(), self.channel, radio);
+        self.radios.leave_channel(radio, now, air);
         contenders.for_each(|contender| self.leave(contender));
     }
 
     /// Lets a radio return to the channel.
     pub(super) fn return_to_channel(&mut self, radio: RadioId, now: Instant) {
-        self.radios.return_to_channel(radio, now, self.channel.airborne());
+        let air = air_of(self.hidden.as_deref(), self.channel, radio);
+        self.radios.return_to_channel(radio, now, air);
     }
 
     /// Sets the timer of a slot; [`Instant::FOREVER`] cancels it.

@@ -3,6 +3,8 @@
 //! [`Channel`](super::channel::Channel) decides what happens on the air and when; this module passes each step to the MACs and
 //! radios at the two ends, and to contention.
 //!
+//! Where some stations do not hear each other, `overlap` passes them instead.
+//!
 //! Steps that are rare are never inlined: what is frequent then shares one small stack frame.
 
 use std::cmp::Reverse;
@@ -14,6 +16,7 @@ use super::category::Category;
 use super::cause_account::Charged;
 use super::channel::{Parts, Step};
 use super::contention::ContenderId;
+use super::effects::{air_of, contention_of};
 use super::frame::{CellFrameKind, Mpdu, Ppdu, Receiver, placed};
 use super::mac::Mac;
 use super::radio::RadioId;
@@ -31,6 +34,7 @@ impl CellMedium {
             Step::ResponseLost => self.response_lost(now),
             Step::Failed => self.attempt_failed(now),
             Step::CollisionEnded => self.collision_ended(now),
+            Step::Overlap => self.step_overlap(now),
         }
     }
 
@@ -58,7 +62,7 @@ impl CellMedium {
 
     /// Of the contenders of one radio that win together, the one of the highest category sends, and among equals the first one. The
     /// others back off as after a collision (802.11-2020 10.23.2.4).
-    fn resolve_internal_collisions(&mut self, winners: &mut Vec<ContenderId>, now: Instant) {
+    pub(super) fn resolve_internal_collisions(&mut self, winners: &mut Vec<ContenderId>, now: Instant) {
         let mut index = 0;
         while let Some(&id) = winners.get(index) {
             let contender = &self.contenders[id as usize];
@@ -69,17 +73,18 @@ impl CellMedium {
             });
             if loses {
                 winners.remove(index);
-                self.contention.failed(id);
+                let contention = contention_of(self.hidden.as_deref_mut(), &mut self.contention, id);
+                contention.failed(id);
                 let Some(counts) = &mut self.categories else {
                     // A backoff of no slots is drawn once more, as in the trajectories on file.
-                    self.contention.join(id, now);
+                    contention.join(id, now);
                     continue;
                 };
+                contention.resume(id, now);
                 // Beacons are not counted.
                 if let Some(counts) = counts.get_mut(contender.category as usize) {
                     counts.internal_collisions += 1;
                 }
-                self.contention.resume(id, now);
             } else {
                 index += 1;
             }
@@ -87,7 +92,7 @@ impl CellMedium {
     }
 
     /// Adds the next frame of a contender to the access that begins.
-    fn compose(&mut self, contender: ContenderId, now: Instant) {
+    pub(super) fn compose(&mut self, contender: ContenderId, now: Instant) {
         let Contender { member, category, .. } = self.contenders[contender as usize];
         let (macs, mut out) = self.split();
         let ppdu = macs[member as usize].compose(category, now, &mut out);
@@ -134,7 +139,7 @@ impl CellMedium {
 
     /// Notes the lengths of the frames of an aggregate, and the bytes of each cause among them in the order of their first frames.
     #[inline]
-    fn share_causes(&mut self, index: usize) {
+    pub(super) fn share_causes(&mut self, index: usize) {
         self.lengths.clear();
         self.shares.clear();
         if self.channel.ppdus()[index].msdus > 1 {
@@ -159,7 +164,7 @@ impl CellMedium {
 
     /// Adds the frames of an exchange, for which its sender `waited`, to the accounts of the MACs at its two ends and of their
     /// radios.
-    fn account(&mut self, index: usize, waited: Span, start: Instant, parts: &Parts) {
+    pub(super) fn account(&mut self, index: usize, waited: Span, start: Instant, parts: &Parts) {
         let Ppdu { from, to, .. } = self.channel.ppdus()[index];
         let mut account = |member: Member, sends| {
             let mac = &mut self.macs[member as usize];
@@ -176,7 +181,7 @@ impl CellMedium {
 
     /// Tells the access point of a frame how long it is on the air, as drivers report it: the PPDU without what precedes and answers it.
     #[inline(never)]
-    fn charge_air_time(&mut self, index: usize, parts: &Parts) {
+    pub(super) fn charge_air_time(&mut self, index: usize, parts: &Parts) {
         let Ppdu { from, to, kind, contender, .. } = self.channel.ppdus()[index];
         let Receiver::Member(to) = to else { return };
         let part = parts.iter().find(|part| part.by_sender && part.kind == kind);
@@ -192,7 +197,7 @@ impl CellMedium {
     }
 
     #[inline]
-    fn record(&mut self, index: usize, parts: &Parts) {
+    pub(super) fn record(&mut self, index: usize, parts: &Parts) {
         if self.sniffer.is_on() {
             self.record_frames(index, parts);
         }
@@ -226,36 +231,52 @@ impl CellMedium {
             (Receiver::Group, _) if matches!(self.macs[usize::from(ppdu.from)], Mac::External(_)) => {
                 return self.external_broadcast_arrived(&ppdu, now);
             }
-            (Receiver::Group, CellFrameKind::Beacon) => return self.beacon_arrived(&ppdu, now),
-            (Receiver::Group, _) => return self.group_frame_arrived(&ppdu, now),
+            (Receiver::Group, _) => {
+                self.group_addressed_arrived(&ppdu, now);
+                self.contention.succeeded(ppdu.contender);
+                return self.release(now);
+            }
         };
+        self.deliver(&ppdu, to, now);
+    }
+
+    /// What has arrived of a PPDU goes to its receiver.
+    #[inline]
+    pub(super) fn deliver(&mut self, ppdu: &Ppdu, to: Member, now: Instant) {
         let category = self.contenders[ppdu.contender as usize].category;
         let (macs, mut out) = self.split();
         let ends = [usize::from(ppdu.from), usize::from(to)];
         let [sender, receiver] = macs.get_disjoint_mut(ends).expect("a frame has two ends");
         // The access point takes the power-management mode that the station has by now.
         let pm = match sender {
-            Mac::Station(mac) => mac.pm_at_arrival(&ppdu),
+            Mac::Station(mac) => mac.pm_at_arrival(ppdu),
             Mac::External(mac) => {
-                mac.arrived(&ppdu, to, &mut out);
+                mac.arrived(ppdu, to, &mut out);
                 ppdu.pm
             }
             Mac::AccessPoint(_) | Mac::Peer(_) => ppdu.pm,
         };
-        receiver.receive(&ppdu, sender.on_air(category), pm, now, &mut out);
+        receiver.receive(ppdu, sender.on_air(category), pm, now, &mut out);
     }
 
+    /// A beacon or another group-addressed frame of an access point has arrived.
     #[inline(never)]
+    pub(super) fn group_addressed_arrived(&mut self, ppdu: &Ppdu, now: Instant) {
+        if ppdu.kind == CellFrameKind::Beacon {
+            self.beacon_arrived(ppdu, now);
+        } else {
+            self.group_frame_arrived(ppdu, now);
+        }
+    }
+
     fn beacon_arrived(&mut self, ppdu: &Ppdu, now: Instant) {
         let start = now - self.channel.frame_time(ppdu);
         let (macs, mut out) = self.split();
         macs[ppdu.from as usize].conclude(ppdu, Some(out.received()), now, &mut out);
         let Mac::AccessPoint(access_point) = &macs[ppdu.from as usize] else { return };
         for station in access_point.stations() {
-            self.beacon_received(ppdu.from, station, BeaconReception::Whole, start, now);
+            self.beacon_received(ppdu.from, station, BeaconReception::Whole, [start, now], now);
         }
-        self.contention.succeeded(ppdu.contender);
-        self.release(now);
     }
 
     /// A broadcast of a node outside has arrived at all nodes that are awake.
@@ -281,7 +302,6 @@ impl CellMedium {
     }
 
     /// A group-addressed frame has arrived at the stations of its BSS.
-    #[inline(never)]
     fn group_frame_arrived(&mut self, ppdu: &Ppdu, now: Instant) {
         let start = now - self.channel.frame_time(ppdu);
         let (macs, mut out) = self.split();
@@ -289,28 +309,33 @@ impl CellMedium {
         let Mac::AccessPoint(access_point) = &macs[ppdu.from as usize] else { return };
         for station in access_point.stations() {
             if let Some(radio) = self.radio_of(Receiver::Member(station)) {
-                if !self.radios.hears(radio, start) {
+                if !self.radios.hears(radio, start) || !self.gets_group(station) {
                     continue;
                 }
-                self.radios.heard_group(radio, Cause::Group, start, now, self.channel.airborne());
+                let air = air_of(self.hidden.as_deref(), &self.channel, radio);
+                self.radios.heard_group(radio, Cause::Group, start, now, air);
             }
             let (macs, mut out) = self.split();
             if let Mac::Station(mac) = &mut macs[station as usize] {
                 mac.group_received(ppdu.flags.more_data, now, &mut out);
             }
         }
-        self.contention.succeeded(ppdu.contender);
-        self.release(now);
     }
 
     /// The TIM of a beacon has arrived, for stations that receive no more of a beacon.
     #[inline(never)]
     fn tim_arrived(&mut self, now: Instant) {
         let ppdu = self.channel.ppdus()[self.channel.current()];
-        let start = self.channel.data_end() - self.channel.frame_time(&ppdu);
+        let end = self.channel.data_end();
+        self.deliver_tim(&ppdu, end, now);
+    }
+
+    /// The TIM of a beacon that lasts until `end` has arrived.
+    pub(super) fn deliver_tim(&mut self, ppdu: &Ppdu, end: Instant, now: Instant) {
+        let start = end - self.channel.frame_time(ppdu);
         let Mac::AccessPoint(access_point) = &self.macs[ppdu.from as usize] else { return };
         for station in access_point.stations() {
-            self.beacon_received(ppdu.from, station, BeaconReception::Tim, start, now);
+            self.beacon_received(ppdu.from, station, BeaconReception::Tim, [start, end], now);
         }
     }
 
@@ -320,18 +345,20 @@ impl CellMedium {
         access_point: Member,
         station: Member,
         extent: BeaconReception,
-        start: Instant,
+        [start, end]: [Instant; 2],
         now: Instant,
     ) {
         let hears = self.radio_of(Receiver::Member(station)).is_none_or(|radio| {
-            self.radios.profile(radio).beacon_reception == extent && self.radios.hears(radio, start)
+            self.radios.profile(radio).beacon_reception == extent
+                && self.radios.hears(radio, start)
+                && self.gets_group(station)
         });
         if !hears {
             return;
         }
         if let Some(radio) = self.radio_of(Receiver::Member(station)) {
-            let end = self.channel.data_end();
-            self.radios.heard_group(radio, Cause::Beacon, start, end, self.channel.airborne());
+            let air = air_of(self.hidden.as_deref(), &self.channel, radio);
+            self.radios.heard_group(radio, Cause::Beacon, start, end, air);
         }
         let (macs, mut out) = self.split();
         let Mac::AccessPoint(sender) = &macs[access_point as usize] else { return };
@@ -540,17 +567,22 @@ impl CellMedium {
         }
     }
 
-    fn wants_to_send(&self, id: ContenderId) -> bool {
+    /// Whether nothing else that it hears disturbs a group-addressed frame at this station.
+    fn gets_group(&self, station: Member) -> bool {
+        self.hidden.as_ref().is_none_or(|hidden| hidden.gets_group(station))
+    }
+
+    pub(super) fn wants_to_send(&self, id: ContenderId) -> bool {
         let Contender { member, category, .. } = self.contenders[id as usize];
         self.macs[member as usize].has_frame(category) && self.is_ready(id)
     }
 
     /// Whether the radio of the contender can send now.
-    fn is_ready(&self, id: ContenderId) -> bool {
+    pub(super) fn is_ready(&self, id: ContenderId) -> bool {
         self.contenders[id as usize].radio.is_none_or(|radio| self.radios.is_ready(radio))
     }
 
-    fn radio_of(&self, receiver: Receiver) -> Option<RadioId> {
+    pub(super) fn radio_of(&self, receiver: Receiver) -> Option<RadioId> {
         match receiver {
             Receiver::Member(member) => self.macs[member as usize].radio(),
             Receiver::Group => None,

@@ -4,11 +4,12 @@
 //!
 //! Each part owns its fields:
 //! * [`contention`]: DCF and EDCA, event by event; [`category`] has the access categories.
-//! * `channel`: the exchange on the air, its outcome and durations; [`propagation`] has signals over distances.
+//! * `channel`: the exchange on the air and its outcome; `parts` has its frames and their durations; [`propagation`] has signals over distances.
 //! * `radio`: the radios and their energy ledgers, which `cause_account` divides by cause.
 //! * `mac`: access points and stations, with queues (among them [`fq_codel`] and those of Linux's mac80211, which count by
 //!   `air_estimate`) and the machines of power save.
 //! * `mode`: how frames are sent; `rates` and `minstrel` choose among modes, and `snr` has errors by signals.
+//! * `hidden`: what each member hears, where some stations do not hear each other; `overlap` has the steps of exchanges there.
 //! * `exchange`: the steps of an exchange on the air, from the access to the end of the acknowledgement or of its time-out.
 //! * `effects`: what a MAC does to the other parts. `sniffer` records what goes over the channel.
 //! * `build`: the constructors.
@@ -28,7 +29,8 @@
 //!
 //! Modelled: AIFS, contention windows, freezing, post-backoff, collisions, EIFS, ACK and ACK time-out, RTS/CTS, retry
 //! limit, TXOP bursts, access categories with internal collisions, aggregates with block acknowledgement, propagation delay, a frame error probability per attempt, lost acknowledgements, beacons that contend, group-addressed
-//! frames, sleeping receivers, path loss with capture at the access point, A-MSDUs, lifetimes of packets. Left out: hidden stations, errors in beacons, control frames and group-addressed frames. All stations receive each other.
+//! frames, sleeping receivers, path loss with capture at the access point, A-MSDUs, lifetimes of packets, stations of one access point that do not hear each other.
+//! Left out: errors in beacons, control frames and group-addressed frames; several access points, ad-hoc networks and nodes outside of which not all members hear each other.
 
 mod aggregation;
 mod air_estimate;
@@ -43,10 +45,13 @@ mod exchange;
 pub mod fq_codel;
 pub mod frame;
 mod group;
+mod hidden;
 mod interface;
 mod mac;
 mod minstrel;
 mod mode;
+mod overlap;
+mod parts;
 pub mod propagation;
 mod radio;
 mod rates;
@@ -68,8 +73,9 @@ use self::category::{Category, CategoryCounts};
 use self::channel::Channel;
 pub use self::config::{Bss, CellConfig, CellStation, CodelChoice, QueueDiscipline, WaitsFrom};
 use self::contention::{ContenderId, Contention};
-use self::effects::Effects;
+use self::effects::{Effects, air_of};
 pub use self::group::GroupSourceConfig;
+use self::hidden::Hidden;
 pub use self::interface::{CellInput, CellOutput, CellStatistics, CellTimer, CellTrace};
 use self::mac::{ExternalMac, Mac};
 pub use self::radio::RadioEvent;
@@ -116,6 +122,8 @@ pub struct CellMedium {
     pairs: Vec<[Range<ContenderId>; 2]>,
     channel: Channel,
     contention: Contention,
+    /// Who hears whom, if not all hear each other. It has the contention then.
+    hidden: Option<Box<Hidden>>,
     radios: Radios,
     /// The time of the channel's next step or access; [`Instant::FOREVER`] if there is none. It changes with nearly every event,
     /// so it is kept apart from the schedule.
@@ -189,7 +197,12 @@ impl CellMedium {
     /// Returns what was kept.
     pub(crate) fn take_trace(&mut self) -> Option<CellTrace> {
         let radios = self.radios.take_events();
-        self.sniffer.take().map(|trace| CellTrace { radios, ..trace })
+        let mut trace = self.sniffer.take()?;
+        if self.hidden.is_some() {
+            // Frames were recorded when they ended.
+            trace.frames.sort_by_key(|frame| frame.start);
+        }
+        Some(CellTrace { radios, ..trace })
     }
 
     /// Counts so far.
@@ -283,13 +296,14 @@ impl CellMedium {
     /// Ends the account of every radio at the same instant: `now`, or the end of the last frame or transition that has been
     /// charged, if that is later.
     pub fn finish(&mut self, now: Instant) -> Instant {
-        self.radios.finish(now, self.channel.airborne())
+        self.radios.finish(now, |radio| air_of(self.hidden.as_deref(), &self.channel, radio))
     }
 
     /// The MACs, and what their calls may change.
     fn split(&mut self) -> (&mut [Mac], Effects<'_>) {
-        let Self { macs, channel, contention, radios, schedule, outputs, sniffer, .. } = self;
-        (macs, Effects::new(channel, contention, radios, schedule, outputs, sniffer))
+        let Self { macs, channel, contention, radios, schedule, outputs, sniffer, hidden, .. } = self;
+        let hidden = hidden.as_deref_mut();
+        (macs, Effects::new(channel, contention, radios, schedule, outputs, sniffer, hidden))
     }
 
     /// Calls the MAC of a node outside.
@@ -317,8 +331,13 @@ impl CellMedium {
     }
 
     fn update_medium_timer(&mut self) {
-        let next = self.channel.next_step().or_else(|| self.contention.next_access());
-        self.medium_due = next.unwrap_or(Instant::FOREVER);
+        self.medium_due = match &self.hidden {
+            None => {
+                let next = self.channel.next_step().or_else(|| self.contention.next_access());
+                next.unwrap_or(Instant::FOREVER)
+            }
+            Some(hidden) => hidden.due(),
+        };
     }
 
     /// The time of the next wake-up; [`Instant::FOREVER`] if there is none.

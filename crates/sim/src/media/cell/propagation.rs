@@ -8,7 +8,7 @@
 //! * **Capture**: of frames that stations begin at once the access point gets one that is stronger than all others together by
 //!   a margin, 10 dB by default, as receivers that lock to the first preamble need at least.
 //!
-//! Beside these errors stand those of `snr`. Left out: fading, interference among stations of unequal ranges (all hear each other), capture of the access point's own frames, errors in control frames and beacons. Both directions of a
+//! Beside these errors stand those of `snr`. Left out: fading, who hears whom (`hidden_from` says it, whatever the distances), interference of signals that are too weak to be heard, capture of the access point's own frames, errors in control frames and beacons. Both directions of a
 //! station are alike.
 
 use airwatt_base::Power;

@@ -219,10 +219,10 @@ impl Radios {
 
     /// Ends the account of every radio at the same instant: `now`, or the end of the last frame or transition that has been
     /// charged, if that is later.
-    pub(super) fn finish(&mut self, now: Instant, air: &Airborne) -> Instant {
+    pub(super) fn finish<'a>(&mut self, now: Instant, air: impl Fn(RadioId) -> &'a Airborne) -> Instant {
         let end = self.radios.iter().map(|radio| radio.ledger.since()).fold(now, Instant::max);
-        for radio in &mut self.radios {
-            radio.settle(end, air);
+        for (id, radio) in (0..).zip(&mut self.radios) {
+            radio.settle(end, air(id));
         }
         end
     }

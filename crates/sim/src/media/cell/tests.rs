@@ -1,6 +1,7 @@
 //! Tests that the cell keeps the machine contract, that contention gives the access times of the standard, and what goes over
 //! the air where access points share a channel, MACs share a radio, and stations send to each other directly.
 
+mod hidden;
 mod limits;
 
 use airwatt_base::testkit::check_machine;
@@ -150,7 +151,11 @@ fn settings(policies: &[&str], set: &[(&str, &str)]) -> (CellConfig, Vec<CellSta
 /// A cell with one access point.
 fn with_access_point(config: CellConfig, stations: Vec<CellStation>) -> CellMedium {
     let name = "access-point".to_owned();
-    CellMedium::with_access_points("air", &[Bss { name, config, shared_radio: None, stations }], 1)
+    CellMedium::with_access_points(
+        "air",
+        &[Bss { name, config, shared_radio: None, stations, hidden: Vec::new() }],
+        1,
+    )
 }
 
 fn cell(policies: &[&str], set: &[(&str, &str)]) -> CellMedium {
@@ -349,7 +354,7 @@ const AIR: &[(&str, &str)] = &[
 fn bss(name: &str, shared_radio: Option<u32>, policies: &[&str]) -> Bss {
     let (mut config, stations) = settings(policies, AIR);
     config.power_save.first_beacon = Instant::from_secs(1);
-    Bss { name: name.to_owned(), config, shared_radio, stations }
+    Bss { name: name.to_owned(), config, shared_radio, stations, hidden: Vec::new() }
 }
 
 const fn packet(number: u32) -> Packet {
@@ -607,7 +612,7 @@ fn cells_of_several_macs_keep_the_machine_contract() {
     let two = || {
         let bss = |name: &str, shared_radio, policies| {
             let (config, stations) = settings(policies, AIR);
-            Bss { name: name.to_owned(), config, shared_radio, stations }
+            Bss { name: name.to_owned(), config, shared_radio, stations, hidden: Vec::new() }
         };
         let bsss = [bss("access-point", None, &["active", "psm"]), bss("relay", Some(0), &["uapsd"])];
         CellMedium::with_access_points("air", &bsss, 1)

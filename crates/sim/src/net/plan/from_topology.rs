@@ -208,6 +208,7 @@ fn bss(cell: &Cell, place: &BssPlace, seed: u64) -> Bss {
         name: place.stream.clone(),
         config: cell_config(cell, &beacons),
         shared_radio: place.shared,
+        hidden: place.hidden.clone(),
         stations: members(cell, &place.stations, &beacons, seed),
     }
 }

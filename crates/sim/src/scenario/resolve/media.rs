@@ -56,6 +56,8 @@ pub(crate) struct BssPlace {
     pub(crate) shared: Option<StationId>,
     /// The stations.
     pub(crate) stations: Vec<MemberStation>,
+    /// Pairs of them that do not hear each other.
+    pub(crate) hidden: Vec<[StationId; 2]>,
 }
 
 /// One station of a cell.
@@ -146,6 +148,7 @@ impl Resolved {
         self.nodes[usize::from(node)].forwards = true;
         let stream = self.stream(node, wireless, &cell.name);
         let (nodes, stations) = self.stations_of(cell, directory, wireless, Some(node))?;
+        let hidden = self.hidden_pairs(topology, index, directory, &nodes)?;
         let medium = medium.unwrap_or_else(|| {
             self.media.push(ResolvedMedium::new(&cell.name, Contents::Channel(Vec::new()), Vec::new()));
             self.media.len() - 1
@@ -160,7 +163,7 @@ impl Resolved {
             cells.push((first, cell.name.clone()));
         }
         let number: usize = bsss.iter().map(|bss| bss.stations.len()).sum();
-        bsss.push(BssPlace { cell: index, stream, shared, stations });
+        bsss.push(BssPlace { cell: index, stream, shared, stations, hidden });
         members.push(node);
         members.extend(&nodes);
         self.place(medium, number, first + 1, &nodes, &cell.name);
@@ -344,6 +347,55 @@ impl Resolved {
             }
         }
         Ok((nodes, stations))
+    }
+
+    /// The pairs of stations of a cell that do not hear each other. `nodes` are the stations in their order.
+    fn hidden_pairs(
+        &self,
+        topology: &Topology,
+        index: usize,
+        directory: &Directory,
+        nodes: &[NodeId],
+    ) -> Resolving<Vec<[StationId; 2]>> {
+        let cell = &topology.cell[index];
+        let mut pairs = Vec::new();
+        for (group, table) in cell.station.iter().enumerate() {
+            let under = |error: SettingError| error.under(group).under("station");
+            let (Some(others), Some(names)) = (&table.hidden_from, &table.node) else { continue };
+            let alone = topology.cell.iter().filter(|other| other.channel() == cell.channel()).count() == 1;
+            if cell.channel().is_some() && !alone {
+                let allowed = "a cell without another one on its channel";
+                return Err(under(SettingError::no_effect(
+                    "hidden_from",
+                    "several cells of one channel",
+                    allowed,
+                )));
+            }
+            let place = |node: NodeId| {
+                let place = nodes.iter().position(|other| *other == node).map(|place| place as StationId);
+                place.ok_or_else(|| {
+                    SettingError::out_of_range(
+                        "hidden_from",
+                        quoted(self.name(node)),
+                        "a station of this cell",
+                    )
+                })
+            };
+            for other in directory.list("hidden_from", others).map_err(under)? {
+                let other = place(other).map_err(under)?;
+                for own in directory.list("node", names).map_err(under)? {
+                    let own = place(own).map_err(under)?;
+                    if own != other {
+                        pairs.push([own, other]);
+                    }
+                }
+            }
+            if pairs.is_empty() {
+                let allowed = "another station of this cell";
+                return Err(under(SettingError::out_of_range("hidden_from", "the station itself", allowed)));
+            }
+        }
+        Ok(pairs)
     }
 
     /// The name of a node's next wireless interface in random streams: no two interfaces share numbers.
