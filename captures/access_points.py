@@ -2,7 +2,7 @@
 
 A capture is named as there. The names of cases: `reserved` (other cells hold the medium by the Duration field of their
 frames), `quiet` (a Quiet element), `absent` (a notice of absence of Wi-Fi Direct), `switch` (the access point announces
-another channel), `called` (it sends RTS, or MU-RTS in `called-mu`, which the station does not answer), `managed`
+another channel), `called` (it sends RTS, or MU-RTS in `triggered`, which the station does not answer), `managed`
 (a management frame is what was buffered), `trigger` (U-APSD in all access categories, which the TIM is then about).
 """
 
@@ -294,7 +294,7 @@ def late_delivery(air: Air, case: str) -> None:
         reserve(air, at_ms + 0.4, at_ms + 64.5)
     elif case in ("quiet", "absent"):
         others(air, at_ms + 10, at_ms + 65)
-    elif case == "called-mu":
+    elif case == "triggered":
         # A Trigger frame that calls the station (MU-RTS).
         users = struct.pack("<HBH", AID, 0, 0)
         for number in range(3):
@@ -432,7 +432,7 @@ CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
     "ps-poll-unanswered": (ps_poll_unanswered, ("reserved", "called")),
     "late-delivery": (
         late_delivery,
-        ("reserved", "quiet", "absent", "called", "called-mu", "guilty-trigger", "voice", "emptied", "answered"),
+        ("reserved", "quiet", "absent", "called", "triggered", "guilty-trigger", "voice", "emptied", "answered"),
     ),
     "group-not-after-dtim": (group_not_after_dtim, ("continued", "gcr")),
     "group-announced-not-sent": (group_not_sent, ("reserved", "ended", "guilty-discovery")),

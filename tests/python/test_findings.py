@@ -346,7 +346,7 @@ TOLD_BY_A_FRAME = {
     "tim-never-set-later": "tim-never-set",
     "beacon-late-quiet": "beacon-late",
     "late-delivery-absent": "late-delivery",
-    "late-delivery-called-mu": "late-delivery",
+    "late-delivery-triggered": "late-delivery",
     "beacon-missing-switch": "beacon-missing",
     "group-announced-not-sent-reserved": "group-announced-not-sent",
     "group-not-after-dtim-continued": "group-announced-not-sent",

@@ -19,6 +19,9 @@ from airwatt.parallel import Progress
 from airwatt.results import FinishedRun, Result
 from airwatt.statistics import mean_ci95
 from airwatt.tasks import Done, StorePath, Task, run_tasks
+from airwatt.things import INTERVALS
+
+_ZERO = Quantity("0s")
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,24 @@ class _Runs:
         if done.interrupted:
             raise laboratory.Interrupted(None)
         return done
+
+
+def _out_of_step(text: Mapping[str, Any], candidate: Candidate) -> list[tuple[str, str]]:
+    """Keys by which messages of things begin at any time between two service periods of target wake time.
+
+    A message each 30 s and a period each 10 s that begin together stay together, so that each answer would find a
+    period. No clock of a device is in step with the one of its access point.
+    """
+    interval = dict(candidate.parameters).get("interval")
+    if candidate.policy != "twt" or interval is None:
+        return []
+    spread_s = min(Quantity(interval).value, text["duration"].value / 2 if text.get("duration") else float("inf"))
+    things = [
+        index
+        for index, flow in enumerate(text["flow"])
+        if flow["application"]["kind"] in INTERVALS and not flow.get("start_spread", _ZERO).value
+    ]
+    return [(f"flow.{index}.start_spread", f"{spread_s:.9f}s") for index in things]
 
 
 Delays = Callable[[_Run], list[float | None]]
@@ -162,7 +183,8 @@ def advise(
     confirmed = [row for row in rows if row.confirm]
     measured = loaded.replace([("latency_percentiles", "true")])
     make = _Runs(range(seed, seed + runs), limit, store, on_progress)
-    done = make.of(measured, [*(row.candidate.overrides for row in confirmed), [("policy", "ideal")]])
+    choices = [[*row.candidate.overrides, *_out_of_step(text, row.candidate)] for row in confirmed]
+    done = make.of(measured, [*choices, [("policy", "ideal")]])
     is_awake = [row.candidate.policy for row in confirmed].index("active")
     failure = done.failure(is_awake)
     if failure is not None:
