@@ -83,7 +83,7 @@ pub(super) struct Orders {
     pub(super) pause: Span,
     /// Whether the next packet that is wanted wakes the daemon.
     pub(super) armed: bool,
-    /// What delays count for.
+    /// The period that delays count for.
     pub(super) booked: Booked,
     /// Whether power save is on.
     pub(super) saves: bool,

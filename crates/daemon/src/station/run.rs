@@ -284,7 +284,7 @@ pub(super) fn on(options: &Interface) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the unit of an interface has behind its name: nothing, if it is the one that needs no name.
+/// The instance of the unit of an interface, with its `@`; empty for the unit that ships without one.
 fn instance_of_unit(name: &str) -> String {
     if name == of_unit(&Interface::default()) { String::new() } else { format!("@{name}") }
 }

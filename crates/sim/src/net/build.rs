@@ -102,7 +102,7 @@ impl Network {
             meter.keep_bins();
         }
         let mut record = FlowRecord::new(meter);
-        record.latencies = self.plan.latency_percentiles.then(Histogram::default);
+        record.later_latencies = self.plan.latency_percentiles.then(Histogram::default);
         self.records.push(record);
         let slot = self.sources.len() as Slot;
         self.sources.push(Source::new(

@@ -385,7 +385,7 @@ impl Network {
             bytes_delivered: delivered,
             completed_s: record.completed.map(Instant::as_secs_f64),
             latency_s_mean: mean_s(record.latency, record.packets_arrived),
-            latencies: record.latencies.as_ref().and_then(Latencies::of),
+            latencies: record.latencies().as_ref().and_then(Latencies::of),
             ..empty(id, flow)
         }
     }

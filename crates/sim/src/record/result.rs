@@ -210,7 +210,7 @@ impl Steady {
 
     /// Of the packets of a flow; `None` if there are fewer than two, or percentiles are not wanted.
     pub(crate) fn of_packets(record: &FlowRecord) -> Option<Self> {
-        let (sum, times) = (record.latency - record.first_latency, &record.later_latencies);
+        let (sum, times) = (record.latency - record.first_latency, record.later_latencies.as_ref()?);
         Some(Self {
             steady_s_p95: times.percentile_s(95)?,
             steady_s_p99: times.percentile_s(99)?,

@@ -87,6 +87,10 @@ fn hidden_stations_are_of_one_access_point() {
             small.replacen("hidden_from = \"phone1\"", "hidden_from = \"phone0\"", 1),
             "general.toml:4: cell.0.station.0.hidden_from: expected another station of this cell, got the station itself",
         ),
+        (
+            small.replacen("{ node = \"phone1\"", "{ node = \"phone1\", hidden_from = \"phone1\"", 1),
+            "general.toml:4: cell.0.station.1.hidden_from: expected another station of this cell, got the station itself",
+        ),
     ];
     for (text, line) in lines {
         let got = error(&text, &[]);

@@ -30,7 +30,7 @@ use crate::route::Member;
 /// The only access point of the cell.
 pub(super) const ACCESS_POINT: Member = 0;
 
-/// What an exchange does until it is due.
+/// The part of an exchange that is under way until it is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// It waits a SIFS for its first frame.
@@ -118,7 +118,7 @@ impl AirFrame {
     /// Another frame begins that lies over it until `until` at this member.
     fn disturb(&mut self, member: Member, how: Reception, [from, until]: [Instant; 2]) {
         let reception = &mut self.reception[usize::from(member)];
-        // Who begins to send itself does not learn whether the frame was broken.
+        // A member that begins to send does not learn whether the frame was broken.
         if *reception == Reception::Whole || how == Reception::Missed {
             *reception = how;
         }
@@ -185,7 +185,7 @@ struct Listener {
     heard: u32,
     sends_until: Instant,
     nav: Instant,
-    /// When the NAV of an RTS ends if nothing follows: then that before it holds.
+    /// The time at which the NAV of an RTS ends if nothing follows, and the one before it holds again.
     nav_reset: Option<Instant>,
     /// Whether the frame that it heard last was broken.
     broken: bool,

@@ -381,6 +381,7 @@ impl Resolved {
                     )
                 })
             };
+            let before = pairs.len();
             for other in directory.list("hidden_from", others).map_err(under)? {
                 let other = place(other).map_err(under)?;
                 for own in directory.list("node", names).map_err(under)? {
@@ -390,7 +391,7 @@ impl Resolved {
                     }
                 }
             }
-            if pairs.is_empty() {
+            if pairs.len() == before {
                 let allowed = "another station of this cell";
                 return Err(under(SettingError::out_of_range("hidden_from", "the station itself", allowed)));
             }

@@ -41,12 +41,10 @@ pub struct FlowRecord {
     /// Sum of the latencies of the packets that arrived, from the sending to the receiving host; with a gateway, from the
     /// gateway.
     pub latency: Span,
-    /// That of the first packet.
+    /// The latency of the first of them.
     pub first_latency: Span,
-    /// The distribution of these latencies, if it is wanted.
-    pub latencies: Option<Histogram>,
-    /// The same without the first packet.
-    pub later_latencies: Histogram,
+    /// The distribution of the latencies of the others, if it is wanted.
+    pub later_latencies: Option<Histogram>,
     /// Pure acknowledgements lost.
     pub acks_lost: u64,
     /// Bytes of IP packets sent in both directions; with a gateway, on its wireless side.
@@ -69,13 +67,18 @@ impl FlowRecord {
         self.latency += latency;
         if self.packets_arrived == 1 {
             self.first_latency = latency;
+        } else if let Some(later) = &mut self.later_latencies {
+            later.add(latency);
         }
-        if let Some(latencies) = &mut self.latencies {
-            latencies.add(latency);
-            if self.packets_arrived > 1 {
-                self.later_latencies.add(latency);
-            }
+    }
+
+    /// The distribution of the latencies of all packets that arrived, if it is wanted.
+    pub(crate) fn latencies(&self) -> Option<Histogram> {
+        let mut all = self.later_latencies.clone()?;
+        if self.packets_arrived > 0 {
+            all.add(self.first_latency);
         }
+        Some(all)
     }
 
     /// Payload delivered to the receiving application, without zeros, in bytes.
