@@ -14,7 +14,7 @@ from airwatt.cli import status_of
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "img"
 # The scenarios of docs/topologies.md.
-TOPOLOGIES = ("two-hops", "two-cells", "two-access-points", "four-in-a-row")
+TOPOLOGIES = ("two-hops", "two-cells", "two-access-points", "hidden-stations", "four-in-a-row")
 COMMANDS = {
     "compare.png": ["compare", "fast-dsl", "--policy", "active,psm"],
     "office.png": ["compare", "office", "--vary", "station.listen_interval=1,3,10"],

@@ -9,7 +9,7 @@ import pages
 from airwatt import Scenario, laboratory
 
 PAGE = ROOT / "docs" / "topologies.md"
-NAMES = ("two-hops", "two-cells", "two-access-points", "four-in-a-row")
+NAMES = ("two-hops", "two-cells", "two-access-points", "hidden-stations", "four-in-a-row")
 
 
 def test_the_page_shows_what_its_commands_print(airwatt, request):
@@ -39,6 +39,34 @@ def test_each_has_a_picture_and_a_description(airwatt, tmp_path, name):
     assert f"(img/{name}.png)" in PAGE.read_text()
     assert (ROOT / "docs" / "img" / f"{name}.png").is_file()
     assert airwatt("scenarios", name, "--json").json["scenarios"][0]["name"] == name
+
+
+def test_hidden_uploads_starve_and_hidden_datagrams_do_not():
+    def shares(*changes):
+        result = laboratory.run(Scenario.load("hidden-stations", set=list(changes)))
+        return sorted(flow.goodput_bps for flow in result.flows)
+
+    less, more = shares()
+    assert less < 0.1 * more
+    rts = "wifi.station_rts_threshold=500B"
+    less, more = shares(rts)
+    assert less < 0.2 * more
+    datagrams = ("flow.transport=udp", "flow.application={kind=\"cbr\", rate=\"200Mbps\", packet=\"1448B\"}")
+    less, more = shares(*datagrams)
+    assert less > 0.8 * more and less + more < 100e6
+    less, more = shares(*datagrams, rts)
+    assert less > 0.8 * more and less + more > 200e6
+
+
+def test_each_shipped_scenario_has_a_picture(airwatt, tmp_path):
+    names = [one["name"] for one in airwatt("scenarios", "--json").json["scenarios"]]
+    assert len(names) > 25
+    for name in names:
+        picture = tmp_path / f"{name}.png"
+        answer = airwatt("scenarios", name, "--plot", picture)
+        assert answer.status == 0, (name, answer.err)
+        assert "Warning" not in answer.err, (name, answer.err)
+        assert picture.stat().st_size > 1000
 
 
 def test_a_picture_without_a_scenario_is_one_line(airwatt, tmp_path):

@@ -6,6 +6,7 @@ below each other. Groups of more than four like nodes are drawn as one.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +36,8 @@ class _Drawing:
     edges: list[_Edge] = field(default_factory=list)
     channels: dict[str, str] = field(default_factory=dict)
     """Colours by the caption of a channel."""
+    hidden: set[frozenset[str]] = field(default_factory=set)
+    """Pairs of stations that do not hear each other."""
 
     def resolve(self, names: str | Sequence[str]) -> Iterator[str]:
         """The drawn nodes of a name, a group, a range or a list."""
@@ -57,12 +60,14 @@ def draw(name: str, general: Mapping[str, Any], path: Path) -> None:
     columns = max((x for x, _ in places.values()), default=0) + 1
     rows = max((y for _, y in places.values()), default=0) + 1
     with styled():
-        figure = Figure(figsize=(max(4.5, 1.95 * columns), 0.75 + 0.8 * rows), layout="constrained")
+        figure = Figure(figsize=(max(4.5, 2.2 * columns), 0.95 + 0.8 * rows), layout="constrained")
         axes = figure.subplots()
         axes.set(xlim=(-0.55, columns - 0.45), ylim=(rows - 0.6, -0.75))
         axes.axis("off")
         for edge in drawing.edges:
             _draw_edge(axes, edge, places)
+        for one, other in map(sorted, drawing.hidden):
+            _draw_edge(axes, _Edge((one, other), "hidden", GREY, True), places, linestyle=":")
         for node, (x, y) in places.items():
             axes.text(
                 x,
@@ -77,7 +82,10 @@ def draw(name: str, general: Mapping[str, Any], path: Path) -> None:
             axes.plot([], [], color=colour, linestyle="--", label=caption)
         if drawing.channels:
             axes.legend(loc="upper left", ncols=len(drawing.channels), borderaxespad=0.0)
-        axes.set_title(f"{name}: {_flows(general)}")
+        # A character of a title is 0.09 inches wide.
+        flows = _flows(general)
+        title = f"{name}: {flows}" if flows else name
+        axes.set_title(textwrap.fill(title, int(figure.get_figwidth() / 0.09)))
         save(figure, path)
 
 
@@ -105,16 +113,32 @@ def _add_cell(drawing: _Drawing, cell: Mapping[str, Any]) -> None:
     channel = cell.get("channel") or cell["wifi"].get("channel")
     caption = f"{cell['name']}" if channel is None else f"channel {channel}"
     colour = drawing.channels.setdefault(caption, LINES[len(drawing.channels) % len(LINES)])
-    stations = [one for group in cell["station"] for one in drawing.resolve(group["node"])]
+    labels = {
+        one: f"{cell['name']}\n{_sent(cell['wifi'], group)}"
+        for group in cell["station"]
+        for one in drawing.resolve(group["node"])
+    }
+    stations = list(labels)
     if "access_point" in cell:
         access_point = next(drawing.resolve(cell["access_point"]["node"]))
-        pairs = [(access_point, one) for one in dict.fromkeys(stations)]
+        pairs = [(access_point, one) for one in stations]
     elif "links" in cell:
         pairs = [(next(drawing.resolve(one)), next(drawing.resolve(other))) for one, other in cell["links"]]
     else:
         pairs = [(one, other) for index, one in enumerate(stations) for other in stations[index + 1 :]]
-    label = f"{cell['name']}\n{cell['wifi']['data_rate']}"
-    drawing.edges += [_Edge(pair, label, colour, True) for pair in pairs]
+    for group in cell["station"]:
+        others = list(drawing.resolve(group.get("hidden_from", ())))
+        drawing.hidden |= {
+            frozenset((one, other)) for one in drawing.resolve(group["node"]) for other in others if one != other
+        }
+    drawing.edges += [_Edge(pair, labels[pair[1]], colour, True) for pair in pairs]
+
+
+def _sent(wifi: Mapping[str, Any], station: Mapping[str, Any]) -> str:
+    """How data frames of a station are sent: by its own mode or rate, else by that of the cell."""
+    of = station if station.keys() & {"mode", "data_rate"} else wifi
+    mode = str(of["mode"] if "mode" in of else of["data_rate"]).replace(" GI", "\nGI")
+    return mode if wifi.get("rate_control", "fixed") == "fixed" else f"{wifi['rate_control']}\nup to {mode}"
 
 
 def _places(drawing: _Drawing) -> dict[str, tuple[int, int]]:
@@ -145,14 +169,15 @@ def _places(drawing: _Drawing) -> dict[str, tuple[int, int]]:
     return places
 
 
-def _draw_edge(axes: Any, edge: _Edge, places: Mapping[str, tuple[int, int]]) -> None:
+def _draw_edge(axes: Any, edge: _Edge, places: Mapping[str, tuple[int, int]], linestyle: str = "") -> None:
     (x, y), (to_x, to_y) = (places[end] for end in edge.ends)
-    axes.plot(
-        [x, to_x], [y, to_y], color=edge.colour, linestyle="--" if edge.wireless else "-", linewidth=1.6, zorder=1
-    )
+    style = linestyle or ("--" if edge.wireless else "-")
+    axes.plot([x, to_x], [y, to_y], color=edge.colour, linestyle=style, linewidth=1.6, zorder=1)
+    # Lines that fan out from one node have their labels where they are apart.
+    share = 0.5 if y == to_y else 0.65
     axes.text(
-        (x + to_x) / 2,
-        (y + to_y) / 2,
+        x + share * (to_x - x),
+        y + share * (to_y - y),
         edge.label,
         ha="center",
         va="center",
@@ -167,7 +192,9 @@ def _flows(general: Mapping[str, Any]) -> str:
     """Who sends to whom, the first flows of many."""
 
     def shown(names: str | Sequence[str]) -> str:
-        return names if isinstance(names, str) else ", ".join(names)
+        if isinstance(names, str):
+            return names
+        return ", ".join(names) if len(names) <= _SHOWN else f"{names[0]} and {len(names) - 1} more"
 
     flows = [f"{shown(flow['from'])} to {shown(flow['to'])}" for flow in general["flow"]]
     more = len(flows) - _SHOWN
