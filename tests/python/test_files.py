@@ -312,3 +312,18 @@ def test_a_folder_of_traces_belongs_to_one_run(program, airwatt, tmp_path):
     first.send_signal(signal.SIGINT)
     first.communicate(timeout=30)
     assert airwatt("run", "fast-dsl", "--set", "flow.application.size=20kB", "--trace", tmp_path).status == 0
+
+
+def test_a_folder_of_traces_goes_where_nothing_could_be_written_to_it(tmp_path):
+    from airwatt.cli.presentation import holding
+
+    for folder, kept in ((tmp_path / "new", False), (tmp_path / "old", True)):
+        if kept:
+            folder.mkdir()
+        with pytest.raises(OSError, match="no space"), holding(folder):
+            assert folder.is_dir()
+            raise OSError("no space")
+        assert folder.exists() == kept
+    with holding(tmp_path / "new"):
+        (tmp_path / "new" / "packets.csv").touch()
+    assert (tmp_path / "new" / "packets.csv").exists()

@@ -179,7 +179,11 @@ impl Instance<'_> {
 
     /// A file of it.
     fn file(&self, namespace: u64, ending: &str) -> PathBuf {
-        format!("{RUN_FOLDER}/{}-{}.{namespace}.{ending}", self.kind, self.name).into()
+        Path::new(RUN_FOLDER).join(self.file_name(namespace, ending))
+    }
+
+    fn file_name(&self, namespace: u64, ending: &str) -> String {
+        format!("{}-{}.{namespace}.{ending}", self.kind, self.name)
     }
 
     fn undo_log(&self) -> PathBuf {
@@ -262,7 +266,7 @@ impl Instance<'_> {
         }
         let Some(folder) = Folder::open(Path::new(RUN_FOLDER))? else { return Ok(()) };
         let reachable = namespace::reachable();
-        for ending in [PEERS.to_owned(), folder::draft_of(PEERS)] {
+        for ending in [PEERS.to_owned(), folder::draft_of(PEERS), folder::draft_of(".jsonl")] {
             for (name, namespace) in with_file(self.kind, &ending)? {
                 if !reachable.contains_key(&namespace) {
                     folder.remove(&format!("{}-{name}.{namespace}{ending}", self.kind))?;
@@ -290,6 +294,10 @@ impl Instance<'_> {
     fn undo_left(&self) -> Result<(Vec<String>, Vec<String>), Failure> {
         let (mut changes, damage) = Changes::open(&self.undo_log(), self.program)?;
         let undone = changes.describe();
+        // A daemon that was killed while it wrote its first change down had not made it.
+        if let Some(folder) = Folder::open(Path::new(RUN_FOLDER))? {
+            folder.remove(&folder::draft_of(&self.file_name(own_namespace(), "jsonl")))?;
+        }
         undo(&mut changes)?;
         Ok((undone, damage))
     }

@@ -28,7 +28,8 @@ def holding(trace: Path | None) -> Iterator[None]:
     if trace is None:
         yield
         return
-    if trace.exists() and not trace.is_dir():
+    is_new = not trace.exists()
+    if not is_new and not trace.is_dir():
         raise InputError(f"--trace {trace}: expected a folder, new or old, got a file")
     with writing("--trace", trace):
         trace.mkdir(parents=True, exist_ok=True)
@@ -45,6 +46,10 @@ def holding(trace: Path | None) -> Iterator[None]:
     try:
         yield
     finally:
+        if is_new:
+            # It is empty where nothing could be written.
+            with contextlib.suppress(OSError):
+                trace.rmdir()
         os.close(folder)
 
 

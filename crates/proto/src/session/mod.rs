@@ -96,7 +96,7 @@ pub struct PeerCounts {
     pub handshakes: u64,
     /// Datagrams that had been received before.
     pub replayed: u64,
-    /// Payloads that were not sent, because there was no address, no answer, or no room.
+    /// Payloads with at least one byte that were not sent, because there was no address, no answer, or no room.
     pub dropped: u64,
     /// Changes of address.
     pub moves: u64,
@@ -121,7 +121,7 @@ pub struct PeerStatus {
     pub handshake_at: Option<Instant>,
     /// Initiations sent since the peer was heard last.
     pub unanswered: u32,
-    /// Payloads that wait for a session.
+    /// Payloads with at least one byte that wait for a session.
     pub waiting: usize,
     /// What was counted.
     pub counts: PeerCounts,
@@ -267,7 +267,7 @@ impl Sessions {
             endpoint: peer.endpoint,
             handshake_at: peer.current.as_ref().map(|session| session.born),
             unanswered: peer.unanswered,
-            waiting: peer.staged.len(),
+            waiting: peer.staged.iter().filter(|staged| staged.counts()).count(),
             counts: peer.counts,
         }
     }
@@ -312,7 +312,7 @@ impl Sessions {
         let expects_answer = expects_answer && !peer.timers.is_running(Reason::Answer);
         let (Some(session), Some(to)) = (&mut peer.current, peer.endpoint) else { return };
         let Some(bytes) = session.seal(payload, expects_answer) else {
-            peer.counts.dropped += 1;
+            peer.counts.dropped += u64::from(!payload.is_empty());
             return;
         };
         peer.counts.sent += 1;

@@ -21,6 +21,13 @@ pub(super) struct Staged {
     pub(super) expects_answer: bool,
 }
 
+impl Staged {
+    /// Whether it counts as dropped or waiting: an empty one brings the peer nothing.
+    pub(super) const fn counts(&self) -> bool {
+        !self.payload.is_empty()
+    }
+}
+
 /// A handshake that this end has begun.
 #[derive(Clone)]
 pub(super) struct Attempt {
@@ -136,15 +143,14 @@ impl Peer {
     /// Keeps a payload until there is a session.
     pub(super) fn stage(&mut self, staged: Staged) {
         if self.staged.len() == STAGED_MAX {
-            self.staged.pop_front();
-            self.counts.dropped += 1;
+            let dropped = self.staged.pop_front();
+            self.counts.dropped += u64::from(dropped.is_some_and(|staged| staged.counts()));
         }
         self.staged.push_back(staged);
     }
 
     /// Drops what waits.
     pub(super) fn unstage(&mut self) {
-        self.counts.dropped += self.staged.len() as u64;
-        self.staged.clear();
+        self.counts.dropped += self.staged.drain(..).filter(Staged::counts).count() as u64;
     }
 }

@@ -366,6 +366,12 @@ fn payloads_wait_in_bounded_number_and_without_an_address_not_at_all() {
     world.fate = Box::new(|_, _| Fate::Lost);
     (0..100).for_each(|number| world.send(number));
     assert_eq!(world.client.peer(0).counts.dropped, 36);
+    // An empty payload is none that a peer would miss: it takes the place of a real one and counts neither as waiting nor as dropped.
+    let empty = || Input::Send { peer: 0, payload: Vec::new(), expects_answer: true };
+    world.client.handle_input(empty(), world.now);
+    assert_eq!((world.client.peer(0).counts.dropped, world.client.peer(0).waiting), (37, 63));
+    (0..64).for_each(|_| world.client.handle_input(empty(), world.now));
+    assert_eq!((world.client.peer(0).counts.dropped, world.client.peer(0).waiting), (100, 0));
     world.reply(1);
     assert_eq!(world.server.peer(0).counts.dropped, 1);
     assert_eq!(world.server.poll_timeout(), None);
