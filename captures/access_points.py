@@ -20,6 +20,7 @@ from findings import (
     OTHER,
     QOS_DATA,
     QOS_NULL,
+    RETRY,
     Air,
     Case,
     again,
@@ -28,6 +29,7 @@ from findings import (
     main,
     managed,
     polled,
+    retried,
 )
 from tim_never_set import (
     ACCESS_POINT,
@@ -270,13 +272,99 @@ def wait(air: Air, case: str, at_ms: float) -> None:
 
 
 def ps_poll_unanswered(air: Air, case: str) -> None:
-    """A PS-Poll after which the access point cannot send."""
+    """A PS-Poll after which the access point cannot send; or does not."""
+    if case in IGNORED:
+        return ignored_poll(air, case)
+    if case in SHARED:
+        return two_identifiers(air, case)
     air.begin()
     at_ms = air.beacon(bit=True) + 3
     air.poll(at_ms)
     wait(air, case, at_ms + 0.4)
     fetched(air, air.beacon(bit=True) + 3)
     air.end()
+
+
+# The cases in which a PS-Poll is acknowledged and ignored, and its frame comes four beacons later.
+IGNORED = (
+    "guilty-promised",
+    "guilty-second",
+    "promised-copy",
+    "promised-missed",
+    "unannounced",
+    "stale",
+    "cleared",
+    "waited",
+    "unheard",
+)
+# The same with QoS data of two traffic identifiers, the second of which proves in `guilty-two` alone that none was sent.
+SHARED = ("guilty-two", "two-missed", "two-ended")
+
+
+def ignored_poll(air: Air, case: str) -> None:
+    """A PS-Poll that is ignored, and what says that a frame was there.
+
+    That is More Data in `guilty-promised`, `promised-copy` and `promised-missed`; in `guilty-second` a retransmission has
+    no More Data, so that the second PS-Poll counts. In `unannounced` nothing announced a frame, in `stale` the beacon was
+    composed before the delivery, in `cleared` the last beacon has no bit, in `waited` the frame may be too old, in
+    `unheard` the last frame may have been sent again.
+    """
+    air.begin()
+    if case in ("guilty-second", "unheard"):
+        associated(air, INTERVAL_MS * 2 + 40, 10)
+        air.null(INTERVAL_MS * 2 + 45, sleeps=True)
+    for _ in range(3 if case == "waited" else 0):
+        air.beacon(bit=True)
+    at_ms = air.beacon(bit=case != "unannounced")
+    if case == "cleared":
+        at_ms = air.beacon()
+    elif case == "stale":
+        fetched(air, at_ms + 95)
+        at_ms = air.beacon(bit=True)
+    elif case == "guilty-second":
+        retried(air, at_ms + 2, more=False)
+    elif case not in ("unannounced", "waited"):
+        air.poll(at_ms + 3)
+        air.down(at_ms + 4, more=case != "unheard", heard=case != "unheard")
+        at_ms = air.beacon(bit=True) if case == "unheard" else at_ms
+    air.poll(at_ms + 6)
+    if case in ("promised-missed", "promised-copy"):
+        frame = air.down(at_ms + 7, missed=True)
+    for number in range(4):
+        later_ms = air.beacon(bit=True)
+        if case == "guilty-second" and number == 0:
+            air.poll(later_ms + 3)
+    air.poll(later_ms + 2.5)
+    if case == "promised-copy":
+        air.put(later_ms + 3.5, bytes([frame[0], frame[1] | RETRY]) + frame[2:], answered=ACCESS_POINT)
+    else:
+        air.down(later_ms + 3.5)
+    air.end()
+
+
+def two_identifiers(air: Air, case: str) -> None:
+    """QoS data of traffic identifiers 0 and 5, a PS-Poll that is ignored for five beacons, and a frame of each."""
+    for number in range(3):
+        at_ms = air.beacon(group=True)
+        air.group(at_ms + 2)
+        air.served(at_ms + 5, number, last=False, tid=0)
+        air.served(at_ms + 7, number, last=False, tid=5)
+    air.poll(INTERVAL_MS * 2 + 20)
+    air.served(INTERVAL_MS * 2 + 21, 3, last=False, tid=0)
+    air.null(INTERVAL_MS * 2 + 30, sleeps=True)
+    at_ms = air.beacon(bit=True)
+    air.poll(at_ms + 2)
+    if case == "two-missed":
+        air.served(at_ms + 3, 3, last=False, tid=5, missed=True)
+    for _ in range(4):
+        at_ms = air.beacon(bit=True)
+    air.poll(at_ms + 2)
+    air.served(at_ms + 3, 4, last=False, tid=0)
+    at_ms = air.beacon(bit=case != "two-ended")
+    if case != "two-ended":
+        air.poll(at_ms + 2)
+        air.served(at_ms + 3, 4 if case == "two-missed" else 3, last=False, tid=5)
+    air.end(empty=True)
 
 
 def late_delivery(air: Air, case: str) -> None:
@@ -429,7 +517,7 @@ CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
     "sent-to-sleeping-station": (sent_to_sleeper, ("managed", "reserved")),
     "tim-stuck": (tim_stuck, ("aged",)),
     "more-data-then-nothing": (more_data_then_nothing, ("reserved", "called")),
-    "ps-poll-unanswered": (ps_poll_unanswered, ("reserved", "called")),
+    "ps-poll-unanswered": (ps_poll_unanswered, ("reserved", "called", *IGNORED, *SHARED)),
     "late-delivery": (
         late_delivery,
         ("reserved", "quiet", "absent", "called", "triggered", "guilty-trigger", "voice", "emptied", "answered"),

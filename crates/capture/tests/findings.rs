@@ -206,6 +206,54 @@ fn ps_polls_wait_from_the_first_one_on() {
     );
 }
 
+/// A PS-Poll that was acknowledged is ignored, and something says that the frame was there all the time: the delay is from there on, and More
+/// Data is not to blame for it.
+#[test]
+fn an_ignored_ps_poll_is_at_fault_itself() {
+    for (name, packet, delay_us) in [
+        ("ps-poll-unanswered-guilty-promised", 21, 407_100),
+        ("ps-poll-unanswered-guilty-second", 31, 307_700),
+        ("ps-poll-unanswered-guilty-two", 26, 410_600),
+    ] {
+        let rule = finding(name, FindingKind::PsPollUnanswered);
+        let violated: Vec<u32> = rule
+            .occurrences
+            .iter()
+            .filter(|one| one.verdict == Verdict::Violated)
+            .map(|one| one.packet)
+            .collect();
+        let delay = Span::from_micros(delay_us);
+        assert_eq!((violated, rule.excess.delay), (vec![packet], delay), "{name}: {:?}", rule.occurrences);
+    }
+}
+
+/// What leaves open whether an access point ignored a PS-Poll is said.
+#[test]
+fn what_leaves_a_ps_poll_open_is_named() {
+    for (name, reason) in [
+        ("promised-copy", "Retry bit"),
+        ("promised-missed", "a number of the access point's counter for all receivers is missing"),
+        ("unannounced", "neither the beacon before the PS-Poll nor More Data announced a frame"),
+        ("stale", "delivered right before it"),
+        ("cleared", "neither the beacon before"),
+        ("waited", "discarded for its age"),
+        ("unheard", "nobody acknowledged the frame before"),
+        ("two-missed", "traffic identifier 5 a number is missing"),
+        ("two-ended", "no data of traffic identifier 5"),
+        ("reserved", "waited for the channel"),
+        ("near", "may have discarded the frame"),
+    ] {
+        let rule = finding(&format!("ps-poll-unanswered-{name}"), FindingKind::PsPollUnanswered);
+        let open: Vec<&str> = rule
+            .occurrences
+            .iter()
+            .filter(|one| one.verdict == Verdict::Undecidable)
+            .filter_map(|one| one.detail.as_deref())
+            .collect();
+        assert!(matches!(open[..], [one] if one.contains(reason)), "{name}: {:?}", rule.occurrences);
+    }
+}
+
 /// A frame that was missed before an answer which says that nothing is buffered leaves no later answer open.
 #[test]
 fn an_empty_buffer_renews_the_count() {
@@ -229,7 +277,7 @@ fn what_one_frame_tells_accuses_nobody() {
         ("tim-stuck-probe", FindingKind::TimStuck, 1),
         ("tim-never-set-retried", FindingKind::TimNeverSet, 1),
         ("more-data-then-nothing-retried", FindingKind::MoreDataThenNothing, 1),
-        ("more-data-then-nothing-reserved", FindingKind::MoreDataThenNothing, 1),
+        ("more-data-then-nothing-reserved", FindingKind::PsPollUnanswered, 1),
         ("more-data-then-nothing-called", FindingKind::MoreDataThenNothing, 1),
         ("ps-poll-unanswered-reserved", FindingKind::PsPollUnanswered, 1),
         ("ps-poll-unanswered-called", FindingKind::PsPollUnanswered, 0),

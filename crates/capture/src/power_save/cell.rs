@@ -8,7 +8,7 @@ use airwatt_dot11::{FrameKind, MacAddress};
 
 use super::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
 use super::record::AirTotal;
-use super::sequence::{Counter, Sequences};
+use super::sequence::{Counter, Numbers, Sequences};
 use super::targets::Targets;
 use super::{ENOUGH_BEACONS, Mark, PROMPT};
 use crate::packet::{AirFrame, Beacon, CapturedPacket};
@@ -79,6 +79,8 @@ pub(super) struct Cell {
     pub(super) targets: Targets,
     /// The numbers of its frames.
     pub(super) sequences: Sequences,
+    /// The numbers of all of them in the present segment, also of those to come.
+    pub(super) numbers: Numbers,
     /// When a station last acknowledged a frame of the access point that was not captured.
     pub(super) unseen: Option<Instant>,
     /// The stations that had a frame since all of them were deauthenticated at once.

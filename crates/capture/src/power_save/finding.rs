@@ -225,6 +225,11 @@ impl FindingKind {
         Needs { beacons, tim, aid, mode }
     }
 
+    /// Whether it is about the answer to a PS-Poll.
+    pub const fn is_of_polls(self) -> bool {
+        matches!(self, Self::TimStuck | Self::PsPollUnanswered)
+    }
+
     /// Whether it depends on a station's sleep from beacon to beacon, as that of a station with another agreement is not.
     const fn depends_on_beacons(self) -> bool {
         matches!(self, Self::SentToSleeper | Self::LateFetch)

@@ -9,7 +9,7 @@ use super::cell::Cell;
 use super::finding::{FindingKind, Findings, Verdict, find};
 use super::record::{AirTotal, Observations};
 use super::requests::Requests;
-use super::sequence::{Counter, counted_apart, data_counters};
+use super::sequence::{Counter, Numbers, counted_apart, data_counters};
 use super::station::{Delivery, StationState};
 use crate::capture::{Capture, SteadyPart};
 use crate::packet::{AirFrame, CapturedPacket, ObservedCell, SleepChange};
@@ -123,6 +123,7 @@ impl Observer {
 
     pub(super) fn segment(&mut self, capture: &Capture, segment: &SteadyPart) {
         let packets = &capture.packets[segment.first..segment.end];
+        self.read_numbers(capture, packets);
         for (index, packet) in packets.iter().enumerate() {
             // Also a damaged frame takes time on the channel.
             if let Some(any) = packet.frame.and_then(|at| capture.frames.get(at as usize)) {
@@ -165,6 +166,28 @@ impl Observer {
             cell.end_segment(*bssid, &mut self.findings);
         }
         self.findings.end_segment();
+    }
+
+    /// The numbers of a segment: what was missed before a frame is shown by those after it too.
+    fn read_numbers(&mut self, capture: &Capture, packets: &[CapturedPacket]) {
+        for cell in self.cells.values_mut() {
+            cell.numbers = Numbers::new(cell.sequences.is_apart);
+        }
+        for (index, packet) in packets.iter().enumerate() {
+            let Some(frame) = capture.frame(packet) else { continue };
+            if let Some((access_point, None)) = answered(capture, packets, index)
+                && let Some(cell) = self.cells.get_mut(&access_point)
+            {
+                cell.numbers.note_unseen(packet.at);
+            }
+            if let Some(bssid) = frame.bssid.filter(|bssid| frame.transmitter == Some(*bssid)) {
+                let is_unheard = self.hears_acks
+                    && frame.control.kind.is_qos()
+                    && !frame.receiver.is_group()
+                    && !is_acknowledged(capture, packets, index);
+                self.cells.entry(bssid).or_default().numbers.note(frame, packet.at, is_unheard);
+            }
+        }
     }
 
     /// An acknowledgement of a frame of `sender` to `receiver`, if that frame was captured.
@@ -280,7 +303,7 @@ impl Observer {
                 self.requests.sent(station, packet, is_first, self.stations[&station].uplink_unbroken());
             } else if packet.repeated {
                 state.promises_again((packet, frame), at_once);
-                state.repeated_to_station((packet, frame), acknowledged, findings);
+                state.repeated_to_station((packet, frame), acknowledged);
             } else {
                 let cell = state.record.bssid.and_then(|bssid| self.cells.get(&bssid));
                 let not_before = self.requests.answered_by(station, packet);
@@ -314,7 +337,7 @@ impl Observer {
         } else if is_down && (frame.is_mu_rts || matches!(kind, FrameKind::Rts | FrameKind::BlockAckRequest))
         {
             let state = self.stations.entry(frame.receiver).or_default();
-            state.is_called(packet, &mut self.findings);
+            state.is_called(packet);
         } else if let Some(station) = frame.transmitter.filter(|mac| self.stations.contains_key(mac)) {
             if frame.shows_mode() && of_cell(station) == frame.bssid {
                 let (state, findings) = self.station(capture, station, packet, frame);

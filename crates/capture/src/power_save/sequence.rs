@@ -5,6 +5,7 @@
 //! access points count beacons apart: beacons and other frames belong to one counter only if the capture shows them in turns.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use airwatt_base::Instant;
 use airwatt_dot11::{FrameKind, MacAddress};
@@ -106,6 +107,152 @@ impl Sequences {
     /// The time of the last frame that the access point sent without a QoS counter.
     pub(super) fn heard_until(&self, bssid: MacAddress) -> Option<Instant> {
         Some(self.runs.get(&Counter::Shared(bssid))?.until)
+    }
+}
+
+/// Numbers of one counter that follow each other, of which the monitor missed none.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    since: Instant,
+    until: Instant,
+    last: u16,
+    was_beacon: bool,
+    turns: u32,
+    /// Whether nobody acknowledged its last frame, so that a retransmission of it may have been missed, which repeats its number.
+    is_open: bool,
+}
+
+/// The numbers of an access point's frames in a segment of the capture, of those that come later too: they show whether the monitor missed
+/// any between two times.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Numbers {
+    runs: BTreeMap<Counter, Vec<Run>>,
+    /// When stations acknowledged frames that were not captured.
+    unseen: Vec<Instant>,
+    /// Whether its beacons have a counter of their own ([`counted_apart`]).
+    is_apart: bool,
+}
+
+/// Why the monitor may have missed a frame of an access point to a station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// The capture has no data to the station, whose counter is therefore not known.
+    NoData,
+    /// No frames before and after have the counter that management, data without QoS and mostly beacons share.
+    NoShared,
+    /// A number of that counter is missing.
+    Shared,
+    /// No frames before and after have the traffic identifier.
+    NoQos(u8),
+    /// A number of it is missing, or a frame was captured at a retransmission alone, or not with its acknowledgement.
+    Qos(u8),
+    /// A station acknowledged a frame that was not captured.
+    Unseen,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the monitor may have missed the response, since ")?;
+        match self {
+            Self::NoData => f.write_str("no data to the station was captured, whose counter is not known"),
+            Self::NoShared => f.write_str(
+                "no frames before and after show the sequence counter that the access point has for all receivers, beside those of QoS data",
+            ),
+            Self::Shared => f.write_str("a number of the access point's counter for all receivers is missing"),
+            Self::NoQos(tid) => write!(f, "no data of traffic identifier {tid} to the station was captured before and after it"),
+            Self::Qos(tid) => write!(
+                f,
+                "of traffic identifier {tid} a number is missing, or the first transmission or the acknowledgement of a frame to the station"
+            ),
+            Self::Unseen => f.write_str("a frame of the access point was acknowledged that was not captured"),
+        }
+    }
+}
+
+impl Numbers {
+    /// The numbers of an access point whose beacons have a counter of their own, or not.
+    pub(super) fn new(is_apart: bool) -> Self {
+        Self { is_apart, ..Self::default() }
+    }
+
+    /// Enters a frame. `is_unheard` says that no acknowledgement of it was captured, and others were.
+    pub(super) fn note(&mut self, frame: &AirFrame, at: Instant, is_unheard: bool) {
+        let (Some(counter), Some(control)) = (Counter::of(frame), frame.sequence_control) else { return };
+        let number = control >> 4;
+        let was_beacon = matches!(counter, Counter::Beacons(_));
+        let is_qos = matches!(counter, Counter::Qos(..));
+        let is_open = is_qos && is_unheard;
+        let shared = match counter {
+            Counter::Beacons(sender) | Counter::Plain(sender) => Some(Counter::Shared(sender)),
+            Counter::Qos(..) | Counter::Shared(_) => None,
+        };
+        for counter in [Some(counter), shared].into_iter().flatten() {
+            let runs = self.runs.entry(counter).or_default();
+            let fresh = Run { since: at, until: at, last: number, was_beacon, turns: 0, is_open };
+            let Some(run) = runs.last_mut() else {
+                runs.push(fresh);
+                continue;
+            };
+            let step = number.wrapping_sub(run.last) & 0xfff;
+            if step == 0 && (frame.control.retry || control & 0xf != 0) {
+                run.is_open &= is_unheard;
+            } else if step == 1 && !run.is_open && !(is_qos && frame.control.retry) {
+                let turns = run.turns + u32::from(run.was_beacon != was_beacon);
+                *run = Run { until: at, last: number, was_beacon, turns, is_open, ..*run };
+            } else {
+                runs.push(fresh);
+            }
+        }
+    }
+
+    /// A station acknowledged a frame that was not captured.
+    pub(super) fn note_unseen(&mut self, at: Instant) {
+        self.unseen.push(at);
+    }
+
+    /// The run that a time is in, if there is a frame of it at `until` or after.
+    fn run(&self, counter: Counter, from: Instant, until: Instant) -> Result<Run, bool> {
+        let runs = self.runs.get(&counter).map_or(&[][..], Vec::as_slice);
+        let before = runs.partition_point(|run| run.since <= from);
+        let is_around = before > 0 && runs.last().is_some_and(|last| last.until >= until);
+        let run = before.checked_sub(1).map(|place| runs[place]).filter(|run| run.until >= until);
+        run.ok_or(is_around)
+    }
+
+    /// Up to when the monitor missed nothing from `from` on of what the access point sent to a station with these counters: `until` at least.
+    pub(super) fn complete_until(
+        &self,
+        (bssid, counters): (MacAddress, &[Counter]),
+        from: Instant,
+        until: Instant,
+    ) -> Result<Instant, Missing> {
+        if counters.is_empty() {
+            return Err(Missing::NoData);
+        }
+        let unseen = self.unseen.iter().find(|at| **at > from).copied();
+        if unseen.is_some_and(|at| at <= until) {
+            return Err(Missing::Unseen);
+        }
+        let shared = self.run(Counter::Shared(bssid), from, until);
+        let is_shared = |run: &Run| run.turns >= TURNS && !self.is_apart;
+        let plain = match shared.ok().filter(is_shared) {
+            Some(run) => Ok(run),
+            None => self.run(Counter::Plain(bssid), from, until),
+        };
+        let plain = plain.map_err(|is_around| if is_around { Missing::Shared } else { Missing::NoShared })?;
+        let mut complete = unseen.map_or(plain.until, |at| at.min(plain.until));
+        for counter in counters {
+            let Counter::Qos(_, _, tid) = *counter else { continue };
+            let run = self.run(*counter, from, until);
+            let run = run.map_err(|around| if around { Missing::Qos(tid) } else { Missing::NoQos(tid) })?;
+            complete = complete.min(run.until);
+        }
+        Ok(complete)
+    }
+
+    /// Whether the monitor missed no frame of a counter between two times.
+    pub(super) fn is_complete(&self, counter: Counter, from: Instant, until: Instant) -> bool {
+        self.run(counter, from, until).is_ok()
     }
 }
 

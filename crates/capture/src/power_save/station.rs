@@ -9,12 +9,13 @@ use super::cell::Cell;
 use super::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
 use super::record::{AirTotal, ModeSpan, StationRecord};
 use super::sequence::{Counter, ModeFrame, Sequences, proves_sleep};
-use super::wait::{Concealed, Delay, Fetch, Promise, Request, Unanswered, Unheard, Wait};
+use super::wait::{Concealed, Delay, EndedPolls, Fetch, Promise, Request, Unanswered, Unheard, Wait};
 use super::{FLAP_CHANGES, FLAP_INTERVAL, IN_FLIGHT, Mark, NEVER, PROMPT};
 use crate::packet::{AirFrame, CapturedPacket};
 
 mod deliveries;
 mod flickers;
+mod ignored;
 mod polls;
 mod promises;
 mod stuck;
@@ -172,6 +173,8 @@ pub(super) struct StationState {
     fetches: Vec<Fetch>,
     /// What faults delayed, likewise.
     delays: Vec<Delay>,
+    /// PS-Polls that nothing answered for long. The numbers of later frames say what was missed.
+    ended_polls: Vec<EndedPolls>,
     /// Whether it has sent QoS Null frames. They have no number that shows whether one was missed, and may set the PM bit.
     sends_qos_nulls: bool,
     /// The numbers of its frames.
@@ -248,7 +251,7 @@ impl StationState {
         let unbroken = cell.sequences.nothing_missed_since(bssid);
         self.nothing_missed_since = unbroken.map(|since| cell.seen_since(since));
         self.heard_until = cell.sequences.heard_until(bssid);
-        self.read_polls(cell, from, *last, findings);
+        self.read_polls(cell, from, *last);
         self.expire(*last, findings);
         let air = cell.air_since(from);
         self.add_air(air, false);
@@ -265,7 +268,8 @@ impl StationState {
             && let Some(beacon) = first
         {
             let (due, interval) = (cell.due(beacon), cell.interval);
-            self.announced.get_or_insert(Announcement { beacon, due, interval, requested: None });
+            let requested = self.outstanding();
+            self.announced.get_or_insert(Announcement { beacon, due, interval, requested });
         }
     }
 
@@ -346,6 +350,8 @@ impl StationState {
         findings: &mut Findings,
     ) {
         self.expire(until, findings);
+        self.end_polls(until, None, false);
+        self.judge_polls(cells, findings);
         self.judge_waits(cells, findings);
         self.judge_fetches(cells, findings);
         if goes_on {
@@ -416,8 +422,8 @@ impl StationState {
         self.judge_sleep(findings);
         self.judge_stuck(None, findings);
         self.judge_unheard(None, findings);
+        self.end_polls(at, None, false);
         self.forget_promise(findings);
-        self.end_polls(at, None, findings);
         self.end_flapping(findings);
         // No frame shows what the station did after its last one.
         let last = self.frames.last().map_or(self.counted, |frame| frame.at.max(self.counted));
@@ -430,6 +436,7 @@ impl StationState {
             waits: std::mem::take(&mut self.waits),
             fetches: std::mem::take(&mut self.fetches),
             delays: std::mem::take(&mut self.delays),
+            ended_polls: std::mem::take(&mut self.ended_polls),
             frames: std::mem::take(&mut self.frames),
             sends_qos_nulls: self.sends_qos_nulls,
             listen_interval: self.listen_interval,
@@ -589,10 +596,10 @@ impl StationState {
 
     /// Its access point calls it before it sends data, or asks what it received: that the station does not answer is no fault of the access
     /// point, whose response this is.
-    pub(super) fn is_called(&mut self, packet: &CapturedPacket, findings: &mut Findings) {
+    pub(super) fn is_called(&mut self, packet: &CapturedPacket) {
         self.called_at.get_or_insert(packet.at);
         self.unheard = None;
-        self.end_polls(packet.at, Some((packet.at, packet.number)), findings);
+        self.end_polls(packet.at, Some((packet.at, packet.number)), false);
     }
 
     /// Whether the access point called it in time after a request.
@@ -648,7 +655,7 @@ impl StationState {
         let had_data = std::mem::take(&mut self.has_data);
         self.mode = Some((asleep, (at, packet.number)));
         // A station in active mode has no service period and no PS-Poll open.
-        self.end_polls(at, None, findings);
+        self.end_polls(at, None, false);
         (self.polled, self.unheard, self.service) = (None, None, None);
         if asleep {
             (self.beacons_from, self.woke) = (Some((at, packet.number)), None);
@@ -722,7 +729,6 @@ impl StationState {
             self.record.counts.data_down += 1;
             self.check_announced(delivery, findings);
             self.check_asleep(delivery, findings);
-            self.prove_polls(delivery, findings);
             self.check_late(delivery, findings);
             self.judge_stuck(Some(delivery), findings);
             self.is_unheard = delivery.acknowledged == Some(false);

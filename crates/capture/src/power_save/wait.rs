@@ -21,7 +21,7 @@ pub(super) struct Request {
     pub(super) received_us: Option<u64>,
     /// Whether the station opened another service period after it.
     pub(super) is_asked_again: bool,
-    /// Whether it is proven that nothing answered it in time, which is another finding.
+    /// Whether nothing had answered it when a later beacon announced a frame, which is another finding.
     pub(super) is_unanswered: bool,
 }
 
@@ -144,22 +144,55 @@ pub(super) struct Unheard {
 }
 
 /// PS-Polls without a response, from the first one on that the access point acknowledged.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Unanswered {
-    pub(super) first: Mark,
-    /// The beacon that announced the frame.
-    pub(super) before: Mark,
-    /// The first beacon long after the first PS-Poll, if it still has the station's TIM bit.
-    pub(super) after: Option<Mark>,
-    /// The last beacon with it.
-    pub(super) buffered_until: Instant,
-    /// The time of the last of them, and how many they are.
-    pub(super) last: Instant,
-    pub(super) polls: u32,
-    /// For how long the station listened after all but the last of them.
-    pub(super) listened: Span,
-    /// Whether the access point is proven to have sent nothing for as long as a response may take.
-    pub(super) is_proven: bool,
+    /// Each of them, and whether the access point acknowledged it.
+    pub(super) polls: Vec<(Mark, bool)>,
+    /// The frame whose More Data announced what they ask for, if one did, and why it may announce nothing.
+    pub(super) promise: Option<(Mark, Option<&'static str>)>,
+    /// The last frame to the station before.
+    pub(super) from: Option<Instant>,
+    /// When the buffer was last known to be empty.
+    pub(super) emptied_at: Option<Instant>,
+    /// Whether nobody acknowledged the last frame to the station, so that a retransmission of it may have been missed.
+    pub(super) is_unheard: bool,
+    /// Whether a beacon long after the first of them was captured, and whether it has the station's TIM bit.
+    pub(super) is_still_announced: Option<bool>,
+    /// The first beacon after them without the bit.
+    pub(super) gone: Option<Mark>,
+    /// The time of each on the air.
+    pub(super) air: Span,
+}
+
+impl Unanswered {
+    pub(super) fn first(&self) -> Mark {
+        self.polls[0].0
+    }
+
+    pub(super) fn last(&self) -> Mark {
+        self.polls[self.polls.len() - 1].0
+    }
+
+    /// Whether the frame may still be in the buffer: beacons say so, or none was captured so far.
+    pub(super) fn may_be_buffered(&self) -> bool {
+        self.gone.is_none() && self.is_still_announced != Some(false)
+    }
+}
+
+/// PS-Polls that nothing answered for long, what ended that, and what was known of the station then.
+#[derive(Clone, Debug)]
+pub(super) struct EndedPolls {
+    pub(super) of: Unanswered,
+    pub(super) until: Instant,
+    /// The response.
+    pub(super) answer: Option<Mark>,
+    /// Whether an earlier transmission of it was missed.
+    pub(super) is_copy: bool,
+    pub(super) bssid: MacAddress,
+    pub(super) aid: u16,
+    pub(super) counters: Vec<Counter>,
+    pub(super) listen_interval: Option<u16>,
+    pub(super) is_multi_link: Option<bool>,
 }
 
 /// Another explanation than the access point for a frame that came late.

@@ -10,9 +10,7 @@ use serde::Serialize;
 
 use crate::capture::Capture;
 use crate::flows;
-use crate::power_save::{
-    self, Excess, Finding, FindingKind, ModeSpan, Needs, Observations, StationRecord, Verdict,
-};
+use crate::power_save::{self, Excess, Finding, FindingKind, ModeSpan, Observations, StationRecord, Verdict};
 use crate::stations::Station;
 
 /// Peers whose lone exchanges are reported.
@@ -137,9 +135,8 @@ pub(super) fn checks<'f>(
 
 /// What a rule needs of a capture that none of these stations has; `None` if one has it all.
 fn lacks(kind: FindingKind, capture: &Capture, records: &[&StationRecord]) -> Option<String> {
-    let needs = kind.needs();
     let lacking: Vec<String> =
-        records.iter().map(|record| lacks_of(needs, capture, record)).collect::<Option<_>>()?;
+        records.iter().map(|record| lacks_of(kind, capture, record)).collect::<Option<_>>()?;
     let others = match lacking.len() {
         0 | 1 => String::new(),
         count => format!(" (and so on, for {count} stations)"),
@@ -148,8 +145,8 @@ fn lacks(kind: FindingKind, capture: &Capture, records: &[&StationRecord]) -> Op
 }
 
 /// Names what a rule needs and the capture does not have of this station; `None` if it has it all.
-fn lacks_of(needs: Needs, capture: &Capture, record: &StationRecord) -> Option<String> {
-    let mac = record.mac;
+fn lacks_of(kind: FindingKind, capture: &Capture, record: &StationRecord) -> Option<String> {
+    let (needs, mac) = (kind.needs(), record.mac);
     let Some(bssid) = record.bssid else {
         return Some(format!("no frame shows the access point of {mac}"));
     };
@@ -190,6 +187,9 @@ fn lacks_of(needs: Needs, capture: &Capture, record: &StationRecord) -> Option<S
             ),
             _ => format!("no two frames of {mac} show its power-management mode between them"),
         });
+    }
+    if kind.is_of_polls() && record.uapsd == Some(true) && record.counts.ps_polls == 0 {
+        return Some(format!("{mac} is served by U-APSD and sent no PS-Poll, which the rule is about"));
     }
     None
 }
@@ -275,6 +275,11 @@ impl Costing<'_> {
     }
 }
 
+/// A span in seconds, as the number nearest to its decimal digits: a product with 1e-9 is beside it.
+fn rounded_s(span: Span) -> f64 {
+    span.as_nanos() as f64 / 1e9
+}
+
 pub(super) fn finding(capture: &Capture, finding: &Finding, costing: &Costing<'_>) -> FindingReport {
     let kind = finding.kind;
     let (count, undecidable) = (finding.count(Verdict::Violated), finding.count(Verdict::Undecidable));
@@ -320,10 +325,10 @@ pub(super) fn finding(capture: &Capture, finding: &Finding, costing: &Costing<'_
         radio: radio.filter(|_| spent.is_some()).map(|radio| radio.name.clone()),
         cost_low_j: known.iter().copied().reduce(f64::min),
         cost_high_j: known.iter().copied().reduce(f64::max),
-        awake_s: spent.map(|excess| radio.map_or(excess, excess_of).awake.as_secs_f64()),
+        awake_s: spent.map(|excess| rounded_s(radio.map_or(excess, excess_of).awake)),
         policy: policy.map(str::to_owned),
         costs_j: BTreeMap::new(),
-        delay_s: excess.filter(|_| kind.has_delay()).map(|excess| excess.delay.as_secs_f64()),
+        delay_s: excess.filter(|_| kind.has_delay()).map(|excess| rounded_s(excess.delay)),
         examples,
         occurrences: finding
             .occurrences

@@ -34,10 +34,14 @@ fn arrival_unknown(from: Mark, announced: Option<Mark>, without: &[Mark]) -> (u3
 }
 
 impl StationState {
-    /// Whether nothing but the frame was sent to the station since `since`: its counter is unbroken, and the station has no other.
+    /// Whether nothing but the frame was sent to the station since `since`: its counter is unbroken, and so are all others of the station, as
+    /// those of other traffic identifiers, by their frames before and after.
     pub(super) fn is_next_since(&self, delivery: &Delivery<'_>, since: Instant) -> bool {
-        let is_only = self.counters.iter().all(|counter| Some(*counter) == delivery.counter);
-        is_only && delivery.unbroken_since.is_some_and(|unbroken| unbroken <= since)
+        let is_complete = |counter: &Counter| {
+            delivery.cell.is_some_and(|cell| cell.numbers.is_complete(*counter, since, delivery.packet.at))
+        };
+        let mut others = self.counters.iter().filter(|counter| Some(**counter) != delivery.counter);
+        others.all(is_complete) && delivery.unbroken_since.is_some_and(|unbroken| unbroken <= since)
     }
 
     /// What remains assumed where nothing but the frame is said to have been sent to the station: each traffic identifier of QoS data has
@@ -110,12 +114,11 @@ impl StationState {
         &mut self,
         (packet, frame): (&CapturedPacket, &AirFrame),
         acknowledged: Option<bool>,
-        findings: &mut Findings,
     ) {
         self.is_unheard &= acknowledged != Some(true);
         // It may answer a PS-Poll that came after the first one.
         self.unheard = None;
-        self.end_polls(packet.at, Some((packet.at, packet.number)), findings);
+        self.end_polls(packet.at, Some((packet.at, packet.number)), true);
         let same = |suspect: &&mut Suspect| suspect.sequence_control == frame.sequence_control;
         if let Some(suspect) = self.suspects.last_mut().filter(same) {
             suspect.unheard = suspect.unheard.filter(|_| acknowledged == Some(false)).map(|count| count + 1);

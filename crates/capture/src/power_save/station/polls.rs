@@ -1,16 +1,18 @@
 //! PS-Polls that nothing answers.
 //!
-//! A station without a response asks again, mostly after the next beacon: its PS-Polls up to the next response are one sequence, whose
-//! wait begins with the first one that the access point acknowledged.
+//! A station without a response asks again, mostly after the next beacon: its PS-Polls up to the next response are one sequence. `ignored`
+//! decides about it.
 
 use super::{Delivery, StationState};
 use crate::packet::{AirFrame, CapturedPacket};
 use crate::power_save::cell::Cell;
-use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided, seconds};
-use crate::power_save::sequence::Counter;
-use crate::power_save::wait::{Promise, Request, Unanswered, Unheard};
+use crate::power_save::finding::{FindingKind, Findings, Verdict, find, seconds};
+use crate::power_save::wait::{EndedPolls, Promise, Request, Unanswered, Unheard};
 use crate::power_save::{IN_FLIGHT, Mark, NEVER, PROMPT};
 use airwatt_base::{Instant, Span};
+
+/// Why More Data of a frame says nothing of what is buffered later.
+const WOKEN: &str = "the station left power save after the frame with More Data, so that the announced one may have been sent unseen";
 
 /// A PS-Poll this soon after another one without a response is the same one, sent again. Control frames need not have the
 /// Retry bit (802.11-2020 9.2.4.1).
@@ -38,7 +40,10 @@ impl StationState {
             if let Some(promise) = &mut self.promised {
                 promise.asked = Some(packet.at);
             }
-            self.wait_for_answer(mark, is_heard);
+            match self.unanswered.as_mut().and_then(|polls| polls.polls.last_mut()) {
+                Some((_, was_heard)) => *was_heard |= is_heard,
+                None => self.wait_for_answer(mark, is_heard),
+            }
             return;
         }
         self.record.counts.ps_polls += 1;
@@ -46,9 +51,8 @@ impl StationState {
         if let Some(aid) = frame.aid {
             self.record.has_aid(aid);
         }
-        if let Some(polls) = &mut self.unanswered {
-            polls.listened += packet.at.saturating_since(polls.last).min(NEVER);
-            (polls.last, polls.polls) = (packet.at, polls.polls + 1);
+        if self.unanswered.as_ref().is_some_and(|polls| polls.gone.is_some()) {
+            self.end_polls(packet.at, None, false);
         }
         let request = Request::new(packet, frame, is_heard);
         self.polled = Some(request);
@@ -58,94 +62,62 @@ impl StationState {
         self.shows_mode(packet, frame, true, acknowledged);
     }
 
-    /// Begins a sequence with a PS-Poll that was acknowledged, if a beacon announced a frame. One that More Data announced is another finding.
+    /// Enters a PS-Poll in its sequence, which begins with one that was acknowledged.
     fn wait_for_answer(&mut self, mark: Mark, is_heard: bool) {
-        let before = self.announced.map(|announced| announced.beacon).filter(|beacon| beacon.0 < mark.0);
-        let (Some(before), true, None, None) = (before, is_heard, &self.promised, self.unanswered) else {
-            return;
-        };
-        self.unanswered = Some(Unanswered {
-            first: mark,
-            before,
-            after: None,
-            buffered_until: before.0,
-            last: mark.0,
-            polls: 1,
-            listened: Span::ZERO,
-            is_proven: false,
-        });
+        if let Some(polls) = &mut self.unanswered {
+            polls.polls.push((mark, is_heard));
+        } else if is_heard {
+            let promise = self.promised.as_ref().map(|promise| {
+                let doubt = promise.doubt.or(promise.has_woken.then_some(WOKEN));
+                (promise.mark, doubt)
+            });
+            let last = self.beacons_from.map(|(at, _)| at);
+            self.unanswered = Some(Unanswered {
+                polls: vec![(mark, true)],
+                promise,
+                from: last.max(self.managed_at),
+                emptied_at: self.emptied_at,
+                is_unheard: self.is_unheard,
+                is_still_announced: None,
+                gone: None,
+                air: self.poll_air,
+            });
+        }
+    }
+
+    /// The first PS-Poll without a response, as the request for what a later beacon announces.
+    pub(super) fn outstanding(&self) -> Option<Request> {
+        let mark = self.unanswered.as_ref()?.first();
+        Some(Request { mark, is_heard: true, received_us: None, is_asked_again: false, is_unanswered: true })
     }
 
     /// The beacons of the cell from the place `from` up to `last`, all after the PS-Polls so far. One without the bit says that the
     /// frame is gone.
-    pub(super) fn read_polls(&mut self, cell: &Cell, from: usize, last: Instant, findings: &mut Findings) {
+    pub(super) fn read_polls(&mut self, cell: &Cell, from: usize, last: Instant) {
         let (Some(polls), Some(aid)) = (&mut self.unanswered, self.record.aid) else { return };
-        let beacons = cell.marks[from..].iter().copied();
-        let gone = cell.without_tim(polls.last, last + Span::from_nanos(1), aid).next();
-        let is_left = |beacon: &Mark| gone.is_none_or(|gone| beacon.0 < gone.0);
-        for beacon in beacons.take_while(is_left).filter(|beacon| beacon.0 > polls.last) {
-            if cell.due(beacon).saturating_since(polls.first.0) > PROMPT {
-                polls.after.get_or_insert(beacon);
-            }
-            polls.buffered_until = beacon.0;
+        if polls.gone.is_some() {
+            return;
         }
-        if let Some((gone, _)) = gone {
-            self.expire_polls(gone, findings);
-            self.end_polls(gone, None, findings);
-        }
+        let (asked, end) = (polls.last().0, last + Span::from_nanos(1));
+        polls.gone = cell.without_tim(asked, end, aid).next();
+        let until = polls.gone.map_or(end, |gone| gone.0);
+        let is_long_after = |beacon: &Mark| cell.due(*beacon).saturating_since(polls.first().0) > PROMPT;
+        let Some(first) = cell.marks[from..].iter().copied().find(is_long_after) else { return };
+        let is_announced =
+            polls.is_still_announced == Some(true) || announced_from(cell, aid, first.0, until).is_some();
+        polls.is_still_announced = Some(is_announced);
     }
 
     /// PS-Polls that have waited for too long.
-    ///
-    /// The acknowledgement shows that the access point received one; its TIM bit, before and long after, that it had a frame and kept
-    /// it; its sequence numbers, that the monitor missed none.
     pub(super) fn expire_polls(&mut self, now: Instant, findings: &mut Findings) {
         let has_expired = |at: Instant| now.saturating_since(at) > NEVER;
         self.polled.take_if(|poll| has_expired(poll.mark.0));
         if self.unheard.is_some_and(|polls| has_expired(polls.last.0)) {
             self.judge_unheard(None, findings);
         }
-        let Some(polls) = self.unanswered.filter(|polls| !polls.is_proven && has_expired(polls.first.0))
-        else {
-            return;
-        };
-        let is_heard_after =
-            self.heard_until.is_some_and(|until| until.saturating_since(polls.first.0) > NEVER);
-        let could_send =
-            findings.pauses.between(self.record.bssid, polls.first.0, polls.first.0 + NEVER) > PROMPT;
-        let missed_none = !self.is_unheard
-            && could_send
-            && is_heard_after
-            && self.nothing_missed_since.is_some_and(|since| since <= polls.first.0)
-            && !self.counters.is_empty()
-            && self.counters.iter().all(|counter| matches!(counter, Counter::Plain(_)));
-        if missed_none && polls.after.is_some() {
-            self.are_unanswered(polls);
-        } else if self.is_unheard || self.assumption().is_none() {
-            // What follows may be proven.
-            self.end_polls(now, None, findings);
-        }
-    }
-
-    /// QoS data: its numbers show whether any was missed since the first of the PS-Polls.
-    pub(super) fn prove_polls(&mut self, delivery: &Delivery<'_>, findings: &Findings) {
-        let Some(polls) = self.unanswered.filter(|polls| !polls.is_proven) else { return };
-        let first = polls.first.0;
-        let is_overdue = polls.after.is_some() && delivery.packet.at.saturating_since(first) > NEVER;
-        let could_send = || findings.pauses.between(self.record.bssid, first, delivery.packet.at) > PROMPT;
-        if is_overdue
-            && could_send()
-            && self.missed_none_since(delivery, first)
-            && self.missed_no_management_since(delivery, first)
+        if self.unanswered.as_ref().is_some_and(|polls| polls.gone.is_some() && has_expired(polls.first().0))
         {
-            self.are_unanswered(polls);
-        }
-    }
-
-    fn are_unanswered(&mut self, polls: Unanswered) {
-        self.unanswered = Some(Unanswered { is_proven: true, ..polls });
-        if let Some(request) = self.announced.as_mut().and_then(|one| one.requested.as_mut()) {
-            request.is_unanswered = true;
+            self.end_polls(now, None, false);
         }
     }
 
@@ -183,18 +155,12 @@ impl StationState {
     /// A frame for the station answers its PS-Poll.
     pub(super) fn answer_poll(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
         let mark = delivery.mark();
-        if delivery.is_copy()
-            && let Some(polls) = &mut self.unanswered
-        {
-            // When it was first sent is not known.
-            polls.is_proven = false;
-        }
         let has_lasted = |polls: Unheard| mark.0.saturating_since(polls.first.0) > NEVER;
         if self.unheard.is_some_and(has_lasted) {
             self.judge_unheard(Some(mark), findings);
         }
         self.unheard = None;
-        self.end_polls(mark.0, Some(mark), findings);
+        self.end_polls(mark.0, Some(mark), delivery.is_copy());
         if let Some(Request { mark: poll, .. }) = self.polled.take() {
             let key = (FindingKind::PsPollUnanswered, Verdict::Kept, self.record.mac);
             find(findings, key, poll, &[poll.1, mark.1], || format!("packet {} answers it", mark.1));
@@ -221,14 +187,8 @@ impl StationState {
         let mark = (packet.at, packet.number);
         self.managed_at = Some(packet.at);
         self.announced = None;
-        if frame.control.retry
-            && let Some(polls) = &mut self.unanswered
-        {
-            // When it was first sent is not known.
-            polls.is_proven = false;
-        }
         self.unheard = None;
-        self.end_polls(mark.0, Some(mark), findings);
+        self.end_polls(mark.0, Some(mark), frame.control.retry);
         if let Some(poll) = self.polled.take() {
             let key = (FindingKind::PsPollUnanswered, Verdict::Kept, self.record.mac);
             find(findings, key, poll.mark, &[poll.mark.1, mark.1], || {
@@ -260,39 +220,37 @@ impl StationState {
         }
     }
 
-    /// A sequence of PS-Polls ends, with a response or without.
-    pub(super) fn end_polls(&mut self, at: Instant, answer: Option<Mark>, findings: &mut Findings) {
+    /// A sequence of PS-Polls ends, with a response or without. Of the response an earlier transmission may have been missed (`is_copy`).
+    pub(super) fn end_polls(&mut self, at: Instant, answer: Option<Mark>, is_copy: bool) {
         let Some(polls) = self.unanswered.take() else { return };
-        let Some(after) = polls.after.filter(|_| at.saturating_since(polls.first.0) > NEVER) else { return };
-        let Unanswered { first, before, buffered_until, .. } = polls;
-        let verdict = if polls.is_proven { Verdict::Violated } else { Verdict::Undecidable };
-        let until = answer.map_or(buffered_until, |(at, _)| at);
-        let waited = until.saturating_since(first.0);
-        let deciding: Vec<u32> =
-            [before.1, first.1, after.1].into_iter().chain(answer.map(|(_, packet)| packet)).collect();
-        let assumption = self.assumption();
-        let key = (FindingKind::PsPollUnanswered, verdict, self.record.mac);
-        let found = find(findings, key, first, &deciding, || {
-            let again = match polls.polls {
-                1 => String::new(),
-                count => format!(", though the station asked {count} times"),
-            };
-            let missed = "; the monitor may have missed the response";
-            let doubt = if polls.is_proven { provided(assumption) } else { missed.to_owned() };
-            format!(
-                "the access point acknowledged the PS-Poll and sent nothing for {}{again}; the beacon of packet {} still has the \
-                 station's TIM bit{doubt}",
-                seconds(waited),
-                after.1
-            )
-        });
-        if let Some(finding) = found {
-            let last = if answer.is_some() { Span::ZERO } else { at.saturating_since(polls.last).min(NEVER) };
-            let sent = self.poll_air * u64::from(polls.polls - 1);
-            finding.excess += Excess { sent, ..Excess::awake(polls.listened + last) };
-            finding.buffered(before.0, until);
-            finding.assume(assumption);
-            self.delays_others(FindingKind::PsPollUnanswered, first.0, until);
+        let (Some(bssid), Some(aid)) = (self.record.bssid, self.record.aid) else { return };
+        let first = polls.first().0;
+        if at.saturating_since(first) <= NEVER {
+            return;
         }
+        let is_kept = polls.gone.is_none_or(|gone| gone.0.saturating_since(first) > NEVER);
+        if let Some(promise) = &mut self.promised
+            && is_kept
+            && polls.is_still_announced == Some(true)
+        {
+            // What More Data announced was there: the PS-Polls are at fault, or nothing is.
+            promise.requested = None;
+        }
+        self.ended_polls.push(EndedPolls {
+            until: polls.gone.map_or(at, |gone| gone.0.min(at)),
+            of: polls,
+            answer,
+            is_copy,
+            bssid,
+            aid,
+            counters: self.counters.clone(),
+            listen_interval: self.listen_interval,
+            is_multi_link: self.is_multi_link,
+        });
     }
+}
+
+/// The first beacon from a time on and before another that has the bit.
+pub(super) fn announced_from(cell: &Cell, aid: u16, from: Instant, until: Instant) -> Option<Mark> {
+    cell.with_tim(from.saturating_sub(Span::from_nanos(1)), until, aid)
 }

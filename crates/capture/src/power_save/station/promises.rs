@@ -323,7 +323,10 @@ impl StationState {
         let Some(Promise { mark, counter, requested: Some(request), doubt, .. }) = &self.promised else {
             return;
         };
-        if now.saturating_since(request.mark.0) <= NEVER {
+        // As long as beacons announce the frame, it is there: the PS-Poll is what is at fault.
+        let is_asked_for =
+            self.unanswered.as_ref().is_some_and(|polls| polls.promise.is_some() && polls.may_be_buffered());
+        if now.saturating_since(request.mark.0) <= NEVER || is_asked_for {
             return;
         }
         let (mark, counter, request, doubt) = (*mark, *counter, *request, *doubt);

@@ -20,6 +20,20 @@ pub(super) const PROBE: &str = "the Null frame may have been what was buffered, 
 /// The least `ap_max_inactivity`, which is a number of seconds (300 as it comes).
 const PROBED_AFTER: Span = Span::from_secs(1);
 
+/// Whether what was buffered for a station before its PS-Poll may have waited for the listen interval, if nothing but beacons since then has
+/// said that the buffer was empty.
+pub(super) fn may_have_waited(
+    cell: &Cell,
+    (aid, listen_interval): (u16, Option<u16>),
+    emptied_at: Option<Instant>,
+    poll: Instant,
+) -> bool {
+    let Some(last) = cell.last_before(poll) else { return true };
+    let kept_for = cell.interval * u64::from(listen_interval.unwrap_or(1).max(1));
+    let from = cell.due(last).saturating_sub(kept_for + IN_FLIGHT);
+    emptied_at.is_none_or(|at| at < from) && cell.without_tim(from, last.0, aid).next().is_none()
+}
+
 impl StationState {
     /// A Null frame is the answer to a PS-Poll if nothing is buffered (802.11-2020 11.2.3.6); the TIM bit is then clear.
     pub(super) fn check_stuck(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
@@ -70,10 +84,8 @@ impl StationState {
     /// Whether what the beacon before a PS-Poll announced may have waited for the listen interval: all beacons of that time that were captured
     /// had the bit, and nothing said that the buffer was empty.
     fn may_be_aged(&self, cell: &Cell, poll: Instant) -> bool {
-        let (Some(aid), Some(last)) = (self.record.aid, cell.last_before(poll)) else { return true };
-        let kept_for = cell.interval * u64::from(self.listen_interval.unwrap_or(1).max(1));
-        let from = cell.due(last).saturating_sub(kept_for + IN_FLIGHT);
-        self.emptied_at.is_none_or(|at| at < from) && cell.without_tim(from, last.0, aid).next().is_none()
+        let Some(aid) = self.record.aid else { return true };
+        may_have_waited(cell, (aid, self.listen_interval), self.emptied_at, poll)
     }
 
     /// Decides about Null frames by the numbers of the data after them; without any it is not known what came before.

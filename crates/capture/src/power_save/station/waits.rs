@@ -127,6 +127,10 @@ impl StationState {
         findings: &mut Findings,
     ) {
         let mark = delivery.mark();
+        if requested.is_some_and(|request| request.mark.0 < beacon.0) {
+            // The station waits for the response to an earlier request.
+            return;
+        }
         let fetched = requested.map_or(mark, |request| request.mark);
         let wakes_by = self.wakes_by(*due, *interval);
         let woken_by = delivery.cell.and_then(|cell| cell.beacon_of(wakes_by));
