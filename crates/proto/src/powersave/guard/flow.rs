@@ -288,6 +288,15 @@ impl Flow {
         }
     }
 
+    /// Notes whether a packet that would have waited did so within reach all the same, as where a busy host switches too late. It is handed
+    /// in before [`Self::arrived`].
+    pub(super) fn tried(&mut self, arrival: &Arrival, config: &LatencyGuardConfig) {
+        let in_window = self.scheduled.is_some_and(|window| window.from <= arrival.at);
+        if let Some(waited) = arrival.waited.filter(|_| in_window && arrival.pause > config.answer) {
+            self.long.tried(waited);
+        }
+    }
+
     /// Has the pauses until now count half.
     fn forget(&mut self) {
         self.pauses.iter_mut().for_each(|count| *count /= 2);

@@ -10,7 +10,8 @@
 //!   next, as long as that [costs no more than it is worth](reach).
 //!
 //! What it demands, it measures: once in a while it lets power save have a packet of such a flow, and if packets wait for beacons
-//! although the radio is in active mode, active mode does not help and is not demanded any more.
+//! although the radio is in active mode, active mode does not help and is not demanded any more. A time within reach in which the
+//! packets of one flow wait all the same, as on a host that switches too late, [rests](reach).
 //!
 //! The guard has no timers while nothing is demanded: a quiet link costs no wake-up, and nothing is sent on it. Whoever drives it calls [`LatencyGuard::look`] at [`LatencyGuard::next_look`], after handing
 //! in the samples until then.
@@ -257,6 +258,9 @@ impl LatencyGuard {
             _ => {}
         }
         if let Some(flow) = self.flows.iter_mut().find(|flow| flow.number == arrival.peer) {
+            if self.tail.waits_after(arrival.silence) == Some(true) {
+                flow.tried(arrival, &self.config);
+            }
             flow.arrived(class, waited, arrival, &self.config);
             flow.decide(&self.tail, &self.config);
             self.usual = flow.taught().unwrap_or(self.usual);

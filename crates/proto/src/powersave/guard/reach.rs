@@ -14,6 +14,11 @@
 //! difference between worth and cost, so that each part of it is worth its cost. The rhythm has no choice that chance could
 //! favour: it covers the latest pauses.
 //!
+//! What a window brings is also measured: a packet that comes within it and has waited for a beacon all the same has gained nothing,
+//! as on a host that is too busy to switch in time. After [`TRIES`] packets within windows of one form of which [`VAIN`] waited,
+//! that form is given up for [`REST`] pauses. Then it is tried again, for [`AGAIN`] packets, and rests for twice as many pauses if all of them
+//! wait again.
+//!
 //! Left out: that the driver stays awake for its tail after a window, and that the radio is awake for other flows anyway.
 
 use std::collections::VecDeque;
@@ -33,6 +38,16 @@ const EXCEPTION_FROM: usize = 8;
 /// Packets that gain and count for nothing when reach begins. Chance makes a window look worth its cost most easily while little is known,
 /// and a packet that ends a connection comes once.
 const ON_TRUST: u64 = 2;
+/// The latest packets within windows of one form by which its benefit is measured, and the number of them that have waited all the same from
+/// which on it brings nothing. Where windows help, one packet in eight seems to have waited by chance, and so many of them with a
+/// probability of 10⁻⁸.
+const TRIES: usize = 16;
+const VAIN: usize = 12;
+/// The tries after a rest, which end the next one if all have waited.
+const AGAIN: usize = 4;
+/// Pauses for which a form that has brought nothing is not taken, the first time and at most.
+const REST: u32 = 64;
+const REST_MAX: u32 = 4_096;
 /// A reply of this host that follows a packet within this time may be known before it.
 const RUN: Span = Span::from_millis(1);
 
@@ -41,6 +56,46 @@ const RUN: Span = Span::from_millis(1);
 pub(super) struct ReachWindow {
     pub(super) from: Span,
     pub(super) to: Span,
+}
+
+/// The forms of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Hold,
+    Rhythm,
+}
+
+/// What windows of one form have brought.
+#[derive(Clone, Debug)]
+struct Outcome {
+    /// Whether the latest packets within windows have waited all the same.
+    waited: VecDeque<bool>,
+    /// Pauses until the form is taken again, and the number of the next time.
+    resting: u32,
+    rest: u32,
+}
+
+impl Outcome {
+    const fn new() -> Self {
+        Self { waited: VecDeque::new(), resting: 0, rest: REST }
+    }
+
+    /// Adds a packet that came within a window.
+    fn add(&mut self, waited: bool) {
+        self.waited.push_back(waited);
+        let (tries, vain) = if self.rest > REST { (AGAIN, AGAIN) } else { (TRIES, VAIN) };
+        if self.waited.len() < tries {
+            return;
+        }
+        if self.waited.iter().filter(|waited| **waited).count() >= vain {
+            self.waited.clear();
+            self.resting = self.rest;
+            self.rest = REST_MAX.min(self.rest * 2);
+        } else {
+            self.waited.pop_front();
+            self.rest = REST;
+        }
+    }
 }
 
 /// A pause of a flow, which its next packet ended.
@@ -86,14 +141,30 @@ impl Offer {
 }
 
 /// The latest pauses of a flow that are longer than those before answers.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Pauses {
     latest: VecDeque<Pause>,
     /// When the last one ended.
     ended: Instant,
+    /// The form of the window that was chosen last.
+    form: Form,
+    /// What each form has brought.
+    outcomes: [Outcome; 2],
+}
+
+impl Default for Pauses {
+    fn default() -> Self {
+        let outcomes = [Outcome::new(), Outcome::new()];
+        Self { latest: VecDeque::new(), ended: Instant::ZERO, form: Form::Hold, outcomes }
+    }
 }
 
 impl Pauses {
+    /// Notes a packet that came within the window that was chosen last, and whether it had waited for a beacon all the same.
+    pub(super) fn tried(&mut self, waited: bool) {
+        self.outcomes[self.form as usize].add(waited);
+    }
+
     /// Adds a pause that a packet of this host ended.
     pub(super) fn sent(&mut self, length: Span, at: Instant) {
         self.add(Pause { length, least: length, silence: Span::ZERO }, at);
@@ -115,11 +186,14 @@ impl Pauses {
         }
         self.latest.push_back(pause);
         self.ended = at;
+        for outcome in &mut self.outcomes {
+            outcome.resting = outcome.resting.saturating_sub(1);
+        }
     }
 
-    /// The window that is worth its cost; `None` if there is none. `goes_on` if there was one before.
+    /// Chooses the window that is worth its cost; `None` if there is none. `goes_on` if there was one before.
     pub(super) fn window(
-        &self,
+        &mut self,
         tail: &Tail,
         config: &LatencyGuardConfig,
         goes_on: bool,
@@ -127,13 +201,18 @@ impl Pauses {
         let latest: Vec<Judged> = self.latest.iter().rev().map(|pause| Judged::new(pause, tail)).collect();
         let trusted = if goes_on { 0 } else { ON_TRUST };
         let pays = |offer: &Offer| offer.gained > trusted && offer.net(trusted, config) >= 0;
-        let hold = hold(&latest, config).filter(pays);
-        let rhythm = rhythm(&latest[..latest.len().min(LATEST)], config).filter(pays);
-        let best = match (hold, rhythm) {
-            (Some(hold), Some(rhythm)) if !rhythm.is_far_cheaper_than(&hold) => Some(hold),
-            (hold, rhythm) => rhythm.or(hold),
+        let [may_hold, may_meet] = self.outcomes.each_ref().map(|outcome| outcome.resting == 0);
+        let hold = hold(&latest, config).filter(|offer| may_hold && pays(offer));
+        let rhythm = rhythm(&latest[..latest.len().min(LATEST)], config);
+        let rhythm = rhythm.filter(|offer| may_meet && pays(offer));
+        let (form, best) = match (hold, rhythm) {
+            (hold, Some(rhythm)) if hold.is_none_or(|hold| rhythm.is_far_cheaper_than(&hold)) => {
+                (Form::Rhythm, rhythm)
+            }
+            (hold, _) => (Form::Hold, hold?),
         };
-        best.map(|offer| offer.window)
+        self.form = form;
+        Some(best.window)
     }
 }
 

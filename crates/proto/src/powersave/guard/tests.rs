@@ -33,6 +33,8 @@ struct Rig {
     tail: u64,
     /// Whether active mode helps.
     obeys: bool,
+    /// How much later than they are due the host looks.
+    lateness: u64,
     last: Vec<(u64, u64)>,
     /// Flows in which this host has sent more than acknowledgements since the peer did.
     has_sent: BTreeSet<u64>,
@@ -59,6 +61,7 @@ impl Rig {
             guard,
             tail,
             obeys: true,
+            lateness: 0,
             last,
             has_sent,
             awake_until: 0,
@@ -77,7 +80,8 @@ impl Rig {
     }
 
     fn run_until(&mut self, until: u64) {
-        while let Some(at) = self.guard.next_look().filter(|at| *at <= ms(until)) {
+        while let Some(due) = self.guard.next_look().filter(|due| *due + span(self.lateness) <= ms(until)) {
+            let at = due + span(self.lateness);
             let demanded = self.guard.demand().is_some();
             self.count(at.as_nanos() / 1_000_000);
             self.guard.look(at);
@@ -140,9 +144,9 @@ impl Rig {
     /// When a packet that waits is delivered: at the next beacon, or when something is demanded, which the access point notices.
     fn fetched(&mut self, due: u64) -> u64 {
         let beacon = due.next_multiple_of(BEACONS);
-        while let Some(look) =
-            self.guard.next_look().map(|at| at.as_nanos().div_ceil(1_000_000)).filter(|at| *at < beacon)
-        {
+        let lateness = self.lateness;
+        let late = |at: Instant| at.as_nanos().div_ceil(1_000_000) + lateness;
+        while let Some(look) = self.guard.next_look().map(late).filter(|at| *at < beacon) {
             self.run_until(look);
             if self.obeys && self.guard.demand().is_some() {
                 return look;
@@ -332,6 +336,49 @@ fn a_regular_peer_meets_the_station_within_reach() {
     assert!(!rig.is_held(at + 29_500) && rig.is_held(at + 30_000) && !rig.is_held(at + 30_500));
     // The tail of 0.1 s is 0.33 %.
     assert!(rig.awake * 100 < rig.counted, "{} of {} ms awake", rig.awake, rig.counted);
+}
+
+/// A host that is so busy that it opens each time within reach after the packet. The rhythm brings nothing and rests, and so does its
+/// next try, while a hold over the whole pause, which needs no time to begin, is not worth its cost.
+#[test]
+fn a_reach_that_brings_nothing_is_given_up() {
+    const PAUSE: u64 = 31_313;
+    let busy = |lateness: u64, questions: usize| {
+        let mut rig = Rig::new(100);
+        asks(&mut rig, 0, std::iter::repeat_n(PAUSE, 10));
+        rig.lateness = lateness;
+        let (reached, begun) = (rig.guard.counts().demands[Demand::Reach as usize], rig.waits.len());
+        let from = rig.counted;
+        let at = asks(&mut rig, from, std::iter::repeat_n(PAUSE, questions));
+        let reached = rig.guard.counts().demands[Demand::Reach as usize] - reached;
+        (rig, at, begun, reached)
+    };
+    let (rig, _, begun, reached) = busy(0, 500);
+    assert!(rig.late(begun) < 0.01 && reached > 480, "it helps, and is kept: {reached}");
+    let (rig, _, begun, reached) = busy(900, 500);
+    assert!(rig.late(begun) > 0.8, "{} late", rig.late(begun));
+    // 16 tries before the rest of 64 pauses, and 4 before that of 128 and before that of 256.
+    assert!(reached <= 30, "{reached} of 500");
+    // The host is not busy any more: the next try is a success.
+    let (mut rig, at, _, _) = busy(900, 100);
+    rig.lateness = 0;
+    let at = asks(&mut rig, at, std::iter::repeat_n(PAUSE, 140));
+    let begun = rig.waits.len();
+    asks(&mut rig, at, std::iter::repeat_n(PAUSE, 60));
+    assert!(rig.late(begun) < 0.02, "{} late", rig.late(begun));
+}
+
+/// `ping -i 1.3` towards a busy host: a rhythm that comes too late gives way to a hold, which is in force when the ping comes.
+#[test]
+fn a_rhythm_that_comes_too_late_gives_way_to_a_hold_that_pays() {
+    let mut rig = Rig::new(100);
+    asks(&mut rig, 0, std::iter::repeat_n(1_330, 20));
+    rig.lateness = 200;
+    let begun = rig.waits.len();
+    let from = rig.counted;
+    asks(&mut rig, from, std::iter::repeat_n(1_330, 200));
+    // Four tries of the rhythm after a rest are late.
+    assert!(rig.late(begun + 40) <= 0.03, "{} late", rig.late(begun + 40));
 }
 
 /// Who asks over a new connection each time is the peer of before.
