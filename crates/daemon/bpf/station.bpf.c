@@ -7,8 +7,8 @@
  * the events that it asked for. The filter ends with its socket, so that a killed daemon leaves nothing behind, which a filter
  * of tc would. Times are those of CLOCK_MONOTONIC in nanoseconds.
  *
- * Left out: packets in tunnels (the outer flow counts), IPv6 extension headers and fragments (they count as a flow
- * without ports), round trips of a connection beside another one of the same flow that waits for its answer, and a packet socket's own view: it sees what the driver was given, and what it handed up.
+ * Left out: what peers ask by UDP, which has no time stamps, packets in tunnels (the outer flow counts), IPv6 extension headers and fragments
+ * (they count as a flow without ports), round trips of a connection beside another one of the same flow that waits for its answer, and a packet socket's own view: it sees what the driver was given, and what it handed up.
  */
 #include "kernel.h"
 #include <bpf/bpf_endian.h>
@@ -50,6 +50,10 @@ enum { false, true };
 
 /* The pause after which a packet of a peer is no answer to this host any more, and somebody may wait for it to be received. */
 #define UNASKED_PAUSE 300000000ULL
+/* What this host asks for by one packet, and the tail after which the radio counts as asleep when it asks: mac80211's. */
+enum { ASKED_DATA, ASKED_UDP, ASKED_ECHO, ASKED_HANDSHAKE };
+#define ASKED 3
+#define LIKELY_TAIL 1
 /* How far a peer's time stamps may be from its packets: farther, it has another clock, or one that does not count milliseconds. */
 #define STAMP_ERROR 2000000000LL
 /* The time after which a clock that does not count milliseconds would have been noticed. */
@@ -70,7 +74,8 @@ struct key {
 	__u8 version;
 };
 
-/* How much longer than its quickest ones a peer's packets take, by its TCP time stamps (RFC 7323). */
+/* How much longer than its quickest ones a peer's packets take, by its TCP time stamps (RFC 7323), or by those that ping puts into its
+ * echo requests. */
 struct way {
 	/* A packet to which the others are compared, and its stamp; 0 before the first. */
 	__u64 at;
@@ -82,6 +87,10 @@ struct way {
 	__s64 waited;
 	__u32 stamp;
 	__u32 has_waited;
+	/* Whether the wait of the packet to which the others are compared counts as soon as its clock is known. */
+	__u32 first_waited;
+	/* Whether a clock of this flow was seen to count milliseconds. */
+	__u32 is_known;
 };
 
 struct flow {
@@ -103,6 +112,11 @@ struct flow {
 	/* Whether this host has sent more than acknowledgements since the last packet of the peer that is more. */
 	__u16 has_sent;
 	struct way way;
+	/* Of the packet whose answer is waited for: what it is, and whether the radio was asleep when it was sent. */
+	__u16 asked_kind;
+	__u16 asked_asleep;
+	/* Whether this host has sent the flow's first packet. */
+	__u32 is_client;
 };
 
 /* Which packets of a flow the daemon asked to be woken for; of a flow without an entry, all. */
@@ -187,6 +201,18 @@ struct {
 	__type(value, __u64);
 } waits SEC(".maps");
 
+struct histogram {
+	__u64 counts[BUCKETS];
+};
+
+/* Of what this host asks for by one packet: by period, kind, and whether the radio was asleep. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PERIODS * ASKED * 2);
+	__type(key, __u32);
+	__type(value, struct histogram);
+} asked SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 65536);
@@ -267,8 +293,25 @@ static __always_inline void add(void *histograms, const struct control *c, __u64
 
 static __always_inline void answered(struct flow *flow, const struct control *c, __u64 now)
 {
-	add(&delays, c, now - flow->asked_at);
+	__u64 delay = now - flow->asked_at;
+	__u32 kind = flow->asked_kind, index, place = bucket(delay);
+	struct histogram *histogram;
+
+	add(&delays, c, delay);
 	flow->asked_at = 0;
+	if (kind == ASKED_DATA)
+		return;
+	index = (c->period * ASKED + kind - 1) * 2 + (flow->asked_asleep ? 1 : 0);
+	histogram = bpf_map_lookup_elem(&asked, &index);
+	if (histogram && place < BUCKETS)
+		__sync_fetch_and_add(&histogram->counts[place], 1);
+}
+
+static __always_inline void ask(struct flow *flow, __u32 kind, bool asleep, __u64 now)
+{
+	flow->asked_at = now;
+	flow->asked_kind = kind;
+	flow->asked_asleep = asleep;
 }
 
 /* Reads the time stamp of a segment, where Linux, macOS and FreeBSD have it. */
@@ -291,16 +334,40 @@ static __always_inline bool read_stamp(struct __sk_buff *skb, const struct packe
 	return true;
 }
 
-/* Times a segment of a peer. `unasked`: it came after a pause, and asks for something. */
-static __always_inline void time_way(struct __sk_buff *skb, const struct packet *p, const __u8 *h, struct flow *flow,
-				     bool unasked, const struct control *c, __u64 now)
+static __always_inline __u32 little(const __u8 *at)
+{
+	return (__u32)at[3] << 24 | (__u32)at[2] << 16 | (__u32)at[1] << 8 | at[0];
+}
+
+/*
+ * Reads the time at which a ping says that it was sent: a timeval of 64 or 32 bits in the order of most processors, as of iputils, or one of
+ * 32 bits in network order, as of macOS. Whatever else is there is another clock or none, which is noticed later.
+ */
+static __always_inline bool read_ping_stamp(struct __sk_buff *skb, const struct packet *p, __u32 *stamp)
+{
+	__u8 b[16];
+	__u32 seconds, micros;
+
+	if (bpf_skb_load_bytes(skb, p->transport + 8, b, sizeof(b)))
+		return false;
+	seconds = little(b);
+	micros = little(b + 4);
+	if (!micros && !little(b + 12)) {
+		micros = little(b + 8);
+	} else if (micros >= 1000000) {
+		seconds = big(b);
+		micros = big(b + 4);
+	}
+	*stamp = seconds * 1000 + micros / 1000;
+	return micros < 1000000;
+}
+
+/* Times a packet of a peer by its stamp. `unasked`: it came after a pause, and asks for something. */
+static __always_inline void time_way(struct flow *flow, __u32 stamp, bool unasked, const struct control *c, __u64 now)
 {
 	struct way *way = &flow->way;
 	__s64 delay, least;
-	__u32 stamp;
 
-	if (!read_stamp(skb, p, h, &stamp))
-		return;
 	delay = (__s64)(now - way->at) - (__s64)(__s32)(stamp - way->stamp) * 1000000;
 	if (!way->at || delay > STAMP_ERROR || delay < -STAMP_ERROR) {
 		way->at = way->since = now;
@@ -308,6 +375,7 @@ static __always_inline void time_way(struct __sk_buff *skb, const struct packet 
 		way->least = 0;
 		way->before = NEVER;
 		way->has_waited = 0;
+		way->first_waited = unasked;
 		return;
 	}
 	if (now - way->since >= QUICKEST) {
@@ -318,15 +386,21 @@ static __always_inline void time_way(struct __sk_buff *skb, const struct packet 
 	if (delay < way->least)
 		way->least = delay;
 	least = way->least < way->before ? way->least : way->before;
-	if (way->has_waited && now - way->at >= STAMPS_KNOWN)
+	if (now - way->at >= STAMPS_KNOWN)
+		way->is_known = 1;
+	if (way->is_known && way->first_waited)
+		add(&waits, c, least < 0 ? -least : 0);
+	if (way->is_known && way->has_waited)
 		add(&waits, c, way->waited > least ? way->waited - least : 0);
+	if (way->is_known)
+		way->first_waited = 0;
 	way->has_waited = unasked;
 	way->waited = delay;
 }
 
 /* Round trips of TCP by what is acknowledged. A segment that is sent again is not timed (RFC 6298, Karn's algorithm). */
 static __always_inline void time_round_trip(const struct packet *p, const __u8 *h, __s32 payload, struct flow *flow, bool sent,
-					    const struct control *c, __u64 now)
+					    bool asleep, const struct control *c, __u64 now)
 {
 	__u32 end;
 
@@ -354,35 +428,59 @@ static __always_inline void time_round_trip(const struct packet *p, const __u8 *
 	flow->edge = end ? end : 1;
 	if (!flow->asked_at) {
 		flow->asked = end;
-		flow->asked_at = now;
+		ask(flow, (h[13] & 0x12) == 2 ? ASKED_HANDSHAKE : ASKED_DATA, asleep, now);
 	}
 }
 
 /* Times a segment. Returns whether it came `unasked` and wants something: it has data, or opens a connection. */
 static __always_inline bool time_tcp(struct __sk_buff *skb, const struct packet *p, struct flow *flow, bool sent,
-				     bool unasked, const struct control *c, __u64 now)
+				     bool unasked, bool asleep, const struct control *c, __u64 now)
 {
 	__u8 h[14];
 	__s32 payload;
+	__u32 stamp;
 
 	if (bpf_skb_load_bytes(skb, p->transport, h, sizeof(h)))
 		return false;
 	payload = skb->len - p->transport - (h[12] >> 4) * 4;
 	unasked = unasked && (payload > 0 || (h[13] & 0x12) == 2);
-	if (!sent)
-		time_way(skb, p, h, flow, unasked, c, now);
-	time_round_trip(p, h, payload, flow, sent, c, now);
+	if (!sent && read_stamp(skb, p, h, &stamp))
+		time_way(flow, stamp, unasked, c, now);
+	time_round_trip(p, h, payload, flow, sent, asleep, c, now);
 	return unasked;
 }
 
-static __always_inline void time_echo(const __u8 *h, struct flow *flow, bool sent, bool v4, const struct control *c,
+/*
+ * Times a request of this host by UDP: the first datagram after a pause (`begins`) until the first one of its peer, which may answer another
+ * one that was sent together with it. A request that is repeated is not timed, since nobody knows which of the two was answered.
+ */
+static __always_inline void time_datagram(const struct packet *p, struct flow *flow, bool sent, bool begins, bool asleep,
+					  const struct control *c, __u64 now)
+{
+	bool waits = flow->asked_at && now - flow->asked_at < c->pause;
+
+	if (!sent) {
+		if (waits && flow->port == p->remote_port)
+			answered(flow, c, now);
+		return;
+	}
+	if (waits) {
+		if (now - flow->asked_at >= ARRIVAL_PAUSE)
+			flow->asked_at = 0;
+	} else if (begins && flow->is_client) {
+		flow->port = p->remote_port;
+		ask(flow, ASKED_UDP, asleep, now);
+	}
+}
+
+static __always_inline void time_echo(const __u8 *h, struct flow *flow, bool sent, bool v4, bool asleep, const struct control *c,
 				      __u64 now)
 {
 	__u32 number = big(h + 4);
 
 	if (sent && h[0] == (v4 ? 8 : 128)) {
 		flow->asked = number;
-		flow->asked_at = now;
+		ask(flow, ASKED_ECHO, asleep, now);
 	} else if (!sent && h[0] == (v4 ? 0 : 129) && flow->asked_at && flow->asked == number) {
 		answered(flow, c, now);
 	}
@@ -427,10 +525,10 @@ SEC("socket")
 int observe(struct __sk_buff *skb)
 {
 	bool sent = skb->pkt_type == PACKET_OUTGOING, v4 = skb->protocol == bpf_htons(ETH_P_IP);
-	bool is_new = false, unasked;
+	bool is_new = false, begins, unasked, asleep;
 	struct packet p = {};
 	__u8 h[8] = {};
-	__u32 zero = 0;
+	__u32 zero = 0, stamp;
 	__u64 now = bpf_ktime_get_ns(), gap;
 	struct control *c = bpf_map_lookup_elem(&control, &zero);
 	struct totals *t = bpf_map_lookup_elem(&totals, &zero);
@@ -464,7 +562,7 @@ int observe(struct __sk_buff *skb)
 		bpf_ringbuf_output(&events, &e, sizeof(e), BPF_RB_NO_WAKEUP);
 	}
 	if (!flow) {
-		struct flow fresh = { .episode = now, .last = now };
+		struct flow fresh = { .episode = now, .last = now, .is_client = sent };
 
 		is_new = true;
 		bpf_map_update_elem(&flows, &p.key, &fresh, 0);
@@ -472,7 +570,9 @@ int observe(struct __sk_buff *skb)
 		if (!flow)
 			return 0;
 	}
-	unasked = !sent && (is_new || now - flow->last >= UNASKED_PAUSE);
+	asleep = c->saves && gap >= c->tails[LIKELY_TAIL];
+	begins = is_new || now - flow->last >= UNASKED_PAUSE;
+	unasked = !sent && begins;
 	if (is_new || now - flow->last >= c->pause)
 		flow->episode = now;
 	flow->last = now;
@@ -482,10 +582,16 @@ int observe(struct __sk_buff *skb)
 	__sync_fetch_and_add(sent ? &flow->sent_packets : &flow->received_packets, 1);
 	__sync_fetch_and_add(sent ? &flow->sent_bytes : &flow->received_bytes, skb->len);
 	if (p.key.protocol == PROTO_TCP && p.transport) {
-		unasked = time_tcp(skb, &p, flow, sent, unasked, c, now);
+		unasked = time_tcp(skb, &p, flow, sent, unasked, asleep, c, now);
+	} else if (p.key.protocol == PROTO_UDP && p.transport) {
+		time_datagram(&p, flow, sent, begins, asleep, c, now);
 	} else if (p.key.protocol == (v4 ? PROTO_ICMP : PROTO_ICMP6)) {
-		time_echo(h, flow, sent, v4, c, now);
-		unasked = unasked && h[0] == (v4 ? 8 : 128);
+		bool is_request = h[0] == (v4 ? 8 : 128);
+
+		time_echo(h, flow, sent, v4, asleep, c, now);
+		unasked = unasked && is_request;
+		if (!sent && is_request && read_ping_stamp(skb, &p, &stamp))
+			time_way(flow, stamp, unasked, c, now);
 	}
 	if (unasked)
 		t->unasked[c->period < PERIODS ? c->period : 0]++;

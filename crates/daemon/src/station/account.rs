@@ -11,7 +11,9 @@ use airwatt_base::{Instant, Span, percentile};
 use airwatt_energy::Radio;
 use serde::{Deserialize, Serialize};
 
-use super::observer::{BUCKETS, Booked, Histogram, TAILS, Totals, bucket_end_s};
+use super::observer::{
+    BUCKETS, Booked, Histogram, REQUESTS, Request, RequestTimes, TAILS, Totals, bucket_end_s,
+};
 
 /// Time for which a radio is awake to receive a beacon: the guard time of its clock and a beacon of 1 ms, without changing
 /// state.
@@ -36,16 +38,32 @@ pub(super) struct Period {
     waits: Vec<u64>,
     #[serde(default)]
     unasked: u64,
+    /// Times of requests by [`Request`], with the radio awake and asleep.
+    #[serde(default = "no_requests")]
+    requests: Vec<[Vec<u64>; 2]>,
 }
 
 fn no_delays() -> Vec<u64> {
     vec![0; BUCKETS]
 }
 
+fn no_requests() -> Vec<[Vec<u64>; 2]> {
+    vec![[no_delays(), no_delays()]; REQUESTS]
+}
+
 impl Default for Period {
     fn default() -> Self {
-        let (delays, waits) = (no_delays(), no_delays());
-        Self { elapsed: 0, saves: 0, awake: [0; 3], tails: [0; 3], packets: 0, delays, waits, unasked: 0 }
+        Self {
+            elapsed: 0,
+            saves: 0,
+            awake: [0; 3],
+            tails: [0; 3],
+            packets: 0,
+            delays: no_delays(),
+            waits: no_delays(),
+            unasked: 0,
+            requests: no_requests(),
+        }
     }
 }
 
@@ -75,16 +93,39 @@ pub(super) struct Delays {
     pub(super) p99_s: Option<f64>,
 }
 
+impl Delays {
+    fn of(buckets: &[u64]) -> Self {
+        let (round_trips, [p50_s, p95_s, p99_s]) = percentiles(buckets);
+        Self { round_trips, p50_s, p95_s, p99_s }
+    }
+}
+
 /// What peers waited for this host: percentiles as of [`Delays`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct PeerWaits {
     /// Their packets after a pause of 0.3 s that want something.
     pub(super) packets: u64,
-    /// Those whose wait is known, by TCP time stamps.
+    /// Those whose wait is known, by the time stamps of TCP and of ping.
     pub(super) timed: u64,
     pub(super) p50_s: Option<f64>,
     pub(super) p95_s: Option<f64>,
     pub(super) p99_s: Option<f64>,
+}
+
+/// Times of requests of one kind, by the radio when they were sent. Asleep means that power save was on and no packet had come for
+/// mac80211's tail.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct Requested {
+    pub(super) awake: Delays,
+    pub(super) asleep: Delays,
+}
+
+/// Times of requests of this host that are one packet each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct Requests {
+    pub(super) udp: Requested,
+    pub(super) ping: Requested,
+    pub(super) handshake: Requested,
 }
 
 /// A period as documents have it.
@@ -97,6 +138,7 @@ pub(super) struct PeriodRow {
     pub(super) power_w: Option<Band>,
     pub(super) delay: Delays,
     pub(super) peers: PeerWaits,
+    pub(super) requests: Requests,
 }
 
 /// Fewer delays say nothing about the slowest in a hundred.
@@ -118,9 +160,20 @@ impl Period {
         self.unasked += unasked;
     }
 
-    fn delay(&self) -> Delays {
-        let (round_trips, [p50_s, p95_s, p99_s]) = percentiles(&self.delays);
-        Delays { round_trips, p50_s, p95_s, p99_s }
+    /// Adds times of requests.
+    pub(super) fn add_requests(&mut self, times: &RequestTimes) {
+        for (own, more) in self.requests.iter_mut().flatten().zip(times.iter().flatten()) {
+            own.iter_mut().zip(more).for_each(|(count, more)| *count += more);
+        }
+    }
+
+    fn requests(&self) -> Requests {
+        let of = |kind: Request| {
+            let [awake, asleep] = &self.requests[kind as usize];
+            Requested { awake: Delays::of(awake), asleep: Delays::of(asleep) }
+        };
+        let [udp, ping, handshake] = Request::ALL.map(of);
+        Requests { udp, ping, handshake }
     }
 
     fn peers(&self) -> PeerWaits {
@@ -154,8 +207,9 @@ impl Period {
             power_save_share: saves,
             asleep_share: known.then(|| Band::of(asleep)),
             power_w: radio.filter(|_| known).map(|radio| power(radio, asleep, saves, beacons)),
-            delay: self.delay(),
+            delay: Delays::of(&self.delays),
             peers: self.peers(),
+            requests: self.requests(),
         }
     }
 
@@ -296,13 +350,13 @@ mod tests {
         delays[20] = 99;
         waits[44] = 7;
         period.add_delays(&delays, &waits, 9);
-        assert_eq!(period.delay().p50_s, Some(bucket_end_s(20)));
-        assert_eq!(period.delay().p99_s, None);
+        assert_eq!(Delays::of(&period.delays).p50_s, Some(bucket_end_s(20)));
+        assert_eq!(Delays::of(&period.delays).p99_s, None);
         let peers = period.peers();
         assert_eq!((peers.packets, peers.timed, peers.p95_s), (9, 7, Some(bucket_end_s(44))));
         delays[40] = 201;
         period.add_delays(&delays, &[0; BUCKETS], 0);
-        assert_eq!(period.delay().p99_s, Some(bucket_end_s(40)));
+        assert_eq!(Delays::of(&period.delays).p99_s, Some(bucket_end_s(40)));
     }
 
     /// One of a daemon that did not time peers yet.
@@ -310,7 +364,7 @@ mod tests {
     fn an_older_account_is_read() {
         let mut stored = serde_json::to_value(Period::default()).unwrap();
         let fields = stored.as_object_mut().unwrap();
-        assert!(fields.remove("waits").is_some() && fields.remove("unasked").is_some());
+        assert!(["waits", "unasked", "requests"].iter().all(|name| fields.remove(*name).is_some()));
         assert_eq!(serde_json::from_value::<Period>(stored).unwrap(), Period::default());
     }
 }

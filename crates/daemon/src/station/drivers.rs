@@ -266,4 +266,36 @@ mod tests {
         let text = std::fs::read_to_string(page).unwrap();
         assert!(text.contains(&table()), "docs/station.md lacks this table:\n{}", table());
     }
+
+    /// The list at the top of the page says of each driver whether to enable the daemon.
+    #[test]
+    fn the_list_of_the_page_agrees_with_what_is_known() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/station.md");
+        let text = std::fs::read_to_string(page).unwrap();
+        let rows = text.lines().skip_while(|line| !line.starts_with("| your driver |")).skip(2);
+        let rows: Vec<&str> = rows.take_while(|line| line.starts_with('|')).collect();
+        // The row of a driver has the longest beginning of its name.
+        let row_of = |driver: &Driver| {
+            let name = driver.names.iter().map(|name| name.to_lowercase());
+            let begins = name.flat_map(|name| {
+                let parts = rows
+                    .iter()
+                    .flat_map(|row| row.split('`').skip(1).step_by(2).map(move |part| (part, *row)));
+                let fits =
+                    parts.filter(|(part, _)| name.starts_with(part)).map(|(part, row)| (part.len(), row));
+                fits.collect::<Vec<_>>()
+            });
+            begins.max().map(|(_, row)| row)
+        };
+        for driver in DRIVERS.iter().filter(|driver| driver.names != ["mac80211_hwsim"]) {
+            let row = row_of(driver).unwrap_or_else(|| panic!("{:?} is not in the list", driver.names));
+            assert_eq!(row.contains("may hang"), driver.trouble.is_some(), "{row}");
+            assert_eq!(
+                row.contains("nobody knows"),
+                driver.sleeps == Sleeps::Unknown && driver.trouble.is_none(),
+                "{row}"
+            );
+            assert!(driver.sleeps != Sleeps::Never || row.contains("no power save"), "{row}");
+        }
+    }
 }

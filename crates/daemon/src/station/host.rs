@@ -476,6 +476,7 @@ impl StationHost {
         let totals = self.observer.totals().map_err(|failure| as_error(&failure))?;
         for (index, period) in periods.iter_mut().enumerate() {
             period.add_delays(&timed.delays[index], &timed.waits[index], totals.unasked[index]);
+            period.add_requests(&timed.requests[index]);
         }
         Ok(periods)
     }

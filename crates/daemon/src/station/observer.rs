@@ -67,6 +67,28 @@ pub(super) enum Booked {
 /// The number of them.
 pub(super) const PERIODS: usize = 3;
 
+/// What this host asks for by one packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Request {
+    /// A datagram after a pause, until the first one that comes back, as DNS has it.
+    Udp,
+    /// An echo request, until its reply.
+    Ping,
+    /// A SYN, until what answers it.
+    Handshake,
+}
+
+/// The number of them.
+pub(super) const REQUESTS: usize = 3;
+
+impl Request {
+    /// Every kind, in the order of the program.
+    pub(super) const ALL: [Self; REQUESTS] = [Self::Udp, Self::Ping, Self::Handshake];
+}
+
+/// The times of each [`Request`] whose radio was awake when it began, and asleep.
+pub(super) type RequestTimes = [[Histogram; 2]; REQUESTS];
+
 /// Histograms by [`Booked`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Histograms {
@@ -74,6 +96,8 @@ pub(super) struct Histograms {
     pub(super) delays: [Histogram; PERIODS],
     /// How much longer peers' packets after a pause took than their quickest ones.
     pub(super) waits: [Histogram; PERIODS],
+    /// Those of the round trips that are requests.
+    pub(super) requests: [RequestTimes; PERIODS],
 }
 
 /// What the daemon asks of the program.
@@ -121,6 +145,7 @@ pub(super) struct Observer {
     totals: MapHandle,
     delays: MapHandle,
     waits: MapHandle,
+    asked: MapHandle,
     events: MapHandle,
     ring: RingBuffer<'static>,
     arrived: Rc<RefCell<Vec<[u8; EVENT]>>>,
@@ -147,7 +172,8 @@ impl Observer {
             MapHandle::try_from(&map).map_err(missing)
         };
         let (flows, wakes, control) = (map("flows")?, map("wakes")?, map("control")?);
-        let (totals, delays, waits, events) = (map("totals")?, map("delays")?, map("waits")?, map("events")?);
+        let (totals, delays, waits) = (map("totals")?, map("delays")?, map("waits")?);
+        let (asked, events) = (map("asked")?, map("events")?);
         let arrived = Rc::new(RefCell::new(Vec::new()));
         let sink = Rc::clone(&arrived);
         let mut builder = RingBufferBuilder::new();
@@ -168,6 +194,7 @@ impl Observer {
             totals,
             delays,
             waits,
+            asked,
             events,
             ring,
             arrived,
@@ -309,7 +336,15 @@ impl Observer {
             }
             Ok(histograms)
         };
-        Ok(Histograms { delays: read(&self.delays)?, waits: read(&self.waits)? })
+        let mut requests = [[[[0; BUCKETS]; 2]; REQUESTS]; PERIODS];
+        for (index, histogram) in requests.iter_mut().flatten().flatten().enumerate() {
+            let value = self.asked.lookup(&(index as u32).to_ne_bytes(), MapFlags::ANY).map_err(missing)?;
+            let value = value.unwrap_or_default();
+            for (count, bytes) in histogram.iter_mut().zip(value.chunks_exact(8)) {
+                *count = word(bytes, 0);
+            }
+        }
+        Ok(Histograms { delays: read(&self.delays)?, waits: read(&self.waits)?, requests })
     }
 }
 
@@ -335,168 +370,4 @@ pub(super) fn bucket_end_s(index: usize) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::UdpSocket;
-
-    use airwatt_linux::{link, namespace};
-    use libbpf_rs::ProgramInput;
-
-    use super::*;
-
-    const ICMP: u8 = 1;
-    const TCP: u8 = 6;
-    const UDP: u8 = 17;
-
-    /// A packet of a peer with this last byte of its address, behind a link layer of zeros, as the loopback interface has it.
-    fn received(peer: u8, protocol: u8, transport: &[u8]) -> Vec<u8> {
-        let mut bytes = vec![0; 14];
-        bytes[12..14].copy_from_slice(&[8, 0]);
-        bytes.extend([0x45, 0, 0, 0, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, peer, 10, 0, 0, 1]);
-        bytes.extend(transport);
-        bytes
-    }
-
-    fn datagram(peer: u8, from: u16, to: u16) -> Vec<u8> {
-        let [from, to] = [from, to].map(u16::to_be_bytes);
-        received(peer, UDP, &[from, to, [0, 8], [0, 0]].concat())
-    }
-
-    /// A segment of a peer with this time stamp, and with so much data.
-    fn segment(stamp: u32, bytes: usize) -> Vec<u8> {
-        let mut segment = [40_000_u16, 22].map(u16::to_be_bytes).concat();
-        segment.extend([0, 0, 0, 1, 0, 0, 0, 1, 0x80, 0x10, 0xff, 0xff, 0, 0, 0, 0, 1, 1, 8, 10]);
-        segment.extend(stamp.to_be_bytes());
-        segment.extend(vec![0; 4 + bytes]);
-        received(9, TCP, &segment)
-    }
-
-    /// The program in the kernel; none without the privilege to load it.
-    fn loaded() -> Option<Observer> {
-        let observer = airwatt_linux::user::is_root().then(|| Observer::load(Clock::start()).ok())??;
-        let orders = Orders { pause: Span::from_secs(2), armed: false, booked: Booked::With, saves: true };
-        observer.arm(orders).expect("the map is there");
-        Some(observer)
-    }
-
-    fn take(observer: &mut Observer, packet: &[u8]) {
-        let program = observer.object.progs_mut().next().expect("the object has a program");
-        let input = ProgramInput { data_in: Some(packet), ..ProgramInput::default() };
-        assert_eq!(program.test_run(input).expect("it runs").return_value, 0, "no packet is accepted");
-    }
-
-    /// The packets of each peer.
-    fn counted(observer: &mut Observer) -> Vec<u64> {
-        let mut counts: Vec<u64> =
-            observer.read().expect("the map is there").iter().map(|sample| sample.received.packets).collect();
-        counts.sort_unstable();
-        counts
-    }
-
-    #[test]
-    fn a_peer_is_known_again_whatever_connection_it_opens() {
-        let Some(mut observer) = loaded() else { return };
-        // Questions of one peer to one service, each from another port, and its pings.
-        (0..7).for_each(|question| take(&mut observer, &datagram(9, 1_000 + question, 161)));
-        (0..3).for_each(|ping| take(&mut observer, &received(9, ICMP, &[8, 0, 0, 0, 0, ping, 0, 1])));
-        // Another service, another peer.
-        (0..2).for_each(|question| take(&mut observer, &datagram(9, 2_000 + question, 22)));
-        take(&mut observer, &datagram(8, 1_000, 161));
-        assert_eq!(counted(&mut observer), [1, 2, 3, 7]);
-        std::thread::sleep(std::time::Duration::from_millis(20));
-        take(&mut observer, &datagram(9, 3_000, 161));
-        let events = observer.events().expect("the buffer is there");
-        let [Event::Arrival(arrival, true)] = events[..] else { panic!("{events:?}") };
-        let sample = observer.read().expect("the map is there")[0];
-        assert_eq!(arrival.peer, sample.peer, "a new connection is an arrival of the peer that is known");
-        assert!(arrival.pause >= Span::from_millis(20) && !arrival.has_sent);
-    }
-
-    /// On the loopback interface of a namespace of its own, since the kernel runs the program on received packets alone.
-    #[test]
-    fn an_arrival_says_whether_this_host_has_sent_more_than_acknowledgements_since_the_last() {
-        const LOOPBACK: u32 = 1;
-        let exchange = || {
-            let mut observer = loaded()?;
-            link::set_up(LOOPBACK, true).expect("it is there");
-            observer.attach(LOOPBACK).expect("it is there");
-            let bind = |address| UdpSocket::bind(address).expect("it is free");
-            let (own, peer) = (bind("127.0.0.1:161"), bind("127.0.0.2:5000"));
-            let send = |from: &UdpSocket, to: &UdpSocket, bytes| {
-                let to = to.local_addr().expect("it is bound");
-                from.send_to(&[0; 100][..bytes], to).expect("it is sent");
-            };
-            let receive = |bytes| {
-                std::thread::sleep(std::time::Duration::from_millis(10));
-                send(&peer, &own, bytes);
-            };
-            receive(100);
-            receive(100);
-            send(&own, &peer, 100);
-            receive(100);
-            receive(100);
-            // What is as short as an acknowledgement changes nothing, whoever sends it.
-            send(&own, &peer, 10);
-            receive(100);
-            send(&own, &peer, 100);
-            receive(10);
-            receive(100);
-            observer.events().ok()
-        };
-        let Ok(Some(events)) = namespace::isolated(exchange) else { return };
-        let arrivals: Vec<Arrival> = events
-            .iter()
-            .filter_map(|event| if let Event::Arrival(arrival, _) = event { Some(*arrival) } else { None })
-            .collect();
-        // Of the peer's own end there are arrivals too.
-        let of_peer = arrivals.iter().filter(|arrival| arrival.peer == arrivals[0].peer);
-        let has_sent: Vec<bool> = of_peer.map(|arrival| arrival.has_sent).collect();
-        assert_eq!(has_sent, [false, true, false, false, true, true]);
-    }
-
-    /// A peer's packet has a stamp that is 100 ms older than those of packets that took as long as they usually do. Nothing is said of
-    /// the first seconds, in which its stamps might count something else than milliseconds.
-    #[test]
-    fn the_wait_of_a_peer_is_how_much_longer_its_packet_took() {
-        let Some(mut observer) = loaded() else { return };
-        let clock = Clock::start();
-        let stamp = || 1_000 + (clock.now().as_nanos() / 1_000_000) as u32;
-        let rest = |ms| std::thread::sleep(std::time::Duration::from_millis(ms));
-        for _ in 0..2 {
-            take(&mut observer, &segment(stamp() - 100, 36));
-            take(&mut observer, &segment(stamp(), 0));
-            rest(350);
-        }
-        assert_eq!(observer.histograms().expect("the map is there").waits, [[0; BUCKETS]; PERIODS]);
-        rest(4_000);
-        take(&mut observer, &segment(stamp() - 100, 36));
-        take(&mut observer, &segment(stamp(), 0));
-        rest(350);
-        // A keep-alive asks for nothing.
-        take(&mut observer, &segment(stamp() - 100, 0));
-        let waits = observer.histograms().expect("the map is there").waits[1];
-        let timed: Vec<f64> = (0..BUCKETS).filter(|index| waits[*index] > 0).map(bucket_end_s).collect();
-        assert!(matches!(timed[..], [wait] if (0.1..0.3).contains(&wait)), "{timed:?}");
-        assert_eq!(
-            (waits.iter().sum::<u64>(), observer.totals().expect("it is there").unasked),
-            (1, [0, 3, 0])
-        );
-        // A clock that does not count milliseconds is none.
-        for step in 0..3 {
-            take(&mut observer, &segment(5_000_000 * step, 36));
-            take(&mut observer, &segment(5_000_000 * step + 2_500_000, 0));
-            rest(350);
-        }
-        assert_eq!(observer.histograms().expect("the map is there").waits[1], waits);
-    }
-
-    #[test]
-    fn buckets_follow_each_other_by_a_quarter_of_an_octave() {
-        assert!((bucket_end_s(0) - 64e-6).abs() < 1e-12);
-        assert!((bucket_end_s(1) - 80e-6).abs() < 1e-12);
-        assert!((bucket_end_s(4) - 128e-6).abs() < 1e-12);
-        for index in 1..BUCKETS {
-            let ratio = bucket_end_s(index) / bucket_end_s(index - 1);
-            assert!((1.14..=1.26).contains(&ratio), "{index}: {ratio}");
-        }
-    }
-}
+mod tests;

@@ -115,13 +115,25 @@ const COUNTERS: [(&str, &str); 11] = [
     ("vanished", "Times that the interface was removed."),
 ];
 const PREFIX: &str = "airwatt_station_";
+/// Gauges of requests of this host, by `kind` and by whether its `radio` was asleep: the name after [`PREFIX`], the meaning, and the
+/// place in the times of one kind.
+const REQUEST_GAUGES: [(&str, &str, &str); 2] = [
+    ("request_p50_seconds", "Median from a request of this host to its answer under the daemon.", "p50_s"),
+    ("request_p95_seconds", "95th percentile from a request of this host to its answer.", "p95_s"),
+];
+const REQUESTS: (&str, &str) = ("requests_total", "Requests of this host that were answered.");
+/// Requests of this host as documents name them, and as people do.
+const KINDS: [(&str, &str); 3] = [("udp", "UDP, as DNS"), ("ping", "ping"), ("handshake", "TCP handshake")];
+const RADIO: [&str; 2] = ["awake", "asleep"];
 
 /// The metrics with their meanings, for the manual page.
 pub(super) fn metric_names() -> Vec<(String, &'static str)> {
     let gauges = GAUGES.iter().map(|(name, help, _)| (format!("{PREFIX}{name}"), *help));
     let (waiting, help) = waiting::GAUGE;
+    let requests = REQUEST_GAUGES.iter().map(|(name, help, _)| (*name, *help)).chain([REQUESTS]);
     std::iter::once((waiting.to_owned(), help))
         .chain(gauges)
+        .chain(requests.map(|(name, help)| (format!("{PREFIX}{name}"), help)))
         .chain(COUNTERS.iter().map(|(name, help)| (format!("{PREFIX}{name}_total"), *help)))
         .collect()
 }
@@ -141,11 +153,32 @@ pub(super) fn metrics(document: &Value) -> Page {
         };
         page.gauge(&format!("{PREFIX}{name}"), help, value.map(|value| (&labels[..], value)));
     }
+    request_metrics(&mut page, document);
     for (name, help) in COUNTERS {
         let count = document["counts"][name].as_u64().unwrap_or(0);
         page.counter(&format!("{PREFIX}{name}_total"), help, [(&labels[..], count)]);
     }
     page
+}
+
+/// The times of requests under the daemon.
+fn request_metrics(page: &mut Page, document: &Value) {
+    let interface = text(&document["interface"]);
+    let sets = KINDS.iter().flat_map(|(kind, _)| {
+        RADIO.map(|radio| {
+            let labels = [("interface", interface), ("kind", kind), ("radio", radio)];
+            (labels, &document["with"]["requests"][kind][radio])
+        })
+    });
+    let sets: Vec<_> = sets.collect();
+    for (name, help, place) in REQUEST_GAUGES {
+        let values = sets.iter().filter_map(|(labels, times)| Some((&labels[..], times[place].as_f64()?)));
+        page.gauge(&format!("{PREFIX}{name}"), help, values);
+    }
+    let (name, help) = REQUESTS;
+    let counts =
+        sets.iter().filter_map(|(labels, times)| Some((&labels[..], times["round_trips"].as_u64()?)));
+    page.counter(&format!("{PREFIX}{name}"), help, counts);
 }
 
 /// The interface that is asked for, or the only one on which a daemon runs, or for which one waits.
@@ -333,6 +366,13 @@ fn table(document: &Value) -> String {
     };
     delays("delay", &[("round trips of this host", "round_trips")]);
     delays("peers", &[("packets of peers after a pause", "packets"), ("  whose wait is known", "timed")]);
+    line("requests, p50 / p95 [ms] (number)", ["", ""].map(str::to_owned));
+    for (kind, shown) in KINDS {
+        for radio in RADIO {
+            let times = periods.map(|period| requested(&period["requests"][kind][radio]));
+            line(&format!("  {shown}, radio {radio}"), times);
+        }
+    }
     line("power save on [%]", periods.map(|period| number(&period["power_save_share"], 100.0, 1)));
     line("asleep [%], estimated", periods.map(|period| band(&period["asleep_share"], 100.0, 1)));
     if document["radio"].is_string() {
@@ -341,14 +381,29 @@ fn table(document: &Value) -> String {
     lines
 }
 
+/// The times of requests of one kind.
+fn requested(times: &Value) -> String {
+    match times["round_trips"].as_u64() {
+        Some(count) if count > 0 => {
+            let digits = |seconds: &Value| usize::from(seconds.as_f64().is_none_or(|seconds| seconds < 0.1));
+            let [p50, p95] =
+                ["p50_s", "p95_s"].map(|percent| number(&times[percent], 1e3, digits(&times[percent])));
+            format!("{p50} / {p95} ({count})")
+        }
+        _ => "-".to_owned(),
+    }
+}
+
 /// Where the numbers of the table are from.
 fn sources(document: &Value) -> String {
     let mut lines = String::new();
     let mut line = |line: &str| writeln!(lines, "{line}").expect("a string");
     line("a peer's wait: how much longer its packet took than the quickest of the last");
-    line("  minute or two, by its TCP time stamps; other queues on the way are in it, and");
-    line("  UDP, ping and TCP without stamps of 1 ms are not known; hint: on the peer,");
-    line("  ping -i 2 THIS-HOST");
+    line("  minute or two, by the time stamps of TCP and ping; other queues on the way are");
+    line("  in it; not known of what peers ask by UDP, nor of TCP without stamps of 1 ms;");
+    line("  hint: on the peer, ping -i 2 THIS-HOST");
+    line("requests: of this host, until their answer; radio asleep: power save was on, and");
+    line("  no packet had come or gone for 100 ms");
     line("asleep: by the packets, with the tail of mac80211 (100 ms); bands: tails of 20");
     line("  to 250 ms");
     match document["radio"].as_str() {
@@ -449,13 +504,24 @@ mod tests {
         document["with"].as_object_mut().unwrap().remove("peers");
         let said = proof(&document);
         assert_eq!(said.lines().find(|line| line.chars().count() > 80), None);
+        assert!(said.contains("UDP, as DNS, radio asleep"), "{said}");
+        document["with"]["requests"] = json!({ "udp": {
+            "asleep": { "round_trips": 1_000_000, "p50_s": 0.04, "p95_s": 33.554 }, "awake": { "round_trips": 0 },
+        } });
+        let said = proof(&document);
+        let row = |name: &str| said.lines().find(|line| line.contains(name)).map(str::to_owned);
+        assert!(row("UDP, as DNS, radio asleep").unwrap().ends_with(" 40.0 / 33554 (1000000)"), "{said}");
+        assert!(row("UDP, as DNS, radio awake").unwrap().ends_with(" -"), "{said}");
+        assert_eq!(said.lines().find(|line| line.chars().count() > 80), None);
+        assert!(said.contains("not known of what peers ask by UDP"), "{said}");
     }
 
     #[test]
     fn the_page_for_prometheus_has_every_metric_of_the_manual() {
         let document = json!({
             "interface": "wlan0", "power_save": true, "state": "aside", "self": { "power_w": 0.5 },
-            "with": { "asleep_share": { "likely": 0.25 }, "power_w": { "likely": 0.1 }, "delay": { "p50_s": 0.01, "p95_s": null } },
+            "with": { "asleep_share": { "likely": 0.25 }, "power_w": { "likely": 0.1 }, "delay": { "p50_s": 0.01, "p95_s": null },
+                "requests": { "udp": { "asleep": { "round_trips": 7, "p50_s": null, "p95_s": 0.04 } } } },
             "counts": { "scans": 3 },
         });
         let page = metrics(&document).to_string();
@@ -467,6 +533,9 @@ mod tests {
         assert!(page.contains("airwatt_station_scans_total{interface=\"wlan0\"} 3\n"), "{page}");
         assert!(page.contains("airwatt_station_roams_total{interface=\"wlan0\"} 0\n"), "{page}");
         assert!(!page.contains("delay_p95_seconds{"), "not known yet: {page}");
+        let udp = "interface=\"wlan0\",kind=\"udp\",radio=\"asleep\"";
+        assert!(page.contains(&format!("airwatt_station_request_p95_seconds{{{udp}}} 0.04\n")), "{page}");
+        assert!(page.contains(&format!("airwatt_station_requests_total{{{udp}}} 7\n")), "{page}");
         assert!(page.contains("airwatt_station_waiting{interface=\"wlan0\"} 0\n"), "{page}");
         let waits = metrics(&json!({ "interface": null, "state": "waits" })).to_string();
         assert!(waits.ends_with("airwatt_station_waiting{interface=\"-\"} 1\n"), "{waits}");
