@@ -122,6 +122,11 @@ const REQUEST_GAUGES: [(&str, &str, &str); 2] = [
     ("request_p95_seconds", "95th percentile from a request of this host to its answer.", "p95_s"),
 ];
 const REQUESTS: (&str, &str) = ("requests_total", "Requests of this host that were answered.");
+/// Packets of peers, of which some are not timed: the name between [`PREFIX`] and `_total`, the meaning, and the place in the document.
+const PEER_COUNTERS: [(&str, &str, &str); 2] = [
+    ("peer_packets", "Packets of peers after a pause.", "/with/peers/packets"),
+    ("peer_packets_timed", "Those whose wait is known, by time stamps; UDP has none.", "/with/peers/timed"),
+];
 /// Requests of this host as documents name them, and as people do.
 const KINDS: [(&str, &str); 3] = [("udp", "UDP, as DNS"), ("ping", "ping"), ("handshake", "TCP handshake")];
 const RADIO: [&str; 2] = ["awake", "asleep"];
@@ -131,9 +136,11 @@ pub(super) fn metric_names() -> Vec<(String, &'static str)> {
     let gauges = GAUGES.iter().map(|(name, help, _)| (format!("{PREFIX}{name}"), *help));
     let (waiting, help) = waiting::GAUGE;
     let requests = REQUEST_GAUGES.iter().map(|(name, help, _)| (*name, *help)).chain([REQUESTS]);
+    let peers = PEER_COUNTERS.iter().map(|(name, help, _)| (format!("{PREFIX}{name}_total"), *help));
     std::iter::once((waiting.to_owned(), help))
         .chain(gauges)
         .chain(requests.map(|(name, help)| (format!("{PREFIX}{name}"), help)))
+        .chain(peers)
         .chain(COUNTERS.iter().map(|(name, help)| (format!("{PREFIX}{name}_total"), *help)))
         .collect()
 }
@@ -154,6 +161,10 @@ pub(super) fn metrics(document: &Value) -> Page {
         page.gauge(&format!("{PREFIX}{name}"), help, value.map(|value| (&labels[..], value)));
     }
     request_metrics(&mut page, document);
+    for (name, help, place) in PEER_COUNTERS {
+        let count = document.pointer(place).and_then(Value::as_u64);
+        page.counter(&format!("{PREFIX}{name}_total"), help, count.map(|count| (&labels[..], count)));
+    }
     for (name, help) in COUNTERS {
         let count = document["counts"][name].as_u64().unwrap_or(0);
         page.counter(&format!("{PREFIX}{name}_total"), help, [(&labels[..], count)]);
@@ -350,7 +361,8 @@ fn table(document: &Value) -> String {
     let mut lines = String::new();
     let periods = ["before", "with"].map(|period| &document[period]);
     let mut line = |name: &str, [before, with]: [String; 2]| {
-        writeln!(lines, "{name:<32} {before:>22} {with:>22}").expect("a string");
+        let row = format!("{name:<32} {before:>22} {with:>22}");
+        writeln!(lines, "{}", row.trim_end()).expect("a string");
     };
     let count = |value: &Value| number(value, 1.0, 0);
     line("", ["before", "with airwatt"].map(str::to_owned));
@@ -512,6 +524,7 @@ mod tests {
         let row = |name: &str| said.lines().find(|line| line.contains(name)).map(str::to_owned);
         assert!(row("UDP, as DNS, radio asleep").unwrap().ends_with(" 40.0 / 33554 (1000000)"), "{said}");
         assert!(row("UDP, as DNS, radio awake").unwrap().ends_with(" -"), "{said}");
+        assert_eq!(row("requests, p50").as_deref(), Some("requests, p50 / p95 [ms] (number)"));
         assert_eq!(said.lines().find(|line| line.chars().count() > 80), None);
         assert!(said.contains("not known of what peers ask by UDP"), "{said}");
     }
@@ -521,7 +534,7 @@ mod tests {
         let document = json!({
             "interface": "wlan0", "power_save": true, "state": "aside", "self": { "power_w": 0.5 },
             "with": { "asleep_share": { "likely": 0.25 }, "power_w": { "likely": 0.1 }, "delay": { "p50_s": 0.01, "p95_s": null },
-                "requests": { "udp": { "asleep": { "round_trips": 7, "p50_s": null, "p95_s": 0.04 } } } },
+                "peers": { "packets": 9, "timed": 5 }, "requests": { "udp": { "asleep": { "round_trips": 7, "p50_s": null, "p95_s": 0.04 } } } },
             "counts": { "scans": 3 },
         });
         let page = metrics(&document).to_string();
@@ -535,6 +548,7 @@ mod tests {
         assert!(!page.contains("delay_p95_seconds{"), "not known yet: {page}");
         let udp = "interface=\"wlan0\",kind=\"udp\",radio=\"asleep\"";
         assert!(page.contains(&format!("airwatt_station_request_p95_seconds{{{udp}}} 0.04\n")), "{page}");
+        assert!(page.contains("airwatt_station_peer_packets_timed_total{interface=\"wlan0\"} 5\n"), "{page}");
         assert!(page.contains(&format!("airwatt_station_requests_total{{{udp}}} 7\n")), "{page}");
         assert!(page.contains("airwatt_station_waiting{interface=\"wlan0\"} 0\n"), "{page}");
         let waits = metrics(&json!({ "interface": null, "state": "waits" })).to_string();
