@@ -272,7 +272,7 @@ def test_restore_says_what_it_found_and_where(pair):
     assert not socket.exists()
     restored = call("ip", "netns", "exec", pair.names["ap"], DAEMON, "tunnel", "restore", name)
     assert restored.stderr.endswith(f"(net:[{inode}]): undone: sysctl -w {FORWARD}=1\n"), restored.stderr
-    # One that was killed while it wrote its first change down has changed nothing, and leaves only the draft of the log.
+    # One that was killed while it wrote its first change down has changed nothing. It leaves the draft of its log.
     draft = Path(f"/run/airwatt/tunnel-{name}.{inode}.jsonl.new")
     draft.touch(mode=0o600)
     nothing = call("ip", "netns", "exec", pair.names["ap"], DAEMON, "tunnel", "restore", name)
