@@ -273,10 +273,9 @@ def wait(air: Air, case: str, at_ms: float) -> None:
 
 def ps_poll_unanswered(air: Air, case: str) -> None:
     """A PS-Poll after which the access point cannot send; or does not."""
-    if case in IGNORED:
-        return ignored_poll(air, case)
-    if case in SHARED:
-        return two_identifiers(air, case)
+    if case in IGNORED or case in SHARED:
+        (ignored_poll if case in IGNORED else two_identifiers)(air, case)
+        return
     air.begin()
     at_ms = air.beacon(bit=True) + 3
     air.poll(at_ms)
@@ -289,25 +288,25 @@ def ps_poll_unanswered(air: Air, case: str) -> None:
 IGNORED = (
     "guilty-promised",
     "guilty-second",
-    "promised-copy",
-    "promised-missed",
+    "copy",
+    "missed",
     "unannounced",
     "stale",
     "cleared",
     "waited",
     "unheard",
 )
-# The same with QoS data of two traffic identifiers, the second of which proves in `guilty-two` alone that none was sent.
-SHARED = ("guilty-two", "two-missed", "two-ended")
+# The same with QoS data of two traffic identifiers: in `guilty-two` alone the second proves that none was sent.
+SHARED = ("guilty-two", "gap", "ended")
 
 
 def ignored_poll(air: Air, case: str) -> None:
     """A PS-Poll that is ignored, and what says that a frame was there.
 
-    That is More Data in `guilty-promised`, `promised-copy` and `promised-missed`; in `guilty-second` a retransmission has
-    no More Data, so that the second PS-Poll counts. In `unannounced` nothing announced a frame, in `stale` the beacon was
-    composed before the delivery, in `cleared` the last beacon has no bit, in `waited` the frame may be too old, in
-    `unheard` the last frame may have been sent again.
+    That is More Data in `guilty-promised`, `copy` and `missed`; in `guilty-second` a retransmission
+    has no More Data, so that the second PS-Poll counts. In `unannounced` nothing announced a frame, in `stale` the
+    beacon was composed before the delivery, in `cleared` the last beacon has no bit, in `waited` the frame may be too
+    old, in `unheard` the last frame may have been sent again.
     """
     air.begin()
     if case in ("guilty-second", "unheard"):
@@ -328,14 +327,14 @@ def ignored_poll(air: Air, case: str) -> None:
         air.down(at_ms + 4, more=case != "unheard", heard=case != "unheard")
         at_ms = air.beacon(bit=True) if case == "unheard" else at_ms
     air.poll(at_ms + 6)
-    if case in ("promised-missed", "promised-copy"):
+    if case in ("missed", "copy"):
         frame = air.down(at_ms + 7, missed=True)
     for number in range(4):
         later_ms = air.beacon(bit=True)
         if case == "guilty-second" and number == 0:
             air.poll(later_ms + 3)
     air.poll(later_ms + 2.5)
-    if case == "promised-copy":
+    if case == "copy":
         air.put(later_ms + 3.5, bytes([frame[0], frame[1] | RETRY]) + frame[2:], answered=ACCESS_POINT)
     else:
         air.down(later_ms + 3.5)
@@ -354,16 +353,16 @@ def two_identifiers(air: Air, case: str) -> None:
     air.null(INTERVAL_MS * 2 + 30, sleeps=True)
     at_ms = air.beacon(bit=True)
     air.poll(at_ms + 2)
-    if case == "two-missed":
+    if case == "gap":
         air.served(at_ms + 3, 3, last=False, tid=5, missed=True)
     for _ in range(4):
         at_ms = air.beacon(bit=True)
     air.poll(at_ms + 2)
     air.served(at_ms + 3, 4, last=False, tid=0)
-    at_ms = air.beacon(bit=case != "two-ended")
-    if case != "two-ended":
+    at_ms = air.beacon(bit=case != "ended")
+    if case != "ended":
         air.poll(at_ms + 2)
-        air.served(at_ms + 3, 4 if case == "two-missed" else 3, last=False, tid=5)
+        air.served(at_ms + 3, 4 if case == "gap" else 3, last=False, tid=5)
     air.end(empty=True)
 
 

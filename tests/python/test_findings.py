@@ -739,6 +739,15 @@ def test_files_of_two_monitors_are_not_mixed(airwatt, tmp_path):
     assert len(result.err.splitlines()) <= 2
 
 
+def test_a_nightly_check_finds_an_ignored_ps_poll(airwatt):
+    """More Data and later beacons say that the frame was there, and the PS-Poll got no response for 407.1 ms."""
+    arguments = ["analyze", SHIPPED / "ps-poll-unanswered-guilty-promised.pcap", "--policy", "psm"]
+    violated = [one for one in airwatt(*arguments, "--json").json["findings"] if one["count"]]
+    assert [(one["kind"], one["delay_s"]) for one in violated] == [("ps-poll-unanswered", 0.4071)]
+    for expression in ("findings.*.delay_s > 0.2", "findings.ps-poll-unanswered.count > 0"):
+        assert airwatt(*arguments, "--fail-if", expression).status == 3, expression
+
+
 def test_a_check_may_be_of_what_a_finding_cost(airwatt):
     capture = SHIPPED / "late-delivery-guilty.pcap"
     arguments = ["analyze", capture, "--policy", "psm", "--radio", "esp32-c3"]

@@ -231,15 +231,15 @@ fn an_ignored_ps_poll_is_at_fault_itself() {
 #[test]
 fn what_leaves_a_ps_poll_open_is_named() {
     for (name, reason) in [
-        ("promised-copy", "Retry bit"),
-        ("promised-missed", "a number of the access point's counter for all receivers is missing"),
+        ("copy", "Retry bit"),
+        ("missed", "a number of the access point's counter for all receivers is missing"),
         ("unannounced", "neither the beacon before the PS-Poll nor More Data announced a frame"),
         ("stale", "delivered right before it"),
         ("cleared", "neither the beacon before"),
         ("waited", "discarded for its age"),
         ("unheard", "nobody acknowledged the frame before"),
-        ("two-missed", "traffic identifier 5 a number is missing"),
-        ("two-ended", "no data of traffic identifier 5"),
+        ("gap", "traffic identifier 5 a number is missing"),
+        ("ended", "no data of traffic identifier 5"),
         ("reserved", "waited for the channel"),
         ("near", "may have discarded the frame"),
     ] {

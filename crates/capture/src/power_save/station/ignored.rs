@@ -104,9 +104,9 @@ fn doubt_of(
     };
     let has_jumped = !cell.is_clock_steady(poll, ended.until) && cell.elapsed(poll, ended.until) <= NEVER;
     let doubts = [
+        (cell.restarted(since, ended.until), RESTARTED),
         (has_jumped, JUMPED),
         (ended.is_multi_link.unwrap_or(cell.is_multi_link), OTHER_LINK),
-        (cell.restarted(since, ended.until), RESTARTED),
         (may_have_waited(cell, (ended.aid, ended.listen_interval), of.emptied_at, poll), AGED),
         (findings.pauses.between(Some(ended.bssid), poll, until) <= PROMPT, NOT_FREE),
         (ended.is_copy, COPY),
@@ -134,7 +134,9 @@ impl StationState {
             let gone = ended.of.gone.filter(|gone| gone.0.saturating_since(poll.0) <= NEVER);
             let judged = match (gone, evidence) {
                 // The rule about More Data is about that.
-                (Some(_), _) if ended.of.promise.is_some() => continue,
+                (Some(_), _) if ended.of.promise.is_some() && ended.of.is_still_announced != Some(true) => {
+                    continue;
+                }
                 (Some(gone), Ok(evidence)) => {
                     self.report_gone(&ended, cell, (evidence, poll, gone), findings);
                     continue;

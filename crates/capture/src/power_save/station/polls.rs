@@ -228,9 +228,7 @@ impl StationState {
         if at.saturating_since(first) <= NEVER {
             return;
         }
-        let is_kept = polls.gone.is_none_or(|gone| gone.0.saturating_since(first) > NEVER);
         if let Some(promise) = &mut self.promised
-            && is_kept
             && polls.is_still_announced == Some(true)
         {
             // What More Data announced was there: the PS-Polls are at fault, or nothing is.
