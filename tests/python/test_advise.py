@@ -318,6 +318,30 @@ def test_keep_alives_are_priced_under_each_policy(airwatt):
     assert day_j[60.0] == pytest.approx(day_j[30.0] / 2)
 
 
+def test_the_first_lines_say_what_keep_alives_add(airwatt):
+    """A report of the beacons alone would promise days that a device with keep-alives does not have."""
+    question = ["idle", "--radio", "esp32-c3", "--delay", "1s", "--runs", "1", "--keep-alive", "60s"]
+    question += ["--battery", "1000mAh"]
+    shown = airwatt.output(["advise", *question])
+    first = " ".join(shown.partition("to set")[0].split())
+    assert "keep-alive each 60.00 s, which is in none of these figures: as advised" in first
+    one = airwatt("advise", *question, "--json").json["keep_alives"]
+    usual = next(row for row in one if row["parameters"] == {"timeout": "50ms"} and row["listen_interval"] is None)
+    # The table below has the days of beacons and keep-alives, which is all that there is.
+    days = next(line for line in shown.splitlines() if line.startswith("timeout 50ms ")).split()[-2]
+    assert f"by default {1e6 * usual['one_j'] / 60 / 3.3:.1f} µA more, {days} days" in first
+
+
+def test_the_answer_says_how_target_wake_time_is_tried(airwatt):
+    asked = ["advise", "idle", "--radio", "esp32-c6", "--delay", "1s", "--runs", "1", "--set", "duration=10s"]
+    hint = "--set wifi.standard=802.11ax-2.4GHz"
+    assert f"not tried: target wake time, since the cell is of 802.11g and not of 802.11ax: {hint} has it" in " ".join(
+        airwatt.output(asked).split()
+    )
+    tried = airwatt(*asked, *hint.split(), "--json").json["candidates"]
+    assert "twt" in {row["policy"] for row in tried}
+
+
 def test_keep_alives_last_as_long_as_the_same_flow_of_a_scenario(airwatt, tmp_path):
     question = ["idle", "--radio", "esp32-c3", "--delay", "10s", "--runs", "1", "--keep-alive", "60s"]
     advised = airwatt("advise", *question, "--json").json["keep_alives"]

@@ -198,8 +198,10 @@ def advise(
     advice = Advice(budget_s, loaded.name, radios, chip, rows, runs, seed)
     untried = []
     if platform is not None and not wakes:
+        of_band = "802.11ax-2.4GHz" if bands.of_standard(standard) == "2.4GHz" else "802.11ax"
         untried.append(
-            f"target wake time, since the cell is of {standard} and not of 802.11ax (--set wifi.standard=...)"
+            f"target wake time, since the cell is of {standard} and not of 802.11ax: "
+            f"--set wifi.standard={of_band} has it"
         )
     if not tries_listen_intervals and "station.listen_interval" not in given:
         untried.append(

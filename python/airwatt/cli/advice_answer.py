@@ -70,8 +70,31 @@ def _verdict(found: Advice) -> Iterator[str]:
             yield f"default    {name(default, found)}, {as_it_comes}: {_brief(found, default)}{over}{host}"
     if found.battery is not None and best.simulation is not None:
         yield f"battery    {_lasts(found)}"
+    yield from _kept_alive(found)
     if found.reconnection or (found.deep_sleep is not None and found.deep_sleep.power_w is not None):
         yield from deep_sleep(found)
+
+
+def _kept_alive(found: Advice) -> Iterator[str]:
+    """What the keep-alives that were asked for add to the figures above, which have none."""
+    from airwatt.tables import quantity
+
+    volts = found.voltage_v if found.battery is None else found.battery.voltage(found.voltage_v)
+    if not found.keep_alives or not volts:
+        return
+    texts: list[str] = []
+    for row, whose in ((found.ranked[0], "as advised"), (found.default, "by default")):
+        price = next((one for one in found.keep_alives if row is not None and one.candidate == row.candidate), None)
+        if row is None or row.simulation is None or price is None or (texts and row is found.ranked[0]):
+            continue
+        added_w = price.one_j / price.interval_s
+        days = ""
+        if found.battery is not None:
+            then_w = row.simulation.power_w + added_w
+            days = f", {found.battery.lasts(then_w, found.voltage_v, row.simulation.profile)}"
+        texts.append(f"{whose} {quantity(added_w / volts, 'A')} more{days}")
+    each = quantity(found.keep_alives[0].interval_s, "s")
+    yield f"keep-alive each {each}, which is in none of these figures: {'; '.join(texts)}"
 
 
 def _with_its_host(found: Advice, row: Row) -> str:
@@ -164,6 +187,8 @@ def _notes(found: Advice) -> Iterator[str]:
             f"{kind}, {more(found, watts)}{_left(found, watts)}" for kind, watts in stack.frames_w.items()
         )
         yield f"not in it are frames of lwIP itself: {priced}"
+    if found.untried:
+        yield f"not tried: {found.untried}"
     if name(best, found).endswith(UNSETTABLE):
         yield "* nothing sets all of it: a driver or a firmware would have to do it"
 

@@ -72,8 +72,6 @@ def _candidates(found: Advice, confirmed: list[Row]) -> Iterator[str | Table]:
     kept = [index for index in range(len(heads)) if index not in left_out]
     rows = [[cells[index] for index in kept] for cells in (_cells(rows, found) for rows in _grouped(confirmed))]
     yield table([heads[index] for index in kept], rows, left=1)
-    if found.untried:
-        yield filled(f"not tried: {found.untried}", COLUMNS)
     skipped = [row for row in found.rows if not row.simulation]
     if skipped:
         names = ", ".join(name(row, found) for row in skipped)

@@ -37,7 +37,7 @@ def parts(air: dict[str, Any], covered_s: float) -> "Iterator[str | Table]":
     is_measured = any(station["measured"] is not None for station in air["stations"])
     yield (
         f"what the stations did, of {quantity(covered_s, 's')}"
-        + (", and spent by measured air time:" if is_measured else ":")
+        + (", and spent as far as their frames show:" if is_measured else ":")
     )
     yield table(["station", "PM = 1", "of known", "changes", "asked", "down", "up", "energy"], rows[:_MOST_ROWS])
     yield from _agreements(air)
