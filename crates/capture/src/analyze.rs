@@ -476,8 +476,9 @@ fn timeout_note(document: &Analysis, radio: &Radio) -> Option<String> {
         radio.timeout.filter(|_| document.policies.iter().any(|policy| policy.policy == USUAL_POLICY))?;
     let name = &radio.name;
     let beacons = if radio.wakes_for_dtims { ", and wakes up for DTIM beacons" } else { "" };
+    let other = if timeout == Span::from_millis(100) { "50ms" } else { "100ms" };
     Some(format!(
-        "policy timeout is that of {name} as it comes, {timeout}{beacons}; timeout:timeout=100ms is another"
+        "policy timeout is that of {name} as it comes, {timeout}{beacons}; timeout:timeout={other} is another"
     ))
 }
 

@@ -142,16 +142,28 @@ struct Bands {
     data_rate_j: Vec<f64>,
     /// With fast beacons, if their rate is assumed.
     fast_beacons_j: Option<f64>,
+    /// With the DTIM beacons alone and their period, if it is assumed that the station wakes up for each beacon.
+    dtims_j: Option<(u8, f64)>,
     /// The assumptions whose replays the limit of events excludes.
     left_out: Vec<&'static str>,
 }
 
 const DATA_RATE: &str = "data rate";
 const BEACON_RATE: &str = "beacon rate";
+const BEACONS: &str = "beacons received";
 const RADIO_PROFILE: &str = "radio profile";
 
 /// The share of the limit of events that bands may use; the rest is for the costs of keep-alives.
 const BAND_SHARE: (u64, u64) = (4, 5);
+
+/// What a replay takes for the air and for the station where the capture leaves it open.
+#[derive(Clone, Copy, Debug)]
+struct Assumed {
+    rate: Rate,
+    beacon_rate: Rate,
+    /// Whether the station wakes up for DTIM beacons alone, whatever its chip does.
+    dtims_alone: bool,
+}
 
 /// The settings of the station and of its cell that the caller gives.
 #[derive(Clone, Copy, Debug)]
@@ -276,7 +288,7 @@ impl<'a> WhatIf<'a> {
     /// The cell of the replays.
     pub(crate) fn cell(&self) -> Result<CellReport, AnalyzeError> {
         let active = Choice { name: "active".to_owned(), policy: ACTIVE, lower_bound: false };
-        let scenario = self.scenario(&active, self.phy.rate, self.phy.beacon_rate)?;
+        let scenario = self.scenario(&active, self.assumed())?;
         let wifi = scenario.wifi.as_ref().expect("the cell of a replay is one of Wi-Fi");
         let rate_bps = |rate: Rate| rate.as_bps() as f64;
         let beacon_rate = wifi.beacon_rate.unwrap_or_else(|| wifi.standard.default_beacon_rate());
@@ -334,9 +346,9 @@ impl<'a> WhatIf<'a> {
         };
         if let [_, fast, slow] = rates[..] {
             if fits(self, 2) {
-                let beacons = self.phy.beacon_rate;
                 for rate in [fast, slow] {
-                    bands.data_rate_j.push(self.replay_all(choice, rate, beacons, false)?.energy_j());
+                    let assumed = Assumed { rate, ..self.assumed() };
+                    bands.data_rate_j.push(self.replay_all(choice, assumed, false)?.energy_j());
                 }
             } else {
                 bands.left_out.push(DATA_RATE);
@@ -344,10 +356,18 @@ impl<'a> WhatIf<'a> {
         }
         if self.assumes_beacon_rate() {
             if fits(self, 1) {
-                let replayed = self.replay_all(choice, self.phy.rate, FAST_BEACONS, false)?;
-                bands.fast_beacons_j = Some(replayed.energy_j());
+                let assumed = Assumed { beacon_rate: FAST_BEACONS, ..self.assumed() };
+                bands.fast_beacons_j = Some(self.replay_all(choice, assumed, false)?.energy_j());
             } else {
                 bands.left_out.push(BEACON_RATE);
+            }
+        }
+        if let Some(period) = self.assumes_each_beacon().filter(|_| choice.policy != ACTIVE) {
+            if fits(self, 1) {
+                let assumed = Assumed { dtims_alone: true, ..self.assumed() };
+                bands.dtims_j = Some((period, self.replay_all(choice, assumed, false)?.energy_j()));
+            } else {
+                bands.left_out.push(BEACONS);
             }
         }
         Ok(bands)
@@ -369,7 +389,7 @@ impl<'a> WhatIf<'a> {
     }
 
     fn replay_traced(&mut self, choice: &Choice, trace: bool) -> Result<Total, AnalyzeError> {
-        self.replay_all(choice, self.phy.rate, self.phy.beacon_rate, trace)
+        self.replay_all(choice, self.assumed(), trace)
     }
 
     /// The sum under one policy at the rate to report.
@@ -393,11 +413,22 @@ impl<'a> WhatIf<'a> {
         !self.phy.knows_beacon_rate && !self.is_set("wifi.beacon_rate") && has_dsss(self.standard)
     }
 
+    /// The DTIM period, if the station is taken to wake up for each beacon although it may as well for the DTIM beacons alone: no frame
+    /// shows for which beacons a station wakes up.
+    fn assumes_each_beacon(&self) -> Option<u8> {
+        let is_known = self.cell.radio.profile().wakes_for_dtims || self.is_set("station.listen_interval");
+        self.phy.dtim_period.filter(|period| *period > 1 && !is_known)
+    }
+
+    const fn assumed(&self) -> Assumed {
+        Assumed { rate: self.phy.rate, beacon_rate: self.phy.beacon_rate, dtims_alone: false }
+    }
+
     /// The cell of a replay: what the capture shows and what is assumed, and on top of it what the caller sets.
-    fn scenario(&self, choice: &Choice, rate: Rate, beacon_rate: Rate) -> Result<Scenario, AnalyzeError> {
+    fn scenario(&self, choice: &Choice, assumed: Assumed) -> Result<Scenario, AnalyzeError> {
         let mut cell = Scenario::idle_cell(self.standard);
         let has_groups = self.has_groups();
-        cell.wifi = cell.wifi.map(|wifi| self.wifi(wifi, rate, beacon_rate));
+        cell.wifi = cell.wifi.map(|wifi| self.wifi(wifi, assumed.rate, assumed.beacon_rate));
         cell.ap.beacon_interval = self.phy.beacon_interval;
         let mut cell = cell
             .changed(&self.traffic.capture.file, self.cell.settings, &KEYS_OF_GROUPS)
@@ -406,6 +437,9 @@ impl<'a> WhatIf<'a> {
         cell.station[0].radio = self.cell.radio.clone();
         cell.station[0].power_save = choice.policy.into();
         cell.station[0].lower_bound = choice.lower_bound;
+        if assumed.dtims_alone {
+            cell.station[0].listen_interval = Some(ListenInterval::Dtim);
+        }
         // The DTIM period has an effect where the caller or the chip lets the station skip other beacons, and on group-addressed frames.
         let station = &cell.station[0];
         let skips = station.receive_dtims || station.listening() == ListenInterval::Dtim;
@@ -446,14 +480,9 @@ impl<'a> WhatIf<'a> {
         wifi
     }
 
-    fn replay_all(
-        &mut self,
-        choice: &Choice,
-        rate: Rate,
-        beacons: Rate,
-        trace: bool,
-    ) -> Result<Total, AnalyzeError> {
-        let scenario = self.scenario(choice, rate, beacons)?;
+    fn replay_all(&mut self, choice: &Choice, assumed: Assumed, trace: bool) -> Result<Total, AnalyzeError> {
+        let scenario = self.scenario(choice, assumed)?;
+        let rate = assumed.rate;
         let mut total = Total::default();
         for index in 0..self.segments.len() {
             let replayed = self.replay_segment(&scenario, index, choice, rate, trace)?;
@@ -557,6 +586,9 @@ impl<'a> WhatIf<'a> {
         if let Some(fast_j) = bands.fast_beacons_j {
             let fast = beacon_rate_of(self.standard, FAST_BEACONS).unwrap_or(FAST_BEACONS);
             add(BEACON_RATE, self.phy.beacon_rate.to_string(), fast.to_string(), &[fast_j]);
+        }
+        if let Some((period, dtims_j)) = bands.dtims_j {
+            add(BEACONS, "each".to_owned(), format!("DTIM beacons, each of {period}"), &[dtims_j]);
         }
         let Some(radio) = &total.radio else { return list };
         if let Some(account) = ProfileAccount::if_any(radio, &total.states, energy_j) {

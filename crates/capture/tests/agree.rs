@@ -22,6 +22,8 @@ type Powers = BTreeMap<String, f64>;
 struct Both {
     run: Powers,
     replay: Powers,
+    /// Mean powers between which the replay's is, if it has a band.
+    band_w: Option<(f64, f64)>,
 }
 
 fn powers(energies: &EnergyByCause, elapsed_s: f64) -> Powers {
@@ -79,12 +81,16 @@ fn both(name: &str, policy: &str, duration: &str) -> Option<Both> {
     }
     let keys: Vec<(String, String)> =
         keys.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
-    let scenario = Scenario::load(name, &keys).ok()?;
+    both_of(&Scenario::load(name, &keys).ok()?, policy)
+}
+
+/// The same of a scenario that has the policy.
+fn both_of(scenario: &Scenario, policy: &str) -> Option<Both> {
     let mut go_on = |_| ControlFlow::Continue(());
-    let run = run(&scenario, 1, &mut RunOptions { trace: true, on_progress: &mut go_on }).ok()?;
+    let run = run(scenario, 1, &mut RunOptions { trace: true, on_progress: &mut go_on }).ok()?;
     let mut bytes = Vec::new();
     run.trace?.write_pcapng(&mut bytes).ok()?;
-    let capture = Capture::read(name, &bytes[..]).unwrap();
+    let capture = Capture::read(&scenario.name, &bytes[..]).unwrap();
     let StationResult { radio, energy_by_cause_j, .. } = run.result.stations.first()?;
     let policies = [policy.to_owned()];
     let limits = Limits { events: Some(u64::MAX), ..Limits::default() };
@@ -98,9 +104,12 @@ fn both(name: &str, policy: &str, duration: &str) -> Option<Both> {
     };
     let analysis = analyze_capture(&capture, &question, &mut |_| ControlFlow::Continue(())).ok()?;
     let replayed = analysis.policies.first().filter(|replayed| replayed.packets > 0)?;
+    let ends_j = replayed.energy_low_j.zip(replayed.energy_high_j);
+    let elapsed_s = analysis.pace?.elapsed_s;
     Some(Both {
         run: powers(energy_by_cause_j, run.result.simulated_s),
-        replay: powers(&replayed.energy_by_cause_j, analysis.pace?.elapsed_s),
+        replay: powers(&replayed.energy_by_cause_j, elapsed_s),
+        band_w: ends_j.map(|(low_j, high_j)| (low_j / elapsed_s, high_j / elapsed_s)),
     })
 }
 
@@ -118,6 +127,37 @@ fn a_replay_of_a_run_s_own_capture_spends_what_the_run_spent() {
         for policy in policies {
             let both = both(name, policy, "30s").unwrap();
             assert!(both.error().abs() < WITHIN, "{name} {policy}: {:+.3} ({})", both.error(), both.terms());
+        }
+    }
+}
+
+/// A device that reports over MQTT or pings: its current is the same from the scenario and from the capture of its run, whichever beacons
+/// the chip wakes up for. The scenario has DTIM beacons alone, which no frame shows: of a chip whose profile does not say it, the band has both.
+#[test]
+fn devices_take_as_much_by_their_captures_as_by_their_scenarios() {
+    const REPORTS: &str = r#"{ kind = "mqtt", interval = "30s", report = "60B" }"#;
+    const PINGS: &str = r#"{ kind = "mqtt", keep_alive = "60s" }"#;
+    for radio in ["esp32-c3", "esp32-c6", "nrf7002", "siwx917", "cyw43439", "esp32-c3:modem-sleep"] {
+        for (dtim_period, policy, application) in
+            [(1, "psm", REPORTS), (3, "timeout", REPORTS), (10, "timeout", PINGS), (10, "psm", REPORTS)]
+        {
+            let text = format!(
+                "base = \"idle\"\nname = \"sensor\"\nduration = \"2min\"\n[[flow]]\ndirection = \"up\"\ntransport = \"cubic\"\n\
+                 application = {application}\n"
+            );
+            let keys =
+                [("ap.dtim_period", &*dtim_period.to_string()), ("station.radio", radio), ("policy", policy)];
+            let keys = keys.map(|(key, value)| (key.to_owned(), value.to_owned()));
+            let both = both_of(&Scenario::from_text(&text, "sensor.toml", &keys).unwrap(), policy).unwrap();
+            let which =
+                format!("{radio}, DTIM {dtim_period}, {policy}: {:+.3} ({})", both.error(), both.terms());
+            if radio != "siwx917" {
+                assert!(both.error().abs() < WITHIN, "{which}");
+            }
+            // Without an assumption that moves it by 2 % it has no band.
+            let Some((low_w, high_w)) = both.band_w else { continue };
+            let run_w = Both::total(&both.run);
+            assert!((low_w..=high_w).contains(&run_w), "{which}: {run_w} is not in {low_w} to {high_w}");
         }
     }
 }

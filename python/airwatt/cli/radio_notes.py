@@ -33,7 +33,8 @@ def timeouts(scenario: Scenario) -> Iterator[str]:
             timeout = quantity(radio.timeout_s, "s")
             beacons = ", and wakes up for DTIM beacons" if radio.wakes_for_dtims else ""
             whose = f"that of {radio.name} as it comes, {timeout}{beacons}"
-            yield f"note: policy timeout is {whose}; timeout:timeout=100ms is another"
+            other = "50ms" if radio.timeout_s == 0.1 else "100ms"
+            yield f"note: policy timeout is {whose}; timeout:timeout={other} is another"
 
 
 def _other_band(radios: Iterable[str], standard: str) -> str | None:

@@ -626,6 +626,7 @@ fn shown(error: &SettingError, at: Option<&Override>) -> String {
 
 /// Adds where an error comes from: the last override of its key or of a table above it, or else the file and the line.
 fn locate(error: SettingError, source: &Source, overrides: &[Change]) -> ScenarioError {
+    let error = of_wired(error);
     let last = |found: fn(&Override, &str) -> bool| {
         overrides.iter().rev().find(|change| found(&change.numbered, error.key()))
     };
@@ -646,6 +647,20 @@ fn locate(error: SettingError, source: &Source, overrides: &[Change]) -> Scenari
     let line = line_of_key(source.text, error.key());
     let place = line.map_or_else(|| source.name.to_owned(), |line| format!("{}:{line}", source.name));
     ScenarioError::new(place, error.to_string())
+}
+
+/// The error of a wired path that lacks a key, with what it needs: serde knows the key alone.
+fn of_wired(error: SettingError) -> SettingError {
+    let lacks =
+        |name: &str| matches!(error.problem, Missing { .. }) && format!(".{}", error.key()).ends_with(name);
+    let needs = if lacks(".wired.rtt") {
+        "a time such as \"20ms\""
+    } else if lacks(".wired.down") || lacks(".wired.up") {
+        "a table such as { rate = \"50Mbps\" } beside the other direction and rtt"
+    } else {
+        return error;
+    };
+    SettingError::missing(error.key(), needs)
 }
 
 /// The line of a key, or of the nearest table above it, in a TOML text.

@@ -210,7 +210,7 @@ fn flags_get_a_line_that_says_what_is_allowed() {
         (("flow.neighbours", "0"), "--set flow.neighbours=0: expected 1 to 2007, got 0"),
         (
             ("flow.wired", "{ rtt = \"1s\" }"),
-            "--set flow.wired={ rtt = \"1s\" }: flow.0.wired.down: expected a value, got nothing",
+            "--set flow.wired={ rtt = \"1s\" }: flow.0.wired.down: expected a table such as { rate = \"50Mbps\" } beside the other direction and rtt, got nothing",
         ),
         (
             (
@@ -314,7 +314,7 @@ fn a_key_of_a_table_that_the_scenario_lacks_names_its_flag() {
         Scenario::load("idle", &[("wired.rtt".to_owned(), "20ms".to_owned())]).unwrap_err().to_string();
     assert_eq!(
         line,
-        "--set wired.rtt=20ms: wired.down: expected a value, got nothing; idle has no wired, which needs all of its keys"
+        "--set wired.rtt=20ms: wired.down: expected a table such as { rate = \"50Mbps\" } beside the other direction and rtt, got nothing; idle has no wired, which needs all of its keys"
     );
 }
 
