@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from conftest import ROOT
+from matplotlib.figure import Figure
 
 from airwatt import laboratory
 from airwatt.plots import finding as finding_picture
@@ -123,3 +124,14 @@ def test_the_part_of_a_picture_has_the_packets_that_decide(kind):
     times, (begin, end) = rows.deciding(), rows.zoom()
     assert len(times) > 1
     assert begin <= times[0] <= times[-1] <= end
+
+
+def test_a_mark_left_of_those_with_labels_has_its_label_too():
+    """Marks of violated rules get theirs first, and the others what room is left, wherever that is."""
+    axes = Figure().subplots()
+    scale, taken = sleepers.scale_of(np.array([]), 100.0), []
+    sleepers._labels(axes, scale, 0.0, [(50.0, "violated")], "red", taken)
+    sleepers._labels(
+        axes, scale, 0.0, [(10.0, "left of it"), (47.0, "below it"), (80.0, "right of it")], "black", taken
+    )
+    assert [text.get_text() for text in axes.texts] == ["violated", "left of it", "right of it"]

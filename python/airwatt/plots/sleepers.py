@@ -323,7 +323,7 @@ class Sleepers:
 
     def _findings(self, axes: Axes, scale: Scale, lane: int) -> None:
         """Marks of what was found, those of violated rules in their colour, below their packets and kinds."""
-        taken = -np.inf
+        taken: list[tuple[float, float]] = []
         for is_rule, colour in ((True, style.WRONG), (False, style.INK)):
             begin, end = scale.times[0], scale.times[-1]
             seen = [one for one in self._found(is_rule) if one[0] <= end and one[1] >= begin]
@@ -333,7 +333,7 @@ class Sleepers:
             lasting = [scale.place(np.clip([since, until], begin, end)) for since, until, _ in seen if until > since]
             bars = [(left, right - left) for left, right in lasting]
             axes.broken_barh(bars, (lane + 0.6, 0.2), color=colour, linewidth=0)
-            taken = _labels(axes, scale, lane + 0.45, places, colour, taken)
+            _labels(axes, scale, lane + 0.45, places, colour, taken)
 
     def _station(self, axes: Axes, scale: Scale, station: int) -> None:
         """Modes as bands, with frames from the station above the middle and to it below."""
@@ -403,16 +403,18 @@ def _lines(axes: Axes, scale: Scale, times: Numbers, up: NDArray[np.bool_]) -> N
 _LETTERS, _LETTERS_OF_PART = 120, 57
 
 
-def _labels(axes: Axes, scale: Scale, y: float, places: list[tuple[float, str]], colour: str, taken: float) -> float:
-    """Writes texts at times, as far as there is room from position `taken` on. Returns where they end."""
+def _labels(
+    axes: Axes, scale: Scale, y: float, places: list[tuple[float, str]], colour: str, taken: list[tuple[float, float]]
+) -> None:
+    """Writes texts at times, as far as there is room beside those that are there, and adds what they take."""
     letters = _LETTERS if scale.times[0] == 0 else _LETTERS_OF_PART
     room = float(scale.places[-1] - scale.places[0]) / letters
     for at, text in places:
         left = min(float(scale.place(np.array(at))), float(scale.places[-1]) - room * len(text))
-        if left >= taken:
+        right = left + room * (len(text) + 1)
+        if all(right <= begin or end <= left for begin, end in taken):
             axes.text(left, y, text, fontsize=7, va="bottom", ha="left", color=colour)
-            taken = left + room * (len(text) + 1)
-    return taken
+            taken.append((left, right))
 
 
 def handles(air: bool, what_if: bool) -> list[Patch]:
