@@ -134,4 +134,4 @@ def test_a_mark_left_of_those_with_labels_has_its_label_too():
     sleepers._labels(
         axes, scale, 0.0, [(10.0, "left of it"), (47.0, "below it"), (80.0, "right of it")], "black", taken
     )
-    assert [text.get_text() for text in axes.texts] == ["violated", "left of it", "right of it"]
+    assert [text.get_text() for text in axes.texts] == ["violated", "left of it", "right"]
