@@ -1,5 +1,6 @@
 """Common parts of the tests: the command line in this process and in a process of its own, and snapshots."""
 
+import importlib.util
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from airwatt import laboratory
 from airwatt.cli import status_of
 
 ROOT = Path(__file__).parents[2]
@@ -115,3 +117,22 @@ def snapshot(request) -> Callable[[str], None]:
 
 
 os.environ.pop("COLUMNS", None)
+
+
+@pytest.fixture(scope="session")
+def script():
+    """The script of the shipped captures of findings as a module."""
+    spec = importlib.util.spec_from_file_location("findings", ROOT / "captures" / "findings.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(ROOT / "captures"))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(ROOT / "captures"))
+    return module
+
+
+def violated(path):
+    """The rules that the frames of the scripted station violate."""
+    document = laboratory.analyze(path, station="02:00:00:00:00:02", policies=["psm"]).to_dict()
+    return {check["kind"] for check in document["checks"] if check["violated"]}

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import signal
 import socket
 import threading
@@ -13,7 +14,7 @@ import pytest
 from conftest import ROOT, SHORT
 
 from airwatt import InputError, Scenario, keys, laboratory
-from airwatt.explore import answers, controls
+from airwatt.explore import answers, controls, simulation
 from airwatt.explore.server import Explorer, Server
 from airwatt.explore.simulation import LIMIT
 
@@ -189,6 +190,26 @@ def test_a_newer_question_ends_an_older_one():
         assert not thread.is_alive()
         assert old == {"superseded": True}
         assert "view" in new
+    finally:
+        explorer.close()
+
+
+def test_a_process_that_does_not_stop_for_a_newer_question_is_ended(monkeypatch):
+    """On a busy machine. The older question is superseded, and not one that failed."""
+    long = [("duration", "60s")]
+    explorer = Explorer(source(set=long, text="saturation", limit="events=1e9"), laboratory.load("saturation", long))
+    durations = next(one.values for one in explorer.controls if one.key == "duration")
+    monkeypatch.setattr(simulation, "_STOP_S", 0.2)
+    try:
+        old = {}
+        asked = [("all", "1"), ("duration", durations[-1])]
+        thread = threading.Thread(target=lambda: old.update(explorer.simulate(asked)))
+        thread.start()
+        time.sleep(1)
+        os.kill(explorer._simulation._process.pid, signal.SIGSTOP)
+        assert "view" in explorer.simulate([("duration", durations[0])])
+        thread.join(30)
+        assert old == {"superseded": True}
     finally:
         explorer.close()
 

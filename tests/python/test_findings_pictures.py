@@ -131,7 +131,5 @@ def test_a_mark_left_of_those_with_labels_has_its_label_too():
     axes = Figure().subplots()
     scale, taken = sleepers.scale_of(np.array([]), 100.0), []
     sleepers._labels(axes, scale, 0.0, [(50.0, "violated")], "red", taken)
-    sleepers._labels(
-        axes, scale, 0.0, [(10.0, "left of it"), (47.0, "below it"), (80.0, "right of it")], "black", taken
-    )
+    sleepers._labels(axes, scale, 0.0, [(10.0, "left of it"), (47.0, "below it"), (80.0, "right")], "black", taken)
     assert [text.get_text() for text in axes.texts] == ["violated", "left of it", "right"]

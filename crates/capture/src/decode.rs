@@ -20,8 +20,7 @@ use crate::absence::Absences;
 use crate::capture::{Capture, FileFormat, LinkType, Oversized};
 use crate::decrypt::Decryption;
 use crate::packet::{
-    AirFrame, Beacon, CapturedPacket, GroupProtocol, Ip, ObservedCell, PacketSink, SleepChange, TcpFields,
-    TransportHeader,
+    AirFrame, Beacon, CapturedPacket, GroupProtocol, Ip, PacketSink, SleepChange, TcpFields, TransportHeader,
 };
 
 /// Layers of tags and tunnels that are decoded; deeper nesting is an attack or a loop.
@@ -130,9 +129,7 @@ impl Decoder {
             }
         }
         for (bssid, network) in other.capture.networks {
-            let beacons = self.capture.networks.get(&bssid).map_or(0, |known| known.beacons);
-            let network = ObservedCell { beacons: network.beacons + beacons, ..network };
-            self.capture.networks.insert(bssid, network);
+            self.capture.networks.entry(bssid).or_default().append(network);
         }
         self.capture.radios.extend(other.capture.radios);
         let room = PROFILE_LIMIT.saturating_sub(self.capture.profiles.len());

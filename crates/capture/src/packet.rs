@@ -288,6 +288,20 @@ pub struct ObservedCell {
 }
 
 impl ObservedCell {
+    /// Adds what the next file of a capture shows. What that does not say is as it was.
+    pub(crate) fn append(&mut self, next: Self) {
+        *self = Self {
+            ssid: if next.ssid.is_empty() { std::mem::take(&mut self.ssid) } else { next.ssid },
+            uapsd: next.uapsd.or(self.uapsd),
+            is_whole: self.is_whole | next.is_whole,
+            access: next.access.or(self.access),
+            interval: if next.interval.is_zero() { self.interval } else { next.interval },
+            dtim_period: if next.dtim_period == 0 { self.dtim_period } else { next.dtim_period },
+            beacons: self.beacons + next.beacons,
+            beacon_bytes: self.beacon_bytes + next.beacon_bytes,
+        };
+    }
+
     /// Whether it serves stations by U-APSD, as far as its beacons show: the element that says so may have been cut off.
     pub fn may_have_uapsd(&self) -> bool {
         self.uapsd.unwrap_or(!self.is_whole)

@@ -27,6 +27,9 @@ An argument or a file is wrong.
 .TP
 4
 A privilege, a device or a feature of the kernel is missing.
+.TP
+5
+Another daemon runs there already.
 ";
 /// What commands of the station read and write.
 const STATION_FILES: &str = ".SH FILES

@@ -87,6 +87,7 @@ fn refusals_and_what_no_gateway_sends_are_errors() {
     assert_eq!(read("long", piece(b'D', 0, u32::MAX, b"x")), ErrorKind::InvalidData);
     assert_eq!(read("short", piece(b'D', 0, 9, b"x")), ErrorKind::UnexpectedEof);
     assert_eq!(read("cut off", Vec::new()), ErrorKind::UnexpectedEof);
-    let nowhere = connect("/nonexistent", server, RequiredShares::default()).map(|_| ()).unwrap_err();
+    let nowhere = std::env::temp_dir().join(format!("airwatt-pieces-{}-nowhere", std::process::id()));
+    let nowhere = connect(&nowhere, server, RequiredShares::default()).map(|_| ()).unwrap_err();
     assert_eq!(nowhere.kind(), ErrorKind::NotFound);
 }

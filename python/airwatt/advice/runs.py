@@ -199,10 +199,7 @@ def advise(
     untried = []
     if platform is not None and not wakes:
         of_band = "802.11ax-2.4GHz" if bands.of_standard(standard) == "2.4GHz" else "802.11ax"
-        untried.append(
-            f"target wake time, since the cell is of {standard} and not of 802.11ax: "
-            f"--set wifi.standard={of_band} has it"
-        )
+        untried.append(f"target wake time, as of 802.11ax: --set wifi.standard={of_band}")
     if not tries_listen_intervals and "station.listen_interval" not in given:
         untried.append(
             "listen intervals, beside which the DTIM period that is set has no effect with this radio: without "

@@ -65,7 +65,7 @@ class Simulation:
                 if mine != self._newest or self._closed:
                     return {"superseded": True}
                 self._write({**job, "id": mine})
-            return self._answer()
+            return self._answer(mine)
         finally:
             self._turn.release()
 
@@ -80,7 +80,7 @@ class Simulation:
             process.stdin.write(json.dumps(message) + "\n")
             process.stdin.flush()
 
-    def _answer(self) -> dict[str, Any]:
+    def _answer(self, mine: int) -> dict[str, Any]:
         process = self._process
         assert process.stdout is not None
         line = process.stdout.readline()
@@ -92,6 +92,9 @@ class Simulation:
                 return {"superseded": True}
             self._end(process)
             self._process = self._start()
+            if mine != self._newest:
+                # It did not stop in time for a newer job, which has ended it.
+                return {"superseded": True}
         return {"error": "the simulating process ended; try again"}
 
     def _start(self) -> subprocess.Popen[str]:

@@ -9,7 +9,7 @@ use super::cell::Cell;
 use super::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
 use super::record::{AirTotal, ModeSpan, StationRecord};
 use super::sequence::{Counter, ModeFrame, Sequences, proves_sleep};
-use super::wait::{Concealed, Delay, EndedPolls, Fetch, Promise, Request, Unanswered, Unheard, Wait};
+use super::wait::{Concealed, Delay, EndedPolls, Fetch, Promise, Request, Unanswered, Unheard, Unkept, Wait};
 use super::{FLAP_CHANGES, FLAP_INTERVAL, IN_FLIGHT, Mark, NEVER, PROMPT};
 use crate::packet::{AirFrame, CapturedPacket};
 
@@ -175,6 +175,8 @@ pub(super) struct StationState {
     delays: Vec<Delay>,
     /// PS-Polls that nothing answered for long. The numbers of later frames say what was missed.
     ended_polls: Vec<EndedPolls>,
+    /// Requests that did not bring what More Data had announced.
+    unkept: Vec<Unkept>,
     /// Whether it has sent QoS Null frames. They have no number that shows whether one was missed, and may set the PM bit.
     sends_qos_nulls: bool,
     /// The numbers of its frames.
@@ -352,6 +354,7 @@ impl StationState {
         self.expire(until, findings);
         self.end_polls(until, None, false);
         self.judge_polls(cells, findings);
+        self.judge_unkept(cells, findings);
         self.judge_waits(cells, findings);
         self.judge_fetches(cells, findings);
         if goes_on {
@@ -437,6 +440,7 @@ impl StationState {
             fetches: std::mem::take(&mut self.fetches),
             delays: std::mem::take(&mut self.delays),
             ended_polls: std::mem::take(&mut self.ended_polls),
+            unkept: std::mem::take(&mut self.unkept),
             frames: std::mem::take(&mut self.frames),
             sends_qos_nulls: self.sends_qos_nulls,
             listen_interval: self.listen_interval,

@@ -195,6 +195,20 @@ pub(super) struct EndedPolls {
     pub(super) is_multi_link: Option<bool>,
 }
 
+/// What More Data announced and a request did not bring, and what was known of the station then.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unkept {
+    pub(super) promise: Mark,
+    pub(super) request: Mark,
+    /// When the wait for it was over.
+    pub(super) until: Instant,
+    /// Why it is undecidable, as far as that was known then.
+    pub(super) doubt: Option<&'static str>,
+    pub(super) bssid: MacAddress,
+    pub(super) aid: Option<u16>,
+    pub(super) listen_interval: Option<u16>,
+}
+
 /// Another explanation than the access point for a frame that came late.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Doubt {

@@ -1,5 +1,5 @@
-//! Who else sets power save on this host: network managers, tools that save power, rules of udev, units of systemd and options of modules,
-//! by their configuration files.
+//! Who else sets power save on this host: network managers, tools that save power, rules of udev, units of systemd, options of modules and
+//! scripts that run with the network, by their files.
 //!
 //! Files are read and nothing is asked of the programs themselves, so a program's unusual places for its configuration are
 //! not known.
@@ -21,7 +21,7 @@ pub(super) struct Other {
 }
 
 /// The programs that are known to do so, and where they say it.
-pub(super) const KNOWN: [(&str, &str); 6] = [
+pub(super) const KNOWN: [(&str, &str); 7] = [
     (
         "NetworkManager",
         "NetworkManager.conf, conf.d and system-connections in /etc/NetworkManager, /run and /usr/lib",
@@ -31,7 +31,14 @@ pub(super) const KNOWN: [(&str, &str); 6] = [
     ("udev", "rules.d in /etc/udev, /run/udev and /usr/lib/udev"),
     ("systemd", "services in systemd/system of /etc, /run and /usr/lib"),
     ("the driver's module", "modprobe.d in /etc, /run and /usr/lib"),
+    (
+        "a script",
+        "/etc/rc.local, /etc/network/interfaces and interfaces.d, and dispatcher.d of /etc/NetworkManager",
+    ),
 ];
+/// Scripts of the administrator that run with the network.
+const SCRIPTS: [&str; 4] =
+    ["etc/rc.local", "etc/network/interfaces", "etc/network/interfaces.d", "etc/NetworkManager/dispatcher.d"];
 /// The folders of udev's rules, the strongest first: a file takes the place of those of its name (udev(7)).
 const RULES: [&str; 3] = ["etc/udev/rules.d", "run/udev/rules.d", "usr/lib/udev/rules.d"];
 /// The same of systemd's units, and of options of modules.
@@ -49,6 +56,7 @@ pub(super) fn find(root: &Path) -> Vec<Other> {
         .chain(udev(root))
         .chain(units(root))
         .chain(options(root))
+        .chain(scripts(root))
         .collect()
 }
 
@@ -96,7 +104,11 @@ fn rules(root: &Path, file: &Path) -> Vec<Other> {
     let other = |setting| Other {
         program: "udev",
         says: format!("{setting} when an interface comes (power_save {setting} in /{})", file.display()),
-        advice: Some(format!("remove that rule, or mask its file: ln -s /dev/null /{}", masks(file))),
+        advice: Some(if file.starts_with(RULES[0]) {
+            "remove that rule".to_owned()
+        } else {
+            format!("mask its file: ln -s /dev/null /{}", masks(file))
+        }),
     };
     lines(root, file).iter().filter_map(|rule| rule_setting(rule)).map(other).collect()
 }
@@ -126,11 +138,10 @@ fn options(root: &Path) -> Vec<Other> {
     let of_line = |file: &Path, line: &str| {
         let mut words = line.split_whitespace();
         let module = words.next().filter(|word| *word == "options").and_then(|_| words.next())?.to_owned();
-        let value = words.find_map(|word| word.strip_prefix("power_save="))?;
-        let setting = if ["0", "N", "n"].contains(&value) { "off" } else { "on" };
+        let (option, setting) = words.find_map(|word| Some((word, option_setting(word)?)))?;
         Some(Other {
             program: "the driver's module",
-            says: format!("{setting} in {module} (power_save={value} in /{})", file.display()),
+            says: format!("{setting} in {module} ({option} in /{})", file.display()),
             advice: Some(format!("remove that option from /{}", file.display())),
         })
     };
@@ -139,6 +150,41 @@ fn options(root: &Path) -> Vec<Other> {
             lines(root, &file).iter().filter_map(|line| of_line(&file, line)).collect::<Vec<_>>()
         })
         .collect()
+}
+
+/// What an option of a module sets power save to: `power_save` of iwlwifi and others, `power_scheme` of iwlmvm (1: always active), and
+/// `disable_ps_mode` of rtw89_core.
+fn option_setting(option: &str) -> Option<&'static str> {
+    let (name, value) = option.split_once('=')?;
+    let is_no = ["0", "N", "n"].contains(&value);
+    let is_off = match name {
+        "power_save" => is_no,
+        "power_scheme" => value == "1",
+        "disable_ps_mode" => !is_no,
+        _ => return None,
+    };
+    Some(if is_off { "off" } else { "on" })
+}
+
+/// Scripts that run with the network: commands as in rules, and `wireless-power` of ifupdown.
+fn scripts(root: &Path) -> Vec<Other> {
+    let files = SCRIPTS.iter().flat_map(|place| {
+        if root.join(place).is_dir() { inside(root, place) } else { vec![PathBuf::from(place)] }
+    });
+    let of_file = |file: PathBuf| {
+        let of_line = |line: &String| {
+            let by_interfaces = || line.trim_start().strip_prefix("wireless-power").map(str::trim);
+            rule_setting(line)
+                .or_else(|| ["on", "off"].into_iter().find(|setting| by_interfaces() == Some(setting)))
+        };
+        let setting = lines(root, &file).iter().filter_map(of_line).next_back()?;
+        Some(Other {
+            program: "a script",
+            says: format!("{setting} by /{}", file.display()),
+            advice: Some(format!("remove that line from /{}", file.display())),
+        })
+    };
+    files.filter_map(of_file).collect()
 }
 
 /// The link that masks a file of rules.
@@ -238,6 +284,36 @@ mod tests {
         assert!(
             says[1].1.starts_with("off in iwlwifi (power_save=0 in /etc/modprobe.d/iwl.conf"),
             "{says:?}"
+        );
+    }
+
+    #[test]
+    fn scripts_and_other_options_are_found() {
+        let files = [
+            (
+                "etc/rc.local",
+                "#!/bin/sh\n# iw wlan0 set power_save on\niw wlan0 set power_save off\nexit 0\n",
+            ),
+            ("etc/network/interfaces", "iface wlan0 inet dhcp\n    wireless-power off\n"),
+            ("etc/network/interfaces.d/lo", "auto lo\n"),
+            ("etc/NetworkManager/dispatcher.d/99-wifi", "iw dev \"$1\" set power_save off\n"),
+            (
+                "etc/modprobe.d/ps.conf",
+                "options iwlmvm power_scheme=1\noptions rtw89_core disable_ps_mode=y\noptions iwlmvm power_scheme=2\n",
+            ),
+        ];
+        let others = found("scripts", &files).into_iter().filter(|other| other.program != "NetworkManager");
+        let says: Vec<_> = others.map(|other| other.says).collect();
+        assert_eq!(
+            says,
+            [
+                "off in iwlmvm (power_scheme=1 in /etc/modprobe.d/ps.conf)",
+                "off in rtw89_core (disable_ps_mode=y in /etc/modprobe.d/ps.conf)",
+                "on in iwlmvm (power_scheme=2 in /etc/modprobe.d/ps.conf)",
+                "off by /etc/rc.local",
+                "off by /etc/network/interfaces",
+                "off by /etc/NetworkManager/dispatcher.d/99-wifi",
+            ]
         );
     }
 

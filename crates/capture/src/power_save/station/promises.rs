@@ -1,14 +1,16 @@
 //! What More Data obliges an access point to: another frame is buffered, beacons announce it until it is fetched, and who asks receives it.
 
+use std::collections::BTreeMap;
+
 use airwatt_base::{Instant, Span};
-use airwatt_dot11::FrameKind;
+use airwatt_dot11::{FrameKind, MacAddress};
 
 use super::{Delivery, StationState};
 use crate::packet::{AirFrame, CapturedPacket};
 use crate::power_save::cell::{Cell, NOT_FREE};
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided};
 use crate::power_save::sequence::{Counter, proves_sleep};
-use crate::power_save::wait::{Announcer, Concealed, Promise};
+use crate::power_save::wait::{Announcer, Concealed, Promise, Unkept};
 use crate::power_save::{IN_FLIGHT, Mark, NEVER, PROMPT};
 
 /// What the verdict about a beacon without the bit assumes: a frame that was discarded leaves no trace, since it never had a number.
@@ -25,6 +27,12 @@ const NOR_WOKEN: &str = "the access point did not discard the frame that it anno
 
 /// An access point that sets bits with nothing behind them may have done so there.
 const UNTRUE: &str = "the bit before may have announced nothing, as another one of the access point did";
+
+/// Why More Data may have been right, although a request brought nothing.
+const WOKEN: &str = "the station left power save instead of asking by a PS-Poll, and an access point that has discarded the frame owes no answer to that";
+const AGED: &str = "the frame may have been discarded for its age before the request, which came later than the listen interval allows";
+const GONE: &str = "a beacon before the request had the station's TIM bit clear: the frame was gone by then, as one that is discarded";
+const UNSEEN: &str = "no beacon after the request shows whether the frame was still there";
 
 /// A frame that the station asked for within this time before a beacon may be on its way, and not in the buffer any more.
 pub(super) const TAKEN: Span = Span::from_millis(20);
@@ -344,19 +352,60 @@ impl StationState {
         } else {
             doubt
         };
-        let is_sure = has_shared && missed_none && request.is_heard && doubt.is_none();
-        let verdict = if is_sure { Verdict::Violated } else { Verdict::Undecidable };
-        let key = (FindingKind::MoreDataThenNothing, verdict, self.record.mac);
-        let found = find(findings, key, mark, &[mark.1, request.mark.1], || {
-            let why = if is_sure {
-                "by the access point's sequence numbers none was sent"
-            } else {
-                doubt.unwrap_or("the monitor may have missed it")
-            };
-            format!("More Data was set, the station requested the frame, and none was captured: {why}")
+        let is_complete = has_shared && missed_none && request.is_heard;
+        let by_waking = self.mode.is_some_and(|(asleep, mark)| !asleep && mark == request.mark);
+        let doubt = doubt
+            .or((!is_complete).then_some("the monitor may have missed it"))
+            .or(by_waking.then_some(WOKEN));
+        let Some(bssid) = self.record.bssid else { return };
+        self.unkept.push(Unkept {
+            promise: mark,
+            request: request.mark,
+            until: now,
+            doubt,
+            bssid,
+            aid: self.record.aid,
+            listen_interval: self.listen_interval,
         });
-        if let Some(finding) = found {
-            finding.excess += Excess::awake(NEVER);
+    }
+
+    /// Decides about what More Data announced and requests did not bring, by the beacons as well: they show whether the frame was still there.
+    pub(super) fn judge_unkept(&mut self, cells: &BTreeMap<MacAddress, Cell>, findings: &mut Findings) {
+        for unkept in std::mem::take(&mut self.unkept) {
+            let by_beacons = || unkept.doubt_by_beacons(cells.get(&unkept.bssid)?);
+            let doubt = unkept.doubt.or_else(by_beacons);
+            let verdict = if doubt.is_some() { Verdict::Undecidable } else { Verdict::Violated };
+            let key = (FindingKind::MoreDataThenNothing, verdict, self.record.mac);
+            let deciding = [unkept.promise.1, unkept.request.1];
+            let found = find(findings, key, unkept.promise, &deciding, || {
+                let why = doubt.unwrap_or("by the access point's sequence numbers none was sent");
+                format!("More Data was set, the station requested the frame, and none was captured: {why}")
+            });
+            if let Some(finding) = found {
+                finding.excess += Excess::awake(NEVER);
+            }
         }
+    }
+}
+
+impl Unkept {
+    /// Why the frame may have been there when More Data was set and gone when it was requested, or be there still.
+    fn doubt_by_beacons(&self, cell: &Cell) -> Option<&'static str> {
+        let (announced, requested) = (self.promise.0, self.request.0);
+        let kept_for = cell.interval * u64::from(self.listen_interval.unwrap_or(1).max(1)) + IN_FLIGHT;
+        if requested.saturating_since(announced) > kept_for {
+            return Some(AGED);
+        }
+        let Some(aid) = self.aid else { return Some(UNSEEN) };
+        let composed_after = |time: Instant| move |beacon: &Mark| cell.due(*beacon) > time;
+        if cell
+            .without_tim(announced, requested, aid)
+            .any(|beacon| composed_after(announced + IN_FLIGHT)(&beacon))
+        {
+            return Some(GONE);
+        }
+        let end = self.until + Span::from_nanos(1);
+        let is_shown = cell.without_tim(requested, end, aid).any(|beacon| composed_after(requested)(&beacon));
+        (!is_shown).then_some(UNSEEN)
     }
 }
