@@ -149,12 +149,14 @@ def _capacity(text: str, capacity: str) -> dict[str, float]:
 
 
 def _load(text: str, value: str) -> dict[str, float]:
+    key, kind = ("load_a", "current") if value.endswith("A") else ("load_w", "power")
     try:
-        if value.endswith("A"):
-            return {"load_a": Quantity(value, "current").value}
-        return {"load_w": Quantity(value, "power").value}
+        load = Quantity(value, kind).value
     except InputError:
-        raise _error(text, f"load={value}") from None
+        load = math.nan
+    if not 0 <= load < math.inf:
+        raise _error(text, f"load={value}")
+    return {key: load}
 
 
 def _share(text: str, value: str) -> float:

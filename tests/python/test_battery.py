@@ -37,7 +37,20 @@ def test_lifetimes_by_hand():
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1000", "1000mAh@", "1000mAh@3", "-1Wh", "1Wh,cutoff=1", "1Wh,cutoff=100%", "1Wh,load=3", "1Wh,x=1%"]
+    "text",
+    [
+        "",
+        "1000",
+        "1000mAh@",
+        "1000mAh@3",
+        "-1Wh",
+        "1Wh,cutoff=1",
+        "1Wh,cutoff=100%",
+        "1Wh,load=3",
+        "1Wh,load=-1mA",
+        "1Wh,load=-1W",
+        "1Wh,x=1%",
+    ],
 )
 def test_what_is_no_battery_says_what_one_is(text):
     with pytest.raises(InputError, match=r"1000mAh@3\.7V"):
