@@ -135,7 +135,7 @@ def _add_cell(drawing: _Drawing, cell: Mapping[str, Any]) -> None:
 
 
 def _sent(wifi: Mapping[str, Any], station: Mapping[str, Any]) -> str:
-    """How data frames of a station are sent: by its own mode or rate, else by that of the cell."""
+    """Gives the mode or rate by which data frames of a station are sent: its own, else that of its cell."""
     of = station if station.keys() & {"mode", "data_rate"} else wifi
     mode = str(of["mode"] if "mode" in of else of["data_rate"]).replace(" GI", "\nGI")
     return mode if wifi.get("rate_control", "fixed") == "fixed" else f"{wifi['rate_control']}\nup to {mode}"

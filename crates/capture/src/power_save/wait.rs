@@ -195,7 +195,7 @@ pub(super) struct EndedPolls {
     pub(super) is_multi_link: Option<bool>,
 }
 
-/// What More Data announced and a request did not bring, and what was known of the station then.
+/// A frame that More Data announced and a request did not bring, with what was known of the station then.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unkept {
     pub(super) promise: Mark,
