@@ -76,7 +76,7 @@ def _verdict(found: Advice) -> Iterator[str]:
 
 
 def _kept_alive(found: Advice) -> Iterator[str]:
-    """What the keep-alives that were asked for add to the figures above, which have none."""
+    """Gives the line with what keep-alives add to the figures above, which have none."""
     from airwatt.tables import quantity
 
     volts = found.voltage_v if found.battery is None else found.battery.voltage(found.voltage_v)

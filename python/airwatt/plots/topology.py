@@ -66,7 +66,7 @@ def draw(name: str, general: Mapping[str, Any], path: Path) -> None:
         axes.axis("off")
         for edge in drawing.edges:
             _draw_edge(axes, edge, places)
-        for one, other in map(sorted, drawing.hidden):
+        for one, other in sorted(map(sorted, drawing.hidden)):
             _draw_edge(axes, _Edge((one, other), "hidden", GREY, True), places, linestyle=":")
         for node, (x, y) in places.items():
             axes.text(

@@ -67,7 +67,7 @@ pub(super) enum Booked {
 /// The number of them.
 pub(super) const PERIODS: usize = 3;
 
-/// What this host asks for by one packet.
+/// A kind of request of this host that is one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Request {
     /// A datagram after a pause, until the first one that comes back, as DNS has it.

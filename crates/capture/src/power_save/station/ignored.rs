@@ -57,11 +57,9 @@ fn evidence(ended: &EndedPolls, cell: &Cell, poll: Instant) -> Result<Evidence, 
     }
     let doubt = ended.of.promise.and_then(|(_, doubt)| doubt);
     let Some(last) = cell.last_before(poll) else { return Err(doubt.unwrap_or(NO_BEACON)) };
-    if announced_from(cell, ended.aid, last.0, poll).is_none()
-        || cell.was_due(last.0, poll.saturating_sub(PROMPT))
-    {
+    let has_missed = cell.was_due(last.0, poll.saturating_sub(PROMPT));
+    if has_missed || announced_from(cell, ended.aid, last.0, poll).is_none() {
         let is_unknown = cell.unknown_tims(last.0.saturating_sub(Span::from_nanos(1)), poll) > 0;
-        let has_missed = cell.was_due(last.0, poll.saturating_sub(PROMPT));
         return Err(doubt.unwrap_or(if is_unknown || has_missed { NO_BEACON } else { NOT_ANNOUNCED }));
     }
     let is_fresh = ended.of.from.is_none_or(|from| cell.due(last).saturating_since(from) > IN_FLIGHT);

@@ -65,7 +65,7 @@ enum Form {
     Rhythm,
 }
 
-/// What windows of one form have brought.
+/// The benefit of the windows of one form so far.
 #[derive(Clone, Debug)]
 struct Outcome {
     /// Whether the latest packets within windows have waited all the same.
