@@ -15,7 +15,7 @@ use airwatt_base::Instant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::cell::fq_codel::{FqCodel, FqCodelConfig, HostKeys};
+use super::fq_codel::{FqCodel, FqCodelConfig, HostKeys};
 use crate::packet::{Endpoints, Packet, Payload};
 
 /// How packets wait before a link.

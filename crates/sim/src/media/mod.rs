@@ -4,6 +4,7 @@
 //! * [`PointToPointMedium`]: both directions of a point-to-point wireless hop, and the states of its station's radio.
 //! * [`cell`]: an 802.11 cell.
 //! * [`errors`]: packets that a wireless hop damages.
+//! * [`fq_codel`]: a queue of flows that take turns, before a wire and in an access point.
 //!
 //! [`Medium`] is one of the three. Its members are numbered: of a wire 0 is the end towards the server, of a
 //! point-to-point hop 0 is the base station, and those of a cell are, access point by access point, the access point and its
@@ -11,6 +12,7 @@
 
 pub mod cell;
 pub mod errors;
+pub mod fq_codel;
 mod link_queue;
 mod pipe;
 mod point_to_point;

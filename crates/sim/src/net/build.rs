@@ -2,6 +2,7 @@
 
 use airwatt_base::percentile::Histogram;
 use airwatt_base::{Instant, RandomStream, Schedule, Slot, Span};
+use airwatt_proto::any_end::AnyEnd;
 
 use super::node::{Node, Ports, Stack};
 use super::plan::{self, FlowPlan, MediumKind, MediumPlan, NetworkPlan, ProgramKind, ProgramPlan, Traffic};
@@ -139,7 +140,9 @@ impl Network {
         let server = End { address: Address(flow.server), port: port(FIRST_LISTENING_PORT, index) };
         let client = End { address: Address(flow.client), port: self.opening_port(index, connection) };
         let endpoints = endpoints(flow, || RandomStream::new(seed, &named("congestion")).next_u64());
-        let served = ServedFlow { server, station: client, flow: index as FlowLabel, legs: endpoints.relay };
+        let label = index as FlowLabel;
+        let served =
+            ServedFlow { server, station: client, flow: label, dscp: flow.dscp, legs: endpoints.relay };
         let is_whole = served.legs.is_none();
         let role = |down| if down { Role::Sender } else { Role::Receiver };
         for (name, transport, local, remote, role, counted) in [
@@ -274,7 +277,7 @@ fn port(first: u16, flow: usize) -> u16 {
 struct Endpoints {
     server: SocketTransport,
     client: SocketTransport,
-    relay: Option<(SocketTransport, SocketTransport)>,
+    relay: Option<[(AnyEnd, bool); 2]>,
 }
 
 fn endpoints(flow: &FlowPlan, seed: impl FnOnce() -> u64) -> Endpoints {
@@ -289,7 +292,8 @@ fn endpoints(flow: &FlowPlan, seed: impl FnOnce() -> u64) -> Endpoints {
             let (server, mut client) = legs.next().expect("a transfer has a connection");
             let relay = legs.next().map(|(wireless, station)| {
                 let wired = std::mem::replace(&mut client, station);
-                (wired, wireless)
+                [wired, wireless]
+                    .map(|leg| leg.into_connection().expect("checked: a gateway relays TCP and E2TCP"))
             });
             Endpoints { server, client, relay }
         }

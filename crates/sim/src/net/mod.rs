@@ -604,7 +604,9 @@ impl Network {
                 Output::Arrive(packet) => self.arrive(node, &packet),
                 Output::Lose(packet) => self.lose(&packet),
                 Output::Discard(packet) => self.leave(packet.dst.0, &packet, false),
-                Output::Mark(flow, Mark::GaveUp(bytes)) => self.records[flow as usize].zeros += bytes,
+                Output::Mark(flow, Mark::GaveUp(bytes)) => {
+                    self.records[flow as usize].given_up_by_gateway += bytes;
+                }
                 Output::Mark(flow, Mark::Lost) => {
                     self.records[flow as usize].lose_connection();
                     self.note_end(flow);

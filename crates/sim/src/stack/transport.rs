@@ -65,7 +65,7 @@ pub enum SocketEvent {
     /// This many bytes more are in order.
     Delivered(u64),
     /// This many bytes were given up, as permitted by the reliability.
-    Skipped(u64),
+    GaveUp(u64),
     /// This many bytes that had been given up arrived after all.
     Late(u64),
     /// All of the peer's stream with this number has arrived (QUIC).
@@ -80,6 +80,14 @@ impl SocketTransport {
     /// An end of a TCP connection.
     pub fn tcp(end: tcp::Connection) -> Self {
         Self::Connection { end: AnyEnd::Tcp(Box::new(end)), tcp_headers: false }
+    }
+
+    /// The end of a connection of TCP or E2TCP, as a gateway relays them, and whether packets of E2TCP are charged with TCP's headers.
+    pub(crate) fn into_connection(self) -> Option<(AnyEnd, bool)> {
+        match self {
+            Self::Connection { end, tcp_headers } => Some((end, tcp_headers)),
+            Self::Linux(_) | Self::Quic(_) | Self::Udp(_) => None,
+        }
     }
 
     /// Waits for the peer to open the connection. QUIC always does.
@@ -264,7 +272,7 @@ pub(crate) fn packet_bytes(end: &AnyEnd, packet: &AnyPacket, tcp_headers: bool) 
 const fn socket_event(event: EndEvent) -> Option<SocketEvent> {
     match event {
         EndEvent::Delivered(bytes) => Some(SocketEvent::Delivered(bytes)),
-        EndEvent::GaveUp(bytes) => Some(SocketEvent::Skipped(bytes)),
+        EndEvent::GaveUp(bytes) => Some(SocketEvent::GaveUp(bytes)),
         EndEvent::Late(bytes) => Some(SocketEvent::Late(bytes)),
         EndEvent::AllAcknowledged => Some(SocketEvent::AllAcknowledged),
         EndEvent::Reset | EndEvent::TimedOut => Some(SocketEvent::Lost),

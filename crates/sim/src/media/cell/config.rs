@@ -14,6 +14,7 @@ use super::frame::FrameLimits;
 use super::group::GroupSourceConfig;
 use super::rates::RateControl;
 use super::snr::ErrorModel;
+use crate::media::fq_codel::FqCodelConfig;
 
 /// How a transmission queue is served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -60,6 +61,14 @@ pub struct CodelChoice {
     pub interval: Option<Span>,
     /// From when on they wait.
     pub since: WaitsFrom,
+}
+
+impl CodelChoice {
+    /// `config` with the times that are chosen.
+    pub(super) fn of(self, config: FqCodelConfig) -> FqCodelConfig {
+        let target = self.target.unwrap_or(config.target);
+        FqCodelConfig { target, interval: self.interval.unwrap_or(config.interval), ..config }
+    }
 }
 
 /// Settings of a cell.

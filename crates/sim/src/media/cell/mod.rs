@@ -6,7 +6,7 @@
 //! * [`contention`]: DCF and EDCA, event by event; [`category`] has the access categories.
 //! * `channel`: the exchange on the air and its outcome; `parts` has its frames and their durations; [`propagation`] has signals over distances.
 //! * `radio`: the radios and their energy ledgers, which `cause_account` divides by cause.
-//! * `mac`: access points and stations, with queues (among them [`fq_codel`] and those of Linux's mac80211, which count by
+//! * `mac`: access points and stations, with queues (among them [`fq_codel`](crate::media::fq_codel) and those of Linux's mac80211, which count by
 //!   `air_estimate`) and the machines of power save.
 //! * `mode`: how frames are sent; `rates` and `minstrel` choose among modes, and `snr` has errors by signals.
 //! * `hidden`: what each member hears, where some stations do not hear each other; `overlap` has the steps of exchanges there.
@@ -42,7 +42,6 @@ mod config;
 pub mod contention;
 mod effects;
 mod exchange;
-pub mod fq_codel;
 pub mod frame;
 mod group;
 mod hidden;

@@ -366,7 +366,7 @@ impl Application {
     pub fn progress(&self, record: &FlowRecord) -> Option<(u64, u64)> {
         match self {
             Self::Transfer(transfer) => {
-                transfer.source.size().map(|size| (record.received + record.skipped, size))
+                transfer.source.size().map(|size| (record.received + record.given_up_by_receiver, size))
             }
             Self::Dialogue(dialogue) => {
                 let units = dialogue.durations.len() as u64;

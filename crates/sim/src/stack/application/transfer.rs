@@ -47,7 +47,7 @@ impl Transfer {
         now: Instant,
     ) {
         if role == Role::Receiver {
-            let settled = record.received + record.skipped;
+            let settled = record.received + record.given_up_by_receiver;
             if let Some(blocks) = &mut self.blocks {
                 blocks.arrived(settled, now);
             }

@@ -28,10 +28,10 @@ pub struct FlowRecord {
     pub failed: bool,
     /// Payload that the receiving application got, in bytes.
     pub received: u64,
-    /// The part of it that is zeros, in place of what a gateway gave up.
-    pub zeros: u64,
+    /// The part of it that a gateway gave up, and that arrived as zeros.
+    pub given_up_by_gateway: u64,
     /// Payload that the receiver gave up, as permitted by the reliability, in bytes.
-    pub skipped: u64,
+    pub given_up_by_receiver: u64,
     /// Datagrams sent.
     pub packets_sent: u64,
     /// Packets with data that arrived.
@@ -83,12 +83,12 @@ impl FlowRecord {
 
     /// Payload delivered to the receiving application, without zeros, in bytes.
     pub const fn delivered(&self) -> u64 {
-        self.received.saturating_sub(self.zeros)
+        self.received.saturating_sub(self.given_up_by_gateway)
     }
 
     /// Payload given up on the way, in bytes.
     pub const fn given_up(&self) -> u64 {
-        self.skipped + self.zeros
+        self.given_up_by_receiver + self.given_up_by_gateway
     }
 
     /// Whether a flow over a connection is done, whether it was successful or not.
@@ -110,10 +110,10 @@ impl FlowRecord {
     pub(crate) const fn note(&mut self, role: Role, event: SocketEvent) {
         match (event, role) {
             (SocketEvent::Delivered(bytes), Role::Receiver) => self.received += bytes,
-            (SocketEvent::Skipped(bytes), Role::Receiver) => self.skipped += bytes,
+            (SocketEvent::GaveUp(bytes), Role::Receiver) => self.given_up_by_receiver += bytes,
             (SocketEvent::Late(bytes), Role::Receiver) => {
                 self.received += bytes;
-                self.skipped -= bytes;
+                self.given_up_by_receiver -= bytes;
             }
             (SocketEvent::Lost, _) => self.lose_connection(),
             _ => {}

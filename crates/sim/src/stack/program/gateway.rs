@@ -10,10 +10,9 @@ use airwatt_proto::gateway::{
 };
 
 use super::{Mark, NodeProgram, Output};
-use crate::packet::Store;
-use crate::packet::{Endpoints, FlowLabel, Packet, Payload};
+use crate::packet::{Endpoints, FlowLabel, Packet, Payload, Store};
 use crate::stack::socket::End;
-use crate::stack::transport::{SocketTransport, packet_bytes};
+use crate::stack::transport::packet_bytes;
 
 /// A connection that a gateway serves: its ends, its flow, and the gateway's two legs; without legs the connection stays whole.
 #[derive(Clone, Debug)]
@@ -21,8 +20,10 @@ pub(crate) struct ServedFlow {
     pub(crate) server: End,
     pub(crate) station: End,
     pub(crate) flow: FlowLabel,
-    /// The wired and the wireless leg.
-    pub(crate) legs: Option<(SocketTransport, SocketTransport)>,
+    /// The class of its packets (RFC 2474).
+    pub(crate) dscp: u8,
+    /// The wired and the wireless leg, and whether packets of E2TCP are charged with TCP's headers.
+    pub(crate) legs: Option<[(AnyEnd, bool); 2]>,
 }
 
 /// The ends and the flow of a relay.
@@ -31,6 +32,7 @@ struct RelayEnds {
     server: End,
     station: End,
     flow: FlowLabel,
+    dscp: u8,
     /// Whether E2TCP packets are charged with TCP's headers.
     tcp_headers: bool,
 }
@@ -46,7 +48,7 @@ impl RelayEnds {
             flow: self.flow,
             bytes,
             sent,
-            dscp: 0,
+            dscp: self.dscp,
             payload,
         }
     }
@@ -79,12 +81,11 @@ impl GatewayProgram {
     pub(crate) fn new(buffer: u64, stand: bool, flows: Vec<ServedFlow>) -> Self {
         let mut served = BTreeMap::new();
         let (mut ends, mut legs, mut agents) = (Vec::new(), Vec::new(), Vec::new());
-        for ServedFlow { server, station, flow, legs: own } in flows {
+        for ServedFlow { server, station, flow, dscp, legs: own } in flows {
             let service = match own {
-                Some((wired, wireless)) => {
-                    let ((wired, _), (wireless, tcp_headers)) = (connection(wired), connection(wireless));
+                Some([(wired, _), (wireless, tcp_headers)]) => {
                     legs.push([wired, wireless]);
-                    ends.push(RelayEnds { server, station, flow, tcp_headers });
+                    ends.push(RelayEnds { server, station, flow, dscp, tcp_headers });
                     Service::Relay(ends.len() as RelayId - 1)
                 }
                 None => {
@@ -161,20 +162,48 @@ impl NodeProgram for GatewayProgram {
     }
 }
 
-/// The end of a connection, and whether its packets are charged with TCP's headers.
-fn connection(transport: SocketTransport) -> (AnyEnd, bool) {
-    match transport {
-        SocketTransport::Connection { end, tcp_headers } => (end, tcp_headers),
-        SocketTransport::Linux(_) => unreachable!("checked: a gateway relays another TCP"),
-        SocketTransport::Quic(_) => unreachable!("checked: QUIC passes a gateway by"),
-        SocketTransport::Udp(_) => unreachable!("datagrams are not relayed"),
-    }
-}
-
 /// What an agent's output is for the network. A retransmission of the agent counts as sent for its flow.
 const fn snooped(output: SnoopOutput<Packet>) -> Output {
     match output {
         SnoopOutput::ToWired(_, packet) => Output::Send { packet, counts: false },
         SnoopOutput::ToWireless { payload, copy, .. } => Output::Send { packet: payload, counts: copy },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airwatt_proto::end::{End as _, EndOutput, Stream};
+    use airwatt_proto::tcp::{Connection, TcpConfig};
+
+    use super::*;
+    use crate::route::Address;
+
+    /// What a gateway sends of a flow has the class of that flow, on either side.
+    #[test]
+    fn relayed_packets_have_the_class_of_their_flow() {
+        // A gateway reads what has arrived when it passes that on.
+        let config = TcpConfig { read_at_once: false, ..TcpConfig::default() };
+        let end = || AnyEnd::Tcp(Box::new(Connection::established(config.clone(), &config)));
+        let [server, station] =
+            [(0, 5001), (1, 40_000)].map(|(node, port)| End { address: Address(node), port });
+        let legs = Some([(end(), false), (end(), false)]);
+        let flow = ServedFlow { server, station, flow: 0, dscp: 46, legs };
+        let mut gateway = GatewayProgram::new(1 << 20, true, vec![flow]);
+        let mut sender = end();
+        sender.write(3_000, Instant::ZERO);
+        let Some(EndOutput::Transmit(segment)) = sender.poll() else { panic!("nothing to send") };
+        let ends = RelayEnds { server, station, flow: 0, dscp: 0, tcp_headers: false };
+        let packet = ends.packet(true, segment.into(), 1_500, Instant::ZERO);
+        gateway.handle_packet(packet, &mut Store::default(), Instant::ZERO);
+        gateway.handle_timeout(Instant::ZERO + airwatt_base::Span::from_secs(1));
+        let sent = std::iter::from_fn(|| gateway.poll_output(&mut Store::default(), Instant::ZERO));
+        let sent: Vec<_> = sent
+            .filter_map(|output| match output {
+                Output::Send { packet, .. } => Some((packet.dst == station.address, packet.dscp)),
+                _ => None,
+            })
+            .collect();
+        assert!(sent.contains(&(true, 46)) && sent.contains(&(false, 46)), "{sent:?}");
+        assert!(sent.iter().all(|(_, dscp)| *dscp == 46), "{sent:?}");
     }
 }

@@ -11,9 +11,9 @@ use airwatt_base::{Instant, Span};
 use super::frame_queue::FrameQueue;
 use super::station_queues::{Addressed, HardwareLimit, StationQueues};
 use crate::media::cell::config::{CodelChoice, QueueDiscipline};
-use crate::media::cell::fq_codel::{FqCodel, FqCodelConfig};
 use crate::media::cell::frame::{Body, Mpdu};
 use crate::media::cell::rates::LinkPlan;
+use crate::media::fq_codel::{FqCodel, FqCodelConfig};
 use crate::packet::Endpoints;
 use crate::route::Member;
 
@@ -51,7 +51,7 @@ impl DownlinkQueue {
             QueueDiscipline::DropTail => Source::Frames,
             QueueDiscipline::FqCodel => {
                 let settings = FqCodelConfig { limit, ..FqCodelConfig::default() };
-                Source::Flows(FqCodel::new(settings.with(codel)))
+                Source::Flows(FqCodel::new(codel.of(settings)))
             }
             QueueDiscipline::Mac80211 => of_stations(HardwareLimit::AirTime),
             QueueDiscipline::Ath9k => of_stations(HardwareLimit::Aggregates),

@@ -18,7 +18,7 @@ use airwatt_base::{Instant, Span};
 
 use super::frame_queue::FrameQueue;
 use crate::media::cell::config::CodelChoice;
-use crate::media::cell::fq_codel::{FqCodel, FqCodelConfig};
+use crate::media::fq_codel::{FqCodel, FqCodelConfig};
 use crate::packet::{Endpoints, Packet};
 use crate::route::Member;
 
@@ -106,7 +106,7 @@ impl StationQueues {
             aggregates: 0,
             packets: 0,
             limit,
-            codel: CODEL.with(codel),
+            codel: codel.of(CODEL),
         }
     }
 

@@ -20,8 +20,6 @@ use std::collections::{BTreeMap, VecDeque};
 
 use airwatt_base::{Instant, Span};
 
-use super::config::CodelChoice;
-
 /// Settings; the defaults are RFC 8290's, section 5.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqCodelConfig {
@@ -41,15 +39,6 @@ pub struct FqCodelConfig {
     pub limit: u32,
     /// A queue with no more bytes than the longest packet has is never too long.
     pub longest_packet: u32,
-}
-
-impl FqCodelConfig {
-    /// The same with what is chosen.
-    #[must_use]
-    pub fn with(self, chosen: CodelChoice) -> Self {
-        let target = chosen.target.unwrap_or(self.target);
-        Self { target, interval: chosen.interval.unwrap_or(self.interval), ..self }
-    }
 }
 
 impl Default for FqCodelConfig {
