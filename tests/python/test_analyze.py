@@ -498,7 +498,15 @@ def test_checks_for_ci_say_what_was_violated_and_what_was_not_evaluated(airwatt,
     document = done.json
     schema = airwatt("analyze", "--schema").json
     assert document.keys() <= schema["properties"].keys()
-    assert list(absent(schema, document, schema["$defs"])) == []
+    one = {"$ref": "#/$defs/Analysis"}
+    assert list(absent(one, document, schema["$defs"])) == []
+    # With several stations the document has an analysis of each, and nothing else.
+    several = airwatt("analyze", shipped, "--station", "all", "--json").json
+    assert several.keys() == {"analyses"}
+    assert schema["properties"]["analyses"]["items"] == one
+    assert schema["anyOf"] == [{"required": schema["$defs"]["Analysis"]["required"]}, {"required": ["analyses"]}]
+    for analysis in several["analyses"]:
+        assert list(absent(one, analysis, schema["$defs"])) == []
     cases = {case.get("name"): [part.tag for part in case] for case in ElementTree.parse(junit).getroot()}
     assert cases["tim-never-set"] == ["failure"]
     assert cases["beacon-late"] == ["skipped"]

@@ -21,6 +21,8 @@ const NAP: Span = Span::from_millis(10);
 const UNKNOWN_AIR: Span = Span::from_micros(300);
 /// A share of the energy that a comparison of policies sees.
 const SEEN: f64 = 0.02;
+/// Frames of others for less than this are printed as 0.00 s.
+const LEAST_HEARD: Span = Span::from_millis(5);
 /// Bytes of a beacon with its TIM, as in a run.
 const BYTES_TO_TIM: u32 = 65;
 
@@ -77,7 +79,7 @@ pub(crate) fn note_of_others(
     let heard = time_with_others(capture, periods);
     let above_w = sent.receive.as_watts() - sent.listen.as_watts();
     let (own_j, others_j) = (ledger.energy(sent).as_joules(), above_w * heard.as_secs_f64());
-    if others_j < SEEN * (own_j + others_j) {
+    if heard < LEAST_HEARD || others_j < SEEN * (own_j + others_j) {
         return None;
     }
     let under = policy.map_or_else(String::new, |policy| format!(" under {policy}"));

@@ -11,6 +11,7 @@ use airwatt_base::Voltage;
 use airwatt_energy::Radio;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 pub use self::air::{
     AgreementReport, AirReport, MeasuredReport, NetworkReport, StationReport, WakeTimeReport,
@@ -82,9 +83,25 @@ pub struct Analysis {
     pub timeline: Option<Timeline>,
 }
 
-/// The JSON schema of the document.
+/// The JSON schema of the document: that of one station, or `analyses` of several.
 pub fn schema() -> Schema {
-    schema_for!(Analysis)
+    let mut schema = schema_for!(Analysis);
+    let one = schema.clone();
+    let document = schema.ensure_object();
+    let required = document.remove("required");
+    document.insert("anyOf".to_owned(), json!([{ "required": required }, { "required": ["analyses"] }]));
+    let analysis = json!({ "type": "object", "properties": one.get("properties"), "required": required });
+    let of_several = json!({
+        "description": "The analysis of each station, where several were asked for.",
+        "type": "array",
+        "items": { "$ref": "#/$defs/Analysis" },
+    });
+    for (place, name, part) in [("$defs", "Analysis", analysis), ("properties", "analyses", of_several)] {
+        if let Some(parts) = document.get_mut(place).and_then(Value::as_object_mut) {
+            parts.insert(name.to_owned(), part);
+        }
+    }
+    schema
 }
 
 /// The document without energy figures: everything that follows from the capture alone. `radio` adds what the
