@@ -153,3 +153,29 @@ def test_a_shorter_time_for_answers_leaves_keys_to_triggers():
     page = " ".join(PAGE.read_text().split())
     assert "the row costs 128 mW at tails of 0 and 20 ms and 94 mW at 100 ms, with the same 45 ms" in page
     assert "*samba* then waits 54 instead of 29 ms" in page
+
+
+def test_on_battery_a_packet_of_a_peer_is_worth_less():
+    """The page's table of mains and battery, whose price is that of the daemon on each supply."""
+    page = PAGE.read_text()
+    rows = {
+        "keys-there": "keys typed into this host",
+        "samba": "a file server",
+        "gap-2s": "a question each 2 s",
+        "mqtt": "messages each 10 s",
+    }
+    policies = [
+        "active",
+        "timeout:timeout=100ms",
+        *(f"latency-guard:timeout=100ms:worth={worth}s" for worth in (20, 2)),
+    ]
+    for traffic, named in rows.items():
+        scenario, settings = (guard.TRAFFIC | guard.MORE)[traffic]
+        runs = [row.runs[0] for row in package.compare(scenario, policy=policies, set=settings | CELL).rows]
+        cells = [(guard.waits_s(run), run.stations[0].average_power_w) for run in runs]
+        shown = [f"{waits[0] * 1e3:.0f} ms, {power * 1e3:.0f} mW" for waits, power in cells]
+        if not guard.keeps_bound(cells[0], cells[3]):
+            shown[3] = shown[3].replace(" ms,", " ms (misses the bound),")
+        assert f"| {named} | {' | '.join(shown)} |\n" in page
+        assert guard.keeps_bound(cells[0], cells[2])
+        assert guard.keeps_bound(cells[0], cells[3]) == (traffic in ("keys-there", "samba"))

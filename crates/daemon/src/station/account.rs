@@ -11,6 +11,7 @@ use airwatt_base::{Instant, Span, percentile};
 use airwatt_energy::Radio;
 use serde::{Deserialize, Serialize};
 
+use super::measure::interval_ranks;
 use super::observer::{
     BUCKETS, Booked, Histogram, REQUESTS, Request, RequestTimes, TAILS, Totals, bucket_end_s,
 };
@@ -109,6 +110,8 @@ pub(super) struct PeerWaits {
     pub(super) timed: u64,
     pub(super) p50_s: Option<f64>,
     pub(super) p95_s: Option<f64>,
+    /// The 95 % confidence interval of the 95th percentile, if the packets suffice for it.
+    pub(super) p95_interval_s: Option<[f64; 2]>,
     pub(super) p99_s: Option<f64>,
 }
 
@@ -151,6 +154,25 @@ fn percentiles(buckets: &[u64]) -> (u64, [Option<f64>; 3]) {
     (count, [of(50), of(95), (count >= P99_DELAYS).then(|| of(99)).flatten()])
 }
 
+/// The 95 % confidence interval of the 95th percentile, by the ranks of [`interval_ranks`].
+fn interval_s(buckets: &[u64]) -> Option<[f64; 2]> {
+    let count: u64 = buckets.iter().sum();
+    let [low, high] = interval_ranks(count, 95);
+    if low == 0 {
+        return None;
+    }
+    let mut sum = 0;
+    let ends: Vec<u64> = buckets
+        .iter()
+        .map(|count| {
+            sum += count;
+            sum
+        })
+        .collect();
+    let bucket = |rank: u64| ends.iter().position(|end| *end >= rank).map(bucket_end_s);
+    Some([bucket(low)?, bucket(high)?])
+}
+
 impl Period {
     /// Adds delays of this host's round trips, and of peers' packets, of which there were `unasked`.
     pub(super) fn add_delays(&mut self, delays: &Histogram, waits: &Histogram, unasked: u64) {
@@ -178,7 +200,14 @@ impl Period {
 
     fn peers(&self) -> PeerWaits {
         let (timed, [p50_s, p95_s, p99_s]) = percentiles(&self.waits);
-        PeerWaits { packets: self.unasked, timed, p50_s, p95_s, p99_s }
+        PeerWaits {
+            packets: self.unasked,
+            timed,
+            p50_s,
+            p95_s,
+            p95_interval_s: interval_s(&self.waits),
+            p99_s,
+        }
     }
 
     /// The share of the time asleep, by tail.
@@ -213,10 +242,14 @@ impl Period {
         }
     }
 
-    /// The power that the setting as found would have taken for the same packets.
-    pub(super) fn power_as_found(&self, radio: &Radio, found: bool, beacons: Span) -> Option<Band> {
-        let saves = f64::from(u8::from(found));
-        (self.elapsed > 0).then(|| power(radio, self.asleep_if(found), saves, beacons))
+    /// The power for the same packets if power save had been `on` all the time, and the daemon idle.
+    pub(super) fn power_if(&self, radio: &Radio, on: bool, beacons: Span) -> Option<Band> {
+        (self.elapsed > 0).then(|| power(radio, self.asleep_if(on), f64::from(u8::from(on)), beacons))
+    }
+
+    /// The share of the time for which the kernel's default, power save on without the daemon, keeps the radio awake for the same packets.
+    pub(super) fn awake_by_default(&self) -> Option<Band> {
+        (self.elapsed > 0).then(|| Band::of(self.asleep_if(true).map(|asleep| 1.0 - asleep)))
     }
 }
 
@@ -339,7 +372,7 @@ mod tests {
                 > 0.99 * radio.listen.as_watts()
         );
         let sleeping = period.row(Some(&radio), Span::from_millis(100), false).power_w.unwrap();
-        let found = period.power_as_found(&radio, false, Span::from_millis(100)).unwrap();
+        let found = period.power_if(&radio, false, Span::from_millis(100)).unwrap();
         assert!(sleeping.high < 0.5 * found.low);
     }
 

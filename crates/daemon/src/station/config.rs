@@ -11,6 +11,7 @@ use airwatt_proto::powersave::{BaTaConfig, BaTaStrConfig, LatencyGuardConfig, Po
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 
+use super::supply::Supply;
 use super::{Interface, drivers, wifi};
 use crate::failure::Failure;
 use crate::settings;
@@ -29,6 +30,8 @@ with_defaults! {
         pub(super) power_save: PowerSaveConfig = PowerSaveConfig::LatencyGuard(LatencyGuardConfig::default()),
         /// The time for which the daemon only counts, as something to compare with, the first time that it runs on an interface.
         pub(super) observe: Span = Span::from_secs(300),
+        /// What `power_save.worth` is while the host is on battery, if that is more.
+        pub(super) worth_on_battery: Span = Span::from_secs(2),
         /// Whether the daemon runs on a driver whose power save is known to hang the device.
         pub(super) despite_trouble: bool = false,
         /// The radio profile by which energy is estimated; without it that of this radio, if one ships, or else none.
@@ -111,6 +114,12 @@ impl Config {
         if config.observe > Span::from_secs(86_400) {
             return Err(format!("observe: expected at most 86400 s, got {}", config.observe));
         }
+        if config.worth_on_battery > Span::from_secs(3_600) {
+            return Err(format!(
+                "worth_on_battery: expected at most 3600 s, got {}",
+                config.worth_on_battery
+            ));
+        }
         let radio = config.radio.as_deref();
         radio
             .map_or(Ok(()), |name| Radio::find(name).map(drop).map_err(|error| format!("radio: {error}")))?;
@@ -140,6 +149,12 @@ impl Config {
             }
             other => other,
         }
+    }
+
+    /// The time awake that a packet of a peer is worth on this supply; `None` for a policy that asks for no price.
+    pub(super) fn worth(&self, supply: Supply) -> Option<Span> {
+        let PowerSaveConfig::LatencyGuard(guard) = self.power_save else { return None };
+        Some(if supply == Supply::Battery { guard.worth.min(self.worth_on_battery) } else { guard.worth })
     }
 
     /// The profile for this interface with its name: the one that the file names, or that of its radio. One that is a file may have gone
@@ -224,6 +239,21 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_of_a_peer_is_worth_less_on_battery() {
+        let worth =
+            |text: &str, supply| Config::parse(text).unwrap().worth(supply).map(|worth| worth.to_string());
+        let both = |text: &str| {
+            [Supply::NoBattery, Supply::Mains, Supply::Battery].map(|supply| worth(text, supply))
+        };
+        let said = |texts: [&str; 3]| texts.map(|text| Some(text.to_owned()));
+        assert_eq!(both(""), said(["20s", "20s", "2s"]));
+        assert_eq!(both("worth_on_battery = '5s'\n[power_save]\nworth = '60s'"), said(["60s", "60s", "5s"]));
+        let zero = Span::ZERO.to_string();
+        assert_eq!(both("[power_save]\nworth = '0s'"), said([&zero, &zero, &zero]), "nothing stays nothing");
+        assert_eq!(worth("[power_save]\npolicy = 'active'", Supply::Battery), None);
+    }
+
+    #[test]
     fn what_is_wrong_is_named_with_its_key() {
         let cases = [
             ("observe = 5", "observe: "),
@@ -234,6 +264,7 @@ mod tests {
             ),
             ("radio = 'nothing'", "ar5004"),
             ("observe = '2d'", "observe"),
+            ("worth_on_battery = '2h'", "worth_on_battery: expected at most 3600 s"),
             ("interface = 'a/b'", "interface: expected the name of a Wi-Fi interface"),
             ("interface = ''", "interface: expected the name of a Wi-Fi interface"),
             ("interface = '..'", "interface: expected the name of a Wi-Fi interface"),

@@ -54,6 +54,8 @@ pub(super) enum Input {
     /// Power save is on or off for another reason than this controller: the interface has come back, or a measurement has
     /// switched it.
     Found(bool),
+    /// A packet of a peer is worth this much time awake from now on.
+    Worth(Span),
     /// A measurement lets the policy act from now on, or only observe.
     Act(bool),
 }
@@ -411,6 +413,16 @@ impl Controller {
         }
     }
 
+    /// Tells the guard, and has the policy decide anew.
+    fn set_worth(&mut self, worth: Span, now: Instant) {
+        let acts = self.acts();
+        let Some(policy) = &mut self.policy else { return };
+        policy.set_worth(worth, now);
+        if acts && policy.guard().is_some() {
+            self.radio.timers.update = Some(now);
+        }
+    }
+
     fn next_state(&self) -> Option<(Instant, Reason)> {
         match self.state {
             State::Before(at) => Some((at, Reason::Begin)),
@@ -441,6 +453,7 @@ impl Machine for Controller {
             Input::Associated(policy, listening_interval) => self.associated(policy, listening_interval, now),
             Input::Left => self.left(),
             Input::Found(on) => self.radio.on = on,
+            Input::Worth(worth) => self.set_worth(worth, now),
             Input::Act(true) => self.enter(State::Acting, now),
             Input::Act(false) => self.enter(State::Before(Instant::FOREVER), now),
         }

@@ -11,7 +11,6 @@ use airwatt_linux::capability::{self, ProcessCapability};
 use airwatt_linux::clock::Clock;
 use airwatt_linux::seccomp;
 use airwatt_linux::wireless::{WirelessAssociation, WirelessInterface};
-use airwatt_proto::powersave::PowerSaveConfig;
 use serde::Serialize;
 
 use super::benefit;
@@ -19,10 +18,11 @@ use super::config::Config;
 use super::drivers::Sleeps;
 use super::observer::Observer;
 use super::others::{self, Other};
+use super::supply::{self, Supply};
 use super::target::NEEDS;
 use super::uapsd::Triggers;
 use super::wifi::Found;
-use super::{Doctor, Interface, drivers, state, waiting, wifi};
+use super::{Doctor, Interface, drivers, state, verdict, waiting, wifi};
 use crate::failure::Failure;
 use crate::output;
 
@@ -54,6 +54,8 @@ struct InterfaceDocument {
     /// What the daemon can bring, by what is known of the driver and by what an earlier daemon measured.
     brings: String,
     measured: Option<String>,
+    /// Whether enabling it costs anything here, by what an earlier daemon counted.
+    case: Option<String>,
     /// Whether U-APSD triggers can be sent.
     triggers: &'static str,
     can_measure: bool,
@@ -80,6 +82,8 @@ struct HostDocument {
     switched_off: bool,
     /// What is wrong with the configuration.
     config_error: Option<String>,
+    /// What the host lives on.
+    supply: Supply,
     /// What the daemon would do if it were started now.
     would: String,
 }
@@ -195,6 +199,7 @@ fn of_interface(
         power_save,
         brings: benefit::expected(sleeps, stored.as_ref()),
         measured: stored.as_ref().and_then(benefit::measured),
+        case: stored.as_ref().and_then(verdict::case),
         triggers: triggers.text().0,
         can_measure: is_privileged && power_save.is_some() && association.is_some(),
         other_interfaces: Vec::new(),
@@ -223,6 +228,7 @@ fn of_host(
         format!("; this is by the defaults, since this user may not read {}", file.display())
     });
     let missing = missing.map(ProcessCapability::name);
+    let supply = Supply::of_host();
     let switched_off = waiting::switched_off(interface, wifi.map(|wifi| wifi.interface.as_str())).is_some();
     Ok(HostDocument {
         kernel: std::fs::read_to_string(KERNEL)
@@ -234,11 +240,12 @@ fn of_host(
         confined_error: confined.and_then(Result::err).map(|error| error.to_string()),
         others: others::find(Path::new("/")),
         switched_off,
+        supply,
         would: match &config {
             Ok(_) if switched_off => {
                 "end at once: `airwattd station off` was said, and not yet `on`".to_owned()
             }
-            Ok(config) => would(wifi, missing, config) + &by_defaults,
+            Ok(config) => would(wifi, missing, config, supply) + &by_defaults,
             Err(failure) => format!("end with status 2: {failure}"),
         },
         config_error: config.err().map(|failure| failure.to_string()),
@@ -246,7 +253,7 @@ fn of_host(
 }
 
 /// What the daemon would do if it were started now, by this user.
-fn would(wifi: Option<&InterfaceDocument>, missing: Option<&str>, config: &Config) -> String {
+fn would(wifi: Option<&InterfaceDocument>, missing: Option<&str>, config: &Config, supply: Supply) -> String {
     let Some(wifi) = wifi else {
         return "wait for a Wi-Fi interface as a service, and otherwise end with status 4: there is none"
             .to_owned();
@@ -265,12 +272,9 @@ fn would(wifi: Option<&InterfaceDocument>, missing: Option<&str>, config: &Confi
         (_, Span::ZERO) => "begin at once".to_owned(),
         (_, observe) => format!("count packets for {observe}, unless an earlier run has"),
     };
-    let price = match &config.power_save {
-        PowerSaveConfig::LatencyGuard(guard) => {
-            format!(", for up to {} awake a packet of a peer", guard.worth)
-        }
-        _ => String::new(),
-    };
+    let price = config
+        .worth(supply)
+        .map_or_else(String::new, |worth| format!(", for up to {worth} awake a packet of a peer"));
     let name = config.power_save.name();
     format!("{begin}; then leave power save on, and act for flows that wait because of it{price} ({name})")
 }
@@ -320,8 +324,8 @@ fn interface_facts(document: &InterfaceDocument, triggers: Triggers) -> Vec<Fact
         &document.brings,
         "the driver's tail by its sources, and simulation",
     ));
-    if let Some(measured) = &document.measured {
-        facts.push(Fact::new("", measured, "the account of the last daemon: airwattd station report"));
+    for counted in [&document.measured, &document.case].into_iter().flatten() {
+        facts.push(Fact::new("", counted, "the account of the last daemon: airwattd station report"));
     }
     facts.push(Fact::new(
         "its timeout",
@@ -378,6 +382,7 @@ fn host_facts(host: &HostDocument, explain: bool) -> Vec<Fact> {
                 .advice(Some("run it as root"))
         }
     });
+    facts.push(Fact::new("supply", host.supply.text(), supply::FOLDER));
     facts.push(match host.missing_capability {
         None => Fact::new("privileges", "all that the daemon needs", CAPABILITIES),
         Some(name) => Fact::new("privileges", format!("{name} is missing"), CAPABILITIES)

@@ -24,6 +24,7 @@ use super::controller::{Controller, Input, Output, Reason, State};
 use super::doze::{Arrivals, Doze};
 use super::observer::{Booked, Event, Observer, Orders};
 use super::show::{self, Document, Own, Reaction};
+use super::supply::Supply;
 use super::uapsd::{TriggerSender, Triggers};
 use super::{BEACON_INTERVAL, Interface, on_or_off, state, wifi};
 use crate::failure::Failure;
@@ -47,6 +48,8 @@ const SHORT_SILENCE: Span = Span::from_millis(20);
 
 pub(super) struct StationHost {
     pub(super) config: Config,
+    /// What this host lives on, as it was read last.
+    supply: Supply,
     pub(super) file: Option<PathBuf>,
     pub(super) name: String,
     /// `None` while the interface is gone.
@@ -123,6 +126,7 @@ impl StationHost {
         let events = parts.wireless.events()?;
         Ok(Self {
             config: parts.config,
+            supply: Supply::of_host(),
             file: parts.file,
             name: parts.name,
             index: Some(parts.index),
@@ -178,7 +182,13 @@ impl StationHost {
 
     /// The policy on this association.
     pub(super) fn policy(&self) -> PowerSaveConfig {
-        self.config.policy_on(self.beacon_interval(), self.triggers.is_some())
+        let mut policy = self.config.policy_on(self.beacon_interval(), self.triggers.is_some());
+        if let (PowerSaveConfig::LatencyGuard(guard), Some(worth)) =
+            (&mut policy, self.config.worth(self.supply))
+        {
+            guard.worth = worth;
+        }
+        policy
     }
 
     fn beacon_interval(&self) -> Span {
@@ -218,8 +228,20 @@ impl StationHost {
         Ok(())
     }
 
+    /// Reads what this host lives on, each time that the setting is read. There is no need to be quicker.
+    fn read_supply(&mut self) {
+        let supply = Supply::of_host();
+        if supply == self.supply {
+            return;
+        }
+        self.supply = supply;
+        info!(supply = supply.text(), "the power supply has changed");
+        self.pending.extend(self.config.worth(supply).map(Input::Worth));
+    }
+
     /// Reads the setting, which others may have changed.
     fn read_setting(&mut self, now: Instant) -> Result<(), Error> {
+        self.read_supply();
         let Some(index) = self.index else { return Ok(()) };
         match self.wireless.power_save(index) {
             Ok(found) => {
@@ -449,6 +471,8 @@ impl StationHost {
             access_point: self.association.map(|association| association.bssid.to_string()),
             beacon_interval_s: self.association.map(|_| beacons.as_secs_f64()),
             policy: self.policy().name(),
+            supply: self.supply,
+            worth_s: self.config.worth(self.supply).map(Span::as_secs_f64),
             state: machine.state().name(),
             power_save: self.on,
             power_save_found: self.found,
@@ -461,7 +485,9 @@ impl StationHost {
             with: row(1),
             as_found_power_w: radio
                 .as_ref()
-                .and_then(|radio| periods[1].power_as_found(radio, self.found, beacons)),
+                .and_then(|radio| periods[1].power_if(radio, self.found, beacons)),
+            default_power_w: radio.as_ref().and_then(|radio| periods[1].power_if(radio, true, beacons)),
+            default_awake_share: periods.each_ref().map(|period| period.awake_by_default()),
             flows,
             counts,
             reaction,

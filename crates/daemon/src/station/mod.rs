@@ -1,7 +1,7 @@
 //! `airwattd station`: the Wi-Fi power save of this host, which follows its traffic.
 //!
 //! `run`, the default, is the daemon (`run`, `waiting`, `controller`, `host`, `observer`): a policy of `airwatt_proto::powersave` over the
-//! driver's power save. `status` and `report` prove what it brings (`account`, `doze`, `show`), `off` ends it for good. `doctor` says
+//! driver's power save. `status` and `report` prove what it brings (`account`, `doze`, `show`, `verdict`), `off` ends it for good. `doctor` says
 //! what is known of the interface without changing anything. `measure` has power save off, on, and under the daemon's policy in
 //! blocks of random order, sends probes meanwhile, and says with confidence intervals how long answers take under each;
 //! `reflect`, on a wired host, answers its probes late, so that they meet a radio that sleeps.
@@ -27,8 +27,10 @@ mod reflect;
 mod run;
 mod show;
 mod state;
+mod supply;
 mod target;
 mod uapsd;
+mod verdict;
 mod waiting;
 mod wifi;
 

@@ -10,6 +10,8 @@ use serde_json::Value;
 
 use super::account::{Band, PeriodRow};
 use super::doze::Doze;
+use super::supply::Supply;
+use super::verdict;
 use super::{KIND, Show, Status, instance, on_or_off, state, waiting, wifi};
 use crate::failure::Failure;
 use crate::output;
@@ -28,6 +30,9 @@ pub(super) struct Document {
     pub(super) access_point: Option<String>,
     pub(super) beacon_interval_s: Option<f64>,
     pub(super) policy: &'static str,
+    /// What this host lives on, and the time awake that a packet of a peer is worth therefore; `null` for a policy without that price.
+    pub(super) supply: Supply,
+    pub(super) worth_s: Option<f64>,
     /// `before`, `acting` or `aside`.
     pub(super) state: &'static str,
     pub(super) power_save: bool,
@@ -45,6 +50,10 @@ pub(super) struct Document {
     pub(super) with: PeriodRow,
     /// Power that the setting as found would have taken for the packets of `with`.
     pub(super) as_found_power_w: Option<Band>,
+    /// The same with the kernel's default, power save on without the daemon.
+    pub(super) default_power_w: Option<Band>,
+    /// The share of the time for which that keeps the radio awake for the packets of `before` and of `with`.
+    pub(super) default_awake_share: [Option<Band>; 2],
     /// Flows that had a packet lately, by class.
     pub(super) flows: BTreeMap<&'static str, u64>,
     pub(super) counts: BTreeMap<&'static str, u64>,
@@ -318,6 +327,7 @@ fn head(document: &Value) -> String {
         document["demand"].as_str().map_or(String::new(), |why| format!(", because of {why} traffic"));
     let now = on_or_off(document["power_save"] == true);
     line("power save", format!("{now}{demand} (found {found})"));
+    line("supply", verdict::supply(document));
     let flows: Vec<String> = document["flows"]
         .as_object()
         .into_iter()
@@ -339,11 +349,11 @@ fn head(document: &Value) -> String {
     lines
 }
 
-fn number(value: &Value, factor: f64, digits: usize) -> String {
+pub(super) fn number(value: &Value, factor: f64, digits: usize) -> String {
     value.as_f64().map_or_else(|| "-".to_owned(), |value| format!("{:.digits$}", value * factor))
 }
 
-fn band(value: &Value, factor: f64, digits: usize) -> String {
+pub(super) fn band(value: &Value, factor: f64, digits: usize) -> String {
     if value.is_null() {
         return "-".to_owned();
     }
@@ -354,7 +364,7 @@ fn band(value: &Value, factor: f64, digits: usize) -> String {
 
 /// The table of before and with, and what it does not say.
 fn proof(document: &Value) -> String {
-    [table(document), sources(document), remarks(document)].concat()
+    [table(document), sources(document), remarks(document), verdict::lines(document)].concat()
 }
 
 fn table(document: &Value) -> String {
@@ -427,10 +437,6 @@ fn sources(document: &Value) -> String {
             line("no power: no profile is known of this radio; hint: radio = \"NAME\" in the");
             line("  configuration, a profile of your card (`airwatt radios` lists what ships)");
         }
-    }
-    if !document["as_found_power_w"].is_null() {
-        let power = band(&document["as_found_power_w"], 1e3, 0);
-        line(&format!("for the same packets the setting as found would have taken {power} mW"));
     }
     lines
 }

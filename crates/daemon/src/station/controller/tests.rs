@@ -126,6 +126,24 @@ fn it_observes_then_saves_power_and_stays_awake_for_packets_that_waited() {
     assert_eq!(rig.switches(), [(60_000, true), (70_000, false), (73_750, true)]);
 }
 
+/// The radio may sleep at once, and not at the end of the time for which it was worth to be awake.
+#[test]
+fn on_battery_the_radio_sleeps_again_at_once() {
+    let mut rig = Rig::new(true, 0);
+    rig.asked(1_000);
+    rig.input(keystroke(2_000), 2_000);
+    assert_eq!(rig.switches(), [(2_000, false)]);
+    rig.input(Input::Worth(Span::from_millis(100)), 3_000);
+    rig.run_until(3_001);
+    assert_eq!(rig.switches(), [(2_000, false), (3_000, true)]);
+    rig.input(keystroke(10_000), 10_000);
+    rig.run_until(12_000);
+    assert_eq!(rig.switches().len(), 2, "no longer worth its cost");
+    rig.input(Input::Worth(Span::from_secs(20)), 12_000);
+    rig.input(keystroke(20_000), 20_000);
+    assert_eq!(rig.switches().last(), Some(&(20_000, false)), "what was learned stays");
+}
+
 /// Within reach begins a beacon interval before the time at which the monitor asks again, since its questions waited for a beacon, and half a
 /// bound earlier. Until then packets of other flows wake the daemon, and those of this flow do not.
 #[test]

@@ -60,20 +60,19 @@ impl Summary {
     }
 }
 
+/// The ranks of the ends of a percentile's 95 % confidence interval. One that is zero, or more than `count`, is beyond the samples.
+pub(in crate::station) fn interval_ranks(count: u64, percent: u64) -> [u64; 2] {
+    let (count, share) = (count as f64, percent as f64 / 100.0);
+    let (middle, half) = (count * share, Z95 * (count * share * (1.0 - share)).sqrt());
+    [(middle - half).floor() as u64, (middle + half).ceil() as u64 + 1]
+}
+
 /// The percentile of samples in ascending order.
 fn estimate(sorted: &[Span], percent: u64) -> Option<Estimate> {
     let value = percentile::of_sorted(sorted, percent)?.as_secs_f64();
-    let (count, share) = (sorted.len() as f64, percent as f64 / 100.0);
-    let (middle, half) = (count * share, Z95 * (count * share * (1.0 - share)).sqrt());
-    let at = |rank: f64| {
-        let index = (rank as usize).checked_sub(1)?;
-        sorted.get(index).map(|delay| delay.as_secs_f64())
-    };
-    Some(Estimate {
-        value_s: value,
-        low_s: at((middle - half).floor()),
-        high_s: at((middle + half).ceil() + 1.0),
-    })
+    let [low_s, high_s] = interval_ranks(sorted.len() as u64, percent)
+        .map(|rank| sorted.get((rank as usize).checked_sub(1)?).map(|delay| delay.as_secs_f64()));
+    Some(Estimate { value_s: value, low_s, high_s })
 }
 
 impl Doze {

@@ -190,6 +190,22 @@ impl LatencyGuard {
         class_of(time).is_some_and(|class| self.tail.waits(class) == Some(true))
     }
 
+    /// Has a packet of a peer be worth this much time awake from now on, as when a host goes on battery. What was learned stays, and times
+    /// within reach that are not worth their cost any more end.
+    pub fn set_worth(&mut self, worth: Span, now: Instant) {
+        if worth == self.config.worth {
+            return;
+        }
+        self.config.worth = worth;
+        let demanded = self.demand();
+        for flow in &mut self.flows {
+            flow.decide(&self.tail, &self.config);
+            let is_worth_it = flow.hold().reach.is_some();
+            flow.scheduled.take_if(|_| !is_worth_it);
+        }
+        self.schedule(demanded, now);
+    }
+
     /// When [`LatencyGuard::look`] is due.
     pub const fn next_look(&self) -> Option<Instant> {
         self.next_look

@@ -438,6 +438,21 @@ fn nothing_is_worth_anything_to_who_says_so() {
     assert_eq!((rig.guard.class(1), rig.guard.counts().demands), (Some(FlowClass::Unharmed), [0, 0]));
 }
 
+/// A laptop whose plug is pulled between two messages of a broker, and put back.
+#[test]
+fn a_lower_price_ends_what_is_not_worth_it_at_once_and_forgets_nothing() {
+    let mut rig = Rig::new(100);
+    let at = asks(&mut rig, 0, random_gaps(10_000, 100, 7));
+    assert!(rig.is_held(at + 1_000));
+    rig.guard.set_worth(Span::from_secs(2), ms(at + 1_000));
+    assert!(rig.guard.demand().is_none() && rig.guard.next_look().is_none(), "the radio may sleep");
+    let (at, awake) = (asks(&mut rig, at, random_gaps(10_000, 50, 8)), rig.awake);
+    assert!(rig.awake - awake == 0 && rig.guard.class(1) != Some(FlowClass::Asked));
+    rig.guard.set_worth(Span::from_secs(20), ms(at));
+    let at = asks(&mut rig, at, [10_000]);
+    assert!(rig.is_held(at + 1_000), "its pauses are known");
+}
+
 /// Triggers cost a fifth of the time: peers that are too rare for active mode are within their reach.
 #[test]
 fn triggers_reach_peers_that_active_mode_does_not() {

@@ -269,4 +269,7 @@ impl Policy for GuardedTimeout {
     fn guard(&self) -> Option<&LatencyGuard> {
         Some(&self.guard)
     }
+    fn guard_mut(&mut self) -> Option<&mut LatencyGuard> {
+        Some(&mut self.guard)
+    }
 }

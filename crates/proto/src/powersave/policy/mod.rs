@@ -19,7 +19,7 @@ mod twt;
 mod uapsd;
 
 use airwatt_base::settings::{NoSettings, Settings};
-use airwatt_base::{Instant, kinds};
+use airwatt_base::{Instant, Span, kinds};
 
 pub use self::ba_ta::{BaTaConfig, BaTaStrConfig, StreamConfig};
 pub use self::ba_ta_twt::BaTaTwtConfig;
@@ -93,6 +93,11 @@ pub trait Policy: Sized {
     fn guard(&self) -> Option<&LatencyGuard> {
         None
     }
+
+    /// The same, for whoever changes what is worth its cost.
+    fn guard_mut(&mut self) -> Option<&mut LatencyGuard> {
+        None
+    }
 }
 
 /// Large policies are kept behind a pointer, so that a station that runs a small one stays small.
@@ -114,6 +119,9 @@ impl<P: Policy> Policy for Box<P> {
     fn guard(&self) -> Option<&LatencyGuard> {
         P::guard(self)
     }
+    fn guard_mut(&mut self) -> Option<&mut LatencyGuard> {
+        P::guard_mut(self)
+    }
 }
 
 impl PowerSavePolicy {
@@ -130,6 +138,14 @@ impl PowerSavePolicy {
     /// The latency guard of a policy that has one.
     pub fn guard(&self) -> Option<&LatencyGuard> {
         with_policy!(self, policy => policy.guard())
+    }
+
+    /// Has a packet of a peer be worth this much time awake from now on, if the policy has a latency guard. The device follows it at the next
+    /// [`PolicyTimer::Update`].
+    pub fn set_worth(&mut self, worth: Span, now: Instant) {
+        if let Some(guard) = with_policy!(self, policy => policy.guard_mut()) {
+            guard.set_worth(worth, now);
+        }
     }
 }
 
