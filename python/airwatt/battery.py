@@ -1,9 +1,9 @@
 """A battery, and how long it lasts at a mean power: capacity, self-discharge, cut-off and what else it feeds.
 
 A battery is written as its capacity and its options: `1000mAh@3.7V`, `1000mAh` at the voltage of the radio's profile,
-`3.7Wh`, `13.3kJ`, with `,self-discharge=2%` a month, `,cutoff=10%` of the capacity that stays unused, and `,load=0.5mA`
-for the host and its sensors. Left out: losses of regulators, and a capacity that depends on the current or the
-temperature.
+`3.7Wh`, `13.3kJ`, with `,self-discharge=2%` a month or `,self-discharge=2%/year`, `,cutoff=10%` of the capacity that
+stays unused, and `,load=0.5mA` for the host and its sensors. Left out: losses of regulators, and a capacity that
+depends on the current or the temperature.
 """
 
 import math
@@ -17,7 +17,7 @@ from airwatt.tables import NOTHING
 SECONDS_A_DAY = 86_400.0
 _MONTH_S = 365.25 / 12 * SECONDS_A_DAY
 _MILLIAMPERE_HOURS = re.compile(r"(?P<number>[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(?P<unit>mAh|Ah)(?:@(?P<voltage>.+))?")
-_FORM = "CAPACITY[,self-discharge=P%][,cutoff=P%][,load=CURRENT], as in 1000mAh@3.7V,load=0.5mA or 3.7Wh"
+_FORM = "CAPACITY[,self-discharge=P%[/month|/year]][,cutoff=P%][,load=CURRENT], as in 1000mAh@3.7V,load=0.5mA or 3.7Wh"
 
 
 class Battery(NamedTuple):
@@ -50,6 +50,8 @@ class Battery(NamedTuple):
                 raise _error(text, option)
             if key == "load":
                 fields |= _load(text, value)
+            elif key == "self-discharge":
+                fields["self_discharge"] = _self_discharge(text, value)
             else:
                 fields[key.replace("-", "_")] = _share(text, value)
         return cls(text, **fields)
@@ -157,6 +159,15 @@ def _load(text: str, value: str) -> dict[str, float]:
     if not 0 <= load < math.inf:
         raise _error(text, f"load={value}")
     return {key: load}
+
+
+def _self_discharge(text: str, value: str) -> float:
+    """The share of a month, from that of a month or of a year: what is left is a share of what was left before."""
+    share, slash, period = value.partition("/")
+    months = {"": 1, "month": 1, "year": 12}.get(period)
+    if months is None or bool(slash) != bool(period):
+        raise _error(text, f"self-discharge={value}")
+    return float(-math.expm1(math.log1p(-_share(text, share)) / months))
 
 
 def _share(text: str, value: str) -> float:

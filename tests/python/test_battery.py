@@ -34,6 +34,10 @@ def test_lifetimes_by_hand():
     idle = Battery.parse("3.7Wh,self-discharge=2%,cutoff=50%").lasts_s(0.0, None)
     assert idle == pytest.approx(months * 365.25 / 12 * 86_400)
     assert Battery.parse("3.7Wh").lasts_s(0.0, None) == math.inf
+    # A share of a year is that of twelve months, one after the other.
+    yearly = Battery.parse("3.7Wh,self-discharge=2%/year,cutoff=50%").lasts_s(0.0, None)
+    assert yearly == pytest.approx(12 * idle)
+    assert Battery.parse("3.7Wh,self-discharge=2%/month,cutoff=50%").lasts_s(0.0, None) == pytest.approx(idle)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +51,8 @@ def test_lifetimes_by_hand():
         "1Wh,cutoff=1",
         "1Wh,cutoff=100%",
         "1Wh,load=3",
+        "1Wh,self-discharge=2%/week",
+        "1Wh,self-discharge=2%/",
         "1Wh,load=-1mA",
         "1Wh,load=-1W",
         "1Wh,x=1%",
