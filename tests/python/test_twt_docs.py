@@ -26,6 +26,15 @@ def test_how_a_period_ends_decides():
     assert _current_a("twt", **{interval: "10s", announced: False}) == pytest.approx(tenth, rel=0.1)
 
 
+def test_the_interval_from_which_an_nrf7002_saves_is_between_ten_and_thirty_seconds():
+    """Beside every tenth beacon, with periods that do not end early; with those that do, it saves at a second."""
+    radio, interval = {"station.radio": "nrf7002"}, "station.power_save.interval"
+    tenth = _current_a("psm-legacy", **radio, **{"ap.dtim_period": 10})
+    whole = {**radio, "station.power_save.announced": False, "station.power_save.early_end": False}
+    assert _current_a("twt", **whole, **{interval: "30s"}) < tenth < _current_a("twt", **whole, **{interval: "10s"})
+    assert _current_a("twt", **radio, **{interval: "1s"}) < tenth
+
+
 def test_periods_that_follow_the_traffic_serve_it():
     """A stream, cut to a minute: its blocks are not late, for much less than under BA-TA."""
     found = {}
