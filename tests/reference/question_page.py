@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "question.md"
 PICTURES = ROOT / "docs" / "img"
 DURATION_S = 60
-POLICIES = ("active", "timeout", "uapsd", "twt", "ba-ta", "ba-ta-twt")
+POLICIES = ("active", "timeout", "psm-legacy", "uapsd", "twt", "ba-ta", "ba-ta-twt")
 RADIOS = {"laptop": "halperin-2010", "phone": "nrf7002", "thing": "esp32-c5-5ghz"}
 """What stands for a device of each kind."""
 AIRS = {"11n": "wifi4", "11ac": "wifi5", "11ax": "wifi6"}
