@@ -1,6 +1,8 @@
 """The tables of docs/powersave.md are the output of its commands, and its sentences agree with the tables."""
 
 import json
+import math
+import re
 
 import pytest
 from conftest import ROOT
@@ -138,3 +140,42 @@ def test_a_sleeper_gains_most_from_aggregates():
     assert 0.15 < today["uapsd"] / today["active"] < 0.17
     assert min(today, key=today.get) in ("ba-ta", "ba-ta+str")
     assert today["psm-legacy"] / today["active"] > 0.9
+
+
+def _beacon_rows():
+    found = re.findall(
+        r"^    [\w.-]+(?:, \w+)? +(\d+) B((?: +[\d.]+ ms [\d.]+ mJ){3})$", PAGE.read_text(), re.MULTILINE
+    )
+    return {int(length): [float(number) for number in re.findall(r"[\d.]+", cells)] for length, cells in found}
+
+
+def test_what_a_beacon_costs_is_its_time_on_the_air():
+    """Symbols of 4 us with 24 bits, behind 20 us, at 6 Mb/s; 8 us a byte behind 192 us at 1 Mb/s."""
+    rows = _beacon_rows()
+    assert list(rows) == [143, 250, 400, 600]
+    for length, cells in rows.items():
+        slow_us, fast_us = 192 + 8 * length, 20 + 4 * math.ceil((8 * length + 22) / 24)
+        times_us = (slow_us, fast_us + 6, fast_us)
+        expected = [part for time_us in times_us for part in (time_us / 1e3, time_us * 939e-6)]
+        assert cells == pytest.approx(expected, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("standard", "rate", "column", "ack_us"),
+    [("802.11g", "1Mbps", 0, 34), ("802.11g", "6Mbps", 2, 34), ("802.11a", "6Mbps", 4, 28)],
+)
+def test_a_sleeper_receives_a_beacon_as_long_as_the_table_has_it(standard, rate, column, ack_us):
+    """98 beacons of 10 s, and the acknowledgement of the frame with which the station begins power save."""
+    air = {"wifi.standard": standard, "wifi.beacon_rate": rate}
+    keys = {"station.radio": "halperin-2010", "duration": "10s", **air}
+    receive_s = laboratory.run("idle", set=keys).stations[0].state_s.receive
+    assert receive_s == pytest.approx(98 * _beacon_rows()[143][column] * 1e-3 + ack_us * 1e-6)
+
+
+def test_a_beacon_takes_as_long_at_6_ghz_as_at_5_ghz():
+    keys = {"station.radio": "halperin-2010", "duration": "10s", "wifi": "wifi6"}
+    times = [
+        laboratory.run("idle", set={**keys, "wifi.standard": standard}).stations[0].state_s.receive
+        for standard in ("802.11ax", "802.11ax-6GHz")
+    ]
+    assert times[0] == times[1] == pytest.approx(98 * _beacon_rows()[143][4] * 1e-3 + 28e-6)
