@@ -43,6 +43,9 @@ class AccessPoint(TypedDict, total=False):
     twt_agreements: int
     """Most target wake time agreements that hold at a time; with 0 every request is rejected. Default 16, as
     the hardware of Linux's drivers mt7915 and mt7996 has."""
+    twt_information: bool
+    """Whether the access point takes information frames, by which a station suspends an agreement for its
+    traffic. Default: it does not, as Linux's mac80211 and these drivers say."""
     twt_least_duration: str | Quantity
     """Least duration of the service periods of an agreement; a request for less is answered with it (Dictate
     TWT). Default 16.384 ms, as these drivers do."""
@@ -900,6 +903,12 @@ class TwtPowerSave(TypedDict, total=False):
     """Time from the start of one service period to that of the next, rounded down to what the TWT element can
     carry. Default 1 s."""
     policy: Literal["twt"]
+    resume_after: str | Quantity
+    """Time without a packet after which an agreement that was suspended for traffic holds again. Default: none,
+    traffic does not suspend it."""
+    suspend_at: int
+    """Packets received in one service period that suspend the agreement; a frame of the user always does. Only
+    with `resume_after`; default 2."""
 
 class BaTaTwtPowerSave(TypedDict, total=False):
     """target wake time whose service periods follow the path's bottleneck and the traffic, awake where that

@@ -383,6 +383,10 @@ impl Decoder {
                 Some(SleepChange::TwtAccepted(self.capture.wake_times.len() as u32 - 1))
             }
             Ok(Some(TwtAction::Teardown { flow })) => Some(SleepChange::TwtEnded(flow)),
+            // A station that asks for the next time does not suspend, and a response is to come.
+            Ok(Some(TwtAction::Information { flow, next_requested: false, next: None, .. })) => {
+                Some(SleepChange::TwtSuspended(flow))
+            }
             _ => WnmSleep::decode(frame).ok().flatten().map(SleepChange::Wnm),
         }
     }

@@ -187,6 +187,8 @@ pub enum SleepChange {
     TwtAccepted(u32),
     /// One such agreement ends, or all do.
     TwtEnded(Option<u8>),
+    /// One such agreement is suspended by an information frame, or all are.
+    TwtSuspended(Option<u8>),
     /// The access point agrees to WNM sleep mode, or to its end.
     Wnm(WnmSleep),
     /// The frame is encrypted: it may be any of these.

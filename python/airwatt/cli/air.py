@@ -62,6 +62,7 @@ def _agreements(air: dict[str, Any]) -> "Iterator[str | Table]":
         if wake is not None:
             how = "announced" if wake["announced"] else "unannounced"
             how += ", trigger" if wake["trigger"] else ""
+            how += f", {one['suspensions']}x suspended" if one["suspensions"] else ""
             terms = [quantity(wake["interval_s"], "s"), quantity(wake["duration_s"], "s"), how]
         rows.append([mac, _AGREEMENTS[one["kind"]], str(one["packet"]), quantity(one["from_s"], "s"), until, *terms])
     of = list(dict.fromkeys(mac for mac, _ in held))

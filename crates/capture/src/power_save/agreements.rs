@@ -28,6 +28,9 @@ pub struct HeldAgreement {
     pub from: (Instant, u32),
     /// The time at which a frame ended it, or the association; `None` if it held up to the end of the capture.
     pub until: Option<Instant>,
+    /// Information frames that suspended it. Rules about sleep take a suspended agreement for one that holds: the frame that resumes it
+    /// may have been missed.
+    pub suspensions: u32,
 }
 
 /// Why a rule accuses nobody while a target wake time holds.
@@ -53,6 +56,12 @@ impl Agreements {
                 self.begin(SleepAgreement::TargetWakeTime(*setup), mark);
             }
             SleepChange::TwtEnded(Some(flow)) => self.end(mark.0, |held| flow_of(held) == Some(flow & 7)),
+            SleepChange::TwtSuspended(flow) => {
+                for held in self.held.iter_mut().filter(|held| held.until.is_none()) {
+                    let own = flow_of(&held.agreement);
+                    held.suspensions += u32::from(own.is_some() && (flow.is_none() || own == flow));
+                }
+            }
             SleepChange::TwtEnded(None) => self.end(mark.0, |held| flow_of(held).is_some()),
             SleepChange::Wnm(sleep) => {
                 self.end(mark.0, |held| *held == SleepAgreement::WnmSleep);
@@ -71,7 +80,7 @@ impl Agreements {
     }
 
     fn begin(&mut self, agreement: SleepAgreement, from: Mark) {
-        self.held.push(HeldAgreement { agreement, from, until: None });
+        self.held.push(HeldAgreement { agreement, from, until: None, suspensions: 0 });
     }
 
     fn end(&mut self, at: Instant, which: impl Fn(&SleepAgreement) -> bool) {

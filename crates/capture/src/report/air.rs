@@ -81,6 +81,8 @@ pub struct AgreementReport {
     pub packet: u32,
     /// The time at which a frame ended it, or the association; `null` if it held up to the end of the capture.
     pub until_s: Option<f64>,
+    /// Information frames that suspended it, for traffic of the station as a rule.
+    pub suspensions: u32,
     /// The parameters of a target wake time; `null` of others.
     pub wake_time: Option<WakeTimeReport>,
 }
@@ -165,6 +167,7 @@ fn agreement_report(held: &HeldAgreement) -> AgreementReport {
         from_s: held.from.0.as_secs_f64(),
         packet: held.from.1,
         until_s: held.until.map(|until| until.as_secs_f64()),
+        suspensions: held.suspensions,
         wake_time,
     }
 }

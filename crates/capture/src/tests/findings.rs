@@ -1,7 +1,7 @@
 //! A built capture for each kind of finding, and one that nearly has it.
 
 use airwatt_dot11::{
-    AssociationResponse, Elements, TwtAction, TwtCommand, TwtSetup, WakeDuration, WakeInterval,
+    AssociationResponse, Elements, NextTwtBytes, TwtAction, TwtCommand, TwtSetup, WakeDuration, WakeInterval,
 };
 
 use super::*;
@@ -667,6 +667,10 @@ fn agreements_on_sleep_excuse_who_follows_them() {
         assert_eq!(verdict == Verdict::Undecidable, why.is_some(), "{detail}");
         assert!(detail.contains(why.unwrap_or("requested")), "{detail}");
     }
+    let information = |flow, resumes: bool| {
+        let next = resumes.then_some((5_000_000, NextTwtBytes::Eight));
+        twt(TwtAction::Information { flow, response_requested: false, next_requested: false, next })
+    };
     // They are listed with the packets that made them; a flow that is accepted again replaces its agreement, and so ends it.
     let acts = |at: u64, number: u16, body: &[u8]| (at, action(false, number, body));
     let frames = [
@@ -676,12 +680,19 @@ fn agreements_on_sleep_excuse_who_follows_them() {
         acts(30, 3, &reject),
         acts(40, 4, &accept),
         acts(50, 5, &wnm(1, 0)),
-        (60, null(true)),
+        acts(60, 6, &information(None, false)),
+        acts(70, 7, &information(Some(3), false)),
+        acts(80, 8, &information(Some(2), true)),
+        acts(90, 9, &information(Some(2), false)),
+        (95, null(true)),
     ];
     let seen = power_save::observe(&ladder(&frames));
     let listed = |held: &HeldAgreement| (held.from.1, held.until.map(|until| until.as_nanos() / 1_000_000));
     let held: Vec<_> = seen.agreements[&STATION].iter().map(listed).collect();
     assert_eq!(held, [(2, Some(40)), (3, Some(50)), (5, None)]);
+    // Of four information frames the second is about another flow, and the third names the time of the next period.
+    let suspensions: Vec<_> = seen.agreements[&STATION].iter().map(|held| held.suspensions).collect();
+    assert_eq!(suspensions, [0, 0, 2]);
     let SleepAgreement::TargetWakeTime(terms) = seen.agreements[&STATION][0].agreement else {
         panic!("{seen:?}")
     };

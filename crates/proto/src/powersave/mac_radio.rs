@@ -14,7 +14,7 @@ use airwatt_base::{Instant, SleepClock, Span, Timeout, TimerKind, TimerTable, wi
 
 use super::interface::{Purpose, StationOutput, StationTimer, Uplink, Window};
 use super::radio::{Abilities, PolicyTimer, PowerSaveRadio};
-use super::{PowerSaveFrame, ServiceFlags, WakeProposal};
+use super::{PowerSaveFrame, ServiceFlags, WakeFrame, WakeProposal};
 use negotiation::Negotiation;
 pub use scan::ScanConfig;
 use scan::Scans;
@@ -363,9 +363,10 @@ impl MacRadio {
     }
 
     /// Handles [`StationTimer::Announce`].
-    pub(super) fn announce(&mut self) {
+    pub(super) fn announce(&mut self, now: Instant) {
         if !self.announcing() {
-            self.request(PowerSaveFrame::PmNull { pm: self.pm }, StationTimer::Announce);
+            let frame = self.announcement(now);
+            self.request(frame, StationTimer::Announce);
         }
     }
 
@@ -520,7 +521,12 @@ impl MacRadio {
     }
 
     fn announcing(&self) -> bool {
-        self.pending(|control| matches!(control, PowerSaveFrame::PmNull { .. }))
+        self.pending(|control| {
+            matches!(
+                control,
+                PowerSaveFrame::PmNull { .. } | PowerSaveFrame::Wake(WakeFrame::Information { .. })
+            )
+        })
     }
 }
 
@@ -690,6 +696,14 @@ impl PowerSaveRadio for MacRadio {
 
     fn agree_on(&mut self, proposal: WakeProposal) {
         self.propose(proposal);
+    }
+
+    fn suspend_agreement(&mut self, why: StationTimer) {
+        self.suspend_wake_periods(why);
+    }
+
+    fn resume_agreement(&mut self, now: Instant) {
+        self.resume_wake_periods(now);
     }
 
     fn set_timer(&mut self, timer: PolicyTimer, at: Option<Instant>) {

@@ -215,6 +215,14 @@ pub trait PowerSaveRadio {
     /// now on; [`Fact::Agreed`] is the outcome. Does nothing on a device without [`Abilities::WAKE_AGREEMENT`].
     fn agree_on(&mut self, _proposal: WakeProposal) {}
 
+    /// Leaves power save for traffic, in which the agreement is suspended by an information frame if the access point takes such frames.
+    /// Does nothing on a device without [`Abilities::WAKE_AGREEMENT`].
+    fn suspend_agreement(&mut self, _why: StationTimer) {}
+
+    /// Enters power save again, with the periods of the agreement from now on. Does nothing on a device without
+    /// [`Abilities::WAKE_AGREEMENT`].
+    fn resume_agreement(&mut self, _now: Instant) {}
+
     /// Lets the radio sleep before the end of an agreed service period. Does nothing on a device without
     /// [`Abilities::WAKE_AGREEMENT`].
     fn end_wake_period(&mut self) {}

@@ -137,7 +137,7 @@ impl StationPowerSave {
 
     fn timer(&mut self, timer: StationTimer, now: Instant) {
         match timer {
-            StationTimer::Announce => self.radio.announce(),
+            StationTimer::Announce => self.radio.announce(now),
             StationTimer::Beacon => self.radio.await_beacon(now),
             StationTimer::BeaconWindow => self.radio.beacon_missed(now),
             StationTimer::ServicePeriod => {

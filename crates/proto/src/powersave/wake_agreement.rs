@@ -8,7 +8,10 @@
 //! station has at most one; to change it, it tears it down and asks again, since access points with Linux's driver mt7915 give a request
 //! an agreement of its own.
 //!
-//! Left out: explicit and trigger-enabled agreements, protection, information frames, and broadcast TWT.
+//! A station may suspend its agreement by an information frame, and name the period with which it goes on by another one, if the access point takes
+//! such frames. Its times remain taken meanwhile.
+//!
+//! Left out: explicit and trigger-enabled agreements, protection, information frames of the access point, and broadcast TWT.
 
 use airwatt_base::{Instant, Span};
 
@@ -55,6 +58,14 @@ pub struct WakeAgreement {
 }
 
 impl WakeAgreement {
+    /// The agreement with the times that follow a service period which begins at `next`, or a number of intervals later if that is
+    /// before `soonest`.
+    #[must_use]
+    pub fn going_on_at(&self, next: Instant, soonest: Instant) -> Self {
+        let passed = soonest.saturating_since(next).as_nanos().div_ceil(self.request.interval.as_nanos());
+        Self { first: next + self.request.interval * passed, ..*self }
+    }
+
     /// The start of the first service period that begins later than `after`.
     pub fn start_after(&self, after: Instant) -> Instant {
         if after < self.first {
@@ -126,11 +137,18 @@ pub enum WakeFrame {
     Answer {
         /// That of the request.
         token: u8,
+        /// Whether the access point takes information frames.
+        information: bool,
         /// What it answers.
         answer: WakeAnswer,
     },
     /// The station ends its agreement.
     Teardown,
+    /// The station suspends its agreement, or goes on with it.
+    Information {
+        /// Start of the next service period; `None` suspends the agreement.
+        next: Option<Instant>,
+    },
 }
 
 #[cfg(test)]
@@ -179,5 +197,10 @@ mod tests {
         assert_eq!(agreement.start_after(Instant::ZERO), Instant::from_millis(50));
         assert_eq!(agreement.start_after(Instant::from_millis(50)), Instant::from_millis(1_050));
         assert_eq!(agreement.start_after(Instant::from_millis(2_049)), Instant::from_millis(2_050));
+        let goes_on =
+            |next, now| agreement.going_on_at(Instant::from_millis(next), Instant::from_millis(now)).first;
+        assert_eq!(goes_on(7_300, 7_200), Instant::from_millis(7_300));
+        assert_eq!(goes_on(7_300, 7_300), Instant::from_millis(7_300));
+        assert_eq!(goes_on(7_300, 9_301), Instant::from_millis(10_300));
     }
 }

@@ -75,6 +75,7 @@ const RULES: &[Rule] = &[
     rule("ap.dtim_period", receives_dtims, COUNTED, "station.listen_interval \"dtim\" or station.receive_dtims"),
     rule("ap.twt_agreements", has_target_wake, NO_TWT, "policies \"twt\" and \"ba-ta-twt\""),
     rule("ap.twt_least_duration", has_target_wake, NO_TWT, "policies \"twt\" and \"ba-ta-twt\""),
+    rule("ap.twt_information", has_target_wake, NO_TWT, "policies \"twt\" and \"ba-ta-twt\""),
     of_override("wifi.aifsn", has_one_category, CATEGORIES, ONE_CATEGORY),
     of_override("wifi.cw_min", has_one_category, CATEGORIES, ONE_CATEGORY),
     of_override("wifi.cw_max", has_one_category, CATEGORIES, ONE_CATEGORY),

@@ -455,6 +455,9 @@ pub struct AccessPoint {
     /// Least duration of the service periods of an agreement; a request for less is answered with it (Dictate TWT). Default
     /// 16.384 ms, as these drivers do.
     pub twt_least_duration: Span,
+    /// Whether the access point takes information frames, by which a station suspends an agreement for its traffic. Default: it does not, as
+    /// Linux's mac80211 and these drivers say.
+    pub twt_information: bool,
     /// In a `[[cell]]`: the node that is the access point.
     pub node: Option<String>,
     /// In a `[[cell]]`: `shared` if the access point uses the radio that its node has as a station of an earlier cell on the same
@@ -487,6 +490,7 @@ impl Default for AccessPoint {
             uapsd: true,
             twt_agreements: WakeLimits::default().agreements,
             twt_least_duration: WakeLimits::default().least_duration,
+            twt_information: WakeLimits::default().information,
             node: None,
             radio: None,
         }

@@ -119,3 +119,45 @@ fn for_a_period_that_is_nearer_than_the_wake_up_the_radio_wakes_at_once() {
     let result = simulate(&scenario("bulk", &keys), 17).result;
     assert!((result.simulated_s - 1.0).abs() < 1e-9, "{}", result.simulated_s);
 }
+
+/// A packet of 100 bytes each 10 s suspends the agreement for 200 ms, in which the radio listens at 0.8 W; the frames themselves take
+/// less than a millisecond. Whether information frames or the PM bit say so makes no difference to that.
+#[test]
+fn a_suspended_agreement_costs_its_time_without_packets() {
+    for information in ["false", "true"] {
+        let text = format!(
+            r#"
+            base = "idle"
+            duration = "1000s"
+            [ap]
+            twt_information = {information}
+            [[station]]
+            power_save = {{ policy = "twt", interval = "1024ms", resume_after = "200ms" }}
+            radio = "ar5004"
+            [[flow]]
+            direction = "up"
+            transport = "udp"
+            application = {{ kind = "cbr", rate = "80bps", packet = "100B" }}
+            "#
+        );
+        let scenario = Scenario::from_text(&text, "suspended", &[]).expect("it can run");
+        let result = simulate(&scenario, 1).result;
+        let packets = result.flows[0].segments_sent as f64;
+        assert!((99.0..=101.0).contains(&packets), "{packets}");
+        assert_within(result.stations[0].energy_by_cause_j.timeout_tail, 0.8 * 0.2 * packets, 0.3);
+    }
+}
+
+/// Under an agreement of 1 s a download crosses the cell once in an interval. If it suspends the agreement, it is as fast as under
+/// `timeout`; the first answer of the server waits for a period, at most for an interval, unless the request has suspended the agreement.
+#[test]
+fn a_download_that_suspends_the_agreement_is_as_fast_as_in_active_mode() {
+    let seconds = |policy: &str| {
+        simulate(&scenario("bulk", &[("policy", policy), ("flow.application.size", "3MB")]), 1)
+            .result
+            .simulated_s
+    };
+    let [timeout, held, suspended] = ["timeout", "twt", "twt:resume_after=100ms"].map(seconds);
+    assert!(suspended - timeout < 1.1, "{suspended} {timeout}");
+    assert!(held > 5.0 * timeout, "{held} {timeout}");
+}

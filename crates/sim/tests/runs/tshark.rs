@@ -60,7 +60,7 @@ fn no_frame_is_malformed_and_no_expert_objects() {
     let complaints = "radiotap.flags.badfcs == 0 && (_ws.malformed || _ws.expert.severity >= error || \
                       _ws.expert.group == \"Assumption\" || wlan.fcs.status == 0 || ip.checksum.status == 0 || \
                       tcp.checksum.status == 0 || udp.checksum.status == 0 || (_ws.short && !udp))";
-    let cases: [(&str, &[(&str, &str)]); 14] = [
+    let cases: [(&str, &[(&str, &str)]); 15] = [
         ("fast-dsl", &[("flow.application.size", "300kB"), ("policy", "active"), ("station.count", "2")]),
         ("fast-dsl", &[("flow.application.size", "300kB"), ("policy", "timeout"), ("station.count", "2")]),
         ("fast-dsl", &[("flow.application.size", "300kB"), ("policy", "psm"), ("station.count", "20")]),
@@ -76,6 +76,15 @@ fn no_frame_is_malformed_and_no_expert_objects() {
         ),
         ("saturation", &[("station.count", "5"), ("duration", "200ms")]),
         ("web", &[("policy", "twt"), ("duration", "3s")]),
+        (
+            "web",
+            &[
+                ("policy", "twt"),
+                ("station.power_save.resume_after", "100ms"),
+                ("ap.twt_information", "true"),
+                ("duration", "3s"),
+            ],
+        ),
         (
             "saturation",
             &[
@@ -182,6 +191,51 @@ fn the_fields_of_target_wake_time_are_those_of_the_negotiation() {
     let expected =
         [frame(0, 1, 1, 32, 0), frame(0, 6, 0, 64, 0), frame(0, 1, 1, 64, 0), frame(0, 4, 0, 64, start)];
     assert_eq!(lines, expected, "{text}");
+}
+
+/// An access point that takes information frames says so in its answer. A frame of the user suspends the agreement with PM = 0, and the
+/// station resumes it with PM = 1 at a time that is a number of intervals behind the first period.
+#[test]
+fn the_fields_of_information_frames_are_those_of_the_agreement() {
+    let changes = [
+        ("policy", "twt"),
+        ("station.power_save.interval", "100ms"),
+        ("station.power_save.resume_after", "50ms"),
+        ("ap.twt_information", "true"),
+        ("duration", "20s"),
+    ];
+    let trace = traced("web", &changes);
+    let arguments = ["-Y", "wlan.fc.type_subtype == 0x000d", "-T", "fields", "-E", "separator=;"];
+    let wanted = [
+        "wlan.fixed.s1g_action",
+        "wlan.fc.pwrmgt",
+        "wlan.s1g.twt_information.control.next_twt_subfield_size",
+        "wlan.s1g.twt_information.next_twt64",
+        "wlan.twt.target_wake_time",
+        "wlan.twt.info_frame_disabled",
+    ];
+    let arguments: Vec<&str> =
+        arguments.into_iter().chain(wanted.iter().flat_map(|field| ["-e", field])).collect();
+    let Some(text) = tshark(&trace, "information", &arguments) else { return };
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(';').collect()).collect();
+    let time = |text: &str| match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).expect("a number"),
+        None => text.parse().expect("a number"),
+    };
+    assert!(is(lines[0][5], true) && is(lines[1][5], false), "{text}");
+    let first = time(lines[1][4]);
+    let (mut suspensions, mut resumptions) = (0, 0);
+    for line in &lines[2..] {
+        if line[3].is_empty() {
+            assert!(is(line[1], false), "{text}");
+            suspensions += 1;
+        } else {
+            assert!(is(line[1], true), "{text}");
+            assert_eq!((time(line[2]), (time(line[3]) - first) % 100_000), (3, 0), "{text}");
+            resumptions += 1;
+        }
+    }
+    assert!(suspensions >= 1 && suspensions - resumptions <= 1, "{text}");
 }
 
 #[test]

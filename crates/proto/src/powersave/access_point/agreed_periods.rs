@@ -12,7 +12,7 @@ use crate::powersave::wake_agreement::{WakeAgreement, WakeAnswer, WakeFrame, Wak
 #[derive(Clone, Debug)]
 pub(super) struct WakeTimes {
     agreement: WakeAgreement,
-    /// When the agreed period in progress ends, or the next one begins.
+    /// When the agreed period in progress ends, or the next one begins; [`Instant::FOREVER`] while the agreement is suspended.
     edge: Instant,
     /// An agreed period is in progress.
     open: bool,
@@ -54,6 +54,22 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
             peer.wakes = Some(WakeTimes { agreement, edge, open: false, ended: false });
             self.time_next_edge();
         }
+    }
+
+    /// Handles an information frame: no period of the agreement begins before one names the next.
+    pub(super) fn suspend_or_resume(&mut self, station: StationId, next: Option<Instant>, now: Instant) {
+        let Some(wakes) = &mut self.peers[station as usize].wakes else { return };
+        match next {
+            None => wakes.edge = Instant::FOREVER,
+            Some(next) => {
+                wakes.agreement = wakes.agreement.going_on_at(next, now);
+                wakes.edge = wakes.agreement.first;
+            }
+        }
+        if std::mem::take(&mut wakes.open) {
+            self.end_agreed_period(station);
+        }
+        self.time_next_edge();
     }
 
     /// Ends the agreement of a station, if it has one or is offered one.
@@ -107,7 +123,7 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
 
     fn time_next_edge(&mut self) {
         let edges = self.peers.iter().filter_map(|peer| peer.wakes.as_ref());
-        match edges.map(|wakes| wakes.edge).min() {
+        match edges.map(|wakes| wakes.edge).min().filter(|edge| *edge < Instant::FOREVER) {
             Some(edge) => self.timers.set(AccessPointTimer::ServicePeriod, edge),
             None => self.timers.stop(AccessPointTimer::ServicePeriod),
         }

@@ -28,12 +28,14 @@ pub struct WakeLimits {
     pub agreements: u32,
     /// The least duration of a service period.
     pub least_duration: Span,
+    /// Whether it takes information frames, by which a station suspends its agreement. Linux's mac80211 and the drivers do not.
+    pub information: bool,
 }
 
 impl Default for WakeLimits {
     /// Those of mt7915 and mt7996: 16 agreements (`MT7915_MAX_TWT_AGRT`), and 64 units of 256 us (`MT7915_MIN_TWT_DUR`).
     fn default() -> Self {
-        Self { agreements: 16, least_duration: Span::from_micros(64 * 256) }
+        Self { agreements: 16, least_duration: Span::from_micros(64 * 256), information: false }
     }
 }
 
@@ -51,16 +53,20 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
                 if let WakeAnswer::Accept(agreement) = answer {
                     self.peers[station as usize].offered = Some(agreement);
                 }
-                self.transmit(station, Downlink::Wake(WakeFrame::Answer { token, answer }));
+                let information = self.config.wakes.information;
+                self.transmit(station, Downlink::Wake(WakeFrame::Answer { token, information, answer }));
             }
             WakeFrame::Teardown => self.end_agreement(station),
-            WakeFrame::Answer { .. } => {}
+            WakeFrame::Information { next } if self.config.wakes.information => {
+                self.suspend_or_resume(station, next, now);
+            }
+            WakeFrame::Answer { .. } | WakeFrame::Information { .. } => {}
         }
     }
 
     fn answer(&self, proposal: WakeProposal, now: Instant) -> WakeAnswer {
         let WakeProposal { request, start } = proposal;
-        let WakeLimits { agreements, least_duration } = self.config.wakes;
+        let WakeLimits { agreements, least_duration, .. } = self.config.wakes;
         if self.agreements().count() >= agreements as usize || request.interval < request.duration {
             return WakeAnswer::Reject(request);
         }

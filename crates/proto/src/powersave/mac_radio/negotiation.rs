@@ -72,7 +72,11 @@ impl MacRadio {
 
     /// Handles the end of an own action frame.
     pub(super) fn wake_frame_sent(&mut self, frame: WakeFrame, delivered: bool, now: Instant) {
-        let WakeFrame::Request { token, .. } = frame else { return };
+        let token = match frame {
+            WakeFrame::Request { token, .. } => token,
+            WakeFrame::Information { next } => return self.information_sent(next, delivered, now),
+            WakeFrame::Answer { .. } | WakeFrame::Teardown => return,
+        };
         if self.negotiation.open && token == self.negotiation.token {
             let wait = if delivered { ANSWER } else { ANNOUNCE_AGAIN };
             self.timers.set(StationTimer::WakeRequest, now + wait);
@@ -96,7 +100,7 @@ impl MacRadio {
         frame: WakeFrame,
         now: Instant,
     ) -> Option<Option<WakeAgreement>> {
-        let WakeFrame::Answer { token, answer } = frame else { return None };
+        let WakeFrame::Answer { token, information, answer } = frame else { return None };
         self.synchronized_at = now;
         if !self.negotiation.open || token != self.negotiation.token {
             // The access point takes an agreement for made that the station no longer waits for.
@@ -110,7 +114,7 @@ impl MacRadio {
             WakeAnswer::Accept(agreement) => {
                 self.negotiation.open = false;
                 self.negotiation.unserved = 0;
-                self.wakes = Some(WakePeriods::new(agreement));
+                self.wakes = Some(WakePeriods::new(agreement, information));
                 Some(Some(agreement))
             }
             WakeAnswer::Alternate(request) | WakeAnswer::Dictate(request)

@@ -2,13 +2,16 @@
 //!
 //! A station with an agreement learns the access point's time from the frames of its periods, and wakes up earlier the longer ago that
 //! was. It receives a beacon only after a period without a frame, as firmware of the SiWx917 does (which receives two).
+//!
+//! While traffic keeps the station in active mode the agreement may be suspended by an information frame; another one resumes it.
 
 use airwatt_base::Instant;
 
-use super::{MacRadio, Power, Service};
+use super::{ANNOUNCE_AGAIN, MacRadio, Power, Service};
+use crate::powersave::PowerSaveFrame;
 use crate::powersave::interface::StationTimer;
 use crate::powersave::radio::PowerSaveRadio;
-use crate::powersave::wake_agreement::WakeAgreement;
+use crate::powersave::wake_agreement::{WakeAgreement, WakeFrame};
 
 /// The service periods of a station.
 #[derive(Clone, Debug)]
@@ -22,11 +25,23 @@ pub(super) struct WakePeriods {
     open: Option<Instant>,
     /// The radio stays awake for the rest of the period in progress.
     stays: bool,
+    /// Whether the access point takes information frames.
+    takes_information: bool,
+    /// The agreement is suspended, or about to be.
+    suspended: bool,
 }
 
 impl WakePeriods {
-    pub(super) const fn new(agreement: WakeAgreement) -> Self {
-        Self { agreement, next: agreement.first, awaited: false, open: None, stays: false }
+    pub(super) const fn new(agreement: WakeAgreement, takes_information: bool) -> Self {
+        Self {
+            agreement,
+            next: agreement.first,
+            awaited: false,
+            open: None,
+            stays: false,
+            takes_information,
+            suspended: false,
+        }
     }
 }
 
@@ -34,6 +49,62 @@ impl MacRadio {
     /// Whether a service period keeps the radio awake.
     pub(super) fn stays_for_wake_period(&self) -> bool {
         self.wakes.as_ref().is_some_and(|wakes| wakes.awaited || wakes.stays)
+    }
+
+    /// Leaves power save, in which the agreement is suspended if the access point takes information frames. The information frame has
+    /// PM = 0, so that no other frame announces the mode.
+    pub(super) fn suspend_wake_periods(&mut self, why: StationTimer) {
+        if !self.pm {
+            return;
+        }
+        match &mut self.wakes {
+            Some(wakes) if wakes.takes_information => {
+                wakes.suspended = true;
+                self.stop_power_save();
+                self.request(PowerSaveFrame::Wake(WakeFrame::Information { next: None }), why);
+            }
+            _ => self.leave_power_save(why),
+        }
+    }
+
+    /// Enters power save with the agreement that holds. If it is suspended, an information frame with PM = 1 names the next service period
+    /// and announces the mode.
+    pub(super) fn resume_wake_periods(&mut self, now: Instant) {
+        // The answer of the access point would find the station asleep.
+        if self.pm || self.negotiation.is_open() {
+            return;
+        }
+        let Some(wakes) = self.wakes.as_ref().filter(|wakes| wakes.suspended) else {
+            return self.enter_power_save();
+        };
+        let next = Some(wakes.agreement.start_after(now));
+        self.pm = true;
+        self.request(PowerSaveFrame::Wake(WakeFrame::Information { next }), StationTimer::Announce);
+    }
+
+    /// Handles the end of an information frame. One that was lost is repeated while it says what holds.
+    pub(super) fn information_sent(&mut self, next: Option<Instant>, delivered: bool, now: Instant) {
+        let Some(wakes) = self.wakes.as_mut().filter(|_| next.is_some() == self.pm) else { return };
+        if !delivered {
+            return self.timers.set(StationTimer::Announce, now + ANNOUNCE_AGAIN);
+        }
+        if let Some(next) = next {
+            wakes.suspended = false;
+            wakes.agreement = wakes.agreement.going_on_at(next, now);
+            self.announced = true;
+            self.schedule_wake_period(now);
+        }
+    }
+
+    /// The frame that announces the mode: of a suspended agreement the information frame.
+    pub(super) fn announcement(&self, now: Instant) -> PowerSaveFrame {
+        match self.wakes.as_ref().filter(|wakes| wakes.suspended) {
+            Some(wakes) => {
+                let next = self.pm.then(|| wakes.agreement.start_after(now));
+                PowerSaveFrame::Wake(WakeFrame::Information { next })
+            }
+            None => PowerSaveFrame::PmNull { pm: self.pm },
+        }
     }
 
     /// Whether the station announces itself in the periods of its agreement.

@@ -6,6 +6,10 @@
 //! honours. A frame of the user is sent at once, outside periods too; what answers it waits for the next period.
 //! Group-addressed frames are not received.
 //!
+//! An agreement for an idle station is wrong for traffic. With [`TwtConfig::resume_after`] a frame of the user, or
+//! [`TwtConfig::suspend_at`] packets in a period, suspend it: the station is in active mode until no packet has come or gone for that
+//! time, as under `timeout`. If the access point takes no information frames, the PM bit of the station's frames does the same.
+//!
 //! Without an agreement, because the access point refuses or does not answer, the station receives beacons and fetches what they announce by
 //! PS-Polls, as `psm-legacy` does. It asks again after [`ASK_AGAIN`].
 
@@ -14,7 +18,7 @@ use airwatt_base::{Instant, Span, with_defaults};
 
 use super::Policy;
 use crate::powersave::estimate::{Dozing, Estimate, Trial};
-use crate::powersave::interface::StationTimer;
+use crate::powersave::interface::{StationTimer, Uplink};
 use crate::powersave::radio::{Abilities, Fact, PolicyTimer, PowerSaveRadio};
 use crate::powersave::wake_agreement::{WakeProposal, WakeRequest};
 
@@ -33,6 +37,14 @@ with_defaults! {
         /// Whether the station sleeps as soon as the access point ends the service period (EOSP). Default: it does. Firmware of the nRF70
         /// stays awake for the whole duration.
         pub early_end: bool = true,
+        /// Time without a packet after which an agreement that was suspended for traffic holds again. Default: none, traffic does not suspend
+        /// it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub resume_after: Option<Span> = None,
+        /// Packets received in one service period that suspend the agreement; a frame of the user always does. Only with `resume_after`;
+        /// default 2.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub suspend_at: Option<u32> = None,
     }
 }
 
@@ -50,18 +62,53 @@ impl Settings for TwtConfig {
         in_range("interval", self.interval, least, Span::from_secs(86_400))?;
         // Rounding may turn an interval of hardly more than the duration into less.
         let WakeRequest { interval, duration, .. } = self.request();
-        in_range("interval", interval, duration, Span::from_secs(86_400))
+        in_range("interval", interval, duration, Span::from_secs(86_400))?;
+        if let Some(resume_after) = self.resume_after {
+            in_range("resume_after", resume_after, Span::from_millis(1), Span::from_secs(3_600))?;
+        } else if self.suspend_at.is_some() {
+            return Err(SettingError::no_effect(
+                "suspend_at",
+                "an agreement that traffic does not suspend",
+                "resume_after",
+            ));
+        }
+        in_range("suspend_at", self.suspend_at.unwrap_or(SUSPEND_AT), 1, 1_000_000)
     }
 }
 
 /// The time after which a station whose request was refused asks again. The standard names none; agreements of others end rarely.
 const ASK_AGAIN: Span = Span::from_secs(60);
+/// Packets of a service period that suspend the agreement, unless it is set. One may be all there is; a second one says that there is traffic.
+const SUSPEND_AT: u32 = 2;
+/// The least time in active mode after a packet was received, and after a frame that waits to be sent.
+const NEXT_FRAME: Span = Span::from_millis(5);
 
 #[derive(Clone, Debug)]
 pub(in crate::powersave) struct Twt {
+    config: TwtConfig,
     proposal: WakeProposal,
-    early_end: bool,
     agreed: bool,
+    /// Time of the first packet of a service period, and the packets from it on.
+    period: (Instant, u32),
+}
+
+impl Twt {
+    /// Handles traffic: the agreement is suspended from now on, for `resume_after`, or `least` if that is longer.
+    fn traffic(&self, radio: &mut dyn PowerSaveRadio, least: Span, now: Instant) {
+        let Some(resume_after) = self.config.resume_after.filter(|_| self.agreed) else { return };
+        radio.suspend_agreement(StationTimer::Inactivity);
+        radio.set_timer(PolicyTimer::Inactivity, Some(now + resume_after.max(least)));
+    }
+
+    /// Handles a packet. One of a period comes within its duration of the first, and none of the next does.
+    fn received(&mut self, radio: &mut dyn PowerSaveRadio, now: Instant) {
+        let (first, packets) = self.period;
+        let is_same = packets > 0 && now.saturating_since(first) <= self.proposal.request.duration;
+        self.period = if is_same { (first, packets + 1) } else { (now, 1) };
+        if !radio.in_power_save() || self.period.1 >= self.config.suspend_at.unwrap_or(SUSPEND_AT) {
+            self.traffic(radio, NEXT_FRAME, now);
+        }
+    }
 }
 
 impl Policy for Twt {
@@ -80,7 +127,7 @@ impl Policy for Twt {
 
     fn new(config: TwtConfig, _start: Instant) -> Self {
         let proposal = WakeProposal { request: config.request(), start: None };
-        Self { proposal, early_end: config.early_end, agreed: false }
+        Self { config, proposal, agreed: false, period: (Instant::ZERO, 0) }
     }
 
     fn fact(&mut self, radio: &mut dyn PowerSaveRadio, fact: Fact, now: Instant) {
@@ -89,13 +136,23 @@ impl Policy for Twt {
             Fact::Agreed { agreement } => {
                 self.agreed = agreement.is_some();
                 radio.set_power_save(true, StationTimer::Announce);
+                radio.set_timer(PolicyTimer::Inactivity, None);
                 radio.set_timer(PolicyTimer::Update, (!self.agreed).then_some(now + ASK_AGAIN));
             }
-            Fact::ServiceEnded { last: Some(_) } if self.agreed && self.early_end => radio.end_wake_period(),
+            Fact::ServiceEnded { last: Some(_) } if self.agreed && self.config.early_end => {
+                radio.end_wake_period();
+            }
             Fact::Beacon { tim: true } if !self.agreed => radio.poll(StationTimer::Beacon),
             Fact::ServiceEnded { last: Some(flags) } if !self.agreed && flags.more_data => {
                 radio.poll(StationTimer::ServicePeriod);
             }
+            Fact::Received { null: false, .. } => self.received(radio, now),
+            Fact::Sent { frame: Uplink::Data { .. }, .. } => self.traffic(radio, Span::ZERO, now),
+            Fact::Backlog if radio.backlog() > 0 => self.traffic(radio, Span::ZERO, now),
+            Fact::Timer(PolicyTimer::Inactivity) if radio.backlog() > 0 => {
+                self.traffic(radio, NEXT_FRAME, now);
+            }
+            Fact::Timer(PolicyTimer::Inactivity) => radio.resume_agreement(now),
             _ => {}
         }
     }

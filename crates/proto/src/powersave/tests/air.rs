@@ -93,7 +93,8 @@ pub(super) struct Air {
 
 /// The access point's beacons come at 100 ms, 200 ms, ...: the stations are in power save by then.
 fn ap_config(ps_buffer: u32) -> AccessPointConfig {
-    let wakes = WakeLimits { least_duration: Span::from_micros(256), ..WakeLimits::default() };
+    let wakes =
+        WakeLimits { least_duration: Span::from_micros(256), information: true, ..WakeLimits::default() };
     AccessPointConfig {
         ps_buffer,
         first_beacon: Instant::from_millis(100),
@@ -120,6 +121,8 @@ const fn wake_line(frame: WakeFrame) -> &'static str {
         WakeFrame::Answer { answer: WakeAnswer::Dictate(_), .. } => "dictate",
         WakeFrame::Answer { answer: WakeAnswer::Reject(_), .. } => "reject",
         WakeFrame::Teardown => "teardown",
+        WakeFrame::Information { next: None } => "suspend",
+        WakeFrame::Information { .. } => "resume",
     }
 }
 
@@ -128,6 +131,16 @@ impl Air {
     pub(super) fn new(ps_buffer: u32, queue_limit: usize, policies: &[PowerSaveConfig]) -> Self {
         let stations: Vec<_> = policies.iter().map(|policy| (station_config(), *policy)).collect();
         Self::with_stations(ps_buffer, queue_limit, stations)
+    }
+
+    /// With an access point that takes no information frames.
+    pub(super) fn without_information(mut self) -> Self {
+        self.setup.0.wakes.information = false;
+        self.ap = AccessPointPowerSave::new(self.setup.0);
+        for (_, policy) in &self.setup.1 {
+            self.ap.add_station(policy.needs_uapsd());
+        }
+        self
     }
 
     /// As [`Air::new`], of stations with settings of their own.

@@ -12,7 +12,14 @@ use crate::powersave::{
 };
 
 const fn config(announced: bool, early_end: bool) -> TwtConfig {
-    TwtConfig { interval: Span::from_millis(200), duration: Span::from_micros(8_192), announced, early_end }
+    TwtConfig {
+        interval: Span::from_millis(200),
+        duration: Span::from_micros(8_192),
+        announced,
+        early_end,
+        resume_after: None,
+        suspend_at: None,
+    }
 }
 
 const fn twt(announced: bool, early_end: bool) -> PowerSaveConfig {
@@ -192,7 +199,9 @@ fn answer(limits: WakeLimits, proposals: &[WakeProposal]) -> WakeAnswer {
         let frame = WakeFrame::Request { token: 1, proposal: *proposal };
         ap.handle_input(AccessPointInput::Wake { station, frame }, ms(1));
         let Some(AccessPointOutput::Transmit { frame, .. }) = ap.poll_output() else { panic!("no answer") };
-        let Downlink::Wake(WakeFrame::Answer { token: 1, answer }) = frame else { panic!("{frame:?}") };
+        let Downlink::Wake(WakeFrame::Answer { token: 1, information: false, answer }) = frame else {
+            panic!("{frame:?}")
+        };
         // The same request again is one whose acknowledgement was lost.
         ap.handle_input(
             AccessPointInput::Wake { station, frame: WakeFrame::Request { token: 1, proposal: *proposal } },
@@ -262,12 +271,12 @@ fn a_station_takes_what_is_dictated() {
     };
     sent(&mut station, token, first);
     let dictated = WakeRequest { duration: Span::from_micros(16_384), ..first.request };
-    let dictate = WakeFrame::Answer { token, answer: WakeAnswer::Dictate(dictated) };
+    let dictate = WakeFrame::Answer { token, information: false, answer: WakeAnswer::Dictate(dictated) };
     station.handle_input(StationInput::Wake(dictate), ms(2));
     let (token, second) = next(&mut station);
     assert_eq!((token, second.request), (2, dictated));
     sent(&mut station, token, second);
-    let reject = WakeFrame::Answer { token, answer: WakeAnswer::Reject(dictated) };
+    let reject = WakeFrame::Answer { token, information: false, answer: WakeAnswer::Reject(dictated) };
     station.handle_input(StationInput::Wake(reject), ms(3));
     assert_eq!(station.poll_output(), Some(StationOutput::Send(PowerSaveFrame::PmNull { pm: true })));
     let frame = Uplink::Control(PowerSaveFrame::PmNull { pm: true });
@@ -300,6 +309,107 @@ fn an_agreement_that_is_not_kept_is_asked_for_again() {
             "560.6 s0>ap null pm=1",
             "650.5 s0>ap trigger pm=1",
             "651.0 ap>s0 null eosp",
+        ]
+    );
+}
+
+/// An agreement that traffic suspends for 30 ms.
+fn suspending(suspend_at: Option<u32>) -> PowerSaveConfig {
+    let resume_after = Some(Span::from_millis(30));
+    PowerSaveConfig::Twt(TwtConfig { resume_after, suspend_at, ..config(true, true) })
+}
+
+/// A frame of the user at 142 ms suspends the agreement, so that the answer comes at once and the period at 150 ms is none. 30 ms after
+/// that answer, which came at 145.1 ms, the station names the period at 350 ms, and sleeps.
+#[test]
+fn a_frame_of_the_user_suspends_the_agreement() {
+    let mut air = asleep(suspending(None), 0);
+    air.up(142_000, 0, 7);
+    air.down(144_600, 0, 8);
+    air.run_until(ms(360));
+    expect(
+        &air,
+        &[
+            "142.0 s0 wakes",
+            "142.8 s0>ap suspend pm=0",
+            "143.3 s0>ap data pm=0",
+            "145.1 ap>s0 8",
+            "175.6 s0>ap resume pm=1",
+            "175.6 s0 dozes",
+            "200.2 beacon",
+            "300.2 beacon",
+            "349.2 s0 wakes",
+            "350.5 s0>ap trigger pm=1",
+            "351.0 ap>s0 null eosp",
+            "351.0 s0 dozes",
+        ],
+    );
+}
+
+/// One packet in a period is not yet traffic, and the second one is. With a threshold of three, two are served as without suspension.
+#[test]
+fn packets_of_a_period_suspend_the_agreement_from_the_threshold_on() {
+    let frames = |suspend_at, packets| {
+        let mut air = asleep(suspending(suspend_at), packets);
+        air.down(152_000, 0, 9);
+        air.run_until(ms(190));
+        air.log.iter().filter(|line| line.contains('>')).cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(frames(None, 1), ["150.5 s0>ap trigger pm=1", "151.0 ap>s0 0 eosp"]);
+    assert_eq!(frames(Some(3), 2), ["150.5 s0>ap trigger pm=1", "151.0 ap>s0 0 more", "151.5 ap>s0 1 eosp"]);
+    assert_eq!(
+        frames(None, 2),
+        [
+            "150.5 s0>ap trigger pm=1",
+            "151.0 ap>s0 0 more",
+            "151.5 ap>s0 1 eosp",
+            "152.0 s0>ap suspend pm=0",
+            "152.5 ap>s0 9",
+            "183.0 s0>ap resume pm=1",
+        ]
+    );
+}
+
+/// An information frame that is given up is repeated 10 ms later: the access point goes on buffering, and serves no period, until it has it.
+#[test]
+fn a_lost_resumption_is_repeated() {
+    let mut air = asleep(suspending(None), 0);
+    air.script = vec![("s0>ap resume", 4)];
+    air.up(142_000, 0, 7);
+    air.run_until(ms(190));
+    expect(
+        &air,
+        &[
+            "142.0 s0 wakes",
+            "142.8 s0>ap suspend pm=0",
+            "143.3 s0>ap data pm=0",
+            "173.8 s0>ap resume pm=1 LOST",
+            "174.3 s0>ap resume pm=1 LOST",
+            "174.8 s0>ap resume pm=1 LOST",
+            "175.3 s0>ap resume pm=1 LOST",
+            "185.8 s0>ap resume pm=1",
+            "185.8 s0 dozes",
+        ],
+    );
+}
+
+/// An access point like those of Linux takes no information frames. The PM bit says the same: a frame of the user carries PM = 0, and a Null
+/// frame returns to the agreement, whose next period is at 350 ms.
+#[test]
+fn without_information_frames_the_power_management_bit_suspends() {
+    let mut air = Air::new(10, 100, &[suspending(None)]).without_information();
+    air.run_until(ms(140));
+    air.log.clear();
+    air.up(142_000, 0, 7);
+    air.run_until(ms(352));
+    let frames: Vec<&str> = air.log.iter().filter(|line| line.contains('>')).map(String::as_str).collect();
+    assert_eq!(
+        frames,
+        [
+            "142.8 s0>ap data pm=0",
+            "173.3 s0>ap null pm=1",
+            "350.5 s0>ap trigger pm=1",
+            "351.0 ap>s0 null eosp",
         ]
     );
 }

@@ -55,10 +55,19 @@ fn policy() -> impl Strategy<Value = PowerSaveConfig> {
                 ..LatencyGuardConfig::default()
             })
         }),
-        (1_u64..100, 10_u64..1_000, any::<bool>(), any::<bool>()).prop_map(
-            |(least, more, announced, early_end)| {
+        (1_u64..100, 10_u64..1_000, any::<bool>(), any::<bool>(), proptest::option::of(1_u64..500)).prop_map(
+            |(least, more, announced, early_end, resume_after)| {
                 let [duration, interval] = [least, least + more].map(Span::from_millis);
-                PowerSaveConfig::Twt(TwtConfig { interval, duration, announced, early_end })
+                let resume_after = resume_after.map(Span::from_millis);
+                let suspend_at = None;
+                PowerSaveConfig::Twt(TwtConfig {
+                    interval,
+                    duration,
+                    announced,
+                    early_end,
+                    resume_after,
+                    suspend_at,
+                })
             }
         ),
         ba_ta().prop_map(PowerSaveConfig::BaTa),
@@ -246,6 +255,7 @@ fn a_full_buffer_leaves_in_short_service_periods() {
         duration: Span::from_millis(1),
         announced: false,
         early_end: false,
+        ..TwtConfig::default()
     })];
     let seed = 3_914_603_510_987_192_646;
     let (ps_buffer, queue_limit, loss_percent, mean_gap_ms, burst, scan) = (28, 28, 0, 54, 1, None);

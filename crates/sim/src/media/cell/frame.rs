@@ -48,6 +48,9 @@ pub const AFTER_TIM_BYTES: u32 = 78;
 pub const TWT_SETUP_BYTES: u32 = 48;
 /// TWT Teardown: MAC header 24, category, action and flow 3, FCS 4 (9.6.24.9).
 pub const TWT_TEARDOWN_BYTES: u32 = 31;
+/// TWT Information: as a teardown, with a control field instead of the flow (9.6.24.11); a next TWT of 8 bytes resumes the agreement.
+pub const TWT_INFORMATION_BYTES: u32 = 31;
+const NEXT_TWT_BYTES: u32 = 8;
 /// TIM: element header 2, DTIM count and period 2, bitmap control 1, and one byte for eight stations (9.4.2.5).
 pub const TIM_FIXED_BYTES: u32 = 5;
 
@@ -322,6 +325,12 @@ impl Body {
             Self::Control(PowerSaveFrame::PmNull { .. }) => NULL_BYTES,
             Self::Control(PowerSaveFrame::PsPoll) => PS_POLL_BYTES,
             Self::Control(PowerSaveFrame::Wake(WakeFrame::Teardown)) => TWT_TEARDOWN_BYTES,
+            Self::Control(PowerSaveFrame::Wake(WakeFrame::Information { next: None })) => {
+                TWT_INFORMATION_BYTES
+            }
+            Self::Control(PowerSaveFrame::Wake(WakeFrame::Information { next: Some(_) })) => {
+                TWT_INFORMATION_BYTES + NEXT_TWT_BYTES
+            }
             Self::Control(PowerSaveFrame::Wake(_)) => TWT_SETUP_BYTES,
             Self::BlockAckRequest => BLOCK_ACK_REQUEST_BYTES,
             Self::Beacon { bytes, .. } => *bytes,

@@ -338,6 +338,7 @@ fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
             wakes: WakeLimits {
                 agreements: access_point.twt_agreements,
                 least_duration: access_point.twt_least_duration,
+                information: access_point.twt_information,
             },
         },
         group: access_point.group.iter().map(group_source).collect(),

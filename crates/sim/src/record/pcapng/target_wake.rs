@@ -1,7 +1,7 @@
 //! Action frames about target wake time, as a capture has them.
 
 use airwatt_base::{Instant, Span};
-use airwatt_dot11::{TwtAction, TwtCommand, TwtSetup, WakeDuration, WakeInterval};
+use airwatt_dot11::{NextTwtBytes, TwtAction, TwtCommand, TwtSetup, WakeDuration, WakeInterval};
 use airwatt_proto::powersave::{WakeAgreement, WakeAnswer, WakeFrame, WakeProposal, WakeRequest};
 
 /// The flow identifier: a station has one agreement.
@@ -16,7 +16,7 @@ pub(super) fn action(frame: WakeFrame) -> TwtAction {
             let command = if start.is_some() { TwtCommand::Demand } else { TwtCommand::Suggest };
             TwtAction::Setup(TwtSetup { request: true, ..setup(token, command, request, start) })
         }
-        WakeFrame::Answer { token, answer } => {
+        WakeFrame::Answer { token, information, answer } => {
             let (command, request, first) = match answer {
                 WakeAnswer::Accept(WakeAgreement { request, first }) => {
                     (TwtCommand::Accept, request, Some(first))
@@ -25,9 +25,16 @@ pub(super) fn action(frame: WakeFrame) -> TwtAction {
                 WakeAnswer::Dictate(request) => (TwtCommand::Dictate, request, None),
                 WakeAnswer::Reject(request) => (TwtCommand::Reject, request, None),
             };
-            TwtAction::Setup(setup(token, command, request, first))
+            let information_disabled = !information;
+            TwtAction::Setup(TwtSetup { information_disabled, ..setup(token, command, request, first) })
         }
         WakeFrame::Teardown => TwtAction::Teardown { flow: Some(FLOW) },
+        WakeFrame::Information { next } => TwtAction::Information {
+            flow: Some(FLOW),
+            response_requested: false,
+            next_requested: false,
+            next: next.map(|at| (at.as_nanos() / 1_000, NextTwtBytes::Eight)),
+        },
     }
 }
 
@@ -43,7 +50,7 @@ fn setup(dialog_token: u8, command: TwtCommand, request: WakeRequest, target: Op
         unannounced: !request.announced,
         flow: FLOW,
         protection: false,
-        // As the access points say whose driver is mt7915.
+        // No station here takes them.
         information_disabled: true,
         target_us: target.map(|at| at.as_nanos() / 1_000),
         duration: if is_short {
