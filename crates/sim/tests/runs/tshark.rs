@@ -207,12 +207,11 @@ fn the_fields_of_information_frames_are_those_of_the_agreement() {
     let trace = traced("web", &changes);
     let arguments = ["-Y", "wlan.fc.type_subtype == 0x000d", "-T", "fields", "-E", "separator=;"];
     let wanted = [
-        "wlan.fixed.s1g_action",
         "wlan.fc.pwrmgt",
         "wlan.s1g.twt_information.control.next_twt_subfield_size",
         "wlan.s1g.twt_information.next_twt64",
         "wlan.twt.target_wake_time",
-        "wlan.twt.info_frame_disabled",
+        "wlan.twt.control_field",
     ];
     let arguments: Vec<&str> =
         arguments.into_iter().chain(wanted.iter().flat_map(|field| ["-e", field])).collect();
@@ -222,16 +221,17 @@ fn the_fields_of_information_frames_are_those_of_the_agreement() {
         Some(digits) => u64::from_str_radix(digits, 16).expect("a number"),
         None => text.parse().expect("a number"),
     };
-    assert!(is(lines[0][5], true) && is(lines[1][5], false), "{text}");
-    let first = time(lines[1][4]);
+    // Bit 4 of the control field: information frames are disabled.
+    assert_eq!([0, 1].map(|frame: usize| time(lines[frame][4])), [0x10, 0], "{text}");
+    let first = time(lines[1][3]);
     let (mut suspensions, mut resumptions) = (0, 0);
     for line in &lines[2..] {
-        if line[3].is_empty() {
-            assert!(is(line[1], false), "{text}");
+        if line[2].is_empty() {
+            assert!(is(line[0], false), "{text}");
             suspensions += 1;
         } else {
-            assert!(is(line[1], true), "{text}");
-            assert_eq!((time(line[2]), (time(line[3]) - first) % 100_000), (3, 0), "{text}");
+            assert!(is(line[0], true), "{text}");
+            assert_eq!((time(line[1]), (time(line[2]) - first) % 100_000), (3, 0), "{text}");
             resumptions += 1;
         }
     }
