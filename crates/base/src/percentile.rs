@@ -11,6 +11,22 @@ pub const fn rank(count: u64, percent: u64) -> u64 {
     if rank == 0 && count > 0 { 1 } else { rank as u64 }
 }
 
+/// The ranks of the ends of a percentile's 95 % confidence interval, by the normal approximation of the binomial distribution. One that is
+/// zero, or more than `count`, is beyond the samples.
+///
+/// ```
+/// use airwatt_base::percentile::interval_ranks;
+/// // 90 less and more 1.96 times the root of 100 times 0.9 times 0.1.
+/// assert_eq!(interval_ranks(100, 90), [84, 97]);
+/// assert_eq!(interval_ranks(10, 95)[1], 12);
+/// ```
+pub fn interval_ranks(count: u64, percent: u64) -> [u64; 2] {
+    const Z95: f64 = 1.96;
+    let (count, share) = (count as f64, percent as f64 / 100.0);
+    let (middle, half) = (count * share, Z95 * (count * share * (1.0 - share)).sqrt());
+    [(middle - half).floor() as u64, (middle + half).ceil() as u64 + 1]
+}
+
 /// The percentile of samples in ascending order; `None` if there are none.
 ///
 /// ```

@@ -81,6 +81,21 @@ pub(crate) fn fact(name: &str, value: &str) -> String {
     lines
 }
 
+/// A number of a document, times a factor; a dash for one that is not there.
+pub(crate) fn number(value: &serde_json::Value, factor: f64, digits: usize) -> String {
+    value.as_f64().map_or_else(|| "-".to_owned(), |value| format!("{:.digits$}", value * factor))
+}
+
+/// A number that is known within a band, times a factor.
+pub(crate) fn band(value: &serde_json::Value, factor: f64, digits: usize) -> String {
+    if value.is_null() {
+        return "-".to_owned();
+    }
+    let of = |key: &str| number(&value[key], factor, digits);
+    let (low, likely, high) = (of("low"), of("likely"), of("high"));
+    if low == high { likely } else { format!("{likely} ({low} to {high})") }
+}
+
 /// A value of a document for people.
 pub(crate) fn word(value: &serde_json::Value) -> String {
     match value {

@@ -296,7 +296,7 @@ def _require_station(analysis: "Analysis", asked: list[str], junit: Path | None,
 
 @contextmanager
 def _answering(limits: "list[Threshold]", analysis: "Analysis", *, strict: bool) -> Iterator[None]:
-    """Holds the limits of `--fail-if` that are about all stations also where what was asked of one cannot be answered."""
+    """Holds the limits of `--fail-if` that are about all stations, also where what was asked of one is not answered."""
     try:
         yield
     except Exit:

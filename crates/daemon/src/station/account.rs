@@ -11,7 +11,6 @@ use airwatt_base::{Instant, Span, percentile};
 use airwatt_energy::Radio;
 use serde::{Deserialize, Serialize};
 
-use super::measure::interval_ranks;
 use super::observer::{
     BUCKETS, Booked, Histogram, REQUESTS, Request, RequestTimes, TAILS, Totals, bucket_end_s,
 };
@@ -154,10 +153,10 @@ fn percentiles(buckets: &[u64]) -> (u64, [Option<f64>; 3]) {
     (count, [of(50), of(95), (count >= P99_DELAYS).then(|| of(99)).flatten()])
 }
 
-/// The 95 % confidence interval of the 95th percentile, by the ranks of [`interval_ranks`].
+/// The 95 % confidence interval of the 95th percentile, by the ranks of [`percentile::interval_ranks`].
 fn interval_s(buckets: &[u64]) -> Option<[f64; 2]> {
     let count: u64 = buckets.iter().sum();
-    let [low, high] = interval_ranks(count, 95);
+    let [low, high] = percentile::interval_ranks(count, 95);
     if low == 0 {
         return None;
     }

@@ -14,7 +14,7 @@ use super::supply::Supply;
 use super::verdict;
 use super::{KIND, Show, Status, instance, on_or_off, state, waiting, wifi};
 use crate::failure::Failure;
-use crate::output;
+use crate::output::{self, band, number};
 
 /// Energy of a wake-up of the processor, and power of a processor that works: what the daemon is charged for itself.
 pub(super) const WAKEUP_J: f64 = 200e-6;
@@ -347,19 +347,6 @@ fn head(document: &Value) -> String {
         ),
     );
     lines
-}
-
-pub(super) fn number(value: &Value, factor: f64, digits: usize) -> String {
-    value.as_f64().map_or_else(|| "-".to_owned(), |value| format!("{:.digits$}", value * factor))
-}
-
-pub(super) fn band(value: &Value, factor: f64, digits: usize) -> String {
-    if value.is_null() {
-        return "-".to_owned();
-    }
-    let of = |key: &str| number(&value[key], factor, digits);
-    let (low, likely, high) = (of("low"), of("likely"), of("high"));
-    if low == high { likely } else { format!("{likely} ({low} to {high})") }
 }
 
 /// The table of before and with, and what it does not say.

@@ -5,8 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::show::{band, number};
-use crate::output;
+use crate::output::{self, band, number};
 
 /// A share of the time awake that is no more than the default's.
 const SAME: f64 = 0.01;

@@ -26,7 +26,6 @@ use tracing::{debug, info};
 
 use self::ab_test::{AbTest, Input, Output};
 use self::schedule::{Schedule, Setting};
-pub(super) use self::statistics::interval_ranks;
 use self::statistics::{Estimate, Summary};
 use super::account::Account;
 use super::config::Config;

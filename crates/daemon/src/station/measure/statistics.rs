@@ -12,8 +12,6 @@ use crate::station::doze::Doze;
 
 /// Fewer probes say nothing about the slowest in a hundred.
 const P99_SAMPLES: usize = 300;
-/// The two-sided 95 % point of the normal distribution.
-const Z95: f64 = 1.96;
 
 /// A percentile in seconds, with the ends of its 95 % confidence interval where the samples suffice for them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -60,17 +58,10 @@ impl Summary {
     }
 }
 
-/// The ranks of the ends of a percentile's 95 % confidence interval. One that is zero, or more than `count`, is beyond the samples.
-pub(in crate::station) fn interval_ranks(count: u64, percent: u64) -> [u64; 2] {
-    let (count, share) = (count as f64, percent as f64 / 100.0);
-    let (middle, half) = (count * share, Z95 * (count * share * (1.0 - share)).sqrt());
-    [(middle - half).floor() as u64, (middle + half).ceil() as u64 + 1]
-}
-
 /// The percentile of samples in ascending order.
 fn estimate(sorted: &[Span], percent: u64) -> Option<Estimate> {
     let value = percentile::of_sorted(sorted, percent)?.as_secs_f64();
-    let [low_s, high_s] = interval_ranks(sorted.len() as u64, percent)
+    let [low_s, high_s] = percentile::interval_ranks(sorted.len() as u64, percent)
         .map(|rank| sorted.get((rank as usize).checked_sub(1)?).map(|delay| delay.as_secs_f64()));
     Some(Estimate { value_s: value, low_s, high_s })
 }
