@@ -26,6 +26,19 @@ def test_how_a_period_ends_decides():
     assert _current_a("twt", **{interval: "10s", announced: False}) == pytest.approx(tenth, rel=0.1)
 
 
+def test_traffic_that_suspends_its_agreement_is_served_as_under_timeout():
+    """Keys, cut to a minute: as fast, and for no more; and an idle station never suspends."""
+    suspends = "twt:resume_after=100ms"
+    found = {}
+    for policy in ("timeout", suspends, "twt"):
+        one = run("ssh", policy=policy, set={"wifi": "wifi6", "duration": "60s"})
+        found[policy] = (aggregates.response_s(one, "p95"), one.stations[0].energy_j)
+    assert found[suspends][0] == pytest.approx(found["timeout"][0], rel=0.02)
+    assert found["twt"][0] > 20 * found["timeout"][0]
+    assert 0.9 * found["timeout"][1] < found[suspends][1] < found["timeout"][1]
+    assert _current_a(suspends) == _current_a("twt")
+
+
 def test_the_interval_from_which_an_nrf7002_saves_is_between_ten_and_thirty_seconds():
     """Beside every tenth beacon, with periods that do not end early; with those that do, it saves at a second."""
     radio, interval = {"station.radio": "nrf7002"}, "station.power_save.interval"
