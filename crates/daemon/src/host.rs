@@ -26,12 +26,12 @@ pub(crate) fn default_control() -> Result<String, Failure> {
         .map_err(|error| Failure::of_io(DEFAULT_CONTROL, &error))
 }
 
-/// The command that sets it.
+/// The command by which `name` becomes the default, as people are shown it.
 pub(crate) fn default_setting(name: &str) -> String {
     format!("[#] sysctl -w net.ipv4.tcp_congestion_control={name}")
 }
 
-/// Sets it.
+/// Makes `name` the congestion control of the kernel for connections that name none.
 pub(crate) fn set_default_control(name: &str) -> Result<(), Failure> {
     output::progress(&default_setting(name));
     fs::write(DEFAULT_CONTROL, name).map_err(|error| Failure::of_io(DEFAULT_CONTROL, &error))

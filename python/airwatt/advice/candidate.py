@@ -23,7 +23,7 @@ class Candidate:
     def name(self) -> str:
         """The policy with the values of its parameters."""
         skipping = [] if self.listen_interval is None else [f"every {self.listen_interval} beacons"]
-        # Switches are those of the platform.
+        # A parameter that is true or false belongs to the platform, and tells no candidates apart.
         values = (value for _, value in self.parameters if value not in ("true", "false"))
         early = ["ending early"] if self.ends_early else []
         return " ".join([self.policy, *values, *early, *skipping])

@@ -23,11 +23,11 @@ class Series:
 
     @property
     def xs(self) -> list[float]:
-        """The places of the axis."""
+        """The values of the parameter along the axis, in its order."""
         return list(self.samples)
 
     def mean(self, x: float) -> float:
-        """The mean over the seeds at one place."""
+        """The mean over the seeds at one value."""
         return mean_ci95(self.samples[x])[0]
 
     def average(self, xs: Iterable[float] | None = None) -> list[float]:

@@ -56,9 +56,9 @@ pub(super) struct Outgoing {
 /// How a burst is released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Push {
-    /// Everything that may go, by Nagle's rule.
+    /// Everything that the windows permit; a partial segment by Nagle's rule.
     Nagle,
-    /// Everything that may go, also what is short.
+    /// Everything that the windows permit, partial segments too (Nagle's rule is off).
     Now,
     /// One segment of new data, whatever the window: a probe.
     Probe,

@@ -531,14 +531,14 @@ impl FrameLimits {
         self.rts_threshold.is_some_and(|limit| bytes > limit)
     }
 
-    /// Length of an MPDU of data when another packet joins it; `is_amsdu`: it has more than one already.
+    /// Length of a data MPDU of `mpdu` bytes after another packet has joined it. `is_amsdu` says whether it has more than one already.
     pub const fn joined(&self, mpdu: u32, is_amsdu: bool, packet: u32) -> u32 {
         let header = self.overhead - LLC_SNAP_BYTES;
         let body = mpdu - header + if is_amsdu { 0 } else { AMSDU_HEADER_BYTES };
         header + body.next_multiple_of(AMSDU_ALIGNMENT) + AMSDU_HEADER_BYTES + LLC_SNAP_BYTES + packet
     }
 
-    /// Whether an MPDU of so many bytes is an A-MSDU of at most so many.
+    /// Whether the A-MSDU in an MPDU of `mpdu` bytes has at most `amsdu` bytes.
     pub const fn is_within(&self, mpdu: u32, amsdu: u32) -> bool {
         mpdu - (self.overhead - LLC_SNAP_BYTES) <= amsdu
     }

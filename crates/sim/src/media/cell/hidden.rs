@@ -185,7 +185,7 @@ struct Listener {
     heard: u32,
     sends_until: Instant,
     nav: Instant,
-    /// The time at which the NAV of an RTS ends if nothing follows, and the one before it holds again.
+    /// The time at which the NAV that an RTS set is reset if nothing follows, and the earlier NAV applies again.
     nav_reset: Option<Instant>,
     /// Whether the frame that it heard last was broken.
     broken: bool,

@@ -401,7 +401,7 @@ impl Minstrel {
         count
     }
 
-    /// Whether a rate is among the candidates of a kind, as far as they follow each other.
+    /// Whether a rate is among the candidates of a kind. The list ends at the first empty place.
     fn is_candidate(&self, kind: Probe, rate: usize) -> bool {
         self.candidates[kind as usize].iter().map_while(|rate| *rate).any(|other| other == rate)
     }
