@@ -83,13 +83,15 @@ pub struct Analysis {
     pub timeline: Option<Timeline>,
 }
 
-/// The JSON schema of the document: that of one station, or `analyses` of several.
+/// The JSON schema of the document: that of one station, or `analyses` of several with what is of the capture alone.
 pub fn schema() -> Schema {
     let mut schema = schema_for!(Analysis);
     let one = schema.clone();
     let document = schema.ensure_object();
     let required = document.remove("required");
-    document.insert("anyOf".to_owned(), json!([{ "required": required }, { "required": ["analyses"] }]));
+    let of_either =
+        json!([{ "required": required }, { "required": ["schema", "version", "capture", "analyses"] }]);
+    document.insert("anyOf".to_owned(), of_either);
     let analysis = json!({ "type": "object", "properties": one.get("properties"), "required": required });
     let of_several = json!({
         "description": "The analysis of each station, where several were asked for.",
