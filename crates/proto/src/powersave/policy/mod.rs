@@ -141,7 +141,7 @@ impl PowerSavePolicy {
     }
 
     /// Has a packet of a peer be worth this much time awake from now on, if the policy has a latency guard. The device follows it at the next
-    /// [`PolicyTimer::Update`].
+    /// [`Update`](super::radio::PolicyTimer::Update).
     pub fn set_worth(&mut self, worth: Span, now: Instant) {
         if let Some(guard) = with_policy!(self, policy => policy.guard_mut()) {
             guard.set_worth(worth, now);
