@@ -102,7 +102,7 @@ def test_without_wifi_the_doctor_reports_on_the_host():
         assert all(len(line) <= 80 for line in text.splitlines() if " " in line.strip())
         facts = dict(line.split(maxsplit=1) for line in text.splitlines() if not line.startswith(" "))
         assert facts["kernel"] == os.uname().release
-        assert set(facts) - {"restrictions"} == {"kernel", "eBPF", "privileges", "also", "the"}
+        assert set(facts) - {"restrictions"} == {"kernel", "eBPF", "supply", "privileges", "also", "the"}
     assert "by:" not in plain.stdout
     # Each fact says how it is known, and each program that may set power save is named.
     assert explained.count("by:") == sum(not line.startswith(" ") for line in explained.splitlines())
@@ -264,7 +264,7 @@ def test_the_doctor_reports_on_the_host_beside_a_wrong_configuration():
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     assert "/etc/airwatt/station.toml: metrics: " in done.stderr
     facts = [line.split()[0] for line in done.stdout.splitlines() if not line.startswith(" ")]
-    assert {"kernel", "eBPF", "privileges", "also", "the"} <= set(facts)
+    assert {"kernel", "eBPF", "supply", "privileges", "also", "the"} <= set(facts)
     assert "would end with status 2: /etc/airwatt/station.toml: metrics: " in " ".join(done.stdout.split())
     document = json.loads(call("unshare", "--mount", "sh", "-c", script, DAEMON, "--json", check=False).stdout)
     assert document["config_error"].startswith("/etc/airwatt/station.toml: metrics: ")
