@@ -48,7 +48,17 @@ pub fn of_sorted<T>(sorted: &[T], percent: u64) -> Option<&T> {
 /// assert_eq!(of_buckets(&[9, 0, 1], 91), Some(2));
 /// ```
 pub fn of_buckets(counts: &[u64], percent: u64) -> Option<usize> {
-    let rank = rank(counts.iter().sum(), percent);
+    bucket_of_rank(counts, rank(counts.iter().sum(), percent))
+}
+
+/// The index of the bucket that holds the sample of a rank, from 1 on; `None` if there is none.
+///
+/// ```
+/// use airwatt_base::percentile::bucket_of_rank;
+/// assert_eq!(bucket_of_rank(&[9, 0, 1], 10), Some(2));
+/// assert_eq!(bucket_of_rank(&[9, 0, 1], 0), None);
+/// ```
+pub fn bucket_of_rank(counts: &[u64], rank: u64) -> Option<usize> {
     let mut seen = 0;
     counts.iter().position(|count| {
         seen += count;

@@ -218,8 +218,13 @@ def command(
             "--current": current, "--battery": battery, "--policy": policy, "--plot": plot, "--fail-if": of_station,
         }  # fmt: skip
         about_station = [option for option, value in asked.items() if value is not None]
-        with _answering(limits, analysis, strict=strict):
+        try:
             _require_station(analysis, about_station, junit, json=json)
+        except Exit:
+            # Limits that are about all stations hold also where what was asked of one cannot be answered.
+            document = analysis.to_dict()
+            _hold([limit for limit in limits if limit.key.startswith("findings.")], document, [document], strict=strict)
+            raise
         _keep(analysis, plot, perfetto, trace, what_if=policy is not None)
         if plot_findings is not None:
             _draw_findings(analysis.of_stations, plot_findings)
@@ -292,18 +297,6 @@ def _require_station(analysis: "Analysis", asked: list[str], junit: Path | None,
         verdicts.write_junit_error(junit, document["capture"]["file"], text)
     say(text)
     raise Exit(FAILED)
-
-
-@contextmanager
-def _answering(limits: "list[Threshold]", analysis: "Analysis", *, strict: bool) -> Iterator[None]:
-    """Holds the limits of `--fail-if` that are about all stations, also where what was asked of one is not answered."""
-    try:
-        yield
-    except Exit:
-        document = analysis.to_dict()
-        of_all = [limit for limit in limits if limit.key.startswith("findings.")]
-        _hold(of_all, document, [document], strict=strict)
-        raise
 
 
 def _require_whole(capture: dict[str, Any]) -> None:

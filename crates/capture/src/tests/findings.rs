@@ -690,7 +690,7 @@ fn agreements_on_sleep_excuse_who_follows_them() {
     let listed = |held: &HeldAgreement| (held.from.1, held.until.map(|until| until.as_nanos() / 1_000_000));
     let held: Vec<_> = seen.agreements[&STATION].iter().map(listed).collect();
     assert_eq!(held, [(2, Some(40)), (3, Some(50)), (5, None)]);
-    // Of four information frames the second is about another flow, and the third names the time of the next period.
+    // Two of the four information frames do not count: the second is about another flow, and the third names the next period.
     let suspensions: Vec<_> = seen.agreements[&STATION].iter().map(|held| held.suspensions).collect();
     assert_eq!(suspensions, [0, 0, 2]);
     let SleepAgreement::TargetWakeTime(terms) = seen.agreements[&STATION][0].agreement else {

@@ -155,20 +155,8 @@ fn percentiles(buckets: &[u64]) -> (u64, [Option<f64>; 3]) {
 
 /// The 95 % confidence interval of the 95th percentile, by the ranks of [`percentile::interval_ranks`].
 fn interval_s(buckets: &[u64]) -> Option<[f64; 2]> {
-    let count: u64 = buckets.iter().sum();
-    let [low, high] = percentile::interval_ranks(count, 95);
-    if low == 0 {
-        return None;
-    }
-    let mut sum = 0;
-    let ends: Vec<u64> = buckets
-        .iter()
-        .map(|count| {
-            sum += count;
-            sum
-        })
-        .collect();
-    let bucket = |rank: u64| ends.iter().position(|end| *end >= rank).map(bucket_end_s);
+    let [low, high] = percentile::interval_ranks(buckets.iter().sum(), 95);
+    let bucket = |rank| percentile::bucket_of_rank(buckets, rank).map(bucket_end_s);
     Some([bucket(low)?, bucket(high)?])
 }
 

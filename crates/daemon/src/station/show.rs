@@ -30,7 +30,7 @@ pub(super) struct Document {
     pub(super) access_point: Option<String>,
     pub(super) beacon_interval_s: Option<f64>,
     pub(super) policy: &'static str,
-    /// What this host lives on, and the time awake that a packet of a peer is worth therefore; `null` for a policy without that price.
+    /// The power supply of this host, and the time awake that a packet of a peer is worth with it; `null` for a policy without that price.
     pub(super) supply: Supply,
     pub(super) worth_s: Option<f64>,
     /// `before`, `acting` or `aside`.

@@ -1,4 +1,4 @@
-//! What this host lives on, as the kernel has it in `/sys/class/power_supply` (Documentation/ABI/testing/sysfs-class-power).
+//! The power supply of this host, as the kernel has it in `/sys/class/power_supply` (Documentation/ABI/testing/sysfs-class-power).
 //!
 //! A host is on battery if one of its batteries discharges and nothing that feeds it is online. The batteries of mice and of other
 //! devices (`scope`) are not the host's. Every file is readable by everybody.
@@ -7,13 +7,13 @@
 
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The folder of the kernel.
 pub(super) const FOLDER: &str = "/sys/class/power_supply";
 
 /// What a host lives on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Supply {
     Mains,
@@ -23,7 +23,7 @@ pub(super) enum Supply {
 }
 
 impl Supply {
-    /// What feeds it now.
+    /// Reads the supply that this host has now.
     pub(super) fn of_host() -> Self {
         Self::read(Path::new(FOLDER))
     }
@@ -54,7 +54,7 @@ impl Supply {
         }
     }
 
-    /// As people are told.
+    /// The words for people.
     pub(super) const fn text(self) -> &'static str {
         match self {
             Self::Mains => "mains",

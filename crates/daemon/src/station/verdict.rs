@@ -1,10 +1,12 @@
-//! What the daemon costs and brings on this host, and in which case of docs/station.md the host is: for `status`, `report` and `doctor`.
+//! The cost and the benefit of the daemon on this host, and the case of docs/station.md in which the host is: for `status`, `report` and `doctor`.
 //!
-//! What it costs is compared with the setting as it was found and with the kernel's default, which is power save on without the daemon. Where
+//! The cost is compared with the setting as it was found and with the kernel's default, which is power save on without the daemon. Where
 //! no profile is known of the radio, the time awake stands for its power.
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::supply::Supply;
 use crate::output::{self, band, number};
 
 /// A share of the time awake that is no more than the default's.
@@ -13,14 +15,9 @@ const SAME: f64 = 0.01;
 const ON: f64 = 0.9;
 const OFF: f64 = 0.1;
 
-/// What the host lives on, and which price holds.
+/// The supply of the host, and the price that holds.
 pub(super) fn supply(document: &Value) -> String {
-    let supply = match document["supply"].as_str() {
-        Some("mains") => "mains",
-        Some("battery") => "battery",
-        Some("no-battery") => "no battery in this host",
-        _ => "not known",
-    };
+    let supply = Supply::deserialize(&document["supply"]).map_or("not known", Supply::text);
     let key =
         if document["supply"] == "battery" { "worth_on_battery, or worth if that is less" } else { "worth" };
     let price = document["worth_s"].as_f64();
@@ -102,7 +99,7 @@ pub(super) fn lines(document: &Value) -> String {
     lines
 }
 
-/// What the radio takes with the daemon, as found, and with the kernel's default.
+/// The power of the radio with the daemon, as found, and with the kernel's default.
 fn costs(document: &Value) -> String {
     let is_on = document["power_save_found"] == true;
     let minutes = number(&document["with"]["elapsed_s"], 1.0 / 60.0, 1);
@@ -134,7 +131,7 @@ fn costs(document: &Value) -> String {
     )
 }
 
-/// What peers wait with the daemon, and waited before.
+/// The times that peers wait with the daemon, and waited before.
 fn brings(document: &Value) -> String {
     let wait = |period: &Value| {
         let peers = &period["peers"];

@@ -397,15 +397,13 @@ impl Unkept {
             return Some(AGED);
         }
         let Some(aid) = self.aid else { return Some(UNSEEN) };
-        let composed_after = |time: Instant| move |beacon: &Mark| cell.due(*beacon) > time;
-        if cell
-            .without_tim(announced, requested, aid)
-            .any(|beacon| composed_after(announced + IN_FLIGHT)(&beacon))
-        {
+        let is_clear = |from, until, composed_after| {
+            cell.without_tim(from, until, aid).any(|beacon| cell.due(beacon) > composed_after)
+        };
+        if is_clear(announced, requested, announced + IN_FLIGHT) {
             return Some(GONE);
         }
         let end = self.until + Span::from_nanos(1);
-        let is_shown = cell.without_tim(requested, end, aid).any(|beacon| composed_after(requested)(&beacon));
-        (!is_shown).then_some(UNSEEN)
+        (!is_clear(requested, end, requested)).then_some(UNSEEN)
     }
 }

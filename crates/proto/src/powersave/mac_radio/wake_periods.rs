@@ -74,12 +74,12 @@ impl MacRadio {
         if self.pm || self.negotiation.is_open() {
             return;
         }
-        let Some(wakes) = self.wakes.as_ref().filter(|wakes| wakes.suspended) else {
+        if !self.wakes.as_ref().is_some_and(|wakes| wakes.suspended) {
             return self.enter_power_save();
-        };
-        let next = Some(wakes.agreement.start_after(now));
+        }
         self.pm = true;
-        self.request(PowerSaveFrame::Wake(WakeFrame::Information { next }), StationTimer::Announce);
+        let frame = self.announcement(now);
+        self.request(frame, StationTimer::Announce);
     }
 
     /// Handles the end of an information frame. One that was lost is repeated while it says what holds.

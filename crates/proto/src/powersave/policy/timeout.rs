@@ -48,7 +48,7 @@ impl Settings for TimeoutConfig {
 /// announce power save again before the access point has sent what it holds; drivers without a timeout fetch it by PS-Polls
 /// at once.
 const FIRST_FRAME: Span = Span::from_millis(10);
-const NEXT_FRAME: Span = Span::from_millis(5);
+pub(super) const NEXT_FRAME: Span = Span::from_millis(5);
 
 #[derive(Clone, Debug)]
 pub(in crate::powersave) struct Timeout {

@@ -17,6 +17,7 @@ use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Instant, Span, with_defaults};
 
 use super::Policy;
+use super::timeout::NEXT_FRAME;
 use crate::powersave::estimate::{Dozing, Estimate, Trial};
 use crate::powersave::interface::{StationTimer, Uplink};
 use crate::powersave::radio::{Abilities, Fact, PolicyTimer, PowerSaveRadio};
@@ -80,8 +81,6 @@ impl Settings for TwtConfig {
 const ASK_AGAIN: Span = Span::from_secs(60);
 /// Packets of a service period that suspend the agreement, unless it is set. One may be all there is; a second one says that there is traffic.
 const SUSPEND_AT: u32 = 2;
-/// The least time in active mode after a packet was received, and after a frame that waits to be sent.
-const NEXT_FRAME: Span = Span::from_millis(5);
 
 #[derive(Clone, Debug)]
 pub(in crate::powersave) struct Twt {
