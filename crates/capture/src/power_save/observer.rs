@@ -10,7 +10,7 @@ use super::finding::{FindingKind, Findings, Verdict, find};
 use super::record::{AirTotal, Observations};
 use super::requests::Requests;
 use super::sequence::{Counter, Numbers, counted_apart, data_counters};
-use super::station::{Delivery, StationState};
+use super::station::{Association, Delivery, StationState};
 use crate::capture::{Capture, SteadyPart};
 use crate::packet::{AirFrame, CapturedPacket, ObservedCell, SleepChange};
 use crate::stations::station_of;
@@ -158,7 +158,7 @@ impl Observer {
         // The times of two segments are not comparable.
         for mac in active.iter().filter(|_| goes_on) {
             if let Some(state) = self.stations.get_mut(mac) {
-                state.frames.clear();
+                state.uplink.end_segment();
             }
         }
         self.requests.clear();
@@ -218,7 +218,7 @@ impl Observer {
         for (bssid, cell) in &mut self.cells {
             for doubt in std::mem::take(&mut cell.doubts) {
                 let of_cell = self.stations.values().filter(|state| state.record.bssid == Some(*bssid));
-                let asleep = of_cell.filter_map(|state| state.proves_sleep(doubt.mark.0)).next();
+                let asleep = of_cell.filter_map(|state| state.uplink.proves_sleep(doubt.mark.0)).next();
                 let (verdict, why) = match (doubt.unknown, asleep) {
                     (Some(unknown), _) => (Verdict::Undecidable, unknown),
                     (None, Some(_)) => (Verdict::Violated, ""),
@@ -237,13 +237,13 @@ impl Observer {
     pub(super) fn finish(mut self) -> Observations {
         for state in self.stations.values_mut() {
             state.read_beacons(&self.cells, &mut self.findings);
-            state.judge_service_periods(&mut self.findings);
+            state.service.judge(state.record.mac, &mut self.findings);
         }
         let (findings, agreements) = self.findings.into_all();
         let mut seen = Observations { findings, agreements, ..Observations::default() };
         for (mac, state) in self.stations {
-            seen.stations.push(state.record.beside(self.air));
-            seen.modes.insert(mac, state.modes);
+            seen.stations.push(state.record.beside(self.air).in_modes(&state.modes.spans));
+            seen.modes.insert(mac, state.modes.spans);
         }
         seen
     }
@@ -271,9 +271,12 @@ impl Observer {
                 state.leave(packet.at, findings);
                 state.record.uapsd = frame.requested_uapsd.map(|categories| categories != 0);
                 state.record.uapsd_categories = frame.requested_uapsd;
-                state.association = Some(packet.number);
-                state.listen_interval = frame.listen_interval;
-                (state.is_multi_link, state.is_twt_requester) = (frame.is_multi_link, frame.supports_twt);
+                state.association_request = Some(packet.number);
+                state.association = Association {
+                    listen_interval: frame.listen_interval,
+                    is_multi_link: frame.is_multi_link,
+                    is_twt_requester: frame.supports_twt,
+                };
             }
         } else if let Some(aid) = frame.aid {
             self.associated(capture, packet, frame, aid);
@@ -300,7 +303,12 @@ impl Observer {
             if up {
                 state.sent_by_station(packet, frame, acknowledged, findings);
                 let is_first = !frame.control.retry;
-                self.requests.sent(station, packet, is_first, self.stations[&station].uplink_unbroken());
+                self.requests.sent(
+                    station,
+                    packet,
+                    is_first,
+                    self.stations[&station].uplink.unbroken_since(),
+                );
             } else if packet.repeated {
                 state.promises_again((packet, frame), at_once);
                 state.repeated_to_station((packet, frame), acknowledged);
@@ -344,7 +352,7 @@ impl Observer {
                 state.expire(packet.at, findings);
                 state.sent_by_station(packet, frame, acknowledged, findings);
             } else if kind.is_management() {
-                self.stations.entry(station).or_default().sent_without_mode(packet, frame);
+                self.stations.entry(station).or_default().uplink.sent_without_mode(packet, frame);
             }
         }
     }
@@ -377,7 +385,7 @@ impl Observer {
             self.cells.entry(bssid).or_default().is_twt_responder = true;
         }
         let (state, findings) = self.station(capture, frame.receiver, packet, frame);
-        let request = state.association;
+        let request = state.association_request;
         state.leave(packet.at, findings);
         state.record.has_aid(aid);
         (state.associated_at, state.emptied_at) = (Some(packet.at), Some(packet.at));
@@ -432,7 +440,7 @@ impl Observer {
             if state.record.bssid.is_some() {
                 state.leave(packet.at, &mut self.findings);
                 state.record.forget_aid();
-                (state.is_multi_link, state.is_twt_requester) = (None, None);
+                (state.association.is_multi_link, state.association.is_twt_requester) = (None, None);
             } else {
                 state.record.aid = state.record.aid.or(capture.associations.get(&mac).copied());
                 let is_without_uapsd = capture.without_uapsd.contains(&mac);

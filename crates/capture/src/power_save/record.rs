@@ -107,6 +107,18 @@ impl StationRecord {
         self
     }
 
+    /// With the times in its modes that frames of the station show.
+    pub(super) fn in_modes(mut self, modes: &[ModeSpan]) -> Self {
+        for mode in modes.iter().filter(|mode| mode.is_known) {
+            let span = mode.until.saturating_since(mode.from);
+            self.mode_known += span;
+            if mode.in_power_save {
+                self.in_power_save += span;
+            }
+        }
+        self
+    }
+
     /// The policy whose frames the station's are: by PS-Polls, triggers and changes of the PM bit. `None` if it has none of them and its
     /// mode is not known, or it slept all the time.
     pub fn policy(&self) -> Option<&'static str> {

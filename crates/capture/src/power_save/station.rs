@@ -7,56 +7,34 @@ use airwatt_dot11::{FrameKind, MacAddress};
 
 use super::cell::Cell;
 use super::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
-use super::record::{AirTotal, ModeSpan, StationRecord};
-use super::sequence::{Counter, ModeFrame, Sequences, proves_sleep};
-use super::wait::{Concealed, Delay, EndedPolls, Fetch, Promise, Request, Unanswered, Unheard, Unkept, Wait};
-use super::{FLAP_CHANGES, FLAP_INTERVAL, IN_FLIGHT, Mark, NEVER, PROMPT};
+use super::record::{AirTotal, StationRecord};
+use super::sequence::Counter;
+use super::wait::{Concealed, Delay, EndedPolls, Fetch, Promise, Request, Unkept, Wait};
+use super::{IN_FLIGHT, Mark, PROMPT};
 use crate::packet::{AirFrame, CapturedPacket};
 
+mod awake;
 mod deliveries;
 mod flickers;
 mod ignored;
+mod modes;
+mod pm_changes;
 mod polls;
 mod promises;
+mod service;
 mod stuck;
+mod uplink;
 mod waits;
 
-/// A pause that a radio cannot sleep in with a profit: waking up takes milliseconds.
-const NAP: Span = Span::from_millis(10);
-/// A station in power save that sends or acknowledges without such a pause for this long is awake.
-const BUSY: Span = Span::from_millis(100);
-/// A trigger that follows the last frame of an open service period within this time belongs to it: uplink frames of a burst
-/// are triggers each, and the access point has not had its turn (802.11-2020 11.2.3.5.2).
-const SAME_PERIOD: Span = Span::from_millis(20);
+use awake::Stretch;
+use modes::Modes;
+use pm_changes::PmChanges;
+use polls::Polls;
+use service::ServicePeriods;
+use uplink::Uplink;
 
 /// Time by which a beacon and the frames after it may be late, so that a station is not.
 const LATE: Span = Span::from_millis(20);
-/// Service periods with frames of which none has EOSP: from here on no monitor missed them all.
-const UNENDED: u32 = 5;
-/// The latest frames of a station, among whose counters are all that it uses at the time.
-const RECENT: usize = 32;
-
-/// A service period that a trigger has opened (U-APSD, 802.11-2020 11.2.3.5).
-#[derive(Clone, Copy, Debug)]
-struct ServicePeriod {
-    trigger: Mark,
-    /// Whether the access point sent anything in it.
-    answered: bool,
-    /// Its last frame so far, in either direction.
-    last: Mark,
-}
-
-/// Changes of the PM bit of which each follows the last within [`FLAP_INTERVAL`].
-#[derive(Clone, Copy, Debug)]
-struct Flapping {
-    first: Mark,
-    last: Mark,
-    changes: u32,
-    /// The time on the air of the frame of the last change.
-    air: Span,
-    /// The times in active mode without data, and the frames that began and ended them.
-    waste: Excess,
-}
 
 /// The first beacon with the TIM bit since the last delivery.
 #[derive(Clone, Copy, Debug)]
@@ -143,6 +121,33 @@ impl<'a> Delivery<'a> {
     }
 }
 
+/// What the last association request of a station says, as far as it was captured.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Association {
+    /// The listen interval, in beacon intervals.
+    pub(super) listen_interval: Option<u16>,
+    /// Whether it is about several links, of which the capture has one.
+    pub(super) is_multi_link: Option<bool>,
+    /// Whether the station may ask for target wake time.
+    pub(super) is_twt_requester: Option<bool>,
+}
+
+/// What is decided when a segment of the capture ends: later frames show what the monitor missed, and whether the clock of the capture
+/// jumped.
+#[derive(Clone, Debug, Default)]
+struct OpenCases {
+    /// Frames that came late.
+    waits: Vec<Wait>,
+    /// Requests that came late after their beacons.
+    fetches: Vec<Fetch>,
+    /// What faults delayed.
+    delays: Vec<Delay>,
+    /// PS-Polls that nothing answered for long.
+    ended_polls: Vec<EndedPolls>,
+    /// Requests that did not bring what More Data had announced.
+    unkept: Vec<Unkept>,
+}
+
 /// The state of a station at one time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StationState {
@@ -151,62 +156,30 @@ pub(super) struct StationState {
     pub(super) beacons_read: usize,
     /// Whether it has frames in the present segment.
     pub(super) is_active: bool,
-    /// The listen interval of its association, in beacon intervals.
-    pub(super) listen_interval: Option<u16>,
+    pub(super) association: Association,
     /// When the access point last acknowledged a frame of it that was not captured.
     pub(super) unseen: Option<Instant>,
     /// The packet of its last association request.
-    pub(super) association: Option<u32>,
-    /// Whether it associated with several links, of which the capture has one.
-    pub(super) is_multi_link: Option<bool>,
-    /// Whether it may ask for target wake time, by its association.
-    pub(super) is_twt_requester: Option<bool>,
+    pub(super) association_request: Option<u32>,
     /// When its association was answered, if nothing ended that since.
     pub(super) associated_at: Option<Instant>,
     /// Whether an encrypted action frame was exchanged with it since.
     pub(super) has_unread_action: bool,
-    /// Its frames that show its mode.
-    pub(super) frames: Vec<ModeFrame>,
-    /// Frames that came late. Whether the clock of the capture jumped meanwhile is known when the segment has ended.
-    waits: Vec<Wait>,
-    /// Requests that came late after their beacons, likewise.
-    fetches: Vec<Fetch>,
-    /// What faults delayed, likewise.
-    delays: Vec<Delay>,
-    /// PS-Polls that nothing answered for long. The numbers of later frames say what was missed.
-    ended_polls: Vec<EndedPolls>,
-    /// Requests that did not bring what More Data had announced.
-    unkept: Vec<Unkept>,
-    /// Whether it has sent QoS Null frames. They have no number that shows whether one was missed, and may set the PM bit.
-    sends_qos_nulls: bool,
-    /// The numbers of its frames.
-    uplink: Sequences,
+    pub(super) uplink: Uplink,
+    open: OpenCases,
     /// Since when nothing was missed of what the access point sends without a QoS counter.
     nothing_missed_since: Option<Instant>,
     /// The time of the last such frame that was captured.
     heard_until: Option<Instant>,
-    /// PM bit and since when.
-    mode: Option<(bool, Mark)>,
-    /// Up to when the time in the mode is counted.
-    counted: Instant,
-    /// A PS-Poll without a response so far.
-    polled: Option<Request>,
-    /// Its time on the air.
-    poll_air: Span,
-    /// The last transmission of that PS-Poll, to which a response answers.
-    last_poll: Option<Mark>,
+    pub(super) modes: Modes,
+    polls: Polls,
     /// Whether nobody acknowledged the last frame to the station, so that its retransmission may have been missed: it leaves no gap.
     is_unheard: bool,
     /// Beacons whose TIM bit nothing followed, unless the numbers of the next frame show that some was missed.
     stuck: Vec<Stuck>,
-    /// The PS-Polls since the last that was acknowledged or answered.
-    unheard: Option<Unheard>,
-    /// The PS-Polls since the last response, from the first one on that was acknowledged.
-    unanswered: Option<Unanswered>,
     /// When its access point first called it without data (RTS) since its last request.
     called_at: Option<Instant>,
-    /// A service period that is open.
-    service: Option<ServicePeriod>,
+    pub(super) service: ServicePeriods,
     promised: Option<Promise>,
     /// Counter, sequence control and More Data of the last data to the station, when that was first captured.
     last_data: Option<(Option<Counter>, Option<u16>, bool)>,
@@ -224,17 +197,9 @@ pub(super) struct StationState {
     concealed: Vec<Concealed>,
     /// All counters of data to the station from its access point that the capture has, also those of which the first frame comes later.
     pub(super) counters: Vec<Counter>,
-    /// Service periods with frames and without EOSP, and whether one had it.
-    unended: u32,
-    ended: bool,
-    /// The changes of PM that follow each other closely.
-    flapping: Option<Flapping>,
-    /// Frames that the station sent or acknowledged in power save, one within [`NAP`] of the other: the first and the last of them.
-    busy: Option<(Mark, Mark)>,
-    /// Whether data was exchanged since the last PM change.
-    has_data: bool,
-    /// The modes so far.
-    pub(super) modes: Vec<ModeSpan>,
+    pm_changes: PmChanges,
+    /// The frames that show that it is awake in power save.
+    stretch: Stretch,
 }
 
 impl StationState {
@@ -279,7 +244,7 @@ impl StationState {
     fn may_have_uapsd(&self, cell: &Cell) -> bool {
         let has_qos = || {
             let is_qos = |counter: &Counter| matches!(counter, Counter::Qos(..));
-            self.sends_qos_nulls || self.counters.iter().any(is_qos)
+            self.uplink.sends_qos_nulls || self.counters.iter().any(is_qos)
         };
         self.record.uapsd.unwrap_or_else(|| cell.may_have_uapsd && has_qos())
     }
@@ -288,16 +253,16 @@ impl StationState {
     fn may_have_twt(&self, bssid: MacAddress, cell: &Cell) -> bool {
         let heard_all = |at| cell.sequences.nothing_missed_since(bssid).is_some_and(|since| since <= at);
         let has_none = !self.has_unread_action && self.associated_at.is_some_and(heard_all);
-        self.is_twt_requester != Some(false) && (!has_none || cell.has_broadcast_twt)
+        self.association.is_twt_requester != Some(false) && (!has_none || cell.has_broadcast_twt)
     }
 
-    pub(super) const fn is_asleep(&self) -> bool {
-        matches!(self.mode, Some((true, _)))
+    pub(super) fn is_asleep(&self) -> bool {
+        self.modes.is_asleep() == Some(true)
     }
 
     /// Whether its last frame that shows its mode says that it is in active mode.
-    const fn is_awake(&self) -> bool {
-        matches!(self.mode, Some((false, _)))
+    fn is_awake(&self) -> bool {
+        self.modes.is_asleep() == Some(false)
     }
 
     pub(super) fn count_air(&mut self, frame: &AirFrame, up: bool) {
@@ -312,33 +277,6 @@ impl StationState {
         *(if up { &mut self.record.transmit } else { &mut self.record.receive }) += air.span;
         if self.is_asleep() {
             self.record.awake_in_power_save += air.span;
-        }
-    }
-
-    /// Counts the time in the present mode up to a frame of the station.
-    fn count_mode(&mut self, now: Instant) {
-        if let Some((in_power_save, _)) = self.mode {
-            let span = now.saturating_since(self.counted);
-            self.record.mode_known += span;
-            if in_power_save {
-                self.record.in_power_save += span;
-            }
-        }
-        self.enter_mode(now, true);
-    }
-
-    /// Lists the present mode up to a time. `is_known` says whether a frame of the station follows.
-    fn enter_mode(&mut self, until: Instant, is_known: bool) {
-        let from = std::mem::replace(&mut self.counted, until);
-        let Some((in_power_save, _)) = self.mode else { return };
-        match self.modes.last_mut() {
-            _ if until <= from => {}
-            Some(last)
-                if (last.until, last.in_power_save, last.is_known) == (from, in_power_save, is_known) =>
-            {
-                last.until = until;
-            }
-            _ => self.modes.push(ModeSpan { from, until, in_power_save, is_known }),
         }
     }
 
@@ -372,8 +310,8 @@ impl StationState {
         self.leave_promise(until, findings);
         let mac = self.record.mac;
         let waited = |poll: &Request| until.saturating_since(poll.mark.0);
-        let is_heard = self.unheard.is_none() && !is_promised;
-        if let Some(poll) = self.polled.filter(|poll| is_heard && waited(poll) > PROMPT) {
+        let is_heard = self.polls.unheard.is_none() && !is_promised;
+        if let Some(poll) = self.polls.request.filter(|poll| is_heard && waited(poll) > PROMPT) {
             let key = (FindingKind::LateDelivery, Verdict::Undecidable, mac);
             find(findings, key, poll.mark, &[], || {
                 format!(
@@ -409,7 +347,7 @@ impl StationState {
         if let Some(announced) = self.announced {
             open(FindingKind::LateFetch, announced.beacon, "a beacon announced a frame");
         }
-        if let Some(poll) = self.polled {
+        if let Some(poll) = self.polls.request {
             open(FindingKind::LateDelivery, poll.mark, "the station requested a frame");
         }
     }
@@ -421,139 +359,50 @@ impl StationState {
     }
 
     fn forget(&mut self, at: Instant, findings: &mut Findings) {
-        self.end_busy(findings);
+        let mac = self.record.mac;
+        self.stretch.end((mac, &self.uplink), findings);
         self.judge_sleep(findings);
         self.judge_stuck(None, findings);
         self.judge_unheard(None, findings);
         self.end_polls(at, None, false);
         self.forget_promise(findings);
-        self.end_flapping(findings);
+        self.pm_changes.end(mac, findings);
         // No frame shows what the station did after its last one.
-        let last = self.frames.last().map_or(self.counted, |frame| frame.at.max(self.counted));
-        self.count_mode(last.min(at));
-        self.enter_mode(at, false);
+        self.modes.forget(self.uplink.last(), at);
+        self.uplink.leave();
+        self.service.close();
         *self = Self {
             record: self.record,
             beacons_read: self.beacons_read,
             modes: std::mem::take(&mut self.modes),
-            waits: std::mem::take(&mut self.waits),
-            fetches: std::mem::take(&mut self.fetches),
-            delays: std::mem::take(&mut self.delays),
-            ended_polls: std::mem::take(&mut self.ended_polls),
-            unkept: std::mem::take(&mut self.unkept),
-            frames: std::mem::take(&mut self.frames),
-            sends_qos_nulls: self.sends_qos_nulls,
-            listen_interval: self.listen_interval,
+            open: std::mem::take(&mut self.open),
+            uplink: std::mem::take(&mut self.uplink),
+            association: self.association,
             counters: std::mem::take(&mut self.counters),
             unseen: self.unseen,
-            is_multi_link: self.is_multi_link,
-            is_twt_requester: self.is_twt_requester,
-            unended: self.unended,
-            ended: self.ended,
+            service: self.service,
             ..Self::default()
         };
     }
 
-    /// Enters a frame that shows that the station is awake. It belongs to a stretch if it follows another one closely.
+    /// Enters a frame that shows that the station is awake.
     fn is_awake_at(&mut self, mark: Mark, findings: &mut Findings) {
-        if !self.is_asleep() {
-            return;
+        if self.is_asleep() {
+            self.stretch.awake_at(mark, (self.record.mac, &self.uplink), findings);
         }
-        let follows = |(_, last): &&mut (Mark, Mark)| mark.0.saturating_since(last.0) <= NAP;
-        if let Some((_, last)) = self.busy.as_mut().filter(follows) {
-            *last = mark;
-        } else {
-            self.end_busy(findings);
-            self.busy = Some((mark, mark));
-        }
-    }
-
-    /// Ends a stretch in which the station was awake in power save.
-    fn end_busy(&mut self, findings: &mut Findings) {
-        let Some((first, last)) = self.busy.take() else { return };
-        let awake = last.0.saturating_since(first.0);
-        if awake < BUSY {
-            let key = (FindingKind::AwakeInPowerSave, Verdict::Kept, self.record.mac);
-            find(findings, key, first, &[], || "it paused".to_owned());
-            return;
-        }
-        // The last frame that shows its mode has to be of this stretch or later.
-        let shows = self.frames.iter().rev().find(|frame| frame.asleep.is_some());
-        let is_sure = shows.is_some_and(|frame| frame.asleep == Some(true) && frame.at >= last.0);
-        let verdict = if is_sure { Verdict::Violated } else { Verdict::Undecidable };
-        let key = (FindingKind::AwakeInPowerSave, verdict, self.record.mac);
-        let found = find(findings, key, first, &[first.1, last.1], || {
-            format!(
-                "in power save it sent or acknowledged a frame at least every {} for {}",
-                seconds(NAP),
-                seconds(awake)
-            )
-        });
-        if let Some(finding) = found {
-            finding.excess += Excess::awake(awake);
-        }
-    }
-
-    /// Since when no frame of the station was missed.
-    pub(super) fn uplink_unbroken(&self) -> Option<Instant> {
-        let counters = self.frames.iter().rev().take(RECENT).filter_map(|frame| frame.number);
-        counters.filter_map(|(counter, _)| self.uplink.unbroken_since(counter)).max()
     }
 
     /// Ends the waits that have lasted too long.
     pub(super) fn expire(&mut self, now: Instant, findings: &mut Findings) {
         self.expire_polls(now, findings);
         self.expire_promise(now, findings);
-        if self.service.is_some_and(|period| now.saturating_since(period.trigger.0) > NEVER) {
-            self.end_service(now, findings);
-        }
+        self.service.expire(self.record.mac, now, findings);
     }
 
-    /// Ends a service period without EOSP. A monitor may have missed the frame that had it; if no frame of several periods has
-    /// it, [`StationState::judge_service_periods`] says so.
-    fn end_service(&mut self, until: Instant, findings: &mut Findings) {
-        let Some(period) = self.service.take() else { return };
-        self.unended += u32::from(period.answered);
-        let what = match period.last {
-            (_, last) if period.answered => format!("frames were sent, the last exchange with packet {last}"),
-            _ => "nothing was sent".to_owned(),
-        };
-        let deciding = [period.trigger.1, period.last.1];
-        let key = (FindingKind::EospMissing, Verdict::Undecidable, self.record.mac);
-        find(findings, key, period.trigger, &deciding, || {
-            format!("the station's trigger opened a service period, {what}, and no EOSP ended it")
-        });
-        let awake = until.min(period.trigger.0 + NEVER).saturating_since(period.last.0);
-        if let Some(finding) = findings.get_mut(FindingKind::EospMissing, self.record.mac) {
-            finding.may_cost(Excess::awake(awake));
-        }
-    }
-
-    /// An access point of which no service period has EOSP, out of several with frames, does not send it.
-    pub(super) fn judge_service_periods(&mut self, findings: &mut Findings) {
-        let is_excused = findings.excuse(FindingKind::EospMissing, self.record.mac).is_some();
-        if self.ended || self.unended < UNENDED || is_excused {
-            return;
-        }
-        if let Some(finding) = findings.get_mut(FindingKind::EospMissing, self.record.mac) {
-            finding.convict();
-        }
-    }
-
-    /// A trigger opens a service period, unless one is open in which frames are still being exchanged.
-    fn trigger(&mut self, packet: &CapturedPacket, findings: &mut Findings) {
-        match &mut self.service {
-            Some(period) if packet.at.saturating_since(period.last.0) <= SAME_PERIOD => {
-                period.last = (packet.at, packet.number);
-            }
-            _ => {
-                self.end_service(packet.at, findings);
-                if let Some(request) = self.announced.as_mut().and_then(|one| one.requested.as_mut()) {
-                    request.is_asked_again = true;
-                }
-                let trigger = (packet.at, packet.number);
-                self.service = Some(ServicePeriod { trigger, answered: false, last: trigger });
-            }
+    /// It requests again what a beacon announced.
+    fn asks_again(&mut self) {
+        if let Some(request) = self.announced.as_mut().and_then(|one| one.requested.as_mut()) {
+            request.is_asked_again = true;
         }
     }
 
@@ -568,41 +417,11 @@ impl StationState {
         }
     }
 
-    /// The frames that prove that it was in power save at a time ([`proves_sleep`]). There are none for a station that may have changed
-    /// its mode by frames without a number.
-    pub(super) fn proves_sleep(&self, at: Instant) -> Option<[u32; 2]> {
-        if self.sends_qos_nulls { None } else { proves_sleep(&self.frames, at) }
-    }
-
-    fn shows_mode(
-        &mut self,
-        packet: &CapturedPacket,
-        frame: &AirFrame,
-        asleep: bool,
-        acknowledged: Option<bool>,
-    ) {
-        self.uplink.note(frame, packet.at);
-        self.sends_qos_nulls |= frame.control.kind == FrameKind::QosNull;
-        let number = Counter::of(frame).zip(frame.sequence_control.map(|control| control >> 4));
-        let heard = acknowledged != Some(false);
-        self.called_at = None;
-        let asleep = Some(asleep);
-        self.frames.push(ModeFrame { at: packet.at, packet: packet.number, asleep, heard, number });
-    }
-
-    /// A frame of the station whose PM bit is reserved, such as a probe request: it has a number.
-    pub(super) fn sent_without_mode(&mut self, packet: &CapturedPacket, frame: &AirFrame) {
-        self.uplink.note(frame, packet.at);
-        let number = Counter::of(frame).zip(frame.sequence_control.map(|control| control >> 4));
-        let (at, packet) = (packet.at, packet.number);
-        self.frames.push(ModeFrame { at, packet, asleep: None, heard: false, number });
-    }
-
     /// Its access point calls it before it sends data, or asks what it received: that the station does not answer is no fault of the access
     /// point, whose response this is.
     pub(super) fn is_called(&mut self, packet: &CapturedPacket) {
         self.called_at.get_or_insert(packet.at);
-        self.unheard = None;
+        self.polls.unheard = None;
         self.end_polls(packet.at, Some((packet.at, packet.number)), false);
     }
 
@@ -623,7 +442,8 @@ impl StationState {
         acknowledged: Option<bool>,
         findings: &mut Findings,
     ) {
-        self.shows_mode(packet, frame, frame.control.power_management, acknowledged);
+        self.called_at = None;
+        self.uplink.shows_mode((packet, frame), frame.control.power_management, acknowledged);
         let is_heard = acknowledged == Some(true);
         let kind = frame.control.kind;
         let asleep = frame.control.power_management;
@@ -631,8 +451,10 @@ impl StationState {
             self.record.counts.nulls += u32::from(matches!(kind, FrameKind::Null | FrameKind::QosNull));
             self.record.counts.data_up += u32::from(kind.has_payload());
         }
-        self.has_data |= kind.has_payload();
-        let before = self.mode.map(|(mode, _)| mode);
+        if kind.has_payload() {
+            self.pm_changes.exchanged();
+        }
+        let before = self.modes.is_asleep();
         if asleep && before == Some(true) {
             self.is_awake_at((packet.at, packet.number), findings);
         }
@@ -640,7 +462,9 @@ impl StationState {
             self.change_mode((packet, frame), asleep, is_heard, findings);
         } else if asleep && self.record.is_trigger(frame) && !packet.repeated {
             self.record.counts.triggers += 1;
-            self.trigger(packet, findings);
+            if self.service.trigger(self.record.mac, (packet.at, packet.number), findings) {
+                self.asks_again();
+            }
             self.request_buffered(Request::new(packet, frame, is_heard));
         }
     }
@@ -652,17 +476,16 @@ impl StationState {
         is_heard: bool,
         findings: &mut Findings,
     ) {
-        let at = packet.at;
-        self.count_mode(at);
-        self.end_busy(findings);
-        let known = self.mode.is_some();
-        let had_data = std::mem::take(&mut self.has_data);
-        self.mode = Some((asleep, (at, packet.number)));
+        let (at, mark, mac) = (packet.at, (packet.at, packet.number), self.record.mac);
+        self.stretch.end((mac, &self.uplink), findings);
+        let known = self.modes.is_asleep().is_some();
+        self.modes.enter(asleep, mark);
         // A station in active mode has no service period and no PS-Poll open.
         self.end_polls(at, None, false);
-        (self.polled, self.unheard, self.service) = (None, None, None);
+        (self.polls.request, self.polls.unheard) = (None, None);
+        self.service.close();
         if asleep {
-            (self.beacons_from, self.woke) = (Some((at, packet.number)), None);
+            (self.beacons_from, self.woke) = (Some(mark), None);
             // In active mode nothing was buffered.
             self.emptied_at = if known { Some(at) } else { self.emptied_at };
             // What it asked for by leaving power save is buffered again, and it waits no longer.
@@ -675,61 +498,27 @@ impl StationState {
             if let Some(promise) = &mut self.promised {
                 promise.has_woken = true;
             }
-            if let Some(request) = self.announced.as_mut().and_then(|one| one.requested.as_mut()) {
-                request.is_asked_again = true;
-            }
+            self.asks_again();
             self.request_buffered(Request::new(packet, frame, is_heard));
         }
         if !known {
-            return;
+            return self.pm_changes.shown();
         }
         self.record.counts.pm_changes += 1;
-        let (mark, air) = ((at, packet.number), frame.air_time().unwrap_or_default());
-        let is_close = |flapping: &&mut Flapping| at.saturating_since(flapping.last.0) <= FLAP_INTERVAL;
-        let Some(flapping) = self.flapping.as_mut().filter(is_close) else {
-            self.end_flapping(findings);
-            let waste = Excess::default();
-            self.flapping = Some(Flapping { first: mark, last: mark, changes: 1, air, waste });
-            return;
-        };
-        // Being awake served nothing if no data was exchanged.
-        if asleep && !had_data {
-            let active = at.saturating_since(flapping.last.0);
-            flapping.waste += Excess { sent: flapping.air + air, ..Excess::awake(active) };
-        }
-        (flapping.last, flapping.air) = (mark, air);
-        flapping.changes += 1;
-    }
-
-    /// Ends a run of PM changes.
-    fn end_flapping(&mut self, findings: &mut Findings) {
-        let Some(Flapping { first, last, changes, waste, .. }) = self.flapping.take() else { return };
-        let verdict = if changes < FLAP_CHANGES { Verdict::Kept } else { Verdict::Violated };
-        let key = (FindingKind::PmFlapping, verdict, self.record.mac);
-        let found = find(findings, key, first, &[first.1, last.1], || {
-            format!(
-                "{changes} changes of PM in {}, up to packet {}, each within {} of the last",
-                seconds(last.0.saturating_since(first.0)),
-                last.1,
-                seconds(FLAP_INTERVAL)
-            )
-        });
-        if let Some(finding) = found {
-            finding.excess += waste;
-        }
+        let air = frame.air_time().unwrap_or_default();
+        self.pm_changes.change(mac, mark, (asleep, air), findings);
     }
 
     pub(super) fn sent_to_station(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
         let (mark, frame) = (delivery.mark(), delivery.frame);
         if frame.eosp {
             self.record.uapsd = Some(true);
-            self.ended = true;
         }
         if delivery.acknowledged == Some(true) {
             self.is_awake_at(mark, findings);
         }
-        self.has_data |= frame.control.kind.has_payload();
         if frame.control.kind.has_payload() {
+            self.pm_changes.exchanged();
             self.record.counts.data_down += 1;
             self.check_announced(delivery, findings);
             self.check_asleep(delivery, findings);
@@ -760,22 +549,13 @@ impl StationState {
         if frame.eosp && !frame.control.kind.has_payload() {
             self.announced = None;
         }
-        if let (Some(Request { mark: poll, .. }), true) = (self.polled, frame.control.kind.has_payload()) {
+        if let (Some(Request { mark: poll, .. }), true) =
+            (self.polls.request, frame.control.kind.has_payload())
+        {
             let key = (FindingKind::TimStuck, Verdict::Kept, self.record.mac);
             find(findings, key, mark, &[poll.1, mark.1], || "there was a frame".to_owned());
         }
         self.answer_poll(delivery, findings);
-        if let Some(period) = &mut self.service {
-            (period.answered, period.last) = (true, mark);
-            if frame.eosp {
-                let key = (FindingKind::EospMissing, Verdict::Kept, self.record.mac);
-                find(findings, key, period.trigger, &[period.trigger.1, mark.1], || {
-                    "EOSP ended it".to_owned()
-                });
-            }
-        }
-        if frame.eosp {
-            self.service = None;
-        }
+        self.service.delivered(self.record.mac, mark, frame.eosp, findings);
     }
 }

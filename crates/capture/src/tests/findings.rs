@@ -48,6 +48,38 @@ fn a_tim_bit_without_a_frame_is_stuck() {
     );
 }
 
+/// ```text
+/// STA  PM=1                    PS-Poll                       PS-Poll
+/// AP          beacon(TIM bit)           data(More Data=1)              beacon(-)   data
+/// ```
+#[test]
+fn a_frame_that_was_requested_before_the_beacon_may_be_on_its_way() {
+    let after_request = |at| {
+        let frames = [
+            (0, poll()),
+            (1, data(1, false)),
+            (2, null(true)),
+            (100, beacon(&[1])),
+            (103, poll()),
+            (104, data(2, true)),
+            (at, poll()),
+            (202, beacon(&[])),
+            (204, data(3, false)),
+            (300, null(true)),
+        ];
+        findings(&ladder(&frames)).into_iter().find(|one| one.kind == FindingKind::TimNeverSet).unwrap()
+    };
+    let found = after_request(194);
+    let (one, undecidable) = (found.occurrences.last().unwrap(), found.count(Verdict::Undecidable));
+    assert_eq!((undecidable, &one.deciding[..]), (1, &[6, 8, 9][..]));
+    let detail = one.detail.as_deref().unwrap();
+    assert!(
+        detail.contains("More Data of packet 6") && detail.contains("before the beacon of packet 8"),
+        "{detail}"
+    );
+    assert!(detail.ends_with("the frame may have been on its way"), "{detail}");
+}
+
 /// A verdict about beacons waits until the station's next frames show that it slept. Others come before it.
 #[test]
 fn occurrences_are_in_order_of_time() {

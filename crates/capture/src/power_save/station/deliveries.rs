@@ -1,9 +1,10 @@
 //! What a frame for a station in power save says: whether it was announced, requested and in time.
 
+use super::promises::TAKEN;
 use super::{Delivery, StationState, Suspect};
 use crate::packet::{AirFrame, CapturedPacket};
 use crate::power_save::cell::Cell;
-use crate::power_save::finding::{FindingKind, Findings, Verdict, find};
+use crate::power_save::finding::{FindingKind, Findings, Verdict, find, seconds};
 use crate::power_save::sequence::Counter;
 use crate::power_save::{IN_FLIGHT, Mark, PROMPT, WAS_WAITING};
 use airwatt_base::Instant;
@@ -69,13 +70,28 @@ impl StationState {
         self.beacons_from.map_or(since, |(last, _)| last.min(since))
     }
 
+    /// A beacon without the bit, due at `due`, right before which the station requested what More Data had announced: the packet that had it, and
+    /// a description.
+    fn requested_before(&self, beacon: Mark, due: Instant) -> Option<(u32, String)> {
+        let promise = self.promised.as_ref()?;
+        let asked = promise.asked.filter(|asked| *asked <= due && due.saturating_since(*asked) <= TAKEN)?;
+        let detail = format!(
+            "More Data of packet {} announced a frame, and the station requested it {} before the beacon of packet {} was due, which has no TIM bit \
+             for the station: the frame may have been on its way",
+            promise.mark.1,
+            seconds(due.saturating_since(asked)),
+            beacon.1
+        );
+        Some((promise.mark.1, detail))
+    }
+
     /// Data for a station in power save is allowed only as the response to a PS-Poll and in a service period.
     pub(super) fn check_asleep(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
-        let Some((true, (since, _))) = self.mode else { return };
+        let Some((since, _)) = self.modes.since(true) else { return };
         let (mark, acknowledged) = (delivery.mark(), delivery.acknowledged);
         // A station whose U-APSD is not known may have opened a service period by any QoS frame.
         // A frame that ends a service period was sent in one.
-        let allowed = self.polled.is_some() || self.service.is_some() || delivery.frame.eosp;
+        let allowed = self.polls.request.is_some() || self.service.is_open() || delivery.frame.eosp;
         let may_serve =
             self.record.uapsd.is_none() && self.record.counts.ps_polls == 0 && acknowledged == Some(true);
         let asleep = mark.0.saturating_since(since);
@@ -117,7 +133,7 @@ impl StationState {
     ) {
         self.is_unheard &= acknowledged != Some(true);
         // It may answer a PS-Poll that came after the first one.
-        self.unheard = None;
+        self.polls.unheard = None;
         self.end_polls(packet.at, Some((packet.at, packet.number)), true);
         let same = |suspect: &&mut Suspect| suspect.sequence_control == frame.sequence_control;
         if let Some(suspect) = self.suspects.last_mut().filter(same) {
@@ -140,10 +156,9 @@ impl StationState {
         // frames than those of QoS is served in another way.
         let is_known = self.record.uapsd.map_or(self.record.counts.ps_polls > 0, |uapsd| !uapsd);
         for suspect in std::mem::take(&mut self.suspects) {
-            let before = self.frames.partition_point(|frame| frame.at <= suspect.mark.0);
-            let last = before.checked_sub(1).map(|index| self.frames[index].at);
+            let last = self.uplink.last_up_to(suspect.mark.0);
             let is_silent = last.is_some_and(|last| suspect.mark.0.saturating_since(last) > PROMPT);
-            let asleep = self.proves_sleep(suspect.mark.0).filter(|_| is_known && is_silent);
+            let asleep = self.uplink.proves_sleep(suspect.mark.0).filter(|_| is_known && is_silent);
             let (verdict, why) = match (suspect.unheard, asleep) {
                 (None, _) => (
                     Verdict::Undecidable,
@@ -160,7 +175,7 @@ impl StationState {
                     Verdict::Undecidable,
                     "an earlier transmission of it was missed, at which it may have been awake",
                 ),
-                (Some(_), _) if self.sends_qos_nulls || suspect.may_have_uapsd => (
+                (Some(_), _) if self.uplink.sends_qos_nulls || suspect.may_have_uapsd => (
                     Verdict::Undecidable,
                     "a QoS Null frame has no number, so that one may have been missed that left power save or opened a service period",
                 ),
@@ -190,7 +205,7 @@ impl StationState {
         let mark = delivery.mark();
         let woke = self.woke.take().filter(|woke| mark.0.saturating_since(*woke) <= WAS_WAITING);
         let is_fetched =
-            self.polled.is_some() || woke.is_some() || self.is_asleep() && self.promised.is_some();
+            self.polls.request.is_some() || woke.is_some() || self.is_asleep() && self.promised.is_some();
         let (Some(aid), Some(cell), Some(from)) = (self.record.aid, delivery.cell, self.beacons_from) else {
             return;
         };
@@ -216,10 +231,7 @@ impl StationState {
         (from, aid): (Mark, u16),
         findings: &mut Findings,
     ) {
-        let Some(trigger) = self.service.filter(|period| !period.answered).map(|period| period.trigger)
-        else {
-            return;
-        };
+        let Some(trigger) = self.service.unanswered() else { return };
         let last = cell.last_before(mark.0).filter(|beacon| beacon.0 > from.0);
         let Some(beacon) = last.filter(|beacon| {
             cell.unknown_tims(from.0, mark.0) == 0
@@ -292,7 +304,9 @@ impl StationState {
                 ),
             ),
             None => {
-                let (first, detail) = arrival_unknown(from, announced, without);
+                let (first, detail) = self
+                    .requested_before(*last, composed)
+                    .unwrap_or_else(|| arrival_unknown(from, announced, without));
                 report(Verdict::Undecidable, &[first, last.1, mark.1], detail);
             }
         }

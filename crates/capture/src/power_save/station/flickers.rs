@@ -43,7 +43,7 @@ impl StationState {
         let Some(first) = self.announced else { return false };
         // A beacon right after a frame was composed before that, and a frame is perhaps no more in the buffer when it was requested.
         let fresh = self.managed_at.map_or(from.0, |managed| managed.max(from.0)) + TAKEN;
-        let requested = first.requested.or(self.polled);
+        let requested = first.requested.or(self.polls.request);
         let until = requested.map_or(came.0, |request| request.mark.0);
         let since = fresh.max(first.beacon.0.saturating_sub(Span::from_nanos(1)));
         let announcing = cell.with_tim(since, until, aid).filter(|beacon| cell.due(*beacon) > fresh);
@@ -58,7 +58,8 @@ impl StationState {
                 return false;
             }
         }
-        let kept_for = self.listen_interval.map(|beacons| cell.interval * u64::from(beacons.max(1)));
+        let kept_for =
+            self.association.listen_interval.map(|beacons| cell.interval * u64::from(beacons.max(1)));
         let kept_until =
             kept_for.map(|kept| self.came_after((cell, aid), from, announcing.0) + kept + IN_FLIGHT);
         let is_kept = |beacon: &&Mark| kept_until.is_some_and(|until| cell.due(**beacon) <= until);
@@ -69,7 +70,7 @@ impl StationState {
             Some(NO_LISTEN_INTERVAL)
         } else if kept.is_empty() {
             Some(AGED)
-        } else if self.sends_qos_nulls {
+        } else if self.uplink.sends_qos_nulls {
             Some(LEFT)
         } else {
             self.doubt_of_flicker(delivery, cell, announcing)

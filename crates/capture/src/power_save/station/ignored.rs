@@ -120,7 +120,7 @@ fn doubt_of(
 impl StationState {
     /// Decides about PS-Polls that nothing answered for long. The frames that came late after one that was ignored are no other finding.
     pub(super) fn judge_polls(&mut self, cells: &BTreeMap<MacAddress, Cell>, findings: &mut Findings) {
-        for ended in std::mem::take(&mut self.ended_polls) {
+        for ended in std::mem::take(&mut self.open.ended_polls) {
             let Some(cell) = cells.get(&ended.bssid) else { continue };
             let heard = ended.of.polls.iter().enumerate().filter(|(_, (_, is_heard))| *is_heard);
             let mut of_polls = heard.map(|(place, (poll, _))| (place, *poll, evidence(&ended, cell, poll.0)));
@@ -207,7 +207,7 @@ impl StationState {
         finding.buffered(evidence.map_or(poll.0, |evidence| evidence.mark().0), until);
         finding.assume(Some(assumption));
         self.delays_others(FindingKind::PsPollUnanswered, poll.0, until);
-        self.waits.retain(|wait| wait.request.0 < poll.0 || wait.request.0 > last.0);
+        self.open.waits.retain(|wait| wait.request.0 < poll.0 || wait.request.0 > last.0);
     }
 
     /// The bit went out and nothing came. A frame that was missed says that, too: only numbers that follow each other leave something to report.

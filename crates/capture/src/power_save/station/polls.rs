@@ -18,6 +18,21 @@ const WOKEN: &str = "the station left power save after the frame with More Data,
 /// Retry bit (802.11-2020 9.2.4.1).
 const POLL_AGAIN: Span = Span::from_millis(20);
 
+/// The PS-Polls of a station that nothing has answered so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Polls {
+    /// The last one, as a request.
+    pub(super) request: Option<Request>,
+    /// Its time on the air.
+    pub(super) air: Span,
+    /// Its last transmission, to which a response answers.
+    pub(super) last: Option<Mark>,
+    /// Those since the last that was acknowledged or answered.
+    pub(super) unheard: Option<Unheard>,
+    /// Those since the last response, from the first one on that was acknowledged.
+    pub(super) unanswered: Option<Unanswered>,
+}
+
 impl StationState {
     /// `acknowledged` is `None` if the capture has no acknowledgements.
     pub(in crate::power_save) fn ps_poll(
@@ -31,16 +46,16 @@ impl StationState {
         let mark = (packet.at, packet.number);
         let is_heard = acknowledged == Some(true);
         let follows = |poll: &Request| packet.at.saturating_since(poll.mark.0) <= POLL_AGAIN;
-        self.last_poll = Some(mark);
+        self.polls.last = Some(mark);
         self.count_unheard(mark, acknowledged);
-        if packet.repeated || self.polled.as_ref().is_some_and(follows) {
-            if let Some(poll) = &mut self.polled {
+        if packet.repeated || self.polls.request.as_ref().is_some_and(follows) {
+            if let Some(poll) = &mut self.polls.request {
                 poll.is_heard |= is_heard;
             }
             if let Some(promise) = &mut self.promised {
                 promise.asked = Some(packet.at);
             }
-            match self.unanswered.as_mut().and_then(|polls| polls.polls.last_mut()) {
+            match self.polls.unanswered.as_mut().and_then(|polls| polls.polls.last_mut()) {
                 Some((_, was_heard)) => *was_heard |= is_heard,
                 None => self.wait_for_answer(mark, is_heard),
             }
@@ -51,20 +66,21 @@ impl StationState {
         if let Some(aid) = frame.aid {
             self.record.has_aid(aid);
         }
-        if self.unanswered.as_ref().is_some_and(|polls| polls.gone.is_some()) {
+        if self.polls.unanswered.as_ref().is_some_and(|polls| polls.gone.is_some()) {
             self.end_polls(packet.at, None, false);
         }
         let request = Request::new(packet, frame, is_heard);
-        self.polled = Some(request);
-        self.poll_air = frame.air_time().unwrap_or_default();
+        self.polls.request = Some(request);
+        self.polls.air = frame.air_time().unwrap_or_default();
         self.request_buffered(request);
         self.wait_for_answer(mark, is_heard);
-        self.shows_mode(packet, frame, true, acknowledged);
+        self.called_at = None;
+        self.uplink.shows_mode((packet, frame), true, acknowledged);
     }
 
     /// Enters a PS-Poll in its sequence, which begins with one that was acknowledged.
     fn wait_for_answer(&mut self, mark: Mark, is_heard: bool) {
-        if let Some(polls) = &mut self.unanswered {
+        if let Some(polls) = &mut self.polls.unanswered {
             polls.polls.push((mark, is_heard));
         } else if is_heard {
             let promise = self.promised.as_ref().map(|promise| {
@@ -72,7 +88,7 @@ impl StationState {
                 (promise.mark, doubt)
             });
             let last = self.beacons_from.map(|(at, _)| at);
-            self.unanswered = Some(Unanswered {
+            self.polls.unanswered = Some(Unanswered {
                 polls: vec![(mark, true)],
                 promise,
                 from: last.max(self.managed_at),
@@ -80,21 +96,21 @@ impl StationState {
                 is_unheard: self.is_unheard,
                 is_still_announced: None,
                 gone: None,
-                air: self.poll_air,
+                air: self.polls.air,
             });
         }
     }
 
     /// The first PS-Poll without a response, as the request for what a later beacon announces.
     pub(super) fn outstanding(&self) -> Option<Request> {
-        let mark = self.unanswered.as_ref()?.first();
+        let mark = self.polls.unanswered.as_ref()?.first();
         Some(Request { mark, is_heard: true, received_us: None, is_asked_again: false, is_unanswered: true })
     }
 
     /// The beacons of the cell from the place `from` up to `last`, all after the PS-Polls so far. One without the bit says that the
     /// frame is gone.
     pub(super) fn read_polls(&mut self, cell: &Cell, from: usize, last: Instant) {
-        let (Some(polls), Some(aid)) = (&mut self.unanswered, self.record.aid) else { return };
+        let (Some(polls), Some(aid)) = (&mut self.polls.unanswered, self.record.aid) else { return };
         if polls.gone.is_some() {
             return;
         }
@@ -111,11 +127,15 @@ impl StationState {
     /// PS-Polls that have waited for too long.
     pub(super) fn expire_polls(&mut self, now: Instant, findings: &mut Findings) {
         let has_expired = |at: Instant| now.saturating_since(at) > NEVER;
-        self.polled.take_if(|poll| has_expired(poll.mark.0));
-        if self.unheard.is_some_and(|polls| has_expired(polls.last.0)) {
+        self.polls.request.take_if(|poll| has_expired(poll.mark.0));
+        if self.polls.unheard.is_some_and(|polls| has_expired(polls.last.0)) {
             self.judge_unheard(None, findings);
         }
-        if self.unanswered.as_ref().is_some_and(|polls| polls.gone.is_some() && has_expired(polls.first().0))
+        if self
+            .polls
+            .unanswered
+            .as_ref()
+            .is_some_and(|polls| polls.gone.is_some() && has_expired(polls.first().0))
         {
             self.end_polls(now, None, false);
         }
@@ -123,18 +143,18 @@ impl StationState {
 
     fn count_unheard(&mut self, mark: Mark, acknowledged: Option<bool>) {
         if acknowledged != Some(false) {
-            self.unheard = None;
-        } else if let Some(polls) = &mut self.unheard {
+            self.polls.unheard = None;
+        } else if let Some(polls) = &mut self.polls.unheard {
             (polls.last, polls.polls) = (mark, polls.polls + 1);
         } else {
-            self.unheard = Some(Unheard { first: mark, last: mark, polls: 1 });
+            self.polls.unheard = Some(Unheard { first: mark, last: mark, polls: 1 });
         }
     }
 
     /// PS-Polls that neither an acknowledgement nor data followed: no monitor sees whether the access
     /// point received them, and a station without a response asks again: if it did not, the monitor missed the response.
     pub(super) fn judge_unheard(&mut self, answer: Option<Mark>, findings: &mut Findings) {
-        let Some(Unheard { first, last, polls }) = self.unheard.take() else { return };
+        let Some(Unheard { first, last, polls }) = self.polls.unheard.take() else { return };
         if self.promised.is_none() && polls > 1 {
             let key = (FindingKind::PsPollUnanswered, Verdict::Undecidable, self.record.mac);
             find(findings, key, first, &[first.1, last.1], || {
@@ -156,18 +176,16 @@ impl StationState {
     pub(super) fn answer_poll(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
         let mark = delivery.mark();
         let has_lasted = |polls: Unheard| mark.0.saturating_since(polls.first.0) > NEVER;
-        if self.unheard.is_some_and(has_lasted) {
+        if self.polls.unheard.is_some_and(has_lasted) {
             self.judge_unheard(Some(mark), findings);
         }
-        self.unheard = None;
+        self.polls.unheard = None;
         self.end_polls(mark.0, Some(mark), delivery.is_copy());
-        if let Some(Request { mark: poll, .. }) = self.polled.take() {
+        if let Some(Request { mark: poll, .. }) = self.polls.request.take() {
             let key = (FindingKind::PsPollUnanswered, Verdict::Kept, self.record.mac);
             find(findings, key, poll, &[poll.1, mark.1], || format!("packet {} answers it", mark.1));
             // Data answers it in the place of an acknowledgement: the access point heard that the station is in power save.
-            if let Some(frame) = self.frames.iter_mut().rev().find(|frame| frame.packet == poll.1) {
-                frame.heard = true;
-            }
+            self.uplink.was_answered(poll.1);
         }
     }
 
@@ -187,9 +205,9 @@ impl StationState {
         let mark = (packet.at, packet.number);
         self.managed_at = Some(packet.at);
         self.announced = None;
-        self.unheard = None;
+        self.polls.unheard = None;
         self.end_polls(mark.0, Some(mark), frame.control.retry);
-        if let Some(poll) = self.polled.take() {
+        if let Some(poll) = self.polls.request.take() {
             let key = (FindingKind::PsPollUnanswered, Verdict::Kept, self.record.mac);
             find(findings, key, poll.mark, &[poll.mark.1, mark.1], || {
                 format!("packet {} answers it", mark.1)
@@ -206,7 +224,7 @@ impl StationState {
         }
         if let Some((cell, aid)) = delivery.cell.zip(self.record.aid) {
             self.note_concealed(delivery, (cell, aid), false, findings);
-            if let (Some(from), true) = (self.beacons_from, self.polled.is_some()) {
+            if let (Some(from), true) = (self.beacons_from, self.polls.request.is_some()) {
                 self.note_flicker(delivery, (cell, aid), from);
             }
         }
@@ -222,7 +240,7 @@ impl StationState {
 
     /// A sequence of PS-Polls ends, with a response or without. Of the response an earlier transmission may have been missed (`is_copy`).
     pub(super) fn end_polls(&mut self, at: Instant, answer: Option<Mark>, is_copy: bool) {
-        let Some(polls) = self.unanswered.take() else { return };
+        let Some(polls) = self.polls.unanswered.take() else { return };
         let (Some(bssid), Some(aid)) = (self.record.bssid, self.record.aid) else { return };
         let first = polls.first().0;
         if at.saturating_since(first) <= NEVER {
@@ -234,7 +252,7 @@ impl StationState {
             // What More Data announced was there: the PS-Polls are at fault, or nothing is.
             promise.requested = None;
         }
-        self.ended_polls.push(EndedPolls {
+        self.open.ended_polls.push(EndedPolls {
             until: polls.gone.map_or(at, |gone| gone.0.min(at)),
             of: polls,
             answer,
@@ -242,8 +260,8 @@ impl StationState {
             bssid,
             aid,
             counters: self.counters.clone(),
-            listen_interval: self.listen_interval,
-            is_multi_link: self.is_multi_link,
+            listen_interval: self.association.listen_interval,
+            is_multi_link: self.association.is_multi_link,
         });
     }
 }

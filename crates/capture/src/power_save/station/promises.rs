@@ -9,7 +9,7 @@ use super::{Delivery, StationState};
 use crate::packet::{AirFrame, CapturedPacket};
 use crate::power_save::cell::{Cell, NOT_FREE};
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided};
-use crate::power_save::sequence::{Counter, proves_sleep};
+use crate::power_save::sequence::Counter;
 use crate::power_save::wait::{Announcer, Concealed, Promise, Unkept};
 use crate::power_save::{IN_FLIGHT, Mark, NEVER, PROMPT};
 
@@ -43,7 +43,7 @@ impl StationState {
     /// Frames are kept for the listen interval at least. And once a beacon had the bit, one without it may say that an exchange
     /// emptied the buffer that the monitor missed, of another traffic identifier or of management.
     pub(super) fn read_promise(&mut self, cell: &Cell, last: Instant, aid: u16) {
-        let listen_interval = self.listen_interval;
+        let listen_interval = self.association.listen_interval;
         let Some(promise) =
             self.promised.as_mut().filter(|promise| !promise.is_settled && !promise.has_woken)
         else {
@@ -118,7 +118,7 @@ impl StationState {
         let concealed = Concealed {
             doubt: self.doubt_of_promise(promise, delivery, cell, has_just_woken),
             assumption: match assumption {
-                _ if self.sends_qos_nulls => NOR_WOKEN,
+                _ if self.uplink.sends_qos_nulls => NOR_WOKEN,
                 Some(_) => NOT_DISCARDED_NOR_MISSED,
                 None => NOT_DISCARDED,
             },
@@ -154,11 +154,11 @@ impl StationState {
             let doubt = doubt.or(untrue.then_some(UNTRUE));
             let (mut violated, mut late) = (0, None);
             for (beacon, announced) in promise.concealing.iter().zip(announced).filter(|_| doubt.is_none()) {
-                let by_numbers = || proves_sleep(&self.frames, beacon.0);
+                let by_numbers = || self.uplink.proves_sleep_by_numbers(beacon.0);
                 let asleep = match hears_naps {
                     _ if was_unseen => None,
                     true => by_numbers(),
-                    false => self.proves_sleep(beacon.0),
+                    false => self.uplink.proves_sleep(beacon.0),
                 };
                 let Some(asleep) = asleep else { continue };
                 let mut deciding = vec![promise.mark.1, asleep[0], beacon.1, asleep[1], came.1];
@@ -295,7 +295,7 @@ impl StationState {
             )
         } else if self.record.uapsd == Some(true) {
             Some("the TIM may leave out access categories of a station with U-APSD")
-        } else if self.is_multi_link.unwrap_or(cell.is_multi_link) {
+        } else if self.association.is_multi_link.unwrap_or(cell.is_multi_link) {
             Some("the station may have been awake on another of its links (802.11be)")
         } else if delivery.frame.sent_here {
             Some("the access point made the capture, whose times are not those on the air")
@@ -332,8 +332,11 @@ impl StationState {
             return;
         };
         // As long as beacons announce the frame, it is there: the PS-Poll is what is at fault.
-        let is_asked_for =
-            self.unanswered.as_ref().is_some_and(|polls| polls.promise.is_some() && polls.may_be_buffered());
+        let is_asked_for = self
+            .polls
+            .unanswered
+            .as_ref()
+            .is_some_and(|polls| polls.promise.is_some() && polls.may_be_buffered());
         if now.saturating_since(request.mark.0) <= NEVER || is_asked_for {
             return;
         }
@@ -353,25 +356,25 @@ impl StationState {
             doubt
         };
         let is_complete = has_shared && missed_none && request.is_heard;
-        let by_waking = self.mode.is_some_and(|(asleep, mark)| !asleep && mark == request.mark);
+        let by_waking = self.modes.since(false) == Some(request.mark);
         let doubt = doubt
             .or((!is_complete).then_some("the monitor may have missed it"))
             .or(by_waking.then_some(WOKEN));
         let Some(bssid) = self.record.bssid else { return };
-        self.unkept.push(Unkept {
+        self.open.unkept.push(Unkept {
             promise: mark,
             request: request.mark,
             until: now,
             doubt,
             bssid,
             aid: self.record.aid,
-            listen_interval: self.listen_interval,
+            listen_interval: self.association.listen_interval,
         });
     }
 
     /// Decides about what More Data announced and requests did not bring, by the beacons as well: they show whether the frame was still there.
     pub(super) fn judge_unkept(&mut self, cells: &BTreeMap<MacAddress, Cell>, findings: &mut Findings) {
-        for unkept in std::mem::take(&mut self.unkept) {
+        for unkept in std::mem::take(&mut self.open.unkept) {
             let by_beacons = || unkept.doubt_by_beacons(cells.get(&unkept.bssid)?);
             let doubt = unkept.doubt.or_else(by_beacons);
             let verdict = if doubt.is_some() { Verdict::Undecidable } else { Verdict::Violated };

@@ -42,7 +42,7 @@ impl StationState {
         if !is_null || frame.control.more_data {
             return;
         }
-        let (Some(_), Some(poll)) = (self.polled, self.last_poll) else { return };
+        let (Some(_), Some(poll)) = (self.polls.request, self.polls.last) else { return };
         if let Some(announcement) = self.announced.take() {
             self.judge_answer(&announcement, poll, delivery, findings);
         }
@@ -62,7 +62,7 @@ impl StationState {
         findings: &mut Findings,
     ) {
         let (Announcement { beacon, due, .. }, answer) = (*announcement, delivery.mark());
-        let excess = Excess { sent: self.poll_air, ..Excess::awake(answer.0.saturating_since(poll.0)) };
+        let excess = Excess { sent: self.polls.air, ..Excess::awake(answer.0.saturating_since(poll.0)) };
         let since = self.last_before(due.saturating_sub(IN_FLIGHT));
         let stuck = Stuck { beacon, poll, answer, since, excess };
         // A beacon that was due right after a delivery was composed before it, and so may one be right after a gap.
@@ -85,7 +85,7 @@ impl StationState {
     /// had the bit, and nothing said that the buffer was empty.
     fn may_be_aged(&self, cell: &Cell, poll: Instant) -> bool {
         let Some(aid) = self.record.aid else { return true };
-        may_have_waited(cell, (aid, self.listen_interval), self.emptied_at, poll)
+        may_have_waited(cell, (aid, self.association.listen_interval), self.emptied_at, poll)
     }
 
     /// Decides about Null frames by the numbers of the data after them; without any it is not known what came before.
@@ -107,8 +107,7 @@ impl StationState {
 
     /// Whether the access point heard nothing of the station for so long before a time that it may have probed it.
     pub(super) fn was_silent_before(&self, time: Instant) -> bool {
-        let last = self.frames.iter().rev().find(|frame| frame.heard && frame.at < time);
-        last.is_none_or(|frame| time.saturating_since(frame.at) > PROBED_AFTER)
+        self.uplink.last_heard_before(time).is_none_or(|last| time.saturating_since(last) > PROBED_AFTER)
     }
 
     /// `doubt` is what leaves it open.

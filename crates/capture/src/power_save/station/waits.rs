@@ -90,7 +90,7 @@ impl StationState {
     pub(super) fn check_late(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
         let mark = delivery.mark();
         let announced = self.announced.take();
-        let requested = self.polled.or(announced.and_then(|announcement| announcement.requested));
+        let requested = self.polls.request.or(announced.and_then(|announcement| announcement.requested));
         if let Some(request) = requested.filter(|request| !request.is_unanswered) {
             if mark.0.saturating_since(request.mark.0) <= PROMPT {
                 let key = (FindingKind::LateDelivery, Verdict::Kept, self.record.mac);
@@ -100,7 +100,7 @@ impl StationState {
                 let doubt = self.doubt_of_wait(&request, delivery, (free, &findings.pauses));
                 let assumption = if request.is_asked_again { Some(NOT_EMPTIED) } else { self.assumption() };
                 let bssid = self.record.bssid;
-                self.waits.push(Wait { request: request.mark, mark, free, doubt, assumption, bssid });
+                self.open.waits.push(Wait { request: request.mark, mark, free, doubt, assumption, bssid });
             }
         }
         if let Some(announcement) = announced {
@@ -111,7 +111,7 @@ impl StationState {
     /// Up to when a station has to wake up after a beacon: it was awake for that one at the latest, and sleeps for its listen interval from the
     /// last target time on for which it was (802.11-2020 11.2.3.7). Where its association was not captured that is one beacon at least.
     pub(super) fn wakes_by(&self, due: Instant, interval: Span) -> Instant {
-        due + interval * u64::from(self.listen_interval.unwrap_or(1).max(1))
+        due + interval * u64::from(self.association.listen_interval.unwrap_or(1).max(1))
     }
 
     /// Whether a beacon without the bit in between says that the buffer was emptied, unseen or by ageing: what follows is another frame.
@@ -145,7 +145,7 @@ impl StationState {
         }
         let was_emptied = delivery.cell.is_some_and(|cell| self.was_emptied(cell, beacon.0, fetched.0));
         let is_cut = delivery.cell.is_some_and(|cell| cell.unknown_tims(beacon.0, fetched.0) > 0);
-        let doubt = if self.listen_interval.is_none() {
+        let doubt = if self.association.listen_interval.is_none() {
             Some("its association, which has the listen interval, was not captured")
         } else if was_emptied {
             Some("a beacon in between had no bit, so that it may be another frame")
@@ -160,14 +160,14 @@ impl StationState {
         };
         let assumption = if self.assumption().is_some() { RECEIVED_AND_NONE_MISSED } else { RECEIVED };
         let (woken_by, bssid) = (woken_by.unwrap_or(*beacon), self.record.bssid);
-        self.fetches.push(Fetch { beacon: *beacon, woken_by, fetched, mark, doubt, assumption, bssid });
+        self.open.fetches.push(Fetch { beacon: *beacon, woken_by, fetched, mark, doubt, assumption, bssid });
     }
 
     /// Decides about frames that were requested late: the beacons around both have to say that the clock of the capture did not jump.
     pub(super) fn judge_fetches(&mut self, cells: &BTreeMap<MacAddress, Cell>, findings: &mut Findings) {
         let mac = self.record.mac;
         for Fetch { beacon, woken_by, fetched, mark, doubt, assumption, bssid } in
-            std::mem::take(&mut self.fetches)
+            std::mem::take(&mut self.open.fetches)
         {
             let cell = bssid.and_then(|bssid| cells.get(&bssid));
             let has_jumped = cell.is_some_and(|cell| !cell.is_clock_steady(beacon.0, fetched.0));
@@ -197,12 +197,12 @@ impl StationState {
 
     /// A fault that violated a rule delayed what was due at one time to another.
     pub(super) fn delays_others(&mut self, kind: FindingKind, since: Instant, until: Instant) {
-        self.delays.push(Delay { kind, since, until, bssid: self.record.bssid });
+        self.open.delays.push(Delay { kind, since, until, bssid: self.record.bssid });
     }
 
     /// Adds the delays of the segment to what the findings cost.
     pub(super) fn add_delays(&mut self, cells: &BTreeMap<MacAddress, Cell>, findings: &mut Findings) {
-        for Delay { kind, since, until, bssid } in std::mem::take(&mut self.delays) {
+        for Delay { kind, since, until, bssid } in std::mem::take(&mut self.open.delays) {
             let cell = bssid.and_then(|bssid| cells.get(&bssid));
             let late = cell.map_or_else(|| until.saturating_since(since), |cell| cell.elapsed(since, until));
             if let Some(finding) = findings.get_mut(kind, self.record.mac) {
@@ -214,7 +214,7 @@ impl StationState {
     /// Decides about frames that came late after a request: the beacons around them have to say that the clock of the capture did not jump.
     pub(super) fn judge_waits(&mut self, cells: &BTreeMap<MacAddress, Cell>, findings: &mut Findings) {
         let mac = self.record.mac;
-        for Wait { request, mark, free, doubt, assumption, bssid } in std::mem::take(&mut self.waits) {
+        for Wait { request, mark, free, doubt, assumption, bssid } in std::mem::take(&mut self.open.waits) {
             let cell = bssid.and_then(|bssid| cells.get(&bssid));
             let has_jumped = cell.is_some_and(|cell| !cell.is_clock_steady(request.0, mark.0));
             let doubt = if has_jumped { Some(Doubt::Jumped) } else { doubt };

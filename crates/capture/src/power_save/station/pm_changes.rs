@@ -1,0 +1,80 @@
+//! Changes of the PM bit that follow each other closely: a station that leaves power save and enters it again without data.
+
+use airwatt_base::{Instant, Span};
+use airwatt_dot11::MacAddress;
+
+use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
+use crate::power_save::{FLAP_CHANGES, FLAP_INTERVAL, Mark};
+
+/// The changes of the PM bit of a station.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PmChanges {
+    run: Option<Run>,
+    /// Whether data was exchanged since the last one.
+    has_data: bool,
+}
+
+/// Changes of which each follows the last within [`FLAP_INTERVAL`].
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    first: Mark,
+    last: Mark,
+    changes: u32,
+    /// The time on the air of the frame of the last change.
+    air: Span,
+    /// The times in active mode without data, and the frames that began and ended them.
+    waste: Excess,
+}
+
+impl PmChanges {
+    /// Data was exchanged.
+    pub(super) const fn exchanged(&mut self) {
+        self.has_data = true;
+    }
+
+    /// The first frame that shows the mode of `station`: it changes nothing.
+    pub(super) const fn shown(&mut self) {
+        self.has_data = false;
+    }
+
+    /// A frame of `station` that is on the air for `air` changes the bit, to `asleep`.
+    pub(super) fn change(
+        &mut self,
+        station: MacAddress,
+        mark: Mark,
+        (asleep, air): (bool, Span),
+        findings: &mut Findings,
+    ) {
+        let had_data = std::mem::take(&mut self.has_data);
+        let since = |before: Instant| mark.0.saturating_since(before);
+        let Some(run) = self.run.as_mut().filter(|run| since(run.last.0) <= FLAP_INTERVAL) else {
+            self.end(station, findings);
+            self.run = Some(Run { first: mark, last: mark, changes: 1, air, waste: Excess::default() });
+            return;
+        };
+        // Being awake served nothing if no data was exchanged.
+        if asleep && !had_data {
+            run.waste += Excess { sent: run.air + air, ..Excess::awake(since(run.last.0)) };
+        }
+        (run.last, run.air) = (mark, air);
+        run.changes += 1;
+    }
+
+    /// Ends a run of changes.
+    pub(super) fn end(&mut self, station: MacAddress, findings: &mut Findings) {
+        let Some(Run { first, last, changes, waste, .. }) = self.run.take() else { return };
+        let verdict = if changes < FLAP_CHANGES { Verdict::Kept } else { Verdict::Violated };
+        let key = (FindingKind::PmFlapping, verdict, station);
+        let found = find(findings, key, first, &[first.1, last.1], || {
+            format!(
+                "{changes} changes of PM in {}, up to packet {}, each within {} of the last",
+                seconds(last.0.saturating_since(first.0)),
+                last.1,
+                seconds(FLAP_INTERVAL)
+            )
+        });
+        if let Some(finding) = found {
+            finding.excess += waste;
+        }
+    }
+}
