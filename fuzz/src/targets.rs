@@ -7,7 +7,7 @@ use airwatt_dot11::{Frame, MacHeader, ManagementBody, Radiotap, amsdu_subframes,
 use airwatt_proto::e2tcp;
 use airwatt_proto::tunnel::{Inner, IpPacket, wire};
 use airwatt_sim::RunOptions;
-use airwatt_sim::scenario::Scenario;
+use airwatt_sim::scenario::{Checked, Scenario};
 
 use crate::{Feature, operations, proxies};
 
@@ -165,7 +165,7 @@ pub(crate) fn scenario(bytes: &[u8]) -> Feature {
 }
 
 /// What a run of the scenario comes to until its first report of progress, at which it is broken off.
-fn beginning_of_run(scenario: &Scenario) -> Feature {
+fn beginning_of_run(scenario: &Checked) -> Feature {
     let mut on_progress = |_| ControlFlow::Break(());
     match airwatt_sim::run(scenario, 1, &mut RunOptions { trace: false, on_progress: &mut on_progress }) {
         Ok(run) => magnitude(run.result.simulated_s as usize),

@@ -19,7 +19,7 @@ use airwatt_sim::record::EnergyByCause;
 use airwatt_sim::replay::idle::WINDOW;
 use airwatt_sim::replay::{Arrival, Delay, Destination, RadioPeriod, ReplayOptions, Replayed, replay};
 use airwatt_sim::scenario::{
-    Aggregation, IDEAL, ListenInterval, RadioChoice, Scenario, Wifi, list_ideal, policy_kinds,
+    Aggregation, Checked, IDEAL, ListenInterval, RadioChoice, Scenario, Wifi, list_ideal, policy_kinds,
     without_numbers,
 };
 use tracing::debug;
@@ -425,14 +425,15 @@ impl<'a> WhatIf<'a> {
     }
 
     /// The cell of a replay: what the capture shows and what is assumed, and on top of it what the caller sets.
-    fn scenario(&self, choice: &Choice, assumed: Assumed) -> Result<Scenario, AnalyzeError> {
+    fn scenario(&self, choice: &Choice, assumed: Assumed) -> Result<Checked, AnalyzeError> {
         let mut cell = Scenario::idle_cell(self.standard);
         let has_groups = self.has_groups();
         cell.wifi = cell.wifi.map(|wifi| self.wifi(wifi, assumed.rate, assumed.beacon_rate));
         cell.ap.beacon_interval = self.phy.beacon_interval;
-        let mut cell = cell
+        let cell = cell
             .changed(&self.traffic.capture.file, self.cell.settings, &KEYS_OF_GROUPS)
             .map_err(|error| AnalyzeError::Option(error.to_string()))?;
+        let mut cell = Scenario::clone(&cell);
         // Afterwards, since keys are set in the text of a scenario, which names a profile that the capture has and cannot hold it.
         cell.station[0].radio = self.cell.radio.clone();
         cell.station[0].power_save = choice.policy.into();
@@ -446,7 +447,7 @@ impl<'a> WhatIf<'a> {
         if (has_groups || skips) && !self.is_set("ap.dtim_period") {
             cell.ap.dtim_period = self.phy.dtim_period.unwrap_or(cell.ap.dtim_period);
         }
-        Ok(cell)
+        Checked::new(cell).map_err(|error| AnalyzeError::Option(error.to_string()))
     }
 
     /// How the capture's radios use the air, with data at the rate of the PHY that is nearest below `rate`. The access point, whose own
@@ -507,7 +508,7 @@ impl<'a> WhatIf<'a> {
 
     fn replay_segment(
         &mut self,
-        scenario: &Scenario,
+        scenario: &Checked,
         index: usize,
         choice: &Choice,
         rate: Rate,

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use airwatt_capture::{Capture, Limits, Question, analyze_capture};
 use airwatt_sim::record::{EnergyByCause, StationResult};
-use airwatt_sim::scenario::{IDEAL, Scenario, policy_kinds, shipped};
+use airwatt_sim::scenario::{Checked, IDEAL, Scenario, policy_kinds, shipped};
 use airwatt_sim::{RunOptions, run};
 
 /// The largest difference of the mean power.
@@ -85,7 +85,7 @@ fn both(name: &str, policy: &str, duration: &str) -> Option<Both> {
 }
 
 /// The same of a scenario that has the policy.
-fn both_of(scenario: &Scenario, policy: &str) -> Option<Both> {
+fn both_of(scenario: &Checked, policy: &str) -> Option<Both> {
     let mut go_on = |_| ControlFlow::Continue(());
     let run = run(scenario, 1, &mut RunOptions { trace: true, on_progress: &mut go_on }).ok()?;
     let mut bytes = Vec::new();

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use airwatt_capture::{Capture, report};
 use airwatt_energy::Radio;
 use airwatt_sim::record::RunTrace;
-use airwatt_sim::scenario::{Scenario, shipped};
+use airwatt_sim::scenario::{Checked, Scenario, shipped};
 use airwatt_sim::{RunOptions, run};
 
 const POLICIES: [&str; 10] = [
@@ -23,11 +23,11 @@ const POLICIES: [&str; 10] = [
 ];
 
 /// A shipped scenario under a policy, cut to some seconds; `None` if its stations cannot have the policy.
-fn cut(name: &str, policy: &str) -> Option<Scenario> {
+fn cut(name: &str, policy: &str) -> Option<Checked> {
     cut_to(name, policy, "6s")
 }
 
-fn cut_to(name: &str, policy: &str, duration: &str) -> Option<Scenario> {
+fn cut_to(name: &str, policy: &str, duration: &str) -> Option<Checked> {
     let set = |keys: &[(&str, &str)]| -> Vec<(String, String)> {
         keys.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect()
     };
@@ -39,12 +39,12 @@ fn cut_to(name: &str, policy: &str, duration: &str) -> Option<Scenario> {
     Scenario::load(name, &set(&keys)).ok()
 }
 
-fn traced(scenario: &Scenario) -> RunTrace {
+fn traced(scenario: &Checked) -> RunTrace {
     traced_with_drops(scenario).0
 }
 
 /// The trace of a run, and the packets that its access points dropped since a buffer was full.
-fn traced_with_drops(scenario: &Scenario) -> (RunTrace, u64) {
+fn traced_with_drops(scenario: &Checked) -> (RunTrace, u64) {
     let mut go_on = |_| ControlFlow::Continue(());
     let run = run(scenario, 1, &mut RunOptions { trace: true, on_progress: &mut go_on }).unwrap();
     (run.trace.unwrap(), run.result.access_points.iter().map(|of| of.drops).sum())
@@ -58,7 +58,7 @@ fn captured(trace: &RunTrace) -> Option<Capture> {
 }
 
 /// Every shipped scenario, under every policy that it can have.
-fn runs() -> impl Iterator<Item = (&'static str, &'static str, Scenario)> {
+fn runs() -> impl Iterator<Item = (&'static str, &'static str, Checked)> {
     let all = shipped().iter().flat_map(|shipped| POLICIES.map(|policy| (shipped.name, policy)));
     all.filter_map(|(name, policy)| Some((name, policy, cut(name, policy)?)))
 }

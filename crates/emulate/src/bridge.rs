@@ -11,7 +11,7 @@ use airwatt_base::{Instant, Span};
 use airwatt_linux::clock::Clock;
 use airwatt_linux::event_loop::{EventLoop, Interest, Token};
 use airwatt_sim::live::{Delivery, Live, OutsideHost};
-use airwatt_sim::scenario::Scenario;
+use airwatt_sim::scenario::{Checked, Scenario};
 use nix::libc;
 use tracing::debug;
 
@@ -47,7 +47,7 @@ enum EndReason {
 
 /// Runs an emulation on the calling thread.
 pub(crate) fn run(
-    scenario: &Scenario,
+    scenario: &Checked,
     seed: u64,
     hosts: Hosts,
     options: Options,

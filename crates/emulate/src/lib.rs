@@ -34,7 +34,7 @@ mod work;
 use airwatt_base::Span;
 use airwatt_linux::event_loop::Waker;
 use airwatt_sim::Run;
-use airwatt_sim::scenario::Scenario;
+use airwatt_sim::scenario::Checked;
 
 pub use error::EmulateError;
 pub use hwsim::be_the_medium;
@@ -111,12 +111,12 @@ impl Stop {
 /// # Errors
 /// Returns [`EmulateError`] if hosts cannot be created or their work cannot be started.
 pub fn emulate(
-    scenario: &Scenario,
+    scenario: &Checked,
     seed: u64,
     options: Options,
     report: &mut dyn FnMut(EmulationProgress),
 ) -> Result<Emulated, EmulateError> {
-    scenario.check_own().map_err(EmulateError::Input)?;
+    scenario.has_own().map_err(EmulateError::Input)?;
     let hosts = hosts::Hosts::build(scenario)?;
     bridge::run(scenario, seed, hosts, options, report)
 }

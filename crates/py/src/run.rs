@@ -119,7 +119,7 @@ pub(crate) fn run(
 /// Simulates with mechanisms written in Python. It keeps the interpreter, since letting it go and taking it back for each call
 /// would cost more than the calls.
 fn run_with(
-    checked: &sim::scenario::Scenario,
+    checked: &sim::scenario::Checked,
     seed: u64,
     trace: bool,
     events_limit: u64,

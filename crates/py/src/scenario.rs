@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use airwatt_base::{Span, reason_of};
-use airwatt_sim::scenario::{OwnChoice, OwnKind, Scenario as Checked};
+use airwatt_sim::scenario::{Checked, OwnChoice, OwnKind, Scenario as Tables};
 use pyo3::prelude::*;
 use toml::Table;
 
@@ -32,12 +32,12 @@ pub(crate) struct Scenario {
 /// Reads a scenario, also from a file whose name is no UTF-8.
 fn read(name_or_path: &Path, overrides: &[(String, String)]) -> Result<Checked, String> {
     let read = match name_or_path.to_str() {
-        Some(text) => Checked::load(text, overrides),
+        Some(text) => Tables::load(text, overrides),
         None => {
             let shown = name_or_path.to_string_lossy();
             let text = airwatt_base::read_text(name_or_path)
                 .map_err(|error| format!("{shown}: {}", reason_of(&error)))?;
-            Checked::from_text(&text, &shown, overrides)
+            Tables::from_text(&text, &shown, overrides)
         }
     };
     read.map_err(|error| error.to_string())
@@ -125,11 +125,11 @@ impl Scenario {
     /// The mechanisms from outside that it names: what an error about each begins with, its name, the text of its file, and whether it
     /// is a policy.
     fn own(&self) -> Vec<(String, String, String, bool)> {
-        let mut checked = self.checked.clone();
+        let mut tables = Tables::clone(&self.checked);
         let of = |OwnChoice { place, name, source, kind, .. }: OwnChoice<'_>| {
             (place.clone(), name.clone(), source.to_string(), matches!(kind, OwnKind::Policy(..)))
         };
-        checked.own_choices().into_iter().map(of).collect()
+        tables.own_choices().into_iter().map(of).collect()
     }
 
     fn __repr__(&self) -> String {
@@ -144,10 +144,10 @@ impl Scenario {
                 // The file may be a pipe: other threads run while this one waits for it.
                 Source::File(name_or_path) => read(name_or_path, &overrides),
                 Source::Keys(table, name) => {
-                    Checked::from_table(table.clone(), name, &overrides).map_err(|error| error.to_string())
+                    Tables::from_table(table.clone(), name, &overrides).map_err(|error| error.to_string())
                 }
                 Source::Text(text, name) => {
-                    Checked::from_text(text, name, &overrides).map_err(|error| error.to_string())
+                    Tables::from_text(text, name, &overrides).map_err(|error| error.to_string())
                 }
             })
             .map_err(InputError::new_err)?;

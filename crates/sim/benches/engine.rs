@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::ops::ControlFlow;
 
 use airwatt_base::{Instant, RandomStream, Schedule, Span};
-use airwatt_sim::scenario::Scenario;
+use airwatt_sim::scenario::{Checked, Scenario};
 use airwatt_sim::{Run, RunOptions, run};
 use divan::Bencher;
 use divan::counter::ItemsCount;
@@ -74,7 +74,7 @@ fn saturated_cell(bencher: Bencher, most_in_a_ppdu: u32) {
     bencher.counter(ItemsCount::new(sent)).bench_local(|| whole(&scenario));
 }
 
-fn whole(scenario: &Scenario) -> Run {
+fn whole(scenario: &Checked) -> Run {
     let mut go_on = |_| ControlFlow::Continue(());
     run(scenario, 1, &mut RunOptions { trace: false, on_progress: &mut go_on }).expect("a run that completes")
 }

@@ -15,7 +15,7 @@ pub use crate::packet::Ticket;
 pub use crate::record::Observed;
 use crate::record::Run;
 use crate::route::NodeId;
-use crate::scenario::Scenario;
+use crate::scenario::{Checked, Scenario};
 pub use crate::stack::flow::{BIN, Meter};
 
 /// A host whose network stack is outside.
@@ -31,7 +31,7 @@ pub enum OutsideHost {
 ///
 /// # Errors
 /// What of the scenario cannot be, in one line.
-pub fn stations_of(scenario: &Scenario, seed: u64) -> Result<usize, String> {
+pub fn stations_of(scenario: &Checked, seed: u64) -> Result<usize, String> {
     let plan = NetworkPlan::new(scenario, seed);
     let mut nodes = vec![plan.server()];
     for station in &plan.stations {
@@ -60,7 +60,7 @@ pub struct Live {
 
 impl Live {
     /// The network at the beginning. With `trace` it keeps frames, queues, radio states and the bytes of all packets.
-    pub fn new(scenario: &Scenario, seed: u64, trace: bool) -> Self {
+    pub fn new(scenario: &Checked, seed: u64, trace: bool) -> Self {
         let mut plan = NetworkPlan::new(scenario, seed);
         let server = plan.server();
         let stations: Vec<NodeId> = plan.stations.iter().map(|station| station.node).collect();
@@ -72,7 +72,7 @@ impl Live {
         if trace {
             network.trace();
         }
-        Self { network, server, stations, scenario: scenario.clone(), seed }
+        Self { network, server, stations, scenario: Scenario::clone(scenario), seed }
     }
 
     /// The time at which the next machine is to be woken.

@@ -8,7 +8,7 @@ use tracing::{debug, warn};
 
 use crate::net::{Network, NetworkPlan, RunEnding, RunProgress};
 use crate::record::{PcapngStream, Run, RunResult};
-use crate::scenario::Scenario;
+use crate::scenario::{Checked, Scenario};
 
 /// What a run keeps and who watches it.
 pub struct RunOptions<'a> {
@@ -59,9 +59,9 @@ impl std::error::Error for RunError {}
 /// Runs `scenario` with `seed`.
 ///
 /// # Errors
-/// [`RunError`] where the run did not come to its end, or a mechanism from outside does not fit the scenario.
-pub fn run(scenario: &Scenario, seed: u64, options: &mut RunOptions) -> Result<Run, RunError> {
-    scenario.check_own().map_err(RunError::Mechanism)?;
+/// [`RunError`] where the run did not come to its end, or lacks a mechanism from outside that the scenario names.
+pub fn run(scenario: &Checked, seed: u64, options: &mut RunOptions) -> Result<Run, RunError> {
+    scenario.has_own().map_err(RunError::Mechanism)?;
     let mut network = Network::new(NetworkPlan::new(scenario, seed), seed);
     if options.trace {
         network.trace();
@@ -77,12 +77,12 @@ pub fn run(scenario: &Scenario, seed: u64, options: &mut RunOptions) -> Result<R
 /// # Errors
 /// [`StreamError`] where the run did not come to its end, or `out` failed.
 pub fn run_to_pcapng(
-    scenario: &Scenario,
+    scenario: &Checked,
     seed: u64,
     out: &mut dyn io::Write,
     on_progress: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
 ) -> Result<Run, StreamError> {
-    scenario.check_own().map_err(RunError::Mechanism)?;
+    scenario.has_own().map_err(RunError::Mechanism)?;
     let mut network = Network::new(NetworkPlan::new(scenario, seed), seed);
     let mut stream = PcapngStream::new(network.setting(scenario, seed), out).map_err(StreamError::Output)?;
     network.keep_frames();

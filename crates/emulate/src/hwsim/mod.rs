@@ -21,7 +21,7 @@ use airwatt_linux::event_loop::{EventLoop, Interest, Ready, Token};
 use airwatt_linux::hwsim::{Hwsim, RadioAddress, SentFrame};
 use airwatt_linux::signals::{Signal, Signals};
 use airwatt_sim::net::{MediumKind, NetworkPlan};
-use airwatt_sim::scenario::Scenario;
+use airwatt_sim::scenario::Checked;
 use tracing::warn;
 
 use self::air::{Air, Output};
@@ -85,8 +85,8 @@ impl MachineHost<Air> for Medium {
 ///
 /// # Errors
 /// If the scenario has no cell, or the kernel has no simulated radios or another medium between them.
-pub fn be_the_medium(scenario: &Scenario, seed: u64) -> Result<(), EmulateError> {
-    scenario.check_own().map_err(EmulateError::Input)?;
+pub fn be_the_medium(scenario: &Checked, seed: u64) -> Result<(), EmulateError> {
+    scenario.has_own().map_err(EmulateError::Input)?;
     let plan = NetworkPlan::new(scenario, seed);
     let bss = plan.media.into_iter().find_map(|medium| match medium.kind {
         MediumKind::Cell(bsss) => bsss.into_iter().find(|bss| !bss.stations.is_empty()),

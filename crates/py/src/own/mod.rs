@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use airwatt_sim::scenario::{OwnChoice, OwnKind, OwnMechanism, Scenario, Transport};
+use airwatt_sim::scenario::{Checked, OwnChoice, OwnKind, OwnMechanism, Scenario, Transport};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
@@ -55,11 +55,11 @@ impl Failure {
 /// A scenario with the mechanisms that it names, made by these factories; the exceptions of its runs go to `failure`. Raises `TypeError`
 /// for what is no mechanism, `InputError` for one that does not go with the scenario, and what making it raises.
 pub(crate) fn with_mechanisms(
-    scenario: &Scenario,
+    scenario: &Checked,
     factories: &BTreeMap<String, Bound<'_, PyAny>>,
     failure: &Failure,
-) -> PyResult<Scenario> {
-    let mut scenario = scenario.clone();
+) -> PyResult<Checked> {
+    let mut scenario = Scenario::clone(scenario);
     for OwnChoice { name, kind, .. } in scenario.own_choices() {
         let Some(factory) = factories.get(name) else { continue };
         match kind {
@@ -78,8 +78,7 @@ pub(crate) fn with_mechanisms(
             }
         }
     }
-    scenario.check_own().map_err(InputError::new_err)?;
-    Ok(scenario)
+    scenario.with_own().map_err(InputError::new_err)
 }
 
 /// An instance that `factory` makes, if it is one of `airwatt.own.{base}`.

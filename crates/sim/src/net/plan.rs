@@ -17,7 +17,7 @@ use crate::direction::Direction;
 use crate::media::cell::{Bss, CellConfig, CellStation};
 use crate::media::{PipeConfig, PointToPointConfig};
 use crate::route::{FixedRoute, Graph, Hop, Interface, MediumId, Member, NodeId, Reach};
-use crate::scenario::{Scenario, Transport};
+use crate::scenario::{Checked, Transport};
 use crate::stack::application::{
     self, Answers, Arrival, Connection, Datagrams, Dialogue, DialogueConfig, Replay,
 };
@@ -293,7 +293,7 @@ pub enum Content {
 
 impl NetworkPlan {
     /// The plan of a scenario.
-    pub fn new(scenario: &Scenario, seed: u64) -> Self {
+    pub fn new(scenario: &Checked, seed: u64) -> Self {
         from_topology::plan(scenario, seed)
     }
 

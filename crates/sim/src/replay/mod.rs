@@ -14,7 +14,7 @@ use crate::direction::Direction;
 use crate::net::{FlowPlan, MediumKind, Network, NetworkPlan, RunProgress, Traffic};
 pub use crate::record::{RadioPeriod, Replayed};
 use crate::run::RunError;
-use crate::scenario::{Scenario, Transport};
+use crate::scenario::{Checked, Transport};
 pub use crate::stack::application::{Arrival, Delay, Destination};
 
 /// What a replay keeps and leaves out.
@@ -34,7 +34,7 @@ pub struct ReplayOptions {
 /// # Errors
 /// [`RunError::Interrupted`] where `watch` says so.
 pub fn replay(
-    scenario: &Scenario,
+    scenario: &Checked,
     seed: u64,
     arrivals: Vec<Arrival>,
     duration: Span,

@@ -2,11 +2,13 @@ use airwatt_base::Instant;
 use airwatt_energy::RadioState;
 
 use super::*;
+use crate::scenario::Scenario;
 
 /// The cell of `fast-dsl` with these settings, without the wire and the flow of that scenario.
-fn cell(set: &[(String, String)]) -> Scenario {
+fn cell(set: &[(String, String)]) -> Checked {
     let scenario = Scenario::load("fast-dsl", set).unwrap();
-    Scenario { wired: None, flow: Vec::new(), duration: Some(Span::from_secs(1)), ..scenario }
+    let duration = Some(Span::from_secs(1));
+    Checked::new(Scenario { wired: None, flow: Vec::new(), duration, ..Scenario::clone(&scenario) }).unwrap()
 }
 
 fn run(policy: &str, arrivals: &[Arrival]) -> Replayed {

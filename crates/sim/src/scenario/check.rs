@@ -28,9 +28,10 @@ const MAX_BEACON_INTERVAL: Span = Span::from_micros(65_535 * 1_024);
 /// Thirty kilometres: beyond that no ACK comes back in time.
 const MAX_DISTANCE_MM: u64 = 30_000_000;
 
-type Checked = Result<(), SettingError>;
+/// Of a check.
+pub(super) type Outcome = Result<(), SettingError>;
 
-pub(super) fn queue(key: &str, limit: QueueLimit) -> Checked {
+pub(super) fn queue(key: &str, limit: QueueLimit) -> Outcome {
     match limit {
         QueueLimit::Packets(count) => in_range(key, count, 1, MAX_QUEUE)
             .map_err(|_| SettingError::out_of_range(key, limit, format!("1packets to {MAX_QUEUE}packets"))),
@@ -39,7 +40,7 @@ pub(super) fn queue(key: &str, limit: QueueLimit) -> Checked {
 }
 
 /// An access point counts packets.
-fn packets_only(key: &str, limit: QueueLimit) -> Checked {
+fn packets_only(key: &str, limit: QueueLimit) -> Outcome {
     match limit {
         QueueLimit::Packets(_) => queue(key, limit),
         QueueLimit::Bytes(_) => {
@@ -50,7 +51,7 @@ fn packets_only(key: &str, limit: QueueLimit) -> Checked {
 
 /// The tables of the short form. Their ranges are also checked in the general form, where most of them have no effect: the gateway and the
 /// tunnel have one there, and a value out of range is refused as such wherever it stands.
-pub(super) fn short_form(scenario: &Scenario) -> Checked {
+pub(super) fn short_form(scenario: &Scenario) -> Outcome {
     scenario.wired.as_ref().map_or(Ok(()), |path| wired(path, "wired"))?;
     scenario.wifi.as_ref().map_or(Ok(()), wifi).map_err(|error| error.under("wifi"))?;
     access_point(&scenario.ap).map_err(|error| error.under("ap"))?;
@@ -78,7 +79,7 @@ pub(super) fn short_form(scenario: &Scenario) -> Checked {
 }
 
 /// An access point.
-pub(super) fn access_point(ap: &AccessPoint) -> Checked {
+pub(super) fn access_point(ap: &AccessPoint) -> Outcome {
     packets_only("buffer", ap.buffer)?;
     if let Some(buffer) = ap.power_save_buffer {
         packets_only("power_save_buffer", buffer)?;
@@ -91,7 +92,7 @@ pub(super) fn access_point(ap: &AccessPoint) -> Checked {
 }
 
 /// The interval lies within the run, and windows within the interval.
-pub(super) fn measurement(scenario: &Scenario) -> Checked {
+pub(super) fn measurement(scenario: &Scenario) -> Outcome {
     let from = scenario.measure_from.unwrap_or_default();
     if let Some(capacity) = scenario.fairness_capacity {
         in_range("fairness_capacity", capacity, MIN_RATE, MAX_RATE)?;
@@ -117,7 +118,7 @@ pub(super) fn measurement(scenario: &Scenario) -> Checked {
     Ok(())
 }
 
-fn path_loss(path_loss: &PathLoss) -> Checked {
+fn path_loss(path_loss: &PathLoss) -> Outcome {
     let power = path_loss.tx_power;
     in_range("tx_power", power, Power::from_nanowatts(1_000), Power::from_nanowatts(10_000_000_000))?;
     in_range("exponent", path_loss.exponent.unwrap_or(2.0), 1.0, 6.0)?;
@@ -126,7 +127,7 @@ fn path_loss(path_loss: &PathLoss) -> Checked {
     in_range("shadowing_db", path_loss.shadowing_db, 0.0, 30.0)
 }
 
-fn wired(wired: &Wired, table: &str) -> Checked {
+fn wired(wired: &Wired, table: &str) -> Outcome {
     in_range(&format!("{table}.rtt"), wired.rtt, Span::ZERO, MAX_ROUND_TRIP)?;
     for (name, direction) in [("down", &wired.down), ("up", &wired.up)] {
         wired_direction(direction).map_err(|error| error.under(name).under(table))?;
@@ -135,7 +136,7 @@ fn wired(wired: &Wired, table: &str) -> Checked {
 }
 
 /// One direction of a wire.
-pub(super) fn wired_direction(direction: &WiredDirection) -> Checked {
+pub(super) fn wired_direction(direction: &WiredDirection) -> Outcome {
     in_range("rate", direction.rate, MIN_RATE, MAX_RATE)?;
     queue("queue", direction.queue)?;
     if direction.discipline.is_some_and(|discipline| discipline != LinkDiscipline::DropTail) {
@@ -156,7 +157,7 @@ pub(super) fn wired_direction(direction: &WiredDirection) -> Checked {
     Ok(())
 }
 
-fn link(scenario: &Scenario, link: &PointToPoint) -> Checked {
+fn link(scenario: &Scenario, link: &PointToPoint) -> Outcome {
     in_range("link.rate", link.rate, MIN_RATE, MAX_RATE)?;
     in_range("link.delay", link.delay, Span::ZERO, MAX_ROUND_TRIP)?;
     queue("link.queue", link.queue)?;
@@ -177,7 +178,7 @@ fn link(scenario: &Scenario, link: &PointToPoint) -> Checked {
 }
 
 /// A rate that is set is one of these, which `standard` has.
-fn rate_of(key: &str, rate: Option<Rate>, rates: &[Rate], standard: Standard) -> Checked {
+fn rate_of(key: &str, rate: Option<Rate>, rates: &[Rate], standard: Standard) -> Outcome {
     let Some(rate) = rate.filter(|rate| !rates.contains(rate)) else { return Ok(()) };
     let mut allowed = rates.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     // Who names a standard without its band means that of the beacons.
@@ -190,7 +191,7 @@ fn rate_of(key: &str, rate: Option<Rate>, rates: &[Rate], standard: Standard) ->
 }
 
 /// How the members of a cell use the air.
-pub(super) fn wifi(wifi: &Wifi) -> Checked {
+pub(super) fn wifi(wifi: &Wifi) -> Outcome {
     let (data, control) = (wifi.standard.rates(), wifi.standard.control_rates());
     let given = [
         ("data_rate", wifi.data_rate, &data),
@@ -239,14 +240,14 @@ pub(super) fn wifi(wifi: &Wifi) -> Checked {
 }
 
 /// A mode that is set is one of the standard.
-fn mode(standard: Standard, mode: Option<TxVector>) -> Checked {
+fn mode(standard: Standard, mode: Option<TxVector>) -> Outcome {
     let Some(mode) = mode.filter(|mode| !standard.has(mode)) else { return Ok(()) };
     let modes = standard.modes().unwrap_or("none, but a data_rate");
     Err(SettingError::out_of_range("mode", mode, format!("a mode of {}: {modes}", standard.name())))
 }
 
 /// Categories are those of EDCA, and frames say by their QoS Control field to which one they belong.
-fn categories(wifi: &Wifi) -> Checked {
+fn categories(wifi: &Wifi) -> Outcome {
     let is_qos = wifi.mac_overhead.as_bytes() >= u64::from(QOS_OVERHEAD_BYTES);
     let (with, why) = match wifi.categories {
         Some(_) if wifi.access == AccessMethod::Dcf => ("wifi.access \"dcf\"", "they belong to \"edca\""),
@@ -258,7 +259,7 @@ fn categories(wifi: &Wifi) -> Checked {
 }
 
 /// The threshold in time has ten bits that count 32 us, and all of them set for none (802.11ax 9.4.2.249).
-fn rts(wifi: &Wifi) -> Checked {
+fn rts(wifi: &Wifi) -> Outcome {
     let unit = Span::from_micros(32);
     let duration = wifi.txop_duration_rts_threshold.unwrap_or(unit);
     in_range("txop_duration_rts_threshold", duration, unit, unit * 1_022)?;
@@ -266,7 +267,7 @@ fn rts(wifi: &Wifi) -> Checked {
 }
 
 /// Packets of one category have one lifetime.
-fn lifetimes(wifi: &Wifi) -> Checked {
+fn lifetimes(wifi: &Wifi) -> Outcome {
     let lifetimes = wifi.msdu_lifetime.unwrap_or_default().by_category();
     for (key, lifetime) in ["background", "best_effort", "video", "voice"].into_iter().zip(lifetimes) {
         let Some(lifetime) = lifetime else { continue };
@@ -278,7 +279,7 @@ fn lifetimes(wifi: &Wifi) -> Checked {
     Ok(())
 }
 
-fn aggregation(wifi: &Wifi) -> Checked {
+fn aggregation(wifi: &Wifi) -> Outcome {
     let Some(aggregation) = wifi.aggregation else { return Ok(()) };
     let Aggregation { mpdus, bytes, time, amsdu, retry_limit, .. } = aggregation;
     let format = wifi.vector().format();
@@ -305,7 +306,7 @@ fn aggregation(wifi: &Wifi) -> Checked {
     in_range("time", time, Span::from_nanos(1), MAX_PPDU_TIME)
 }
 
-fn stations(scenario: &Scenario) -> Checked {
+fn stations(scenario: &Scenario) -> Outcome {
     let total: u64 = scenario.station.iter().map(|group| u64::from(group.count)).sum();
     if total == 0 || total > u64::from(MAX_STATIONS) {
         let largest = (0..scenario.station.len())
@@ -325,7 +326,7 @@ fn stations(scenario: &Scenario) -> Checked {
 }
 
 /// A group of stations of an access point; `None` of a point-to-point link.
-pub(super) fn station(ap: &AccessPoint, wifi: Option<&Wifi>, group: &StationGroup) -> Checked {
+pub(super) fn station(ap: &AccessPoint, wifi: Option<&Wifi>, group: &StationGroup) -> Outcome {
     if let Some(wifi) = wifi {
         rate_of("data_rate", group.data_rate, &wifi.standard.rates(), wifi.standard)?;
         mode(wifi.standard, group.mode)?;
@@ -358,7 +359,7 @@ pub(super) fn station(ap: &AccessPoint, wifi: Option<&Wifi>, group: &StationGrou
 }
 
 /// What holds for flows of either form.
-pub(super) fn flow(scenario: &Scenario, group: &FlowGroup) -> Checked {
+pub(super) fn flow(scenario: &Scenario, group: &FlowGroup) -> Outcome {
     group.application.check().map_err(|error| error.under("application"))?;
     carried(scenario, group)?;
     hosts(scenario, group)?;
@@ -371,7 +372,7 @@ pub(super) fn flow(scenario: &Scenario, group: &FlowGroup) -> Checked {
 }
 
 /// The ends of a flow of the short form.
-pub(super) fn short_flow(scenario: &Scenario, group: &FlowGroup, stations: u32) -> Checked {
+pub(super) fn short_flow(scenario: &Scenario, group: &FlowGroup, stations: u32) -> Outcome {
     if !scenario.is_short() {
         return Err(SettingError::missing("from", "the name of a node, as the general form has it"));
     }
@@ -409,7 +410,7 @@ pub(super) fn short_flow(scenario: &Scenario, group: &FlowGroup, stations: u32) 
 }
 
 /// Hosts on the access point's wire have a server beyond it, and no last hop.
-fn neighbours(scenario: &Scenario, group: &FlowGroup) -> Checked {
+fn neighbours(scenario: &Scenario, group: &FlowGroup) -> Outcome {
     let Some(count) = group.neighbours else { return Ok(()) };
     in_range("neighbours", count, 1, MAX_STATIONS)?;
     if group.stations.is_some() {
@@ -429,7 +430,7 @@ fn neighbours(scenario: &Scenario, group: &FlowGroup) -> Checked {
 }
 
 /// Datagrams have no connections. Those of transports with a gateway have no requests.
-fn fresh(group: &FlowGroup) -> Checked {
+fn fresh(group: &FlowGroup) -> Outcome {
     if group.opener().is_none() || *group.transport != Transport::Udp {
         return Ok(());
     }
@@ -437,7 +438,7 @@ fn fresh(group: &FlowGroup) -> Checked {
 }
 
 /// The flow, or otherwise the run, comes to an end.
-fn ends(scenario: &Scenario, group: &FlowGroup) -> Checked {
+fn ends(scenario: &Scenario, group: &FlowGroup) -> Outcome {
     match group.application.end() {
         Err(key) if scenario.duration.is_none() => {
             // Without a key of its own, such as "saturated", the application lasts for the whole run.
@@ -455,7 +456,7 @@ fn ends(scenario: &Scenario, group: &FlowGroup) -> Checked {
 }
 
 /// The hosts have the flow's transport.
-fn hosts(scenario: &Scenario, group: &FlowGroup) -> Checked {
+fn hosts(scenario: &Scenario, group: &FlowGroup) -> Outcome {
     if scenario.tcp.profile != Some(TcpProfile::Linux) {
         if group.transport.needs_linux() {
             let why = "only hosts with tcp.profile \"linux\" have it";
@@ -482,7 +483,7 @@ fn hosts(scenario: &Scenario, group: &FlowGroup) -> Checked {
 }
 
 /// Refuses an application that this flow's transport cannot carry.
-fn carried(scenario: &Scenario, group: &FlowGroup) -> Checked {
+fn carried(scenario: &Scenario, group: &FlowGroup) -> Outcome {
     let name = format!("{:?}", group.transport.name());
     let not_with = |why: &str| {
         let kind = format!("application {:?}", group.application.name());
@@ -515,7 +516,7 @@ fn carried(scenario: &Scenario, group: &FlowGroup) -> Checked {
     }
 }
 
-fn reliability(group: &FlowGroup) -> Checked {
+fn reliability(group: &FlowGroup) -> Outcome {
     in_range("reliability", group.reliability, 0, 100)?;
     if group.reliability < 100 && !group.transport.is_partial() {
         let because = format!("transport {:?}", group.transport.name());

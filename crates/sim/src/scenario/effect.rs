@@ -16,7 +16,7 @@ use toml::Value;
 use super::keys::{Override, without_numbers};
 use super::topology::{Cell, CellMode, ProgramConfig, Topology};
 use super::typed::typed;
-use super::{AccessPoint, ListenInterval, QueueDiscipline, Scenario, StationGroup, Transport};
+use super::{AccessPoint, Checked, ListenInterval, QueueDiscipline, Scenario, StationGroup, Transport};
 
 /// What a key belongs to.
 struct Place<'a> {
@@ -253,15 +253,15 @@ const DEFAULTS: &str = "duration = \"1s\"\n[wifi]\nstandard = \"802.11a\"\ndata_
 /// The rules over a scenario.
 struct Rules<'a> {
     scenario: &'a Scenario,
-    topology: Topology,
+    topology: &'a Topology,
     /// The scenario as a table, and [`DEFAULTS`] as one. Only a key that a rule refuses is compared with its default, which takes far
     /// longer than the rules.
     tables: OnceCell<Option<[Value; 2]>>,
 }
 
 impl<'a> Rules<'a> {
-    fn new(scenario: &'a Scenario) -> Self {
-        Self { scenario, topology: scenario.topology(), tables: OnceCell::new() }
+    const fn new(scenario: &'a Scenario, topology: &'a Topology) -> Self {
+        Self { scenario, topology, tables: OnceCell::new() }
     }
 
     /// The value of a key, and the one that it would have anyway.
@@ -292,7 +292,7 @@ impl<'a> Rules<'a> {
                 plain.strip_prefix(rule.key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
             below && (of_override || !rule.of_override)
         });
-        let rule = concerned.find(|rule| !(rule.used)(&place(self.scenario, &self.topology, key)))?;
+        let rule = concerned.find(|rule| !(rule.used)(&place(self.scenario, self.topology, key)))?;
         (!stands()).then(|| SettingError::no_effect(key, rule.because, rule.belongs_to))
     }
 }
@@ -308,21 +308,18 @@ fn value_of<'a>(whole: &'a Value, key: &str) -> Option<&'a Value> {
 /// Those of these keys that have no effect and another value than their default, with that. A base or a profile may have left them, and
 /// a file that had them would be refused.
 pub(super) fn unused(scenario: &Scenario, keys: Vec<String>) -> Vec<(String, Option<Value>)> {
-    let rules = Rules::new(scenario);
+    let topology = scenario.topology();
+    let rules = Rules::new(scenario, &topology);
     let unused = keys.into_iter().filter(|key| rules.refuse(key, true, false).is_some());
     unused.map(|key| (rules.values(&key)[1].cloned(), key)).map(|(default, key)| (key, default)).collect()
 }
 
 /// Checks the keys of the overrides, or without any those of the file.
-pub(super) fn check(
-    scenario: &Scenario,
-    file: &[String],
-    overrides: &[Override],
-) -> Result<(), SettingError> {
+pub(super) fn check(checked: &Checked, file: &[String], overrides: &[Override]) -> Result<(), SettingError> {
     let chooses_transports = overrides
         .iter()
         .any(|(key, _)| ["transport", "flow", "flow.transport"].contains(&without_numbers(key).as_str()));
-    let rules = Rules::new(scenario);
+    let rules = Rules::new(checked, &checked.topology);
     let of_file = file.iter().filter(|_| overrides.is_empty());
     let mut keys = overrides.iter().map(|(key, _)| key).chain(of_file);
     let is_override = !overrides.is_empty();

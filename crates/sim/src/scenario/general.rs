@@ -3,15 +3,13 @@
 use airwatt_base::Span;
 use airwatt_base::settings::{SettingError, Settings, in_range};
 
-use super::check::{self, MAX_ROUND_TRIP, MAX_STATIONS};
+use super::check::{self, MAX_ROUND_TRIP, MAX_STATIONS, Outcome};
 use super::topology::{Cell, Link, LinkKind, NodeGroup};
 use super::{AccessPoint, FlowGroup, Scenario};
 use crate::limits::{MAX_RATE, MIN_RATE};
 
-type Checked = Result<(), SettingError>;
-
 /// Checks the general tables of a scenario.
-pub(super) fn check(scenario: &Scenario) -> Checked {
+pub(super) fn check(scenario: &Scenario) -> Outcome {
     for (index, group) in scenario.node.iter().enumerate() {
         node(group).map_err(|error| error.under(index).under("node"))?;
     }
@@ -31,7 +29,7 @@ pub(super) fn check(scenario: &Scenario) -> Checked {
     Ok(())
 }
 
-fn node(group: &NodeGroup) -> Checked {
+fn node(group: &NodeGroup) -> Outcome {
     if let Some(host) = &group.host_energy {
         host.check().map_err(|error| error.under("host_energy"))?;
     }
@@ -41,7 +39,7 @@ fn node(group: &NodeGroup) -> Checked {
     Ok(())
 }
 
-fn link(link: &Link) -> Checked {
+fn link(link: &Link) -> Outcome {
     in_range("delay", link.delay, Span::ZERO, MAX_ROUND_TRIP)?;
     let given = |key: &'static str, is: bool| is.then_some(key);
     let of_hop = [
@@ -85,7 +83,7 @@ fn link(link: &Link) -> Checked {
     Ok(())
 }
 
-fn cell(cell: &Cell) -> Checked {
+fn cell(cell: &Cell) -> Outcome {
     check::wifi(&cell.wifi).map_err(|error| error.under("wifi"))?;
     if let (Some(one), Some(other)) = (&cell.channel, &cell.wifi.channel)
         && one != other
@@ -111,7 +109,7 @@ fn cell(cell: &Cell) -> Checked {
 }
 
 /// The keys of the short form have no place beside named ends.
-pub(super) fn flow(group: &FlowGroup) -> Checked {
+pub(super) fn flow(group: &FlowGroup) -> Outcome {
     let short = [
         ("direction", group.direction.is_some()),
         ("stations", group.stations.is_some()),

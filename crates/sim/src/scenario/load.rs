@@ -16,7 +16,7 @@ use super::keys::{self, Override, Unnamed};
 use super::names::name_of_file;
 use super::shipped::{self, Shipped};
 use super::typed::typed;
-use super::{Links, OwnChoice, RadioChoice, Scenario, effect, lower_bound, valid};
+use super::{Checked, Links, OwnChoice, RadioChoice, Scenario, effect, lower_bound};
 
 /// Deeper nesting than this is refused: no scenario needs it.
 const BASE_DEPTH: usize = 8;
@@ -82,7 +82,7 @@ impl Scenario {
     ///
     /// # Errors
     /// One line that names the file and line or the flag, the key, the value and what is allowed.
-    pub fn load(name_or_path: &str, overrides: &[Override]) -> Result<Self, ScenarioError> {
+    pub fn load(name_or_path: &str, overrides: &[Override]) -> Result<Checked, ScenarioError> {
         match shipped::shipped_text(name_or_path) {
             Some(text) => Self::from_text(text, name_or_path, overrides),
             None => Self::from_text(&read(name_or_path)?, name_or_path, overrides),
@@ -93,7 +93,7 @@ impl Scenario {
     ///
     /// # Errors
     /// As [`Scenario::load`].
-    pub fn from_text(text: &str, name: &str, overrides: &[Override]) -> Result<Self, ScenarioError> {
+    pub fn from_text(text: &str, name: &str, overrides: &[Override]) -> Result<Checked, ScenarioError> {
         let source = Source { name, text };
         let table = parse_table(&source)?;
         Self::from_file(&source, table, overrides)
@@ -104,7 +104,7 @@ impl Scenario {
     ///
     /// # Errors
     /// As [`Scenario::load`].
-    pub fn from_table(table: Table, name: &str, overrides: &[Override]) -> Result<Self, ScenarioError> {
+    pub fn from_table(table: Table, name: &str, overrides: &[Override]) -> Result<Checked, ScenarioError> {
         Self::from_file(&Source { name, text: "" }, table, overrides)
     }
 
@@ -125,7 +125,7 @@ impl Scenario {
         name: &str,
         overrides: &[Override],
         in_use: &[&str],
-    ) -> Result<Self, ScenarioError> {
+    ) -> Result<Checked, ScenarioError> {
         Self::from_source(&Source { name, text: "" }, self.to_table(), overrides, |scenario, numbered| {
             let is_in_use = |(key, _): &&Override| in_use.contains(&keys::without_numbers(key).as_str());
             let held: Vec<Override> = numbered.iter().filter(|change| !is_in_use(change)).cloned().collect();
@@ -141,7 +141,7 @@ impl Scenario {
         typed(table).ok()
     }
 
-    fn from_file(source: &Source, table: Table, overrides: &[Override]) -> Result<Self, ScenarioError> {
+    fn from_file(source: &Source, table: Table, overrides: &[Override]) -> Result<Checked, ScenarioError> {
         let written = keys::leaves(&table);
         Self::from_source(source, table, overrides, |scenario, numbered| {
             effect::check(scenario, &written, numbered)
@@ -153,8 +153,8 @@ impl Scenario {
         source: &Source,
         mut table: Table,
         overrides: &[Override],
-        has_effect: impl Fn(&Self, &[Override]) -> Result<(), SettingError>,
-    ) -> Result<Self, ScenarioError> {
+        has_effect: impl Fn(&Checked, &[Override]) -> Result<(), SettingError>,
+    ) -> Result<Checked, ScenarioError> {
         find_files(&mut table, source);
         resolve_base(&mut table, source, BASE_DEPTH)?;
         keys::apply_all(&mut table, overrides)
@@ -181,18 +181,22 @@ impl Scenario {
             scenario.name = name_of_file(source.name);
         }
         let numbered: Vec<Override> = overrides.iter().map(|change| change.numbered.clone()).collect();
-        let checked = |scenario: &Self| valid::check(scenario).and_then(|()| has_effect(scenario, &numbered));
-        checked(&scenario).map_err(|error| {
-            let errors = all_range_errors(table, error, checked).into_iter();
-            ScenarioError::with_all(errors.map(|error| locate(error, source, &overrides)))
-        })?;
         for own in scenario.own_choices() {
             let place =
                 locate(SettingError::refused(&own.key, String::new()), source, &overrides).to_string();
             place.trim_end_matches([':', ' ']).clone_into(own.place);
         }
-        scenario.forget_other_hosts();
-        Ok(scenario)
+        let check = |scenario| {
+            let checked = Checked::new(scenario)?;
+            has_effect(&checked, &numbered).map(|()| checked)
+        };
+        let mut checked = check(scenario).map_err(|error| {
+            let errors = all_range_errors(table, error, check).into_iter();
+            ScenarioError::with_all(errors.map(|error| locate(error, source, &overrides)))
+        })?;
+        // The general form and the numbers have no part in what is forgotten.
+        checked.scenario.forget_other_hosts();
+        Ok(checked)
     }
 
     /// The changes that make a run of a given duration last `length`: it is measured over the same share of it, in the
@@ -550,7 +554,7 @@ fn all_errors(mut table: Table, first: SettingError) -> Vec<SettingError> {
 fn all_range_errors(
     mut table: Table,
     first: SettingError,
-    check: impl Fn(&Scenario) -> Result<(), SettingError>,
+    check: impl Fn(Scenario) -> Result<Checked, SettingError>,
 ) -> Vec<SettingError> {
     let mut errors = vec![first];
     while errors.len() < ERRORS_AT_ONCE {
@@ -562,7 +566,7 @@ fn all_range_errors(
         } else if let Some(least) = least_of(allowed, &value) {
             *entry(&mut table, key).expect("a key that was removed from the copy") = least;
         }
-        match typed(table.clone()).and_then(|scenario| check(&scenario)) {
+        match typed(table.clone()).and_then(&check) {
             Err(next)
                 if matches!(next.problem, OutOfRange { .. })
                     && errors.iter().all(|known| known.key != next.key) =>

@@ -54,6 +54,7 @@ pub use topology::{
     Cell, CellMode, Link, LinkKind, NodeGroup, ProgramConfig, StaticRoute, Topology, TunnelProgramConfig,
 };
 pub use transport::{Gateway, Transport};
+pub use valid::Checked;
 
 pub use crate::direction::Direction;
 use crate::media::LinkDiscipline;

@@ -1,17 +1,49 @@
-//! Whether a scenario can run: the ranges of its tables, then its names and paths.
+//! Whether a scenario can run: the ranges of its tables, then its names and paths. A scenario that can carries what this found out, from
+//! which its network is planned.
+
+use std::ops::Deref;
 
 use airwatt_base::Span;
 use airwatt_base::settings::{SettingError, Settings, in_range};
 
+use super::check::Outcome;
 use super::names::check_scenario_name;
 use super::resolve::Resolved;
-use super::{Scenario, check, general};
+use super::{Scenario, Topology, check, general};
 use crate::limits::MAX_SPAN;
 
-type Checked = Result<(), SettingError>;
+/// A scenario that can run, in the general form and in numbers.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    pub(super) scenario: Scenario,
+    pub(crate) topology: Topology,
+    pub(crate) resolved: Resolved,
+}
 
-/// Whether the scenario can run.
-pub(super) fn check(scenario: &Scenario) -> Checked {
+impl Checked {
+    /// Checks a scenario.
+    ///
+    /// # Errors
+    /// The first key whose value is out of range, or whose name does not exist.
+    pub fn new(scenario: Scenario) -> Result<Self, SettingError> {
+        check(&scenario)?;
+        let topology = scenario.topology();
+        let resolved = Resolved::new(&scenario, &topology)?;
+        Ok(Self { scenario, topology, resolved })
+    }
+}
+
+/// It reads like any scenario. Whoever changes a copy has it checked again.
+impl Deref for Checked {
+    type Target = Scenario;
+
+    fn deref(&self) -> &Scenario {
+        &self.scenario
+    }
+}
+
+/// Checks the ranges of all tables.
+fn check(scenario: &Scenario) -> Outcome {
     check_scenario_name(&scenario.name)?;
     if let Some(duration) = scenario.duration {
         in_range("duration", duration, Span::from_millis(1), MAX_SPAN)?;
@@ -29,11 +61,10 @@ pub(super) fn check(scenario: &Scenario) -> Checked {
     scenario.quic.check().map_err(|error| error.under("quic"))?;
     check::short_form(scenario)?;
     general::check(scenario)?;
-    flows(scenario)?;
-    Resolved::new(scenario, &scenario.topology()).map(|_| ())
+    flows(scenario)
 }
 
-fn flows(scenario: &Scenario) -> Checked {
+fn flows(scenario: &Scenario) -> Outcome {
     let stations = scenario.stations().count() as u32;
     for (index, group) in scenario.flow.iter().enumerate() {
         let ends = if group.is_general() {

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use airwatt_sim::scenario::{Scenario, ScenarioError, shipped};
+use airwatt_sim::scenario::{Checked, Scenario, ScenarioError, shipped};
 use airwatt_sim::{RunError, RunOptions, run};
 use proptest::prelude::*;
 
@@ -39,7 +39,7 @@ fn a_stream_in_bytes_is_refused() {
 /// A profile lies under the keys of the scenario and of the flags, and a scenario with every key is read as it was written.
 #[test]
 fn a_tcp_profile_lies_under_the_keys_that_are_given() {
-    let set = |pairs: &[(&str, &str)]| -> Scenario {
+    let set = |pairs: &[(&str, &str)]| -> Checked {
         let pairs: Vec<_> =
             pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         Scenario::load("fast-dsl", &pairs).unwrap()
@@ -375,7 +375,7 @@ fn a_run_that_cannot_end_says_so() {
 }
 
 /// Runs a scenario for at most a few hundred thousand events.
-fn run_shortly(scenario: &Scenario) {
+fn run_shortly(scenario: &Checked) {
     let mut reports = 0;
     let mut a_little = |_| {
         reports += 1;
@@ -657,9 +657,25 @@ fn a_name_stays_in_its_folder() {
         assert!(refused.contains(expected) && !refused.contains(char::is_control), "{refused}");
         assert!(!refused.contains('\u{202e}'), "{refused}");
     }
-    let named_after = |file: &str| Scenario::from_text("base = \"fast-dsl\"\n", file, &[]).expect(file).name;
+    let named_after =
+        |file: &str| Scenario::from_text("base = \"fast-dsl\"\n", file, &[]).expect(file).name.clone();
     assert_eq!(named_after("somewhere/caf\u{e9} 2.toml"), "caf\u{e9} 2");
     assert_eq!(named_after(".hidden.toml"), "hidden");
     assert_eq!(named_after("-x.toml"), "x");
     assert_eq!(named_after("a\u{1b}b\u{202e}.toml"), "a_b_");
+}
+
+/// What a program has changed in a scenario runs only after a check that finds what a file would be refused for: ranges, and names.
+#[test]
+fn a_changed_copy_is_checked_again() {
+    let scenario = Scenario::load("two-cells", &[]).unwrap();
+    let refused = |change: &dyn Fn(&mut Scenario)| {
+        let mut copy = Scenario::clone(&scenario);
+        change(&mut copy);
+        Checked::new(copy).expect_err("it cannot run").to_string()
+    };
+    let line = refused(&|copy| copy.cell[0].access_point.as_mut().unwrap().dtim_period = 0);
+    assert!(line.starts_with("cell.0.access_point.dtim_period: expected 1 to "), "{line}");
+    let line = refused(&|copy| copy.node.clear());
+    assert!(line.starts_with("cell.0.access_point.node: expected a node: there is none"), "{line}");
 }

@@ -1,19 +1,19 @@
 //! A run depends on the scenario and the seed and on nothing else.
 
 use airwatt_sim::media::cell::frame::{CellFrameKind, Node};
-use airwatt_sim::scenario::{Scenario, shipped};
+use airwatt_sim::scenario::{Checked, Scenario, shipped};
 
 use crate::support::{cut, in_parallel, policies_of, scenario, simulate, simulate_traced};
 
 /// Short runs: what is compared is every event, not a figure.
-fn short(name: &str, policy: &str) -> Scenario {
-    let mut scenario = cut(name, policy, "3s");
+fn short(name: &str, policy: &str) -> Checked {
+    let mut scenario = Scenario::clone(&cut(name, policy, "3s"));
     if scenario.point_to_point().is_some() {
         // Long enough for its bad times, which a seed decides.
         scenario.duration = Some(airwatt_base::Span::from_secs(30));
     }
     scenario.time_limit = scenario.time_limit.max(airwatt_base::Span::from_secs(3));
-    scenario
+    Checked::new(scenario).unwrap()
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
 use airwatt_sim::net::RunProgress;
-use airwatt_sim::scenario::{Scenario, Transport, policy_kinds, shipped};
+use airwatt_sim::scenario::{Checked, Scenario, Transport, policy_kinds, shipped};
 use airwatt_sim::{RunOptions, run};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -76,7 +76,7 @@ fn add_keys_of_items(node: &Value, root: &Value, path: &str, depth: usize, keys:
 }
 
 /// The scenario with keys set, or the error.
-fn load(name: &str, set: &[(String, String)]) -> Result<Scenario, String> {
+fn load(name: &str, set: &[(String, String)]) -> Result<Checked, String> {
     Scenario::load(name, set).map_err(|error| error.to_string())
 }
 

@@ -2,13 +2,13 @@
 //! simulator.
 
 use crate::support::{in_parallel, scenario, simulate};
-use airwatt_sim::scenario::Scenario;
+use airwatt_sim::scenario::{Checked, Scenario};
 
 const NOTHING: &str = "[]";
 const SERVICE_AND_TIM: &str = r#"["service", "tim"]"#;
 const EVERYTHING: &str = r#"["service", "tim", "air-time"]"#;
 
-fn download((path, size, hide): (&str, &str, &str)) -> Scenario {
+fn download((path, size, hide): (&str, &str, &str)) -> Checked {
     scenario(path, &[("policy", "ba-ta"), ("station.hide", hide), ("flow.application.size", size)])
 }
 

@@ -1,10 +1,10 @@
 //! Hosts of the profile `linux`: the sender and the receiver that scripts hold to the kernel's rules, over paths and cells.
 
-use airwatt_sim::scenario::Scenario;
+use airwatt_sim::scenario::{Checked, Scenario};
 
 use crate::support::simulate;
 
-fn load(name: &str, keys: &[(&str, &str)]) -> Result<Scenario, String> {
+fn load(name: &str, keys: &[(&str, &str)]) -> Result<Checked, String> {
     let profile = [("tcp.profile", "linux")];
     let keys: Vec<_> =
         profile.iter().chain(keys).map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();

@@ -7,7 +7,7 @@ use airwatt_base::Span;
 
 use crate::support::{cut, in_parallel, scenario, simulate};
 use airwatt_proto::powersave::PowerSaveConfig;
-use airwatt_sim::scenario::Scenario;
+use airwatt_sim::scenario::{Checked, Scenario};
 
 /// The scenarios that had beacons each 100 ms then and have them each 102.4 ms now, with hosts of the profile `linux`.
 const BULK: [&str; 5] = ["bulk", "ssh", "streaming", "ten-stations", "web"];
@@ -74,13 +74,15 @@ const IDEAL: [(&str, &str, &[f64]); 11] = [
 
 #[test]
 fn the_bound_of_active_is_the_energy_of_ideal() {
-    let hosts = scenario("fast-dsl", &[("tcp.delayed_ack", "true"), ("tcp.min_rto_of", "variance")]).tcp;
+    let hosts =
+        scenario("fast-dsl", &[("tcp.delayed_ack", "true"), ("tcp.min_rto_of", "variance")]).tcp.clone();
     let found = in_parallel(&IDEAL, |(name, duration, _)| {
-        let mut scenario = cut(name, "active", duration);
+        let mut scenario = Scenario::clone(&cut(name, "active", duration));
         if BULK.contains(name) {
             scenario.ap.beacon_interval = Span::from_millis(100);
             scenario.tcp = hosts.clone();
         }
+        let scenario = Checked::new(scenario).unwrap();
         let stations = simulate(&scenario, 1).result.stations;
         stations.iter().map(|station| station.lower_bound_j).collect::<Vec<f64>>()
     });
@@ -128,12 +130,12 @@ fn ideal_stands_for_active_with_its_bound() {
     let scenario = Scenario::from_text(file, "file", &[]).unwrap();
     assert_eq!((scenario.station[0].power_save.name(), scenario.station[0].lower_bound), ("active", true));
     assert!(!scenario.station[1].lower_bound);
-    let names = |scenario: &Scenario| {
+    let names = |scenario: &Checked| {
         simulate(scenario, 1).result.stations.iter().map(|station| station.policy.clone()).collect::<Vec<_>>()
     };
     assert_eq!(names(&scenario)[3..5], ["ideal", "psm"]);
     let written = Scenario::from_text(&scenario.to_toml(), "written", &[]).unwrap();
-    assert_eq!(written, scenario);
+    assert_eq!(*written, *scenario);
     // A policy for all stations replaces the bound as well.
     let set = |policy: &str| [("policy".to_owned(), policy.to_owned())];
     let all = Scenario::from_text(file, "file", &set("uapsd")).unwrap();

@@ -1,10 +1,10 @@
 //! QUIC in whole runs: over paths and cells, under policies, through a tunnel, and what its acknowledgements cost.
 
-use airwatt_sim::scenario::Scenario;
+use airwatt_sim::scenario::{Checked, Scenario};
 
 use crate::support::simulate;
 
-fn load(name: &str, keys: &[(&str, &str)]) -> Result<Scenario, String> {
+fn load(name: &str, keys: &[(&str, &str)]) -> Result<Checked, String> {
     let transport = [("transport", "quic")];
     let keys: Vec<_> =
         transport.iter().chain(keys).map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();

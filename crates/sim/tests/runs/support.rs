@@ -5,17 +5,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use airwatt_base::Span;
-use airwatt_sim::scenario::Scenario;
+use airwatt_sim::scenario::{Checked, Scenario};
 use airwatt_sim::{Run, RunOptions, run};
 
 /// A scenario that ships, or a file, with keys set as by `--set`.
-pub(crate) fn scenario(name: &str, set: &[(&str, &str)]) -> Scenario {
+pub(crate) fn scenario(name: &str, set: &[(&str, &str)]) -> Checked {
     let set: Vec<_> = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     Scenario::load(name, &set).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// A scenario that ships under a policy, cut short; what it measures from and when its flows begin are cut too.
-pub(crate) fn cut(name: &str, policy: &str, duration: &str) -> Scenario {
+pub(crate) fn cut(name: &str, policy: &str, duration: &str) -> Checked {
     let mut set = vec![("policy", policy), ("duration", duration)];
     let whole = scenario(name, &[]);
     if whole.measure_from.is_some() {
@@ -28,12 +28,12 @@ pub(crate) fn cut(name: &str, policy: &str, duration: &str) -> Scenario {
 }
 
 /// One run without traces.
-pub(crate) fn simulate(scenario: &Scenario, seed: u64) -> Run {
+pub(crate) fn simulate(scenario: &Checked, seed: u64) -> Run {
     simulate_traced(scenario, seed, false)
 }
 
 /// One run.
-pub(crate) fn simulate_traced(scenario: &Scenario, seed: u64, trace: bool) -> Run {
+pub(crate) fn simulate_traced(scenario: &Checked, seed: u64, trace: bool) -> Run {
     let mut go_on = |_| ControlFlow::Continue(());
     run(scenario, seed, &mut RunOptions { trace, on_progress: &mut go_on })
         .unwrap_or_else(|error| panic!("seed {seed}: {error}"))

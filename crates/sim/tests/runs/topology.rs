@@ -2,11 +2,11 @@
 //! scenarios beyond the usual path come to.
 
 use airwatt_sim::net::{NetworkPlan, ProgramKind};
-use airwatt_sim::scenario::{Scenario, shipped};
+use airwatt_sim::scenario::{Checked, Scenario, shipped};
 
 use crate::support::{cut, in_parallel, scenario, simulate};
 
-fn read(text: &str) -> Scenario {
+fn read(text: &str) -> Checked {
     Scenario::from_text(text, "general.toml", &[]).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
@@ -15,8 +15,9 @@ fn read(text: &str) -> Scenario {
 fn both_forms_of_every_shipped_scenario_are_the_same_run() {
     let names: Vec<&str> = shipped().iter().map(|shipped| shipped.name).collect();
     in_parallel(&names, |name| {
-        let short = cut(name, "active", "2s");
-        let short = Scenario { time_limit: short.time_limit.max(airwatt_base::Span::from_secs(2)), ..short };
+        let mut short = Scenario::clone(&cut(name, "active", "2s"));
+        short.time_limit = short.time_limit.max(airwatt_base::Span::from_secs(2));
+        let short = Checked::new(short).unwrap();
         let general = read(&short.expanded().to_toml());
         assert!(!general.is_short(), "{name}");
         assert_eq!(general.to_toml(), short.expanded().to_toml(), "{name}");

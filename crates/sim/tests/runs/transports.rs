@@ -6,7 +6,7 @@ use std::process::Command;
 
 use airwatt_proto::cc::{NewReno, OwnCongestionControl};
 use airwatt_sim::record::FlowResult;
-use airwatt_sim::scenario::{Scenario, Transport, TransportChoice};
+use airwatt_sim::scenario::{Checked, Scenario, Transport, TransportChoice};
 use airwatt_sim::{Run, RunOptions, run};
 
 const FAMILY: [&str; 5] = ["tahoe", "reno", "newreno", "sack", "cubic"];
@@ -44,13 +44,13 @@ fn an_own_congestion_control_runs_as_a_listed_one() {
         [("transport", "newreno"), ("wired.down.queue", "20packets"), ("flow.application.size", "1MB")];
     let scenario =
         Scenario::load("fast-dsl", &changes.map(|(key, value)| (key.to_owned(), value.to_owned()))).unwrap();
-    let made = |scenario: &Scenario| {
+    let made = |scenario: &Checked| {
         let mut go_on = |_| ControlFlow::Continue(());
         run(scenario, 1, &mut RunOptions { trace: false, on_progress: &mut go_on }).unwrap()
     };
-    let mut with_own = scenario.clone();
+    let mut with_own = Scenario::clone(&scenario);
     with_own.flow[0].transport = TransportChoice::own(OwnCongestionControl::of::<NewReno>("mine"));
-    let (listed, own) = (made(&scenario), made(&with_own));
+    let (listed, own) = (made(&scenario), made(&Checked::new(with_own).unwrap()));
     // The result document has the name, and so another fingerprint.
     let trajectory = |run: &Run| (run.fingerprints.events, run.fingerprints.frames, run.fingerprints.radios);
     assert_eq!(trajectory(&listed), trajectory(&own));

@@ -7,7 +7,7 @@ use airwatt_models::radio::Radio;
 use airwatt_models::{ack_gap, tcp_energy};
 use airwatt_sim::Run;
 use airwatt_sim::media::cell::frame::Node;
-use airwatt_sim::scenario::Scenario;
+use airwatt_sim::scenario::Checked;
 
 use crate::support::{Mean, difference, in_parallel, scenario, simulate, simulate_traced};
 
@@ -15,7 +15,7 @@ use crate::support::{Mean, difference, in_parallel, scenario, simulate, simulate
 const MANY: &[u64] = &[1, 2, 3, 4, 5, 6];
 const FEW: &[u64] = &[1];
 
-fn mean(scenario: &Scenario, seeds: &[u64], number: impl Fn(&Run) -> f64) -> f64 {
+fn mean(scenario: &Checked, seeds: &[u64], number: impl Fn(&Run) -> f64) -> f64 {
     let numbers: Vec<f64> = seeds.iter().map(|seed| number(&simulate(scenario, *seed))).collect();
     Mean::of(&numbers).mean
 }
@@ -48,7 +48,7 @@ const SHORT: Timer = Timer { delayed_ack: "40ms", min_rto: "200ms", min_rto_s: 0
 const LONG: Timer = Timer { delayed_ack: "500ms", min_rto: "1s", min_rto_s: 1.0 };
 
 impl Upload {
-    fn scenario(&self, policy: &str) -> Scenario {
+    fn scenario(&self, policy: &str) -> Checked {
         let (rtt, retries) = (format!("{}ms", self.rtt_ms), self.retries.to_string());
         let (delayed, m) = (if self.m > 1 { "true" } else { "false" }, self.m.to_string());
         let set = [

@@ -21,7 +21,7 @@ use crate::scenario::resolve::{
     BssPlace, Contents, MemberStation, Resolved, ResolvedFlow, ResolvedMedium, ResolvedNode, ResolvedProgram,
 };
 use crate::scenario::{
-    AccessPoint, Aggregation, Cell, Gateway, GroupTraffic, Link, ProgramConfig, Scenario, StationGroup,
+    AccessPoint, Aggregation, Cell, Checked, Gateway, GroupTraffic, Link, ProgramConfig, Scenario, StationGroup,
     Topology, Transport, Wifi, WiredDirection,
 };
 use crate::stack::application::Pattern;
@@ -32,12 +32,11 @@ const UDP_HEADER_BYTES: u32 = 28;
 const POWER_SAVE_START_SPREAD_S: f64 = 0.01;
 
 /// The plan of a checked scenario.
-pub(super) fn plan(scenario: &Scenario, seed: u64) -> NetworkPlan {
-    let topology = scenario.topology();
-    let resolved = Resolved::new(scenario, &topology).expect("the names of a checked scenario resolve");
+pub(super) fn plan(scenario: &Checked, seed: u64) -> NetworkPlan {
+    let Checked { topology, resolved, .. } = scenario;
     let is_idle = resolved.flows.is_empty();
     let media = resolved.media.iter().map(|medium| {
-        let kind = kind(&topology, medium, seed);
+        let kind = kind(topology, medium, seed);
         let kind = if is_idle { rested(kind) } else { kind };
         MediumPlan { name: medium.name.clone(), kind, members: medium.members.clone() }
     });
@@ -52,14 +51,14 @@ pub(super) fn plan(scenario: &Scenario, seed: u64) -> NetworkPlan {
     });
     let mut programs = Vec::new();
     let flows = resolved.flows.iter();
-    let flows = flows.map(|flow| self::flow(scenario, &topology, &resolved, flow, &mut programs)).collect();
-    programs.extend(impairments(&topology, &resolved));
-    programs.extend(tunnels(&topology, &resolved));
+    let flows = flows.map(|flow| self::flow(scenario, topology, resolved, flow, &mut programs)).collect();
+    programs.extend(impairments(topology, resolved));
+    programs.extend(tunnels(topology, resolved));
     NetworkPlan {
         media: media.collect(),
         nodes: nodes.collect(),
-        cells: cells(&topology, &resolved),
-        stations: stations(&topology, &resolved),
+        cells: cells(topology, resolved),
+        stations: stations(topology, resolved),
         routes: resolved.fixed.clone(),
         programs,
         tcp: scenario.tcp.config(),

@@ -13,7 +13,7 @@ use crate::scenario::topology::{Cell, CellMode, Link, LinkKind, Topology};
 use crate::scenario::{AccessPointRadio, StationGroup, Wifi};
 
 /// One medium.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ResolvedMedium {
     /// Its name: of a channel that of its first cell.
     pub(crate) name: String,
@@ -26,7 +26,7 @@ pub(crate) struct ResolvedMedium {
 }
 
 /// What a medium is made of, by the indices of tables.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Contents {
     /// Cells with access points on one channel.
     Channel(Vec<BssPlace>),
@@ -46,7 +46,7 @@ pub(crate) enum Contents {
 }
 
 /// One cell with an access point.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct BssPlace {
     /// The index of the cell.
     pub(crate) cell: usize,
@@ -61,7 +61,7 @@ pub(crate) struct BssPlace {
 }
 
 /// One station of a cell.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct MemberStation {
     /// Index of the `[[station]]` table that this station was expanded from.
     pub(crate) group: usize,

@@ -27,7 +27,7 @@ pub(crate) use programs::ResolvedProgram;
 const MAX_NODES: usize = 10_000;
 
 /// A topology in numbers.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Resolved {
     /// The nodes.
     pub(crate) nodes: Vec<ResolvedNode>,
@@ -44,7 +44,7 @@ pub(crate) struct Resolved {
 }
 
 /// One node.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ResolvedNode {
     /// Its name.
     pub(crate) name: String,
