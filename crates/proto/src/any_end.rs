@@ -2,7 +2,7 @@
 
 use airwatt_base::Instant;
 
-use crate::end::{End, EndOutput, Stream, stream_of_inner};
+use crate::end::{End, EndOutput, SenderCounts, SenderWindow, Stream, stream_of_inner};
 use crate::gateway::Translated;
 use crate::tcp::{Lengths, ReceiveBuffer, SendBuffer};
 use crate::{e2tcp, tcp};
@@ -79,5 +79,22 @@ where
 
     fn due(&self) -> Option<Instant> {
         each!(self, end => end.due())
+    }
+
+    fn packet_bytes(&self, packet: &Self::Packet) -> u32 {
+        match (self, packet) {
+            (Self::Tcp(end), AnyPacket::Tcp(segment, _)) => end.config().packet_bytes(segment),
+            (Self::E2tcp(end), AnyPacket::E2tcp(packet, _)) => end.config().packet_bytes(packet),
+            (Self::Translated(end), AnyPacket::Tcp(segment, _)) => end.segment_bytes(segment),
+            _ => unreachable!("an end sends packets of its own transport"),
+        }
+    }
+
+    fn counts(&self) -> SenderCounts {
+        each!(self, end => end.counts())
+    }
+
+    fn sender_window(&self) -> SenderWindow {
+        each!(self, end => end.sender_window())
     }
 }

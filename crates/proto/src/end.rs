@@ -1,6 +1,6 @@
 //! One end of a connection, whatever its transport: what sockets, gateways and relays need of it.
 //!
-//! [`Stream`] is what a user of an end does with its data, and [`End`] adds packets and timers. Data and payloads are those of the end's buffers: lengths in the simulator, bytes on a
+//! [`Stream`] is what a user of an end does with its data, and [`End`] adds packets, timers, and what a sender counts. Data and payloads are those of the end's buffers: lengths in the simulator, bytes on a
 //! device. Left out: what only one transport has (urgent data, grants of a power-save policy), for which there is the
 //! transport's own interface.
 
@@ -48,6 +48,12 @@ pub trait End: Stream + Clone + Debug + Send {
     fn poll(&mut self) -> Option<EndOutput<Self::Packet>>;
     /// The time of the next timer.
     fn due(&self) -> Option<Instant>;
+    /// The length in bytes of the IP packet around a packet that it sends.
+    fn packet_bytes(&self, packet: &Self::Packet) -> u32;
+    /// The counters of its sender.
+    fn counts(&self) -> SenderCounts;
+    /// The window of its sender.
+    fn sender_window(&self) -> SenderWindow;
 }
 
 /// An output of an end.
@@ -270,6 +276,18 @@ macro_rules! end_of_connection {
 
             fn due(&self) -> Option<Instant> {
                 self.poll_timeout().map(|timeout| timeout.at)
+            }
+
+            fn packet_bytes(&self, (packet, _): &Self::Packet) -> u32 {
+                self.config().packet_bytes(packet)
+            }
+
+            fn counts(&self) -> SenderCounts {
+                self.statistics().into()
+            }
+
+            fn sender_window(&self) -> SenderWindow {
+                self.into()
             }
         }
     };

@@ -9,7 +9,7 @@ use airwatt_base::settings::Settings;
 use airwatt_base::{Instant, Machine, Seq, Span, TimerKind};
 use airwatt_proto::e2tcp::{
     Acknowledgement, Addresses, Block, Connection, ConnectionTable, ControlFlags, E2tcpConfig, E2tcpPacket,
-    E2tcpTimer, Endpoint, Event, Header, Input, Output, TableConfig, TableInput, TableOutput,
+    E2tcpTimer, Endpoint, Event, Header, HeaderForm, Input, Output, TableConfig, TableInput, TableOutput,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -110,7 +110,8 @@ pub(crate) fn e2tcp_decode<'py>(py: Python<'py>, packet: &[u8]) -> PyResult<(Str
 #[pyfunction]
 #[pyo3(signature = (packet, *, tcp_headers = false))]
 pub(crate) fn e2tcp_size(packet: &[u8], tcp_headers: bool) -> PyResult<u32> {
-    Ok(airwatt_sim::stack::transport::e2tcp_bytes(&decoded(packet)?, tcp_headers))
+    let header = if tcp_headers { HeaderForm::Tcp } else { HeaderForm::E2tcp };
+    Ok(E2tcpConfig { header, ..E2tcpConfig::default() }.packet_bytes(&decoded(packet)?))
 }
 
 fn decoded(packet: &[u8]) -> PyResult<E2tcpPacket> {

@@ -7,6 +7,8 @@ use airwatt_base::{Seq, Size, Span, with_defaults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::wire::E2tcpPacket;
+
 /// How the window grows by acknowledgements that tell of no loss. The thesis does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub enum Increase {
@@ -222,7 +224,24 @@ with_defaults! {
     }
 }
 
+/// IP and TCP header without options in bytes.
+const TCP_HEADERS: u32 = 40;
+/// What a block costs in TCP, as the E2TCP thesis counts it (section 4.2.4): a SACK option of its own.
+const TCP_BLOCK: u32 = 10;
+
 impl E2tcpConfig {
+    /// The length in bytes that a simulation charges for the IP packet around a packet.
+    pub fn packet_bytes(&self, packet: &E2tcpPacket) -> u32 {
+        match self.header {
+            HeaderForm::E2tcp => packet.bytes() as u32,
+            HeaderForm::Tcp => {
+                let acknowledgement = packet.header.acknowledgement;
+                let blocks = acknowledgement.map_or(0, |ack| ack.blocks.iter().flatten().count() as u32);
+                TCP_HEADERS + TCP_BLOCK * blocks + u32::from(packet.len)
+            }
+        }
+    }
+
     /// One end of a connection with these settings: packets carry `payload` bytes, the application needs `reliability` per
     /// cent of them, and the peer has the same receive window.
     #[must_use]

@@ -23,7 +23,7 @@ use crate::e2tcp::{
     Acknowledgement, Block, Connection, ControlFlags, E2tcpConfig, E2tcpPacket, Header, Input, IpVersion,
     Output, WindowField, first_sequence,
 };
-use crate::end::{End, EndOutput, Stream, stream_of_inner};
+use crate::end::{End, EndOutput, SenderCounts, SenderWindow, Stream, stream_of_inner};
 use crate::tcp::{Flags, Lengths, ReceiveBuffer, SackBlocks, Segment, SendBuffer};
 
 /// Ranges of reported data that are remembered at most: a window of packets of which every other one is lost has fewer.
@@ -77,13 +77,8 @@ impl<S: SendBuffer, R: ReceiveBuffer> Translated<S, R> {
         }
     }
 
-    /// The E2TCP connection.
-    pub fn inner(&self) -> &Connection<S, R> {
-        &self.inner
-    }
-
-    /// The length of the IP packet of a segment in bytes.
-    pub fn packet_bytes(&self, segment: &Segment) -> u32 {
+    /// The length in bytes of the IP packet of a segment.
+    pub(crate) fn segment_bytes(&self, segment: &Segment) -> u32 {
         self.header_bytes + segment.sack.option_bytes() + u32::from(segment.len)
     }
 
@@ -243,5 +238,17 @@ where
 
     fn due(&self) -> Option<Instant> {
         self.inner.poll_timeout().map(|timeout| timeout.at)
+    }
+
+    fn packet_bytes(&self, (segment, _): &Self::Packet) -> u32 {
+        self.segment_bytes(segment)
+    }
+
+    fn counts(&self) -> SenderCounts {
+        self.inner.counts()
+    }
+
+    fn sender_window(&self) -> SenderWindow {
+        self.inner.sender_window()
     }
 }

@@ -252,7 +252,7 @@ impl QuicEnd {
     }
 
     /// The window of the sender.
-    pub fn window(&self) -> SenderWindow {
+    pub fn sender_window(&self) -> SenderWindow {
         let Some((_, connection)) = &self.connection else { return SenderWindow::default() };
         let state = connection.congestion_state();
         let bytes = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);

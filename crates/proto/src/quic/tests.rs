@@ -257,7 +257,7 @@ fn urgent_streams_come_first() {
 fn a_burst_of_losses_reduces_the_window_once() {
     for (congestion, kept) in [(QuicCongestion::NewReno, 0.5), (QuicCongestion::Cubic, 0.7)] {
         let config = QuicConfig { congestion, ..QuicConfig::default() };
-        let thresholds = |lost: Vec<usize>| download(&config, 400_000, lost).ends[1].window();
+        let thresholds = |lost: Vec<usize>| download(&config, 400_000, lost).ends[1].sender_window();
         let [one, burst] =
             [thresholds(vec![60]), thresholds(vec![60, 62, 64])].map(|counts| counts.threshold);
         let free = thresholds(Vec::new());

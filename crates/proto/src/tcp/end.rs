@@ -2,7 +2,26 @@
 
 use airwatt_base::{Instant, Machine, Timeout};
 
+use super::statistics::Statistics;
 use super::{Connection, Input, Output, ReceiveBuffer, ReceiveBytes, Segment, SendBuffer, TcpTimer};
-use crate::end::{End, EndOutput, Stream, end_of_connection};
+use crate::end::{End, EndOutput, SenderCounts, SenderWindow, Stream, end_of_connection};
 
 end_of_connection!(Segment, Segment, reset, TcpTimer);
+
+impl<S: SendBuffer, R: ReceiveBuffer> From<&Connection<S, R>> for SenderWindow {
+    fn from(end: &Connection<S, R>) -> Self {
+        Self { window: end.cwnd(), threshold: end.ssthresh(), flight: end.flight() }
+    }
+}
+
+impl From<&Statistics> for SenderCounts {
+    fn from(counted: &Statistics) -> Self {
+        Self {
+            sent: counted.segments_sent,
+            retransmitted: counted.segments_retransmitted,
+            timeouts: counted.timeouts,
+            ack_losses: (counted.ack_losses, counted.ack_loss_halvings),
+            rtt_mean: counted.rtt_mean(),
+        }
+    }
+}

@@ -277,7 +277,7 @@ fn port(first: u16, flow: usize) -> u16 {
 struct Endpoints {
     server: SocketTransport,
     client: SocketTransport,
-    relay: Option<[(AnyEnd, bool); 2]>,
+    relay: Option<[AnyEnd; 2]>,
 }
 
 fn endpoints(flow: &FlowPlan, seed: impl FnOnce() -> u64) -> Endpoints {
@@ -292,8 +292,7 @@ fn endpoints(flow: &FlowPlan, seed: impl FnOnce() -> u64) -> Endpoints {
             let (server, mut client) = legs.next().expect("a transfer has a connection");
             let relay = legs.next().map(|(wireless, station)| {
                 let wired = std::mem::replace(&mut client, station);
-                [wired, wireless]
-                    .map(|leg| leg.into_connection().expect("checked: a gateway relays TCP and E2TCP"))
+                [wired, wireless].map(|leg| leg.into_leg().expect("checked: a gateway relays TCP and E2TCP"))
             });
             Endpoints { server, client, relay }
         }

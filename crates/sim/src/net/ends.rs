@@ -58,7 +58,7 @@ impl Network {
         if let Some(windows) = &mut self.windows
             && socket.role == Role::Sender
         {
-            note_window(windows, (socket.flow, socket.connection), socket.transport.window(), now);
+            note_window(windows, (socket.flow, socket.connection), socket.transport.sender_window(), now);
         }
         self.schedule.put(socket.slot, socket.transport.due());
         let (application, answers) = (socket.application, entry.machine.answers());

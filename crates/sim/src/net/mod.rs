@@ -21,7 +21,6 @@ use std::ops::ControlFlow;
 
 use airwatt_base::{Instant, Machine, Schedule, Size, Slot, Span};
 use airwatt_energy::HostLedger;
-use airwatt_proto::any_end::AnyEnd;
 use airwatt_proto::powersave::{StationId, Window};
 use airwatt_proto::tcp;
 
@@ -552,9 +551,8 @@ impl Network {
         let Stack::Host(ports) = &self.nodes[usize::from(node)].stack else { return };
         let receives = |id: &SocketId| {
             let socket = &self.sockets[*id as usize];
-            let transport = &socket.transport;
-            let is_tcp = matches!(transport, SocketTransport::Connection { .. } | SocketTransport::Linux(_));
-            socket.role == Role::Receiver && is_tcp
+            let is_other = matches!(socket.transport, SocketTransport::Quic(_) | SocketTransport::Udp(_));
+            socket.role == Role::Receiver && !is_other
         };
         let downloads: Vec<SocketId> = ports.sockets().filter(receives).collect();
         let flow = |id: &SocketId| self.sockets[*id as usize].flow as usize;
@@ -565,7 +563,7 @@ impl Network {
         };
         for receiver in downloads {
             match &mut self.sockets[receiver as usize].transport {
-                SocketTransport::Connection { end: AnyEnd::Tcp(connection), .. } => {
+                SocketTransport::Tcp(connection) => {
                     connection.handle_input(tcp::Input::Grant(share), self.now);
                 }
                 SocketTransport::Linux(end) => end.grant(share, self.now),

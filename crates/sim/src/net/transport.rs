@@ -1,8 +1,7 @@
 //! From a scenario's transports to the ends of connections.
 
-use airwatt_proto::any_end::AnyEnd;
 use airwatt_proto::cc::{Algorithm, OwnCongestionControl};
-use airwatt_proto::e2tcp::{self, E2tcpConfig, HeaderForm, IpVersion};
+use airwatt_proto::e2tcp::{self, E2tcpConfig, IpVersion};
 use airwatt_proto::gateway::Translated;
 use airwatt_proto::quic::{QuicConfig, QuicEnd};
 use airwatt_proto::tcp::linux::{LinuxConfig, LinuxEnd};
@@ -56,11 +55,11 @@ impl ConnectionPlan {
         match self {
             Self::Tcp { server_side, station_side } => {
                 let end = |own: &TcpConfig, peer: &TcpConfig| {
-                    Endpoint::tcp(if handshake {
+                    Endpoint::Tcp(Box::new(if handshake {
                         tcp::Connection::new(own.clone())
                     } else {
                         tcp::Connection::established(own.clone(), peer)
-                    })
+                    }))
                 };
                 (end(server_side, station_side), end(station_side, server_side))
             }
@@ -75,13 +74,12 @@ impl ConnectionPlan {
                 (end(seed), end(!seed))
             }
             Self::E2tcp { server_side, station_side } => {
-                let end = |own: &E2tcpConfig, peer: &E2tcpConfig| Endpoint::Connection {
-                    end: AnyEnd::E2tcp(Box::new(if handshake {
+                let end = |own: &E2tcpConfig, peer: &E2tcpConfig| {
+                    Endpoint::E2tcp(Box::new(if handshake {
                         e2tcp::Connection::new(own.clone(), 0, IpVersion::V4)
                     } else {
                         e2tcp::Connection::established(own.clone(), peer, 0)
-                    })),
-                    tcp_headers: own.header == HeaderForm::Tcp,
+                    }))
                 };
                 (end(server_side, station_side), end(station_side, server_side))
             }
@@ -100,9 +98,7 @@ impl ConnectionPlan {
                     let station = tcp::Connection::established((**station_side).clone(), &seen);
                     (Translated::established(base, headers, station_side.initial_sequence), station)
                 };
-                let base =
-                    Endpoint::Connection { end: AnyEnd::Translated(Box::new(base)), tcp_headers: false };
-                (base, Endpoint::tcp(station))
+                (Endpoint::Translated(Box::new(base)), Endpoint::Tcp(Box::new(station)))
             }
         }
     }

@@ -1,10 +1,11 @@
-//! The transport of a socket: what the network sees of TCP, E2TCP and UDP alike.
+//! The transport of a socket: what the network sees of TCP, E2TCP, QUIC and UDP alike.
 //!
 //! It translates and decides nothing. A packet of another transport is ignored.
 
 use airwatt_base::Instant;
-use airwatt_proto::any_end::{AnyEnd, AnyPacket};
+use airwatt_proto::any_end::AnyEnd;
 use airwatt_proto::end::{End, EndEvent, EndOutput, SenderCounts, SenderWindow, Stream};
+use airwatt_proto::gateway::Translated;
 use airwatt_proto::quic::{QuicContent, QuicEnd, QuicOutput};
 use airwatt_proto::tcp::linux::LinuxEnd;
 use airwatt_proto::{e2tcp, tcp};
@@ -14,13 +15,12 @@ use crate::packet::Payload;
 /// The transport of one socket.
 #[derive(Clone, Debug)]
 pub enum SocketTransport {
-    /// An end of a connection.
-    Connection {
-        /// The end.
-        end: AnyEnd,
-        /// Whether packets of E2TCP are charged with TCP's headers instead of their own.
-        tcp_headers: bool,
-    },
+    /// An end of a TCP connection.
+    Tcp(Box<tcp::Connection>),
+    /// An end of an E2TCP connection.
+    E2tcp(Box<e2tcp::Connection>),
+    /// An end of E2TCP in TCP's segments.
+    Translated(Box<Translated>),
     /// An end of a connection between hosts with Linux.
     Linux(Box<LinuxEnd>),
     /// An end of a QUIC connection.
@@ -29,14 +29,16 @@ pub enum SocketTransport {
     Udp(Udp),
 }
 
-/// Calls an end of a connection; there is none for datagrams.
+/// Calls an end of a connection; for datagrams there is `$none`.
 macro_rules! of_connection {
-    ($self:expr, $end:ident => $call:expr) => {
+    ($self:expr, $end:ident => $call:expr, $none:expr) => {
         match $self {
-            SocketTransport::Connection { end: $end, .. } => $call,
+            SocketTransport::Tcp($end) => $call,
+            SocketTransport::E2tcp($end) => $call,
+            SocketTransport::Translated($end) => $call,
             SocketTransport::Linux($end) => $call,
             SocketTransport::Quic($end) => $call,
-            SocketTransport::Udp(_) => {}
+            SocketTransport::Udp(_) => $none,
         }
     };
 }
@@ -77,15 +79,12 @@ pub enum SocketEvent {
 }
 
 impl SocketTransport {
-    /// An end of a TCP connection.
-    pub fn tcp(end: tcp::Connection) -> Self {
-        Self::Connection { end: AnyEnd::Tcp(Box::new(end)), tcp_headers: false }
-    }
-
-    /// The end of a connection of TCP or E2TCP, as a gateway relays them, and whether packets of E2TCP are charged with TCP's headers.
-    pub(crate) fn into_connection(self) -> Option<(AnyEnd, bool)> {
+    /// An end of TCP or E2TCP as the leg of a gateway, which relays no others.
+    pub(crate) fn into_leg(self) -> Option<AnyEnd> {
         match self {
-            Self::Connection { end, tcp_headers } => Some((end, tcp_headers)),
+            Self::Tcp(end) => Some(AnyEnd::Tcp(end)),
+            Self::E2tcp(end) => Some(AnyEnd::E2tcp(end)),
+            Self::Translated(end) => Some(AnyEnd::Translated(end)),
             Self::Linux(_) | Self::Quic(_) | Self::Udp(_) => None,
         }
     }
@@ -93,7 +92,9 @@ impl SocketTransport {
     /// Waits for the peer to open the connection. QUIC always does.
     pub fn listen(&mut self, now: Instant) {
         match self {
-            Self::Connection { end, .. } => end.listen(now),
+            Self::Tcp(end) => end.listen(now),
+            Self::E2tcp(end) => end.listen(now),
+            Self::Translated(end) => end.listen(now),
             Self::Linux(end) => end.listen(now),
             Self::Quic(_) | Self::Udp(_) => {}
         }
@@ -101,12 +102,12 @@ impl SocketTransport {
 
     /// Opens the connection.
     pub fn open(&mut self, now: Instant) {
-        of_connection!(self, end => end.open(now));
+        of_connection!(self, end => end.open(now), ());
     }
 
     /// Sends `bytes` bytes of data.
     pub fn write(&mut self, bytes: u64, now: Instant) {
-        of_connection!(self, end => end.write(bytes, now));
+        of_connection!(self, end => end.write(bytes, now), ());
     }
 
     /// Sends `bytes` bytes as a stream of QUIC with an urgency. If `more` follow, nothing is sent before the last one.
@@ -118,9 +119,11 @@ impl SocketTransport {
 
     /// Processes a packet of the peer.
     pub fn receive(&mut self, payload: Payload, now: Instant) {
-        match (self, payload.of_connection()) {
-            (Self::Connection { end, .. }, Some(packet)) => end.receive(packet, now),
-            (Self::Linux(end), Some(AnyPacket::Tcp(segment, ()))) => end.receive(segment, now),
+        match (self, payload) {
+            (Self::Tcp(end), Payload::Tcp(segment)) => end.receive((segment, ()), now),
+            (Self::E2tcp(end), Payload::E2tcp(packet)) => end.receive((packet, ()), now),
+            (Self::Translated(end), Payload::Tcp(segment)) => end.receive((segment, ()), now),
+            (Self::Linux(end), Payload::Tcp(segment)) => end.receive(segment, now),
             _ => {}
         }
     }
@@ -134,138 +137,64 @@ impl SocketTransport {
 
     /// Serves the timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
-        of_connection!(self, end => end.handle_timeout(now));
+        of_connection!(self, end => end.handle_timeout(now), ());
     }
 
     /// The time of the next timer.
     pub fn due(&self) -> Option<Instant> {
-        match self {
-            Self::Connection { end, .. } => end.due(),
-            Self::Linux(end) => end.due(),
-            Self::Quic(end) => end.due(),
-            Self::Udp(_) => None,
-        }
+        of_connection!(self, end => end.due(), None)
     }
 
     /// The next output.
     #[inline]
     pub fn poll_output(&mut self) -> Option<TransportOutput> {
-        loop {
-            let event = match self {
-                Self::Connection { end, tcp_headers } => match end.poll()? {
-                    EndOutput::Transmit(packet) => {
-                        let bytes = packet_bytes(end, &packet, *tcp_headers);
-                        return Some(TransportOutput::Transmit(packet.into(), bytes));
-                    }
-                    EndOutput::Event(event) => event,
-                },
-                Self::Linux(end) => match end.poll()? {
-                    EndOutput::Transmit(segment) => {
-                        let bytes = LinuxEnd::packet_bytes(&segment);
-                        return Some(TransportOutput::Transmit(Payload::Tcp(segment), bytes));
-                    }
-                    EndOutput::Event(event) => event,
-                },
-                Self::Quic(end) => match end.poll()? {
+        match self {
+            Self::Tcp(end) => output_of(&mut **end, |(segment, ())| Payload::Tcp(segment)),
+            Self::E2tcp(end) => output_of(&mut **end, |(packet, ())| Payload::E2tcp(packet)),
+            Self::Translated(end) => output_of(&mut **end, |(segment, ())| Payload::Tcp(segment)),
+            Self::Linux(end) => output_of(&mut **end, Payload::Tcp),
+            Self::Quic(end) => loop {
+                let event = match end.poll()? {
                     QuicOutput::Transmit(datagram, content) => {
                         return Some(TransportOutput::TransmitQuic(datagram, content));
                     }
-                    QuicOutput::StreamEnded(number) => {
-                        return Some(TransportOutput::Event(SocketEvent::StreamEnded(number)));
-                    }
-                    QuicOutput::Event(event) => event,
-                },
-                Self::Udp(_) => return None,
-            };
-            if let Some(event) = socket_event(event) {
-                return Some(TransportOutput::Event(event));
-            }
+                    QuicOutput::StreamEnded(number) => Some(SocketEvent::StreamEnded(number)),
+                    QuicOutput::Event(event) => socket_event(event),
+                };
+                if let Some(event) = event {
+                    return Some(TransportOutput::Event(event));
+                }
+            },
+            Self::Udp(_) => None,
         }
     }
 
     /// The counters of a sender.
     pub fn counts(&self) -> SenderCounts {
-        match self {
-            Self::Connection { end: AnyEnd::Tcp(end), .. } => {
-                let counted = end.statistics();
-                SenderCounts {
-                    sent: counted.segments_sent,
-                    retransmitted: counted.segments_retransmitted,
-                    timeouts: counted.timeouts,
-                    ack_losses: (counted.ack_losses, counted.ack_loss_halvings),
-                    rtt_mean: counted.rtt_mean(),
-                }
-            }
-            Self::Connection { end, .. } => {
-                let Some(connection) = e2tcp_of(end) else { return SenderCounts::default() };
-                let counted = connection.statistics();
-                SenderCounts {
-                    sent: counted.data_packets_sent,
-                    retransmitted: counted.packets_resent,
-                    timeouts: counted.transmission_timeouts + counted.retransmission_timeouts,
-                    ack_losses: (0, 0),
-                    rtt_mean: counted.rtt_mean(),
-                }
-            }
-            Self::Linux(end) => end.counts(),
-            Self::Quic(end) => end.counts(),
-            Self::Udp(_) => SenderCounts::default(),
-        }
+        of_connection!(self, end => end.counts(), SenderCounts::default())
     }
 
     /// The window of a sender.
-    pub fn window(&self) -> SenderWindow {
-        match self {
-            Self::Connection { end: AnyEnd::Tcp(end), .. } => {
-                SenderWindow { window: end.cwnd(), threshold: end.ssthresh(), flight: end.flight() }
+    pub fn sender_window(&self) -> SenderWindow {
+        of_connection!(self, end => end.sender_window(), SenderWindow::default())
+    }
+}
+
+/// The next output of an end. Its packets are the payload of packets of the network.
+#[inline]
+fn output_of<E: End>(end: &mut E, payload: impl Fn(E::Packet) -> Payload) -> Option<TransportOutput> {
+    loop {
+        match end.poll()? {
+            EndOutput::Transmit(packet) => {
+                let bytes = end.packet_bytes(&packet);
+                return Some(TransportOutput::Transmit(payload(packet), bytes));
             }
-            Self::Connection { end, .. } => {
-                let Some(connection) = e2tcp_of(end) else { return SenderWindow::default() };
-                let payload = u32::from(connection.config().payload);
-                let bytes = |packets: u32| packets.saturating_mul(payload);
-                SenderWindow {
-                    window: bytes(connection.window()),
-                    threshold: bytes(connection.largest_window()),
-                    flight: bytes(connection.outstanding()),
+            EndOutput::Event(event) => {
+                if let Some(event) = socket_event(event) {
+                    return Some(TransportOutput::Event(event));
                 }
             }
-            Self::Linux(end) => end.window(),
-            Self::Quic(end) => end.window(),
-            Self::Udp(_) => SenderWindow::default(),
         }
-    }
-}
-
-/// IP and TCP header without options in bytes.
-const TCP_HEADERS: u32 = 40;
-/// What a block costs in TCP, as the E2TCP thesis counts it (section 4.2.4): a SACK option of its own.
-const TCP_BLOCK: u32 = 10;
-
-/// The size of an E2TCP packet in bytes: with its own header, or with the one that TCP would need.
-pub fn e2tcp_bytes(packet: &e2tcp::E2tcpPacket, tcp_headers: bool) -> u32 {
-    if !tcp_headers {
-        return packet.bytes() as u32;
-    }
-    let blocks = packet.header.acknowledgement.map_or(0, |ack| ack.blocks.iter().flatten().count() as u32);
-    TCP_HEADERS + TCP_BLOCK * blocks + u32::from(packet.len)
-}
-
-/// The E2TCP connection of an end, if it has one.
-fn e2tcp_of(end: &AnyEnd) -> Option<&e2tcp::Connection> {
-    match end {
-        AnyEnd::Tcp(_) => None,
-        AnyEnd::E2tcp(connection) => Some(connection),
-        AnyEnd::Translated(translated) => Some(translated.inner()),
-    }
-}
-
-/// The length in bytes of the IP packet that `end` sends.
-pub(crate) fn packet_bytes(end: &AnyEnd, packet: &AnyPacket, tcp_headers: bool) -> u32 {
-    match (packet, end) {
-        (AnyPacket::Tcp(segment, ()), AnyEnd::Tcp(end)) => end.config().packet_bytes(segment),
-        (AnyPacket::Tcp(segment, ()), AnyEnd::Translated(end)) => end.packet_bytes(segment),
-        (AnyPacket::Tcp(..), AnyEnd::E2tcp(_)) => unreachable!("an end of E2TCP sends E2TCP"),
-        (AnyPacket::E2tcp(packet, ()), _) => e2tcp_bytes(packet, tcp_headers),
     }
 }
 

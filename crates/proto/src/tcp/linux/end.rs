@@ -56,36 +56,6 @@ impl LinuxEnd {
         }
     }
 
-    /// The length in bytes of the IP packet of a segment.
-    pub fn packet_bytes(segment: &Segment) -> u32 {
-        let options = if segment.flags.has(Flags::SYN) {
-            SYN_OPTIONS
-        } else {
-            segment.timestamp_bytes() + segment.sack.option_bytes()
-        };
-        HEADERS + options + u32::from(segment.len)
-    }
-
-    /// The counters of the sender. Its retransmissions include tail loss probes.
-    pub fn counts(&self) -> SenderCounts {
-        let (timeouts, rtt_mean) = self.connection.sender_totals();
-        SenderCounts {
-            sent: self.sent,
-            retransmitted: self.retransmitted,
-            timeouts,
-            ack_losses: self.connection.ack_losses(),
-            rtt_mean: rtt_mean.map(Span::from_micros),
-        }
-    }
-
-    /// The window of the sender.
-    pub fn window(&self) -> SenderWindow {
-        let mss = self.connection.segment();
-        let (window, threshold, flight) = self.connection.window();
-        let bytes = |segments: u32| segments.saturating_mul(mss);
-        SenderWindow { window: bytes(window), threshold: bytes(threshold), flight: bytes(flight) }
-    }
-
     /// Limits what the peer may send to this many bytes beyond the data in order, or not.
     pub fn grant(&mut self, bytes: Option<u64>, now: Instant) {
         self.input(Input::Grant(bytes), now);
@@ -255,5 +225,33 @@ impl End for LinuxEnd {
 
     fn due(&self) -> Option<Instant> {
         self.connection.poll_timeout().map(|timeout| timeout.at)
+    }
+
+    fn packet_bytes(&self, segment: &Segment) -> u32 {
+        let options = if segment.flags.has(Flags::SYN) {
+            SYN_OPTIONS
+        } else {
+            segment.timestamp_bytes() + segment.sack.option_bytes()
+        };
+        HEADERS + options + u32::from(segment.len)
+    }
+
+    /// Retransmissions include tail loss probes.
+    fn counts(&self) -> SenderCounts {
+        let (timeouts, rtt_mean) = self.connection.sender_totals();
+        SenderCounts {
+            sent: self.sent,
+            retransmitted: self.retransmitted,
+            timeouts,
+            ack_losses: self.connection.ack_losses(),
+            rtt_mean: rtt_mean.map(Span::from_micros),
+        }
+    }
+
+    fn sender_window(&self) -> SenderWindow {
+        let mss = self.connection.segment();
+        let (window, threshold, flight) = self.connection.window();
+        let bytes = |segments: u32| segments.saturating_mul(mss);
+        SenderWindow { window: bytes(window), threshold: bytes(threshold), flight: bytes(flight) }
     }
 }

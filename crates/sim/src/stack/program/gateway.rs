@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use airwatt_base::{Instant, Machine, Schedule, Slot};
 use airwatt_proto::any_end::{AnyEnd, AnyPacket};
+use airwatt_proto::end::End as _;
 use airwatt_proto::gateway::{
     Gateway, Input, Output as GatewayOutput, RelayId, Side, Snoop, SnoopConfig, SnoopInput, SnoopOutput,
 };
@@ -12,7 +13,6 @@ use airwatt_proto::gateway::{
 use super::{Mark, NodeProgram, Output};
 use crate::packet::{Endpoints, FlowLabel, Packet, Payload, Store};
 use crate::stack::socket::End;
-use crate::stack::transport::packet_bytes;
 
 /// A connection that a gateway serves: its ends, its flow, and the gateway's two legs; without legs the connection stays whole.
 #[derive(Clone, Debug)]
@@ -22,8 +22,8 @@ pub(crate) struct ServedFlow {
     pub(crate) flow: FlowLabel,
     /// The class of its packets (RFC 2474).
     pub(crate) dscp: u8,
-    /// The wired and the wireless leg, and whether packets of E2TCP are charged with TCP's headers.
-    pub(crate) legs: Option<[(AnyEnd, bool); 2]>,
+    /// The wired and the wireless leg.
+    pub(crate) legs: Option<[AnyEnd; 2]>,
 }
 
 /// The ends and the flow of a relay.
@@ -33,8 +33,6 @@ struct RelayEnds {
     station: End,
     flow: FlowLabel,
     dscp: u8,
-    /// Whether E2TCP packets are charged with TCP's headers.
-    tcp_headers: bool,
 }
 
 impl RelayEnds {
@@ -83,9 +81,9 @@ impl GatewayProgram {
         let (mut ends, mut legs, mut agents) = (Vec::new(), Vec::new(), Vec::new());
         for ServedFlow { server, station, flow, dscp, legs: own } in flows {
             let service = match own {
-                Some([(wired, _), (wireless, tcp_headers)]) => {
-                    legs.push([wired, wireless]);
-                    ends.push(RelayEnds { server, station, flow, dscp, tcp_headers });
+                Some(own) => {
+                    legs.push(own);
+                    ends.push(RelayEnds { server, station, flow, dscp });
                     Service::Relay(ends.len() as RelayId - 1)
                 }
                 None => {
@@ -145,7 +143,7 @@ impl NodeProgram for GatewayProgram {
         Some(match output {
             GatewayOutput::Transmit(relay, to, packet) => {
                 let (ends, down) = (&self.ends[relay as usize], to == Side::Wireless);
-                let bytes = packet_bytes(self.machine.leg(relay, to), &packet, down && ends.tcp_headers);
+                let bytes = self.machine.leg(relay, to).packet_bytes(&packet);
                 Output::Send { packet: ends.packet(down, packet.into(), bytes, now), counts: down }
             }
             GatewayOutput::GaveUp(relay, bytes) => {
@@ -172,7 +170,7 @@ const fn snooped(output: SnoopOutput<Packet>) -> Output {
 
 #[cfg(test)]
 mod tests {
-    use airwatt_proto::end::{End as _, EndOutput, Stream};
+    use airwatt_proto::end::{EndOutput, Stream};
     use airwatt_proto::tcp::{Connection, TcpConfig};
 
     use super::*;
@@ -186,13 +184,13 @@ mod tests {
         let end = || AnyEnd::Tcp(Box::new(Connection::established(config.clone(), &config)));
         let [server, station] =
             [(0, 5001), (1, 40_000)].map(|(node, port)| End { address: Address(node), port });
-        let legs = Some([(end(), false), (end(), false)]);
+        let legs = Some([end(), end()]);
         let flow = ServedFlow { server, station, flow: 0, dscp: 46, legs };
         let mut gateway = GatewayProgram::new(1 << 20, true, vec![flow]);
         let mut sender = end();
         sender.write(3_000, Instant::ZERO);
         let Some(EndOutput::Transmit(segment)) = sender.poll() else { panic!("nothing to send") };
-        let ends = RelayEnds { server, station, flow: 0, dscp: 0, tcp_headers: false };
+        let ends = RelayEnds { server, station, flow: 0, dscp: 0 };
         let packet = ends.packet(true, segment.into(), 1_500, Instant::ZERO);
         gateway.handle_packet(packet, &mut Store::default(), Instant::ZERO);
         gateway.handle_timeout(Instant::ZERO + airwatt_base::Span::from_secs(1));
