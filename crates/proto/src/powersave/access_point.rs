@@ -59,7 +59,7 @@ pub use agreement::WakeLimits;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccessPointConfig {
     /// Packets that one station's power-save buffer holds; what comes on top is dropped at the tail.
-    pub ps_buffer: u32,
+    pub power_save_buffer: u32,
     /// Time between two beacons (802.11-2020 9.4.1.3; commonly 100 ms or 102.4 ms).
     pub beacon_interval: Span,
     /// Every how many beacons is a DTIM, at least 1 (802.11-2020 9.4.2.5).
@@ -74,7 +74,7 @@ impl Default for AccessPointConfig {
     /// 1000 packets, 100 ms, every beacon a DTIM, the first beacon at the beginning, and the usual limits to agreements.
     fn default() -> Self {
         Self {
-            ps_buffer: 1000,
+            power_save_buffer: 1000,
             beacon_interval: Span::from_millis(100),
             dtim_period: 1,
             first_beacon: Instant::ZERO,
@@ -431,7 +431,7 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         if (!peer.pm || peer.period == Period::Open) && peer.buffer.is_empty() {
             return self.transmit(station, Downlink::Packet(packet));
         }
-        if peer.buffer.len() >= self.config.ps_buffer as usize {
+        if peer.buffer.len() >= self.config.power_save_buffer as usize {
             return self.outputs.push_back(AccessPointOutput::Dropped {
                 station,
                 packet,
@@ -448,7 +448,7 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         if !self.peers.iter().any(|peer| peer.pm) {
             return self.outputs.push_back(AccessPointOutput::TransmitGroup { packet });
         }
-        if self.group.len() >= self.config.ps_buffer as usize {
+        if self.group.len() >= self.config.power_save_buffer as usize {
             return self.outputs.push_back(AccessPointOutput::DroppedGroup { packet });
         }
         self.group.push_back(packet);
@@ -559,7 +559,7 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
 
     /// A frame reached the retry limit: back into the buffer if the station sleeps, else lost.
     fn missed(&mut self, station: StationId, frame: Downlink<P>) {
-        let limit = self.config.ps_buffer as usize;
+        let limit = self.config.power_save_buffer as usize;
         let peer = &mut self.peers[station as usize];
         if peer.period == Period::Open {
             peer.period = Period::Ending;
@@ -597,7 +597,7 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
     /// A frame for a station that fell asleep is back from the transmission queue. If the station has asked for frames
     /// meanwhile, it goes there again.
     fn recall(&mut self, station: StationId, frame: Downlink<P>) {
-        let limit = self.config.ps_buffer as usize;
+        let limit = self.config.power_save_buffer as usize;
         let peer = &mut self.peers[station as usize];
         peer.queued = peer.queued.checked_sub(1).expect("a frame is released before it is recalled");
         if let Downlink::Wake(_) = frame {

@@ -13,7 +13,6 @@ mod check;
 mod choice;
 mod effect;
 mod general;
-mod group_traffic;
 mod keys;
 mod link;
 mod listen_interval;
@@ -42,7 +41,6 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::names::Names;
 pub use choice::{MechanismChoice, OwnChoice, OwnKind, OwnMechanism, PolicyChoice, TransportChoice};
-pub use group_traffic::{GroupKind, GroupTraffic};
 pub use keys::without_numbers;
 pub use link::{Links, PointToPoint};
 pub use listen_interval::ListenInterval;
@@ -60,8 +58,10 @@ pub use crate::direction::Direction;
 use crate::media::LinkDiscipline;
 use crate::media::cell::category::CategoryParameters;
 pub use crate::media::cell::contention::AccessMethod;
-pub use crate::media::cell::{ErrorModel, QueueDiscipline, RateControl, WaitsFrom};
-use crate::media::cell::{MAX_PPDU_TIME, MissedBlockAck};
+pub use crate::media::cell::{
+    Aggregation, ErrorModel, GroupTraffic, MsduLifetime, QueueDiscipline, RateControl, WaitsFrom,
+};
+pub use crate::packet::GroupKind;
 use crate::stack::application::Pattern;
 pub use crate::stack::application::{
     ApplicationConfig, BulkConfig, CbrConfig, InteractiveConfig, RequestResponseConfig, StreamingConfig,
@@ -290,58 +290,6 @@ pub struct Wifi {
     pub channel: Option<String>,
 }
 
-/// The largest A-MPDU. Stations and access point have the same.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Aggregation {
-    /// Most frames, 1 to the largest window of the format: 64 with HT and VHT, 256 with HE. Default: that window.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mpdus: Option<u16>,
-    /// Longest A-MPDU. Default: the longest of the format, 65535 bytes with HT, 1048575 with VHT, and 6500631 with HE.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<Size>,
-    /// Longest time on the air, up to 5.484 ms; with a TXOP limit an A-MPDU and its block acknowledgement are no longer than that either.
-    pub time: Span,
-    /// Longest A-MSDU: packets to one receiver share a frame of at most this length, as far as the longest MPDU allows (4095 bytes within an
-    /// A-MPDU of HT, 11454 with VHT and HE). Where a frame is damaged all its packets are lost. Up to 7935 bytes with HT and 11398 with VHT and
-    /// HE; devices often have 3839. Default: each packet has a frame of its own.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub amsdu: Option<Size>,
-    /// What follows if the block acknowledgement of an A-MPDU is missing: `resend`, all its frames are sent again, as by ath9k and most
-    /// drivers, or `request`, a BlockAckReq asks what has arrived, as in ns-3.
-    pub missed_block_ack: MissedBlockAck,
-    /// Largest number of retransmissions of a data frame where A-MPDUs are sent, 0 to 255. Default: `wifi.retry_limit`. The receiver learns
-    /// of a frame that is given up by a BlockAckReq; if that is lost as well, it waits for 100 ms, as Linux.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub retry_limit: Option<u32>,
-}
-
-/// The lifetimes of packets by access category (`dot11EDCATableMSDULifetime`; ns-3's `MaxDelay`). A packet is discarded when it is over, unless
-/// it is on the air just then, and is not sent again after that.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct MsduLifetime {
-    /// Of background traffic, with `wifi.categories`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub background: Option<Span>,
-    /// Of best effort, and of all packets without `wifi.categories`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub best_effort: Option<Span>,
-    /// Of video, with `wifi.categories`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub video: Option<Span>,
-    /// Of voice, with `wifi.categories`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub voice: Option<Span>,
-}
-
-impl MsduLifetime {
-    /// By category, the least one first.
-    pub(crate) const fn by_category(&self) -> [Option<Span>; 4] {
-        [self.background, self.best_effort, self.video, self.voice]
-    }
-}
-
 impl Wifi {
     /// How data frames are sent. Panics unless the scenario has been checked.
     pub fn vector(&self) -> TxVector {
@@ -354,19 +302,6 @@ impl Wifi {
         match (self.mode, self.data_rate) {
             (None, Some(rate)) => self.standard.control_rate(rate),
             _ => self.standard.response_rate(&self.vector()),
-        }
-    }
-}
-
-impl Default for Aggregation {
-    fn default() -> Self {
-        Self {
-            mpdus: None,
-            bytes: None,
-            time: MAX_PPDU_TIME,
-            amsdu: None,
-            missed_block_ack: MissedBlockAck::Resend,
-            retry_limit: None,
         }
     }
 }

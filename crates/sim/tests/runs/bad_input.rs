@@ -677,5 +677,5 @@ fn a_changed_copy_is_checked_again() {
     let line = refused(&|copy| copy.cell[0].access_point.as_mut().unwrap().dtim_period = 0);
     assert!(line.starts_with("cell.0.access_point.dtim_period: expected 1 to "), "{line}");
     let line = refused(&|copy| copy.node.clear());
-    assert!(line.starts_with("cell.0.access_point.node: expected a node: there is none"), "{line}");
+    assert!(line.starts_with("cell.0.station.0.node: expected a node: server"), "{line}");
 }

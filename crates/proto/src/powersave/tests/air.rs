@@ -92,11 +92,11 @@ pub(super) struct Air {
 }
 
 /// The access point's beacons come at 100 ms, 200 ms, ...: the stations are in power save by then.
-fn ap_config(ps_buffer: u32) -> AccessPointConfig {
+fn ap_config(power_save_buffer: u32) -> AccessPointConfig {
     let wakes =
         WakeLimits { least_duration: Span::from_micros(256), information: true, ..WakeLimits::default() };
     AccessPointConfig {
-        ps_buffer,
+        power_save_buffer,
         first_beacon: Instant::from_millis(100),
         wakes,
         ..AccessPointConfig::default()
@@ -127,10 +127,10 @@ const fn wake_line(frame: WakeFrame) -> &'static str {
 }
 
 impl Air {
-    /// One cell; the power-save buffers hold `ps_buffer` packets each, the transmission queue `queue_limit`.
-    pub(super) fn new(ps_buffer: u32, queue_limit: usize, policies: &[PowerSaveConfig]) -> Self {
+    /// One cell; the power-save buffers hold `power_save_buffer` packets each, the transmission queue `queue_limit`.
+    pub(super) fn new(power_save_buffer: u32, queue_limit: usize, policies: &[PowerSaveConfig]) -> Self {
         let stations: Vec<_> = policies.iter().map(|policy| (station_config(), *policy)).collect();
-        Self::with_stations(ps_buffer, queue_limit, stations)
+        Self::with_stations(power_save_buffer, queue_limit, stations)
     }
 
     /// With an access point that takes no information frames.
@@ -145,11 +145,11 @@ impl Air {
 
     /// As [`Air::new`], of stations with settings of their own.
     pub(super) fn with_stations(
-        ps_buffer: u32,
+        power_save_buffer: u32,
         queue_limit: usize,
         stations: Vec<(StationConfig, PowerSaveConfig)>,
     ) -> Self {
-        let setup = (ap_config(ps_buffer), stations);
+        let setup = (ap_config(power_save_buffer), stations);
         let mut ap = AccessPointPowerSave::new(setup.0);
         for (_, policy) in &setup.1 {
             ap.add_station(policy.needs_uapsd());

@@ -652,7 +652,7 @@ fn an_old_end_of_period_does_not_end_a_new_one() {
 /// While a station is in power save, group-addressed packets wait for the DTIM beacon, as many as the buffer holds.
 #[test]
 fn group_addressed_packets_wait_for_a_dtim_beacon_while_a_station_is_in_power_save() {
-    let config = AccessPointConfig { ps_buffer: 2, dtim_period: 2, ..AccessPointConfig::default() };
+    let config = AccessPointConfig { power_save_buffer: 2, dtim_period: 2, ..AccessPointConfig::default() };
     let mut ap = AccessPointPowerSave::<u32>::new(config);
     let station = ap.add_station(false);
     let now = Instant::from_millis(1);

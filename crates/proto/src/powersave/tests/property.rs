@@ -18,7 +18,7 @@ const CALM: Span = Span::from_secs(5);
 /// How long the perfect air lasts. An access point that is left with a full buffer sends it in agreed service periods, of which
 /// the shortest have room for one packet, so that such a station adds an interval for each.
 fn calm(cell: &Cell) -> Span {
-    let packets = u64::from(cell.ps_buffer) + cell.queue_limit as u64;
+    let packets = u64::from(cell.power_save_buffer) + cell.queue_limit as u64;
     let intervals = cell.policies.iter().filter_map(|policy| match policy {
         PowerSaveConfig::Twt(agreement) => Some(agreement.interval * packets),
         _ => None,
@@ -29,7 +29,7 @@ fn calm(cell: &Cell) -> Span {
 #[derive(Clone, Debug)]
 struct Cell {
     policies: Vec<PowerSaveConfig>,
-    ps_buffer: u32,
+    power_save_buffer: u32,
     queue_limit: usize,
     loss_percent: u32,
     mean_gap_ms: u32,
@@ -139,16 +139,25 @@ fn cell() -> impl Strategy<Value = Cell> {
         proptest::option::of(scan()),
         any::<u64>(),
     )
-        .prop_map(|(policies, ps_buffer, queue_limit, loss_percent, mean_gap_ms, burst, scan, seed)| {
-            Cell { policies, ps_buffer, queue_limit, loss_percent, mean_gap_ms, burst, scan, seed }
-        })
+        .prop_map(
+            |(policies, power_save_buffer, queue_limit, loss_percent, mean_gap_ms, burst, scan, seed)| Cell {
+                policies,
+                power_save_buffer,
+                queue_limit,
+                loss_percent,
+                mean_gap_ms,
+                burst,
+                scan,
+                seed,
+            },
+        )
 }
 
 /// Bursts of packets both ways until `end`, then calm. Returns the air and the packets sent down, by station.
 fn run(cell: &Cell, end: Instant, quiet: bool) -> (Air, Vec<Vec<u32>>) {
     let config = StationConfig { scan: cell.scan, first_scan: Instant::from_millis(700), ..station_config() };
     let stations = cell.policies.iter().map(|policy| (config, *policy)).collect();
-    let mut air = Air::with_stations(cell.ps_buffer, cell.queue_limit, stations);
+    let mut air = Air::with_stations(cell.power_save_buffer, cell.queue_limit, stations);
     if quiet {
         air = air.quiet();
     }
@@ -258,8 +267,9 @@ fn a_full_buffer_leaves_in_short_service_periods() {
         ..TwtConfig::default()
     })];
     let seed = 3_914_603_510_987_192_646;
-    let (ps_buffer, queue_limit, loss_percent, mean_gap_ms, burst, scan) = (28, 28, 0, 54, 1, None);
-    let cell = Cell { policies, ps_buffer, queue_limit, loss_percent, mean_gap_ms, burst, scan, seed };
+    let (power_save_buffer, queue_limit, loss_percent, mean_gap_ms, burst, scan) = (28, 28, 0, 54, 1, None);
+    let cell =
+        Cell { policies, power_save_buffer, queue_limit, loss_percent, mean_gap_ms, burst, scan, seed };
     let (mut air, accepted) = run(&cell, Instant::from_secs(15), false);
     if let Err(error) = check(&cell, &mut air, &accepted) {
         panic!("{error}");
@@ -272,13 +282,13 @@ fn a_full_buffer_leaves_in_short_service_periods() {
 fn two_hours_of_every_policy() {
     for (number, policy) in PowerSaveConfig::KINDS.iter().enumerate() {
         let config = PowerSaveConfig::named(policy.name).expect("it is listed");
-        for (loss_percent, ps_buffer, queue_limit) in [(33, 40, 60), (10, 2, 1)] {
+        for (loss_percent, power_save_buffer, queue_limit) in [(33, 40, 60), (10, 2, 1)] {
             let policies = vec![config, PSM, ACTIVE];
             let seed = number as u64;
             let scan = (number % 2 == 1).then(|| ScanConfig::every(Span::from_secs(10)));
             let cell = Cell {
                 policies,
-                ps_buffer,
+                power_save_buffer,
                 queue_limit,
                 loss_percent,
                 mean_gap_ms: 150,

@@ -1,6 +1,6 @@
 //! How much is sent in one PPDU: what a cell is set to, and what the formats allow.
 
-use airwatt_base::Span;
+use airwatt_base::{Size, Span};
 use airwatt_dot11::Format;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -63,36 +63,51 @@ pub enum MissedBlockAck {
     Request,
 }
 
-/// How much is sent in one PPDU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AggregationConfig {
-    /// Most frames, or as many as the window has; with 1 there is no block-ack agreement.
+/// The largest A-MPDU. Stations and access point have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Aggregation {
+    /// Most frames, 1 to the largest window of the format: 64 with HT and VHT, 256 with HE. Default: that window.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub mpdus: Option<u16>,
-    /// Longest A-MPDU, or that of the format.
-    pub bytes: Option<u32>,
-    /// Longest time on the air.
+    /// Longest A-MPDU. Default: the longest of the format, 65535 bytes with HT, 1048575 with VHT, and 6500631 with HE.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Size>,
+    /// Longest time on the air, up to 5.484 ms; with a TXOP limit an A-MPDU and its block acknowledgement are no longer than that either.
     pub time: Span,
-    /// Longest A-MSDU, if packets share frames.
-    pub amsdu: Option<u32>,
-    /// What follows a missing block acknowledgement.
-    pub missed: MissedBlockAck,
-    /// Largest number of retransmissions of a frame under an agreement, or that of other frames.
+    /// Longest A-MSDU: packets to one receiver share a frame of at most this length, as far as the longest MPDU allows (4095 bytes within an
+    /// A-MPDU of HT, 11454 with VHT and HE). Where a frame is damaged all its packets are lost. Up to 7935 bytes with HT and 11398 with VHT and
+    /// HE; devices often have 3839. Default: each packet has a frame of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub amsdu: Option<Size>,
+    /// What follows if the block acknowledgement of an A-MPDU is missing: `resend`, all its frames are sent again, as by ath9k and most
+    /// drivers, or `request`, a BlockAckReq asks what has arrived, as in ns-3.
+    pub missed_block_ack: MissedBlockAck,
+    /// Largest number of retransmissions of a data frame where A-MPDUs are sent, 0 to 255. Default: `wifi.retry_limit`. The receiver learns
+    /// of a frame that is given up by a BlockAckReq; if that is lost as well, it waits for 100 ms, as Linux.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_limit: Option<u32>,
 }
 
-impl AggregationConfig {
+impl Aggregation {
     /// One frame in each PPDU.
     pub const NONE: Self = Self {
         mpdus: Some(1),
         bytes: None,
         time: MAX_PPDU_TIME,
         amsdu: None,
-        missed: MissedBlockAck::Resend,
+        missed_block_ack: MissedBlockAck::Resend,
         retry_limit: None,
     };
 
     /// Most frames of a PPDU in this format.
     pub fn most(&self, format: Format) -> u16 {
         if has_ampdus(format) { self.mpdus.unwrap_or(u16::MAX).min(max_window(format)) } else { 1 }
+    }
+}
+
+impl Default for Aggregation {
+    fn default() -> Self {
+        Self { mpdus: None, ..Self::NONE }
     }
 }

@@ -8,7 +8,7 @@ use airwatt_proto::powersave::{StationId, StationPolicy};
 
 use super::category::{Category, CategoryCounts, DataAccess};
 use super::channel::Channel;
-use super::config::{Bss, CellConfig, CellStation};
+use super::config::{Bss, CellConfig, CellStation, MsduLifetime};
 use super::contention::{Access, ContenderId, Contention};
 use super::frame::{ModeId, Node};
 use super::group::GroupSources;
@@ -41,8 +41,8 @@ impl CellMedium {
         let first = &first_bss.config;
         let of_channel = |config: &CellConfig| {
             let CellConfig { standard, data, control_rate, beacon_rate, group_rate, .. } = *config;
-            let CellConfig { short_preamble, access_method, txop, categories, .. } = *config;
-            let access = (access_method, txop, categories);
+            let CellConfig { short_preamble, access, txop, categories, .. } = *config;
+            let access = (access, txop, categories);
             (standard, data, control_rate, beacon_rate, group_rate, short_preamble, access)
         };
         let stations: usize = bsss.iter().map(|bss| bss.stations.len()).sum();
@@ -110,7 +110,7 @@ impl CellMedium {
             contenders: Vec::new(),
             pairs: Vec::new(),
             channel: Channel::new(config, RandomStream::new(seed, &format!("{name}/noise"))),
-            contention: Contention::new(config.standard.timing().slot, config.access_method),
+            contention: Contention::new(config.standard.timing().slot, config.access),
             hidden: None,
             radios: Radios::default(),
             medium_due: Instant::FOREVER,
@@ -121,7 +121,7 @@ impl CellMedium {
             categories: config.categories.map(|_| [CategoryCounts::default(); 4]),
             winners: Vec::new(),
             aggregates: config.aggregation.mpdus != Some(1),
-            has_lifetimes: config.lifetimes.iter().any(Option::is_some),
+            has_lifetimes: config.msdu_lifetime != MsduLifetime::default(),
             charges_air_time: false,
             shares: Vec::new(),
             lengths: Vec::new(),

@@ -162,12 +162,9 @@ impl Channel {
             response_error_rate: config.response_error_rate,
             capture_ratio: config.capture_ratio,
             paths: Vec::new(),
-            signal_errors: (config.error_model != ErrorModel::Sensitivity
+            signal_errors: (config.errors != ErrorModel::Sensitivity
                 || config.rate_control != RateControl::Fixed)
-                .then_some(SignalErrors {
-                    model: config.error_model,
-                    noise_figure_db: config.noise_figure_db,
-                }),
+                .then_some(SignalErrors { model: config.errors, noise_figure_db: config.noise_figure_db }),
             errors: Vec::new(),
             state: State::Idle,
             ppdus: Vec::new(),
@@ -225,19 +222,19 @@ impl Channel {
     ) -> Link {
         let most = if txop.is_zero() { MAX_PPDU_TIME * 2 } else { txop };
         let uses_rts = config.station_rts_threshold.or(config.ap_rts_threshold).is_some()
-            || config.rts_duration.is_some()
+            || config.txop_duration_rts_threshold.is_some()
             || config.rts_after_failures.is_some()
             || config.rate_control != RateControl::Fixed;
         let rts = if uses_rts { self.times.rts + self.times.cts + self.times.sifs * 2 } else { Span::ZERO };
         let air = (rts + station.propagation * 4).min(most);
         let mut link = self.modes.link(mode, &config.aggregation, (category, most - air));
-        if let Some(longest) = config.rts_duration {
+        if let Some(longest) = config.txop_duration_rts_threshold {
             let Mode { layout, ack, block_ack, .. } = self.modes.get(mode);
             link.rts_above = [*ack, *block_ack]
                 .map(|response| layout.bytes_within(longest.saturating_sub(self.times.sifs + response)));
         }
         link.rts_after = config.rts_after_failures.unwrap_or(u16::MAX);
-        link.lifetime = config.lifetimes.get(category as usize).copied().flatten();
+        link.lifetime = config.msdu_lifetime.by_category().get(category as usize).copied().flatten();
         link
     }
 

@@ -7,11 +7,11 @@ use airwatt_proto::powersave::{self as ps, AccessPointConfig, StationId, Station
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::aggregation::AggregationConfig;
+use super::aggregation::Aggregation;
 use super::category::{CategoryParameters, DataAccess};
 use super::contention::{Access, AccessMethod};
 use super::frame::FrameLimits;
-use super::group::GroupSourceConfig;
+use super::group::GroupTraffic;
 use super::rates::RateControl;
 use super::snr::ErrorModel;
 use crate::media::fq_codel::FqCodelConfig;
@@ -71,6 +71,32 @@ impl CodelChoice {
     }
 }
 
+/// The lifetimes of packets by access category (`dot11EDCATableMSDULifetime`; ns-3's `MaxDelay`). A packet is discarded when it is over, unless
+/// it is on the air just then, and is not sent again after that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MsduLifetime {
+    /// Of background traffic, with `wifi.categories`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background: Option<Span>,
+    /// Of best effort, and of all packets without `wifi.categories`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub best_effort: Option<Span>,
+    /// Of video, with `wifi.categories`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub video: Option<Span>,
+    /// Of voice, with `wifi.categories`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub voice: Option<Span>,
+}
+
+impl MsduLifetime {
+    /// In the order of [`Category::DATA`](super::category::Category::DATA).
+    pub(crate) const fn by_category(&self) -> [Option<Span>; 4] {
+        [self.background, self.best_effort, self.video, self.voice]
+    }
+}
+
 /// Settings of a cell.
 #[derive(Clone, Debug)]
 pub struct CellConfig {
@@ -89,7 +115,7 @@ pub struct CellConfig {
     /// Whether frames at rates of 802.11b have the short preamble.
     pub short_preamble: bool,
     /// How backoff slots are counted.
-    pub access_method: AccessMethod,
+    pub access: AccessMethod,
     /// The parameters of the access categories. They are in the place of the next three; `None` if all data has one category.
     pub categories: Option<CategoryParameters>,
     /// The access point's access parameters for data.
@@ -105,12 +131,11 @@ pub struct CellConfig {
     /// The access point sends RTS before MPDUs longer than this many bytes.
     pub ap_rts_threshold: Option<u32>,
     /// An RTS precedes a PPDU of data that takes longer than this with its response.
-    pub rts_duration: Option<Span>,
+    pub txop_duration_rts_threshold: Option<Span>,
     /// An RTS precedes data after so many attempts in a row without a response.
     pub rts_after_failures: Option<u16>,
-    /// How long packets wait in a transmission queue until they are discarded, in the order of
-    /// [`Category::DATA`](super::category::Category::DATA).
-    pub lifetimes: [Option<Span>; 4],
+    /// How long packets wait in a transmission queue until they are discarded.
+    pub msdu_lifetime: MsduLifetime,
     /// Bytes that a data MPDU adds to an IP packet: MAC header, LLC and SNAP, FCS.
     pub mac_overhead: u32,
     /// Probability that noise destroys one attempt at a frame that needs an acknowledgement.
@@ -118,11 +143,11 @@ pub struct CellConfig {
     /// Probability that noise destroys the response to a frame.
     pub response_error_rate: f64,
     /// Frames that may be sent in one PPDU.
-    pub aggregation: AggregationConfig,
+    pub aggregation: Aggregation,
     /// Largest number of packets in the access point's transmission queue.
     pub ap_buffer: u32,
     /// How errors follow from the signals of stations that have one.
-    pub error_model: ErrorModel,
+    pub errors: ErrorModel,
     /// What a receiver adds to thermal noise.
     pub noise_figure_db: f64,
     /// How the mode of data is chosen.
@@ -139,7 +164,7 @@ pub struct CellConfig {
     /// Power save at the access point.
     pub power_save: AccessPointConfig,
     /// Group-addressed packets that come to the access point.
-    pub group: Vec<GroupSourceConfig>,
+    pub group: Vec<GroupTraffic>,
 }
 
 impl CellConfig {

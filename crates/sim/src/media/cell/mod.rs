@@ -66,14 +66,14 @@ use airwatt_energy::{Cause, Causes, Ledger, Radio};
 use airwatt_proto::powersave::{StationCounts, StationId};
 
 pub use self::aggregation::{
-    AggregationConfig, MAX_PPDU_TIME, MissedBlockAck, max_ampdu_bytes, max_amsdu_bytes, max_window,
+    Aggregation, MAX_PPDU_TIME, MissedBlockAck, max_ampdu_bytes, max_amsdu_bytes, max_window,
 };
 use self::category::{Category, CategoryCounts};
 use self::channel::Channel;
-pub use self::config::{Bss, CellConfig, CellStation, CodelChoice, QueueDiscipline, WaitsFrom};
+pub use self::config::{Bss, CellConfig, CellStation, CodelChoice, MsduLifetime, QueueDiscipline, WaitsFrom};
 use self::contention::{ContenderId, Contention};
 use self::effects::{Effects, air_of};
-pub use self::group::GroupSourceConfig;
+pub use self::group::GroupTraffic;
 use self::hidden::Hidden;
 pub use self::interface::{CellInput, CellOutput, CellStatistics, CellTimer, CellTrace};
 use self::mac::{ExternalMac, Mac};

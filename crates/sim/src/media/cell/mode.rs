@@ -7,7 +7,7 @@ use airwatt_base::{Rate, Span};
 use airwatt_dot11::{Layout, Standard, TxVector};
 
 use super::aggregation::{
-    AggregationConfig, MissedBlockAck, agreed_window, has_ampdus, max_ampdu_bytes, max_mpdu_bytes,
+    Aggregation, MissedBlockAck, agreed_window, has_ampdus, max_ampdu_bytes, max_mpdu_bytes,
 };
 use super::air_estimate::AirTimeEstimate;
 use super::category::Category;
@@ -121,7 +121,7 @@ impl Modes {
         short_preamble: bool,
         data: TxVector,
         others: [Rate; CHANNEL_MODES - 1],
-        aggregation: &AggregationConfig,
+        aggregation: &Aggregation,
     ) -> Self {
         // Agreements are those of the largest aggregates of the channel.
         let window = agreed_window(aggregation.most(data.format()));
@@ -188,27 +188,22 @@ impl Modes {
     }
 
     /// A link in this mode for frames of a category. `most`: what an aggregate and its response may take of the air.
-    pub(super) fn link(
-        &self,
-        id: ModeId,
-        config: &AggregationConfig,
-        (category, most): (Category, Span),
-    ) -> Link {
+    pub(super) fn link(&self, id: ModeId, config: &Aggregation, (category, most): (Category, Span)) -> Link {
         let Mode { vector, layout, block_ack, .. } = self.get(id);
         let estimate = AirTimeEstimate::new(vector, category);
         let format = vector.format();
         let mpdus = config.most(format);
         let delimits_all = vector.is_always_delimited();
         let single = Link::single(id);
-        let amsdu = if has_ampdus(format) { config.amsdu.unwrap_or(0) } else { 0 };
+        let [bytes, amsdu] = [config.bytes, config.amsdu].map(|size| size.map(|size| size.as_bytes() as u32));
+        let amsdu = amsdu.filter(|_| has_ampdus(format)).unwrap_or(0);
         if mpdus <= 1 && amsdu == 0 {
             return Link { limit: AggregateLimit { delimits_all, ..single.limit }, estimate, ..single };
         }
         let time = config.time.min(most.saturating_sub(self.standard.timing().sifs + *block_ack));
-        let bytes =
-            config.bytes.unwrap_or(u32::MAX).min(max_ampdu_bytes(format)).min(layout.bytes_within(time));
+        let bytes = bytes.unwrap_or(u32::MAX).min(max_ampdu_bytes(format)).min(layout.bytes_within(time));
         let mpdu = max_mpdu_bytes(format, mpdus > 1).min(bytes.saturating_sub(DELIMITER_BYTES));
-        let AggregationConfig { missed, retry_limit: retries, .. } = *config;
+        let Aggregation { missed_block_ack: missed, retry_limit: retries, .. } = *config;
         let window = if mpdus > 1 { agreed_window(mpdus) } else { 0 };
         let limit = AggregateLimit { mpdus, bytes, amsdu, mpdu, window, delimits_all, missed, retries };
         Link { limit, estimate, ..single }

@@ -13,7 +13,7 @@ use super::{
 use crate::direction::Direction;
 use crate::media::cell::contention::Access;
 use crate::media::cell::propagation;
-use crate::media::cell::{AggregationConfig, Bss, CellConfig, CellStation, CodelChoice, GroupSourceConfig};
+use crate::media::cell::{Bss, CellConfig, CellStation, CodelChoice};
 use crate::media::{CrossTraffic, PipeConfig, PointToPointConfig};
 use crate::net::transport;
 use crate::route::{MediumId, NodeId};
@@ -21,8 +21,8 @@ use crate::scenario::resolve::{
     BssPlace, Contents, MemberStation, Resolved, ResolvedFlow, ResolvedMedium, ResolvedNode, ResolvedProgram,
 };
 use crate::scenario::{
-    AccessPoint, Aggregation, Cell, Checked, Gateway, GroupTraffic, Link, ProgramConfig, Scenario, StationGroup,
-    Topology, Transport, Wifi, WiredDirection,
+    AccessPoint, Aggregation, Cell, Checked, Gateway, Link, ProgramConfig, Scenario, StationGroup, Topology,
+    Transport, Wifi, WiredDirection,
 };
 use crate::stack::application::Pattern;
 
@@ -270,9 +270,9 @@ fn saturated_packets(topology: &Topology) -> u32 {
     let of = |cell: &Cell| {
         let buffers = cell.station.iter().map(|group| packets(group.buffer));
         let buffer = buffers.chain(cell.access_point.iter().map(|ap| packets(ap.buffer))).min().unwrap_or(0);
-        let limits = aggregation(&cell.wifi);
+        let limits = cell.wifi.aggregation.unwrap_or(Aggregation::NONE);
         // Of an A-MSDU as many as hold 1,500 bytes.
-        let packets = limits.amsdu.map_or(1, |bytes| (bytes / LARGE_SUBFRAME_BYTES).max(1));
+        let packets = limits.amsdu.map_or(1, |most| (most.as_bytes() as u32 / LARGE_SUBFRAME_BYTES).max(1));
         let most = packets * u32::from(limits.most(cell.wifi.vector().format()));
         (3 * most).min(buffer.saturating_sub(most))
     };
@@ -302,7 +302,7 @@ fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
         beacon_bytes: None,
         group_rate: wifi.group_rate.unwrap_or(beacon_rate),
         short_preamble: wifi.short_preamble,
-        access_method: wifi.access,
+        access: wifi.access,
         categories: wifi.categories,
         ap_access: if access_point.priority { first } else { access },
         station_access: access,
@@ -310,15 +310,15 @@ fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
         retry_limit: wifi.retry_limit,
         station_rts_threshold: wifi.station_rts_threshold.map(bytes),
         ap_rts_threshold: wifi.ap_rts_threshold.map(bytes),
-        rts_duration: wifi.txop_duration_rts_threshold,
+        txop_duration_rts_threshold: wifi.txop_duration_rts_threshold,
         rts_after_failures: wifi.rts_after_failures.map(|failures| failures as u16),
-        lifetimes: wifi.msdu_lifetime.unwrap_or_default().by_category(),
+        msdu_lifetime: wifi.msdu_lifetime.unwrap_or_default(),
         mac_overhead: bytes(wifi.mac_overhead),
         frame_error_rate: wifi.frame_error_rate,
         response_error_rate: wifi.response_error_rate,
-        aggregation: aggregation(wifi),
+        aggregation: wifi.aggregation.unwrap_or(Aggregation::NONE),
         ap_buffer,
-        error_model: loss.errors,
+        errors: loss.errors,
         noise_figure_db: loss.noise_figure_db,
         rate_control: wifi.rate_control,
         ap_queue: access_point.queue,
@@ -330,7 +330,7 @@ fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
         wait_for_room: access_point.wait_for_room,
         capture_ratio: wifi.path_loss.as_ref().map(|loss| propagation::milliwatts(loss.capture_db)),
         power_save: AccessPointConfig {
-            ps_buffer: access_point.power_save_buffer.map_or(ap_buffer, packets),
+            power_save_buffer: access_point.power_save_buffer.map_or(ap_buffer, packets),
             beacon_interval: access_point.beacon_interval,
             dtim_period: access_point.dtim_period,
             first_beacon,
@@ -340,20 +340,8 @@ fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
                 information: access_point.twt_information,
             },
         },
-        group: access_point.group.iter().map(group_source).collect(),
+        group: access_point.group.clone(),
     }
-}
-
-fn aggregation(wifi: &Wifi) -> AggregationConfig {
-    let Some(aggregation) = wifi.aggregation else { return AggregationConfig::NONE };
-    let Aggregation { mpdus, bytes, time, amsdu, missed_block_ack: missed, retry_limit } = aggregation;
-    let [bytes, amsdu] = [bytes, amsdu].map(|size| size.map(|size| size.as_bytes() as u32));
-    AggregationConfig { mpdus, bytes, time, amsdu, missed, retry_limit }
-}
-
-fn group_source(traffic: &GroupTraffic) -> GroupSourceConfig {
-    let GroupTraffic { kind, hosts, interval, .. } = *traffic;
-    GroupSourceConfig { kind, hosts, interval, bytes: traffic.packet().as_bytes() as u32 }
 }
 
 /// The stations of a cell.

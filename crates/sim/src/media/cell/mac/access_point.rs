@@ -136,7 +136,7 @@ impl AccessPointMac {
             queues: Categories::new(data, &links, queue),
             broadcasts: FrameQueue::broadcast(member, beacon, limits),
             // Whatever the power-save buffer held is released at once by a DTIM beacon, and has room.
-            broadcasts_limit: config.ap_buffer.max(config.power_save.ps_buffer),
+            broadcasts_limit: config.ap_buffer.max(config.power_save.power_save_buffer),
             group_bit: false,
             sources,
             receptions: Receptions::new(beacon + 1, config.aggregation.mpdus != Some(1)),
