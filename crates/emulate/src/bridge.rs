@@ -11,7 +11,7 @@ use airwatt_base::{Instant, Span};
 use airwatt_linux::clock::Clock;
 use airwatt_linux::event_loop::{EventLoop, Interest, Token};
 use airwatt_sim::live::{Delivery, Live, OutsideHost};
-use airwatt_sim::scenario::{Checked, Scenario};
+use airwatt_sim::scenario::Checked;
 use nix::libc;
 use tracing::debug;
 
@@ -94,7 +94,7 @@ pub(crate) fn run(
         return Err(EmulateError::Failed(line.to_owned()));
     }
     if ending == EndReason::TimeUp && end.is_none() {
-        let Scenario { name, time_limit, .. } = scenario;
+        let (name, time_limit) = (&scenario.name, scenario.time_limit);
         return Err(EmulateError::Failed(format!(
             "{name}: not complete after its time limit of {time_limit}; raise time_limit"
         )));

@@ -10,7 +10,7 @@ use airwatt_base::reason_of;
 use airwatt_linux::event_loop::Waker;
 use airwatt_linux::user::User;
 use airwatt_sim::live::OutsideHost;
-use airwatt_sim::scenario::{Checked, Scenario};
+use airwatt_sim::scenario::Checked;
 use tracing::debug;
 
 use crate::Options;

@@ -108,6 +108,6 @@ impl Aggregation {
 
 impl Default for Aggregation {
     fn default() -> Self {
-        Self { mpdus: None, ..Self::NONE }
+        Self { mpdus: None, time: MAX_PPDU_TIME, ..Self::NONE }
     }
 }
