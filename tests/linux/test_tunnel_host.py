@@ -73,6 +73,27 @@ def test_a_host_that_forwards_keeps_its_route_from_a_router_advertisement(pair):
     assert has_route()
 
 
+def test_a_host_that_forwards_takes_its_first_router_advertisement(pair):
+    """At boot a tunnel may be up before the first advertisement, or before the cable is in."""
+    for end, name in pair.names.items():
+        call("ip", "-n", name, "address", "add", f"{OUTER_V6[end]}/64", "dev", "cable", "nodad")
+        pair.write(end, v6=True)
+
+    def has_route() -> bool:
+        return "default" in pair.run("ap", "ip", "-6", "route", "show", "default")
+
+    def advertised() -> bool:
+        pair.run("client", sys.executable, "-c", ADVERTISEMENT, check=False)
+        return has_route()
+
+    process = pair.up("ap")
+    assert not has_route()
+    await_true(advertised, 10)
+    process.send_signal(signal.SIGTERM)
+    process.wait()
+    assert pair.run("ap", "sysctl", "-n", "net.ipv6.conf.cable.accept_ra").strip() == "1"
+
+
 @pytest.mark.parametrize("with_signal", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_the_host_is_restored_after_every_end(pair, with_signal):
     assert pair.forwards() == "0"

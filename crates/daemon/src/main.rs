@@ -9,6 +9,7 @@ mod common;
 mod endpoint;
 mod failure;
 mod file_format;
+mod firewall_hints;
 mod gateway;
 mod host;
 mod instance;

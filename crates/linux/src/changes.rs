@@ -131,10 +131,12 @@ impl Change {
     /// Undoes it. What is gone already is no error.
     fn undo(&self) -> Result<(), Error> {
         match self {
-            Self::Setting { name, before, after } => match read_setting(name)? {
-                now if now == *after => write_setting(name, before),
-                now if now == *before => Ok(()),
-                now => Err(Error::other(name, &format!("expected {after}, got {now}; it stays"))),
+            Self::Setting { name, before, after } => match read_setting(name) {
+                Ok(now) if now == *after => write_setting(name, before),
+                Ok(now) if now == *before => Ok(()),
+                Ok(now) => Err(Error::other(name, &format!("expected {after}, got {now}; it stays"))),
+                // The interface may have gone.
+                Err(error) => gone_is_fine(Err(error)),
             },
             // The interface may have gone.
             Self::Kept { name, value } => gone_is_fine(write_setting(name, value)),

@@ -19,6 +19,10 @@ const NEWCHAIN: u16 = SUBSYSTEM | 3;
 const GETCHAIN: u16 = SUBSYSTEM | 4;
 const NEWRULE: u16 = SUBSYSTEM | 6;
 const GETRULE: u16 = SUBSYSTEM | 7;
+const NEWSET: u16 = SUBSYSTEM | 9;
+const GETSET: u16 = SUBSYSTEM | 10;
+const NEWSETELEM: u16 = SUBSYSTEM | 12;
+const GETSETELEM: u16 = SUBSYSTEM | 13;
 const NFPROTO_INET: u8 = 1;
 const NF_DROP: [u8; 4] = [0; 4];
 /// `struct nfgenmsg`.
@@ -63,7 +67,7 @@ impl fmt::Display for DroppingChain {
 }
 
 /// Returns the chains of a hook that drop or reject packets of an IP version at their end, by their policy or by a last rule without
-/// conditions, and in whose table no rule has one of the byte strings `known`.
+/// conditions, and in whose table no rule and no set has one of the byte strings `known`.
 ///
 /// # Errors
 /// If the kernel does not list its chains and rules.
@@ -87,7 +91,36 @@ pub fn dropping_chains(
         .filter(|chain| chain.hook == hook && is_seen(chain.place.family) && drops(chain))
         .map(|chain| chain.place)
         .filter(|place| !rules.iter().any(|rule| rule.is_of_table(place) && rule.has_one_of(known)))
+        .filter(|place| !sets_have(&mut socket, place, known))
         .collect())
+}
+
+/// How a rule or a set has a port of UDP or TCP: an attribute of two bytes (NFTA_DATA_VALUE).
+pub fn port(number: u16) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    attribute::push(&mut bytes, 1, &number.to_be_bytes());
+    bytes.truncate(6);
+    bytes
+}
+
+/// Whether an element of a set of the table has one of the byte strings.
+fn sets_have(socket: &mut NetlinkSocket, of: &DroppingChain, known: &[Vec<u8>]) -> bool {
+    let sets = socket.dump(GETSET, &[0; HEADER], NEWSET).unwrap_or_default();
+    // NFTA_SET_TABLE and NFTA_SET_NAME.
+    let places = sets.iter().filter_map(|set| place(set[0], &attribute::parse(set.get(HEADER..)?), 1, 2));
+    let of_table = places.filter(|place| (place.family, &place.table) == (of.family, &of.table));
+    of_table.into_iter().any(|set| {
+        let mut body = vec![set.family, 0, 0, 0];
+        // NFTA_SET_ELEM_LIST_TABLE and NFTA_SET_ELEM_LIST_SET.
+        attribute::push(&mut body, 1, &[set.table.as_bytes(), &[0]].concat());
+        attribute::push(&mut body, 2, &[set.name.as_bytes(), &[0]].concat());
+        let elements = socket.dump(GETSETELEM, &body, NEWSETELEM).unwrap_or_default();
+        elements.iter().any(|bytes| has_one_of(bytes, known))
+    })
+}
+
+fn has_one_of(bytes: &[u8], known: &[Vec<u8>]) -> bool {
+    known.iter().any(|one| bytes.windows(one.len()).any(|part| part == one))
 }
 
 /// Whether the chain of the old iptables at a hook drops or rejects packets of an IP version at its end, and no rule of the table has one of
@@ -168,8 +201,7 @@ impl Rule {
     }
 
     fn has_one_of(&self, known: &[Vec<u8>]) -> bool {
-        let has = |data: &[u8]| known.iter().any(|one| data.windows(one.len()).any(|bytes| bytes == one));
-        self.expressions.iter().any(|(_, data)| has(data))
+        self.expressions.iter().any(|(_, data)| has_one_of(data, known))
     }
 }
 

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use airwatt_linux::changes::{Change, Changes};
-use airwatt_linux::firewall::{self, FilterHook};
+use airwatt_linux::firewall::FilterHook;
 use airwatt_linux::interface;
 use airwatt_linux::nftables::{Chain, Contents, Hook, PRIORITY_RAW, Term};
 use airwatt_linux::route::KernelRoute;
@@ -14,6 +14,7 @@ use airwatt_linux::rule::Rule;
 
 use super::config::Config;
 use crate::failure::Failure;
+use crate::firewall_hints::{Known, warn_of_dropping};
 use crate::output;
 use crate::settings::Prefix;
 
@@ -364,6 +365,7 @@ pub(super) fn warn_of_forwarding(config: &Config) {
 pub(super) fn warn_of_firewall(config: &Config) {
     let [opening, relayed, _] = marks(config.fwmark);
     let interface = &config.interface;
+    let marked = |mark: u32| vec![[interface.as_bytes(), &[0]].concat(), mark.to_ne_bytes().to_vec()];
     for ipv6 in config.versions() {
         let mobiles = config.mobiles().into_iter().find(|prefix| prefix.address.is_ipv6() == ipv6);
         if let (true, Some(mobiles)) = (config.is_alone(), mobiles) {
@@ -372,44 +374,21 @@ pub(super) fn warn_of_firewall(config: &Config) {
                 format!("{ip} saddr {from} oifname {interface} accept"),
                 format!("-s {from} -o {interface} -j ACCEPT"),
             ];
-            for (chain, rule) in dropping(FilterHook::Forward, ipv6, interface, opening, &accepts) {
-                output::error(&format!(
-                    "{chain} drops what its rules do not accept, and SYNs of mobiles are forwarded into {interface}: those \
-                     that it drops go on as plain TCP, the first ones late; hint: {rule}"
-                ));
-            }
+            let known = Known {
+                bytes: marked(opening),
+                words: vec![format!("--mark {opening:#x}"), format!("-o {interface} ")],
+            };
+            let lost = format!(
+                "SYNs of mobiles are forwarded into {interface}: those that it drops go on as plain TCP, the first ones late, and `status` does \
+                 not count them"
+            );
+            warn_of_dropping(FilterHook::Forward, ipv6, &known, &lost, &accepts);
         }
         let accepts = [format!("meta mark {relayed} accept"), format!("-m mark --mark {relayed} -j ACCEPT")];
-        for (chain, rule) in dropping(FilterHook::Input, ipv6, interface, relayed, &accepts) {
-            output::error(&format!(
-                "{chain} drops what its rules do not accept, and relayed connections end at this host; hint: {rule}"
-            ));
-        }
+        // A rule for SYNs on their way to the device says nothing of segments for this host.
+        let known = Known { bytes: marked(relayed), words: vec![format!("--mark {relayed:#x}")] };
+        warn_of_dropping(FilterHook::Input, ipv6, &known, "relayed connections end at this host", &accepts);
     }
-}
-
-/// The chains of a hook that drop what they do not know and know neither the interface nor the mark, each with the command that adds the
-/// rule that `accepts`: for nft, and for the old iptables.
-fn dropping(
-    hook: FilterHook,
-    ipv6: bool,
-    interface: &str,
-    mark: u32,
-    accepts: &[String; 2],
-) -> Vec<(String, String)> {
-    let known = [[interface.as_bytes(), &[0]].concat(), mark.to_ne_bytes().to_vec()];
-    let chains = firewall::dropping_chains(hook, ipv6, &known).unwrap_or_default();
-    let of_nft = |chain| (format!("nf_tables: {chain}"), format!("nft insert rule {chain} {}", accepts[0]));
-    let mut found: Vec<_> = chains.into_iter().map(of_nft).collect();
-    // A rule for SYNs on their way to the device says nothing of segments for this host.
-    let mut words = vec![format!("--mark {mark:#x}")];
-    words.extend((hook == FilterHook::Forward).then(|| format!("-o {interface} ")));
-    if firewall::legacy_drops(hook, ipv6, &words) {
-        let (program, chain) =
-            (if ipv6 { "ip6tables-legacy" } else { "iptables-legacy" }, hook.legacy_chain());
-        found.push((format!("{program}: {chain}"), format!("{program} -I {chain} {}", accepts[1])));
-    }
-    found
 }
 
 /// Settings of the device, with which they end. Openings that come back from it have addresses of this host as their source, or

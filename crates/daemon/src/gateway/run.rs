@@ -26,6 +26,7 @@ use super::local::Local;
 use super::sockets::{Sockets, loopback};
 use super::{KIND, Up, instance, rules, tails, usual_file};
 use crate::failure::Failure;
+use crate::firewall_hints::warn_of_port;
 use crate::instance::{self, Started};
 use crate::last_endpoints::LastEndpoints;
 use crate::peering::{Carrier, Peering as _};
@@ -61,7 +62,7 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
     }
     if options.foreground.dry_run || options.foreground.check {
         rules::warn_of_forwarding(&config);
-        rules::warn_of_firewall(&config);
+        warn_of_firewall(&config);
         options.foreground.in_order(&options.file);
         return Ok(());
     }
@@ -69,7 +70,7 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
     host::need(&PRIVILEGES)?;
     let name = config.interface.clone();
     let signals = Signals::take()?;
-    rules::warn_of_firewall(&config);
+    warn_of_firewall(&config);
     let mobiles = config.mobiles();
     tails::finish_left(&name, &mobiles)?;
     let (fwmark, drain) = (config.fwmark.to_string(), config.gateway.drain.as_nanos().to_string());
@@ -83,6 +84,12 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
     service::stopping();
     instance::undo(&mut changes)?;
     done
+}
+
+/// Says which chains of a firewall may keep datagrams of mobiles, or connections, from this gateway.
+fn warn_of_firewall(config: &Config) {
+    warn_of_port(config.sessions().listen);
+    rules::warn_of_firewall(config);
 }
 
 /// Sets everything up and relays until a signal ends it.

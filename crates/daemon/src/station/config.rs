@@ -30,7 +30,7 @@ with_defaults! {
         pub(super) power_save: PowerSaveConfig = PowerSaveConfig::LatencyGuard(LatencyGuardConfig::default()),
         /// The time for which the daemon only counts, as something to compare with, the first time that it runs on an interface.
         pub(super) observe: Span = Span::from_secs(300),
-        /// What `power_save.worth` is while the host is on battery, if that is more.
+        /// The most that `power_save.worth` is while the host is on battery: the lesser of the two holds.
         pub(super) worth_on_battery: Span = Span::from_secs(2),
         /// Whether the daemon runs on a driver whose power save is known to hang the device.
         pub(super) despite_trouble: bool = false,

@@ -15,7 +15,7 @@ use airwatt_linux::route::KernelRoute;
 use airwatt_linux::rule::Rule;
 use airwatt_linux::service;
 use airwatt_linux::signals::Signals;
-use airwatt_linux::{interface, route, seccomp, tun, udp};
+use airwatt_linux::{interface, seccomp, tun, udp};
 use tracing::info;
 
 use super::config::{Config, End};
@@ -23,6 +23,7 @@ use super::host::{Parts, TunnelHost, tunnel_of};
 use super::peers::{Input, Peer, Peers};
 use super::{KIND, Up, instance};
 use crate::failure::Failure;
+use crate::firewall_hints::warn_of_port;
 use crate::host;
 use crate::instance::{self, Started};
 use crate::last_endpoints::LastEndpoints;
@@ -50,6 +51,7 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
     if options.foreground.dry_run {
         output::print(&commands(&config)?);
     }
+    warn_of_port(config.sessions().listen);
     if options.foreground.dry_run || options.foreground.check {
         options.foreground.in_order(&options.file);
         return Ok(());
@@ -171,7 +173,7 @@ fn host_changes(config: &Config, device: Option<u32>) -> Result<Vec<Change>, Fai
                 changes.extend(settings_that_forwarding_resets(ipv6));
             }
             if ipv6 && forwarding.is_some() {
-                changes.extend(keep_advertised_routes()?);
+                changes.extend(keep_advertisements()?);
             }
             changes.extend(forwarding);
         }
@@ -212,31 +214,31 @@ fn host_changes(config: &Config, device: Option<u32>) -> Result<Vec<Change>, Fai
 fn settings_that_forwarding_resets(ipv6: bool) -> Vec<Change> {
     let version = if ipv6 { "ipv6" } else { "ipv4" };
     let conf = format!("net/{version}/conf");
-    let entries = std::fs::read_dir(format!("/proc/sys/{conf}")).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    names.sort();
+    let names = settings_of_interfaces(version);
     let forwarding = names.iter().filter_map(|name| Change::kept(&format!("{conf}/{name}/forwarding"), "1"));
     let redirects = (!ipv6).then(|| Change::kept(&format!("{conf}/all/accept_redirects"), "0")).flatten();
     forwarding.chain(redirects).collect()
 }
 
-/// Whether interfaces that appear accept router advertisements.
-const DEFAULT_ACCEPT_RA: &str = "net/ipv6/conf/default/accept_ra";
+/// The interfaces that have settings of an IP version, `all` and `default` among them, in order of their names.
+fn settings_of_interfaces(version: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(format!("/proc/sys/net/{version}/conf")).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    names
+}
 
-/// What keeps the routes from router advertisements. The kernel drops them when a host begins to forward, unless the interface accepts
-/// advertisements as a router too (`accept_ra = 2`; Linux, Documentation/networking/ip-sysctl.rst).
-fn keep_advertised_routes() -> Result<Vec<Change>, Failure> {
-    let routes = route::list()?;
-    let advertised = routes.iter().filter(|route| route.is_advertised());
-    let mut interfaces: Vec<u32> = advertised.flat_map(KernelRoute::interfaces).collect();
-    interfaces.sort_unstable();
-    interfaces.dedup();
+/// What keeps router advertisements. When a host begins to forward, the kernel drops the routes from them and takes no other ones, unless
+/// the interface accepts them as a router too (`accept_ra = 2`; Linux, Documentation/networking/ip-sysctl.rst). That goes for each interface
+/// that accepts them as a host: the first advertisement may come later, as at boot, and an interface that appears later has the default.
+fn keep_advertisements() -> Result<Vec<Change>, Failure> {
     let mut changes = Vec::new();
-    let mut names: Vec<String> = interfaces.into_iter().map(interface::name).collect();
-    // An interface that appears later has the default, which was for a host.
-    names.extend(Change::kept(DEFAULT_ACCEPT_RA, "1").map(|_| "default".to_owned()));
-    for name in names {
-        changes.extend(Change::setting(&format!("net/ipv6/conf/{name}/accept_ra"), "2")?);
+    // Nothing reads that of `all`.
+    for name in settings_of_interfaces("ipv6").iter().filter(|name| !["all", "lo"].contains(&name.as_str())) {
+        let has = |key: &str, value| Change::kept(&format!("net/ipv6/conf/{name}/{key}"), value).is_some();
+        if has("accept_ra", "1") && has("forwarding", "0") {
+            changes.extend(Change::setting(&format!("net/ipv6/conf/{name}/accept_ra"), "2")?);
+        }
     }
     Ok(changes)
 }

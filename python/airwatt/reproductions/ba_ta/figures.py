@@ -324,6 +324,17 @@ def _why(results: Results, shown: str, at: str, x: float, once: Sequence[Curve],
     )
 
 
+def _why_energy(results: Results, shown: str, at: str, x: float, both: Sequence[Curve]) -> str:
+    """What BA-TA's energy beyond Active Mode's comes of: the time that it takes longer, and its power meanwhile."""
+    throughputs, energies = ([one.series(results, what).mean(x) for one in both] for what in ("throughput", "energy"))
+    longer = throughputs[0] / throughputs[1]
+    power = energies[1] / energies[0] / longer
+    return (
+        f"Why BA-TA's energy is missed, {shown} at {x:g} {at}: it takes {longer:.2f} times Active Mode's time at "
+        f"{power:.2f} times its mean power, and would need less energy below {1 / longer:.2f} times."
+    )
+
+
 def _benchmark(place: str, axes: Callable[[str], Axis], shows: str, corner: Mapping[str, set[float]]) -> Reproduction:
     """Figure 13: the candidates by the two indices; `corner` are the weak points that the paper names."""
     curves = {
@@ -351,7 +362,7 @@ def _benchmark(place: str, axes: Callable[[str], Axis], shows: str, corner: Mapp
             pairs = {curve.name: indices(results, access, axis, curve) for curve in curves[access]}
             outcome.values += [value for pair in pairs.values() for one in pair for value in one.values()]
             outcome.tables.append(table(axis, {one.what: one for one in pairs["BA-TA"]}, f"BA-TA, {shown}"))
-            weak = corner.get(access, set())
+            weak, unit = corner.get(access, set()), axis.name.rpartition("_")[2]
             for one in pairs["BA-TA"]:
                 strong = [x for x in one.xs if x not in weak]
                 least = min(strong, key=one.mean)
@@ -360,10 +371,13 @@ def _benchmark(place: str, axes: Callable[[str], Axis], shows: str, corner: Mapp
                 claim = claims.between(name, text, "close to or above 1", one.mean(least), 0.9, 10.0)
                 outcome.claims.append(claim)
                 if one.what == "thr index" and not claim.holds and access in twice:
-                    unit = axis.name.rpartition("_")[2]
                     outcome.notes.append(_why(results, shown, unit, least, both[access], twice[access]))
             for x in sorted(weak):
-                outcome.claims += _corner(f"{home}.{access}.{x:g}", shown, x, pairs)
+                of_corner = _corner(f"{home}.{access}.{x:g}", shown, x, pairs)
+                outcome.claims += of_corner
+                if not of_corner[-1].holds:
+                    ends = (curves[access][0], curves[access][-1])
+                    outcome.notes.append(_why_energy(results, shown, unit, x, ends))
             worst = max(
                 abs(ours.mean(x) / active.mean(x) - 1)
                 for ours, active in zip(pairs["PSM-Throttling"], pairs["Active Mode"], strict=True)

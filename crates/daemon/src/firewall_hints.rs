@@ -1,0 +1,47 @@
+//! Hints about packet filters of the host that may keep from a daemon what it needs.
+
+use std::net::SocketAddr;
+
+use airwatt_linux::firewall::{self, FilterHook};
+
+use crate::output;
+
+/// What a filter that accepts a daemon's packets names: one of these.
+pub(crate) struct Known {
+    /// In rules and sets of nf_tables.
+    pub(crate) bytes: Vec<Vec<u8>>,
+    /// In rules of the old iptables.
+    pub(crate) words: Vec<String>,
+}
+
+/// Says which chains of a hook drop what they do not accept and name nothing of `known`, what is lost with it, and the command that adds the rule
+/// that `accepts`: for nft, and for the old iptables.
+pub(crate) fn warn_of_dropping(
+    hook: FilterHook,
+    ipv6: bool,
+    known: &Known,
+    lost: &str,
+    accepts: &[String; 2],
+) {
+    let warn = |chain: &str, rule: &str| {
+        output::error(&format!("{chain} drops what its rules do not accept, and {lost}; hint: {rule}"));
+    };
+    for chain in firewall::dropping_chains(hook, ipv6, &known.bytes).unwrap_or_default() {
+        warn(&format!("nf_tables: {chain}"), &format!("nft insert rule {chain} {}", accepts[0]));
+    }
+    if firewall::legacy_drops(hook, ipv6, &known.words) {
+        let program = if ipv6 { "ip6tables-legacy" } else { "iptables-legacy" };
+        let chain = hook.legacy_chain();
+        warn(&format!("{program}: {chain}"), &format!("{program} -I {chain} {}", accepts[1]));
+    }
+}
+
+/// Says which chains may keep from the UDP socket at `listen` the datagrams of ends that begin.
+pub(crate) fn warn_of_port(listen: Option<SocketAddr>) {
+    let Some(listen) = listen else { return };
+    let port = listen.port();
+    let known = Known { bytes: vec![firewall::port(port)], words: vec![format!("--dport {port} ")] };
+    let lost = format!("none names UDP port {port}, at which the other end asks for a session");
+    let accepts = [format!("udp dport {port} accept"), format!("-p udp --dport {port} -j ACCEPT")];
+    warn_of_dropping(FilterHook::Input, listen.is_ipv6(), &known, &lost, &accepts);
+}
