@@ -14,6 +14,7 @@ mod align;
 mod fit;
 mod onsets;
 mod pulses;
+mod switched;
 mod trace;
 mod verdict;
 mod windows;
@@ -31,6 +32,8 @@ pub use self::fit::Undetermined;
 use self::fit::{Fit, Parts};
 pub use self::pulses::BeaconCharge;
 use self::pulses::{Pulses, Wakeups};
+pub use self::switched::SwitchedLoad;
+use self::switched::{Floor, Switched};
 pub use self::trace::{Interval, Trace, TraceError};
 pub use self::verdict::{CurrentVerdict, CurrentVerdictKind};
 pub use self::windows::Window;
@@ -126,6 +129,9 @@ pub struct CurrentReport {
     pub predicted_a: f64,
     /// The part of every predicted current that is the load of the board, as the caller gave it.
     pub load_a: f64,
+    /// A load of the board that is switched, which the trace shows; `null` if there is none. It is included in the means and charges of
+    /// the trace and of the time of both, and not in states, shares of time, the charge of a beacon and the verdict.
+    pub switched_load: Option<SwitchedLoad>,
     /// The measured charge by the predicted state of the radio.
     pub states: Vec<StateCharge>,
     /// What it says.
@@ -200,12 +206,75 @@ fn currents(radio: &Radio, load: Load) -> Option<(StateCurrents, f64)> {
 }
 
 /// Compares a trace with a prediction. `offset` is the capture's time at which the trace begins, in seconds; `traced` asks for
-/// windows.
+/// windows. What is said of the radio and its host is said of the trace without a load that is switched, if there is one.
 ///
 /// # Errors
 /// A sentence, if the radio has no voltage, the mean current is not above zero, or trace and capture do not overlap at `offset`.
 pub fn compare(
     trace: &Trace,
+    prediction: &Prediction<'_>,
+    offset: Option<f64>,
+    traced: bool,
+) -> Result<CurrentReport, String> {
+    let radio = prediction.radio;
+    let Some((own, load_a)) = currents(radio, prediction.load) else {
+        return Err(format!("--current: expected a radio whose profile has a voltage, got {}", radio.name));
+    };
+    let rise_a = pulses::rise_a(&own, verdict::most_asleep(radio, &own, load_a));
+    match Switched::of(trace, rise_a, beacons_every_s(prediction.periods)) {
+        Floor::Plain => compare_alone(trace, trace, prediction, offset, traced),
+        Floor::TooFast { low_a, step_a, sample_s } => {
+            let mut report = compare_alone(trace, trace, prediction, offset, traced)?;
+            report.verdict.text += &verdict::too_fast(low_a, step_a, sample_s);
+            Ok(report)
+        }
+        Floor::Load(switched) => {
+            let sleep_a = own[RadioState::Sleep as usize] - load_a;
+            compare_without(&switched, trace, prediction, (sleep_a, load_a), offset, traced)
+        }
+    }
+}
+
+/// Compares a trace without the load that is switched in it. `sleep_a` is the current of the device asleep, and `load_a` the load that
+/// the caller gave.
+fn compare_without(
+    switched: &Switched,
+    trace: &Trace,
+    prediction: &Prediction<'_>,
+    (sleep_a, load_a): (f64, f64),
+    offset: Option<f64>,
+    traced: bool,
+) -> Result<CurrentReport, String> {
+    let radio = prediction.radio;
+    let alone = switched.without(trace);
+    let mut load = switched.report(trace, None, None);
+    // The mean load that the caller gave is this one if no constant load of that size is there.
+    let given_a = if switched.floor_a < sleep_a + load_a / 2.0 { load.mean_a.min(load_a) } else { 0.0 };
+    let rest = Load { current_a: load_a - given_a, power_w: 0.0 };
+    let mut report = compare_alone(&alone, trace, &Prediction { load: rest, ..*prediction }, offset, traced)?;
+    let both = report.offset_s.map(|offset_s| of_both(trace, prediction.periods, offset_s));
+    load = switched.report(trace, both, verdict::like_mode(radio, sleep_a + load.current_a));
+    report.verdict = verdict::beside_switched(report.verdict, &load);
+    report.mean_a = trace.charge_c() / trace.covered_s();
+    report.charge_c = trace.charge_c();
+    (report.low_a, report.high_a) = low_and_high(trace);
+    report.varies = varies(trace);
+    report.measured_c += load.overlap_c;
+    report.predicted_a += given_a;
+    report.predicted_c += given_a * report.overlap_s;
+    report.load_a += given_a;
+    for state in &mut report.states {
+        state.share = state.measured_c / report.measured_c;
+        state.predicted_c += given_a * state.time_s;
+    }
+    report.switched_load = Some(load);
+    Ok(report)
+}
+
+/// Compares a trace in which no load is switched; windows show `shown`.
+fn compare_alone(
+    trace: &Trace,
+    shown: &Trace,
     prediction: &Prediction<'_>,
     offset: Option<f64>,
     traced: bool,
@@ -353,12 +422,13 @@ pub fn compare(
         predicted_c: if fit.is_some() { predicted_c } else { 0.0 },
         predicted_a,
         load_a,
+        switched_load: None,
         verdict,
         beacon,
         windows: match offset_s {
             Some(offset_s) if traced => {
                 let every_s = beacons_every_s(prediction.periods).filter(|_| beacons_in_sleep);
-                windows::of(trace, periods, &currents, offset_s, every_s)
+                windows::of(shown, periods, &currents, offset_s, every_s)
             }
             _ => Vec::new(),
         },

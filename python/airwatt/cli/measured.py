@@ -220,6 +220,11 @@ def _has_peaks(current: dict[str, Any]) -> bool:
 
 def _states(current: dict[str, Any]) -> Iterator[str | Table]:
     rows = []
+    load = current.get("switched_load")
+    if load is not None and current["states"] and load["overlap_s"]:
+        share = percent(load["overlap_c"] / current["measured_c"])
+        cells = [quantity(load["overlap_c"], "C"), share, quantity(load["current_a"], "A")]
+        rows.append(["load beside them", quantity(load["overlap_s"], "s"), *cells, NOTHING, NOTHING])
     for state in current["states"]:
         known = state["measured_a"] is not None
         name = "sleep, beacons" if state["state"] == "sleep" and current["beacons_in_sleep"] else state["state"]

@@ -169,7 +169,7 @@ impl Wakeups {
         }
         let (sleep_a, listen_a) =
             (currents[RadioState::Sleep as usize], currents[RadioState::Listen as usize]);
-        let rise_a = RISE * (listen_a - most_asleep_a);
+        let rise_a = rise_a(currents, most_asleep_a);
         let measured = trace.grid(align::FINE_BIN.as_secs_f64());
         let base_a = base(&measured, rise_a)?;
         let predicted_bins = align::predicted(periods, currents);
@@ -275,6 +275,11 @@ impl<'a> Beacon<'a> {
         }
         low_a
     }
+}
+
+/// How far a radio that is on rises, at least, above a host that takes `most_asleep_a`.
+pub(super) fn rise_a(currents: &StateCurrents, most_asleep_a: f64) -> f64 {
+    RISE * (currents[RadioState::Listen as usize] - most_asleep_a)
 }
 
 /// The current between pulses: the median of what is no further above the lowest 5 % than half a pulse.

@@ -115,7 +115,12 @@ fn radio() -> Radio {
 }
 
 /// What a meter shows that takes `hertz` means a second and starts `ahead_s` before the capture: `current` of each state.
-fn metered(periods: &[RadioPeriod], hertz: u32, ahead_s: f64, current: impl Fn(RadioState) -> f64) -> Trace {
+pub(super) fn metered(
+    periods: &[RadioPeriod],
+    hertz: u32,
+    ahead_s: f64,
+    current: impl Fn(RadioState) -> f64,
+) -> Trace {
     let end_s = periods.last().map_or(0.0, |last| (last.start + last.duration).as_secs_f64());
     let step_s = 1.0 / f64::from(hertz);
     let mut text = "Timestamp(ms),Current(uA)\n".to_owned();
@@ -137,7 +142,7 @@ fn metered(periods: &[RadioPeriod], hertz: u32, ahead_s: f64, current: impl Fn(R
     read(&text).unwrap()
 }
 
-fn predicted(state: RadioState) -> f64 {
+pub(super) fn predicted(state: RadioState) -> f64 {
     currents(&radio(), Load::default()).unwrap().0[state as usize]
 }
 
@@ -152,7 +157,7 @@ fn compared_with(
     compare(trace, &prediction, offset, true)
 }
 
-fn compared(trace: &Trace, periods: &[RadioPeriod], offset: Option<f64>) -> CurrentReport {
+pub(super) fn compared(trace: &Trace, periods: &[RadioPeriod], offset: Option<f64>) -> CurrentReport {
     compared_with(trace, periods, &radio(), offset).unwrap()
 }
 
@@ -175,7 +180,7 @@ fn a_constant_current_is_that_of_every_state() {
 }
 
 /// Adds uniform noise with this standard deviation to each sample.
-fn add_noise(trace: &mut Trace, deviation_a: f32) {
+pub(super) fn add_noise(trace: &mut Trace, deviation_a: f32) {
     let mut random = 1u64;
     for interval in &mut trace.intervals {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -596,7 +601,7 @@ fn what_is_more_is_told_where_beacons_count_with_sleep() {
 
 /// Twenty seconds of a device that receives each `dtim`th beacon, with a report every few seconds, which is `late` by up to a beacon interval
 /// or begins at once.
-fn device(dtim: u64, late: bool) -> Vec<RadioPeriod> {
+pub(super) fn device(dtim: u64, late: bool) -> Vec<RadioPeriod> {
     let mut list = Vec::new();
     let mut at = 0u64;
     let mut put = |state, until: u64| {

@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::pulses::Pulses;
+use super::switched::SwitchedLoad;
 use super::{StateCharge, StateCurrents};
 
 /// A mean this close to the prediction is as predicted, unless the profile's own error is larger.
@@ -435,6 +436,51 @@ fn awake(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> Cu
         );
     }
     CurrentVerdict { kind, text: text + " (docs/same-current.md)", more_a: None }
+}
+
+/// The mode of the host that takes a current while the radio dozes.
+pub(super) fn like_mode(radio: &Radio, current_a: f64) -> Option<String> {
+    let off = |mode: &HostMode| (current_a / of_mode(mode, radio) - 1.0).abs();
+    let modes = radio.modes.iter().filter(|mode| off(mode) <= LIKE_MODE);
+    Some(modes.min_by(|a, b| off(a).total_cmp(&off(b)))?.name.clone())
+}
+
+/// Two levels of a current between times awake which change too fast for the meter.
+pub(super) fn too_fast(low_a: f64, step_a: f64, sample_s: f64) -> String {
+    format!(
+        "; between times awake the current has two levels, {} and {}, and samples of {} do not tell whether a load is switched, as an LED \
+         or a sensor, or the host wakes up: it counts as the radio's and the host's",
+        milli(low_a),
+        milli(low_a + step_a),
+        seconds(sample_s),
+    )
+}
+
+/// The verdict of a device beside which a load is switched. A device that is as predicted without it is not as predicted with it.
+pub(super) fn beside_switched(alone: CurrentVerdict, load: &SwitchedLoad) -> CurrentVerdict {
+    let is_alone = alone.kind == CurrentVerdictKind::AsPredicted;
+    let every = load.period_s.map_or_else(
+        || format!("{} times, not periodically", load.count),
+        |period_s| format!("every {}", seconds(period_s)),
+    );
+    let host = load.like_mode.as_ref().map_or_else(String::new, |mode| {
+        format!(", or a task or a lock that keeps the host awake, since {mode} takes as much")
+    });
+    let found = format!(
+        "a load beside radio and host draws {} for {} {every}, {:.1} % of the time and {:.1} % of the charge, {} on the average, and keeps no \
+         step with beacons: an LED, a sensor{host}",
+        milli(load.current_a),
+        seconds(load.on_s),
+        100.0 * load.duty,
+        100.0 * load.share,
+        milli(load.mean_a),
+    );
+    let kind = if is_alone { CurrentVerdictKind::Load } else { alone.kind };
+    CurrentVerdict { kind, text: format!("{found}; without it: {}", alone.text), more_a: alone.more_a }
+}
+
+fn seconds(time_s: f64) -> String {
+    if time_s < 0.9995 { format!("{:.0} ms", 1e3 * time_s) } else { format!("{time_s:.2} s") }
 }
 
 /// How little listening may take by a profile that assumes it, if a current is within.
