@@ -6,7 +6,7 @@ are no currents, but a battery whose capacity is an energy still has a lifetime.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airwatt._core import LARGEST_PROFILE_ERROR, MOST_BORROWED, WIDE_BAND
@@ -91,7 +91,8 @@ def host_modes(
     The voltage is that of all radios, or there is one for each row. A current has the band of its energy, if that has
     one: the profile's part is in it.
     """
-    profiles = [profile for _, profile in rows if profile is not None]
+    named = [(name, profile) for name, profile in rows if profile is not None]
+    profiles = [profile for _, profile in named]
     if not profiles:
         if battery is not None:
             yield (
@@ -99,9 +100,10 @@ def host_modes(
                 f"profiles that are compared with one err by up to {100 * LARGEST_PROFILE_ERROR:.0f} %"
             )
         return
-    lacks_host = next((text for profile in profiles if (text := radio_alone(battery, profile))), "")
-    if lacks_host:
-        yield f"days are those of the {lacks_host}"
+    lack_host = {name: text for name, profile in named if (text := radio_alone(battery, profile))}
+    if lack_host:
+        whose = "" if len(lack_host) == len(rows) else f" of {_listed(lack_host)}"
+        yield f"days{whose} are those of the {next(iter(lack_host.values()))}"
     # Choices may be radios, each with modes of its own or with none.
     modes = list(dict.fromkeys(mode["name"] for profile in profiles for mode in profile["modes"]))
     volts = [radio_v] * len(rows) if radio_v is None or isinstance(radio_v, float) else list(radio_v)
@@ -118,80 +120,111 @@ def host_modes(
         cells.append([name, *texts])
     if modes and any(volt if battery is None else battery.voltage(volt) for volt in volts):
         assumed = " or ".join(dict.fromkeys(profile["mode"] for profile in profiles if profile["mode"]))
+        have = [name for name, profile in named if profile["mode"]]
+        whose = "" if len(have) == len(rows) else f" of {_listed(have)}"
         yield (
-            f"assumed is that the host is in {assumed} while the radio dozes; airwatt radios NAME lists "
+            f"assumed is that the host{whose} is in {assumed} while the radio dozes; airwatt radios NAME lists "
             "what sets each mode; the same traffic in each:"
         )
         yield table([what, *modes], cells)
     if energies_have_bands:
         yield "currents have the bands of the energies, in which the profile's is contained; days go the other way"
     else:
-        yield band_text(profiles, _other_modes(profiles))
+        yield from _bands(what, rows, battery)
     own = battery.voltage_v if battery is not None else None
     if own is not None and any(volt is not None and abs(volt - own) > _SAME_V for volt in volts):
         yield f"the battery has {own:g} V, the radio has not: the converter between them is taken to lose nothing"
-    if battery is not None and any(battery.refuses(profile) for profile in profiles):
+    ranges = [name for name, profile in named if battery is not None and battery.refuses(profile)]
+    if ranges:
         most = max(profiles, key=lambda profile: profile["borrowed_share"])
+        whose = "" if len(ranges) == len(rows) else f" of {_listed(ranges)}"
         yield (
-            f"days are ranges, those of the band: up to {100 * most['borrowed_share']:.1f} % of the charge rest on "
-            f"values of another chip ({', '.join(most['borrowed'])}), and one number wants {100 * MOST_BORROWED:.0f} % "
-            "or less; --allow-borrowed says one all the same"
+            f"days{whose} are ranges, those of the band: up to {100 * most['borrowed_share']:.1f} % of the charge rest "
+            f"on values of another chip ({_listed(most['borrowed'])}), and one number wants "
+            f"{100 * MOST_BORROWED:.0f} % or less; --allow-borrowed says one all the same"
         )
 
 
-def _other_modes(profiles: Sequence[Mapping[str, Any]]) -> str:
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+def _band(profile: Mapping[str, Any]) -> str:
+    return f"\N{MINUS SIGN}{100 * profile['band_low']:.1f} to +{100 * profile['band_high']:.1f} %"
+
+
+def _bands(
+    what: str, rows: Sequence[tuple[str, Mapping[str, Any] | None]], battery: Battery | None
+) -> Iterator[str | Table]:
+    """The band of each row, and why the widest one is that wide; one sentence if all rows have the same."""
+    named = [(name, profile) for name, profile in rows if profile is not None]
+    modes = {profile["mode"] for _, profile in named}
+    if len({_band(profile) for _, profile in named}) == 1 and len(modes) == 1 and len(named) == len(rows):
+        yield band_text(named[0][1])
+        return
+    loaded = battery is not None and bool(battery.load_a or battery.load_w)
+    without = "as --battery has it" if loaded else "not included"
+
+    def cells(name: str, profile: Mapping[str, Any] | None) -> list[str]:
+        if profile is None:
+            return [name, *([without] if len(modes) > 1 else []), "unknown"]
+        return [name, *([profile["mode"] or without] if len(modes) > 1 else []), _band(profile)]
+
+    heads = [what, *(["host"] if len(modes) > 1 else []), "band of energy, current, charge"]
+    yield table(heads, [cells(*row) for row in rows], left=len(heads) - 1)
+    name, widest = max(named, key=lambda row: max(row[1]["band_low"], row[1]["band_high"]))
+    # A choice of several keys is its values.
+    yield band_text(widest, name if ", " in what else f"{what} {name}")
+
+
+def _other_modes(profile: Mapping[str, Any]) -> str:
     """The errors of modes of the host that are not assumed, in parentheses."""
-    errors: dict[str, float] = {}
-    for profile in profiles:
-        for mode in profile["modes"]:
-            if mode["name"] != profile["mode"] and mode["error"] is not None:
-                errors[mode["name"]] = max(errors.get(mode["name"], 0.0), mode["error"])
-    texts = [f"{100 * error:.1f} % in {name}" for name, error in errors.items()]
+    texts = [
+        f"{100 * mode['error']:.1f} % in {mode['name']}"
+        for mode in profile["modes"]
+        if mode["name"] != profile["mode"] and mode["error"] is not None
+    ]
     return f" ({', '.join(texts)})" if texts else ""
 
 
 _ASSUMED = {"listen": "the current of listening, no less than 75 % of receiving", "wake_up": "the charge of a wake-up"}
 
 
-def band_text(profiles: Sequence[Mapping[str, Any]], others: str = "") -> str:
+def band_text(profile: Mapping[str, Any], widest: str = "") -> str:
     """How far currents and days may be off: the profile's own error, and what borrowed values may make.
 
-    `others` is what there is to say of modes of the host that are not assumed.
+    With `widest` it is said of the row of that name, whose band stands in a table.
     """
-    low, high = (max(profile[f"band_{end}"] for profile in profiles) for end in ("low", "high"))
-    errors = [profile["error"] for profile in profiles]
-    borrowed = list(dict.fromkeys(key for profile in profiles for key in profile["borrowed"]))
-    known = [error for error in errors if error is not None]
-    largest = 100 * (LARGEST_PROFILE_ERROR if None in errors else max(known))
-    why = f"{largest:.1f} % by which the profile errs where it predicts its maker's averages{others}"
-    if None in errors:
+    error, borrowed = profile["error"], profile["borrowed"]
+    if error is None:
         why = (
-            f"up to {largest:.0f} %, the largest error of profiles that predict a published average (here none is), as "
-            "far as averages of the profile, without the error of what measured them, leave room for it"
+            f"up to {100 * LARGEST_PROFILE_ERROR:.0f} %, the largest error of profiles that predict a published "
+            "average (here none is), as far as averages of the profile, without the error of what measured them, leave "
+            "room for it"
         )
-    digits = max((profile.get("digits") or 0.0 for profile in profiles), default=0.0)
+    else:
+        predicts = f"{100 * error:.1f} % by which the profile errs where it predicts its maker's averages"
+        why = predicts + _other_modes(profile)
+    digits = profile.get("digits") or 0.0
     if digits:
         why += (
             f", no less than the {100 * digits:.1f} % that the last digit of the averages it is fitted on leaves open, "
             "or that the profile states"
         )
-    assumed = dict.fromkeys(key for profile in profiles for key in profile["assumed"])
-    if assumed:
-        why += f", and what the profile assumes ({', '.join(_ASSUMED.get(key, key) for key in assumed)})"
+    if profile["assumed"]:
+        why += f", and what the profile assumes ({_listed(_ASSUMED.get(key, key) for key in profile['assumed'])})"
     if borrowed:
-        why += f", and the range that {', '.join(borrowed)} of other chips leave{'s' if len(borrowed) == 1 else ''}"
-    text = (
-        f"band of energies, currents and charges: \N{MINUS SIGN}{100 * low:.1f} to +{100 * high:.1f} %: {why}; "
-        "days go the other way"
-    )
-    if max(low, high) > WIDE_BAND:
+        why += f", and the range that {_listed(borrowed)} of other chips leave{'s' if len(borrowed) == 1 else ''}"
+    text = f"band of energies, currents and charges: {_band(profile)}: {why}; days go the other way"
+    if widest:
+        text = f"days go the other way; the widest band is that of {widest}: {why}"
+    if max(profile["band_low"], profile["band_high"]) > WIDE_BAND:
         text += "; a band this wide says that too little of the chip is published for more than an order of magnitude"
     # A result that was stored before has no such key.
-    nexts = {period for profile in profiles if (period := profile.get("next_average")) is not None}
-    if nexts:
+    if (period := profile.get("next_average")) is not None:
         text += (
-            f"; the average with DTIM {min(nexts)}, measured beside those of the profile, narrows it most (airwatt "
-            f"radios --of NAME --fit-averages dtim{min(nexts)}=CURRENT,... --new my.toml)"
+            f"; the average with DTIM {period}, measured beside those of the profile, narrows it most (airwatt "
+            f"radios --of NAME --fit-averages dtim{period}=CURRENT,... --new my.toml)"
         )
     return text
 
