@@ -274,3 +274,29 @@ def test_ten_thousand_connections_in_sequence(lab):
     mobile = lab.status("mobile")
     assert mobile["connections_relayed"] + mobile["connections_passed"] == 10_000
     await_true(lambda: lab.status("mobile")["connections"] == [], 30)
+
+
+def said_of_a_closed_input(lab: Lab, rule: str) -> str:
+    """What `--check` says of a chain that drops all that comes in but what is established and what `rule` accepts."""
+    table = "set open { type inet_service; elements = { 53, 4747 }; };" if "@open" in rule else ""
+    chain = f"type filter hook input priority 0; policy drop; ct state established,related accept; {rule}"
+    lab.run("base", "nft", f"table ip fw {{ {table} chain in {{ {chain}; }}; }}")
+    return lab.run("base", DAEMON, "gateway", "up", lab.file("base"), "--check").stderr
+
+
+def test_a_firewall_that_drops_the_datagrams_of_mobiles_is_named(lab):
+    said = said_of_a_closed_input(lab, "udp dport 4748 accept")
+    hints = [hint.splitlines()[0] for hint in said.split("hint: nft ")[1:]]
+    assert said.count("ip fw in drops what its rules do not accept") == len(hints) == 2
+    assert "none names UDP port 4747" in said
+    for hint in hints:
+        lab.run("base", "nft", hint)
+    lab.up("base", "mobile")
+    lab.serve()
+    assert lab.echo(10_000) == "{'same': 1}\n"
+    assert lab.status("base")["connections_relayed"] == 1
+
+
+@pytest.mark.parametrize("ports", ["4747", "{ 53, 4747 }", "@open"])
+def test_a_firewall_that_accepts_the_port_is_not_named_for_it(lab, ports):
+    assert "UDP port" not in said_of_a_closed_input(lab, f"udp dport {ports} accept")
