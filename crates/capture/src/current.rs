@@ -14,6 +14,7 @@ mod align;
 mod fit;
 mod onsets;
 mod pulses;
+mod received;
 mod switched;
 mod trace;
 mod verdict;
@@ -31,7 +32,8 @@ use self::align::Aligned;
 pub use self::fit::Undetermined;
 use self::fit::{Fit, Parts};
 pub use self::pulses::BeaconCharge;
-use self::pulses::{Pulses, Wakeups};
+use self::pulses::{Pulses, Rises, Wakeups};
+pub use self::received::ReceivedBeacons;
 pub use self::switched::SwitchedLoad;
 use self::switched::{Floor, Switched};
 pub use self::trace::{Interval, Trace, TraceError};
@@ -138,6 +140,9 @@ pub struct CurrentReport {
     pub verdict: CurrentVerdict,
     /// What a wake-up for a beacon takes; `null` if the trace shows none, or samples are longer than 2 ms.
     pub beacon: Option<BeaconCharge>,
+    /// Beacons that the radio should receive, and for how many of them it woke up; `null` if the capture does not have them, the trace has no
+    /// place in it, or samples are longer than 2 ms.
+    pub beacons: Option<ReceivedBeacons>,
     /// Both currents in short times worth looking at, if time lines are asked for.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub windows: Vec<Window>,
@@ -389,6 +394,10 @@ fn compare_alone(
              another capture"
         );
     }
+    let beacons = offset_s.filter(|_| belongs && announced).and_then(|offset_s| {
+        ReceivedBeacons::of(&Rises::of(trace, &own, most_asleep_a)?, prediction.periods, offset_s)
+    });
+    verdict.text += &beacons.as_ref().map(ReceivedBeacons::text).unwrap_or_default();
     // Beside a load a device sleeps at a higher current.
     let found_a = verdict.more_a.filter(|_| verdict.kind == CurrentVerdictKind::Load).unwrap_or(0.0);
     Ok(CurrentReport {
@@ -425,6 +434,7 @@ fn compare_alone(
         switched_load: None,
         verdict,
         beacon,
+        beacons,
         windows: match offset_s {
             Some(offset_s) if traced => {
                 let every_s = beacons_every_s(prediction.periods).filter(|_| beacons_in_sleep);

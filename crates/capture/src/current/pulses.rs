@@ -116,6 +116,16 @@ impl Above {
         Some(usual().sum::<f64>() / usual().count() as f64)
     }
 
+    /// The time from one beacon to the next, where one is predicted each `predicted_s`: the usual distance, if a radio receives more of them
+    /// than predicted, so that it is a part of that.
+    fn beacons_s(&self, predicted_s: f64) -> f64 {
+        let part = |usual_s: &f64| {
+            let parts = (predicted_s / usual_s).round();
+            parts >= 2.0 && (parts * usual_s - predicted_s).abs() <= OFF_S
+        };
+        self.every_s().filter(part).unwrap_or(predicted_s)
+    }
+
     /// The shares of the distances between short ones that are multiples of `every_s`.
     fn on_beacons(&self, every_s: f64) -> f64 {
         let distances = || self.starts_s.windows(2).map(|pair| pair[1] - pair[0]);
@@ -140,6 +150,35 @@ pub struct BeaconCharge {
     pub predicted_c: f64,
     /// What the difference is of the mean current, in amperes.
     pub more_a: f64,
+}
+
+/// A measured current in bins of a millisecond, and how far a radio that is on rises in it.
+pub(super) struct Rises {
+    pub bins: Vec<f32>,
+    base_a: f64,
+    rise_a: f64,
+}
+
+impl Rises {
+    /// `None` if samples are too long for a beacon, or the host takes as much as a radio that listens.
+    pub(super) fn of(trace: &Trace, currents: &StateCurrents, most_asleep_a: f64) -> Option<Self> {
+        let rise_a = rise_a(currents, most_asleep_a);
+        if trace.covered_s() / trace.intervals.len().max(1) as f64 > LONGEST_SAMPLE_S || rise_a <= 0.0 {
+            return None;
+        }
+        let bins = trace.grid(align::FINE_BIN.as_secs_f64());
+        let base_a = base(&bins, rise_a)?;
+        Some(Self { bins, base_a, rise_a })
+    }
+
+    pub(super) fn is_on(&self, bin: f32) -> bool {
+        f64::from(bin) > self.base_a + self.rise_a
+    }
+
+    /// How often the radio is on for a time that may be one for a beacon.
+    pub(super) fn short_wakeups(&self) -> usize {
+        Above::of(&self.bins, self.base_a, self.rise_a).starts_s.len()
+    }
 }
 
 /// Times awake for beacons, as measured and as predicted.
@@ -179,7 +218,7 @@ impl Wakeups {
         let expected = planned.short_c.len() as f64 * seconds(&measured) / seconds(&predicted_bins);
         let least = if is_announced { LEAST_ANNOUNCED } else { LEAST_ASSUMED };
         let enough = LEAST_PULSES.max((least * expected) as usize);
-        let every_s = super::beacons_every_s(periods)?;
+        let every_s = seen.beacons_s(super::beacons_every_s(periods)?);
         if seen.short_c.len() < enough || seen.on_beacons(every_s) < ON_BEACONS {
             return None;
         }
