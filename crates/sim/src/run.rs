@@ -35,7 +35,7 @@ pub enum RunError {
         /// Which flow.
         flow: u32,
     },
-    /// A mechanism from outside does not fit the scenario.
+    /// A mechanism from outside that the scenario names is missing.
     Mechanism(String),
     /// Whoever watched the run broke it off.
     Interrupted,

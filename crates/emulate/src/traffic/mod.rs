@@ -19,7 +19,7 @@ use airwatt_sim::live::OutsideHost;
 use airwatt_sim::net::{Content, FlowPlan, NetworkPlan, Traffic as Carried};
 use airwatt_sim::record::Responses;
 use airwatt_sim::route::NodeId;
-use airwatt_sim::scenario::{Checked, Transport};
+use airwatt_sim::scenario::{Checked, Direction, Transport};
 use airwatt_sim::stack::application::{Dialogue, Source};
 use airwatt_sim::stack::role::Role;
 use nix::sys::socket::sockopt::{RcvBufForce, ReuseAddr, TcpCongestion};
@@ -178,8 +178,8 @@ impl Traffic {
     pub(crate) fn start(&mut self, reports: &Reports) {
         for (index, flow) in self.flows.iter_mut().enumerate() {
             let Some(ends) = flow.ends.take() else { continue };
-            let (application, down, window, start) =
-                (flow.application.clone(), flow.plan.down, flow.window, flow.start);
+            let (application, data, window, start) =
+                (flow.application.clone(), flow.plan.data, flow.window, flow.start);
             let (reports, open) = (reports.clone(), self.open.clone());
             let server = SocketAddrV4::new(address(OutsideHost::Server), FIRST_PORT + index as u16);
             let carry = move || {
@@ -188,7 +188,7 @@ impl Traffic {
                 let outcome = match (ends, application) {
                     (FlowSockets::Tcp { listener, station }, application) => {
                         connect_to(&listener, station, server, &open).and_then(|(server, station)| {
-                            let (from, to) = if down { (server, station) } else { (station, server) };
+                            let (from, to) = ends_of(data, server, station);
                             match application {
                                 FlowApplication::Source(source) => transfer(from, to, window, source, &open),
                                 FlowApplication::Dialogue(dialogue, durations) => {
@@ -269,7 +269,7 @@ impl Flow {
         let (server, station) = (hosts.get(OutsideHost::Server), hosts.get(OutsideHost::Station(station)));
         let ends = match plan.transport {
             Transport::Udp => {
-                let (from, to) = if plan.down { (server, station) } else { (station, server) };
+                let (from, to) = ends_of(plan.data, server, station);
                 let here = SocketAddrV4::new(address(from.host), port);
                 let there = SocketAddrV4::new(address(to.host), port);
                 let from = from.namespace.run(move || UdpSocket::bind(here)).map_err(failed("a socket"))?;
@@ -346,5 +346,12 @@ fn congestion_control(transport: Transport) -> Option<&'static str> {
         (Algorithm::Cubic, false) => Some("cubic"),
         (Algorithm::Cubic, true) => Some("ackloss_cubic"),
         (Algorithm::Tahoe, _) => None,
+    }
+}
+/// Who sends data of this direction, and who receives them.
+fn ends_of<T>(data: Direction, server: T, station: T) -> (T, T) {
+    match data {
+        Direction::Down => (server, station),
+        Direction::Up => (station, server),
     }
 }

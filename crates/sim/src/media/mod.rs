@@ -106,8 +106,8 @@ impl Medium {
                 pipe.pending()
             }
             Self::PointToPoint(hop) => {
-                let down = Direction::from_member(from) == Direction::Down;
-                hop.handle_input(PointToPointInput { down, packet }, now);
+                let direction = Direction::from_member(from);
+                hop.handle_input(PointToPointInput { direction, packet }, now);
                 hop.pending()
             }
             Self::Cell(cell) => {
@@ -153,8 +153,7 @@ impl Medium {
                 }
             }
             Self::PointToPoint(hop) => {
-                while let Some(PointToPointOutput { down, output }) = hop.poll_output() {
-                    let direction = if down { Direction::Down } else { Direction::Up };
+                while let Some(PointToPointOutput { direction, output }) = hop.poll_output() {
                     each(of_hop(&output, direction));
                 }
             }

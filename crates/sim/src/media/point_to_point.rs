@@ -14,6 +14,7 @@ use airwatt_energy::{Cause, Causes, Ledger, LowerBound, Radio, RadioState};
 use super::errors::{ErrorConfig, ErrorModel};
 use super::link_queue::LinkDiscipline;
 use super::pipe::{Pipe, PipeConfig, PipeOutput, PipeTimer};
+use crate::direction::Direction;
 use crate::packet::{FlowLabel, NO_FLOW, Packet};
 use crate::pending::Pending;
 
@@ -35,8 +36,8 @@ pub struct PointToPointConfig {
 /// A packet to send.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PointToPointInput {
-    /// Towards the station.
-    pub down: bool,
+    /// Down is towards the station.
+    pub direction: Direction,
     /// The packet.
     pub packet: Packet,
 }
@@ -44,8 +45,8 @@ pub struct PointToPointInput {
 /// What one of the directions does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PointToPointOutput {
-    /// The direction towards the station.
-    pub down: bool,
+    /// Which one: down is towards the station.
+    pub direction: Direction,
     /// What it does.
     pub output: PipeOutput,
 }
@@ -138,7 +139,10 @@ impl Machine for PointToPointMedium {
     type Reason = PipeTimer;
 
     fn handle_input(&mut self, input: PointToPointInput, now: Instant) {
-        let link = if input.down { &mut self.down } else { &mut self.up };
+        let link = match input.direction {
+            Direction::Down => &mut self.down,
+            Direction::Up => &mut self.up,
+        };
         let before = link.free_at.max(now);
         link.handle_input(input.packet, now);
         let after = link.free_at;
@@ -147,10 +151,11 @@ impl Machine for PointToPointMedium {
         }
         self.radio.forget(now);
         let flow = input.packet.flow;
-        if input.down {
-            self.radio.receive(before + self.config.delay, after + self.config.delay, flow);
-        } else {
-            self.radio.transmit(before, after, flow);
+        match input.direction {
+            Direction::Down => {
+                self.radio.receive(before + self.config.delay, after + self.config.delay, flow);
+            }
+            Direction::Up => self.radio.transmit(before, after, flow),
         }
     }
 
@@ -160,10 +165,9 @@ impl Machine for PointToPointMedium {
     }
 
     fn poll_output(&mut self) -> Option<PointToPointOutput> {
-        if let Some(output) = self.down.poll_output() {
-            return Some(PointToPointOutput { down: true, output });
-        }
-        self.up.poll_output().map(|output| PointToPointOutput { down: false, output })
+        let down = self.down.poll_output().map(|output| (Direction::Down, output));
+        let next = down.or_else(|| self.up.poll_output().map(|output| (Direction::Up, output)));
+        next.map(|(direction, output)| PointToPointOutput { direction, output })
     }
 
     fn poll_timeout(&self) -> Option<Timeout<PipeTimer>> {
@@ -289,6 +293,7 @@ fn overlap(periods: &Periods, from: Instant, to: Instant) -> Span {
 mod tests {
     use airwatt_base::testkit::check_machine;
 
+    use super::Direction::{Down, Up};
     use super::*;
 
     const MS: Span = Span::from_millis(1);
@@ -318,17 +323,17 @@ mod tests {
     }
 
     /// A packet that takes `ms` milliseconds at 1 Mbit/s.
-    fn packet(down: bool, ms: u32) -> PointToPointInput {
+    fn packet(direction: Direction, ms: u32) -> PointToPointInput {
         let packet = Packet::datagram(0, 125 * ms, Instant::ZERO);
-        PointToPointInput { down, packet }
+        PointToPointInput { direction, packet }
     }
 
     #[test]
     fn directions_do_not_wait_for_each_other() {
-        let inputs = [(at(0), packet(true, 10)), (at(0), packet(false, 10)), (at(3), packet(false, 2))];
+        let inputs = [(at(0), packet(Down, 10)), (at(0), packet(Up, 10)), (at(3), packet(Up, 2))];
         let done = check_machine(|| PointToPointMedium::new("link", config(), &radio(), 1), &inputs, at(100));
-        let arrivals: Vec<_> = done.iter().map(|(when, output)| (*when, output.down)).collect();
-        assert_eq!(arrivals, [(at(15), true), (at(15), false), (at(17), false)]);
+        let arrivals: Vec<_> = done.iter().map(|(when, output)| (*when, output.direction)).collect();
+        assert_eq!(arrivals, [(at(15), Down), (at(15), Up), (at(17), Up)]);
     }
 
     /// ```text
@@ -338,8 +343,8 @@ mod tests {
     #[test]
     fn the_radio_is_charged_once_for_two_things() {
         let mut duplex = PointToPointMedium::new("link", config(), &radio(), 1);
-        duplex.handle_input(packet(true, 10), at(0));
-        duplex.handle_input(packet(false, 10), at(0));
+        duplex.handle_input(packet(Down, 10), at(0));
+        duplex.handle_input(packet(Up, 10), at(0));
         for (end, transmit, receive) in [(3, 3, 0), (7, 7, 0), (12, 10, 2), (15, 10, 5), (20, 10, 5)] {
             let ledger = duplex.ledger(at(end));
             ledger.check(at(end));
@@ -356,9 +361,9 @@ mod tests {
     #[test]
     fn the_lower_bound_sleeps_between_packets() {
         let mut duplex = PointToPointMedium::new("link", config(), &radio(), 1);
-        duplex.handle_input(packet(true, 10), at(0));
-        duplex.handle_input(packet(false, 10), at(0));
-        duplex.handle_input(packet(false, 4), at(40));
+        duplex.handle_input(packet(Down, 10), at(0));
+        duplex.handle_input(packet(Up, 10), at(0));
+        duplex.handle_input(packet(Up, 4), at(40));
         let ledger = duplex.lower_bound(&radio(), at(100));
         ledger.check(at(100));
         let expected = [14, 5, 0, 23 + 55, 2, 1].map(|ms| MS * ms);
@@ -374,7 +379,7 @@ mod tests {
     fn forgetting_changes_nothing() {
         let mut duplex = PointToPointMedium::new("link", config(), &radio(), 1);
         for step in 0..100 {
-            duplex.handle_input(packet(step % 3 != 0, 4), at(6 * step));
+            duplex.handle_input(packet(if step % 3 == 0 { Up } else { Down }, 4), at(6 * step));
         }
         let ledger = duplex.ledger(at(1_000));
         ledger.check(at(1_000));

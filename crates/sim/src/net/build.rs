@@ -114,7 +114,7 @@ impl Network {
             machine: plan::application(&flow, seed, index),
             first_socket: self.sockets.len() as SocketId,
             connections: flow.connections(),
-            down: flow.down,
+            data: flow.data,
             handshake: matches!(flow.traffic, Traffic::Transfer { handshake: true, .. }),
             slot,
             finished: false,
@@ -144,10 +144,13 @@ impl Network {
         let served =
             ServedFlow { server, station: client, flow: label, dscp: flow.dscp, legs: endpoints.relay };
         let is_whole = served.legs.is_none();
-        let role = |down| if down { Role::Sender } else { Role::Receiver };
+        let (at_server, at_client) = match flow.data {
+            Direction::Down => (Role::Sender, Role::Receiver),
+            Direction::Up => (Role::Receiver, Role::Sender),
+        };
         for (name, transport, local, remote, role, counted) in [
-            ("server", endpoints.server, server, client, role(flow.down), is_whole),
-            ("client", endpoints.client, client, server, role(!flow.down), true),
+            ("server", endpoints.server, server, client, at_server, is_whole),
+            ("client", endpoints.client, client, server, at_client, true),
         ] {
             let (slot, socket) = (self.sources.len() as Slot, self.sockets.len() as SocketId);
             let node = local.address.0;

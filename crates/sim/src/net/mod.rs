@@ -103,8 +103,8 @@ pub(crate) struct ApplicationEntry {
     first_socket: SocketId,
     /// Number of connections.
     connections: Connection,
-    /// Whether the sockets that listen send the data.
-    down: bool,
+    /// The direction of its data: down, from the sockets that listen.
+    data: Direction,
     /// Whether connections begin with a handshake.
     handshake: bool,
     slot: Slot,
@@ -122,7 +122,7 @@ impl ApplicationEntry {
     /// The socket at the `role` end of a connection.
     pub(crate) fn socket(&self, connection: Connection, role: Role) -> SocketId {
         let [listening, opening] = self.pair(connection);
-        if (role == Role::Sender) == self.down { listening } else { opening }
+        if (role == Role::Sender) == (self.data == Direction::Down) { listening } else { opening }
     }
 
     /// The sockets that send the data.

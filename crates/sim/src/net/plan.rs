@@ -213,8 +213,8 @@ pub struct FlowPlan {
     pub server: NodeId,
     /// The node that opens it.
     pub client: NodeId,
-    /// Whether data goes from the server to the client.
-    pub down: bool,
+    /// The direction of its data: down, from the server to the client.
+    pub data: Direction,
     /// Whether data goes to the station, or to the access point where there is none: the direction in results.
     pub is_download: bool,
     /// The transport.

@@ -7,6 +7,7 @@ use airwatt_proto::quic::{QuicConfig, QuicEnd};
 use airwatt_proto::tcp::linux::{LinuxConfig, LinuxEnd};
 use airwatt_proto::tcp::{self, TcpConfig, TcpProfile};
 
+use crate::direction::Direction;
 use crate::scenario::{FlowGroup, Gateway, Scenario, Transport};
 use crate::stack::transport::SocketTransport as Endpoint;
 
@@ -110,7 +111,7 @@ pub(super) fn legs(
     scenario: &Scenario,
     group: &FlowGroup,
     tcp: &TcpConfig,
-    down: bool,
+    data: Direction,
     gateway: Option<&Gateway>,
 ) -> Vec<ConnectionPlan> {
     let with = |congestion, ackloss: bool| TcpConfig {
@@ -123,6 +124,7 @@ pub(super) fn legs(
         _ => unreachable!("checked: there is a gateway, and it speaks TCP"),
     };
     // Where the base station reads, data wait until there is room for them on the other side.
+    let down = data == Direction::Down;
     let relay = |reads: bool| TcpConfig { read_at_once: !reads, ..at_gateway() };
     let to_server =
         || ConnectionPlan::Tcp { server_side: Box::new(at_gateway()), station_side: Box::new(relay(down)) };

@@ -46,7 +46,10 @@ impl Network {
     pub(crate) fn finish(mut self, scenario: &Scenario, seed: u64) -> Run {
         let end = self.close();
         let flow = |(index, plan): (usize, &FlowPlan)| {
-            let (from, to) = if plan.down { (plan.server, plan.client) } else { (plan.client, plan.server) };
+            let (from, to) = match plan.data {
+                Direction::Down => (plan.server, plan.client),
+                Direction::Up => (plan.client, plan.server),
+            };
             self.flow_result(index).between(self.node_name(from), self.node_name(to))
         };
         let flows = self.plan.flows.iter().enumerate().map(flow).collect();

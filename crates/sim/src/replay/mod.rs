@@ -80,7 +80,7 @@ fn add_replay(plan: &mut NetworkPlan, arrivals: Vec<Arrival>, duration: Span) {
         gateway: None,
         server: access_point,
         client: station,
-        down: true,
+        data: Direction::Down,
         is_download: true,
         transport: Transport::Udp,
         dscp: 0,

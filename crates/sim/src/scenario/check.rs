@@ -28,7 +28,7 @@ const MAX_BEACON_INTERVAL: Span = Span::from_micros(65_535 * 1_024);
 /// Thirty kilometres: beyond that no ACK comes back in time.
 const MAX_DISTANCE_MM: u64 = 30_000_000;
 
-/// Of a check.
+/// Why the first key that is refused is, if one is.
 pub(super) type Outcome = Result<(), SettingError>;
 
 pub(super) fn queue(key: &str, limit: QueueLimit) -> Outcome {

@@ -28,7 +28,10 @@ impl Scenario {
     /// # Errors
     /// One line that says where the first that is not was named.
     pub fn has_own(&self) -> Result<(), String> {
-        if !self.names_own() {
+        let mut groups = self.cell.iter().flat_map(|cell| &cell.station).chain(&self.station);
+        if !groups.any(|group| group.power_save.is_own())
+            && !self.flow.iter().any(|flow| flow.transport.is_own())
+        {
             return Ok(());
         }
         let mut own = self.clone();
@@ -39,11 +42,6 @@ impl Scenario {
         own.own_choices().into_iter().find(unmade).map_or(Ok(()), |choice| {
             Err(format!("{}: a class in Python runs in the simulator, and not here", choice.place))
         })
-    }
-
-    fn names_own(&self) -> bool {
-        let mut groups = self.cell.iter().flat_map(|cell| &cell.station).chain(&self.station);
-        groups.any(|group| group.power_save.is_own()) || self.flow.iter().any(|flow| flow.transport.is_own())
     }
 
     /// The scenario with the mechanisms that were put in since it was checked: only a class can say whether it goes with the keys beside it.

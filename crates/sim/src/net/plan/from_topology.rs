@@ -451,7 +451,7 @@ fn flow(
     let handshake = scenario.tcp.begins_with_handshake() || *group.transport == Transport::Quic;
     let gateway = flow.gateway.filter(|_| used);
     let gateway = gateway.map(|gateway| gateway_at(topology, resolved, gateway, handshake, programs));
-    let legs = || transport::legs(scenario, group, &tcp, flow.down, gateway.map(|(settings, _)| settings));
+    let legs = || transport::legs(scenario, group, &tcp, flow.data, gateway.map(|(settings, _)| settings));
     let traffic = match (group.application.pattern(), *group.transport) {
         (Pattern::Saturation, _) => Traffic::Saturated {
             payload_bytes: (tcp.mss + tcp.header_bytes).saturating_sub(UDP_HEADER_BYTES),
@@ -479,7 +479,7 @@ fn flow(
         gateway: gateway.map(|(_, index)| index),
         server: flow.server,
         client: flow.client,
-        down: flow.down,
+        data: flow.data,
         is_download: flow.is_download,
         transport: *group.transport,
         dscp: group.dscp,

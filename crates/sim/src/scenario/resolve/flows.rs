@@ -8,6 +8,7 @@ use airwatt_base::settings::{SettingError, in_range};
 use airwatt_proto::powersave::StationId;
 
 use super::{Directory, Resolved, Resolving, quoted};
+use crate::direction::Direction;
 use crate::route::{Graph, Interface, Member, NoPath, NodeId};
 use crate::scenario::topology::{ProgramConfig, Topology};
 use crate::scenario::{FlowGroup, Transport};
@@ -27,8 +28,8 @@ pub(crate) struct ResolvedFlow {
     pub(crate) server: NodeId,
     /// The node that opens it.
     pub(crate) client: NodeId,
-    /// Whether data goes from the server to the client.
-    pub(crate) down: bool,
+    /// The direction of its data: down, from the server to the client.
+    pub(crate) data: Direction,
     /// Whether data goes to the station, or to the access point where there is none.
     pub(crate) is_download: bool,
     /// The station by whose number it is listed.
@@ -105,12 +106,13 @@ impl Resolved {
         } else {
             is_access_point(to) || !is_access_point(from)
         };
-        let down = table.opener().map_or(is_download, |opener| opener == Role::Receiver);
-        let (server, client) = if down { (from, to) } else { (to, from) };
-        let gateway = self.gateway_on(topology, &path, down);
+        let is_down = table.opener().map_or(is_download, |opener| opener == Role::Receiver);
+        let data = if is_down { Direction::Down } else { Direction::Up };
+        let (server, client) = if is_down { (from, to) } else { (to, from) };
+        let gateway = self.gateway_on(topology, &path, data);
         self.check_carried(table, &path, gateway.is_some())?;
         let station = receiver.or(sender);
-        Ok(ResolvedFlow { group, server, client, down, is_download, station, path, gateway })
+        Ok(ResolvedFlow { group, server, client, data, is_download, station, path, gateway })
     }
 
     /// The path from one node to another.
@@ -185,11 +187,13 @@ impl Resolved {
     }
 
     /// The gateway on a path, the one nearest to the client, as its node and its place among that node's programs.
-    fn gateway_on(&self, topology: &Topology, path: &[PathStep], down: bool) -> Option<(NodeId, usize)> {
+    fn gateway_on(&self, topology: &Topology, path: &[PathStep], data: Direction) -> Option<(NodeId, usize)> {
         let between = path.windows(2).map(|pair| {
             // The medium on the client's side of the node.
-            let (towards, member) =
-                if down { (pair[1].medium, pair[1].from) } else { (pair[0].medium, pair[0].to) };
+            let (towards, member) = match data {
+                Direction::Down => (pair[1].medium, pair[1].from),
+                Direction::Up => (pair[0].medium, pair[0].to),
+            };
             (pair[0].node, self.media[towards].name_of(member))
         });
         let serving = |(node, cell): (NodeId, Option<&str>)| {
@@ -203,7 +207,10 @@ impl Resolved {
             programs.iter().position(serves).map(|place| (node, place))
         };
         let mut found = between.filter_map(serving);
-        if down { found.next_back() } else { found.next() }
+        match data {
+            Direction::Down => found.next_back(),
+            Direction::Up => found.next(),
+        }
     }
 
     /// The transport goes with the path.

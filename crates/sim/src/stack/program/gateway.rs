@@ -36,8 +36,11 @@ struct RelayEnds {
 }
 
 impl RelayEnds {
-    const fn packet(&self, down: bool, payload: Payload, bytes: u32, sent: Instant) -> Packet {
-        let (from, to) = if down { (self.server, self.station) } else { (self.station, self.server) };
+    const fn packet(&self, to: Side, payload: Payload, bytes: u32, sent: Instant) -> Packet {
+        let (from, to) = match to {
+            Side::Wireless => (self.server, self.station),
+            Side::Wired => (self.station, self.server),
+        };
         Packet {
             src: from.address,
             dst: to.address,
@@ -142,9 +145,10 @@ impl NodeProgram for GatewayProgram {
         };
         Some(match output {
             GatewayOutput::Transmit(relay, to, packet) => {
-                let (ends, down) = (&self.ends[relay as usize], to == Side::Wireless);
+                let ends = &self.ends[relay as usize];
                 let bytes = self.machine.leg(relay, to).packet_bytes(&packet);
-                Output::Send { packet: ends.packet(down, packet.into(), bytes, now), counts: down }
+                let packet = ends.packet(to, packet.into(), bytes, now);
+                Output::Send { packet, counts: to == Side::Wireless }
             }
             GatewayOutput::GaveUp(relay, bytes) => {
                 Output::Mark(self.ends[relay as usize].flow, Mark::GaveUp(bytes))
@@ -191,7 +195,7 @@ mod tests {
         sender.write(3_000, Instant::ZERO);
         let Some(EndOutput::Transmit(segment)) = sender.poll() else { panic!("nothing to send") };
         let ends = RelayEnds { server, station, flow: 0, dscp: 0 };
-        let packet = ends.packet(true, segment.into(), 1_500, Instant::ZERO);
+        let packet = ends.packet(Side::Wireless, segment.into(), 1_500, Instant::ZERO);
         gateway.handle_packet(packet, &mut Store::default(), Instant::ZERO);
         gateway.handle_timeout(Instant::ZERO + airwatt_base::Span::from_secs(1));
         let sent = std::iter::from_fn(|| gateway.poll_output(&mut Store::default(), Instant::ZERO));
