@@ -15,7 +15,7 @@ use super::{
 };
 use crate::engine::Fingerprint;
 use crate::media::cell::CellConfig;
-use crate::media::cell::category::{Category, CategoryCounts, DataAccess};
+use crate::media::cell::access::category::{Category, CategoryCounts, DataAccess};
 use crate::media::{Medium, PipeStatistics};
 use crate::net::plan::CellPlan;
 use crate::net::{MediumKind, Network};

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::limits::{MAX_RATE, MIN_RATE};
 use crate::media::LinkDiscipline;
-use crate::media::cell::contention::AccessMethod;
+use crate::media::cell::access::contention::AccessMethod;
 use crate::media::cell::frame::QOS_OVERHEAD_BYTES;
 use crate::media::cell::{MAX_PPDU_TIME, max_ampdu_bytes, max_amsdu_bytes, max_window};
 use crate::stack::application::Pattern;

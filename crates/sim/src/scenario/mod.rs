@@ -56,8 +56,8 @@ pub use valid::Checked;
 
 pub use crate::direction::Direction;
 use crate::media::LinkDiscipline;
-use crate::media::cell::category::CategoryParameters;
-pub use crate::media::cell::contention::AccessMethod;
+use crate::media::cell::access::category::CategoryParameters;
+pub use crate::media::cell::access::contention::AccessMethod;
 pub use crate::media::cell::{
     Aggregation, ErrorModel, GroupTraffic, MsduLifetime, QueueDiscipline, RateControl, WaitsFrom,
 };

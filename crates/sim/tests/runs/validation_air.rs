@@ -17,7 +17,7 @@
 use airwatt_base::{Instant, RandomStream, Rate, Span};
 use airwatt_dot11::{Standard, TxVector};
 use airwatt_models::{dcf_saturation, max_throughput};
-use airwatt_sim::media::cell::contention::{Access, AccessMethod, Contention};
+use airwatt_sim::media::cell::access::contention::{Access, AccessMethod, Contention};
 use airwatt_sim::scenario::Scenario;
 
 use crate::support::{difference, in_parallel, scenario, simulate};

@@ -6,17 +6,17 @@ use airwatt_base::{Instant, RandomStream, Schedule, Slot, Span};
 use airwatt_dot11::TxVector;
 use airwatt_proto::powersave::{StationId, StationPolicy};
 
-use super::category::{Category, CategoryCounts, DataAccess};
-use super::channel::Channel;
+use super::access::category::{Category, CategoryCounts, DataAccess};
+use super::access::contention::{Access, ContenderId, Contention};
+use super::air::channel::Channel;
+use super::air::hidden::Hidden;
+use super::air::sniffer::Sniffer;
 use super::config::{Bss, CellConfig, CellStation, MsduLifetime};
-use super::contention::{Access, ContenderId, Contention};
 use super::frame::{ModeId, Node};
 use super::group::GroupSources;
-use super::hidden::Hidden;
 use super::mac::{AccessPointMac, ExternalMac, Mac, PeerMac, StationMac};
+use super::phy::rates::{self, LinkPlan, LinkRates, RateControl};
 use super::radio::{RadioId, Radios};
-use super::rates::{self, LinkPlan, LinkRates, RateControl};
-use super::sniffer::Sniffer;
 use super::{CellMedium, Contender};
 use crate::route::Member;
 

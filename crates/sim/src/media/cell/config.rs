@@ -7,13 +7,13 @@ use airwatt_proto::powersave::{self as ps, AccessPointConfig, StationId, Station
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::aggregation::Aggregation;
-use super::category::{CategoryParameters, DataAccess};
-use super::contention::{Access, AccessMethod};
+use super::access::category::{CategoryParameters, DataAccess};
+use super::access::contention::{Access, AccessMethod};
 use super::frame::FrameLimits;
 use super::group::GroupTraffic;
-use super::rates::RateControl;
-use super::snr::ErrorModel;
+use super::phy::aggregation::Aggregation;
+use super::phy::rates::RateControl;
+use super::phy::snr::ErrorModel;
 use crate::media::fq_codel::FqCodelConfig;
 
 /// How a transmission queue is served.
@@ -91,7 +91,7 @@ pub struct MsduLifetime {
 }
 
 impl MsduLifetime {
-    /// In the order of [`Category::DATA`](super::category::Category::DATA).
+    /// In the order of [`Category::DATA`](super::access::category::Category::DATA).
     pub(crate) const fn by_category(&self) -> [Option<Span>; 4] {
         [self.background, self.best_effort, self.video, self.voice]
     }

@@ -1,25 +1,28 @@
 //! The steps of an exchange: an access or a collision, the arrival of the frame, its acknowledgement or the lack of one.
 //!
-//! [`Channel`](super::channel::Channel) decides what happens on the air and when; this module passes each step to the MACs and
+//! [`Channel`](super::air::channel::Channel) decides what happens on the air and when; this module passes each step to the MACs and
 //! radios at the two ends, and to contention.
 //!
 //! Where some stations do not hear each other, `overlap` passes them instead.
 //!
 //! Steps that are rare are never inlined: what is frequent then shares one small stack frame.
 
+mod overlap;
+
 use std::cmp::Reverse;
 
 use airwatt_base::{Instant, Span};
 use airwatt_energy::{BeaconReception, Cause};
 
-use super::category::Category;
-use super::cause_account::Charged;
-use super::channel::{Parts, Step};
-use super::contention::ContenderId;
-use super::effects::{air_of, contention_of};
+use super::access::category::Category;
+use super::access::contention::ContenderId;
+use super::air::channel::Step;
+use super::air::effects::{air_of, contention_of};
+use super::frame::parts::Parts;
 use super::frame::{CellFrameKind, Mpdu, Ppdu, Receiver, placed};
 use super::mac::Mac;
 use super::radio::RadioId;
+use super::radio::cause_account::Charged;
 use super::{CellMedium, Contender};
 use crate::route::Member;
 

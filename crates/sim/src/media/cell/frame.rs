@@ -1,11 +1,13 @@
 //! MAC frames: what waits in a transmission queue, and what is recorded of a frame on the air.
 
+pub(super) mod parts;
+
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::TxVector;
 use airwatt_energy::Cause;
 use airwatt_proto::powersave::{PowerSaveFrame, ServiceFlags, StationId, WakeFrame};
 
-use super::contention::ContenderId;
+use super::access::contention::ContenderId;
 use crate::packet::{FlowLabel, NO_FLOW, Packet};
 use crate::route::{MediumId, Member};
 

@@ -3,18 +3,17 @@
 //! access point of another BSS relays on one channel. The MACs may also be those of kernels outside the simulator.
 //!
 //! Each part owns its fields:
-//! * [`contention`]: DCF and EDCA, event by event; [`category`] has the access categories.
-//! * `channel`: the exchange on the air and its outcome; `parts` has its frames and their durations; [`propagation`] has signals over distances.
-//! * `radio`: the radios and their energy ledgers, which `cause_account` divides by cause.
-//! * `mac`: access points and stations, with queues (among them [`fq_codel`](crate::media::fq_codel) and those of Linux's mac80211, which count by
-//!   `air_estimate`) and the machines of power save.
-//! * `mode`: how frames are sent; `rates` and `minstrel` choose among modes, and `snr` has errors by signals.
-//! * `hidden`: what each member hears, where some stations do not hear each other; `overlap` has the steps of exchanges there.
-//! * `exchange`: the steps of an exchange on the air, from the access to the end of the acknowledgement or of its time-out.
-//! * `effects`: what a MAC does to the other parts. `sniffer` records what goes over the channel.
-//! * `build`: the constructors.
+//! * [`access`]: who may send when: contention, and access categories.
+//! * [`phy`]: how frames are sent, and which of them are received: modes, the choice among them, aggregates, signals and errors.
+//! * [`frame`]: frames and what is recorded of them; in it `parts`, the frames of an exchange and their durations.
+//! * `radio`: the radios and their energy ledgers; in it `cause_account`, which divides them by cause.
+//! * `air`: the exchange on the air, what each member hears, what a MAC does to the other parts, and the record of frames.
+//! * `mac`: access points and stations, with queues (among them [`fq_codel`](crate::media::fq_codel) and those of Linux's mac80211) and the
+//!   machines of power save; `group` has the group-addressed traffic of neighbours.
+//! * `exchange`: the steps of an exchange on the air, from the access to the end of the acknowledgement or of its time-out; in it `overlap`,
+//!   the steps where some stations do not hear each other.
+//! * `config`: the settings, and `build`: the constructors.
 //! * `interface`: what enters and leaves a cell, and its counts.
-//! * [`frame`]: frames and what is recorded of them.
 //!
 //! This module joins them. An exchange takes two wake-ups: when its data frame has arrived (the receiver acts on it), and
 //! when the acknowledgement has, or is over and was not received (the sender does). A failed attempt takes one. Contention resumes from its end, after a time
@@ -32,30 +31,17 @@
 //! frames, sleeping receivers, path loss with capture at the access point, A-MSDUs, lifetimes of packets, stations of one access point that do not hear each other.
 //! Left out: errors in beacons, control frames and group-addressed frames; several access points, ad-hoc networks and nodes outside of which not all members hear each other.
 
-mod aggregation;
-mod air_estimate;
+pub mod access;
+mod air;
 mod build;
-pub mod category;
-mod cause_account;
-mod channel;
 mod config;
-pub mod contention;
-mod effects;
 mod exchange;
 pub mod frame;
 mod group;
-mod hidden;
 mod interface;
 mod mac;
-mod minstrel;
-mod mode;
-mod overlap;
-mod parts;
-pub mod propagation;
+pub mod phy;
 mod radio;
-mod rates;
-mod sniffer;
-mod snr;
 #[cfg(test)]
 mod tests;
 
@@ -65,23 +51,23 @@ use airwatt_base::{Instant, Machine, Schedule, Slot, Span, Timeout};
 use airwatt_energy::{Cause, Causes, Ledger, Radio};
 use airwatt_proto::powersave::{StationCounts, StationId};
 
-pub use self::aggregation::{
-    Aggregation, MAX_PPDU_TIME, MissedBlockAck, max_ampdu_bytes, max_amsdu_bytes, max_window,
-};
-use self::category::{Category, CategoryCounts};
-use self::channel::Channel;
+use self::access::category::{Category, CategoryCounts};
+use self::access::contention::{ContenderId, Contention};
+use self::air::channel::Channel;
+use self::air::effects::{Effects, air_of};
+use self::air::hidden::Hidden;
+use self::air::sniffer::Sniffer;
 pub use self::config::{Bss, CellConfig, CellStation, CodelChoice, MsduLifetime, QueueDiscipline, WaitsFrom};
-use self::contention::{ContenderId, Contention};
-use self::effects::{Effects, air_of};
 pub use self::group::GroupTraffic;
-use self::hidden::Hidden;
 pub use self::interface::{CellInput, CellOutput, CellStatistics, CellTimer, CellTrace};
 use self::mac::{ExternalMac, Mac};
+pub use self::phy::aggregation::{
+    Aggregation, MAX_PPDU_TIME, MissedBlockAck, max_ampdu_bytes, max_amsdu_bytes, max_window,
+};
+pub use self::phy::rates::RateControl;
+pub use self::phy::snr::ErrorModel;
 pub use self::radio::RadioEvent;
 use self::radio::{RadioId, Radios};
-pub use self::rates::RateControl;
-use self::sniffer::Sniffer;
-pub use self::snr::ErrorModel;
 use crate::engine::Fingerprint;
 use crate::media::MediumOutput;
 use crate::packet::Packet;

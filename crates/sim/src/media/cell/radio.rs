@@ -4,13 +4,15 @@
 //! keeps one sum of the time during which frames were on the air; the receive time of a radio is the growth of that sum
 //! while the radio was awake and did not send. A frame therefore costs no computation for stations that only overhear it.
 
+pub(super) mod cause_account;
+
 use airwatt_base::{Instant, Span};
 use airwatt_energy::{Cause, Causes, Ledger, LowerBound, Radio, RadioState};
 use airwatt_proto::powersave::StationId;
 
-use super::cause_account::{CauseAccount, Charged};
-use super::channel::{Airborne, Part, Parts};
-use super::contention::ContenderId;
+use self::cause_account::{CauseAccount, Charged};
+use super::access::contention::ContenderId;
+use super::frame::parts::{Airborne, Part, Parts};
 use crate::engine::Fingerprint;
 
 /// Index of a radio in its cell, which is the number of its station.

@@ -9,8 +9,8 @@ use airwatt_base::{Instant, Machine, RandomStream, Span};
 use airwatt_energy::RadioState;
 use proptest::prelude::*;
 
-use super::category::CategoryCounts;
-use super::contention::{Access, AccessMethod, Contention};
+use super::access::category::CategoryCounts;
+use super::access::contention::{Access, AccessMethod, Contention};
 use super::frame::Node;
 use super::{Bss, CellConfig, CellInput, CellMedium, CellOutput, CellStation};
 use crate::net::{MediumKind, NetworkPlan};

@@ -11,8 +11,8 @@ use super::{
     ProgramPlan, StationPlan, Traffic,
 };
 use crate::direction::Direction;
-use crate::media::cell::contention::Access;
-use crate::media::cell::propagation;
+use crate::media::cell::access::contention::Access;
+use crate::media::cell::phy::propagation;
 use crate::media::cell::{Bss, CellConfig, CellStation, CodelChoice};
 use crate::media::{CrossTraffic, PipeConfig, PointToPointConfig};
 use crate::net::transport;

@@ -6,7 +6,7 @@ use airwatt_base::settings::SettingError;
 use airwatt_proto::powersave::{PowerSaveConfig, StationId};
 
 use super::{Directory, Resolved, Resolving, StationPlace, duplicate, quoted};
-use crate::media::cell::category::CategoryParameters;
+use crate::media::cell::access::category::CategoryParameters;
 use crate::route::{Member, NodeId, Reach};
 use crate::scenario::names::check_name;
 use crate::scenario::topology::{Cell, CellMode, Link, LinkKind, Topology};

@@ -18,18 +18,18 @@ use super::downlink::DownlinkQueue;
 use super::frame_queue::FrameQueue;
 use super::reception::Receptions;
 use super::station_queues::Addressed;
-use crate::media::cell::category::Category;
+use crate::media::cell::access::category::Category;
+use crate::media::cell::access::contention::ContenderId;
+use crate::media::cell::air::effects::Effects;
 use crate::media::cell::config::{CellConfig, WaitsFrom};
-use crate::media::cell::contention::ContenderId;
-use crate::media::cell::effects::Effects;
 use crate::media::cell::frame::{
     Body, CellFrameKind, FrameLimits, ModeId, Mpdu, MpduSet, OnAir, Ppdu, Receiver, beacon_bytes,
 };
 use crate::media::cell::group::GroupSources;
 use crate::media::cell::interface::CellOutput;
-use crate::media::cell::mode::Link;
+use crate::media::cell::phy::mode::Link;
+use crate::media::cell::phy::rates::LinkPlan;
 use crate::media::cell::radio::RadioId;
-use crate::media::cell::rates::LinkPlan;
 use crate::packet::{Packet, Payload};
 use crate::route::Member;
 

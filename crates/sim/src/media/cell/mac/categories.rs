@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use crate::media::cell::category::Category;
-use crate::media::cell::contention::ContenderId;
+use crate::media::cell::access::category::Category;
+use crate::media::cell::access::contention::ContenderId;
 use crate::media::cell::frame::Body;
-use crate::media::cell::rates::LinkPlan;
+use crate::media::cell::phy::rates::LinkPlan;
 
 /// The queues, whose contenders have numbers that follow each other.
 #[derive(Clone, Debug)]

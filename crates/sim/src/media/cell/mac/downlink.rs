@@ -12,7 +12,7 @@ use super::frame_queue::FrameQueue;
 use super::station_queues::{Addressed, HardwareLimit, StationQueues};
 use crate::media::cell::config::{CodelChoice, QueueDiscipline};
 use crate::media::cell::frame::{Body, Mpdu};
-use crate::media::cell::rates::LinkPlan;
+use crate::media::cell::phy::rates::LinkPlan;
 use crate::media::fq_codel::{FqCodel, FqCodelConfig};
 use crate::packet::Endpoints;
 use crate::route::Member;

@@ -13,15 +13,15 @@ use airwatt_base::{Instant, Slot};
 use airwatt_proto::powersave::ServiceFlags;
 
 use super::frame_queue::FrameQueue;
-use crate::media::cell::category::Category;
+use crate::media::cell::access::category::Category;
+use crate::media::cell::access::contention::ContenderId;
+use crate::media::cell::air::effects::Effects;
 use crate::media::cell::config::CellConfig;
-use crate::media::cell::contention::ContenderId;
-use crate::media::cell::effects::Effects;
 use crate::media::cell::frame::{Body, ExternalFrame, ModeId, Mpdu, MpduSet, Ppdu, Receiver};
 use crate::media::cell::interface::CellOutput;
-use crate::media::cell::mode::Link;
+use crate::media::cell::phy::mode::Link;
+use crate::media::cell::phy::rates::LinkPlan;
 use crate::media::cell::radio::RadioId;
-use crate::media::cell::rates::LinkPlan;
 use crate::route::Member;
 
 /// What the radio does.

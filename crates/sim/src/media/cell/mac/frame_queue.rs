@@ -7,12 +7,12 @@ use airwatt_base::Instant;
 use airwatt_proto::powersave::ServiceFlags;
 
 use super::tx_queue::TransmitQueue;
-use crate::media::cell::contention::ContenderId;
+use crate::media::cell::access::contention::ContenderId;
 use crate::media::cell::frame::{
     Body, CellFrameKind, DELIMITER_BYTES, FrameLimits, ModeId, Mpdu, MpduSet, OnAir, Ppdu, Receiver,
 };
-use crate::media::cell::mode::{AggregateLimit, Link};
-use crate::media::cell::rates::LinkPlan;
+use crate::media::cell::phy::mode::{AggregateLimit, Link};
+use crate::media::cell::phy::rates::LinkPlan;
 use crate::packet::Packet;
 use crate::route::Member;
 

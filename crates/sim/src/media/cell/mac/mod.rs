@@ -27,10 +27,10 @@ pub(super) use self::external::ExternalMac;
 use self::frame_queue::FrameQueue;
 pub(super) use self::peer::PeerMac;
 pub(super) use self::station::StationMac;
-use super::category::Category;
-use super::channel::Parts;
-use super::contention::ContenderId;
-use super::effects::Effects;
+use super::access::category::Category;
+use super::access::contention::ContenderId;
+use super::air::effects::Effects;
+use super::frame::parts::Parts;
 use super::frame::{Mpdu, MpduSet, OnAir, Ppdu};
 use super::radio::RadioId;
 

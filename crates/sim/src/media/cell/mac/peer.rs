@@ -9,13 +9,13 @@ use airwatt_base::{Instant, Slot};
 use super::categories::{Categories, category_of};
 use super::frame_queue::FrameQueue;
 use super::sender::Sender;
+use crate::media::cell::access::contention::ContenderId;
+use crate::media::cell::air::effects::Effects;
 use crate::media::cell::config::CellConfig;
-use crate::media::cell::contention::ContenderId;
-use crate::media::cell::effects::Effects;
 use crate::media::cell::frame::{Body, Mpdu, MpduSet, OnAir, Ppdu};
 use crate::media::cell::interface::CellOutput;
+use crate::media::cell::phy::rates::LinkPlan;
 use crate::media::cell::radio::RadioId;
-use crate::media::cell::rates::LinkPlan;
 use crate::packet::Packet;
 use crate::route::Member;
 

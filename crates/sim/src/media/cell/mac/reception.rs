@@ -6,7 +6,7 @@
 use airwatt_base::Instant;
 
 use super::reorder::ReorderBuffer;
-use crate::media::cell::contention::ContenderId;
+use crate::media::cell::access::contention::ContenderId;
 use crate::media::cell::frame::{Body, CellFrameKind, Mpdu, MpduSet, OnAir, Ppdu, placed};
 use crate::packet::Packet;
 

@@ -153,13 +153,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::TIMEOUT;
-    use crate::media::cell::aggregation::MissedBlockAck;
     use crate::media::cell::frame::MAX_MPDUS;
     use crate::media::cell::frame::{Body, CellFrameKind, FrameLimits, ModeId, Mpdu, MpduSet, placed};
     use crate::media::cell::mac::frame_queue::FrameQueue;
     use crate::media::cell::mac::reception::Receptions;
-    use crate::media::cell::mode::{AggregateLimit, Link};
-    use crate::media::cell::rates::LinkPlan;
+    use crate::media::cell::phy::aggregation::MissedBlockAck;
+    use crate::media::cell::phy::mode::{AggregateLimit, Link};
+    use crate::media::cell::phy::rates::LinkPlan;
     use crate::packet::{Packet, Payload};
 
     /// A sender and its receiver, beside a model that knows which packets have arrived in any attempt.

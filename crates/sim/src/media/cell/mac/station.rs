@@ -12,15 +12,15 @@ use airwatt_proto::powersave::{
 use super::categories::{Categories, category_of};
 use super::frame_queue::FrameQueue;
 use super::sender::Sender;
-use crate::media::cell::category::Category;
-use crate::media::cell::channel::Parts;
+use crate::media::cell::access::category::Category;
+use crate::media::cell::access::contention::ContenderId;
+use crate::media::cell::air::effects::Effects;
 use crate::media::cell::config::{CellConfig, CellStation};
-use crate::media::cell::contention::ContenderId;
-use crate::media::cell::effects::Effects;
+use crate::media::cell::frame::parts::Parts;
 use crate::media::cell::frame::{Body, CellFrameKind, Mpdu, MpduSet, OnAir, Ppdu};
 use crate::media::cell::interface::CellOutput;
+use crate::media::cell::phy::rates::LinkPlan;
 use crate::media::cell::radio::RadioId;
-use crate::media::cell::rates::LinkPlan;
 use crate::packet::Packet;
 use crate::route::Member;
 

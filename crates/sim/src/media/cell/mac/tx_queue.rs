@@ -8,12 +8,12 @@ use std::collections::VecDeque;
 
 use airwatt_base::Instant;
 
-use crate::media::cell::aggregation::MissedBlockAck;
 use crate::media::cell::frame::{
     Body, DELIMITER_BYTES, FrameLimits, MAX_MPDUS, Mpdu, MpduSet, Ppdu, Receiver, placed,
 };
-use crate::media::cell::mode::{AggregateLimit, Link};
-use crate::media::cell::rates::{LinkPlan, LinkRates};
+use crate::media::cell::phy::aggregation::MissedBlockAck;
+use crate::media::cell::phy::mode::{AggregateLimit, Link};
+use crate::media::cell::phy::rates::{LinkPlan, LinkRates};
 
 /// The frames for one receiver in the order of transmission. From the head they are outstanding (tried at least once, and
 /// numbered) and then those that may be sent. An attempt is one at the first frames, so numbers at the head ascend, with gaps where

@@ -7,8 +7,8 @@
 use airwatt_base::{Instant, Span};
 use airwatt_energy::{Cause, Causes, RadioState};
 
-use super::channel::Parts;
-use super::contention::ContenderId;
+use crate::media::cell::access::contention::ContenderId;
+use crate::media::cell::frame::parts::Parts;
 
 /// One exchange from the side of one radio: whether it sent, received or overheard.
 #[derive(Clone, Copy, Debug)]
@@ -22,21 +22,21 @@ struct Exchange {
 
 /// To what an exchange is charged.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Charged<'a> {
+pub(crate) struct Charged<'a> {
     /// The cause of the first frame.
-    pub(super) cause: Cause,
+    pub(crate) cause: Cause,
     /// The bytes of each cause, if the frames of an aggregate have several; otherwise nothing.
-    pub(super) shares: &'a [(Cause, u32)],
+    pub(crate) shares: &'a [(Cause, u32)],
 }
 
 /// The causes of one radio.
 #[derive(Clone, Debug)]
-pub(super) struct CauseAccount {
-    pub(super) causes: Causes,
+pub(crate) struct CauseAccount {
+    pub(crate) causes: Causes,
     /// The contenders of the radio that have a frame to send.
-    pub(super) waiting: Vec<ContenderId>,
+    pub(crate) waiting: Vec<ContenderId>,
     /// To what silence is charged while no frame waits.
-    pub(super) purpose: Cause,
+    pub(crate) purpose: Cause,
     exchange: Exchange,
     /// The bytes of each cause of the exchange, if there are several.
     shares: Vec<(Cause, u32)>,
@@ -61,7 +61,7 @@ impl Default for CauseAccount {
 
 impl CauseAccount {
     /// An exchange begins at `now`. `sends`: the radio sends the PPDU. All time before `now` has been charged.
-    pub(super) fn begin(&mut self, charged: Charged<'_>, sends: bool, now: Instant, parts: &Parts) {
+    pub(crate) fn begin(&mut self, charged: Charged<'_>, sends: bool, now: Instant, parts: &Parts) {
         let Charged { cause, shares } = charged;
         self.shares.clear();
         let mut exchange = Exchange { cause, from: now, until: now, received: [(now, now); 2] };
@@ -89,14 +89,14 @@ impl CauseAccount {
     }
 
     /// The radio receives a frame from `start` to `end` that nothing answers. All time before `start` has been charged.
-    pub(super) fn receive(&mut self, cause: Cause, start: Instant, end: Instant) {
+    pub(crate) fn receive(&mut self, cause: Cause, start: Instant, end: Instant) {
         self.exchange = Exchange { cause, from: start, until: end, received: [(start, end), (end, end)] };
         self.shares.clear();
     }
 
     /// Charges frames of the present exchange. Several causes share a time by their bytes, in whole nanoseconds that add up to it.
     #[inline]
-    pub(super) fn charge_exchange(&mut self, state: RadioState, span: Span) {
+    pub(crate) fn charge_exchange(&mut self, state: RadioState, span: Span) {
         if self.shares.is_empty() {
             return self.causes.charge(self.exchange.cause, state, span);
         }
@@ -111,12 +111,12 @@ impl CauseAccount {
     }
 
     /// Whether the time from `since` to `now` lies in the present exchange.
-    pub(super) fn covers(&self, since: Instant, now: Instant) -> bool {
+    pub(crate) fn covers(&self, since: Instant, now: Instant) -> bool {
         since >= self.exchange.from && now <= self.exchange.until
     }
 
     /// Charges the time from `from` to `until`, in which the radio was awake, did not send, and received for `receiving`.
-    pub(super) fn spend_awake(&mut self, from: Instant, until: Instant, receiving: Span) {
+    pub(crate) fn spend_awake(&mut self, from: Instant, until: Instant, receiving: Span) {
         let within = |(start, end): (Instant, Instant)| end.min(until).saturating_since(start.max(from));
         let listening = (until - from) - receiving;
         let Exchange { from: begun, until: ended, received: [first, second], .. } = self.exchange;

@@ -3,18 +3,18 @@
 use airwatt_base::{Instant, Span};
 use airwatt_proto::powersave::{Adaptation, PowerSaveFrame, ServiceFlags, StationId};
 
-use super::channel::{Parts, Plan};
-use super::frame::{
+use crate::media::cell::frame::parts::{Parts, Plan};
+use crate::media::cell::frame::{
     ACK_BYTES, Aggregate, BeaconContent, Body, CellFrameKind, ModeId, Mpdu, MpduSet, Node, Ppdu, RTS_BYTES,
     Receiver, TracedFrame,
 };
-use super::interface::CellTrace;
-use super::mode::Modes;
+use crate::media::cell::interface::CellTrace;
+use crate::media::cell::phy::mode::Modes;
 use crate::route::Member;
 
 /// Records frames and queue lengths.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sniffer {
+pub(crate) struct Sniffer {
     /// The members of the cell, with the indices of their BSSs.
     nodes: Vec<(Node, u16)>,
     trace: Option<Box<CellTrace>>,
@@ -24,28 +24,28 @@ pub(super) struct Sniffer {
 
 impl Sniffer {
     /// Adds the next member, which belongs to this BSS.
-    pub(super) fn add(&mut self, node: Node, bss: usize) {
+    pub(crate) fn add(&mut self, node: Node, bss: usize) {
         self.nodes.push((node, bss as u16));
     }
 
     /// Records from now on.
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.trace = Some(Box::default());
     }
 
     /// Whether it records.
-    pub(super) const fn is_on(&self) -> bool {
+    pub(crate) const fn is_on(&self) -> bool {
         self.trace.is_some()
     }
 
     /// What was recorded.
-    pub(super) fn take(&mut self) -> Option<CellTrace> {
+    pub(crate) fn take(&mut self) -> Option<CellTrace> {
         self.trace.take().map(|trace| *trace)
     }
 
     /// Records the frames of one exchange: those of the PPDU with the lengths of their MPDUs and traffic identifier, and those before and behind it. `marked` has the
     /// stations whose TIM bit is set, if it is a beacon.
-    pub(super) fn record(
+    pub(crate) fn record(
         &mut self,
         ppdu: &Ppdu,
         (mpdus, tid): (&[(Mpdu, u32)], u8),
@@ -157,7 +157,7 @@ impl Sniffer {
     }
 
     /// Records what a station's policy knows about its traffic, if that has changed.
-    pub(super) fn note_adaptation(&mut self, station: Member, adaptation: Adaptation, now: Instant) {
+    pub(crate) fn note_adaptation(&mut self, station: Member, adaptation: Adaptation, now: Instant) {
         let Some(station) = self.station(station) else { return };
         let Some(trace) = &mut self.trace else { return };
         let last = trace.adaptations.iter().rev().find(|(_, other, _)| *other == station);
@@ -167,14 +167,14 @@ impl Sniffer {
     }
 
     /// Records the length of the access point's transmission queue.
-    pub(super) fn note_queue(&mut self, frames: u32, now: Instant) {
+    pub(crate) fn note_queue(&mut self, frames: u32, now: Instant) {
         if let Some(trace) = &mut self.trace {
             trace.ap_queue.push((now, frames));
         }
     }
 
     /// Records the number of packets in the access point's power-save buffers, if that has changed.
-    pub(super) fn note_power_save(&mut self, packets: u32, now: Instant) {
+    pub(crate) fn note_power_save(&mut self, packets: u32, now: Instant) {
         if let Some(trace) = &mut self.trace
             && trace.ap_power_save.last().is_none_or(|(_, last)| *last != packets)
         {

@@ -6,18 +6,19 @@ use airwatt_base::{Instant, Schedule, Slot};
 use airwatt_energy::Cause;
 use airwatt_proto::powersave::{Adaptation, Purpose};
 
-use super::channel::{Airborne, Channel};
-use super::contention::{ContenderId, Contention};
-use super::frame::MpduSet;
+use super::channel::Channel;
 use super::hidden::Hidden;
-use super::interface::CellOutput;
-use super::radio::{RadioId, Radios};
 use super::sniffer::Sniffer;
+use crate::media::cell::access::contention::{ContenderId, Contention};
+use crate::media::cell::frame::MpduSet;
+use crate::media::cell::frame::parts::Airborne;
+use crate::media::cell::interface::CellOutput;
+use crate::media::cell::radio::{RadioId, Radios};
 use crate::packet::Packet;
 use crate::route::Member;
 
 /// The parts of a cell as a MAC reaches them.
-pub(super) struct Effects<'a> {
+pub(crate) struct Effects<'a> {
     channel: &'a Channel,
     contention: &'a mut Contention,
     radios: &'a mut Radios,
@@ -30,14 +31,14 @@ pub(super) struct Effects<'a> {
 
 /// The time with frames on the air, as this radio hears them.
 #[inline]
-pub(super) fn air_of<'a>(hidden: Option<&'a Hidden>, channel: &'a Channel, radio: RadioId) -> &'a Airborne {
+pub(crate) fn air_of<'a>(hidden: Option<&'a Hidden>, channel: &'a Channel, radio: RadioId) -> &'a Airborne {
     // Behind the only access point of such a cell its stations follow.
     hidden.map_or_else(|| channel.airborne(), |hidden| hidden.air(radio as Member + 1))
 }
 
 /// The contention in which this contender waits.
 #[inline]
-pub(super) fn contention_of<'a>(
+pub(crate) fn contention_of<'a>(
     hidden: Option<&'a mut Hidden>,
     contention: &'a mut Contention,
     contender: ContenderId,
@@ -50,7 +51,7 @@ pub(super) fn contention_of<'a>(
 
 impl<'a> Effects<'a> {
     /// Joins the parts for one call of a MAC.
-    pub(super) fn new(
+    pub(crate) fn new(
         channel: &'a Channel,
         contention: &'a mut Contention,
         radios: &'a mut Radios,
@@ -68,13 +69,13 @@ impl<'a> Effects<'a> {
     }
 
     /// The frames of the present exchange that its receiver gets.
-    pub(super) const fn received(&self) -> &'a MpduSet {
+    pub(crate) const fn received(&self) -> &'a MpduSet {
         self.channel.received()
     }
 
     /// The contender has a frame to send. It contends if its radio can send; a contender whose frame is on the air contends
     /// again when the exchange has ended.
-    pub(super) fn join(&mut self, contender: ContenderId, radio: Option<RadioId>, now: Instant) {
+    pub(crate) fn join(&mut self, contender: ContenderId, radio: Option<RadioId>, now: Instant) {
         if let Some(radio) = radio {
             let air = air_of(self.hidden.as_deref(), self.channel, radio);
             self.radios.wait_for_medium(radio, contender, now, air);
@@ -88,7 +89,7 @@ impl<'a> Effects<'a> {
     }
 
     /// The contender has sent its last frame.
-    pub(super) fn sent_all(&mut self, contender: ContenderId, radio: Option<RadioId>, now: Instant) {
+    pub(crate) fn sent_all(&mut self, contender: ContenderId, radio: Option<RadioId>, now: Instant) {
         if let Some(radio) = radio {
             let air = air_of(self.hidden.as_deref(), self.channel, radio);
             self.radios.end_waiting(radio, contender, now, air);
@@ -96,7 +97,7 @@ impl<'a> Effects<'a> {
     }
 
     /// The radio is awake for this purpose from now on.
-    pub(super) fn set_purpose(&mut self, radio: RadioId, purpose: Purpose, now: Instant) {
+    pub(crate) fn set_purpose(&mut self, radio: RadioId, purpose: Purpose, now: Instant) {
         let cause = match purpose {
             Purpose::Service => Cause::Service,
             Purpose::Group => Cause::Group,
@@ -109,14 +110,14 @@ impl<'a> Effects<'a> {
     }
 
     /// The contender has no frame to send any more.
-    pub(super) fn leave(&mut self, contender: ContenderId) {
+    pub(crate) fn leave(&mut self, contender: ContenderId) {
         if !self.channel.is_sending(contender) {
             self.contention(contender).leave(contender);
         }
     }
 
     /// Puts a radio to sleep. Its contenders leave the contention.
-    pub(super) fn doze(&mut self, radio: RadioId, contenders: Range<ContenderId>, slot: Slot, now: Instant) {
+    pub(crate) fn doze(&mut self, radio: RadioId, contenders: Range<ContenderId>, slot: Slot, now: Instant) {
         let air = air_of(self.hidden.as_deref(), self.channel, radio);
         self.radios.doze(radio, now, air);
         contenders.for_each(|contender| self.contention(contender).leave(contender));
@@ -124,71 +125,71 @@ impl<'a> Effects<'a> {
     }
 
     /// Wakes a radio up. `slot` is served once it is awake.
-    pub(super) fn wake(&mut self, radio: RadioId, slot: Slot, now: Instant) {
+    pub(crate) fn wake(&mut self, radio: RadioId, slot: Slot, now: Instant) {
         let until = self.radios.wake(radio, now);
         self.schedule.set(slot, until);
     }
 
     /// Marks a radio as awake.
-    pub(super) fn awake(&mut self, radio: RadioId, slot: Slot, now: Instant) {
+    pub(crate) fn awake(&mut self, radio: RadioId, slot: Slot, now: Instant) {
         self.schedule.cancel(slot);
         let air = air_of(self.hidden.as_deref(), self.channel, radio);
         self.radios.awake(radio, now, air);
     }
 
     /// Lets a radio leave the channel. Its contenders leave the contention.
-    pub(super) fn leave_channel(&mut self, radio: RadioId, contenders: Range<ContenderId>, now: Instant) {
+    pub(crate) fn leave_channel(&mut self, radio: RadioId, contenders: Range<ContenderId>, now: Instant) {
         let air = air_of(self.hidden.as_deref(), self.channel, radio);
         self.radios.leave_channel(radio, now, air);
         contenders.for_each(|contender| self.leave(contender));
     }
 
     /// Lets a radio return to the channel.
-    pub(super) fn return_to_channel(&mut self, radio: RadioId, now: Instant) {
+    pub(crate) fn return_to_channel(&mut self, radio: RadioId, now: Instant) {
         let air = air_of(self.hidden.as_deref(), self.channel, radio);
         self.radios.return_to_channel(radio, now, air);
     }
 
     /// Sets the timer of a slot; [`Instant::FOREVER`] cancels it.
     #[inline]
-    pub(super) fn set_timer(&mut self, slot: Slot, at: Instant) {
+    pub(crate) fn set_timer(&mut self, slot: Slot, at: Instant) {
         self.schedule.set(slot, at);
     }
 
     /// Emits an output of the cell.
-    pub(super) fn emit(&mut self, output: CellOutput) {
+    pub(crate) fn emit(&mut self, output: CellOutput) {
         self.outputs.push(output);
     }
 
     /// A packet, if there is one in a frame, has arrived at this member.
-    pub(super) fn arrived(&mut self, at: Member, packet: Option<&Packet>) {
+    pub(crate) fn arrived(&mut self, at: Member, packet: Option<&Packet>) {
         if let Some(packet) = packet {
             self.emit(CellOutput::Arrived { at, packet: *packet });
         }
     }
 
     /// These packets have arrived too late.
-    pub(super) fn lose(&mut self, packets: impl Iterator<Item = Packet>) {
+    pub(crate) fn lose(&mut self, packets: impl Iterator<Item = Packet>) {
         packets.for_each(|packet| self.emit(CellOutput::Lost(packet)));
     }
 
     /// Whether a trace is kept.
-    pub(super) fn traces(&self) -> bool {
+    pub(crate) fn traces(&self) -> bool {
         self.sniffer.is_on()
     }
 
     /// Traces what a station's policy knows about its traffic.
-    pub(super) fn note_adaptation(&mut self, station: Member, adaptation: Adaptation, now: Instant) {
+    pub(crate) fn note_adaptation(&mut self, station: Member, adaptation: Adaptation, now: Instant) {
         self.sniffer.note_adaptation(station, adaptation, now);
     }
 
     /// Traces the length of an access point's transmission queue.
-    pub(super) fn note_queue(&mut self, frames: u32, now: Instant) {
+    pub(crate) fn note_queue(&mut self, frames: u32, now: Instant) {
         self.sniffer.note_queue(frames, now);
     }
 
     /// Traces the number of packets in an access point's power-save buffers.
-    pub(super) fn note_power_save(&mut self, packets: u32, now: Instant) {
+    pub(crate) fn note_power_save(&mut self, packets: u32, now: Instant) {
         self.sniffer.note_power_save(packets, now);
     }
 }

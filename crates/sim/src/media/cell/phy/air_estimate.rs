@@ -5,7 +5,7 @@
 
 use airwatt_dot11::{Format, TxVector};
 
-use super::category::Category;
+use crate::media::cell::access::category::Category;
 
 /// Bytes to which durations refer (`AVG_PKT_SIZE`).
 const REFERENCE_BYTES: u64 = 1_024;
@@ -17,7 +17,7 @@ const UNIT_US: u64 = 4;
 
 /// The estimate for frames in one transmit mode and category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct AirTimeEstimate {
+pub(crate) struct AirTimeEstimate {
     /// The data of 1,024 bytes, in 1024ths of a microsecond.
     reference: u64,
     /// A frame's share of the preamble, in microseconds.
@@ -26,10 +26,10 @@ pub(super) struct AirTimeEstimate {
 
 impl AirTimeEstimate {
     /// That of frames that no limit counts.
-    pub(super) const NONE: Self = Self { reference: 0, overhead_us: 0 };
+    pub(crate) const NONE: Self = Self { reference: 0, overhead_us: 0 };
 
     /// The estimate at this vector. Frames of voice are never aggregated.
-    pub(super) fn new(vector: &TxVector, category: Category) -> Self {
+    pub(crate) fn new(vector: &TxVector, category: Category) -> Self {
         let reference = 8 * REFERENCE_BYTES * 1_024 * 1_000_000 / vector.rate().as_bps();
         let overhead_us = match vector.format() {
             Format::Dsss { short: true } => 96 + 10,
@@ -44,7 +44,7 @@ impl AirTimeEstimate {
     }
 
     /// The estimate for a frame of so many bytes, MAC header to FCS, in microseconds.
-    pub(super) fn micros(self, bytes: u32) -> u16 {
+    pub(crate) fn micros(self, bytes: u32) -> u16 {
         let data = self.reference * (u64::from(bytes) + ADDED_BYTES) / REFERENCE_BYTES / 1_024;
         ((data + self.overhead_us).clamp(UNIT_US, LONGEST_US) / UNIT_US * UNIT_US) as u16
     }

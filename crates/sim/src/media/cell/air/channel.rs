@@ -12,23 +12,23 @@ use airwatt_base::{Instant, RandomStream, Span};
 use airwatt_dot11::TxVector;
 use airwatt_energy::BeaconReception;
 
-use super::aggregation::MAX_PPDU_TIME;
-use super::category::Category;
-use super::config::{CellConfig, CellStation};
-use super::contention::ContenderId;
-use super::frame::{
+use crate::engine::Fingerprint;
+use crate::media::cell::access::category::Category;
+use crate::media::cell::access::contention::ContenderId;
+use crate::media::cell::config::{CellConfig, CellStation};
+use crate::media::cell::frame::parts::{Airborne, Parts, Plan};
+use crate::media::cell::frame::{
     ACK_BYTES, CTS_BYTES, CellFrameKind, ModeId, MpduSet, Ppdu, RTS_BYTES, Receiver, after_tim_bytes,
 };
-use super::mode::{Link, Mode, Modes};
-pub(super) use super::parts::{Airborne, Part, Parts, Plan};
-use super::propagation;
-use super::rates::RateControl;
-use super::snr::{self, ByteErrors, ErrorModel};
-use crate::engine::Fingerprint;
+use crate::media::cell::phy::aggregation::MAX_PPDU_TIME;
+use crate::media::cell::phy::mode::{Link, Mode, Modes};
+use crate::media::cell::phy::propagation;
+use crate::media::cell::phy::rates::RateControl;
+use crate::media::cell::phy::snr::{self, ByteErrors, ErrorModel};
 use crate::route::Member;
 /// What the channel has to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// Contention is decided.
     Access,
     /// The TIM of a beacon has arrived.
@@ -89,15 +89,15 @@ struct Exchange {
 
 /// Counts of a channel.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ChannelCounts {
+pub(crate) struct ChannelCounts {
     /// Attempts to send a frame that carries data, control or a beacon; RTS, CTS and ACK are not counted.
-    pub(super) frames: u64,
+    pub(crate) frames: u64,
     /// Attempts after the first.
-    pub(super) retries: u64,
+    pub(crate) retries: u64,
     /// Frames in these attempts.
-    pub(super) mpdus: u64,
+    pub(crate) mpdus: u64,
     /// Accesses at which more than one MAC entity began to send.
-    pub(super) collisions: u64,
+    pub(crate) collisions: u64,
 }
 
 /// The signal path between a station and its access point.
@@ -119,7 +119,7 @@ struct SignalErrors {
 
 /// One radio channel.
 #[derive(Clone, Debug)]
-pub(super) struct Channel {
+pub(crate) struct Channel {
     modes: Modes,
     times: FrameTimes,
     /// What follows the TIM of a beacon, in bytes.
@@ -143,14 +143,14 @@ pub(super) struct Channel {
     counts: ChannelCounts,
     print: Fingerprint,
     /// Longest time during which a transmission that has begun is not noticed: the longest propagation delay, at most a slot.
-    pub(super) blind: Span,
+    pub(crate) blind: Span,
     /// Whether a station dozes after the TIM of a beacon.
     announces_tim: bool,
 }
 
 impl Channel {
     /// Makes an idle channel without members.
-    pub(super) fn new(config: &CellConfig, noise: RandomStream) -> Self {
+    pub(crate) fn new(config: &CellConfig, noise: RandomStream) -> Self {
         let CellConfig { standard, short_preamble, data, .. } = *config;
         let others = [config.control_rate, config.beacon_rate, config.group_rate];
         let modes = Modes::new(standard, short_preamble, data, others, &config.aggregation);
@@ -179,13 +179,13 @@ impl Channel {
     }
 
     /// Adds an access point as the next member.
-    pub(super) fn add_access_point(&mut self) {
+    pub(crate) fn add_access_point(&mut self) {
         self.paths.push(None);
         self.errors.push(Vec::new());
     }
 
     /// Adds a station as the next member, to and from which data may have these modes beside its own. Returns its own mode and these.
-    pub(super) fn add_station(
+    pub(crate) fn add_station(
         &mut self,
         station: &CellStation,
         groups: &[Vec<TxVector>],
@@ -213,7 +213,7 @@ impl Channel {
     }
 
     /// A link to or from a station, for frames of a category with this TXOP limit.
-    pub(super) fn link(
+    pub(crate) fn link(
         &self,
         config: &CellConfig,
         station: &CellStation,
@@ -239,47 +239,47 @@ impl Channel {
     }
 
     /// The transmit modes.
-    pub(super) const fn modes(&self) -> &Modes {
+    pub(crate) const fn modes(&self) -> &Modes {
         &self.modes
     }
 
     /// The sum of the time during which frames were on the air.
-    pub(super) const fn airborne(&self) -> &Airborne {
+    pub(crate) const fn airborne(&self) -> &Airborne {
         &self.airborne
     }
 
     /// Counts so far.
-    pub(super) const fn counts(&self) -> ChannelCounts {
+    pub(crate) const fn counts(&self) -> ChannelCounts {
         self.counts
     }
 
     /// The frames that the receiver of the present exchange gets.
-    pub(super) const fn received(&self) -> &MpduSet {
+    pub(crate) const fn received(&self) -> &MpduSet {
         &self.received
     }
 
     /// Fingerprint of the frames on the air.
-    pub(super) const fn print(&self) -> Fingerprint {
+    pub(crate) const fn print(&self) -> Fingerprint {
         self.print
     }
 
     /// Short inter-frame space.
-    pub(super) const fn sifs(&self) -> Span {
+    pub(crate) const fn sifs(&self) -> Span {
         self.times.sifs
     }
 
     /// How much longer than DIFS contention waits after a frame that was received wrongly (802.11-2020 10.3.2.3.7).
-    pub(super) const fn eifs_less_difs(&self) -> Span {
+    pub(crate) const fn eifs_less_difs(&self) -> Span {
         self.times.eifs_less_difs
     }
 
     /// How long a sender waits for the response to its frame (10.3.2.11).
-    pub(super) const fn response_timeout(&self) -> Span {
+    pub(crate) const fn response_timeout(&self) -> Span {
         self.times.response_timeout
     }
 
     /// The time at which the next step is due, unless contention runs.
-    pub(super) fn next_step(&self) -> Option<Instant> {
+    pub(crate) fn next_step(&self) -> Option<Instant> {
         match &self.state {
             State::Idle | State::Overlaps => None,
             State::Exchange(exchange) if exchange.arrived => Some(exchange.end),
@@ -290,7 +290,7 @@ impl Channel {
     }
 
     /// The step that is due. The second call during a successful exchange returns the step after the first.
-    pub(super) fn step(&mut self) -> Step {
+    pub(crate) fn step(&mut self) -> Step {
         match &mut self.state {
             State::Idle => Step::Access,
             State::Exchange(Exchange { arrived: true, response: false, .. }) => Step::ResponseLost,
@@ -309,17 +309,17 @@ impl Channel {
     }
 
     /// Whether a frame of the contender is on the air.
-    pub(super) fn is_sending(&self, contender: ContenderId) -> bool {
+    pub(crate) fn is_sending(&self, contender: ContenderId) -> bool {
         !matches!(self.state, State::Idle) && self.ppdus.iter().any(|ppdu| ppdu.contender == contender)
     }
 
     /// The frames of the present or last access.
-    pub(super) fn ppdus(&self) -> &[Ppdu] {
+    pub(crate) fn ppdus(&self) -> &[Ppdu] {
         &self.ppdus
     }
 
     /// The index of the frame that is acknowledged or fails in this exchange; 0 if all frames fail.
-    pub(super) const fn current(&self) -> usize {
+    pub(crate) const fn current(&self) -> usize {
         match &self.state {
             State::Exchange(exchange) | State::Failure(exchange) => exchange.index,
             State::Idle | State::Collision { .. } | State::Overlaps => 0,
@@ -327,13 +327,13 @@ impl Channel {
     }
 
     /// Whether another exchange of `ppdu`, after a SIFS at `now`, fits the transmission opportunity (802.11-2020 10.23.2.8).
-    pub(super) fn fits(&self, ppdu: &Ppdu, now: Instant) -> bool {
+    pub(crate) fn fits(&self, ppdu: &Ppdu, now: Instant) -> bool {
         let State::Exchange(exchange) = &self.state else { return false };
         now + self.times.sifs + self.plan(ppdu).total() <= exchange.txop_end
     }
 
     /// End of the present transmission opportunity.
-    pub(super) fn txop_end(&self) -> Option<Instant> {
+    pub(crate) fn txop_end(&self) -> Option<Instant> {
         match &self.state {
             State::Exchange(exchange) => Some(exchange.txop_end),
             _ => None,
@@ -341,7 +341,7 @@ impl Channel {
     }
 
     /// When the frame of the present exchange has arrived.
-    pub(super) fn data_end(&self) -> Instant {
+    pub(crate) fn data_end(&self) -> Instant {
         match &self.state {
             State::Exchange(exchange) | State::Failure(exchange) => exchange.data_end,
             State::Idle | State::Collision { .. } | State::Overlaps => {
@@ -351,12 +351,12 @@ impl Channel {
     }
 
     /// Several exchanges may be under way from now on: some stations do not hear each other.
-    pub(super) const fn overlap(&mut self) {
+    pub(crate) const fn overlap(&mut self) {
         self.state = State::Overlaps;
     }
 
     /// Counts an attempt of the exchange with this index, which begins at `start`, and whether another one `collides` with it.
-    pub(super) fn count_attempt(&mut self, index: usize, start: Instant, collides: bool) {
+    pub(crate) fn count_attempt(&mut self, index: usize, start: Instant, collides: bool) {
         let ppdu = &self.ppdus[index];
         self.counts.frames += 1;
         self.counts.retries += u64::from(ppdu.retry);
@@ -367,67 +367,67 @@ impl Channel {
     }
 
     /// Puts one frame of several exchanges on the air.
-    pub(super) fn put_on_air(&mut self, start: Instant, end: Instant) {
+    pub(crate) fn put_on_air(&mut self, start: Instant, end: Instant) {
         self.airborne.add_heard(start, end, start);
     }
 
     /// Says which frames of one of several exchanges its receiver gets.
-    pub(super) fn set_received(&mut self, received: MpduSet) {
+    pub(crate) fn set_received(&mut self, received: MpduSet) {
         self.received = received;
         received.words().iter().for_each(|word| self.print.add(*word));
     }
 
     /// Removes the PPDU of one of several exchanges.
-    pub(super) fn remove(&mut self, index: usize) {
+    pub(crate) fn remove(&mut self, index: usize) {
         self.ppdus.remove(index);
     }
 
     /// Whether noise destroys a frame of so many bytes in the PPDU.
-    pub(super) fn is_noisy(&mut self, ppdu: &Ppdu, bytes: u32) -> bool {
+    pub(crate) fn is_noisy(&mut self, ppdu: &Ppdu, bytes: u32) -> bool {
         let noise = self.noise_of(ppdu, bytes);
         noise > 0.0 && self.noise.chance(noise)
     }
 
     /// Whether noise destroys a response.
-    pub(super) fn loses_response(&mut self) -> bool {
+    pub(crate) fn loses_response(&mut self) -> bool {
         self.response_error_rate > 0.0 && self.noise.chance(self.response_error_rate)
     }
 
     /// The signal of a member at its access point, in milliwatts.
-    pub(super) fn signal_mw(&self, member: Member) -> f64 {
+    pub(crate) fn signal_mw(&self, member: Member) -> f64 {
         self.paths[usize::from(member)].map_or(1.0, |path| path.signal_mw)
     }
 
     /// From the beginning of a beacon to the end of its TIM, if a station dozes from there on.
-    pub(super) fn time_to_tim(&self, ppdu: &Ppdu) -> Option<Span> {
+    pub(crate) fn time_to_tim(&self, ppdu: &Ppdu) -> Option<Span> {
         (self.announces_tim && ppdu.kind == CellFrameKind::Beacon).then(|| self.tim_time(ppdu))
     }
 
     /// How long after an RTS its NAV ends if nothing follows (802.11-2020 10.3.2.4).
-    pub(super) fn nav_timeout(&self) -> Span {
+    pub(crate) fn nav_timeout(&self) -> Span {
         let times = &self.times;
         (times.sifs + times.slot) * 2 + times.cts + times.rx_start_delay
     }
 
     /// Ends the present exchange: contention may run.
-    pub(super) fn release(&mut self) {
+    pub(crate) fn release(&mut self) {
         self.state = State::Idle;
     }
 
     /// Begins a new exchange without frames. What was on the air belongs to the past.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.ppdus.clear();
         self.airborne.fold();
     }
 
     /// Adds a frame to the exchange that is about to begin.
-    pub(super) fn add(&mut self, ppdu: Ppdu) {
+    pub(crate) fn add(&mut self, ppdu: Ppdu) {
         self.ppdus.push(ppdu);
     }
 
     /// Puts the only frame of this access on the air. `hears` says whether its receiver is awake. `lengths` are those of the
     /// frames of an aggregate. Returns the frames of the exchange.
-    pub(super) fn begin_alone(
+    pub(crate) fn begin_alone(
         &mut self,
         hears: bool,
         lengths: &[u32],
@@ -506,7 +506,7 @@ impl Channel {
     }
 
     /// Puts several frames on the air together. [`Channel::colliding`] has what each of them sends.
-    pub(super) fn begin_together(&mut self, now: Instant) {
+    pub(crate) fn begin_together(&mut self, now: Instant) {
         self.counts.collisions += 1;
         let end = self.ppdus.iter().map(|ppdu| now + self.colliding_time(ppdu)).max().unwrap_or(now);
         self.airborne.add(now, end);
@@ -521,7 +521,7 @@ impl Channel {
     }
 
     /// What one of several simultaneous senders puts on the air: its RTS or its frame.
-    pub(super) fn colliding(&self, ppdu: &Ppdu, now: Instant) -> Parts {
+    pub(crate) fn colliding(&self, ppdu: &Ppdu, now: Instant) -> Parts {
         let mut parts = Parts::default();
         let kind = if ppdu.rts { CellFrameKind::Rts } else { ppdu.kind };
         parts.push(kind, now, self.colliding_time(ppdu), true, false);
@@ -534,7 +534,7 @@ impl Channel {
     /// of the other frames learn of their failure from it.
     ///
     /// Only access points capture, so all senders have to be stations of one access point.
-    pub(super) fn capture(&mut self, now: Instant) -> Option<(usize, Instant, Parts)> {
+    pub(crate) fn capture(&mut self, now: Instant) -> Option<(usize, Instant, Parts)> {
         let State::Collision { end } = self.state else { return None };
         let index = self.strongest()?;
         let ppdu = &self.ppdus[index];
@@ -566,7 +566,7 @@ impl Channel {
     }
 
     /// How long bystanders of a failed attempt defer, from its end at `now`: the NAV that it announced.
-    pub(super) fn deferral(&self, now: Instant) -> Instant {
+    pub(crate) fn deferral(&self, now: Instant) -> Instant {
         let times = &self.times;
         match &self.state {
             // The NAV that an RTS has set ends when no data frame follows (10.3.2.4).
@@ -576,13 +576,13 @@ impl Channel {
     }
 
     /// The time for which the frame is on the air.
-    pub(super) fn frame_time(&self, ppdu: &Ppdu) -> Span {
+    pub(crate) fn frame_time(&self, ppdu: &Ppdu) -> Span {
         self.modes.get(ppdu.mode).layout.time(ppdu.bytes)
     }
 
     /// Durations of the parts of the exchange of a frame.
     #[inline]
-    pub(super) fn plan(&self, ppdu: &Ppdu) -> Plan {
+    pub(crate) fn plan(&self, ppdu: &Ppdu) -> Plan {
         let times = &self.times;
         let tau = self.path(ppdu).map_or(Span::ZERO, |path| path.propagation);
         let mode = self.modes.get(ppdu.mode);

@@ -5,19 +5,19 @@
 
 use airwatt_base::{Instant, Span};
 
-use super::CellMedium;
-use super::cause_account::Charged;
-use super::contention::ContenderId;
-use super::effects::{air_of, contention_of};
-use super::frame::{CellFrameKind, MpduSet, Ppdu, Receiver};
-use super::hidden::{ACCESS_POINT, AirFrame, Exchange, Hidden, Phase};
-use super::parts::{Part, Parts};
+use crate::media::cell::CellMedium;
+use crate::media::cell::access::contention::ContenderId;
+use crate::media::cell::air::effects::{air_of, contention_of};
+use crate::media::cell::air::hidden::{ACCESS_POINT, AirFrame, Exchange, Hidden, Phase};
+use crate::media::cell::frame::parts::{Part, Parts};
+use crate::media::cell::frame::{CellFrameKind, MpduSet, Ppdu, Receiver};
+use crate::media::cell::radio::cause_account::Charged;
 use crate::route::Member;
 
 impl CellMedium {
     /// Takes the next step that is due. At equal times frames end first; then those begin whose senders cannot have noticed each other.
     #[inline(never)]
-    pub(super) fn step_overlap(&mut self, now: Instant) {
+    pub(crate) fn step_overlap(&mut self, now: Instant) {
         let blind = self.channel.blind;
         let hidden = self.hidden();
         if let Some(index) = hidden.next_step(false, now) {
@@ -317,7 +317,7 @@ impl CellMedium {
         Some(self.hidden().exchange(index).txop_end).filter(|txop_end| end <= *txop_end)
     }
 
-    fn contention_of(&mut self, contender: ContenderId) -> &mut super::Contention {
+    fn contention_of(&mut self, contender: ContenderId) -> &mut crate::media::cell::Contention {
         contention_of(self.hidden.as_deref_mut(), &mut self.contention, contender)
     }
 

@@ -2,11 +2,11 @@
 
 use airwatt_base::{Instant, Span};
 
-use super::frame::CellFrameKind;
+use super::CellFrameKind;
 
 /// The sum of the time during which frames were on the air, up to any instant of the present exchange.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Airborne {
+pub(crate) struct Airborne {
     before: Span,
     /// Frames of the present exchange, in order.
     present: Vec<(Instant, Instant)>,
@@ -14,7 +14,7 @@ pub(super) struct Airborne {
 
 impl Airborne {
     /// Moves the frames so far to the past.
-    pub(super) fn fold(&mut self) {
+    pub(crate) fn fold(&mut self) {
         for &(start, end) in &self.present {
             self.before += end - start;
         }
@@ -22,12 +22,12 @@ impl Airborne {
     }
 
     /// Adds a frame from `start` to `end`, which does not begin before the one added last.
-    pub(super) fn add(&mut self, start: Instant, end: Instant) {
+    pub(crate) fn add(&mut self, start: Instant, end: Instant) {
         self.present.push((start, end));
     }
 
     /// Adds what is new of a frame from `start` to `end`, which may lie under others. `horizon`: up to no time before it is the sum asked for.
-    pub(super) fn add_heard(&mut self, start: Instant, end: Instant, horizon: Instant) {
+    pub(crate) fn add_heard(&mut self, start: Instant, end: Instant, horizon: Instant) {
         let past = self.present.iter().take_while(|(_, end)| *end <= horizon).count();
         for (start, end) in self.present.drain(..past) {
             self.before += end - start;
@@ -39,31 +39,31 @@ impl Airborne {
     }
 
     /// The sum up to `at`, which does not lie before the end of any frame of the past.
-    pub(super) fn until(&self, at: Instant) -> Span {
+    pub(crate) fn until(&self, at: Instant) -> Span {
         let begun = self.present.iter().take_while(|(start, _)| *start < at);
         begun.fold(self.before, |sum, &(start, end)| sum + (end.min(at) - start))
     }
 }
 
 /// Durations of the parts of one exchange.
-pub(super) struct Plan {
-    pub(super) rts: bool,
-    pub(super) rts_time: Span,
-    pub(super) cts_time: Span,
+pub(crate) struct Plan {
+    pub(crate) rts: bool,
+    pub(crate) rts_time: Span,
+    pub(crate) cts_time: Span,
     /// From the beginning of the exchange to that of the data frame.
-    pub(super) before_data: Span,
-    pub(super) data_time: Span,
+    pub(crate) before_data: Span,
+    pub(crate) data_time: Span,
     /// ACK or BlockAck.
-    pub(super) response: CellFrameKind,
-    pub(super) ack_time: Span,
+    pub(crate) response: CellFrameKind,
+    pub(crate) ack_time: Span,
     /// Propagation delay.
-    pub(super) tau: Span,
-    pub(super) sifs: Span,
+    pub(crate) tau: Span,
+    pub(crate) sifs: Span,
 }
 
 impl Plan {
     /// How long a frame of the exchange is on the air.
-    pub(super) const fn time_of(&self, kind: CellFrameKind) -> Span {
+    pub(crate) const fn time_of(&self, kind: CellFrameKind) -> Span {
         match kind {
             CellFrameKind::Rts => self.rts_time,
             CellFrameKind::Cts => self.cts_time,
@@ -73,12 +73,12 @@ impl Plan {
     }
 
     /// From the beginning of the exchange to the arrival of the acknowledgement.
-    pub(super) fn total(&self) -> Span {
+    pub(crate) fn total(&self) -> Span {
         self.before_data + self.data_time + self.sifs + self.ack_time + self.tau * 2
     }
 
     /// Appends the frames of the exchange to `parts`.
-    pub(super) fn lay_out(
+    pub(crate) fn lay_out(
         &self,
         kind: CellFrameKind,
         start: Instant,
@@ -104,7 +104,7 @@ impl Plan {
     }
 
     /// The Duration field of a frame of the exchange: the rest of the exchange (802.11-2020 9.2.5.2).
-    pub(super) fn nav(&self, kind: CellFrameKind) -> Span {
+    pub(crate) fn nav(&self, kind: CellFrameKind) -> Span {
         let after_data = self.sifs + self.ack_time;
         let after_cts = self.sifs + self.data_time + after_data;
         match kind {
@@ -120,18 +120,18 @@ impl Plan {
 
 /// One frame of an exchange.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
-    pub(super) kind: CellFrameKind,
-    pub(super) start: Instant,
-    pub(super) duration: Span,
+pub(crate) struct Part {
+    pub(crate) kind: CellFrameKind,
+    pub(crate) start: Instant,
+    pub(crate) duration: Span,
     /// Whether the sender of the PPDU sends it; otherwise its receiver does.
-    pub(super) by_sender: bool,
-    pub(super) received: bool,
+    pub(crate) by_sender: bool,
+    pub(crate) received: bool,
 }
 
 /// The PPDUs of an exchange: at most RTS, CTS, data and response.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Parts {
+pub(crate) struct Parts {
     /// The first `count` are valid.
     parts: [Part; 4],
     count: usize,
@@ -152,11 +152,11 @@ impl Default for Parts {
 
 impl Parts {
     /// One frame.
-    pub(super) fn of(part: Part) -> Self {
+    pub(crate) fn of(part: Part) -> Self {
         Self { parts: [part; 4], count: 1 }
     }
 
-    pub(super) fn push(
+    pub(crate) fn push(
         &mut self,
         kind: CellFrameKind,
         start: Instant,
@@ -168,7 +168,7 @@ impl Parts {
         self.count += 1;
     }
 
-    pub(super) fn iter(&self) -> std::slice::Iter<'_, Part> {
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Part> {
         self.parts[..self.count].iter()
     }
 }

@@ -10,49 +10,49 @@ use super::aggregation::{
     Aggregation, MissedBlockAck, agreed_window, has_ampdus, max_ampdu_bytes, max_mpdu_bytes,
 };
 use super::air_estimate::AirTimeEstimate;
-use super::category::Category;
-use super::frame::{ACK_BYTES, DELIMITER_BYTES, ModeId, block_ack_bytes};
+use crate::media::cell::access::category::Category;
+use crate::media::cell::frame::{ACK_BYTES, DELIMITER_BYTES, ModeId, block_ack_bytes};
 
 /// A link: how data goes over it, and how much at once.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Link {
-    pub(super) mode: ModeId,
-    pub(super) limit: AggregateLimit,
+pub(crate) struct Link {
+    pub(crate) mode: ModeId,
+    pub(crate) limit: AggregateLimit,
     /// Whether an RTS precedes data whatever its length.
-    pub(super) rts: bool,
+    pub(crate) rts: bool,
     /// An RTS precedes longer PSDUs of data, of one frame and of several: with their responses they take longer than the threshold.
-    pub(super) rts_above: [u32; 2],
+    pub(crate) rts_above: [u32; 2],
     /// An RTS precedes data after so many attempts in a row without a response.
-    pub(super) rts_after: u16,
+    pub(crate) rts_after: u16,
     /// How long a packet waits until it is discarded, if not for ever.
-    pub(super) lifetime: Option<Span>,
+    pub(crate) lifetime: Option<Span>,
     /// What limits in air time take for a frame.
-    pub(super) estimate: AirTimeEstimate,
+    pub(crate) estimate: AirTimeEstimate,
 }
 
 /// The largest A-MPDU of a link.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct AggregateLimit {
+pub(crate) struct AggregateLimit {
     /// Most frames. At rates without A-MPDUs it is 1.
-    pub(super) mpdus: u16,
-    pub(super) bytes: u32,
+    pub(crate) mpdus: u16,
+    pub(crate) bytes: u32,
     /// Longest A-MSDU; 0 if each packet has a frame of its own.
-    pub(super) amsdu: u32,
+    pub(crate) amsdu: u32,
     /// Longest MPDU that is made of several packets.
-    pub(super) mpdu: u32,
+    pub(crate) mpdu: u32,
     /// Window of the block-ack agreement; 0 without one.
-    pub(super) window: u16,
+    pub(crate) window: u16,
     /// Whether a single frame is in an A-MPDU as well.
-    pub(super) delimits_all: bool,
+    pub(crate) delimits_all: bool,
     /// What follows a missing block acknowledgement.
-    pub(super) missed: MissedBlockAck,
+    pub(crate) missed: MissedBlockAck,
     /// Largest number of retransmissions of a frame of data, if it is another one than that of other frames.
-    pub(super) retries: Option<u32>,
+    pub(crate) retries: Option<u32>,
 }
 
 impl AggregateLimit {
     /// One frame in each PPDU, without a block-ack agreement.
-    pub(super) const SINGLE: Self = Self {
+    pub(crate) const SINGLE: Self = Self {
         mpdus: 1,
         bytes: 0,
         amsdu: 0,
@@ -66,14 +66,14 @@ impl AggregateLimit {
 
 impl AggregateLimit {
     /// Most packets of a PPDU, as far as their length does not limit them.
-    pub(super) const fn packets(&self) -> u16 {
+    pub(crate) const fn packets(&self) -> u16 {
         if self.amsdu > 0 { u16::MAX } else { self.mpdus }
     }
 }
 
 impl Link {
     /// A link on which each frame has a PPDU of its own.
-    pub(super) const fn single(mode: ModeId) -> Self {
+    pub(crate) const fn single(mode: ModeId) -> Self {
         Self {
             mode,
             limit: AggregateLimit::SINGLE,
@@ -91,20 +91,20 @@ const CHANNEL_MODES: usize = 4;
 
 /// One mode.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mode {
-    pub(super) vector: TxVector,
-    pub(super) layout: Layout,
+pub(crate) struct Mode {
+    pub(crate) vector: TxVector,
+    pub(crate) layout: Layout,
     /// The vector of the response to a frame in this mode.
-    pub(super) response: TxVector,
+    pub(crate) response: TxVector,
     /// Duration of the ACK.
-    pub(super) ack: Span,
+    pub(crate) ack: Span,
     /// Duration of the BlockAck.
-    pub(super) block_ack: Span,
+    pub(crate) block_ack: Span,
 }
 
 /// The modes of a channel.
 #[derive(Clone, Debug)]
-pub(super) struct Modes {
+pub(crate) struct Modes {
     standard: Standard,
     /// Whether frames at rates of 802.11b have the short preamble.
     short_preamble: bool,
@@ -116,7 +116,7 @@ pub(super) struct Modes {
 
 impl Modes {
     /// The modes of data with this vector, and of control frames, beacons and group-addressed frames at these rates.
-    pub(super) fn new(
+    pub(crate) fn new(
         standard: Standard,
         short_preamble: bool,
         data: TxVector,
@@ -135,7 +135,7 @@ impl Modes {
 
     /// The mode of a link whose data has this vector. The response has the rate of control frames, or that which follows from the
     /// vector if it is lower (802.11-2020 10.6.6.5.2).
-    pub(super) fn of_link(&mut self, data: TxVector) -> ModeId {
+    pub(crate) fn of_link(&mut self, data: TxVector) -> ModeId {
         let data = self.prepared(data);
         if data == self.get(ModeId::DATA).vector {
             return ModeId::DATA;
@@ -151,22 +151,22 @@ impl Modes {
     }
 
     /// A mode of the channel or of a link.
-    pub(super) fn get(&self, id: ModeId) -> &Mode {
+    pub(crate) fn get(&self, id: ModeId) -> &Mode {
         &self.table[usize::from(id.0)]
     }
 
     /// All modes.
-    pub(super) fn iter(&self) -> std::slice::Iter<'_, Mode> {
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Mode> {
         self.table.iter()
     }
 
     /// Length of a BlockAck.
-    pub(super) const fn block_ack_bytes(&self) -> u32 {
+    pub(crate) const fn block_ack_bytes(&self) -> u32 {
         self.block_ack_bytes
     }
 
     /// The layout of frames at `rate`.
-    pub(super) fn layout(&self, rate: Rate) -> Layout {
+    pub(crate) fn layout(&self, rate: Rate) -> Layout {
         self.vector(rate).layout(self.standard.band())
     }
 
@@ -188,7 +188,7 @@ impl Modes {
     }
 
     /// A link in this mode for frames of a category. `most`: what an aggregate and its response may take of the air.
-    pub(super) fn link(&self, id: ModeId, config: &Aggregation, (category, most): (Category, Span)) -> Link {
+    pub(crate) fn link(&self, id: ModeId, config: &Aggregation, (category, most): (Category, Span)) -> Link {
         let Mode { vector, layout, block_ack, .. } = self.get(id);
         let estimate = AirTimeEstimate::new(vector, category);
         let format = vector.format();

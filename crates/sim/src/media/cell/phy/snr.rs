@@ -157,22 +157,22 @@ const UNION_BOUNDS: [UnionBound; 4] = [
 
 /// Probabilities that a byte is received wrongly, in a frame below 400 bytes and in a longer one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct ByteErrors([f64; 2]);
+pub(crate) struct ByteErrors([f64; 2]);
 
 impl ByteErrors {
     /// The same for all frames.
-    pub(super) const fn equal(rate: f64) -> Self {
+    pub(crate) const fn equal(rate: f64) -> Self {
         Self([rate; 2])
     }
 
     /// That of a frame of so many bytes.
-    pub(super) fn of(&self, bytes: u32) -> f64 {
+    pub(crate) fn of(&self, bytes: u32) -> f64 {
         self.0[usize::from(bytes >= LONG_BYTES)]
     }
 }
 
 /// The signal-to-noise ratio of a stream in dB.
-pub(super) fn snr_db(vector: &TxVector, signal_dbm: f64, noise_figure_db: f64) -> f64 {
+pub(crate) fn snr_db(vector: &TxVector, signal_dbm: f64, noise_figure_db: f64) -> f64 {
     let times_20_mhz: f64 = match vector.width() {
         Width::Mhz40 => 2.0,
         Width::Mhz80 => 4.0,
@@ -185,7 +185,7 @@ pub(super) fn snr_db(vector: &TxVector, signal_dbm: f64, noise_figure_db: f64) -
 }
 
 /// The errors at a signal-to-noise ratio; `None` for 802.11b, which neither model has, and for MCS that they lack.
-pub(super) fn byte_errors(model: ErrorModel, vector: &TxVector, snr_db: f64) -> Option<ByteErrors> {
+pub(crate) fn byte_errors(model: ErrorModel, vector: &TxVector, snr_db: f64) -> Option<ByteErrors> {
     let mcs = usize::from(vector.mcs());
     let (modulation, of_table) = match vector.format() {
         Format::Dsss { .. } => return None,
@@ -252,7 +252,7 @@ fn erfc(x: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::propagation::frame_error_rate;
+    use super::propagation::frame_error_rate;
     use super::*;
 
     fn failures(model: ErrorModel, mode: &str, snr_db: f64, bytes: u32) -> f64 {

@@ -22,17 +22,17 @@ use airwatt_base::{Instant, Span};
 use airwatt_dot11::Layout;
 use airwatt_energy::Cause;
 
-use super::contention::{ContenderId, Contention};
-use super::frame::{CellFrameKind, DELIMITER_BYTES, MpduSet};
-use super::parts::Airborne;
+use crate::media::cell::access::contention::{ContenderId, Contention};
+use crate::media::cell::frame::parts::Airborne;
+use crate::media::cell::frame::{CellFrameKind, DELIMITER_BYTES, MpduSet};
 use crate::route::Member;
 
 /// The only access point of the cell.
-pub(super) const ACCESS_POINT: Member = 0;
+pub(crate) const ACCESS_POINT: Member = 0;
 
 /// The part of an exchange that is under way until it is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(crate) enum Phase {
     /// It waits a SIFS for its first frame.
     Begin,
     /// The RTS is on the air.
@@ -51,7 +51,7 @@ pub(super) enum Phase {
 
 impl Phase {
     /// Whether a frame begins when it is over.
-    pub(super) const fn precedes_frame(self) -> bool {
+    pub(crate) const fn precedes_frame(self) -> bool {
         matches!(self, Self::Begin | Self::BeforeCts | Self::BeforeData | Self::BeforeResponse)
     }
 }
@@ -68,20 +68,20 @@ enum Reception {
 
 /// A frame on the air.
 #[derive(Clone, Debug)]
-pub(super) struct AirFrame {
-    pub(super) kind: CellFrameKind,
-    pub(super) from: Member,
+pub(crate) struct AirFrame {
+    pub(crate) kind: CellFrameKind,
+    pub(crate) from: Member,
     /// `None` is the group address.
-    pub(super) to: Option<Member>,
-    pub(super) start: Instant,
-    pub(super) duration: Span,
+    pub(crate) to: Option<Member>,
+    pub(crate) start: Instant,
+    pub(crate) duration: Span,
     /// When it has arrived.
-    pub(super) end: Instant,
-    pub(super) nav: Span,
+    pub(crate) end: Instant,
+    pub(crate) nav: Span,
     /// When a NAV that this frame sets ends if nothing follows, counted from its end.
-    pub(super) nav_reset: Option<Span>,
+    pub(crate) nav_reset: Option<Span>,
     /// The signal at the access point in milliwatts.
-    pub(super) signal_mw: f64,
+    pub(crate) signal_mw: f64,
     /// By member.
     reception: Vec<Reception>,
     /// The periods in which its receiver hears something else.
@@ -89,7 +89,7 @@ pub(super) struct AirFrame {
 }
 
 impl AirFrame {
-    pub(super) fn new(kind: CellFrameKind, [from, to]: [Option<Member>; 2], start: Instant) -> Self {
+    pub(crate) fn new(kind: CellFrameKind, [from, to]: [Option<Member>; 2], start: Instant) -> Self {
         Self {
             kind,
             from: from.unwrap_or(ACCESS_POINT),
@@ -106,7 +106,7 @@ impl AirFrame {
     }
 
     /// Whether all of it arrives at its receiver, if that is awake.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.damage.is_empty()
     }
 
@@ -128,7 +128,7 @@ impl AirFrame {
     }
 
     /// Its MPDUs of these lengths that arrive at its receiver: those of which no symbol lies under another frame, if the preamble does not.
-    pub(super) fn intact(&self, layout: &Layout, lengths: &[u32]) -> MpduSet {
+    pub(crate) fn intact(&self, layout: &Layout, lengths: &[u32]) -> MpduSet {
         let mut set = MpduSet::default();
         let hit = |from: Span, until: Span| {
             let [from, until] = [self.start + from, self.start + until];
@@ -157,21 +157,21 @@ impl AirFrame {
 
 /// An exchange under way. Its PPDU is that of the channel with the same index.
 #[derive(Clone, Debug)]
-pub(super) struct Exchange {
-    pub(super) phase: Phase,
+pub(crate) struct Exchange {
+    pub(crate) phase: Phase,
     /// When the phase is over.
-    pub(super) due: Instant,
-    pub(super) frame: Option<AirFrame>,
+    pub(crate) due: Instant,
+    pub(crate) frame: Option<AirFrame>,
     /// When its last frame was over.
-    pub(super) ended: Instant,
+    pub(crate) ended: Instant,
     /// How long its sender waited for the channel.
-    pub(super) waited: Span,
-    pub(super) txop_end: Instant,
+    pub(crate) waited: Span,
+    pub(crate) txop_end: Instant,
     /// The MPDUs that have arrived.
-    pub(super) received: MpduSet,
+    pub(crate) received: MpduSet,
     /// The lengths of its MPDUs, and the bytes of each cause among them, if there are several.
-    pub(super) lengths: Vec<u32>,
-    pub(super) shares: Vec<(Cause, u32)>,
+    pub(crate) lengths: Vec<u32>,
+    pub(crate) shares: Vec<(Cause, u32)>,
 }
 
 /// What one member hears.
@@ -195,7 +195,7 @@ struct Listener {
 
 /// The members of a cell of which some do not hear each other.
 #[derive(Clone, Debug)]
-pub(super) struct Hidden {
+pub(crate) struct Hidden {
     /// Whether a member hears another, row by row.
     hears: Vec<bool>,
     listeners: Vec<Listener>,
@@ -210,7 +210,7 @@ pub(super) struct Hidden {
 
 impl Hidden {
     /// Members of which these pairs do not hear each other. `contention` has the contenders of all, and none of them waits.
-    pub(super) fn new(
+    pub(crate) fn new(
         members: usize,
         pairs: &[[Member; 2]],
         contention: &Contention,
@@ -252,54 +252,54 @@ impl Hidden {
     }
 
     /// The contention in which this contender waits.
-    pub(super) fn contention(&mut self, id: ContenderId) -> &mut Contention {
+    pub(crate) fn contention(&mut self, id: ContenderId) -> &mut Contention {
         &mut self.listeners[usize::from(self.owners[id as usize])].contention
     }
 
     /// The time with frames on the air, as a member hears them.
-    pub(super) fn air(&self, member: Member) -> &Airborne {
+    pub(crate) fn air(&self, member: Member) -> &Airborne {
         &self.listeners[usize::from(member)].air
     }
 
-    pub(super) fn exchange(&self, index: usize) -> &Exchange {
+    pub(crate) fn exchange(&self, index: usize) -> &Exchange {
         &self.exchanges[index]
     }
 
-    pub(super) fn exchange_mut(&mut self, index: usize) -> &mut Exchange {
+    pub(crate) fn exchange_mut(&mut self, index: usize) -> &mut Exchange {
         &mut self.exchanges[index]
     }
 
     /// Whether the member sends now.
-    pub(super) fn is_sending(&self, member: Member, now: Instant) -> bool {
+    pub(crate) fn is_sending(&self, member: Member, now: Instant) -> bool {
         self.listeners[usize::from(member)].sends_until > now
     }
 
     /// Whether a frame is on the air.
-    pub(super) fn is_busy(&self) -> bool {
+    pub(crate) fn is_busy(&self) -> bool {
         self.exchanges.iter().any(|exchange| exchange.frame.is_some())
     }
 
     /// Whether the member receives the group-addressed frame that has arrived.
-    pub(super) fn gets_group(&self, member: Member) -> bool {
+    pub(crate) fn gets_group(&self, member: Member) -> bool {
         self.group[usize::from(member)]
     }
 
     /// When something is to be done next.
-    pub(super) fn due(&self) -> Instant {
+    pub(crate) fn due(&self) -> Instant {
         let steps = self.exchanges.iter().map(|exchange| exchange.due);
         let accesses = self.listeners.iter().filter_map(|listener| listener.contention.next_access());
         steps.chain(accesses).min().unwrap_or(Instant::FOREVER)
     }
 
     /// An exchange whose phase is over by `now`; `begins` says whether a frame begins then.
-    pub(super) fn next_step(&self, begins: bool, now: Instant) -> Option<usize> {
+    pub(crate) fn next_step(&self, begins: bool, now: Instant) -> Option<usize> {
         let is_next = |exchange: &Exchange| exchange.due <= now && exchange.phase.precedes_frame() == begins;
         self.exchanges.iter().position(is_next)
     }
 
     /// The members that begin to send at `now`: whose backoff is over by then, or so shortly behind (`blind`) that they do not notice the
     /// others. Access points come last.
-    pub(super) fn senders(&self, now: Instant, blind: Span) -> Vec<Member> {
+    pub(crate) fn senders(&self, now: Instant, blind: Span) -> Vec<Member> {
         let is_due = |member: Member, by: Instant| {
             self.listeners[usize::from(member)].contention.next_access().is_some_and(|at| at <= by)
         };
@@ -314,7 +314,7 @@ impl Hidden {
     }
 
     /// Takes the contenders of a member that begin to send.
-    pub(super) fn access(
+    pub(crate) fn access(
         &mut self,
         member: Member,
         now: Instant,
@@ -325,19 +325,19 @@ impl Hidden {
     }
 
     /// Adds an exchange of this member, which does not contend until it is over.
-    pub(super) fn add(&mut self, from: Member, exchange: Exchange) {
+    pub(crate) fn add(&mut self, from: Member, exchange: Exchange) {
         self.exchanges.push(exchange);
         self.listeners[usize::from(from)].engaged = true;
     }
 
     /// Removes an exchange of this member.
-    pub(super) fn remove(&mut self, index: usize, from: Member) {
+    pub(crate) fn remove(&mut self, index: usize, from: Member) {
         self.exchanges.remove(index);
         self.listeners[usize::from(from)].engaged = false;
     }
 
     /// Puts a frame of an exchange on the air.
-    pub(super) fn begin(&mut self, index: usize, mut frame: AirFrame) {
+    pub(crate) fn begin(&mut self, index: usize, mut frame: AirFrame) {
         let now = frame.start;
         frame.reception = vec![Reception::Whole; self.listeners.len()];
         let mut others: Vec<(usize, AirFrame)> = Vec::new();
@@ -403,7 +403,7 @@ impl Hidden {
     }
 
     /// Takes the frame of an exchange from the air: those who heard it learn what they learn from it.
-    pub(super) fn end(&mut self, index: usize, now: Instant) -> AirFrame {
+    pub(crate) fn end(&mut self, index: usize, now: Instant) -> AirFrame {
         let frame = self.exchanges[index].frame.take().expect("a frame is on the air");
         self.exchanges[index].ended = now;
         for member in self.members() {
@@ -429,14 +429,14 @@ impl Hidden {
     }
 
     /// The TIM of a beacon on the air has arrived. Returns when the beacon ends.
-    pub(super) fn note_group(&mut self, index: usize) -> Instant {
+    pub(crate) fn note_group(&mut self, index: usize) -> Instant {
         let frame = self.exchanges[index].frame.as_ref().expect("a beacon is on the air");
         self.group = frame.whole_at();
         frame.end
     }
 
     /// The member contends from now on, or from the end of NAV or EIFS, if it hears nothing and has nothing under way.
-    pub(super) fn settle(&mut self, member: Member, now: Instant) {
+    pub(crate) fn settle(&mut self, member: Member, now: Instant) {
         let eifs = self.eifs_less_difs;
         let listener = &mut self.listeners[usize::from(member)];
         if listener.heard > 0 || listener.engaged || listener.sends_until > now {

@@ -26,7 +26,7 @@ pub const fn max_amsdu_bytes(format: Format) -> u32 {
 }
 
 /// Longest MPDU: within an A-MPDU of HT (9.7.3), and of VHT and later formats (9.4.2.157.2).
-pub(super) const fn max_mpdu_bytes(format: Format, is_in_ampdu: bool) -> u32 {
+pub(crate) const fn max_mpdu_bytes(format: Format, is_in_ampdu: bool) -> u32 {
     match format {
         Format::Vht | Format::He(_) | Format::Eht(_) => 11_454,
         _ if is_in_ampdu => 4_095,
@@ -43,12 +43,12 @@ pub const fn max_window(format: Format) -> u16 {
 }
 
 /// Whether a format has A-MPDUs, and A-MSDUs.
-pub(super) const fn has_ampdus(format: Format) -> bool {
+pub(crate) const fn has_ampdus(format: Format) -> bool {
     !matches!(format, Format::Dsss { .. } | Format::Ofdm)
 }
 
 /// The window that agreements with this window have: block acknowledgements have bits for 64 frames or for 256.
-pub(super) const fn agreed_window(window: u16) -> u16 {
+pub(crate) const fn agreed_window(window: u16) -> u16 {
     if window > 64 { 256 } else { 64 }
 }
 

@@ -27,7 +27,7 @@ const SHORT_GUARD_REST: Span = Span::from_nanos(800);
 
 /// The modes up to `best` in groups of equal width, guard interval and streams, the slowest one of each first: the width grows last, then the
 /// guard interval shrinks. Formats without such modes have none.
-pub(super) fn groups(best: &TxVector) -> Vec<Vec<TxVector>> {
+pub(crate) fn groups(best: &TxVector) -> Vec<Vec<TxVector>> {
     let widths = [Width::Mhz20, Width::Mhz40, Width::Mhz80, Width::Mhz160];
     let guards: &[Guard] =
         if best.guard() == Guard::Short { &[Guard::Long, Guard::Short] } else { &[best.guard()] };
@@ -65,21 +65,21 @@ fn frame_time(vector: &TxVector, band: Band) -> Span {
 
 /// A link, and the rates between which it changes.
 #[derive(Clone, Debug)]
-pub(super) struct LinkPlan {
-    pub(super) link: Link,
-    pub(super) rates: Option<Box<LinkRates>>,
+pub(crate) struct LinkPlan {
+    pub(crate) link: Link,
+    pub(crate) rates: Option<Box<LinkRates>>,
 }
 
 impl LinkPlan {
     /// A link that does not change.
-    pub(super) const fn fixed(link: Link) -> Self {
+    pub(crate) const fn fixed(link: Link) -> Self {
         Self { link, rates: None }
     }
 }
 
 /// The rates of a link.
 #[derive(Clone, Debug)]
-pub(super) struct LinkRates {
+pub(crate) struct LinkRates {
     control: Minstrel,
     /// By the rates of all groups.
     links: Vec<Link>,
@@ -87,7 +87,7 @@ pub(super) struct LinkRates {
 
 impl LinkRates {
     /// The rates of these groups, each of which has its link. `random` orders them for probes.
-    pub(super) fn new(
+    pub(crate) fn new(
         groups: &[Vec<TxVector>],
         links: Vec<Link>,
         band: Band,
@@ -102,7 +102,7 @@ impl LinkRates {
     }
 
     /// The link of the next attempt.
-    pub(super) fn link(&self) -> Link {
+    pub(crate) fn link(&self) -> Link {
         let mut link = self.links[self.control.rate()];
         link.rts = self.control.wants_rts();
         if self.control.is_probe() {
@@ -112,12 +112,12 @@ impl LinkRates {
     }
 
     /// Learns how many of the frames of an attempt arrived, if a response came.
-    pub(super) fn result(&mut self, sent: u16, received: Option<u32>, now: Instant) {
+    pub(crate) fn result(&mut self, sent: u16, received: Option<u32>, now: Instant) {
         self.control.result(sent.into(), received, now);
     }
 
     /// What was tried has been given up.
-    pub(super) fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.control.restart();
     }
 }
