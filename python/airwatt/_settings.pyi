@@ -12,6 +12,11 @@ class AccessPoint(TypedDict, total=False):
     """Time between beacons. Real access points have whole time units of 1.024 ms, 100 as a rule. Another
     interval, as publications have, is declared by a vendor-specific element in the beacons of a capture, since
     their field would round it."""
+    beacon_length: str | Quantity
+    """Length of beacons with MAC header and FCS. What exceeds the default follows the TIM. Default: the
+    elements of 802.11n, 143 bytes for up to eight stations and one more for each further eight, which is also
+    the least. Beacons with the elements of 802.11ax have some 200 to 400 bytes, and those of multi-link devices
+    300 to 600."""
     buffer: str | Quantity
     """Packets in the transmission queue, which all stations share, and as many in that of group-addressed
     packets."""

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use airwatt_base::{Instant, Seq, Span};
 use airwatt_dot11::{
-    AmpduStatus, Capability, Frame, FrameKind, MacAddress, ManagementBody, QuietInterval, Radiotap,
+    AmpduStatus, Band, Capability, Frame, FrameKind, MacAddress, ManagementBody, QuietInterval, Radiotap,
     RadiotapFlags, TwtAction, TwtCommand, TwtSetup, WmmInfo, WnmSleep, amsdu_subframes, check_fcs,
     snap_payload,
 };
@@ -480,7 +480,7 @@ fn air_frame(frame: &Frame<'_>, length: u32, radiotap: &Radiotap) -> AirFrame {
         air_bytes: length + FCS_BYTES,
         msdu_bytes: msdu_bytes(frame, length),
         received_us: radiotap.tsft_us,
-        is_2ghz: radiotap.channel.map(|channel| channel.frequency_mhz < 3_000),
+        band: radiotap.channel.map(|channel| band_of(channel.frequency_mhz)),
         vector: radiotap.vector(),
         is_continued: false,
         sent_here: radiotap.tx_flags.is_some(),
@@ -489,6 +489,16 @@ fn air_frame(frame: &Frame<'_>, length: u32, radiotap: &Radiotap) -> AirFrame {
         is_bufferable: is_bufferable(frame),
         is_mu_rts: header.control.kind == TRIGGER
             && frame.body().first().is_some_and(|first| first & 0x0f == MU_RTS),
+    }
+}
+
+/// The band of a channel by its centre frequency: channel 177 at 5885 MHz is the last of 5 GHz, channel 2 at 5935 MHz the first of
+/// 6 GHz (802.11-2020 and 802.11ax-2021 annex E).
+const fn band_of(frequency_mhz: u16) -> Band {
+    match frequency_mhz {
+        0..3_000 => Band::Ghz2,
+        3_000..5_925 => Band::Ghz5,
+        _ => Band::Ghz6,
     }
 }
 

@@ -164,8 +164,8 @@ pub struct AirFrame {
     pub vector: Option<TxVector>,
     /// When the radio of the monitor received it, in microseconds of that radio's own clock (radiotap's TSFT).
     pub received_us: Option<u64>,
-    /// Whether it was received at 2.4 GHz, from radiotap.
-    pub is_2ghz: Option<bool>,
+    /// The band in which it was received, from radiotap.
+    pub band: Option<Band>,
     /// Whether it follows another frame in its A-MPDU, from radiotap.
     pub is_continued: bool,
     /// Whether the capturing machine sent it.
@@ -230,8 +230,7 @@ impl AirFrame {
 
     /// The same of a frame with so many bytes.
     pub(crate) fn air_time_of(&self, bytes: u32) -> Option<Span> {
-        let band = if self.is_2ghz == Some(true) { Band::Ghz2 } else { Band::Ghz5 };
-        Some(self.vector?.frame_time(band, bytes))
+        Some(self.vector?.frame_time(self.band.unwrap_or(Band::Ghz5), bytes))
     }
 }
 

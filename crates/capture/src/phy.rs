@@ -1,14 +1,17 @@
 //! The physical layer of a replay: that of the capture if radiotap states the rates, otherwise assumed.
 //!
 //! A captured layer has the rate or the mode that carried most of the station's bytes, and A-MPDUs if block acknowledgements were
-//! captured. An assumed one is 802.11n at [`ASSUMED`], with a band from replays at [`ASSUMED_FAST`] and [`ASSUMED_SLOW`]. Left out:
-//! rate adaptation within a capture, and modes that the simulator does not have, which the next lower rate of 802.11n replaces.
+//! captured. An assumed one is 802.11n at [`ASSUMED`], at 6 GHz 802.11ax with the next mode below, with a band from replays at [`ASSUMED_FAST`] and
+//! [`ASSUMED_SLOW`]. Left out: rate adaptation within a capture, and modes that the simulator does not have, which the next lower rate of
+//! 802.11n replaces.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use airwatt_base::{Rate, Span};
-use airwatt_dot11::{AccessParameters, Format, FrameKind, Layout, Standard, TIME_UNIT, TxVector, Width};
+use airwatt_dot11::{
+    AccessParameters, Band, Format, FrameKind, Guard, Layout, Standard, TIME_UNIT, TxVector, Width,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -79,12 +82,18 @@ impl Phy {
     /// The layer of the station's packets.
     pub(crate) fn of((capture, seen): (&Capture, &Observations), station: &Station) -> Self {
         let network = network((capture, seen), station);
-        let band = Band::of(capture);
-        let captured_beacons = band.beacon_rate.filter(|rate| rate.as_bps() > 0);
-        let is_2ghz = band.is_2ghz.unwrap_or(true);
+        let seen_band = MostSeen::of(capture);
+        let captured_beacons = seen_band.beacon_rate.filter(|rate| rate.as_bps() > 0);
+        let standard = match seen_band.band {
+            Some(Band::Ghz5) => Standard::N,
+            // The only one of the band.
+            Some(Band::Ghz6) => Standard::Ax6,
+            Some(Band::Ghz2) | None => Standard::N24,
+        };
+        let is_2ghz = standard == Standard::N24;
         let assumed = Self {
             basis: Basis::Inferred,
-            standard: if is_2ghz { Standard::N24 } else { Standard::N },
+            standard,
             rate: ASSUMED,
             mode: None,
             has_aggregates: false,
@@ -118,11 +127,12 @@ impl Phy {
             return assumed;
         };
         // Without a channel the rates of beacons tell the bands apart.
-        let is_2ghz = band.is_2ghz.unwrap_or_else(|| captured_beacons.is_some_and(is_dsss));
-        let mode = Some(vector).filter(|vector| is_mode(vector, standard_of(vector.format(), is_2ghz)));
+        let by_beacons = || if captured_beacons.is_some_and(is_dsss) { Band::Ghz2 } else { Band::Ghz5 };
+        let band = seen_band.band.unwrap_or_else(by_beacons);
+        let mode = Some(vector).filter(|vector| is_mode(vector, standard_of(vector.format(), band)));
         let standard = match mode {
-            Some(mode) => standard_of(mode.format(), is_2ghz),
-            None => without_newer_modes(standard_of(vector.format(), is_2ghz)),
+            Some(mode) => standard_of(mode.format(), band),
+            None => without_newer_modes(standard_of(vector.format(), band)),
         };
         let captured = vector.rate();
         // Of 802.11n most rates say how frames are sent.
@@ -174,16 +184,18 @@ fn plain(vector: TxVector) -> TxVector {
 }
 
 /// The standard that has a format, or the newest one of the band before it.
-const fn standard_of(format: Format, is_2ghz: bool) -> Standard {
-    match format {
-        Format::Dsss { .. } => Standard::B,
-        Format::Ofdm if is_2ghz => Standard::G,
-        Format::Ofdm => Standard::A,
-        Format::He(_) if is_2ghz => Standard::Ax24,
-        Format::He(_) => Standard::Ax,
-        Format::Vht if !is_2ghz => Standard::Ac,
-        _ if is_2ghz => Standard::N24,
-        _ => Standard::N,
+const fn standard_of(format: Format, band: Band) -> Standard {
+    match (format, band) {
+        (Format::Dsss { .. }, _) => Standard::B,
+        (Format::Ofdm, Band::Ghz2) => Standard::G,
+        // Frames of OFDM have the same times at 5 and 6 GHz.
+        (Format::Ofdm, Band::Ghz5 | Band::Ghz6) => Standard::A,
+        (Format::He(_), Band::Ghz2) => Standard::Ax24,
+        (Format::He(_), Band::Ghz5) => Standard::Ax,
+        (Format::He(_), Band::Ghz6) => Standard::Ax6,
+        (Format::Vht, Band::Ghz5 | Band::Ghz6) => Standard::Ac,
+        (_, Band::Ghz2) => Standard::N24,
+        (_, Band::Ghz5 | Band::Ghz6) => Standard::N,
     }
 }
 
@@ -191,7 +203,7 @@ const fn standard_of(format: Format, is_2ghz: bool) -> Standard {
 const fn without_newer_modes(standard: Standard) -> Standard {
     match standard {
         Standard::Ax24 => Standard::N24,
-        Standard::Ac | Standard::Ax => Standard::N,
+        Standard::Ac | Standard::Ax | Standard::Ax6 => Standard::N,
         other => other,
     }
 }
@@ -200,6 +212,16 @@ const fn without_newer_modes(standard: Standard) -> Standard {
 fn is_mode(vector: &TxVector, standard: Standard) -> bool {
     let is_whole = !matches!(vector.width(), Width::Tones26 | Width::Tones52 | Width::Tones106);
     standard.modes().is_some() && is_whole && standard.has(vector)
+}
+
+/// The fastest mode in 20 MHz that is not above `rate`, of a standard without other rates of data: that of 6 GHz. The slowest mode if all
+/// are above; `None` of other standards.
+pub(crate) fn he_mode_below(standard: Standard, rate: Rate) -> Option<TxVector> {
+    if standard.band() != Band::Ghz6 {
+        return None;
+    }
+    let modes = || (0..12).filter_map(|mcs| TxVector::he(mcs, 1, Width::Mhz20, Guard::Long));
+    modes().filter(|mode| mode.rate() <= rate).last().or_else(|| modes().next())
 }
 
 /// Whether the station's frames were answered by block acknowledgements, or the station sent them.
@@ -255,28 +277,27 @@ fn mean_beacon(network: &ObservedCell) -> Option<u32> {
 }
 
 /// The band and the rate of beacons, as most frames show them.
-struct Band {
-    is_2ghz: Option<bool>,
+struct MostSeen {
+    band: Option<Band>,
     beacon_rate: Option<Rate>,
 }
 
-impl Band {
+impl MostSeen {
     fn of(capture: &Capture) -> Self {
-        let (mut low, mut high) = (0u64, 0u64);
+        let mut bands: BTreeMap<Band, u64> = BTreeMap::new();
         let mut beacons: BTreeMap<Rate, u64> = BTreeMap::new();
         for frame in capture.frames.iter().filter(|frame| !frame.damaged) {
-            match frame.is_2ghz {
-                Some(true) => low += 1,
-                Some(false) => high += 1,
-                None => {}
+            if let Some(band) = frame.band {
+                *bands.entry(band).or_default() += 1;
             }
             if let Some(rate) = frame.rate().filter(|_| frame.beacon.is_some()) {
                 *beacons.entry(rate).or_default() += 1;
             }
         }
-        let is_2ghz = (low + high > 0).then_some(low >= high);
+        // Of two bands with equally many frames the lower one counts.
+        let band = bands.into_iter().rev().max_by_key(|(_, count)| *count).map(|(band, _)| band);
         let beacon_rate = beacons.into_iter().max_by_key(|(_, count)| *count).map(|(rate, _)| rate);
-        Self { is_2ghz, beacon_rate }
+        Self { band, beacon_rate }
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use airwatt_base::settings::{NoSettings, SettingError};
-use airwatt_base::{Energy, Instant, Rate, Span};
+use airwatt_base::{Energy, Instant, Rate, Size, Span};
 use airwatt_dot11::{AccessParameters, Standard};
 use airwatt_energy::{Cause, LISTEN_SHARE, ProfileAccount, Radio, RadioState, StateSeconds};
 use airwatt_proto::powersave::PowerSaveConfig;
@@ -26,7 +26,7 @@ use tracing::debug;
 
 use crate::clock;
 use crate::error::AnalyzeError;
-use crate::phy::{ASSUMED_FAST, ASSUMED_SLOW, FAST_BEACONS, Phy, beacon_rate_of, has_dsss};
+use crate::phy::{ASSUMED_FAST, ASSUMED_SLOW, FAST_BEACONS, Phy, beacon_rate_of, has_dsss, he_mode_below};
 use crate::replay::{SegmentArrivals, TAIL, Traffic};
 use crate::report::{AssumptionReport, Basis, CellReport, DelayReport, LIST_LIMIT, PolicyReport};
 use crate::timeline::PERIOD_BYTES;
@@ -295,7 +295,7 @@ impl<'a> WhatIf<'a> {
         Ok(CellReport {
             beacon_interval_s: scenario.ap.beacon_interval.as_secs_f64(),
             beacon_rate_bps: rate_bps(beacon_rate),
-            beacon_bytes: self.phy.beacon_bytes,
+            beacon_bytes: scenario.ap.beacon_length.unwrap_or_default().as_bytes() as u32,
             data_rate_bps: rate_bps(wifi.vector().rate()),
             listen_interval: scenario.station[0].listening().beacons(scenario.ap.dtim_period),
             dtim_period: scenario.ap.dtim_period,
@@ -447,6 +447,10 @@ impl<'a> WhatIf<'a> {
         if (has_groups || skips) && !self.is_set("ap.dtim_period") {
             cell.ap.dtim_period = self.phy.dtim_period.unwrap_or(cell.ap.dtim_period);
         }
+        // Captured beacons may be shorter than those of a scenario.
+        if !self.is_set("ap.beacon_length") {
+            cell.ap.beacon_length = Some(Size::from_bytes(self.phy.beacon_bytes.into()));
+        }
         Checked::new(cell).map_err(|error| AnalyzeError::Option(error.to_string()))
     }
 
@@ -457,7 +461,8 @@ impl<'a> WhatIf<'a> {
         let rates = standard.rates();
         let nearest = rates.iter().rev().find(|other| **other <= rate).or(rates.first()).copied();
         let is_mode_set = self.is_set("wifi.data_rate") || self.is_set("wifi.mode");
-        let mode = self.phy.mode.filter(|mode| !is_mode_set && standard.has(mode));
+        let captured = self.phy.mode.filter(|mode| standard.has(mode));
+        let mode = captured.or_else(|| he_mode_below(standard, rate)).filter(|_| !is_mode_set);
         let has_rate = mode.is_none() && !self.is_set("wifi.mode");
         let is_group_rate = |rate: &Rate| self.has_groups() && standard.control_rates().contains(rate);
         let has_aggregates = self.phy.has_aggregates && standard.modes().is_some();
@@ -530,7 +535,7 @@ impl<'a> WhatIf<'a> {
         let arrivals = segment.arrivals.clone();
         // A segment with less of it would cost more than it saves: the window is simulated in each.
         let skip_gaps = self.skip_gaps.filter(|_| idle_time(std::slice::from_ref(segment)) > WINDOW);
-        let options = ReplayOptions { skip_gaps, trace, beacon_bytes: Some(self.phy.beacon_bytes) };
+        let options = ReplayOptions { skip_gaps, trace };
         let replayed = replay(scenario, self.seed, arrivals, duration, options, &mut watch);
         match replayed {
             Ok(replayed) => Ok(replayed),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use airwatt_capture::{Capture, Limits, Question, analyze_capture};
-use airwatt_sim::record::{EnergyByCause, StationResult};
+use airwatt_sim::record::{EnergyByCause, RunResult, StationResult};
 use airwatt_sim::scenario::{Checked, IDEAL, Scenario, policy_kinds, shipped};
 use airwatt_sim::{RunOptions, run};
 
@@ -84,14 +84,19 @@ fn both(name: &str, policy: &str, duration: &str) -> Option<Both> {
     both_of(&Scenario::load(name, &keys).ok()?, policy)
 }
 
-/// The same of a scenario that has the policy.
-fn both_of(scenario: &Checked, policy: &str) -> Option<Both> {
+/// The result of a run, and its capture. `None` if nothing was on the air of a cell.
+fn captured(scenario: &Checked) -> Option<(RunResult, Capture)> {
     let mut go_on = |_| ControlFlow::Continue(());
     let run = run(scenario, 1, &mut RunOptions { trace: true, on_progress: &mut go_on }).ok()?;
     let mut bytes = Vec::new();
     run.trace?.write_pcapng(&mut bytes).ok()?;
-    let capture = Capture::read(&scenario.name, &bytes[..]).unwrap();
-    let StationResult { radio, energy_by_cause_j, .. } = run.result.stations.first()?;
+    Some((run.result, Capture::read(&scenario.name, &bytes[..]).unwrap()))
+}
+
+/// The same of a scenario that has the policy.
+fn both_of(scenario: &Checked, policy: &str) -> Option<Both> {
+    let (result, capture) = captured(scenario)?;
+    let StationResult { radio, energy_by_cause_j, .. } = result.stations.first()?;
     let policies = [policy.to_owned()];
     let limits = Limits { events: Some(u64::MAX), ..Limits::default() };
     let question = Question {
@@ -107,7 +112,7 @@ fn both_of(scenario: &Checked, policy: &str) -> Option<Both> {
     let ends_j = replayed.energy_low_j.zip(replayed.energy_high_j);
     let elapsed_s = analysis.pace?.elapsed_s;
     Some(Both {
-        run: powers(energy_by_cause_j, run.result.simulated_s),
+        run: powers(energy_by_cause_j, result.simulated_s),
         replay: powers(&replayed.energy_by_cause_j, elapsed_s),
         band_w: ends_j.map(|(low_j, high_j)| (low_j / elapsed_s, high_j / elapsed_s)),
     })
@@ -160,6 +165,53 @@ fn devices_take_as_much_by_their_captures_as_by_their_scenarios() {
             assert!((low_w..=high_w).contains(&run_w), "{which}: {run_w} is not in {low_w} to {high_w}");
         }
     }
+}
+
+/// Channels tell the bands of 5 and 6 GHz apart, and with them the standard: of frames that state how they were sent, and of a capture without
+/// data, where it is assumed. Beacons are replayed at their length.
+#[test]
+fn a_capture_of_6_ghz_is_replayed_at_6_ghz() {
+    const MQTT: &str = "[[flow]]\ndirection = \"up\"\ntransport = \"cubic\"\n\
+                        application = { kind = \"mqtt\", interval = \"10s\", report = \"60B\" }\n";
+    let question = Question { station: Some("02:00:00:00:01:01"), ..Question::default() };
+    for (standard, flow, phy) in [
+        (
+            "802.11ax-6GHz",
+            MQTT,
+            "802.11ax-6GHz at HE20 MCS 7 x1 GI 0.8us, the mode of most of the station's bytes",
+        ),
+        ("802.11ax", MQTT, "802.11ax at HE20 MCS 7 x1 GI 0.8us, the mode of most of the station's bytes"),
+        ("802.11ax-6GHz", "", "assumed: 802.11ax-6GHz at 65Mbps"),
+        ("802.11ax", "", "assumed: 802.11n at 65Mbps"),
+    ] {
+        let text = format!("base = \"idle-6ghz\"\nname = \"six\"\nduration = \"1min\"\n{flow}");
+        let keys = [("wifi.standard", standard), ("policy", "timeout")]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let scenario = Scenario::from_text(&text, "six.toml", &keys).unwrap();
+        let (_, capture) = captured(&scenario).unwrap();
+        let analysis = analyze_capture(&capture, &question, &mut |_| ControlFlow::Continue(())).unwrap();
+        let (found, cell) = (analysis.phy.unwrap(), analysis.cell.unwrap());
+        assert!(found.starts_with(phy), "{standard}: {found}");
+        assert!(found.contains("a beacon of 400 B every 102.4ms at 6Mbps"), "{found}");
+        assert_eq!((cell.beacon_bytes, cell.beacon_rate_bps), (400, 6e6));
+        if !flow.is_empty() {
+            let both = both_of(&scenario, "timeout").unwrap();
+            assert!(both.error().abs() < WITHIN, "{standard}: {:+.3} ({})", both.error(), both.terms());
+        }
+    }
+}
+
+/// A standard of 6 GHz, which has no rates of data but modes, may be set for any capture.
+#[test]
+fn any_capture_is_replayed_at_6_ghz() {
+    let scenario = Scenario::load("ssh", &[("duration".to_owned(), "10s".to_owned())]).unwrap();
+    let (_, capture) = captured(&scenario).unwrap();
+    let (policies, settings) =
+        (["psm".to_owned()], [("wifi.standard".to_owned(), "802.11ax-6GHz".to_owned())]);
+    let question = Question { policies: &policies, settings: &settings, ..Question::default() };
+    let analysis = analyze_capture(&capture, &question, &mut |_| ControlFlow::Continue(())).unwrap();
+    // The scenario has 130 Mbit/s, and HE20 MCS 10 is the next mode below.
+    assert_eq!(analysis.cell.unwrap().data_rate_bps, 129_044_117.0);
 }
 
 /// The table of docs/captures.md.

@@ -59,9 +59,9 @@ fn long_beacon(at_us: u64, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Ten seconds of a sleeping station behind beacons of this length: their length in the replay, and what the replay spends under
-/// `psm-legacy` in seconds of receiving and in joules.
-fn behind_beacons(length: usize) -> (u32, f64, f64) {
+/// Ten seconds of a sleeping station with beacons of this length, replayed with a setting or none: their length in the replay, and what the
+/// replay spends under `psm-legacy` in seconds of receiving and in joules.
+fn behind_beacons(length: usize, set: Option<(&str, &str)>) -> (u32, f64, f64) {
     let mut file = File::new(127).packet(0, &null(true));
     for at_us in (0..100).map(|number| number * 102_400) {
         file = file.packet(1_000 + at_us, &long_beacon(at_us, length));
@@ -70,7 +70,8 @@ fn behind_beacons(length: usize) -> (u32, f64, f64) {
     let policies = ["psm-legacy".to_owned()];
     let station = STATION.to_string();
     let settings = [("wifi.standard", "802.11n-2.4GHz"), ("wifi.beacon_rate", "1Mbps")];
-    let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let settings: Vec<_> =
+        settings.into_iter().chain(set).map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
     let question =
         Question { station: Some(&station), policies: &policies, settings: &settings, ..Question::default() };
     let analysis = analyze_capture(&capture, &question, &mut go_on).unwrap();
@@ -82,8 +83,9 @@ fn behind_beacons(length: usize) -> (u32, f64, f64) {
 /// sleeping, at each of the 102 beacons of the capture and its tail.
 #[test]
 fn a_replay_has_beacons_of_the_captured_length() {
-    let (short, long) = (behind_beacons(64), behind_beacons(379));
+    let (short, long) = (behind_beacons(64, None), behind_beacons(379, None));
     assert_eq!((short.0, long.0), (64, 379));
+    assert_eq!(behind_beacons(64, Some(("ap.beacon_length", "379B"))), long);
     let beacons = (long.1 - short.1) / 2.52e-3;
     assert!((101.0..=103.0).contains(&beacons), "{beacons}: {short:?} {long:?}");
     let radio = Radio::find(crate::DEFAULT_RADIO).unwrap();

@@ -102,6 +102,7 @@ fn a_replay_has_the_mode_of_the_capture() {
     let ht = TxVector::ht(7, Width::Mhz40, Guard::Short).unwrap();
     for (vector, frequency_mhz, expected) in [
         (he, 5_180, "802.11ax at HE80 MCS 11 x2 GI 0.8us, the mode of most of the station's bytes"),
+        (he, 6_015, "802.11ax-6GHz at HE80 MCS 11 x2 GI 0.8us, the mode of most of the station's bytes"),
         (vht, 5_180, "802.11ac at VHT80 MCS 9 x2 GI 0.4us, the mode of most of the station's bytes"),
         (ht, 2_412, "802.11n-2.4GHz at HT40 MCS 7 GI 0.4us, the mode of most of the station's bytes"),
         // 2.4 GHz has no channel of 80 MHz, and no VHT.
@@ -130,12 +131,12 @@ fn a_capture_at_every_rate_is_replayed() {
     let rates = [2, 4, 11, 22, 12, 13, 18, 48, 108];
     let policies = ["psm".to_owned(), "active".to_owned()];
     for (frequency_mhz, data) in
-        [None, Some(2_412), Some(5_180)].into_iter().flat_map(|at| rates.map(|rate| (at, rate)))
+        [None, Some(2_412), Some(5_180), Some(6_115)].into_iter().flat_map(|at| rates.map(|rate| (at, rate)))
     {
         for beacons in [None].into_iter().chain(rates.map(Some)) {
             let at = |rate| {
-                let flags =
-                    if frequency_mhz == Some(5_180) { Channel::OFDM_5GHZ } else { Channel::DYNAMIC_2GHZ };
+                let is_2ghz = frequency_mhz.is_none_or(|frequency_mhz| frequency_mhz < 3_000);
+                let flags = if is_2ghz { Channel::DYNAMIC_2GHZ } else { Channel::OFDM_5GHZ };
                 let channel = frequency_mhz.map(|frequency_mhz| Channel { frequency_mhz, flags });
                 Radiotap { rate_500kbps: Some(rate), channel, ..Radiotap::default() }
             };

@@ -2,7 +2,7 @@
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Power, QueueLimit, Rate, Size, Span};
-use airwatt_dot11::{Standard, TxVector};
+use airwatt_dot11::{Band, Standard, TxVector};
 use airwatt_proto::powersave::{PowerSaveConfig, WakeRequest};
 use airwatt_proto::tcp::TcpProfile;
 
@@ -13,7 +13,7 @@ use super::{
 use crate::limits::{MAX_RATE, MIN_RATE};
 use crate::media::LinkDiscipline;
 use crate::media::cell::access::contention::AccessMethod;
-use crate::media::cell::frame::QOS_OVERHEAD_BYTES;
+use crate::media::cell::frame::{QOS_OVERHEAD_BYTES, beacon_bytes};
 use crate::media::cell::{MAX_PPDU_TIME, max_ampdu_bytes, max_amsdu_bytes, max_window};
 use crate::stack::application::Pattern;
 use crate::stack::flow::BIN;
@@ -54,7 +54,7 @@ fn packets_only(key: &str, limit: QueueLimit) -> Outcome {
 pub(super) fn short_form(scenario: &Scenario) -> Outcome {
     scenario.wired.as_ref().map_or(Ok(()), |path| wired(path, "wired"))?;
     scenario.wifi.as_ref().map_or(Ok(()), wifi).map_err(|error| error.under("wifi"))?;
-    access_point(&scenario.ap).map_err(|error| error.under("ap"))?;
+    access_point(&scenario.ap, &scenario.station).map_err(|error| error.under("ap"))?;
     scenario.gateway.check().map_err(|error| error.under("gateway"))?;
     scenario.tunnel.map_or(Ok(()), |tunnel| tunnel.check()).map_err(|error| error.under("tunnel"))?;
     if !scenario.is_short() {
@@ -78,13 +78,19 @@ pub(super) fn short_form(scenario: &Scenario) -> Outcome {
     stations(scenario)
 }
 
-/// An access point.
-pub(super) fn access_point(ap: &AccessPoint) -> Outcome {
+/// An access point with its stations.
+pub(super) fn access_point(ap: &AccessPoint, stations: &[StationGroup]) -> Outcome {
     packets_only("buffer", ap.buffer)?;
     if let Some(buffer) = ap.power_save_buffer {
         packets_only("power_save_buffer", buffer)?;
     }
     in_range("beacon_interval", ap.beacon_interval, Span::from_millis(10), MAX_BEACON_INTERVAL)?;
+    if let Some(length) = ap.beacon_length {
+        let count = stations.iter().fold(0u32, |sum, group| sum.saturating_add(group.count));
+        // Up to the longest body of a management frame, with MAC header and FCS (802.11-2020 9.3.3.1).
+        let [least, most] = [beacon_bytes(count), 2_304 + 28].map(|bytes| Size::from_bytes(bytes.into()));
+        in_range("beacon_length", length, least, most)?;
+    }
     in_range("dtim_period", ap.dtim_period, 1, 255)?;
     in_range("twt_least_duration", ap.twt_least_duration, Span::from_micros(256), WakeRequest::MAX_DURATION)?;
     let mut tables = ap.group.iter().enumerate();
@@ -190,17 +196,29 @@ fn rate_of(key: &str, rate: Option<Rate>, rates: &[Rate], standard: Standard) ->
     Err(SettingError::out_of_range(key, rate, format!("a rate of this standard: {allowed}")))
 }
 
+/// A rate of data, if it is set, is one of the standard. At 6 GHz data frames are HE, which has modes.
+fn data_rate(rate: Option<Rate>, standard: Standard) -> Outcome {
+    match rate {
+        Some(rate) if standard.band() == Band::Ghz6 => {
+            let modes = standard.modes().unwrap_or_default();
+            let allowed = format!("none with {}, but a mode: {modes}", standard.name());
+            Err(SettingError::out_of_range("data_rate", rate, allowed))
+        }
+        _ => rate_of("data_rate", rate, &standard.rates(), standard),
+    }
+}
+
 /// How the members of a cell use the air.
 pub(super) fn wifi(wifi: &Wifi) -> Outcome {
-    let (data, control) = (wifi.standard.rates(), wifi.standard.control_rates());
+    data_rate(wifi.data_rate, wifi.standard)?;
+    let control = wifi.standard.control_rates();
     let given = [
-        ("data_rate", wifi.data_rate, &data),
-        ("control_rate", wifi.control_rate, &control),
-        ("beacon_rate", wifi.beacon_rate, &control),
-        ("group_rate", wifi.group_rate, &control),
+        ("control_rate", wifi.control_rate),
+        ("beacon_rate", wifi.beacon_rate),
+        ("group_rate", wifi.group_rate),
     ];
-    for (key, rate, rates) in given {
-        rate_of(key, rate, rates, wifi.standard)?;
+    for (key, rate) in given {
+        rate_of(key, rate, &control, wifi.standard)?;
     }
     if wifi.data_rate.is_none() && wifi.mode.is_none() {
         return Err(SettingError::missing("data_rate", "a rate, or wifi.mode"));
@@ -328,7 +346,7 @@ fn stations(scenario: &Scenario) -> Outcome {
 /// A group of stations of an access point; `None` of a point-to-point link.
 pub(super) fn station(ap: &AccessPoint, wifi: Option<&Wifi>, group: &StationGroup) -> Outcome {
     if let Some(wifi) = wifi {
-        rate_of("data_rate", group.data_rate, &wifi.standard.rates(), wifi.standard)?;
+        data_rate(group.data_rate, wifi.standard)?;
         mode(wifi.standard, group.mode)?;
     }
     if group.power_save.needs_uapsd() && !ap.uapsd {

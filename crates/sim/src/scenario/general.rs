@@ -96,7 +96,7 @@ fn cell(cell: &Cell) -> Outcome {
     }
     let without = AccessPoint::default();
     let access_point = cell.access_point.as_ref().unwrap_or(&without);
-    check::access_point(access_point).map_err(|error| error.under("access_point"))?;
+    check::access_point(access_point, &cell.station).map_err(|error| error.under("access_point"))?;
     if cell.station.len() > MAX_STATIONS as usize {
         let allowed = format!("at most {MAX_STATIONS} stations");
         return Err(SettingError::out_of_range("station", cell.station.len(), allowed));

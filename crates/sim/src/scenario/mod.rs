@@ -378,6 +378,11 @@ pub struct AccessPoint {
     /// Time between beacons. Real access points have whole time units of 1.024 ms, 100 as a rule. Another interval, as publications
     /// have, is declared by a vendor-specific element in the beacons of a capture, since their field would round it.
     pub beacon_interval: Span,
+    /// Length of beacons with MAC header and FCS. What exceeds the default follows the TIM. Default: the elements of 802.11n, 143 bytes for
+    /// up to eight stations and one more for each further eight, which is also the least. Beacons with the elements of 802.11ax have some
+    /// 200 to 400 bytes, and those of multi-link devices 300 to 600.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beacon_length: Option<Size>,
     /// Every how many beacons group-addressed frames follow.
     pub dtim_period: u8,
     /// Group-addressed packets of neighbours, one table a kind. Default: none.
@@ -421,6 +426,7 @@ impl Default for AccessPoint {
             power_save_buffer: None,
             wait_for_room: false,
             beacon_interval: Span::from_micros(102_400),
+            beacon_length: None,
             dtim_period: 1,
             group: Vec::new(),
             uapsd: true,

@@ -15,7 +15,7 @@ macro_rules! embedded {
     };
 }
 
-const SCENARIOS: &[Shipped] = embedded!("scenarios": "bulk", "call-today", "e2tcp", "evening", "fast-dsl", "four-in-a-row", "hidden-stations", "idle", "office", "office-today", "reference-download", "saturation", "scans", "sensor", "singh-2002", "slow-dsl", "slow-station", "ssh", "streaming", "ten-stations", "ten-up", "tunnel", "two-access-points", "two-cells", "two-hops", "web", "wifi-bottleneck", "wifi4", "wifi5", "wifi6");
+const SCENARIOS: &[Shipped] = embedded!("scenarios": "bulk", "call-today", "e2tcp", "evening", "fast-dsl", "four-in-a-row", "hidden-stations", "idle", "idle-6ghz", "office", "office-today", "reference-download", "saturation", "scans", "sensor", "singh-2002", "slow-dsl", "slow-station", "ssh", "streaming", "ten-stations", "ten-up", "tunnel", "two-access-points", "two-cells", "two-hops", "web", "wifi-bottleneck", "wifi4", "wifi5", "wifi6");
 const WIFI: &[Shipped] = embedded!("scenarios/wifi": "fast-wifi", "slow-wifi", "wifi4", "wifi5", "wifi6");
 const TCP: &[Shipped] = embedded!("scenarios/tcp": "freebsd-4.3", "linux", "linux-2.6.28", "linux-settings", "ns2-2001", "opnet", "rfc");
 

@@ -9,8 +9,12 @@ use airwatt_sim::scenario::Scenario;
 use airwatt_sim::{RunOptions, run};
 
 fn idle(changes: &[(&str, &str)]) -> StationResult {
+    idle_in("idle", changes)
+}
+
+fn idle_in(scenario: &str, changes: &[(&str, &str)]) -> StationResult {
     let changes: Vec<_> = changes.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
-    let scenario = Scenario::load("idle", &changes).unwrap();
+    let scenario = Scenario::load(scenario, &changes).unwrap();
     let mut go_on = |_| ControlFlow::Continue(());
     let run = run(&scenario, 1, &mut RunOptions { trace: false, on_progress: &mut go_on }).unwrap();
     run.result.stations[0].clone()
@@ -136,4 +140,42 @@ fn the_dtim_period_decides_how_many_beacons_are_received() {
         );
         assert_eq!(station.beacons_missed, 0);
     }
+}
+
+/// A beacon of 400 bytes at 6 Mbit/s has 16 bits of service, 3200 bits and 6 tail bits in symbols of 24 bits: 135 symbols of 4 us after 20 us of
+/// preamble, 560 us; one of 143 bytes takes 216 us. At 1 Mbit/s one of 400 bytes takes 192 us and 3200 us. In ten minutes the access point
+/// sends 5859 beacons. Each costs its time at the 939 mW of receiving, and 0.5 ms at the 819 mW of listening before it.
+#[test]
+fn what_a_beacon_of_6_ghz_costs_is_its_air_time() {
+    let check_beacons = |changes: &[(&str, &str)], air_s: f64| {
+        let station = idle_in("idle-6ghz", changes);
+        check(&[station.state_s.receive], &[5_859.0 * air_s], 1e-3);
+        // Before its first sleep the station waits for longer.
+        let spent_j = 5_859.0 * (air_s * 0.939 + 0.5e-3 * 0.819);
+        check(&[station.energy_by_cause_j.beacon], &[spent_j], 1e-2);
+    };
+    check_beacons(&[], 560e-6);
+    check_beacons(&[("ap.beacon_length", "143B")], 216e-6);
+    check_beacons(&[("wifi.standard", "802.11ax-2.4GHz"), ("wifi.beacon_rate", "1Mbps")], 3_392e-6);
+}
+
+/// Data frames of 6 GHz are HE: a rate of 802.11a is none of theirs, and modes of HT and VHT are none.
+#[test]
+fn frames_before_he_are_refused_at_6_ghz() {
+    let refused = |key: &str, value: &str| {
+        let error =
+            Scenario::load("idle-6ghz", &[(key.to_owned(), value.to_owned())]).expect_err(value).to_string();
+        assert_eq!(error.lines().count(), 1, "{error}");
+        error
+    };
+    assert!(
+        refused("wifi.data_rate", "54Mbps").contains("none with 802.11ax-6GHz, but a mode: HE20 to HE160")
+    );
+    assert!(refused("wifi.mode", "HT20 MCS 7").contains("a mode of 802.11ax-6GHz: HE20 to HE160"));
+    assert!(refused("wifi.beacon_rate", "1Mbps").contains("6Mbps"));
+    assert!(refused("ap.beacon_length", "142B").contains("143B to 2.332kB"));
+    // The TIM of twenty stations has two bytes more.
+    let stations = [("station.count", "20"), ("ap.beacon_length", "144B")];
+    let changes = stations.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    assert!(Scenario::load("idle-6ghz", &changes).unwrap_err().to_string().contains("145B to 2.332kB"));
 }

@@ -60,7 +60,7 @@ fn no_frame_is_malformed_and_no_expert_objects() {
     let complaints = "radiotap.flags.badfcs == 0 && (_ws.malformed || _ws.expert.severity >= error || \
                       _ws.expert.group == \"Assumption\" || wlan.fcs.status == 0 || ip.checksum.status == 0 || \
                       tcp.checksum.status == 0 || udp.checksum.status == 0 || (_ws.short && !udp))";
-    let cases: [(&str, &[(&str, &str)]); 15] = [
+    let cases: [(&str, &[(&str, &str)]); 18] = [
         ("fast-dsl", &[("flow.application.size", "300kB"), ("policy", "active"), ("station.count", "2")]),
         ("fast-dsl", &[("flow.application.size", "300kB"), ("policy", "timeout"), ("station.count", "2")]),
         ("fast-dsl", &[("flow.application.size", "300kB"), ("policy", "psm"), ("station.count", "20")]),
@@ -103,6 +103,9 @@ fn no_frame_is_malformed_and_no_expert_objects() {
             "wifi4",
             &[("duration", "300ms"), ("wifi.aggregation.amsdu", "3839B"), ("wifi.frame_error_rate", "0.2")],
         ),
+        ("idle-6ghz", &[("duration", "1s")]),
+        ("idle-6ghz", &[("duration", "1s"), ("policy", "twt"), ("ap.beacon_length", "2332B")]),
+        ("wifi6", &[("duration", "300ms"), ("wifi.standard", "802.11ax-6GHz"), ("ap.beacon_length", "600B")]),
     ];
     for (index, (scenario, changes)) in cases.iter().enumerate() {
         let trace = traced(scenario, changes);
@@ -143,6 +146,24 @@ fn shared_frames_have_their_packets() {
         }
     }
     assert!(shared > 20, "{shared}");
+}
+
+/// Beacons of 6 GHz are on channel 5, at 5975 MHz and 6 Mbit/s, and have 400 bytes, all of which are in the capture. tshark's time on the air is
+/// that by hand, 560 us.
+#[test]
+fn beacons_of_6_ghz_are_dissected() {
+    let trace = traced("idle-6ghz", &[("duration", "1s")]);
+    let names =
+        ["wlan.fc.type_subtype", "radiotap.channel.freq", "wlan_radio.data_rate", "wlan_radio.duration"];
+    let lengths = ["radiotap.length", "frame.len", "frame.cap_len"];
+    let Some(lines) = fields(&trace, "six-ghz", &[&names[..], &lengths[..]].concat()) else { return };
+    let beacons: Vec<_> = lines.iter().filter(|line| line[0] == "0x0008" || line[0] == "8").collect();
+    assert_eq!(beacons.len(), 10, "{lines:?}");
+    for beacon in beacons {
+        let of = |place: usize| beacon[place].parse::<f64>().unwrap();
+        assert_eq!([of(1), of(2), of(3)], [5_975.0, 6.0, 560.0], "{beacon:?}");
+        assert_eq!((of(5) - of(4), of(6)), (400.0, of(5)));
+    }
 }
 
 /// A station asks for 8.192 ms every 300 s: 36,621 x 2^13 us. The access point names its least duration, 64 units of 256 us, and accepts that.

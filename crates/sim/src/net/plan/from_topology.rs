@@ -299,7 +299,7 @@ fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
         data,
         control_rate: wifi.control_rate.unwrap_or_else(|| wifi.default_control_rate()),
         beacon_rate,
-        beacon_bytes: None,
+        beacon_bytes: access_point.beacon_length.map(bytes),
         group_rate: wifi.group_rate.unwrap_or(beacon_rate),
         short_preamble: wifi.short_preamble,
         access: wifi.access,

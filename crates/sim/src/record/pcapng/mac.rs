@@ -216,15 +216,19 @@ fn beacon(
     .encode(out);
 }
 
-/// Fills up to `length` bytes with one vendor-specific element, for content of which the simulator knows only the
-/// length.
-fn fill(out: &mut Vec<u8>, length: usize) {
+/// Fills up to `length` bytes with vendor-specific elements, for content of which the simulator knows only the length. They
+/// need room for an OUI at least.
+pub(super) fn fill(out: &mut Vec<u8>, length: usize) {
     const ELEMENT_HEADER_BYTES: usize = 2;
-    let Some(room) = length.checked_sub(out.len() + ELEMENT_HEADER_BYTES) else { return };
-    if room < NO_VENDOR.len() {
-        return;
+    const LEAST: usize = ELEMENT_HEADER_BYTES + NO_VENDOR.len();
+    const MOST: usize = ELEMENT_HEADER_BYTES + u8::MAX as usize;
+    let mut room = length.saturating_sub(out.len());
+    while room >= LEAST {
+        // What is left after a longest element has to have room for another one.
+        let bytes = if (MOST + 1..MOST + LEAST).contains(&room) { room - LEAST } else { room.min(MOST) };
+        let mut contents = vec![0; bytes - ELEMENT_HEADER_BYTES];
+        contents[..NO_VENDOR.len()].copy_from_slice(&NO_VENDOR);
+        Elements::push(out, ID_VENDOR, &contents);
+        room -= bytes;
     }
-    let mut contents = vec![0; room];
-    contents[..NO_VENDOR.len()].copy_from_slice(&NO_VENDOR);
-    Elements::push(out, ID_VENDOR, &contents);
 }

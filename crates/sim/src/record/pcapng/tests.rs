@@ -92,6 +92,29 @@ fn poll_frames_carry_the_station_s_number() {
     assert!(polls > 10);
 }
 
+/// A beacon longer than the elements that the simulator knows has further ones, none with more than 255 bytes.
+#[test]
+fn beacons_have_the_bytes_of_their_length() {
+    for length in [143, 250, 400, 600, 2_332] {
+        let bytes = format!("{length}B");
+        let trace = traced("idle-6ghz", &[("duration", "300ms"), ("ap.beacon_length", bytes.as_str())]);
+        let (_, _, beacon, original) =
+            written(&trace).into_iter().find(|packet| packet.2[0] == 0x80).unwrap();
+        assert_eq!((beacon.len(), original), (length, length));
+        assert!(check_fcs(&beacon));
+    }
+    for length in 5..2_000 {
+        let mut filled = Vec::new();
+        mac::fill(&mut filled, length);
+        let mut rest = &filled[..];
+        while let [0xdd, bytes, contents @ ..] = rest {
+            assert!(contents.starts_with(&[2, 0, 0]), "{length}");
+            rest = &contents[usize::from(*bytes)..];
+        }
+        assert_eq!((filled.len(), rest.len()), (length, 0));
+    }
+}
+
 /// The records of hostapd's beacons (`wmm_ac_*`): AIFSN 3, 7, 2, 2, windows 15 to 1023, 15 to 1023, 7 to 15 and 3 to 7, and limits of 94 and
 /// 47 times 32 us for video and voice.
 #[test]
