@@ -221,7 +221,7 @@ pub(crate) fn he_mode_below(standard: Standard, rate: Rate) -> Option<TxVector> 
         return None;
     }
     let modes = || (0..12).filter_map(|mcs| TxVector::he(mcs, 1, Width::Mhz20, Guard::Long));
-    modes().filter(|mode| mode.rate() <= rate).last().or_else(|| modes().next())
+    modes().rfind(|mode| mode.rate() <= rate).or_else(|| modes().next())
 }
 
 /// Whether the station's frames were answered by block acknowledgements, or the station sent them.

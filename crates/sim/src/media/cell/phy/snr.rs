@@ -252,8 +252,8 @@ fn erfc(x: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::propagation::frame_error_rate;
     use super::*;
+    use crate::media::cell::phy::propagation::frame_error_rate;
 
     fn failures(model: ErrorModel, mode: &str, snr_db: f64, bytes: u32) -> f64 {
         let errors = byte_errors(model, &mode.parse().unwrap(), snr_db).unwrap();
