@@ -38,10 +38,12 @@ class AccessPoint(TypedDict, total=False):
     """Drop-tail power-save buffer of each station. Default: as `buffer`."""
     priority: bool
     """Whether the access point's data goes ahead of the stations': after PIFS, without backoff."""
-    queue: Literal["drop-tail", "fq-codel", "mac80211", "ath9k"]
-    """How the transmission queue is served: `drop-tail` first come, first served, `fq-codel` flows take turns
-    (RFC 8290), `mac80211` as in Linux FQ-CoDel for each station, turns of stations by air time and a limit in
-    air time (AQL), `ath9k` the same with two PPDUs ahead instead of that limit. `buffer` bounds each."""
+    queue: Literal["drop-tail", "two-queues", "fq-codel", "mac80211", "ath9k"]
+    """How the transmission queue is served: `drop-tail` first come, first served, `two-queues` TCP's
+    acknowledgements and all else take turns, each with half of `buffer` (Ha and Choi 2006), `fq-codel` flows
+    take turns (RFC 8290), `mac80211` as in Linux FQ-CoDel for each station, turns of stations by air time and a
+    limit in air time (AQL), `ath9k` the same with two PPDUs ahead instead of that limit. `buffer` bounds
+    each."""
     radio: Literal["shared"]
     """In a `[[cell]]`: `shared` if the access point uses the radio that its node has as a station of an earlier
     cell on the same channel. Default: it has a radio of its own, whose energy is not accounted for."""

@@ -22,6 +22,7 @@ RIVALS: Mapping[str, Mapping[str, str]] = {
     "ACK-loss method": {"transport": "reno+ackloss"},
     "priority": {"ap.priority": "true"},
     "window rewriting": {"tcp.receive_window": f"{BUFFER_PACKETS // STATIONS}packets"},
+    "two queues": {"ap.queue": "two-queues"},
     "FQ-CoDel": {"ap.queue": "fq-codel"},
     "air time, AQL": {"ap.queue": "mac80211"},
     "air time, two PPDUs": {"ap.queue": "ath9k"},

@@ -16,7 +16,7 @@ use toml::Value;
 use super::keys::{Override, without_numbers};
 use super::topology::{Cell, CellMode, ProgramConfig, Topology};
 use super::typed::typed;
-use super::{AccessPoint, Checked, ListenInterval, QueueDiscipline, Scenario, StationGroup, Transport};
+use super::{AccessPoint, Checked, ListenInterval, Scenario, StationGroup, Transport};
 
 /// What a key belongs to.
 struct Place<'a> {
@@ -62,7 +62,7 @@ const BEACONS: &str = "stations that receive every beacon";
 const COUNTED: &str = "a listen interval that counts beacons";
 const NO_TWT: &str = "stations without target wake time";
 const AD_HOC: &str = "mode \"ad-hoc\"";
-const DROP_TAIL: &str = "ap.queue \"drop-tail\"";
+const NO_CODEL: &str = "ap.queue \"drop-tail\" and \"two-queues\"";
 const BSS: &str = "\"infrastructure\"";
 const LINUX: &str = "profile \"linux\", whose sender has its own rules";
 const OTHERS: &str = "the other profiles";
@@ -80,9 +80,9 @@ const RULES: &[Rule] = &[
     of_override("wifi.cw_min", has_one_category, CATEGORIES, ONE_CATEGORY),
     of_override("wifi.cw_max", has_one_category, CATEGORIES, ONE_CATEGORY),
     rule("ap.priority", has_one_category, CATEGORIES, ONE_CATEGORY),
-    rule("ap.codel_target", has_codel, DROP_TAIL, "\"fq-codel\", \"mac80211\" and \"ath9k\""),
-    rule("ap.codel_interval", has_codel, DROP_TAIL, "\"fq-codel\", \"mac80211\" and \"ath9k\""),
-    rule("ap.codel_since", has_codel, DROP_TAIL, "\"fq-codel\", \"mac80211\" and \"ath9k\""),
+    rule("ap.codel_target", has_codel, NO_CODEL, "\"fq-codel\", \"mac80211\" and \"ath9k\""),
+    rule("ap.codel_interval", has_codel, NO_CODEL, "\"fq-codel\", \"mac80211\" and \"ath9k\""),
+    rule("ap.codel_since", has_codel, NO_CODEL, "\"fq-codel\", \"mac80211\" and \"ath9k\""),
     rule("wifi.group_rate", has_group_traffic, "an access point without group traffic", "ap.group"),
     rule("wifi.short_preamble", is_2_4_ghz, "a PHY of 5 or 6 GHz", "802.11b, 802.11g and 802.11n-2.4GHz"),
     rule("station.receive_dtims", skips_beacons, BEACONS, "a station.listen_interval above 1"),
@@ -144,8 +144,8 @@ fn has_one_category(place: &Place<'_>) -> bool {
 }
 
 fn has_codel(place: &Place<'_>) -> bool {
-    let chooses = |ap: &AccessPoint| ap.queue != QueueDiscipline::DropTail;
-    place.cells.iter().any(|cell| cell.access_point.as_ref().is_some_and(chooses))
+    let drops = |ap: &AccessPoint| ap.queue.has_codel();
+    place.cells.iter().any(|cell| cell.access_point.as_ref().is_some_and(drops))
 }
 
 fn has_group_traffic(place: &Place<'_>) -> bool {

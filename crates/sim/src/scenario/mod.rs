@@ -357,9 +357,10 @@ impl Default for PathLoss {
 pub struct AccessPoint {
     /// Packets in the transmission queue, which all stations share, and as many in that of group-addressed packets.
     pub buffer: QueueLimit,
-    /// How the transmission queue is served: `drop-tail` first come, first served, `fq-codel` flows take turns (RFC 8290),
-    /// `mac80211` as in Linux FQ-CoDel for each station, turns of stations by air time and a limit in air time (AQL),
-    /// `ath9k` the same with two PPDUs ahead instead of that limit. `buffer` bounds each.
+    /// How the transmission queue is served: `drop-tail` first come, first served, `two-queues` TCP's acknowledgements and all else take
+    /// turns, each with half of `buffer` (Ha and Choi 2006), `fq-codel` flows take turns (RFC 8290), `mac80211` as in Linux FQ-CoDel for
+    /// each station, turns of stations by air time and a limit in air time (AQL), `ath9k` the same with two PPDUs ahead instead of that
+    /// limit. `buffer` bounds each.
     pub queue: QueueDiscipline,
     /// How long packets may wait before CoDel drops some. Default: 5 ms in `fq-codel` (RFC 8290), 20 ms in the queues of mac80211.
     pub codel_target: Option<Span>,

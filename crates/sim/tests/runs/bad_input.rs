@@ -194,7 +194,7 @@ fn flags_get_a_line_that_says_what_is_allowed() {
         ),
         (
             ("ap.queue", "red"),
-            "--set ap.queue=red: expected \"drop-tail\", \"fq-codel\", \"mac80211\" or \"ath9k\", got \"red\"",
+            "--set ap.queue=red: expected \"drop-tail\", \"two-queues\", \"fq-codel\", \"mac80211\" or \"ath9k\", got \"red\"",
         ),
         (("wifi.path_loss.exponent", "9"), "--set wifi.path_loss.exponent=9: expected 1 to 6, got 9"),
         (("wifi.path_loss.tx_power", "0W"), "--set wifi.path_loss.tx_power=0W: expected 1uW to 10W, got 0nW"),

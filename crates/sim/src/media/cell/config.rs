@@ -23,6 +23,8 @@ pub enum QueueDiscipline {
     /// First come, first served; what finds it full is dropped.
     #[default]
     DropTail,
+    /// TCP's acknowledgements without data wait apart from all else, and the two queues take turns.
+    TwoQueues,
     /// Flows take turns, and queues that stand are dropped from (RFC 8290).
     FqCodel,
     /// As Linux's mac80211: FQ-CoDel for each station, turns of stations by air time, and AQL.
@@ -32,10 +34,18 @@ pub enum QueueDiscipline {
 }
 
 impl QueueDiscipline {
+    /// Whether CoDel drops from it.
+    pub const fn has_codel(self) -> bool {
+        match self {
+            Self::DropTail | Self::TwoQueues => false,
+            Self::FqCodel | Self::Mac80211 | Self::Ath9k => true,
+        }
+    }
+
     /// Whether stations take turns by the air time that they used, which the cell then has to measure.
     pub(super) const fn charges_air_time(self) -> bool {
         match self {
-            Self::DropTail | Self::FqCodel => false,
+            Self::DropTail | Self::TwoQueues | Self::FqCodel => false,
             Self::Mac80211 | Self::Ath9k => true,
         }
     }

@@ -3,6 +3,7 @@
 
 mod hidden;
 mod limits;
+mod two_queues;
 
 use airwatt_base::testkit::check_machine;
 use airwatt_base::{Instant, Machine, RandomStream, Span};
@@ -231,6 +232,7 @@ fn the_cell_keeps_the_machine_contract() {
         &[("wifi.station_rts_threshold", "100B"), ("wifi.ap_rts_threshold", "500B"), ("wifi.access", "dcf")],
         &[("ap.buffer", "3packets"), ("ap.power_save_buffer", "2packets"), ("station.distance", "2km")],
         &[("ap.queue", "fq-codel"), ("ap.buffer", "5packets")],
+        &[("ap.queue", "two-queues"), ("ap.buffer", "5packets"), ("wifi.aggregation.mpdus", "8")],
         &[("ap.queue", "mac80211"), ("ap.buffer", "9packets"), ("wifi.frame_error_rate", "0.3")],
         &[
             ("ap.queue", "ath9k"),

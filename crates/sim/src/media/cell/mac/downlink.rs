@@ -1,5 +1,10 @@
-//! The transmission queue of an access point: one drop-tail queue, FQ-CoDel ahead of a hardware queue of one frame, or mac80211's queues
-//! of stations.
+//! The transmission queue of an access point: one drop-tail queue, two of them or FQ-CoDel ahead of a hardware queue of one frame, or
+//! mac80211's queues of stations.
+//!
+//! Two queues are those of J. Ha and C.-H. Choi, *TCP fairness for uplink and downlink flows in WLANs* (GLOBECOM 2006): one for what uploads
+//! have back, TCP's acknowledgements without data, and one for all else, so that neither finds the buffer full of the other. Each has half of
+//! it. Here they take turns frame by frame, where the publication draws which is next with probabilities that follow from the numbers of flows:
+//! turns are its halves, for as many uploads as downloads.
 //!
 //! With FQ-CoDel one frame at a time leaves the queues of the flows, as in a driver that keeps the hardware queue short,
 //! and CoDel decides about drops at that moment. An aggregate is filled at its access from the flows of the same station. Frames without a
@@ -32,6 +37,8 @@ pub(super) struct DownlinkQueue {
 enum Source {
     /// There are none.
     Frames,
+    /// By whether they are acknowledgements. The turns of both count packets.
+    Kinds(FqCodel<bool, Addressed>),
     Flows(FqCodel<Endpoints, Addressed>),
     Stations(Box<StationQueues>),
 }
@@ -49,6 +56,14 @@ impl DownlinkQueue {
             |hardware| Source::Stations(Box::new(StationQueues::new(first, limit, hardware, codel)));
         let source = match discipline {
             QueueDiscipline::DropTail => Source::Frames,
+            QueueDiscipline::TwoQueues => Source::Kinds(FqCodel::new(FqCodelConfig {
+                quantum: 1,
+                first_quantum: 1,
+                flow_limit: (limit / 2).max(1),
+                // No packet waits that long.
+                target: Instant::FOREVER - Instant::ZERO,
+                ..FqCodelConfig::default()
+            })),
             QueueDiscipline::FqCodel => {
                 let settings = FqCodelConfig { limit, ..FqCodelConfig::default() };
                 Source::Flows(FqCodel::new(codel.of(settings)))
@@ -76,6 +91,10 @@ impl DownlinkQueue {
         dropped: &mut Vec<Addressed>,
     ) -> bool {
         match (body, &mut self.source) {
+            (Body::Data(packet), Source::Kinds(kinds)) => {
+                dropped.extend(kinds.enqueue(packet.payload.is_pure_ack(), (to, packet), 1, since));
+                self.refill(now, dropped);
+            }
             (Body::Data(packet), Source::Flows(flows)) => {
                 dropped.extend(flows.enqueue(packet.endpoints(), (to, packet), packet.bytes, since));
                 self.refill(now, dropped);
@@ -98,14 +117,14 @@ impl DownlinkQueue {
         if !self.frames.is_empty() {
             return;
         }
-        match &mut self.source {
-            Source::Frames => {}
-            Source::Flows(flows) => {
-                if let Some((to, packet)) = flows.dequeue(now, dropped) {
-                    self.frames.append(to, Body::Data(packet), now);
-                }
-            }
-            Source::Stations(stations) => stations.pull(now, &mut self.frames, dropped),
+        let next = match &mut self.source {
+            Source::Frames => None,
+            Source::Kinds(kinds) => kinds.dequeue(now, dropped),
+            Source::Flows(flows) => flows.dequeue(now, dropped),
+            Source::Stations(stations) => return stations.pull(now, &mut self.frames, dropped),
+        };
+        if let Some((to, packet)) = next {
+            self.frames.append(to, Body::Data(packet), now);
         }
     }
 
@@ -140,20 +159,10 @@ impl DownlinkQueue {
 
     /// Moves packets for the station that is served next out of the flows' queues until the next PPDU is full.
     pub(super) fn fill(&mut self, now: Instant, dropped: &mut Vec<Addressed>) {
-        let Source::Flows(flows) = &mut self.source else { return };
-        let (most, waiting) = self.frames.room();
-        let Some(to) = self.frames.front().map(|mpdu| mpdu.to).filter(|_| waiting < most) else { return };
-        // Frames that the PPDU leaves behind would keep other stations waiting, whose frames come when none is left.
-        let has_others = flows.any_next(|(other, _)| *other != to);
-        // So would more packets than fit, where the number of frames does not limit them.
-        let is_limited = has_others || self.frames.joins();
-        let mut room = if is_limited { self.frames.bytes_left() } else { u32::MAX };
-        for _ in waiting..most {
-            let fits = |bytes: u32| !is_limited || self.frames.subframe_bytes(bytes) <= room;
-            let next = |(other, packet): &Addressed| *other == to && fits(packet.bytes);
-            let Some((to, packet)) = flows.dequeue_like(now, dropped, next) else { return };
-            room = room.saturating_sub(self.frames.subframe_bytes(packet.bytes));
-            self.frames.append(to, Body::Data(packet), now);
+        match &mut self.source {
+            Source::Kinds(kinds) => fill(&mut self.frames, kinds, now, dropped),
+            Source::Flows(flows) => fill(&mut self.frames, flows, now, dropped),
+            Source::Frames | Source::Stations(_) => {}
         }
     }
 
@@ -164,6 +173,7 @@ impl DownlinkQueue {
         unsent.iter().for_each(|mpdu| self.left(mpdu));
         let waiting = match &mut self.source {
             Source::Frames => Vec::new(),
+            Source::Kinds(kinds) => kinds.take(|(to, _)| *to == station),
             Source::Flows(flows) => flows.take(|(to, _)| *to == station),
             Source::Stations(stations) => stations.take(station),
         };
@@ -191,8 +201,32 @@ impl DownlinkQueue {
         self.frames.len()
             + match &self.source {
                 Source::Frames => 0,
+                Source::Kinds(kinds) => kinds.len() as u32,
                 Source::Flows(flows) => flows.len() as u32,
                 Source::Stations(stations) => stations.len(),
             }
+    }
+}
+
+/// Moves packets for the station that is served next to the frames until the next PPDU is full.
+fn fill<K: Copy + Ord>(
+    frames: &mut FrameQueue,
+    queues: &mut FqCodel<K, Addressed>,
+    now: Instant,
+    dropped: &mut Vec<Addressed>,
+) {
+    let (most, waiting) = frames.room();
+    let Some(to) = frames.front().map(|mpdu| mpdu.to).filter(|_| waiting < most) else { return };
+    // Frames that the PPDU leaves behind would keep other stations waiting, whose frames come when none is left.
+    let has_others = queues.any_next(|(other, _)| *other != to);
+    // So would more packets than fit, where the number of frames does not limit them.
+    let is_limited = has_others || frames.joins();
+    let mut room = if is_limited { frames.bytes_left() } else { u32::MAX };
+    for _ in waiting..most {
+        let fits = |bytes: u32| !is_limited || frames.subframe_bytes(bytes) <= room;
+        let next = |(other, packet): &Addressed| *other == to && fits(packet.bytes);
+        let Some((to, packet)) = queues.dequeue_like(now, dropped, next) else { return };
+        room = room.saturating_sub(frames.subframe_bytes(packet.bytes));
+        frames.append(to, Body::Data(packet), now);
     }
 }
