@@ -181,6 +181,17 @@ def test_a_tie_holds_where_the_difference_is_printed_as_slight():
     assert (claim.verdict, claim.holds) == ("tie", True)
 
 
+def test_a_ratio_with_a_bound_of_one_is_an_order():
+    """Means of 2 and 2.2 alone say "above 1"; the runs do not."""
+    plain, other = [1.0, 2.0, 3.0], [3.2, 2.2, 1.2]
+    tie = claims.ratio("a", "", "above 1", other, plain, 1.0, 2.0)
+    assert (tie.here, tie.verdict, tie.holds) == (pytest.approx(1.1), "tie", False)
+    assert claims.ratio("a", "", "slightly lower", plain, other, 0.75, 1.0, slight=True).holds
+    assert claims.ratio("a", "", "above 1", [1.1, 2.1, 3.1], plain, 1.0, 2.0).verdict == "holds"
+    assert claims.ratio("a", "", "above 1", plain, [1.1, 2.1, 3.1], 1.0, 2.0).verdict == "missed"
+    assert claims.ratio("a", "", "above 1", [5.0, 6.0, 7.0], plain, 1.0, 2.0).verdict == "missed"
+
+
 def test_a_slight_order_is_missed_where_the_opposite_is_certain():
     low, high = series("low", [5, 7, 9]), series("high", [4, 6, 8.1])
     assert claims.lower_everywhere("a", low, [high], slight=True).verdict == "missed"

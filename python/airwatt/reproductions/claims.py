@@ -130,6 +130,18 @@ def ascending(id_: str, text: str, averages: Mapping[str, Samples], slight: bool
     return ordered(id_, text, " < ".join(averages), here, pairwise(averages.values()), slight)
 
 
+def ratio(
+    id_: str, text: str, paper: str, over: Samples, under: Samples, low: float, high: float, slight: bool = False
+) -> Claim:
+    """The ratio of two means between two bounds, one of them 1: there it is an order, which is judged as one."""
+    here = mean_ci95(list(over))[0] / mean_ci95(list(under))[0]
+    verdict = order(under, over) if low == 1.0 else order(over, under)
+    if not (here <= high if low == 1.0 else here >= low):
+        verdict = "missed"
+    claim = by_verdict(id_, text, paper, "", verdict, slight, f"{low:g} to {high:g}")
+    return replace(claim, here=here)
+
+
 def in_most_runs(id_: str, text: str, lower: tuple[str, Samples], higher: tuple[str, Samples], unit: str = "") -> Claim:
     """An order that is printed for a single run: the share of our runs that have it, and how far single runs spread."""
     (low, first), (high, second) = lower, higher

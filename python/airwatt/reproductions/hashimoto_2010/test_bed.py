@@ -303,11 +303,9 @@ def in_delay(on: bool, home: str, results: Results, methods: Sequence[str]) -> l
                 claims.between(f"{home}.jain.{name}", f"{method}: Jain's index, {up} up", paper, jain, low, high)
             )
             if on:
-                ratio = mean(results, delayed(up, method, True), "total") / mean(
-                    results, delayed(up, method, False), "total"
-                )
+                totals = [results.column(delayed(up, method, is_on), "total") for is_on in (True, False)]
                 text = f"{method}, {up} up: total with delayed ACK over that without"
-                judged.append(claims.between(f"{home}.total.{name}", text, "above 1", ratio, 1.0, 2.0))
+                judged.append(claims.ratio(f"{home}.total.{name}", text, "above 1", *totals, 1.0, 2.0))
     return judged
 
 
@@ -397,16 +395,15 @@ def _head(item: Reproduction, results: Results) -> Outcome:
             here = f"{mean(results, ours, 'jain'):.2f} over {mean(results, plain, 'jain'):.2f}"
             text = f"{name}, {up} up: the method is fairer (Jain)"
             outcome.claims.append(claims.ordered(f"{home}.fair.{name.lower()}.{up}", text, "fairer", here, pair))
-            ratio = mean(results, ours, "total") / mean(results, plain, "total")
+            totals = [results.column(point, "total") for point in (ours, plain)]
             text = f"{name}, {up} up: total with the method over Reno's"
-            outcome.claims.append(
-                claims.between(f"{home}.total.{name.lower()}.{up}", text, "slightly lower", ratio, 0.75, 1.0)
-            )
+            id_ = f"{home}.total.{name.lower()}.{up}"
+            outcome.claims.append(claims.ratio(id_, text, "slightly lower", *totals, 0.75, 1.0, slight=True))
     for up in (5, 10):
         on, off = (delayed(up, ESTIMATED, is_on) for is_on in (True, False))
         text = f"{up} up: delayed ACK over none, total with estimation"
-        ratio = mean(results, on, "total") / mean(results, off, "total")
-        outcome.claims.append(claims.between(f"{home}.delayed.{up}", text, "higher", ratio, 1.0, 2.0))
+        totals = [results.column(point, "total") for point in (on, off)]
+        outcome.claims.append(claims.ratio(f"{home}.delayed.{up}", text, "higher", *totals, 1.0, 2.0))
         text = f"{up} up: Jain's index with delayed ACK less that without, with estimation"
         change = mean(results, on, "jain") - mean(results, off, "jain")
         outcome.claims.append(claims.between(f"{home}.unhurt.{up}", text, "not hurt", change, -0.05, 1.0))
