@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use airwatt_base::settings::{NoSettings, SettingError};
-use airwatt_base::{Energy, Instant, Rate, Size, Span};
+use airwatt_base::{Energy, Instant, Rate, Span};
 use airwatt_dot11::{AccessParameters, Standard};
 use airwatt_energy::{Cause, LISTEN_SHARE, ProfileAccount, Radio, RadioState, StateSeconds};
 use airwatt_proto::powersave::PowerSaveConfig;
@@ -295,7 +295,7 @@ impl<'a> WhatIf<'a> {
         Ok(CellReport {
             beacon_interval_s: scenario.ap.beacon_interval.as_secs_f64(),
             beacon_rate_bps: rate_bps(beacon_rate),
-            beacon_bytes: scenario.ap.beacon_length.unwrap_or_default().as_bytes() as u32,
+            beacon_bytes: self.beacon_bytes(&scenario),
             data_rate_bps: rate_bps(wifi.vector().rate()),
             listen_interval: scenario.station[0].listening().beacons(scenario.ap.dtim_period),
             dtim_period: scenario.ap.dtim_period,
@@ -447,11 +447,12 @@ impl<'a> WhatIf<'a> {
         if (has_groups || skips) && !self.is_set("ap.dtim_period") {
             cell.ap.dtim_period = self.phy.dtim_period.unwrap_or(cell.ap.dtim_period);
         }
-        // Captured beacons may be shorter than those of a scenario.
-        if !self.is_set("ap.beacon_length") {
-            cell.ap.beacon_length = Some(Size::from_bytes(self.phy.beacon_bytes.into()));
-        }
         Checked::new(cell).map_err(|error| AnalyzeError::Option(error.to_string()))
+    }
+
+    /// The length of captured beacons, unless the caller sets another one.
+    fn beacon_bytes(&self, scenario: &Scenario) -> u32 {
+        scenario.ap.beacon_length.map_or(self.phy.beacon_bytes, |set| set.as_bytes() as u32)
     }
 
     /// How the capture's radios use the air, with data at the rate of the PHY that is nearest below `rate`. The access point, whose own
@@ -521,6 +522,10 @@ impl<'a> WhatIf<'a> {
     ) -> Result<Replayed, AnalyzeError> {
         let segment = &self.segments[index];
         let (done, runs) = (self.done as f64, self.runs as f64);
+        let (duration, arrivals) = (segment.duration.saturating_add(TAIL), segment.arrivals.clone());
+        // A segment with less of it would cost more than it saves: the window is simulated in each.
+        let skip_gaps = self.skip_gaps.filter(|_| idle_time(std::slice::from_ref(segment)) > WINDOW);
+        let options = ReplayOptions { skip_gaps, trace, beacon_bytes: Some(self.beacon_bytes(scenario)) };
         let events_left = self.events_limit.saturating_sub(self.events);
         let events_traced = if trace { self.trace_bytes / TRACED_EVENT_BYTES } else { u64::MAX };
         let mut events = 0;
@@ -531,11 +536,6 @@ impl<'a> WhatIf<'a> {
             }
             (self.watch)(((done + progress.share.clamp(0.0, 1.0)) / runs).min(1.0))
         };
-        let duration = segment.duration.saturating_add(TAIL);
-        let arrivals = segment.arrivals.clone();
-        // A segment with less of it would cost more than it saves: the window is simulated in each.
-        let skip_gaps = self.skip_gaps.filter(|_| idle_time(std::slice::from_ref(segment)) > WINDOW);
-        let options = ReplayOptions { skip_gaps, trace };
         let replayed = replay(scenario, self.seed, arrivals, duration, options, &mut watch);
         match replayed {
             Ok(replayed) => Ok(replayed),

@@ -11,7 +11,7 @@ use airwatt_base::{Instant, Span};
 
 use self::idle::IdleSkip;
 use crate::direction::Direction;
-use crate::net::{FlowPlan, Network, NetworkPlan, RunProgress, Traffic};
+use crate::net::{FlowPlan, MediumKind, Network, NetworkPlan, RunProgress, Traffic};
 pub use crate::record::{RadioPeriod, Replayed};
 use crate::run::RunError;
 use crate::scenario::{Checked, Transport};
@@ -24,6 +24,8 @@ pub struct ReplayOptions {
     pub skip_gaps: Option<Span>,
     /// Whether the states of the radio are kept.
     pub trace: bool,
+    /// Length of beacons, MAC header to FCS, in bytes, which may be less than a scenario can have; `None` for that of the scenario.
+    pub beacon_bytes: Option<u32>,
 }
 
 /// Replays `arrivals` at the only station of the cell of `scenario`, which has no flows of its own, for `duration`. Packets that are still
@@ -41,6 +43,9 @@ pub fn replay(
 ) -> Result<Replayed, RunError> {
     let mut plan = NetworkPlan::new(scenario, seed);
     add_replay(&mut plan, arrivals, duration);
+    if let (MediumKind::Cell(cells), Some(_)) = (&mut plan.media[0].kind, options.beacon_bytes) {
+        cells[0].config.beacon_bytes = options.beacon_bytes;
+    }
     let mut idle_skip = IdleSkip::new(&plan, options.skip_gaps);
     let is_bound = plan.stations.first().is_some_and(|station| station.lower_bound);
     let mut network = Network::new(plan, seed);

@@ -77,7 +77,7 @@ fn replay_both(settings: &[(&str, &str)], arrivals: &[Arrival], duration: Span) 
     let scenario = cell(&settings);
     let mut watch = |_: RunProgress| ControlFlow::Continue(());
     [None, Some(Span::from_secs(1))].map(|skip_gaps| {
-        let options = ReplayOptions { skip_gaps, trace: true };
+        let options = ReplayOptions { skip_gaps, trace: true, ..ReplayOptions::default() };
         replay(&scenario, 1, arrivals.to_vec(), duration, options, &mut watch).unwrap()
     })
 }
