@@ -143,6 +143,8 @@ class Crate:
 
 def _without_tests(text: str) -> str:
     text = re.sub(r"//[^\n]*", "", text)
+    # Who may see a name is no need of it.
+    text = re.sub(r"\bpub\(in [^)]*\)", "pub(super)", text)
     return re.split(r"#\[cfg\(test\)\]\s*mod \w+ \{", text)[0]
 
 

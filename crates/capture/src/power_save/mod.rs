@@ -21,9 +21,9 @@ mod requests;
 mod sequence;
 mod station;
 mod targets;
+mod times;
 mod wait;
 
-use airwatt_base::{Instant, Span};
 use airwatt_dot11::FrameKind;
 
 pub use self::agreements::{HeldAgreement, SleepAgreement};
@@ -33,21 +33,8 @@ use crate::capture::Capture;
 use crate::packet::AirFrame;
 use observer::Observer;
 pub(crate) use observer::is_acknowledged;
-
-/// A frame may be in the access point's hardware when its station enters power save; for this long that is no fault.
-const IN_FLIGHT: Span = Span::from_millis(10);
-/// An access point responds to a request within this time, several frames of contention included.
-const PROMPT: Span = Span::from_millis(50);
-/// A frame that is not captured within two beacon intervals of the usual length counts as not sent.
-pub(crate) const NEVER: Span = Span::from_millis(205);
-/// Beacons from which on their usual offset from the target time, and the share that was captured, are known well enough.
-const ENOUGH_BEACONS: usize = 20;
-/// A frame this soon after a station left power save was buffered before.
-const WAS_WAITING: Span = Span::from_millis(5);
-/// PM changes that follow each other within a beacon interval of the usual length save almost nothing.
-const FLAP_INTERVAL: Span = Span::from_micros(102_400);
-/// This many such changes in a row are flapping.
-const FLAP_CHANGES: u32 = 4;
+pub(crate) use times::NEVER;
+use times::{ENOUGH_BEACONS, FLAP_CHANGES, FLAP_INTERVAL, IN_FLIGHT, Mark, PROMPT, WAS_WAITING};
 
 /// Follows the power save of all stations of a capture; empty for captures that are not of 802.11.
 ///
@@ -61,6 +48,3 @@ pub fn observe(capture: &Capture) -> Observations {
     }
     observer.finish()
 }
-
-/// Time and number of a packet that a finding may refer to.
-type Mark = (Instant, u32);

@@ -196,10 +196,10 @@ fn rate_of(key: &str, rate: Option<Rate>, rates: &[Rate], standard: Standard) ->
     Err(SettingError::out_of_range(key, rate, format!("a rate of this standard: {allowed}")))
 }
 
-/// A rate of data, if it is set, is one of the standard. At 6 GHz data frames are HE, which has modes.
-fn data_rate(rate: Option<Rate>, standard: Standard) -> Outcome {
+/// A rate of data, if it is set, is one of the standard. At 6 GHz data frames are HE, which has modes: a rate says nothing there without one.
+fn data_rate(rate: Option<Rate>, has_mode: bool, standard: Standard) -> Outcome {
     match rate {
-        Some(rate) if standard.band() == Band::Ghz6 => {
+        Some(rate) if standard.band() == Band::Ghz6 && !has_mode => {
             let modes = standard.modes().unwrap_or_default();
             let allowed = format!("none with {}, but a mode: {modes}", standard.name());
             Err(SettingError::out_of_range("data_rate", rate, allowed))
@@ -210,7 +210,7 @@ fn data_rate(rate: Option<Rate>, standard: Standard) -> Outcome {
 
 /// How the members of a cell use the air.
 pub(super) fn wifi(wifi: &Wifi) -> Outcome {
-    data_rate(wifi.data_rate, wifi.standard)?;
+    data_rate(wifi.data_rate, wifi.mode.is_some(), wifi.standard)?;
     let control = wifi.standard.control_rates();
     let given = [
         ("control_rate", wifi.control_rate),
@@ -346,7 +346,7 @@ fn stations(scenario: &Scenario) -> Outcome {
 /// A group of stations of an access point; `None` of a point-to-point link.
 pub(super) fn station(ap: &AccessPoint, wifi: Option<&Wifi>, group: &StationGroup) -> Outcome {
     if let Some(wifi) = wifi {
-        data_rate(group.data_rate, wifi.standard)?;
+        data_rate(group.data_rate, group.mode.is_some(), wifi.standard)?;
         mode(wifi.standard, group.mode)?;
     }
     if group.power_save.needs_uapsd() && !ap.uapsd {

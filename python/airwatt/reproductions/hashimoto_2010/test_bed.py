@@ -305,7 +305,7 @@ def in_delay(on: bool, home: str, results: Results, methods: Sequence[str]) -> l
             if on:
                 totals = [results.column(delayed(up, method, is_on), "total") for is_on in (True, False)]
                 text = f"{method}, {up} up: total with delayed ACK over that without"
-                judged.append(claims.ratio(f"{home}.total.{name}", text, "above 1", *totals, 1.0, 2.0))
+                judged.append(claims.ratio(f"{home}.total.{name}", text, "above 1", totals[0], totals[1], 1.0, 2.0))
     return judged
 
 
@@ -398,12 +398,14 @@ def _head(item: Reproduction, results: Results) -> Outcome:
             totals = [results.column(point, "total") for point in (ours, plain)]
             text = f"{name}, {up} up: total with the method over Reno's"
             id_ = f"{home}.total.{name.lower()}.{up}"
-            outcome.claims.append(claims.ratio(id_, text, "slightly lower", *totals, 0.75, 1.0, slight=True))
+            outcome.claims.append(
+                claims.ratio(id_, text, "slightly lower", totals[0], totals[1], 0.75, 1.0, slight=True)
+            )
     for up in (5, 10):
         on, off = (delayed(up, ESTIMATED, is_on) for is_on in (True, False))
         text = f"{up} up: delayed ACK over none, total with estimation"
         totals = [results.column(point, "total") for point in (on, off)]
-        outcome.claims.append(claims.ratio(f"{home}.delayed.{up}", text, "higher", *totals, 1.0, 2.0))
+        outcome.claims.append(claims.ratio(f"{home}.delayed.{up}", text, "higher", totals[0], totals[1], 1.0, 2.0))
         text = f"{up} up: Jain's index with delayed ACK less that without, with estimation"
         change = mean(results, on, "jain") - mean(results, off, "jain")
         outcome.claims.append(claims.between(f"{home}.unhurt.{up}", text, "not hurt", change, -0.05, 1.0))

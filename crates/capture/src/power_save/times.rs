@@ -1,0 +1,21 @@
+//! The times and counts by which rules judge, and what a finding refers to.
+
+use airwatt_base::{Instant, Span};
+
+/// Time and number of a packet that a finding may refer to.
+pub(super) type Mark = (Instant, u32);
+
+/// A frame may be in the access point's hardware when its station enters power save; for this long that is no fault.
+pub(super) const IN_FLIGHT: Span = Span::from_millis(10);
+/// An access point responds to a request within this time, several frames of contention included.
+pub(super) const PROMPT: Span = Span::from_millis(50);
+/// A frame that is not captured within two beacon intervals of the usual length counts as not sent.
+pub(crate) const NEVER: Span = Span::from_millis(205);
+/// Beacons from which on their usual offset from the target time, and the share that was captured, are known well enough.
+pub(super) const ENOUGH_BEACONS: usize = 20;
+/// A frame this soon after a station left power save was buffered before.
+pub(super) const WAS_WAITING: Span = Span::from_millis(5);
+/// PM changes that follow each other within a beacon interval of the usual length save almost nothing.
+pub(super) const FLAP_INTERVAL: Span = Span::from_micros(102_400);
+/// This many such changes in a row are flapping.
+pub(super) const FLAP_CHANGES: u32 = 4;
