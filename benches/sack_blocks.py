@@ -38,6 +38,8 @@ sys.path.insert(0, str(ROOT / "tests/linux"))
 
 from lab import call  # noqa: E402
 
+from checksum import checksum  # noqa: E402
+
 HOST, OWN = "10.97.0.1", "10.97.0.2"
 PORT = 5001
 PEER = ROOT / "tests/linux/peer.py"
@@ -47,14 +49,6 @@ _SYN, _PUSH, _ACK = 0x02, 0x08, 0x10
 
 Columns = Mapping[int, float]
 """Median of a connection in ns, by the place in the series, from 1."""
-
-
-def checksum(data: bytes) -> int:
-    """Of IP and TCP (RFC 1071)."""
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF
 
 
 class Connection:

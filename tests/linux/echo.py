@@ -7,12 +7,7 @@ import struct
 import sys
 import time
 
-
-def checksum(data: bytes) -> int:
-    """RFC 1071."""
-    total = sum(struct.unpack(f">{len(data) // 2}H", data))
-    total = (total >> 16) + (total & 0xFFFF)
-    return ~(total + (total >> 16)) & 0xFFFF
+from checksum import checksum
 
 
 def request(number: int) -> bytes:

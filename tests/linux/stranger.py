@@ -21,16 +21,11 @@ import struct
 import sys
 from pathlib import Path
 
+from checksum import checksum
+
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 # The first byte of messages of a tunnel's session.
 INITIATION, DATA = 1, 4
-
-
-def checksum(data: bytes) -> int:
-    total = sum(struct.unpack(f"!{(len(data) + 1) // 2}H", data + b"\0" * (len(data) % 2)))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF
 
 
 def segment(source: tuple[str, int], to: tuple[str, int], sequence: int, answers: int, flags: int, data=b"") -> bytes:

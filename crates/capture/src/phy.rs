@@ -294,7 +294,7 @@ impl MostSeen {
                 *beacons.entry(rate).or_default() += 1;
             }
         }
-        // Of two bands with equally many frames the lower one counts.
+        // The lower one of two bands counts if both have equally many frames.
         let band = bands.into_iter().rev().max_by_key(|(_, count)| *count).map(|(band, _)| band);
         let beacon_rate = beacons.into_iter().max_by_key(|(_, count)| *count).map(|(rate, _)| rate);
         Self { band, beacon_rate }

@@ -396,7 +396,7 @@ impl Levels {
             let high = f64::from(*level) > self.low_a + 0.5 * self.step_a;
             if high != is_on {
                 let seen = (known_until == at).then(|| self.step_s(bins, at, sample, high)).flatten();
-                // What a time awake or a beacon hides is between two known levels, and within a sample of the floor's step.
+                // A step that a time awake or a beacon hides is between two known levels, and within a sample of the floor's step.
                 let (from, until) = (known_until.saturating_sub(sample), at + sample);
                 let hidden = (bin_s * from as f64, bin_s * until as f64);
                 let step = Step {

@@ -1,4 +1,4 @@
-//! What a station sent: the modes that its frames show, and the numbers that say whether one was missed.
+//! The frames of a station: the modes that they show, and the numbers that say whether one was missed.
 
 use airwatt_base::Instant;
 use airwatt_dot11::FrameKind;

@@ -224,7 +224,7 @@ pub(super) fn fill(out: &mut Vec<u8>, length: usize) {
     const MOST: usize = ELEMENT_HEADER_BYTES + u8::MAX as usize;
     let mut room = length.saturating_sub(out.len());
     while room >= LEAST {
-        // What is left after a longest element has to have room for another one.
+        // The bytes that a longest element leaves have to hold another one.
         let bytes = if (MOST + 1..MOST + LEAST).contains(&room) { room - LEAST } else { room.min(MOST) };
         let mut contents = vec![0; bytes - ELEMENT_HEADER_BYTES];
         contents[..NO_VENDOR.len()].copy_from_slice(&NO_VENDOR);

@@ -1,4 +1,4 @@
-//! What is on the air.
+//! The air of a cell: the exchange that occupies it, who hears that, and what follows from it.
 //!
 //! * `channel`: the exchange on the air and its outcome.
 //! * `hidden`: what each member hears, where some stations do not hear each other.
