@@ -32,3 +32,7 @@ def test_a_row_of_the_slow_way_up_comes_out_again(program):
 
 def test_a_row_of_codel_comes_out_again(program):
     assert program.codel("6Mbps", "14 Mbit/s", 3) in table("codel")
+
+
+def test_a_row_of_marks_comes_out_again(program):
+    assert program.marks("psm", "line", True) in table("marks")

@@ -7,6 +7,7 @@
 The tables stand between marks in the page (`<!-- NAME -->`). Every cell is the mean of three runs.
 """
 
+import itertools
 import sys
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,34 @@ def line(policy: str, discipline: str) -> str:
     )
 
 
+def marks(policy: str, place: str, ecn: bool) -> str:
+    """A row of the table of marks: a download through FQ-CoDel before a line of 16 Mbit/s, or at an access point behind one of 100."""
+    line = place == "line"
+    down = {"rate": "16Mbps" if line else "100Mbps", "queue": "1000packets"}
+    queues: dict[str, Any] = {"ap": {"queue": "mac80211", "buffer": "8192packets"}}
+    if line:
+        queues, down["discipline"] = {}, "fq-codel"
+    scenario = Scenario.of(
+        {
+            "base": "fast-dsl",
+            "duration": "30s",
+            "tcp": {"profile": "linux", "ecn": ecn},
+            "wired": {"rtt": "20ms", "down": down, "up": {"rate": "20Mbps"}},
+            "station": [{"power_save": {"policy": policy}}],
+            "flow": [{"direction": "down", "transport": "cubic", "application": {"kind": "bulk"}}],
+            **queues,
+        }
+    )
+    found = documents(scenario, {})
+    flows = [each["flows"][0] for each in found]
+    joules = [1e6 * each["stations"][0]["energy_j"] / each["flows"][0]["bytes_delivered"] for each in found]
+    again = mean([flow["segments_retransmitted"] for flow in flows])
+    goodput = mean([flow["goodput_bps"] / 1e6 for flow in flows])
+    rtt = mean([1e3 * flow["rtt_s_mean"] for flow in flows])
+    does = "marks" if ecn else "drops"
+    return f"| {place} | {policy} | {does} | {goodput:.2f} | {again:.0f} | {rtt:.0f} | {mean(joules):.3f} |"
+
+
 def dozing(load: str, rate: str, listen_interval: int, setting: str) -> Scenario:
     """Datagrams at a constant rate to a station that fetches them at each so many-th beacon."""
     chosen = dict(CODEL[setting])
@@ -144,6 +173,9 @@ def main() -> int:
     heads = ["policy", "queue up", "down (Mbit/s)", "up (Mbit/s)", "J/MB", "RTT (ms)", "packets up", "dropped"]
     rows = [line(policy, discipline) for policy in ("active", "psm") for discipline in FILTERS]
     text = marked(text, "line", table(heads, rows))
+    heads = ["queue before", "policy", "CoDel", "down (Mbit/s)", "sent again", "RTT (ms)", "J/MB"]
+    rows = [marks(*case) for case in itertools.product(("active", "timeout", "psm"), ("line", "air"), (False, True))]
+    text = marked(text, "marks", table(heads, rows))
     heads = ["load (Mbit/s)", "rate", "listen interval", *CODEL]
     places = [(load, rate) for load in LOADS for rate in RATES if (load, rate) != ("16Mbps", "144 Mbit/s")]
     rows = [codel(load, rate, interval) for load, rate in places for interval in LISTEN_INTERVALS]

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | headers of 52 bytes or more | time stamps (RFC 7323), otherwise none |
 //! | transport `sack`, `cubic` | selective acknowledgements, otherwise none |
+//! | `tcp.ecn` | ECN of every connection, otherwise none |
 //! | `tcp.initial_window` | the route's `initcwnd` |
 //! | `tcp.delayed_ack = false`, but with profile `linux` | the route's `quickack` |
 //! | `tcp.min_rto` | the route's `rto_min`, which bounds the variance term |
@@ -35,7 +36,11 @@ pub(crate) fn apply(scenario: &Scenario, plan: &NetworkPlan, hosts: &Hosts) -> R
         let host = member.host;
         let scenario = scenario.clone();
         member.namespace.run(move || -> Result<(), EmulateError> {
-            for (key, on) in [("ipv4/tcp_sack", sack), ("ipv4/tcp_timestamps", timestamps)] {
+            for (key, on) in [
+                ("ipv4/tcp_sack", sack),
+                ("ipv4/tcp_timestamps", timestamps),
+                ("ipv4/tcp_ecn", scenario.tcp.ecn),
+            ] {
                 set(key, if on { "1" } else { "0" }).map_err(failed(format_args!("net.{key}")))?;
             }
             Ok(route(&scenario, host)?.replace()?)

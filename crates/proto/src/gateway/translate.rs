@@ -24,7 +24,7 @@ use crate::e2tcp::{
     Output, WindowField, first_sequence,
 };
 use crate::end::{End, EndOutput, SenderCounts, SenderWindow, Stream, stream_of_inner};
-use crate::tcp::{Flags, Lengths, ReceiveBuffer, SackBlocks, Segment, SendBuffer};
+use crate::tcp::{Ecn, Flags, Lengths, ReceiveBuffer, SackBlocks, Segment, SendBuffer};
 
 /// Ranges of reported data that are remembered at most: a window of packets of which every other one is lost has fewer.
 const REPORTED_MAX: usize = 256;
@@ -111,6 +111,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Translated<S, R> {
                 | flag(control.fin(), Flags::FIN)
                 | flag(control.rst(), Flags::RST)
                 | flag(self.ack.is_some(), Flags::ACK),
+            ecn: Ecn::NONE,
             sack,
             timestamps: None,
         }

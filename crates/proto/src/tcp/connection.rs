@@ -12,7 +12,7 @@ use super::config::TcpConfig;
 use super::receiver::{AckDue, Receiver};
 use super::rtt::RttEstimator;
 use super::sack::SackBlocks;
-use super::segment::{Flags, Segment};
+use super::segment::{Ecn, Flags, Segment};
 use super::sender::Sender;
 use super::statistics::Statistics;
 use super::timer::{TcpTimer, Timers};
@@ -241,6 +241,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
                 window: 0,
                 len: 0,
                 flags,
+                ecn: Ecn::NONE,
                 sack: SackBlocks::NONE,
                 timestamps: None,
             });
@@ -320,14 +321,14 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
             // The peer's sequence numbers are not known yet.
             let window = self.config.receive_window;
             let timestamps = self.config.timestamps.then(|| Timestamps { value: clock(now), echo: 0 });
-            return Segment { seq, ack: Seq::new(0), window, len, flags, sack, timestamps };
+            return Segment { seq, ack: Seq::new(0), window, len, flags, ecn: Ecn::NONE, sack, timestamps };
         }
         let timestamps = self.echo.map(|echo| Timestamps { value: clock(now), echo: echo.recent() });
         self.receiver.acknowledged();
         self.timers.stop(TcpTimer::DelayedAck);
         let window = self.receiver.offer();
         let ack = self.receiver.acknowledgement();
-        Segment { seq, ack, window, len, flags: flags | Flags::ACK, sack, timestamps }
+        Segment { seq, ack, window, len, flags: flags | Flags::ACK, ecn: Ecn::NONE, sack, timestamps }
     }
 
     /// Sends all segments that may be sent, and an acknowledgement if one is due and no segment carried it.

@@ -53,7 +53,7 @@ pub use config::{
 pub use connection::{Connection, Input, Output};
 pub use rtt::RttEstimator;
 pub use sack::SackBlocks;
-pub use segment::{Flags, Segment};
+pub use segment::{Ecn, Flags, Segment};
 pub use settings::{TcpProfile, TcpSettings};
 pub use statistics::Statistics;
 pub use timer::TcpTimer;

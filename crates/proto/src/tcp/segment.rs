@@ -63,6 +63,43 @@ impl fmt::Debug for Flags {
     }
 }
 
+/// What a segment and its IP header say about congestion (RFC 3168): the control bits ECE and CWR, and the ECN field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
+pub struct Ecn(u8);
+
+impl Ecn {
+    /// Of a connection without ECN.
+    pub const NONE: Self = Self(0);
+    /// The ECN field, whose greatest value says that congestion was experienced.
+    const FIELD: u8 = 3;
+    /// ECE and CWR where they stand among the control bits.
+    const BITS: u8 = 0xc0;
+
+    /// An ECN field (0 not capable, 1 ECT(1), 2 ECT(0), 3 congestion experienced), and ECE and CWR of control bits with the values that they have on the wire.
+    pub const fn new(field: u8, control_bits: u8) -> Self {
+        Self(field & Self::FIELD | control_bits & Self::BITS)
+    }
+
+    /// The ECN field of the IP header.
+    pub const fn field(self) -> u8 {
+        self.0 & Self::FIELD
+    }
+
+    /// ECE and CWR, with the values that they have on the wire.
+    pub const fn bits(self) -> u8 {
+        self.0 & Self::BITS
+    }
+
+    /// Marks the packet as one that experienced congestion. Returns whether it is capable of that.
+    pub const fn mark(&mut self) -> bool {
+        let is_capable = self.field() != 0;
+        if is_capable {
+            self.0 |= Self::FIELD;
+        }
+        is_capable
+    }
+}
+
 /// One segment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
@@ -76,6 +113,8 @@ pub struct Segment {
     pub len: u16,
     /// Control bits.
     pub flags: Flags,
+    /// Congestion: the marks of queues, and what the ends say about them.
+    pub ecn: Ecn,
     /// SACK and D-SACK blocks.
     pub sack: SackBlocks,
     /// The timestamps option, if the segment carries it.
@@ -114,6 +153,7 @@ impl Segment {
                 window: 0,
                 len: 0,
                 flags: Flags::RST,
+                ecn: Ecn::NONE,
                 sack: SackBlocks::NONE,
                 timestamps: None,
             }
@@ -125,6 +165,7 @@ impl Segment {
                 window: 0,
                 len: 0,
                 flags: Flags::RST | Flags::ACK,
+                ecn: Ecn::NONE,
                 sack: SackBlocks::NONE,
                 timestamps: None,
             }

@@ -103,6 +103,9 @@ with_defaults! {
         pub max_rto: Span = Span::from_secs(60),
         /// Whether packets leave at a pacing rate, as with the queueing discipline `fq`. For the profile `linux`; BBR always paces.
         pub paced: bool = false,
+        /// Whether connections ask for ECN (RFC 3168, `tcp_ecn=1` of Linux): queues with CoDel mark their data instead of dropping them, and the
+        /// sender reduces its window for a mark as for a loss, without a retransmission. For the profile `linux`.
+        pub ecn: bool = false,
         /// Whether connections begin with a SYN exchange.
         pub handshake: bool = true,
     }
@@ -128,6 +131,7 @@ impl TcpSettings {
             sack,
             dsack: sack,
             paced: self.paced,
+            ecn: if self.ecn { 1 } else { 2 },
             initial_window: self.initial_window.unwrap_or(standard.initial_window),
             rto_min: self.min_rto,
             rto_max: self.max_rto,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Machine, Seq, Span};
 use airwatt_proto::cc::UNLIMITED;
-use airwatt_proto::tcp::{Connection, Event, Flags, Input, Output, SackBlocks, Segment};
+use airwatt_proto::tcp::{Connection, Ecn, Event, Flags, Input, Output, SackBlocks, Segment};
 
 use super::{Action, Pattern, Script, Wrong, parse};
 
@@ -186,6 +186,7 @@ fn segment(pattern: &Pattern, window: u32) -> Segment {
         window: pattern.window.unwrap_or(window),
         len,
         flags: pattern.flags.unwrap_or(Flags::ACK),
+        ecn: Ecn::NONE,
         sack,
         timestamps: None,
     }

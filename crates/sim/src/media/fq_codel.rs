@@ -12,8 +12,9 @@
 //! Two things are other queues': a limit for each flow, with a longer first turn (`fq` of Linux, which has no CoDel: a target that no packet
 //! reaches), and turns that are shorter for flows of a host that has several (CAKE).
 //!
-//! Left out: marking instead of dropping (no transport here answers ECN), and the fast search for the longest queue. The
-//! square root is one of integers.
+//! What can be marked is marked instead of dropped at the head (RFC 8289 section 5.5, ECN), and goes on; over the limit it is dropped like any other.
+//!
+//! Left out: the fast search for the longest queue. The square root is one of integers.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -120,6 +121,8 @@ pub struct FqCodel<K, T> {
     len: usize,
     /// The hosts of a flow, if those of one share its turns, and how many queues of each are active.
     hosts: Option<fn(&K) -> HostKeys>,
+    /// Marks a packet instead of its drop, and says whether that is possible.
+    mark: fn(&mut T) -> bool,
     active: BTreeMap<u32, i64>,
 }
 
@@ -131,7 +134,14 @@ impl<K: Copy + Ord, T: Copy> FqCodel<K, T> {
     pub fn new(config: FqCodelConfig) -> Self {
         let (numbers, queues) = (BTreeMap::new(), Vec::new());
         let (new, old) = (VecDeque::new(), VecDeque::new());
-        Self { config, numbers, queues, new, old, len: 0, hosts: None, active: BTreeMap::new() }
+        let mark = |_: &mut T| false;
+        Self { config, numbers, queues, new, old, len: 0, hosts: None, mark, active: BTreeMap::new() }
+    }
+
+    /// The same queues, in which CoDel marks what it can (RFC 3168).
+    #[must_use]
+    pub(crate) fn with_marks(self, mark: fn(&mut T) -> bool) -> Self {
+        Self { mark, ..self }
     }
 
     /// The same queues, in which the flows of a host share its turns.
@@ -223,7 +233,7 @@ impl<K: Copy + Ord, T: Copy> FqCodel<K, T> {
             }
             let before = dropped.len();
             let queue = &mut self.queues[index];
-            let packet = codel(queue, &self.config, now, dropped);
+            let packet = codel(queue, &self.config, self.mark, now, dropped);
             self.len -= dropped.len() - before;
             let Some(packet) = packet else {
                 self.leave_front(fresh);
@@ -268,7 +278,7 @@ impl<K: Copy + Ord, T: Copy> FqCodel<K, T> {
         let index = *self.new.iter().chain(&self.old).find(is_next)?;
         let queue = &mut self.queues[index];
         let before = dropped.len();
-        let packet = codel(queue, &self.config, now, dropped);
+        let packet = codel(queue, &self.config, self.mark, now, dropped);
         self.len -= dropped.len() - before;
         let packet = packet?;
         queue.deficit -= i64::from(packet.bytes);
@@ -308,19 +318,25 @@ impl<K: Copy + Ord, T: Copy> FqCodel<K, T> {
     }
 }
 
-/// The packet at the head, after CoDel has dropped what it drops (RFC 8289 sections 5.5 and 5.6).
+/// The packet at the head, after CoDel has dropped what it drops (RFC 8289 sections 5.5 and 5.6). A mark is a drop after which the packet goes on.
 fn codel<K, T: Copy>(
     queue: &mut Queue<K, T>,
     config: &FqCodelConfig,
+    mark: fn(&mut T) -> bool,
     now: Instant,
     dropped: &mut Vec<T>,
 ) -> Option<Waiting<T>> {
+    let mark = |packet: &mut Option<Waiting<T>>| packet.as_mut().is_some_and(|packet| mark(&mut packet.item));
     let (mut packet, mut above) = look(queue, config, now);
     if queue.codel.dropping {
         queue.codel.dropping = above;
         while queue.codel.dropping && now >= queue.codel.drop_next {
-            dropped.extend(packet.map(|packet| packet.item));
             queue.codel.count += 1;
+            if mark(&mut packet) {
+                queue.codel.drop_next += spacing(config.interval, queue.codel.count);
+                return packet;
+            }
+            dropped.extend(packet.map(|packet| packet.item));
             (packet, above) = look(queue, config, now);
             queue.codel.dropping = above;
             if above {
@@ -328,8 +344,10 @@ fn codel<K, T: Copy>(
             }
         }
     } else if above {
-        dropped.extend(packet.map(|packet| packet.item));
-        packet = look(queue, config, now).0;
+        if !mark(&mut packet) {
+            dropped.extend(packet.map(|packet| packet.item));
+            packet = look(queue, config, now).0;
+        }
         let state = &mut queue.codel;
         state.dropping = true;
         // Soon after the last time it goes on where it was, else it begins anew.
@@ -437,6 +455,26 @@ mod tests {
         }
         // The packet of the step at 10 ms is the first that has waited. Drops fall on the next step.
         assert_eq!(drops[..4], [110, 210, 290, 340], "{drops:?}");
+    }
+
+    /// The same queue of packets that can be marked: the marks come when the drops did, and every packet goes on.
+    #[test]
+    fn what_can_be_marked_is_not_dropped() {
+        let mark = |marked: &mut (u64, bool)| {
+            marked.1 = true;
+            true
+        };
+        let mut queue = FqCodel::<u32, (u64, bool)>::new(FqCodelConfig::default()).with_marks(mark);
+        let mut marks = Vec::new();
+        for step in 0..60 {
+            let now = at(10 * step);
+            (0..2).for_each(|_| assert_eq!(queue.enqueue(1, (step, false), 1_500, now), None));
+            let mut dropped = Vec::new();
+            let (_, marked) = queue.dequeue(now, &mut dropped).expect("a packet waits");
+            assert!(dropped.is_empty());
+            marks.extend(marked.then_some(10 * step));
+        }
+        assert_eq!(marks[..4], [110, 210, 290, 340], "{marks:?}");
     }
 
     #[test]

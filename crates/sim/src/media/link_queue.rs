@@ -62,6 +62,7 @@ impl LinkQueue {
             }),
             LinkDiscipline::Cake | LinkDiscipline::CakeAckFilter => FqCodel::new(codel).with_hosts(hosts),
         };
+        let flows = flows.with_marks(Packet::mark);
         Some(Self { flows, filters: discipline == LinkDiscipline::CakeAckFilter })
     }
 
@@ -93,14 +94,16 @@ fn hosts((src, _, dst, _): &Endpoints) -> HostKeys {
 /// Whether a newer acknowledgement of the same flow says all that an older one says.
 fn is_covered(older: &Packet, newer: &Packet) -> bool {
     let (Payload::Tcp(old), Payload::Tcp(new)) = (older.payload, newer.payload) else { return false };
-    let is_alike = older.endpoints() == newer.endpoints() && old.is_pure_ack() && old.flags == new.flags;
+    let is_alike = older.endpoints() == newer.endpoints()
+        && old.is_pure_ack()
+        && (old.flags, old.ecn) == (new.flags, new.ecn);
     is_alike && old.sack.iter().next().is_none() && old.ack.before(new.ack)
 }
 
 #[cfg(test)]
 mod tests {
     use airwatt_base::Seq;
-    use airwatt_proto::tcp::{Flags, SackBlocks, Segment};
+    use airwatt_proto::tcp::{Ecn, Flags, SackBlocks, Segment};
 
     use super::*;
     use crate::route::Address;
@@ -117,6 +120,7 @@ mod tests {
             window: 65_535,
             len,
             flags: Flags::ACK,
+            ecn: Ecn::NONE,
             sack: SackBlocks::default(),
             timestamps: None,
         };

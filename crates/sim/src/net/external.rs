@@ -7,6 +7,7 @@
 //! [`Store`]: crate::packet::Store
 
 use airwatt_base::{Instant, Span};
+use airwatt_proto::tcp::Ecn;
 
 use super::Network;
 use crate::packet::{NO_FLOW, Packet, Payload, Ticket};
@@ -44,7 +45,7 @@ impl Network {
                 sent: self.now,
                 // The upper six bits of the second byte of the header (RFC 2474 section 3).
                 dscp: bytes.get(1).map_or(0, |byte| byte >> 2),
-                payload: Payload::Bytes(ticket),
+                payload: Payload::Bytes(ticket, Ecn::new(bytes.get(1).map_or(0, |byte| *byte), 0)),
             },
         );
         self.deliver_messages();
@@ -68,10 +69,28 @@ impl Network {
 
     /// A packet leaves the network, because it has arrived at an external host or was lost on its way there.
     pub(super) fn leave(&mut self, node: NodeId, packet: &Packet, arrived: bool) {
-        if let Payload::Bytes(ticket) = packet.payload {
+        if let Payload::Bytes(ticket, ecn) = packet.payload {
+            if arrived {
+                set_ecn(self.store.bytes_mut(ticket), ecn);
+            }
             let (at, took) = (self.now, self.now - packet.sent);
             self.deliveries.push_back(Delivery { node, ticket, at, took, arrived });
         }
+    }
+}
+
+/// Writes the ECN field of an IPv4 header, which a queue may have changed, and corrects the checksum (RFC 1624).
+fn set_ecn(bytes: &mut [u8], ecn: Ecn) {
+    let Some([version, class, _, _, _, _, _, _, _, _, high, low, ..]) = bytes.first_chunk_mut::<20>() else {
+        return;
+    };
+    let old = u16::from_be_bytes([*version, *class]);
+    *class = *class & !3 | ecn.field();
+    let new = u16::from_be_bytes([*version, *class]);
+    if new != old {
+        let sum = u32::from(!u16::from_be_bytes([*high, *low])) + u32::from(!old) + u32::from(new);
+        let sum = (sum & 0xffff) + (sum >> 16);
+        [*high, *low] = (!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes();
     }
 }
 
@@ -92,6 +111,24 @@ fn ports(bytes: &[u8]) -> (u16, u16) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A header of RFC 1071's arithmetic, marked: its sum is right before and after.
+    #[test]
+    fn a_mark_keeps_the_checksum_right() {
+        let sum = |bytes: &[u8]| {
+            let words = bytes.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
+            let sum = words.sum::<u32>();
+            (sum & 0xffff) + (sum >> 16)
+        };
+        let mut header = [0x45, 0x02, 0x05, 0xdc, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2_u8];
+        let checksum = !(sum(&header) as u16);
+        header[10..12].copy_from_slice(&checksum.to_be_bytes());
+        let before = header;
+        set_ecn(&mut header, Ecn::new(2, 0));
+        assert_eq!(header, before);
+        set_ecn(&mut header, Ecn::new(3, 0));
+        assert_eq!((header[1], sum(&header)), (0x03, 0xffff));
+    }
 
     #[test]
     fn ports_are_those_of_tcp_and_udp() {

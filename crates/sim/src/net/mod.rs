@@ -511,7 +511,7 @@ impl Network {
     /// A packet was lost at a queue, on a wireless hop, or because there was no route or no socket.
     fn lose(&mut self, packet: &Packet) {
         match packet.payload {
-            Payload::Bytes(_) => return self.leave(packet.dst.0, packet, false),
+            Payload::Bytes(..) => return self.leave(packet.dst.0, packet, false),
             Payload::Carried(ticket, _) => {
                 for inner in self.store.take_packets(ticket) {
                     self.lose(&inner);

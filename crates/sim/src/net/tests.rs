@@ -105,6 +105,7 @@ fn a_lost_packet_frees_what_it_carries_and_counts_for_its_flows() {
         window: 1_000,
         len: 0,
         flags: tcp::Flags::ACK,
+        ecn: tcp::Ecn::NONE,
         sack: tcp::SackBlocks::NONE,
         timestamps: None,
     });

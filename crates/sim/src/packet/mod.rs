@@ -11,7 +11,7 @@ use airwatt_base::{Instant, Seq};
 use airwatt_proto::any_end::AnyPacket;
 use airwatt_proto::e2tcp;
 use airwatt_proto::quic::QuicContent;
-use airwatt_proto::tcp::Segment;
+use airwatt_proto::tcp::{Ecn, Segment};
 use airwatt_proto::tunnel;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -68,8 +68,8 @@ pub enum Payload {
     Sctp(Ticket),
     /// A QUIC packet.
     Quic(QuicPacket),
-    /// The bytes of a packet of an external host, which the store holds.
-    Bytes(Ticket),
+    /// The bytes of a packet of an external host, which the store holds, and the ECN field, which queues may change on the way.
+    Bytes(Ticket, Ecn),
     /// A group-addressed packet of a neighbour. It exists at an access point only; one of a capture has the address of a station
     /// of the cell.
     Group(GroupPacket),
@@ -124,6 +124,22 @@ impl Packet {
         Self { src, dst, sport: 0, dport: 0, flow: NO_FLOW, bytes, sent, dscp: 0, payload }
     }
 
+    /// The ECN field of the IP header (RFC 3168).
+    pub(crate) const fn ecn(&self) -> u8 {
+        match &self.payload {
+            Payload::Tcp(Segment { ecn, .. }) | Payload::Bytes(_, ecn) => ecn.field(),
+            _ => 0,
+        }
+    }
+
+    /// Marks the packet as one that experienced congestion (RFC 3168). Returns whether it is capable of that, which only TCP is here.
+    pub(crate) const fn mark(&mut self) -> bool {
+        match &mut self.payload {
+            Payload::Tcp(Segment { ecn, .. }) | Payload::Bytes(_, ecn) => ecn.mark(),
+            _ => false,
+        }
+    }
+
     /// Addresses and ports of sender and receiver.
     pub const fn endpoints(&self) -> Endpoints {
         (self.src, self.sport, self.dst, self.dport)
@@ -164,7 +180,7 @@ impl Payload {
             Self::Tcp(segment) => segment.len > 0,
             Self::E2tcp(packet) => packet.len > 0,
             Self::Quic(packet) => matches!(packet.content, QuicContent::Data),
-            Self::Datagram(_) | Self::Carried(..) | Self::Sctp(_) | Self::Bytes(_) | Self::Group(_) => true,
+            Self::Datagram(_) | Self::Carried(..) | Self::Sctp(_) | Self::Bytes(..) | Self::Group(_) => true,
         }
     }
 
@@ -189,7 +205,7 @@ impl Payload {
                     && packet.header.acknowledgement.is_some()
             }
             Self::Quic(packet) => packet.content == QuicContent::Acknowledgement,
-            Self::Datagram(_) | Self::Carried(..) | Self::Sctp(_) | Self::Bytes(_) | Self::Group(_) => false,
+            Self::Datagram(_) | Self::Carried(..) | Self::Sctp(_) | Self::Bytes(..) | Self::Group(_) => false,
         }
     }
 }

@@ -94,6 +94,16 @@ impl Store {
         }
     }
 
+    /// The same bytes, to be changed.
+    pub(crate) fn bytes_mut(&mut self, ticket: Ticket) -> &mut [u8] {
+        let (generation, entry) = &mut self.entries[ticket.index()];
+        assert_eq!(*generation, ticket.generation(), "a ticket is used after it was freed");
+        match entry {
+            Entry::Bytes(bytes) => bytes,
+            Entry::Packets(_) => &mut [],
+        }
+    }
+
     /// Frees a ticket. Panics if it was freed before.
     pub fn free(&mut self, ticket: Ticket) {
         let pinned = self.pinned;

@@ -105,6 +105,7 @@ const RULES: &[Rule] = &[
     rule("tcp.rto_min_ticks", has_ticks, "rto_clock \"fine\"", "\"coarse\""),
     rule("tcp.min_rto_of", |place| place.scenario.tcp.rto_clock == RtoClock::Fine, "rto_clock \"coarse\"", "\"fine\""),
     rule("tcp.paced", |place| !has_settings(place), "this profile", "\"linux\""),
+    rule("tcp.ecn", |place| !has_settings(place), "this profile", "\"linux\""),
     rule("tcp.header", has_settings, LINUX, OTHERS),
     rule("tcp.timestamps", has_settings, LINUX, OTHERS),
     rule("tcp.initial_ssthresh", has_settings, LINUX, OTHERS),

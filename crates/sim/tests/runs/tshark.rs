@@ -351,3 +351,33 @@ fn segments_are_those_of_the_run() {
     let conversations = tshark(&trace, "conversation", &["-q", "-z", "conv,tcp"]).unwrap();
     assert!(conversations.contains("10.0.0.1:50000") && conversations.contains("10.1.0.1:40000"));
 }
+
+/// ECN as RFC 3168 has it: both SYNs agree, data are capable, a queue's marks come back as ECE until a segment with CWR follows.
+#[test]
+fn marks_and_their_echoes_are_on_the_air() {
+    let changes = [
+        ("tcp.profile", "linux"),
+        ("tcp.ecn", "true"),
+        ("transport", "cubic"),
+        ("policy", "active"),
+        ("flow.application.size", "8MB"),
+        ("wired.down.discipline", "fq-codel"),
+    ];
+    let trace = traced("fast-dsl", &changes);
+    let names = ["ip.dsfield.ecn", "tcp.flags.syn", "tcp.flags.ece", "tcp.flags.cwr", "tcp.len"];
+    let Some(rows) = fields(&trace, "ecn", &names) else { return };
+    let set = |text: &str| is(text, true);
+    let packets: Vec<_> = rows
+        .iter()
+        .filter(|row| !row[4].is_empty())
+        .map(|row| (row[0].as_str(), set(&row[1]), set(&row[2]), set(&row[3]), row[4] != "0"))
+        .collect();
+    let count = |wanted: fn(&(&str, bool, bool, bool, bool)) -> bool| {
+        packets.iter().filter(|one| wanted(one)).count()
+    };
+    assert!(count(|(_, syn, ece, ..)| *syn && *ece) >= 2, "both SYNs");
+    assert_eq!(count(|(field, _, _, _, data)| !data && *field != "0"), 0, "only data are capable");
+    let (marks, echoes) = (count(|(field, ..)| *field == "3"), count(|(_, syn, ece, ..)| !syn && *ece));
+    assert!((1..20).contains(&marks) && echoes > marks, "{marks} {echoes}");
+    assert!(count(|(_, syn, _, cwr, data)| !syn && *cwr && *data) >= 1, "the sender has reduced its window");
+}

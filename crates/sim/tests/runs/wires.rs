@@ -160,3 +160,22 @@ fn queues_that_choose_keep_a_call_from_waiting() {
     assert!(waits < 0.03 && with_few > 0.98 * with_all, "{waits} {with_few} {with_all}");
     assert!(many > few + 1_000, "{many} {few}");
 }
+
+/// CoDel drops packets of a download that does not ask for ECN. Of one that asks it marks them: nothing is sent twice, and the window is
+/// reduced all the same.
+#[test]
+fn a_queue_marks_what_asks_for_it() {
+    let run = |ecn: bool, discipline: &str| {
+        let text = format!(
+            "base = \"fast-dsl\"\nduration = \"20s\"\ntcp = {{ profile = \"linux\", ecn = {ecn} }}\nflow = [{{ direction = \"down\", transport = \"cubic\", application = {{ kind = \"bulk\" }} }}]\n[wired]\nrtt = \"20ms\"\ndown = {{ rate = \"16Mbps\", queue = \"1000packets\", discipline = \"{discipline}\" }}\n"
+        );
+        let scenario = Scenario::from_text(&text, "line.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+        simulate(&scenario, 1).result
+    };
+    let (dropped, marked, waits) = (run(false, "fq-codel"), run(true, "fq-codel"), run(true, "drop-tail"));
+    let rtt = |result: &RunResult| result.flows[0].rtt_s_mean.expect("it was measured");
+    assert!(dropped.flows[0].segments_retransmitted > 5, "{}", dropped.flows[0].segments_retransmitted);
+    assert_eq!((marked.flows[0].segments_retransmitted, marked.links[0].forward.queue_drops), (0, 0));
+    assert!(marked.flows[0].goodput_bps > 0.98 * dropped.flows[0].goodput_bps);
+    assert!(rtt(&marked) < 0.06 && rtt(&waits) > 0.2, "{} {}", rtt(&marked), rtt(&waits));
+}

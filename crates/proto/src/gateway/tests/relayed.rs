@@ -105,6 +105,7 @@ fn a_gateway_keeps_the_contract() {
         window: 10_000,
         len: 1_000,
         flags: tcp::Flags::ACK,
+        ecn: tcp::Ecn::NONE,
         sack: tcp::SackBlocks::NONE,
         timestamps: None,
     };

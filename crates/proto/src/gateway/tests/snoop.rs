@@ -4,7 +4,7 @@ use airwatt_base::testkit::check_machine;
 use airwatt_base::{Instant, Machine, Seq, Span};
 
 use crate::gateway::*;
-use crate::tcp::{Flags, SackBlocks, Segment};
+use crate::tcp::{Ecn, Flags, SackBlocks, Segment};
 
 fn data(number: u32) -> Segment {
     Segment { seq: Seq::new(number * 1_000), len: 1_000, ..ack(0) }
@@ -18,6 +18,7 @@ fn ack(number: u32) -> Segment {
         window: 50_000,
         len: 0,
         flags: Flags::ACK,
+        ecn: Ecn::NONE,
         sack: SackBlocks::NONE,
         timestamps: None,
     }

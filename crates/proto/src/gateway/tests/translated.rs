@@ -10,7 +10,7 @@ use crate::cc::Algorithm;
 use crate::e2tcp::E2tcpConfig;
 use crate::end::{End, EndEvent, EndOutput, Stream};
 use crate::gateway::Translated;
-use crate::tcp::{self, Flags, ReceiveBytes, SackBlocks, Segment, SendBytes, TcpConfig};
+use crate::tcp::{self, Ecn, Flags, ReceiveBytes, SackBlocks, Segment, SendBytes, TcpConfig};
 
 type Base = Translated<SendBytes, ReceiveBytes>;
 type Mobile = tcp::Connection<SendBytes, ReceiveBytes>;
@@ -212,6 +212,7 @@ fn blocks_are_remembered() {
             window: 60_000,
             len: 0,
             flags: Flags::ACK,
+            ecn: Ecn::NONE,
             sack,
             timestamps: None,
         };
@@ -232,6 +233,7 @@ fn a_guessed_reset_ends_nothing() {
         window: 0,
         len: 0,
         flags: Flags::RST,
+        ecn: Ecn::NONE,
         sack: SackBlocks::NONE,
         timestamps: None,
     };

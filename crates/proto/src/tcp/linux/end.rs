@@ -5,7 +5,6 @@
 //! not carry it.
 //!
 //! # Left out
-//! * ECN: segments have no field for it.
 //! * The coalescing of segments that arrive together (GRO), after which fewer acknowledgements leave.
 
 use std::num::NonZeroU32;
@@ -18,7 +17,7 @@ use super::packet::{Options, Packet, Stamps, bits};
 use crate::end::{End, EndOutput, SenderCounts, SenderWindow, Stream};
 use crate::event::Event;
 use crate::lifecycle::State;
-use crate::tcp::{Flags, SackBlocks, Segment, Timestamps};
+use crate::tcp::{Ecn, Flags, SackBlocks, Segment, Timestamps};
 
 /// IP and TCP header without options, in bytes.
 const HEADERS: u32 = 40;
@@ -111,6 +110,7 @@ impl LinuxEnd {
             window: u32::from(packet.window) << scale,
             len: len as u16,
             flags: Flags::from_wire(packet.flags & !last_only),
+            ecn: Ecn::new(packet.ecn, packet.flags),
             sack,
             timestamps: packet.options.timestamps.map(|stamps| Timestamps {
                 // The clock of a simulation begins at zero, which stands for no time stamp.
@@ -143,8 +143,8 @@ impl LinuxEnd {
             ack: segment.ack,
             window: (segment.window >> scale).min(u32::from(u16::MAX)) as u16,
             len: u32::from(segment.len),
-            flags: segment.flags.wire(),
-            ecn: 0,
+            flags: segment.flags.wire() | segment.ecn.bits(),
+            ecn: segment.ecn.field(),
             urgent: 0,
             options,
         }

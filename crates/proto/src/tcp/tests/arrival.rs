@@ -11,6 +11,7 @@ fn segment(seq: u32, ack: u32, window: u32, len: u16) -> Segment {
         window,
         len,
         flags: Flags::ACK,
+        ecn: Ecn::NONE,
         sack: SackBlocks::NONE,
         timestamps: None,
     }

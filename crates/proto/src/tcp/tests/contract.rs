@@ -19,6 +19,7 @@ fn segment(seq: u32, ack: u32, window: u32, len: u16, flags: Flags) -> Input {
             window,
             len,
             flags,
+            ecn: Ecn::NONE,
             sack: SackBlocks::NONE,
             timestamps: None,
         },

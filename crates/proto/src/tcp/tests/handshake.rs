@@ -227,6 +227,7 @@ fn blind_attacks_are_challenged() {
         window: 5,
         len: 0,
         flags,
+        ecn: Ecn::NONE,
         sack: SackBlocks::NONE,
         timestamps: None,
     };

@@ -66,6 +66,7 @@ fn feed(pair: &mut Pair<InBytes>, number: u32) {
         window: 50_000,
         len: 1000,
         flags: Flags::ACK,
+        ecn: Ecn::NONE,
         sack: SackBlocks::NONE,
         timestamps: None,
     };
@@ -143,6 +144,7 @@ fn a_gap_before_the_end_may_be_skipped() {
         window: 50_000,
         len: 0,
         flags: Flags::ACK | Flags::FIN,
+        ecn: Ecn::NONE,
         sack: SackBlocks::NONE,
         timestamps: None,
     };
@@ -165,6 +167,7 @@ fn late_data_with_an_impossible_acknowledgement_is_not_taken() {
         window: 50_000,
         len: 1000,
         flags,
+        ecn: Ecn::NONE,
         sack: SackBlocks::NONE,
         timestamps: None,
     };

@@ -59,7 +59,7 @@ fn a_segment_without_the_agreed_option_is_dropped() {
     let mut pair: Pair<InLengths> = Pair::established(&stamped(), millis(10));
     let (seq, ack) = (airwatt_base::Seq::new(1), airwatt_base::Seq::new(1));
     let (flags, sack) = (Flags::ACK, SackBlocks::NONE);
-    let bare = Segment { seq, ack, window: 50_000, len: 1000, flags, sack, timestamps: None };
+    let bare = Segment { seq, ack, window: 50_000, len: 1000, flags, ecn: Ecn::NONE, sack, timestamps: None };
     pair.input(B, Input::Segment(bare, ()));
     assert_eq!((pair.delivered(B), pair.ladder.len()), (0, 0));
 }

@@ -231,6 +231,7 @@ fn the_pieces_behind_gaps_are_bounded() {
         window: 1000,
         len: 1,
         flags: Flags::ACK,
+        ecn: Ecn::NONE,
         sack: SackBlocks::NONE,
         timestamps: None,
     };

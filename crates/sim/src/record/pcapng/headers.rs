@@ -62,7 +62,7 @@ impl Ends {
         const DONT_FRAGMENT: u16 = 0x4000;
         const TIME_TO_LIVE: u8 = 64;
         let start = out.len();
-        out.extend_from_slice(&[0x40 | (header / 4) as u8, packet.dscp << 2]);
+        out.extend_from_slice(&[0x40 | (header / 4) as u8, packet.dscp << 2 | packet.ecn()]);
         out.extend_from_slice(&(packet.bytes as u16).to_be_bytes());
         // The identification is 0: a packet that may not be fragmented needs none (RFC 6864).
         out.extend_from_slice(&[0, 0]);
@@ -92,7 +92,7 @@ impl Ends {
         self.ports(out);
         out.extend_from_slice(&segment.seq.value().to_be_bytes());
         out.extend_from_slice(&ack.to_be_bytes());
-        out.extend_from_slice(&[((headers.tcp / 4) << 4) as u8, segment.flags.wire()]);
+        out.extend_from_slice(&[((headers.tcp / 4) << 4) as u8, segment.flags.wire() | segment.ecn.bits()]);
         out.extend_from_slice(&window.to_be_bytes());
         out.extend_from_slice(&[0; 4]);
         timestamps_option(segment, out);

@@ -31,7 +31,7 @@ pub(super) fn encode(setting: &Setting, packet: &Packet, out: &mut Vec<u8>) {
             out.truncate(out.len() - usize::from(e2tcp.len));
         }
         Payload::Group(neighbour) => group::encode(*neighbour, packet, out),
-        Payload::Bytes(ticket) => out.extend_from_slice(&setting.packets[ticket.index()]),
+        Payload::Bytes(ticket, _) => out.extend_from_slice(&setting.packets[ticket.index()]),
         Payload::Sctp(ticket) | Payload::Quic(QuicPacket { ticket, .. }) => {
             ends.ip(packet, PROTOCOL_UDP, IP_HEADER_BYTES, out);
             ends.udp(packet, out);

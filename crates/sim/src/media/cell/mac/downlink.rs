@@ -66,7 +66,7 @@ impl DownlinkQueue {
             })),
             QueueDiscipline::FqCodel => {
                 let settings = FqCodelConfig { limit, ..FqCodelConfig::default() };
-                Source::Flows(FqCodel::new(codel.of(settings)))
+                Source::Flows(FqCodel::new(codel.of(settings)).with_marks(|(_, packet)| packet.mark()))
             }
             QueueDiscipline::Mac80211 => of_stations(HardwareLimit::AirTime),
             QueueDiscipline::Ath9k => of_stations(HardwareLimit::Aggregates),

@@ -113,7 +113,7 @@ impl StationQueues {
     /// Adds the queue of the next station.
     pub(super) fn add(&mut self) {
         self.queues.push(StationQueue {
-            flows: FqCodel::new(self.codel),
+            flows: FqCodel::new(self.codel).with_marks(|(_, packet)| packet.mark()),
             deficit_us: WEIGHT_US,
             pending_us: 0,
             aggregates: VecDeque::new(),

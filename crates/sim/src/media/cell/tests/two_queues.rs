@@ -1,7 +1,7 @@
 //! Tests of an access point with a queue for TCP's acknowledgements and one for all else.
 
 use airwatt_base::{Instant, Seq, Span};
-use airwatt_proto::tcp::{Flags, SackBlocks, Segment};
+use airwatt_proto::tcp::{Ecn, Flags, SackBlocks, Segment};
 
 use super::{AIR, drive, packet, sent, settings, us, with_access_point};
 use crate::media::cell::CellOutput;
@@ -15,6 +15,7 @@ fn acknowledgement(number: u32) -> Packet {
         window: 65_535,
         len: 0,
         flags: Flags::ACK,
+        ecn: Ecn::NONE,
         sack: SackBlocks::default(),
         timestamps: None,
     };
