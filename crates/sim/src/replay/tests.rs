@@ -71,13 +71,23 @@ fn exchanges(gaps_s: &[u64]) -> (Vec<Arrival>, Span) {
     (arrivals, (at - Instant::ZERO) + Span::from_secs(700))
 }
 
+/// A replay with everything simulated, and one that skips long gaps.
 fn replay_both(settings: &[(&str, &str)], arrivals: &[Arrival], duration: Span) -> [Replayed; 2] {
+    replay_both_with(settings, arrivals, duration, ReplayOptions::default())
+}
+
+fn replay_both_with(
+    settings: &[(&str, &str)],
+    arrivals: &[Arrival],
+    duration: Span,
+    options: ReplayOptions,
+) -> [Replayed; 2] {
     let settings: Vec<_> =
         settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let scenario = cell(&settings);
     let mut watch = |_: RunProgress| ControlFlow::Continue(());
     [None, Some(Span::from_secs(1))].map(|skip_gaps| {
-        let options = ReplayOptions { skip_gaps, trace: true, ..ReplayOptions::default() };
+        let options = ReplayOptions { skip_gaps, ..options };
         replay(&scenario, 1, arrivals.to_vec(), duration, options, &mut watch).unwrap()
     })
 }
@@ -92,7 +102,8 @@ fn skipped_idle_time_is_charged_as_simulated_idle_time_is() {
     for info in airwatt_proto::powersave::PowerSaveConfig::KINDS {
         for rate in ["6.5Mbps", "65Mbps"] {
             let settings = [("policy", info.name), ("wifi.data_rate", rate)];
-            let [simulated, skipped] = replay_both(&settings, &arrivals, duration);
+            let options = ReplayOptions { trace: true, ..ReplayOptions::default() };
+            let [simulated, skipped] = replay_both_with(&settings, &arrivals, duration, options);
             let name = format!("{} at {rate}", info.name);
             assert_eq!(simulated.skipped, Span::ZERO);
             assert!(skipped.skipped > Span::from_secs(6_800), "{name}: {}", skipped.skipped);
