@@ -1,4 +1,4 @@
-"""With a full folder for undo logs nothing on the host is changed: each change is written down before it is made."""
+"""With a full folder for undo logs nothing on the host is changed, and with one that became read-only all is undone."""
 
 import os
 import re
@@ -83,3 +83,48 @@ def test_without_room_for_its_log_no_congestion_control_is_loaded(host):
     assert after == before
     assert [name for name in AVAILABLE.read_text().split() if name.startswith("ackloss")] == []
     assert (done.returncode, done.stderr) == (1, "airwattd: /run/airwatt/cc.jsonl: No space left on device\n")
+
+
+# A daemon that ends by a signal where /run has become read-only, and `restore` there and afterwards.
+READ_ONLY = f"""
+    mount -t tmpfs none /run && mkdir -m 700 /run/airwatt || exit 99
+    state() {{ {STATE.replace("find /run -type f", "true").strip().replace(chr(10), "; ")}; }}
+    state; echo ----
+    "$DAEMON" "$KIND" up "$FILE" & daemon=$!
+    for attempt in $(seq 200); do ip rule | grep -q "lookup $TABLE" && break; sleep 0.05; done
+    sleep 0.5; state; echo ----
+    mount -o remount,ro /run || exit 98
+    kill -"$SIGNAL" $daemon; wait $daemon; sleep 1.5; state; echo ---- ; echo ---- >&2
+    "$DAEMON" "$KIND" restore full; echo "$?"; state; echo ----; echo ---- >&2
+    mount -o remount,rw /run
+    "$DAEMON" "$KIND" restore full; echo "$?"; state; find /run -name 'airwatt*'
+"""
+
+
+@pytest.mark.parametrize("ends_by", ["KILL", "TERM"])
+@pytest.mark.parametrize(("kind", "config"), [("tunnel", TUNNEL), ("gateway", GATEWAY)])
+def test_where_the_folder_became_read_only_everything_is_undone(host, tmp_path, kind, config, ends_by):
+    """The log can be read, and not removed: that is said once, and `restore` does nothing again."""
+    file = tmp_path / "daemon.toml"
+    file.write_text(config)
+    file.chmod(0o600)
+    table = {"tunnel": 4646, "gateway": 4747}[kind]
+    words = {"DAEMON": DAEMON, "KIND": kind, "FILE": file, "SIGNAL": ends_by, "TABLE": table}
+    environment = os.environ | {name: str(value) for name, value in words.items()}
+    command = ["ip", "netns", "exec", host, "sh", "-c", READ_ONLY]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=False)
+    before, changed, ended, restored, afterwards = done.stdout.split("----\n")
+    assert changed != before, done.stderr
+    assert ended == before, done.stderr
+    # The shell says "Killed".
+    said = [[line for line in part.splitlines() if line != "Killed"] for part in done.stderr.split("----\n")]
+    log = (
+        r"airwattd: /run/airwatt/.*\.jsonl: Read-only file system: all that it lists is undone, but it stays; hint: .*"
+    )
+    assert len(said[0]) == 1, said
+    assert re.fullmatch(log, said[0][0]), said
+    assert restored == f"1\n{before}"
+    assert said[1][0].endswith(": nothing to restore"), said
+    assert re.fullmatch(log, said[1][1]), said
+    assert afterwards == f"0\n{before}", "with the log the folder has gone"
+    assert said[2][0].endswith(": nothing to restore"), said

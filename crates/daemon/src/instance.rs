@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use airwatt_base::{Instant, Span};
-use airwatt_linux::changes::Changes;
+use airwatt_linux::changes::{Changes, Undone};
 use airwatt_linux::clock::Clock;
 use airwatt_linux::control::{self, Control};
 use airwatt_linux::folder::{self, Folder};
@@ -168,6 +168,8 @@ pub(crate) enum Found {
         undone: Vec<String>,
         /// A line about each part of the log that could not be read.
         damage: Vec<String>,
+        /// Why the log is still there.
+        kept: Option<String>,
     },
 }
 
@@ -233,10 +235,12 @@ impl Instance<'_> {
         self.remove_leftovers()?;
         let control = self.bind()?;
         let guardian = Guardian::start(guard)?;
-        let (_, damage) = self.undo_left()?;
+        let (_, damage, kept) = self.undo_left()?;
         for line in damage {
             warn!("{line}");
         }
+        // Without a log nothing must be changed.
+        kept.map_or(Ok(()), |line| Err(Failure::Failed(line)))?;
         let (changes, _) = Changes::open(&self.undo_log(), self.program)?;
         Ok(Started { control, guardian, changes })
     }
@@ -290,29 +294,30 @@ impl Instance<'_> {
         Ok(Some(Changes::open(&self.undo_log(), self.program)?.0))
     }
 
-    /// Undoes what the log lists. Returns that, and a line about each part of the log that cannot be read.
-    fn undo_left(&self) -> Result<(Vec<String>, Vec<String>), Failure> {
+    /// Undoes what the log lists. Returns that, a line about each part of the log that cannot be read, and why the log stays.
+    fn undo_left(&self) -> Result<(Vec<String>, Vec<String>, Option<String>), Failure> {
         let (mut changes, damage) = Changes::open(&self.undo_log(), self.program)?;
-        let undone = changes.describe();
+        let (undone, kept) = undo_all(&mut changes)?;
         // A daemon that was killed while it wrote its first change down had not made it.
-        if let Some(folder) = Folder::open(Path::new(RUN_FOLDER))? {
+        if let Some(folder) = Folder::open(Path::new(RUN_FOLDER))?
+            && kept.is_none()
+        {
             folder.remove(&folder::draft_of(&self.file_name(own_namespace(), "jsonl")))?;
         }
-        undo(&mut changes)?;
-        Ok((undone, damage))
+        Ok((undone, damage, kept))
     }
 
     /// Removes what a killed daemon has left: its control socket, and what its log lists. Does nothing while one runs.
     pub(crate) fn clean_up(&self) -> Result<Found, Failure> {
         if !Path::new(RUN_FOLDER).exists() {
-            return Ok(Found::Left { undone: Vec::new(), damage: Vec::new() });
+            return Ok(Found::Left { undone: Vec::new(), damage: Vec::new(), kept: None });
         }
         let _lock = lock()?;
         if control::remove_dead(&self.control_socket()) {
             return Ok(Found::Running);
         }
-        let (undone, damage) = self.undo_left()?;
-        Ok(Found::Left { undone, damage })
+        let (undone, damage, kept) = self.undo_left()?;
+        Ok(Found::Left { undone, damage, kept })
     }
 
     /// `restore`: undoes what a killed daemon has left in this network namespace, and says what that was.
@@ -322,11 +327,12 @@ impl Instance<'_> {
     pub(crate) fn restore(&self) -> Result<(), Failure> {
         let Self { kind, name, .. } = self;
         let here = own_namespace();
-        let mut unread = 0;
+        let (mut unread, mut log_kept) = (0, None);
         let found = match self.clean_up()? {
             Found::Running => "is running; nothing was undone".to_owned(),
-            Found::Left { undone, damage } => {
+            Found::Left { undone, damage, kept } => {
                 unread = damage.len();
+                log_kept = kept;
                 damage.iter().for_each(|line| output::error(&format!("{line}: left out")));
                 if undone.is_empty() {
                     "nothing to restore".to_owned()
@@ -351,7 +357,7 @@ impl Instance<'_> {
                  host, then remove it"
             )));
         }
-        Ok(())
+        log_kept.map_or(Ok(()), |line| Err(Failure::Failed(line)))
     }
 
     /// `restore NAME`: as [`Self::restore`], for a name that is known: something of such a daemon is there, in any network namespace, or its
@@ -421,7 +427,11 @@ impl Instance<'_> {
         guardian::watch()?;
         seccomp::keep_only_needed(false)?;
         first();
-        self.clean_up().map(drop)
+        match self.clean_up()? {
+            // After an orderly end the daemon itself has undone everything, and said why its log stays.
+            Found::Left { undone, kept: Some(line), .. } if !undone.is_empty() => Err(Failure::Failed(line)),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -542,10 +552,30 @@ pub(crate) fn answer(command: &str, document: &impl Serialize) -> Result<Value, 
 }
 
 /// Undoes all changes, and removes the folder of the daemons if nothing is in it any more.
+///
+/// # Errors
+/// If that fails, or if the log stays although nothing is left to undo.
 pub(crate) fn undo(changes: &mut Changes) -> Result<(), Failure> {
-    let failed = changes.undo()?.join("; ");
+    match undo_all(changes)?.1 {
+        Some(kept) => Err(Failure::Failed(kept)),
+        None => Ok(()),
+    }
+}
+
+/// As [`undo`]. Returns what was undone, and a line if the log stays.
+fn undo_all(changes: &mut Changes) -> Result<(Vec<String>, Option<String>), Failure> {
+    let Undone { commands, mut failed, log } = changes.undo();
     let _ = std::fs::remove_dir(RUN_FOLDER);
-    if failed.is_empty() { Ok(()) } else { Err(Failure::Failed(failed)) }
+    if failed.is_empty() {
+        let kept = log.map(|error| {
+            format!(
+                "{error}: all that it lists is undone, but it stays; hint: `restore`, once it can be removed"
+            )
+        });
+        return Ok((commands, kept));
+    }
+    failed.extend(log.map(|error| error.to_string()));
+    Err(Failure::Failed(failed.join("; ")))
 }
 
 #[cfg(test)]

@@ -128,38 +128,43 @@ impl Change {
         }
     }
 
-    /// Undoes it. What is gone already is no error.
-    fn undo(&self) -> Result<(), Error> {
+    /// Undoes it, and returns whether it was still there. What is gone already is no error, so that undoing it again does nothing.
+    fn undo(&self) -> Result<bool, Error> {
         match self {
             Self::Setting { name, before, after } => match read_setting(name) {
-                Ok(now) if now == *after => write_setting(name, before),
-                Ok(now) if now == *before => Ok(()),
+                Ok(now) if now == *after => write_setting(name, before).map(|()| true),
+                Ok(now) if now == *before => Ok(false),
                 Ok(now) => Err(Error::other(name, &format!("expected {after}, got {now}; it stays"))),
                 // The interface may have gone.
-                Err(error) => gone_is_fine(Err(error)),
+                Err(error) => unless_gone(Err(error)),
             },
+            Self::Kept { name, value } if read_setting(name).is_ok_and(|now| now == *value) => Ok(false),
             // The interface may have gone.
-            Self::Kept { name, value } => gone_is_fine(write_setting(name, value)),
+            Self::Kept { name, value } => unless_gone(write_setting(name, value)),
             Self::Route { body, interface } => {
                 let route = route(body)?;
                 let index = interface.as_deref().and_then(interface::index);
                 // The interface has gone, and the route with it, or has another number now.
                 if interface.is_some() && route.interfaces().first() != index.as_ref() {
-                    return Ok(());
+                    return Ok(false);
                 }
-                gone_is_fine(route.remove())
+                unless_gone(route.remove())
             }
-            Self::Rule(rule) => gone_is_fine(rule.remove()),
+            Self::Rule(rule) => unless_gone(rule.remove()),
             Self::Socket { path } => {
+                let was_there = path.exists();
                 control::remove_dead(path);
-                Ok(())
+                Ok(was_there && !path.exists())
             }
             Self::PowerSave { interface, before } => {
                 let (Some(mut wireless), Some(index)) = (Wireless::open()?, interface::index(interface))
                 else {
-                    return Ok(());
+                    return Ok(false);
                 };
-                gone_is_fine(wireless.set_power_save(index, *before))
+                if wireless.power_save(index).is_ok_and(|now| now == *before) {
+                    return Ok(false);
+                }
+                unless_gone(wireless.set_power_save(index, *before))
             }
         }
     }
@@ -169,9 +174,14 @@ fn route(body: &[u8]) -> Result<KernelRoute, Error> {
     KernelRoute::from_bytes(body).ok_or_else(|| Error::other("a route of the undo log", "it is malformed"))
 }
 
-fn gone_is_fine(removed: Result<(), Error>) -> Result<(), Error> {
+/// Whether something was removed, which is no error if it has gone.
+fn unless_gone(removed: Result<(), Error>) -> Result<bool, Error> {
     const GONE: [Option<i32>; 3] = [Some(nix::libc::ESRCH), Some(nix::libc::ENOENT), Some(nix::libc::ENODEV)];
-    removed.or_else(|error| if GONE.contains(&error.io().raw_os_error()) { Ok(()) } else { Err(error) })
+    match removed {
+        Ok(()) => Ok(true),
+        Err(error) if GONE.contains(&error.io().raw_os_error()) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 fn read_setting(name: &str) -> Result<String, Error> {
@@ -182,6 +192,17 @@ fn read_setting(name: &str) -> Result<String, Error> {
 fn write_setting(name: &str, value: &str) -> Result<(), Error> {
     let path = format!("/proc/sys/{name}");
     fs::write(&path, value).map_err(Error::of(&path))
+}
+
+/// What came of undoing all changes of a daemon.
+#[derive(Debug, Default)]
+pub struct Undone {
+    /// The changes that were still there and are undone, as the commands that had made them, oldest first.
+    pub commands: Vec<String>,
+    /// A line about each that could not be undone.
+    pub failed: Vec<String>,
+    /// Why the log lists all of them as before, as on a file system that has become read-only.
+    pub log: Option<Error>,
 }
 
 /// The changes of one daemon.
@@ -271,17 +292,9 @@ impl Changes {
         self.log.retain(|entry| !is_gone(&entry.change))
     }
 
-    /// The changes as commands of a shell, oldest first.
-    pub fn describe(&self) -> Vec<String> {
-        self.log.entries().iter().map(|entry| entry.change.describe()).collect()
-    }
-
-    /// Undoes all changes, the last one first, but those of settings that another daemon relies on. Returns a line about each that could not be undone; those stay in the log.
-    ///
-    /// # Errors
-    /// If the log cannot be written.
-    pub fn undo(&mut self) -> Result<Vec<String>, Error> {
-        let mut failed = Vec::new();
+    /// Undoes all changes, the last one first, but those of settings that another daemon relies on. What could not be undone stays in the log.
+    pub fn undo(&mut self) -> Undone {
+        let mut undone = Undone::default();
         let mut kept = vec![false; self.log.entries().len()];
         let of_others = self.others().concat();
         let is_shared = |change: &Change| change.setting_name().is_some() && of_others.contains(change);
@@ -289,14 +302,19 @@ impl Changes {
             if is_shared(&entry.change) {
                 continue;
             }
-            if let Err(error) = entry.change.undo() {
-                failed.push(error.to_string());
-                kept[index] = error.io().kind() == std::io::ErrorKind::PermissionDenied;
+            match entry.change.undo() {
+                Ok(true) => undone.commands.push(entry.change.describe()),
+                Ok(false) => {}
+                Err(error) => {
+                    undone.failed.push(error.to_string());
+                    kept[index] = error.io().kind() == std::io::ErrorKind::PermissionDenied;
+                }
             }
         }
+        undone.commands.reverse();
         let mut kept = kept.into_iter();
-        self.log.retain(|_| kept.next().unwrap_or(false))?;
-        Ok(failed)
+        undone.log = self.log.retain(|_| kept.next().unwrap_or(false)).err();
+        undone
     }
 }
 

@@ -79,13 +79,17 @@ impl Folder {
         Err(Error::other(what, "it disappears again and again"))
     }
 
-    /// Opens the folder as [`Folder::create`] does, and gives it mode 0700 if it has another.
+    /// Opens the folder as [`Folder::create`] does, and gives it mode 0700 if it has another. One that has it may be on a read-only file system.
     ///
     /// # Errors
     /// As [`Folder::create`].
     pub fn private(path: &Path) -> Result<Self, Error> {
         let folder = Self::create(path)?;
-        rustix::fs::fchmod(&folder.fd, Mode::RWXU).map_err(Error::of(&path.display().to_string()))?;
+        let what = path.display().to_string();
+        let found = rustix::fs::fstat(&folder.fd).map_err(Error::of(&what))?;
+        if found.st_mode & 0o7777 != Mode::RWXU.as_raw_mode() {
+            rustix::fs::fchmod(&folder.fd, Mode::RWXU).map_err(Error::of(&what))?;
+        }
         Ok(folder)
     }
 
@@ -167,8 +171,15 @@ impl Folder {
     pub fn remove(&self, name: &str) -> Result<(), Error> {
         match rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
+            // The kernel says so before it looks for the file.
+            Err(Errno::ROFS) if !self.has(name) => Ok(()),
             Err(error) => Err(Error::new(self.describe(name), error)),
         }
+    }
+
+    /// Whether there is a file or a symbolic link of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
     /// Removes the folder if it is empty.

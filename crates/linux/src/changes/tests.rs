@@ -46,12 +46,50 @@ fn everything_is_undone_by_another_process_from_the_log_alone() {
         std::mem::forget(changes);
         let (mut changes, damage) = Changes::open(&path, "test").unwrap();
         assert!(damage.is_empty() && changes.iter().next().is_some());
-        assert_eq!(changes.undo().unwrap(), Vec::<String>::new());
+        let undone = changes.undo();
+        assert!(undone.failed.is_empty() && undone.log.is_none(), "{undone:?}");
+        assert_eq!(undone.commands.len(), 3, "{undone:?}");
         assert_eq!(host(), before);
         // A second time there is nothing to do, and no file is left.
-        assert_eq!(changes.undo().unwrap(), Vec::<String>::new());
+        let again = changes.undo();
+        assert!(again.failed.is_empty() && again.commands.is_empty() && again.log.is_none(), "{again:?}");
         drop(changes);
         assert!(!path.parent().unwrap().exists());
+    });
+}
+
+#[test]
+fn a_log_that_cannot_be_removed_keeps_nothing_from_being_undone() {
+    isolated(|| {
+        let path = log("read-only");
+        let folder = path.parent().unwrap();
+        link::set_up(interface::index("lo").unwrap(), true).unwrap();
+        let before = host();
+        let (mut changes, _) = Changes::open(&path, "test").unwrap();
+        make_all(&mut changes);
+        drop(changes);
+        let mount = |flags, source: &str| {
+            nix::mount::mount(Some(source), folder, None::<&str>, flags, None::<&str>).unwrap();
+        };
+        nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNS).unwrap();
+        let private = nix::mount::MsFlags::MS_REC | nix::mount::MsFlags::MS_PRIVATE;
+        nix::mount::mount(None::<&str>, "/", None::<&str>, private, None::<&str>).unwrap();
+        let bind = nix::mount::MsFlags::MS_BIND;
+        mount(bind, folder.to_str().unwrap());
+        let read_only = nix::mount::MsFlags::MS_REMOUNT | bind | nix::mount::MsFlags::MS_RDONLY;
+        mount(read_only, "none");
+        let open = || Changes::open(&path, "test").unwrap().0;
+        let undone = open().undo();
+        assert_eq!((undone.commands.len(), undone.failed.len()), (3, 0), "{undone:?}");
+        assert!(undone.log.unwrap().to_string().contains("Read-only file system"));
+        assert_eq!(host(), before);
+        // The log lists them still, and they are not undone again.
+        assert_eq!(open().iter().count(), 3);
+        assert_eq!(open().undo().commands, Vec::<String>::new());
+        assert_eq!(host(), before);
+        nix::mount::umount(folder).unwrap();
+        assert!(open().undo().log.is_none());
+        assert!(!folder.exists());
     });
 }
 
@@ -68,9 +106,9 @@ fn a_setting_that_another_daemon_relies_on_stays_until_that_one_ends() {
         second.share("net/ipv6/conf/all/forwarding").unwrap();
         assert_eq!(second.iter().count(), 0, "nobody has changed it");
         second.share(FORWARD).unwrap();
-        assert_eq!(first.undo().unwrap(), Vec::<String>::new());
+        assert_eq!(first.undo().commands, Vec::<String>::new());
         assert_eq!(read_setting(FORWARD).unwrap(), "1");
-        assert_eq!(second.undo().unwrap(), Vec::<String>::new());
+        assert_eq!(second.undo().commands, ["sysctl -w net.ipv4.ip_forward=1"]);
         assert_eq!(read_setting(FORWARD).unwrap(), "0");
         drop((first, second, elsewhere));
         fs::remove_dir_all(folder).unwrap_or_default();
@@ -85,7 +123,7 @@ fn what_others_have_changed_stays_and_is_reported() {
         make_all(&mut changes);
         write_setting("net/ipv4/ip_default_ttl", "71").unwrap();
         rule::tests::list().iter().find(|rule| rule.priority == 99).unwrap().remove().unwrap();
-        let failed = changes.undo().unwrap();
+        let failed = changes.undo().failed;
         assert_eq!(failed, ["net/ipv4/ip_default_ttl: expected 70, got 71; it stays"]);
         assert_eq!(read_setting(FORWARD).unwrap(), "0");
     });
@@ -101,7 +139,7 @@ fn a_change_that_is_refused_is_not_undone_later() {
         route.add().unwrap();
         assert!(changes.make(Change::route(&route)).unwrap_err().to_string().contains("File exists"));
         assert!(changes.iter().next().is_none());
-        changes.undo().unwrap();
+        assert!(changes.undo().failed.is_empty());
         // It was somebody else's.
         route.remove().unwrap();
         assert_eq!(Change::setting(FORWARD, "0").unwrap(), None);
