@@ -272,6 +272,7 @@ def check_undone(lan, before, what: str) -> None:
 
 def kill_everywhere(lan, points: int) -> None:
     before = observed(lan)
+    interrupted = 0
     load, unload = lan.inside(DAEMON, "cc", *LOAD), lan.inside(DAEMON, "cc", "unload")
 
     def counted(command) -> int:
@@ -289,8 +290,13 @@ def kill_everywhere(lan, points: int) -> None:
             lan.cc(*LOAD)
             assert sum("congctl ackloss" in line for line in lan.routes()) == 3, kill_before
             assert default(lan) == "ackloss"
-        lan.cc("unload")
+        left = STATE.exists() or STATE.with_name("cc.jsonl.new").exists() or (PINS / "airwatt").exists()
+        said = lan.cc("unload").stderr
+        assert said.endswith("nothing was loaded\n") == (not left), (kill_before, said)
+        interrupted += said.endswith("had left is undone\n")
         check_undone(lan, before, f"load killed before call {kill_before}")
+    # Before anything was registered: the log names what was about to be changed.
+    assert interrupted > 0
     for round_, kill_before in enumerate(sample(totals[1], points)):
         lan.cc(*LOAD)
         assert was_killed_or_over(unload, kill_before)

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::folder::Folder;
+use crate::folder::{Folder, draft_of};
 
 const SCHEMA: u32 = 2;
 
@@ -100,6 +100,11 @@ impl<T: Serialize + DeserializeOwned> UndoLog<T> {
         }
     }
 
+    /// Whether a process that wrote the log has been killed before the new one took its place.
+    pub fn has_draft(&self) -> bool {
+        self.folder.as_ref().is_some_and(|folder| folder.has(&draft_of(&self.name)))
+    }
+
     /// The entries, oldest first.
     pub fn entries(&self) -> &[UndoEntry<T>] {
         &self.entries
@@ -168,7 +173,7 @@ impl<T: Serialize + DeserializeOwned> UndoLog<T> {
     pub fn write(&mut self) -> Result<(), Error> {
         if self.entries.is_empty() {
             let Some(folder) = &self.folder else { return Ok(()) };
-            folder.remove(&format!("{}.new", self.name))?;
+            folder.remove(&draft_of(&self.name))?;
             folder.remove(&self.name)?;
             self.removed = true;
             return Ok(());

@@ -341,17 +341,24 @@ fn shares_mounts() -> bool {
     }
 }
 
-/// Removes our folder, and the mount if it was made here. Both stay if other programs have names in them.
-pub(super) fn clear_pins() -> Result<(), Failure> {
-    match std::fs::remove_dir(PINS) {
+/// Whether our folder is there, or the mount that was made for it.
+pub(super) fn has_pins() -> bool {
+    Path::new(PINS).exists() || is_mounted_here()
+}
+
+/// Removes our folder, and the mount if it was made here. Both stay if other programs have names in them. Returns whether one was removed.
+pub(super) fn clear_pins() -> Result<bool, Failure> {
+    let is_removed = match std::fs::remove_dir(PINS) {
+        Ok(()) => true,
         Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
             output::progress(&format!("{PINS} stays: other programs have names in it"));
+            false
         }
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(Failure::of_io(PINS, &error)),
-        _ => {}
-    }
+        Err(error) if error.kind() == ErrorKind::NotFound => false,
+        Err(error) => return Err(Failure::of_io(PINS, &error)),
+    };
     if !is_mounted_here() {
-        return Ok(());
+        return Ok(is_removed);
     }
     // Names only: an entry keeps its folder open, and the mount busy.
     let names: Vec<OsString> = std::fs::read_dir(BPF_FS)
@@ -359,11 +366,12 @@ pub(super) fn clear_pins() -> Result<(), Failure> {
         .map_err(|error| Failure::of_io(BPF_FS, &error))?;
     if names.iter().any(|found| PRELOADED.iter().all(|name| found != name)) {
         output::progress(&format!("{BPF_FS} stays mounted: other programs have names in it"));
-        return Ok(());
+        return Ok(is_removed);
     }
     output::progress(&format!("[#] umount {BPF_FS}"));
     rustix::mount::unmount(BPF_FS, rustix::mount::UnmountFlags::NOFOLLOW)
-        .map_err(|error| Failure::of_io(BPF_FS, &error.into()))
+        .map_err(|error| Failure::of_io(BPF_FS, &error.into()))?;
+    Ok(true)
 }
 
 /// Whether the topmost mount at the BPF file system's place was made by this program.

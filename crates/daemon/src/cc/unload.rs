@@ -28,7 +28,8 @@ pub(super) fn run(options: &Unload) -> Result<(), Failure> {
     let (mut log, damage) = changes::read(&options.state.file)?;
     damage.iter().for_each(|line| output::error(&format!("{line}: left out")));
     let present = kernel::loaded()?;
-    let traces = options.force || !log.entries().is_empty() || !damage.is_empty();
+    let is_logged = !log.entries().is_empty() || !damage.is_empty() || log.has_draft();
+    let (traces, had_pins) = (options.force || is_logged, kernel::has_pins());
     if traces && present.len() < NAMES.len() {
         // Routes that ask for it are visible only while it is registered.
         if let Err(failure) = kernel::load(&AckLossConfig::default()) {
@@ -58,12 +59,17 @@ pub(super) fn run(options: &Unload) -> Result<(), Failure> {
     // For the last line only.
     let left = if present.is_empty() { 0 } else { sockets::read().map_or(0, |open| open.len()) };
     let any = !present.is_empty() || !others.is_empty();
-    problems.extend(unregister(&problems, options.force));
+    let (unregistered, is_cleared) = unregister(&problems, options.force);
+    problems.extend(unregistered);
+    let is_interrupted = is_logged || had_pins && is_cleared;
     if problems.is_empty() {
         // The file may still have what could not be read.
         log.retain(|_| false)?;
         log.write()?;
         output::progress(match (any, left) {
+            (false, _) if is_interrupted => {
+                "nothing was loaded; what an interrupted `load` or `unload` had left is undone"
+            }
             (false, _) => "nothing was loaded",
             (true, 0) => "unloaded",
             (true, _) => "unloaded; connections that are open keep it until they close",
@@ -181,14 +187,13 @@ fn reset_default(fallback: Option<&str>) -> Result<(), Failure> {
 }
 
 /// Takes the programs out of the kernel, unless something still asks for them and nobody insists. Returns a line about each thing that is
-/// left.
-fn unregister(problems: &[String], force: bool) -> Vec<String> {
+/// left, and whether our folder or our mount of the BPF file system was removed.
+fn unregister(problems: &[String], force: bool) -> (Vec<String>, bool) {
     if !problems.is_empty() && !force {
-        return vec![
-            "the programs stay in the kernel, as they are still asked for; hint: --force".to_owned(),
-        ];
+        let stay = "the programs stay in the kernel, as they are still asked for; hint: --force";
+        return (vec![stay.to_owned()], false);
     }
-    let unregistered = || -> Result<Vec<String>, Failure> {
+    let unregistered = || -> Result<(Vec<String>, bool), Failure> {
         let mut left = Vec::new();
         for loaded in kernel::loaded()? {
             left.extend(kernel::unregister(&loaded).err().map(|failure| failure.to_string()));
@@ -200,8 +205,8 @@ fn unregister(problems: &[String], force: bool) -> Vec<String> {
             thread::sleep(Duration::from_millis(10));
         }
         left.extend(kernel::loaded()?.iter().map(|loaded| format!("{} is still registered", loaded.name)));
-        kernel::clear_pins()?;
-        Ok(left)
+        let is_cleared = kernel::clear_pins()?;
+        Ok((left, is_cleared))
     };
-    unregistered().unwrap_or_else(|failure| vec![failure.to_string()])
+    unregistered().unwrap_or_else(|failure| (vec![failure.to_string()], false))
 }
