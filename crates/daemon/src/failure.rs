@@ -60,7 +60,7 @@ impl fmt::Display for Failure {
 /// Help and version as clap writes them; anything else is wrong input, in one line.
 pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        output::print(&error.render().to_string());
+        output::print(&output::folded(&error.render().to_string(), 0));
         return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
     }
     // Behind an option, the name of a command is taken for an argument, and the argument of that for a command.

@@ -488,7 +488,7 @@ pub(crate) fn show(
         }
         tell_of_killed(kind, one)?;
         let texts: Vec<String> = documents.iter().map(text).collect();
-        output::print(&texts.join("\n"));
+        output::print(&output::folded(&texts.join("\n"), 4));
     }
     Ok(())
 }

@@ -98,3 +98,28 @@ fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The help of a command and of those below it: of 80 columns, in which no command of an example is divided.
+    fn fits(command: &mut clap::Command) {
+        let name = command.get_name().to_owned();
+        let is_narrow = |text: &str| text.lines().all(|line| line.chars().count() <= 80);
+        for help in [command.render_help(), command.render_long_help()] {
+            let help = output::folded(&help.to_string(), 0);
+            assert!(is_narrow(&help), "{name}: {help}");
+        }
+        let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        assert!(is_narrow(&examples), "{name}: {examples}");
+        command.get_subcommands_mut().for_each(fits);
+    }
+
+    #[test]
+    fn every_help_has_80_columns() {
+        let mut program = Arguments::command();
+        program.build();
+        fits(&mut program);
+    }
+}

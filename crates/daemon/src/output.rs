@@ -64,20 +64,47 @@ const VALUES: usize = 17;
 
 /// A fact by its name. A value that is too long for a line continues below where it began.
 pub(crate) fn fact(name: &str, value: &str) -> String {
-    let mut lines = format!("{name:<width$}", width = VALUES - 1);
-    let mut column = lines.chars().count();
-    for word in value.split(' ') {
+    fold(&format!("{name:<width$} ", width = VALUES - 1), value, VALUES) + "\n"
+}
+
+/// A text whose lines have [`WIDTH`] columns at most. One that is longer continues below the last of its columns, which two spaces
+/// separate; without columns it continues behind its own indentation and `hanging` spaces more. Words are not divided.
+pub(crate) fn folded(text: &str, hanging: usize) -> String {
+    let fold_line = |line: &str| {
+        let content = line.trim_start();
+        let indentation = line.len() - content.len();
+        let column = content.find("  ").map(|end| {
+            let gap = content[end..].len() - content[end..].trim_start().len();
+            indentation + end + gap
+        });
+        let begins = column.unwrap_or(indentation);
+        let (head, rest) = line.split_at(begins);
+        let below = if column.is_some() { head.chars().count() } else { indentation + hanging };
+        fold(head, rest, below)
+    };
+    text.split('\n')
+        .map(|line| if line.chars().count() > WIDTH { fold_line(line) } else { line.to_owned() })
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// The words of a text behind `head`, in lines of [`WIDTH`] columns; those after the first begin at the column `below`.
+fn fold(head: &str, text: &str, below: usize) -> String {
+    let mut lines = head.to_owned();
+    let mut column = head.chars().count();
+    for (number, word) in text.split(' ').enumerate() {
         let length = word.chars().count();
-        if column >= VALUES && column + 1 + length > WIDTH {
+        if number > 0 && column + 1 + length > WIDTH {
             lines.push('\n');
-            lines.push_str(&" ".repeat(VALUES - 1));
-            column = VALUES - 1;
+            lines.push_str(&" ".repeat(below));
+            column = below;
+        } else if number > 0 {
+            lines.push(' ');
+            column += 1;
         }
-        lines.push(' ');
         lines.push_str(word);
-        column += 1 + length;
+        column += length;
     }
-    lines.push('\n');
     lines
 }
 
@@ -136,5 +163,16 @@ mod tests {
         );
         let long = "x".repeat(70);
         assert_eq!(fact("access point", &long), format!("access point     {long}\n"));
+    }
+
+    #[test]
+    fn long_lines_continue_below_their_last_column() {
+        let words = ["seven77"; 12].join(" ");
+        let option = folded(&format!("Options:\n      --option <N>  {words}\n"), 0);
+        let below = format!("\n{}{}\n", " ".repeat(20), ["seven77"; 5].join(" "));
+        assert!(option.ends_with(&below) && option.lines().all(|line| line.len() <= WIDTH), "{option}");
+        let sentence = folded(&format!("  {words}"), 4);
+        assert!(sentence.ends_with("\n      seven77 seven77 seven77"), "{sentence}");
+        assert_eq!(folded(&words[..WIDTH - 1], 4), words[..WIDTH - 1], "a line that fits stays");
     }
 }

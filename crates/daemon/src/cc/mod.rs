@@ -45,9 +45,9 @@ pub(crate) enum Command {
   airwattd cc load --interface wlan0
   airwattd cc load --route default --algorithm ackloss_cubic
 
-Without --route, --interface and --default nothing is directed anywhere: a program asks for
-`ackloss` by itself (setsockopt TCP_CONGESTION, iperf3 -C ackloss), or a route does
-(ip route change ... congctl ackloss).")]
+Without --route, --interface and --default nothing is directed anywhere: a
+program asks for `ackloss` by itself (setsockopt TCP_CONGESTION, iperf3 -C
+ackloss), or a route does (ip route change ... congctl ackloss).")]
 pub(crate) struct Load {
     /// New connections over the route to this prefix, as `ip route` shows it (`default`, `192.0.2.0/24`)
     #[arg(long, value_name = "PREFIX")]
@@ -75,9 +75,10 @@ pub(crate) struct Load {
   airwattd cc unload
   airwattd cc unload --force
 
-Routes that other programs renewed meanwhile stay as they are, without our congestion control.
---force looks through all network namespaces that can be found, without a state file as well.
-Where it is not known what net.ipv4.tcp_congestion_control was, --force sets cubic.")]
+Routes that other programs renewed meanwhile stay as they are, without our
+congestion control. --force looks through all network namespaces that can be
+found, without a state file as well. Where it is not known what
+net.ipv4.tcp_congestion_control was, --force sets cubic.")]
 pub(crate) struct Unload {
     /// Undo also what no state file tells of, and what is in other network namespaces
     #[arg(long)]

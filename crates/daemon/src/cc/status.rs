@@ -89,8 +89,13 @@ pub(super) fn run(options: &Status) -> Result<(), Failure> {
         connections: Vec::new(),
     };
     let document = Document { connections: connections(&document.loaded)?, ..document };
-    output::print_document(&document, options.json, table);
+    output::print_document(&document, options.json, printed);
     Ok(())
+}
+
+/// The table in lines of 80 columns.
+fn printed(document: &Document) -> String {
+    output::folded(&table(document), 2)
 }
 
 /// The connections of this network namespace.
@@ -125,8 +130,8 @@ fn table(document: &Document) -> String {
     }
     if !document.connections.is_empty() {
         line(format!(
-            "\n{:<28} {:<28} {:<13} {:>6} {:>3} {:>7} {:>7} {:>8}",
-            "local", "remote", "algorithm", "window", "b", "gaps", "losses", "halvings"
+            "\n{:<22} {:>10} {:>5} {:>11} {:>11} {:>11}",
+            "connection", "window", "b", "gaps", "losses", "halvings"
         ));
     }
     for ConnectionRow { connection, segments_per_ack } in &document.connections {
@@ -136,14 +141,11 @@ fn table(document: &Document) -> String {
             |counters| {
                 let b = segments_per_ack.map_or("?".to_owned(), |b| b.to_string());
                 let Counters { ack_gaps, ack_losses, ack_loss_halvings, .. } = counters;
-                format!("{b:>3} {ack_gaps:>7} {ack_losses:>7} {ack_loss_halvings:>8}")
+                format!("{b:>5} {ack_gaps:>11} {ack_losses:>11} {ack_loss_halvings:>11}")
             },
         );
-        line(format!(
-            "{:<28} {:<28} {algorithm:<13} {cwnd_segments:>6} {counters}",
-            local.to_string(),
-            remote.to_string()
-        ));
+        line(format!("{local} to {remote}"));
+        line(format!("  {algorithm:<20} {cwnd_segments:>10} {counters}"));
     }
     text
 }
@@ -152,4 +154,54 @@ fn describe(settings: &ActiveSettings) -> String {
     let b = settings.segments_per_ack.map_or("estimated".to_owned(), |b| b.to_string());
     let ActiveSettings { threshold, beta, rule, .. } = settings;
     format!("rule {}, threshold {threshold}, beta {beta}, b {b}", rule.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_80_columns_whatever_the_addresses_and_counters() {
+        let end = "[2001:db8:1111:2222:3333:4444:5555:6666]:50000".parse().unwrap();
+        let counters = Counters {
+            ack_losses: u32::MAX,
+            ack_gaps: u32::MAX,
+            ack_loss_halvings: u32::MAX,
+            segments_per_ack_mean: 2.0,
+        };
+        let connection = |counters| Connection {
+            local: end,
+            remote: end,
+            algorithm: "ackloss_cubic".to_owned(),
+            cwnd_segments: u32::MAX,
+            ssthresh_segments: None,
+            mss_bytes: 1_448,
+            bytes_acknowledged: 0,
+            counters,
+        };
+        let row = |counters| ConnectionRow { connection: connection(counters), segments_per_ack: Some(64) };
+        let document = Document {
+            schema: 1,
+            version: "0",
+            loaded: vec![Algorithm {
+                name: "ackloss_cubic",
+                attachment: Attachment::Link,
+                map_id: 1,
+                settings: None,
+            }],
+            routes: vec![DirectedRoute {
+                destination: "2001:db8:1111:2222:3333:4444:5555:6666/128".to_owned(),
+                interface: "wlp0s20f3,enp0s31f6".to_owned(),
+                algorithm: "ackloss_cubic".to_owned(),
+            }],
+            default: "ackloss_cubic".to_owned(),
+            changes: Vec::new(),
+            connections: vec![row(Some(counters)), row(None)],
+        };
+        let text = printed(&document);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let header = text.lines().find(|line| line.starts_with("connection")).unwrap();
+        let numbers = text.lines().find(|line| line.starts_with("  ackloss_cubic")).unwrap();
+        assert_eq!(header.len(), numbers.len(), "{text}");
+    }
 }

@@ -186,9 +186,10 @@ struct Doctor {
   airwattd station measure --minutes 5
   airwattd station measure /etc/airwatt/station.toml
 
-Without a reflector the probes are echo requests to the gateway. The station itself starts these exchanges,
-and its radio is awake when the answer comes: they show what power save costs a host that asks, not what it
-costs a host that is asked.")]
+Without a reflector the probes are echo requests to the gateway. The station
+itself starts these exchanges, and its radio is awake when the answer comes:
+they show what power save costs a host that asks, not what it costs a host that
+is asked.")]
 struct Measure {
     #[command(flatten)]
     interface: Interface,

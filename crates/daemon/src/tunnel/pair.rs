@@ -30,7 +30,7 @@ const EVERYTHING: &str = "everything";
 #[command(after_help = "Examples:
   airwattd tunnel pair
   airwattd tunnel pair --endpoint 192.168.1.1 --reach 192.168.1.0/24 --qr
-  airwattd tunnel pair --endpoint vpn.example:443 --reach everything --network 10.77.0.0/24,fd77::/64
+  airwattd tunnel pair --endpoint vpn.example:443 --reach everything --qr
 
 It asks on the terminal for what --endpoint and --reach do not say.")]
 pub(crate) struct Pair {
