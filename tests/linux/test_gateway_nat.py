@@ -10,7 +10,7 @@ import time
 import pytest
 from lab import DAEMON, await_true, call, missing
 
-from gateway_lab import BASE, HERE, SERVER, Lab
+from gateway_lab import BASE, HERE, MOBILE, SERVER, Lab
 
 REASON = missing()
 pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
@@ -114,12 +114,18 @@ def test_a_firewall_that_forwards_nothing_into_the_device_is_named_and_gone_roun
     assert lab.echo(10_000, timeout=10) == "{'same': 1}\n"
     assert lab.echo(2_000, 40, 10, timeout=10) == "{'same': 40}\n"
     assert relayed(lab) == 0
+    assert lab.status("base")["mobiles_kept_away"] == [MOBILE]
+    shown = lab.run("base", DAEMON, "gateway", "status").stdout
+    assert f"kept away: the SYNs of {MOBILE} do not come through the firewall" in " ".join(shown.split())
+    assert max(map(len, shown.splitlines())) <= 80, shown
     assert lab.end("base", signal.SIGTERM) == 0
     lab.run("base", "nft", said.split("hint: nft ")[1].splitlines()[0])
     assert "nf_tables" not in check(lab)
     lab.up("base")
     assert lab.echo(2_000, 40, 10) == "{'same': 40}\n"
     assert relayed(lab) == 40
+    assert lab.status("base")["mobiles_kept_away"] == []
+    assert "kept away" not in lab.run("base", DAEMON, "gateway", "status").stdout
 
 
 def test_a_firewall_that_rejects_is_gone_round_after_two_connections(lab):

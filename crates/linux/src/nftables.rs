@@ -416,15 +416,28 @@ impl NftablesTable {
     /// # Errors
     /// If the kernel does not list them.
     pub fn flows(&mut self) -> Result<Vec<FourTuple>, Error> {
+        Ok(self.keys(self.contents.sets)?.iter().filter_map(|key| flow_of(key)).collect())
+    }
+
+    /// The addresses that the sets of addresses have now.
+    ///
+    /// # Errors
+    /// If the kernel does not list them.
+    pub fn addresses(&mut self) -> Result<Vec<IpAddr>, Error> {
+        Ok(self.keys(self.contents.address_sets)?.iter().filter_map(|key| address_of(key)).collect())
+    }
+
+    /// The keys of all elements of these sets.
+    fn keys(&mut self, sets: &[&str]) -> Result<Vec<Vec<u8>>, Error> {
         let mut found = Vec::new();
-        for set in self.contents.sets {
+        for set in sets {
             let mut attributes = Vec::new();
             text(&mut attributes, 1, &self.contents.name);
             text(&mut attributes, 2, set);
             let body = self.contents.request(GETSETELEM, 0, &attributes).body;
             let messages =
                 self.socket.dump(SUBSYSTEM << 8 | GETSETELEM, &body, SUBSYSTEM << 8 | NEWSETELEM)?;
-            found.extend(messages.iter().flat_map(|message| flows_of(message)));
+            found.extend(messages.iter().flat_map(|message| keys_of(message)));
         }
         Ok(found)
     }
@@ -555,24 +568,28 @@ fn flow_of(key: &[u8]) -> Option<FourTuple> {
     let (source, destination) = key.split_at(key.len() / 2);
     let end = |bytes: &[u8]| {
         let (address, port) = bytes.split_at_checked(bytes.len().checked_sub(4)?)?;
-        let address: IpAddr = match address.len() {
-            4 => <[u8; 4]>::try_from(address).ok()?.into(),
-            _ => <[u8; 16]>::try_from(address).ok()?.into(),
-        };
-        Some(SocketAddr::new(address, u16::from_be_bytes([port[0], port[1]])))
+        Some(SocketAddr::new(address_of(address)?, u16::from_be_bytes([port[0], port[1]])))
     };
     Some((end(source)?, end(destination)?))
 }
 
-/// The flows of a message about elements of a set.
-fn flows_of(message: &[u8]) -> Vec<FourTuple> {
+/// The address with these bytes.
+fn address_of(bytes: &[u8]) -> Option<IpAddr> {
+    Some(match bytes.len() {
+        4 => <[u8; 4]>::try_from(bytes).ok()?.into(),
+        _ => <[u8; 16]>::try_from(bytes).ok()?.into(),
+    })
+}
+
+/// The keys of a message about elements of a set.
+fn keys_of(message: &[u8]) -> Vec<Vec<u8>> {
     // After `struct nfgenmsg`: NFTA_SET_ELEM_LIST_ELEMENTS, and of each NFTA_SET_ELEM_KEY with NFTA_DATA_VALUE.
     let value = |bytes: &[u8], kind: u16| {
         attribute::parse(bytes).into_iter().find_map(|(found, value)| (found == kind).then_some(value))
     };
     let list = message.get(4..).and_then(|attributes| value(attributes, 3)).unwrap_or_default();
     let elements = attribute::parse(&list);
-    elements.iter().filter_map(|(_, element)| flow_of(&value(&value(element, 1)?, VALUE)?)).collect()
+    elements.iter().filter_map(|(_, element)| value(&value(element, 1)?, VALUE)).collect()
 }
 
 /// The attribute is a list of attributes (NLA_F_NESTED).

@@ -68,9 +68,10 @@ pub(super) struct GatewayHost {
 
 impl GatewayHost {
     /// What `status` reports of it.
-    const fn state(&self) -> status::HostState<'_> {
+    const fn state<'a>(&'a self, kept_away: &'a [IpAddr]) -> status::HostState<'a> {
         status::HostState {
             config: &self.config,
+            kept_away,
             packet_failures: self.packet_failures,
             wakeups: &self.parts.services.wakeups,
         }
@@ -456,7 +457,9 @@ impl MachineHost<Ends> for GatewayHost {
             socket.flush();
         }
         if self.parts.services.is_asked() {
-            let document = status::document(self.state(), machine, now);
+            let kept_away = self.parts.sockets.kept_away();
+            self.note_log.write_kept_away(&kept_away);
+            let document = status::document(self.state(&kept_away), machine, now);
             self.parts.services.answer(&document, status::metrics)?;
         }
         if self.is_over || self.is_draining && machine.proxy.connections().0 == 0 {

@@ -1,6 +1,8 @@
 //! The log's lines about connections that are not relayed to their end. They are limited in number, since anybody who sends SYNs could
 //! fill the log with them. `status` counts all.
 
+use std::net::IpAddr;
+
 use airwatt_base::{Instant, Span};
 use airwatt_proto::gateway::Note;
 use tracing::{info, warn};
@@ -18,6 +20,8 @@ const WINDOW: Span = Span::from_secs(10);
 pub(super) struct NoteLog {
     /// When it said last that a limit of this program keeps connections from being relayed.
     limit_told: Option<Instant>,
+    /// Whether it has said that SYNs do not get to the device.
+    kept_away_told: bool,
     window: Window,
 }
 
@@ -49,6 +53,17 @@ impl Window {
 }
 
 impl NoteLog {
+    /// Says once that SYNs of mobiles do not get to the device. This process sees none of them, so that it is found out when somebody asks.
+    pub(super) fn write_kept_away(&mut self, mobiles: &[IpAddr]) {
+        let Some(first) = mobiles.first().filter(|_| !self.kept_away_told) else { return };
+        self.kept_away_told = true;
+        warn!(
+            mobile = %first,
+            mobiles = mobiles.len(),
+            "SYNs that are led to the device do not come through the firewall of this host: these mobiles' connections are plain TCP"
+        );
+    }
+
     /// Writes a line for each note, as far as there may be lines.
     pub(super) fn write(&mut self, notes: Vec<Note>, now: Instant) {
         let left_out = self.window.close(now);

@@ -5,7 +5,7 @@
 //! and listening are left out, so that they are a lower bound by which connections can be compared.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use airwatt_base::Instant;
 use airwatt_energy::Radio;
@@ -56,6 +56,8 @@ pub(super) struct Document {
     peer_silences: u64,
     strange_datagrams: u64,
     packet_failures: u64,
+    /// Mobiles whose SYNs were led to the device within the last ten minutes and did not come through the chains that forward them.
+    mobiles_kept_away: Vec<IpAddr>,
     /// Timeouts served, by reason.
     wakeups: BTreeMap<&'static str, u64>,
 }
@@ -125,6 +127,8 @@ fn sockets_of(config: &Config, row: &ConnectionRow) -> [Option<(SocketAddr, Sock
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HostState<'a> {
     pub(super) config: &'a Config,
+    /// Mobiles whose SYNs do not come through to the device.
+    pub(super) kept_away: &'a [IpAddr],
     /// Packets that the kernel did not take.
     pub(super) packet_failures: u64,
     /// Timeouts served, by reason.
@@ -186,6 +190,7 @@ pub(super) fn document(host: HostState<'_>, machine: &Ends, now: Instant) -> Doc
         peer_silences: counters.silences,
         strange_datagrams: machine.strange_datagrams(),
         packet_failures: host.packet_failures,
+        mobiles_kept_away: host.kept_away.to_vec(),
         wakeups: host.wakeups.clone(),
     }
 }
@@ -325,6 +330,16 @@ fn text_of(document: &Value, listed: usize) -> String {
     let (half_open, beyond) = (of("half_open_max"), of("over_limit"));
     lines.push(format!("  limits: {at_once}{half_open} half open; {beyond} were beyond them"));
     lines.push(format!("  datagrams of strangers: {}", of("strange_datagrams")));
+    let kept_away: Vec<String> =
+        document["mobiles_kept_away"].as_array().into_iter().flatten().take(LISTED).map(word).collect();
+    if !kept_away.is_empty() {
+        lines.push(format!(
+            "  kept away: the SYNs of {} do not come through the firewall of this host to {}, so that these connections are plain TCP and not \
+             counted; hint: gateway up FILE --check",
+            kept_away.join(", "),
+            of("interface")
+        ));
+    }
     for peer in document["peers"].as_array().into_iter().flatten() {
         let of = |key: &str| word(&peer[key]);
         lines.push(format!("\npeer: {}\n  endpoint: {}", of("name"), of("endpoint")));
