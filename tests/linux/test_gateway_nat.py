@@ -118,7 +118,11 @@ def test_a_firewall_that_forwards_nothing_into_the_device_is_named_and_gone_roun
     shown = lab.run("base", DAEMON, "gateway", "status").stdout
     assert f"kept away: the SYNs of {MOBILE} do not come through the firewall" in " ".join(shown.split())
     assert max(map(len, shown.splitlines())) <= 80, shown
-    assert lab.end("base", signal.SIGTERM) == 0
+    base = lab.running.pop("base")
+    base.send_signal(signal.SIGTERM)
+    log = base.communicate(timeout=15)[1]
+    assert base.returncode == 0
+    assert log.count("SYNs that are led to the device do not come through the firewall of this host") == 1, log
     lab.run("base", "nft", said.split("hint: nft ")[1].splitlines()[0])
     assert "nf_tables" not in check(lab)
     lab.up("base")

@@ -163,14 +163,18 @@ pub(crate) enum Found {
     /// A daemon runs there, and nothing was undone.
     Running,
     /// No daemon runs.
-    Left {
-        /// The changes that were undone, as the commands that had made them.
-        undone: Vec<String>,
-        /// A line about each part of the log that could not be read.
-        damage: Vec<String>,
-        /// Why the log is still there.
-        kept: Option<String>,
-    },
+    Left(Left),
+}
+
+/// What a killed daemon has left.
+#[derive(Default)]
+pub(crate) struct Left {
+    /// The changes that were undone, as the commands that had made them.
+    pub(crate) undone: Vec<String>,
+    /// A line about each part of the log that could not be read.
+    damage: Vec<String>,
+    /// Why the log is still there.
+    kept: Option<String>,
 }
 
 impl Instance<'_> {
@@ -235,7 +239,7 @@ impl Instance<'_> {
         self.remove_leftovers()?;
         let control = self.bind()?;
         let guardian = Guardian::start(guard)?;
-        let (_, damage, kept) = self.undo_left()?;
+        let Left { damage, kept, .. } = self.undo_left()?;
         for line in damage {
             warn!("{line}");
         }
@@ -294,8 +298,8 @@ impl Instance<'_> {
         Ok(Some(Changes::open(&self.undo_log(), self.program)?.0))
     }
 
-    /// Undoes what the log lists. Returns that, a line about each part of the log that cannot be read, and why the log stays.
-    fn undo_left(&self) -> Result<(Vec<String>, Vec<String>, Option<String>), Failure> {
+    /// Undoes what the log lists.
+    fn undo_left(&self) -> Result<Left, Failure> {
         let (mut changes, damage) = Changes::open(&self.undo_log(), self.program)?;
         let (undone, kept) = undo_all(&mut changes)?;
         // A daemon that was killed while it wrote its first change down had not made it.
@@ -304,20 +308,19 @@ impl Instance<'_> {
         {
             folder.remove(&folder::draft_of(&self.file_name(own_namespace(), "jsonl")))?;
         }
-        Ok((undone, damage, kept))
+        Ok(Left { undone, damage, kept })
     }
 
     /// Removes what a killed daemon has left: its control socket, and what its log lists. Does nothing while one runs.
     pub(crate) fn clean_up(&self) -> Result<Found, Failure> {
         if !Path::new(RUN_FOLDER).exists() {
-            return Ok(Found::Left { undone: Vec::new(), damage: Vec::new(), kept: None });
+            return Ok(Found::Left(Left::default()));
         }
         let _lock = lock()?;
         if control::remove_dead(&self.control_socket()) {
             return Ok(Found::Running);
         }
-        let (undone, damage, kept) = self.undo_left()?;
-        Ok(Found::Left { undone, damage, kept })
+        self.undo_left().map(Found::Left)
     }
 
     /// `restore`: undoes what a killed daemon has left in this network namespace, and says what that was.
@@ -330,7 +333,7 @@ impl Instance<'_> {
         let (mut unread, mut log_kept) = (0, None);
         let found = match self.clean_up()? {
             Found::Running => "is running; nothing was undone".to_owned(),
-            Found::Left { undone, damage, kept } => {
+            Found::Left(Left { undone, damage, kept }) => {
                 unread = damage.len();
                 log_kept = kept;
                 damage.iter().for_each(|line| output::error(&format!("{line}: left out")));
@@ -429,7 +432,9 @@ impl Instance<'_> {
         first();
         match self.clean_up()? {
             // After an orderly end the daemon itself has undone everything, and said why its log stays.
-            Found::Left { undone, kept: Some(line), .. } if !undone.is_empty() => Err(Failure::Failed(line)),
+            Found::Left(Left { undone, kept: Some(line), .. }) if !undone.is_empty() => {
+                Err(Failure::Failed(line))
+            }
             _ => Ok(()),
         }
     }

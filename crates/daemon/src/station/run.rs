@@ -236,7 +236,7 @@ fn end(instance: &Instance<'_>) -> Result<Did, Failure> {
     if let Err(error) = control::ask(&socket, "stop") {
         return match error.io().kind() {
             ErrorKind::NotFound | ErrorKind::ConnectionRefused => Ok(match instance.clean_up()? {
-                Found::Left { undone, .. } if !undone.is_empty() => Did::Restore,
+                Found::Left(left) if !left.undone.is_empty() => Did::Restore,
                 _ => Did::Nothing,
             }),
             // A measurement has the socket too, and does not answer.
