@@ -8,7 +8,9 @@ python examples/latency_guard.py prints for each tail of the driver and each lis
 what somebody waits for, and the power of the radio: with power save off, on (policy timeout), under the guard, and
 under the guard with U-APSD triggers. Of several flows it is the slowest one's percentile; those of `day` follow. A star
 says that some flow waits more than the bound of 30 ms longer than with power save off. Names of traffic as arguments
-leave out the others; --tails 1500,2000 has these tails, in milliseconds, and --runs 3 means over so many seeds.
+leave out the others; --tails 1500,2000 has these tails, in milliseconds, --beacons 1 only stations that receive every
+beacon, and --runs 3 means over so many seeds. With --supplies the guard has the prices that the daemon takes on mains
+and on battery.
 """
 
 import argparse
@@ -132,13 +134,20 @@ def waits_s(run: airwatt.Result) -> list[float]:
     return [wait(flow) for flow in run.flows] or [0.0]
 
 
-def measured(traffic: str, tail_ms: int, listen_interval: int, runs: int = 1) -> list[Cell]:
-    """Waits and power: power save off, on, under the guard, and with triggers. Of several runs the means."""
+WITH_TRIGGERS = ("", ":reach=triggers")
+SUPPLIES = (":worth=20s", ":worth=2s")
+"""Settings of the guard in the last two columns. The latter are the daemon's `worth` and `worth_on_battery`."""
+
+
+def measured(
+    traffic: str, tail_ms: int, listen_interval: int, runs: int = 1, guards: tuple[str, ...] = WITH_TRIGGERS
+) -> list[Cell]:
+    """Waits and power: power save off, on, and under the guards. Of several runs the means."""
     scenario, settings = (TRAFFIC | MORE)[traffic]
     beacons = {"ap.beacon_interval": "102.4ms", "station.listen_interval": str(listen_interval)}
     settings = settings | beacons | {"station.radio": RADIO}
     tail = f"timeout={tail_ms}ms"
-    policies = ["active", f"timeout:{tail}", f"latency-guard:{tail}", f"latency-guard:{tail}:reach=triggers"]
+    policies = ["active", f"timeout:{tail}", *(f"latency-guard:{tail}{setting}" for setting in guards)]
     rows = airwatt.compare(scenario, policy=policies, set=settings, runs=runs).rows
 
     def cell(found: Any) -> Cell:
@@ -185,10 +194,11 @@ def lines(traffic: str, tail_ms: int, listen_interval: int, cells: list[Cell]) -
     return rows
 
 
-HEAD = (
-    "                                  p95 [ms]                 power [mW]",
-    "traffic    tail beacons    off     on  guard trigg.     off   on  grd trig",
-)
+_UNITS = "                                  p95 [ms]                 power [mW]"
+HEADS = {
+    WITH_TRIGGERS: (_UNITS, "traffic    tail beacons    off     on  guard trigg.     off   on  grd trig"),
+    SUPPLIES: (_UNITS, "traffic    tail beacons    off     on  mains batt.      off   on  mns batt"),
+}
 
 
 def main() -> None:
@@ -197,12 +207,15 @@ def main() -> None:
     parser.add_argument("traffic", nargs="*", metavar="TRAFFIC", help=", ".join(TRAFFIC | MORE))
     parser.add_argument("--tails", default=",".join(map(str, TAILS_MS)), help="tails of the driver in milliseconds")
     parser.add_argument("--runs", type=int, default=1, help="seeds of which the means are printed")
+    parser.add_argument("--beacons", default=",".join(map(str, LISTEN_INTERVALS)), help="listen intervals")
+    parser.add_argument("--supplies", action="store_true", help="the guard on mains and on battery, without triggers")
     asked_for = parser.parse_args()
-    print("\n".join(HEAD))
+    guards = SUPPLIES if asked_for.supplies else WITH_TRIGGERS
+    print("\n".join(HEADS[guards]))
     for kind in [kind for kind in asked_for.traffic if kind in TRAFFIC | MORE] or TRAFFIC:
         for tail_ms in map(int, asked_for.tails.split(",")):
-            for interval in LISTEN_INTERVALS:
-                cells = measured(kind, tail_ms, interval, asked_for.runs)
+            for interval in map(int, asked_for.beacons.split(",")):
+                cells = measured(kind, tail_ms, interval, asked_for.runs, guards)
                 print("\n".join(lines(kind, tail_ms, interval, cells)), flush=True)
 
 
