@@ -171,3 +171,28 @@ def test_on_battery_a_packet_of_a_peer_is_worth_less(capsys, monkeypatch):
         off, _, mains, battery = guard.measured(traffic, 100, 1, guards=guard.SUPPLIES)
         assert guard.keeps_bound(off, mains)
         assert guard.keeps_bound(off, battery) == (traffic in ("keys-there", "samba"))
+
+
+def test_the_first_lines_of_both_pages_install_prove_and_take_away():
+    """The same commands in the same order, which the daemon has, and one answer for a Raspberry Pi in one place."""
+    readme, page = (ROOT / "README.md").read_text(), PAGE.read_text()
+    part = readme.partition("**You maintain a distribution")[2].partition("**You do research**")[0]
+    station = (ROOT / "crates" / "daemon" / "src" / "station" / "mod.rs").read_text()
+
+    def steps(text: str) -> list[str]:
+        block = re.search(r"\n\n((?:    .*\n)+)", text).group(1)
+        steps = re.findall(r"apt install|airwattd station [a-z]+|systemctl enable --now \S+|apt purge airwattd", block)
+        for name in re.findall(r"airwattd station ([a-z]+)", block):
+            assert re.search(rf"\n    {name.capitalize()}\b", station), name
+        return steps
+
+    measured = "airwattd station measure"
+    assert [step for step in steps(page) if step != measured] == steps(part)
+    assert measured in part
+    assert steps(part)[0] == "apt install"
+    assert steps(part)[-2:] == ["airwattd station off", "apt purge airwattd"]
+    assert re.findall(r"[^.]*Raspberry[^.]*", part) == re.findall(
+        r"[^.]*begins with the answer for each driver[^.]*", part
+    )
+    assert len(re.findall(r"^### A Raspberry Pi$", page, re.M)) == 1
+    assert "(#a-raspberry-pi)" in page
