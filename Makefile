@@ -40,8 +40,7 @@ WHEEL_OUT := target/wheels
 
 wheel: build ## Build the Python package with its core (abi3: one file for Python 3.11 and newer) into target/wheels
 	@rm -rf $(WHEEL_OUT)
-	@(git describe --always --dirty --exclude='*' --abbrev=12 && git log -1 --format=%cs) >python/airwatt/_commit 2>/dev/null \
-	    || rm -f python/airwatt/_commit
+	@$(BIN)/python -P python/airwatt/built.py >python/airwatt/_commit
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin build --release --out $(WHEEL_OUT) >$(VENV)/wheel.log 2>&1 || { cat $(VENV)/wheel.log >&2; exit 1; }
 	@ls $(WHEEL_OUT)/*.whl
 
@@ -152,6 +151,6 @@ $(VENV)/.core: $(VENV)/.packages pyproject.toml packaging/wheel/scripts/airwatt 
 	@touch $@
 
 $(DAEMON): $(VENV)/.system Cargo.toml Cargo.lock $(RUST) | $(VENV)/.core
-	@AIRWATT_COMMIT=$$(git describe --always --dirty --exclude='*' --abbrev=12 2>/dev/null) \
+	@AIRWATT_COMMIT=$$($(BIN)/python -P python/airwatt/built.py | head -n 1) \
 	    cargo build --release --quiet --workspace --bin airwattd >$(VENV)/daemon.log 2>&1 || { cat $(VENV)/daemon.log >&2; exit 1; }
 	@touch $@

@@ -110,7 +110,7 @@ def archive(store: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], pa
     planned = found.plans(texts=True)
     sweeps = [members.sweep(one) for one in planned]
     about = {
-        "schema": SCHEMA, "version": __version__, "commit": commit(), "core": planned[-1].core,
+        "schema": SCHEMA, "version": __version__, "commit": _commit(planned), "core": planned[-1].core,
         "store": found.path.name, "finished": runs, "sweeps": sweeps, "mechanisms": sorted(members.mechanisms.values()),
     }  # fmt: skip
     members.add("about.json", json.dumps(about, indent=1, sort_keys=True) + "\n")
@@ -492,8 +492,13 @@ def _report(store: Store, name: str) -> str:
     return report([study_of(store, name, pack, None)], pack, f"archive {name}")
 
 
+def _commit(planned: Sequence[Plan]) -> str | None:
+    """The commit that made the runs, or else the one that packs them; None if neither is known."""
+    return planned[-1].commit or commit()
+
+
 def _readme(store: Store, planned: Sequence[Plan], runs: int, name: str, *, has_code: bool) -> str:
-    built = commit()
+    built = _commit(planned)
     lines = [
         f"# {store.path.stem}",
         "",

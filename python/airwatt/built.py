@@ -7,11 +7,15 @@ import subprocess
 from importlib import metadata
 from pathlib import Path
 
+_ARCHIVED = "$Format:%H %cs$"
+"""Commit and day in a tree that `git archive` made, which writes them here (`.gitattributes`)."""
+_DIGITS = 12
+
 
 def commit() -> str | None:
-    """The commit that this package is of: of the tree that it lies in, or the one that its wheel was built from.
+    """The commit of this package: of the tree that it lies in, or that its wheel, sdist or archive was made from.
 
-    None where neither is known. With `-dirty` at its end the tree had changes that no commit has.
+    None if none is known. With `-dirty` at its end the tree had changes that no commit has.
     """
     return _built()[0]
 
@@ -37,14 +41,19 @@ def _built() -> tuple[str | None, str | None]:
     tree = package.parents[1]
     if not (tree / ".git").exists():
         built = package / "_commit"
-        lines = built.read_text(encoding="utf-8").splitlines() if built.is_file() else []
+        lines = built.read_text(encoding="utf-8").splitlines() if built.is_file() else _archived()
     else:
         lines = [
-            *_git(tree, "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12"),
+            *_git(tree, "describe", "--always", "--dirty", "--exclude=*", f"--abbrev={_DIGITS}"),
             *_git(tree, "log", "-1", "--format=%cs"),
         ]
     first, second, *_ = (*lines, "", "")
     return first or None, second or None
+
+
+def _archived() -> list[str]:
+    name, _, day = _ARCHIVED.partition(" ")
+    return [] if name.startswith("$") else [name[:_DIGITS], day]
 
 
 def _git(tree: Path, *words: str) -> list[str]:
@@ -54,3 +63,8 @@ def _git(tree: Path, *words: str) -> list[str]:
     except (OSError, subprocess.SubprocessError):
         return []
     return done.stdout.split()[:1]
+
+
+if __name__ == "__main__":
+    # For what builds: a wheel, an sdist, or airwattd.
+    print("\n".join(text or "" for text in _built()))

@@ -299,19 +299,6 @@ def test_the_entry_of_the_software_has_the_year_of_its_commit_and_the_stated_add
     assert "year" in citation.bibtex([citation.of_airwatt()]).splitlines()[0]
 
 
-def test_a_wheel_knows_the_day_of_its_commit(tmp_path, monkeypatch):
-    from airwatt import built
-
-    package = tmp_path / "lib" / "airwatt"
-    package.mkdir(parents=True)
-    monkeypatch.setattr(built, "__file__", str(package / "built.py"))
-    for text, known in (("0123456789ab\n2031-05-02\n", ("0123456789ab", "2031-05-02")), ("", (None, None))):
-        (package / "_commit").write_text(text)
-        built._built.cache_clear()
-        assert (built.commit(), built.date()) == known
-    built._built.cache_clear()
-
-
 @pytest.mark.parametrize("radio", [radio.name for radio in laboratory.radios()])
 def test_the_publication_that_a_radio_is_from_is_in_the_file(airwatt, radio):
     out = airwatt("cite", radio).out

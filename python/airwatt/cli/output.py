@@ -69,10 +69,18 @@ def print_text(text: str) -> None:
 
 
 def print_json(document: Any) -> None:
-    """Writes one JSON document to standard output, and nothing else."""
-    if isinstance(document, Mapping) and not isinstance(document, dict):
-        document = dict(document)
+    """Writes one JSON document to standard output, and nothing else. After the version comes the commit, if known."""
+    if isinstance(document, Mapping):
+        document = _with_commit(document)
     print_text(json.dumps(document, indent=2, allow_nan=False, default=dict) + "\n")
+
+
+def _with_commit(document: Mapping[str, Any]) -> dict[str, Any]:
+    from airwatt.built import commit
+
+    known = commit() if "version" in document else None
+    head = {key: document[key] for key in ("schema", "version") if key in document}
+    return {**head, **({} if known is None else {"commit": known}), **document}
 
 
 def show(*parts: str | Table) -> None:

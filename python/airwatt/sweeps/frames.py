@@ -48,6 +48,8 @@ class Status(Record):
     points: int
     seeds: int
     until: str | None
+    commit: str | None
+    """The commit of airwatt that planned it, if known."""
     damaged_lines: int
     """Lines of journals that could not be read; their runs are made again."""
 
@@ -82,7 +84,7 @@ class Store:
             state = together([ledgers])
             document = {
                 "scenario": plan.scenario, **state._asdict(), "missing": state.missing, "points": len(plan.points),
-                "seeds": plan.runs, "until": plan.until,
+                "seeds": plan.runs, "until": plan.until, "commit": plan.commit,
                 "damaged_lines": sum(sum(ledger.damaged.values()) for ledger in ledgers),
             }  # fmt: skip
             found.append(Status(document))

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from airwatt import _core
 from airwatt._core import SCHEMA, InputError, Quantity, Scenario, __version__
+from airwatt.built import commit
 from airwatt.files import parsed
 from airwatt.own import files_of
 from airwatt.sweeps.folder import Folder
@@ -73,6 +74,8 @@ class Plan:
     seed: int
     runs: int
     until: str | None = None
+    commit: str | None = None
+    """The commit of the package that planned it, if known. With the same core library another one gives equal runs."""
 
     @property
     def jobs(self) -> int:
@@ -132,7 +135,9 @@ def plan(
     table = pa.table({"point": points, **{name: _array([row.get(name) for row in settings]) for name in names}})
     content = json.dumps([points, seed, runs, until, names, list(varied)])
     id_ = hashlib.sha256(content.encode()).hexdigest()[:16]
-    return Plan(id_, name, core_hash(), points, table, pa.array(texts, pa.string()), list(varied), seed, runs, until)
+    return Plan(
+        id_, name, core_hash(), points, table, pa.array(texts, pa.string()), list(varied), seed, runs, until, commit()
+    )
 
 
 def column(key: str, text: str) -> tuple[str, float | int | bool | str]:
@@ -178,8 +183,8 @@ def write(item: Plan, folder: Folder) -> None:
         table = item.settings.append_column("scenario", item.texts)
         pq.write_table(table, out, compression="zstd", write_page_checksum=True)
     document = {
-        "schema": SCHEMA, "version": __version__, "scenario": item.scenario, "core": item.core, "varied": item.varied,
-        "seed": item.seed, "runs": item.runs, "until": item.until,
+        "schema": SCHEMA, "version": __version__, "commit": item.commit, "scenario": item.scenario, "core": item.core,
+        "varied": item.varied, "seed": item.seed, "runs": item.runs, "until": item.until,
     }  # fmt: skip
     # Last: a plan with this file is complete.
     with folder.replacing(about) as out:
@@ -217,7 +222,11 @@ def read(folder: Folder, name: str, *, texts: bool) -> Plan:
         scenarios = table.read(["scenario"]).column(0).combine_chunks() if texts else None
         points = settings.column("point").to_pylist()
         scenario, varied, seed, runs, until = checked(document, points)
-        return Plan(name, scenario, document["core"], points, settings, scenarios, varied, seed, runs, until)
+        made_by = document.get("commit")
+        return Plan(
+            name, scenario, document["core"], points, settings, scenarios, varied, seed, runs, until,
+            made_by if isinstance(made_by, str) else None,
+        )  # fmt: skip
 
 
 def jobs_in(folder: Folder, name: str) -> int:
