@@ -325,7 +325,7 @@ class FlowResult(Record):
     """99th percentile in seconds."""
     measured_bps: float | None
     """Delivered bits over the time from the scenario's `measure_from` until the run ended, if it is set: then
-    this is the goodput that tables, sweeps, comparisons and reports show."""
+    this is the goodput that tables, comparisons and reports show."""
     render_s_mean: float | None
     """Its mean, in seconds."""
     render_s_p50: float | None

@@ -1391,9 +1391,8 @@ class Scenario(TypedDict, total=False):
     """Short form: a point-to-point wireless link to the one station, instead of `wifi`. General form: the links
     between nodes, as `[[link]]`."""
     measure_from: str | Quantity
-    """From when on throughputs and fairness are measured: `measured_bps` of each flow in the document, and
-    every goodput of tables, comparisons, sweeps, reports and exports. Default: a flow's throughput from its
-    start."""
+    """From when on throughputs and fairness are measured: `measured_bps` of each flow and of a run, which
+    tables, comparisons and reports show. Default: a flow's throughput from its start."""
     name: str
     """What the result document calls it; the file's name without ending where it is not given."""
     node: Sequence[NodeGroup]

@@ -17,12 +17,25 @@ def energy_j(run: RunResult) -> float:
 
 
 def goodput_bps(run: RunResult) -> float:
-    """All flows' goodput, in bit/s: from `measure_from` on, if the scenario sets it."""
-    return math.fsum(map(flow_goodput_bps, run.flows))
+    """The sum of all flows' `goodput_bps`: each from its start until it was complete, or until the run ended."""
+    return math.fsum(flow.goodput_bps for flow in run.flows)
 
 
-def flow_goodput_bps(flow: FlowResult) -> float:
-    """A flow's goodput, in bit/s, as tables have it: from `measure_from` on, or else from the flow's start."""
+def measured_bps(run: RunResult) -> float | None:
+    """The sum of all flows' `measured_bps`: from `measure_from` until the run ended; None if the scenario sets none."""
+    if run.fairness.measured_from_s is None:
+        return None
+    return math.fsum(flow.measured_bps or 0.0 for flow in run.flows)
+
+
+def shown_bps(run: RunResult) -> float:
+    """The goodput that tables and pictures show: `measured_bps`, or without it `goodput_bps`."""
+    measured = measured_bps(run)
+    return goodput_bps(run) if measured is None else measured
+
+
+def shown_flow_bps(flow: FlowResult) -> float:
+    """The same of a flow."""
     return flow.goodput_bps if flow.measured_bps is None else flow.measured_bps
 
 

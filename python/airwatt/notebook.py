@@ -28,7 +28,7 @@ def line_of_runs(name: str, runs: Sequence[RunResult]) -> str:
     seeds = f"seed {runs[0].seed}" if len(runs) == 1 else f"{len(runs)} runs from seed {runs[0].seed}"
     shown = [f"{quantity(aggregates.over(runs, aggregates.energy_j).mean, 'J')}"]
     if any(run.flows for run in runs):
-        shown.append(quantity(aggregates.over(runs, aggregates.goodput_bps).mean, "b/s"))
+        shown.append(quantity(aggregates.over(runs, aggregates.shown_bps).mean, "b/s"))
     return f"<{name} {runs[0].scenario}, {seeds}: {', '.join(shown)}>"
 
 
@@ -39,7 +39,7 @@ def of_run(result: RunResult, traces: Mapping[str, pa.Table]) -> str:
          percent(one.state_s["sleep"] / (sum(one.state_s.values()) or 1.0))] for one in result.stations
     ]  # fmt: skip
     flows = [
-        [str(one.id), one.transport, quantity(aggregates.flow_goodput_bps(one), "b/s"), quantity(one.completed_s, "s")]
+        [str(one.id), one.transport, quantity(aggregates.shown_flow_bps(one), "b/s"), quantity(one.completed_s, "s")]
         for one in result.flows
     ]
     parts = [paragraph(f"{result.scenario}, seed {result.seed}, {quantity(result.simulated_s, 's')}")]
@@ -107,7 +107,7 @@ def _numbers(runs: Sequence[RunResult]) -> list[str]:
 
     asleep = aggregates.over(runs, lambda run: aggregates.share(run, "sleep")).mean
     energy = estimate(aggregates.over(runs, aggregates.energy_j), "J")
-    return [mean(aggregates.goodput_bps, "b/s"), mean(aggregates.completed_s, "s"), energy, percent(asleep)]
+    return [mean(aggregates.shown_bps, "b/s"), mean(aggregates.completed_s, "s"), energy, percent(asleep)]
 
 
 def paragraph(text: str) -> str:

@@ -54,9 +54,16 @@ def test_sweeps_and_their_exports_obey_it(program, tmp_path, run):
     airwatt.sweep(SCENARIO, set=GIVEN, policy=[run.stations[0].policy], store=tmp_path / "store")
     store = airwatt.open_store(tmp_path / "store")
     measured = sum(flow.measured_bps for flow in run.flows)
-    assert store.to_pandas().goodput_bps.item() == measured
-    assert store.summary(["goodput_bps"])[0][2][0].mean == measured
-    assert "goodput from 6 s" in typeset.points(store)[0]
+    # Two numbers with a name each, the same for a run and its flows.
+    runs, flows = store.to_pandas(), store.to_pandas("flows")
+    assert runs.measured_bps.item() == flows.measured_bps.sum() == measured
+    assert runs.goodput_bps.item() == flows.goodput_bps.sum() == sum(flow.goodput_bps for flow in run.flows) != measured
+    latex, data = typeset.points(store)
+    assert "goodput from 6 s" in latex
+    heads, row = (line.split() for line in data.splitlines())
+    assert float(row[heads.index("measured_bps")]) == measured
+    assert "goodput_bps" not in heads
+    assert shown(measured) in program("sweep", "status", tmp_path / "store").out
     assert "goodput from" in program("sweep", "status", tmp_path / "store").out
 
 
@@ -75,3 +82,27 @@ def test_runs_that_are_measured_from_several_times_are_told_apart(run):
     assert aggregates.goodput_head([run, plain]) == "goodput measured"
     assert aggregates.goodput_head([run, run]) == "goodput from 6 s"
     assert aggregates.goodput_head([plain]) == "goodput"
+
+
+def test_a_store_has_one_goodput_for_runs_with_and_without_it(tmp_path):
+    """Their tables show what all of them have."""
+    plain = airwatt.sweep(SCENARIO, set={"duration": "8s"}, store=tmp_path / "store")
+    assert "measured_bps" not in plain.to_arrow().schema.names
+    assert plain.goodput() == ("goodput_bps", "goodput")
+    airwatt.sweep(SCENARIO, set=GIVEN, store=tmp_path / "store")
+    both = airwatt.open_store(tmp_path / "store")
+    assert both.goodput() == ("goodput_bps", "goodput")
+    assert len(both.summary(["goodput_bps"])) == 2
+
+
+def test_a_report_has_each_goodput_under_its_name(run, tmp_path):
+    from airwatt.reports import numbers
+
+    metrics = numbers.metrics_of(None, None)
+    assert metrics["measured_bps"](run) == run.flows[0].measured_bps
+    assert metrics["goodput_bps"](run) is None
+    plain = laboratory.run(SCENARIO, set={"duration": "8s"})
+    assert metrics["goodput_bps"](plain) == plain.flows[0].goodput_bps
+    assert metrics["measured_bps"](plain) is None
+    airwatt.sweep(SCENARIO, set=GIVEN, policy=["active", "psm"], store=tmp_path / "store")
+    assert "goodput measured" in airwatt.report(tmp_path / "page.html", tmp_path / "store").read_text()

@@ -151,7 +151,7 @@ def _print_table(comparison: Comparison, battery: Battery | None) -> None:
         rows.append(
             [
                 *row.choice.values(),
-                *([] if answers or not flows else [estimate(aggregates.over(runs, aggregates.goodput_bps), "b/s")]),
+                *([] if answers or not flows else [estimate(aggregates.over(runs, aggregates.shown_bps), "b/s")]),
                 *(estimate(aggregates.over(runs, number), "s", short=len(served) > 1) for number in served),
                 estimate(energy, "J"),
                 _relative(runs, reference.runs),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from airwatt._core import InputError, RunError
 from airwatt._documents import FlowResult, HostResult, RunResult, StationResult
-from airwatt.aggregates import Number, cause_name, flow_goodput_bps, goodput_head, mean_profile, over
+from airwatt.aggregates import Number, cause_name, goodput_head, mean_profile, over, shown_flow_bps
 from airwatt.cli.output import note_file, print_json, show, writing
 from airwatt.results import Result, Runs
 
@@ -150,7 +150,7 @@ def _flows(runs: Sequence[RunResult]) -> "Iterator[Table]":
             _label(runs[0], flow),
             flow.transport,
             _number(runs, lambda run: run.flows[index].bytes_delivered, "B"),
-            _number(runs, lambda run: flow_goodput_bps(run.flows[index]), "b/s"),
+            _number(runs, lambda run: shown_flow_bps(run.flows[index]), "b/s"),
             _number(runs, lambda run: run.flows[index].completed_s, "s"),
             _number(runs, lambda run: run.flows[index].rtt_s_mean, "s"),
             _count(runs, lambda run: run.flows[index].segments_retransmitted),

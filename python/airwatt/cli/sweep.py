@@ -389,7 +389,8 @@ def _points(store: Store, planned: int) -> "Iterator[str | Table]":
     """Yields the table of the points with finished runs, of `planned` points, and the settings that need no column."""
     from airwatt.tables import estimate, table
 
-    units = {"goodput_bps": "b/s", "completed_s": "s", "energy_j": "J"}
+    goodput, head = store.goodput()
+    units = {goodput: "b/s", "completed_s": "s", "energy_j": "J"}
     rows = store.summary(list(units))
     alike = [
         key for key in rows[0][0] if len(rows) > 1 and len({_setting(key, settings) for settings, *_ in rows}) == 1
@@ -403,7 +404,7 @@ def _points(store: Store, planned: int) -> "Iterator[str | Table]":
         ]
         for settings, runs, numbers in rows
     ]
-    yield table([*keys, "runs", store.goodput_head(), "done at", "energy"], shown, left=len(keys))
+    yield table([*keys, "runs", head, "done at", "energy"], shown, left=len(keys))
     if alike:
         where = "all points" if len(rows) == planned else f"the {len(rows)} points that have finished runs"
         yield f"at {where}: " + ", ".join(f"{key} {_setting(key, rows[0][0])}" for key in alike)

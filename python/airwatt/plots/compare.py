@@ -31,9 +31,9 @@ def draw(scenario: str, rows: Sequence[ComparedRow], path: Path) -> None:
         elif all(map(aggregates.streams, everything)):
             _percentiles(throughput, rows, "blocks")
         else:
-            most_bps = max((aggregates.over(row.runs, aggregates.goodput_bps).mean or 0.0 for row in rows), default=0.0)
+            most_bps = max((aggregates.over(row.runs, aggregates.shown_bps).mean or 0.0 for row in rows), default=0.0)
             scale, unit = next((one for one in _RATES if most_bps >= one[0]), _RATES[-1])
-            _bars(throughput, rows, aggregates.goodput_bps, scale, f"{aggregates.goodput_head(everything)} ({unit})")
+            _bars(throughput, rows, aggregates.shown_bps, scale, f"{aggregates.goodput_head(everything)} ({unit})")
         _bars(energy, rows, aggregates.energy_j, 1.0, "energy (J) by cause", by_cause=True)
         legend = energy.get_legend()
         if legend is not None and throughput.get_legend() is not None:

@@ -28,7 +28,8 @@ CHARGE = Column(
     "charge_mah", "charge a day", "mAh", "Charge that a station takes in a day, with the host if one was given."
 )
 LASTS = Column("lasts_s", "battery lasts", "lasting", "How long the battery of a station lasts.")
-GOODPUT = Column("goodput_bps", "goodput", "b/s", "Payload of all flows over their time, or from `measure_from` on.")
+GOODPUT = Column("goodput_bps", "goodput", "b/s", "Payload of all flows, each over its time.")
+MEASURED = Column("measured_bps", "goodput measured", "b/s", "Payload of all flows from `measure_from` to the end.")
 DELIVERED = Column("delivered_bytes", "delivered", "B", "Payload of all flows that was delivered.")
 DONE = Column("completed_s", "done at", "s", "When the last transfer was complete.")
 ASLEEP = Column("asleep", "asleep", "%", "Share of the time in which radios slept.")
@@ -50,6 +51,7 @@ COLUMNS = (
     *WAITS,
     DELIVERED,
     GOODPUT,
+    MEASURED,
     ASLEEP,
     WAKEUPS,
     RESENT,
@@ -67,7 +69,11 @@ def metrics_of(volts: float | None, battery: Battery | None) -> dict[str, Metric
         BOUND.key: bound_j,
         EXCESS.key: _excess,
         POWER.key: power_w,
-        GOODPUT.key: lambda run: aggregates.goodput_bps(run) if run.flows else None,
+        # One of both, as tables have it.
+        GOODPUT.key: lambda run: (
+            aggregates.goodput_bps(run) if run.flows and aggregates.measured_bps(run) is None else None
+        ),
+        MEASURED.key: lambda run: aggregates.measured_bps(run) if run.flows else None,
         DELIVERED.key: lambda run: aggregates.delivered_bytes(run) if run.flows else None,
         DONE.key: lambda run: aggregates.completed_s(run) if run.flows else None,
         ASLEEP.key: partial(aggregates.share, state="sleep"),

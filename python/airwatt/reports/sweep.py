@@ -43,8 +43,8 @@ _MOST_CHOICES = 24
 _MOST_ROWS = 2_000
 _CAUSE, _STATE = "energy_by_cause_j.", "state_s."
 _SUMS = ("lower_bound_j", "average_power_w", "wakeups")
-_VALUES = ("energy_j", "goodput_bps", "completed_s", numbers.DELIVERED.key)
-"""The numbers of single runs."""
+_VALUES = ("energy_j", "goodput_bps", "measured_bps", "completed_s", numbers.DELIVERED.key)
+"""The numbers of single runs; of both goodputs a table has one."""
 _FIXED_CAUSES = tuple(name for name in EnergyByCause.__annotations__ if name not in ("_parts", "flow"))
 _STATION_COLUMNS = [
     "point", "seed", "energy_j", *_SUMS, "average_current_a", *(f"{_STATE}{state}" for state in STATES),
@@ -52,8 +52,8 @@ _STATION_COLUMNS = [
 ]  # fmt: skip
 """What is read of stations, which are many. The energy of flows is what the other causes leave of the total."""
 _RUN_METRICS = (
-    numbers.ENERGY, numbers.BOUND, numbers.EXCESS, numbers.DONE, numbers.DELIVERED, numbers.GOODPUT, numbers.POWER,
-    numbers.CURRENT, numbers.CHARGE, numbers.LASTS, numbers.ASLEEP, numbers.WAKEUPS,
+    numbers.ENERGY, numbers.BOUND, numbers.EXCESS, numbers.DONE, numbers.DELIVERED, numbers.GOODPUT, numbers.MEASURED,
+    numbers.POWER, numbers.CURRENT, numbers.CHARGE, numbers.LASTS, numbers.ASLEEP, numbers.WAKEUPS,
 )  # fmt: skip
 
 
@@ -141,7 +141,7 @@ def _run_columns(store: Store) -> list[str]:
     from airwatt.sweeps.store import settings
 
     given = settings(store.plans())[1]
-    return ["point", *given, "seed", "energy_j", "goodput_bps", "completed_s"]
+    return ["point", *given, "seed", "energy_j", store.goodput()[0], "completed_s"]
 
 
 def _delivered(store: Store, runs: pa.Table) -> pa.Array:
@@ -193,7 +193,7 @@ class Grid:
         known = {"point", "seed", *_VALUES}
         found = [Setting(name, rows[name]) for name in rows.schema.names if name not in known]
         self.settings = [setting for setting in found if len(setting.values) > 1]
-        self.values = {name: _numbers(runs[name]) for name in _VALUES}
+        self.values = {name: _numbers(runs[name]) for name in _VALUES if name in runs.schema.names}
         self.metrics = {name: _estimates(self._run, values, self.runs) for name, values in self.values.items()}
         self._add_stations(stations, {key: index for index, key in enumerate(keys)}, battery)
 

@@ -25,6 +25,7 @@ KEY = ("point", "seed")
 AGGREGATES: dict[str, aggregates.Number] = {
     "energy_j": aggregates.energy_j,
     "goodput_bps": aggregates.goodput_bps,
+    "measured_bps": aggregates.measured_bps,
     "completed_s": aggregates.completed_s,
 }
 """Numbers of a run that are sums over its stations and flows, at the front of each row of runs."""
@@ -37,6 +38,8 @@ def rows(what: str, point: str, seed: int, document: Mapping[str, Any]) -> Itera
     origin = {"point": point, "seed": seed}
     if what == "runs":
         numbers = {name: number(RunResult(document)) for name, number in AGGREGATES.items()}
+        if numbers["measured_bps"] is None:
+            del numbers["measured_bps"]
         rest = {key: value for key, value in document.items() if key not in _LEFT_OUT}
         yield {**origin, **numbers, **_flat(rest)}
         return

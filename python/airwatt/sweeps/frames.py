@@ -99,11 +99,14 @@ class Store:
         state = together([Ledger(files, plan) for files in self._parts] for plan in self.plans())
         return state.jobs - state.not_needed, state.missing, state.failed
 
-    def goodput_head(self) -> str:
-        """The head of a column of goodputs, with the time from which on they are measured."""
+    def goodput(self) -> tuple[str, str]:
+        """The column of goodputs that all runs have, `measured_bps` or else `goodput_bps`, and its head in tables."""
         name = "fairness.measured_from_s"
         table = self.to_arrow("runs", [name], lenient=True)
-        return head_from(table[name].unique().to_pylist() if name in table.schema.names else ())
+        starts_s = table[name].unique().to_pylist() if name in table.schema.names else []
+        if not starts_s or None in starts_s:
+            return "goodput_bps", head_from(())
+        return "measured_bps", head_from(starts_s)
 
     def to_arrow(self, what: str = "runs", names: Sequence[str] | None = None, *, lenient: bool = False) -> pa.Table:
         """A table of all finished runs, or of their `flows` or `stations`; `names` restricts it to these columns.

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from airwatt.statistics import Estimate
 from airwatt.sweeps.frames import Store
 
-_NUMBERS = {"energy_j": ("energy", "J"), "goodput_bps": ("goodput", "b/s"), "completed_s": ("done at", "s")}
 _UNITS = {"J": r"\joule", "b/s": r"\bit\per\second", "s": r"\second"}
 _PREFIXES = {9: r"\giga", 6: r"\mega", 3: r"\kilo", 0: "", -3: r"\milli", -6: r"\micro"}
 _SPECIAL = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
@@ -25,21 +24,23 @@ _SPECIAL = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
 class _Points(NamedTuple):
     keys: list[str]
     rows: list[tuple[dict[str, Any], int, list[Estimate]]]
-    goodput: str
-    """The head of the column of goodputs."""
+    names: dict[str, tuple[str, str]]
+    """Head and unit of each number."""
 
 
 def points(store: Store) -> tuple[str, str]:
     """The LaTeX table and the columns of a store. Raises `InputError`."""
-    rows = store.summary(list(_NUMBERS))
-    found = _Points(list(rows[0][0]) if rows else [], rows, store.goodput_head())
+    goodput, head = store.goodput()
+    names = {"energy_j": ("energy", "J"), goodput: (head, "b/s"), "completed_s": ("done at", "s")}
+    rows = store.summary(list(names))
+    found = _Points(list(rows[0][0]) if rows else [], rows, names)
     return _latex(found), _columns(found)
 
 
 def _latex(found: _Points) -> str:
-    shown = [index for index in range(len(_NUMBERS)) if any(row[2][index].mean is not None for row in found.rows)]
+    names = list(found.names.values())
+    shown = [index for index in range(len(names)) if any(row[2][index].mean is not None for row in found.rows)]
     powers = [_power([row[2][index] for row in found.rows]) for index in shown]
-    names = list({**_NUMBERS, "goodput_bps": (found.goodput, "b/s")}.values())
     above = [*map(_escaped, found.keys), "runs", *(f"{{{names[index][0]}}}" for index in shown)]
     units = [
         f"\\unit{{{_PREFIXES[power]}{_UNITS[names[index][1]]}}}" for index, power in zip(shown, powers, strict=True)
@@ -118,7 +119,7 @@ def _escaped(text: str) -> str:
 
 
 def _columns(found: _Points) -> str:
-    heads = [*found.keys, "runs", *(head for name in _NUMBERS for head in (name, f"{name}_ci95"))]
+    heads = [*found.keys, "runs", *(head for name in found.names for head in (name, f"{name}_ci95"))]
     lines = [" ".join(heads)]
     for settings, runs, numbers in found.rows:
         cells = [_word(settings[key]) for key in found.keys]

@@ -90,7 +90,7 @@ pub struct FlowResult {
     /// Delivered bits over the time from the flow's start until it was complete, or until the run ended, whatever `measure_from` is.
     pub goodput_bps: f64,
     /// Delivered bits over the time from the scenario's `measure_from` until the run ended, if it is set: then this is the goodput
-    /// that tables, sweeps, comparisons and reports show.
+    /// that tables, comparisons and reports show.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured_bps: Option<f64>,
     /// Time at which the receiver had all data, in seconds since the beginning of the run.

@@ -91,8 +91,8 @@ pub struct Scenario {
     /// A run without `duration` that is not complete by then has failed.
     #[serde(default = "default_time_limit")]
     pub time_limit: Span,
-    /// From when on throughputs and fairness are measured: `measured_bps` of each flow in the document, and every goodput of
-    /// tables, comparisons, sweeps, reports and exports. Default: a flow's throughput from its start.
+    /// From when on throughputs and fairness are measured: `measured_bps` of each flow and of a run, which tables, comparisons and
+    /// reports show. Default: a flow's throughput from its start.
     pub measure_from: Option<Span>,
     /// Whether the result has percentiles of the time of data packets from host to host, beside its mean.
     pub latency_percentiles: Option<bool>,
