@@ -2,6 +2,7 @@
 
 import importlib.util
 import struct
+import tomllib
 
 import pytest
 from conftest import ROOT
@@ -33,6 +34,16 @@ def test_a_cost_by_hand(program):
         {"host": "receiver", "difference_ns": "9", "without_ns": "9"},
     ]
     assert list(program.costs_us(rows).values()) == [pytest.approx(8.15), pytest.approx(16.5)]
+
+
+def test_the_host_of_2002_says_what_was_measured(program):
+    text = tomllib.loads((ROOT / "hosts" / "laptop-2002.toml").read_text())["assumed"]["sack_block"]
+    rows = program.measured()
+    more = [float(row["difference_ns"]) / 1e3 for row in rows if row["host"] == "sender"]
+    cycles, share = program.costs_us(rows).values()
+    assert f"{sorted(more)[len(more) // 2]:.1f} us more" in text
+    assert f"as many cycles at 600 MHz are {cycles:.1f} us" in text
+    assert f"the same share of 33 us is {share:.1f} us" in text
 
 
 def test_where_blocks_cost_what_sack_saves(program):
