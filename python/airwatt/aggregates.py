@@ -58,6 +58,23 @@ def delivered_bytes(run: RunResult) -> float:
     return math.fsum(flow.bytes_delivered for flow in run.flows)
 
 
+def energy_per_bit_j(run: RunResult) -> float | None:
+    """All stations' energy by all flows' payload that was delivered, in joules a bit; None if none was delivered."""
+    bits = 8 * delivered_bytes(run)
+    return energy_j(run) / bits if bits else None
+
+
+def has_unequal_payload(choices: Sequence[Sequence[RunResult]]) -> bool:
+    """Whether the runs of choices end before all is delivered, and what they deliver differs by more than 1 %.
+
+    Then their energies are not of the same work.
+    """
+    if all(completed_s(run) is not None for runs in choices for run in runs):
+        return False
+    delivered = [over(runs, delivered_bytes).mean or 0.0 for runs in choices]
+    return max(delivered) > 1.01 * min(delivered)
+
+
 def completed_s(run: RunResult) -> float | None:
     """When the last transfer was complete, in simulated seconds; None if one was not."""
     times = [flow.completed_s for flow in run.flows]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from airwatt import _core, timelines
 from airwatt._core import SCHEMA, InputError, MissingFeature, Run, __version__
 from airwatt._documents import RunResult
+from airwatt.aggregates import energy_per_bit_j, over
 from airwatt.compared import ComparedRow, names_of
 from airwatt.files import replacing
 from airwatt.record import Record
@@ -208,6 +209,7 @@ class Comparison(Record, _Tabular):
                     "choice": choice,
                     "runs": [result._data for result in results],
                     "summary": summarize([result._data for result in results]),
+                    "energy_per_bit_j": over(results, energy_per_bit_j)._asdict(),
                 }
                 for choice, results in rows
             ],

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from airwatt import laboratory
 from airwatt._core import InputError
@@ -17,6 +17,7 @@ from airwatt.results import Comparison
 
 if TYPE_CHECKING:
     from airwatt._documents import RunResult
+    from airwatt.aggregates import Number
     from airwatt.battery import Battery
     from airwatt.layout import Table
 
@@ -30,6 +31,8 @@ Examples:
 """
 
 
+_Column: TypeAlias = "tuple[str, Callable[[Sequence[RunResult]], str]]"
+"""A head, and the cell of a row by its runs."""
 _HEADING = 20
 """Longest key that is a heading as it stands."""
 
@@ -128,52 +131,23 @@ def _varied(texts: Sequence[str] | None) -> dict[str, list[str]]:
 
 def _print_table(comparison: Comparison, battery: Battery | None) -> None:
     from airwatt import aggregates
-    from airwatt.tables import count, estimate, percent, table
+    from airwatt.tables import percent, table
 
-    energies = [aggregates.over(row.runs, aggregates.energy_j) for row in comparison.rows]
-    bounds = [energy for row, energy in zip(comparison.rows, energies, strict=True) if _is_ideal(row)]
     # One bound for all: with other choices beside the policy each would have its own.
-    bound = next((row for row in comparison.rows if _is_ideal(row)), None) if len(bounds) == 1 else None
+    bounds = [row for row in comparison.rows if _is_ideal(row)]
+    bound = bounds[0] if len(bounds) == 1 else None
     reference, head = (comparison.rows[0], "") if bound is None else (bound, "ideal +")
     everything = [run for row in comparison.rows for run in row.runs]
-    answers, streams = (all(map(kind, everything)) for kind in (aggregates.answers, aggregates.streams))
-    flows = any(run.flows for run in everything)
-    served: list[aggregates.Number] = (
-        [partial(aggregates.response_s, percentile=percentile) for percentile in aggregates.PERCENTILES]
-        if answers or streams
-        else [aggregates.completed_s]
-        if flows
-        else []
-    )
-    rows = []
-    for row, energy in zip(comparison.rows, energies, strict=True):
-        runs = row.runs
-        rows.append(
-            [
-                *row.choice.values(),
-                *([] if answers or not flows else [estimate(aggregates.over(runs, aggregates.shown_bps), "b/s")]),
-                *(estimate(aggregates.over(runs, number), "s", short=len(served) > 1) for number in served),
-                estimate(energy, "J"),
-                _relative(runs, reference.runs),
-                percent(aggregates.over(runs, partial(aggregates.share, state="sleep")).mean),
-                *([] if streams else [count(aggregates.over(runs, aggregates.wakeups).mean)]),
-                *(
-                    []
-                    if answers or streams or not flows
-                    else [count(aggregates.over(runs, aggregates.retransmitted).mean)]
-                ),
-            ]
-        )
+    first, last = _columns(comparison, everything)
+    middle = [
+        _column("energy", aggregates.energy_j, "J"),
+        (head, lambda runs: _relative(runs, reference.runs)),
+        ("asleep", lambda runs: percent(aggregates.over(runs, partial(aggregates.share, state="sleep")).mean)),
+    ]
+    columns = [*first, *middle, *last]
+    rows = [[*row.choice.values(), *(cell(row.runs) for _, cell in columns)] for row in comparison.rows]
     choices = _short(list(comparison.rows[0].choice))
-    goodput = aggregates.goodput_head(everything)
-    first, last = [goodput, "done at"], ["wake-ups", "resent"]
-    if answers:
-        first, last = list(aggregates.PERCENTILES), ["wake-ups"]
-    elif streams:
-        first, last = [goodput, *aggregates.PERCENTILES], []
-    elif not flows:
-        first, last = [], ["wake-ups"]
-    heads = [*choices, *first, "energy", head, "asleep", *last]
+    heads = [*choices, *(head for head, _ in columns)]
     parts: list[str | Table] = [_headline(comparison), table(heads, rows, left=len(choices))]
     if any("(" in row[heads.index(head, len(choices))] for row in rows):
         parts.append("in brackets: the 95 % interval of the difference, seed by seed, includes zero")
@@ -181,6 +155,49 @@ def _print_table(comparison: Comparison, battery: Battery | None) -> None:
     if comparison.interrupted:
         parts.append("interrupted: the rows above are what was finished")
     show(*parts)
+
+
+def _column(head: str, number: Number, unit: str, *, short: bool = False) -> _Column:
+    from airwatt.aggregates import over
+    from airwatt.tables import estimate
+
+    return head, lambda runs: estimate(over(runs, number), unit, short=short)
+
+
+def _counts(head: str, number: Number) -> _Column:
+    from airwatt.aggregates import over
+    from airwatt.tables import count
+
+    return head, lambda runs: count(over(runs, number).mean)
+
+
+def _columns(comparison: Comparison, everything: Sequence[RunResult]) -> tuple[list[_Column], list[_Column]]:
+    """The columns left and right of those about energy: what was delivered, and what that took."""
+    from airwatt import aggregates
+
+    wakeups = _counts("wake-ups", aggregates.wakeups)
+    if not any(run.flows for run in everything):
+        return [], [wakeups]
+    # Energies of different amounts of data are compared by the bit; who waits for answers sends as these come.
+    unequal = aggregates.has_unequal_payload([row.runs for row in comparison.rows])
+    by_bit = [_column("per bit", aggregates.energy_per_bit_j, "J/b", short=True)] if unequal else []
+    goodput = _column(aggregates.goodput_head(everything), aggregates.shown_bps, "b/s")
+    waits = [
+        _column(name, partial(aggregates.response_s, percentile=name), "s", short=True)
+        for name in aggregates.PERCENTILES
+    ]
+    if all(map(aggregates.answers, everything)):
+        return waits, [wakeups]
+    if all(map(aggregates.streams, everything)):
+        # 80 columns have no room for one more.
+        return [goodput, *waits[len(by_bit) :]], by_bit
+    done = _column("done at", aggregates.completed_s, "s")
+    if not unequal:
+        return [goodput, done], [wakeups, _counts("resent", aggregates.retransmitted)]
+    # Nor for these beside the longest names.
+    if all(aggregates.completed_s(run) is None for run in everything):
+        return [goodput], [*by_bit, wakeups]
+    return [goodput, done], by_bit
 
 
 def _currents(comparison: Comparison, battery: Battery | None) -> Iterator[str | Table]:
