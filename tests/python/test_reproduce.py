@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from airwatt import _core
+from airwatt import _core, open_store
 from airwatt.reproductions import catalogue, claims, document, engine, picture, publication
 from airwatt.reproductions.ba_ta import figures
 from airwatt.reproductions.hashimoto_2013 import validation
@@ -301,6 +301,25 @@ def test_the_document_is_that_of_the_contract(airwatt, tmp_path):
         "verdict": "holds",
     }
     assert result["files"] == [str(tmp_path / "e2tcp" / "ex2.5.csv")]
+
+
+def test_the_runs_are_kept_beside_the_pictures(airwatt, tmp_path):
+    command = ("reproduce", "e2tcp/ex3.2", "--out", tmp_path)
+    kept = tmp_path / "runs"
+    first = airwatt(*command, "--json")
+    assert first.json["store"] == str(kept)
+    assert open_store(kept).to_arrow("runs", ["seed"]).num_rows > 0
+    assert "runs finished" in airwatt("sweep", "status", kept).out
+    chunks = sorted((kept / "runs").iterdir())
+    assert f"runs: {kept}" in airwatt(*command).out
+    assert airwatt(*command, "--json").out == first.out
+    # What is there was not made again.
+    assert sorted((kept / "runs").iterdir()) == chunks
+
+
+def test_equations_have_no_runs_to_keep(airwatt, tmp_path):
+    assert "store" not in airwatt("reproduce", "s002.ex2.5", "--out", tmp_path, "--json").json
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_missed_claim_is_status_1_and_a_threshold_is_3(airwatt, tmp_path, monkeypatch):

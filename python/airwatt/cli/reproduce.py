@@ -2,6 +2,8 @@
 
 import textwrap
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,9 +40,9 @@ def command(
             help="What to reproduce: e2tcp/tab5.3, fig13, a whole document (e2tcp), all; list shows them.",
         ),
     ] = None,
-    out: Annotated[Path, Option("--out", metavar="DIR", help="Folder for pictures (PNG) and values (CSV).")] = Path(
-        "reproduced"
-    ),
+    out: Annotated[
+        Path, Option("--out", metavar="DIR", help="Folder for pictures (PNG), values (CSV) and the store of the runs.")
+    ] = Path("reproduced"),
     seed: options.Seed = 1,
     runs: options.Runs = 10,
     emulate: Annotated[
@@ -49,7 +51,15 @@ def command(
             "--emulate", metavar="TIME", help="Over real kernels, each run at most so long, one at a time; needs root."
         ),
     ] = None,
-    store: options.Store = None,
+    store: Annotated[
+        Path | None,
+        Option(
+            "--store",
+            metavar="DIR",
+            help="Keep the runs in this store, new or old, instead of runs in the folder of --out; what is there is not"
+            " run again.",
+        ),
+    ] = None,
     json: options.Json = False,
     fail_if: options.FailIf = None,
 ) -> None:
@@ -68,17 +78,20 @@ def command(
         raise InputError("reproduce list: expected list first, as in `reproduce list ba-ta`, got it after another word")
     chosen = catalogue.choose(ids)
     _check_folder(out)
-    with options.storing(store), bar("reproduce") as on_progress:
+    option, kept = ("--store", store) if store is not None else ("--out", _runs_under(out, chosen, emulate))
+    with nullcontext() if kept is None else writing(option, kept), bar("reproduce") as on_progress:
         over = None if emulate is None else engine.RealKernels(emulate)
-        batch = engine.reproduce(chosen, runs, seed, on_progress, over, store)
+        batch = engine.reproduce(chosen, runs, seed, on_progress, over, kept)
     files = _write(batch.finished, out)
     made = document.document(batch.finished, files, runs, seed)
+    if kept is not None:
+        made["store"] = str(kept)
     if batch.interrupted:
         made["interrupted"] = True
     if json:
         print_json(made)
     else:
-        show(*_parts(batch, files, runs, seed))
+        show(*_parts(batch, files, runs, seed, kept))
     if batch.interrupted:
         raise Exit(INTERRUPTED)
     options.hold(limits, made)
@@ -119,6 +132,12 @@ def _check_folder(out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
 
 
+def _runs_under(out: Path, chosen: Sequence[catalogue.Chosen], emulate: str | None) -> Path | None:
+    """The store of the runs beside the pictures; None without runs, or if they cannot be kept."""
+    has_runs = any(item.points for _, item in chosen)
+    return out / "runs" if has_runs and emulate is None and find_spec("pyarrow") is not None else None
+
+
 def _write(finished: Sequence[engine.Finished], out: Path) -> dict[str, list[str]]:
     files = {}
     for item in finished:
@@ -127,7 +146,9 @@ def _write(finished: Sequence[engine.Finished], out: Path) -> dict[str, list[str
     return files
 
 
-def _parts(batch: engine.Batch, files: dict[str, list[str]], runs: int, seed: int) -> "Iterator[str | Table]":
+def _parts(
+    batch: engine.Batch, files: dict[str, list[str]], runs: int, seed: int, kept: Path | None
+) -> "Iterator[str | Table]":
     from airwatt.tables import table
 
     homes = list(dict.fromkeys(item.document.name for item in batch.finished))
@@ -144,7 +165,7 @@ def _parts(batch: engine.Batch, files: dict[str, list[str]], runs: int, seed: in
             if item.outcome.claims:
                 yield "\n".join(_claim(claim) for claim in item.outcome.claims)
             yield from (_wrapped(note) for note in item.outcome.notes)
-    yield _summary(batch, files, runs, seed)
+    yield _summary(batch, files, runs, seed, kept)
 
 
 def _claim(claim: "Claim") -> str:
@@ -186,7 +207,7 @@ def _each(runs: int) -> str:
     return f"{runs} run{'' if runs == 1 else 's'} a point"
 
 
-def _summary(batch: engine.Batch, files: dict[str, list[str]], runs: int, seed: int) -> str:
+def _summary(batch: engine.Batch, files: dict[str, list[str]], runs: int, seed: int, kept: Path | None) -> str:
     claims = [claim for item in batch.finished for claim in item.outcome.claims]
     total = f"{len(batch.finished)} reproductions, {tally(claims)} ({_each(runs)} from seed {seed})"
     lines = [_wrapped(total, indent=2)]
@@ -199,6 +220,8 @@ def _summary(batch: engine.Batch, files: dict[str, list[str]], runs: int, seed: 
     written = [path for paths in files.values() for path in paths]
     if written:
         lines.append(f"{len(written)} files under {Path(written[0]).parent.parent}")
+    if kept is not None:
+        lines.append(f"runs: {kept} (airwatt sweep status, export, report)")
     if batch.interrupted:
         lines.append("interrupted: the above is what was finished")
     return "\n".join(lines)
