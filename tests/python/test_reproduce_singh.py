@@ -129,6 +129,23 @@ def test_a_claim_is_lost_or_gained():
         hidden.main(["no such variant"])
 
 
+def test_claims_that_variants_decide_are_told_from_those_that_stand(monkeypatch, capsys):
+    found = {
+        (): {"singh-2002/a": True, "singh-2002/b": False, "singh-2002/c": True, "singh-2002/d": False},
+        "x": {"singh-2002/a": False, "singh-2002/b": False, "singh-2002/c": True, "singh-2002/d": True},
+        "y": {"singh-2002/a": False, "singh-2002/b": False, "singh-2002/c": True, "singh-2002/d": False},
+    }
+    monkeypatch.setattr(hidden, "VARIANTS", {"one": "x", "other": "y"})
+    monkeypatch.setattr(hidden, "outcomes", lambda settings, runs, store: found[settings])
+    hidden.main(["--runs", "1"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-3:] == [
+        "under every variant 1 claims hold and 1 do not; 2 change:",
+        "  a holds, but not with one, other",
+        "  d does not hold, but does with one",
+    ]
+
+
 def test_some_claims_hold_by_one_run():
     """The identity of energy and goodput, the windows of figures 1 and 7, and idealized energy at 1 % loss."""
     points = [setup.point(tcp, 15, 1500, setup.loss(1)) for tcp in setup.TCPS]

@@ -1,10 +1,11 @@
 """Which claims of document 004 depend on what it does not say: its claims under other values of the hidden parameters.
 
-    python -m airwatt.reproductions.singh_2002.hidden [--runs 10] [NAME ...]
+    python -m airwatt.reproductions.singh_2002.hidden [--runs 10] [--store DIR] [NAME ...]
 
-prints for each variant how many claims hold and which ones change against the configuration. It takes about half an
-hour on two cores. Left out are the claims over all cases of tables 3 to 5 (abstract, chapter 7, equation), which need
-three times as many runs. The preamble cannot be varied: the simulator's 802.11b has the long one.
+prints for each variant how many claims hold and which ones change against the configuration, and at the end for each
+claim that changes under which variants it does. It takes about half an hour on two cores; with a store the same command
+goes on after an interrupt. Left out are the claims over all cases of tables 3 to 5 (abstract, chapter 7, equation),
+which need three times as many runs. The preamble cannot be varied: the simulator's 802.11b has the long one.
 """
 
 import argparse
@@ -14,6 +15,7 @@ from airwatt._core import InputError, Scenario
 from airwatt.reproductions import catalogue, engine
 from airwatt.reproductions.publication import Point
 from airwatt.reproductions.singh_2002.setup import LOSS_LENGTH, Settings
+from airwatt.tasks import StorePath
 
 VARIANTS: Mapping[str, Settings] = {
     "loss of any length alike": ((LOSS_LENGTH, ""),),
@@ -64,10 +66,10 @@ class Varied(engine.World):
         return Scenario.load(point.scenario, overrides)
 
 
-def outcomes(settings: Settings, runs: int) -> dict[str, bool]:
-    """Whether each claim holds under these settings."""
+def outcomes(settings: Settings, runs: int, store: StorePath = None) -> dict[str, bool]:
+    """Whether each claim holds under these settings. What `store` has is not run again."""
     chosen = [pair for pair in catalogue.choose(["singh-2002"]) if pair[1].place not in _EVERY_CASE]
-    batch = engine.reproduce(chosen, runs, 1, over=Varied(settings))
+    batch = engine.reproduce(chosen, runs, 1, over=Varied(settings), store=store)
     if batch.interrupted:
         raise KeyboardInterrupt
     return {claim.id: claim.holds for item in batch.finished for claim in item.outcome.claims}
@@ -80,28 +82,48 @@ def changes(base: Mapping[str, bool], other: Mapping[str, bool]) -> tuple[list[s
     return gained, lost
 
 
+def sensitivity(base: Mapping[str, bool], others: Mapping[str, Mapping[str, bool]]) -> dict[str, list[str]]:
+    """For each claim that comes out otherwise under a variant, the names of these variants, those with most first."""
+    found = {
+        id_: [name for name, other in others.items() if other.get(id_, holds) != holds] for id_, holds in base.items()
+    }
+    return dict(sorted(((id_, names) for id_, names in found.items() if names), key=lambda one: -len(one[1])))
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"variants (all): {', '.join(VARIANTS)}")
     parser.add_argument("--runs", type=int, default=10, help="runs a point (10)")
+    parser.add_argument("--store", metavar="DIR", help="keep the runs in a store, new or old")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in VARIANTS]
     if unknown:
         parser.error(f"NAME: expected one of {', '.join(VARIANTS)}, got {unknown[0]!r}")
-    base = outcomes((), options.runs)
+    base = outcomes((), options.runs, options.store)
+    others: dict[str, dict[str, bool]] = {}
     print(f"configuration: {sum(base.values())} of {len(base)} claims hold", flush=True)
     for name in options.names or VARIANTS:
         try:
-            other = outcomes(VARIANTS[name], options.runs)
+            other = outcomes(VARIANTS[name], options.runs, options.store)
         except InputError as error:
             print(f"{name}: {error}", flush=True)
             continue
+        others[name] = other
         gained, lost = changes(base, other)
         print(f"{name}: {sum(other.values())} of {len(other)}", flush=True)
         for title, ids in (("gains", gained), ("loses", lost)):
             if ids:
-                print(f"  {title}: {', '.join(id_.removeprefix('singh-2002/') for id_ in ids)}", flush=True)
+                print(f"  {title}: {', '.join(map(_short, ids))}", flush=True)
+    decided = sensitivity(base, others)
+    firm = [holds for id_, holds in base.items() if id_ not in decided]
+    print(f"under every variant {sum(firm)} claims hold and {len(firm) - sum(firm)} do not; {len(decided)} change:")
+    for id_, names in decided.items():
+        print(f"  {_short(id_)} {'holds, but not' if base[id_] else 'does not hold, but does'} with {', '.join(names)}")
+
+
+def _short(id_: str) -> str:
+    return id_.removeprefix("singh-2002/")
 
 
 if __name__ == "__main__":
