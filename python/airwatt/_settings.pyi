@@ -1160,6 +1160,10 @@ class TcpSettings(TypedDict, total=False):
     """The longest delay of an acknowledgement."""
     dup_ack_threshold: int
     """Duplicate acknowledgements that indicate a loss (RFC 5681 section 3.2: 3)."""
+    ecn: bool
+    """Whether connections ask for ECN (RFC 3168, `tcp_ecn=1` of Linux): queues with CoDel mark their data
+    instead of dropping them, and the sender reduces its window for a mark as for a loss, without a
+    retransmission. For the profile `linux`."""
     handshake: bool
     """Whether connections begin with a SYN exchange."""
     header: str | Quantity
