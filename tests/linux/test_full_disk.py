@@ -85,6 +85,29 @@ def test_without_room_for_its_log_no_congestion_control_is_loaded(host):
     assert (done.returncode, done.stderr) == (1, "airwattd: /run/airwatt/cc.jsonl: No space left on device\n")
 
 
+def test_where_the_folder_became_read_only_the_congestion_control_is_unloaded(host):
+    control = "sysctl -n net.ipv4.tcp_congestion_control"
+    script = f"""
+        mount -t tmpfs none /run && mkdir -m 700 /run/airwatt || exit 99
+        {control}; "$0" cc load --default 2> /dev/null || exit 98
+        {control}; mount -o remount,ro /run
+        "$0" cc unload; echo "$?"; {control}; cat {AVAILABLE}; echo ---- >&2
+        mount -o remount,rw /run
+        "$0" cc unload; echo "$?"; find /run -name 'airwatt*'
+    """
+    done = call("ip", "netns", "exec", host, "sh", "-c", script, DAEMON)
+    before, loaded, status, restored, available, *afterwards = done.stdout.splitlines()
+    assert (loaded, status, restored) == ("ackloss", "1", before)
+    assert "ackloss" not in available
+    first, second = done.stderr.split("----\n")
+    assert first.splitlines()[-1].startswith(
+        "airwattd: /run/airwatt/cc.jsonl: Read-only file system: all that it lists is"
+    )
+    assert "not undone" not in first
+    assert second.endswith("nothing was loaded; what an interrupted `load` or `unload` had left is undone\n")
+    assert afterwards == ["0"]
+
+
 # A daemon that ends by a signal where /run has become read-only, and `restore` there and afterwards.
 READ_ONLY = f"""
     mount -t tmpfs none /run && mkdir -m 700 /run/airwatt || exit 99

@@ -52,7 +52,7 @@ pub(super) fn run(options: &Unload) -> Result<(), Failure> {
             }
             None => {
                 output::progress(&format!("net:[{inode}] is gone, and what was changed there with it"));
-                log.retain(|entry| entry.change.namespace() != *inode)?;
+                let _ = log.retain(|entry| entry.change.namespace() != *inode);
             }
         }
     }
@@ -64,8 +64,12 @@ pub(super) fn run(options: &Unload) -> Result<(), Failure> {
     let is_interrupted = is_logged || had_pins && is_cleared;
     if problems.is_empty() {
         // The file may still have what could not be read.
-        log.retain(|_| false)?;
-        log.write()?;
+        let _ = log.retain(|_| false);
+        log.write().map_err(|error| {
+            Failure::Failed(format!(
+                "{error}: all that it lists is undone, but it stays; hint: `cc unload`, once it can be removed"
+            ))
+        })?;
         output::progress(match (any, left) {
             (false, _) if is_interrupted => {
                 "nothing was loaded; what an interrupted `load` or `unload` had left is undone"
@@ -76,7 +80,7 @@ pub(super) fn run(options: &Unload) -> Result<(), Failure> {
         });
         return Ok(());
     }
-    log.write()?;
+    problems.extend(log.write().err().map(|error| error.to_string()));
     let mut said: Vec<&String> = Vec::new();
     for line in &problems {
         // One obstacle may be met twice: by the log, and by looking.
@@ -136,10 +140,11 @@ fn undo_within(log: &mut UndoLog<Change>, here: u64, fallback: Option<&str>, for
         .collect();
     for change in recorded {
         let undone = change.undo();
-        let forgotten =
-            if undone.is_ok() || force { log.retain(|entry| entry.change != change) } else { Ok(()) };
+        if undone.is_ok() || force {
+            // A log that cannot be written keeps nothing from being undone: the last attempt to write it says why.
+            let _ = log.retain(|entry| entry.change != change);
+        }
         problems.extend(undone.err().map(|failure| failure.to_string()));
-        problems.extend(forgotten.err().map(|error| error.to_string()));
     }
     if let Err(error) = route::remove_detours() {
         problems.push(error.to_string());
