@@ -34,6 +34,9 @@ impl Control {
         [("cubic", Self::Cubic), ("reno", Self::Reno), ("bbr", Self::Bbr1), ("bbr3", Self::Bbr3)];
 }
 
+/// Headers of the largest packet that leaves at once, in bytes.
+const HEADERS_MAX: u32 = 320;
+
 with_defaults! {
     /// The settings of one end. The defaults are those of a kernel of 2024 (6.12), read in its documentation and source.
     #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,5 +111,12 @@ with_defaults! {
         pub no_delay: bool = false,
         /// Whether TIME-WAIT and FIN-WAIT-2 last this long. Default 60 s.
         pub time_wait: Span = Span::from_secs(60),
+    }
+}
+
+impl LinuxConfig {
+    /// Payload of the largest packet that leaves at once, in bytes (`sk_gso_max_size`).
+    pub(super) fn burst_max(&self) -> u32 {
+        self.gso_max_size.saturating_sub(HEADERS_MAX)
     }
 }

@@ -11,7 +11,8 @@ use super::queue::Record;
 use super::rate::Snapshot;
 use super::receiver::{Due, Receiver};
 use super::sender::info;
-use super::sender::{FIRST, Outgoing, Push, Sender};
+use super::sender::{Outgoing, Push, Sender};
+use super::space::FIRST;
 use crate::event::Event;
 use crate::lifecycle::State;
 
@@ -146,13 +147,13 @@ impl Connection {
 
     /// Bytes written and not acknowledged.
     pub fn unacknowledged(&self) -> u64 {
-        let fin = self.sender.fin.is_some_and(|fin| fin >= self.sender.una);
+        let fin = self.sender.writes.fin.is_some_and(|fin| fin >= self.sender.space.una);
         self.sender.written() - u64::from(fin)
     }
 
     /// Payload of a full-sized segment now.
     pub(super) fn segment(&self) -> u32 {
-        self.sender.current_mss()
+        self.sender.space.current_mss()
     }
 
     /// The shift of the windows that this end offers.
@@ -162,12 +163,12 @@ impl Connection {
 
     /// The congestion window, the slow-start threshold and the data in flight, in segments.
     pub(super) fn window(&self) -> (u32, u32, u32) {
-        (self.sender.cwnd, self.sender.ssthresh, self.sender.queue.in_flight())
+        (self.sender.congestion.cwnd, self.sender.congestion.ssthresh, self.sender.queue.in_flight())
     }
 
     /// Retransmission timeouts, and the mean of the samples of the round-trip time in microseconds.
     pub(super) fn sender_totals(&self) -> (u64, Option<u64>) {
-        (self.sender.timeouts, self.sender.rtt.mean())
+        (self.sender.timers.timeouts, self.sender.rtt.mean())
     }
 
     /// Acknowledgements that are considered lost, and halvings of the window for them.
@@ -177,7 +178,7 @@ impl Connection {
 
     /// Whether the application has more to write than the send buffer takes.
     pub(super) fn set_no_space(&mut self, on: bool) {
-        self.sender.no_space = on;
+        self.sender.writes.no_space = on;
     }
 
     /// Whether the peer's FIN has come, after which reads give nothing more.
@@ -206,7 +207,7 @@ impl Connection {
 
     /// `TCP_NODELAY`.
     pub fn set_no_delay(&mut self, on: bool, now: Instant) {
-        self.sender.no_delay = on;
+        self.sender.writes.no_delay = on;
         if on {
             self.sender.push_pending(Push::Now, micros(now));
             self.flush(now);
@@ -215,7 +216,7 @@ impl Connection {
 
     /// `TCP_CORK`: no short segment leaves while it is set.
     pub fn set_cork(&mut self, on: bool, now: Instant) {
-        self.sender.cork = on;
+        self.sender.writes.cork = on;
         if !on {
             self.sender.push_pending(Push::Now, micros(now));
             self.flush(now);
@@ -224,7 +225,7 @@ impl Connection {
 
     /// `SO_SNDBUF`, as the user gives it.
     pub fn set_send_buffer(&mut self, bytes: u64) {
-        self.sender.set_send_buffer(bytes);
+        self.sender.writes.set_memory(bytes);
     }
 
     /// `SO_RCVBUF`, as the user gives it.
@@ -249,19 +250,18 @@ impl Connection {
     fn send_syn(&mut self, now: u64) {
         self.syns += 1;
         let sender = &mut self.sender;
-        if sender.nxt == 0 {
-            sender.nxt = 1;
+        if sender.space.nxt == 0 {
+            sender.space.nxt = 1;
             sender.queue.push(Record::new(0, 1, now));
         } else if !sender.queue.is_empty() {
             sender.queue.resend(0, now, true, Snapshot::default());
-            sender.total_retransmits += 1;
         }
         let shift = if self.passive || self.syns <= LINEAR + 1 { 0 } else { self.syns - LINEAR - 1 };
         let doublings = if self.passive { self.syns - 1 } else { shift };
         sender.rtt.set_rto(HANDSHAKE.0 << doublings.min(10));
         sender.set_timeout(now);
         let ask_ecn = !self.passive && self.config.ecn == 1 && self.syns == 1;
-        let agreed = self.passive && self.sender.ecn;
+        let agreed = self.passive && self.sender.congestion.ecn;
         let flags = bits::SYN
             | if self.passive { bits::ACK } else { 0 }
             | if ask_ecn { bits::ECE | bits::CWR } else { 0 }
@@ -277,13 +277,12 @@ impl Connection {
         self.echo = options.timestamps.map_or(0, |stamps| stamps.value);
         let scales = self.config.window_scaling.then_some(options.window_scale).flatten();
         self.shifts = scales.map_or((0, 0), |shift| (shift.min(14), self.receiver.scale));
-        self.sender.sack = self.config.sack && options.sack_permitted;
+        self.sender.queue.sack = self.config.sack && options.sack_permitted;
         let mss = u32::from(options.mss.unwrap_or(536)).min(self.config.mss);
         let stamps = if self.timestamps { 12 } else { 0 };
-        self.sender.mss = mss.max(48) - stamps;
+        self.sender.space.mss = mss.max(48) - stamps;
         self.receiver.begin(self.config.mss - stamps);
-        self.sender.window = u32::from(packet.window);
-        self.sender.window_max = self.sender.window;
+        self.sender.space.begin(u32::from(packet.window), 0);
     }
 
     fn on_listen(&mut self, packet: &Packet, now: u64) {
@@ -295,7 +294,7 @@ impl Connection {
         }
         self.passive = true;
         self.agree(packet);
-        self.sender.ecn = self.config.ecn > 0 && packet.has(bits::ECE | bits::CWR);
+        self.sender.congestion.ecn = self.config.ecn > 0 && packet.has(bits::ECE | bits::CWR);
         self.state = State::SynReceived;
         self.send_syn(now);
     }
@@ -318,7 +317,7 @@ impl Connection {
             return;
         }
         self.agree(packet);
-        self.sender.ecn = self.config.ecn == 1 && packet.has(bits::ECE) && !packet.has(bits::CWR);
+        self.sender.congestion.ecn = self.config.ecn == 1 && packet.has(bits::ECE) && !packet.has(bits::CWR);
         self.receiver.begin_quick();
         self.handshake_acknowledged(now);
         self.connect(now);
@@ -329,10 +328,10 @@ impl Connection {
     /// The SYN is acknowledged: the first sample of the round-trip time.
     fn handshake_acknowledged(&mut self, now: u64) {
         let record = self.sender.queue.take_acknowledged(1);
-        self.sender.una = FIRST;
-        self.sender.nxt = FIRST;
-        self.sender.timer = None;
-        self.sender.delivered += 1;
+        self.sender.space.una = FIRST;
+        self.sender.space.nxt = FIRST;
+        self.sender.timers.timer = None;
+        self.sender.queue.delivered += 1;
         if let Some(record) = record.filter(|record| !record.ever) {
             let rtt = now - record.sent;
             self.sender.rtt.sample_minimum(rtt, now, false);
@@ -340,17 +339,14 @@ impl Connection {
         } else {
             self.sender.rtt.set_rto(HANDSHAKE.1);
             if self.syns > 2 {
-                self.sender.cwnd = 1;
+                self.sender.congestion.cwnd = 1;
             }
         }
     }
 
     fn connect(&mut self, now: u64) {
-        self.sender.established = true;
-        self.sender.begin_pacing();
-        self.sender.cubic.begin(now, self.sender.nxt);
-        self.sender.begin_watch();
-        self.state = if self.sender.fin.is_some() { State::FinWait1 } else { State::Established };
+        self.sender.begin(now);
+        self.state = if self.sender.writes.fin.is_some() { State::FinWait1 } else { State::Established };
         self.outputs.push_back(Output::Event(Event::Connected));
     }
 
@@ -378,7 +374,7 @@ impl Connection {
         }
         self.on_data(packet, now);
         if self.state != State::Closed {
-            self.sender.send_more(now);
+            self.sender.push_pending(Push::Nagle, now);
         }
     }
 
@@ -432,10 +428,13 @@ impl Connection {
 
     /// Processes the acknowledgement. Returns whether the rest of the packet counts.
     fn on_acknowledgement(&mut self, packet: &Packet, now: u64) -> bool {
-        let una = self.config.initial_sequence + self.sender.una as u32;
+        let una = self.config.initial_sequence + self.sender.space.una as u32;
         let distance = i64::from(una.distance_to(packet.ack) as i32);
-        let ack = self.sender.una as i64 + distance;
-        if ack > self.sender.nxt as i64 || distance < -i64::from(self.sender.window_max) || ack < 0 {
+        let ack = self.sender.space.una as i64 + distance;
+        if ack > self.sender.space.nxt as i64
+            || distance < -i64::from(self.sender.space.window_max)
+            || ack < 0
+        {
             if self.state == State::SynReceived {
                 self.push_reset(packet);
             } else {
@@ -449,9 +448,8 @@ impl Connection {
                 return false;
             }
             self.handshake_acknowledged(now);
-            self.sender.window = u32::from(packet.window) << self.shifts.0;
-            self.sender.window_max = self.sender.window;
-            self.sender.updated_at = self.receiver.position(packet.seq).max(0) as u64;
+            let from = self.receiver.position(packet.seq).max(0) as u64;
+            self.sender.space.begin(u32::from(packet.window) << self.shifts.0, from);
             self.connect(now);
             self.sender.push_pending(Push::Nagle, now);
             return true;
@@ -466,14 +464,14 @@ impl Connection {
             }
         }
         let stamp = packet.options.timestamps.filter(|_| self.timestamps).map(|stamps| stamps.echo);
-        let before = self.sender.una;
+        let before = self.sender.space.una;
         self.sender.acknowledge(ack, packet, window, from, &blocks, stamp, now);
-        if before < self.sender.una
-            && self.sender.una >= self.sender.end - u64::from(self.sender.fin.is_some())
+        if before < self.sender.space.una
+            && self.sender.space.una >= self.sender.writes.end - u64::from(self.sender.writes.fin.is_some())
         {
             self.outputs.push_back(Output::Event(Event::AllAcknowledged));
         }
-        let ours = self.sender.fin.is_some_and(|fin| self.sender.una > fin);
+        let ours = self.sender.writes.fin.is_some_and(|fin| self.sender.space.una > fin);
         self.enter(self.state.after_fins(false, ours), now);
         true
     }
@@ -484,12 +482,12 @@ impl Connection {
             return;
         }
         // A peer that has reduced its window may be able to send no more before an acknowledgement.
-        let reduced = self.sender.ecn && packet.has(bits::CWR);
-        if self.sender.ecn {
+        let reduced = self.sender.congestion.ecn && packet.has(bits::CWR);
+        if self.sender.congestion.ecn {
             self.note_marks(packet);
         }
         if !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
-            if packet.len > 0 && self.sender.fin.is_some() && self.state != State::TimeWait {
+            if packet.len > 0 && self.sender.writes.fin.is_some() && self.state != State::TimeWait {
                 self.push_ack(now);
             }
             return;
@@ -522,7 +520,7 @@ impl Connection {
         }
         let urgent =
             fin || (had_gap && fresh > 0) || start < self.receiver.next as i64 - i64::from(packet.len) - 1;
-        self.sender.send_more(now);
+        self.sender.push_pending(Push::Nagle, now);
         let at_once = (urgent && (fin || had_gap)) || reduced;
         let due = self.receiver.decide(at_once, now, self.sender.rtt.srtt());
         match if read_acknowledges { Due::Now } else { due } {
@@ -556,13 +554,13 @@ impl Connection {
         let is_syn = out.flags & bits::SYN != 0;
         let mut flags = out.flags;
         let mut ecn = 0;
-        if self.sender.ecn && !is_syn {
+        if self.sender.congestion.ecn && !is_syn {
             if self.marked && flags & bits::ACK != 0 {
                 flags |= bits::ECE;
             }
             if out.len > 0 && !out.retransmission {
                 ecn = 2;
-                if std::mem::take(&mut self.sender.send_cwr) {
+                if std::mem::take(&mut self.sender.congestion.send_cwr) {
                     flags |= bits::CWR;
                 }
             }
@@ -575,7 +573,7 @@ impl Connection {
         let offers = is_syn && !self.passive;
         if is_syn {
             options.mss = Some(self.config.mss as u16);
-            options.sack_permitted = if offers { self.config.sack } else { self.sender.sack };
+            options.sack_permitted = if offers { self.config.sack } else { self.sender.queue.sack };
             let scales =
                 if offers { self.config.window_scaling } else { self.shifts.1 > 0 || self.shifts.0 > 0 };
             options.window_scale = scales.then_some(self.receiver.scale);
@@ -584,7 +582,7 @@ impl Connection {
             options.timestamps =
                 Some(Stamps { value: (now / 1000) as u32, echo: if acks { self.echo } else { 0 } });
         }
-        if self.sender.sack && acks && !is_syn && out.len == 0 {
+        if self.sender.queue.sack && acks && !is_syn && out.len == 0 {
             options.sack = self.receiver.blocks(if self.timestamps { BLOCKS.0 } else { BLOCKS.1 });
         }
         let packet = Packet {
@@ -601,7 +599,7 @@ impl Connection {
     }
 
     fn push_ack(&mut self, now: u64) {
-        let start = self.sender.nxt;
+        let start = self.sender.space.nxt;
         self.push(Outgoing { start, len: 0, flags: bits::ACK, retransmission: false }, now);
     }
 
@@ -651,13 +649,13 @@ impl Connection {
 
     fn finish(&mut self, event: Option<Event>) {
         self.state = State::Closed;
-        (self.sender.timer, self.receiver.timer, self.time_wait) = (None, None, None);
+        (self.sender.timers.timer, self.receiver.timer, self.time_wait) = (None, None, None);
         self.sender.out.clear();
         self.outputs.extend(event.map(Output::Event));
     }
 
     fn shutdown(&mut self, now: u64) {
-        if self.sender.fin.is_some() {
+        if self.sender.writes.fin.is_some() {
             return;
         }
         match self.state.after_close(self.sender.written() > 0) {
@@ -674,7 +672,7 @@ impl Connection {
         let is_open = !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::TimeWait);
         if is_open {
             self.sender.out.clear();
-            let start = self.sender.nxt;
+            let start = self.sender.space.nxt;
             self.push(Outgoing { start, len: 0, flags: bits::RST | bits::ACK, retransmission: false }, now);
         }
         self.finish(None);
@@ -687,7 +685,7 @@ impl Connection {
             }
             return;
         }
-        if self.sender.timer.is_none_or(|timer| timer.at > now) {
+        if self.sender.timers.timer.is_none_or(|timer| timer.at > now) {
             return;
         }
         let (active, passive) = self.config.syn_retries;
@@ -720,7 +718,7 @@ impl Machine for Connection {
             Input::Listen if self.state == State::Closed && self.syns == 0 => self.state = State::Listen,
             Input::Open | Input::Listen => {}
             Input::Packet(packet) => self.receive(&packet, at),
-            Input::Write { bytes, more, record } if self.sender.fin.is_none() => {
+            Input::Write { bytes, more, record } if self.sender.writes.fin.is_none() => {
                 self.sender.write(bytes, more, record, at);
             }
             Input::Write { .. } => {}
@@ -770,8 +768,8 @@ impl Machine for Connection {
 
     fn poll_timeout(&self) -> Option<Timeout<LinuxTimer>> {
         let timers = [
-            (self.sender.timer.map(|timer| timer.at), LinuxTimer::Sender),
-            (self.sender.pacing_timer, LinuxTimer::Pacing),
+            (self.sender.timers.timer.map(|timer| timer.at), LinuxTimer::Sender),
+            (self.sender.pacing.timer, LinuxTimer::Pacing),
             (self.receiver.timer, LinuxTimer::DelayedAck),
             (self.time_wait, LinuxTimer::TimeWait),
         ];

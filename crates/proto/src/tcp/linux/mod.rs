@@ -12,22 +12,30 @@
 //! * AccECN, Fast Open, urgent data, MTU probing and keep-alives.
 //! * The memory of buffers: a segment is taken to cost 2304 bytes, and received data twice its length.
 
-mod ack;
+mod ackloss;
 mod bbr;
+mod chronograph;
 mod clock;
 mod config;
+mod congestion;
 mod connection;
 mod cubic;
 mod end;
+mod pacing;
 mod packet;
 mod queue;
+mod rack;
 mod rate;
 mod receiver;
+mod reduction;
 mod rtt;
 mod sender;
+mod space;
 mod state;
 #[cfg(test)]
 mod tests;
+mod timers;
+mod write_queue;
 
 pub use config::{Control, LinuxConfig, TimerRule};
 pub use connection::{Connection, Input, LinuxTimer, Output};

@@ -1,7 +1,8 @@
 //! What was sent and is not acknowledged: one record for each segment, and the counts that the decisions are made from.
 //!
 //! The kernel keeps a record for each buffer and splits it where segments of it differ; here each segment has its own from the start.
-//! A selective acknowledgement of a part of a segment marks nothing.
+//! A selective acknowledgement of a part of a segment marks nothing. Without selective acknowledgements, duplicate ACKs are
+//! counted in their place.
 
 use std::collections::VecDeque;
 
@@ -48,13 +49,20 @@ impl Record {
             snapshot: Snapshot::default(),
         }
     }
+
+    /// Whether the time stamp `echo` shows that an earlier transmission of it has arrived than the last one.
+    pub(super) fn precedes(&self, echo: Option<u32>) -> bool {
+        self.ever && echo.is_some_and(|echo| (echo.wrapping_sub((self.sent / 1000) as u32) as i32) < 0)
+    }
 }
 
 /// The queue of records, in order, without gaps.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
     records: VecDeque<Record>,
-    /// Segments selectively acknowledged. Without selective acknowledgements, duplicate ACKs stand for them.
+    /// Whether acknowledgements are selective.
+    pub(super) sack: bool,
+    /// Segments selectively acknowledged, or duplicate ACKs.
     pub(super) sacked: u32,
     /// Segments taken for lost.
     pub(super) lost: u32,
@@ -64,6 +72,10 @@ pub(super) struct Queue {
     pub(super) highest: u64,
     /// Segments that were ever newly taken for lost.
     pub(super) lost_ever: u64,
+    /// Segments that were ever acknowledged, reported as duplicates, and retransmitted.
+    pub(super) delivered: u64,
+    pub(super) duplicates: u64,
+    pub(super) retransmitted: u64,
     /// The first excess of losses since it was taken.
     pub(super) excess: Option<Excess>,
 }
@@ -130,6 +142,7 @@ impl Queue {
         }
         record.sacked = true;
         self.sacked += 1;
+        self.delivered += 1;
         self.highest = self.highest.max(record.end);
     }
 
@@ -179,6 +192,28 @@ impl Queue {
         self.sacked = 0;
     }
 
+    /// Forgets duplicate ACKs if acknowledgements are not selective.
+    pub(super) fn forget_duplicates(&mut self) {
+        if !self.sack {
+            self.sacked = 0;
+        }
+    }
+
+    /// Keeps room for the segment that is missing: returns whether there were more duplicate ACKs, which is reordering.
+    pub(super) fn limit_duplicates(&mut self) -> bool {
+        let room = self.packets() - self.lost.max(1).min(self.packets());
+        let exceeds = self.sacked > room;
+        self.sacked = self.sacked.min(room);
+        exceeds
+    }
+
+    /// Segments that left in one packet from `index` on, `most` at most, and are lost and not retransmitted.
+    pub(super) fn lost_together(&self, index: usize, most: usize) -> usize {
+        let is_lost = |record: &Record| record.lost && !record.sacked && !record.resent;
+        let records = self.records.iter().skip(index).enumerate();
+        records.take_while(|(at, record)| is_lost(record) && (*at == 0 || record.joined)).take(most).count()
+    }
+
     /// Separates the segment at `index` from the one before it: they no longer leave in one packet.
     pub(super) fn split(&mut self, index: usize) {
         if let Some(record) = self.records.get_mut(index) {
@@ -188,6 +223,7 @@ impl Queue {
 
     /// Records a retransmission at `now`. One that is only a probe does not count as on its way.
     pub(super) fn resend(&mut self, index: usize, now: u64, probe: bool, snapshot: Snapshot) {
+        self.retransmitted += 1;
         let record = &mut self.records[index];
         record.ever = true;
         (record.sent, record.snapshot) = (now, snapshot);

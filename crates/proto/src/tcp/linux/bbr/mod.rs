@@ -17,7 +17,6 @@ use std::collections::VecDeque;
 
 use self::v1::Bbr1;
 use self::v3::Bbr3;
-use super::config::Control;
 use super::rate::RateSample;
 use super::state::{CaState, Excess};
 
@@ -99,13 +98,14 @@ macro_rules! each {
 }
 
 impl Bbr {
-    /// The version that `control` names.
-    pub(super) fn new(control: Control, seed: u64) -> Option<Box<Self>> {
-        match control {
-            Control::Bbr1 => Some(Box::new(Self::V1(Bbr1::new(seed)))),
-            Control::Bbr3 => Some(Box::new(Self::V3(Bbr3::new(seed)))),
-            Control::Reno | Control::Cubic => None,
-        }
+    /// Version 1.
+    pub(super) fn v1(seed: u64) -> Self {
+        Self::V1(Bbr1::new(seed))
+    }
+
+    /// Version 3.
+    pub(super) fn v3(seed: u64) -> Self {
+        Self::V3(Bbr3::new(seed))
     }
 
     /// The rate before there is a sample: the first window in the first round trip, times the gain of the start.

@@ -7,7 +7,7 @@ use airwatt_base::{Instant, Machine, RandomStream, Span};
 use super::*;
 use crate::event::Event;
 use crate::tcp::linux::state::is_excess;
-use crate::tcp::linux::{Connection, Input, LinuxConfig, Output, Packet};
+use crate::tcp::linux::{Connection, Control, Input, LinuxConfig, Output, Packet};
 
 /// A path with a bottleneck, and a sender that always has data.
 struct Path {

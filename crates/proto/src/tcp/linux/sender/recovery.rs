@@ -1,32 +1,14 @@
 //! The states of congestion avoidance: when a loss is repaired, by how much the window falls, and when that is undone.
 
-use super::{INFINITE, Push, Sender};
-use crate::tcp::linux::config::Control;
-use crate::tcp::linux::queue::Record;
+use super::Sender;
+use crate::tcp::linux::congestion::INFINITE;
+use crate::tcp::linux::reduction::Reduction;
 use crate::tcp::linux::state::CaState;
-
-/// Proportional rate reduction (RFC 6937, RFC 9937), and what is needed to undo it.
-#[derive(Clone, Debug, Default)]
-pub(in crate::tcp::linux) struct Reduction {
-    /// Position at which it ends.
-    pub(in crate::tcp::linux) until: u64,
-    cwnd_before: u32,
-    /// The threshold to which an undo returns; zero if there is none.
-    threshold_before: u32,
-    delivered: u32,
-    /// Segments sent since.
-    pub(in crate::tcp::linux) out: u32,
-    /// Where the episode began, while it can be undone.
-    pub(in crate::tcp::linux) undo_from: Option<u64>,
-    /// Retransmissions not yet reported as duplicates; `None` if there were none.
-    pub(in crate::tcp::linux) undo_left: Option<u32>,
-    /// Whether a timeout is checked for being spurious by new data (F-RTO).
-    pub(in crate::tcp::linux) frto: bool,
-}
+use crate::tcp::linux::timers::{Reason, TIMEOUT_MIN};
 
 /// What is sent after an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::tcp::linux) enum Repair {
+pub(super) enum Repair {
     /// New data as the window permits.
     None,
     /// Lost segments first.
@@ -37,69 +19,67 @@ pub(in crate::tcp::linux) enum Repair {
 
 /// What an acknowledgement brought.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::tcp::linux) struct News {
+pub(super) struct News {
     /// Everything below more is acknowledged.
-    pub(in crate::tcp::linux) advanced: bool,
+    pub(super) advanced: bool,
     /// Data, or the SYN, was acknowledged cumulatively.
-    pub(in crate::tcp::linux) acked: bool,
+    pub(super) acked: bool,
     /// Data was selectively acknowledged.
-    pub(in crate::tcp::linux) sacked: bool,
+    pub(super) sacked: bool,
     /// A duplicate was reported; and it is that of a tail loss probe.
-    pub(in crate::tcp::linux) duplicate: bool,
-    pub(in crate::tcp::linux) duplicate_of_probe: bool,
+    pub(super) duplicate: bool,
+    pub(super) duplicate_of_probe: bool,
     /// The packet carries data.
-    pub(in crate::tcp::linux) data: bool,
+    pub(super) data: bool,
     /// The window was updated.
-    pub(in crate::tcp::linux) window: bool,
+    pub(super) window: bool,
     /// The peer echoes congestion.
-    pub(in crate::tcp::linux) echo: bool,
+    pub(super) echo: bool,
     /// Retransmitted data was acknowledged.
-    pub(in crate::tcp::linux) acked_resent: bool,
+    pub(super) acked_resent: bool,
     /// Data that was sent once before the loss has arrived.
-    pub(in crate::tcp::linux) original: bool,
+    pub(super) original: bool,
     /// The timer of probes or timeouts is to be set.
-    pub(in crate::tcp::linux) set_timer: bool,
+    pub(super) set_timer: bool,
     /// A retransmission was lost.
-    pub(in crate::tcp::linux) lost_again: bool,
+    pub(super) lost_again: bool,
     /// The time stamp that the acknowledgement echoes.
-    pub(in crate::tcp::linux) stamp: Option<u32>,
+    pub(super) stamp: Option<u32>,
     /// The round trip of the newest segment, and whether it may contain the delay of an acknowledgement.
-    pub(in crate::tcp::linux) rtt: Option<(u64, bool)>,
+    pub(super) rtt: Option<(u64, bool)>,
 }
 
 impl News {
     /// Whether the acknowledgement is something else than a duplicate.
-    pub(in crate::tcp::linux) fn is_no_duplicate(&self) -> bool {
+    pub(super) fn is_no_duplicate(&self) -> bool {
         self.data || self.window || self.acked
     }
 
     /// Whether the state has to be looked at.
-    pub(in crate::tcp::linux) fn is_dubious(&self, state: CaState) -> bool {
+    pub(super) fn is_dubious(&self, state: CaState) -> bool {
         !self.is_no_duplicate() || self.sacked || self.echo || self.duplicate || state != CaState::Open
     }
 }
 
 impl Sender {
     /// The state machine. Returns what to send.
-    pub(in crate::tcp::linux) fn alert(&mut self, news: &mut News, duplicate_ack: bool, now: u64) -> Repair {
+    pub(super) fn alert(&mut self, news: &mut News, duplicate_ack: bool, now: u64) -> Repair {
         if self.queue.is_empty() && self.queue.sacked > 0 {
             self.queue.sacked = 0;
         }
         if news.echo {
             self.reduction.threshold_before = 0;
         }
-        if self.state == CaState::Open {
-            self.retransmit_stamp = None;
-        } else if self.una >= self.reduction.until {
-            match self.state {
-                CaState::Cwr if self.una != self.reduction.until => {
+        if self.congestion.state == CaState::Open {
+            self.reduction.resent_at = None;
+        } else if self.space.una >= self.reduction.until {
+            match self.congestion.state {
+                CaState::Cwr if self.space.una != self.reduction.until => {
                     self.end_reduction(now);
-                    self.state = CaState::Open;
+                    self.congestion.state = CaState::Open;
                 }
                 CaState::Recovery => {
-                    if !self.sack {
-                        self.queue.sacked = 0;
-                    }
+                    self.queue.forget_duplicates();
                     if self.try_undo_recovery(news, now) {
                         return Repair::None;
                     }
@@ -108,12 +88,10 @@ impl Sender {
                 _ => {}
             }
         }
-        match self.state {
+        match self.congestion.state {
             CaState::Recovery => {
                 if !news.advanced {
-                    if !self.sack {
-                        self.add_duplicate(duplicate_ack);
-                    }
+                    self.add_duplicate(duplicate_ack);
                 } else if self.try_undo_partial(news, now) {
                     return Repair::Lost;
                 }
@@ -121,7 +99,7 @@ impl Sender {
                     self.try_open(news);
                 }
                 self.identify_losses(news, now);
-                if self.state != CaState::Recovery {
+                if self.congestion.state != CaState::Recovery {
                     if self.queue.lost == 0 {
                         return Repair::Lost;
                     }
@@ -131,7 +109,7 @@ impl Sender {
             CaState::Loss => {
                 let repair = self.in_loss(news, duplicate_ack, now);
                 self.identify_losses(news, now);
-                if !(self.state == CaState::Open || news.lost_again) {
+                if !(self.congestion.state == CaState::Open || news.lost_again) {
                     return repair;
                 }
                 return self.maybe_enter(news, duplicate_ack, now, repair);
@@ -143,13 +121,11 @@ impl Sender {
 
     /// Enters recovery if something is lost, and otherwise decides between Open and Disorder.
     fn maybe_enter(&mut self, news: &mut News, duplicate_ack: bool, now: u64, repair: Repair) -> Repair {
-        if !self.sack {
-            if news.advanced {
-                self.queue.sacked = 0;
-            }
-            self.add_duplicate(duplicate_ack);
+        if news.advanced {
+            self.queue.forget_duplicates();
         }
-        if self.state <= CaState::Disorder {
+        self.add_duplicate(duplicate_ack);
+        if self.congestion.state <= CaState::Disorder {
             self.try_undo_by_duplicates(now);
         }
         self.identify_losses(news, now);
@@ -166,204 +142,168 @@ impl Sender {
             return;
         }
         let resent = self.queue.resent;
-        if !self.sack {
+        if !self.queue.sack {
             self.mark_by_duplicates(news.advanced);
-        } else if self.rack_mark(now) {
-            news.set_timer = false;
+        } else if std::mem::take(&mut self.rack.advanced) {
+            let wait = self.detect_late(now);
+            if wait > 0 {
+                self.timers.set(Reason::Reorder, wait + TIMEOUT_MIN, now);
+                news.set_timer = false;
+            }
         }
         news.lost_again |= resent > self.queue.resent;
     }
 
+    /// Marks what RACK takes for lost. Returns how long until what may yet be late would be.
+    pub(super) fn detect_late(&mut self, now: u64) -> u64 {
+        self.rack.detect(&mut self.queue, &self.rtt, self.congestion.state, now)
+    }
+
     /// Without selective acknowledgements the head is lost after three duplicates, and after each partial one in recovery.
     fn mark_by_duplicates(&mut self, advanced: bool) {
-        let by_count = self.state < CaState::Recovery && self.queue.sacked >= self.reordering;
-        if (by_count || (self.state == CaState::Recovery && advanced))
+        let by_count = self.congestion.state < CaState::Recovery && self.queue.sacked >= self.rack.reordering;
+        if (by_count || (self.congestion.state == CaState::Recovery && advanced))
             && self.queue.head().is_some_and(|head| !head.lost)
         {
             self.queue.mark_lost(0);
         }
     }
 
-    /// A duplicate ACK stands for a segment that has arrived.
-    pub(in crate::tcp::linux) fn add_duplicate(&mut self, duplicate_ack: bool) {
-        if duplicate_ack {
+    /// Without selective acknowledgements a duplicate ACK stands for a segment that has arrived.
+    fn add_duplicate(&mut self, duplicate_ack: bool) {
+        if duplicate_ack && !self.queue.sack {
             let before = self.queue.sacked;
             self.queue.sacked += 1;
             self.limit_duplicates(0);
-            self.delivered += u64::from(self.queue.sacked.saturating_sub(before));
+            self.queue.delivered += u64::from(self.queue.sacked.saturating_sub(before));
         }
     }
 
-    /// Keeps room for the segment that is missing; more duplicates than that are reordering.
-    pub(in crate::tcp::linux) fn limit_duplicates(&mut self, acked: u32) {
-        let packets = self.queue.packets();
-        let holes = self.queue.lost.max(1).min(packets);
-        if self.queue.sacked + holes > packets {
-            self.queue.sacked = packets - holes;
-            self.reordering = (packets + acked).min(self.config.reordering_max);
-            self.reorder_seen += 1;
+    /// More duplicate ACKs than there are segments that can have arrived are reordering.
+    pub(super) fn limit_duplicates(&mut self, acked: u32) {
+        if self.queue.limit_duplicates() {
+            self.rack.reordering = (self.queue.packets() + acked).min(self.config.reordering_max);
+            self.rack.reorder_seen += 1;
         }
     }
 
     fn try_open(&mut self, news: &News) {
         if self.queue.resent == 0 {
-            self.retransmit_stamp = None;
+            self.reduction.resent_at = None;
         }
         if news.echo {
             self.enter_cwr();
         }
-        if self.state != CaState::Cwr {
+        if self.congestion.state != CaState::Cwr {
             self.keep_open();
         }
     }
 
-    pub(in crate::tcp::linux) fn keep_open(&mut self) {
+    pub(super) fn keep_open(&mut self) {
         let left = self.queue.sacked + self.queue.lost + self.queue.resent;
         let state = if left > 0 { CaState::Disorder } else { CaState::Open };
-        if self.state != state {
-            self.state = state;
-            self.reduction.until = self.nxt;
+        if self.congestion.state != state {
+            self.congestion.state = state;
+            self.reduction.until = self.space.nxt;
         }
     }
 
     // Reductions.
 
-    pub(in crate::tcp::linux) fn loss_threshold(&mut self) -> u32 {
-        match self.config.control {
-            Control::Reno => (self.cwnd / 2).max(2),
-            Control::Cubic => self.cubic.threshold(self.cwnd),
-            Control::Bbr1 | Control::Bbr3 => {
-                if let Some(bbr) = &mut self.bbr {
-                    bbr.save(self.cwnd);
-                }
-                self.ssthresh
-            }
-        }
-    }
-
     fn begin_reduction(&mut self) {
-        self.probe_until = None;
-        self.reduction.until = self.nxt;
-        self.cwnd_count = 0;
-        self.reduction.cwnd_before = self.cwnd;
-        (self.reduction.delivered, self.reduction.out) = (0, 0);
-        self.ssthresh = self.loss_threshold();
-        self.send_cwr = self.ecn;
+        self.timers.tail_probe = None;
+        self.reduction.begin(self.congestion.cwnd, self.space.nxt);
+        self.congestion.begin_reduction();
     }
 
     fn remember_for_undo(&mut self) {
-        self.reduction.undo_from = Some(self.una);
-        let probe = u32::from(self.probe_until.is_some() && self.probe_resent);
-        self.reduction.undo_left = Some(self.queue.resent + probe).filter(|left| *left > 0);
+        let probe = u32::from(self.timers.tail_probe.is_some_and(|probe| probe.resent));
+        self.reduction.remember(self.space.una, self.queue.resent + probe);
     }
 
-    pub(in crate::tcp::linux) fn enter_recovery(&mut self, echo: bool) {
+    pub(super) fn enter_recovery(&mut self, echo: bool) {
         self.reduction.threshold_before = 0;
         self.remember_for_undo();
-        if !self.state.reduces() {
+        if !self.congestion.state.reduces() {
             if !echo {
-                self.reduction.threshold_before = self.current_threshold();
+                self.reduction.threshold_before = self.congestion.current_threshold();
             }
             self.begin_reduction();
         }
-        self.state = CaState::Recovery;
-        self.tell_of_loss();
+        self.congestion.state = CaState::Recovery;
+        self.note_data_loss();
     }
 
     /// The detector of lost acknowledgements learns that the window is reduced for something else.
-    fn tell_of_loss(&mut self) {
+    fn note_data_loss(&mut self) {
         if let Some(watch) = &mut self.ackloss {
-            watch.data_loss(self.nxt);
+            watch.data_loss(self.space.nxt);
         }
     }
 
     /// Reduces the window without a loss.
-    pub(in crate::tcp::linux) fn enter_cwr(&mut self) {
+    pub(super) fn enter_cwr(&mut self) {
         self.reduction.threshold_before = 0;
-        if self.state < CaState::Cwr {
+        if self.congestion.state < CaState::Cwr {
             self.reduction.undo_from = None;
             self.begin_reduction();
-            self.state = CaState::Cwr;
-            self.tell_of_loss();
+            self.congestion.state = CaState::Cwr;
+            self.note_data_loss();
         }
     }
 
     /// A tail loss probe has repaired a loss: the window is reduced at once.
-    pub(in crate::tcp::linux) fn reduce_for_probe(&mut self, now: u64) {
+    pub(super) fn reduce_for_probe(&mut self, now: u64) {
         self.begin_reduction();
-        if let Some(bbr) = &mut self.bbr {
+        if let Some(bbr) = self.congestion.bbr() {
             bbr.repaired_tail();
         }
-        self.state = CaState::Cwr;
-        self.tell_of_loss();
+        self.congestion.state = CaState::Cwr;
+        self.note_data_loss();
         self.end_reduction(now);
         self.keep_open();
     }
 
     fn end_reduction(&mut self, now: u64) {
-        if self.bbr.is_none()
-            && self.ssthresh < INFINITE
-            && (self.reduction.undo_from.is_some() || self.state == CaState::Cwr)
+        if !self.congestion.is_bbr()
+            && self.congestion.ssthresh < INFINITE
+            && (self.reduction.undo_from.is_some() || self.congestion.state == CaState::Cwr)
         {
-            self.cwnd = self.ssthresh;
-            self.cwnd_stamp = now;
+            self.congestion.set(self.congestion.ssthresh, now);
         }
     }
 
     /// The window while it is reduced, after `delivered` segments arrived.
-    pub(in crate::tcp::linux) fn reduce(&mut self, delivered: u32, newly_lost: bool, advanced: bool) {
-        if delivered == 0 || self.reduction.cwnd_before == 0 || self.bbr.is_some() {
-            return;
+    pub(super) fn reduce(&mut self, delivered: u32, newly_lost: bool, advanced: bool) {
+        let (flight, threshold) = (self.queue.in_flight(), self.congestion.ssthresh);
+        if !self.congestion.is_bbr()
+            && let Some(cwnd) = self.reduction.window(threshold, flight, delivered, advanced && !newly_lost)
+        {
+            self.congestion.cwnd = cwnd;
         }
-        self.reduction.delivered += delivered;
-        let flight = self.queue.in_flight();
-        let reduction = &self.reduction;
-        let (arrived, out) = (i64::from(reduction.delivered), i64::from(reduction.out));
-        let room = i64::from(self.ssthresh) - i64::from(flight);
-        let mut send = if room < 0 {
-            let before = i64::from(reduction.cwnd_before);
-            (i64::from(self.ssthresh) * arrived + before - 1) / before - out
-        } else {
-            let fair = (arrived - out).max(i64::from(delivered)) + i64::from(advanced && !newly_lost);
-            room.min(fair)
-        };
-        // Entering recovery sends something.
-        send = send.max(i64::from(out == 0));
-        self.cwnd = (i64::from(flight) + send).max(0) as u32;
     }
 
     // Undo.
 
-    /// Whether the time stamp that came back is older than the first retransmission, or there was none.
     fn original_arrived(&self, news: &News) -> bool {
-        match (self.retransmit_stamp, news.stamp) {
-            // Without selective acknowledgements the stamp is also forgotten while the state is held.
-            (None, _) => self.sack || self.una < self.reduction.until,
-            (Some(first), Some(echo)) => (echo.wrapping_sub((first / 1000) as u32) as i32) < 0,
-            (Some(_), None) => false,
-        }
+        self.reduction.undo_from.is_some()
+            && self.reduction.original_arrived(news.stamp, self.queue.sack, self.space.una)
     }
 
     fn may_undo(&self, news: &News) -> bool {
-        self.reduction.undo_from.is_some()
-            && (self.reduction.undo_left == Some(0) || self.original_arrived(news))
+        self.reduction.is_repaid() || self.original_arrived(news)
     }
 
     fn undo(&mut self, clear_losses: bool, now: u64) {
         if clear_losses {
             self.queue.clear_lost();
         }
-        if self.reduction.threshold_before > 0 {
-            self.cwnd = match &mut self.bbr {
-                Some(bbr) => bbr.undo(self.cwnd, self.delivered, self.queue.lost_ever, now),
-                None => self.cwnd.max(self.reduction.cwnd_before),
-            };
-            if self.reduction.threshold_before > self.ssthresh {
-                self.ssthresh = self.reduction.threshold_before;
-                self.send_cwr = false;
-            }
+        let Reduction { cwnd_before, threshold_before, .. } = self.reduction;
+        if threshold_before > 0 {
+            let (delivered, lost) = (self.queue.delivered, self.queue.lost_ever);
+            self.congestion.restore(cwnd_before, threshold_before, delivered, lost, now);
         }
-        self.cwnd_stamp = now;
+        self.congestion.set(self.congestion.cwnd, now);
         self.reduction.undo_from = None;
         // Losses are looked for anew.
         self.rack.advanced = true;
@@ -371,7 +311,7 @@ impl Sender {
 
     /// Without selective acknowledgements, duplicates of the old episode must not begin a new one.
     fn holds_state(&self) -> bool {
-        !self.sack && self.una == self.reduction.until
+        !self.queue.sack && self.space.una == self.reduction.until
     }
 
     /// Ends recovery, or undoes it. Returns whether the state is held until more is acknowledged.
@@ -379,27 +319,27 @@ impl Sender {
         if self.may_undo(news) {
             self.undo(false, now);
         } else {
-            self.rack_recovered();
+            self.rack.recovered();
         }
         if self.holds_state() {
             if self.queue.resent == 0 {
-                self.retransmit_stamp = None;
+                self.reduction.resent_at = None;
             }
             return true;
         }
-        self.state = CaState::Open;
+        self.congestion.state = CaState::Open;
         false
     }
 
     /// A partial acknowledgement of the original: the hole was filled by what was only late.
     fn try_undo_partial(&mut self, news: &News, now: u64) -> bool {
-        if self.reduction.undo_from.is_none() || !self.original_arrived(news) {
+        if !self.original_arrived(news) {
             return false;
         }
         if self.queue.resent > 0 {
             return true;
         }
-        self.retransmit_stamp = None;
+        self.reduction.resent_at = None;
         self.undo(true, now);
         self.keep_open();
         false
@@ -407,7 +347,7 @@ impl Sender {
 
     /// All retransmissions were reported as duplicates.
     fn try_undo_by_duplicates(&mut self, now: u64) -> bool {
-        let repaid = self.reduction.undo_from.is_some() && self.reduction.undo_left == Some(0);
+        let repaid = self.reduction.is_repaid();
         if repaid {
             self.undo(false, now);
         }
@@ -419,12 +359,12 @@ impl Sender {
             return false;
         }
         self.undo(true, now);
-        self.retransmits = 0;
+        self.timers.retransmits = 0;
         if self.holds_state() {
             return true;
         }
-        if spurious || self.sack {
-            self.state = CaState::Open;
+        if spurious || self.queue.sack {
+            self.congestion.state = CaState::Open;
         }
         true
     }
@@ -432,7 +372,7 @@ impl Sender {
     // After a timeout.
 
     fn in_loss(&mut self, news: &News, duplicate_ack: bool, now: u64) -> Repair {
-        let recovered = self.una >= self.reduction.until;
+        let recovered = self.space.una >= self.reduction.until;
         if news.advanced && self.try_undo_loss(news, false, now) {
             return Repair::None;
         }
@@ -440,174 +380,68 @@ impl Sender {
             if news.original && self.try_undo_loss(news, true, now) {
                 return Repair::None;
             }
-            if self.nxt > self.reduction.until {
+            if self.space.nxt > self.reduction.until {
                 if news.sacked || duplicate_ack {
                     self.reduction.frto = false;
                 }
             } else if news.advanced && !recovered {
-                self.reduction.until = self.nxt;
-                if self.has_unsent() && self.edge() > self.nxt {
+                self.reduction.until = self.space.nxt;
+                if self.has_unsent() && self.space.edge() > self.space.nxt {
                     return Repair::New;
                 }
                 self.reduction.frto = false;
             }
         }
         if recovered {
-            if !self.try_undo_recovery(news, now) {
-                self.state = CaState::Open;
-            }
+            self.try_undo_recovery(news, now);
             return Repair::None;
         }
-        if !self.sack {
-            if self.nxt > self.reduction.until && duplicate_ack {
-                self.add_duplicate(true);
-            } else if news.advanced {
-                self.queue.sacked = 0;
-            }
+        if self.space.nxt > self.reduction.until && duplicate_ack {
+            self.add_duplicate(true);
+        } else if news.advanced {
+            self.queue.forget_duplicates();
         }
         Repair::Lost
     }
 
     /// The timer has expired: everything is lost but what was sent too recently to be missed.
-    pub(in crate::tcp::linux) fn enter_loss(&mut self, now: u64) {
-        let new = self.state < CaState::Recovery;
+    pub(super) fn enter_loss(&mut self, now: u64) {
+        let state = self.congestion.state;
         let arrived = self.queue.sacked;
         self.mark_after_timeout(now);
-        let passed = self.reduction.until <= self.una;
-        if self.state <= CaState::Disorder || passed || (self.state == CaState::Loss && self.retransmits == 0)
-        {
-            self.reduction.threshold_before = self.current_threshold();
-            self.reduction.cwnd_before = self.cwnd;
-            self.ssthresh = self.loss_threshold();
+        let passed = self.reduction.until <= self.space.una;
+        let again = state == CaState::Loss && self.timers.retransmits == 0;
+        if state <= CaState::Disorder || passed || again {
+            self.reduction.threshold_before = self.congestion.current_threshold();
+            self.reduction.cwnd_before = self.congestion.cwnd;
+            self.congestion.lower_threshold();
             self.remember_for_undo();
         }
-        self.cwnd = self.queue.in_flight() + 1;
-        self.cwnd_count = 0;
-        self.cwnd_stamp = now;
-        if self.state <= CaState::Disorder && arrived >= self.config.reordering {
-            self.reordering = self.reordering.min(self.config.reordering);
+        if state <= CaState::Disorder && arrived >= self.config.reordering {
+            self.rack.reordering = self.rack.reordering.min(self.config.reordering);
         }
-        self.state = CaState::Loss;
+        let (flight, delivered) = (self.queue.in_flight(), self.queue.delivered);
+        self.congestion.begin_loss(flight, delivered, self.queue.lost_ever, now);
         if let Some(watch) = &mut self.ackloss {
-            watch.timeout(self.nxt);
+            watch.timeout(self.space.nxt);
         }
-        self.cubic.reset();
-        if let Some(bbr) = &mut self.bbr {
-            bbr.time_out(self.delivered, self.queue.lost_ever, now);
-        }
-        self.reduction.until = self.nxt;
-        self.probe_until = None;
-        self.send_cwr = self.ecn;
-        self.reduction.frto = self.config.frto && (new || self.retransmits > 0);
+        self.reduction.until = self.space.nxt;
+        self.timers.tail_probe = None;
+        self.reduction.frto = self.config.frto && (state < CaState::Recovery || self.timers.retransmits > 0);
     }
 
     fn mark_after_timeout(&mut self, now: u64) {
         if self.queue.head().is_some_and(|head| head.sacked) {
             self.queue.forget_sacked();
-        } else if !self.sack {
-            self.queue.sacked = 0;
+        } else {
+            self.queue.forget_duplicates();
         }
         for index in 0..self.queue.len() {
             let Some(record) = self.queue.get(index) else { break };
-            if index > 0 && self.sack && self.rack_remaining(record.sent, 0, now) > 0 {
+            if index > 0 && self.queue.sack && self.rack.remaining(record.sent, 0, now) > 0 {
                 continue;
             }
             self.queue.mark_lost(index);
         }
-    }
-
-    // Repair.
-
-    /// Sends what an acknowledgement permits.
-    pub(in crate::tcp::linux) fn repair(&mut self, repair: Repair, now: u64) {
-        match repair {
-            Repair::None => return,
-            Repair::New => {
-                self.push_pending(Push::Now, now);
-                if self.nxt > self.reduction.until {
-                    return;
-                }
-                self.reduction.frto = false;
-            }
-            Repair::Lost => {}
-        }
-        self.retransmit_lost(now);
-    }
-
-    /// Retransmits lost segments, the oldest first, as the window permits. Segments that left in one packet and are lost together
-    /// leave in one packet again.
-    pub(in crate::tcp::linux) fn retransmit_lost(&mut self, now: u64) {
-        let mut head_resent = false;
-        let mut index = 0;
-        while index < self.queue.len() {
-            let in_flight = self.queue.in_flight();
-            if in_flight >= self.cwnd || self.queue.resent >= self.queue.lost {
-                break;
-            }
-            if self.must_pace(now) {
-                break;
-            }
-            let most = (self.cwnd - in_flight).min(self.burst_segments(self.mss)) as usize;
-            let count = self.lost_together(index, most);
-            if count == 0 {
-                index += 1;
-                continue;
-            }
-            if self.blocked || !self.resend(index, count, false, now) {
-                break;
-            }
-            if self.state.reduces() {
-                self.reduction.out += count as u32;
-            }
-            head_resent |= index == 0;
-            index += count;
-        }
-        if head_resent && !self.timer.is_some_and(|timer| timer.is_reorder()) {
-            self.set_timeout(now);
-        }
-    }
-
-    /// Segments from `index` on, `most` at most, that left in one packet and are lost and not retransmitted.
-    fn lost_together(&self, index: usize, most: usize) -> usize {
-        let records = (index..self.queue.len()).map_while(|at| self.queue.get(at));
-        let is_lost = |record: &Record| record.lost && !record.sacked && !record.resent;
-        let lost =
-            records.enumerate().take_while(|(at, record)| is_lost(record) && (*at == 0 || record.joined));
-        lost.take(most).count()
-    }
-
-    /// Retransmits `count` segments in one packet. Returns whether it was sent.
-    pub(in crate::tcp::linux) fn resend(
-        &mut self,
-        index: usize,
-        count: usize,
-        probe: bool,
-        now: u64,
-    ) -> bool {
-        let Some((first, last)) = self.queue.get(index).zip(self.queue.get(index + count - 1)) else {
-            return false;
-        };
-        // Beyond a window that has shrunk only the head is sent.
-        if last.end > self.edge() && index > 0 {
-            return false;
-        }
-        self.note_departure(now);
-        self.queue.split(index);
-        self.queue.split(index + count);
-        let flight = self.queue.in_flight() + count as u32;
-        let snapshot = self.rate.snapshot(self.delivered, self.queue.lost_ever, flight);
-        for at in index..index + count {
-            self.queue.resend(at, now, probe, snapshot);
-        }
-        self.total_retransmits += count as u64;
-        if !probe {
-            self.retransmit_stamp = self.retransmit_stamp.or(Some(now));
-            self.reduction.undo_left = Some(self.reduction.undo_left.unwrap_or(0) + count as u32);
-        }
-        let whole = Record { end: last.end, push: last.push || count > 1, ..first };
-        let packet = self.packet_of(&whole);
-        self.advance_pacing(packet.len, now);
-        self.out.push_back(packet);
-        true
     }
 }

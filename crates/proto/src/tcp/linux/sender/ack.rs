@@ -1,11 +1,11 @@
 //! What an acknowledgement does, in the order in which Linux does it.
 
-use super::config::Control;
-use super::cubic::Sample;
-use super::packet::{Packet, bits};
-use super::queue::Record;
-use super::sender::recovery::{News, Repair};
-use super::sender::{Outgoing, Push, Sender};
+use super::Sender;
+use super::recovery::{News, Repair};
+use crate::tcp::linux::cubic::Sample;
+use crate::tcp::linux::packet::{Packet, bits};
+use crate::tcp::linux::queue::Record;
+use crate::tcp::linux::timers::Reason;
 
 /// Round-trip times that an acknowledgement gives.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,7 +24,7 @@ struct Times {
 impl Sender {
     /// Processes the acknowledgement of everything below `ack`. `blocks` are its selective ones as positions, and `stamp` the
     /// time stamp that it echoes.
-    pub(super) fn acknowledge(
+    pub(in crate::tcp::linux) fn acknowledge(
         &mut self,
         ack: u64,
         packet: &Packet,
@@ -34,12 +34,12 @@ impl Sender {
         stamp: Option<u32>,
         now: u64,
     ) {
-        let before = (self.una, self.delivered, self.queue.lost_ever);
+        let before = (self.space.una, self.queue.delivered, self.queue.lost_ever);
         let flight = self.queue.packets();
         let mut news = News { data: packet.len > 0, stamp, ..News::default() };
         let mut times = Times::default();
         let mut oldest_new = u64::MAX;
-        if ack < self.una {
+        if ack < self.space.una {
             if let Some(watch) = &mut self.ackloss {
                 watch.overtaken();
             }
@@ -51,19 +51,18 @@ impl Sender {
             }
             return;
         }
-        news.advanced = ack > self.una;
+        news.advanced = ack > self.space.una;
         if news.advanced {
-            self.retransmits = 0;
+            self.timers.retransmits = 0;
         }
         self.update_window(ack, window, from, &mut news, now);
-        let highest = if self.queue.sacked > 0 { self.queue.highest } else { self.una };
-        self.una = ack;
-        self.probes = 0;
-        self.probing_since = None;
-        if !blocks.is_empty() && self.sack {
+        let highest = if self.queue.sacked > 0 { self.queue.highest } else { self.space.una };
+        self.space.una = ack;
+        self.timers.answered();
+        if !blocks.is_empty() && self.queue.sack {
             self.tag(blocks, ack, &mut news, &mut times, now);
         }
-        news.echo = self.ecn && packet.has(bits::ECE) && !packet.has(bits::SYN);
+        news.echo = self.congestion.ecn && packet.has(bits::ECE) && !packet.has(bits::SYN);
         if flight == 0 {
             if news.duplicate {
                 let repair = self.alert(&mut news, false, now);
@@ -77,18 +76,18 @@ impl Sender {
         self.remove_acknowledged(&mut news, &mut times, &mut oldest_new, now);
         self.take_times(&mut news, times, flight, now);
         self.watch_acknowledgement(&news, now);
-        if self.sack && news.acked && oldest_new < highest {
+        if self.queue.sack && news.acked && oldest_new < highest {
             self.note_reordering(oldest_new, highest);
         }
-        self.rack_update_window(before.0);
+        self.rack.update_window(before.0, self.space.nxt);
         self.end_probe(ack, &news, now);
         let mut repair = Repair::None;
-        if news.is_dubious(self.state) {
+        if news.is_dubious(self.congestion.state) {
             let duplicate = !(news.advanced || news.is_no_duplicate() || news.duplicate);
             repair = self.alert(&mut news, duplicate, now);
         }
-        if news.set_timer {
-            self.set_ack_timer(now);
+        if news.set_timer && !self.schedule_probe(true, now) {
+            self.rearm(now);
         }
         self.deliver(&news, before, now);
         self.repair(repair, now);
@@ -96,41 +95,32 @@ impl Sender {
 
     /// Sets the window from what was delivered.
     fn deliver(&mut self, news: &News, before: (u64, u64, u64), now: u64) {
-        let delivered = (self.delivered - before.1) as u32;
+        let delivered = (self.queue.delivered - before.1) as u32;
         let newly_lost = self.queue.lost_ever > before.2;
-        if self.bbr.is_some() {
+        if self.congestion.is_bbr() {
             let lost = (self.queue.lost_ever - before.2) as u32;
-            return self.follow_bbr(news, delivered, lost, now);
+            return self.follow_bbr(news.rtt, delivered, lost, now);
         }
-        if self.state.reduces() {
+        if self.congestion.state.reduces() {
             self.reduce(delivered, newly_lost, news.advanced);
-        } else if news.acked || (self.reordering > self.config.reordering && news.sacked) {
-            self.grow(delivered, now);
+        } else if news.acked || (self.rack.reordering > self.config.reordering && news.sacked) {
+            self.congestion.grow(delivered, now, self.timers.clock);
         }
         self.update_pacing_rate();
     }
 
-    /// The window of a packet counts if it is newer than the last, or larger.
+    /// Takes the peer's window. Data that waited for it may be the first after an idle time.
     fn update_window(&mut self, ack: u64, window: u32, from: u64, news: &mut News, now: u64) {
-        let newer = ack > self.una || from > self.updated_at;
-        if !newer && !(from == self.updated_at && (window > self.window || window == 0)) {
-            return;
-        }
-        news.window = true;
-        self.updated_at = from;
-        if self.window != window {
-            self.window = window;
-            if self.has_unsent() {
-                self.slow_start_after_idle(now);
-            }
-            self.window_max = self.window_max.max(window);
+        let before = self.space.window;
+        news.window = self.space.update(ack, window, from);
+        if self.space.window != before && self.has_unsent() {
+            self.slow_start_after_idle(now);
         }
     }
 
     /// Removes what is acknowledged.
     fn remove_acknowledged(&mut self, news: &mut News, times: &mut Times, oldest_new: &mut u64, now: u64) {
-        let mut arrived = Vec::new();
-        while let Some(record) = self.queue.take_acknowledged(self.una) {
+        while let Some(record) = self.queue.take_acknowledged(self.space.una) {
             news.acked = true;
             news.set_timer = true;
             times.acked += 1;
@@ -143,34 +133,23 @@ impl Sender {
                 *oldest_new = (*oldest_new).min(record.start);
                 news.original |= record.end <= self.reduction.until;
             }
-            if record.sacked && self.sack {
+            if record.sacked && self.queue.sack {
                 self.queue.sacked = self.queue.sacked.saturating_sub(1);
-            } else if self.sack {
-                self.delivered += 1;
-                arrived.push((record, news.stamp));
-                self.rate.deliver(record.sent, record.end, record.snapshot);
-            }
-        }
-        for (record, stamp) in arrived {
-            if !self.echo_precedes(&record, stamp) {
-                self.rack_advance(record.end, record.sent, record.ever, now);
+            } else if self.queue.sack {
+                self.queue.delivered += 1;
+                self.arrived(&record, news.stamp, now);
             }
         }
         if self.queue.is_empty() && !self.has_unsent() {
             self.chronograph.idle(now);
         }
-        if times.acked > 0 && !self.sack {
+        if times.acked > 0 && !self.queue.sack {
             // One ACK acknowledged the hole, the others were duplicates.
-            self.delivered += u64::from(times.acked.saturating_sub(self.queue.sacked).max(1));
+            self.queue.delivered += u64::from(times.acked.saturating_sub(self.queue.sacked).max(1));
             self.queue.sacked = self.queue.sacked.saturating_sub(times.acked - 1);
             self.limit_duplicates(times.acked);
             news.original &= !news.acked_resent;
         }
-    }
-
-    /// Whether the time stamp shows that an earlier transmission of a retransmitted segment has arrived.
-    fn echo_precedes(&self, record: &Record, stamp: Option<u32>) -> bool {
-        record.ever && stamp.is_some_and(|echo| (echo.wrapping_sub((record.sent / 1000) as u32) as i32) < 0)
     }
 
     /// Takes samples of the round-trip time.
@@ -186,13 +165,13 @@ impl Sender {
             .map(|stamp| u64::from(((now / 1000) as u32).wrapping_sub(stamp)).max(1) * 1000);
         let sample = clean.or(sacked).or(stamped.filter(|rtt| *rtt < 1 << 40));
         if let Some(rtt) = newest {
-            let lone = times.acked == 1 && flight == 1 && times.last_len < u64::from(self.mss);
+            let lone = times.acked == 1 && flight == 1 && times.last_len < u64::from(self.space.mss);
             news.rtt = Some((rtt, lone && sacked.is_none()));
             self.rtt.sample_minimum(rtt, now, lone && sacked.is_none());
         }
         if let Some(rtt) = sample {
-            self.rtt.sample(rtt, self.una, self.nxt);
-            self.backoff = 0;
+            self.rtt.sample(rtt, self.space.una, self.space.nxt);
+            self.timers.backoff = 0;
             if !news.acked
                 && let Some((sacked, head)) = sacked.zip(self.queue.head())
                 && sacked > now - head.sent
@@ -200,23 +179,29 @@ impl Sender {
                 news.set_timer = true;
             }
         }
-        if let Some(rtt) = newest
-            && self.config.control == Control::Cubic
-        {
+        if let Some(rtt) = newest {
             let sample = Sample {
                 now,
                 rtt,
-                una: self.una,
-                nxt: self.nxt,
-                window: self.cwnd,
-                slow_start: self.in_slow_start(),
-                rate: self.pacing_rate,
+                una: self.space.una,
+                nxt: self.space.nxt,
+                window: self.congestion.cwnd,
+                slow_start: self.congestion.in_slow_start(),
+                rate: self.pacing.rate,
                 paced: self.config.paced,
                 detect: self.config.hystart,
             };
-            if self.cubic.sample(&sample, self.clock) {
-                self.ssthresh = self.cwnd;
-            }
+            self.congestion.sample(&sample, self.timers.clock);
+        }
+    }
+
+    /// Gives the detector of lost acknowledgements one whose segments have left the queue, and halves the window if it says so.
+    fn watch_acknowledgement(&mut self, news: &News, now: u64) {
+        let newest = news.rtt.map(|(rtt, _)| now - rtt);
+        if let Some(watch) = &mut self.ackloss
+            && watch.acknowledged(&self.space, &self.queue, news.stamp, newest)
+        {
+            self.congestion.halve();
         }
     }
 
@@ -228,12 +213,12 @@ impl Sender {
         if duplicate {
             self.note_duplicate(first, ack, news);
         }
-        let highest = self.queue.highest.max(self.una);
+        let highest = self.queue.highest.max(self.space.una);
         let mut oldest = u64::MAX;
         let mut sorted: Vec<(u64, u64)> = blocks.iter().copied().skip(usize::from(duplicate)).collect();
         sorted.sort_unstable();
         for (start, end) in sorted {
-            let valid = start < end && end <= self.nxt && start >= self.una.max(1);
+            let valid = start < end && end <= self.space.nxt && start >= self.space.una.max(1);
             if !valid {
                 continue;
             }
@@ -242,7 +227,17 @@ impl Sender {
                 if record.sacked {
                     continue;
                 }
-                self.tag_one(index, &record, highest, &mut oldest, news, times, now);
+                if !record.ever {
+                    if record.start < highest && highest > self.space.una {
+                        oldest = oldest.min(record.start);
+                    }
+                    news.original |= record.end <= self.reduction.until;
+                    times.first_sacked = times.first_sacked.or(Some(record.sent));
+                    times.last_sacked = Some(record.sent);
+                }
+                self.queue.mark_sacked(index);
+                self.arrived(&record, news.stamp, now);
+                news.sacked = true;
             }
         }
         if oldest < self.queue.highest {
@@ -250,59 +245,34 @@ impl Sender {
         }
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the state of one pass over the blocks")]
-    fn tag_one(
-        &mut self,
-        index: usize,
-        record: &Record,
-        highest: u64,
-        oldest: &mut u64,
-        news: &mut News,
-        times: &mut Times,
-        now: u64,
-    ) {
-        if !self.echo_precedes(record, news.stamp) {
-            self.rack_advance(record.end, record.sent, record.ever, now);
-        }
-        if !record.ever {
-            if record.start < highest && highest > self.una {
-                *oldest = (*oldest).min(record.start);
-            }
-            news.original |= record.end <= self.reduction.until;
-            times.first_sacked = times.first_sacked.or(Some(record.sent));
-            times.last_sacked = Some(record.sent);
-        }
-        self.queue.mark_sacked(index);
+    /// RACK and the delivery rate learn of a segment that has arrived. Which transmission of it did can be known by the time stamp.
+    fn arrived(&mut self, record: &Record, stamp: Option<u32>, now: u64) {
         self.rate.deliver(record.sent, record.end, record.snapshot);
-        self.delivered += 1;
-        news.sacked = true;
+        if !record.precedes(stamp) {
+            self.rack.advance(record, self.rtt.minimum(), now);
+        }
     }
 
     /// The peer has received data twice.
     fn note_duplicate(&mut self, block: (u64, u64), ack: u64, news: &mut News) {
         let length = block.1.saturating_sub(block.0);
-        if length == 0 || length > u64::from(self.window_max) {
+        if length == 0 || length > u64::from(self.space.window_max) {
             return;
         }
-        let segments = length.div_ceil(u64::from(self.mss)).max(1);
-        if segments == 1 && self.probe_until == Some(block.1) {
+        let segments = length.div_ceil(u64::from(self.space.mss)).max(1);
+        if segments == 1 && self.timers.tail_probe.is_some_and(|probe| probe.until == block.1) {
             news.duplicate_of_probe = true;
         }
-        if self.duplicates + segments > self.total_retransmits {
+        if self.queue.duplicates + segments > self.queue.retransmitted {
             return;
         }
-        self.duplicates += segments;
-        if self.reorder_seen > 0 && !news.duplicate_of_probe {
-            self.rack.duplicate = true;
+        self.queue.duplicates += segments;
+        if !news.duplicate_of_probe {
+            self.rack.note_duplicate();
         }
         news.duplicate = true;
-        self.delivered += segments;
-        let from = self.reduction.undo_from;
-        if from.is_some_and(|from| block.1 > from)
-            && let Some(left) = &mut self.reduction.undo_left
-        {
-            *left = left.saturating_sub(segments as u32);
-        }
+        self.queue.delivered += segments;
+        self.reduction.note_duplicate(block.1, segments as u32);
         if block.1 > ack {
             for index in self.queue.from(block.0)..self.queue.len() {
                 let Some(record) = self.queue.get(index).filter(|record| record.end <= block.1) else {
@@ -317,36 +287,34 @@ impl Sender {
 
     /// Something that begins at `from` arrived after what ends at `highest`.
     fn note_reordering(&mut self, from: u64, highest: u64) {
-        let segments = (highest - from).div_ceil(u64::from(self.mss)) as u32;
-        if segments > self.reordering {
-            self.reordering = segments.min(self.config.reordering_max);
-        }
-        self.reorder_seen += 1;
+        let segments = (highest - from).div_ceil(u64::from(self.space.mss)) as u32;
+        self.rack.note_reordering(segments, self.config.reordering_max);
     }
 
     /// Ends a tail loss probe.
     fn end_probe(&mut self, ack: u64, news: &News, now: u64) {
-        let Some(until) = self.probe_until.filter(|until| ack >= *until) else { return };
+        let Some(probe) = self.timers.tail_probe.filter(|probe| ack >= probe.until) else { return };
         let pure_duplicate = !(news.advanced || news.is_no_duplicate() || news.sacked);
-        if !self.probe_resent || news.duplicate_of_probe || (ack == until && pure_duplicate) {
-            self.probe_until = None;
-        } else if ack > until {
+        if !probe.resent || news.duplicate_of_probe || (ack == probe.until && pure_duplicate) {
+            self.timers.tail_probe = None;
+        } else if ack > probe.until {
             self.reduce_for_probe(now);
         }
     }
 
-    /// The packet that carries a segment again.
-    pub(super) fn packet_of(&self, record: &Record) -> Outgoing {
-        let fin = self.fin.is_some_and(|fin| fin < record.end);
-        let syn = record.start == 0;
-        let mut flags = if syn { bits::SYN } else { bits::ACK };
-        flags |= if fin { bits::FIN } else { 0 } | if record.push { bits::PSH } else { 0 };
-        let len = (record.end - record.start) as u32 - u32::from(fin) - u32::from(syn);
-        Outgoing { start: record.start, len, flags, retransmission: true }
-    }
-
-    /// After an acknowledgement, new data.
-    pub(super) fn send_more(&mut self, now: u64) {
-        self.push_pending(Push::Nagle, now);
+    /// An acknowledgement came while nothing was outstanding: a closed window is probed further, or it is open.
+    fn check_probing(&mut self, now: u64) {
+        if !self.has_unsent() {
+            return;
+        }
+        let len = u64::from(self.space.current_mss()).min(self.writes.end - self.space.nxt);
+        if self.space.nxt + len > self.space.edge() {
+            self.set_window_probe(now);
+            return;
+        }
+        self.timers.backoff = 0;
+        if self.timers.runs_for(Reason::WindowProbe) {
+            self.timers.timer = None;
+        }
     }
 }
