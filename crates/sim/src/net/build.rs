@@ -253,12 +253,9 @@ fn machine(medium: &MediumPlan, seed: u64) -> Medium {
             };
             Medium::Wire(Box::new(Wire { pipes: [pipe("down", *down), pipe("up", *up)] }))
         }
-        MediumKind::PointToPoint(config, station) => Medium::PointToPoint(Box::new(PointToPointMedium::new(
-            &medium.name,
-            config.clone(),
-            &station.radio,
-            seed,
-        ))),
+        MediumKind::PointToPoint(config, radio) => {
+            Medium::PointToPoint(Box::new(PointToPointMedium::new(&medium.name, config.clone(), radio, seed)))
+        }
         MediumKind::Cell(bsss) => {
             Medium::Cell(Box::new(CellMedium::with_access_points(&medium.name, bsss, seed)))
         }

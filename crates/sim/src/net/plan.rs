@@ -7,7 +7,7 @@ mod from_topology;
 use std::borrow::Cow;
 
 use airwatt_base::Span;
-use airwatt_energy::Host;
+use airwatt_energy::{Host, Radio};
 use airwatt_proto::powersave::StationId;
 use airwatt_proto::tcp::TcpConfig;
 use airwatt_proto::tunnel::{TunnelConfig, TunnelEnd};
@@ -158,7 +158,7 @@ pub enum MediumKind {
     /// A wire, from member 0 to member 1 and back.
     Wire([PipeConfig; 2]),
     /// A point-to-point wireless hop, and the radio at its station.
-    PointToPoint(PointToPointConfig, Box<CellStation>),
+    PointToPoint(PointToPointConfig, Box<Radio>),
     /// An 802.11 cell: access points in range of each other, each with its stations. Its members are, access point by access
     /// point, the access point and its stations.
     Cell(Vec<Bss>),
@@ -177,14 +177,39 @@ pub struct AdHoc {
     pub links: Option<Vec<[Member; 2]>>,
 }
 
+/// A wireless station on its medium.
+#[derive(Clone, Copy, Debug)]
+pub enum PlannedStation<'a> {
+    /// One of a cell.
+    Cell(&'a CellStation),
+    /// The radio of a point-to-point hop, which is always awake and has no 802.11.
+    PointToPoint(&'a Radio),
+}
+
+impl<'a> PlannedStation<'a> {
+    /// Its radio profile.
+    pub const fn radio(self) -> &'a Radio {
+        match self {
+            Self::Cell(station) => &station.radio,
+            Self::PointToPoint(radio) => radio,
+        }
+    }
+
+    /// Its settings in a cell, if it is in one.
+    pub const fn in_cell(self) -> Option<&'a CellStation> {
+        if let Self::Cell(station) = self { Some(station) } else { None }
+    }
+}
+
 impl MediumPlan {
     /// Its wireless stations.
-    pub fn stations(&self) -> Vec<&CellStation> {
+    pub fn stations(&self) -> Vec<PlannedStation<'_>> {
+        let of_cell = PlannedStation::Cell;
         match &self.kind {
             MediumKind::Wire(_) => Vec::new(),
-            MediumKind::PointToPoint(_, station) => vec![station],
-            MediumKind::Cell(bsss) => bsss.iter().flat_map(|bss| &bss.stations).collect(),
-            MediumKind::AdHoc(network) => network.stations.iter().collect(),
+            MediumKind::PointToPoint(_, radio) => vec![PlannedStation::PointToPoint(radio)],
+            MediumKind::Cell(bsss) => bsss.iter().flat_map(|bss| &bss.stations).map(of_cell).collect(),
+            MediumKind::AdHoc(network) => network.stations.iter().map(of_cell).collect(),
         }
     }
 
@@ -304,7 +329,7 @@ impl NetworkPlan {
     }
 
     /// Every station with its medium and its number there, in the order of their numbers.
-    pub fn stations(&self) -> impl Iterator<Item = (MediumId, StationId, &CellStation)> {
+    pub fn stations(&self) -> impl Iterator<Item = (MediumId, StationId, PlannedStation<'_>)> {
         self.stations.iter().map(|place| {
             let stations = self.media[usize::from(place.medium)].stations();
             (place.medium, place.number, stations[place.number as usize])

@@ -12,9 +12,9 @@ use airwatt_proto::powersave::{StationCounts, StationId};
 
 use crate::direction::Direction;
 use crate::engine::{Fingerprint, Fingerprints};
-use crate::media::cell::{Bss, CellConfig, CellMedium, CellStation, CellTrace};
+use crate::media::cell::{Bss, CellConfig, CellMedium, CellTrace};
 use crate::media::{Medium, Pipe, PointToPointMedium, Wire};
-use crate::net::plan::StationPlan;
+use crate::net::plan::{PlannedStation, StationPlan};
 use crate::net::{FlowPlan, MediumKind, Network, NetworkPlan};
 use crate::record::{
     AirResult, BlockTimes, CellResult, EnergyByCause, EnergyOverhead, Fairness, FlowResult, Latencies,
@@ -193,7 +193,7 @@ impl Network {
         let (medium, id, station) = self.plan.stations().next().expect("a replay has a station");
         let (ledger, causes) = self.accounts(&self.plan.stations[0], end);
         let wakeups = wakeups_of(&self.station_counts(medium, id), &ledger);
-        let radio = station.radio.clone();
+        let radio = station.radio().clone();
         let (delays, lost) = match self.applications.pop().map(|entry| entry.machine) {
             Some(Application::Replay(replay)) => (replay.delays, replay.lost),
             _ => (Vec::new(), 0),
@@ -274,12 +274,12 @@ impl Network {
     fn lower_bound(&self, medium: MediumId, station: StationId, end: Instant) -> Ledger {
         match &self.media[usize::from(medium)].medium {
             Medium::Cell(cell) => cell.lower_bound(station, end),
-            Medium::PointToPoint(hop) => hop.lower_bound(&self.station_plan(medium, station).radio, end),
+            Medium::PointToPoint(hop) => hop.lower_bound(self.planned(medium, station).radio(), end),
             Medium::Wire(_) => unreachable!("a wire has no stations"),
         }
     }
 
-    fn station_plan(&self, medium: MediumId, station: StationId) -> &CellStation {
+    fn planned(&self, medium: MediumId, station: StationId) -> PlannedStation<'_> {
         self.plan.media[usize::from(medium)].stations()[station as usize]
     }
 
@@ -461,13 +461,13 @@ impl Network {
     fn station_result(
         &self,
         id: StationId,
-        (medium, member, station): (MediumId, StationId, &CellStation),
+        (medium, member, station): (MediumId, StationId, PlannedStation<'_>),
         end: Instant,
         flows: &[FlowResult],
     ) -> StationResult {
         let place = &self.plan.stations[id as usize];
         let (ledger, causes) = self.accounts(place, end);
-        let radio = &station.radio;
+        let radio = station.radio();
         let counts = self.station_counts(medium, member);
         let wakeups = wakeups_of(&counts, &ledger);
         let energy_j = ledger.energy(radio).as_joules();
@@ -479,10 +479,10 @@ impl Network {
             name: place.name.clone(),
             node: self.node_name(place.node).to_owned(),
             cell: place.cell.clone(),
-            policy: if place.lower_bound {
-                IDEAL.name.into()
-            } else {
-                station.policy.name().to_owned().into()
+            policy: match station {
+                _ if place.lower_bound => IDEAL.name.into(),
+                PlannedStation::Cell(station) => station.policy.name().to_owned().into(),
+                PlannedStation::PointToPoint(_) => "active".into(),
             },
             radio: radio.name.clone(),
             energy_j,

@@ -29,26 +29,29 @@ impl Network {
     pub(crate) fn setting(&self, scenario: &Scenario, seed: u64) -> Setting {
         let cells = self.cell_settings();
         // Without frames there is no telling what a radio did when.
-        let in_cells = (0..).zip(self.plan.stations()).filter(|(_, (medium, ..))| {
-            !matches!(self.plan.media[usize::from(*medium)].kind, MediumKind::PointToPoint(..))
-        });
-        let stations = in_cells.map(|(id, (medium, _, station))| StationSetting {
-            medium,
-            aid: self.aid(id),
-            to_sleep: station.radio.to_sleep.time,
-            uapsd: station.policy.needs_uapsd(),
-            powers: RadioState::ALL.map(|state| station.radio.power(state)),
+        let stations = (0..).zip(self.plan.stations()).filter_map(|(id, (medium, _, station))| {
+            let station = station.in_cell()?;
+            Some(StationSetting {
+                medium,
+                aid: self.aid(id),
+                to_sleep: station.radio.to_sleep.time,
+                uapsd: station.policy.needs_uapsd(),
+                powers: RadioState::ALL.map(|state| station.radio.power(state)),
+            })
         });
         let stations: Vec<StationSetting> = stations.collect();
         let mut profiles = BTreeMap::new();
         let radios = self.plan.stations().map(|(.., station)| {
-            let name = &station.radio.name;
+            let radio = station.radio();
+            let name = &radio.name;
+            let rate = station.in_cell().map(|station| station.data.rate());
             let shipped = Radio::find(name).ok().filter(|_| !Radio::is_file(name));
-            if shipped.is_some_and(|shipped| shipped.at_rate(station.data.rate()) == station.radio) {
+            let shipped = shipped.map(|shipped| rate.map_or(shipped.clone(), |rate| shipped.at_rate(rate)));
+            if shipped.is_some_and(|shipped| shipped == *radio) {
                 return name.clone();
             }
             // Two files may have one name: the hash tells them apart, also those of several captures.
-            let text = station.radio.to_toml();
+            let text = radio.to_toml();
             let mut print = Fingerprint::default();
             print.add_text(&text);
             let name = format!("{name} #{:016x}", print.value());

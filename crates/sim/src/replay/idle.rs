@@ -51,7 +51,8 @@ pub(super) struct IdleSkip {
 impl IdleSkip {
     /// The skip of idle time in a replay whose plan has one station in a cell.
     pub(super) fn new(plan: &NetworkPlan, gap: Option<Span>) -> Self {
-        let (_, _, station) = plan.stations().next().expect("a replay has a station");
+        let station = plan.stations().find_map(|(.., station)| station.in_cell());
+        let station = station.expect("a replay has a station in a cell");
         let beacon_interval = station.power_save.beacon_interval;
         let dtim_period = station.power_save.dtim_period.map_or(1, u64::from);
         let listened =

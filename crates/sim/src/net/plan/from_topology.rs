@@ -1,9 +1,7 @@
 //! From a topology in names to a plan in numbers and settings of machines.
 
-use airwatt_base::settings::NoSettings;
 use airwatt_base::{Distance, Instant, QueueLimit, RandomStream, Rate, Size, Span};
-use airwatt_dot11::TxVector;
-use airwatt_proto::powersave::{self, Abilities, AccessPointConfig, PowerSaveConfig, WakeLimits};
+use airwatt_proto::powersave::{self, Abilities, AccessPointConfig, WakeLimits};
 use airwatt_proto::tunnel::TunnelEnd;
 
 use super::{
@@ -176,7 +174,7 @@ fn kind(topology: &Topology, medium: &ResolvedMedium, seed: u64) -> MediumKind {
                 links: links.clone(),
             }))
         }
-        Contents::PointToPoint(index) => point_to_point(&topology.link[*index], seed),
+        Contents::PointToPoint(index) => point_to_point(&topology.link[*index]),
         Contents::Wire(index) => wire(&topology.link[*index], seed),
     }
 }
@@ -212,7 +210,7 @@ fn bss(cell: &Cell, place: &BssPlace, seed: u64) -> Bss {
     }
 }
 
-fn point_to_point(link: &Link, seed: u64) -> MediumKind {
+fn point_to_point(link: &Link) -> MediumKind {
     let config = PointToPointConfig {
         rate: link.rate.unwrap_or(Rate::ZERO),
         delay: link.delay,
@@ -220,12 +218,9 @@ fn point_to_point(link: &Link, seed: u64) -> MediumKind {
         cut_through: link.cut_through.unwrap_or(false),
         errors: link.errors.clone().unwrap_or_default(),
     };
-    let default = StationGroup::default();
-    let group =
-        StationGroup { radio: link.radio.clone().unwrap_or_else(|| default.radio.clone()), ..default };
-    let beacons = Beacons { access_point: &AccessPoint::default(), first: Instant::ZERO };
-    let station = station(&group, None, &link.name, &beacons, seed);
-    MediumKind::PointToPoint(config, Box::new(station))
+    // It states no rate of a PHY: the profile's first figure for transmission holds.
+    let radio = link.radio.clone().unwrap_or_else(|| StationGroup::default().radio);
+    MediumKind::PointToPoint(config, Box::new(radio.profile().clone()))
 }
 
 /// Both directions of a wire.
@@ -348,27 +343,14 @@ fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
 fn members(cell: &Cell, stations: &[MemberStation], beacons: &Beacons<'_>, seed: u64) -> Vec<CellStation> {
     let of = |place: &MemberStation| {
         let group = &cell.station[place.group];
-        station(group, Some(&cell.wifi), &place.stream, beacons, seed)
+        station(group, &cell.wifi, &place.stream, beacons, seed)
     };
     stations.iter().map(of).collect()
 }
 
-/// The vector of a station without a PHY.
-fn unused() -> TxVector {
-    TxVector::ofdm(Rate::from_bps(6_000_000)).expect("a rate of 802.11a")
-}
-
-fn station(
-    group: &StationGroup,
-    wifi: Option<&Wifi>,
-    name: &str,
-    beacons: &Beacons<'_>,
-    seed: u64,
-) -> CellStation {
-    let radio = group.radio.profile();
-    // A point-to-point link states no rate of a PHY: the profile's first figure holds there.
-    let data = wifi.map_or_else(unused, |wifi| group.vector(wifi));
-    let radio = if wifi.is_some() { radio.clone().at_rate(data.rate()) } else { radio.clone() };
+fn station(group: &StationGroup, wifi: &Wifi, name: &str, beacons: &Beacons<'_>, seed: u64) -> CellStation {
+    let data = group.vector(wifi);
+    let radio = group.radio.profile().clone().at_rate(data.rate());
     let AccessPoint { beacon_interval, dtim_period, .. } = *beacons.access_point;
     let drawn = RandomStream::new(seed, &format!("{name}/power-save-start")).unit();
     let first_scan = group.scan.map_or(Instant::ZERO, |scan| {
@@ -392,12 +374,12 @@ fn station(
             hidden: group.hide.iter().fold(Abilities::NONE, |hidden, fact| hidden | fact.ability()),
             ..powersave::StationConfig::default()
         },
-        policy: if wifi.is_some() { group.policy() } else { PowerSaveConfig::Active(NoSettings {}).into() },
+        policy: group.policy(),
         radio,
         data,
         buffer: packets(group.buffer),
         propagation: Distance::propagation(group.distance),
-        signal_dbm: wifi.and_then(|wifi| signal_dbm(wifi, group.distance, name, seed)),
+        signal_dbm: signal_dbm(wifi, group.distance, name, seed),
     }
 }
 
