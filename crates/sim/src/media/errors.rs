@@ -155,7 +155,7 @@ impl Settings for ListedErrors {
 /// Two directions of one link are two of these with the same `link` and seed: the two-state model's times are a function of
 /// the seed, so that each direction finds the same state at the same time without asking the other.
 #[derive(Clone, Debug)]
-pub struct ErrorModel {
+pub struct ErrorProcess {
     config: ErrorConfig,
     states: RandomStream,
     packets: RandomStream,
@@ -168,7 +168,7 @@ pub struct ErrorModel {
     listed: VecDeque<u64>,
 }
 
-impl ErrorModel {
+impl ErrorProcess {
     /// The errors of direction `direction` of link `link`, from a good state on. The two-state model's first good time has a
     /// random share of its length behind it: runs do not begin in step.
     pub fn new(config: ErrorConfig, seed: u64, link: &str, direction: &str) -> Self {
@@ -250,7 +250,7 @@ mod tests {
 
     /// The share of packets, one a millisecond, that are damaged.
     fn share(config: ErrorConfig, packets: u64) -> f64 {
-        let mut model = ErrorModel::new(config, 1, "link", "down");
+        let mut model = ErrorProcess::new(config, 1, "link", "down");
         let damaged = (0..packets).filter(|number| model.corrupts(Instant::ZERO + MS * *number)).count();
         damaged as f64 / packets as f64
     }
@@ -260,7 +260,7 @@ mod tests {
     fn listed_packets_are_damaged_and_no_others() {
         let config = ErrorConfig::Listed(ListedErrors { listed_down: vec![2, 5], listed_up: vec![1] });
         for (direction, expected) in [("down", vec![2, 5]), ("up", vec![1])] {
-            let mut model = ErrorModel::new(config.clone(), 1, "link", direction);
+            let mut model = ErrorProcess::new(config.clone(), 1, "link", direction);
             let damaged: Vec<u64> = (1..=9).filter(|_| model.corrupts(Instant::ZERO)).collect();
             assert_eq!(damaged, expected);
         }
@@ -293,7 +293,8 @@ mod tests {
     /// Fixed lengths: after the first good time states alternate to the nanosecond.
     #[test]
     fn fixed_lengths_are_fixed() {
-        let mut model = ErrorModel::new(two_state((MS * 70, MS * 70), (MS * 30, MS * 30)), 7, "link", "down");
+        let mut model =
+            ErrorProcess::new(two_state((MS * 70, MS * 70), (MS * 30, MS * 30)), 7, "link", "down");
         let states: Vec<bool> =
             (0..1_000_000_u64).map(|step| model.corrupts(Instant::ZERO + Span::from_micros(step))).collect();
         let runs: Vec<usize> = states.chunk_by(|a, b| a == b).map(<[bool]>::len).collect();
@@ -308,8 +309,8 @@ mod tests {
     #[test]
     fn directions_share_the_state() {
         let config = two_state((MS * 20, MS * 60), (MS * 10, MS * 20));
-        let mut down = ErrorModel::new(config.clone(), 3, "link", "down");
-        let mut up = ErrorModel::new(config, 3, "link", "up");
+        let mut down = ErrorProcess::new(config.clone(), 3, "link", "down");
+        let mut up = ErrorProcess::new(config, 3, "link", "up");
         for step in 0..20_000_u64 {
             let at = Instant::ZERO + MS * step;
             let state = down.corrupts(at);

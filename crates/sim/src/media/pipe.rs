@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Machine, QueueLimit, RandomStream, Rate, Size, Span, Timeout};
 
-use super::errors::ErrorModel;
+use super::errors::ErrorProcess;
 use super::link_queue::{LinkDiscipline, LinkQueue};
 use crate::packet::Packet;
 use crate::pending::Pending;
@@ -111,7 +111,7 @@ pub struct Pipe {
     chosen: Option<Box<LinkQueue>>,
     /// When the transmitter is done with everything taken in so far; of a queue that chooses, with the packet in transmission.
     pub(super) free_at: Instant,
-    errors: ErrorModel,
+    errors: ErrorProcess,
     /// When the next packet of the cross traffic comes.
     next_cross: Option<Instant>,
     /// The mean of the random delay in seconds, its numbers, and when the last packet arrives.
@@ -128,7 +128,7 @@ pub struct Pipe {
 
 impl Pipe {
     /// An empty link with these errors.
-    pub fn new(config: PipeConfig, errors: ErrorModel) -> Self {
+    pub fn new(config: PipeConfig, errors: ErrorProcess) -> Self {
         Self {
             config,
             waiting: VecDeque::new(),
@@ -356,8 +356,8 @@ mod tests {
     use super::super::errors::{ErrorConfig, UniformErrors};
     use super::*;
 
-    fn no_errors() -> ErrorModel {
-        ErrorModel::new(ErrorConfig::default(), 1, "link", "down")
+    fn no_errors() -> ErrorProcess {
+        ErrorProcess::new(ErrorConfig::default(), 1, "link", "down")
     }
 
     /// Packets that wait for the transmitter at `now`.
@@ -474,7 +474,8 @@ mod tests {
             jitter: Span::ZERO,
             discipline: LinkDiscipline::DropTail,
         };
-        let all = ErrorModel::new(ErrorConfig::Uniform(UniformErrors { error_rate: 1.0 }), 1, "link", "down");
+        let all =
+            ErrorProcess::new(ErrorConfig::Uniform(UniformErrors { error_rate: 1.0 }), 1, "link", "down");
         let inputs = [(Instant::ZERO, packet(1)), (Instant::ZERO, packet(2))];
         let done = check_machine(|| Pipe::new(config, all.clone()), &inputs, Instant::from_secs(1));
         let ms = Instant::from_millis;

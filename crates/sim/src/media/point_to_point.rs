@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use airwatt_base::{Instant, Machine, QueueLimit, Rate, Span, Timeout};
 use airwatt_energy::{Cause, Causes, Ledger, LowerBound, Radio, RadioState};
 
-use super::errors::{ErrorConfig, ErrorModel};
+use super::errors::{ErrorConfig, ErrorProcess};
 use super::link_queue::LinkDiscipline;
 use super::pipe::{Pipe, PipeConfig, PipeOutput, PipeTimer};
 use crate::direction::Direction;
@@ -66,7 +66,7 @@ impl PointToPointMedium {
     pub fn new(name: &str, config: PointToPointConfig, radio: &Radio, seed: u64) -> Self {
         let PointToPointConfig { rate, delay, queue, cut_through, .. } = config;
         let link = |direction| {
-            let errors = ErrorModel::new(config.errors.clone(), seed, name, direction);
+            let errors = ErrorProcess::new(config.errors.clone(), seed, name, direction);
             let (rate, jitter, discipline) = (Some(rate), Span::ZERO, LinkDiscipline::DropTail);
             let config = PipeConfig { rate, delay, queue, discipline, cut_through, cross: None, jitter };
             Pipe::new(config, errors)

@@ -10,7 +10,7 @@ use super::{ApplicationEntry, MediumEntry, Network, Owner, ProgramEntry, Source}
 use crate::direction::Direction;
 use crate::engine::Fingerprint;
 use crate::media::cell::CellMedium;
-use crate::media::errors::{ErrorConfig, ErrorModel};
+use crate::media::errors::{ErrorConfig, ErrorProcess};
 use crate::media::{Medium, Pipe, PointToPointMedium, Wire};
 use crate::packet::FlowLabel;
 use crate::route::{Address, Interface, InterfaceId, MediumId, NodeId, Route, Routes, VIRTUAL};
@@ -22,7 +22,7 @@ use crate::stack::program::{
     TunnelEnds, TunnelProgram,
 };
 use crate::stack::role::Role;
-use crate::stack::socket::{End, Socket, SocketId};
+use crate::stack::socket::{Socket, SocketAddress, SocketId};
 use crate::stack::transport::{SocketTransport, Udp};
 
 /// The port at which the server of flow 0 listens; those of the other flows follow.
@@ -137,8 +137,9 @@ impl Network {
             0 => format!("flow/{index}/{name}"),
             further => format!("flow/{index}/{name}/{further}"),
         };
-        let server = End { address: Address(flow.server), port: port(FIRST_LISTENING_PORT, index) };
-        let client = End { address: Address(flow.client), port: self.opening_port(index, connection) };
+        let server = SocketAddress { address: Address(flow.server), port: port(FIRST_LISTENING_PORT, index) };
+        let client =
+            SocketAddress { address: Address(flow.client), port: self.opening_port(index, connection) };
         let endpoints = endpoints(flow, || RandomStream::new(seed, &named("congestion")).next_u64());
         let label = index as FlowLabel;
         let served =
@@ -245,7 +246,7 @@ impl Network {
 fn machine(medium: &MediumPlan, seed: u64) -> Medium {
     match &medium.kind {
         MediumKind::Wire(pipes) => {
-            let no_errors = || ErrorModel::new(ErrorConfig::default(), seed, "wire", "");
+            let no_errors = || ErrorProcess::new(ErrorConfig::default(), seed, "wire", "");
             let [down, up] = pipes;
             let pipe = |way: &str, config| {
                 let jitter = RandomStream::new(seed, &format!("{}/{way}/jitter", medium.name));

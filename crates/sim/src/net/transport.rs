@@ -8,7 +8,7 @@ use airwatt_proto::tcp::linux::{LinuxConfig, LinuxEnd};
 use airwatt_proto::tcp::{self, TcpConfig, TcpProfile};
 
 use crate::direction::Direction;
-use crate::scenario::{FlowGroup, Gateway, Scenario, Transport};
+use crate::scenario::{FlowGroup, GatewayConfig, Scenario, Transport};
 use crate::stack::transport::SocketTransport as Endpoint;
 
 /// One connection of a flow, by the settings of its endpoints.
@@ -112,7 +112,7 @@ pub(super) fn legs(
     group: &FlowGroup,
     tcp: &TcpConfig,
     data: Direction,
-    gateway: Option<&Gateway>,
+    gateway: Option<&GatewayConfig>,
 ) -> Vec<ConnectionPlan> {
     let with = |congestion, ackloss: bool| TcpConfig {
         congestion,

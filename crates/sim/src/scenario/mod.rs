@@ -51,7 +51,7 @@ pub use shipped::{Shipped, shipped, shipped_text};
 pub use topology::{
     Cell, CellMode, Link, LinkKind, NodeGroup, ProgramConfig, StaticRoute, Topology, TunnelProgramConfig,
 };
-pub use transport::{Gateway, Transport};
+pub use transport::{GatewayConfig, Transport};
 pub use valid::Checked;
 
 pub use crate::direction::Direction;
@@ -128,7 +128,7 @@ pub struct Scenario {
     pub quic: QuicConfig,
     /// The gateway at the access point, for `split`, `snoop`, `e2tcp` and `e2tcp-base`.
     #[serde(default)]
-    pub gateway: Gateway,
+    pub gateway: GatewayConfig,
     /// A tunnel between the access point and each station: all packets between them pass through it, in bursts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tunnel: Option<TunnelConfig>,

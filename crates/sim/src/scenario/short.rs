@@ -78,7 +78,9 @@ fn gateway(scenario: &Scenario) -> Option<ProgramConfig> {
     let has_wire = |group: &FlowGroup| scenario.wired.is_some() || group.wired.is_some();
     let used = scenario.flow.iter().any(|group| is_split(group) && has_wire(group));
     let cell = if scenario.wifi.is_some() { AIR } else { LINK }.to_owned();
-    used.then(|| ProgramConfig::Gateway(super::Gateway { cell: Some(cell), ..scenario.gateway.clone() }))
+    used.then(|| {
+        ProgramConfig::Gateway(super::GatewayConfig { cell: Some(cell), ..scenario.gateway.clone() })
+    })
 }
 
 /// The tunnels between the access point and all stations.

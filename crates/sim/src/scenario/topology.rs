@@ -16,7 +16,7 @@ use airwatt_proto::tunnel::TunnelConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::transport::Gateway;
+use super::transport::GatewayConfig;
 use super::{AccessPoint, FlowGroup, Names, RadioChoice, Scenario, StationGroup, Wifi, WiredDirection};
 use crate::media::errors::ErrorConfig;
 use crate::stack::impairment::ImpairmentConfig;
@@ -93,7 +93,7 @@ pub struct StaticRoute {
 kinds! {
     /// What a node runs for packets that arrive at it.
     pub enum ProgramConfig by "kind" {
-        "gateway" => Gateway(Gateway), "ends TCP connections and continues them over the last hop, for split, e2tcp and e2tcp-base; keeps copies for snoop";
+        "gateway" => Gateway(GatewayConfig), "ends TCP connections and continues them over the last hop, for split, e2tcp and e2tcp-base; keeps copies for snoop";
         "impairment" => Impairment(ImpairmentConfig), "delay, loss and reordering of the packets that the node forwards";
         "tunnel" => Tunnel(TunnelProgramConfig), "all packets between the node and stations of its cells or links, in bursts";
     }

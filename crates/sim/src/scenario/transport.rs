@@ -186,7 +186,8 @@ impl JsonSchema for Transport {
 /// The gateway at the access point: where connections of `split`, `e2tcp` and `e2tcp-base` meet, and the agent of `snoop`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Gateway {
+#[schemars(rename = "Gateway")]
+pub struct GatewayConfig {
     /// TCP between server and gateway, on the last hop of `split`, and from end to end with `snoop`: a name that `airwatt
     /// transports` lists.
     pub transport: Transport,
@@ -197,13 +198,13 @@ pub struct Gateway {
     pub cell: Option<String>,
 }
 
-impl Default for Gateway {
+impl Default for GatewayConfig {
     fn default() -> Self {
         Self { transport: Transport::default(), buffer: Size::from_bytes(65_536), cell: None }
     }
 }
 
-impl Settings for Gateway {
+impl Settings for GatewayConfig {
     fn check(&self) -> Result<(), SettingError> {
         if !matches!(self.transport, Transport::Tcp { .. }) {
             let name = format!("{:?}", self.transport.name());

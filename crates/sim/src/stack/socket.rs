@@ -13,7 +13,7 @@ pub(crate) type SocketId = u32;
 
 /// An address and a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct End {
+pub(crate) struct SocketAddress {
     pub(crate) address: Address,
     pub(crate) port: u16,
 }
@@ -23,8 +23,8 @@ pub(crate) struct End {
 pub(crate) struct Socket {
     pub(crate) transport: SocketTransport,
     pub(crate) node: NodeId,
-    pub(crate) local: End,
-    pub(crate) remote: End,
+    pub(crate) local: SocketAddress,
+    pub(crate) remote: SocketAddress,
     /// The label of the packets that the socket sends.
     pub(crate) flow: FlowLabel,
     /// Their differentiated services code point.

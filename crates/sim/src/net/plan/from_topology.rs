@@ -19,8 +19,8 @@ use crate::scenario::resolve::{
     BssPlace, Contents, MemberStation, Resolved, ResolvedFlow, ResolvedMedium, ResolvedNode, ResolvedProgram,
 };
 use crate::scenario::{
-    AccessPoint, Aggregation, Cell, Checked, Gateway, Link, ProgramConfig, Scenario, StationGroup, Topology,
-    Transport, Wifi, WiredDirection,
+    AccessPoint, Aggregation, Cell, Checked, GatewayConfig, Link, ProgramConfig, Scenario, StationGroup,
+    Topology, Transport, Wifi, WiredDirection,
 };
 use crate::stack::application::Pattern;
 
@@ -405,7 +405,7 @@ fn gateway_at<'a>(
     (node, place): (NodeId, usize),
     handshake: bool,
     programs: &mut Vec<ProgramPlan>,
-) -> (&'a Gateway, usize) {
+) -> (&'a GatewayConfig, usize) {
     let ResolvedNode { name, group, .. } = &resolved.nodes[usize::from(node)];
     let list = &topology.node[*group].program;
     let ProgramConfig::Gateway(settings) = &list[place] else { unreachable!("the place of a gateway") };

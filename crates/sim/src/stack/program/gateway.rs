@@ -5,20 +5,20 @@ use std::collections::BTreeMap;
 
 use airwatt_base::{Instant, Machine, Schedule, Slot};
 use airwatt_proto::any_end::{AnyEnd, AnyPacket};
-use airwatt_proto::end::End as _;
+use airwatt_proto::end::End;
 use airwatt_proto::gateway::{
     Gateway, Input, Output as GatewayOutput, RelayId, Side, Snoop, SnoopConfig, SnoopInput, SnoopOutput,
 };
 
 use super::{Mark, NodeProgram, Output};
 use crate::packet::{Endpoints, FlowLabel, Packet, Payload, Store};
-use crate::stack::socket::End;
+use crate::stack::socket::SocketAddress;
 
 /// A connection that a gateway serves: its ends, its flow, and the gateway's two legs; without legs the connection stays whole.
 #[derive(Clone, Debug)]
 pub(crate) struct ServedFlow {
-    pub(crate) server: End,
-    pub(crate) station: End,
+    pub(crate) server: SocketAddress,
+    pub(crate) station: SocketAddress,
     pub(crate) flow: FlowLabel,
     /// The class of its packets (RFC 2474).
     pub(crate) dscp: u8,
@@ -29,8 +29,8 @@ pub(crate) struct ServedFlow {
 /// The ends and the flow of a relay.
 #[derive(Clone, Copy, Debug)]
 struct RelayEnds {
-    server: End,
-    station: End,
+    server: SocketAddress,
+    station: SocketAddress,
     flow: FlowLabel,
     dscp: u8,
 }
@@ -187,7 +187,7 @@ mod tests {
         let config = TcpConfig { read_at_once: false, ..TcpConfig::default() };
         let end = || AnyEnd::Tcp(Box::new(Connection::established(config.clone(), &config)));
         let [server, station] =
-            [(0, 5001), (1, 40_000)].map(|(node, port)| End { address: Address(node), port });
+            [(0, 5001), (1, 40_000)].map(|(node, port)| SocketAddress { address: Address(node), port });
         let legs = Some([end(), end()]);
         let flow = ServedFlow { server, station, flow: 0, dscp: 46, legs };
         let mut gateway = GatewayProgram::new(1 << 20, true, vec![flow]);
