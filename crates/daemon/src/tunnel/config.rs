@@ -12,6 +12,7 @@ use airwatt_linux::metrics;
 use airwatt_proto::session::SecretKey;
 use airwatt_proto::tunnel::TunnelConfig;
 use airwatt_proto::tunnel::wire::{OuterIp, carrier_bytes};
+use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -28,7 +29,7 @@ const MTU_MIN_V6: u16 = 1_280;
 const MTU_MIN_V4: u16 = 576;
 
 /// Which end this is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum End {
     Client,

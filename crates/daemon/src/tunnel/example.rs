@@ -1,15 +1,7 @@
 //! Commented configurations to start from. A test reads both.
 
-use clap::ValueEnum;
-
+use super::config::End;
 use crate::output;
-
-/// Which end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum End {
-    Client,
-    Concentrator,
-}
 
 pub(super) const CLIENT: &str = r#"# One end of an airwatt tunnel: the laptop or phone. Keep this file private (chmod 600).
 interface = "airwatt0"                  # the TUN device that `airwattd tunnel up` creates

@@ -78,7 +78,7 @@ pub(crate) struct Up {
 pub(crate) struct Example {
     /// Which end it is for
     #[arg(value_enum, default_value = "client")]
-    end: example::End,
+    end: config::End,
 }
 
 /// The configuration file, for its manual page.
