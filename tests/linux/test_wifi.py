@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -301,6 +302,55 @@ def test_the_daemon_follows_the_traffic_and_restores_the_host(tmp_path):
 def bssid(interface: str) -> str:
     """The address of an access point's interface."""
     return call("ip", "-n", "ap", "link", "show", interface).stdout.split("link/ether ")[1].split()[0]
+
+
+REQUESTS = 10
+LATE_S = 0.03
+
+
+def asked(kind: str) -> float:
+    """How long a request of this host to the access point takes, as a program sees it, in seconds."""
+    if kind == "ping":
+        return float(call(sys.executable, HERE / "echo.py", AP, 1, 0).stdout) / 1e3
+    began = time.monotonic()
+    if kind == "handshake":
+        with socket.create_connection((AP, 5300), timeout=10):
+            return time.monotonic() - began
+    with socket.socket(type=socket.SOCK_DGRAM) as link:
+        link.settimeout(10)
+        link.sendto(b"question", (AP, 5300))
+        link.recv(100)
+        return time.monotonic() - began
+
+
+def test_queries_pings_and_handshakes_are_timed_while_the_radio_sleeps(tmp_path):
+    """The daemon times them in the kernel, within what the program waits that asks, however busy the host is."""
+    words = ["ip", "netns", "exec", "ap", sys.executable, HERE / "answers.py", AP, 5300, LATE_S]
+    with subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            assert server.stdout.readline() == "ready\n"
+            with Station(tmp_path) as station:
+                await_true(lambda: power_save() == "on", 15, "power save is the rule on a quiet link")
+                taken = {"udp": [], "ping": [], "handshake": []}
+                for _ in range(REQUESTS):
+                    for kind, times in taken.items():
+                        # Longer than the tail of mac80211, and than the pause after which a datagram is a request.
+                        time.sleep(0.7)
+                        times.append(asked(kind))
+                found = station.status()["with"]["requests"]
+        finally:
+            server.kill()
+    print({kind: (max(times), found[kind]) for kind, times in taken.items()})
+    for kind, times in taken.items():
+        asleep, awake = found[kind]["asleep"], found[kind]["awake"]
+        # Neighbour discovery and keep-alives of the link wake the radio now and then.
+        assert asleep["round_trips"] + awake["round_trips"] == REQUESTS, (kind, found[kind])
+        assert asleep["round_trips"] >= REQUESTS // 2, (kind, found[kind])
+        # Four buckets an octave: the end of one is at most a quarter beyond its begin.
+        assert asleep["p95_s"] <= 1.25 * max(times), (kind, times, found[kind])
+    # The server answers late, the kernel at once.
+    assert found["udp"]["asleep"]["p50_s"] >= LATE_S
 
 
 def test_the_daemon_follows_to_another_access_point_and_back_when_its_beacons_cease(tmp_path):
