@@ -40,12 +40,13 @@ def advise(
 
     >>> import airwatt
     >>> found = airwatt.advise("fast-dsl", "50ms", set={"duration": "5s"}, runs=1, confirm=1)
-    >>> found.ranked[0].simulation.delay_s <= 0.05
+    >>> found.ranked[0].simulation.judged_s <= 0.05
     True
 
     Args:
         source: A scenario (the name of one that ships, a file, a `Scenario`), or a capture file.
-        delay: What the policy may add to the mean time from host to host: a text with its unit, or seconds.
+        delay: What the policy may add to the 95th percentile of the time from host to host: a text with its unit, or
+            seconds.
         station: Of a capture: the station's address.
         radio: The radio profile: a name, or a file. By default that of the scenario.
         set: Keys of the scenario, or of the cell of a capture, with their values: `{"wired.rtt": "20ms"}`.

@@ -22,7 +22,7 @@ CALL = ["--flow", "up:cbr:64kbps:160B", "--flow", "down:cbr:64kbps:160B", "--dur
 @pytest.fixture(scope="module")
 def bulk():
     scenario = advice.scenario_of(["down:bulk:2MB"], {}, "20s")
-    return advice.advise(scenario, 0.02, runs=2)
+    return advice.advise(scenario, 0.12, runs=2)
 
 
 def row(found, policy, **parameters):
@@ -32,7 +32,7 @@ def row(found, policy, **parameters):
 
 def test_the_best_is_within_the_budget_and_beats_the_runner_up(bulk):
     best, second = bulk.ranked[0].simulation, bulk.runner_up.simulation
-    assert best.delay_s <= 0.02
+    assert best.judged_s <= 0.12
     assert best.energy_j <= second.energy_j
     assert best.energy_j < row(bulk, "active").simulation.energy_j
     assert row(bulk, "active").simulation.delay_s == 0.0
@@ -87,7 +87,7 @@ def test_the_document_is_repeatable_and_complete(airwatt):
     assert first.status == 0
     assert first.out == second.out
     document = first.json
-    assert document["advice"]["simulation"]["delay_s"] <= document["delay_budget_s"] == 0.02
+    assert document["advice"]["simulation"]["delay_p95_s"] <= document["delay_budget_s"] == 0.02
     assert {each["policy"] for each in document["candidates"]} >= {"active", "psm", "uapsd", "ba-ta", "timeout"}
     assert document["curve"]
     assert document["tunnel"]["burst_packets"] >= 1
@@ -104,7 +104,7 @@ def test_the_examples_work_and_fit(airwatt, line):
 
 def test_a_capture_is_advised_from_its_replay(airwatt):
     capture = ROOT / "captures" / "tcp-download.pcapng"
-    tight, loose = (airwatt("advise", capture, "--delay", delay, "--json").json for delay in ("1ms", "200ms"))
+    tight, loose = (airwatt("advise", capture, "--delay", delay, "--json").json for delay in ("1ms", "1s"))
     assert loose["advice"]["simulation"]["energy_j"] < tight["advice"]["simulation"]["energy_j"]
     assert tight["advice"]["simulation"]["delay_p95_s"] is not None
     assert tight["tunnel"] is None
@@ -116,8 +116,7 @@ def test_answers_are_what_is_delayed_where_an_application_waits_for_them(airwatt
     )
     found = answer.json["advice"]
     assert found["model"] is None
-    assert found["simulation"]["delay_s"] <= 0.05
-    assert found["simulation"]["delay_p95_s"] is not None
+    assert found["simulation"]["delay_p95_s"] <= 0.05
     assert {each["policy"] for each in answer.json["candidates"]} > {"psm", "active"}
 
 
@@ -478,11 +477,53 @@ def test_settings_are_within_the_ranges_of_the_platforms():
 
 
 def test_a_board_into_which_somebody_types_is_told_of_long_timeouts(airwatt):
-    question = ["ssh", "--delay", "30ms", "--target", "linux", "--set", "flow.direction=up", "--set", "duration=60s"]
+    question = ["ssh", "--delay", "30ms", "--target", "linux", "--set", "flow.direction=up"]
     document = airwatt("advise", *question, "--runs", "1", "--json").json
     tried = {row["parameters"]["timeout"] for row in document["candidates"] if row["policy"] == "timeout"}
     assert {"1s", "1.5s", "2s"} <= tried
     assert document["advice"]["policy"] == "timeout"
+
+
+@pytest.mark.parametrize(("mean_gap", "taken"), [("500ms", "timeout 1.5s"), ("2s", "latency-guard")])
+def test_slow_answers_decide_as_on_the_page_of_the_daemon(airwatt, mean_gap, taken):
+    """By the mean, 7 ms, a timeout of 1 s was advised to a board of which one key in twenty comes 64 ms late."""
+    keys = ["flow.direction=up", f"flow.application.mean_gap={mean_gap}", "ap.beacon_interval=102.4ms"]
+    question = ["ssh", "--delay", "30ms", "--target", "linux", *(word for key in keys for word in ("--set", key))]
+    document = airwatt("advise", *question, "--json").json
+    candidates = [advice.Candidate(row["policy"], tuple(row["parameters"].items())) for row in document["candidates"]]
+    rows = {one.name: row for one, row in zip(candidates, document["candidates"], strict=True)}
+    assert rows[taken]["verdict"] == {"reason": "taken"}
+    late = rows["timeout 1s"]
+    assert late["simulation"]["delay_s"] < 0.03 or mean_gap == "2s"
+    assert late["verdict"]["reason"] == "late"
+    assert late["verdict"]["over_s"] == pytest.approx(late["simulation"]["delay_p95_s"] - 0.03)
+    for row in rows.values():
+        is_late = row["simulation"]["delay_p95_s"] > 0.03
+        assert (row["verdict"]["reason"] == "late") == is_late
+    # The page has the same bound, and the same answer: the timeout is in bold where it suffices.
+    page = (ROOT / "docs" / "station.md").read_text()
+    traffic = {"500ms": "keys-there", "2s": "gap-2s"}[mean_gap]
+    of_timeout, of_daemon = re.search(rf"\n\| {traffic} \|[^|]*\|([^|]*)\|([^|]*)\|\n", page).groups()
+    assert ("**" in of_timeout, "**" in of_daemon) == (taken == "timeout 1.5s", taken == "latency-guard")
+
+
+def test_the_answer_says_which_limit_the_default_and_the_daemon_fail(airwatt):
+    shown = " ".join(airwatt("advise", "ssh", "--set", "flow.direction=up", "--delay", "30ms").out.split())
+    assert "at the 95th percentile:" in shown
+    assert re.search(
+        r"default timeout 100ms, .* \d\d\.\d+ ms over the budget airwattd latency-guard, the daemon: ", shown
+    )
+    assert re.search(r"; within the budget, for \d+\.\d+ J more \(\+\d+ %\) to set ", shown)
+    assert "few packets" not in shown
+    # Where no packet waits the daemon does what the driver does.
+    shown = " ".join(airwatt("advise", "ssh", "--delay", "30ms", "--runs", "1").out.split())
+    assert "airwattd latency-guard, the daemon: the same as the default" in shown
+
+
+def test_few_packets_are_said(airwatt):
+    few = ["advise", "--flow", "down:request-response:1s", "--duration", "8s", "--runs", "1", "--delay", "100ms"]
+    shown = " ".join(airwatt(*few).out.split())
+    assert re.search(r"few packets: the 95th percentile of \d+ in a run is the delay of the slowest", shown)
 
 
 def test_what_is_said_of_linux_can_be_pasted():
@@ -498,6 +539,10 @@ def test_what_is_said_of_linux_can_be_pasted():
     assert copied.startswith("/usr/share/doc/airwattd/examples/")
     assert (ROOT / "packaging/NetworkManager" / Path(copied).name).exists()
     assert manager.lines[-1] == "systemctl enable --now airwattd-station"
+    # A long command goes on in the next line, as a shell reads it.
+    pasted = "\n".join(platforms.to_paste("linux", platforms.how(advice.Candidate("latency-guard"))))
+    assert all(len(line) <= 76 for line in pasted.splitlines())
+    assert set(manager.lines) <= set(re.sub(r" \\\n +", " ", pasted).splitlines())
 
 
 def test_a_keep_alive_has_one_price(airwatt):
@@ -682,7 +727,7 @@ def test_the_answer_is_short_and_the_rest_behind_details(airwatt):
     """A walker got 284 lines before he knew what to set."""
     arguments = ["advise", "--flow", "up:mqtt:30s:60B", "--delay", "1s", "--duration", "2min", "--runs", "1"]
     arguments += ["--battery", "1000mAh@3.3V", "--radio"]
-    for radio, most in (("nrf7002", 25), ("cyw43439", 30), ("siwx917", 25), ("ar5004", 25), ("esp32-c3", 40)):
+    for radio, most in (("nrf7002", 26), ("cyw43439", 31), ("siwx917", 26), ("ar5004", 27), ("esp32-c3", 40)):
         brief = airwatt.output([*arguments, radio])
         lines = brief.splitlines()
         assert len(lines) <= most, brief
@@ -905,7 +950,7 @@ def typed(tmp_path, pause_s):
 
 def test_the_advice_loses_to_nothing_that_can_be_set(airwatt, tmp_path):
     """Whatever the models make of it: the delay of a time-out is that of the pauses, which they do not know."""
-    question = [typed(tmp_path, 10.0), "--station", "192.168.7.2", "--delay", "35ms"]
+    question = [typed(tmp_path, 10.0), "--station", "192.168.7.2", "--delay", "80ms"]
     free, linux = (airwatt("advise", *question, *target, "--json").json for target in ([], ["--target", "linux"]))
     assert free["advice"]["can_be_set"] is True
     assert free["advice"]["simulation"]["energy_j"] <= linux["advice"]["simulation"]["energy_j"]
@@ -913,4 +958,4 @@ def test_the_advice_loses_to_nothing_that_can_be_set(airwatt, tmp_path):
     shown = airwatt("advise", *question, "--details").out
     # The answer comes before the table, and beside it what Linux does as it comes.
     assert shown.index("\ntake  ") < shown.index("\ndefault  ") < shown.index("\npolicy  ")
-    assert "\nout of reach uapsd 80ms*: " in shown
+    assert re.search(r"\nout of reach uapsd \d+ms\*: ", shown)

@@ -2,9 +2,9 @@
 
 The core has the candidates and evaluates the models first, which put the candidates in order. The best few, and those
 that no model describes, are then simulated (`runs`), and the core decides by the simulation. Both figures are kept, so
-that a disagreement is seen. A *candidate* is a policy with its parameters; its *delay* is what it adds to the mean time
-from host to host of the flow that is delayed most, compared with a radio that never sleeps; if an application waits for
-answers, to the time of a page or an answer.
+that a disagreement is seen. A *candidate* is a policy with its parameters; its *delay* is what it adds to the 95th
+percentile of the time from host to host of the flow that is delayed most, compared with a radio that never sleeps; if
+an application waits for answers, to that of the time of a page or an answer. Models have means alone.
 
 From a capture (`captured`) the models know the packets' own pace, and the replay of `analyze` takes the place of
 runs: packets are as they were, and only their waiting for the radio is added. What can be set beside the power save

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from airwatt.battery import Battery
 
 
+DAEMON = "latency-guard"
+"""The policy that `airwattd station` has without a configuration."""
+
+
 @dataclass
 class Row:
     """A candidate with what the models say and what runs say."""
@@ -92,11 +96,11 @@ class Advice:
         ranked = self.ranked
         others = [row for row in self.rows if row.simulation is not None and row not in ranked]
         rows = [
-            [row.candidate.name, quantity(row.simulation.energy_j, "J"), quantity(row.simulation.delay_s, "s"),
+            [row.candidate.name, quantity(row.simulation.energy_j, "J"), quantity(row.simulation.judged_s, "s"),
              "within the budget" if row in ranked else "too late"]
             for row in [*ranked, *others] if row.simulation is not None
         ]  # fmt: skip
-        title = f"{self.source}, {self.radio}: at most {quantity(self.budget_s, 's')} of delay"
+        title = f"{self.source}, {self.radio}: at most {quantity(self.budget_s, 's')} of delay at the 95th percentile"
         return "\n".join([notebook.paragraph(title), notebook.html_table(["policy", "energy", "delay", ""], rows)])
 
     def decide(self, target: str | None) -> Advice:
@@ -115,6 +119,19 @@ class Advice:
     def _optional(self, name: str) -> Row | None:
         index = self._choice[name]
         return None if index is None else self.rows[index]
+
+    def verdict(self, row: Row) -> dict[str, Any] | None:
+        """Why a candidate that was run is the advice or is not: `reason`, and by how much; None if it was not run."""
+        verdict: dict[str, Any] | None = self._choice["verdicts"][self.rows.index(row)]
+        return verdict
+
+    @property
+    def daemon(self) -> Row | None:
+        """The policy of `airwattd station`, if it was run and can be set."""
+        if platforms.usual_of(self.target, self.chip.name) != platforms.LINUX:
+            return None
+        own = (row for row in self.rows if row.candidate.policy == DAEMON and row.simulation)
+        return next((row for row in own if row.candidate.listen_interval is None), None)
 
     @property
     def ranked(self) -> list[Row]:
@@ -243,6 +260,7 @@ class Advice:
             "model": None if row.model is None else vars(row.model),
             "simulation": None if row.simulation is None else vars(row.simulation),
             "model_error": self.model_error(row),
+            "verdict": self.verdict(row),
             **({"failure": row.failure} if row.failure else {}),
         }
 

@@ -57,11 +57,12 @@ class Figures:
     energy_j: float
     power_w: float
     delay_s: float
+    """The mean of what it adds to the time of a packet or answer."""
     goodput_bps: float | None = None
     energy_ci95_j: float | None = None
     delay_ci95_s: float | None = None
     delay_p95_s: float | None = None
-    """What it adds to the 95th percentile of the time of packets, answers or blocks."""
+    """What it adds to the 95th percentile of the time of packets, answers or blocks, by which it is judged."""
     delay_p99_s: float | None = None
     energy_low_j: float | None = None
     energy_high_j: float | None = None
@@ -73,3 +74,10 @@ class Figures:
     """What the radio's profile says of the energy: the modes of the host, and how far it may be off."""
     resent: float | None = None
     """TCP segments that senders sent again, on the average of the runs; None from a model or a replay."""
+    waited_for: int | None = None
+    """Packets or answers in a run of the flow that has the fewest, or in a replay at most; None from a model."""
+
+    @property
+    def judged_s(self) -> float:
+        """The delay that is held against the budget, as the core has it; a mean of none where nothing can be late."""
+        return self.delay_s if self.delay_p95_s is None else self.delay_p95_s

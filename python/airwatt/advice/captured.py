@@ -63,6 +63,7 @@ def advise_capture(
     advice = Advice(
         budget_s, str(capture), radio_name, chip, rows, 1, seed, from_capture=True, voltage_v=first["radio_voltage_v"]
     )
+    packets = first["pace"]["packets_down"] + first["pace"]["packets_up"]
     # A listen interval is a setting of the cell: replays of one have an analysis of their own.
     for beacons in dict.fromkeys([None, *(row.candidate.listen_interval for row in confirmed)]):
         names = {_name(row.candidate): row for row in confirmed if row.candidate.listen_interval == beacons}
@@ -71,9 +72,9 @@ def advise_capture(
         document = analyze(policies=asked, settings=[*settings, *own], on_progress=on_progress).to_dict()
         for replay in document["policies"]:
             if replay["policy"] == "ideal":
-                advice.bound = _figures(replay)
+                advice.bound = _figures(replay, packets)
             else:
-                names[replay["policy"]].simulation = _figures(replay)
+                names[replay["policy"]].simulation = _figures(replay, packets)
     return advice.decide(target)
 
 
@@ -82,7 +83,7 @@ def _name(candidate: Candidate) -> str:
     return ":".join([candidate.policy, *(f"{key}={value}" for key, value in candidate.parameters)])
 
 
-def _figures(replay: dict[str, Any]) -> Figures:
+def _figures(replay: dict[str, Any], packets: int) -> Figures:
     # A capture may have no packet that both replays delivered.
     delay = replay["added_delay_s"] or {"mean": 0.0, "p95": None, "p99": None}
     return Figures(
@@ -95,4 +96,5 @@ def _figures(replay: dict[str, Any]) -> Figures:
         energy_high_j=replay["energy_high_j"],
         causes=dict(cause_shares([replay["energy_by_cause_j"]])),
         profile=replay["profile"],
+        waited_for=packets,
     )

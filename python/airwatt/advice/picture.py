@@ -33,12 +33,12 @@ def _candidates(axes: Axes, found: Advice) -> None:
         colour, mark = style.LINES[index % len(style.LINES)], "os^DvPX*"[index % 8]
         for row in rows:
             if row.candidate.policy == policy and row.model and row.simulation:
-                delays_ms = [1e3 * max(0.0, delay_s) for delay_s in (row.model.delay_s, row.simulation.delay_s)]
+                delays_ms = [1e3 * max(0.0, delay_s) for delay_s in (row.model.delay_s, row.simulation.judged_s)]
                 energies_j = [row.model.energy_j, row.simulation.energy_j]
                 axes.plot(delays_ms, energies_j, ":", color=colour, linewidth=0.7)
                 axes.plot(delays_ms[:1], energies_j[:1], mark, color=colour, markersize=4, markerfacecolor="white")
         axes.errorbar(
-            [1e3 * max(0.0, figures.delay_s) for figures in mine],
+            [1e3 * max(0.0, figures.judged_s) for figures in mine],
             [figures.energy_j for figures in mine],
             yerr=[figures.energy_ci95_j or 0.0 for figures in mine],
             fmt=mark,
@@ -54,9 +54,9 @@ def _candidates(axes: Axes, found: Advice) -> None:
         axes.step(xs, ys, where="post", color=style.GREY, linewidth=1.2, zorder=0, label="least for a budget")
     axes.axvline(1e3 * found.budget_s, color=style.INK, linewidth=0.9, linestyle="--", label="budget")
     if any(row.model for row in rows):
-        axes.plot([], [], "o", color=style.GREY, markersize=4, markerfacecolor="white", label="the model's word")
+        axes.plot([], [], "o", color=style.GREY, markersize=4, markerfacecolor="white", label="the model's mean")
     most = [figures.energy_j for row in rows for figures in (row.simulation, row.model) if figures]
-    delays_ms = [1e3 * figures.delay_s for row in rows for figures in (row.simulation, row.model) if figures]
+    delays_ms = [1e3 * figures.judged_s for row in rows for figures in (row.simulation, row.model) if figures]
     # The budget is in the picture too: a large one would press all candidates onto its edge.
     style.decades(axes, [*delays_ms, 1e3 * found.budget_s])
     if min(most, default=0.0) > 0 and max(most) >= 20 * min(most):
@@ -65,7 +65,7 @@ def _candidates(axes: Axes, found: Advice) -> None:
         axes.yaxis.set_major_formatter("{x:g}")
     else:
         axes.set_ylim(0, 1.06 * max(most, default=1.0))
-    axes.set_xlabel("added delay (ms)")
+    axes.set_xlabel("added delay at the 95th percentile (ms)")
     axes.set_title("energy (J)")
     axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
 

@@ -75,11 +75,17 @@ def to_paste(target: str, settings: Sequence[Setting | None]) -> list[str]:
         for line in setting.lines:
             if line.startswith("CONFIG_") and (not own or not own[-1].startswith("CONFIG_")):
                 own.append("# sdkconfig.defaults")
-            own.append(line)
+            own += [line] if name in _IN_C else _continued(line)
         # A comment that is wrapped goes on as a comment.
         note = textwrap.wrap(f"{comment} {setting.note}", 76, subsequent_indent=f"{comment}   ") if setting.note else []
         found += [*own, *note]
     return found
+
+
+def _continued(line: str) -> list[str]:
+    """A command that goes on in the next line where it is too long for one, so that it can be pasted."""
+    *first, last = textwrap.wrap(line, 74, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+    return [*(f"{part} \\" for part in first), last]
 
 
 def in_files(lines: Sequence[str]) -> list[str]:

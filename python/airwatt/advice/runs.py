@@ -40,6 +40,8 @@ class _Run:
     """What the profile of the first station's radio says of its energy."""
     resent: int = 0
     """TCP segments that senders sent again."""
+    waited_for: int | None = None
+    """Packets or answers of the flow that has the fewest, without the first."""
 
 
 def _time(flow: FlowResult, of: str) -> float | None:
@@ -59,7 +61,15 @@ def _kept(run: FinishedRun) -> _Run:
     profile = result.to_dict()["stations"][0].get("profile")
     power = energy / result.simulated_s
     resent = sum(flow.segments_retransmitted or 0 for flow in result.flows)
-    return _Run(energy, power, aggregates.goodput_bps(result), delays, p95s, p99s, causes_j, profile, resent)
+    counts = [_waited_for(flow) for flow, p95 in zip(result.flows, p95s, strict=True) if p95 is not None]
+    fewest = min(counts, default=None)
+    return _Run(energy, power, aggregates.goodput_bps(result), delays, p95s, p99s, causes_j, profile, resent, fewest)
+
+
+def _waited_for(flow: FlowResult) -> int:
+    """How many times are those of `_time`."""
+    count = flow.segments_sent - flow.segments_retransmitted if flow.responses is None else flow.responses
+    return max(1, count if flow.steady_s_p95 is None else count - 1)
 
 
 @dataclass(frozen=True)
@@ -137,6 +147,7 @@ def _figures(runs: Sequence[_Run], awake: Sequence[_Run]) -> Figures:
         causes=dict(aggregates.cause_shares([by_cause_j for run in runs for by_cause_j in run.causes_j])),
         profile=aggregates.mean_profile([run.profile for run in runs]),
         resent=mean_ci95([run.resent for run in runs])[0],
+        waited_for=min((run.waited_for for run in runs if run.waited_for is not None), default=None),
     )
 
 

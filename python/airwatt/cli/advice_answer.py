@@ -10,9 +10,11 @@ from airwatt.cli.advice_words import (
     UNSETTABLE,
     costs,
     deep_sleep,
+    few,
     has_no_packets,
     more,
     name,
+    why_not,
     with_error,
 )
 from airwatt.layout import filled
@@ -28,8 +30,7 @@ def parts(found: Advice, *, details: bool) -> Iterator[str | Table]:
     from airwatt.cli import advice_details
     from airwatt.tables import quantity
 
-    late = "packets with data" if found.from_capture else "packets or answers"
-    asked = f"at most {quantity(found.budget_s, 's')} of added delay to {late}"
+    asked = f"at most {quantity(found.budget_s, 's')} of added delay at the 95th percentile"
     yield filled(f"{found.source}, radio {found.radio}, {asked}:", COLUMNS)
     yield "\n".join(filled(line, COLUMNS, 11) for line in _verdict(found))
     yield from _how_to_set(found)
@@ -62,12 +63,17 @@ def _verdict(found: Advice) -> Iterator[str]:
     if default is not None:
         who = platforms.usual_of(found.target, found.chip.name)
         as_it_comes = f"what {'Linux' if who == platforms.LINUX else who} does as it comes"
-        over = "" if default in found.ranked else "; over the budget"
+        over = "" if default in found.ranked else f"; {why_not(found, default)}"
         host = _with_its_host(found, default)
         if default is best:
             yield f"default    {name(default, found)} is {as_it_comes}{host}"
         else:
             yield f"default    {name(default, found)}, {as_it_comes}: {_brief(found, default)}{over}{host}"
+    daemon = found.daemon
+    if daemon is not None and daemon is not best:
+        same = default is not None and daemon.simulation == default.simulation
+        figures = "the same as the default" if same else f"{_brief(found, daemon)}; {why_not(found, daemon)}"
+        yield f"airwattd   {name(daemon, found)}, the daemon: {figures}"
     if found.battery is not None and best.simulation is not None:
         yield f"battery    {_lasts(found)}"
     yield from _kept_alive(found)
@@ -176,6 +182,7 @@ def _notes(found: Advice) -> Iterator[str]:
     if not found.ranked:
         return
     best = found.ranked[0]
+    yield from few(found, best)
     if best.candidate.listen_interval is not None:
         yield (
             "it misses frames to everyone (ARP, mDNS) after the beacons that it skips: a peer that asks for its "

@@ -9,6 +9,7 @@ from airwatt.cli.advice_words import (
     COLUMNS,
     UNSETTABLE,
     adds,
+    beyond,
     candidate_name,
     costs,
     deep_sleep,
@@ -57,7 +58,10 @@ def _assumed(found: Advice) -> str:
             "suffers most"
         )
     )
-    text = f"{origin}; delay is that of packets with data{waits}, beyond that with a radio that never sleeps"
+    text = (
+        f"{origin}; delay is that of packets with data{waits}, beyond that with a radio that never sleeps: its mean, "
+        "and at the 95th percentile (95 %), which is held against the budget"
+    )
     return f"{text}; {found.assumed}" if found.assumed else text
 
 
@@ -65,13 +69,14 @@ def _candidates(found: Advice, confirmed: list[Row]) -> Iterator[str | Table]:
     from airwatt.advice import platforms
     from airwatt.tables import table
 
-    heads = ["policy", "energy", "power", "delay +", "95 %", "goodput", "model", ""]
+    heads = ["policy", "energy", "power", "delay +", "95 %", "goodput", "model", "over"]
     # A replay has no goodput, and not everything has a model beside it.
     modelled = any(row.model is not None for row in confirmed)
     left_out = {5 for _ in range(found.from_capture)} | {6 for _ in range(not modelled)}
     kept = [index for index in range(len(heads)) if index not in left_out]
     rows = [[cells[index] for index in kept] for cells in (_cells(rows, found) for rows in _grouped(confirmed))]
     yield table([heads[index] for index in kept], rows, left=1)
+    yield filled("over: the budget, by a time at the 95th percentile, or within it the energy of the best", COLUMNS)
     skipped = [row for row in found.rows if not row.simulation]
     if skipped:
         names = ", ".join(name(row, found) for row in skipped)
@@ -129,7 +134,6 @@ def _cells(rows: list[Row], found: Advice) -> list[str]:
     figures = row.simulation
     assert figures is not None
     errors = [NOTHING if error is None else percent(error) for error in map(found.model_error, rows)]
-    verdict = "" if row in found.ranked else "over"
     return [
         "\n".join(name(each, found) for each in rows),
         quantity(figures.energy_j, "J", figures.energy_ci95_j),
@@ -137,7 +141,7 @@ def _cells(rows: list[Row], found: Advice) -> list[str]:
         *delays(figures),
         quantity(figures.goodput_bps, "b/s", figures.goodput_ci95_bps),
         errors[0] if len(set(errors)) == 1 else "\n".join(errors),
-        "best" if found.ranked and found.ranked[0] in rows else verdict,
+        beyond(found, row),
     ]
 
 
@@ -185,13 +189,13 @@ def _beside(found: Advice) -> Iterator[str | Table]:
             one.setting.name,
             quantity(one.figures.energy_j, "J", one.figures.energy_ci95_j),
             percent(one.change),
-            delay(one.figures.delay_s),
-            "over" if one.figures.delay_s > found.budget_s else "set it too" if one.is_advised else "",
+            delay(one.figures.judged_s),
+            "over" if one.figures.judged_s > found.budget_s else "set it too" if one.is_advised else "",
         ]
         for one in found.beside
     ]
     yield "BESIDE IT: WHAT TCP AND BURSTS CHANGE"
-    yield table(["setting", "energy", "change", "delay +", ""], rows, left=1)
+    yield table(["setting", "energy", "change", "95 % +", ""], rows, left=1)
 
 
 def keep_alives(found: Advice, only: Collection[Candidate] | None = None) -> Iterator[str | Table]:

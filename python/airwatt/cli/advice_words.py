@@ -38,6 +38,49 @@ def delays(figures: Figures) -> list[str]:
     return [delay(figures.delay_s, figures.delay_ci95_s), delay(figures.delay_p95_s)]
 
 
+_FEWEST = 20
+"""Of fewer times the 95th percentile is the longest: the nearest rank of 19 is the 19th."""
+
+
+def few(found: Advice, row: Row) -> Iterator[str]:
+    """Says so where there were too few packets or answers for a 95th percentile."""
+    figures = row.simulation
+    if figures is None or has_no_packets(figures) or figures.waited_for is None or figures.waited_for >= _FEWEST:
+        return
+    each = "in the capture" if found.from_capture else "in a run"
+    yield f"few packets: the 95th percentile of {figures.waited_for} {each} is the delay of the slowest"
+
+
+def why_not(found: Advice, row: Row) -> str:
+    """Why a candidate was not taken: which limit it fails, and by how much."""
+    from airwatt.tables import quantity
+
+    verdict = found.verdict(row)
+    assert verdict is not None
+    if verdict["reason"] == "late":
+        return f"{quantity(verdict['over_s'], 's')} over the budget"
+    if verdict["reason"] == "taken":
+        return "the same as what is taken"
+    if verdict["reason"] == "out-of-reach":
+        return "within the budget, but nothing sets it"
+    share = "" if verdict["share"] is None else f" ({percent(verdict['share'])})"
+    return f"within the budget, for {quantity(verdict['more_j'], 'J')} more{share}"
+
+
+def beyond(found: Advice, row: Row) -> str:
+    """In a column: by how much a candidate is over the budget, or spends more than what is taken."""
+    from airwatt.tables import quantity
+
+    verdict = found.verdict(row)
+    if verdict is None or verdict["reason"] == "out-of-reach":
+        return ""
+    if verdict["reason"] == "late":
+        return f"+{quantity(verdict['over_s'], 's')}"
+    if verdict["reason"] == "taken":
+        return "best"
+    return "" if verdict["share"] is None else percent(verdict["share"])
+
+
 def percent(share: float) -> str:
     """A change as `+12 %`."""
     text = f"{100 * share:+.0f} %"

@@ -55,7 +55,7 @@ def command(
         Argument(metavar="[SCENARIO|CAPTURE]", help="A scenario, or a capture (.pcap, .pcapng, a folder); or --flow."),
     ] = None,
     delay: Annotated[
-        str, Option("--delay", metavar="TIME", help="Mean delay that power save may add to packets or answers.")
+        str, Option("--delay", metavar="TIME", help="Delay that power save may add to the 95th percentile.")
     ] = "20ms",
     flow: Annotated[
         list[str] | None, Option("--flow", metavar="FLOW", help="A flow, see below; may be repeated.")

@@ -20,12 +20,42 @@ pub struct Figures {
     pub energy_ci95_j: Option<f64>,
     /// Mean power of all stations.
     pub power_w: f64,
-    /// Delay that the candidate adds.
+    /// Mean delay that the candidate adds.
     pub delay_s: f64,
     /// Goodput of all flows.
     pub goodput_bps: Option<f64>,
-    /// The 95th percentile of the delay.
+    /// What it adds to the 95th percentile of the delay, by which it is judged.
     pub delay_p95_s: Option<f64>,
+}
+
+impl Figures {
+    /// The delay that is held against the budget. Who waits for answers notices the slow ones: where most are not delayed at all, as
+    /// under a timeout that some pauses exceed, a mean is small and says nothing of them. Without packets there is the mean alone, of none.
+    pub fn judged_s(&self) -> f64 {
+        self.delay_p95_s.unwrap_or(self.delay_s)
+    }
+}
+
+/// Why a candidate that was run is the advice or is not.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "reason", rename_all = "kebab-case")]
+pub enum Verdict {
+    /// It is the advice, or did exactly the same.
+    Taken,
+    /// Its delay is beyond the budget by so much.
+    Late {
+        /// In seconds.
+        over_s: f64,
+    },
+    /// It is within the budget, and no setting gives it.
+    OutOfReach,
+    /// It is within the budget, and spends more than the advice.
+    SpendsMore {
+        /// In joules.
+        more_j: f64,
+        /// As a share of the energy of the advice; `None` if that is nothing.
+        share: Option<f64>,
+    },
 }
 
 /// A candidate with what the models and what the runs gave.
@@ -50,7 +80,7 @@ pub struct Decision {
     pub runner_up: Option<usize>,
     /// Whether the intervals of the first and of the runner-up leave open which is better.
     pub within_chance: bool,
-    /// The effect of more delay: delays in seconds at which a confirmed candidate spends less than all with less delay.
+    /// The effect of more delay: delays in seconds, as they are judged, at which a confirmed candidate spends less than all with less delay.
     pub curve: Vec<(f64, usize)>,
     /// The choice of the models alone, of what can be set.
     pub models_choice: Option<usize>,
@@ -60,6 +90,8 @@ pub struct Decision {
     pub disagreements: Vec<usize>,
     /// Rows whose model disagrees on the delay.
     pub late: Vec<usize>,
+    /// For each row that was run, why it is the advice or is not.
+    pub verdicts: Vec<Option<Verdict>>,
 }
 
 impl Decision {
@@ -69,7 +101,7 @@ impl Decision {
         let simulated = |index: &usize| rows[*index].simulation;
         let limit_s = budget_s.max(NO_DELAY_S);
         let mut ranked: Vec<usize> =
-            all().filter(|index| simulated(index).is_some_and(|found| found.delay_s <= limit_s)).collect();
+            all().filter(|index| simulated(index).is_some_and(|found| found.judged_s() <= limit_s)).collect();
         ranked.sort_by(|one, other| {
             let (one, other) = (&rows[*one], &rows[*other]);
             one.is_out_of_reach
@@ -82,6 +114,23 @@ impl Decision {
             let is_advice_out_of_reach = ranked.first().is_some_and(|first| rows[*first].is_out_of_reach);
             is_advice_out_of_reach || !rows[*index].is_out_of_reach
         });
+        let taken = ranked.first().map(|&best| (best, energy(&rows[best])));
+        let verdict = |(index, row): (usize, &Row)| {
+            let found = row.simulation?;
+            let over_s = found.judged_s() - limit_s;
+            Some(match taken {
+                _ if over_s > 0.0 => Verdict::Late { over_s },
+                Some((best, _)) if index == best || alike.contains(&index) => Verdict::Taken,
+                _ if row.is_out_of_reach => Verdict::OutOfReach,
+                // Whatever is within the budget is behind the best of it.
+                _ => {
+                    let best_j = taken.map_or(0.0, |(_, best_j)| best_j);
+                    let more_j = found.energy_j - best_j;
+                    Verdict::SpendsMore { more_j, share: (best_j != 0.0).then(|| more_j / best_j) }
+                }
+            })
+        };
+        let verdicts = rows.iter().enumerate().map(verdict).collect();
         let model_errors: Vec<Option<f64>> = rows.iter().map(model_error).collect();
         let is_undecided =
             |index: &usize| rows[*index].model.is_some_and(|(_, delay_s)| delay_s <= budget_s + UNDECIDED_S);
@@ -103,6 +152,7 @@ impl Decision {
             ranked,
             alike,
             runner_up,
+            verdicts,
         }
     }
 }
@@ -115,7 +165,7 @@ fn curve(rows: &[Row]) -> Vec<(f64, usize)> {
     let mut confirmed: Vec<(f64, f64, usize)> = rows
         .iter()
         .enumerate()
-        .filter_map(|(index, row)| row.simulation.map(|found| (found.delay_s, found.energy_j, index)))
+        .filter_map(|(index, row)| row.simulation.map(|found| (found.judged_s(), found.energy_j, index)))
         .collect();
     confirmed.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1)));
     let mut steps: Vec<(f64, usize)> = Vec::new();
@@ -132,7 +182,7 @@ fn model_error(row: &Row) -> Option<f64> {
     (found.energy_j != 0.0).then(|| modelled_j / found.energy_j - 1.0)
 }
 
-/// Whether the modelled delay is off by more than [`LATE_S`] and more than half of the simulated one.
+/// Whether the modelled mean delay is off by more than [`LATE_S`] and more than half of the simulated one.
 fn is_late(row: &Row) -> bool {
     row.model.zip(row.simulation).is_some_and(|((_, delay_s), found)| {
         let off_s = (delay_s - found.delay_s).abs();

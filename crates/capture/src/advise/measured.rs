@@ -42,7 +42,7 @@ impl SettingChange {
         Self {
             share,
             has_effect: (with.energy_j, with.delay_s) != (alone.energy_j, alone.delay_s),
-            is_advised: with.delay_s <= budget_s && is_large,
+            is_advised: with.judged_s() <= budget_s && is_large,
         }
     }
 }

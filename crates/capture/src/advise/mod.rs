@@ -1,8 +1,9 @@
 //! Advice: which policy and which settings spend least within a delay budget.
 //!
-//! A *candidate* is a policy with its settings; its *delay* is what it adds to the mean time from host to host of the flow
-//! that is delayed most, compared with a radio that never sleeps. If an application waits for answers, it is what the
-//! candidate adds to the time of an answer. The models are evaluated first ([`estimate`]), for the traffic of a scenario
+//! A *candidate* is a policy with its settings; its *delay* is what it adds to the 95th percentile of the time from host to host of
+//! the flow that is delayed most, compared with a radio that never sleeps. If an application waits for answers, it is what the
+//! candidate adds to that of the time of an answer. In a capture it is the 95th percentile of what the candidate adds to each packet.
+//! The models, which have means alone, are evaluated first ([`estimate`]), for the traffic of a scenario
 //! ([`setting`]) or of a capture, and order the candidates. The best few, and those without a model, are simulated or
 //! replayed; [`choice`] decides from both which one to take and where the models disagree.
 //!
@@ -130,7 +131,7 @@ pub struct TunnelAdvice {
 /// What is asked of the models.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ModelQuestion {
-    /// The delay that a candidate may add.
+    /// The delay that a candidate may add; models hold their mean against it.
     pub budget_s: f64,
     /// How many candidates within the budget are to be run, beside those that are in any case.
     pub confirm: usize,

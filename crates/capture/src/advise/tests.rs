@@ -5,7 +5,7 @@ use airwatt_energy::{Radio, Transition};
 use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::scenario::Scenario;
 
-use super::choice::{Decision, Figures, Row};
+use super::choice::{Decision, Figures, Row, Verdict};
 use super::measured::{SettingChange, added_delays};
 use super::{Asked, Candidate, CapturedTraffic, ModelPlan, ModelQuestion, model_radio};
 use crate::report::{CellReport, GapReport, PaceReport};
@@ -69,6 +69,29 @@ fn the_least_energy_within_the_budget_is_taken() {
     // A frame and its acknowledgement take longer than the delay that a budget of zero excludes.
     assert_eq!(Decision::between(&[row(None, 1.0, 0.000_09)], 0.0).ranked, [0]);
     assert_eq!(Decision::between(&[row(None, 1.0, 0.000_11)], 0.0).ranked, [0; 0]);
+}
+
+/// A timeout that some pauses exceed delays few answers, and these for long: its mean is within a budget that its 95th percentile is not.
+#[test]
+fn the_slow_answers_decide_and_each_row_says_why() {
+    let slow = |energy_j, delay_s, p95_s| Row {
+        simulation: Some(Figures { delay_p95_s: Some(p95_s), ..figures(energy_j, delay_s) }),
+        ..Row::default()
+    };
+    let unset = Row { is_out_of_reach: true, ..slow(1.0, 0.0, 0.0) };
+    let rows = [slow(2.0, 0.007, 0.064), slow(4.0, 0.001, 0.006), slow(5.0, 0.0, 0.0), unset, Row::default()];
+    let choice = Decision::between(&rows, 0.03);
+    assert_eq!(choice.ranked, [1, 2, 3]);
+    assert_eq!(choice.curve, [(0.0, 3)]);
+    let [late, taken, dearer, out_of_reach, not_run] = choice.verdicts[..] else {
+        panic!("a verdict for each row")
+    };
+    assert!(matches!(late, Some(Verdict::Late { over_s }) if (over_s - 0.034).abs() < 1e-12));
+    assert_eq!((taken, out_of_reach, not_run), (Some(Verdict::Taken), Some(Verdict::OutOfReach), None));
+    assert_eq!(dearer, Some(Verdict::SpendsMore { more_j: 1.0, share: Some(0.25) }));
+    assert_eq!(Decision::between(&rows, 0.1).verdicts[0], Some(Verdict::Taken));
+    let beside = Figures { delay_p95_s: Some(0.064), ..figures(1.0, 0.007) };
+    assert!(!SettingChange::between(&figures(2.0, 0.0), &beside, 0.03).is_advised);
 }
 
 #[test]
