@@ -1,8 +1,11 @@
-//! The host as it is found: privileges, and settings under `/proc/sys`.
+//! The host as it is found: privileges, settings under `/proc/sys`, and what is changed of it.
 
 use std::fs;
 
 use airwatt_linux::capability::{self, ProcessCapability};
+use airwatt_linux::changes::{Change, Changes};
+use airwatt_linux::interface;
+use tracing::info;
 
 use crate::failure::Failure;
 use crate::output;
@@ -17,6 +20,21 @@ pub(crate) fn need(needed: &[ProcessCapability]) -> Result<(), Failure> {
             Err(Failure::Missing(format!("the capability {} is missing: run this as root", missing.name())))
         }
     }
+}
+
+/// Makes changes that are undone when the daemon ends, each with a line in the log.
+pub(crate) fn change(changes: &mut Changes, wanted: Vec<Change>) -> Result<(), Failure> {
+    for change in wanted {
+        let command = change.describe();
+        changes.make(change)?;
+        info!(command, "host changed");
+    }
+    Ok(())
+}
+
+/// The index of a device that was just made.
+pub(crate) fn index_of_device(name: &str) -> Result<u32, Failure> {
+    interface::index(name).ok_or_else(|| Failure::Failed(format!("{name}: the device has gone")))
 }
 
 /// Returns the congestion control that sockets of this thread's network namespace get if nothing else is chosen for them.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
+use airwatt_energy::Radio;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, de};
 use serde_path_to_error::Segment;
@@ -47,6 +48,11 @@ pub(crate) fn check_interface(name: &str) -> Result<(), Failure> {
     }
     let allowed = format!("a name of 1 to {NAME_BYTES_MAX} letters, digits, _ and - (not first), and not lo");
     Err(input(format!("interface: expected {allowed}, got {name:?}")))
+}
+
+/// The radio profile of the key `radio`, if there is one, by which energy is estimated.
+pub(crate) fn radio(name: Option<&str>) -> Result<Option<Radio>, Failure> {
+    name.map(Radio::find).transpose().map_err(|error| input(format!("radio: {error}")))
 }
 
 /// An address with the length of its prefix.

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use airwatt_base::settings::{self, Settings as _};
 use airwatt_base::{Rate, Seq, Size, Span};
-use airwatt_energy::{Radio, RadioError};
 use airwatt_linux::metrics;
 use airwatt_proto::e2tcp::{Addresses, E2tcpConfig};
 use airwatt_proto::gateway::SplitProxyConfig;
@@ -17,7 +16,9 @@ use serde::Deserialize;
 
 use crate::failure::Failure;
 use crate::peering::{PeerSettings, Peering, SessionSettings};
-use crate::settings::{Prefix, check_interface, check_port, from_text, input, parse_toml, socket_address};
+use crate::settings::{
+    Prefix, check_interface, check_port, from_text, input, parse_toml, radio, socket_address,
+};
 
 /// The first of three marks without a setting.
 const FWMARK: u32 = 4_747;
@@ -179,7 +180,7 @@ impl Peering for Config {
         }
         let sessions = self.sessions();
         sessions.check_names()?;
-        self.radio().map_err(|error| input(format!("radio: {error}")))?;
+        radio(self.radio.as_deref())?;
         if self.plain { sessions.check_plain("plain", "gateway") } else { sessions.check_keys() }
     }
 }
@@ -404,11 +405,6 @@ impl Config {
             epoch,
             ..SplitProxyConfig::default()
         }
-    }
-
-    /// The radio by which joules are estimated.
-    pub(super) fn radio(&self) -> Result<Option<Radio>, RadioError> {
-        self.radio.as_deref().map(Radio::find).transpose()
     }
 }
 

@@ -14,7 +14,7 @@ use airwatt_linux::nftables::NftablesTable;
 use airwatt_linux::service;
 use airwatt_linux::signals::Signals;
 use airwatt_linux::transparent::{self, PacketSender};
-use airwatt_linux::{interface, random, seccomp, tun, udp};
+use airwatt_linux::{random, seccomp, tun, udp};
 use airwatt_proto::gateway::{SplitProxy, SplitProxyConfig, SplitProxyInput};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::{info, warn};
@@ -171,16 +171,11 @@ fn lead_connections_here(config: &Config, changes: &mut Changes) -> Result<Socke
         .map(std::net::TcpListener::local_addr)
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| Failure::of_io("listener", &error))?;
-    let index = interface::index(&config.interface)
-        .ok_or_else(|| Failure::Failed(format!("{}: the device has gone", config.interface)))?;
+    let index = host::index_of_device(&config.interface)?;
     for route in rules::device_routes(config, index) {
         route.add()?;
     }
-    for change in rules::changes(config)? {
-        let command = change.describe();
-        changes.make(change)?;
-        info!(command, "host changed");
-    }
+    host::change(changes, rules::changes(config)?)?;
     // Last, since from now on connections come.
     let table = NftablesTable::create(rules::table(config, index, &addresses))?;
     let copies = rules::tables_of_copies(config, index).into_iter().map(NftablesTable::create);

@@ -24,6 +24,7 @@ use super::{KIND, Status};
 use crate::failure::Failure;
 use crate::instance;
 use crate::output::{unanswered_line, word};
+use crate::settings::radio;
 
 /// What the daemon reports.
 #[derive(Clone, Debug, Serialize)]
@@ -139,7 +140,7 @@ pub(super) struct HostState<'a> {
 pub(super) fn document(host: HostState<'_>, machine: &Ends, now: Instant) -> Document {
     let config = host.config;
     // The configuration was checked with its radio; a file may have gone since.
-    let radio = config.radio().ok().flatten();
+    let radio = radio(config.radio.as_deref()).ok().flatten();
     let counters = machine.proxy.counters();
     let peers = config.peer.iter().enumerate().map(|(index, peer)| {
         let session = machine.carrier.session(index).unwrap_or_default();

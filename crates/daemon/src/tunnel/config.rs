@@ -7,7 +7,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use airwatt_base::settings::Settings as _;
-use airwatt_energy::{Radio, RadioError};
 use airwatt_linux::metrics;
 use airwatt_proto::session::SecretKey;
 use airwatt_proto::tunnel::TunnelConfig;
@@ -18,7 +17,9 @@ use serde::Deserialize;
 
 use crate::failure::Failure;
 use crate::peering::{PeerSettings, Peering, SessionSettings};
-use crate::settings::{Prefix, check_interface, check_port, from_text, input, parse_toml, socket_address};
+use crate::settings::{
+    Prefix, check_interface, check_port, from_text, input, parse_toml, radio, socket_address,
+};
 
 /// Bytes of an outer packet on every path that matters here.
 const OUTER_MTU: u32 = 1_500;
@@ -127,7 +128,7 @@ impl Peering for Config {
         if self.end == End::Concentrator {
             check_port(self.listen)?;
         }
-        self.radio().map_err(|error| input(format!("radio: {error}")))?;
+        radio(self.radio.as_deref())?;
         self.check_mtu()?;
         self.check_peers()?;
         let sessions = self.sessions();
@@ -244,11 +245,6 @@ impl Config {
         routes.retain(|prefix| prefix.length > 0 && !covered(prefix));
         routes.dedup();
         routes
-    }
-
-    /// The radio by which savings are estimated.
-    pub(super) fn radio(&self) -> Result<Option<Radio>, RadioError> {
-        self.radio.as_deref().map(Radio::find).transpose()
     }
 }
 

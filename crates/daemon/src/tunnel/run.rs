@@ -15,7 +15,7 @@ use airwatt_linux::route::KernelRoute;
 use airwatt_linux::rule::Rule;
 use airwatt_linux::service;
 use airwatt_linux::signals::Signals;
-use airwatt_linux::{interface, seccomp, tun, udp};
+use airwatt_linux::{seccomp, tun, udp};
 use tracing::info;
 
 use super::config::{Config, End};
@@ -30,6 +30,7 @@ use crate::last_endpoints::LastEndpoints;
 use crate::output;
 use crate::peering::{PeerSettings, Peering as _};
 use crate::services::{self, DEVICE, SOCKET, Services};
+use crate::settings::radio;
 
 /// Bytes of the socket's buffers: some milliseconds at 1 Gbit/s.
 const SOCKET_BUFFER_BYTES: usize = 1 << 20;
@@ -85,8 +86,7 @@ fn serve(
         offload: false,
     };
     let device = tun::create(&settings)?;
-    let index = interface::index(&config.interface)
-        .ok_or_else(|| Failure::Failed(format!("{}: the device has gone", config.interface)))?;
+    let index = host::index_of_device(&config.interface)?;
     for prefix in config.routes() {
         // It ends with the device.
         KernelRoute::over(index, (prefix.address, prefix.length)).add()?;
@@ -137,12 +137,7 @@ fn change_host(config: &Config, device: u32, changes: &mut Changes) -> Result<()
             changes.share(FORWARDING[usize::from(ipv6)])?;
         }
     }
-    for change in host_changes(config, Some(device))? {
-        let command = change.describe();
-        changes.make(change)?;
-        info!(command, "host changed");
-    }
-    Ok(())
+    host::change(changes, host_changes(config, Some(device))?)
 }
 
 /// Whether this host has to forward packets of an IP version.
@@ -155,7 +150,7 @@ fn machine(config: &Config, now: Instant) -> Result<Peers, Failure> {
     let peer = |peer: &PeerSettings| Ok(Peer::new(tunnel_of(config)?, peer.allowed_ips.clone()));
     let peers = config.peer.iter().map(peer).collect::<Result<_, Failure>>()?;
     let carrier = config.sessions().carrier(now)?;
-    let radio = config.radio().map_err(|error| Failure::Input(format!("radio: {error}")))?;
+    let radio = radio(config.radio.as_deref())?;
     let sleeps_after = radio.map_or(Span::from_millis(1), |radio| radio.to_sleep.time + radio.wake_up.time);
     Ok(Peers::new(peers, carrier, config.mtu(), sleeps_after))
 }

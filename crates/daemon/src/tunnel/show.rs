@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::instance;
 use crate::output::{unanswered_line, word};
 use crate::peering::Carrier;
+use crate::settings::radio;
 
 /// What the daemon reports.
 #[derive(Clone, Debug, Serialize)]
@@ -107,7 +108,7 @@ pub(super) struct HostState<'a> {
 /// The state of a tunnel.
 pub(super) fn document(host: HostState<'_>, machine: &Peers, now: Instant) -> Document {
     // The configuration was checked with its radio; a file may have gone since.
-    let radio = host.config.radio().ok().flatten();
+    let radio = radio(host.config.radio.as_deref()).ok().flatten();
     let wakeup_j =
         radio.as_ref().map(|radio| radio.wake_up.energy().as_joules() + radio.to_sleep.energy().as_joules());
     let is_client = host.config.end == End::Client;
