@@ -12,7 +12,8 @@
 No member has a time of its own, so that the same store gives the same bytes. Nothing in an archive is executed unless
 a user asks for it, and members are read by the names above, so that an archive of a stranger chooses no place on the
 disk. Before anything is run an archive is held against itself: the tables have the runs that `about.json` counts, each
-once, and no member is larger than what the file's own size allows. Afterwards the tables are compared value by value,
+once, the settings that it states of a point are those of the point's scenario, and no member is larger than what the
+file's own size allows. Afterwards the tables are compared value by value,
 and what is made from them (CSV, the tables for LaTeX, the report) is made again and compared byte by byte.
 """
 
@@ -35,7 +36,7 @@ from airwatt.files import parsed, replacing, temporary_folder
 from airwatt.own import files_of
 from airwatt.parallel import Progress
 from airwatt.results import Interrupted
-from airwatt.sweeps import columns, typeset
+from airwatt.sweeps import columns, labels, typeset
 from airwatt.sweeps.frames import Store
 from airwatt.sweeps.plan import Plan, checked, core_hash
 from airwatt.sweeps.runner import Shard
@@ -88,11 +89,17 @@ class Comparison(NamedTuple):
     """Members of the archive that are others when they are made again."""
     unmade: list[str]
     """Members that were not compared: the report of sweeps that had not finished, or what another core library made."""
+    underived: list[str]
+    """Columns of settings that could not be held against the scenarios. They do not count among the values."""
+    mislabelled: int
+    """Points with a setting that is not that of their scenario. If there are some nothing is run."""
+    label: labels.Label | None
+    """The first such setting."""
 
     @property
     def same(self) -> bool:
         """Whether all of it is the same."""
-        return not (self.different or self.missing or self.columns or self.members)
+        return not (self.mislabelled or self.different or self.missing or self.columns or self.members)
 
 
 def archive(store: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], path: str | os.PathLike[str]) -> int:
@@ -152,23 +159,30 @@ def rerun(
                 " hint: --trust executes it, read it before"
             )
         old = content.plans(folder)
+        old = [plan for plan in old if plan.points]
+        renewed = [again(plan, with_files=trust) for plan in old]
+        stated = [labels.check(plan, _files) for plan in old]
+        wrong = [label for one in stated for label in one.wrong]
+        underived = sorted({name for one in stated for name in one.unknown})
+        if wrong:
+            return Comparison(0, 0, 0, None, 0, content.planned, [], [], [], underived, len(wrong), wrong[0])
         files = Files.create(folder / "store" if store is None else Path(store))
         points: dict[str, str] = {}
-        for plan in old:
-            if not plan.points:
-                continue
-            new = again(plan, with_files=trust)
+        for plan, new in zip(old, renewed, strict=True):
             points.update(zip(new.points, plan.points, strict=True))
             files.add(new)
             wanted = {(key, seed) for key in new.points for seed in content.seeds[points[key]]}
             work = worker(None, None, with_files=has_files(new))
             if run(files, new, work, Shard(), on_progress, only=wanted):
                 raise Interrupted(None)
-        return _compared(content, Store(files.folder), points)
+        return _compared(content, Store(files.folder), points, underived)
 
 
-def _compared(content: _Content, found: Store, points: Mapping[str, str]) -> Comparison:
-    """Compares the tables of an archive with those of a store; `points` gives the archived keys of its points."""
+def _compared(content: _Content, found: Store, points: Mapping[str, str], underived: list[str]) -> Comparison:
+    """Compares the tables of an archive with those of a store; `points` gives the archived keys of its points.
+
+    Settings that were not derived from the scenarios would be compared with themselves.
+    """
     values = different = missing = 0
     first = None
     unlike_columns: list[str] = []
@@ -183,7 +197,7 @@ def _compared(content: _Content, found: Store, points: Mapping[str, str]) -> Com
         names = set(before.schema.names) ^ set(after.schema.names)
         unlike_columns += [f"{what}.{name}" for name in sorted(names)]
         for name in before.schema.names:
-            if name not in after.schema.names:
+            if name not in after.schema.names or name in underived:
                 continue
             pairs = list(zip(before.column(name).to_pylist(), after.column(name).to_pylist(), strict=True))
             unlike = [index for index, (one, two) in enumerate(pairs) if one != two]
@@ -194,7 +208,9 @@ def _compared(content: _Content, found: Store, points: Mapping[str, str]) -> Com
                 first = Difference(what, point, seed, name, *pairs[unlike[0]])
     changed, unmade = content.unlike_members(found)
     runs = content.tables["runs"].num_rows - missing
-    return Comparison(runs, values, different, first, missing, content.planned, unlike_columns, changed, unmade)
+    return Comparison(
+        runs, values, different, first, missing, content.planned, unlike_columns, changed, unmade, underived, 0, None
+    )
 
 
 def _matched(
@@ -481,6 +497,11 @@ def _profiles(scenario: Scenario) -> set[str]:
     """The radio profiles of a scenario that are files."""
     named = {value for key, value in citation.texts(scenario.to_dict(expand=True)) if key == "radio"}
     return {name for name in (value.partition(":")[0] for value in named) if "/" in name or name.endswith(".toml")}
+
+
+def _files(scenario: Scenario) -> set[str]:
+    """The files that a scenario names."""
+    return _profiles(scenario) | {chosen.rpartition(":")[0] for chosen in files_of(scenario)}
 
 
 def _report(store: Store, name: str) -> str:

@@ -374,6 +374,96 @@ def test_whatever_a_reader_opens_is_compared(airwatt, study, tmp_path):
     assert airwatt("rerun", changed(study / "study.zip", tmp_path / "flows.zip", flows)).status == 1
 
 
+def _restated(study, path, change):
+    """The archive of a study with other settings of its first point, and all that is made of settings made again."""
+    with zipfile.ZipFile(study / "study.zip") as packed:
+        about = json.loads(packed.read("about.json"))
+    change(about["sweeps"][0])
+    return changed(study / "study.zip", path, {"about.json": json.dumps(about).encode()}), about["sweeps"][0]
+
+
+def _set(**values):
+    def change(sweep):
+        sweep["points"][0] |= {key.replace("__", "."): value for key, value in values.items()}
+
+    return change
+
+
+def _drop(sweep):
+    for point in sweep["points"]:
+        del point["policy"]
+    sweep["columns"].remove("policy")
+
+
+@pytest.mark.parametrize(
+    ("change", "key", "said", "has"),
+    [
+        (_set(policy="psm"), "policy", "psm", "active"),
+        (_set(policy="no-such-policy"), "policy", "no-such-policy", "active"),
+        (_set(policy="/dev/zero.py:Nap"), "policy", "/dev/zero.py:Nap", "active"),
+        (_set(wired__rtt_s=2.0), "wired.rtt", "2s", "20ms"),
+        (_set(wired__rtt_s=-1.0), "wired.rtt", "-1s", "20ms"),
+        (_drop, "policy", "not stated", "active"),
+    ],
+)  # fmt: skip
+def test_settings_that_are_not_those_of_the_scenario_are_named(airwatt, study, tmp_path, change, key, said, has):
+    """What a table calls a point is held against what runs, before anything does."""
+    forged, sweep = _restated(study, tmp_path / "forged.zip", change)
+    point = sweep["points"][0]["point"]
+    answer = airwatt("rerun", forged, "--store", tmp_path / "again")
+    assert answer.status == 1, answer
+    line = " ".join(answer.out.split())
+    assert line.startswith(f"point {point}: its settings are not those of its scenario"), line
+    assert f"{key} is {said} in about.json, and {has} in scenarios/{point}.toml; nothing was run" in line
+    assert answer.err == ""
+    assert not (tmp_path / "again").exists()
+    found = airwatt("rerun", forged, "--json").json
+    assert (found["runs"], found["values"]) == (0, 0)
+    assert found["label"]["point"] == point
+
+
+def test_settings_of_the_whole_archive_that_agree_with_each_other_are_still_held_against_scenarios(airwatt, tmp_path):
+    """A store with other names of its points makes an archive in which tables, report and settings agree."""
+    store = tmp_path / "study.sweep"
+    laboratory.sweep("idle", policy=["active", "psm"], set={"duration": "1s"}, store=store)
+    (plan,) = store.glob("plans/*.parquet")
+    table = pq.read_table(plan)
+    others = pa.array(list(reversed(table.column("policy").to_pylist())))
+    pq.write_table(table.set_column(table.schema.get_field_index("policy"), "policy", others), plan)
+    archive(store, tmp_path / "forged.zip")
+    answer = airwatt("rerun", tmp_path / "forged.zip")
+    assert (answer.status, "policy is psm in about.json, and active in" in " ".join(answer.out.split())) == (1, True)
+
+
+def test_a_setting_that_no_scenario_decides_is_not_counted(airwatt, study, tmp_path):
+    def change(sweep):
+        sweep["columns"].append("mood")
+        for point in sweep["points"]:
+            point["mood"] = "good"
+
+    forged, _ = _restated(study, tmp_path / "mood.zip", change)
+    counted = airwatt("rerun", study / "study.zip", "--json").json["values"]
+    answer = airwatt("rerun", forged)
+    assert "not derived from the scenarios, and not counted: mood" in answer.err
+    assert airwatt("rerun", forged, "--json").json["values"] == counted
+
+
+def test_settings_of_every_kind_hold(airwatt, tmp_path):
+    """Rates, sizes, packets, flags, numbers, times of many digits, and a radio profile in a file."""
+    radio = tmp_path / "mine.toml"
+    assert airwatt("radios", "--new", radio).status == 0
+    over = {
+        "wired.down.rate": ["2.5Mbps", "16Mbps"], "flow.application.size": ["20kB"], "ap.buffer": ["50packets"],
+        "station.radio": [str(radio)], "station.lower_bound": ["false"], "ackloss.threshold": ["1"],
+        "wired.rtt": ["12.345678ms"], "ap.beacon_interval": ["102.4ms"],
+    }  # fmt: skip
+    store = tmp_path / "kinds.sweep"
+    laboratory.sweep("fast-dsl", over=over, policy=["psm"], transport=["cubic"], store=store)
+    archive(store, tmp_path / "kinds.zip")
+    answer = airwatt("rerun", tmp_path / "kinds.zip")
+    assert (answer.status, answer.err, "made again: all" in answer.out) == (0, "", True), answer
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [

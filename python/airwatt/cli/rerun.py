@@ -40,10 +40,8 @@ def command(
     with writing("--store", store or archive), bar(archive.name) as on_progress, clearing_away():
         found = rerun(archive, store, trust=trust, on_progress=on_progress)
     if json:
-        first = None if found.first is None else found.first._asdict()
-        print_json(
-            {"schema": SCHEMA, "version": __version__, "archive": str(archive), **found._asdict(), "first": first}
-        )
+        parts = {name: part and part._asdict() for name, part in (("first", found.first), ("label", found.label))}
+        print_json({"schema": SCHEMA, "version": __version__, "archive": str(archive), **found._asdict(), **parts})
     else:
         _show(found)
     if not found.same:
@@ -53,6 +51,14 @@ def command(
 def _show(found: Comparison) -> None:
     from airwatt.tables import count
 
+    if found.label is not None:
+        point, key, said, has = found.label
+        others = f", nor are those of {count(found.mislabelled - 1)} others" if found.mislabelled > 1 else ""
+        show(
+            f"point {point}: its settings are not those of its scenario{others}; {key} is {said or 'not stated'} in"
+            f" about.json, and {has or 'not there'} in scenarios/{point}.toml; nothing was run"
+        )
+        return
     if found.missing:
         say(f"{count(found.missing)} runs of the archive failed this time")
     if found.columns:
@@ -61,6 +67,8 @@ def _show(found: Comparison) -> None:
         say(f"made again, {', '.join(found.members)} {'is another' if len(found.members) == 1 else 'are others'}")
     if found.unmade:
         say(f"not compared: {', '.join(found.unmade)}")
+    if found.underived:
+        say(f"not derived from the scenarios, and not counted: {', '.join(found.underived)}")
     whole = "all" if found.runs == found.planned else "the"
     made = f"{count(found.runs)} of {count(found.planned)} runs made again"
     if not found.different:
