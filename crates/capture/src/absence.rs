@@ -36,6 +36,14 @@ pub(crate) fn attributes(contents: &[u8]) -> impl Iterator<Item = (u8, Range<usi
     })
 }
 
+/// How many bytes of a notice of so many have a meaning: its head and whole descriptors.
+pub(crate) const fn notice_bytes(length: usize) -> usize {
+    match length.checked_sub(HEADER_BYTES) {
+        Some(descriptors) => HEADER_BYTES + descriptors / DESCRIPTOR_BYTES * DESCRIPTOR_BYTES,
+        None => length,
+    }
+}
+
 /// Absences at regular times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Absences {

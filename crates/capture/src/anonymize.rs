@@ -1,10 +1,10 @@
 //! A copy of a capture without names, addresses and contents, for a bug report.
 //!
-//! What stays are times, lengths, radiotap headers, and the headers from which an analysis follows: frame control, sequence
-//! and QoS control, TIM, rates, access parameters; of IP, TCP, UDP and SCTP lengths, flags, ports, sequence and
-//! acknowledgement numbers. Addresses are numbered in the order in which they come, apart from group addresses; whether one
-//! is local stays. Everything else is zero: SSIDs, payloads, encrypted bodies, options, host names. Checksums that were right are
-//! right again, and that of UDP and TCP is left out.
+//! Only what is decoded stays, field by field: times, lengths, the fields of radiotap that an analysis reads, and the headers from which it
+//! follows: frame control, sequence and QoS control, TIM, rates, access parameters; of IP, TCP, UDP and SCTP lengths, flags,
+//! ports, sequence and acknowledgement numbers. Addresses are numbered in the order in which they come, apart from groups that
+//! standards name; whether one is local stays. Everything else is zero: SSIDs, payloads, encrypted bodies, options, host names,
+//! and whatever stands where nothing is defined. Checksums that were right are right again, and that of UDP and TCP is left out.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,7 +16,6 @@ use airwatt_dot11::{
     FrameControl, FrameKind, MacAddress, QosControl, Radiotap, RadiotapFlags, check_fcs, fcs,
 };
 
-use crate::absence::{ATTRIBUTE_HEADER, NOTICE_OF_ABSENCE, attributes};
 use crate::analyze::AnalysisProgress;
 use crate::capture::LinkType;
 use crate::copy::Writer;
@@ -24,13 +23,13 @@ use crate::error::AnalyzeError;
 use crate::file::{Reading, read_to_sink, sources};
 use crate::packet::PacketSink;
 
-/// Elements whose contents say how a network works and not whose it is: rates, channel and its switch, TIM, power, Quiet, access parameters, HT, VHT and
-/// HE capabilities and operation.
-const KEPT_ELEMENTS: [u8; 16] = [1, 3, 5, 12, 33, 37, 40, 42, 45, 46, 50, 60, 61, 191, 192, 195];
-/// Of elements with an extended identifier: HE capabilities, HE operation.
-const KEPT_EXTENSIONS: [u8; 2] = [35, 36];
-/// OUI and type of WMM, and of the element in which a simulated access point states its beacon interval.
-const KEPT_VENDORS: [&[u8]; 2] = [&[0x00, 0x50, 0xf2, 0x02], &[0x02, 0x00, 0x00, 0x01]];
+mod fields;
+
+/// LLC of a SNAP header: DSAP and SSAP 0xaa, control 3 (RFC 1042); and the OUIs with which an Ethernet type follows.
+const SNAP: [u8; 3] = [0xaa, 0xaa, 0x03];
+const ETHERNET_OUIS: [[u8; 3]; 2] = [[0, 0, 0], [0, 0, 0xf8]];
+/// Set in the fourth byte of an encrypted body that begins with a packet number (802.11-2020 12.5.3.2); WEP does not set it.
+const EXTENDED_IV: u8 = 1 << 5;
 const FCS_BYTES: usize = 4;
 
 /// Writes the capture at `path` (`-` is standard input) to `out` as pcapng without what it says about its users. `opened` is called when the files
@@ -191,6 +190,9 @@ impl Masks {
 
     fn ipv4(&mut self, copy: &mut Copy<'_>, at: usize) -> Option<()> {
         let header = usize::from(copy.byte(at)? & 15) * 4;
+        if copy.byte(at)? >> 4 != 4 || header < 20 {
+            return None;
+        }
         // Without the identification.
         copy.keep(at..at + 4);
         copy.keep(at + 6..at + 10);
@@ -198,7 +200,7 @@ impl Masks {
             let masked = self.v4(Ipv4Addr::from(copy.array::<4>(place)?));
             copy.put(place, &masked.octets());
         }
-        if let Some(bytes) = copy.to.get(at..at + header.max(20)) {
+        if let Some(bytes) = copy.to.get(at..at + header) {
             let sum = internet_checksum(bytes);
             copy.put(at + 10, &sum.to_be_bytes());
         }
@@ -207,6 +209,9 @@ impl Masks {
     }
 
     fn ipv6(&mut self, copy: &mut Copy<'_>, at: usize) -> Option<()> {
+        if copy.byte(at)? >> 4 != 6 {
+            return None;
+        }
         // Version and traffic class without the flow label; length, next header, hop limit.
         copy.keep(at..at + 1);
         copy.put(at + 1, &[copy.byte(at + 1)? & 0xf0]);
@@ -236,7 +241,9 @@ impl Masks {
 
     fn radiotap(&mut self, copy: &mut Copy<'_>) -> Option<()> {
         let (radiotap, length) = Radiotap::decode(copy.from).ok()?;
-        copy.keep(0..length);
+        for read in Radiotap::read_bytes(&copy.from[..length]) {
+            copy.keep(read);
+        }
         let has_fcs = radiotap.flags.has(RadiotapFlags::FCS);
         self.air(copy, length, has_fcs, radiotap.flags.has(RadiotapFlags::DATA_PAD))
     }
@@ -263,8 +270,15 @@ impl Masks {
             if has_sender && at + 16 <= end {
                 self.macs(copy, &[at + 10])?;
             }
-            if matches!(control.kind, FrameKind::BlockAck | FrameKind::BlockAckRequest) {
-                copy.keep(at + 16..end);
+            let body = copy.from.get(at + 16..end)?;
+            match control.kind {
+                FrameKind::BlockAck | FrameKind::BlockAckRequest => {
+                    let known = fields::of_block_ack(body, control.kind == FrameKind::BlockAck);
+                    copy.keep(at + 16..at + 16 + known);
+                }
+                // The type of a Trigger frame.
+                FrameKind::OtherControl(2) => copy.put(at + 16, &[body.first()? & 0x0f]),
+                _ => {}
             }
             return Some(());
         }
@@ -289,32 +303,39 @@ impl Masks {
             body = at + (body - at).next_multiple_of(4);
         }
         if control.protected {
-            // The packet number and the number of the key.
-            copy.keep(body..(body + 8).min(end));
+            // The packet number, of WEP the initialization vector, and the number of the key.
+            let has_packet_number = copy.byte(body + 3)? & EXTENDED_IV != 0;
+            copy.keep(body..(body + if has_packet_number { 8 } else { 4 }).min(end));
             return Some(());
         }
         if control.kind.is_management() {
             return self.management(copy, control.kind, body, end);
         }
-        if !control.kind.has_payload() {
+        // The number of a fragment is in the low bits of the sequence control. Headers are in the first one.
+        if !control.kind.has_payload() || copy.byte(at + 22)? & 15 != 0 {
             return Some(());
         }
         if !qos.amsdu() {
-            return self.logical_link(copy, body);
+            return self.logical_link(copy, body, end);
         }
         while body + 14 <= end {
             self.macs(copy, &[body, body + 6])?;
             copy.keep(body + 12..body + 14);
             let length = usize::from(copy.be16(body + 12)?);
-            let _ = self.logical_link(copy, body + 14);
+            let _ = self.logical_link(copy, body + 14, (body + 14 + length).min(end));
             body += (14 + length).next_multiple_of(4);
         }
         Some(())
     }
 
-    fn logical_link(&mut self, copy: &mut Copy<'_>, at: usize) -> Option<()> {
+    /// LLC and SNAP, and what follows by its Ethernet type. A body that begins otherwise has no header that is known.
+    fn logical_link(&mut self, copy: &mut Copy<'_>, at: usize, end: usize) -> Option<()> {
+        if at + 8 > end || copy.array(at)? != SNAP {
+            return None;
+        }
         copy.keep(at..at + 8);
-        self.network(copy, copy.be16(at + 6), at + 8)
+        let has_type = ETHERNET_OUIS.contains(&copy.array(at + 3)?);
+        if has_type { self.network(copy, copy.be16(at + 6), at + 8) } else { None }
     }
 
     fn management(&mut self, copy: &mut Copy<'_>, kind: FrameKind, body: usize, end: usize) -> Option<()> {
@@ -327,18 +348,12 @@ impl Masks {
             }
             FrameKind::Disassociation | FrameKind::Deauthentication => 2,
             FrameKind::ProbeRequest => 0,
-            // Of an action frame category and action; all of those that agree on block acknowledgement or target wake time, and answers
-            // of WNM sleep mode without their group keys.
             FrameKind::Action => {
-                match (copy.byte(body)?, copy.byte(body + 1)) {
-                    (3 | 22 | 23, _) => copy.keep(body..end),
-                    (10, Some(17)) => {
-                        let keys = copy.byte(body + 3).zip(copy.byte(body + 4));
-                        let keys = keys.map_or(0, |(low, high)| usize::from(u16::from_le_bytes([low, high])));
-                        copy.keep(body..(body + 5).min(end));
-                        copy.keep((body + 5 + keys).min(end)..end);
-                    }
-                    _ => copy.keep(body..(body + 2).min(end)),
+                let contents = copy.from.get(body..end)?;
+                let elements_at = fields::elements_of_action(contents);
+                copy.keep(body..body + fields::of_action(contents));
+                if let Some(at) = elements_at {
+                    elements(copy, body + at, end);
                 }
                 return Some(());
             }
@@ -348,32 +363,13 @@ impl Masks {
         if kind == FrameKind::ReassociationRequest {
             self.macs(copy, &[body + 4])?;
         }
-        let mut at = body + fixed;
-        while at + 2 <= end {
-            let (id, length) = (copy.byte(at)?, usize::from(copy.byte(at + 1)?));
-            let contents = at + 2..(at + 2 + length).min(end);
-            copy.keep(at..at + 2);
-            match id {
-                255 => {
-                    let kept =
-                        copy.byte(at + 2).is_some_and(|extension| KEPT_EXTENSIONS.contains(&extension));
-                    copy.keep(contents.start..if kept { contents.end } else { (at + 3).min(contents.end) });
-                }
-                221 => {
-                    let bytes = &copy.from[contents.clone()];
-                    let kept = KEPT_VENDORS.iter().any(|vendor| bytes.starts_with(vendor));
-                    let attributes: Vec<_> = attributes(bytes).collect();
-                    copy.keep(contents.start..if kept { contents.end } else { (at + 6).min(contents.end) });
-                    // Of those of Wi-Fi Direct when an access point is absent, which excuses it.
-                    for (id, Range { start, end }) in attributes {
-                        let kept = if id == NOTICE_OF_ABSENCE { end } else { start };
-                        copy.keep(contents.start + start - ATTRIBUTE_HEADER..contents.start + kept);
-                    }
-                }
-                _ if KEPT_ELEMENTS.contains(&id) => copy.keep(contents),
-                _ => {}
-            }
-            at += 2 + length;
+        // Behind an authentication's fields a key exchange may stand, which has no elements.
+        let has_elements = !matches!(
+            kind,
+            FrameKind::Authentication | FrameKind::Disassociation | FrameKind::Deauthentication
+        );
+        if has_elements {
+            elements(copy, body + fixed, end);
         }
         Some(())
     }
@@ -394,10 +390,12 @@ impl Masks {
         match address.0 {
             // The group of those who look for one host has the end of its address.
             [0x33, 0x33, 0xff, ..] => return MacAddress([0x33, 0x33, 0xff, 0, 0, 0]),
-            // Other groups of IP, of IEEE 802 and of 802.11 have many members.
-            [0x01, 0x00, 0x5e, ..] | [0x33, 0x33, ..] | [0x01, 0x80, 0xc2, ..] | [0x01, 0x0f, 0xac, ..] => {
-                return address;
-            }
+            // Groups of IEEE 802, and those of IP that standards name: 224.0.0.0/23, 239.255.255.250, ff02::1 and others, and those of DHCP.
+            // The others have the end of an address of IP, which may be a site's.
+            [0x01, 0x80, 0xc2, 0, 0, _]
+            | [0x01, 0x00, 0x5e, 0, 0 | 1, _]
+            | [0x01, 0x00, 0x5e, 0x7f, 0xff, 0xfa]
+            | [0x33, 0x33, 0, 0 | 1, 0, _] => return address,
             _ => {}
         }
         let number = number(&mut self.macs, address).to_be_bytes();
@@ -407,15 +405,15 @@ impl Masks {
     }
 
     fn v4(&mut self, address: Ipv4Addr) -> Ipv4Addr {
-        if address.is_multicast()
-            || address.is_broadcast()
-            || address.is_unspecified()
-            || address.is_loopback()
-        {
+        let is_named = matches!(address.octets(), [224, 0, 0 | 1, _] | [239, 255, 255, 250]);
+        if is_named || address.is_broadcast() || address.is_unspecified() || address.is_loopback() {
             return address;
         }
         let [_, a, b, c] = number(&mut self.v4, address).to_be_bytes();
-        if address.is_private() || address.is_link_local() {
+        if address.is_multicast() {
+            // A site's or a source's, also with the site's prefix inside (RFC 6034) or its number (RFC 3180).
+            Ipv4Addr::new(239, a, b, c)
+        } else if address.is_private() || address.is_link_local() {
             Ipv4Addr::new(10, a, b, c)
         } else {
             Ipv4Addr::new(11, a, b, c)
@@ -427,17 +425,38 @@ impl Masks {
             // The group of those who look for one host has the end of its address (RFC 4291 2.7.1).
             return Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00, 0);
         }
-        if address.is_multicast() || address.is_unspecified() || address.is_loopback() {
+        // A group that a standard names has no flag, and 32 bits at most (RFC 3307 4.1); others may have a site's prefix inside (RFC 3306).
+        let is_named = matches!(address.segments(), [0xff00..=0xff0f, 0, 0, 0, 0, 0, 0 | 1, 0..=0xff]);
+        if is_named || address.is_unspecified() || address.is_loopback() {
             return address;
         }
         let [a, b, c, d] = number(&mut self.v6, address).to_be_bytes();
         let low = [u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])];
+        if address.is_multicast() {
+            // Transient, of the same scope.
+            let first = 0xff10 | address.segments()[0] & 0x000f;
+            return Ipv6Addr::new(first, 0, 0, 0, 0, 0, 0x8000 | low[0], low[1]);
+        }
         let (first, second) = match address.segments()[0] {
             first if first & 0xffc0 == 0xfe80 => (0xfe80, 0),
             first if first & 0xfe00 == 0xfc00 => (0xfd00, 0),
             _ => (0x2001, 0x0db8),
         };
         Ipv6Addr::new(first, second, 0, 0, 0, 0, low[0], low[1])
+    }
+}
+
+/// Keeps of elements identifier, length, and the fields that are known. One that runs past the end is damage, of which nothing is known.
+fn elements(copy: &mut Copy<'_>, mut at: usize, end: usize) {
+    while at + 2 <= end {
+        let (id, contents) = (copy.from[at], at + 2..at + 2 + usize::from(copy.from[at + 1]));
+        copy.keep(at..at + 2);
+        at = contents.end;
+        if at <= end {
+            for known in fields::of_element(id, &copy.from[contents.clone()]) {
+                copy.keep(contents.start + known.start..contents.start + known.end);
+            }
+        }
     }
 }
 
@@ -463,8 +482,8 @@ fn transport(copy: &mut Copy<'_>, protocol: u8, at: usize) -> Option<()> {
                     }
                     kind => {
                         let length = usize::from(copy.byte(option + 1)?).max(2);
-                        // The segment size, the window's scale, SACK: of others kind and length.
-                        let is_kept = matches!(kind, 2..=5);
+                        // The segment size, the window's scale, SACK: of others, and of other lengths, kind and length.
+                        let is_kept = matches!((kind, length), (2, 4) | (3, 3) | (5, 10 | 18 | 26 | 34));
                         copy.keep(option..(option + if is_kept { length } else { 2 }).min(end));
                         option += length;
                     }

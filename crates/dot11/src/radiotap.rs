@@ -6,6 +6,8 @@
 //! length of its field is not known either: what was read before it holds. Where a field comes several times (once
 //! for each antenna), the first counts.
 
+use std::ops::Range;
+
 use airwatt_base::Rate;
 
 use super::error::{MalformedFrame, le16, le32, le64, take};
@@ -195,20 +197,22 @@ impl Radiotap {
             return Err(MalformedFrame::Malformed("radiotap length is under 8"));
         }
         let header = take(bytes, length)?;
-        let mut words = 1;
-        while le32(header, 4 * words) >> BIT_MORE_WORDS == 1 {
-            words += 1;
-            if words > WORD_LIMIT || 4 + 4 * words > length {
-                return Err(MalformedFrame::Malformed("radiotap present words run past the header"));
-            }
-        }
+        let words = present_words(header)?;
         let mut radiotap = Self::default();
-        radiotap.read_fields(header, words);
+        radiotap.read_fields(header, words, &mut |_| {});
         Ok((radiotap, length))
     }
 
-    /// Reads fields until they end or one is not known.
-    fn read_fields(&mut self, header: &[u8], words: usize) {
+    /// Where the bytes of a whole header are that [`Radiotap::decode`] reads.
+    pub fn read_bytes(header: &[u8]) -> Vec<Range<usize>> {
+        let Ok(words) = present_words(header) else { return Vec::new() };
+        let mut found = vec![0..4 + 4 * words];
+        Self::default().read_fields(header, words, &mut |read| found.push(read));
+        found
+    }
+
+    /// Reads fields until they end or one is not known, and tells `read` where each was that counts.
+    fn read_fields(&mut self, header: &[u8], words: usize, read: &mut dyn FnMut(Range<usize>)) {
         let mut at = 4 + 4 * words;
         let mut standard = true;
         // Bits of a word that follows without a namespace bit count on from 32, where nothing is defined yet.
@@ -218,9 +222,12 @@ impl Radiotap {
             for bit in (0..BIT_RADIOTAP_NAMESPACE).filter(|bit| standard && present >> bit & 1 == 1) {
                 let Some(&(align, size)) = FIELDS.get((base + bit) as usize) else { return };
                 at = at.next_multiple_of(usize::from(align));
-                let Some(field) = header.get(at..at + usize::from(size)) else { return };
-                self.read_field(bit, field);
-                at += usize::from(size);
+                let end = at + usize::from(size);
+                let Some(field) = header.get(at..end) else { return };
+                if self.read_field(bit, field) {
+                    read(at..end);
+                }
+                at = end;
             }
             base += 32;
             if present >> BIT_RADIOTAP_NAMESPACE & 1 == 1 {
@@ -230,6 +237,7 @@ impl Radiotap {
                 // OUI (3), sub-namespace (1), then the number of bytes to skip, which cover the vendor's fields.
                 at = at.next_multiple_of(2);
                 let Some(vendor) = header.get(at..at + 6) else { return };
+                read(at + 4..at + 6);
                 at += 6 + usize::from(le16(vendor, 4));
                 standard = false;
                 base = 0;
@@ -237,7 +245,8 @@ impl Radiotap {
         }
     }
 
-    fn read_field(&mut self, bit: u32, field: &[u8]) {
+    /// Whether the field of a bit is one that is looked at.
+    fn read_field(&mut self, bit: u32, field: &[u8]) -> bool {
         match bit {
             0 => _ = self.tsft_us.get_or_insert(le64(field, 0)),
             1 => self.flags.0 |= field[0],
@@ -260,8 +269,9 @@ impl Radiotap {
             }
             21 => self.vht = self.vht.or_else(|| vht_field(field)),
             23 => self.he = self.he.or_else(|| he_field(field)),
-            _ => {}
+            _ => return false,
         }
+        true
     }
 
     /// What the transmitter decided; `None` where the header does not tell. HE, VHT and MCS win over the legacy field, which
@@ -317,6 +327,19 @@ impl Radiotap {
         out[start + 4..start + 8].copy_from_slice(&present.to_le_bytes());
         length
     }
+}
+
+/// How many present words a whole header has.
+fn present_words(header: &[u8]) -> Result<usize, MalformedFrame> {
+    take(header, 8)?;
+    let mut words = 1;
+    while le32(header, 4 * words) >> BIT_MORE_WORDS == 1 {
+        words += 1;
+        if words > WORD_LIMIT || 4 + 4 * words > header.len() {
+            return Err(MalformedFrame::Malformed("radiotap present words run past the header"));
+        }
+    }
+    Ok(words)
 }
 
 /// Bits of the VHT field.
