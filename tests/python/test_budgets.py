@@ -208,3 +208,23 @@ def test_no_mutant_costs_more_in_any_output(tmp_path, monkeypatch, seed):
             pytest.fail(
                 f"{command}: status {status}, {took:.1f} s, {added:.0f} MB; {err.getvalue()}; the input is {keep}"
             )
+
+
+def test_stations_cost_in_proportion(tmp_path):
+    """Four times the stations of a capture of equal length take no more than some five times the processor."""
+    import airwatt as laboratory
+
+    def null(number: int, stations: int) -> tuple[int, bytes]:
+        client = b"\2\0\1" + (number % stations).to_bytes(3, "big")
+        control = b"\x48\x11" if number % 2 else b"\x48\x01"
+        return number * 1_000, control + b"\0\0" + _AP + client + _AP + struct.pack("<H", number % 4_096 << 4)
+
+    def seconds(stations: int) -> float:
+        path = tmp_path / f"{stations}.pcap"
+        path.write_bytes(_pcap(105, [null(number, stations) for number in range(8_000)]))
+        begin = time.process_time()
+        laboratory.analyze(path, station="all")
+        return time.process_time() - begin
+
+    few, many = seconds(1_000), seconds(4_000)
+    assert many < 5 * few + 0.5, (few, many)

@@ -207,13 +207,12 @@ pub struct ExampleReport {
     /// A description.
     pub detail: String,
 }
-/// Whether a finding is about the station in question or about its access point; all are where none is named or it is named
-/// by IP.
-pub(super) fn concerns(finding: &Finding, station: Option<&Station>, seen: &Observations) -> bool {
-    let Some(Station::Mac(mac)) = station else { return true };
-    let is_access_point =
-        |record: &StationRecord| record.mac == *mac && record.bssid == Some(finding.station);
-    finding.station == *mac || seen.stations.iter().any(is_access_point)
+/// The stations and access points that findings have to be about: the one in question with its access points; `None` for all, where none is
+/// named or it is named by IP.
+pub(super) fn meant(station: Option<&Station>, seen: &Observations) -> Option<Vec<MacAddress>> {
+    let Some(Station::Mac(mac)) = station else { return None };
+    let records = seen.stations.iter().filter(|record| record.mac == *mac);
+    Some(std::iter::once(*mac).chain(records.filter_map(|record| record.bssid)).collect())
 }
 
 fn file_of(capture: &Capture, packet: u32) -> Option<(String, u32)> {

@@ -122,8 +122,11 @@ pub(crate) fn describe_with(
 ) -> Analysis {
     let (list, bytes) = flows::by_bytes(capture, station);
     let flow_count = list.len();
-    let concerned =
-        || observations.findings.iter().filter(|found| finding::concerns(found, station, observations));
+    // Found once: a capture of many stations has many findings too.
+    let ends = finding::meant(station, observations);
+    let is_meant =
+        |found: &&power_save::Finding| ends.as_ref().is_none_or(|ends| ends.contains(&found.station));
+    let concerned = || observations.findings.iter().filter(is_meant);
     let is_kept = |found: &&power_save::Finding| {
         found.count(Verdict::Violated) + found.count(Verdict::Undecidable) == 0
     };
