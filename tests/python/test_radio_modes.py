@@ -284,7 +284,7 @@ def test_what_is_asked_of_no_clear_station_is_not_ignored(airwatt, tmp_path):
     assert "of the bytes; --station names another" in alone
 
 
-def test_a_cell_in_another_band_than_the_radio_is_noted(airwatt):
+def test_a_cell_in_another_band_than_the_radio_is_noted(airwatt, tmp_path):
     five = ["--set", "wifi.standard=802.11a", "--set", "wifi.beacon_rate=6Mbps"]
     text = " ".join(airwatt.output(["run", "idle", "--radio", "esp32-c5", *five]).split())
     assert (
@@ -294,6 +294,18 @@ def test_a_cell_in_another_band_than_the_radio_is_noted(airwatt):
     # The note comes before the numbers.
     wrong = airwatt.output(["run", "idle", "--set", "duration=5s", "--radio", "esp32-c5-5ghz"])
     assert wrong.startswith("note: the cell is at 2.4 GHz")
+    # Once for a table of several radios or points, wherever they have days.
+    alone = "esp32-c3 has 2.4 GHz alone, so that it cannot join: figures are of no real device"
+    base = ["idle", "--set", "duration=5s", *five]
+    compared = " ".join(airwatt.output(["compare", *base, "--radio", "esp32-c3,esp32-c5"]).split())
+    assert compared.startswith(f"note: the cell is at 5 GHz, and {alone}; the figures of esp32-c5 are those at 2.4 GHz")
+    policies = ["--policy", "psm,timeout"]
+    swept = ["sweep", *base, "--set", "station.radio=esp32-c3", *policies, "--store", tmp_path / "s"]
+    cells = ["compare", "idle", "--radio", "esp32-c3", "--vary", "wifi.standard=802.11g,802.11a", *policies]
+    asked = (["compare", *base, "--radio", "esp32-c3", *policies], swept, [*cells, *five[2:], "--set", "duration=5s"])
+    for command in asked:
+        shown = " ".join(airwatt.output(command).split())
+        assert shown.count(alone) == shown.count("note:") == 1
     for radio, cell in (("esp32-c5-5ghz", five), ("esp32-c5", []), ("nrf7002", five)):
         assert "the cell is at" not in airwatt.output(["run", "idle", "--radio", radio, *cell])
 

@@ -68,7 +68,8 @@ def command(
     """Run the same traffic under each choice. Several kinds of choice make their product."""
     lasting = options.battery(battery, allow_borrowed)
     check_picture("--plot", plot)
-    policies = _policies(scenario, options.names("--policy", policy), dict(options.overrides(set_)))
+    overrides = dict(options.overrides(set_))
+    policies = _policies(scenario, options.names("--policy", policy), overrides)
     transports = options.names("--transport", transport)
     radios = options.names("--radio", radio)
     varied = ({} if radios is None else {"station.radio": radios}) | _varied(vary)
@@ -85,7 +86,7 @@ def command(
                 vary=varied,
                 seed=seed,
                 runs=runs,
-                set=dict(options.overrides(set_)),
+                set=overrides,
                 limit=limit,
                 store=store,
                 on_progress=on_progress,
@@ -103,6 +104,11 @@ def command(
     if json:
         print_json(comparison.to_dict() | ({} if lasting is None else {"battery": _battery(comparison, lasting)}))
     else:
+        from airwatt.cli import radio_notes
+
+        compared = [laboratory.load(scenario, list(row.choice.items()), overrides) for row in comparison.rows]
+        for note in radio_notes.other_band(compared):
+            show(note)
         _print_table(comparison, lasting)
     if interrupted is not None:
         raise interrupted

@@ -13,13 +13,15 @@ if TYPE_CHECKING:
     from airwatt._core import Scenario
 
 
-def other_band(scenario: Scenario) -> Iterator[str]:
-    """Notes that figures of the radios are those of another band: what they are comes after it."""
-    values = scenario.to_dict()
-    if values.get("wifi"):
-        radios = [station["radio"] for station in values["station"]]
-        text = _other_band(dict.fromkeys(radios), values["wifi"]["standard"])
-        yield from [text] if text is not None else []
+def other_band(scenarios: Iterable[Scenario]) -> Iterator[str]:
+    """Notes that figures of radios are those of another band than a cell's, each once: what they are comes after it."""
+    cells: dict[str, dict[str, None]] = {}
+    for values in (scenario.to_dict() for scenario in scenarios):
+        if values.get("wifi"):
+            radios = cells.setdefault(values["wifi"]["standard"], {})
+            radios.update(dict.fromkeys(station["radio"] for station in values["station"]))
+    notes = (_other_band(radios, standard) for standard, radios in cells.items())
+    yield from dict.fromkeys(note for note in notes if note is not None)
 
 
 def timeouts(scenario: Scenario) -> Iterator[str]:

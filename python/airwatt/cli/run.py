@@ -112,7 +112,7 @@ def command(
     if not json:
         from airwatt.cli import radio_notes
 
-        for note in radio_notes.other_band(loaded):
+        for note in radio_notes.other_band([loaded]):
             show(note)
     present(result, json, lasting)
     if not json:

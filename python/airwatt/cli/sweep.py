@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from airwatt._core import SCHEMA, InputError, __version__
+from airwatt._core import SCHEMA, InputError, Scenario, __version__
 from airwatt.cli import options
 from airwatt.cli.output import check_file, note_file, print_json, print_text, say, show, writing
 from airwatt.cli.parameters import Argument, Exit, Option
@@ -281,7 +281,7 @@ def _run(
     if json:
         print_json(_document(store, states, interrupted))
     else:
-        parts = _summary(store, states)
+        parts = [*_notes(planned), *_summary(store, states)]
         if interrupted:
             parts.append(f"interrupted: what is finished is kept; airwatt sweep resume {files.folder} goes on")
         show(*parts)
@@ -370,6 +370,15 @@ def _summary(store: Store, states: Sequence[Status]) -> "list[str | Table]":
     lines.append(f"store: {store.path}")
     parts.append("\n".join(lines))
     return parts
+
+
+def _notes(planned: Sequence[plans.Plan]) -> Iterator[str]:
+    """Notes on the radios of the points, as far as these have a table here."""
+    from airwatt.cli import radio_notes
+
+    texts = [text.as_py() for plan in planned for text in plan.texts or ()]
+    if len(texts) <= _MOST_POINTS:
+        yield from radio_notes.other_band(Scenario.from_toml(text) for text in texts)
 
 
 def _line(state: Status) -> str:
