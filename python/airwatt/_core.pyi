@@ -312,6 +312,9 @@ def radios() -> str:
 def radio(name: str) -> str:
     """One radio profile, by the name of one that ships or by the path of a file, as JSON. Raises `InputError`."""
 
+def radio_text(name: str) -> str:
+    """The TOML text of the file of a radio profile, named as for `radio`. Raises `InputError`."""
+
 def radio_fit(name: str, averages: Sequence[tuple[int, float]], powers: Sequence[tuple[str, float]]) -> str:
     """A profile fitted on averages (DTIM period and power), with other powers of states. Raises `InputError`."""
 

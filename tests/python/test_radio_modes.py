@@ -149,7 +149,8 @@ def test_a_board_that_listens_cheaply_has_its_average_in_a_run_too(airwatt, tmp_
     fit = ["--fit", trace, "--state", "listen=0s..1s", "--state", "dtim1=1s..5s"]
     made = airwatt("radios", "esp32-c3", *fit, "--new", new)
     assert made.status == 0, made.err
-    assert "measured" in made.out.partition("off by")[0]
+    # Beside the board's own stand those that its chip's maker published for other modes.
+    assert "   average   profile" in made.out.partition("off by")[0]
     asked = ["run", "idle", "--radio", new, "--set", "duration=120s", "--pcap", capture, "--json"]
     assert airwatt(*asked).json["stations"][0]["average_current_a"] == pytest.approx(1.606e-3, rel=4e-3)
     asked = ["analyze", capture, "--radio", new, "--policy", "psm-legacy", "--json"]
@@ -160,7 +161,7 @@ def test_a_board_that_listens_cheaply_has_its_average_in_a_run_too(airwatt, tmp_
 def test_averages_are_no_board_in_deep_sleep(airwatt):
     """An associated host that wakes up for other things is not associated in deep sleep."""
     text = airwatt.output(["radios", "--of", "esp32-c3", "--fit-averages", "dtim1=1.6mA,dtim10=0.45mA"])
-    assert 'deep_sleep = "0.005mA"' in text
+    assert 'deep_sleep = "5uA"' in text
 
 
 def test_an_average_of_a_host_that_is_awake_makes_no_profile(airwatt, tmp_path):

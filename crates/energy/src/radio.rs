@@ -183,24 +183,43 @@ impl Radio {
     /// # Errors
     /// Returns an error if there is no such name, file or mode, or the file is not a profile.
     pub fn find(text: &str) -> Result<Self, RadioError> {
-        match text.rsplit_once(':') {
-            Some((profile, mode)) if !Self::is_file(mode) => {
-                let radio = Self::profile(profile)?;
-                let modes = radio.modes.iter().map(|mode| mode.id.clone()).collect();
-                let unknown =
-                    || RadioError::UnknownMode { radio: profile.to_owned(), mode: mode.to_owned(), modes };
-                radio.in_mode(mode).ok_or_else(unknown)
-            }
-            _ => Self::profile(text),
+        let (profile, mode) = Self::split_mode(text);
+        let radio = Self::profile(profile)?;
+        let Some(mode) = mode else { return Ok(radio) };
+        let modes = radio.modes.iter().map(|mode| mode.id.clone()).collect();
+        let unknown = || RadioError::UnknownMode { radio: profile.to_owned(), mode: mode.to_owned(), modes };
+        radio.in_mode(mode).ok_or_else(unknown)
+    }
+
+    /// Returns the text of the file that [`Radio::find`] reads: its keys as they are written, with the comments.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such name or file.
+    pub fn find_text(text: &str) -> Result<String, RadioError> {
+        let (profile, _) = Self::split_mode(text);
+        if Self::is_file(profile) {
+            return Self::file_text(profile);
         }
+        let shipped = Self::shipped_text(profile).map(str::to_owned);
+        shipped.ok_or_else(|| RadioError::Unknown { name: profile.to_owned() })
+    }
+
+    /// The name or path of a profile, and the mode of the host after it.
+    fn split_mode(text: &str) -> (&str, Option<&str>) {
+        match text.rsplit_once(':') {
+            Some((profile, mode)) if !Self::is_file(mode) => (profile, Some(mode)),
+            _ => (text, None),
+        }
+    }
+
+    fn file_text(path: &str) -> Result<String, RadioError> {
+        read_text(path)
+            .map_err(|error| RadioError::Unreadable { file: path.to_owned(), reason: reason_of(&error) })
     }
 
     fn profile(name_or_path: &str) -> Result<Self, RadioError> {
         if Self::is_file(name_or_path) {
-            let text = read_text(name_or_path).map_err(|error| RadioError::Unreadable {
-                file: name_or_path.to_owned(),
-                reason: reason_of(&error),
-            })?;
+            let text = Self::file_text(name_or_path)?;
             return Self::from_toml(&text, name_or_path);
         }
         let found = Self::shipped().iter().find(|radio| radio.name == name_or_path);

@@ -52,8 +52,8 @@ mod _core {
     use crate::fairness::{fairness_index, fairness_sliding};
     #[pymodule_export]
     use crate::lists::{
-        analysis_schema, finding_kinds, policies, radio, radio_fit, radio_template, radios, result_schema,
-        scenarios, schema, transports,
+        analysis_schema, finding_kinds, policies, radio, radio_fit, radio_template, radio_text, radios,
+        result_schema, scenarios, schema, transports,
     };
     #[pymodule_export]
     use crate::log::log_to_stderr;

@@ -52,6 +52,12 @@ pub(crate) fn radio(name: &str) -> PyResult<String> {
     Ok(profile(&found(name)?).to_string())
 }
 
+/// The TOML text of the file of a radio profile, named as for `radio`. Raises `InputError`.
+#[pyfunction]
+pub(crate) fn radio_text(name: &str) -> PyResult<String> {
+    Radio::find_text(name).map_err(|error| InputError::new_err(error.to_string()))
+}
+
 /// A commented profile to start from, as TOML.
 #[pyfunction]
 pub(crate) const fn radio_template() -> &'static str {

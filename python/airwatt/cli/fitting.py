@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json as json_
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
-from airwatt import _core, laboratory
+from airwatt import _core, bands, laboratory
 from airwatt._core import InputError
 from airwatt.cli.output import print_json, print_text, show
 from airwatt.record import Record
@@ -41,7 +43,10 @@ def make(
         raise InputError("--state, --fit-averages: expected each state and each average once")
     radio = Record(json_.loads(_core.radio_fit(name or _BASE, periods, powers)))
     own = {key for key, _ in powers} | ({"wake_up"} if periods else set())
-    text = _toml(radio, name, fit, own, {key: text for key, _, text in given})
+    # A chip of the same name lends nothing of its own.
+    lent = [key for key in (radio.borrowed if name else _LENT) if key not in own]
+    of = f"a trace, {fit.name}" if fit is not None else "averages"
+    text = _toml(base, radio, name or _BASE, of, lent, own, {key: text for key, _, text in given})
     if new is not None:
         write(new, text)
     if json:
@@ -111,75 +116,118 @@ def _of_averages(text: str | None) -> Iterator[tuple[str, float, str]]:
         yield key, amperes, value.strip()
 
 
-def _toml(radio: Record, name: str | None, fit: Path | None, own: set[str], written: Mapping[str, str]) -> str:
-    """Writes a profile whose measured keys are `own`; a chip of the same name lends nothing.
+def _toml(
+    base: Record, radio: Record, name: str, of: str, lent: list[str], own: set[str], written: Mapping[str, str]
+) -> str:
+    """The file of the profile `base`, read by `name`, with what `radio` has of measurements, whose keys are `own`.
 
-    Averages stand as they were `written`.
+    A key that no measurement concerns stays as it is in the file, whatever it is. The profile is fitted on `of`, `lent`
+    are the keys that another chip lends, and `written` has the texts of averages.
     """
-    volts = radio.voltage_v
-
-    def current(watts: float) -> str:
-        # Currents are multiples of a nanoampere.
-        return f'"{round(1e9 * watts / volts) / 1e6:.10g}mA"'
-
-    lent = [key for key in (radio.borrowed if name else _LENT) if key not in own]
-    clock, beacon = radio.sleep_clock, radio.beacon
-    base = radio.name.partition(":")[0]
-    transmit = current(radio.transmit_w)
-    if radio.transmit_by_rate:
-        rates = (f'"{entry.rate_bps / 1e6:g}Mbps" = {current(entry.power_w)}' for entry in radio.transmit_by_rate)
-        transmit = f"{{ {', '.join(rates)} }}"
-    of = f"a trace, {fit.name}" if fit is not None else "averages"
-    lines = [
-        f'name = "{base}-measured"',
-        f'description = "Fitted on {of}; everything else is that of {base}"',
-        f'source = "measured: {", ".join(sorted(own)) or "nothing"}; {base}: {_plain(radio.source)}"',
-        f'voltage = "{volts:g}V"',
-        f"transmit = {transmit}",
-        f"receive = {current(radio.receive_w)}",
-        *([] if "listen" in radio.assumed.to_dict() else [f"listen = {current(radio.listen_w)}"]),
-        f"sleep = {current(radio.sleep_w - radio.housekeeping_w)}",
-        *([] if radio.deep_sleep_w is None else [f"deep_sleep = {current(radio.deep_sleep_w)}"]),
-        f'min_awake = "{1e6 * radio.min_awake_s:g}us"',
-        *([] if radio.band is None else [f'band = "{radio.band}"']),
-        *([] if radio.timeout_s is None else [f'timeout = "{1e3 * radio.timeout_s:g}ms"']),
-        f"borrowed = {json_.dumps(list(lent))}",
-        *(["", "[housekeeping]", f"current = {current(radio.housekeeping_w)}"] if radio.housekeeping_w else []),
-        "",
-        "[wake_up]",
-        f'time = "{1e6 * radio.wake_up.time_s:g}us"',
-        f'charge = "{round(1e9 * radio.wake_up.energy_j / volts) / 1e3:.10g}uC"',
-        "",
-        "[to_sleep]",
-        f'time = "{1e6 * radio.to_sleep.time_s:g}us"',
-        f"power = {current(radio.to_sleep.power_w)}",
-        "",
-        "[sleep_clock]",
-        f'guard = "{1e6 * clock.guard_s:g}us"',
-        f"accuracy_ppm = {clock.accuracy_ppm:g}",
-        f"wander_ppm = {clock.wander_ppm:g}",
-        "",
-        "[beacon]",
-        f'reception = "{beacon.reception}"',
-        f'wait = "{1e3 * beacon.wait_s:g}ms"',
-    ]
-    if radio.averages and "wake_up" in own:
-        fitted = ", ".join(f'"dtim{each.dtim_period}"' for each in radio.averages if each.fitted)
-        named = [(f"dtim{each.dtim_period}", each.power_w) for each in radio.averages]
-        texts = (f'{key} = "{written[key]}"' if key in written else f"{key} = {current(watts)}" for key, watts in named)
-        lines += ["", "[averages]", *texts]
-        lines.append(f"fitted = [{fitted}]")
-    assumed = {key: why for key, why in radio.assumed.to_dict().items() if key not in own and key != "listen"}
-    lines += ["", "[assumed]", *(f'{key} = "{_plain(why)}"' for key, why in assumed.items())]
-    for place, mode in enumerate(radio.modes):
-        lines += ["", "[[mode]]", f'id = "{mode.id}"', f'name = "{_plain(mode.name)}"']
-        lines += [f"sleep = {current(mode.sleep_w)}"] if place else []
-        lines += ["set = [", *(f'    "{_plain(each)}",' for each in mode.set), "]"]
-    return "\n".join(lines) + "\n"
+    table = tomllib.loads(_core.radio_text(name))
+    current = partial(_current, volts=radio.voltage_v)
+    chip, is_of_file = base.name.partition(":")[0], base.mode == _mode_of_file(base)
+    table["name"] = f"{chip.removesuffix(bands.MEASURED)}{bands.MEASURED}"
+    table["description"] = f"Fitted on {of}; everything else is that of {chip}"
+    table["source"] = f"measured: {', '.join(sorted(own)) or 'nothing'}; {chip}: {base.source}"
+    for state in ("transmit", "receive", "listen"):
+        # A profile may say that it assumes listening to be as receiving, which then is that of the board.
+        if state in own or (state in table and radio[f"{state}_w"] != base[f"{state}_w"]):
+            table[state] = current(radio[f"{state}_w"])
+    if not is_of_file or current(_doze_w(radio)) != current(_doze_w(base)):
+        table["sleep"] = current(_doze_w(radio))
+    if not is_of_file or radio.housekeeping_w != base.housekeeping_w:
+        table["housekeeping"] = {"current": current(radio.housekeeping_w)} if radio.housekeeping_w else {}
+    if radio.deep_sleep_w != base.deep_sleep_w:
+        table["deep_sleep"] = current(radio.deep_sleep_w)
+    if "wake_up" in own:
+        charge = f"{round(1e9 * radio.wake_up.energy_j / radio.voltage_v) / 1e3:.10g}uC"
+        # A wake-up without a time gets one, since a charge takes some.
+        is_timed = radio.wake_up.time_s == base.wake_up.time_s
+        time = table["wake_up"]["time"] if is_timed else f"{1e6 * radio.wake_up.time_s:g}us"
+        table["wake_up"] = {"time": time, "charge": charge}
+    table["borrowed"] = lent
+    if "wake_up" in own:
+        table["averages"] = _averages(radio, written)
+    elif not is_of_file or own - {"transmit"}:
+        # Those of the chip are not those of a device without traffic that takes something else.
+        table["averages"] = {}
+    # What is assumed of listening where the file does not have it is no key of the file.
+    unwritten = {"listen"} - table.get("assumed", {}).keys()
+    table["assumed"] = {key: why for key, why in radio.assumed.to_dict().items() if key not in own | unwritten}
+    table["mode"] = list(_modes(base, radio, table.get("mode", [])))
+    return _file({key: value for key, value in table.items() if value not in ([], {})})
 
 
-def _plain(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')
+def _current(watts: float, volts: float) -> str:
+    # Currents are multiples of a nanoampere.
+    return f"{round(1e9 * watts / volts) / 1e6:.10g}mA"
+
+
+def _doze_w(radio: Record) -> float:
+    return float(radio.sleep_w - radio.housekeeping_w)
+
+
+def _mode_of_file(radio: Record) -> str | None:
+    """The mode of the host whose figures are those of the file itself."""
+    return radio.modes[0].id if radio.modes else None
+
+
+def _averages(radio: Record, written: Mapping[str, str]) -> dict[str, object]:
+    """Averages of the board, as they were `written` if they were."""
+    named = {f"dtim{each.dtim_period}": each for each in radio.averages}
+    texts = {key: written.get(key) or _current(each.power_w, radio.voltage_v) for key, each in named.items()}
+    return {**texts, "fitted": [key for key, each in named.items() if each.fitted]}
+
+
+def _modes(base: Record, radio: Record, tables: list[dict[str, object]]) -> Iterator[dict[str, object]]:
+    """The modes of the file, of which a board that takes more than the chip has no averages of its maker.
+
+    A host that was measured in another mode than that of the file has this mode alone.
+    """
+    if base.mode != _mode_of_file(base):
+        own = next(one for one in tables if one["id"] == base.mode)
+        yield {key: value for key, value in own.items() if key not in ("sleep", "averages")}
+        return
+    for place, (one, chip, board) in enumerate(zip(tables, base.modes, radio.modes, strict=True)):
+        sleep = _current(board.sleep_w, radio.voltage_v)
+        if place == 0 or sleep == _current(chip.sleep_w, radio.voltage_v):
+            yield one
+            continue
+        # What is below the last digit of an average does not show in it.
+        shows = any(board.sleep_w - chip.sleep_w > average.within_w for average in chip.averages)
+        yield {key: value for key, value in {**one, "sleep": sleep}.items() if not (shows and key == "averages")}
+
+
+def _file(table: Mapping[str, object]) -> str:
+    """A profile as TOML: tables after what stands alone, and modes at the end."""
+    alone = [_line(key, value) for key, value in table.items() if key == "transmit" or not _is_table(value)]
+    parts = [alone]
+    for key, value in sorted(table.items(), key=lambda entry: isinstance(entry[1], list)):
+        if _is_table(value) and key != "transmit":
+            tables = [(f"[[{key}]]", each) for each in value] if isinstance(value, list) else [(f"[{key}]", value)]
+            parts += [[head, *(_line(*entry) for entry in each.items())] for head, each in tables]
+    return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
+
+
+def _is_table(value: object) -> TypeGuard[dict[str, object] | list[dict[str, object]]]:
+    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(each, dict) for each in value))
+
+
+_LONGEST = 120
+"""A list that makes a longer line has one value in each line."""
+
+
+def _line(key: str, value: object) -> str:
+    line = f"{key} = {_value(value)}"
+    if isinstance(value, list) and len(line) > _LONGEST:
+        return "\n".join([f"{key} = [", *(f"    {_value(each)}," for each in value), "]"])
+    return line
+
+
+def _value(value: object) -> str:
+    # A text alone has no quotes there.
+    return json_.dumps(value, ensure_ascii=False) if isinstance(value, str) else _core.toml_value(value)
 
 
 def write(path: Path, text: str) -> None:
@@ -210,6 +258,8 @@ def averages_parts(radio: Record) -> Iterator[str | Table]:
     ]
     if rows:
         yield "averages of the associated device without traffic, beacons each 102.4 ms:"
-        # The averages of a profile that was fitted here are those of its board.
-        whose = "measured" if radio.source.startswith("measured: ") else "published"
+        # The averages of a profile that was fitted here are those of its board, but for other modes of its host.
+        is_board = "wake_up" in radio.source.partition("measured: ")[2].partition(";")[0]
+        others = any(mode.averages for mode in radio.modes if mode.id != radio.mode)
+        whose = ("average" if others else "measured") if is_board else "published"
         yield table(["host", "beacons", whose, "profile", "off by", ""], rows, left=2, also_left=[5])
