@@ -30,9 +30,12 @@ fn candidates_are_each_policy_with_its_settings_once() {
     let all = Candidate::all();
     assert!(all.iter().enumerate().all(|(index, one)| !all[..index].contains(one)));
     assert!(all.iter().all(|one| one.policy != "ideal"));
-    // Seven times, two of them with two listen intervals too. The longest are those of drivers that stay awake while somebody types.
+    // Seven times, each with two listen intervals too. The longest are those of drivers that stay awake while somebody types.
     let timeouts = || all.iter().filter(|one| one.policy == "timeout");
-    assert_eq!((timeouts().count(), timeouts().filter(|one| one.listen_interval.is_some()).count()), (11, 4));
+    assert_eq!(
+        (timeouts().count(), timeouts().filter(|one| one.listen_interval.is_some()).count()),
+        (21, 14)
+    );
     let longest = timeouts().filter_map(|one| one.setting).map(|(_, value)| value).max();
     assert_eq!(longest, Some(Span::from_secs(2)));
     assert_eq!(all.iter().filter(|one| one.policy == "uapsd").count(), 5);

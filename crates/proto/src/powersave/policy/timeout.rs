@@ -65,18 +65,19 @@ impl Timeout {
 impl Policy for Timeout {
     type Config = TimeoutConfig;
     const NEEDS: Abilities = Abilities::SWITCH.and(Abilities::SEE_TIM);
-    /// With longer listen intervals the timeout of 50 ms is tried, which is what ESP-IDF does if nothing is set. 1.5 s and 2 s are what
-    /// drivers of Linux have whose firmware saves power (wl18xx, brcmfmac).
+    /// Each is tried with longer listen intervals too: where the timeout outlasts the round trip no answer waits for a beacon, so that
+    /// beacons may be skipped. 50 ms is what ESP-IDF does if nothing is set. 1.5 s and 2 s are what drivers of Linux have whose firmware
+    /// saves power (wl18xx, brcmfmac).
     const ESTIMATE: Estimate = Estimate {
         dozing: Dozing::AfterTimeout,
         trials: &[
             Trial::of("timeout", Span::from_millis(10)).skipping_beacons(),
             Trial::of("timeout", Span::from_millis(50)).skipping_beacons(),
-            Trial::of("timeout", Span::from_millis(100)),
-            Trial::of("timeout", Span::from_millis(200)),
-            Trial::of("timeout", Span::from_millis(1_000)),
-            Trial::of("timeout", Span::from_millis(1_500)),
-            Trial::of("timeout", Span::from_millis(2_000)),
+            Trial::of("timeout", Span::from_millis(100)).skipping_beacons(),
+            Trial::of("timeout", Span::from_millis(200)).skipping_beacons(),
+            Trial::of("timeout", Span::from_millis(1_000)).skipping_beacons(),
+            Trial::of("timeout", Span::from_millis(1_500)).skipping_beacons(),
+            Trial::of("timeout", Span::from_millis(2_000)).skipping_beacons(),
         ],
     };
 
