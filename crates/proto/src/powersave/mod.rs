@@ -5,8 +5,8 @@
 //! [policy](PowerSaveConfig), one file each. Both speak of frames by what power save needs to know of them: size, flags and time. The
 //! 802.11 contention, acknowledgement and retry below them belong to the driver: the simulated air, or a real card.
 //!
-//! Left out: group-addressed frames after DTIM beacons, S-APSD, per-access-category U-APSD (all categories are trigger-
-//! and delivery-enabled or none), and limits to a service period's length.
+//! Left out: S-APSD, per-access-category U-APSD (all categories are trigger- and delivery-enabled or none), and limits to a
+//! service period's length.
 
 mod access_point;
 mod estimate;
