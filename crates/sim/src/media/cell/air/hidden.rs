@@ -5,7 +5,7 @@
 //! has its own of both, and several exchanges may be under way. The rules:
 //!
 //! * **Carrier sense.** A member is busy while a frame that it hears is on the air, while it sends, while it waits for the response to its
-//!   own frame, and by NAV (802.11-2020 10.3.2.4). NAV comes from frames that arrived whole: a station that does not hear an RTS learns of the
+//!   own frame or is to send one, and by NAV (802.11-2020 10.3.2.4). What it has to send because of a frame that ends comes to a busy medium. NAV comes from frames that arrived whole: a station that does not hear an RTS learns of the
 //!   exchange from the CTS. The NAV of an RTS ends early if nothing follows.
 //! * **Reception.** A receiver stays with the frame whose preamble it had first. The MPDUs of that frame under another one are lost, the others
 //!   arrive; the later frame is lost. Frames that begin together are both lost. A member that sends receives nothing. A response
@@ -161,6 +161,8 @@ pub(crate) struct Exchange {
     pub(crate) phase: Phase,
     /// When the phase is over.
     pub(crate) due: Instant,
+    /// The receiver of its PPDU, which answers; `None` is the group address.
+    pub(crate) to: Option<Member>,
     pub(crate) frame: Option<AirFrame>,
     /// When its last frame was over.
     pub(crate) ended: Instant,
@@ -191,6 +193,8 @@ struct Listener {
     broken: bool,
     /// Whether an exchange of its own is under way.
     engaged: bool,
+    /// Whether something that kept it busy has ended in the present step.
+    released: bool,
 }
 
 /// The members of a cell of which some do not hear each other.
@@ -231,6 +235,7 @@ impl Hidden {
             nav_reset: None,
             broken: false,
             engaged: false,
+            released: false,
         };
         Self {
             hears,
@@ -334,6 +339,12 @@ impl Hidden {
     pub(crate) fn remove(&mut self, index: usize, from: Member) {
         self.exchanges.remove(index);
         self.listeners[usize::from(from)].engaged = false;
+        self.release(from);
+    }
+
+    /// Something that kept the member busy has ended.
+    pub(crate) fn release(&mut self, member: Member) {
+        self.listeners[usize::from(member)].released = true;
     }
 
     /// Puts a frame of an exchange on the air.
@@ -420,7 +431,7 @@ impl Hidden {
                     Reception::Missed => {}
                 }
             }
-            self.settle(member, now);
+            listener.released = true;
         }
         if frame.to.is_none() {
             self.group = frame.whole_at();
@@ -435,20 +446,34 @@ impl Hidden {
         frame.end
     }
 
-    /// The member contends from now on, or from the end of NAV or EIFS, if it hears nothing and has nothing under way.
-    pub(crate) fn settle(&mut self, member: Member, now: Instant) {
-        let eifs = self.eifs_less_difs;
-        let listener = &mut self.listeners[usize::from(member)];
-        if listener.heard > 0 || listener.engaged || listener.sends_until > now {
-            return;
+    /// The members that something kept busy until `now` contend from now on, or from the end of NAV or EIFS, if they hear nothing and have
+    /// nothing under way. Called once the MACs have learned of what has ended: what they have to send because of it has come to a
+    /// busy medium (802.11-2020 10.23.2.2), as where one clock serves all.
+    pub(crate) fn settle(&mut self, now: Instant) {
+        for member in self.members() {
+            if std::mem::take(&mut self.listeners[usize::from(member)].released) && !self.answers(member) {
+                self.listeners[usize::from(member)].settle(self.eifs_less_difs, now);
+            }
         }
-        let nav = listener.nav_reset.map_or(listener.nav, |reset| reset.min(listener.nav));
-        let eifs = if listener.broken { now + eifs } else { now };
-        listener.contention.idle_from(now.max(nav).max(eifs));
+    }
+
+    /// Whether the member answers a frame a SIFS after its end.
+    fn answers(&self, member: Member) -> bool {
+        let precedes = |phase| matches!(phase, Phase::BeforeCts | Phase::BeforeResponse);
+        self.exchanges.iter().any(|exchange| precedes(exchange.phase) && exchange.to == Some(member))
     }
 }
 
 impl Listener {
+    fn settle(&mut self, eifs_less_difs: Span, now: Instant) {
+        if self.heard > 0 || self.engaged || self.sends_until > now {
+            return;
+        }
+        let nav = self.nav_reset.map_or(self.nav, |reset| reset.min(self.nav));
+        let eifs = if self.broken { now + eifs_less_difs } else { now };
+        self.contention.idle_from(now.max(nav).max(eifs));
+    }
+
     /// A frame has arrived whole.
     fn learn(&mut self, frame: &AirFrame, member: Member, now: Instant) {
         self.broken = false;

@@ -21,15 +21,17 @@ impl CellMedium {
         let blind = self.channel.blind;
         let hidden = self.hidden();
         if let Some(index) = hidden.next_step(false, now) {
-            return self.phase_ended(index, now);
+            self.phase_ended(index, now);
+        } else {
+            let senders = hidden.senders(now, blind);
+            let begins = hidden.next_step(true, now);
+            if !senders.is_empty() {
+                self.access_together(&senders, now);
+            } else if let Some(index) = begins {
+                self.continue_exchange(index, now);
+            }
         }
-        let senders = hidden.senders(now, blind);
-        let begins = hidden.next_step(true, now);
-        if !senders.is_empty() {
-            self.access_together(&senders, now);
-        } else if let Some(index) = begins {
-            self.continue_exchange(index, now);
-        }
+        self.hidden().settle(now);
     }
 
     fn hidden(&mut self) -> &mut Hidden {
@@ -82,6 +84,10 @@ impl CellMedium {
         let exchange = Exchange {
             phase: Phase::Begin,
             due: start,
+            to: match ppdu.to {
+                Receiver::Member(to) => Some(to),
+                Receiver::Group => None,
+            },
             frame: None,
             ended: now,
             waited,
@@ -104,10 +110,7 @@ impl CellMedium {
             Phase::BeforeResponse => (plan.response, Phase::Response),
             _ => (ppdu.kind, Phase::Data),
         };
-        let receiver = match ppdu.to {
-            Receiver::Member(to) => Some(to),
-            Receiver::Group => None,
-        };
+        let receiver = self.hidden().exchange(index).to;
         let answers = matches!(phase, Phase::Cts | Phase::Response);
         let ends = if answers { [receiver, Some(ppdu.from)] } else { [Some(ppdu.from), receiver] };
         let from = ends[0].unwrap_or(ACCESS_POINT);
@@ -116,9 +119,8 @@ impl CellMedium {
         if sends || radio.is_some_and(|radio| !self.radios.is_ready(radio)) {
             // Nothing comes, and the other end waits for it.
             let due = if answers { now + self.channel.response_timeout() } else { now };
-            let exchange = self.hidden().exchange_mut(index);
-            (exchange.phase, exchange.due) = (Phase::Timeout, due);
-            return;
+            self.hidden().release(from);
+            return self.go_on(index, (Phase::Timeout, due));
         }
         let is_group = receiver.is_none();
         let mut frame = AirFrame::new(kind, ends, now);
@@ -329,9 +331,8 @@ impl CellMedium {
 
     /// Its sender contends again if it has more to send.
     fn finish_exchange(&mut self, index: usize, now: Instant) {
-        let Ppdu { from, contender, .. } = self.channel.ppdus()[index];
+        let Ppdu { contender, .. } = self.channel.ppdus()[index];
         self.drop_exchange(index);
-        self.hidden().settle(from, now);
         if self.wants_to_send(contender) {
             self.contention_of(contender).resume(contender, now);
         }
