@@ -9,7 +9,7 @@
 use std::cell::OnceCell;
 
 use airwatt_base::settings::SettingError;
-use airwatt_proto::cc::Recovery;
+use airwatt_proto::cc::{Algorithm, Recovery};
 use airwatt_proto::tcp::{RtoClock, TcpProfile};
 use toml::Value;
 
@@ -29,6 +29,7 @@ struct Place<'a> {
 }
 
 /// A key, or all keys of a table, and what they belong to.
+#[derive(Clone, Copy)]
 struct Rule {
     key: &'static str,
     /// Whether the scenario uses the key at this place.
@@ -66,6 +67,7 @@ const NO_CODEL: &str = "ap.queue \"drop-tail\" and \"two-queues\"";
 const BSS: &str = "\"infrastructure\"";
 const LINUX: &str = "profile \"linux\", whose sender has its own rules";
 const OTHERS: &str = "the other profiles";
+const CLASSIC: &str = "\"tahoe\", \"reno\", \"newreno\" and \"sack\"";
 const CATEGORIES: &str = "wifi.categories";
 const ONE_CATEGORY: &str = "a cell whose data has one access category";
 
@@ -127,10 +129,48 @@ const RULES: &[Rule] = &[
     rule("tcp.handshake", has_settings, LINUX, OTHERS),
     of_override("ackloss", |place| any(place, |transport| matches!(transport, Transport::Tcp { ackloss: true, .. })), "these transports", "those with +ackloss"),
     of_override("tcp.sack_recovery", |place| any(place, uses_scoreboard), "these transports", "\"sack\" and \"cubic\""),
+    of_override("tcp.window_growth", |place| any(place, is_classic), "these transports", CLASSIC),
+    of_override("tcp.window_rules", |place| any(place, is_classic), "these transports", CLASSIC),
+    of_override("tcp.partial_ack_timer", |place| any(place, sees_partial_acks), "these transports", "\"newreno\""),
+    of_override("tcp.delayed_ack_segments", delays_acks, "acknowledgements that are not delayed", "tcp.delayed_ack"),
+    of_override("tcp.delayed_ack_timeout", delays_acks, "acknowledgements that are not delayed", "tcp.delayed_ack"),
     of_override("e2tcp", |place| any(place, Transport::has_e2tcp), "these transports", "\"e2tcp\" and \"e2tcp-base\""),
     of_override("quic", |place| any(place, |transport| transport == Transport::Quic), "these transports", "\"quic\""),
     of_override("gateway", |place| any(place, Transport::uses_gateway), "these transports", "\"split\", \"snoop\", \"e2tcp\" and \"e2tcp-base\""),
 ];
+
+/// Keys that only a connection of TCP reads. The sizes of packets and of the window are facts of the scenario for others too.
+const OF_CONNECTIONS: &[&str] = &[
+    "tcp.profile",
+    "tcp.initial_window",
+    "tcp.initial_ssthresh",
+    "tcp.window_growth",
+    "tcp.limited_transmit",
+    "tcp.delayed_ack",
+    "tcp.delayed_ack_segments",
+    "tcp.delayed_ack_timeout",
+    "tcp.dup_ack_threshold",
+    "tcp.partial_ack_timer",
+    "tcp.window_rules",
+    "tcp.repeated_timeout",
+    "tcp.rto_clock",
+    "tcp.rto_tick",
+    "tcp.rto_min_ticks",
+    "tcp.min_rto",
+    "tcp.min_rto_of",
+    "tcp.initial_rto",
+    "tcp.max_rto",
+    "tcp.paced",
+    "tcp.handshake",
+];
+
+/// All rules.
+fn rules() -> impl Iterator<Item = Rule> {
+    let of_connections = OF_CONNECTIONS.iter().copied();
+    of_connections
+        .map(|key| of_override(key, |place| any(place, is_tcp), "these transports", "those of TCP"))
+        .chain(RULES.iter().copied())
+}
 
 fn has_cell(place: &Place<'_>) -> bool {
     !place.cells.is_empty()
@@ -198,6 +238,33 @@ fn uses_scoreboard(transport: Transport) -> bool {
         Transport::Tcp { congestion, .. } => congestion.recovery() == Recovery::Scoreboard,
         other => other.uses_gateway(),
     }
+}
+
+/// Whether a transport may have connections with the settings of TCP.
+const fn is_tcp(transport: Transport) -> bool {
+    !matches!(transport, Transport::Quic | Transport::Udp)
+}
+
+/// Whether a connection of the transport may have one of the classic algorithms.
+fn is_classic(transport: Transport) -> bool {
+    match transport {
+        Transport::Tcp { congestion, .. } => congestion != Algorithm::Cubic,
+        Transport::Prtp => true,
+        other => other.uses_gateway(),
+    }
+}
+
+/// Whether partial acknowledgements may come to a sender of the transport that retransmits by them.
+fn sees_partial_acks(transport: Transport) -> bool {
+    match transport {
+        Transport::Tcp { congestion, .. } => congestion.recovery() == Recovery::PartialAcks,
+        Transport::Prtp => true,
+        other => other.uses_gateway(),
+    }
+}
+
+fn delays_acks(place: &Place<'_>) -> bool {
+    place.scenario.tcp.delayed_ack
 }
 
 fn any(place: &Place<'_>, is: fn(Transport) -> bool) -> bool {
@@ -288,7 +355,7 @@ impl<'a> Rules<'a> {
             return Some(SettingError::no_effect(key, form.0, form.1));
         }
         let plain = short_key(self.scenario, key);
-        let mut concerned = RULES.iter().filter(|rule| {
+        let mut concerned = rules().filter(|rule| {
             let below =
                 plain.strip_prefix(rule.key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
             below && (of_override || !rule.of_override)

@@ -581,6 +581,60 @@ fn keys_without_effect_are_refused() {
     Scenario::load("ten-up", &chosen).expect("a comparison of transports sets it for all");
 }
 
+/// Settings of TCP that no connection of the scenario reads. A comparison that chooses the transports may set them for all.
+#[test]
+fn settings_of_tcp_need_a_connection_that_has_them() {
+    let load = |transport: &str, set: &[(&str, &str)]| {
+        let text =
+            format!("base = \"fast-dsl\"\n[[flow]]\ndirection = \"down\"\ntransport = \"{transport}\"\n");
+        let text = match transport {
+            "udp" => format!("{text}application = {{ kind = \"cbr\", rate = \"1Mbps\" }}\n"),
+            _ => text,
+        };
+        let set: Vec<_> = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        Scenario::from_text(&text, "my.toml", &set).map(|_| ()).map_err(|error| error.to_string())
+    };
+    let refused = |transport: &str, key: &str, value: &str, because: &str| {
+        let line = load(transport, &[(key, value)]).expect_err(key);
+        assert!(
+            line.starts_with(&format!("--set {key}={value}: no effect with {because}; hint: ")),
+            "{line}"
+        );
+    };
+    let settings = [
+        ("tcp.profile", "linux-settings"),
+        ("tcp.initial_window", "4"),
+        ("tcp.delayed_ack", "true"),
+        ("tcp.min_rto", "300ms"),
+        ("tcp.handshake", "true"),
+    ];
+    for (key, value) in settings {
+        refused("quic", key, value, "these transports");
+        refused("udp", key, value, "these transports");
+        for transport in ["reno", "cubic", "prtp"] {
+            assert_eq!(load(transport, &[(key, value)]), Ok(()), "{transport} {key}");
+        }
+    }
+    let classic = [("tcp.window_growth", "acks"), ("tcp.window_rules", "bsd")];
+    for (key, value) in classic {
+        refused("cubic", key, value, "these transports");
+        assert_eq!(load("reno", &[(key, value)]), Ok(()), "{key}");
+    }
+    let timer = ("tcp.partial_ack_timer", "slow-but-steady");
+    for transport in ["reno", "sack", "cubic"] {
+        refused(transport, timer.0, timer.1, "these transports");
+    }
+    assert_eq!(load("newreno", &[timer]), Ok(()));
+    for wait in [("tcp.delayed_ack_timeout", "90ms"), ("tcp.delayed_ack_segments", "3")] {
+        refused("reno", wait.0, wait.1, "acknowledgements that are not delayed");
+        assert_eq!(load("reno", &[("tcp.delayed_ack", "true"), wait]), Ok(()));
+    }
+    for transport in ["quic", "udp"] {
+        assert_eq!(load(transport, &[("tcp.mtu", "1400B")]), Ok(()), "the size of its packets");
+    }
+    assert_eq!(load("reno", &[("transport", "quic"), ("tcp.initial_window", "4")]), Ok(()));
+}
+
 #[test]
 fn old_keys_in_files_get_the_new_one() {
     let text = "wifi = \"fast-wifi\"\n[[station]]\npolicy = \"psm\"\n[[flow]]\ndirection = \"down\"\n";
