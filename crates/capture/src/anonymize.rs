@@ -22,6 +22,7 @@ use crate::copy::Writer;
 use crate::error::AnalyzeError;
 use crate::file::{Reading, read_to_sink, sources};
 use crate::packet::PacketSink;
+use crate::power_save::GCR_CONCEALMENT;
 
 mod fields;
 
@@ -384,7 +385,7 @@ impl Masks {
     }
 
     fn mac(&mut self, address: MacAddress) -> MacAddress {
-        if address == MacAddress::BROADCAST || address.0 == [0; 6] {
+        if [MacAddress::BROADCAST, GCR_CONCEALMENT].contains(&address) || address.0 == [0; 6] {
             return address;
         }
         match address.0 {

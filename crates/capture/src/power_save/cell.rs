@@ -15,7 +15,7 @@ use crate::packet::{AirFrame, Beacon, CapturedPacket};
 
 /// The group address of frames that are sent again for groups with a retry policy (GCR, 802.11-2020 11.21.16.3): also between DTIM beacons, for
 /// stations that have agreed on that.
-const GCR_CONCEALMENT: MacAddress = MacAddress([0x01, 0x0f, 0xac, 0x47, 0x43, 0x52]);
+pub(crate) const GCR_CONCEALMENT: MacAddress = MacAddress([0x01, 0x0f, 0xac, 0x47, 0x43, 0x52]);
 /// A beacon that is transmitted this long after its target time is late. A busy channel delays beacons by some frames.
 const LATE_BEACON: Span = Span::from_millis(10);
 /// The share of a cell's beacons in percent that a monitor must have captured for one that is missing to be reported.

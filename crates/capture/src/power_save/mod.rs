@@ -31,6 +31,7 @@ pub use self::finding::{Excess, Finding, FindingKind, Needs, Occurrence, Verdict
 pub use self::record::{ModeSpan, Observations, ObservedCounts, StationRecord};
 use crate::capture::Capture;
 use crate::packet::AirFrame;
+pub(crate) use cell::GCR_CONCEALMENT;
 use observer::Observer;
 pub(crate) use observer::is_acknowledged;
 pub(crate) use times::NEVER;
