@@ -199,20 +199,21 @@ impl Radiotap {
         let header = take(bytes, length)?;
         let words = present_words(header)?;
         let mut radiotap = Self::default();
-        radiotap.read_fields(header, words, &mut |_| {});
+        radiotap.read_fields(header, words, |_| {});
         Ok((radiotap, length))
     }
 
     /// Where the bytes of a whole header are that [`Radiotap::decode`] reads.
     pub fn read_bytes(header: &[u8]) -> Vec<Range<usize>> {
         let Ok(words) = present_words(header) else { return Vec::new() };
-        let mut found = vec![0..4 + 4 * words];
-        Self::default().read_fields(header, words, &mut |read| found.push(read));
+        let mut found = Vec::new();
+        found.push(0..4 + 4 * words);
+        Self::default().read_fields(header, words, |read| found.push(read));
         found
     }
 
     /// Reads fields until they end or one is not known, and tells `read` where each was that counts.
-    fn read_fields(&mut self, header: &[u8], words: usize, read: &mut dyn FnMut(Range<usize>)) {
+    fn read_fields(&mut self, header: &[u8], words: usize, mut read: impl FnMut(Range<usize>)) {
         let mut at = 4 + 4 * words;
         let mut standard = true;
         // Bits of a word that follows without a namespace bit count on from 32, where nothing is defined yet.
