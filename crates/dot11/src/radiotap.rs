@@ -206,8 +206,7 @@ impl Radiotap {
     /// Where the bytes of a whole header are that [`Radiotap::decode`] reads.
     pub fn read_bytes(header: &[u8]) -> Vec<Range<usize>> {
         let Ok(words) = present_words(header) else { return Vec::new() };
-        let mut found = Vec::new();
-        found.push(0..4 + 4 * words);
+        let mut found: Vec<_> = std::iter::once(0..4 + 4 * words).collect();
         Self::default().read_fields(header, words, |read| found.push(read));
         found
     }

@@ -46,7 +46,7 @@ const ACTION_BYTES: usize = 2;
 
 /// Where the known fields are in the contents of an element.
 pub(super) fn of_element(id: u8, contents: &[u8]) -> Vec<Range<usize>> {
-    let within = |bytes: usize| [0..bytes.min(contents.len())].to_vec();
+    let within = |bytes: usize| std::iter::once(0..bytes.min(contents.len())).collect();
     match (id, contents) {
         (ID_RATES | ID_EXTENDED_RATES, _) => {
             let known = contents.iter().enumerate().filter(|(_, rate)| RATES.contains(&(**rate & 0x7f)));
@@ -68,7 +68,7 @@ fn of_vendor(contents: &[u8]) -> Vec<Range<usize>> {
     let is_interval = contents.starts_with(INTERVAL.0) && contents.len() == INTERVAL.1;
     let known = WMM.iter().chain(is_interval.then_some(&INTERVAL));
     let bytes = known.filter(|(prefix, _)| contents.starts_with(prefix)).map(|(_, bytes)| *bytes).next();
-    let mut fields = vec![0..bytes.unwrap_or(VENDOR_BYTES).min(contents.len())];
+    let mut fields: Vec<_> = std::iter::once(0..bytes.unwrap_or(VENDOR_BYTES).min(contents.len())).collect();
     for (id, Range { start, end }) in attributes(contents) {
         let known = if id == NOTICE_OF_ABSENCE { notice_bytes(end - start) } else { 0 };
         fields.push(start - ATTRIBUTE_HEADER..start + known);

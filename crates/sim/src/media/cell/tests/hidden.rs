@@ -289,11 +289,11 @@ fn an_answer_from_within_an_exchange_backs_off() {
     }
 }
 
+/// Makes a cell of stations with these policies, with settings and a seed.
+type MadeCell = fn(&[&str], &[(&str, &str)], u64) -> CellMedium;
+
 /// Joules of two stations with this policy beside one that always sends, in all and by cause, over some seeds.
-fn spent(
-    policy: &str,
-    make: fn(&[&str], &[(&str, &str)], u64) -> CellMedium,
-) -> BTreeMap<Option<Cause>, f64> {
+fn spent(policy: &str, make: MadeCell) -> BTreeMap<Option<Cause>, f64> {
     let set = [
         ("wifi.standard", "802.11a"),
         ("wifi.data_rate", "54Mbps"),
