@@ -41,7 +41,7 @@ def test_each_has_a_picture_and_a_description(airwatt, tmp_path, name):
     assert airwatt("scenarios", name, "--json").json["scenarios"][0]["name"] == name
 
 
-def test_hidden_uploads_starve_and_hidden_datagrams_do_not():
+def test_hidden_uploads_starve_with_rts_and_hidden_datagrams_do_not():
     def shares(changes):
         return sorted(flow.goodput_bps for flow in laboratory.run("hidden-stations", set=changes).flows)
 
@@ -53,7 +53,8 @@ def test_hidden_uploads_starve_and_hidden_datagrams_do_not():
         "flow.application.packet": "1448B",
     }
     less, more = shares({})
-    assert less < 0.05 * more
+    assert less > 0.3 * more
+    assert less + more < 120e6
     less, more = shares(rts)
     assert less < 0.2 * more
     less, more = shares(datagrams)
