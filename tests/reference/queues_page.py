@@ -91,7 +91,7 @@ def line(policy: str, discipline: str) -> str:
 
 
 def marks(policy: str, place: str, ecn: bool) -> str:
-    """A row of the table of marks: a download through FQ-CoDel before a line, or at an access point whose line is faster."""
+    """A row of the table of marks: a download through FQ-CoDel before a line, or at an access point."""
     line = place == "line"
     down = {"rate": "16Mbps" if line else "100Mbps", "queue": "1000packets"}
     queues: dict[str, Any] = {"ap": {"queue": "mac80211", "buffer": "8192packets"}}
