@@ -132,7 +132,11 @@ def print_schema(asked: bool, of: Callable[[], str]) -> bool:
     if asked:
         from airwatt.cli.output import print_json
 
-        print_json(json.loads(of()))
+        schema = json.loads(of())
+        # What is printed has it beside the version, where it is known.
+        described = {"type": "string", "description": "The commit that this version was built from, if it is known."}
+        schema["properties"]["commit"] = described
+        print_json(schema)
         raise Exit(0)
     return asked
 
