@@ -135,7 +135,9 @@ def print_schema(asked: bool, of: Callable[[], str]) -> bool:
         schema = json.loads(of())
         # What is printed has it beside the version, where it is known.
         described = {"type": "string", "description": "The commit that this version was built from, if it is known."}
-        schema["properties"]["commit"] = described
+        for properties in (part.get("properties", {}) for part in (schema, *schema["$defs"].values())):
+            if "version" in properties:
+                properties["commit"] = described
         print_json(schema)
         raise Exit(0)
     return asked
