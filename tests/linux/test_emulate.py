@@ -309,6 +309,24 @@ def test_the_capture_has_the_real_packets(tmp_path):
     assert {status for *_, status in rows} == {"1"}
 
 
+def test_queues_mark_the_packets_of_kernels_that_ask_for_it(tmp_path):
+    capture = tmp_path / "air.pcapng"
+    keys = ("tcp.profile=linux", "tcp.ecn=true", "wired.down.discipline=fq-codel", "flow.transport=cubic")
+    more = ("flow.application.size=6MB", "policy=active")
+    sets = [part for key in (*keys, *more) for part in ("--set", key)]
+    answer = document("emulate", "fast-dsl", *sets, "--pcap", capture)
+    assert answer["flows"][0]["segments_retransmitted"] == 0
+
+    def count(what):
+        command = ["tshark", "-r", capture, "-o", "ip.check_checksum:TRUE", "-Y", what]
+        return len(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines())
+
+    assert 1 <= count("ip.dsfield.ecn == 3 && tcp.len > 0") < 30
+    assert count("tcp.flags.ece == 1 && tcp.flags.syn == 0") > 1
+    assert count("tcp.flags.cwr == 1 && tcp.flags.syn == 0") >= 1
+    assert count("ip.checksum.status == 0") == 0
+
+
 @pytest.mark.parametrize("with_signal", [signal.SIGKILL, signal.SIGTERM])
 def test_killed_it_leaves_nothing_behind(with_signal):
     marker = "86399"
