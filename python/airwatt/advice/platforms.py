@@ -304,7 +304,7 @@ def has_one_agreement(candidate: Candidate) -> bool:
     return "interval" in dict(candidate.parameters) and bool(_policies()[candidate.policy]["needs_agreement"])
 
 
-_LINUX_TIMEOUT = "of mac80211 and brcmfmac: iw has no command for the time-out"
+_LINUX_TIMEOUT = "of mac80211, but not iwlwifi, and of brcmfmac: iw has no command for the time-out"
 _OF_DRIVER = {
     1500: "; wl12xx and wl18xx have this one as they come",
     2000: "; brcmfmac has this one as it comes",
