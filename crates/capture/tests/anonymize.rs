@@ -136,7 +136,7 @@ fn masked(link: u32, frame: &[u8]) -> Vec<u8> {
 
 const STATION: [u8; 6] = [0x3c, 0x22, 0xfb, 1, 2, 3];
 const AP: [u8; 6] = [0xf4, 0xf2, 0x6d, 10, 11, 12];
-/// What nothing is known of.
+/// Bytes that no anonymized capture may have.
 const SECRET: [u8; 8] = *b"SECRET!!";
 
 /// A frame from the station to the access point, or to all.

@@ -194,7 +194,7 @@ fn write_setting(name: &str, value: &str) -> Result<(), Error> {
     fs::write(&path, value).map_err(Error::of(&path))
 }
 
-/// What came of undoing all changes of a daemon.
+/// The outcome of undoing all changes of a daemon.
 #[derive(Debug, Default)]
 pub struct Undone {
     /// The changes that were still there and are undone, as the commands that had made them, oldest first.

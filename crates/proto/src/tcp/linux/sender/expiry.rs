@@ -94,7 +94,7 @@ impl Sender {
         false
     }
 
-    /// How long an answer is waited for: what the retries would take from the least timeout on, or what the user wants.
+    /// The time that an answer is waited for: what the retries would take from the least timeout on, or what the user wants.
     fn patience(&self) -> u64 {
         if let Some(timeout) = self.config.user_timeout {
             return timeout.as_nanos() / 1000;
