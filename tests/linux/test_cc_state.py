@@ -66,7 +66,7 @@ def test_eight_loads_at_once(lan):
 
 
 def test_the_second_waits_ten_seconds_and_names_the_first():
-    STATE.parent.mkdir(mode=0o700)
+    STATE.parent.mkdir(mode=0o700, exist_ok=True)
     holder = os.open(STATE.parent, os.O_RDONLY)
     try:
         fcntl.flock(holder, fcntl.LOCK_EX)
@@ -96,20 +96,24 @@ def test_links_in_the_state_folder_lead_nowhere(lan, tmp_path):
     before = observed(lan)
     precious = tmp_path / "precious"
     precious.write_text("precious")
-    STATE.parent.mkdir(mode=0o700)
-    STATE.with_name("cc.jsonl.new").symlink_to(precious)
-    lan.cc(*LOAD)
-    assert not STATE.is_symlink()
-    lan.cc("unload")
+    # A folder of its own: other daemons may have files in that of this host.
+    folder = tmp_path / "state"
+    state = folder / "cc.jsonl"
+    folder.mkdir(mode=0o700)
+    state.with_name("cc.jsonl.new").symlink_to(precious)
+    lan.cc(*LOAD, "--state", state)
+    assert not state.is_symlink()
+    lan.cc("unload", "--state", state)
     assert observed(lan) == before
-    STATE.parent.mkdir(mode=0o755)
-    STATE.symlink_to(precious)
-    assert is_one_line(lan.cc("load", check=False), 2, str(STATE), "symbolic link", "hint: ")
-    assert "symbolic link" in lan.cc("unload").stderr
+    state.symlink_to(precious)
+    assert is_one_line(lan.cc("load", "--state", state, check=False), 2, str(state), "symbolic link", "hint: ")
+    assert "symbolic link" in lan.cc("unload", "--state", state).stderr
     assert observed(lan) == before
-    STATE.parent.symlink_to(tmp_path)
-    assert is_one_line(lan.cc("load", check=False), 1, str(STATE.parent), "symbolic link")
-    STATE.parent.unlink()
+    folder.rmdir()
+    folder.symlink_to(tmp_path)
+    done = lan.cc("load", "--state", state, check=False)
+    assert is_one_line(done, 2, str(folder), "symbolic link"), done
+    folder.unlink()
     assert precious.read_text() == "precious"
     assert [path.name for path in tmp_path.iterdir()] == ["precious"]
 
