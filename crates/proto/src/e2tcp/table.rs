@@ -228,16 +228,19 @@ impl<S: SendBuffer, R: ReceiveBuffer> ConnectionTable<S, R> {
         (1..IDENTIFIERS).map(|step| above.wrapping_add(step as u8)).find(|id| self.is_free(*id))
     }
 
-    /// Removes the connections that have closed.
+    /// Removes the connections that have closed. Until the last output was taken, by which their owner learns it, they stay: he may have data
+    /// of theirs to read.
     fn remove_closed(&mut self) {
-        if !std::mem::take(&mut self.has_closed) {
+        if !self.outputs.is_empty() || !std::mem::take(&mut self.has_closed) {
             return;
         }
         let (identifiers, timeouts) = (&mut self.identifiers, &mut self.timeouts);
         self.slots.retain(|key, slot| {
             let closed = slot.connection.state() == State::Closed;
             if closed {
-                identifiers[usize::from(slot.connection.id())] = None;
+                // It may have another already.
+                let identifier = &mut identifiers[usize::from(slot.connection.id())];
+                *identifier = identifier.filter(|holder| holder != key);
                 if let Some(at) = slot.due {
                     timeouts.remove(&(at, *key));
                 }
@@ -382,13 +385,14 @@ impl<S: SendBuffer, R: ReceiveBuffer> ConnectionTable<S, R> {
             && slot.connection.receiver.initial_sequence() != header.sequence
     }
 
+    /// Ends a connection, whose identifier is free from now on.
     fn end(&mut self, key: ConnectionKey) {
         if let Some(slot) = self.slots.get_mut(&key) {
             let closed = slot.connection.state() == State::TimeWait;
             slot.connection.finish(Some(if closed { Event::Closed } else { Event::Reset }));
+            self.identifiers[usize::from(slot.connection.id())] = None;
         }
         self.collect(key);
-        self.remove_closed();
     }
 
     /// Processes a packet with the addresses of an existing connection. Its identifier may be another.

@@ -45,7 +45,13 @@ impl Net {
                 TableOutput::Refused(_, why) => {
                     self.log.push(format!("{} refuses: {why:?}", ["A", "B"][who]))
                 }
-                TableOutput::Event(key, event) => self.events[who].push((key, event)),
+                TableOutput::Event(key, event) => {
+                    assert!(
+                        self.hosts[who].connection(key).is_some(),
+                        "its owner may want to read what has come"
+                    );
+                    self.events[who].push((key, event));
+                }
                 TableOutput::Transmit(_, packet, addresses) => {
                     self.log.push(format!("{} {packet}", ["A>", "<B"][who]));
                     self.order += 1;
@@ -173,6 +179,41 @@ fn a_connection_that_lingers_gives_its_identifier_up_when_all_are_in_use() {
     let connection = net.hosts[A].connection(key).unwrap();
     assert_eq!((connection.state(), connection.id()), (State::Established, 7));
     assert!(net.events[A].contains(&(ours, Event::Closed)));
+}
+
+#[test]
+fn what_has_come_can_be_read_when_the_identifier_is_given_up() {
+    let mut net = Net::new();
+    net.input(A, TableInput::Open(between(1, 80)));
+    net.pass(1000);
+    let (ours, theirs) = (net.keys[A][0], net.keys[B][0]);
+    net.input(A, TableInput::Call(ours, Input::Close));
+    net.pass(100);
+    net.input(B, TableInput::Call(theirs, Input::Write(1000)));
+    net.input(B, TableInput::Call(theirs, Input::Close));
+    net.pass(1000);
+    assert_eq!(net.hosts[A].connection(ours).unwrap().state(), State::TimeWait);
+    // B has done with the connection, and its identifier is free there.
+    net.input(B, TableInput::Open(Addresses::new(endpoint(2, 1), endpoint(1, 80)).unwrap()));
+    let (_, (_, packet, addresses)) = net.path.pop_first().unwrap();
+    assert_eq!(packet.header.connection, 0);
+    net.hosts[A].handle_input(TableInput::Packet(packet, addresses, ()), net.now);
+    // The owner takes one output after the other, and may do something for another connection meanwhile.
+    let mut read = 0;
+    while let Some(output) = net.hosts[A].poll_output() {
+        match output {
+            TableOutput::Event(key, Event::Closed) if key == ours => {
+                read = net.hosts[A].connection(ours).map_or(0, Connection::readable_bytes);
+            }
+            _ => net.hosts[A].handle_input(TableInput::Unlisten(endpoint(1, 81)), net.now),
+        }
+    }
+    assert_eq!(read, 1000);
+    assert_eq!(net.hosts[A].in_use(), 1);
+    net.hosts[A].handle_input(TableInput::Unlisten(endpoint(1, 81)), net.now);
+    assert!(net.hosts[A].connection(ours).is_none());
+    let holder = net.hosts[A].key_of(None, 0).expect("the new connection has it");
+    assert_ne!(holder, ours);
 }
 
 #[test]
