@@ -186,6 +186,7 @@ fn what_has_come_can_be_read_when_the_identifier_is_given_up() {
     let mut net = Net::new();
     let connection = E2tcpConfig { read_at_once: false, ..E2tcpConfig::default() };
     net.hosts[A] = ConnectionTable::new(TableConfig { connection });
+    net.input(A, TableInput::Listen(endpoint(1, 80)));
     net.input(A, TableInput::Open(between(1, 80)));
     net.pass(1000);
     let (ours, theirs) = (net.keys[A][0], net.keys[B][0]);
