@@ -63,24 +63,35 @@ pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
         output::print(&output::folded(&error.render().to_string(), 0));
         return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
     }
+    output::error(&line(error));
+    ExitCode::from(2)
+}
+
+/// Wrong arguments in one line. What clap calls a tip is a hint, as those of all other errors.
+pub(crate) fn line(error: &clap::Error) -> String {
     // Behind an option, the name of a command is taken for an argument, and the argument of that for a command.
     if let (ErrorKind::ArgumentConflict, Some(ContextValue::String(word))) =
         (error.kind(), error.get(ContextKind::InvalidSubcommand))
     {
-        output::error(&format!(
+        return format!(
             "{word}: unexpected behind options without a command; hint: a command comes before its options, as in `airwattd station run \
              CONFIG --verbose`"
-        ));
-        return ExitCode::from(2);
+        );
     }
     let text = error.render().to_string();
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let first = lines.next().unwrap_or("wrong arguments").trim_start_matches("error: ");
+    let mut whole = lines.next().unwrap_or("wrong arguments").trim_start_matches("error: ").to_owned();
     // What is missing or allowed stands in the next lines, before the usage.
-    let rest: Vec<_> =
-        lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more")).collect();
-    output::error(&[&[first], rest.as_slice()].concat().join(" "));
-    ExitCode::from(2)
+    for line in lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more")) {
+        match line.strip_prefix("tip: ") {
+            Some(tip) => whole.extend(["; hint: ", tip]),
+            None => whole.extend([" ", line]),
+        }
+    }
+    if error.kind() == ErrorKind::InvalidSubcommand && error.get(ContextKind::SuggestedSubcommand).is_none() {
+        whole.push_str("; hint: --help lists them");
+    }
+    whole
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ enum Command {
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => return output::status(failure::of_arguments(&error)),
+        Err(error) => return output::status(failure::of_arguments(&mistyped_command().unwrap_or(error))),
     };
     let done = match arguments.command {
         Command::Cc(command) => cc::run(&command),
@@ -97,6 +97,12 @@ fn main() -> ExitCode {
             failure.status()
         }
     }
+}
+
+/// Why a command of `station` is none whose options were refused, as those of `doctr --explain`.
+fn mistyped_command() -> Option<clap::Error> {
+    let matches = Arguments::command().ignore_errors(true).try_get_matches().ok()?;
+    station::mistyped_in(matches.subcommand_matches("station")?)
 }
 
 #[cfg(test)]

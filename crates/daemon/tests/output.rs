@@ -51,3 +51,39 @@ fn configurations_are_regular_files_and_errors_are_one_plain_line() {
     }
     std::fs::remove_file(hostile).unwrap();
 }
+
+/// The words of a command that is misspelt are no configuration of the command above it.
+#[test]
+fn a_misspelt_command_is_refused_with_the_nearest_one() {
+    let unrecognized =
+        |wrong, near| format!("unrecognized subcommand '{wrong}'; hint: a similar subcommand exists: '{near}'");
+    for (arguments, says) in [
+        ("station doctr", unrecognized("doctr", "doctor")),
+        ("station doctr --explain", unrecognized("doctr", "doctor")),
+        ("station mesure --minutes 3", unrecognized("mesure", "measure")),
+        ("station --verbose statuss", unrecognized("statuss", "status")),
+        ("tunnel shwo", unrecognized("shwo", "show")),
+        ("gateway stauts --all", unrecognized("stauts", "status")),
+        ("cc lod --interface wlan0", unrecognized("lod", "load")),
+        ("genkye", unrecognized("genkye", "genkey")),
+        ("cc zzz", "unrecognized subcommand 'zzz'; hint: --help lists them".to_owned()),
+        ("station zzz", "unrecognized subcommand 'zzz'; hint: --help lists them".to_owned()),
+        ("station zzz.toml", "zzz.toml: No such file or directory".to_owned()),
+        ("station ./doctr", "./doctr: No such file or directory".to_owned()),
+        ("station run doctr", "doctr: No such file or directory".to_owned()),
+        (
+            "cc load --algoritm ackloss",
+            "unexpected argument '--algoritm' found; hint: a similar argument exists: '--algorithm'".to_owned(),
+        ),
+        (
+            "tunnel example cliennt",
+            "invalid value 'cliennt' for '[END]' [possible values: client, concentrator]; hint: a similar value exists: \
+             'client'"
+                .to_owned(),
+        ),
+    ] {
+        let done = Command::new(DAEMON).args(arguments.split(' ')).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&done.stderr), format!("airwattd: {says}\n"), "{arguments}");
+        assert_eq!((done.status.code(), done.stdout.len()), (Some(2), 0), "{arguments}");
+    }
+}

@@ -35,14 +35,15 @@ mod waiting;
 mod wifi;
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use airwatt_base::Span;
 use airwatt_linux::control;
-use clap::{Args, Subcommand};
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Args, FromArgMatches as _, Subcommand};
 
 use crate::common::{Foreground, Log};
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::file_format::Format;
 use crate::instance::{Instance, Started};
 use crate::output;
@@ -253,9 +254,27 @@ pub(crate) fn format() -> Format {
     .metrics(show::metric_names())
 }
 
+/// Why a word in the place of a command is none, if no file has that name: without a command it would be the configuration.
+fn mistyped(file: Option<&Path>) -> Option<clap::Error> {
+    let word = file.filter(|file| !file.exists())?.to_str().filter(|word| !word.contains(['/', '.']))?;
+    let program = Command::augment_subcommands(clap::Command::new("station"));
+    program.try_get_matches_from(["station", word]).err().filter(|error| error.kind() == ErrorKind::InvalidSubcommand)
+}
+
+/// Why a word in the place of a command is none, if that is what is wrong with arguments that were refused for what follows it.
+pub(crate) fn mistyped_in(matches: &ArgMatches) -> Option<clap::Error> {
+    let station = Station::from_arg_matches(matches).ok()?;
+    mistyped(station.run.file.as_deref())
+}
+
 /// Runs one command.
 pub(crate) fn run(station: &Station) -> Result<(), Failure> {
-    let Some(command) = &station.command else { return run::run(&station.run) };
+    let Some(command) = &station.command else {
+        return match mistyped(station.run.file.as_deref()) {
+            Some(error) => Err(Failure::Input(failure::line(&error))),
+            None => run::run(&station.run),
+        };
+    };
     match command {
         Command::Run(options) => run::run(options),
         Command::Status(options) => show::status(options),
