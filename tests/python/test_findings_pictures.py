@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from airwatt import laboratory
 from airwatt.plots import finding as finding_picture
 from airwatt.plots import sleepers
+from airwatt.plots.labels import Labels
 
 SHIPPED = ROOT / "captures" / "findings"
 STATION = "02:00:00:00:00:02"
@@ -126,10 +127,28 @@ def test_the_part_of_a_picture_has_the_packets_that_decide(kind):
     assert begin <= times[0] <= times[-1] <= end
 
 
-def test_a_mark_left_of_those_with_labels_has_its_label_too():
-    """Marks of violated rules get theirs first, and the others what room is left, wherever that is."""
-    axes = Figure().subplots()
-    scale, taken = sleepers.scale_of(np.array([]), 100.0), []
-    sleepers._labels(axes, scale, 0.0, [(50.0, "violated")], "red", taken)
-    sleepers._labels(axes, scale, 0.0, [(10.0, "left of it"), (47.0, "below it"), (80.0, "right")], "black", taken)
-    assert [text.get_text() for text in axes.texts] == ["violated", "left of it", "right"]
+def test_labels_do_not_lie_on_each_other():
+    """What has no room next to its mark stands a row further, in short, or nowhere; marks on the left come last."""
+    labels = Labels(1.0, 100.0)
+    texts = ["50 violated", "53 other", "52 third", "51 again", "10 left of it", "99 right"]
+    placed = [labels.place(float(text[:2]), (text, text[:2])) for text in texts]
+    assert placed == [
+        (50, 0, "50 violated"),
+        (53, 1, "53 other"),
+        None,
+        None,
+        (10, 0, "10 left of it"),
+        (92, 0, "99 right"),
+    ]
+    assert labels.place(47.0, ("47 no room", "47")) == (47, 0, "47")
+
+
+def test_each_of_three_findings_has_its_label():
+    """The beacons of tim-never-set are closer to each other than their labels are long."""
+    analysis = laboratory.analyze(SHIPPED / "tim-never-set-guilty.pcap", station=STATION, policies=["psm"], trace=True)
+    rows = sleepers.Sleepers(analysis.to_dict())
+    whole, part = np.atleast_2d(Figure().subplots(rows.rows(), 2))[0]
+    for axes, (begin, end) in ((whole, (0.0, rows.end)), (part, rows.zoom())):
+        rows._findings(axes, sleepers.Scale(np.array([begin, end]), np.array([begin, end]), []), 1)
+        shown = sorted(text.get_text().split()[0] for text in axes.texts)
+        assert shown == ["21", "22", "23"], shown

@@ -16,6 +16,7 @@ from matplotlib.patches import Patch
 
 from airwatt import timelines
 from airwatt.plots import style
+from airwatt.plots.labels import Labels
 
 _MARGIN = 0.05
 # How much of the capture is seen at least: two beacon intervals, or as many as a finding about beacons needs.
@@ -30,6 +31,8 @@ _ASSUMED = (
 # After these requests the station waits in vain for as long as the cost says.
 _WAITS_S = {"ps-poll-unanswered": 0.205, "more-data-then-nothing": 0.205}
 _MOST_LABELS = 14
+# From one row of labels to the next, in lanes.
+_ROW = 0.22
 _TRANSITIONS = ("to-sleep", "wake-up")
 # What is wrong with the frame of these findings.
 _WRONG_FRAMES = {
@@ -355,19 +358,18 @@ class _Scene:
         return f"{frames['packet'][row]} {name}" + (f" {' '.join(bits)}" if bits else "")
 
     def _labels(self, axes: Axes, y: float, texts: Sequence[tuple[float, int, str]]) -> None:
-        """Writes texts at their times, those that decide first, and leaves out one that would lie on another."""
-        room = 1e3 * (self.end - self.start) / 118
-        taken: list[tuple[float, float]] = []
+        """Writes texts at their times, those that decide first; without room the packet's number, or nothing."""
+        labels = Labels(1e3 * (self.end - self.start) / 118, 1e3 * self.end)
         for at, packet, text in sorted(texts, key=lambda one: one[1] not in self.deciding):
-            decides = packet in self.deciding
-            width = room * len(text)
-            left = min(at, 1e3 * self.end - width)
-            if any(left < end and begin < left + width for begin, end in taken):
+            label = labels.place(at, (text, str(packet)))
+            if label is None:
                 continue
             colour = style.WRONG if packet == self._wrong_packet() else style.INK
-            weight = "bold" if decides else "normal"
-            axes.text(left, y, text, fontsize=7.5, va="bottom", ha="left", color=colour, fontweight=weight)
-            taken.append((left, left + width))
+            weight = "bold" if packet in self.deciding else "normal"
+            height = y - _ROW * label.row
+            axes.text(
+                label.left, height, label.text, fontsize=7.5, va="bottom", ha="left", color=colour, fontweight=weight
+            )
 
     def _buffered(self, axes: Axes, lane: int) -> None:
         since, until = self.occurrence["buffered_s"]

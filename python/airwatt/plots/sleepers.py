@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from airwatt import timelines
 from airwatt.plots import style
+from airwatt.plots.labels import Labels
 
 Numbers = NDArray[np.float64]
 
@@ -39,6 +40,10 @@ _ACTIVE, _ASLEEP = style.STATES["listen"], style.STATES["sleep"]
 _STRIP = 0.4
 # Silence that the axis shortens: no colour of a state, a cause or a mark.
 _SHORTENED = "#FBF3DC"
+# Letters of a label along an axis: the column with the whole capture is twice as wide.
+_LETTERS, _LETTERS_OF_PART = 120, 57
+# From one row of labels to the next, in lanes.
+_ROW = 0.26
 
 
 class Scale(NamedTuple):
@@ -323,7 +328,8 @@ class Sleepers:
 
     def _findings(self, axes: Axes, scale: Scale, lane: int) -> None:
         """Marks of what was found, those of violated rules in their colour, below their packets and kinds."""
-        taken: list[tuple[float, float]] = []
+        letters = _LETTERS if scale.times[0] == 0 else _LETTERS_OF_PART
+        labels = Labels(float(scale.places[-1] - scale.places[0]) / letters, float(scale.places[-1]))
         for is_rule, colour in ((True, style.WRONG), (False, style.INK)):
             begin, end = scale.times[0], scale.times[-1]
             seen = [one for one in self._found(is_rule) if one[0] <= end and one[1] >= begin]
@@ -333,7 +339,12 @@ class Sleepers:
             lasting = [scale.place(np.clip([since, until], begin, end)) for since, until, _ in seen if until > since]
             bars = [(left, right - left) for left, right in lasting]
             axes.broken_barh(bars, (lane + 0.6, 0.2), color=colour, linewidth=0)
-            _labels(axes, scale, lane + 0.45, places, colour, taken)
+            for at, text in places:
+                # Where there is no room for the kind the number of the packet stands alone.
+                label = labels.place(float(scale.place(np.array(at))), (text, text.split()[0]))
+                if label is not None:
+                    y = lane + 0.45 - _ROW * label.row
+                    axes.text(label.left, y, label.text, fontsize=7, va="bottom", ha="left", color=colour)
 
     def _station(self, axes: Axes, scale: Scale, station: int) -> None:
         """Modes as bands, with frames from the station above the middle and to it below."""
@@ -397,24 +408,6 @@ def _lines(axes: Axes, scale: Scale, times: Numbers, up: NDArray[np.bool_]) -> N
         width = 0.8 if len(inside) < 300 else 0.3
         axes.vlines(_distinct(scale, inside), low, low + 0.5, color=colour, linewidth=width)
     axes.set_ylim(0, 1)
-
-
-# Letters of a label along an axis: the column with the whole capture is twice as wide.
-_LETTERS, _LETTERS_OF_PART = 120, 57
-
-
-def _labels(
-    axes: Axes, scale: Scale, y: float, places: list[tuple[float, str]], colour: str, taken: list[tuple[float, float]]
-) -> None:
-    """Writes texts at times, as far as there is room beside those that are there, and adds what they take."""
-    letters = _LETTERS if scale.times[0] == 0 else _LETTERS_OF_PART
-    room = float(scale.places[-1] - scale.places[0]) / letters
-    for at, text in places:
-        left = min(float(scale.place(np.array(at))), float(scale.places[-1]) - room * len(text))
-        right = left + room * (len(text) + 1)
-        if all(right <= begin or end <= left for begin, end in taken):
-            axes.text(left, y, text, fontsize=7, va="bottom", ha="left", color=colour)
-            taken.append((left, right))
 
 
 def handles(air: bool, what_if: bool) -> list[Patch]:
