@@ -161,6 +161,19 @@ def test_the_packages_install_run_are_upgraded_removed_and_purged(packages, root
     assert not (root / "etc/airwatt").exists()
 
 
+def test_the_pages_have_the_sizes(packages):
+    """Those of a release: with a daemon of the profile for tests the package is half as large again."""
+    package = packages["airwattd"]
+    installed = subprocess.run(
+        ["dpkg-deb", "--field", package, "Installed-Size"], capture_output=True, text=True, check=True
+    ).stdout
+    size = f"{package.stat().st_size / 1e6:.1f} MB"
+    page = (ROOT / "docs/tutorials/distribution.md").read_text()
+    assert f"`airwattd` alone ({size}, {int(installed) * 1024 / 1e6:.0f} MB installed, without Python)" in page
+    line = next(line for line in (ROOT / "README.md").read_text().splitlines() if "make deb" in line)
+    assert f"# {size}, no Python" in line
+
+
 @pytest.mark.skipif(not shutil.which("lintian"), reason="lintian is not installed")
 @pytest.mark.parametrize("name", ["airwattd", "airwatt", "airwatt-doc"])
 def test_lintian_finds_no_errors(packages, name):
