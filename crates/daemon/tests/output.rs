@@ -55,12 +55,16 @@ fn configurations_are_regular_files_and_errors_are_one_plain_line() {
 /// The words of a command that is misspelt are no configuration of the command above it.
 #[test]
 fn a_misspelt_command_is_refused_with_the_nearest_one() {
-    let unrecognized =
-        |wrong, near| format!("unrecognized subcommand '{wrong}'; hint: a similar subcommand exists: '{near}'");
+    let unrecognized = |wrong, near| {
+        format!("unrecognized subcommand '{wrong}'; hint: a similar subcommand exists: '{near}'")
+    };
     for (arguments, says) in [
         ("station doctr", unrecognized("doctr", "doctor")),
         ("station doctr --explain", unrecognized("doctr", "doctor")),
-        ("station mesure --minutes 3", unrecognized("mesure", "measure")),
+        (
+            "station mesure --minutes 3",
+            "unrecognized subcommand 'mesure'; hint: some similar subcommands exist: 'restore', 'measure'".to_owned(),
+        ),
         ("station --verbose statuss", unrecognized("statuss", "status")),
         ("tunnel shwo", unrecognized("shwo", "show")),
         ("gateway stauts --all", unrecognized("stauts", "status")),

@@ -258,7 +258,10 @@ pub(crate) fn format() -> Format {
 fn mistyped(file: Option<&Path>) -> Option<clap::Error> {
     let word = file.filter(|file| !file.exists())?.to_str().filter(|word| !word.contains(['/', '.']))?;
     let program = Command::augment_subcommands(clap::Command::new("station"));
-    program.try_get_matches_from(["station", word]).err().filter(|error| error.kind() == ErrorKind::InvalidSubcommand)
+    program
+        .try_get_matches_from(["station", word])
+        .err()
+        .filter(|error| error.kind() == ErrorKind::InvalidSubcommand)
 }
 
 /// Why a word in the place of a command is none, if that is what is wrong with arguments that were refused for what follows it.
