@@ -2,7 +2,8 @@
 
 A capture is named as there. The names of cases: `reserved` (other cells hold the medium by the Duration field of their
 frames), `quiet` (a Quiet element), `absent` (a notice of absence of Wi-Fi Direct), `switch` (the access point announces
-another channel), `called` (it sends RTS, or MU-RTS in `triggered`, which the station does not answer), `managed`
+another channel), `called` (it sends RTS, which the station does not answer, MU-RTS in `triggered`, MU-RTS to a group in
+`grouped`; in `guilty-grouped` that calls others), `managed`
 (a management frame is what was buffered), `trigger` (U-APSD in all access categories, which the TIM is then about).
 """
 
@@ -250,7 +251,10 @@ def tim_stuck(air: Air, case: str) -> None:
 
 
 def more_data_then_nothing(air: Air, case: str) -> None:
-    """More Data and a PS-Poll, after which the access point cannot send."""
+    """More Data and a PS-Poll, after which the access point cannot send; or does not, by the numbers of QoS data."""
+    if case in ("guilty-qos", "gap"):
+        promised_qos(air, case)
+        return
     air.begin()
     at_ms = air.beacon(bit=True)
     for after_ms in (3, 6):
@@ -259,6 +263,30 @@ def more_data_then_nothing(air: Air, case: str) -> None:
     wait(air, case, at_ms + 9.4)
     fetched(air, air.beacon(bit=True) + 3)
     air.end()
+
+
+def promised_qos(air: Air, case: str) -> None:
+    """QoS data of two identifiers with More Data, a PS-Poll, and nothing, or in `gap` a frame that is missed."""
+    for number in range(3):
+        at_ms = air.beacon(group=True)
+        air.group(at_ms + 2)
+        for tid in (0, 5):
+            air.served(at_ms + 5 + tid, number, last=False, tid=tid)
+    air.poll(at_ms + 20)
+    air.served(at_ms + 21, 3, last=False, tid=0)
+    air.null(at_ms + 30, sleeps=True)
+    at_ms = air.beacon(bit=True)
+    polled(air, at_ms + 3, 4, tid=0, more=True)
+    air.poll(at_ms + 6)
+    if case == "gap":
+        air.served(at_ms + 7, 3, last=False, tid=5, missed=True)
+    for _ in range(3):
+        at_ms = air.beacon()
+    air.null(at_ms + 50, sleeps=True)
+    at_ms = air.beacon(bit=True)
+    polled(air, at_ms + 3, 5, tid=0, more=True)
+    polled(air, at_ms + 6, 3 + (case == "gap"), tid=5)
+    air.end(empty=True)
 
 
 def wait(air: Air, case: str, at_ms: float) -> None:
@@ -381,13 +409,17 @@ def late_delivery(air: Air, case: str) -> None:
         reserve(air, at_ms + 0.4, at_ms + 64.5)
     elif case in ("quiet", "absent"):
         others(air, at_ms + 10, at_ms + 65)
-    elif case == "triggered":
-        # A Trigger frame that calls the station (MU-RTS).
-        users = struct.pack("<HBH", AID, 0, 0)
+    elif case in ("triggered", "grouped", "guilty-grouped"):
+        # A Trigger frame that calls the station (MU-RTS), and others in the frame to a group.
+        aids = {"triggered": [AID], "grouped": [9, AID], "guilty-grouped": [9, 10]}[case]
+        users = b"".join(struct.pack("<HBH", aid, 0, 0) for aid in aids)
+        receiver = STATION if case == "triggered" else EVERYBODY
         for number in range(3):
-            frame = control(TRIGGER, STATION, ACCESS_POINT, field=300) + bytes([3, *bytes(7)]) + users
+            frame = control(TRIGGER, receiver, ACCESS_POINT, field=300) + bytes([3, *bytes(7)]) + users
             air.put(at_ms + 1 + number, frame)
         others(air, at_ms + 10, at_ms + 65)
+        # Even if the monitor stalled in the longest silence, too late.
+        at_ms += 15 * (case != "triggered")
     else:
         call(air, at_ms + 1, 12, 5.0)
     air.down(at_ms + 65)
@@ -515,11 +547,23 @@ CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
     ),
     "sent-to-sleeping-station": (sent_to_sleeper, ("managed", "reserved")),
     "tim-stuck": (tim_stuck, ("aged",)),
-    "more-data-then-nothing": (more_data_then_nothing, ("reserved", "called")),
+    "more-data-then-nothing": (more_data_then_nothing, ("reserved", "called", "guilty-qos", "gap")),
     "ps-poll-unanswered": (ps_poll_unanswered, ("reserved", "called", *IGNORED, *SHARED)),
     "late-delivery": (
         late_delivery,
-        ("reserved", "quiet", "absent", "called", "triggered", "guilty-trigger", "voice", "emptied", "answered"),
+        (
+            "reserved",
+            "quiet",
+            "absent",
+            "called",
+            "triggered",
+            "grouped",
+            "guilty-grouped",
+            "guilty-trigger",
+            "voice",
+            "emptied",
+            "answered",
+        ),
     ),
     "group-not-after-dtim": (group_not_after_dtim, ("continued", "gcr")),
     "group-announced-not-sent": (group_not_sent, ("reserved", "ended", "guilty-discovery")),

@@ -324,8 +324,8 @@ def trace_means(path: str | PathLike[str], times: Sequence[tuple[float, float]])
 def radio_template() -> str:
     """A commented profile to start from, as TOML."""
 
-def finding_kinds() -> list[str]:
-    """The names of all kinds of findings about captures."""
+def finding_kinds() -> list[tuple[str, str]]:
+    """The names of all kinds of findings about captures, with their severities."""
 
 def policies() -> str:
     """The power-save policies, as a JSON list of `{name, description, needs, replayed_by_default}`."""

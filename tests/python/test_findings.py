@@ -52,7 +52,7 @@ def test_every_kind_has_a_guilty_and_an_innocent_capture():
 def _kinds():
     from airwatt._core import finding_kinds
 
-    return finding_kinds()
+    return [kind for kind, _ in finding_kinds()]
 
 
 @pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.pcap")), ids=lambda path: path.stem)
@@ -161,6 +161,7 @@ TOLD_BY_A_FRAME = {
     "beacon-late-quiet": "beacon-late",
     "late-delivery-absent": "late-delivery",
     "late-delivery-triggered": "late-delivery",
+    "late-delivery-grouped": "late-delivery",
     "beacon-missing-switch": "beacon-missing",
     "group-announced-not-sent-reserved": "group-announced-not-sent",
     "group-not-after-dtim-continued": "group-announced-not-sent",
@@ -576,6 +577,23 @@ def test_a_nightly_check_finds_an_ignored_ps_poll(airwatt):
     assert [(one["kind"], one["delay_s"]) for one in violated] == [("ps-poll-unanswered", 0.4071)]
     for expression in ("findings.*.delay_s > 0.2", "findings.ps-poll-unanswered.count > 0"):
         assert airwatt(*arguments, "--fail-if", expression).status == 3, expression
+
+
+def test_a_check_may_be_of_a_severity(airwatt):
+    """A note, as that a station stays awake in power save, is no error."""
+    for case, statuses in (
+        ("awake-in-power-save-guilty", {"*": 3, "note": 3, "warning": 0, "error": 0}),
+        ("tim-never-set-guilty", {"*": 3, "note": 0, "warning": 0, "error": 3}),
+        ("late-delivery-guilty", {"*": 3, "note": 0, "warning": 3, "error": 0}),
+    ):
+        for severity, status in statuses.items():
+            expression = f"findings.{severity}.count > 0"
+            answer = airwatt("analyze", SHIPPED / f"{case}.pcap", "--policy", "psm", "--fail-if", expression)
+            assert answer.status == status, (case, expression, answer.err)
+    arguments = ["analyze", SHIPPED / "late-delivery-guilty.pcap", "--policy", "psm", "--fail-if"]
+    assert airwatt(*arguments, "findings.errors.count > 0").is_one_line("no number findings.errors.count")
+    tripped = airwatt(*arguments, "findings.warning.count > 0").err
+    assert "'findings.warning.count > 0': findings.late-delivery.count is 1" in tripped
 
 
 def test_a_check_may_be_of_what_a_finding_cost(airwatt):

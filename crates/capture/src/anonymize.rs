@@ -13,12 +13,13 @@ use std::ops::{ControlFlow, Range};
 use std::path::Path;
 
 use airwatt_dot11::{
-    FrameControl, FrameKind, MacAddress, QosControl, Radiotap, RadiotapFlags, check_fcs, fcs,
+    Frame, FrameControl, FrameKind, MacAddress, QosControl, Radiotap, RadiotapFlags, check_fcs, fcs,
 };
 
 use crate::analyze::AnalysisProgress;
 use crate::capture::LinkType;
 use crate::copy::Writer;
+use crate::decode::called;
 use crate::error::AnalyzeError;
 use crate::file::{Reading, read_to_sink, sources};
 use crate::packet::PacketSink;
@@ -277,8 +278,14 @@ impl Masks {
                     let known = fields::of_block_ack(body, control.kind == FrameKind::BlockAck);
                     copy.keep(at + 16..at + 16 + known);
                 }
-                // The type of a Trigger frame.
-                FrameKind::OtherControl(2) => copy.put(at + 16, &[body.first()? & 0x0f]),
+                // The type of a Trigger frame, and of one that calls stations their association identifiers, as in a TIM.
+                FrameKind::OtherControl(2) => {
+                    copy.put(at + 16, &[body.first()? & 0x0f]);
+                    let frame = Frame::decode(copy.from.get(at..end)?).ok()?;
+                    for (place, aid) in called(&frame).into_iter().flatten().enumerate() {
+                        copy.put(at + 24 + 5 * place, &aid.to_le_bytes());
+                    }
+                }
                 _ => {}
             }
             return Some(());

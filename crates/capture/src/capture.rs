@@ -135,6 +135,8 @@ pub struct Capture {
     pub frames: Vec<AirFrame>,
     /// Beacons; [`AirFrame::beacon`] is an index into them.
     pub beacons: Vec<Beacon>,
+    /// The association identifiers that each MU-RTS calls, none of one that was cut off; [`AirFrame::mu_rts`] is an index into them.
+    pub called: Vec<Vec<u16>>,
     /// Individual target wake times that access points accepted; [`AirFrame::sleep_change`] may have an index into them.
     pub wake_times: Vec<TwtSetup>,
     /// Cells by BSSID.

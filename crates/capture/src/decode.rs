@@ -85,6 +85,7 @@ impl Decoder {
         let records = self.capture.packets.capacity() * size_of::<CapturedPacket>()
             + self.capture.frames.capacity() * size_of::<AirFrame>()
             + self.capture.beacons.capacity() * size_of::<Beacon>()
+            + self.capture.called.capacity() * size_of::<Vec<u16>>()
             + self.capture.wake_times.capacity() * size_of::<TwtSetup>()
             + self.aids * size_of::<u16>();
         records as u64
@@ -103,7 +104,7 @@ impl Decoder {
     /// Appends the records of another file. Its packets are numbered on.
     pub(crate) fn append(&mut self, other: Self) {
         let (frames, beacons) = (self.capture.frames.len() as u32, self.capture.beacons.len() as u32);
-        let wake_times = self.capture.wake_times.len() as u32;
+        let (called, wake_times) = (self.capture.called.len() as u32, self.capture.wake_times.len() as u32);
         self.capture.packets.extend(other.capture.packets.into_iter().map(|packet| CapturedPacket {
             number: packet.number.saturating_add(self.capture.packets_in_file),
             frame: packet.frame.map(|frame| frame + frames),
@@ -111,6 +112,7 @@ impl Decoder {
         }));
         self.capture.frames.extend(other.capture.frames.into_iter().map(|frame| AirFrame {
             beacon: frame.beacon.map(|beacon| beacon + beacons),
+            mu_rts: frame.mu_rts.map(|place| place + called),
             sleep_change: frame.sleep_change.map(|change| match change {
                 SleepChange::TwtAccepted(index) => SleepChange::TwtAccepted(index + wake_times),
                 other => other,
@@ -118,6 +120,7 @@ impl Decoder {
             ..frame
         }));
         self.capture.beacons.extend(other.capture.beacons);
+        self.capture.called.extend(other.capture.called);
         self.capture.wake_times.extend(other.capture.wake_times);
         self.aids += other.aids;
         self.capture.packets_in_file =
@@ -234,6 +237,12 @@ impl Decoder {
         let mut found = air_frame(&frame, length, &radiotap);
         found.is_continued = self.continues(&radiotap, &found);
         self.management(&frame, &mut found, whole);
+        if let Some(aids) = called(&frame).filter(|_| !found.damaged) {
+            let aids = aids.filter(|_| whole).collect::<Vec<_>>();
+            self.aids += aids.capacity();
+            found.mu_rts = Some(self.capture.called.len() as u32);
+            self.capture.called.push(aids);
+        }
         packet.macs = frame.header().source().map(|source| (source, frame.header().destination()));
         packet.frame = Some(self.capture.frames.len() as u32);
         let header = frame.header();
@@ -487,8 +496,7 @@ fn air_frame(frame: &Frame<'_>, length: u32, radiotap: &Radiotap) -> AirFrame {
         damaged: radiotap.flags.has(RadiotapFlags::BAD_FCS),
         reserves: reserved(header.duration_id),
         is_bufferable: is_bufferable(frame),
-        is_mu_rts: header.control.kind == TRIGGER
-            && frame.body().first().is_some_and(|first| first & 0x0f == MU_RTS),
+        mu_rts: None,
     }
 }
 
@@ -510,6 +518,16 @@ fn reserved(duration_id: u16) -> Span {
 /// A Trigger frame, and the type of one that calls stations, in the lowest bits of its first octet (802.11ax-2021 9.3.1.22).
 const TRIGGER: FrameKind = FrameKind::OtherControl(2);
 const MU_RTS: u8 = 3;
+
+/// The association identifiers that a MU-RTS calls; `None` of another frame. Behind eight octets for all stations it has five for each, which
+/// begin with twelve bits of its identifier, and with 4095 its padding begins (802.11ax-2021 9.3.1.22).
+pub(crate) fn called(frame: &Frame<'_>) -> Option<impl Iterator<Item = u16>> {
+    let body = frame.body();
+    let is_mu_rts = frame.header().control.kind == TRIGGER && body.first()? & 0x0f == MU_RTS;
+    let users = body.get(8..).unwrap_or_default().chunks_exact(5);
+    let aids = users.map(|user| u16::from_le_bytes([user[0], user[1]]) & 0x0fff);
+    is_mu_rts.then(|| aids.take_while(|aid| *aid != 0x0fff))
+}
 
 /// Whether it is an action frame that is buffered as data is: all are but those of fine timing measurement (802.11-2020 11.2.2), and those
 /// that an access point broadcasts at times of their own: Measurement Pilot, FILS Discovery, and TIM.

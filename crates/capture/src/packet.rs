@@ -176,8 +176,8 @@ pub struct AirFrame {
     pub reserves: Span,
     /// Whether it is a management frame that is buffered as data is, and has a PM bit.
     pub is_bufferable: bool,
-    /// Whether it is a Trigger frame that calls its receiver as an RTS does (MU-RTS, 802.11ax-2021 9.3.1.22.5).
-    pub is_mu_rts: bool,
+    /// Of a Trigger frame that calls stations as an RTS does (MU-RTS, 802.11ax-2021 9.3.1.22.5): index into [`crate::Capture::called`].
+    pub mu_rts: Option<u32>,
 }
 
 /// What an action frame changes about the times at which a station is awake.

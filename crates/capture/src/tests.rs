@@ -612,7 +612,7 @@ fn group_frames_follow_dtim_beacons() {
 #[test]
 fn every_kind_has_its_page() {
     let page = include_str!("../../../docs/findings.md");
-    for kind in report::finding_kinds() {
+    for (kind, _) in report::finding_kinds() {
         let section = page.split(&format!("## `{kind}`")).nth(1).unwrap_or_else(|| panic!("{kind}"));
         let section = section.split("\n## ").next().unwrap();
         assert!(section.contains("```text"), "{kind} has no ladder");

@@ -196,9 +196,9 @@ fn profile(radio: &Radio) -> Value {
     })
 }
 
-/// The names of all kinds of findings about captures.
+/// The names of all kinds of findings about captures, with their severities.
 #[pyfunction]
-pub(crate) fn finding_kinds() -> Vec<&'static str> {
+pub(crate) fn finding_kinds() -> Vec<(&'static str, &'static str)> {
     airwatt_capture::report::finding_kinds().collect()
 }
 

@@ -260,7 +260,7 @@ def command(
         verdicts.compare(compare, before, documents)
     for option, wanted in (("--junit", junit), ("--sarif", sarif), ("--compare", compare)):
         if wanted is not None:
-            verdicts.check_any(option, documents, strict=strict)
+            verdicts.check_any(option, verdicts.counts(documents), strict=strict)
     _hold(limits, document, documents, strict=strict)
     if junit or sarif or compare or any(limit.key.startswith("findings.") for limit in limits):
         verdicts.check_gaps(gaps, allowed=allow_unchecked)
@@ -333,11 +333,11 @@ def _thresholds(expressions: list[str] | None, policies: list[str]) -> "list[Thr
     """
     limits = options.thresholds(expressions)
     names = policies or [policy["name"] for policy in laboratory.policies() if policy["replayed_by_default"]]
-    known = dict(leaves({"findings": verdicts.counts(())}))
     for limit in limits:
         limit.check_rows([{"policy": name} for name in names])
         if limit.key.startswith("findings.") and not limit.row:
-            limit.trips(known)
+            whole, kinds = verdicts.by_severity(limit, verdicts.counts(()))
+            whole.trips(dict(leaves({"findings": kinds})))
     return limits
 
 
@@ -354,17 +354,25 @@ def _hold(
         for one in documents
         for policy in one["policies"]
     ]
-    whole = [RowNumbers({}, dict(leaves({**document, "findings": verdicts.known(counts)})))]
-    of_unknown = {limit: verdicts.unknown_cost(limit.key, counts) for limit in limits if not limit.row}
-    options.hold_rows((limit, rows if limit.row else whole) for limit in limits if not of_unknown.get(limit))
-    for limit, why in of_unknown.items():
-        if why:
+    of_kinds = [verdicts.by_severity(limit, counts) for limit in limits]
+    unknown = [None if limit.row else verdicts.unknown_cost(limit.key, kinds) for limit, kinds in of_kinds]
+
+    def whole(kinds: verdicts.Counts) -> list[RowNumbers]:
+        return [RowNumbers({}, dict(leaves({**document, "findings": verdicts.known(kinds)})))]
+
+    options.hold_rows(
+        (limit, rows if limit.row else whole(kinds))
+        for (limit, kinds), why in zip(of_kinds, unknown, strict=True)
+        if why is None
+    )
+    for limit, why in zip(limits, unknown, strict=True):
+        if why is not None:
             raise RunError(f"--fail-if {limit.text!r}: was not evaluated: {why}")
-    for limit in limits:
+    for limit, kinds in of_kinds:
         if limit.key.startswith("findings."):
             kind = limit.key.split(".")[1]
             if kind == "*":
-                verdicts.check_any(f"--fail-if {limit.text!r}", documents, strict=strict)
+                verdicts.check_any(f"--fail-if {limit.text!r}", kinds, strict=strict)
             else:
                 verdicts.check_evaluated(f"--fail-if {limit.text!r}", [kind], documents, strict=strict)
 

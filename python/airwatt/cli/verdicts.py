@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from airwatt._core import InputError, RunError, __version__, finding_kinds
@@ -11,6 +11,9 @@ from airwatt.cli import decryption
 from airwatt.cli.output import say, writing
 from airwatt.files import document_of, replacing
 from airwatt.layout import printable
+
+if TYPE_CHECKING:
+    from airwatt.threshold import Threshold
 
 Document = Mapping[str, Any]
 _LEVELS = {"error": "error", "warning": "warning", "note": "note"}
@@ -22,6 +25,7 @@ COUNTED = ("violated", "cost")
 """The verdicts of the occurrences that `count` of a finding counts: violations of a rule, and keep-alives."""
 _COSTS = ("cost_j", "delay_s", "awake_s")
 Counts = Mapping[str, Mapping[str, float | None]]
+_SEVERITIES = dict(finding_kinds())
 
 
 def counts(documents: Sequence[Document]) -> dict[str, dict[str, float | None]]:
@@ -30,7 +34,7 @@ def counts(documents: Sequence[Document]) -> dict[str, dict[str, float | None]]:
     `count` is how many violated the rule. All are 0 without an occasion; a cost is None where frames do not show it.
     """
     found: dict[str, dict[str, float | None]] = {
-        kind: dict.fromkeys(("count", "kept", "undecidable", *_COSTS), 0.0) for kind in finding_kinds()
+        kind: dict.fromkeys(("count", "kept", "undecidable", *_COSTS), 0.0) for kind in _SEVERITIES
     }
     for check in _each_once(documents, "checks", "bssid"):
         of_kind = found[check["kind"]]
@@ -73,6 +77,18 @@ def known(found: Counts) -> dict[str, dict[str, float]]:
     }
 
 
+def by_severity(limit: "Threshold", found: Counts) -> "tuple[Threshold, Counts]":
+    """Gives a threshold of `findings.error`, of warnings or of notes as one of every kind, and those of that severity.
+
+    Any other threshold stays as it is, with all kinds.
+    """
+    names = limit.key.split(".")
+    if names[0] != "findings" or len(names) < 2 or names[1] not in _LEVELS:
+        return limit, found
+    of_severity = {kind: of_kind for kind, of_kind in found.items() if _SEVERITIES[kind] == names[1]}
+    return limit._replace(key=".".join(["findings", "*", *names[2:]])), of_severity
+
+
 def unknown_cost(key: str, found: Counts) -> str | None:
     """Says that frames do not show the cost that a key of `--fail-if` asks for, of one kind or of none but that."""
     names = key.split(".")
@@ -104,12 +120,11 @@ def check_evaluated(option: str, kinds: Iterable[str], documents: Sequence[Docum
             say(f"{text}; --strict makes that a failure")
 
 
-def check_any(option: str, documents: Sequence[Document], *, strict: bool = False) -> None:
-    """Raises `RunError` where the captures decide nothing, and with `strict` where they leave a rule undecidable."""
-    found = counts(documents)
+def check_any(option: str, found: Counts, *, strict: bool = False) -> None:
+    """Raises `RunError` where nothing of these kinds is decided, and with `strict` where one is undecidable."""
     nothing = _nothing_decided(found)
     # No case of JUnit is about keep-alives.
-    if nothing is not None and (option == "--junit" or not found[KEEP_ALIVE]["count"]):
+    if nothing is not None and (option == "--junit" or not found.get(KEEP_ALIVE, {}).get("count")):
         raise RunError(f"{option}: {nothing}")
     open_ = [f"{kind} {_number(of_kind, 'undecidable')}" for kind, of_kind in found.items() if of_kind["undecidable"]]
     if open_ and strict:

@@ -342,10 +342,16 @@ impl Observer {
             let delivery = Delivery::new((packet, frame), (acknowledged, at_once), cell, None);
             let state = self.stations.entry(frame.receiver).or_default();
             state.managed(&delivery, &mut self.findings);
-        } else if is_down && (frame.is_mu_rts || matches!(kind, FrameKind::Rts | FrameKind::BlockAckRequest))
+        } else if is_down
+            && (frame.mu_rts.is_some() || matches!(kind, FrameKind::Rts | FrameKind::BlockAckRequest))
         {
             let state = self.stations.entry(frame.receiver).or_default();
             state.is_called(packet);
+        } else if let Some(aids) = frame.mu_rts.and_then(|place| capture.called.get(place as usize))
+            && frame.receiver.is_group()
+        {
+            let of_cell = self.stations.values_mut().filter(|state| state.record.bssid == frame.transmitter);
+            of_cell.filter(|state| state.may_be_among(aids)).for_each(|state| state.is_called(packet));
         } else if let Some(station) = frame.transmitter.filter(|mac| self.stations.contains_key(mac)) {
             if frame.shows_mode() && of_cell(station) == frame.bssid {
                 let (state, findings) = self.station(capture, station, packet, frame);

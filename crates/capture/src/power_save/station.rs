@@ -425,6 +425,12 @@ impl StationState {
         self.end_polls(packet.at, Some((packet.at, packet.number)), false);
     }
 
+    /// Whether a frame to several stations is for it, too: one whose list was cut off may be for any, and so may one for a station whose
+    /// association identifier is not known.
+    pub(super) fn may_be_among(&self, aids: &[u16]) -> bool {
+        aids.is_empty() || self.record.aid.is_none_or(|aid| aids.contains(&aid))
+    }
+
     /// Whether the access point called it in time after a request.
     fn was_called(&self, request: Instant) -> bool {
         self.called_at.is_some_and(|at| at >= request && at.saturating_since(request) <= PROMPT)

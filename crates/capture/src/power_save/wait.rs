@@ -196,7 +196,7 @@ pub(super) struct EndedPolls {
 }
 
 /// A frame that More Data announced and a request did not bring, with what was known of the station then.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Unkept {
     pub(super) promise: Mark,
     pub(super) request: Mark,
@@ -204,6 +204,8 @@ pub(super) struct Unkept {
     pub(super) until: Instant,
     /// Why it is undecidable, as far as that was known then.
     pub(super) doubt: Option<&'static str>,
+    /// The counters of QoS data whose numbers have to show that none was sent; empty where the shared one has shown it.
+    pub(super) counters: Vec<Counter>,
     pub(super) bssid: MacAddress,
     pub(super) aid: Option<u16>,
     pub(super) listen_interval: Option<u16>,

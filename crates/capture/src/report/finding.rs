@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::capture::Capture;
 use crate::flows;
-use crate::power_save::{self, Excess, Finding, FindingKind, ModeSpan, Observations, StationRecord, Verdict};
+use crate::power_save::{Excess, Finding, FindingKind, ModeSpan, Observations, StationRecord, Verdict};
 use crate::stations::Station;
 
 /// Peers whose lone exchanges are reported.
@@ -76,7 +76,8 @@ pub struct OccurrenceReport {
     pub packet: u32,
     /// `violated`, `kept` or `undecidable`; of a keep-alive, which no rule forbids, `cost`.
     pub verdict: &'static str,
-    /// The packets that decide that.
+    /// The packets that decide that, without acknowledgements: that of each of them which had to be acknowledged decides too, if it was
+    /// captured. It is one of the four captured packets after its frame, mostly the first.
     pub packets: Vec<u32>,
     /// A description of the first few of each verdict: of what is undecidable, why it is.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -363,9 +364,13 @@ pub(crate) fn keep_alives(capture: &Capture, station: &Station) -> (Vec<flows::L
 /// The kind of findings about small exchanges that wake the radio for themselves alone.
 pub const KEEP_ALIVE: &str = "keep-alive";
 
-/// The names of all kinds of findings.
-pub fn finding_kinds() -> impl Iterator<Item = &'static str> {
-    power_save::FindingKind::ALL.into_iter().map(power_save::FindingKind::name).chain([KEEP_ALIVE])
+/// The severity of keep-alives, which no rule forbids.
+const KEEP_ALIVE_SEVERITY: &str = "note";
+
+/// The names of all kinds of findings, with their severities.
+pub fn finding_kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let kinds = FindingKind::ALL.into_iter().map(|kind| (kind.name(), kind.severity()));
+    kinds.chain([(KEEP_ALIVE, KEEP_ALIVE_SEVERITY)])
 }
 
 /// Small exchanges that woke the radio for themselves alone.
@@ -380,7 +385,7 @@ pub(super) fn lone_findings(capture: &Capture, station: &Station) -> Vec<Finding
         FindingReport {
             kind: KEEP_ALIVE,
             clause: "",
-            severity: "note",
+            severity: KEEP_ALIVE_SEVERITY,
             certainty: "found",
             whose: "peer",
             station: station.to_string(),

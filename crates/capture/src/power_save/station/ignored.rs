@@ -30,7 +30,7 @@ const COPY: &str = "the Retry bit of the response says that the monitor missed a
 const UNHEARD: &str = "nobody acknowledged the frame before to the station, and the response may have been a retransmission of that, which leaves no gap";
 const JUMPED: &str = "by the beacons around it the clock of the capture jumped";
 /// What a verdict about QoS data assumes.
-const NO_NULL: &str = "the access point did not discard the frame, say so in a QoS Null frame that was missed, and buffer another one, and none was \
+pub(super) const NO_NULL: &str = "the access point did not discard the frame, say so in a QoS Null frame that was missed, and buffer another one, and none was \
                        missed of a traffic identifier of which the capture has no frame";
 /// What any other one does.
 const NOT_DISCARDED: &str =

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::{FrameKind, MacAddress};
 
+use super::ignored::NO_NULL;
 use super::{Delivery, StationState};
 use crate::packet::{AirFrame, CapturedPacket};
 use crate::power_save::cell::{Cell, NOT_FREE};
@@ -32,6 +33,7 @@ const UNTRUE: &str = "the bit before may have announced nothing, as another one 
 const WOKEN: &str = "the station left power save instead of asking by a PS-Poll, and an access point that has discarded the frame owes no answer to that";
 const AGED: &str = "the frame may have been discarded for its age before the request, which came later than the listen interval allows";
 const GONE: &str = "a beacon before the request had the station's TIM bit clear: the frame was gone by then, as one that is discarded";
+const OTHER_CATEGORY: &str = "the station may be served by U-APSD, and More Data be about an access category that its request was not for";
 const UNSEEN: &str = "no beacon after the request shows whether the frame was still there";
 
 /// A frame that the station asked for within this time before a beacon may be on its way, and not in the buffer any more.
@@ -355,7 +357,8 @@ impl StationState {
         } else {
             doubt
         };
-        let is_complete = has_shared && missed_none && request.is_heard;
+        // QoS data has counters of its own, whose next numbers come later.
+        let is_complete = (!has_shared || missed_none) && !self.is_unheard && request.is_heard;
         let by_waking = self.modes.since(false) == Some(request.mark);
         let doubt = doubt
             .or((!is_complete).then_some("the monitor may have missed it"))
@@ -366,6 +369,7 @@ impl StationState {
             request: request.mark,
             until: now,
             doubt,
+            counters: if has_shared { Vec::new() } else { self.counters.clone() },
             bssid,
             aid: self.record.aid,
             listen_interval: self.association.listen_interval,
@@ -375,23 +379,40 @@ impl StationState {
     /// Decides about what More Data announced and requests did not bring, by the beacons as well: they show whether the frame was still there.
     pub(super) fn judge_unkept(&mut self, cells: &BTreeMap<MacAddress, Cell>, findings: &mut Findings) {
         for unkept in std::mem::take(&mut self.open.unkept) {
-            let by_beacons = || unkept.doubt_by_beacons(cells.get(&unkept.bssid)?);
-            let doubt = unkept.doubt.or_else(by_beacons);
+            let cell = cells.get(&unkept.bssid);
+            let by_beacons = || cell.and_then(|cell| unkept.doubt_by_beacons(cell));
+            let of_qos = cell.filter(|_| !unkept.counters.is_empty());
+            let by_category =
+                || of_qos.is_some_and(|cell| self.may_have_uapsd(cell)).then_some(OTHER_CATEGORY);
+            let doubt = unkept.doubt.or_else(by_beacons).or_else(by_category).map(str::to_owned);
+            let doubt = doubt.or_else(|| unkept.doubt_by_counters(of_qos?));
             let verdict = if doubt.is_some() { Verdict::Undecidable } else { Verdict::Violated };
+            let assumption = of_qos.map(|_| NO_NULL).filter(|_| doubt.is_none());
             let key = (FindingKind::MoreDataThenNothing, verdict, self.record.mac);
             let deciding = [unkept.promise.1, unkept.request.1];
             let found = find(findings, key, unkept.promise, &deciding, || {
-                let why = doubt.unwrap_or("by the access point's sequence numbers none was sent");
-                format!("More Data was set, the station requested the frame, and none was captured: {why}")
+                let why = doubt.as_deref().unwrap_or("by the access point's sequence numbers none was sent");
+                let provided = provided(assumption);
+                format!(
+                    "More Data was set, the station requested the frame, and none was captured: {why}{provided}"
+                )
             });
             if let Some(finding) = found {
                 finding.excess += Excess::awake(NEVER);
+                finding.assume(assumption);
             }
         }
     }
 }
 
 impl Unkept {
+    /// Why the monitor may have missed the frame among QoS data, by the numbers before and after.
+    fn doubt_by_counters(&self, cell: &Cell) -> Option<String> {
+        let until = self.request.0 + NEVER;
+        let complete = cell.numbers.complete_until((self.bssid, &self.counters), self.promise.0, until);
+        complete.err().map(|missing| missing.to_string())
+    }
+
     /// Why the frame may have been there when More Data was set and gone when it was requested, or be there still.
     fn doubt_by_beacons(&self, cell: &Cell) -> Option<&'static str> {
         let (announced, requested) = (self.promise.0, self.request.0);
