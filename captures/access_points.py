@@ -417,9 +417,10 @@ def late_delivery(air: Air, case: str) -> None:
         for number in range(3):
             frame = control(TRIGGER, receiver, ACCESS_POINT, field=300) + bytes([3, *bytes(7)]) + users
             air.put(at_ms + 1 + number, frame)
-        others(air, at_ms + 10, at_ms + 65)
-        # Even if the monitor stalled in the longest silence, too late.
-        at_ms += 15 * (case != "triggered")
+        # Too late even if the monitor stalled in the longest silence.
+        longer_ms = 0 if case == "triggered" else 15
+        others(air, at_ms + 10, at_ms + 65 + longer_ms)
+        at_ms += longer_ms
     else:
         call(air, at_ms + 1, 12, 5.0)
     air.down(at_ms + 65)

@@ -579,6 +579,11 @@ def test_a_nightly_check_finds_an_ignored_ps_poll(airwatt):
         assert airwatt(*arguments, "--fail-if", expression).status == 3, expression
 
 
+def test_the_schema_says_which_packets_are_listed(airwatt):
+    occurrence = airwatt("analyze", "--schema").json["$defs"]["OccurrenceReport"]
+    assert "without acknowledgements" in occurrence["properties"]["packets"]["description"]
+
+
 def test_a_check_may_be_of_a_severity(airwatt):
     """A note, as that a station stays awake in power save, is no error."""
     for case, statuses in (
