@@ -315,10 +315,18 @@ def radio(name: str) -> str:
 def radio_text(name: str) -> str:
     """The TOML text of the file of a radio profile, named as for `radio`. Raises `InputError`."""
 
-def radio_fit(name: str, averages: Sequence[tuple[int, float]], powers: Sequence[tuple[str, float]]) -> str:
+def radio_fit(
+    name: str,
+    averages: Sequence[tuple[int, float]],
+    powers: Sequence[tuple[str, float]],
+    between: tuple[float, float] | None,
+    is_own: bool,
+) -> str:
     """A profile fitted on averages (DTIM period and power), with other powers of states. Raises `InputError`."""
 
-def trace_means(path: str | PathLike[str], times: Sequence[tuple[float, float]]) -> list[float | None]:
+def trace_means(
+    path: str | PathLike[str], times: Sequence[tuple[float, float, int | None]]
+) -> list[tuple[float | None, tuple[float, float] | None]]:
     """The mean current of a trace in each of several times, in amperes. Raises `InputError`."""
 
 def radio_template() -> str:

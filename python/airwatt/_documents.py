@@ -461,8 +461,8 @@ class ProfileAccount(Record):
     """How far the energy, the current and the days' inverse may be below and above, as shares: `error`, or
     without one the largest error of the profiles that ship, as far as the profile's averages leave room for it,
     and no less than the digits of these; what the borrowed values would make if they were those of another
-    chip, and what the assumed ones may make. These are independent of each other, so that it is the root of the
-    sum of their squares."""
+    chip, what the assumed ones may make, and `load_instead`. These are independent of each other, so that it is
+    the root of the sum of their squares."""
     borrowed: list[str]
     """The borrowed keys of which that share consists."""
     borrowed_share: float
@@ -473,6 +473,9 @@ class ProfileAccount(Record):
     error: float | None
     """Largest error of the profile's predictions of published averages that it is not fitted on, as a share;
     `None` if there is none to compare with."""
+    load_instead: float | None
+    """By how much the energy is larger, as a share of it, if a load of the board makes the one average on which
+    the profile is fitted, and not its wake-up; left out where nothing of that is open."""
     mode: str | None
     """The maker's name of the assumed mode; `None` if the profile has no modes."""
     modes: list[ModeAccount]

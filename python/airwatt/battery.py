@@ -37,7 +37,8 @@ class Battery(NamedTuple):
     load_w: float = 0.0
     """The same, written as a power."""
     allow_borrowed: bool = False
-    """Whether days are one number though more than `MOST_BORROWED` of the charge rests on values of another chip."""
+    """Whether days are one number though more than `MOST_BORROWED` of the charge rests on values of another chip, or is
+    left open by the one average that was measured."""
 
     @classmethod
     def parse(cls, text: str) -> "Battery":
@@ -85,8 +86,10 @@ class Battery(NamedTuple):
         return self.load_w + self.load_a * (volts or 0.0)
 
     def refuses(self, profile: Mapping[str, Any] | None) -> bool:
-        """Whether the profile of a radio, as results have it, borrows too much for one number of days."""
-        return profile is not None and not self.allow_borrowed and profile["borrowed_share"] > MOST_BORROWED
+        """Whether the profile of a radio, as results have it, borrows or leaves open too much for a number of days."""
+        if profile is None or self.allow_borrowed:
+            return False
+        return profile["borrowed_share"] > MOST_BORROWED or abs(load_instead(profile)) > MOST_BORROWED
 
     def lasts(self, power_w: float, radio_v: float | None, profile: Mapping[str, Any] | None) -> str:
         """How long it lasts, as people say it: the whole band of the power where its profile borrows too much.
@@ -117,6 +120,11 @@ class Battery(NamedTuple):
         rate = -math.log1p(-self.self_discharge) / _MONTH_S
         left = rate * capacity * self.cutoff + power
         return math.log((rate * capacity + power) / left) / rate if left > 0 else math.inf
+
+
+def load_instead(profile: Mapping[str, Any]) -> float:
+    """By how much an energy is larger, as a share, if a load makes the one average that the profile is fitted on."""
+    return float(profile.get("load_instead") or 0.0)
 
 
 def lasting(seconds: float) -> str:

@@ -11,6 +11,7 @@
 //! measurement.
 
 mod align;
+mod between;
 mod fit;
 mod onsets;
 mod pulses;
@@ -29,6 +30,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::align::Aligned;
+pub use self::between::BetweenBeacons;
 pub use self::fit::Undetermined;
 use self::fit::{Fit, Parts};
 pub use self::pulses::BeaconCharge;

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::ledger::StateSeconds;
 use crate::radio::average::BEACON_INTERVAL;
-use crate::radio::{Average, HostMode, Radio};
+use crate::radio::{HostMode, Radio};
 
 /// Share of a charge that may rest on values of another chip in an answer in days.
 pub const MOST_BORROWED: f64 = 0.05;
@@ -42,11 +42,15 @@ pub struct ProfileAccount {
     /// known of other profiles are less; left out where they are not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digits: Option<f64>,
+    /// By how much the energy is larger, as a share of it, if a load of the board makes the one average on which the profile is fitted, and
+    /// not its wake-up; left out where nothing of that is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_instead: Option<f64>,
     /// The DTIM period whose average would narrow the band most if it was measured, where `error` is `null`.
     pub next_average: Option<u32>,
     /// How far the energy, the current and the days' inverse may be below and above, as shares: `error`, or without one the largest
-    /// error of the profiles that ship, as far as the profile's averages leave room for it, and no less than the digits of these; what the borrowed values would make if they were those of another chip, and what the assumed
-    /// ones may make. These are independent of each other, so that it is the root of the sum of their squares.
+    /// error of the profiles that ship, as far as the profile's averages leave room for it, and no less than the digits of these; what the borrowed values would make if they were those of another chip, what the assumed
+    /// ones may make, and `load_instead`. These are independent of each other, so that it is the root of the sum of their squares.
     pub band_low: f64,
     /// See `band_low`.
     pub band_high: f64,
@@ -137,6 +141,9 @@ impl ProfileAccount {
             low += share(less).powi(2);
             high += share(more).powi(2);
         }
+        let load_instead = load_instead(radio, spent, energy_j);
+        low += load_instead.min(0.0).powi(2);
+        high += load_instead.max(0.0).powi(2);
         Self {
             mode: radio.modes.get(radio.mode).map(|mode| mode.name.clone()),
             modes: radio.modes.iter().map(in_mode).collect(),
@@ -145,6 +152,7 @@ impl ProfileAccount {
             error,
             assumed,
             digits: (digits > model.0.min(model.1)).then_some(digits),
+            load_instead: (load_instead.abs() >= LEAST_PART).then_some(load_instead),
             next_average: if error.is_none() { next_average(radio, spent) } else { None },
             band_low: low.sqrt().min(1.0),
             band_high: high.sqrt(),
@@ -181,8 +189,15 @@ fn digits(radio: &Radio, spent: &StateSeconds, energy_j: f64) -> f64 {
     radio.digits(every) * (idle_j / energy_j).min(1.0)
 }
 
-/// DTIM periods of averages that makers publish.
-const USUAL_PERIODS: [u32; 3] = [1, 3, 10];
+/// By how much an energy is larger, as a share, if a load of the board makes the one average on which the profile is fitted.
+fn load_instead(radio: &Radio, spent: &StateSeconds, energy_j: f64) -> f64 {
+    if energy_j <= 0.0 {
+        return 0.0;
+    }
+    let elapsed_s = spent.transmit + spent.receive + spent.listen + spent.sleep + spent.transition;
+    let wakeups = wakes_every(radio, spent).map_or(0.0, |(wakeups, _)| wakeups);
+    radio.load_instead_j(elapsed_s, wakeups) / energy_j
+}
 
 /// The DTIM period of the average to measure next: that of this time, or else the usual one that is furthest from those that are known.
 fn next_average(radio: &Radio, spent: &StateSeconds) -> Option<u32> {
@@ -192,12 +207,7 @@ fn next_average(radio: &Radio, spent: &StateSeconds) -> Option<u32> {
     if !known(own) {
         return Some(own);
     }
-    let distance = |period: &u32| {
-        let ratio = |average: &Average| (f64::from(*period) / f64::from(average.dtim_period)).ln().abs();
-        radio.averages.iter().map(ratio).fold(f64::INFINITY, f64::min)
-    };
-    let others = USUAL_PERIODS.into_iter().filter(|period| !known(*period));
-    others.max_by(|one, other| distance(one).total_cmp(&distance(other)))
+    radio.usual_period_unknown()
 }
 
 /// The time of receiving and of listening that a fit holds. An average on which a profile is fitted has the sum of a beacon's wake-up,

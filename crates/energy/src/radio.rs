@@ -130,6 +130,9 @@ pub struct Radio {
     pub borrowed: Vec<String>,
     /// Averages of the associated device without traffic that its maker publishes, or that were measured.
     pub averages: Vec<Average>,
+    /// What sleep would take if a load of the board made the one average on which the profile is fitted, and not the wake-up: one
+    /// average does not tell which. `None` if sleep was measured, or more averages were.
+    pub other_sleep: Option<Power>,
     /// What the host may do while the radio dozes; the first is the one of the profile's figures. Empty if nothing is known.
     pub modes: Vec<HostMode>,
     /// The place in `modes` of the one that holds.

@@ -11,6 +11,7 @@ use airwatt_capture::timeline::Timeline;
 use airwatt_capture::{
     AnalysisProgress, AnalyzeError, Current, Limits, NetworkKey, ParseKeyError, Question, Watch,
 };
+use airwatt_energy::radio::average::BEACON_INTERVAL;
 use airwatt_linux::capability;
 use airwatt_linux::user::User;
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -156,19 +157,30 @@ pub(crate) fn write_timeline_perfetto(
     output::write(py, file, |out| line.write_perfetto(&findings, out))
 }
 
-/// The mean current of a trace in each of several times, in amperes; `None` where it has no samples. Raises `InputError`.
+/// A time of a trace in seconds, and the DTIM period of a device that is idle in it.
+type TraceTime = (f64, f64, Option<u32>);
+/// A mean current in amperes, and the usual and the mean one between beacons.
+type TraceMean = (Option<f64>, Option<(f64, f64)>);
+
+/// The mean current of a trace in each of several times, in amperes, `None` where it has no samples; and with a DTIM period the usual and
+/// the mean one between beacons, `None` where the trace does not show it. Raises `InputError`.
 #[pyfunction]
-pub(crate) fn trace_means(
-    py: Python<'_>,
-    path: PathBuf,
-    times: Vec<(f64, f64)>,
-) -> PyResult<Vec<Option<f64>>> {
+pub(crate) fn trace_means(py: Python<'_>, path: PathBuf, times: Vec<TraceTime>) -> PyResult<Vec<TraceMean>> {
     let file = path.display().to_string();
     let source = std::fs::File::open(&path)
         .map_err(|error| InputError::new_err(format!("{file}: {}", airwatt_base::reason_of(&error))))?;
     let trace = py.detach(|| Trace::read(&file, source, &mut |_| true));
     let trace = trace.map_err(|error| InputError::new_err(error.to_string()))?;
-    Ok(times.into_iter().map(|(from_s, until_s)| trace.mean_a(from_s, until_s)).collect())
+    let between = |from_s, until_s, dtim_period| {
+        let every_s = (BEACON_INTERVAL * u64::from(dtim_period)).as_secs_f64();
+        let found = trace.between_beacons(from_s, until_s, every_s)?;
+        Some((found.floor_a, found.mean_a))
+    };
+    let means = times.into_iter().map(|(from_s, until_s, dtim_period)| {
+        let between = dtim_period.and_then(|period| between(from_s, until_s, period));
+        (trace.mean_a(from_s, until_s), between)
+    });
+    Ok(means.collect())
 }
 
 /// Passphrases, each with the name of its network or without, and keys in hexadecimal digits.

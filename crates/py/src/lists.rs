@@ -65,16 +65,24 @@ pub(crate) const fn radio_template() -> &'static str {
 }
 
 /// Fits a profile on averages of the idle, associated device, each a DTIM period and a power: the shortest and the longest period,
-/// or of one average the wake-up alone. `powers` replace those of states before. Returns the profile as JSON, and says of every
-/// average what it predicts. Raises `InputError`.
+/// or of one average the wake-up alone. `powers` replace those of states before. `between` is the lowest and the mean power between
+/// the beacons of a trace, the second of which sleep then has. Without it one average leaves open what is asleep, and `is_own` says
+/// whether the profile is that of the board's chip, whose wake-up then is one end of it. Returns the profile as JSON, and says of
+/// every average what it predicts. Raises `InputError`.
 #[pyfunction]
 pub(crate) fn radio_fit(
     name: &str,
     averages: Vec<(u32, f64)>,
     powers: Vec<(String, f64)>,
+    between: Option<(f64, f64)>,
+    is_own: bool,
 ) -> PyResult<String> {
     let mut radio = found(name)?;
-    let chip = radio.sleep;
+    let (chip, was_fitted) = (radio.sleep, radio.averages.iter().any(|average| average.is_fitted));
+    let has_sleep = between.is_some() || powers.iter().any(|(state, _)| state == "sleep");
+    if has_sleep || !averages.is_empty() {
+        radio.other_sleep = None;
+    }
     let watts = |watts: f64| Power::from_nanowatts((watts * 1e9).round() as u64);
     for (state, power_w) in &powers {
         let power = watts(*power_w);
@@ -106,12 +114,29 @@ pub(crate) fn radio_fit(
     averages.sort_by_key(|average| average.dtim_period);
     if !averages.is_empty() {
         let refused = |text| InputError::new_err(format!("averages: {text}"));
+        // Whether the host sleeps is seen from the sleep of the chip.
+        let before = radio.clone();
+        if let Some((floor_w, mean_w)) = between {
+            radio.sleep = watts(mean_w);
+            radio.housekeeping = watts((mean_w - floor_w).max(0.0));
+            radio.borrowed.retain(|key| key != "sleep");
+        }
         let fit = radio.fit(&averages).map_err(refused)?;
-        radio.check_fit(&averages, fit).map_err(refused)?;
+        before.check_fit(&averages, fit).map_err(refused)?;
+        let is_open = averages.len() == 1 && !has_sleep;
+        let other_sleep = is_open.then(|| before.sleep_with_load(&averages[0], is_own && was_fitted));
         let ends = [averages[0].dtim_period, averages[averages.len() - 1].dtim_period];
         averages.iter_mut().for_each(|average| average.is_fitted = ends.contains(&average.dtim_period));
+        // With a sleep that was measured the doze is, too.
+        let housekeeping = radio.housekeeping;
         radio = radio.fitted(fit);
+        if between.is_some() {
+            radio.housekeeping = housekeeping;
+        }
         radio.averages = averages;
+        if let Some(power) = other_sleep {
+            radio = radio.with_other_sleep(power);
+        }
     }
     Ok(profile(&radio.with_board_above(chip)).to_string())
 }
@@ -188,6 +213,7 @@ fn profile(radio: &Radio) -> Value {
             "wait_s": radio.beacon_wait.as_secs_f64(),
         },
         "assumed": radio.assumed,
+        "other_sleep_w": radio.other_sleep.map(Power::as_watts),
         "housekeeping_w": radio.housekeeping.as_watts(),
         "borrowed": radio.borrowed,
         "averages": averages(radio),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from airwatt._core import LARGEST_PROFILE_ERROR, MOST_BORROWED, WIDE_BAND
 from airwatt.aggregates import over
-from airwatt.battery import SECONDS_A_DAY
+from airwatt.battery import SECONDS_A_DAY, load_instead
 from airwatt.tables import NOTHING, quantity, table
 
 if TYPE_CHECKING:
@@ -136,13 +136,20 @@ def host_modes(
         yield f"the battery has {own:g} V, the radio has not: the converter between them is taken to lose nothing"
     ranges = [name for name, profile in named if battery is not None and battery.refuses(profile)]
     if ranges:
-        most = max(profiles, key=lambda profile: profile["borrowed_share"])
         whose = "" if len(ranges) == len(rows) else f" of {_listed(ranges)}"
         yield (
-            f"days{whose} are ranges, those of the band: up to {100 * most['borrowed_share']:.1f} % of the charge rest "
-            f"on values of another chip ({_listed(most['borrowed'])}), and one number wants "
+            f"days{whose} are ranges, those of the band: {why_ranges(profiles)}, and one number wants "
             f"{100 * MOST_BORROWED:.0f} % or less; --allow-borrowed says one all the same"
         )
+
+
+def why_ranges(profiles: Iterable[Mapping[str, Any]]) -> str:
+    """What rests on other chips, or is left open by one average, in the profile with most of it."""
+    most = max(profiles, key=lambda profile: max(profile["borrowed_share"], abs(load_instead(profile))))
+    if (load := load_instead(most)) and abs(load) >= most["borrowed_share"]:
+        return f"it is {100 * load:+.1f} % if a load of the board makes the one average that was measured"
+    share, borrowed = 100 * most["borrowed_share"], _listed(most["borrowed"])
+    return f"up to {share:.1f} % of the charge rest on values of another chip ({borrowed})"
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -213,12 +220,19 @@ def band_text(profile: Mapping[str, Any], widest: str = "") -> str:
         )
     if profile["assumed"]:
         why += f", and what the profile assumes ({_listed(_ASSUMED.get(key, key) for key in profile['assumed'])})"
+    load = load_instead(profile)
+    if load:
+        why += (
+            f", and that it is {100 * load:+.1f} % if a load of the board makes the one average that was measured, and "
+            "not the wake-up"
+        )
     if borrowed:
         why += f", and the range that {_listed(borrowed)} of other chips leave{'s' if len(borrowed) == 1 else ''}"
     text = f"band of energies, currents and charges: {_band(profile)}: {why}; days go the other way"
     if widest:
         text = f"days go the other way; the widest band is that of {widest}: {why}"
-    if max(profile["band_low"], profile["band_high"]) > WIDE_BAND:
+    # What one average leaves open is not for the maker to publish.
+    if max(profile["band_low"], profile["band_high"]) > WIDE_BAND and abs(load) < WIDE_BAND:
         text += "; a band this wide says that too little of the chip is published for more than an order of magnitude"
     # A result that was stored before has no such key.
     if (period := profile.get("next_average")) is not None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _BASE = "esp32-c3"
 _STATES = ("sleep", "listen", "receive", "transmit")
 _AVERAGE = re.compile(r"dtim([1-9][0-9]{0,2})")
+_SAME = 0.01
+"""A share by which the mean current between beacons is above the usual one without other wake-ups of the host."""
 _LENT = ("transmit", "receive", "wake_up", "sleep_clock")
 """Keys that a measurement may lack."""
 
@@ -32,7 +34,8 @@ def make(
     if new is not None and new.exists():
         raise InputError(f"--new {new}: expected a new file, got one that exists")
     given = list(_of_averages(averages))
-    measured = [*_of_trace(fit, states), *((key, amperes) for key, amperes, _ in given)]
+    traced = list(_of_trace(fit, states))
+    measured = [(key, mean_a) for key, mean_a, _ in traced] + [(key, amperes) for key, amperes, _ in given]
     base = laboratory.radio(name or _BASE)
     volts = base.voltage_v
     if volts is None:
@@ -41,8 +44,10 @@ def make(
     powers = [(key, volts * amperes) for key, amperes in measured if key in _STATES]
     if len({period for period, _ in periods}) < len(periods) or len({key for key, _ in powers}) < len(powers):
         raise InputError("--state, --fit-averages: expected each state and each average once")
-    radio = Record(json_.loads(_core.radio_fit(name or _BASE, periods, powers)))
-    own = {key for key, _ in powers} | ({"wake_up"} if periods else set())
+    between_a = _between(traced, [key for key, _ in measured])
+    between = None if between_a is None else (volts * between_a[0], volts * between_a[1])
+    radio = Record(json_.loads(_core.radio_fit(name or _BASE, periods, powers, between, name is not None)))
+    own = {key for key, _ in powers} | ({"wake_up"} if periods else set()) | ({"sleep"} if between else set())
     # A chip of the same name lends nothing of its own.
     lent = [key for key in (radio.borrowed if name else _LENT) if key not in own]
     of = f"a trace, {fit.name}" if fit is not None else "averages"
@@ -56,7 +61,33 @@ def make(
         print_text(text)
         return
     shown = Record(json_.loads(_core.radio(str(new) if new.suffix == ".toml" else f"./{new}")))
-    show(f"wrote {new}", *averages_parts(shown), *_lent(radio, name, shown))
+    show(f"wrote {new}", *averages_parts(shown), *_of_sleep(radio, between_a), *_lent(radio, name, shown))
+
+
+def _between(
+    traced: list[tuple[str, float, tuple[float, float] | None]], measured: list[str]
+) -> tuple[float, float] | None:
+    """The current between beacons, the usual and the mean one, where one average is all that says what sleep takes."""
+    averages = [key for key in measured if _AVERAGE.fullmatch(key)]
+    known = [between for key, _, between in traced if key in averages]
+    if len(averages) != 1 or "sleep" in measured or not known or known[0] is None:
+        return None
+    floor_a, mean_a = known[0]
+    return (mean_a if mean_a < (1 + _SAME) * floor_a else floor_a), mean_a
+
+
+def _of_sleep(radio: Record, between_a: tuple[float, float] | None) -> Iterator[str]:
+    """What the trace has between beacons, or what one average leaves open."""
+    from airwatt.tables import quantity
+
+    if between_a is not None:
+        floor_a, mean_a = between_a
+        yield (
+            f"between beacons the trace has {quantity(mean_a, 'A')} on the average, mostly {quantity(floor_a, 'A')}: "
+            "that is taken to be sleep, and the rest of the average the wake-up's"
+        )
+    elif radio.other_sleep_w is not None:
+        yield f"warning: {radio.assumed.sleep}"
 
 
 def _lent(base: Record, name: str | None, shown: Record) -> Iterator[str]:
@@ -69,7 +100,8 @@ def _lent(base: Record, name: str | None, shown: Record) -> Iterator[str]:
         )
 
 
-def _of_trace(fit: Path | None, states: list[str]) -> Iterator[tuple[str, float]]:
+def _of_trace(fit: Path | None, states: list[str]) -> Iterator[tuple[str, float, tuple[float, float] | None]]:
+    """Each state with its mean current, and for an average the usual and the mean current between beacons."""
     if fit is None:
         if states:
             raise InputError(f"--state {states[0]}: expected --fit with it, got none")
@@ -77,14 +109,19 @@ def _of_trace(fit: Path | None, states: list[str]) -> Iterator[tuple[str, float]
     if not states:
         raise InputError(f"--fit {fit}: expected --state NAME=FROM..UNTIL with it, as in sleep=0s..8s, got none")
     times = [_state(text) for text in states]
-    means = _core.trace_means(fit, [(from_s, until_s) for _, from_s, until_s in times])
-    for (key, from_s, until_s), mean_a in zip(times, means, strict=True):
+    periods = [_AVERAGE.fullmatch(key) for key, _, _ in times]
+    asked = [
+        (from_s, until_s, int(period[1]) if period else None)
+        for (_, from_s, until_s), period in zip(times, periods, strict=True)
+    ]
+    means = _core.trace_means(fit, asked)
+    for (key, from_s, until_s), (mean_a, between) in zip(times, means, strict=True):
         if mean_a is None or mean_a <= 0:
             got = "none" if mean_a is None else f"{1e3 * mean_a:.4g} mA"
             raise InputError(
                 f"--state {key}: expected a current above zero from {from_s:g} to {until_s:g} s, got {got}"
             )
-        yield key, mean_a
+        yield key, mean_a, between
 
 
 def _state(text: str) -> tuple[str, float, float]:
@@ -161,7 +198,7 @@ def _toml(
 
 def _current(watts: float, volts: float) -> str:
     # Currents are multiples of a nanoampere.
-    return f"{round(1e9 * watts / volts) / 1e6:.10g}mA"
+    return f"{1e3 * watts / volts:.6f}".rstrip("0").rstrip(".") + "mA"
 
 
 def _doze_w(radio: Record) -> float:
@@ -177,7 +214,8 @@ def _averages(radio: Record, written: Mapping[str, str]) -> dict[str, object]:
     """Averages of the board, as they were `written` if they were."""
     named = {f"dtim{each.dtim_period}": each for each in radio.averages}
     texts = {key: written.get(key) or _current(each.power_w, radio.voltage_v) for key, each in named.items()}
-    return {**texts, "fitted": [key for key, each in named.items() if each.fitted]}
+    other = {} if radio.other_sleep_w is None else {"other_sleep": _current(radio.other_sleep_w, radio.voltage_v)}
+    return {**texts, "fitted": [key for key, each in named.items() if each.fitted], **other}
 
 
 def _modes(base: Record, radio: Record, tables: list[dict[str, object]]) -> Iterator[dict[str, object]]:

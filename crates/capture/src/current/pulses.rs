@@ -32,8 +32,8 @@ const LEAST_ASSUMED: f64 = 0.05;
 /// Share of the distances between pulses that have to be beacon intervals, and how far they may be off: by a busy channel, and by the
 /// clocks' difference for each second. Frames of an awake radio are pulses, too, and come at any time.
 const ON_BEACONS: f64 = 0.5;
-const OFF_S: f64 = 2e-3;
-const OFF_EACH_S: f64 = 1e-4;
+pub(super) const OFF_S: f64 = 2e-3;
+pub(super) const OFF_EACH_S: f64 = 1e-4;
 /// The charge of a pulse, as a share of what the profile has for it, within which it may be one: a host that is awake takes away
 /// less than half, and a beacon's length is not known to a replay.
 const LIKE_PULSE: std::ops::Range<f64> = 0.4..1.6;

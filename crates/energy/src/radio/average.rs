@@ -8,7 +8,7 @@
 
 use airwatt_base::{Power, Span};
 
-use super::Radio;
+use super::{Radio, Transition};
 
 /// Time between beacons of the averages that makers publish: 100 TU.
 pub const BEACON_INTERVAL: Span = Span::from_micros(102_400);
@@ -21,6 +21,11 @@ pub const BEACON: Span = Span::from_micros(1_336);
 /// The same at 5 GHz, where beacons have 6 Mb/s.
 const BEACON_TO_TIM_5GHZ: Span = Span::from_micros(112);
 const BEACON_5GHZ: Span = Span::from_micros(216);
+
+/// DTIM periods of averages that makers publish.
+const USUAL_PERIODS: [u32; 3] = [1, 3, 10];
+/// Two powers that differ by less are one.
+const ALIKE: f64 = 0.01;
 
 /// A published or measured average.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +124,17 @@ impl Radio {
         bounds.reduce(|one, other| (one.0.max(other.0), one.1.min(other.1)))
     }
 
+    /// The usual DTIM period that is furthest from those of the known averages, and is none of them.
+    pub(crate) fn usual_period_unknown(&self) -> Option<u32> {
+        let known = |period: &u32| self.averages.iter().any(|average| average.dtim_period == *period);
+        let distance = |period: &u32| {
+            let ratio = |average: &Average| (f64::from(*period) / f64::from(average.dtim_period)).ln().abs();
+            self.averages.iter().map(ratio).fold(f64::INFINITY, f64::min)
+        };
+        let others = USUAL_PERIODS.into_iter().filter(|period| !known(period));
+        others.max_by(|one, other| distance(one).total_cmp(&distance(other)))
+    }
+
     /// By how much the prediction of an average is above it, as a share.
     pub fn residual(&self, average: &Average) -> f64 {
         self.idle_w(average.every()) / average.power.as_watts() - 1.0
@@ -191,10 +207,59 @@ impl Radio {
         Ok(Fit { wake_up_j, sleep_w })
     }
 
+    /// What sleep takes if the wake-up is as it stands in the profile, or without `wake_up_is_known` takes nothing: a load of the board makes
+    /// all that an average has beside. With [`Radio::fit`], by which the wake-up makes it, it is the other end of what one average
+    /// leaves open.
+    pub fn sleep_with_load(&self, average: &Average, wake_up_is_known: bool) -> Power {
+        let wake_up = if wake_up_is_known { self.wake_up } else { Transition::default() };
+        let chip = Self { wake_up, ..self.clone() };
+        let load_w = average.power.as_watts() - chip.idle_w(average.every());
+        nanowatts((self.sleep.as_watts() + load_w).max(0.0))
+    }
+
+    /// What a load of the board takes, and the time from one beacon to the next of the average that it would explain, in seconds; `None`
+    /// if nothing is left open. A board below its chip has less than nothing.
+    fn load_w(&self) -> Option<(f64, f64)> {
+        let average = self.averages.iter().find(|average| average.is_fitted)?;
+        let load_w = self.other_sleep?.as_watts() - self.sleep.as_watts();
+        Some((load_w, average.every().as_secs_f64()))
+    }
+
+    /// By how much an energy is larger, in joules, if what the one fitted average has above the chip is a load of the board, which lasts,
+    /// and not a part of each of the `wakeups` in `elapsed_s`.
+    pub(crate) fn load_instead_j(&self, elapsed_s: f64, wakeups: f64) -> f64 {
+        self.load_w().map_or(0.0, |(load_w, every_s)| load_w * (elapsed_s - every_s * wakeups))
+    }
+
+    /// The same profile, fitted on one average alone, with `other_sleep` and a sentence about it, if the two make a difference at
+    /// another DTIM period.
+    #[must_use]
+    pub fn with_other_sleep(mut self, other_sleep: Power) -> Self {
+        self.other_sleep = Some(other_sleep);
+        let (Some((load_w, every_s)), Some(period)) = (self.load_w(), self.usual_period_unknown()) else {
+            return self;
+        };
+        let every = BEACON_INTERVAL * u64::from(period);
+        let by_wake_up_w = self.idle_w(every);
+        let by_load_w = by_wake_up_w + load_w * (1.0 - every_s / every.as_secs_f64());
+        if (by_load_w / by_wake_up_w - 1.0).abs() < ALIKE {
+            self.other_sleep = None;
+            return self;
+        }
+        let volts = self.voltage.map_or(1.0, airwatt_base::Voltage::as_volts);
+        let [by_wake_up, by_load] = [by_wake_up_w, by_load_w].map(|watts| 1e3 * watts / volts);
+        let why = format!(
+            "one average does not tell a load of the board from the charge of a wake-up: with DTIM {period} it is \
+             {by_wake_up:.3} mA if wake-ups make the difference from the chip, {by_load:.3} mA if a load does, and bands have both; \
+             measure dtim{period} beside it, or the current between beacons"
+        );
+        self.assumed.insert("sleep".to_owned(), why);
+        self
+    }
+
     /// The same profile with what a fit found.
     #[must_use]
     pub fn fitted(mut self, fit: Fit) -> Self {
-        let nanowatts = |watts: f64| Power::from_nanowatts((watts * 1e9).round() as u64);
         if self.wake_up.time.is_zero() {
             self.wake_up.time = Span::from_millis(1);
         }
@@ -206,4 +271,8 @@ impl Radio {
         self.housekeeping = less(self.sleep, doze);
         self
     }
+}
+
+fn nanowatts(watts: f64) -> Power {
+    Power::from_nanowatts((watts * 1e9).round() as u64)
 }

@@ -177,14 +177,15 @@ struct ProfileHousekeeping {
     charge: Option<Charge>,
 }
 
-/// Averages in the notation of a file: `dtim1 = "1.40mA"` and so on, the names of those on which the profile is fitted, and how far
-/// they may be off where that is not half a unit of the last digit.
+/// Averages in the notation of a file: `dtim1 = "1.40mA"` and so on, the names of those on which the profile is fitted, how far they may
+/// be off where that is not half a unit of the last digit, and the sleep that would explain a single one as well.
 #[derive(Default, Deserialize)]
 struct ProfileAverages {
     #[serde(default)]
     fitted: Vec<String>,
     #[serde(default)]
     within: BTreeMap<String, Draw>,
+    other_sleep: Option<Draw>,
     #[serde(flatten)]
     by_period: BTreeMap<String, Published>,
 }
@@ -276,6 +277,8 @@ impl Profile {
         let doze = needed("sleep", self.sleep)?;
         let sleep = Power::from_nanowatts(doze.as_nanowatts().saturating_add(housekeeping.as_nanowatts()));
         let averages = self.averages.resolve("averages", voltage)?;
+        let other_sleep =
+            self.averages.other_sleep.map(|draw| power("averages.other_sleep", draw, voltage)).transpose()?;
         let modes = std::mem::take(&mut self.mode);
         let modes = (0..).zip(modes).map(|(place, mode)| mode.resolve(place, sleep, &averages, voltage));
         let modes = modes.collect::<Result<Vec<_>, _>>()?;
@@ -292,6 +295,7 @@ impl Profile {
             housekeeping,
             borrowed: self.borrowed,
             averages,
+            other_sleep,
             modes,
             mode: 0,
             deep_sleep: self.deep_sleep.map(|draw| power("deep_sleep", draw, voltage)).transpose()?,

@@ -45,6 +45,7 @@ impl Radio {
         // Of what stays in another mode, nothing is told apart.
         (self.sleep, self.housekeeping) = (mode.sleep, Power::ZERO);
         self.averages.clone_from(&mode.averages);
+        self.other_sleep = None;
         self.mode = place;
         Some(self)
     }

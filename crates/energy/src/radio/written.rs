@@ -131,7 +131,7 @@ impl Radio {
                 wait: self.beacon_wait.to_string(),
             },
             housekeeping: BTreeMap::from([("power", self.housekeeping.to_string())]),
-            averages: averages(&self.averages),
+            averages: averages(&self.averages, self.other_sleep),
             assumed: &self.assumed,
             mode: if self.mode == 0 { modes(&self.modes) } else { Vec::new() },
         };
@@ -143,13 +143,16 @@ fn transition(change: Transition) -> WrittenTransition {
     WrittenTransition { time: change.time.to_string(), power: change.power.to_string() }
 }
 
-fn averages(list: &[Average]) -> BTreeMap<String, WrittenAverage> {
+fn averages(list: &[Average], other_sleep: Option<Power>) -> BTreeMap<String, WrittenAverage> {
     let name = |average: &Average| format!("dtim{}", average.dtim_period);
     let powers = list.iter().map(|average| (name(average), WrittenAverage::Power(average.power.to_string())));
     let mut table: BTreeMap<String, WrittenAverage> = powers.collect();
     let fitted: Vec<String> = list.iter().filter(|average| average.is_fitted).map(name).collect();
     if !fitted.is_empty() {
         table.insert("fitted".to_owned(), WrittenAverage::Names(fitted));
+    }
+    if let Some(power) = other_sleep {
+        table.insert("other_sleep".to_owned(), WrittenAverage::Power(power.to_string()));
     }
     // A power has other digits than the current that the file had.
     if !list.is_empty() {
@@ -169,7 +172,7 @@ fn modes(list: &[HostMode]) -> Vec<WrittenMode<'_>> {
             name: &mode.name,
             sleep: (!is_own).then(|| mode.sleep.to_string()),
             set: &mode.set,
-            averages: if is_own { BTreeMap::new() } else { averages(&mode.averages) },
+            averages: if is_own { BTreeMap::new() } else { averages(&mode.averages, None) },
         });
     }
     written

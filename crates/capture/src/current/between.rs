@@ -1,0 +1,142 @@
+//! What a device without traffic takes between the beacons that it receives, from its trace alone.
+//!
+//! One average does not tell a current that lasts from the charge of a wake-up, and a trace does: beacons come at multiples of their
+//! interval, and all that comes between them has another cause. It is the current of sleep, with the pulses of a host that wakes up for
+//! itself.
+//!
+//! Nothing is told from samples that are too long, and where no pulses come as beacons do. Left out: what a load takes while
+//! the radio is awake, which counts with the wake-up, and a meter whose clock errs by more than 100 ppm.
+
+use super::pulses::{OFF_EACH_S, OFF_S, median};
+use super::trace::{FINE_BIN, Trace};
+
+/// Bins of one beacon interval, at least: a beacon fills three of them with what is around it.
+const LEAST_BINS_EACH: f64 = 8.0;
+/// Beacons that are needed, and the share of those that are expected.
+const LEAST_BEACONS: usize = 5;
+const LEAST_SHARE: f64 = 0.5;
+/// Beacons before and after a pulse with which it is compared.
+const COMPARED: f64 = 10.0;
+/// A pulse is a beacon's if it has this share of the neighbours at multiples of the interval that any has.
+const LIKE_BEST: f64 = 0.5;
+/// Seconds before and after a pulse that belong to its wake-up in any case.
+const BEFORE_S: f64 = 5e-3;
+const AFTER_S: f64 = 5e-3;
+/// Standard deviations of the noise below which a current is that of the floor, and below which a beacon's is not seen.
+const NOISE: f64 = 4.0;
+/// The median of absolute deviations of a normal distribution, in its standard deviations.
+const MAD: f64 = 0.6745;
+/// The longest that a wake-up extends on either side of its pulse, and the least of the time that has to be left, as shares.
+const MOST_EXTENDED: f64 = 0.25;
+const LEAST_LEFT: f64 = 0.1;
+
+/// The current between beacons, in amperes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BetweenBeacons {
+    /// The usual one: that of the device asleep.
+    pub floor_a: f64,
+    /// The mean, with other wake-ups of the host.
+    pub mean_a: f64,
+}
+
+impl Trace {
+    /// The current between beacons from `from_s` to `until_s`, in which the device receives one each `every_s`; `None` if the trace does not
+    /// show them.
+    pub fn between_beacons(&self, from_s: f64, until_s: f64, every_s: f64) -> Option<BetweenBeacons> {
+        let part = self.part(from_s, until_s);
+        let sample_s = part.covered_s() / part.intervals.len().max(1) as f64;
+        let bin_s = FINE_BIN.as_secs_f64().max(sample_s);
+        if every_s < LEAST_BINS_EACH * bin_s {
+            return None;
+        }
+        let bins: Vec<f64> = part.grid(bin_s).into_iter().map(f64::from).collect();
+        let asleep = Asleep::of(&bins, (every_s / bin_s).ceil() as usize)?;
+        let pulses = asleep.pulses(&bins);
+        let beacons = on_interval(&pulses, every_s / bin_s, bin_s);
+        let expected = bins.len() as f64 * bin_s / every_s;
+        if beacons.len() < LEAST_BEACONS.max((LEAST_SHARE * expected) as usize) {
+            return None;
+        }
+        let mut is_outside = vec![true; bins.len()];
+        let bins_of = |time_s: f64| (time_s / bin_s).ceil() as usize;
+        let most = (MOST_EXTENDED * every_s / bin_s) as usize;
+        let is_above = |bin: &&f64| **bin > asleep.limit_a;
+        for beacon in beacons {
+            let before = bins[..beacon.start].iter().rev().take(most).take_while(is_above).count();
+            let after = bins[beacon.end..].iter().take(most).take_while(is_above).count();
+            let first = beacon.start.saturating_sub(before.max(bins_of(BEFORE_S)));
+            let last = (beacon.end + after.max(bins_of(AFTER_S))).min(bins.len());
+            is_outside[first..last].fill(false);
+        }
+        let outside = bins.iter().zip(is_outside).filter(|(bin, is_outside)| *is_outside && bin.is_finite());
+        let outside: Vec<f64> = outside.map(|(bin, _)| *bin).collect();
+        if (outside.len() as f64) < LEAST_LEFT * bins.len() as f64 {
+            return None;
+        }
+        let mean_a = outside.iter().sum::<f64>() / outside.len() as f64;
+        let floor_a = median(outside.into_iter().filter(|bin| *bin <= asleep.rise_a).collect())?;
+        (floor_a > 0.0 && mean_a > 0.0).then_some(BetweenBeacons { floor_a, mean_a })
+    }
+}
+
+/// The lower mode of a current in bins.
+struct Asleep {
+    /// Above it a bin is one of a pulse.
+    rise_a: f64,
+    /// Up to it a bin is one of the floor and its noise.
+    limit_a: f64,
+}
+
+impl Asleep {
+    /// `None` if beacons, of which there is one in each `interval` bins, do not rise above the noise.
+    fn of(bins: &[f64], interval: usize) -> Option<Self> {
+        let mut known: Vec<f64> = bins.iter().copied().filter(|bin| bin.is_finite()).collect();
+        known.sort_by(f64::total_cmp);
+        let low_a = *known.get(known.len() / 20)?;
+        let most = |chunk: &[f64]| chunk.iter().copied().filter(|bin| bin.is_finite()).reduce(f64::max);
+        let high_a = median(bins.chunks(interval).filter_map(most).collect())?;
+        let rise_a = f64::midpoint(low_a, high_a);
+        let below = &known[..known.partition_point(|bin| *bin <= rise_a)];
+        let floor_a = *below.get(below.len() / 2)?;
+        let noise_a = median(below.iter().map(|bin| (bin - floor_a).abs()).collect())? / MAD;
+        let limit_a = floor_a + NOISE * noise_a;
+        (rise_a > limit_a).then_some(Self { rise_a, limit_a })
+    }
+
+    /// The ranges of bins that are pulses.
+    fn pulses(&self, bins: &[f64]) -> Vec<std::ops::Range<usize>> {
+        let mut at = 0;
+        let mut pulses = Vec::new();
+        for run in bins.chunk_by(|a, b| (*a > self.rise_a) == (*b > self.rise_a)) {
+            let range = at..at + run.len();
+            at = range.end;
+            if run[0] > self.rise_a {
+                pulses.push(range);
+            }
+        }
+        pulses
+    }
+}
+
+/// The pulses that come at multiples of `interval` bins.
+fn on_interval(pulses: &[std::ops::Range<usize>], interval: f64, bin_s: f64) -> Vec<std::ops::Range<usize>> {
+    let near = (COMPARED * interval) as usize;
+    let off = |distance: f64| (OFF_S.max(bin_s) + OFF_EACH_S * distance * bin_s) / bin_s;
+    let is_multiple = |distance: f64| {
+        let multiple = (distance / interval).round();
+        multiple >= 1.0 && (distance - multiple * interval).abs() <= off(distance)
+    };
+    let neighbours: Vec<usize> = pulses
+        .iter()
+        .map(|pulse| {
+            let first = pulses.partition_point(|other| other.start + near < pulse.start);
+            let last = pulses.partition_point(|other| other.start <= pulse.start + near);
+            let distances = pulses[first..last].iter().map(|other| other.start.abs_diff(pulse.start) as f64);
+            distances.filter(|distance| is_multiple(*distance)).count()
+        })
+        .collect();
+    let most = neighbours.iter().copied().max().unwrap_or(0);
+    let is_beacon = |count: usize| count > 0 && count as f64 >= LIKE_BEST * most as f64;
+    let kept = pulses.iter().zip(neighbours).filter(|(_, count)| is_beacon(*count));
+    kept.map(|(pulse, _)| pulse.clone()).collect()
+}

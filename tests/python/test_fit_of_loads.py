@@ -1,0 +1,160 @@
+"""Boards with a load, fitted at one DTIM period: at another one the band has the truth, or the trace tells the load."""
+
+import random
+import re
+
+import pytest
+from conftest import ROOT
+
+import airwatt as library
+
+CHIP = "esp32-c3"
+INTERVAL_S = 0.1024
+RUN = 0.006
+"""A share by which a run is off what a profile predicts (docs/radios.md)."""
+LOADS = {"LED": 0.5, "sensor": 0.08, "regulator": 5.0}
+"""In mA."""
+
+
+def idle_ma(radio, period):
+    keys = {"station.radio": str(radio), "ap.dtim_period": period, "duration": "120s", "policy": "timeout"}
+    return 1e3 * library.run("idle", set=keys).stations[0].average_current_a
+
+
+def with_load(folder, load_ma, chip=CHIP):
+    """The chip on a board that takes more, asleep as well as awake."""
+    text = (ROOT / "radios" / f"{chip}.toml").read_text()
+    for key in ("receive", "sleep"):
+        found = re.search(rf'^{key} = "([0-9.]+)mA"', text, re.MULTILINE)
+        text = text.replace(found[0], f'{key} = "{float(found[1]) + load_ma:.6f}mA"')
+    board = folder / f"{chip}-{load_ma}.toml"
+    board.write_text(text)
+    return board
+
+
+def trace(path, mean_ma, floor_ma, *, hertz=5_000, seconds=20.0, period=1, host=(0.0, 0.0, 1.0), noise_ma=0.0):
+    """An idle device: a floor, wake-ups of 3 ms for beacons, and those of a host: current, time, and interval."""
+    chance = random.Random(1)
+    every_s, on_s = period * INTERVAL_S, 3e-3
+    host_ma, host_s, host_every_s = host
+    height_ma = (mean_ma - floor_ma - host_ma * host_s / host_every_s) * every_s / on_s
+    # A sample is the mean of its time.
+    parts = round(20_000 / hertz)
+    lines = ["Timestamp(ms),Current(uA)"]
+    for index in range(int(hertz * seconds)):
+        current_ma = floor_ma + chance.gauss(0, noise_ma)
+        for part in range(parts):
+            at_s = (index + (part + 0.5) / parts) / hertz
+            current_ma += (height_ma * ((at_s + 0.03) % every_s < on_s)) / parts
+            current_ma += (host_ma * ((at_s + 0.4) % host_every_s < host_s)) / parts
+        lines.append(f"{1e3 * index / hertz:.4f},{1e3 * current_ma:.3f}")
+    path.write_text("\n".join(lines) + "\n")
+
+
+def fitted(airwatt, folder, *measured, of=CHIP):
+    new = folder / "board.toml"
+    new.unlink(missing_ok=True)
+    made = airwatt("radios", "--of", of, *measured, "--new", new)
+    assert made.status == 0, made.err
+    return new, " ".join(made.out.split())
+
+
+def band_ma(radio, period):
+    """The current that is predicted, and the ends of its band."""
+    keys = {"station.radio": str(radio), "ap.dtim_period": period, "duration": "120s", "policy": "timeout"}
+    station = library.run("idle", set=keys).stations[0]
+    mean_ma = 1e3 * station.average_current_a
+    return mean_ma * (1 - station.profile.band_low), mean_ma, mean_ma * (1 + station.profile.band_high)
+
+
+@pytest.mark.parametrize("load", LOADS)
+@pytest.mark.parametrize("hertz", [100, 1_000, 5_000])
+def test_a_trace_with_one_dtim_period_tells_a_load_from_a_wake_up(airwatt, tmp_path, load, hertz):
+    """A load of 0.5 mA was charge of a wake-up: 123 days were promised with DTIM 10, where it is 68."""
+    floor_ma = 0.14 + LOADS[load]
+    board = with_load(tmp_path, LOADS[load])
+    truth = {period: idle_ma(board, period) for period in (1, 3, 10)}
+    csv = tmp_path / "trace.csv"
+    trace(csv, truth[1], floor_ma, hertz=hertz, noise_ma=0.02)
+    new, said = fitted(airwatt, tmp_path, "--fit", csv, "--state", "dtim1=0s..20s")
+    assert "between beacons the trace has" in said
+    assert "warning" not in said
+    text = airwatt.output(["radios", str(new)])
+    assert "one average does not tell" not in " ".join(text.split())
+    for period, true_ma in truth.items():
+        low_ma, mean_ma, high_ma = band_ma(new, period)
+        assert mean_ma == pytest.approx(true_ma, rel=0.05), period
+        assert low_ma * (1 - RUN) <= true_ma <= high_ma * (1 + RUN), period
+
+
+def test_wake_ups_of_the_host_are_no_part_of_a_beacon(airwatt, tmp_path):
+    """An associated ESP32-S3 takes 0.48 mA for wake-ups of its own, which come with any DTIM period."""
+    csv = tmp_path / "trace.csv"
+    # 24 mA for 10 ms each half a second.
+    trace(csv, 2.45, 0.28, host=(24.0, 10e-3, 0.5))
+    new, _ = fitted(airwatt, tmp_path, "--fit", csv, "--state", "dtim1=0s..20s", of="esp32-s3")
+    assert idle_ma(new, 10) == pytest.approx(0.93, rel=0.05)
+    radio = library.laboratory.radio(str(new))
+    assert (radio.sleep_w - radio.housekeeping_w) / 3.3 == pytest.approx(0.28e-3, rel=0.02)
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_without_a_floor_the_band_has_a_load_and_a_wake_up(airwatt, tmp_path, load):
+    """Averages alone, and samples too slow for a beacon: the band has both, and a line names what settles it."""
+    board = with_load(tmp_path, LOADS[load])
+    truth = {period: idle_ma(board, period) for period in (1, 3, 10)}
+    csv = tmp_path / "slow.csv"
+    trace(csv, truth[1], 0.14 + LOADS[load], hertz=10)
+    ways = [["--fit-averages", f"dtim1={truth[1]:.3f}mA"], ["--fit", csv, "--state", "dtim1=0s..20s"]]
+    if LOADS[load] > 3:
+        # A wake-up of more than sending takes is none.
+        for way in ways:
+            refused = airwatt("radios", "--of", CHIP, *way)
+            assert refused.status == 2
+            assert "averages of two DTIM periods tell apart" in refused.err
+        return
+    for way in ways:
+        new, said = fitted(airwatt, tmp_path, *way)
+        assert "warning: one average does not tell a load of the board from the charge of a wake-up" in said
+        assert "measure dtim10 beside it" in said
+        for period, true_ma in truth.items():
+            low_ma, mean_ma, high_ma = band_ma(new, period)
+            assert low_ma * (1 - RUN) <= true_ma <= high_ma * (1 + RUN), period
+        assert high_ma < 1.5 * true_ma
+        asked = ["run", "idle", "--radio", new, "--set", "duration=60s", "--battery", "1000mAh"]
+        tenth = " ".join(airwatt.output([*asked, "--set", "ap.dtim_period=10"]).split())
+        assert "if a load of the board makes the one average that was measured" in tenth
+        assert "radios --of NAME --fit-averages dtim10=CURRENT" in tenth
+        assert ("are ranges" in tenth) is (true_ma / mean_ma > 1.05)
+        first = " ".join(airwatt.output(asked).split())
+        assert "are ranges" not in first
+        assert "if a load of the board" not in first
+
+
+def test_a_second_average_settles_it(airwatt, tmp_path):
+    board = with_load(tmp_path, 0.5)
+    truth = {period: idle_ma(board, period) for period in (1, 3, 10)}
+    averages = f"dtim1={truth[1]:.3f}mA,dtim10={truth[10]:.3f}mA"
+    new, said = fitted(airwatt, tmp_path, "--fit-averages", averages)
+    assert "warning" not in said
+    low_ma, mean_ma, high_ma = band_ma(new, 3)
+    assert low_ma <= truth[3] <= high_ma
+    assert mean_ma == pytest.approx(truth[3], rel=0.03)
+
+
+def test_an_average_of_the_chip_itself_leaves_nothing_open(airwatt, tmp_path):
+    _, said = fitted(airwatt, tmp_path, "--fit-averages", "dtim1=1.40mA")
+    assert "warning" not in said
+
+
+def test_what_is_open_stays_open_in_a_copy_of_the_profile(airwatt, tmp_path):
+    new, _ = fitted(airwatt, tmp_path, "--fit-averages", "dtim1=1.90mA")
+    assert re.search(r'^other_sleep = "0\.6[0-9]*mA"$', new.read_text(), re.MULTILINE)
+    assert "other_sleep" in airwatt.output(["radios", "--of", CHIP, "--fit-averages", "dtim1=1.90mA"])
+    # With the sleep measured it is settled.
+    csv = tmp_path / "sleep.csv"
+    csv.write_text("Timestamp(ms),Current(uA)\n" + "\n".join(f"{ms},640" for ms in range(2_000)) + "\n")
+    both = ["--fit-averages", "dtim1=1.90mA", "--fit", csv, "--state", "sleep=0s..2s"]
+    new, said = fitted(airwatt, tmp_path, *both)
+    assert "warning" not in said
+    assert "other_sleep" not in new.read_text()
