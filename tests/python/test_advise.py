@@ -323,12 +323,39 @@ def test_the_first_lines_say_what_keep_alives_add(airwatt):
     question += ["--battery", "1000mAh"]
     shown = airwatt.output(["advise", *question])
     first = " ".join(shown.partition("to set")[0].split())
-    assert "keep-alive each 60.00 s, which is in none of these figures: as advised" in first
+    assert "keep-alive each 60.00 s, which is in all of these figures: as advised" in first
     one = airwatt("advise", *question, "--json").json["keep_alives"]
     usual = next(row for row in one if row["parameters"] == {"timeout": "50ms"} and row["listen_interval"] is None)
     # The table below has the days of beacons and keep-alives, which is all that there is.
     days = next(line for line in shown.splitlines() if line.startswith("timeout 50ms ")).split()[-2]
-    assert f"by default {1e6 * usual['one_j'] / 60 / 3.3:.1f} µA more, {days} days" in first
+    assert f"by default {1e6 * usual['one_j'] / 60 / 3.3:.1f} µA" in first
+    assert f"by default {days} days" in first
+
+
+def test_the_answer_names_the_timer_of_tcp_where_a_connection_is_open(airwatt):
+    asked = ["--radio", "esp32-c3", "--delay", "3s", "--runs", "1", "--battery", "1000mAh"]
+    words = "nor lwIP's TCP timer of 250 ms, "
+    for source, is_open in (
+        (["--flow", "up:mqtt:30s"], True),
+        (["idle", "--keep-alive", "30s"], True),
+        (["--flow", "up:coap:30s"], False),
+        (["idle"], False),
+    ):
+        shown = " ".join(airwatt.output(["advise", *source, *asked]).split())
+        assert (words in shown) is is_open, source
+        priced = re.search(r"250 ms, [0-9.]+ µA more \([0-9.]+ days\) for each ms that it keeps the host awake", shown)
+        assert (priced is not None) is is_open
+
+
+def test_keep_alives_count_in_the_choice():
+    """The answer for beacons alone had 67 days where what is chosen with the keep-alives as a flow has 104."""
+    chip = {"station.radio": "esp32-c3"}
+    beside = advice.advise("idle", 3.0, runs=1, set=chip, keep_alive_s=30.0).ranked[0]
+    flow = advice.advise(advice.scenario_of(["up:mqtt:30s"], chip), 3.0, runs=1).ranked[0]
+    assert beside.candidate == flow.candidate
+    assert beside.simulation.power_w == pytest.approx(flow.simulation.power_w, rel=0.03)
+    assert sum(beside.simulation.causes.values()) == pytest.approx(1)
+    assert beside.simulation.causes["keep-alives"] > 0.1
 
 
 def test_the_answer_says_how_target_wake_time_is_tried(airwatt):

@@ -2,20 +2,21 @@
 
 A keep-alive is that of MQTT over TLS, the same flow as `application = { kind = "mqtt" }` of a scenario. Its cost is the
 difference of energy to a station without traffic, divided by their number. A longer interval saves in proportion, since
-one costs the same as long as the interval is longer than the time-outs of the policy. Left out: keep-alives of the
-access point and of TCP, and batching with other traffic.
+one costs the same as long as the interval is longer than the time-outs of the policy. What they take is a part of each
+candidate's energy, so that they count in the choice; nobody waits for their answers, so that no delay of theirs does.
+Left out: keep-alives of the access point and of TCP, and batching with other traffic.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from airwatt import _core
 from airwatt._core import InputError, Scenario
 from airwatt.advice import beside_none
-from airwatt.advice.candidate import Candidate
+from airwatt.advice.candidate import Candidate, Figures
 from airwatt.battery import SECONDS_A_DAY
 from airwatt.tasks import StorePath
 
@@ -38,6 +39,8 @@ class KeepAlives:
     voltage_v: float | None
     profile: Mapping[str, Any] | None
     """What the radio's profile says of the energy."""
+    modes_w: Mapping[str, float]
+    """What they add in each mode of the host."""
     rtt_s: float | None
     """Round trip of the wired path; None where the network has other parts."""
 
@@ -53,9 +56,39 @@ class KeepAlives:
         return {interval_s: self.day_j[self.interval_s] - day_j for interval_s, day_j in self.day_j.items()}
 
     @property
+    def added_w(self) -> float:
+        """What they add on the average."""
+        return self.one_j / self.interval_s
+
+    @property
     def power_w(self) -> float:
         """What the station draws with them."""
-        return self.idle_w + self.one_j / self.interval_s
+        return self.idle_w + self.added_w
+
+    def beside(self, figures: Figures) -> Figures:
+        """The figures of other traffic and of the keep-alives together."""
+        if not figures.power_w:
+            return figures
+        energy_j = figures.energy_j * (1 + self.added_w / figures.power_w)
+        causes, share = figures.causes, 1 - figures.energy_j / energy_j
+        if causes is not None:
+            shares = {name: part * (1 - share) for name, part in causes.items()} | {"keep-alives": share}
+            causes = dict(sorted(shares.items(), key=lambda entry: -entry[1]))
+        power_w = figures.power_w + self.added_w
+        return replace(
+            figures, energy_j=energy_j, power_w=power_w, causes=causes, profile=self._profile(figures.profile)
+        )
+
+    def _profile(self, profile: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """With the wider of the two bands, since the parts that differ by little are told by none."""
+        if profile is None or self.profile is None:
+            return profile
+        modes = [
+            {**mode, "average_power_w": mode["average_power_w"] + self.modes_w.get(mode["id"], self.added_w)}
+            for mode in profile["modes"]
+        ]
+        most = max((profile, self.profile), key=lambda one: max(one["band_low"], one["band_high"]))
+        return {**most, "modes": modes}
 
     def to_dict(self) -> dict[str, Any]:
         """For the document."""
@@ -82,8 +115,18 @@ def price(
     rtt_s = None if wired is None else float(_core.Quantity(str(wired["rtt"]), "time").value)
     pairs = beside_none.runs(scenario, candidates, flow, _COUNT * each_s, seed, store)
     for candidate, (idle, loaded) in zip(candidates, pairs, strict=True):
-        one_j = max(0.0, loaded.energy_j - idle.energy_j) / loaded.answered if loaded.answered else 0.0
-        found.append(KeepAlives(candidate, interval_s, one_j, idle.power_w, loaded.voltage_v, loaded.profile, rtt_s))
+        more_j = max(0.0, loaded.energy_j - idle.energy_j)
+        one_j = more_j / loaded.answered if loaded.answered else 0.0
+        each_w = loaded.power_w - idle.power_w
+        scale = one_j / interval_s / each_w if each_w > 0 else 0.0
+        before = {mode["id"]: mode["average_power_w"] for mode in (idle.profile or {}).get("modes", [])}
+        modes_w = {
+            mode["id"]: scale * (mode["average_power_w"] - before[mode["id"]])
+            for mode in (loaded.profile or {}).get("modes", [])
+        }
+        found.append(
+            KeepAlives(candidate, interval_s, one_j, idle.power_w, loaded.voltage_v, loaded.profile, modes_w, rtt_s)
+        )
     return found
 
 

@@ -41,10 +41,14 @@ class NetworkStack:
     """Its power."""
     timer_w_each_ms: float | None
     """What the timer of TCP adds on the average for each millisecond that the host is awake for it."""
+    is_tcp_open: bool
+    """Whether there is a connection of TCP, with which the timer runs."""
 
 
-def price(scenario: Scenario, candidate: Candidate, seed: int, store: StorePath) -> NetworkStack | None:
-    """Prices it for a station that is alone in its cell; None for others."""
+def price(
+    scenario: Scenario, candidate: Candidate, seed: int, store: StorePath, *, keeps_alive: bool = False
+) -> NetworkStack | None:
+    """Prices it for a station that is alone in its cell; None for others. Keep-alives are those of a connection."""
     keys = scenario.to_dict()
     station = keys["station"][0]
     if len(keys["station"]) != 1 or station.get("count", 1) != 1 or keys.get("cell") or keys.get("node"):
@@ -66,4 +70,5 @@ def price(scenario: Scenario, candidate: Candidate, seed: int, store: StorePath)
         None if awake is None else awake.name,
         None if awake is None else awake.sleep_w,
         None if more_w is None or more_w <= 0 else more_w * 1e-3 / TCP_TIMER_S,
+        keeps_alive or any(each.get("transport") != "udp" for each in keys["flow"]),
     )

@@ -170,9 +170,9 @@ def advise(
     """Finds what spends least on a scenario's traffic within a delay budget. Raises `InputError`, `RunError`.
 
     `given` are keys that the caller has set in the scenario before, as those of `set` here. `limit` bounds each run,
-    and `store` keeps them, as in `airwatt.run`. With `keep_alive_s` keep-alives of this mean interval are priced, and
-    with `reconnection_s` deep sleep with so much time awake for each report. `target` (`platforms.TARGETS`) leaves only
-    candidates that can be set there.
+    and `store` keeps them, as in `airwatt.run`. With `keep_alive_s` keep-alives of this mean interval count in each
+    energy, and with `reconnection_s` deep sleep has so much time awake for each report. `target`
+    (`platforms.TARGETS`) leaves only candidates that can be set there.
     """
     laboratory.check_seeds(seed, runs)
     loaded = laboratory.load(scenario, (), set)
@@ -218,13 +218,10 @@ def advise(
         )
     advice.untried = "; ".join(untried)
     advice.voltage_v = laboratory.radio(text["station"][0]["radio"]).voltage_v
-    if keep_alive_s is not None:
-        from airwatt.advice import keep_alives
-
-        candidates = [row.candidate for row in confirmed if row.simulation]
-        advice.keep_alives = keep_alives.price(loaded, candidates, keep_alive_s, seed, store)
     least = len(confirmed)
     advice.bound = None if done.failure(least) is not None else _figures(done.finished(least), awake)
+    if keep_alive_s is not None:
+        _keep_alive(advice, loaded, keep_alive_s, seed, store)
     advice.tunnel, advice.tunnel_curve = plan["tunnel"], plan["tunnel_curve"]
     advice.decide(target)
     if advice.ranked:
@@ -234,12 +231,34 @@ def advise(
         if reconnection_s is not None and advice.deep_sleep is None:
             advice.reconnection = deep_sleep.why_not(text)
         if platforms.is_esp_idf(chip.name, target):
-            advice.network_stack = network_stack.price(loaded, best.candidate, seed, store)
+            keeps_alive = keep_alive_s is not None
+            advice.network_stack = network_stack.price(loaded, best.candidate, seed, store, keeps_alive=keeps_alive)
         if advice.ending_early is not None:
             advice.early_beacon_w = _beacon_w(text, advice.default, advice.ending_early.candidate)
         words = platforms.words_of(target, chip.name)
-        advice.beside = _beside(measured, best.candidate, best.simulation, awake, make, words, budget_s)
+        # What keep-alives take is no part of what a setting changes.
+        alone = _figures(done.finished(confirmed.index(best)), awake)
+        advice.beside = _beside(measured, best.candidate, alone, awake, make, words, budget_s)
     return advice
+
+
+def _keep_alive(advice: Advice, scenario: Scenario, interval_s: float, seed: int, store: StorePath) -> None:
+    """Prices keep-alives under each candidate that was run, and adds what they take to its energy."""
+    from airwatt.advice import keep_alives
+
+    run = [row for row in advice.rows if row.simulation]
+    candidates = [row.candidate for row in run] + [Candidate("ideal")] * (advice.bound is not None)
+    found = keep_alives.price(scenario, candidates, interval_s, seed, store)
+    if advice.bound is not None:
+        advice.bound = found.pop().beside(advice.bound)
+    advice.keep_alives = found
+    prices = {price.candidate: price for price in found}
+    # Candidates that were not run are no worse for it than the one with the cheapest keep-alives.
+    least = min(found, key=lambda price: price.one_j)
+    for row in advice.rows:
+        price = prices.get(row.candidate, least)
+        row.model = None if row.model is None else price.beside(row.model)
+        row.simulation = None if row.simulation is None else price.beside(row.simulation)
 
 
 def _check_band(chip: str, standard: str) -> None:

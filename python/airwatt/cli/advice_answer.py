@@ -82,7 +82,7 @@ def _verdict(found: Advice) -> Iterator[str]:
 
 
 def _kept_alive(found: Advice) -> Iterator[str]:
-    """Gives the line with what keep-alives add to the figures above, which have none."""
+    """Gives the line with what keep-alives make of the figures above."""
     from airwatt.tables import quantity
 
     volts = found.voltage_v if found.battery is None else found.battery.voltage(found.voltage_v)
@@ -93,14 +93,9 @@ def _kept_alive(found: Advice) -> Iterator[str]:
         price = next((one for one in found.keep_alives if row is not None and one.candidate == row.candidate), None)
         if row is None or row.simulation is None or price is None or (texts and row is found.ranked[0]):
             continue
-        added_w = price.one_j / price.interval_s
-        days = ""
-        if found.battery is not None:
-            then_w = row.simulation.power_w + added_w
-            days = f", {found.battery.lasts(then_w, found.voltage_v, row.simulation.profile)}"
-        texts.append(f"{whose} {quantity(added_w / volts, 'A')} more{days}")
+        texts.append(f"{whose} {quantity(price.added_w / volts, 'A')}")
     each = quantity(found.keep_alives[0].interval_s, "s")
-    yield f"keep-alive each {each}, which is in none of these figures: {'; '.join(texts)}"
+    yield f"keep-alive each {each}, which is in all of these figures: {'; '.join(texts)}"
 
 
 def _with_its_host(found: Advice, row: Row) -> str:
@@ -199,11 +194,19 @@ def _notes(found: Advice) -> Iterator[str]:
         priced = " and ".join(
             f"{kind}, {more(found, watts)}{_left(found, watts)}" for kind, watts in stack.frames_w.items()
         )
-        yield f"not in it are frames of lwIP itself: {priced}"
+        timer_w, timer = stack.timer_w_each_ms if stack.is_tcp_open else None, ""
+        if timer_w is not None and figures is not None and timer_w > _DECIDES * figures.power_w:
+            each = f"{more(found, timer_w)}{_left(found, timer_w)}"
+            timer = f"; nor lwIP's TCP timer of 250 ms, {each} for each ms that it keeps the host awake"
+        yield f"not in it are frames of lwIP itself: {priced}{timer}"
     if found.untried:
         yield f"not tried: {found.untried}"
     if name(best, found).endswith(UNSETTABLE):
         yield "* nothing sets all of it: a driver or a firmware would have to do it"
+
+
+_DECIDES = 0.01
+"""Share of the power from which on a millisecond of lwIP's timer of TCP is named: a wake-up takes several."""
 
 
 def _left(found: Advice, more_w: float) -> str:
@@ -256,10 +259,7 @@ def _of_what(found: Advice, profile: Mapping[str, Any] | None) -> str:
     alone = charge.radio_alone(battery, profile)
     borrowed = ""
     if profile is not None and battery.refuses(profile):
-        borrowed = (
-            f"; days are ranges, since {100 * profile['borrowed_share']:.0f} % of the charge rests on values of "
-            "another chip"
-        )
+        borrowed = f"; days are ranges: {charge.why_ranges([profile])}"
     return f"{'; ' if alone else ''}{alone}{borrowed}"
 
 

@@ -97,7 +97,7 @@ def command(
     ] = None,
     keep_alive: Annotated[
         str | None,
-        Option("--keep-alive", metavar="TIME", help="Price keep-alives of this mean interval, and of longer ones."),
+        Option("--keep-alive", metavar="TIME", help="Count keep-alives of this mean interval, and price longer ones."),
     ] = None,
     reconnect: Annotated[
         str | None,
