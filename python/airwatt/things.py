@@ -21,3 +21,8 @@ def interval_s(application: Mapping[str, Any]) -> float:
     """The time between two messages of a thing: of its reports, if it has keep-alives beside them."""
     key = "interval" if application.get("report") else INTERVALS[application["kind"]]
     return float(Quantity(str(application[key]), "time").value)
+
+
+def finding_name(finding: Mapping[str, Any]) -> str:
+    """The kind of a finding as people read it: small exchanges that are reports are no keep-alives."""
+    return "small exchange" if finding.get("exchanges") == "reports" else str(finding["kind"])

@@ -214,6 +214,17 @@ def test_a_process_that_does_not_stop_for_a_newer_question_is_ended(monkeypatch)
         explorer.close()
 
 
+def test_a_radio_that_cannot_join_is_noted():
+    given = [("station.radio", "esp32-c3"), ("wifi.standard", "802.11a"), ("duration", "5s")]
+    given.append(("wifi.beacon_rate", "6Mbps"))
+    explorer = Explorer(source(set=given, text="idle"), laboratory.load("idle", given))
+    try:
+        (study,) = explorer.simulate([("trace", "0")])["view"]["studies"]
+        assert any("esp32-c3 has 2.4 GHz alone, so that it cannot join" in note for note in study["notes"])
+    finally:
+        explorer.close()
+
+
 def test_what_takes_too_long_is_shortened_and_says_so():
     explorer = Explorer(source(set=[], text="saturation", limit="events=2e4"), laboratory.load("saturation"))
     try:

@@ -669,6 +669,25 @@ def test_a_suite_of_which_all_cases_are_skipped_is_no_success(airwatt, tmp_path)
     assert len(run["results"]) == found["count"] > 1
 
 
+@pytest.mark.parametrize(("size", "is_report"), [("60B", True), ("24B", False)])
+def test_reports_are_no_keep_alives(airwatt, tmp_path, size, is_report):
+    """60 bytes each 30 s are more than any keep-alive has."""
+    scenario, capture = tmp_path / "things.toml", tmp_path / "things.pcapng"
+    application = f'{{ kind = "periodic", interval = "10s", packet = "{size}" }}'
+    flow = f'direction = "up"\ntransport = "udp"\napplication = {application}'
+    wired = 'rtt = "20ms"\ndown = { rate = "16Mbps" }\nup = { rate = "1Mbps" }'
+    scenario.write_text(f'base = "idle"\nname = "things"\nduration = "60s"\n[wired]\n{wired}\n[[flow]]\n{flow}\n')
+    assert airwatt("run", scenario, "--policy", "psm", "--pcap", capture).status == 0
+    asked = ["analyze", capture, "--policy", "psm"]
+    shown = " ".join(airwatt.output(asked).split())
+    name = "small exchange" if is_report else "keep-alive"
+    assert f"{name}, 6 times, note of the peer" in shown
+    assert ("exchanges as small as keep-alives" in shown) is not is_report
+    assert ("more data than keep-alives have, up to 60 bytes in a packet" in shown) is is_report
+    (found,) = [one for one in airwatt(*asked, "--json").json["findings"] if one["kind"] == "keep-alive"]
+    assert found["exchanges"] == ("reports" if is_report else "keep-alives")
+
+
 def test_agreements_on_sleep_are_listed_by_station(airwatt):
     capture = SHIPPED / "late-fetch-near.pcap"
     [station] = airwatt("analyze", capture, "--policy", "psm", "--json").json["air"]["stations"]

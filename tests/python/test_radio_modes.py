@@ -255,6 +255,7 @@ def test_sixty_three_milliamperes_are_sixty_three_in_every_state(airwatt, tmp_pa
         "awake: the radio is awake, or the board has a load, since no mode of the host takes more than 20.6 mA: "
         "the current is 63.0 mA throughout"
     ) in shown
+    assert "measure once with Wi-Fi off: what stays is not the radio's" in shown
     assert airwatt(*short, "--json").json["current"]["battery_lasts_s"] == pytest.approx(1000 / 63 * 3600)
     picture = tmp_path / "current.png"
     assert airwatt(*short, "--offset", "0s", "--plot", picture).status == 0

@@ -565,3 +565,19 @@ def test_another_document_is_refused(tmp_path, airwatt, text):
     answer = airwatt("report", tmp_path / "other.json", "-o", tmp_path / "page.html")
     assert answer.status == 2
     assert answer.is_one_line("other.json", "expected"), answer.err
+
+
+def test_a_radio_that_cannot_join_is_noted(airwatt, report, tmp_path):
+    """As `compare` and `sweep` note it: of a scenario, a store and a capture."""
+    five = ["--set", "wifi.standard=802.11a", "--set", "wifi.beacon_rate=6Mbps", "--set", "duration=5s"]
+    scenario = ["idle", *five, "--set", "station.radio=esp32-c3", "--policy", "psm"]
+    store, capture = tmp_path / "store", tmp_path / "own.pcapng"
+    assert airwatt("sweep", *scenario, "--store", store).status == 0
+    assert airwatt("run", *scenario, "--pcap", capture).status == 0
+    alone = "esp32-c3 has 2.4 GHz alone, so that it cannot join: figures are of no real device"
+    for given in (scenario, [store], [capture, "--policy", "psm"]):
+        (study,) = report(*given).view["studies"]
+        assert any(alone in note for note in study["notes"]), given
+    asked = ["analyze", capture, "--policy", "psm"]
+    assert alone in " ".join(airwatt.output(asked).split())
+    assert "the cell is at" not in airwatt.output([*asked, "--radio", "esp32-c5-5ghz"])

@@ -307,6 +307,8 @@ pub struct LoneExchanges {
     pub count: u64,
     /// IP bytes of all.
     pub bytes: u64,
+    /// The most data in one of their packets, without headers of IP and transport, in bytes.
+    pub most_data: u32,
     /// Time of the first.
     pub from: Instant,
     /// Time of the last.
@@ -328,9 +330,20 @@ struct Burst {
     peer: Option<FlowEndpoint>,
     same_peer: bool,
     bytes: u64,
+    most_data: u32,
     from: Instant,
     until: Instant,
     packets: Vec<u32>,
+}
+
+/// Bytes in a packet behind the headers of IP, without options, and of its transport.
+fn data_bytes(ip: &Ip) -> u32 {
+    let header = if ip.source.is_ipv4() { 20 } else { 40 };
+    match &ip.transport {
+        TransportHeader::Tcp(tcp) => tcp.payload,
+        TransportHeader::Udp { .. } => ip.bytes.saturating_sub(header + 8),
+        _ => ip.bytes.saturating_sub(header),
+    }
 }
 
 /// The station's lone small exchanges by peer, the most frequent first, and the number of all bursts of the station.
@@ -346,6 +359,7 @@ pub fn lone_exchanges(capture: &Capture, station: &Station) -> (Vec<LoneExchange
             peer: peer.to_string(),
             count: 0,
             bytes: 0,
+            most_data: 0,
             from: burst.from,
             until: burst.from,
             starts: Vec::new(),
@@ -354,6 +368,7 @@ pub fn lone_exchanges(capture: &Capture, station: &Station) -> (Vec<LoneExchange
         entry.starts.push((burst.from, burst.packets[0]));
         entry.count += 1;
         entry.bytes += burst.bytes;
+        entry.most_data = entry.most_data.max(burst.most_data);
         entry.until = burst.from;
         entry.packets.extend(burst.packets);
     };
@@ -365,10 +380,12 @@ pub fn lone_exchanges(capture: &Capture, station: &Station) -> (Vec<LoneExchange
             if direction == Direction::Up { destination } else { source }
         });
         let bytes = packet.ip.as_ref().map_or(0, |ip| u64::from(ip.bytes));
+        let data = packet.ip.as_ref().map_or(0, data_bytes);
         match &mut current {
             Some(burst) if packet.at.saturating_since(burst.until) <= QUIET && packet.at >= burst.until => {
                 burst.until = packet.at;
                 burst.bytes += bytes;
+                burst.most_data = burst.most_data.max(data);
                 burst.same_peer &= burst.peer == peer;
                 // The packets of a large burst are not needed.
                 if burst.bytes <= SMALL_BURST_BYTES {
@@ -380,6 +397,7 @@ pub fn lone_exchanges(capture: &Capture, station: &Station) -> (Vec<LoneExchange
                     peer,
                     same_peer: true,
                     bytes,
+                    most_data: data,
                     from: packet.at,
                     until: packet.at,
                     packets: vec![packet.number],

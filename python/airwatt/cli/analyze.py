@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from airwatt import laboratory
+from airwatt import laboratory, radio_notes
 from airwatt._core import InputError, RunError, analysis_schema
 from airwatt.aggregates import cause_name
 from airwatt.cli import air, decryption, findings, measured, options, verdicts
@@ -548,6 +548,7 @@ def _parts(document: dict[str, Any], battery: "Battery | None") -> "Iterator[str
     yield from findings.costs(document)
     if document["policies"]:
         yield _basis(document)
+        yield from radio_notes.of_analysis(document)
         yield _policies(document["policies"])
         yield from _currents(document, battery)
         yield from _assumptions(document["policies"])

@@ -104,7 +104,7 @@ def command(
     if json:
         print_json(comparison.to_dict() | ({} if lasting is None else {"battery": _battery(comparison, lasting)}))
     else:
-        from airwatt.cli import radio_notes
+        from airwatt import radio_notes
 
         compared = [laboratory.load(scenario, list(row.choice.items()), overrides) for row in comparison.rows]
         for note in radio_notes.other_band(compared):

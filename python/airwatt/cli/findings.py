@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from airwatt.cli.verdicts import COUNTED
 from airwatt.layout import printable
+from airwatt.things import finding_name
 
 if TYPE_CHECKING:
     from airwatt.layout import Table
@@ -59,7 +60,7 @@ def _costs(document: dict[str, Any], faults: list[dict[str, Any]]) -> "Iterator[
     several = len(radios) > 1
     rows = [
         [
-            finding["kind"],
+            finding_name(finding),
             count(finding["count"]),
             *([finding["radio"] or NOTHING] if several else []),
             finding["policy"] or NOTHING,
@@ -81,7 +82,7 @@ def _costs(document: dict[str, Any], faults: list[dict[str, Any]]) -> "Iterator[
     yield f"what it cost a station with {radio}{assumed}{sleeps}:"
     heads = ["finding", "times", *(["radio"] if several else []), "policy", "energy", "band", "delay"]
     yield table(heads, rows, left=1)
-    remedies = dict.fromkeys((finding["kind"], finding["without"]) for finding in faults)
+    remedies = dict.fromkeys((finding_name(finding), finding["without"]) for finding in faults)
     yield table(["finding", "is compared with"], [list(remedy) for remedy in remedies], left=2)
 
 
@@ -127,7 +128,7 @@ def _sentence(finding: dict[str, Any], document: dict[str, Any]) -> str:
     times = f" {finding['count']} times," if finding["count"] > 1 else ""
     clause = f" [{finding['clause']}]" if finding["clause"] else ""
     whose = f"{finding['severity']} of the {finding['whose']}, {_accused(finding, document)}"
-    return f"{finding['kind']},{times} {whose}: {finding['text']}{place}{clause}"
+    return f"{finding_name(finding)},{times} {whose}: {finding['text']}{place}{clause}"
 
 
 def _listed(packets: Sequence[int]) -> str:

@@ -110,7 +110,7 @@ def command(
         assert isinstance(first, Result)
         keep(first, trace, None if streamed else pcap, perfetto, plot)
     if not json:
-        from airwatt.cli import radio_notes
+        from airwatt import radio_notes
 
         for note in radio_notes.other_band([loaded]):
             show(note)

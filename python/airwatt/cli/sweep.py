@@ -374,7 +374,7 @@ def _summary(store: Store, states: Sequence[Status]) -> "list[str | Table]":
 
 def _notes(planned: Sequence[plans.Plan]) -> Iterator[str]:
     """Notes on the radios of the points, as far as these have a table here."""
-    from airwatt.cli import radio_notes
+    from airwatt import radio_notes
 
     texts = [text.as_py() for plan in planned for text in plan.texts or ()]
     if len(texts) <= _MOST_POINTS:

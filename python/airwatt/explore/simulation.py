@@ -20,7 +20,7 @@ import sys
 import threading
 from typing import Any
 
-from airwatt import laboratory
+from airwatt import laboratory, radio_notes
 from airwatt._core import AirwattError, InputError, RunError
 from airwatt.battery import Battery
 from airwatt.explore import answers, controls
@@ -213,7 +213,8 @@ class _Jobs:
         if done.interrupted:
             raise KeyboardInterrupt
         results = [done.finished(index)[0] for index in range(len(names))]
-        return [runs.Group(name, [result], result.traces()) for name, result in zip(names, results, strict=True)]
+        notes = list(radio_notes.other_band(task.scenario for task in tasks))
+        return [runs.Group(name, [result], result.traces(), notes) for name, result in zip(names, results, strict=True)]
 
     def _captured(self, job: dict[str, Any]) -> dict[str, Any]:
         """The analysis of a capture, or what the models make of it."""

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from airwatt import radio_notes
 from airwatt.battery import Battery
 from airwatt.reports import answers, numbers, tables, timeline
 from airwatt.reports.numbers import exactly
 from airwatt.reports.pack import Array, Pack
 from airwatt.reports.study import Choice, Column, Study, Table
+from airwatt.things import finding_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,7 +84,7 @@ def _finding_answers(document: Mapping[str, Any]) -> list[str]:
     found = [finding for finding in document["findings"] if finding["certainty"] == "found"]
     if not found:
         return []
-    kinds = ", ".join(f"{finding['kind']} ({finding['count']} times)" for finding in found[:4])
+    kinds = ", ".join(f"{finding_name(finding)} ({finding['count']} times)" for finding in found[:4])
     more = f" and {len(found) - 4} more" if len(found) > 4 else ""
     return [f"Found in the capture: {kinds}{more}."]
 
@@ -97,7 +99,7 @@ def _notes(document: Mapping[str, Any]) -> list[str]:
         if document["station"] is None
         else []
     )
-    return [used, *how, *choose, *capture["notes"]]
+    return [used, *how, *radio_notes.of_analysis(document), *choose, *capture["notes"]]
 
 
 def _tables(document: Mapping[str, Any]) -> list[Table]:

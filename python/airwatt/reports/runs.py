@@ -23,6 +23,8 @@ class Group:
     label: str
     runs: list[RunResult]
     traces: Mapping[str, pa.Table] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    """What is to be known of its scenario."""
 
     @property
     def names(self) -> timeline.Names:
@@ -94,7 +96,7 @@ def _question(scenario: str, groups: Sequence[Group]) -> str:
 
 def _notes(groups: Sequence[Group]) -> list[str]:
     runs = [run for group in groups for run in group.runs]
-    found = []
+    found = list(dict.fromkeys(note for group in groups for note in group.notes))
     if any(run.get("realtime") is not None for run in runs):
         found.append("An emulation: hosts with real kernels over the simulated air.")
     if any(len(run.stations) > 1 for run in runs):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airwatt import laboratory
+from airwatt import laboratory, radio_notes
 from airwatt._core import SCHEMA, InputError
 from airwatt._documents import RunResult
 from airwatt.advice.question import is_capture
@@ -248,7 +248,8 @@ def _simulate(source: str, options: Options, found: _Found) -> None:
         mine = done.finished(place)
         label = name or _label(mine, source)
         # Policy ideal is a bound on a run with a radio that is always awake, and so are its traces.
-        groups.append(runs.Group(label, list(mine), {} if name == "ideal" else mine[0].traces()))
+        notes = list(radio_notes.other_band([loaded[place]]))
+        groups.append(runs.Group(label, list(mine), {} if name == "ideal" else mine[0].traces(), notes))
     found.groups.setdefault(loaded[0].name, []).extend(groups)
     found.last = None
 

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from airwatt._core import RunError
+from airwatt import radio_notes
+from airwatt._core import RunError, Scenario
 from airwatt._documents import EnergyByCause
 from airwatt.battery import Battery
 from airwatt.reports import answers, numbers
@@ -84,11 +85,19 @@ def study_of(store: Store, name: str, pack: Pack, battery: Battery | None) -> St
         choices,
         list(numbers.COLUMNS),
         answers=said,
-        notes=[*_progress(status), *note, *([pooled] if pooled else [])],
+        notes=[*_progress(status), *_radios(store, status), *note, *([pooled] if pooled else [])],
         bound=numbers.BOUND_TEXT,
         tables=[grid.table(), *_failures(store)],
         sweep=grid.axes(pack) if grid.settings else None,
     )
+
+
+def _radios(store: Store, status: Sequence[Status]) -> list[str]:
+    """Notes on the radios of the points of a store that has few."""
+    if sum(one.points for one in status) > _FEW_POINTS:
+        return []
+    texts = [text.as_py() for plan in store.plans(texts=True) for text in plan.texts or ()]
+    return list(radio_notes.other_band(map(Scenario.from_toml, texts)))
 
 
 def _matched(

@@ -416,6 +416,9 @@ fn awake(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> Cu
             text += &format!(", the host in {} {}", mode.name, milli(of_mode(mode)));
         }
     }
+    if matches!(kind, CurrentVerdictKind::Awake | CurrentVerdictKind::LoadOrHost) {
+        text += "; measure once with Wi-Fi off: what stays is not the radio's";
+    }
     let planned = 1.0 - measured.predicted_asleep_share;
     let on = measured.radio_on_share.filter(|on| {
         matches!(kind, CurrentVerdictKind::HostAwake | CurrentVerdictKind::LoadOrHost)

@@ -22,6 +22,10 @@ const LONE_COUNT: u64 = 3;
 pub struct FindingReport {
     /// Its kind.
     pub kind: &'static str,
+    /// Of [`KEEP_ALIVE`] what its exchanges are by their size: `keep-alives`, or `reports` where packets have more data than any known
+    /// keep-alive. `null` of other kinds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub exchanges: Option<&'static str>,
     /// The clause of the standard that has the rule; empty if none has.
     pub clause: &'static str,
     /// `error` if the standard does not allow it, `warning` if it wastes energy or time, `note` otherwise.
@@ -310,6 +314,7 @@ pub(super) fn finding(capture: &Capture, finding: &Finding, costing: &Costing<'_
     };
     FindingReport {
         kind: kind.name(),
+        exchanges: None,
         clause: kind.clause(),
         // What is not decided accuses nobody.
         severity: if is_found { kind.severity() } else { "note" },
@@ -363,6 +368,8 @@ pub(crate) fn keep_alives(capture: &Capture, station: &Station) -> (Vec<flows::L
 
 /// The kind of findings about small exchanges that wake the radio for themselves alone.
 pub const KEEP_ALIVE: &str = "keep-alive";
+/// Data of the largest keep-alive that has a name, an update of LwM2M in DTLS, in bytes (RFC 6347 and 7252; `sim/stack/application`).
+const MOST_KEEP_ALIVE: u32 = 49;
 
 /// The severity of keep-alives, which no rule forbids.
 const KEEP_ALIVE_SEVERITY: &str = "note";
@@ -378,12 +385,24 @@ pub(super) fn lone_findings(capture: &Capture, station: &Station) -> Vec<Finding
     let (list, bursts) = keep_alives(capture, station);
     let report = |lone: &flows::LoneExchanges| {
         let every = lone.mean_interval().map_or(0.0, Span::as_secs_f64);
+        let is_report = lone.most_data > MOST_KEEP_ALIVE;
         let text = format!(
-            "exchanges as small as keep-alives, with {}, woke the radio {} of {bursts} times, every {every:.1} s on average, for {} bytes",
-            lone.peer, lone.count, lone.bytes
+            "{} with {}, woke the radio {} of {bursts} times, every {every:.1} s on average, for {} bytes",
+            if is_report {
+                format!(
+                    "small exchanges, with more data than keep-alives have, up to {} bytes in a packet,",
+                    lone.most_data
+                )
+            } else {
+                "exchanges as small as keep-alives,".to_owned()
+            },
+            lone.peer,
+            lone.count,
+            lone.bytes
         );
         FindingReport {
             kind: KEEP_ALIVE,
+            exchanges: Some(if is_report { "reports" } else { "keep-alives" }),
             clause: "",
             severity: KEEP_ALIVE_SEVERITY,
             certainty: "found",

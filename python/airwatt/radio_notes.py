@@ -1,9 +1,10 @@
-"""Notes of a run on its radio profiles: figures of another band, and a chip's own timeout."""
+"""Notes on radio profiles, for runs and analyses: figures of another band, and a chip's own timeout."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from airwatt import bands, laboratory
 from airwatt.bands import spaced
@@ -22,6 +23,16 @@ def other_band(scenarios: Iterable[Scenario]) -> Iterator[str]:
             radios.update(dict.fromkeys(station["radio"] for station in values["station"]))
     notes = (_other_band(radios, standard) for standard, radios in cells.items())
     yield from dict.fromkeys(note for note in notes if note is not None)
+
+
+def of_analysis(document: Mapping[str, Any]) -> Iterator[str]:
+    """The same of the document of an analysis, if frames show the cell's band."""
+    standard = re.search(r"802\.11\S*[^\s,;]", document["phy"] or "")
+    if standard is None or document["radio"] is None or document["air"] is None:
+        return
+    note = _other_band([document["radio"]], standard[0])
+    if note is not None:
+        yield note
 
 
 def timeouts(scenario: Scenario) -> Iterator[str]:
