@@ -104,10 +104,10 @@ HOURS ?= 1
 fuzz-all: ## Fuzz every target for HOURS together, and add the counts to fuzz/counts.csv
 	@.ci/fuzz-all $(HOURS)
 
-SHARD ?= 0/50
+ROUND ?= 0
 
-mutants: ## Change the code of each crate in a shard (SHARD=K/N) of all places, and name the changes that its tests do not notice
-	@.ci/mutants $(SHARD) $(CRATES)
+mutants: ## Change the code of each crate in some twenty places, others in each ROUND, and name the changes that its tests do not notice
+	@.ci/mutants $(ROUND) $(CRATES)
 
 audit: ## Check licences, sources and known vulnerabilities of everything that is installed or compiled in
 	@.ci/audit
