@@ -136,3 +136,62 @@ where
     }
     panic!("livelock: over {DRAIN_LIMIT} outputs in one drain\n{machine:?}");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Answers an input after ten milliseconds, or when it is woken up to `early` after the input.
+    #[derive(Clone, Debug)]
+    struct Delay {
+        early: Option<Span>,
+        asked_at: Option<Instant>,
+        answers: u32,
+    }
+
+    const fn delay(early: Option<Span>) -> Delay {
+        Delay { early, asked_at: None, answers: 0 }
+    }
+
+    impl Machine for Delay {
+        type Input = ();
+        type Output = ();
+        type Reason = &'static str;
+
+        fn handle_input(&mut self, (): (), now: Instant) {
+            self.asked_at = Some(now);
+        }
+
+        fn handle_timeout(&mut self, now: Instant) {
+            let is_early = |asked_at| self.early.is_some_and(|early| now <= asked_at + early);
+            if self.poll_timeout().is_some_and(|due| due.at <= now) || self.asked_at.is_some_and(is_early) {
+                self.asked_at = None;
+                self.answers += 1;
+            }
+        }
+
+        fn poll_output(&mut self) -> Option<()> {
+            self.answers = self.answers.checked_sub(1)?;
+            Some(())
+        }
+
+        fn poll_timeout(&self) -> Option<Timeout<&'static str>> {
+            self.asked_at.map(|at| Timeout { at: at + Span::from_millis(10), reason: "answer" })
+        }
+    }
+
+    #[test]
+    fn a_machine_that_keeps_to_the_rules_passes() {
+        let asked = [(Instant::from_millis(1), ()), (Instant::from_millis(20), ())];
+        let answers = check_machine(|| delay(None), &asked, Instant::from_millis(100));
+        assert_eq!(answers, [(Instant::from_millis(11), ()), (Instant::from_millis(30), ())]);
+    }
+
+    /// A driver of a device may wake a machine right after an input, long before its timer.
+    #[test]
+    #[should_panic(expected = "waking early changes nothing")]
+    fn a_machine_that_answers_when_woken_with_its_input_is_found() {
+        let asked = [(Instant::from_millis(1), ())];
+        check_machine(|| delay(Some(Span::ZERO)), &asked, Instant::from_millis(100));
+    }
+}

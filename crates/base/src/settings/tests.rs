@@ -150,6 +150,11 @@ fn every_error_has_its_text() {
             SettingError::out_of_range("interval", "20s", "1ms to 10s"),
             "interval: expected 1ms to 10s, got 20s",
         ),
+        // Zeros and long times are in the units that people use.
+        (
+            SettingError::out_of_range("interval", "7200s", "0ns to 60s"),
+            "interval: expected 0s to 60s, got 2h",
+        ),
         (
             SettingProblem::Renamed { new: "station.power_save.policy".into() }.at("station.policy"),
             "station.policy: renamed; hint: write station.power_save.policy",

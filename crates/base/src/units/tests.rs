@@ -40,6 +40,15 @@ fn errors_say_what_is_expected() {
     );
 }
 
+/// A queue is full of packets however short they are, or of bytes however many packets have them.
+#[test]
+fn a_queue_admits_what_fits_into_its_limit() {
+    let packets = QueueLimit::Packets(3);
+    assert!(packets.admits(2, 1 << 40, 1_500) && !packets.admits(3, 0, 1));
+    let bytes = QueueLimit::Bytes(Size::from_bytes(3_000));
+    assert!(bytes.admits(1_000, 1_500, 1_500) && !bytes.admits(0, 1_501, 1_500));
+}
+
 #[test]
 fn messages_have_the_units_that_people_use() {
     let spoken = [0, 30, 90, 600, 605, 10_800, 86_400].map(|seconds| Span::from_secs(seconds).spoken());

@@ -287,6 +287,27 @@ fn an_account_says_what_other_modes_cost_and_what_is_borrowed() {
     assert!(account.band_high > own.band_high, "{account:?}");
 }
 
+/// A power that is another chip's may be that of any chip which has its own, and averages that show it.
+#[test]
+fn a_borrowed_power_may_be_that_of_any_chip() {
+    let radio = Radio::find("esp32").unwrap();
+    assert_eq!(radio.borrowed, ["transmit"]);
+    let lends =
+        |other: &&Radio| !other.averages.is_empty() && !other.borrowed.contains(&"transmit".to_owned());
+    let powers_w: Vec<f64> =
+        Radio::shipped().iter().filter(lends).map(|other| other.transmit.as_watts()).collect();
+    let own_w = radio.transmit.as_watts();
+    let (least_w, most_w) =
+        powers_w.iter().fold((own_w, own_w), |(least, most), &w| (w.min(least), w.max(most)));
+    assert!(least_w > 0.0 && least_w < most_w, "{powers_w:?}");
+    // A second of transmitting, in which nothing else decides.
+    let spent = StateSeconds { transmit: 1.0, ..StateSeconds::default() };
+    let account = ProfileAccount::of(&radio, &spent, own_w);
+    let error = account.error.unwrap_or_else(largest_profile_error);
+    assert!((account.band_low - error.hypot(1.0 - least_w / own_w)).abs() < 1e-12, "{account:?}");
+    assert!((account.band_high - error.hypot(most_w / own_w - 1.0)).abs() < 1e-12, "{account:?}");
+}
+
 /// A clock that is another chip's decides how long before a beacon a radio listens, and nothing of a radio that never sleeps, which had a
 /// band of -100 to +100 % for it.
 #[test]
