@@ -74,7 +74,24 @@ fn a_beacon_and_its_tim() {
     assert_eq!((tim.dtim_count, tim.dtim_period, tim.group), (1, 3, false));
     assert_eq!(tim.aids().collect::<Vec<_>>(), [1, 17, 18]);
     assert!(tim.tim_bit(17) && !tim.tim_bit(16) && !tim.tim_bit(2007));
-    assert!(elements.wmm().unwrap().ap_uapsd());
+    let wmm = elements.wmm().unwrap();
+    // The octet's other bits count the changes of the parameters.
+    assert!(wmm.ap_uapsd() && !WmmInfo { qos_info: 0x0f, ..wmm }.ap_uapsd());
+}
+
+/// 802.11-2020 9.4.2.22: both times are in time units of 1024 us, with the low octet first.
+#[test]
+fn quiet_intervals_have_their_times_in_time_units() {
+    let element = |count| [&[40, 6, count, 3, 10, 0, 2, 1][..], &[41, 6, 1, 1, 1, 0, 1, 0]].concat();
+    let expected = QuietInterval {
+        count: 2,
+        period: 3,
+        duration: Span::from_micros(10_240),
+        offset: Span::from_micros(258 * 1_024),
+    };
+    assert_eq!(QuietInterval::all(Elements(&element(2))).collect::<Vec<_>>(), [expected]);
+    // A count of 0 is reserved.
+    assert_eq!(QuietInterval::all(Elements(&element(0))).next(), None);
 }
 
 #[test]

@@ -190,3 +190,13 @@ fn response_timeouts() {
     };
     assert_eq!([Standard::N, Standard::N24, Standard::B].map(timeout), [45, 39, 222].map(micros));
 }
+
+/// In the band at 2.4 GHz, channels of 802.11ax have 40 MHz at most.
+#[test]
+fn wide_channels_are_above_2_4_ghz() {
+    let has = |standard: Standard, width| standard.has(&TxVector::he(7, 2, width, Guard::Long).unwrap());
+    for (width, at_2_4_ghz) in [(Width::Mhz20, true), (Width::Mhz40, true), (Width::Mhz80, false)] {
+        assert_eq!(has(Standard::Ax24, width), at_2_4_ghz, "{width:?}");
+        assert!(has(Standard::Ax, width) && has(Standard::Ax6, width) && !has(Standard::Ac, width));
+    }
+}
