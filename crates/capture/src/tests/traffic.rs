@@ -68,20 +68,20 @@ fn energy_is_divided_by_flow_and_by_peer() {
     }
 }
 
-/// 10 packets each 20 ms, which cut the tails short, then one each second of another flow.
+/// 10 packets each 20 ms, which cut the tails short, then one each second of another flow, to another peer.
 #[test]
-fn tails_are_divided_by_the_flow_before_them() {
-    let up = |port| ethernet(0x0800, &udp(A, B, (port, 443), 1_000));
+fn tails_are_divided_by_the_flow_and_the_peer_before_them() {
+    let up = |peer| ethernet(0x0800, &udp(A, peer, (5_000, 443), 1_000));
     let mut file = File::new(1);
     for step in 0..10 {
-        file = file.packet(20_000 * step, &up(5_000));
+        file = file.packet(20_000 * step, &up(B));
     }
     for step in 1..=10 {
-        file = file.packet(1_000_000 * step, &up(5_001));
+        file = file.packet(1_000_000 * step, &up([198, 51, 100, 7]));
     }
     // One packet at the end, whose tail is whole too.
     let document =
-        analysed_under(&file.packet(12_000_000, &up(5_000)).read(), ["timeout:timeout=50ms", "psm"], &[]);
+        analysed_under(&file.packet(12_000_000, &up(B)).read(), ["timeout:timeout=50ms", "psm"], &[]);
     let [timeout, psm] = &document.policies[..] else { panic!("two policies") };
     let tails = &timeout.timeout_tail_by_flow_j;
     let radio = Radio::find(document.radio.as_deref().unwrap()).unwrap();
@@ -91,7 +91,12 @@ fn tails_are_divided_by_the_flow_before_them() {
     assert!((0.49..0.501).contains(&seconds(1)), "10 tails of 50 ms: {} s", seconds(1));
     assert!((0.26..0.281).contains(&seconds(0)), "9 gaps of 20 ms and two tails of 50 ms: {} s", seconds(0));
     assert!((tails.values().sum::<f64>() / timeout.energy_by_cause_j.timeout_tail - 1.0).abs() < 1e-12);
-    assert!(psm.timeout_tail_by_flow_j.is_empty());
+    let by_peer: Vec<_> = timeout.timeout_tail_by_peer_j.iter().collect();
+    let [(first, first_j), (other, other_j)] = by_peer[..] else { panic!("{by_peer:?}") };
+    assert_eq!((first.as_str(), other.as_str()), ("198.51.100.1", "198.51.100.7"));
+    let equal = |one: f64, other: f64| (one / other - 1.0).abs() < 1e-12;
+    assert!(equal(*first_j, tails[&0]) && equal(*other_j, tails[&1]), "{by_peer:?}");
+    assert!(psm.timeout_tail_by_flow_j.is_empty() && psm.timeout_tail_by_peer_j.is_empty());
 }
 
 /// A TCP segment with ACK alone, as an IPv4 packet.
