@@ -397,6 +397,34 @@ def test_both_ip_versions_are_inside_and_outside(pair):
     assert ap["peers"][0]["endpoint"].startswith(f"[{OUTER_V6['client']}]:")
 
 
+def test_a_client_without_an_outer_address_does_not_move_into_its_own_tunnel(pair):
+    """Its kernel then sends the tunnel's datagrams with its inner address, where the concentrator would answer through the tunnel."""
+    use_ipv6(pair)
+    text = pair.file("client").read_text().replace("allowed_ips = [", 'allowed_ips = ["::/0", ')
+    pair.file("client").write_text(text)
+    link_local = r"inet6 (fe80::\S+)/64"
+    found = await_true(lambda: re.search(link_local, pair.run("ap", "ip", "-6", "address", "show", "dev", "cable")))
+    gateway = found.group(1)
+    pair.run("client", "ip", "-6", "route", "add", "default", "via", gateway, "dev", "cable")
+    pair.up("ap")
+    pair.up("client")
+    assert pair.ping(INNER_V6["client"], target=INNER_V6["ap"])
+    before = pair.show("ap")
+    outer = [f"{OUTER_V6['client']}/64", "dev", "cable"]
+    pair.run("client", "ip", "-6", "addr", "del", *outer)
+    pair.ping(INNER_V6["client"], attempts=4, target=INNER_V6["ap"])
+    meanwhile = pair.show("ap")
+    assert meanwhile["peers"][0]["endpoint"] == before["peers"][0]["endpoint"]
+    assert meanwhile["strange_datagrams"] > before["strange_datagrams"], "nothing came from the inner address"
+    pair.run("client", "ip", "-6", "addr", "add", *outer, "nodad")
+    assert pair.ping(INNER_V6["client"], attempts=30, target=INNER_V6["ap"])
+    time.sleep(1.1)
+    assert pair.ping(INNER_V6["client"], attempts=30, target=INNER_V6["ap"])
+    after = pair.show("ap")
+    assert after["peers"][0]["endpoint"] == before["peers"][0]["endpoint"]
+    assert (after["peers"][0]["moves"], after["mtu_bytes"]) == (0, before["mtu_bytes"])
+
+
 @pytest.mark.parametrize("headers", [64, 84], ids=["ipv4", "ipv6"])
 def test_a_path_that_carries_less_than_ethernet_neither_stalls_nor_fragments(pair, headers):
     if headers == 84:

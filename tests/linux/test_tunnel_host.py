@@ -64,7 +64,12 @@ def test_a_host_that_forwards_keeps_its_route_from_a_router_advertisement(pair):
         return has_route()
 
     await_true(advertised, 10)
+    planned = pair.run("ap", DAEMON, "tunnel", "up", pair.file("ap"), "--dry-run")
+    for interface in ("cable", "default", pair.interfaces["ap"]):
+        assert f"sysctl -w net.ipv6.conf.{interface}.accept_ra=2\n" in planned, interface
     process = pair.up("ap")
+    own = f"net.ipv6.conf.{pair.interfaces['ap']}.accept_ra"
+    assert pair.run("ap", "sysctl", "-n", own).strip() == "2"
     assert pair.run("ap", "sysctl", "-n", "net.ipv6.conf.all.forwarding", setting, default).split() == ["1", "2", "2"]
     assert has_route()
     process.send_signal(signal.SIGTERM)

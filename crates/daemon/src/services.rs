@@ -162,6 +162,11 @@ impl Services {
         self.asked[0] || self.asked[1]
     }
 
+    /// Whether somebody asks at the control socket, which is for those who may read `/run/airwatt`.
+    pub(crate) const fn is_asked_for_status(&self) -> bool {
+        self.asked[0]
+    }
+
     /// Answers with the state, and with the metrics that are made of it.
     pub(crate) fn answer<D: Serialize>(&mut self, document: &D, page: fn(&D) -> Page) -> Result<(), Error> {
         let [control, metrics] = std::mem::take(&mut self.asked);

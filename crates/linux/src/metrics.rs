@@ -67,6 +67,8 @@ impl FromStr for MetricsAddress {
 pub struct Metrics {
     server: LocalServer,
     address: MetricsAddress,
+    /// The folder of the socket that was not there before.
+    made: Option<Folder>,
 }
 
 impl Metrics {
@@ -75,9 +77,12 @@ impl Metrics {
     /// # Errors
     /// If it is taken, or something else than a socket is at a path.
     pub fn bind(address: &MetricsAddress) -> Result<Self, Error> {
+        let mut made = None;
         let (listener, address) = match address {
             MetricsAddress::Unix(path) => {
-                Folder::create(path.parent().unwrap_or(Path::new(".")))?;
+                let at = path.parent().unwrap_or(Path::new("."));
+                let was_there = at.exists();
+                made = Some(Folder::create(at)?).filter(|_| !was_there);
                 let listener = control::listen(path)?;
                 // For everybody who may enter the folder.
                 fs::set_permissions(path, fs::Permissions::from_mode(0o666))
@@ -91,7 +96,7 @@ impl Metrics {
                 (Listener::Tcp(listener), MetricsAddress::Loopback(at))
             }
         };
-        Ok(Self { server: LocalServer::new(listener)?, address })
+        Ok(Self { server: LocalServer::new(listener)?, address, made })
     }
 
     /// Where it listens; a port of 0 has become the one that the kernel chose.
@@ -133,6 +138,9 @@ impl Drop for Metrics {
     fn drop(&mut self) {
         if let MetricsAddress::Unix(path) = &self.address {
             let _ = std::fs::remove_file(path);
+        }
+        if let Some(folder) = &self.made {
+            folder.remove_if_empty();
         }
     }
 }

@@ -7,7 +7,7 @@ use rustix::net::netlink as protocol;
 
 use crate::Error;
 use crate::netlink::attribute;
-use crate::netlink::{AF_INET, AF_INET6, NetlinkRequest, NetlinkSocket};
+use crate::netlink::{AF_INET, AF_INET6, NetlinkRequest, NetlinkSocket, address_bytes};
 
 // linux/sock_diag.h, linux/inet_diag.h.
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
@@ -41,6 +41,43 @@ const TOTAL_RETRANS: usize = 100;
 pub fn tcp_retransmissions() -> Result<BTreeMap<(SocketAddr, SocketAddr), u32>, Error> {
     let list = list(STATES, ASK_FOR_INFO)?;
     Ok(list.iter().filter_map(|message| Some((ends(message)?, retransmissions(message)?))).collect())
+}
+
+/// Whether this thread's network namespace has each TCP connection, named by its local and its remote address, in a state in which it may
+/// still send or receive. One in TIME-WAIT is over. The cost is one look-up in the kernel's table each.
+///
+/// # Errors
+/// If the kernel has no sock_diag.
+pub fn has_tcp_connections(connections: &[(SocketAddr, SocketAddr)]) -> Result<Vec<bool>, Error> {
+    let mut socket = NetlinkSocket::of_protocol(Some(protocol::SOCK_DIAG))?;
+    let has = |connection: &(SocketAddr, SocketAddr)| {
+        let (family, id) = socket_id(*connection);
+        let body = request(family, STATES, ASK_FOR_INFO, &id);
+        let request = NetlinkRequest { kind: SOCK_DIAG_BY_FAMILY, flags: 0, body };
+        match socket.get("sock_diag", &request, SOCK_DIAG_BY_FAMILY) {
+            // Where there is no connection the kernel finds a socket that listens at the local address. What is over has no `tcp_info`.
+            Ok(found) => Ok(found
+                .iter()
+                .any(|message| ends(message) == Some(*connection) && retransmissions(message).is_some())),
+            Err(error) if error.io().kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    };
+    connections.iter().map(has).collect()
+}
+
+/// The family, and `struct inet_diag_sockid`, of a connection with any number.
+fn socket_id((local, remote): (SocketAddr, SocketAddr)) -> (u8, [u8; SOCKID]) {
+    let mut id = [0; SOCKID];
+    id[..2].copy_from_slice(&local.port().to_be_bytes());
+    id[2..4].copy_from_slice(&remote.port().to_be_bytes());
+    let (family, bytes) = address_bytes(local.ip());
+    id[4..4 + bytes.len()].copy_from_slice(&bytes);
+    let (_, bytes) = address_bytes(remote.ip());
+    id[20..20 + bytes.len()].copy_from_slice(&bytes);
+    // INET_DIAG_NOCOOKIE; the interface before it is any.
+    id[40..].fill(0xff);
+    (family, id)
 }
 
 /// A TCP connection that the kernel still has and no process: its program has closed it, or died.
@@ -152,3 +189,6 @@ fn retransmissions(message: &[u8]) -> Option<u32> {
     let total = info.get(TOTAL_RETRANS..TOTAL_RETRANS + 4)?.try_into().ok()?;
     Some(u32::from_ne_bytes(total))
 }
+
+#[cfg(test)]
+mod tests;

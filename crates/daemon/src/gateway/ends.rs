@@ -73,11 +73,11 @@ pub(super) struct Ends {
     pub(super) carrier: Carrier,
     /// The addresses for which each peer speaks.
     allowed_ips: Vec<Vec<Prefix>>,
-    /// Authenticated datagrams of each peer so far, to notice those that carry no message.
-    received: Vec<u64>,
+    /// Authenticated datagrams of each peer so far, to notice those that carry no message, and messages of its handshakes.
+    received: Vec<[u64; 2]>,
     /// Datagrams without a session that are no peer's.
     strange_datagrams: u64,
-    /// Bytes of datagrams sent to and received from each peer.
+    /// Bytes of datagrams sent to and received from each peer, those of handshakes among them.
     pub(super) traffic: Vec<[u64; 2]>,
     /// Whether this end greets: the other end answers.
     greets: bool,
@@ -98,7 +98,7 @@ impl Ends {
             proxy,
             carrier,
             allowed_ips,
-            received: vec![0; peers],
+            received: vec![[0; 2]; peers],
             strange_datagrams: 0,
             traffic: vec![[0; 2]; peers],
             greets,
@@ -178,10 +178,13 @@ impl Ends {
             Carrier::Sealed(sessions) => {
                 sessions.handle_input(session::Input::Datagram { from, bytes }, now);
                 for peer in 0..self.received.len() {
-                    let received = sessions.peer(peer).counts.received;
-                    if received != self.received[peer] {
-                        self.received[peer] = received;
+                    let counts = sessions.peer(peer).counts;
+                    let now_received = [counts.received, counts.handshake_messages];
+                    let before = std::mem::replace(&mut self.received[peer], now_received);
+                    if before != now_received {
                         self.traffic[peer][1] += length;
+                    }
+                    if before[0] != now_received[0] {
                         self.proxy.handle_input(SplitProxyInput::SignOfLife(peer), now);
                     }
                 }
@@ -286,13 +289,13 @@ mod tests {
         Ends::new(SplitProxy::new(SplitProxyConfig::default(), 1), carrier, vec![allowed_ips], false)
     }
 
-    fn sealed() -> Ends {
+    fn sealed(own: u8, other: u8) -> Ends {
         let key = |last| SecretKey::from_bytes([last; 32]);
-        let mut sessions = Sessions::new(key(1), [5; 32], Span::ZERO);
+        let mut sessions = Sessions::new(key(own), [own; 32], Span::ZERO);
         sessions.set_peers(vec![PeerConfig {
-            public_key: key(2).public(),
+            public_key: key(other).public(),
             preshared_key: None,
-            endpoint: Some(address(2)),
+            endpoint: Some(address(other)),
         }]);
         let proxy = SplitProxy::new(SplitProxyConfig::default(), 1);
         Ends::new(proxy, Carrier::Sealed(Box::new(sessions)), vec![Vec::new()], true)
@@ -313,13 +316,40 @@ mod tests {
         ]
     }
 
+    /// What one end has sent the other one has received, with the handshake.
+    #[test]
+    fn datagrams_of_handshakes_count_in_both_directions() {
+        let mut ends = [(1, 2), (2, 1)].map(|(own, other)| sealed(own, other));
+        ends[0].handle_input(Input::Proxy(SplitProxyInput::Greet(0)), AT(1));
+        ends[0].pump(AT(1));
+        let mut carried = 0;
+        let mut is_silent = [false; 2];
+        while is_silent != [true; 2] {
+            for from in 0..2 {
+                is_silent[from] = true;
+                while let Some(output) = ends[from].poll_output() {
+                    if let Output::Transmit { bytes, .. } = output {
+                        (is_silent[from], carried) = (false, carried + 1);
+                        let from = address(from as u8 + 1);
+                        let to = usize::from(from == address(1));
+                        ends[to].handle_input(Input::Datagram { from, bytes }, AT(1));
+                    }
+                }
+            }
+        }
+        assert!(carried >= 3, "{carried}");
+        let [[a_sent, a_received], [b_sent, b_received]] = [ends[0].traffic[0], ends[1].traffic[0]];
+        assert!(a_sent > 148 && b_sent >= 92, "{a_sent} and {b_sent}");
+        assert_eq!((a_sent, b_sent), (b_received, a_received));
+    }
+
     #[test]
     fn an_end_keeps_the_contract_over_each_carrier() {
         let without_peers = || {
             let proxy = SplitProxy::alone(SplitProxyConfig::default());
             Ends::new(proxy, Carrier::Plain(Vec::new()), Vec::new(), false)
         };
-        let makes: [fn() -> Ends; 3] = [|| plain(None), || plain(Some(address(2))), sealed];
+        let makes: [fn() -> Ends; 3] = [|| plain(None), || plain(Some(address(2))), || sealed(1, 2)];
         for make in makes.into_iter().chain([without_peers as fn() -> Ends]) {
             let outputs = check_machine(make, &inputs(), AT(600_000));
             let passed = |port| {
@@ -337,6 +367,6 @@ mod tests {
         let sent = |outputs: &[(Instant, Output)]| {
             outputs.iter().any(|(_, out)| matches!(out, Output::Transmit { .. }))
         };
-        assert!(sent(&outputs) && sent(&check_machine(sealed, &inputs(), AT(600_000))));
+        assert!(sent(&outputs) && sent(&check_machine(|| sealed(1, 2), &inputs(), AT(600_000))));
     }
 }

@@ -10,7 +10,7 @@ use airwatt_linux::driver::MachineHost;
 use airwatt_linux::event_loop::{Interest, Ready, Sources, Token, Waker};
 use airwatt_linux::signals::Signal;
 use airwatt_linux::transparent::{self, PacketSender};
-use airwatt_linux::{Error, tun, udp};
+use airwatt_linux::{Error, sock_diag, tun, udp};
 use airwatt_proto::e2tcp::{Addresses, Endpoint};
 use airwatt_proto::gateway::{
     ConnectFailure, ConnectionId, Opening, SplitProxyInput as In, SplitProxyOutput as Out, parse_reset,
@@ -23,7 +23,7 @@ use super::ends::{Ends, Input, Output, Reason};
 use super::local::{self, Frames, Local, Request};
 use super::note_log::NoteLog;
 use super::sockets::{FIRST_CONNECTION, Received, Sockets, socket_address};
-use super::status;
+use super::status::{self, KernelLists};
 use crate::path_watch::{Path, PathWatch};
 use crate::services::{DEVICE, FIRST_OWN, Occasion, SOCKET, Services};
 
@@ -64,14 +64,15 @@ pub(super) struct GatewayHost {
     is_over: bool,
     note_log: NoteLog,
     path_watch: PathWatch,
+    lists: KernelLists,
 }
 
 impl GatewayHost {
     /// What `status` reports of it.
-    const fn state<'a>(&'a self, kept_away: &'a [IpAddr]) -> status::HostState<'a> {
+    const fn state(&self) -> status::HostState<'_> {
         status::HostState {
             config: &self.config,
-            kept_away,
+            lists: &self.lists,
             packet_failures: self.packet_failures,
             wakeups: &self.parts.services.wakeups,
         }
@@ -92,6 +93,7 @@ impl GatewayHost {
             is_over: false,
             note_log: NoteLog::default(),
             path_watch: PathWatch::default(),
+            lists: KernelLists::default(),
         }
     }
 
@@ -457,9 +459,12 @@ impl MachineHost<Ends> for GatewayHost {
             socket.flush();
         }
         if self.parts.services.is_asked() {
-            let kept_away = self.parts.sockets.kept_away();
-            self.note_log.write_kept_away(&kept_away);
-            let document = status::document(self.state(&kept_away), machine, now);
+            let (is_exact, sockets) = (self.parts.services.is_asked_for_status(), &mut self.parts.sockets);
+            // A kernel that does not list segments sent again leaves the numbers out.
+            let list = || (sockets.kept_away(), sock_diag::tcp_retransmissions().unwrap_or_default());
+            self.lists.refresh(is_exact, now, list);
+            self.note_log.write_kept_away(&self.lists.kept_away);
+            let document = status::document(self.state(), machine, now);
             self.parts.services.answer(&document, status::metrics)?;
         }
         if self.is_over || self.is_draining && machine.proxy.connections().0 == 0 {

@@ -60,7 +60,8 @@ impl NoteLog {
         warn!(
             mobile = %first,
             mobiles = mobiles.len(),
-            "SYNs that are led to the device do not come through the firewall of this host: these mobiles' connections are plain TCP"
+            "SYNs that were led to the device did not come back from it, because of the firewall of this host or because the gateway ended: these \
+             mobiles' connections are plain TCP for up to ten minutes"
         );
     }
 

@@ -23,6 +23,51 @@ pub(super) const FIRST_CONNECTION: u64 = 1 << 16;
 /// Time for which the last segments of a connection are still led here, and again while the kernel has something to deliver.
 const FLOW_LINGER: Span = Span::from_secs(15);
 
+/// Time between two looks at the flows whose time is over: each look changes the table of nftables, whose kernel waits for its readers.
+const FLOWS_EVERY: Span = Span::from_secs(1);
+
+/// Flows of ended connections, each led here no longer than to a time.
+#[derive(Debug, Default)]
+struct LeavingFlows {
+    until: BTreeMap<FourTuple, Instant>,
+    looked: Option<Instant>,
+}
+
+impl LeavingFlows {
+    fn add(&mut self, flow: FourTuple, now: Instant) {
+        self.until.insert(flow, now + FLOW_LINGER);
+    }
+
+    fn remove(&mut self, flow: &FourTuple) -> bool {
+        self.until.remove(flow).is_some()
+    }
+
+    /// Takes out the flows whose time is over and whose connections the kernel has no more, as `has` says of each; the others stay for
+    /// as long again. The kernel is asked about the flows whose time is over, all at once and once in [`FLOWS_EVERY`] at most.
+    fn take_over(&mut self, now: Instant, has: impl FnOnce(&[FourTuple]) -> Vec<bool>) -> Vec<FourTuple> {
+        if self.looked.is_some_and(|looked| now < looked + FLOWS_EVERY) {
+            return Vec::new();
+        }
+        self.looked = Some(now);
+        let is_over = |(_, until): &(&FourTuple, &Instant)| **until <= now;
+        let mut over: Vec<FourTuple> = self.until.iter().filter(is_over).map(|(flow, _)| *flow).collect();
+        if over.is_empty() {
+            return over;
+        }
+        let mut living = has(&over).into_iter();
+        over.retain(|flow| {
+            let lives = living.next().unwrap_or(false);
+            if lives {
+                self.add(*flow, now);
+            } else {
+                self.remove(flow);
+            }
+            !lives
+        });
+        over
+    }
+}
+
 /// The loopback address of an IP version.
 pub(super) fn loopback(is_v6: bool, port: u16) -> SocketAddr {
     let ip: IpAddr = if is_v6 { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() };
@@ -124,8 +169,7 @@ pub(super) struct Sockets {
     pending: BTreeMap<FourTuple, ConnectionId>,
     /// The flow of each connection that is led here.
     flows: BTreeMap<ConnectionId, FourTuple>,
-    /// Flows that are led here no longer than to a time.
-    leaving: BTreeMap<FourTuple, Instant>,
+    leaving: LeavingFlows,
     table: NftablesTable,
     /// Tables that only have to stay as long as this.
     _others: Vec<NftablesTable>,
@@ -146,7 +190,7 @@ impl Sockets {
             connections: BTreeMap::new(),
             pending: BTreeMap::new(),
             flows: BTreeMap::new(),
-            leaving: BTreeMap::new(),
+            leaving: LeavingFlows::default(),
             table,
             _others: others,
             mark,
@@ -332,7 +376,7 @@ impl Sockets {
         }
         if let Some(flow) = self.flows.remove(&id) {
             self.pending.remove(&flow);
-            self.leaving.insert(flow, now + FLOW_LINGER);
+            self.leaving.add(flow, now);
         }
     }
 
@@ -340,7 +384,7 @@ impl Sockets {
     pub(super) fn release(&mut self, addresses: Addresses) {
         let (from, to) = (socket_address(addresses.sender()), socket_address(addresses.receiver()));
         for flow in [(from, to), (to, from)] {
-            if self.leaving.remove(&flow).is_some() {
+            if self.leaving.remove(&flow) {
                 let _ = self.table.remove(&[flow]);
             }
         }
@@ -348,18 +392,16 @@ impl Sockets {
 
     /// Forgets the flows of connections that ended some time ago.
     pub(super) fn forget_flows(&mut self, now: Instant) {
-        let is_over = |(_, until): &(&FourTuple, &Instant)| **until <= now;
-        let over: Vec<FourTuple> = self.leaving.iter().filter(is_over).map(|(flow, _)| *flow).collect();
+        // A slow reader has not taken everything yet: without its acknowledgements the kernel's socket would be stuck, and the host
+        // beyond, which would get them, would reset the connection.
+        let has = |over: &[FourTuple]| {
+            let sockets: Vec<_> = over.iter().map(|(from, to)| (*to, *from)).collect();
+            sock_diag::has_tcp_connections(&sockets).unwrap_or_default()
+        };
+        let over = self.leaving.take_over(now, has);
         if over.is_empty() {
             return;
         }
-        // A slow reader has not taken everything yet: without its acknowledgements the kernel's socket would be stuck, and the host
-        // beyond, which would get them, would reset the connection.
-        let living = sock_diag::tcp_retransmissions().unwrap_or_default();
-        let (slow, over): (Vec<FourTuple>, Vec<FourTuple>) =
-            over.into_iter().partition(|(from, to)| living.contains_key(&(*to, *from)));
-        self.leaving.extend(slow.into_iter().map(|flow| (flow, now + FLOW_LINGER)));
-        self.leaving.retain(|_, until| *until > now);
         // One that is not there any more is what was asked for.
         let _ = self.table.remove(&over);
     }
@@ -372,5 +414,36 @@ fn failure_of(error: &io::Error) -> ConnectFailure {
         ErrorKind::TimedOut => ConnectFailure::TimedOut,
         ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => ConnectFailure::Unreachable,
         _ => ConnectFailure::Declined,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(port: u16) -> FourTuple {
+        (([192, 0, 2, 1], port).into(), ([192, 0, 2, 2], 80).into())
+    }
+
+    /// Twenty connections a second end for a minute, one of them with a slow reader, and the loop turns a thousand times a second.
+    #[test]
+    fn the_kernel_is_asked_once_about_each_flow_and_at_most_once_a_second() {
+        let mut leaving = LeavingFlows::default();
+        let (mut looks, mut asked, mut gone) = (0_u64, 0_usize, Vec::new());
+        for millis in 0..90_000 {
+            let now = Instant::from_millis(millis);
+            if millis < 60_000 && millis % 50 == 0 {
+                leaving.add(flow((millis / 50) as u16), now);
+            }
+            gone.extend(leaving.take_over(now, |over| {
+                looks += 1;
+                asked += over.len();
+                over.iter().map(|over| *over == flow(7) && millis < 60_000).collect()
+            }));
+        }
+        assert!((60..=76).contains(&looks), "{looks}");
+        // The slow reader's flow was looked at four times.
+        assert_eq!((asked, gone.len(), leaving.until.len()), (1_200 + 3, 1_200, 0));
+        assert_eq!(gone.iter().filter(|gone| **gone == flow(7)).count(), 1);
     }
 }

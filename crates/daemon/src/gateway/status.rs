@@ -7,10 +7,9 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-use airwatt_base::Instant;
+use airwatt_base::{Instant, Span};
 use airwatt_energy::Radio;
 use airwatt_linux::metrics::Page;
-use airwatt_linux::sock_diag;
 use airwatt_proto::e2tcp::IDENTIFIERS;
 use airwatt_proto::gateway::{ConnectionEnding, ConnectionRow};
 use airwatt_proto::tunnel::wire::{OuterIp, carrier_bytes};
@@ -110,7 +109,34 @@ struct Row {
 }
 
 /// Segments sent again, by the addresses of a socket.
-type Resent = BTreeMap<(SocketAddr, SocketAddr), u32>;
+pub(super) type Resent = BTreeMap<(SocketAddr, SocketAddr), u32>;
+
+/// Time for which what the kernel lists is remembered for those who ask for metrics: anybody may, and each list takes the relay's time.
+const REMEMBERED: Span = Span::from_secs(1);
+
+/// What the kernel lists of connections and mobiles.
+#[derive(Clone, Debug, Default)]
+pub(super) struct KernelLists {
+    /// Mobiles whose SYNs do not come through to the device.
+    pub(super) kept_away: Vec<IpAddr>,
+    pub(super) resent: Resent,
+    read: Option<Instant>,
+}
+
+impl KernelLists {
+    /// Lists anew if it has to be exact, or if the last time was long ago.
+    pub(super) fn refresh(
+        &mut self,
+        is_exact: bool,
+        now: Instant,
+        list: impl FnOnce() -> (Vec<IpAddr>, Resent),
+    ) {
+        if is_exact || self.read.is_none_or(|read| now >= read + REMEMBERED) {
+            (self.kept_away, self.resent) = list();
+            self.read = Some(now);
+        }
+    }
+}
 
 /// The addresses of this host's sockets of a connection, to the wired host and to the mobile. A socket has the address of the host
 /// for which it stands.
@@ -128,8 +154,7 @@ fn sockets_of(config: &Config, row: &ConnectionRow) -> [Option<(SocketAddr, Sock
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HostState<'a> {
     pub(super) config: &'a Config,
-    /// Mobiles whose SYNs do not come through to the device.
-    pub(super) kept_away: &'a [IpAddr],
+    pub(super) lists: &'a KernelLists,
     /// Packets that the kernel did not take.
     pub(super) packet_failures: u64,
     /// Timeouts served, by reason.
@@ -158,13 +183,11 @@ pub(super) fn document(host: HostState<'_>, machine: &Ends, now: Instant) -> Doc
             datagram_bytes_received: received,
         }
     });
-    // A kernel that does not list them leaves the numbers out.
-    let resent = sock_diag::tcp_retransmissions().unwrap_or_default();
     let rows: Vec<_> = machine.proxy.rows().collect();
     let rows = rows.iter().map(|row| {
         let endpoint = machine.carrier.endpoint(row.peer);
         let outer = endpoint.map_or(OuterIp::V4, |endpoint| OuterIp::of(endpoint.ip()));
-        of_row(config, row, (radio.as_ref(), outer), &resent, now)
+        of_row(config, row, (radio.as_ref(), outer), &host.lists.resent, now)
     });
     Document {
         schema: 1,
@@ -191,7 +214,7 @@ pub(super) fn document(host: HostState<'_>, machine: &Ends, now: Instant) -> Doc
         peer_silences: counters.silences,
         strange_datagrams: machine.strange_datagrams(),
         packet_failures: host.packet_failures,
-        mobiles_kept_away: host.kept_away.to_vec(),
+        mobiles_kept_away: host.lists.kept_away.clone(),
         wakeups: host.wakeups.clone(),
     }
 }
@@ -335,8 +358,8 @@ fn text_of(document: &Value, listed: usize) -> String {
         document["mobiles_kept_away"].as_array().into_iter().flatten().take(LISTED).map(word).collect();
     if !kept_away.is_empty() {
         lines.push(format!(
-            "  kept away: the SYNs of {} do not come through the firewall of this host to {}, so that these connections are plain TCP and not \
-             counted; hint: gateway up FILE --check",
+            "  kept away: SYNs of {} were led to {} and did not come back from it, so that these connections are plain TCP and not counted; either \
+             the firewall of this host stops them (gateway up FILE --check names its chains), or the gateway ended before it had answered",
             kept_away.join(", "),
             of("interface")
         ));
@@ -415,7 +438,6 @@ fn connection_lines(document: &Value, row: &Value) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use airwatt_base::Span;
     use airwatt_proto::e2tcp::{Addresses, Endpoint, Statistics};
     use serde_json::json;
 
@@ -484,5 +506,23 @@ mod tests {
         assert!(brief.ends_with("and 2 with fewer bytes: --all lists them\n"), "{brief}");
         let all = text_of(&document, usize::MAX);
         assert!(all.contains("10.0.0.1:1 ->") && !all.contains("--all"), "{all}");
+    }
+
+    #[test]
+    fn a_flood_of_questions_for_metrics_has_the_kernel_list_once_a_second() {
+        let (mut lists, mut asked) = (KernelLists::default(), 0_u8);
+        let mut ask = |is_exact, millis| {
+            lists.refresh(is_exact, Instant::from_millis(millis), || {
+                asked += 1;
+                (vec![IpAddr::from([192, 0, 2, asked])], Resent::new())
+            });
+            (asked, lists.kept_away.clone())
+        };
+        for millis in 0..1_000 {
+            assert_eq!(ask(false, millis).0, 1);
+        }
+        assert_eq!(ask(false, 1_000).0, 2);
+        assert_eq!(ask(true, 1_001), (3, vec![IpAddr::from([192, 0, 2, 3])]), "status is exact");
+        assert_eq!(ask(false, 1_900).0, 3);
     }
 }

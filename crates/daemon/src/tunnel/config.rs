@@ -169,8 +169,9 @@ impl Config {
             for endpoint in self.peer.iter().filter_map(PeerSettings::address) {
                 let mut prefixes = peer.allowed_ips.iter().filter(|prefix| prefix.length > 0);
                 if let Some(prefix) = prefixes.find(|prefix| prefix.contains(endpoint.ip())) {
+                    let all = if endpoint.is_ipv6() { "::/0" } else { "0.0.0.0/0" };
                     return Err(input(format!(
-                        "peer.{index}.allowed_ips: expected prefixes without the endpoint {endpoint}, got {prefix}"
+                        "peer.{index}.allowed_ips: expected prefixes without the endpoint {endpoint}, or all destinations ({all}), got {prefix}"
                     )));
                 }
             }

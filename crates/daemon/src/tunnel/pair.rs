@@ -29,8 +29,8 @@ const EVERYTHING: &str = "everything";
 #[derive(Args)]
 #[command(after_help = "Examples:
   airwattd tunnel pair
-  airwattd tunnel pair --endpoint 192.168.1.1 --reach 192.168.1.0/24 --qr
-  airwattd tunnel pair --endpoint vpn.example:443 --reach everything --qr
+  airwattd tunnel pair --endpoint 192.168.1.1 --reach everything --qr
+  airwattd tunnel pair --endpoint vpn.example:443 --reach 192.168.1.0/24 --qr
 
 It asks on the terminal for what --endpoint and --reach do not say.")]
 pub(crate) struct Pair {

@@ -8,6 +8,9 @@
 //! is taken for the peer's whose address it comes from, or who may send its first packet; a handshake of SCTP from an unknown
 //! address for the only peer's, if there is one.
 //!
+//! No datagram is taken from an address inside the tunnel, however genuine: its answer would be routed into the device, and the tunnel
+//! would run through itself. A client's kernel chooses such a source for outer packets while the client has no other address.
+//!
 //! The next timeout is found by looking at all peers, which is right for the tens of clients of one access point.
 
 use std::collections::VecDeque;
@@ -170,7 +173,7 @@ fn is_of_link(destination: IpAddr) -> bool {
 pub(super) struct Counts {
     /// Packets of this host for which there is no peer, or whose peer's address is unknown.
     pub(super) unroutable: u64,
-    /// Datagrams that had no effect: forged, damaged, or not from a peer.
+    /// Datagrams that had no effect: forged, damaged, not from a peer, or from an address inside the tunnel.
     pub(super) strange_datagrams: u64,
     /// Replies to handshakes under load.
     pub(super) cookies: u64,
@@ -181,6 +184,8 @@ pub(super) struct Counts {
 pub(super) struct Peers {
     pub(super) peers: Vec<Peer>,
     pub(super) carrier: Carrier,
+    /// The networks of this host's addresses in the tunnel.
+    networks: Vec<Prefix>,
     unroutable: u64,
     strange_datagrams: u64,
     /// Largest inner packet that fits the path; segments of TCP connections are kept below it.
@@ -195,12 +200,26 @@ impl Peers {
         Self {
             peers,
             carrier,
+            networks: Vec::new(),
             unroutable: 0,
             strange_datagrams: 0,
             mtu,
             sleeps_after,
             outputs: VecDeque::new(),
         }
+    }
+
+    /// The same with these addresses of this host in the tunnel.
+    pub(super) fn with_addresses(self, addresses: &[Prefix]) -> Self {
+        Self { networks: addresses.to_vec(), ..self }
+    }
+
+    /// Whether packets to the address are routed into the device, so that no peer can be there. A prefix of all destinations does not
+    /// count: datagrams have a mark that leads them past it.
+    pub(super) fn is_inside(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        let of_peers = self.peers.iter().flat_map(|peer| &peer.allowed_ips);
+        of_peers.chain(&self.networks).any(|prefix| prefix.length > 0 && prefix.contains(address))
     }
 
     /// What was counted.
@@ -376,8 +395,11 @@ impl Machine for Peers {
     type Reason = Reason;
 
     fn handle_input(&mut self, input: Input, now: Instant) {
+        let is_inside = matches!(&input, Input::Datagram { from, .. } if self.is_inside(from.ip()));
         match (input, &mut self.carrier) {
             (Input::Packet(packet), _) => self.send(packet, now),
+            // It is not given to the sessions either, whose answers to a handshake go to where it came from.
+            (Input::Datagram { .. }, _) if is_inside => self.strange_datagrams += 1,
             (Input::Datagram { from, bytes }, Carrier::Sealed(sessions)) => {
                 sessions.handle_input(session::Input::Datagram { from, bytes }, now);
             }

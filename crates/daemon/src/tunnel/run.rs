@@ -105,7 +105,7 @@ fn serve(
     let mut machine = machine(&config, events.now())?;
     let endpoints = LastEndpoints::open(instance(&config.interface))?;
     for (index, peer) in config.peer.iter().enumerate().filter(|(_, peer)| peer.endpoint.is_none()) {
-        endpoints.of(&peer.name).into_iter().for_each(|at| {
+        endpoints.of(&peer.name).filter(|at| !machine.is_inside(at.ip())).into_iter().for_each(|at| {
             machine.carrier.set_endpoint(index, at);
         });
     }
@@ -152,7 +152,7 @@ fn machine(config: &Config, now: Instant) -> Result<Peers, Failure> {
     let carrier = config.sessions().carrier(now)?;
     let radio = radio(config.radio.as_deref())?;
     let sleeps_after = radio.map_or(Span::from_millis(1), |radio| radio.to_sleep.time + radio.wake_up.time);
-    Ok(Peers::new(peers, carrier, config.mtu(), sleeps_after))
+    Ok(Peers::new(peers, carrier, config.mtu(), sleeps_after).with_addresses(&config.addresses))
 }
 
 /// Changes of the host that do not end with the device. `device` is `None` if it is not there yet.
@@ -168,7 +168,7 @@ fn host_changes(config: &Config, device: Option<u32>) -> Result<Vec<Change>, Fai
                 changes.extend(settings_that_forwarding_resets(ipv6));
             }
             if ipv6 && forwarding.is_some() {
-                changes.extend(keep_advertisements()?);
+                changes.extend(keep_advertisements(device.is_none().then_some(&config.interface))?);
             }
             changes.extend(forwarding);
         }
@@ -225,13 +225,25 @@ fn settings_of_interfaces(version: &str) -> Vec<String> {
 
 /// What keeps router advertisements. When a host begins to forward, the kernel drops the routes from them and takes no other ones, unless
 /// the interface accepts them as a router too (`accept_ra = 2`; Linux, Documentation/networking/ip-sysctl.rst). That goes for each interface
-/// that accepts them as a host: the first advertisement may come later, as at boot, and an interface that appears later has the default.
-fn keep_advertisements() -> Result<Vec<Change>, Failure> {
+/// that accepts them as a host: the first advertisement may come later, as at boot, and an interface that appears later has the default, as `missing` has, which is not there yet.
+fn keep_advertisements(missing: Option<&String>) -> Result<Vec<Change>, Failure> {
     let mut changes = Vec::new();
+    let mut names = settings_of_interfaces("ipv6");
+    let missing = missing.filter(|missing| !names.contains(missing)).cloned();
+    names.extend(missing.clone());
+    names.sort();
     // Nothing reads that of `all`.
-    for name in settings_of_interfaces("ipv6").iter().filter(|name| !["all", "lo"].contains(&name.as_str())) {
-        let has = |key: &str, value| Change::kept(&format!("net/ipv6/conf/{name}/{key}"), value).is_some();
-        if has("accept_ra", "1") && has("forwarding", "0") {
+    for name in names.iter().filter(|name| !["all", "lo"].contains(&name.as_str())) {
+        let is_missing = missing.as_ref() == Some(name);
+        let read = if is_missing { "default" } else { name };
+        let has = |key: &str, value| Change::kept(&format!("net/ipv6/conf/{read}/{key}"), value).is_some();
+        if !has("accept_ra", "1") || !has("forwarding", "0") {
+            continue;
+        }
+        if is_missing {
+            let setting = format!("net/ipv6/conf/{name}/accept_ra");
+            changes.push(Change::Setting { name: setting, before: "1".to_owned(), after: "2".to_owned() });
+        } else {
             changes.extend(Change::setting(&format!("net/ipv6/conf/{name}/accept_ra"), "2")?);
         }
     }

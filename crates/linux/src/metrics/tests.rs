@@ -63,8 +63,11 @@ fn a_scrape_over_loopback_and_over_a_unix_socket() {
     let answer = exchange(&mut metrics, UnixStream::connect(&path).unwrap(), get);
     assert!(answer.ends_with(TEXT), "{answer}");
     drop(metrics);
+    assert!(!folder.exists(), "it was made for the socket");
+    std::fs::create_dir(&folder).unwrap();
+    drop(Metrics::bind(&format!("unix:{}", path.display()).parse().unwrap()).unwrap());
     assert!(!path.exists());
-    std::fs::remove_dir(&folder).unwrap();
+    std::fs::remove_dir(&folder).expect("it was there before, and stays");
 }
 
 #[test]

@@ -94,6 +94,8 @@ pub struct PeerCounts {
     pub received: u64,
     /// Handshakes completed.
     pub handshakes: u64,
+    /// Initiations and responses received that had an effect.
+    pub handshake_messages: u64,
     /// Datagrams that had been received before.
     pub replayed: u64,
     /// Payloads with at least one byte that were not sent, because there was no address, no answer, or no room.
@@ -423,6 +425,7 @@ impl Sessions {
         let shared = peer.config.preshared_key.clone().unwrap_or(NO_KEY);
         let Some((message, keys)) = initiation.respond(&shared) else { return false };
         peer.timestamp = timestamp;
+        peer.counts.handshake_messages += 1;
         self.random = random;
         let index = self.draw_index(id);
         self.replace(id, Place::Next, Some(Session::new(&keys, index, sender, false, now)));
@@ -457,6 +460,7 @@ impl Sessions {
         let Some((id, keys)) = self.keys_of_response(receiver, noise) else { return false };
         // The index of the attempt becomes that of the session.
         self.peers[id].attempt = None;
+        self.peers[id].counts.handshake_messages += 1;
         self.peers[id].timers.stop(Reason::Retry);
         let session = Session::new(&keys, receiver, sender, true, now);
         let next = self.peers[id].next.take();

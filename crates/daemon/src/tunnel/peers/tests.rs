@@ -304,3 +304,36 @@ fn bursts_of_a_radio_that_is_awake_anyway_cost_no_wake_up() {
     assert!(machine.peers[0].tunnel.counts().full_bursts >= 99);
     assert_eq!(machine.peers[0].saved_wakeups(), [0, 0]);
 }
+
+/// A client whose outer address has gone sends from the only one that is left, its inner one. An answer would be routed into the device.
+#[test]
+fn a_peer_does_not_move_into_the_tunnel() {
+    let mut world = World::new();
+    world.machines[2].1 = world.machines[2].1.clone().with_addresses(&["10.9.9.9/24".parse().unwrap()]);
+    world.put(1, Input::Packet(packet([10, 0, 1, 1], [10, 9, 9, 9], 40)));
+    world.pass(MS * 700);
+    assert_eq!(world.delivered.len(), 1);
+    let endpoint = world.machines[2].1.carrier.endpoint(0);
+    assert_eq!(endpoint, Some(address(1)));
+    let inside: [IpAddr; 3] =
+        [[10, 0, 1, 1].into(), [10, 9, 9, 200].into(), "::ffff:10.0.1.1".parse().unwrap()];
+    for (count, ip) in (1..).zip(inside) {
+        // A genuine datagram of the client.
+        let (now, client) = (world.now, &mut world.machines[0].1);
+        client.handle_input(Input::Packet(packet([10, 0, 1, 1], [10, 9, 9, 9], 40)), now);
+        client.handle_timeout(now + MS * 500);
+        let sent = std::iter::from_fn(|| client.poll_output());
+        let bytes =
+            sent.filter_map(|out| if let Output::Transmit { bytes, .. } = out { Some(bytes) } else { None });
+        let bytes = bytes.last().unwrap();
+        let concentrator = &mut world.machines[2].1;
+        concentrator.handle_input(Input::Datagram { from: (ip, 4_646).into(), bytes }, now);
+        assert_eq!(concentrator.poll_output(), None, "{ip}");
+        assert_eq!(concentrator.carrier.endpoint(0), endpoint);
+        assert_eq!(concentrator.counts().strange_datagrams, count);
+    }
+    // All destinations are not inside: the client reaches the concentrator itself outside.
+    let whole =
+        Peers::new(vec![peer(TunnelEnd::Client, true, "0.0.0.0/0")], Carrier::Plain(vec![None]), 1_400, MS);
+    assert!(!whole.is_inside([192, 168, 0, 1].into()));
+}
