@@ -398,7 +398,7 @@ def test_both_ip_versions_are_inside_and_outside(pair):
 
 
 def test_a_client_without_an_outer_address_does_not_move_into_its_own_tunnel(pair):
-    """Its kernel then sends the tunnel's datagrams with its inner address, where the concentrator would answer through the tunnel."""
+    """Its kernel then sends from its inner address, where the concentrator would answer through the tunnel."""
     use_ipv6(pair)
     text = pair.file("client").read_text().replace("allowed_ips = [", 'allowed_ips = ["::/0", ')
     pair.file("client").write_text(text)
