@@ -11,12 +11,13 @@ machines; a run holds everything it needs, so threads lose nothing.
 from __future__ import annotations
 
 import os
+import resource
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from airwatt._core import Control
+from airwatt._core import AirwattError, Control
 
 T = TypeVar("T")
 
@@ -103,6 +104,14 @@ class _Work(Generic[T]):
             self._active[found[0]] = control
             return *found, control
 
+    def lacks(self, threads: int) -> None:
+        """Has the work end, since so many of its threads could not be started."""
+        self.stopped = True
+        with self._lock:
+            self.threads -= threads
+            if self.threads == 0:
+                self.ended.set()
+
     def stop(self) -> None:
         """Has no job begin any more, and those under way end."""
         self.stopped = True
@@ -118,6 +127,25 @@ class _Work(Generic[T]):
         read = sum(control.bytes_read for control in active)
         total = sum(control.bytes_total for control in active)
         return Progress(done, self._of, fraction, simulated, time.monotonic() - started, read, total)
+
+
+def begin(thread: threading.Thread) -> None:
+    """Starts a thread. Raises `AirwattError` with the limit where the system has none left."""
+    try:
+        thread.start()
+    except RuntimeError:
+        raise AirwattError(f"expected to start a thread, got none: {_limit_of_threads()}") from None
+
+
+def _limit_of_threads() -> str:
+    """The limit that most likely keeps threads from being started."""
+    memory, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if memory != resource.RLIM_INFINITY:
+        return f"memory is limited to {memory >> 10} KiB (ulimit -v)"
+    processes, _ = resource.getrlimit(resource.RLIMIT_NPROC)
+    if processes != resource.RLIM_INFINITY:
+        return f"this user has at most {processes} processes and threads (ulimit -u), or the system's limit is lower"
+    return "the system has a limit of processes and threads, or no memory left"
 
 
 def run_all(
@@ -158,8 +186,12 @@ def run_each(
     started = time.monotonic()
     interrupted = False
     try:
-        for thread in threads:
-            thread.start()
+        for number, thread in enumerate(threads):
+            try:
+                begin(thread)
+            except AirwattError:
+                work.lacks(count - number)
+                raise
         while threads and not work.ended.wait(_POLL_S) and not work.stopped:
             if on_progress is not None:
                 on_progress(work.progress(started))

@@ -6,14 +6,15 @@ pool (`parallel`), which shows progress and can be interrupted; a run that fails
 With a store (`sweeps`) a run is looked up by the checked scenario, the seed and the core library, and made only if it
 is not there. What is made goes to the store as it finishes, so that an interrupted command goes on where it stopped,
 and two commands on one store help each other. Traces are not kept; what a function has read from them is, by the name
-and the source of the function. Left out of stores, and made each time: other runs with traces, and runs of mechanisms
-that are written in Python, which no hash of the core library covers.
+and the source of the function, as a line with a sum like those of journals. Left out of stores, and made each time:
+other runs with traces, and runs of mechanisms that are written in Python, which no hash of the core library covers.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -86,10 +87,14 @@ def simulate(task: Task[Any], seed: int, trace: bool, limit: str | None, control
 class Done(Generic[T]):
     """What was kept of the runs of each task, in the order of the seeds; less than asked for after an interrupt."""
 
-    def __init__(self, runs: Sequence[Sequence[T | RunError | None]], interrupted: bool) -> None:
+    def __init__(
+        self, runs: Sequence[Sequence[T | RunError | None]], interrupted: bool, damaged_readings: int = 0
+    ) -> None:
         # A copy: an abandoned job may still end.
         self._runs = [list(row) for row in runs]
         self.interrupted = interrupted
+        self.damaged_readings = damaged_readings
+        """How many readings of a store were damaged; their runs were made again."""
 
     def finished(self, task: int) -> list[T]:
         """What was kept of the finished runs of a task, by its number."""
@@ -156,7 +161,7 @@ def run_tasks(
         for run in (run for row in runs for run in row):
             if isinstance(run, RunError):
                 raise run
-    return Done(runs, interrupted)
+    return Done(runs, interrupted, 0 if readings is None else readings.damaged)
 
 
 def _made(task: Task[T], place: int, limit: str | None, simulate: Simulate, control: Control) -> T:
@@ -173,26 +178,50 @@ class _Readings:
 
         self._folder = Folder(store / "readings")
         self._folder.create()
+        self.damaged = 0
+        """How many did not fit their sums, or were no numbers."""
 
     def get(self, task: Task[T], place: int) -> T | None:
-        """What was read from a run; None if it is not there, or not whole."""
+        """What was read from a run; None if it is not there, or damaged, which is counted."""
+        from airwatt.sweeps import journal
+
         try:
             with self._folder.reading(self._name(task, place)) as file:
-                found: T = json.load(file)
-            return found
-        except (FileNotFoundError, ValueError):
+                found: T = journal.unsummed(file.read().removesuffix(b"\n"))
+        except FileNotFoundError:
             return None
+        except ValueError:
+            self.damaged += 1
+            return None
+        if _is_reading(found):
+            return found
+        self.damaged += 1
+        return None
 
     def put(self, task: Task[T], place: int, kept: T) -> None:
-        """Keeps what was read. Raises `OSError`."""
-        with self._folder.replacing(self._name(task, place)) as out:
-            out.write(json.dumps(kept).encode())
+        """Keeps what was read, if it can be told from damage. Raises `OSError`."""
+        from airwatt.sweeps import journal
+
+        if _is_reading(kept):
+            with self._folder.replacing(self._name(task, place)) as out:
+                out.write(journal.summed(json.dumps(kept).encode()))
 
     def _name(self, task: Task[T], place: int) -> str:
         from airwatt.sweeps.plan import key_of
 
         text = f"{key_of(task.scenario)} {task.seeds[place]} {task.read_by}"
-        return f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
+        return f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.jsonl"
+
+
+def _is_reading(found: object) -> bool:
+    """Whether a value is what a reading is: finite numbers by their names."""
+    from airwatt.sweeps import columns
+
+    return (
+        isinstance(found, dict)
+        and bool(found)
+        and all(columns.is_number(value) and math.isfinite(value) for value in found.values())
+    )
 
 
 def _fill(

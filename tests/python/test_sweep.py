@@ -7,6 +7,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import threading
 import time
 import zlib
 
@@ -16,9 +17,9 @@ import pytest
 from conftest import PROGRAM, ROOT
 
 import airwatt as laboratory
-from airwatt._core import InputError, Quantity, Scenario
+from airwatt._core import AirwattError, InputError, Quantity, Scenario
 from airwatt.cli import progress
-from airwatt.parallel import Progress
+from airwatt.parallel import Progress, run_all
 from airwatt.sweeps import claims, grid, ranges
 from airwatt.sweeps.conditions import Condition
 from airwatt.sweeps.frames import Store
@@ -731,7 +732,19 @@ def test_a_damaged_plan_is_not_repaired_in_silence(airwatt, tmp_path):
 
 @pytest.mark.parametrize(
     "change",
-    [{"runs": 10**9}, {"runs": -5}, {"runs": "a"}, {"seed": 2**70}, {"until": 3}, {"varied": "x"}, {"scenario": None}],
+    [
+        {"runs": 1},
+        {"seed": 2},
+        {"until": "ci95(energy_j) < 1%"},
+        {"varied": ["policy"]},
+        {"runs": 10**9},
+        {"runs": -5},
+        {"runs": "a"},
+        {"seed": 2**70},
+        {"until": 3},
+        {"varied": "x"},
+        {"scenario": None},
+    ],
 )
 def test_an_impossible_plan_is_one_line(airwatt, tmp_path, change):
     store = tmp_path / "store"
@@ -744,6 +757,26 @@ def test_an_impossible_plan_is_one_line(airwatt, tmp_path, change):
         assert answer.is_one_line("expected the plan of a sweep, got a damaged file"), answer.err
     plan.write_text("[" * 100_000)
     assert airwatt("sweep", "status", store).is_one_line("nested too deeply")
+
+
+def test_a_plan_of_another_core_library_that_was_touched_later_hides_nothing(tmp_path):
+    store = tmp_path / "store"
+    laboratory.sweep("idle", set={"duration": "1s"}, runs=2, store=store)
+    laboratory.sweep("idle", set={"duration": "2s"}, store=store)
+    (other,) = (path for path in (store / "plans").glob("*.json") if '"runs": 1' in path.read_text())
+    other.write_text(json.dumps(json.loads(other.read_text()) | {"core": "0" * 24}))
+    os.utime(other, (2**31, 2**31))
+    assert [state.jobs for state in laboratory.open_store(store).status()] == [2]
+
+
+def test_a_limit_of_threads_is_named(monkeypatch):
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (400_000 << 10, -1))
+    with pytest.raises(AirwattError, match=r"expected to start a thread, got none: .*400000 KiB \(ulimit -v\)"):
+        run_all([lambda control: None])
 
 
 def test_a_sweep_that_is_too_long_for_a_table_says_where_its_points_are(airwatt, tmp_path):

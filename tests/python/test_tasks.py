@@ -12,6 +12,7 @@ import airwatt as laboratory
 from airwatt import _core, advice, validate
 from airwatt._core import InputError, RunError
 from airwatt.reproductions import catalogue, engine
+from airwatt.sweeps import journal
 from airwatt.sweeps.store import Files
 
 SMALL = {"flow.application.size": "20kB"}
@@ -134,6 +135,25 @@ def test_a_reading_of_traces_that_is_not_whole_or_of_another_function_is_made_ag
     monkeypatch.setattr(engine, "_identity", lambda function: f"{function.__name__} of another day")
     engine.run_points(points, 1, 1, store=tmp_path / "store")
     assert len(made) == 3
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"[" * 100_000, b"[1]", b"{}", b'{"x": NaN}', b'"x"', b'{"x": 1%s}' % (b"0" * 400), None],
+    ids=["nested", "list", "empty", "nan", "text", "large", "digit"],
+)
+def test_a_damaged_reading_is_made_again_and_counted(tmp_path, made, content):
+    points = [point for _, item in catalogue.choose(["singh-2002/fig1"]) for point in item.points]
+    before, _ = engine.run_points(points, 1, 1, store=tmp_path / "store")
+    (path,) = (tmp_path / "store" / "readings").iterdir()
+    good = path.read_bytes()
+    digit = good.replace(b"1", b"2") if b"1" in good[9:] else good.replace(b"0", b"3")
+    # What is no reading is none with a right sum either.
+    path.write_bytes(digit if content is None else journal.summed(content))
+    again, _ = engine.run_points(points, 1, 1, store=tmp_path / "store")
+    assert (len(made), again.damaged_readings) == (2, 1)
+    assert [again[point] for point in points] == [before[point] for point in points]
+    assert path.read_bytes() == good
 
 
 @pytest.mark.parametrize("model", ["max-throughput", "wni-factors"])

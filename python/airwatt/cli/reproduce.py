@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from airwatt import laboratory
 from airwatt._core import InputError
 from airwatt.cli import options
-from airwatt.cli.output import print_json, show, writing
+from airwatt.cli.output import print_json, say, show, writing
 from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.cli.progress import bar
 from airwatt.cli.status import FAILED, INTERRUPTED
@@ -82,6 +82,10 @@ def command(
     with nullcontext() if kept is None else writing(option, kept), bar("reproduce") as on_progress:
         over = None if emulate is None else engine.RealKernels(emulate)
         batch = engine.reproduce(chosen, runs, seed, on_progress, over, kept)
+    if batch.damaged_readings:
+        is_one = batch.damaged_readings == 1
+        what = "1 reading was" if is_one else f"{batch.damaged_readings} readings were"
+        say(f"{kept}/readings: {what} damaged, and made again from {'its run' if is_one else 'their runs'}")
     files = _write(batch.finished, out)
     made = document.document(batch.finished, files, runs, seed)
     if kept is not None:
@@ -220,7 +224,8 @@ def _summary(batch: engine.Batch, files: dict[str, list[str]], runs: int, seed: 
     written = [path for paths in files.values() for path in paths]
     if written:
         lines.append(f"{len(written)} files under {Path(written[0]).parent.parent}")
-    if kept is not None:
+    # Where all runs were read from traces, no plan says which they are, and those commands have nothing to show.
+    if kept is not None and any((kept / "plans").glob("*.json")):
         lines.append(f"runs: {kept} (airwatt sweep status, export, report)")
     if batch.interrupted:
         lines.append("interrupted: the above is what was finished")

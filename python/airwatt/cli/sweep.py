@@ -213,10 +213,12 @@ def _on_store(
         _show(Store(folders[0]), json)
     else:
         files = Files.open(folders[0])
+        planned = files.plans(texts=True)
         if verb == "repair":
+            # After the plans were read: a damaged one would make a good chunk look too long.
             _repair(files)
         part = Shard() if shard is None else Shard.parse(shard)
-        planned = [_renewed(files, plan) for plan in files.plans(texts=True)]
+        planned = [_renewed(files, plan) for plan in planned]
         _run(files, planned, part, dask, limit, json, again=verb == "retry")
 
 

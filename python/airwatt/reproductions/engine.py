@@ -88,6 +88,8 @@ class Batch:
 
     finished: list[Finished]
     interrupted: bool
+    damaged_readings: int = 0
+    """How many readings of the store were damaged; their runs were made again."""
 
 
 def cores() -> int:
@@ -114,7 +116,7 @@ def reproduce(
         for document, item in chosen
         if all(point in there or point in there.failures for point in item.points)
     ]
-    return Batch(finished, interrupted)
+    return Batch(finished, interrupted, there.damaged_readings)
 
 
 def run_points(
@@ -149,7 +151,7 @@ def run_points(
             failures[point] = f"{tasks[index].scenario.name} {overrides}: {error}"
         elif done.is_complete(index):
             results[point] = done.finished(index)
-    return Results(results, failures), done.interrupted
+    return Results(results, failures, done.damaged_readings), done.interrupted
 
 
 def _task(scenario: Scenario, point: Point, seeds: range) -> Task[Numbers]:

@@ -34,9 +34,16 @@ class Point:
 class Results:
     """The numbers of each point's runs, in the order of their seeds."""
 
-    def __init__(self, runs: Mapping[Point, Sequence[Numbers]], failures: Mapping[Point, str] | None = None) -> None:
+    def __init__(
+        self,
+        runs: Mapping[Point, Sequence[Numbers]],
+        failures: Mapping[Point, str] | None = None,
+        damaged_readings: int = 0,
+    ) -> None:
         self._runs = runs
         self.failures = failures or {}
+        self.damaged_readings = damaged_readings
+        """How many readings of a store were damaged; their runs were made again."""
 
     def __contains__(self, point: Point) -> bool:
         return point in self._runs

@@ -20,6 +20,7 @@ import threading
 from pathlib import Path
 
 from airwatt._core import InputError, RunError
+from airwatt.parallel import begin
 from airwatt.sweeps.folder import Folder
 from airwatt.sweeps.store import locked
 
@@ -45,7 +46,7 @@ class Runner:
             fcntl.flock(self._file, fcntl.LOCK_EX)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._beat, daemon=True)
-        self._thread.start()
+        begin(self._thread)
 
     def claim(self, block: str) -> bool:
         """Takes a block unless a living runner has it. Raises `RunError` on a file system without hard links."""

@@ -47,8 +47,19 @@ def line(point: str, seed: int, wall_s: float, run: str | None, error: str | Non
     """A line; `run` is JSON text already."""
     head = f'{{"point":"{point}","seed":{seed},"wall_s":{wall_s:.6f},'
     body = f'"run":{run}}}' if run is not None else f'"error":{json.dumps(error)},"at":{time.time():.3f}}}'
-    text = (head + body).encode()
+    return summed((head + body).encode())
+
+
+def summed(text: bytes) -> bytes:
+    """A line with a text behind its sum."""
     return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+def unsummed(text: bytes) -> Any:
+    """The JSON value of a line, which is given without its end. Raises `ValueError` where it does not fit its sum."""
+    if int(text[:8], 16) != zlib.crc32(text[9:]):
+        raise ValueError("its sum is another")
+    return parsed(text[9:])
 
 
 def read(folder: Folder, name: str, start: int = 0, *, complete: bool = False) -> Read:
@@ -75,9 +86,7 @@ def read(folder: Folder, name: str, start: int = 0, *, complete: bool = False) -
 def _entry(text: bytes) -> Entry | None:
     """What a line says; None where it is damaged."""
     try:
-        if int(text[:8], 16) != zlib.crc32(text[9:]):
-            return None
-        item = parsed(text[9:])
+        item = unsummed(text)
         entry = Entry(item["point"], item["seed"], item["wall_s"], item.get("run"), item.get("error"), item.get("at"))
     except (ValueError, KeyError, TypeError, AttributeError):
         return None

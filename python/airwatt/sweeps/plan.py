@@ -13,7 +13,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,11 +133,23 @@ def plan(
     points = list(keys)
     names = list(dict.fromkeys(name for row in settings for name in row))
     table = pa.table({"point": points, **{name: _array([row.get(name) for row in settings]) for name in names}})
-    content = json.dumps([points, seed, runs, until, names, list(varied)])
-    id_ = hashlib.sha256(content.encode()).hexdigest()[:16]
     return Plan(
-        id_, name, core_hash(), points, table, pa.array(texts, pa.string()), list(varied), seed, runs, until, commit()
-    )
+        _id(points, seed, runs, until, names, list(varied)), name, core_hash(), points, table,
+        pa.array(texts, pa.string()), list(varied), seed, runs, until, commit(),
+    )  # fmt: skip
+
+
+def _id(points: list[str], seed: int, runs: int, until: str | None, names: list[str], varied: list[str]) -> str:
+    """The hash of what a plan asks for; `names` are the columns of its settings."""
+    content = json.dumps([points, seed, runs, until, names, varied])
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def relabelled(item: Plan, settings: pa.Table, varied: list[str]) -> Plan:
+    """A plan with other columns of its settings, which name the same points in the same order."""
+    names = [name for name in settings.column_names if name != "point"]
+    id_ = _id(item.points, item.seed, item.runs, item.until, names, varied)
+    return replace(item, id=id_, settings=settings, varied=varied)
 
 
 def column(key: str, text: str) -> tuple[str, float | int | bool | str]:
@@ -214,7 +226,10 @@ def checked(document: Mapping[str, Any], points: Sequence[object]) -> tuple[str,
 
 
 def read(folder: Folder, name: str, *, texts: bool) -> Plan:
-    """Reads a plan by its name; with `texts` also the scenarios of its points. Raises `InputError`."""
+    """Reads a plan by its name; with `texts` also the scenarios of its points. Raises `InputError`.
+
+    The name is a hash of what the plan asks for, which the two files are held against.
+    """
     with _opened(folder, name) as (document, table):
         if table.metadata.num_rows > MAX_POINTS:
             raise ValueError(f"more than {MAX_POINTS} points")
@@ -222,6 +237,9 @@ def read(folder: Folder, name: str, *, texts: bool) -> Plan:
         scenarios = table.read(["scenario"]).column(0).combine_chunks() if texts else None
         points = settings.column("point").to_pylist()
         scenario, varied, seed, runs, until = checked(document, points)
+        names = [name for name in settings.column_names if name != "point"]
+        if _id(points, seed, runs, until, names, varied) != name:
+            raise ValueError("it asks for something else than when it was written")
         made_by = document.get("commit")
         return Plan(
             name, scenario, document["core"], points, settings, scenarios, varied, seed, runs, until,

@@ -5,7 +5,7 @@
     flows/STEM.parquet, stations/...     their flows and stations
     documents/STEM.parquet               their result documents, for commands that need them whole
     footers/STEM.json                    the checksum of each file's footer: pages have their own, names of columns none
-    readings/KEY.json                    what was read from the traces of a run, which are not kept (`airwatt.tasks`)
+    readings/KEY.jsonl                   what was read from the traces of a run, which are not kept (`airwatt.tasks`)
     failed/STEM.parquet                  failed runs with what they wrote to standard error
     journal/RUNNER-N.jsonl               runs since the last chunk
     runners/RUNNER, claims/BLOCK         who runs what (`runner`)
@@ -97,7 +97,7 @@ class Files:
         return cls(folder)
 
     def plans(self, *, texts: bool = False) -> list[Plan]:
-        """The plans for the core library that most recently made one, in the order in which they were made.
+        """The plans for this core library, or else for that which most recently made one, in the order of their times.
 
         Runs by another core library are those of other jobs. Raises `InputError`.
         """
@@ -108,7 +108,10 @@ class Files:
             why = "got one that ended before its plan was written; hint: give its command again"
             raise InputError(f"{self.folder}: expected the store of a sweep, {why}")
         found = [plan.read(folder, name.removesuffix(".json"), texts=texts) for name in about]
-        return [item for item in found if item.core == found[-1].core]
+        cores = {item.core for item in found}
+        # The time of a file may be that of a copy, so a plan of this library counts whatever its time is.
+        core = plan.core_hash() if len(cores) > 1 and plan.core_hash() in cores else found[-1].core
+        return [item for item in found if item.core == core]
 
     def _plan_files(self) -> list[str]:
         return [name for name in self._folders["plans"].names() if name.endswith(".json") and name[0] != "."]

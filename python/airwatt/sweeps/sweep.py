@@ -6,7 +6,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -155,7 +154,7 @@ def again(old: Plan, *, with_files: bool = False) -> Plan:
         (({}, scenario) for scenario in loaded), seed=old.seed, runs=old.runs, until=old.until, name=old.scenario
     )
     settings = old.settings.set_column(old.settings.schema.get_field_index("point"), "point", pa.array(new.points))
-    return replace(new, settings=settings, varied=old.varied)
+    return plans.relabelled(new, settings, old.varied)
 
 
 def worker(dask: str | None, limit: str | None, *, with_files: bool = False) -> Work:
