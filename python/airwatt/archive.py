@@ -11,10 +11,11 @@
 
 No member has a time of its own, so that the same store gives the same bytes. Nothing in an archive is executed unless
 a user asks for it, and members are read by the names above, so that an archive of a stranger chooses no place on the
-disk. Before anything is run an archive is held against itself: the tables have the runs that `about.json` counts, each
-once, the settings that it states of a point are those of the point's scenario, and no member is larger than what the
-file's own size allows. Afterwards the tables are compared value by value,
-and what is made from them (CSV, the tables for LaTeX, the report) is made again and compared byte by byte.
+disk. Before anything is run an archive is held against itself: it has the members above, each once and no other, the
+tables have the runs that `about.json` counts, each once, the settings that it states of a point are those of the
+point's scenario, and no member is larger than what the file's own size allows. Afterwards the tables are compared value
+by value, and what follows from them and from `about.json` (CSV, the tables for LaTeX, the report, the README, what to
+cite) is made again and compared byte by byte. What cannot be is named.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ import contextlib
 import io
 import json
 import os
+import re
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -58,6 +61,16 @@ _MOST_UNFINISHED = 20
 """For each finished run of an archive so many are planned at most: a rule that stops points early leaves gaps."""
 
 
+_WRITTEN = ("report.html", "results/points.tex", "results/points.dat", "README.md", "references.bib")
+"""Members for a reader, which follow from the others."""
+_IS_FILE = re.compile(r"(?:profiles|mechanisms)/(?!\.{1,2}$)[^/]+")
+"""A radio profile or a mechanism."""
+_RERUN = re.compile(r"^    airwatt rerun (?P<name>.+?)(?: --trust)?$", re.MULTILINE)
+"""The line of a README with the name that the archive had,"""
+_IS_PLAIN = re.compile(r"[\w.+-]+\.zip", re.IGNORECASE)
+"""which is only a name to any shell."""
+
+
 class Difference(NamedTuple):
     """The first value of a table that is another one when it is run again."""
 
@@ -88,7 +101,8 @@ class Comparison(NamedTuple):
     members: list[str]
     """Members of the archive that are others when they are made again."""
     unmade: list[str]
-    """Members that were not compared: the report of sweeps that had not finished, or what another core library made."""
+    """Members that were not compared: what says how far unfinished sweeps had come, the scenarios of points without
+    runs, or what another core library or another commit made."""
     underived: list[str]
     """Columns of settings that could not be held against the scenarios. They do not count among the values."""
     mislabelled: int
@@ -119,6 +133,7 @@ def archive(store: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], pa
     about = {
         "schema": SCHEMA, "version": __version__, "commit": _commit(planned), "core": planned[-1].core,
         "store": found.path.name, "finished": runs, "sweeps": sweeps, "mechanisms": sorted(members.mechanisms.values()),
+        "packed_by": commit(),
     }  # fmt: skip
     members.add("about.json", json.dumps(about, indent=1, sort_keys=True) + "\n")
     for what, table in tables.items():
@@ -128,7 +143,11 @@ def archive(store: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], pa
     members.add("results/points.dat", data)
     members.add("report.html", _report(found, found.path.name))
     members.add("references.bib", citation.bibtex(citation.of_scenarios(members.scenarios)))
-    members.add("README.md", _readme(found, planned, runs, Path(path).name, has_code=bool(members.mechanisms)))
+    less = [
+        "".join(f", {count} {what}" for what, count in (("failed", one.failed), ("missing", one.missing)) if count)
+        for one in found.status()
+    ]
+    members.add("README.md", _readme(about, less, Path(path).name))
     with replacing(path) as out, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
         for name in sorted(members.content):
             # Without a time: the bytes of an archive depend on its runs alone.
@@ -316,6 +335,10 @@ class _Content:
         self._most = min(_MOST_BYTES, _ALLOWANCE_BYTES + _EXPANSION * path.stat().st_size)
         if sum(member.file_size for member in self._zip.infolist()) > 4 * self._most:
             raise self._damaged("whole", f"more than {4 * self._most} bytes")
+        for name, count in Counter(self._zip.namelist()).items():
+            if count > 1:
+                raise self._damaged(name, f"it is there {count} times")
+        self._files = [name for name in self._zip.namelist() if _IS_FILE.fullmatch(name)]
         self.about = self._read_about()
         self.tables = {what: self._table(what) for what in columns.TABLES}
         self.jobs = self._jobs()
@@ -330,6 +353,12 @@ class _Content:
         """and whether some runs have not finished, or were not needed,"""
         self.lacks_sweeps = False
         """and a whole sweep has none, whose columns the points have all the same."""
+        self._used: set[str] = set()
+        """The profiles and mechanisms that scenarios name,"""
+        self._unread: set[str] = set()
+        """the scenarios of points without runs,"""
+        self._cited: list[tuple[str, str]] = []
+        """and the name and the text of the first scenario of each sweep, of which follows what to cite."""
 
     def __enter__(self) -> _Content:
         return self
@@ -347,7 +376,21 @@ class _Content:
             raise self._damaged("about.json", error) from None
         if not all(any(seed in one for one in self._ranges.get(point, ())) for point, seed in self.jobs):
             raise self._damaged("about.json", "its runs are not those of the results")
+        self._check_members()
         return found
+
+    def _check_members(self) -> None:
+        """Raises `InputError` unless the archive has the members that it has by rule, and no other."""
+        wanted = {*_WRITTEN, "about.json", *(f"scenarios/{point}.toml" for point in self._ranges), *self._used}
+        wanted |= {f"results/{what}{suffix}" for what in columns.TABLES for suffix in (".parquet", ".csv")}
+        there = set(self._zip.namelist())
+        # Whoever packs the members anew may have entries of the folders too, which hold nothing.
+        folders = {f"{name.partition('/')[0]}/" for name in wanted if "/" in name}
+        empty = {member.filename for member in self._zip.infolist() if not member.file_size}
+        for name in sorted(there - wanted - (folders & empty)):
+            raise self._damaged(name, "no archive has such a member")
+        for name in sorted(wanted - there):
+            raise self._damaged(name, "it is not there")
 
     @property
     def planned(self) -> int:
@@ -369,6 +412,9 @@ class _Content:
         for key in (point["point"] for point in settings):
             self._ranges.setdefault(key, []).append(range(seed, seed + runs))
             finished[key] = [one - seed for one in self.seeds.get(key, ()) if seed <= one < seed + runs]
+        self._unread |= {f"scenarios/{key}.toml" for key, offsets in finished.items() if not offsets}
+        written = {point["point"]: self._scenario(point["point"], folder) for point in settings}
+        self._cited.append((scenario, written[settings[0]["point"]]))
         settings = [point for point in settings if finished[point["point"]]]
         self.lacks_sweeps |= not settings
         most = max((max(offsets) + 1 for offsets in finished.values() if offsets), default=0)
@@ -378,13 +424,7 @@ class _Content:
         self.is_partial |= most < runs or any(
             len(offsets) < (runs if until is None else max(offsets, default=runs) + 1) for offsets in finished.values()
         )
-        texts = []
-        for point in settings:
-            text = self._read(f"scenarios/{point['point']}.toml").decode(errors="replace")
-            for member in [name for name in self._zip.namelist() if name.startswith(("profiles/", "mechanisms/"))]:
-                if _quoted(member)[:-1] in text:
-                    text = _renamed(text, member, self._written(member, folder))
-            texts.append(text)
+        texts = [written[point["point"]] for point in settings]
         table = pa.Table.from_pylist(settings or [{"point": ""}]).slice(0, len(settings))
         # The file has the settings of a point in alphabetical order; tables and reports have them as they were varied.
         names = [str(name) for name in sweep.get("columns", table.column_names)]
@@ -396,6 +436,17 @@ class _Content:
             "", scenario, self.about["core"], [point["point"] for point in settings], table,
             pa.array(texts, pa.string()), varied, seed, max(most, 1), until,
         )  # fmt: skip
+
+    def _scenario(self, point: str, folder: Path) -> str:
+        """The scenario of a point with its files written into a folder. Raises `InputError`."""
+        text = self._read(f"scenarios/{point}.toml").decode(errors="replace")
+        for member in self._files:
+            if _quoted(member)[:-1] in text:
+                self._used.add(member)
+                path = folder / member.replace("/", "-")
+                path.write_bytes(self._read(member))
+                text = _renamed(text, member, str(path))
+        return text
 
     def _jobs(self) -> Set[tuple[str, int]]:
         """The runs of the archive. Raises `InputError` unless they are as many as it says, and each is there once."""
@@ -418,15 +469,37 @@ class _Content:
         for what, table in self.tables.items():
             again.table(what, table)
         wanted = {name: content for name, content in again.content.items() if name.endswith(".csv")}
-        unmade = ["report.html", "results/points.tex", "results/points.dat"]
+        unmade = [*_WRITTEN]
         if len(found) == len(self.jobs) and not self.lacks_sweeps and self.about["core"] == core_hash():
             # They have the finished runs alone. A report also says what is missing and what has failed.
-            made = dict(zip(unmade[1:], typeset.points(found), strict=True))
+            made = dict(zip(("results/points.tex", "results/points.dat"), typeset.points(found), strict=True))
             if not self.is_partial:
-                made[unmade[0]] = _report(found, str(self.about.get("store")))
+                made["report.html"] = _report(found, str(self.about.get("store")))
             wanted |= {name: text.encode() for name, text in made.items()}
-            unmade = [name for name in unmade if name not in made]
+        wanted |= {name: text.encode() for name, text in self._made_of_about()}
+        unmade = [*(name for name in _WRITTEN if name not in wanted), *sorted(self._unread)]
         return sorted(name for name, content in wanted.items() if self._read(name) != content), unmade
+
+    def _made_of_about(self) -> Iterator[tuple[str, str]]:
+        """Yields members that follow from the sweeps, where the same airwatt makes them. Raises `InputError`."""
+        this = {"core": core_hash(), "version": __version__, "packed_by": commit()}
+        if any(self.about.get(key, ()) != value for key, value in this.items()):
+            return
+        # Profiles in files have other paths here, which are in what to cite.
+        if not self._used:
+            scenarios = [Scenario.from_toml(text, name=name) for name, text in self._cited]
+            yield "references.bib", citation.bibtex(citation.of_scenarios(scenarios))
+        # What failed and what was not needed under a rule, the runs do not say.
+        sweeps = self.about["sweeps"]
+        if self.is_partial or self.lacks_sweeps or any(sweep["until"] is not None for sweep in sweeps):
+            return
+        # The file may have been renamed since, and its old name be one that a shell takes for more than a name.
+        there = self._read("README.md").decode(errors="replace")
+        stated = _RERUN.search(there)
+        name = self._path.name if stated is None else stated["name"]
+        made = _readme(self.about, [""] * len(sweeps), name)
+        if there != made or name == self._path.name or _IS_PLAIN.fullmatch(name):
+            yield "README.md", made
 
     def _table(self, what: str) -> pa.Table:
         """A table of results. Raises `InputError`."""
@@ -470,12 +543,6 @@ class _Content:
             raise self._damaged(name, f"more than {self._most} bytes")
         return content
 
-    def _written(self, member: str, folder: Path) -> str:
-        """Writes a profile or a mechanism into a folder under a name without any of the archive's folders."""
-        path = folder / member.replace("/", "-")
-        path.write_bytes(self._read(member))
-        return str(path)
-
     def _damaged(self, name: str, reason: object) -> InputError:
         said = " ".join(str(reason).split())
         return InputError(f"{self._path}: expected an archive of airwatt, got one whose {name} is damaged ({said})")
@@ -518,20 +585,20 @@ def _commit(planned: Sequence[Plan]) -> str | None:
     return planned[-1].commit or commit()
 
 
-def _readme(store: Store, planned: Sequence[Plan], runs: int, name: str, *, has_code: bool) -> str:
-    built = _commit(planned)
+def _readme(about: Mapping[str, Any], less: Sequence[str], name: str) -> str:
+    """The README of an archive of this name; `less` says of each sweep what it lacks."""
+    built = about["commit"]
+    has_code = bool(about["mechanisms"])
     lines = [
-        f"# {store.path.stem}",
+        f"# {Path(str(about['store'])).stem}",
         "",
-        f"{runs} runs of airwatt {__version__}{f', commit {built}' if built else ''}:",
+        f"{about['finished']} runs of airwatt {__version__}{f', commit {built}' if built else ''}:",
         "",
     ]
-    for plan, one in zip(planned, store.status(), strict=True):
-        less = "".join(
-            f", {count} {what}" for what, count in (("failed", one.failed), ("missing", one.missing)) if count
-        )
-        rule = f", at most, until {plan.until}" if plan.until else ""
-        lines.append(f"* {plan.scenario}: {one.points} points, {plan.runs} seeds from {plan.seed} on{rule}{less}")
+    for sweep, lacks in zip(about["sweeps"], less, strict=True):
+        rule = f", at most, until {sweep['until']}" if sweep["until"] else ""
+        points, runs, seed = len(sweep["points"]), sweep["runs"], sweep["seed"]
+        lines.append(f"* {sweep['scenario']}: {points} points, {runs} seeds from {seed} on{rule}{lacks}")
     lines += [
         "", "This runs it again, and compares every value bit for bit:", "",
         f"    airwatt rerun {name}{' --trust' if has_code else ''}", "",

@@ -149,7 +149,7 @@ def test_profiles_and_mechanisms_are_in_it(airwatt, tmp_path, monkeypatch):
     answer = airwatt("rerun", "study.zip", "--trust")
     assert answer.status == 0, answer.err + answer.out
     assert "2 runs made again: all" in answer.out
-    assert answer.err == ""
+    assert answer.err == "airwatt: not compared: references.bib\n"
     for name in ("report.html", "results/points.tex", "results/points.dat"):
         forged = changed(tmp_path / "study.zip", tmp_path / "forged.zip", {name: b"forged"})
         answer = airwatt("rerun", forged, "--trust")
@@ -357,7 +357,10 @@ def test_an_archive_without_some_of_its_runs_is_damaged(airwatt, study, tmp_path
 
 
 def test_whatever_a_reader_opens_is_compared(airwatt, study, tmp_path):
-    forged = {"results/runs.csv": b"energy_j\n0.001\n", "report.html": b"forged", "results/points.tex": b"0"}
+    forged = {
+        "results/runs.csv": b"energy_j\n0.001\n", "report.html": b"forged", "results/points.tex": b"0",
+        "README.md": b"forged", "references.bib": b"forged",
+    }  # fmt: skip
     for name, content in forged.items():
         answer = airwatt("rerun", changed(study / "study.zip", tmp_path / "forged.zip", {name: content}))
         assert answer.status == 1, name
@@ -372,6 +375,16 @@ def test_whatever_a_reader_opens_is_compared(airwatt, study, tmp_path):
     assert "only one of the archive and the new runs has runs.energy_j" in answer.err
     flows = {"results/flows.parquet": _table(study, "flows", lambda table: table.slice(1))}
     assert airwatt("rerun", changed(study / "study.zip", tmp_path / "flows.zip", flows)).status == 1
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize("name", ["report.html", "notes.txt", "profiles/none.toml"])
+def test_members_that_are_there_twice_or_by_no_rule_are_refused(airwatt, study, tmp_path, name):
+    shutil.copy(study / "study.zip", tmp_path / "more.zip")
+    with zipfile.ZipFile(tmp_path / "more.zip", "a") as packed:
+        packed.writestr(name, "foreign")
+    answer = airwatt("rerun", tmp_path / "more.zip")
+    assert (answer.status, answer.is_one_line("more.zip", name)) == (2, True), answer
 
 
 def _restated(study, path, change):
@@ -515,7 +528,7 @@ def test_an_archive_of_an_unfinished_sweep_says_so(airwatt, study, tmp_path):
     answer = airwatt("rerun", tmp_path / "part.zip", "--store", tmp_path / "again")
     assert answer.status == 0, answer
     assert f"{len(found)} of 18 runs" in answer.out
-    assert answer.err == "airwatt: not compared: report.html\n"
+    assert answer.err.startswith("airwatt: not compared: report.html, README.md")
     forged = changed(tmp_path / "part.zip", tmp_path / "forged.zip", {"results/points.dat": b"forged"})
     answer = airwatt("rerun", forged)
     assert (answer.status, "made again, results/points.dat is another" in answer.err) == (1, True)

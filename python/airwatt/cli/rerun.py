@@ -66,7 +66,11 @@ def _show(found: Comparison) -> None:
     if found.members:
         say(f"made again, {', '.join(found.members)} {'is another' if len(found.members) == 1 else 'are others'}")
     if found.unmade:
-        say(f"not compared: {', '.join(found.unmade)}")
+        scenarios = [name for name in found.unmade if name.startswith("scenarios/")]
+        unmade = [name for name in found.unmade if name not in scenarios]
+        if scenarios:
+            unmade.append(f"{count(len(scenarios))} of scenarios/, which have no runs")
+        say(f"not compared: {', '.join(unmade)}")
     if found.underived:
         say(f"not derived from the scenarios, and not counted: {', '.join(found.underived)}")
     whole = "all" if found.runs == found.planned else "the"
