@@ -469,7 +469,6 @@ class _Content:
         for what, table in self.tables.items():
             again.table(what, table)
         wanted = {name: content for name, content in again.content.items() if name.endswith(".csv")}
-        unmade = [*_WRITTEN]
         if len(found) == len(self.jobs) and not self.lacks_sweeps and self.about["core"] == core_hash():
             # They have the finished runs alone. A report also says what is missing and what has failed.
             made = dict(zip(("results/points.tex", "results/points.dat"), typeset.points(found), strict=True))
