@@ -254,6 +254,8 @@ mod tests {
             drop(first);
             assert!(serve_metrics(Some(&free)).unwrap().is_some(), "{address:?}");
         }
+        // The folder went with the socket.
+        std::fs::create_dir(path.parent().unwrap()).unwrap();
         std::fs::write(&path, "").unwrap();
         assert!(serve_metrics(Some(&MetricsAddress::Unix(path.clone()))).is_err(), "not a socket");
         std::fs::remove_dir_all(path.parent().unwrap()).unwrap();

@@ -58,6 +58,8 @@ struct Rig {
     admitted: Vec<ConnectionId>,
     /// How often each end has asked the other.
     asked: [u32; 2],
+    /// Connections that the mobile's host reads by [`Rig::take`] only.
+    slow: std::collections::BTreeSet<ConnectionId>,
 }
 
 impl Rig {
@@ -76,6 +78,7 @@ impl Rig {
             served: Vec::new(),
             admitted: Vec::new(),
             asked: [0; 2],
+            slow: Default::default(),
         }
     }
 
@@ -96,15 +99,8 @@ impl Rig {
                 self.carry_out(end, output, &mut follows);
             }
             for id in self.ends[end].take_changed() {
-                let bytes = self.ends[end].outgoing(id).to_vec();
-                let stream = self.read[end].entry(id).or_default();
-                stream.0.extend_from_slice(&bytes);
-                if !bytes.is_empty() {
-                    self.ends[end].note_written(id, bytes.len(), self.now);
-                }
-                if self.ends[end].is_to_shut(id) {
-                    self.ends[end].note_shut(id, self.now);
-                    self.read[end].entry(id).or_default().1 = true;
+                if end == B || !self.slow.contains(&id) {
+                    self.take(end, id);
                 }
             }
             let idle = follows.is_empty();
@@ -114,6 +110,20 @@ impl Rig {
             if idle && self.ends[end].clone().poll_output().is_none() {
                 return;
             }
+        }
+    }
+
+    /// The host takes what the connection has for it, and then its end.
+    fn take(&mut self, end: usize, id: ConnectionId) {
+        let bytes = self.ends[end].outgoing(id).to_vec();
+        let stream = self.read[end].entry(id).or_default();
+        stream.0.extend_from_slice(&bytes);
+        if !bytes.is_empty() {
+            self.ends[end].note_written(id, bytes.len(), self.now);
+        }
+        if self.ends[end].is_to_shut(id) {
+            self.ends[end].note_shut(id, self.now);
+            self.read[end].entry(id).or_default().1 = true;
         }
     }
 
@@ -226,6 +236,46 @@ fn bytes_and_the_ends_of_streams_come_through_a_path_that_loses_a_fifth() {
     assert_eq!(rig.read[M][&id], (data, true));
     assert_eq!((rig.ends[M].connections(), rig.ends[B].connections()), ((0, 0), (0, 0)));
     assert_eq!(rig.ends[M].counters().undelivered + rig.ends[B].counters().undelivered, 0);
+}
+
+/// Two connections that ended at one time, and whose readers are slow, are also forgotten at one time.
+#[test]
+fn slow_readers_get_all_bytes_before_the_end() {
+    const BYTES: usize = 12_000;
+    let data = pattern(BYTES);
+    let mut rig = Rig::new();
+    rig.ends = [0, 1].map(|epoch| SplitProxy::new(SplitProxyConfig { buffer: 16_384, ..config(epoch) }, 1));
+    let ids = [rig.open(1), rig.open(2)];
+    let served = rig.served.clone();
+    rig.slow.extend(ids);
+    for id in ids {
+        rig.input(M, In::PeerClosed(id));
+    }
+    rig.run(Span::from_millis(100));
+    let mut sent = 0;
+    while sent < BYTES {
+        let room = (rig.ends[B].room(served[0]) as usize).min(BYTES - sent);
+        for id in &served {
+            rig.input(B, In::Received(*id, data[sent..sent + room].to_vec()));
+        }
+        sent += room;
+        rig.run(Span::from_millis(100));
+    }
+    for id in served {
+        rig.input(B, In::PeerClosed(id));
+    }
+    // The base station has done with both, and the mobile's end no longer lingers.
+    rig.run(Span::from_secs(3));
+    assert_eq!((rig.ends[M].connections().0, rig.ends[B].connections().0), (2, 0));
+    for id in ids {
+        while !rig.read[M].get(&id).is_some_and(|(_, has_ended)| *has_ended) {
+            rig.take(M, id);
+            rig.settle(M);
+        }
+        assert_eq!(rig.read[M][&id].0.len(), BYTES);
+        assert!(rig.read[M][&id].0 == data);
+    }
+    assert_eq!(rig.ends[M].connections().0, 0);
 }
 
 #[test]
