@@ -402,9 +402,16 @@ def test_a_client_without_an_outer_address_does_not_move_into_its_own_tunnel(pai
     use_ipv6(pair)
     text = pair.file("client").read_text().replace("allowed_ips = [", 'allowed_ips = ["::/0", ')
     pair.file("client").write_text(text)
-    link_local = r"inet6 (fe80::\S+)/64"
-    found = await_true(lambda: re.search(link_local, pair.run("ap", "ip", "-6", "address", "show", "dev", "cable")))
-    gateway = found.group(1)
+
+    def link_local(end: str) -> str | None:
+        """The address of the cable there, once the kernel knows it to be unique: before, it resolves no neighbour."""
+        found = re.search(
+            r"inet6 (fe80::\S+)/64 scope link (.*)", pair.run(end, "ip", "-6", "address", "show", "dev", "cable")
+        )
+        return found.group(1) if found and "tentative" not in found.group(2) else None
+
+    await_true(lambda: link_local("client"))
+    gateway = await_true(lambda: link_local("ap"))
     pair.run("client", "ip", "-6", "route", "add", "default", "via", gateway, "dev", "cable")
     pair.up("ap")
     pair.up("client")
