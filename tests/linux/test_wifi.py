@@ -285,7 +285,9 @@ def test_the_daemon_follows_the_traffic_and_restores_the_host(tmp_path):
         before, packets = station.status()["self"]["wakeups_by_reason"], int(sent.read_text())
         time.sleep(12)
         after = station.status()["self"]["wakeups_by_reason"]
-        assert sum(after.values()) - sum(before.values()) <= 4, (before, after)
+        # The question itself wakes it up up to three times: a program that connects, asks and goes.
+        woken = {reason: count - before.get(reason, 0) for reason, count in after.items() if reason != "asked"}
+        assert sum(woken.values()) <= 3, (before, after)
         assert int(sent.read_text()) - packets <= 2, "neighbour discovery apart, nothing is sent"
     assert power_save() == "off", "as it was found"
 
@@ -347,8 +349,9 @@ def test_queries_pings_and_handshakes_are_timed_while_the_radio_sleeps(tmp_path)
         # Neighbour discovery and keep-alives of the link wake the radio now and then.
         assert asleep["round_trips"] + awake["round_trips"] == REQUESTS, (kind, found[kind])
         assert asleep["round_trips"] >= REQUESTS // 2, (kind, found[kind])
-        # Four buckets an octave: the end of one is at most a quarter beyond its begin.
-        assert asleep["p95_s"] <= 1.25 * max(times), (kind, times, found[kind])
+        # Four buckets an octave: the end of one is at most a quarter beyond its begin. The first ends at 64 us; in
+        # virtual time an answer takes none.
+        assert asleep["p95_s"] <= max(1.25 * max(times), 64e-6), (kind, times, found[kind])
     # The server answers late, the kernel at once.
     assert found["udp"]["asleep"]["p50_s"] >= LATE_S
 

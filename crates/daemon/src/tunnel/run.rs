@@ -225,7 +225,8 @@ fn settings_of_interfaces(version: &str) -> Vec<String> {
 
 /// What keeps router advertisements. When a host begins to forward, the kernel drops the routes from them and takes no other ones, unless
 /// the interface accepts them as a router too (`accept_ra = 2`; Linux, Documentation/networking/ip-sysctl.rst). That goes for each interface
-/// that accepts them as a host: the first advertisement may come later, as at boot, and an interface that appears later has the default, as `missing` has, which is not there yet.
+/// that accepts them as a host: the first advertisement may come later, as at boot, and an interface that appears later has the default, as
+/// `missing` has, which is not there yet.
 fn keep_advertisements(missing: Option<&String>) -> Result<Vec<Change>, Failure> {
     let mut changes = Vec::new();
     let mut names = settings_of_interfaces("ipv6");
