@@ -322,12 +322,19 @@ def radio_fit(
     between: tuple[float, float] | None,
     is_own: bool,
 ) -> str:
-    """A profile fitted on averages (DTIM period and power), with other powers of states. Raises `InputError`."""
+    """A profile fitted on averages (DTIM period and power in watts), with other powers of states.
+
+    `between` is the lowest and the mean power between the beacons of a trace; `is_own` says whether the profile is that
+    of the board's chip. Raises `InputError`.
+    """
 
 def trace_means(
     path: str | PathLike[str], times: Sequence[tuple[float, float, int | None]]
 ) -> list[tuple[float | None, tuple[float, float] | None]]:
-    """The mean current of a trace in each of several times, in amperes. Raises `InputError`."""
+    """The mean current of a trace in each of several times, in amperes; with a DTIM period those between beacons, too.
+
+    These are the usual and the mean one, None where the trace does not show them. Raises `InputError`.
+    """
 
 def radio_template() -> str:
     """A commented profile to start from, as TOML."""

@@ -148,7 +148,7 @@ def test_a_damaged_reading_is_made_again_and_counted(tmp_path, made, content):
     (path,) = (tmp_path / "store" / "readings").iterdir()
     good = path.read_bytes()
     digit = good.replace(b"1", b"2") if b"1" in good[9:] else good.replace(b"0", b"3")
-    # What is no reading is none with a right sum either.
+    # A text that is not a reading is refused with a right sum, too.
     path.write_bytes(digit if content is None else journal.summed(content))
     again, _ = engine.run_points(points, 1, 1, store=tmp_path / "store")
     assert (len(made), again.damaged_readings) == (2, 1)

@@ -236,7 +236,7 @@ def advise(
         if advice.ending_early is not None:
             advice.early_beacon_w = _beacon_w(text, advice.default, advice.ending_early.candidate)
         words = platforms.words_of(target, chip.name)
-        # What keep-alives take is no part of what a setting changes.
+        # A setting beside the policy does not change what keep-alives take, so that they are left out on both sides.
         alone = _figures(done.finished(confirmed.index(best)), awake)
         advice.beside = _beside(measured, best.candidate, alone, awake, make, words, budget_s)
     return advice

@@ -144,7 +144,7 @@ def host_modes(
 
 
 def why_ranges(profiles: Iterable[Mapping[str, Any]]) -> str:
-    """What rests on other chips, or is left open by one average, in the profile with most of it."""
+    """Says why days are ranges, by the profile of which most rests on other chips or is left open by one average."""
     most = max(profiles, key=lambda profile: max(profile["borrowed_share"], abs(load_instead(profile))))
     if (load := load_instead(most)) and abs(load) >= most["borrowed_share"]:
         return f"it is {100 * load:+.1f} % if a load of the board makes the one average that was measured"

@@ -287,7 +287,7 @@ proptest! {
         prop_assert!(near(ideal_j, output.ideal_j, 1e-12));
         let ideal_s = output.transmit_s + output.receive_s + output.idle_s + output.sleep_s + output.transition_s;
         prop_assert!(near(ideal_s - output.overlap_s, output.total_s, 1e-9));
-        // What the air leaves of the loss is the path's.
+        // The path loses packets that have come through the air.
         let lost = output.air_loss + (1.0 - output.air_loss) * output.path_loss;
         prop_assert!((lost - params.p).abs() < 1e-12, "{lost} of {}", params.p);
         prop_assert!(output.total_s > 0.0 && output.sleep_s >= 0.0 && output.sleeps >= 0.0 && output.idle_s >= 0.0);
