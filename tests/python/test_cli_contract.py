@@ -1,14 +1,16 @@
 """Standard output, standard error and exit status, as the interface requires."""
 
 import json
+import os
 import re
 import shlex
 import signal
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, SHORT
+from conftest import PROGRAM, ROOT, SHORT
 
 COMMANDS = ["run", "compare", "analyze", "model", "reproduce", "radios", "scenarios", "policies", "transports"]
 CAPTURE = ROOT / "captures" / "tcp-download.pcapng"
@@ -277,6 +279,16 @@ def test_a_full_disk_is_one_line_and_status_1(program, airwatt, tmp_path):
         answer = airwatt("run", "fast-dsl", *SHORT, option, path)
         assert answer.status == 1
         assert answer.is_one_line(option, "No space left"), answer
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_disk_that_fills_up_half_way_is_one_line_and_status_1(unbuffered, tmp_path):
+    """With PYTHONUNBUFFERED, as images of containers set it, Python takes a half-written text for a whole one."""
+    limited = ["sh", "-c", 'ulimit -f 8; exec "$@"', "sh", PROGRAM, "keys"]
+    environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
+    with (tmp_path / "keys.txt").open("wb") as out:
+        done = subprocess.run(limited, stdout=out, stderr=subprocess.PIPE, text=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (1, "airwatt: standard output: File too large\n")
 
 
 def test_ctrl_c_ends_with_130_and_keeps_finished_runs(program):

@@ -81,8 +81,10 @@ def _open_standard_streams() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, flags)
-    if sys.stdout is None:
-        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115 - it lives as long as the process
+    if sys.stdout is None or isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
+        # With PYTHONUNBUFFERED a text is one write(2), and what a disk that fills up does not take of it is lost
+        # without an error.
+        sys.stdout = open(1, "w", errors="backslashreplace", closefd=False)  # noqa: SIM115 - it lives as long as the process
     elif isinstance(sys.stdout, io.TextIOWrapper):
         # Names of files may be no text in the encoding of the terminal.
         sys.stdout.reconfigure(errors="backslashreplace")
