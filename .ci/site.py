@@ -1,9 +1,11 @@
 """Collects the pages of the documentation site: site.py FOLDER.
 
 The site has the folders of the repository, so that links between pages stay as they are. What else a page links to (a
-scenario, a source file, a folder) is copied or listed. A link that leads nowhere is an error.
+scenario, a source file, a folder) is copied or listed. A link that leads nowhere is an error. With SITE_WITHOUT_RUST
+there is no page of the Rust crates, since it leads to what rustdoc makes.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -39,8 +41,7 @@ nav:
   - Models: [{models}]
   - Reproductions: [{reproductions}]
   - Reference:
-      - Python: python.md
-      - Rust: rust.md
+      - Python: python.md{rust}
       - Dependencies: docs/dependencies.md
   - Project: [ARCHITECTURE.md, CONTRIBUTING.md, SECURITY.md, CHANGELOG.md]
 """
@@ -121,8 +122,12 @@ def main(out: Path) -> None:
     if site.wrong:
         sys.exit("\n".join(site.wrong))
     site._write(Path("python.md"), "# The Python package\n\n::: airwatt\n")
-    rustdoc = '<a href="../rustdoc/airwatt_sim/index.html">airwatt_sim</a>'
-    site._write(Path("rust.md"), f"# The Rust crates\n\nrustdoc makes their reference: {rustdoc} and its neighbours.\n")
+    rust = ""
+    if not os.environ.get("SITE_WITHOUT_RUST"):
+        rust = "\n      - Rust: rust.md"
+        rustdoc = '<a href="../rustdoc/airwatt_sim/index.html">airwatt_sim</a>'
+        text = f"# The Rust crates\n\nrustdoc makes their reference: {rustdoc} and its neighbours.\n"
+        site._write(Path("rust.md"), text)
 
     def below(folder: str) -> str:
         return ", ".join(
@@ -136,7 +141,7 @@ def main(out: Path) -> None:
         "reproductions": "docs/reproductions",
     }
     nav = {name: below(folder) for name, folder in places.items()}
-    (out / "mkdocs.yml").write_text(_CONFIG.format(python=ROOT / "python", **nav), encoding="utf-8")
+    (out / "mkdocs.yml").write_text(_CONFIG.format(python=ROOT / "python", rust=rust, **nav), encoding="utf-8")
 
 
 if __name__ == "__main__":
