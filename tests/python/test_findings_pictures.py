@@ -152,3 +152,13 @@ def test_each_of_three_findings_has_its_label():
         rows._findings(axes, sleepers.Scale(np.array([begin, end]), np.array([begin, end]), []), 1)
         shown = sorted(text.get_text().split()[0] for text in axes.texts)
         assert shown == ["21", "22", "23"], shown
+
+
+def test_the_last_finding_has_its_kind():
+    """At the right edge stood the number of a packet alone."""
+    analysis = laboratory.analyze(ROOT / "captures/tcp-download.pcapng", policies=["psm"], trace=True)
+    rows = sleepers.Sleepers(analysis.to_dict())
+    grid = np.atleast_2d(Figure().subplots(rows.rows(), 2))
+    rows.draw(grid)
+    texts = [text.get_text() for axes in grid[:, 0] for text in axes.texts]
+    assert "2575 keep-alive" in texts, texts

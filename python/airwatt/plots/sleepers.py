@@ -339,7 +339,8 @@ class Sleepers:
             lasting = [scale.place(np.clip([since, until], begin, end)) for since, until, _ in seen if until > since]
             bars = [(left, right - left) for left, right in lasting]
             axes.broken_barh(bars, (lane + 0.6, 0.2), color=colour, linewidth=0)
-            for at, text in places:
+            # The last one, which has no room on its right, chooses first.
+            for at, text in [*places[-1:], *places[:-1]]:
                 # Where there is no room for the kind the number of the packet stands alone.
                 label = labels.place(float(scale.place(np.array(at))), (text, text.split()[0]))
                 if label is not None:
