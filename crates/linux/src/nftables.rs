@@ -9,6 +9,7 @@
 //! (`nftnl`), or start `nft`, whose tables cannot have an owner that outlives it (`nftables`).
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -75,6 +76,8 @@ pub const ADDRESS_TIMEOUT: Duration = Duration::from_secs(600);
 const ADDRESSES_MAX: u32 = 4_096;
 /// Flows that a set can have to which rules add them.
 const FLOWS_MAX: u32 = 1 << 16;
+/// Flows that one request changes: a list of them is one attribute, of at most 65,531 bytes, and one of IPv6 takes 52.
+const FLOWS_AT_ONCE: usize = 1_000;
 
 /// Before the text of a rule that has a term for which nft(8) has no words: it compares bytes at a place with sets of bytes alone.
 const WITHOUT_WORDS: &str = "# in the kernel, and not for nft(8): ";
@@ -391,15 +394,22 @@ impl NftablesTable {
     /// # Errors
     /// If the kernel refuses.
     pub fn add(&mut self, flows: &[FourTuple]) -> Result<(), Error> {
-        self.change(NEWSETELEM, NLM_F_CREATE, flows)
+        flows.chunks(FLOWS_AT_ONCE).try_for_each(|flows| self.change(NEWSETELEM, NLM_F_CREATE, flows))
     }
 
-    /// Removes flows.
+    /// Removes flows. Those that are in no set are passed over.
     ///
     /// # Errors
-    /// If one of them is in no set.
+    /// If the kernel refuses.
     pub fn remove(&mut self, flows: &[FourTuple]) -> Result<(), Error> {
-        self.change(DELSETELEM, 0, flows)
+        flows.chunks(FLOWS_AT_ONCE).try_for_each(|flows| match self.change(DELSETELEM, 0, flows) {
+            // Where one is missing the kernel removes none of them.
+            Err(error) if error.io().kind() == ErrorKind::NotFound => match flows.split_at(flows.len() / 2) {
+                ([], _) => Ok(()),
+                (some, others) => self.remove(some).and_then(|()| self.remove(others)),
+            },
+            done => done,
+        })
     }
 
     /// Adds a chain with its rules.
@@ -442,6 +452,7 @@ impl NftablesTable {
         Ok(found)
     }
 
+    /// Changes the sets by at most [`FLOWS_AT_ONCE`] flows, by all of them or by none.
     fn change(&mut self, message: u16, flags: u16, flows: &[FourTuple]) -> Result<(), Error> {
         let of_version = |is_v6: bool| {
             let keys: Vec<Vec<u8>> = flows

@@ -1,4 +1,5 @@
 use super::*;
+use crate::namespace::tests::isolated;
 
 #[test]
 fn a_flow_is_a_key_of_words() {
@@ -56,4 +57,34 @@ fn the_text_is_that_of_nft() {
     assert!(text.contains("update @four { ip daddr . tcp dport . ip saddr . tcp sport }"), "{text}");
     assert!(text.contains("delete @six { ip6 saddr . tcp sport . ip6 daddr . tcp dport }"), "{text}");
     assert!(text.contains("inet_service; flags dynamic,timeout; timeout 60s; size 65536;"), "{text}");
+}
+
+#[test]
+fn ten_thousand_flows_come_and_go_at_one_time() {
+    isolated(|| {
+        let contents = Contents {
+            name: "test".to_owned(),
+            version: None,
+            sets: &["four", "six"],
+            flows_timeout: None,
+            address_sets: &[],
+            chains: Vec::new(),
+        };
+        let mut table = NftablesTable::create(contents).unwrap();
+        let beyond = |is_v6| if is_v6 { "[2001:db8::1]:80" } else { "192.0.2.1:80" }.parse().unwrap();
+        let from =
+            |is_v6, port| SocketAddr::new(if is_v6 { [0; 16].into() } else { [10, 0, 0, 1].into() }, port);
+        let flows: Vec<FourTuple> =
+            (0..10_000).map(|port| (from(port % 2 == 0, port), beyond(port % 2 == 0))).collect();
+        table.add(&flows).unwrap();
+        assert_eq!(table.flows().unwrap().len(), 10_000);
+        // Two are not there, as where a rule removed them; the others go all the same.
+        table.remove(&[flows[7], flows[5_000]]).unwrap();
+        table.remove(&flows[..9_000]).unwrap();
+        let mut left = table.flows().unwrap();
+        left.sort_unstable();
+        let mut rest = flows[9_000..].to_vec();
+        rest.sort_unstable();
+        assert_eq!(left, rest);
+    });
 }
