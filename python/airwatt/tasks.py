@@ -119,11 +119,13 @@ def run_tasks(
     at_once: int | None = None,
     simulate: Simulate = simulate,
     keep_failures: bool = False,
+    read_again: bool = False,
 ) -> Done[T]:
     """Makes all runs of all tasks, but those that a store has; `name` is what the store calls them.
 
     The first run that fails ends the others, and its error is raised; with `keep_failures` it is kept in its place.
-    With a store the others are made all the same, so that a further call has to make only what failed.
+    With a store the others are made all the same, so that a further call has to make only what failed. `read_again`
+    makes the runs whose traces are read, whatever the store has of them.
     """
     for task in tasks:
         # What is wrong with a class is said before anything runs.
@@ -132,7 +134,7 @@ def run_tasks(
     if store is not None and _fill(tasks, runs, Path(store), name, limit, on_progress):
         return Done(runs, True)
     readings = None if store is None else _Readings(Path(store))
-    if readings is not None:
+    if readings is not None and not read_again:
         for row, task in enumerate(tasks):
             for place in range(task.traced if task.read_by else 0):
                 runs[row][place] = readings.get(task, place)

@@ -139,14 +139,14 @@ def below(node: Mapping[str, Any], name: str, schema: Mapping[str, Any]) -> list
     found += [value for key, value in fields.items() if name in ("*", key)]
     if name not in fields:
         found.append(node.get("additionalProperties"))
-    return [whole for each in found if isinstance(each, Mapping) for whole in _resolved(each, schema)]
+    return [whole for each in found if isinstance(each, Mapping) for whole in resolved(each, schema)]
 
 
-def _resolved(node: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def resolved(node: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Gives the schemas that a node may be: what it refers to, and each of its alternatives."""
     if "$ref" in node:
-        return _resolved(schema["$defs"][node["$ref"].rpartition("/")[2]], schema)
-    return [node, *(whole for part in node.get("anyOf", ()) for whole in _resolved(part, schema))]
+        return resolved(schema["$defs"][node["$ref"].rpartition("/")[2]], schema)
+    return [node, *(whole for part in node.get("anyOf", ()) for whole in resolved(part, schema))]
 
 
 def _is_number(node: Mapping[str, Any]) -> bool:

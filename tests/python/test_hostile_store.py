@@ -6,12 +6,14 @@ import shutil
 import subprocess
 import zlib
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 from conftest import PROGRAM, ROOT
 
 import airwatt as laboratory
 from airwatt._core import InputError
-from airwatt.sweeps.store import FOLDERS
+from airwatt.sweeps.store import FOLDERS, _footer
 
 TINY = ["fast-dsl", "--set", "flow.application.size=20kB", "--policy", "active,psm", "--runs", "2"]
 CONTENT = b"of value to somebody"
@@ -167,3 +169,62 @@ def test_lines_of_a_journal_with_a_right_sum_and_wrong_content_are_damaged(tmp_p
     assert f"{len(bad)} damaged lines" in airwatt("sweep", "status", store.path).out
     assert airwatt("sweep", "resume", store.path).status == 0
     assert airwatt("sweep", "export", store.path).out == before
+
+
+def without(*path):
+    """A change of a result document that takes something out of it."""
+
+    def change(text):
+        document = json.loads(text)
+        *above, last = path
+        place = document
+        for key in above:
+            place = place[key]
+        del place[last]
+        return json.dumps(document)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda _: None,
+        lambda _: '{"half"',
+        lambda _: "[]",
+        lambda _: "{}",
+        lambda _: "[" * 100_000,
+        without("flows"),
+        without("scenario"),
+        without("flows", 0, "goodput_bps"),
+        lambda text: text.replace('"flows": [', '"flows": ["x", '),
+        lambda text: text.replace('"events": ', '"events": "x", "were": '),
+    ],
+    ids=["null", "half", "list", "empty", "nested", "flows", "scenario", "number", "text for flow", "text for number"],
+)
+def test_result_documents_with_right_sums_and_wrong_content_are_named_and_repaired(tmp_path, airwatt, change):
+    store = tmp_path / "store"
+    words = ["run", "fast-dsl", "--set", "flow.application.size=20kB", "--runs", "2", "--store", store, "--json"]
+    before = airwatt(*words)
+    (path,) = (store / "documents").iterdir()
+    table = pyarrow.parquet.read_table(path)
+    forged = pyarrow.array(map(change, table.column("document").to_pylist()), pyarrow.string())
+    pyarrow.parquet.write_table(table.set_column(2, "document", forged), path)
+    footers = store / "footers" / f"{path.stem}.json"
+    with path.open("rb") as file:
+        footers.write_text(json.dumps(json.loads(footers.read_text()) | {"documents": _footer(file)}))
+    answer = airwatt(*words)
+    assert answer.status == 2
+    assert answer.is_one_line(str(path), "has no result document", "sweep repair"), answer.err
+    repaired = airwatt("sweep", "repair", store)
+    assert repaired.status == 0
+    assert "has no result document" in repaired.err
+    again = airwatt(*words)
+    assert (again.status, timeless(again.json)) == (0, timeless(before.json))
+
+
+def timeless(document):
+    """A document of runs without how long the computer took."""
+    for run in document["runs"]:
+        del run["wall_s"]
+    return {**document, "summary": {key: value for key, value in document["summary"].items() if key != "wall_s"}}

@@ -317,6 +317,22 @@ def test_the_runs_are_kept_beside_the_pictures(airwatt, tmp_path):
     assert sorted((kept / "runs").iterdir()) == chunks
 
 
+@pytest.mark.parametrize(
+    ("runs", "said"),
+    [(1, "1 reading was damaged, and made again from its run"), (2, "2 readings were damaged, and made again from")],
+)
+def test_damaged_readings_are_one_line_and_a_store_of_readings_has_no_plan(airwatt, tmp_path, runs, said):
+    command = ["reproduce", "singh-2002/fig1", "--out", tmp_path, "--runs", runs]
+    first = airwatt(*command)
+    assert (first.status, "runs:" in first.out, "damaged" in first.err) == (0, False, False)
+    for path in (tmp_path / "runs" / "readings").iterdir():
+        path.write_bytes(path.read_bytes()[:-9])
+    again = airwatt(*command)
+    assert (again.status, again.out) == (0, first.out)
+    (line,) = (line for line in again.err.splitlines() if "damaged" in line)
+    assert line.startswith(f"airwatt: {tmp_path / 'runs' / 'readings'}: {said}")
+
+
 def test_equations_have_no_runs_to_keep(airwatt, tmp_path):
     assert "store" not in airwatt("reproduce", "s002.ex2.5", "--out", tmp_path, "--json").json
     assert not (tmp_path / "runs").exists()

@@ -1,6 +1,5 @@
 """Sweeps: grids, the store and what survives in it, runners that help each other, tables, and wrong input."""
 
-import io
 import json
 import os
 import resource
@@ -702,71 +701,6 @@ def test_the_parts_of_a_sweep_are_whole_together(airwatt, tmp_path):
     again = airwatt("rerun", tmp_path / "parts.zip")
     assert (again.status, again.err) == (0, ""), again
     assert "50 of 50 runs made again: all" in again.out
-
-
-def test_a_damaged_plan_is_not_repaired_in_silence(airwatt, tmp_path):
-    store = tmp_path / "store"
-    assert airwatt("sweep", *TINY, "--runs", "2", "--store", store).status == 0
-    plan = next((store / "plans").glob("*.parquet"))
-    content = bytearray(plan.read_bytes())
-    content[len(content) // 8] ^= 0xFF
-    plan.write_bytes(content)
-    answer = airwatt("sweep", "repair", store)
-    assert answer.status == 2
-    assert "expected the plan of a sweep, got a damaged file" in answer.err
-    content[len(content) // 8] ^= 0xFF
-    # The library has a text of several lines for damage in the header of a page.
-    page = pyarrow.parquet.read_metadata(io.BytesIO(content)).row_group(0).column(0)
-    start = page.dictionary_page_offset or page.data_page_offset
-    content[start : start + 4] = b"XXXX"
-    plan.write_bytes(content)
-    assert airwatt("sweep", "resume", store).is_one_line("give the sweep's command again, which keeps the runs")
-    for path in (store / "plans").iterdir():
-        path.unlink()
-    answer = airwatt("sweep", "resume", store)
-    assert answer.is_one_line("ended before its plan was written; hint: give its command again"), answer.err
-    chunks = sorted((store / "runs").iterdir())
-    assert airwatt("sweep", *TINY, "--runs", "2", "--store", store).status == 0
-    assert sorted((store / "runs").iterdir()) == chunks
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"runs": 1},
-        {"seed": 2},
-        {"until": "ci95(energy_j) < 1%"},
-        {"varied": ["policy"]},
-        {"runs": 10**9},
-        {"runs": -5},
-        {"runs": "a"},
-        {"seed": 2**70},
-        {"until": 3},
-        {"varied": "x"},
-        {"scenario": None},
-    ],
-)
-def test_an_impossible_plan_is_one_line(airwatt, tmp_path, change):
-    store = tmp_path / "store"
-    assert airwatt("sweep", *TINY, "--runs", "2", "--store", store).status == 0
-    plan = next((store / "plans").glob("*.json"))
-    plan.write_text(json.dumps(json.loads(plan.read_text()) | change))
-    for verb in ("status", "export", "resume"):
-        answer = airwatt("sweep", verb, store)
-        assert answer.status == 2, (verb, answer)
-        assert answer.is_one_line("expected the plan of a sweep, got a damaged file"), answer.err
-    plan.write_text("[" * 100_000)
-    assert airwatt("sweep", "status", store).is_one_line("nested too deeply")
-
-
-def test_a_plan_of_another_core_library_that_was_touched_later_hides_nothing(tmp_path):
-    store = tmp_path / "store"
-    laboratory.sweep("idle", set={"duration": "1s"}, runs=2, store=store)
-    laboratory.sweep("idle", set={"duration": "2s"}, store=store)
-    (other,) = (path for path in (store / "plans").glob("*.json") if '"runs": 1' in path.read_text())
-    other.write_text(json.dumps(json.loads(other.read_text()) | {"core": "0" * 24}))
-    os.utime(other, (2**31, 2**31))
-    assert [state.jobs for state in laboratory.open_store(store).status()] == [2]
 
 
 def test_a_limit_of_threads_is_named(monkeypatch):

@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import time
+from dataclasses import replace
 
 import pytest
 from conftest import PROGRAM
@@ -12,6 +13,7 @@ import airwatt as laboratory
 from airwatt import _core, advice, validate
 from airwatt._core import InputError, RunError
 from airwatt.reproductions import catalogue, engine
+from airwatt.reproductions.publication import Outcome, Value
 from airwatt.sweeps import journal
 from airwatt.sweeps.store import Files
 
@@ -154,6 +156,59 @@ def test_a_damaged_reading_is_made_again_and_counted(tmp_path, made, content):
     assert (len(made), again.damaged_readings) == (2, 1)
     assert [again[point] for point in points] == [before[point] for point in points]
     assert path.read_bytes() == good
+
+
+def forged(content):
+    """A change of all readings of a store, with right sums."""
+
+    def change(store):
+        for path in (store / "readings").iterdir():
+            found = journal.unsummed(path.read_bytes().removesuffix(b"\n"))
+            path.write_bytes(journal.summed(json.dumps(content(found)).encode()))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        forged(lambda _: {"x": 1.0}),
+        forged(lambda found: dict(list(found.items())[:-1])),
+    ],
+    ids=["other names", "a name less"],
+)
+def test_a_reading_of_no_run_with_a_right_sum_is_made_again_and_counted(tmp_path, made, change):
+    chosen = catalogue.choose(["e2tcp/ex3.2", "singh-2002/fig1"])
+    before = engine.reproduce(chosen, 2, 1, store=tmp_path / "store")
+    runs = len(made)
+    change(tmp_path / "store")
+    again = engine.reproduce(chosen, 2, 1, store=tmp_path / "store")
+    assert again.finished == before.finished
+    assert (len(made) - runs, again.damaged_readings) == (2, 2)
+    assert engine.reproduce(chosen, 2, 1, store=tmp_path / "store") == before
+
+
+def test_readings_whose_numbers_become_infinite_are_made_again(tmp_path):
+    ((document, item),) = catalogue.choose(["singh-2002/fig1"])
+
+    def tenfold(item, results):
+        return Outcome([Value("x", {}, 10 * results.first(item.points[0], "elapsed"), None, "s")])
+
+    chosen = [(document, replace(item, compute=tenfold))]
+    before = engine.reproduce(chosen, 1, 1, store=tmp_path / "store")
+    forged(lambda found: dict.fromkeys(found, 1e308))(tmp_path / "store")
+    again = engine.reproduce(chosen, 1, 1, store=tmp_path / "store")
+    assert (again.finished, again.damaged_readings) == (before.finished, 1)
+
+
+def test_what_fails_with_the_readings_of_its_runs_is_no_damage(tmp_path):
+    (document, item), *_ = catalogue.choose(["singh-2002/fig1"])
+
+    def wrong(_item, _results):
+        raise KeyError("ours")
+
+    with pytest.raises(KeyError, match="ours"):
+        engine.reproduce([(document, replace(item, compute=wrong))], 1, 1, store=tmp_path / "store")
 
 
 @pytest.mark.parametrize("model", ["max-throughput", "wni-factors"])

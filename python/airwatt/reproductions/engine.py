@@ -7,6 +7,7 @@ import functools
 import hashlib
 import inspect
 import json
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -107,16 +108,40 @@ def reproduce(
 ) -> Batch:
     """Runs all points of the chosen reproductions with seeds seed, seed + 1, ... and computes what they give.
 
-    What `store` has is not run again. Raises `InputError`.
+    What `store` has is not run again, unless nothing can be computed from it: a reading with a right sum may still be
+    that of no run. Raises `InputError`.
     """
     points = [point for _, item in chosen for point in item.points]
     there, interrupted = run_points(points, runs, seed, on_progress, over, store)
-    finished = [
+    traced = [point for point in points if point.traced is not None]
+    is_made = store is None or not traced
+    try:
+        finished = _finished(chosen, there)
+        is_made = is_made or all(map(_is_finite, finished))
+    except Exception:
+        if is_made:
+            raise
+    if not is_made:
+        again, interrupted = run_points(traced, runs, seed, on_progress, over, store, read_again=True)
+        there = there.replaced(traced, again)
+        finished = _finished(chosen, there)
+    return Batch(finished, interrupted, there.damaged_readings)
+
+
+def _is_finite(item: Finished) -> bool:
+    """Whether all numbers of a reproduction are finite, without which no document has them."""
+    numbers: list[float | str | None] = [one for value in item.outcome.values for one in (value.value, value.ci95)]
+    numbers += [one for claim in item.outcome.claims for one in (claim.paper, claim.here)]
+    return all(math.isfinite(one) for one in numbers if isinstance(one, int | float))
+
+
+def _finished(chosen: Sequence[Chosen], there: Results) -> list[Finished]:
+    """What the reproductions give whose points are all there."""
+    return [
         Finished(document, item, _outcome(document, item, there))
         for document, item in chosen
         if all(point in there or point in there.failures for point in item.points)
     ]
-    return Batch(finished, interrupted, there.damaged_readings)
 
 
 def run_points(
@@ -127,10 +152,12 @@ def run_points(
     over: World | None = None,
     store: StorePath = None,
     name: str = "reproduce",
+    *,
+    read_again: bool = False,
 ) -> tuple[Results, bool]:
     """Runs every point once with each seed; gives what is finished, and whether an interrupt came before the end.
 
-    `name` is what the store calls the runs.
+    `name` is what the store calls the runs. `read_again` makes traced runs, whatever the store has of them.
     """
     over = over or World()
     if store is not None and not over.is_repeatable:
@@ -140,7 +167,7 @@ def run_points(
     tasks = [_task(over.load(point), point, range(seed, seed + runs)) for point in points]
     done = run_tasks(
         tasks, store=store, name=name, on_progress=on_progress, at_once=over.at_once, simulate=over.simulate,
-        keep_failures=True,
+        keep_failures=True, read_again=read_again,
     )  # fmt: skip
     results: dict[Point, list[Numbers]] = {}
     failures: dict[Point, str] = {}

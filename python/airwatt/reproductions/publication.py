@@ -1,6 +1,6 @@
 """What a reproduction is made of: points, values, claims, pictures, and the document that they belong to."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -50,6 +50,15 @@ class Results:
 
     def __getitem__(self, point: Point) -> Sequence[Numbers]:
         return self._runs[point]
+
+    def replaced(self, points: Iterable[Point], again: "Results") -> "Results":
+        """These with those of some points from `again`, which were made anew; readings that differ were damaged."""
+        points = set(points)
+        failures = {point: error for point, error in self.failures.items() if point not in points}
+        runs = {point: found for point, found in self._runs.items() if point not in points}
+        pairs = [(self._runs[point], again[point]) for point in points if point in self and point in again]
+        differ = sum(one != other for before, after in pairs for one, other in zip(before, after, strict=True))
+        return Results(runs | dict(again._runs), failures | dict(again.failures), self.damaged_readings + differ)
 
     def has(self, point: Point, key: str) -> bool:
         """Whether every run of a point has this number."""

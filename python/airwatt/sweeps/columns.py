@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from airwatt import _core, aggregates
 from airwatt._documents import RunResult
-from airwatt.threshold import below
+from airwatt.threshold import below, resolved
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,6 +58,33 @@ def has_rows(document: Any) -> bool:
         )
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError):
         return False
+
+
+def is_result(document: object) -> bool:
+    """Whether what somebody says to be a result document of this core library has all that one has."""
+    return _fits(document, _schema()) and has_rows(document)
+
+
+def _fits(value: object, node: Mapping[str, Any]) -> bool:
+    """Whether a value has the required parts of a schema, each of them of a type that it may have."""
+    for found in resolved(node, _schema()):
+        given = found.get("type", ())
+        kinds = [given] if isinstance(given, str) else given
+        if isinstance(value, Mapping) and "object" in kinds:
+            fields = found.get("properties", {})
+            whole = all(name in value for name in found.get("required", ()))
+            return whole and all(_fits(item, fields[name]) for name, item in value.items() if name in fields)
+        if isinstance(value, list) and "array" in kinds:
+            return all(_fits(item, found.get("items", {})) for item in value)
+        if any(isinstance(value, _TYPES[kind]) for kind in kinds) and not isinstance(value, Mapping | list):
+            return True
+    return False
+
+
+_TYPES: Mapping[str, Any] = {
+    "string": str, "number": int | float, "integer": int, "boolean": bool, "null": type(None), "object": Mapping,
+    "array": list,
+}  # fmt: skip
 
 
 def is_text(value: object) -> bool:

@@ -3,7 +3,8 @@
 A job is a point and a seed. A point's key is a hash of the canonical text of its checked scenario and of the core
 library: an equal key means an equal result, whatever file or option the setting came from. A plan is kept in the store
 (`plans/ID.json`, `plans/ID.parquet`) with the whole scenario of every point, so that a sweep goes on without the files
-that it was made from.
+that it was made from. Its ID is a hash of what it asks for and of how tables name that, which covers all but the commit
+and the version; those have a sum.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import contextlib
 import functools
 import hashlib
 import json
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -133,23 +135,41 @@ def plan(
     points = list(keys)
     names = list(dict.fromkeys(name for row in settings for name in row))
     table = pa.table({"point": points, **{name: _array([row.get(name) for row in settings]) for name in names}})
-    return Plan(
-        _id(points, seed, runs, until, names, list(varied)), name, core_hash(), points, table,
-        pa.array(texts, pa.string()), list(varied), seed, runs, until, commit(),
-    )  # fmt: skip
+    found = Plan(
+        "", name, core_hash(), points, table, pa.array(texts, pa.string()), list(varied), seed, runs, until, commit()
+    )
+    return replace(found, id=_id(found))
 
 
-def _id(points: list[str], seed: int, runs: int, until: str | None, names: list[str], varied: list[str]) -> str:
-    """The hash of what a plan asks for; `names` are the columns of its settings."""
-    content = json.dumps([points, seed, runs, until, names, varied])
+def _id(item: Plan) -> str:
+    """The hash of what a plan asks for, under which name, for which core library, and with which settings."""
+    values = [item.settings.column(name).to_pylist() for name in _names(item)]
+    content = json.dumps([item.core, item.scenario, *_asked(item), values])
     return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def _older_id(item: Plan) -> str:
+    """The ID that versions gave which did not hash names, core libraries and values of settings."""
+    return hashlib.sha256(json.dumps(_asked(item)).encode()).hexdigest()[:16]
+
+
+def _asked(item: Plan) -> list[Any]:
+    return [item.points, item.seed, item.runs, item.until, _names(item), item.varied]
+
+
+def _names(item: Plan) -> list[str]:
+    return [name for name in item.settings.column_names if name != "point"]
+
+
+def _sum(document: Mapping[str, Any]) -> int:
+    """The sum of the file of a plan, of all that is in it."""
+    return zlib.crc32(json.dumps({**document, "sum": None}, sort_keys=True).encode())
 
 
 def relabelled(item: Plan, settings: pa.Table, varied: list[str]) -> Plan:
     """A plan with other columns of its settings, which name the same points in the same order."""
-    names = [name for name in settings.column_names if name != "point"]
-    id_ = _id(item.points, item.seed, item.runs, item.until, names, varied)
-    return replace(item, id=id_, settings=settings, varied=varied)
+    found = replace(item, settings=settings, varied=varied)
+    return replace(found, id=_id(found))
 
 
 def column(key: str, text: str) -> tuple[str, float | int | bool | str]:
@@ -198,6 +218,7 @@ def write(item: Plan, folder: Folder) -> None:
         "schema": SCHEMA, "version": __version__, "commit": item.commit, "scenario": item.scenario, "core": item.core,
         "varied": item.varied, "seed": item.seed, "runs": item.runs, "until": item.until,
     }  # fmt: skip
+    document["sum"] = _sum(document)
     # Last: a plan with this file is complete.
     with folder.replacing(about) as out:
         out.write((json.dumps(document, indent=2) + "\n").encode())
@@ -228,7 +249,7 @@ def checked(document: Mapping[str, Any], points: Sequence[object]) -> tuple[str,
 def read(folder: Folder, name: str, *, texts: bool) -> Plan:
     """Reads a plan by its name; with `texts` also the scenarios of its points. Raises `InputError`.
 
-    The name is a hash of what the plan asks for, which the two files are held against.
+    The two files are held against the name, which is the plan's ID.
     """
     with _opened(folder, name) as (document, table):
         if table.metadata.num_rows > MAX_POINTS:
@@ -237,14 +258,17 @@ def read(folder: Folder, name: str, *, texts: bool) -> Plan:
         scenarios = table.read(["scenario"]).column(0).combine_chunks() if texts else None
         points = settings.column("point").to_pylist()
         scenario, varied, seed, runs, until = checked(document, points)
-        names = [name for name in settings.column_names if name != "point"]
-        if _id(points, seed, runs, until, names, varied) != name:
-            raise ValueError("it asks for something else than when it was written")
         made_by = document.get("commit")
-        return Plan(
+        found = Plan(
             name, scenario, document["core"], points, settings, scenarios, varied, seed, runs, until,
             made_by if isinstance(made_by, str) else None,
         )  # fmt: skip
+        if name == _id(found):
+            if document.get("sum") != _sum(document):
+                raise ValueError("its sum is another")
+        elif name != _older_id(found):
+            raise ValueError("it asks for something else than when it was written")
+        return found
 
 
 def jobs_in(folder: Folder, name: str) -> int:

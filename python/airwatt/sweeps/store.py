@@ -25,7 +25,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -183,11 +183,16 @@ class Files:
         jobs, _ = self.numbers(stem, None)
         if not any(job in wanted for job in jobs):
             return
+        import pyarrow as pa
+
         with self._parquet("documents", stem) as file:
             for batch in file.iter_batches(_BATCH):
                 for row in batch.to_pylist():
                     if (row["point"], row["seed"]) in wanted:
-                        yield row["point"], row["seed"], json.loads(row["document"])
+                        document = _result_in(row["document"])
+                        if document is None:
+                            raise pa.ArrowInvalid(f"seed {row['seed']} of {row['point']} has no result document")
+                        yield row["point"], row["seed"], document
 
     def numbers(self, stem: str, name: str | None) -> tuple[list[tuple[str, int]], list[float | None]]:
         """The runs of a chunk, and of each one number by its path in the result document. Raises `OSError`."""
@@ -281,10 +286,13 @@ class Files:
     def damaged(self) -> dict[str, str]:
         """The damaged chunks by their stems, with what is wrong with each. Reads the whole store."""
         found: dict[str, str] = {}
+        points = {point for item in self.plans() if item.core == plan.core_hash() for point in item.points}
         for stem in self.chunks():
             for what in (*columns.TABLES, "documents"):
                 try:
                     table = self._read(what, stem, None)
+                    if what == "documents":
+                        self._check_results(stem, points)
                 except FileNotFoundError:
                     if self.has_chunk(stem):
                         found[stem] = f"{self.chunk(what, stem)}: expected a part of a chunk, got no such file"
@@ -302,6 +310,12 @@ class Files:
             except InputError as error:
                 found[stem] = str(error).partition("; hint")[0]
         return found
+
+    def _check_results(self, stem: str, points: Set[str]) -> None:
+        """Raises `InputError` unless the documents of these points in a chunk are results of this core library."""
+        wanted = {(point, seed) for point, seed in self.numbers(stem, None)[0] if point in points}
+        for _ in self._documents(stem, wanted):
+            pass
 
     def _incomplete(self) -> InputError:
         """What is wrong with a store of whose chunks files are missing for good."""
@@ -408,6 +422,15 @@ def _write(out: BinaryIO, table: pa.Table) -> None:
     import pyarrow.parquet as pq
 
     pq.write_table(table, out, compression="zstd", write_page_checksum=True)
+
+
+def _result_in(text: object) -> Mapping[str, Any] | None:
+    """The result document that a text holds; None if it holds none of this core library."""
+    try:
+        document: Mapping[str, Any] = parsed(text)  # type: ignore[arg-type]
+    except (ValueError, TypeError):
+        return None
+    return document if columns.is_result(document) else None
 
 
 def _footer(file: BinaryIO) -> int:
