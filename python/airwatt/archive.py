@@ -515,6 +515,12 @@ class _Content:
             if max(size, file.metadata.num_rows * file.metadata.num_columns) > self._most:
                 raise self._damaged(name, f"more than {self._most} bytes")
             table = file.read()
+            for column, count in Counter(table.schema.names).items():
+                if count > 1:
+                    raise self._damaged(name, f"column {column} is there {count} times")
+                kind = table.schema.field(column).type
+                if not (pa.types.is_primitive(kind) or pa.types.is_string(kind) or pa.types.is_null(kind)):
+                    raise self._damaged(name, f"{column} is no column of numbers or texts")
             kinds = {key: table.schema.field(key).type for key in columns.KEY}
         except (pa.ArrowException, OSError, KeyError, OverflowError) as error:
             raise self._damaged(name, error) from None
@@ -525,6 +531,8 @@ class _Content:
     def _read_about(self) -> dict[str, Any]:
         try:
             about = parsed(self._read("about.json"))
+            # Half of a surrogate pair is no text.
+            json.dumps(about, ensure_ascii=False).encode()
             assert isinstance(about["sweeps"], list)
             assert isinstance(about["mechanisms"], list)
             assert isinstance(about["core"], str)

@@ -19,7 +19,9 @@ from airwatt._core import InputError
 from airwatt.archive import archive, rerun
 from airwatt.cli.status import INTERRUPTED
 from airwatt.laboratory import load
+from airwatt.sweeps import plan
 from airwatt.sweeps.frames import Store
+from airwatt.sweeps.store import Files
 
 TINY = ["fast-dsl", "--set", "flow.application.size=20kB"]
 MINE = """
@@ -439,13 +441,37 @@ def test_settings_of_the_whole_archive_that_agree_with_each_other_are_still_held
     """A store with other names of its points makes an archive in which tables, report and settings agree."""
     store = tmp_path / "study.sweep"
     laboratory.sweep("idle", policy=["active", "psm"], set={"duration": "1s"}, store=store)
-    (plan,) = store.glob("plans/*.parquet")
-    table = pq.read_table(plan)
-    others = pa.array(list(reversed(table.column("policy").to_pylist())))
-    pq.write_table(table.set_column(table.schema.get_field_index("policy"), "policy", others), plan)
+    files = Files.open(store)
+    (item,) = files.plans(texts=True)
+    for path in store.glob("plans/*"):
+        path.unlink()
+    others = pa.array(list(reversed(item.settings.column("policy").to_pylist())))
+    index = item.settings.schema.get_field_index("policy")
+    files.add(plan.relabelled(item, item.settings.set_column(index, "policy", others), item.varied))
     archive(store, tmp_path / "forged.zip")
     answer = airwatt("rerun", tmp_path / "forged.zip")
     assert (answer.status, "policy is psm in about.json, and active in" in " ".join(answer.out.split())) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda table: table.append_column("mood", pa.array([[1]] * table.num_rows)), "mood is no column of numbers"),
+        (lambda table: table.append_column("events", table.column("events")), "column events is there 2 times"),
+    ],
+)
+def test_tables_that_no_airwatt_writes_are_damaged(airwatt, study, tmp_path, change, said):
+    name = "results/runs.parquet"
+    out = io.BytesIO()
+    with zipfile.ZipFile(study / "study.zip") as packed:
+        pq.write_table(change(pq.read_table(io.BytesIO(packed.read(name)))), out)
+    forged = changed(study / "study.zip", tmp_path / "forged.zip", {name: out.getvalue()})
+    assert airwatt("rerun", forged).is_one_line(f"{name} is damaged", said)
+
+
+def test_half_of_a_surrogate_pair_is_no_text(airwatt, study, tmp_path):
+    forged, _ = _restated(study, tmp_path / "forged.zip", _set(policy="\ud800"))
+    assert airwatt("rerun", forged).is_one_line("about.json is damaged", "surrogates")
 
 
 def test_a_setting_that_no_scenario_decides_is_not_counted(airwatt, study, tmp_path):
