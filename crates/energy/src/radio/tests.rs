@@ -335,6 +335,58 @@ fn a_borrowed_clock_bears_the_guard_alone() {
     }
 }
 
+/// Transitions that take no time do not say how often the radio woke up: all that it listens may be for beacons, if it sleeps at all.
+#[test]
+fn a_borrowed_clock_bears_all_listening_where_nothing_counts_wake_ups() {
+    let radio = Radio::find("cyw43439").unwrap();
+    let (to_sleep, wake_up) = (Transition::default(), Transition::default());
+    let own = Radio { averages: Vec::new(), to_sleep, wake_up, ..radio };
+    let share_of = |listen: f64, sleep: f64| {
+        let spent = StateSeconds { listen, sleep, ..StateSeconds::default() };
+        ProfileAccount::of(&own, &spent, 10.0).borrowed_share
+    };
+    assert!((share_of(0.5, 0.5) - 0.05 * own.listen.as_watts()).abs() < 1e-12);
+    assert_eq!(share_of(1.0, 0.0), 0.0);
+}
+
+/// A quarter of a second of transitions at 500 mW is an eighth of a joule.
+#[test]
+fn a_borrowed_transition_bears_its_power_for_its_time() {
+    let to_sleep = Transition { time: Span::from_millis(1), power: "500mW".parse().unwrap() };
+    let borrowed = vec!["to_sleep".to_owned()];
+    let radio = Radio { to_sleep, borrowed, averages: Vec::new(), ..Radio::find("cc3130").unwrap() };
+    let spent = StateSeconds { transition: 0.25, sleep: 9.75, ..StateSeconds::default() };
+    let account = ProfileAccount::of(&radio, &spent, 1.0);
+    assert_eq!((account.borrowed_share, account.borrowed), (0.125, radio.borrowed.clone()));
+}
+
+/// What one average has above the chip may be the wake-up's or a load's: they are the same at its own period, and differ at others.
+#[test]
+fn one_average_leaves_open_whether_a_load_or_the_wake_up_makes_it() {
+    let chip = Radio::find("nrf7002").unwrap();
+    // Half as much again as the chip.
+    let power = Power::from_nanowatts((1.5e9 * chip.idle_w(BEACON_INTERVAL)) as u64);
+    let averages = vec![Average { dtim_period: 1, power, is_fitted: true, within: Power::ZERO }];
+    let by_wake_up =
+        Radio { averages: averages.clone(), ..chip.clone() }.fitted(chip.fit(&averages).unwrap());
+    let other_sleep = chip.sleep_with_load(&averages[0], true);
+    let by_load = Radio { sleep: other_sleep, ..chip };
+    let open = by_wake_up.clone().with_other_sleep(other_sleep);
+    assert_eq!(open.other_sleep, Some(other_sleep));
+    assert!(open.assumed["sleep"].starts_with("one average does not tell a load of the board"));
+    let more_w = |dtim_period: u64| {
+        let every = BEACON_INTERVAL * dtim_period;
+        let expected_w = by_load.idle_w(every) - by_wake_up.idle_w(every);
+        (open.load_instead_j(1.0, 1.0 / every.as_secs_f64()), expected_w)
+    };
+    let ((own_w, _), (later_w, expected_w)) = (more_w(1), more_w(10));
+    assert!(own_w.abs() < 1e-12, "{own_w}");
+    assert!(expected_w > 0.0 && (later_w / expected_w - 1.0).abs() < 0.02, "{later_w} {expected_w}");
+    // A load that is none leaves nothing open.
+    let same = by_wake_up.clone().with_other_sleep(by_wake_up.sleep);
+    assert_eq!((same.other_sleep, same.assumed.get("sleep")), (None, None));
+}
+
 /// Ten seconds of beacons alone rest on the average on which the profile is fitted; ten seconds of listening rest on the other chip.
 #[test]
 fn a_measured_average_takes_the_place_of_borrowed_values() {
@@ -421,6 +473,11 @@ fn a_band_is_no_narrower_than_the_digits_of_its_sources() {
     let radio = Radio::find("esp32-c2").unwrap();
     let (known, low, high) = band(&radio);
     assert!((known.unwrap() - 0.05 / 1.6).abs() < 1e-4 && low >= 0.031 && high >= 0.031);
+    assert_eq!(
+        ProfileAccount::of(&radio, &spent(0.1024), 0.0).digits,
+        None,
+        "of no energy there is no share"
+    );
     assert!((radio.digits(BEACON_INTERVAL * 10) - 0.005 / 0.39).abs() < 1e-4);
     let mode = radio.in_mode("modem-sleep").unwrap();
     assert!((mode.digits(BEACON_INTERVAL * 10) - 0.05 / 12.9).abs() < 1e-4);
