@@ -143,6 +143,20 @@ fn errors_stay_typed_through_serde() {
     assert_eq!(<SettingError as serde::de::Error>::custom("own").to_string(), "own");
 }
 
+/// A change of a scenario writes a number for a text as text, for which it asks what the error is about.
+#[test]
+fn an_error_says_whether_a_text_was_expected() {
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "only whether it can be read is asked")]
+    struct Named {
+        name: String,
+        count: u32,
+    }
+    let wants_text = |json: &str| read::<Named>(value(json)).unwrap_err().wants_text();
+    assert!(wants_text(r#"{ "name": 6, "count": 1 }"#) && wants_text(r#"{ "name": true, "count": 1 }"#));
+    assert!(!wants_text(r#"{ "name": "6", "count": "1" }"#) && !wants_text(r#"{ "count": 1 }"#));
+}
+
 #[test]
 fn every_error_has_its_text() {
     let cases = [

@@ -154,6 +154,8 @@ mod real {
         assert_eq!((time + read("8ms")).unwrap().to_string(), "20ms");
         assert_eq!((time - read("2ms")).unwrap().to_string(), "10ms");
         assert_eq!((time * 2.0).to_string(), "24ms");
+        // As binary fractions they are 300.00000000000006 ms.
+        assert_eq!((read("0.1s") + read("0.2s")).unwrap().to_string(), "300ms");
         assert_eq!(size / rate, Ok(Quotient::Quantity(time)));
         assert_eq!(size / time, Ok(Quotient::Quantity(rate)));
         assert_eq!((rate * time).unwrap(), size);
@@ -162,6 +164,9 @@ mod real {
         assert_eq!((read("63mA") * read("3.3V")).unwrap().to_string(), "207.9mW");
         assert_eq!(time / read("6ms"), Ok(Quotient::Ratio(2.0)));
         assert!(time.compare(read("13ms")).unwrap().is_lt());
+        for [one, other] in [["-0s", "0s"], ["0s", "-0s"]] {
+            assert!(read(one).compare(read(other)).unwrap().is_eq(), "zero has no sign");
+        }
     }
 
     #[test]
