@@ -302,38 +302,20 @@ impl<'de> de::MapAccess<'de> for Entries {
 
 /// The names of a derived settings type's fields, as files have them; none for a type that is not a struct.
 pub fn fields_of<T: DeserializeOwned>() -> &'static [&'static str] {
-    match T::deserialize(Probe) {
-        Err(Fields(fields)) => fields,
-        Ok(_) => &[],
-    }
+    let mut fields: &[&str] = &[];
+    // It is an error in any case: only the fields are asked for.
+    let _ = T::deserialize(Probe(&mut fields));
+    fields
 }
 
 /// A deserializer that gives nothing and notes which fields were asked for.
-struct Probe;
+struct Probe<'a>(&'a mut &'static [&'static str]);
 
-/// The fields that were asked for.
-#[derive(Debug)]
-struct Fields(&'static [&'static str]);
+impl<'de> Deserializer<'de> for Probe<'_> {
+    type Error = de::value::Error;
 
-impl fmt::Display for Fields {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.0)
-    }
-}
-
-impl std::error::Error for Fields {}
-
-impl de::Error for Fields {
-    fn custom<T: fmt::Display>(_message: T) -> Self {
-        Self(&[])
-    }
-}
-
-impl<'de> Deserializer<'de> for Probe {
-    type Error = Fields;
-
-    fn deserialize_any<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Fields> {
-        Err(Fields(&[]))
+    fn deserialize_any<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Self::Error> {
+        Err(de::Error::custom("no value"))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -341,8 +323,9 @@ impl<'de> Deserializer<'de> for Probe {
         _name: &'static str,
         fields: &'static [&'static str],
         _visitor: V,
-    ) -> Result<V::Value, Fields> {
-        Err(Fields(fields))
+    ) -> Result<V::Value, Self::Error> {
+        *self.0 = fields;
+        Err(de::Error::custom("no value"))
     }
 
     serde::forward_to_deserialize_any! {

@@ -257,13 +257,6 @@ impl Mul<Span> for Power {
     }
 }
 
-impl Mul<u64> for Energy {
-    type Output = Self;
-    fn mul(self, count: u64) -> Self {
-        Self(self.0 * u128::from(count))
-    }
-}
-
 impl std::iter::Sum for Energy {
     fn sum<I: Iterator<Item = Self>>(energies: I) -> Self {
         energies.fold(Self::ZERO, Add::add)
