@@ -347,6 +347,7 @@ fn wnm_sleep_mode_is_what_the_access_point_agreed_to() {
     // Group keys of three octets stand before the element.
     assert_eq!(read(false, &[10, 17, 1, 3, 0, 7, 7, 7, 93, 4, 1, 1, 0, 0]), Ok(Some(WnmSleep::Left)));
     assert_eq!(read(false, &[10, 17, 1, 0, 0, 93, 4, 0, 2, 0, 0]), Ok(None), "denied");
+    assert_eq!(read(false, &[10, 17, 1, 0, 0, 93, 4, 1, 2, 0, 0]), Ok(None), "it may not leave");
     assert_eq!(read(false, &[10, 16, 1, 93, 4, 0, 0, 0, 0]), Ok(None), "a request");
     assert_eq!(read(true, &[10, 17, 1, 0, 0, 93, 4, 0, 0, 0, 0]), Ok(None), "encrypted");
     assert!(read(false, &[10, 17, 1, 9, 0, 1]).is_err(), "the keys run past the end");

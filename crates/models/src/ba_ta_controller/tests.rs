@@ -80,6 +80,10 @@ fn s001_eq7_and_8_bound_the_rate() {
         let output = solve(&Params { packets, spacing_s, ..Params::default() }).unwrap();
         assert!(output.rate_low_bps <= rate && rate <= output.rate_high_bps);
     }
+    // Ten packets of 12 kbit in 20 ms: they may have been nine, or eleven.
+    let output =
+        solve(&Params { packets: 10.0, spacing_s: 0.02, mtu_bytes: 1_500.0, ..Params::default() }).unwrap();
+    assert!(near(output.rate_low_bps, 5.4e6, 1e-12) && near(output.rate_high_bps, 6.6e6, 1e-12));
 }
 
 #[test]

@@ -53,6 +53,7 @@ fn errors_name_parameter_value_and_what_is_expected() {
         ("p", "inf", "expected a number"),
         ("p", "1e999", "expected a number below"),
         ("p", "0.1ms", "expected a number, such as 0.01, got"),
+        ("p", "3packets", "expected a number, such as 0.01, got"),
         ("accounting", "best", "expected one of repaired, unclamped, printed, got \"best\""),
         ("accounting", "a:b:c", "expected a value V, a list V1,V2 or a range FROM:TO:STEP"),
         ("rtt_s", "1ms:2ms", "expected a value V, a list V1,V2 or a range FROM:TO:STEP"),
