@@ -224,6 +224,16 @@ fn damaged_datagrams_change_nothing() {
     assert_eq!(pair.delivered[1].len(), 20);
 }
 
+/// A peer without an address is known by the one datagram that begins its association.
+#[test]
+fn the_first_datagram_alone_begins_an_association() {
+    let mut pair = Pair::new(Reliability::Limited, 0.0);
+    pair.upload(20);
+    let begins: Vec<bool> = pair.sent[0].iter().map(|(_, bytes)| begins_association(bytes)).collect();
+    assert!(begins[0] && begins.len() > 3 && !begins[1..].contains(&true), "{begins:?}");
+    assert!(!begins_association(&[]));
+}
+
 #[test]
 fn acknowledgements_join_data_under_one_checksum() {
     // The check value of CRC-32C.
