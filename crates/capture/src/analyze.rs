@@ -17,7 +17,7 @@ use tracing::debug;
 
 use crate::capture::Capture;
 use crate::captured_radio;
-use crate::current::{self, Trace};
+use crate::current::{self, CurrentReport, Trace};
 use crate::decrypt::NetworkKey;
 use crate::error::AnalyzeError;
 use crate::file::Reading;
@@ -278,6 +278,12 @@ impl Options {
         question.station.map(Station::parse).transpose()?;
         Ok(Self { radio, choices, settings })
     }
+
+    /// The keys that were set, as they continue a line; empty if there are none.
+    fn keys_set(&self) -> String {
+        let set: Vec<String> = self.settings.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+        if set.is_empty() { String::new() } else { format!("; set: {}", set.join(", ")) }
+    }
 }
 
 /// Analyses a capture that was read before, like [`analyze`].
@@ -307,35 +313,28 @@ fn analyze_with(
         None => stations::clear(capture),
     };
     let named = station.as_ref().and_then(|station| radio_of(capture, station));
-    let Options { radio: asked_radio, choices, settings } = options;
-    let named_radio = match (asked_radio, &named) {
+    let named = named.filter(|_| options.radio.is_none());
+    let radio = match (&options.radio, &named) {
         (Some(asked), _) => asked.clone(),
         (None, Some(named)) => RadioChoice::from(named.clone()),
         (None, None) => RadioChoice::from(Radio::find(DEFAULT_RADIO).expect("a profile that ships")),
     };
-    let radio = named_radio.profile().clone();
-    let is_assumed = asked_radio.is_none() && named.is_none();
-    let mut document = report::describe_with((capture, seen), station.as_ref(), Some(&radio), is_assumed);
+    let is_assumed = options.radio.is_none() && named.is_none();
+    let mut document =
+        report::describe_with((capture, seen), station.as_ref(), Some(radio.profile()), is_assumed);
     if question.station.is_none() {
         document.station_share = station.as_ref().map(|station| stations::share(capture, station));
     }
-    if let Some(named) = named.filter(|_| asked_radio.is_none()) {
+    if let Some(named) = named {
         document.capture.notes.push(format!(
             "radio {} is the one that the simulator named in the capture; --radio names another",
             named.name
         ));
     }
-    document.timeline = question.trace.then(|| Timeline::of(capture, seen, station.as_ref(), &radio));
-    let trace_limit = question.limits.trace_bytes_for(capture.bytes, capture.memory_bytes());
-    let traced_bytes = match &mut document.timeline {
-        Some(line) => {
-            if line.fit(trace_limit.saturating_sub(spent.traced_bytes)) {
-                document.capture.notes.push(UNNAMED_NOTE.to_owned());
-            }
-            spent.traced_bytes.saturating_add(line.memory_bytes())
-        }
-        None => spent.traced_bytes,
-    };
+    let timeline = || Timeline::of(capture, seen, station.as_ref(), radio.profile());
+    document.timeline = question.trace.then(timeline);
+    let traced_bytes =
+        spent.traced_bytes.saturating_add(fit_timeline(&mut document, capture, question, spent));
     if station.is_none() && document.candidates.is_empty() {
         // Beacons decide some rules alone.
         if document.air.as_ref().is_none_or(|air| air.networks.is_empty()) {
@@ -345,18 +344,51 @@ fn analyze_with(
     }
     if spent.is_exhausted {
         document.capture.notes.push(EXHAUSTED_NOTE.to_owned());
-        return Ok(document);
+    } else if let Some(station) = station {
+        let subject = Subject { capture, seen, station: &station, radio: &radio };
+        subject.replay(&mut document, question, options, trace, (spent, traced_bytes), watch)?;
     }
-    if let Some(station) = station {
-        let traffic = Traffic::of(capture, &station);
-        let memory_left = check_memory(&traffic, &station, &question.limits)?.saturating_sub(traced_bytes);
-        let phy = Phy::of((capture, seen), &station);
-        let set: Vec<String> = settings.iter().map(|(key, value)| format!("{key} = {value}")).collect();
-        let set = if set.is_empty() { String::new() } else { format!("; set: {}", set.join(", ")) };
-        document.phy = Some(format!("{phy}{set}"));
+    Ok(document)
+}
+
+/// Keeps the time line within the limit of memory. Returns what it takes, in bytes.
+fn fit_timeline(document: &mut Analysis, capture: &Capture, question: &Question<'_>, spent: &Spent) -> u64 {
+    let Some(line) = &mut document.timeline else { return 0 };
+    let limit = question.limits.trace_bytes_for(capture.bytes, capture.memory_bytes());
+    if line.fit(limit.saturating_sub(spent.traced_bytes)) {
+        document.capture.notes.push(UNNAMED_NOTE.to_owned());
+    }
+    line.memory_bytes()
+}
+
+/// The station that an analysis is of, with its radio.
+struct Subject<'a> {
+    capture: &'a Capture,
+    seen: &'a Observations,
+    station: &'a Station,
+    radio: &'a RadioChoice,
+}
+
+impl Subject<'_> {
+    /// Adds to the document what follows from the station's packets under each policy. Time lines took `traced_bytes` before.
+    fn replay(
+        &self,
+        document: &mut Analysis,
+        question: &Question<'_>,
+        options: &Options,
+        trace: Option<&Trace>,
+        (spent, traced_bytes): (&mut Spent, u64),
+        watch: Watch<'_>,
+    ) -> Result<(), AnalyzeError> {
+        let Self { capture, seen, station, .. } = *self;
+        let radio = self.radio.profile();
+        let traffic = Traffic::of(capture, station);
+        let memory_left = check_memory(&traffic, station, &question.limits)?.saturating_sub(traced_bytes);
+        let phy = Phy::of((capture, seen), station);
+        document.phy = Some(format!("{phy}{}", options.keys_set()));
         let events = question.limits.events_for(capture.bytes).saturating_sub(spent.events);
         debug!(file = capture.file, %station, phy = %phy, "replay begins");
-        let cell = CellChoice { radio: &named_radio, settings };
+        let cell = CellChoice { radio: self.radio, settings: &options.settings };
         let mut watch = |share| watch(AnalysisProgress::Replaying(share));
         let mut what_if =
             WhatIf::new(&traffic, phy, cell, question.seed, (events, spent.others), &mut watch)?;
@@ -366,11 +398,13 @@ fn analyze_with(
         if trace.is_some() {
             what_if.simulate_idle_time();
         }
-        document.cell = Some(what_if.cell()?);
+        let cell = document.cell.insert(what_if.cell()?);
+        let (beacon_rate, data_rate) =
+            (Rate::from_bps(cell.beacon_rate_bps as u64), Rate::from_bps(cell.data_rate_bps as u64));
         document.pace = Some(pace(what_if.segments()));
-        document.policies = what_if.run(choices)?;
+        document.policies = what_if.run(&options.choices)?;
         what_if.keep_to_share();
-        document.capture.notes.extend(timeout_note(&document, &radio));
+        document.capture.notes.extend(timeout_note(document, radio));
         let states = what_if.take_radio_states();
         // Beside a measured current, a time line is for the prediction.
         let is_wanted = |name: &&String| {
@@ -378,50 +412,56 @@ fn analyze_with(
         };
         let untraced: Vec<String> = what_if.untraced().iter().filter(is_wanted).cloned().collect();
         document.capture.notes.extend(untraced_note(&untraced, &question.limits, capture));
-        let beacon_rate = document
-            .cell
-            .as_ref()
-            .map_or(phy.beacon_rate, |cell| Rate::from_bps(cell.beacon_rate_bps as u64));
-        document.group = group::report(capture, seen, &station, &radio, (what_if.standard, beacon_rate));
-        let observed = captured_radio::as_captured(capture, seen, &station, &radio);
-        let sent = captured_radio::radio_of_frames(capture, &station, &radio);
-        let on_air = seen.policy_of(&station);
+        document.group = group::report(capture, seen, station, radio, (what_if.standard, beacon_rate));
+        let observed = captured_radio::as_captured(capture, seen, station, radio);
+        let sent = captured_radio::radio_of_frames(capture, station, radio);
+        let on_air = seen.policy_of(station);
         let of_others = observed
             .as_deref()
             .filter(|_| !document.policies.is_empty())
             .and_then(|periods| captured_radio::note_of_others(capture, periods, &sent, on_air));
         document.capture.notes.extend(of_others);
         if let Some(trace) = trace {
-            let offset_s = question.current.and_then(|current| current.offset_s);
-            let data_rate_bps = document.cell.as_ref().map_or(0.0, |cell| cell.data_rate_bps);
-            let replayed = radio.clone().at_rate(Rate::from_bps(data_rate_bps as u64));
-            let (name, periods, is_replayed) = prediction(question.policies, &states, observed.as_deref());
-            let prediction = current::Prediction {
-                name,
-                periods,
-                radio: if is_replayed { &replayed } else { &sent },
-                knows_beacons: !is_replayed,
-                load: question.current.map_or_else(current::Load::default, |current| current.load),
-            };
-            let compared = current::compare(trace, &prediction, offset_s, question.trace);
-            let mut compared = compared.map_err(AnalyzeError::Option)?;
-            if is_replayed && observed.is_some() {
-                compared.verdict.text += &format!(
-                    "; this is beside the replay of {name}, since it is the one policy that was asked for: without --policy it is \
-                     beside the times at which the station's frames say that it sleeps, and those decide"
-                );
-            }
-            document.current = Some(compared);
+            let radios = (&sent, &radio.clone().at_rate(data_rate));
+            document.current = Some(compare_current(trace, question, &states, observed.as_deref(), radios)?);
         }
         if let Some(line) = &mut document.timeline {
             line.add_captured(observed.as_deref().unwrap_or_default());
             line.add_radio_states(states);
         }
-        keep_alive_costs(capture, &station, &mut what_if, on_air, &mut document)?;
+        keep_alive_costs(capture, station, &mut what_if, on_air, document)?;
         spent.events = spent.events.saturating_add(what_if.events);
-        ungranted_costs(&mut document);
+        ungranted_costs(document);
+        Ok(())
     }
-    Ok(document)
+}
+
+/// A measured current beside the prediction that decides: with the radio as it sent frames, or as it was replayed.
+fn compare_current(
+    trace: &Trace,
+    question: &Question<'_>,
+    states: &[(String, Vec<RadioPeriod>)],
+    observed: Option<&[RadioPeriod]>,
+    (sent, replayed): (&Radio, &Radio),
+) -> Result<CurrentReport, AnalyzeError> {
+    let (name, periods, is_replayed) = prediction(question.policies, states, observed);
+    let prediction = current::Prediction {
+        name,
+        periods,
+        radio: if is_replayed { replayed } else { sent },
+        knows_beacons: !is_replayed,
+        load: question.current.map_or_else(current::Load::default, |current| current.load),
+    };
+    let offset_s = question.current.and_then(|current| current.offset_s);
+    let compared = current::compare(trace, &prediction, offset_s, question.trace);
+    let mut compared = compared.map_err(AnalyzeError::Option)?;
+    if is_replayed && observed.is_some() {
+        compared.verdict.text += &format!(
+            "; this is beside the replay of {name}, since it is the one policy that was asked for: without --policy it is \
+             beside the times at which the station's frames say that it sleeps, and those decide"
+        );
+    }
+    Ok(compared)
 }
 
 /// The prediction that a measured current is compared with, and whether it is a replay: the one policy that was asked for, else what was

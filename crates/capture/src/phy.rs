@@ -106,26 +106,7 @@ impl Phy {
             group_rate: captured_group_rate(capture),
             access: network.and_then(|network| network.access).filter(is_plausible),
         };
-        let mut by_vector: Vec<(TxVector, u64)> = Vec::new();
-        let (mut timed, mut all) = (0, 0);
-        for packet in &capture.packets {
-            if station.direction(capture, packet).is_none() {
-                continue;
-            }
-            all += 1;
-            let Some(frame) = capture.frame(packet) else { continue };
-            let Some(vector) = frame.vector.map(plain) else { continue };
-            timed += 1;
-            let bytes = u64::from(frame.air_bytes);
-            match by_vector.iter_mut().find(|(known, _)| *known == vector) {
-                Some((_, sum)) => *sum += bytes,
-                None => by_vector.push((vector, bytes)),
-            }
-        }
-        let most = by_vector.into_iter().max_by_key(|(vector, bytes)| (*bytes, vector.rate()));
-        let Some((vector, _)) = most.filter(|_| timed * 100 >= all * MEASURED_PERCENT) else {
-            return assumed;
-        };
+        let Some(vector) = usual_vector(capture, station) else { return assumed };
         // Without a channel the rates of beacons tell the bands apart.
         let by_beacons = || if captured_beacons.is_some_and(is_dsss) { Band::Ghz2 } else { Band::Ghz5 };
         let band = seen_band.band.unwrap_or_else(by_beacons);
@@ -144,7 +125,7 @@ impl Phy {
             None => at_most().unwrap_or(rate_of(standard)),
         };
         let captured = (rate != captured).then_some(captured);
-        let default = if has_dsss(standard) { ASSUMED_BEACONS } else { FAST_BEACONS };
+        let default = if standard.is_2_4_ghz() { ASSUMED_BEACONS } else { FAST_BEACONS };
         Self {
             basis: Basis::Simulated,
             standard,
@@ -165,6 +146,28 @@ impl Phy {
             Basis::Inferred | Basis::Measured => vec![self.rate, ASSUMED_FAST, ASSUMED_SLOW],
         }
     }
+}
+
+/// The vector of most bytes of the station; `None` if the capture states those of too few packets.
+fn usual_vector(capture: &Capture, station: &Station) -> Option<TxVector> {
+    let mut by_vector: Vec<(TxVector, u64)> = Vec::new();
+    let (mut timed, mut all) = (0, 0);
+    for packet in &capture.packets {
+        if station.direction(capture, packet).is_none() {
+            continue;
+        }
+        all += 1;
+        let Some(frame) = capture.frame(packet) else { continue };
+        let Some(vector) = frame.vector.map(plain) else { continue };
+        timed += 1;
+        let bytes = u64::from(frame.air_bytes);
+        match by_vector.iter_mut().find(|(known, _)| *known == vector) {
+            Some((_, sum)) => *sum += bytes,
+            None => by_vector.push((vector, bytes)),
+        }
+    }
+    let most = by_vector.into_iter().max_by_key(|(vector, bytes)| (*bytes, vector.rate()));
+    most.filter(|_| timed * 100 >= all * MEASURED_PERCENT).map(|(vector, _)| vector)
 }
 
 /// The vector without what takes no other time on the air, and without what the simulator does not have if a mode of the same rate and
@@ -236,11 +239,6 @@ fn has_block_acks(capture: &Capture, station: &Station) -> bool {
 /// The lowest rate of a standard, which it has.
 fn rate_of(standard: Standard) -> Rate {
     standard.rates().first().copied().unwrap_or(ASSUMED)
-}
-
-/// Whether a standard is one of 2.4 GHz, whose beacons may have DSSS rates.
-pub(crate) const fn has_dsss(standard: Standard) -> bool {
-    matches!(standard, Standard::B | Standard::G | Standard::N24 | Standard::Ax24)
 }
 
 /// The rate at which a cell of a standard sends the beacons that are sent at `rate`: that or the next rate below which it has for them.

@@ -26,7 +26,7 @@ use tracing::debug;
 
 use crate::clock;
 use crate::error::AnalyzeError;
-use crate::phy::{ASSUMED_FAST, ASSUMED_SLOW, FAST_BEACONS, Phy, beacon_rate_of, has_dsss, he_mode_below};
+use crate::phy::{ASSUMED_FAST, ASSUMED_SLOW, FAST_BEACONS, Phy, beacon_rate_of, he_mode_below};
 use crate::replay::{SegmentArrivals, TAIL, Traffic};
 use crate::report::{AssumptionReport, Basis, CellReport, DelayReport, LIST_LIMIT, PolicyReport};
 use crate::timeline::PERIOD_BYTES;
@@ -410,7 +410,7 @@ impl<'a> WhatIf<'a> {
 
     /// Whether the rate of beacons is assumed, and another one is as likely.
     fn assumes_beacon_rate(&self) -> bool {
-        !self.phy.knows_beacon_rate && !self.is_set("wifi.beacon_rate") && has_dsss(self.standard)
+        !self.phy.knows_beacon_rate && !self.is_set("wifi.beacon_rate") && self.standard.is_2_4_ghz()
     }
 
     /// The DTIM period, if the station is taken to wake up for each beacon although it may as well for the DTIM beacons alone: no frame

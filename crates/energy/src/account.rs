@@ -81,7 +81,7 @@ impl ProfileAccount {
 
     /// What the profile says of a time whose energy is `energy_j`.
     pub fn of(radio: &Radio, spent: &StateSeconds, energy_j: f64) -> Self {
-        let elapsed = spent.transmit + spent.receive + spent.listen + spent.sleep + spent.transition;
+        let elapsed = spent.total();
         let power_w = |energy_j: f64| if elapsed > 0.0 { energy_j / elapsed } else { 0.0 };
         let in_mode = |mode: &HostMode| {
             let more_w = mode.sleep.as_watts() - radio.sleep.as_watts();
@@ -92,78 +92,98 @@ impl ProfileAccount {
                 error: radio.clone().in_mode(&mode.id).and_then(|radio| radio.error()),
             }
         };
-        let (held_receive_s, held_listen_s) = held_s(radio, spent);
-        let (guard_s, least_awake_s) = listened_s(radio, spent);
-        let depends = |key: &str| match key {
-            "transmit" => radio.transmit.as_watts() * spent.transmit,
-            "receive" => radio.receive.as_watts() * (spent.receive - held_receive_s).abs(),
-            "listen" => radio.listen.as_watts() * (spent.listen - held_listen_s).abs(),
-            "sleep_clock" => radio.listen.as_watts() * guard_s,
-            "min_awake" => radio.listen.as_watts() * least_awake_s,
-            "sleep" => radio.sleep.as_watts() * spent.sleep,
-            "wake_up" => radio.wake_up.power.as_watts() * spent.transition,
-            _ => radio.to_sleep.power.as_watts() * spent.transition,
-        };
-        let mut keys: Vec<&str> = radio.borrowed.iter().map(String::as_str).collect();
-        // What is borrowed to receive stands for listening too, if nothing is known of that.
-        if keys.contains(&"receive") && radio.assumed.contains_key("listen") && !keys.contains(&"listen") {
-            keys.push("listen");
-        }
         let error = radio.error();
         let model = error.map_or_else(|| others_error(radio, spent, energy_j), |error| (error, error));
         let digits = digits(radio, spent, energy_j);
-        let (mut low, mut high) = (model.0.max(digits).powi(2), model.1.max(digits).powi(2));
-        let mut share = 0.0;
-        let mut listening: f64 = 0.0;
-        let mut borrowed = Vec::new();
-        for key in keys {
-            let part = if energy_j > 0.0 { depends(key) / energy_j } else { 0.0 };
-            if part >= LEAST_PART {
-                borrowed.push(key.to_owned());
-            }
-            // Several keys decide on listening, of which no part counts twice.
-            if matches!(key, "listen" | "min_awake" | "sleep_clock") {
-                listening = listening.max(part);
-            } else {
-                share += part;
-            }
-            let (least, most) = spread(radio, key);
-            low += (part * (1.0 - least)).powi(2);
-            high += (part * (most - 1.0)).powi(2);
-        }
-        share += listening;
+        let mut band = SquaredBand { low: model.0.max(digits).powi(2), high: model.1.max(digits).powi(2) };
+        let (borrowed, borrowed_share) = borrowed(radio, spent, energy_j, &mut band);
         let mut assumed = Vec::new();
         for (key, less, more) in assumptions(radio, spent, &borrowed) {
             let share = |part_j: f64| if energy_j > 0.0 { part_j / energy_j } else { 0.0 };
             if share(less.max(more)) > LEAST_PART {
                 assumed.push(key.to_owned());
             }
-            low += share(less).powi(2);
-            high += share(more).powi(2);
+            band.widen(share(less), share(more));
         }
         let load_instead = load_instead(radio, spent, energy_j);
-        low += load_instead.min(0.0).powi(2);
-        high += load_instead.max(0.0).powi(2);
+        band.widen(load_instead.min(0.0), load_instead.max(0.0));
         Self {
             mode: radio.modes.get(radio.mode).map(|mode| mode.name.clone()),
             modes: radio.modes.iter().map(in_mode).collect(),
-            borrowed_share: share.min(1.0),
+            borrowed_share,
             borrowed,
             error,
             assumed,
             digits: (digits > model.0.min(model.1)).then_some(digits),
             load_instead: (load_instead.abs() >= LEAST_PART).then_some(load_instead),
             next_average: if error.is_none() { next_average(radio, spent) } else { None },
-            band_low: low.sqrt().min(1.0),
-            band_high: high.sqrt(),
+            band_low: band.low.sqrt().min(1.0),
+            band_high: band.high.sqrt(),
         }
     }
+}
+
+/// How far an energy may be below and above, as squares of shares: the sums over errors that are independent of each other.
+struct SquaredBand {
+    low: f64,
+    high: f64,
+}
+
+impl SquaredBand {
+    fn widen(&mut self, below: f64, above: f64) {
+        self.low += below.powi(2);
+        self.high += above.powi(2);
+    }
+}
+
+/// The borrowed keys of which an energy has a part that is worth a name, and the share of it that depends on any. The band gets how far
+/// the values of another chip may be off.
+fn borrowed(
+    radio: &Radio,
+    spent: &StateSeconds,
+    energy_j: f64,
+    band: &mut SquaredBand,
+) -> (Vec<String>, f64) {
+    let (held_receive_s, held_listen_s) = held_s(radio, spent);
+    let (guard_s, least_awake_s) = listened_s(radio, spent);
+    let depends_j = |key: &str| match key {
+        "transmit" => radio.transmit.as_watts() * spent.transmit,
+        "receive" => radio.receive.as_watts() * (spent.receive - held_receive_s).abs(),
+        "listen" => radio.listen.as_watts() * (spent.listen - held_listen_s).abs(),
+        "sleep_clock" => radio.listen.as_watts() * guard_s,
+        "min_awake" => radio.listen.as_watts() * least_awake_s,
+        "sleep" => radio.sleep.as_watts() * spent.sleep,
+        "wake_up" => radio.wake_up.power.as_watts() * spent.transition,
+        _ => radio.to_sleep.power.as_watts() * spent.transition,
+    };
+    let mut keys: Vec<&str> = radio.borrowed.iter().map(String::as_str).collect();
+    // What is borrowed to receive stands for listening too, if nothing is known of that.
+    if keys.contains(&"receive") && radio.assumed.contains_key("listen") && !keys.contains(&"listen") {
+        keys.push("listen");
+    }
+    let (mut share, mut listening): (f64, f64) = (0.0, 0.0);
+    let mut named = Vec::new();
+    for key in keys {
+        let part = if energy_j > 0.0 { depends_j(key) / energy_j } else { 0.0 };
+        if part >= LEAST_PART {
+            named.push(key.to_owned());
+        }
+        // Several keys decide on listening, of which no part counts twice.
+        if matches!(key, "listen" | "min_awake" | "sleep_clock") {
+            listening = listening.max(part);
+        } else {
+            share += part;
+        }
+        let (least, most) = spread(radio, key);
+        band.widen(part * (1.0 - least), part * (most - 1.0));
+    }
+    (named, (share + listening).min(1.0))
 }
 
 /// The mean time from one wake-up to the next, of which most are for beacons; `None` if wake-ups take no time.
 fn wakes_every(radio: &Radio, spent: &StateSeconds) -> Option<(f64, Span)> {
     let wakeups = spent.transition / (radio.wake_up.time + radio.to_sleep.time).as_secs_f64();
-    let elapsed_s = spent.transmit + spent.receive + spent.listen + spent.sleep + spent.transition;
+    let elapsed_s = spent.total();
     let is_known = wakeups.is_finite() && wakeups > 0.0;
     is_known.then(|| (wakeups, Span::from_secs_f64(elapsed_s / wakeups)))
 }
@@ -194,7 +214,7 @@ fn load_instead(radio: &Radio, spent: &StateSeconds, energy_j: f64) -> f64 {
     if energy_j <= 0.0 {
         return 0.0;
     }
-    let elapsed_s = spent.transmit + spent.receive + spent.listen + spent.sleep + spent.transition;
+    let elapsed_s = spent.total();
     let wakeups = wakes_every(radio, spent).map_or(0.0, |(wakeups, _)| wakeups);
     radio.load_instead_j(elapsed_s, wakeups) / energy_j
 }

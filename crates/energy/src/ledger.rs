@@ -152,6 +152,11 @@ impl StateSeconds {
                 .as_secs_f64(),
         }
     }
+
+    /// The whole time.
+    pub fn total(&self) -> f64 {
+        self.transmit + self.receive + self.listen + self.sleep + self.transition
+    }
 }
 
 /// Adds the times of another time line.

@@ -245,12 +245,25 @@ impl Cell {
             let key = (FindingKind::GroupNotSent, Verdict::Kept, bssid);
             find(findings, key, mark, &[announced, packet.number], || "it was sent".to_owned());
         }
-        if !is_data || packet.repeated {
-            return;
+        if is_data && !packet.repeated {
+            let before = self.group_frame.replace((mark, frame.sequence_control, frame.control.more_data));
+            self.group_data(mark, frame, bssid, before, findings, sleeps);
         }
-        let before = self.group_frame.replace((mark, frame.sequence_control, frame.control.more_data));
-        let (Some((count, _)), Some((at, beacon))) = (self.dtim, self.marks.last()) else { return };
-        let after = packet.at.saturating_since(*at);
+    }
+
+    /// A group-addressed data frame, which comes after `before` in its beacon interval.
+    fn group_data(
+        &mut self,
+        mark: Mark,
+        frame: &AirFrame,
+        bssid: MacAddress,
+        before: Option<(Mark, Option<u16>, bool)>,
+        findings: &mut Findings,
+        sleeps: impl FnOnce() -> bool,
+    ) {
+        let (at, number) = mark;
+        let (Some((count, _)), Some(&(beacon_at, beacon))) = (self.dtim, self.marks.last()) else { return };
+        let after = at.saturating_since(beacon_at);
         if after > self.interval || !sleeps() {
             return;
         }
@@ -266,13 +279,13 @@ impl Cell {
         let mut doubt = |kind, mark, deciding: &[u32], detail| {
             self.doubts.push(Doubt { kind, mark, deciding: deciding.to_vec(), unknown, detail });
         };
+        let mut kept = |kind, mark, deciding: &[u32], detail: &str| {
+            find(findings, (kind, Verdict::Kept, bssid), mark, deciding, || detail.to_owned());
+        };
         // What began after a DTIM beacon goes on past the next one, as long as More Data says so (802.11-2020 11.2.3.6).
         if count > 0 && self.group_goes_on {
             self.group_goes_on = frame.control.more_data;
-            let key = (FindingKind::GroupNotAfterDtim, Verdict::Kept, bssid);
-            find(findings, key, mark, &[*beacon, packet.number], || {
-                "the frame before announced it".to_owned()
-            });
+            kept(FindingKind::GroupNotAfterDtim, mark, &[beacon, number], "the frame before announced it");
             return;
         }
         if count > 0 {
@@ -280,25 +293,22 @@ impl Cell {
             let detail = format!(
                 "{after_ms:.1} ms after a beacon with DTIM count {count}, while a station was in power save"
             );
-            doubt(FindingKind::GroupNotAfterDtim, mark, &[*beacon, packet.number], detail);
+            doubt(FindingKind::GroupNotAfterDtim, mark, &[beacon, number], detail);
             return;
         }
-        let key = (FindingKind::GroupNotAfterDtim, Verdict::Kept, bssid);
-        find(findings, key, mark, &[*beacon, packet.number], || "after a DTIM beacon".to_owned());
+        kept(FindingKind::GroupNotAfterDtim, mark, &[beacon, number], "after a DTIM beacon");
         let Some((last, sequence, more)) =
             before.filter(|(_, sequence, _)| *sequence != frame.sequence_control)
         else {
             return;
         };
         if more {
-            let key = (FindingKind::MoreDataMissing, Verdict::Kept, bssid);
-            find(findings, key, last, &[last.1, packet.number], || "More Data was set".to_owned());
+            kept(FindingKind::MoreDataMissing, last, &[last.1, number], "More Data was set");
         } else if sequence.is_some() {
             let detail = format!(
-                "More Data was 0, and packet {} brought another group-addressed frame in the same beacon interval",
-                packet.number
+                "More Data was 0, and packet {number} brought another group-addressed frame in the same beacon interval"
             );
-            doubt(FindingKind::MoreDataMissing, last, &[*beacon, last.1, packet.number], detail);
+            doubt(FindingKind::MoreDataMissing, last, &[beacon, last.1, number], detail);
         }
     }
 

@@ -265,35 +265,11 @@ impl Observer {
             state.expire(packet.at, findings);
             state.ps_poll(packet, frame, acknowledged, findings);
         } else if frame.listen_interval.is_some() {
-            if let Some(station) = frame.transmitter {
-                let (state, findings) = self.station(capture, station, packet, frame);
-                // What was buffered before an association is dropped with it.
-                state.leave(packet.at, findings);
-                state.record.uapsd = frame.requested_uapsd.map(|categories| categories != 0);
-                state.record.uapsd_categories = frame.requested_uapsd;
-                state.association_request = Some(packet.number);
-                state.association = Association {
-                    listen_interval: frame.listen_interval,
-                    is_multi_link: frame.is_multi_link,
-                    is_twt_requester: frame.supports_twt,
-                };
-            }
+            self.asks_to_associate(capture, packet, frame);
         } else if let Some(aid) = frame.aid {
             self.associated(capture, packet, frame, aid);
         } else if matches!(kind, FrameKind::Deauthentication | FrameKind::Disassociation) {
-            let mut ended: BTreeSet<MacAddress> =
-                [Some(frame.receiver), frame.transmitter].into_iter().flatten().collect();
-            if let Some(cell) =
-                frame.bssid.filter(|_| frame.receiver.is_group()).and_then(|bssid| self.cells.get_mut(&bssid))
-            {
-                ended.append(&mut cell.members);
-            }
-            for mac in ended {
-                if let Some(state) = self.stations.get_mut(&mac) {
-                    state.read_beacons(&self.cells, &mut self.findings);
-                    state.leave(packet.at, &mut self.findings);
-                }
-            }
+            self.end_associations(packet, frame);
         } else if !kind.is_data() {
             self.beside_data(capture, packet, frame, (acknowledged, at_once));
         } else if let Some((station, up)) = station_of(frame) {
@@ -318,6 +294,38 @@ impl Observer {
                 let delivery = Delivery::new((packet, frame), (acknowledged, at_once), cell, not_before);
                 let state = self.stations.entry(station).or_default();
                 state.sent_to_station(&delivery, &mut self.findings);
+            }
+        }
+    }
+
+    /// A request for an association.
+    fn asks_to_associate(&mut self, capture: &Capture, packet: &CapturedPacket, frame: &AirFrame) {
+        let Some(station) = frame.transmitter else { return };
+        let (state, findings) = self.station(capture, station, packet, frame);
+        // What was buffered before an association is dropped with it.
+        state.leave(packet.at, findings);
+        state.record.uapsd = frame.requested_uapsd.map(|categories| categories != 0);
+        state.record.uapsd_categories = frame.requested_uapsd;
+        state.association_request = Some(packet.number);
+        state.association = Association {
+            listen_interval: frame.listen_interval,
+            is_multi_link: frame.is_multi_link,
+            is_twt_requester: frame.supports_twt,
+        };
+    }
+
+    /// A deauthentication or a disassociation: of one station, or of all of a cell.
+    fn end_associations(&mut self, packet: &CapturedPacket, frame: &AirFrame) {
+        let mut ended: BTreeSet<MacAddress> =
+            [Some(frame.receiver), frame.transmitter].into_iter().flatten().collect();
+        let of_all = frame.bssid.filter(|_| frame.receiver.is_group());
+        if let Some(cell) = of_all.and_then(|bssid| self.cells.get_mut(&bssid)) {
+            ended.append(&mut cell.members);
+        }
+        for mac in ended {
+            if let Some(state) = self.stations.get_mut(&mac) {
+                state.read_beacons(&self.cells, &mut self.findings);
+                state.leave(packet.at, &mut self.findings);
             }
         }
     }

@@ -146,7 +146,7 @@ struct ProfileClock {
     wander_ppm: Option<f64>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ProfileBeacon {
     reception: Option<ProfileReception>,
@@ -241,21 +241,14 @@ const LISTEN_IS_RECEIVE: &str = "equal to receive, since the source gives no fig
 
 impl Profile {
     fn resolve(mut self) -> Result<Radio, SettingError> {
-        self.check_required()?;
+        self.check()?;
         let text = |text: Option<String>| text.unwrap_or_default();
-        let (name, description, source) =
-            (text(self.name.take()), text(self.description.take()), text(self.source.take()));
-        if name.trim().is_empty() {
-            return Err(SettingError::syntax("name", "a text that is not empty", format!("{name:?}")));
-        }
-        if self.voltage == Some(Voltage::ZERO) {
-            return Err(SettingError::out_of_range("voltage", Voltage::ZERO, "more than 0V"));
-        }
         let voltage = self.voltage;
         let needed = |key, draw: Option<Draw>| match draw {
             Some(draw) => power(key, draw, voltage),
             None => unreachable!("{key} was required"),
         };
+        let optional = |key, draw: Option<Draw>| draw.map(|draw| power(key, draw, voltage)).transpose();
         let transition = |key, written: Option<ProfileTransition>| {
             written.map_or(Ok(Transition::default()), |written| written.resolve(key, voltage))
         };
@@ -264,25 +257,18 @@ impl Profile {
         if self.listen.is_none() {
             self.assumed.entry("listen".to_owned()).or_insert_with(|| LISTEN_IS_RECEIVE.to_owned());
         }
-        let beacon = self.beacon.take();
-        if let Some(unknown) = self.borrowed.iter().find(|key| !BORROWABLE.contains(&key.as_str())) {
-            return Err(SettingError::out_of_range(
-                "borrowed",
-                format!("{unknown:?}"),
-                BORROWABLE.join(", "),
-            ));
-        }
-        let housekeeping =
-            self.housekeeping.take().map_or(Ok(Power::ZERO), |written| written.resolve(voltage))?;
+        let housekeeping = self.housekeeping.map_or(Ok(Power::ZERO), |written| written.resolve(voltage))?;
         let doze = needed("sleep", self.sleep)?;
         let sleep = Power::from_nanowatts(doze.as_nanowatts().saturating_add(housekeeping.as_nanowatts()));
         let averages = self.averages.resolve("averages", voltage)?;
-        let other_sleep =
-            self.averages.other_sleep.map(|draw| power("averages.other_sleep", draw, voltage)).transpose()?;
-        let modes = std::mem::take(&mut self.mode);
-        let modes = (0..).zip(modes).map(|(place, mode)| mode.resolve(place, sleep, &averages, voltage));
+        let modes = (0..).zip(self.mode).map(|(place, mode)| mode.resolve(place, sleep, &averages, voltage));
         let modes = modes.collect::<Result<Vec<_>, _>>()?;
+        let beacon = self.beacon.unwrap_or_default();
         Ok(Radio {
+            name: text(self.name),
+            description: text(self.description),
+            source: text(self.source),
+            voltage,
             transmit: transmit_by_rate[0].1,
             transmit_by_rate: if matches!(self.transmit, Some(Transmit::One(_))) {
                 Vec::new()
@@ -290,16 +276,16 @@ impl Profile {
                 transmit_by_rate
             },
             receive,
-            listen: self.listen.map_or(Ok(receive), |draw| power("listen", draw, voltage))?,
+            listen: optional("listen", self.listen)?.unwrap_or(receive),
             sleep,
             housekeeping,
             borrowed: self.borrowed,
+            other_sleep: optional("averages.other_sleep", self.averages.other_sleep)?,
             averages,
-            other_sleep,
             modes,
             mode: 0,
-            deep_sleep: self.deep_sleep.map(|draw| power("deep_sleep", draw, voltage)).transpose()?,
-            host: self.host.map(|draw| power("host", draw, voltage)).transpose()?,
+            deep_sleep: optional("deep_sleep", self.deep_sleep)?,
+            host: optional("host", self.host)?,
             to_sleep: transition("to_sleep", self.to_sleep)?,
             wake_up: transition("wake_up", self.wake_up)?,
             min_awake: bounded("min_awake", self.min_awake.unwrap_or_default())?,
@@ -307,19 +293,28 @@ impl Profile {
             timeout: self.timeout.map(|timeout| bounded("timeout", timeout)).transpose()?,
             wakes_for_dtims: matches!(self.wakes_for, Some(ProfileBeacons::Dtim)),
             sleep_clock: self.sleep_clock.map_or(Ok(SleepClock::default()), ProfileClock::resolve)?,
-            beacon_reception: match beacon.as_ref().and_then(|beacon| beacon.reception.as_ref()) {
+            beacon_reception: match beacon.reception {
                 Some(ProfileReception::Tim) => BeaconReception::Tim,
                 Some(ProfileReception::Whole) | None => BeaconReception::Whole,
             },
-            beacon_wait: bounded(
-                "beacon.wait",
-                beacon.and_then(|beacon| beacon.wait).unwrap_or(BEACON_WAIT),
-            )?,
+            beacon_wait: bounded("beacon.wait", beacon.wait.unwrap_or(BEACON_WAIT))?,
             assumed: self.assumed,
-            name,
-            description,
-            source,
-            voltage,
+        })
+    }
+
+    /// Checks what decides nothing about the powers: required keys, the name, the voltage and the keys that are borrowed.
+    fn check(&self) -> Result<(), SettingError> {
+        self.check_required()?;
+        let name = self.name.as_deref().unwrap_or_default();
+        if name.trim().is_empty() {
+            return Err(SettingError::syntax("name", "a text that is not empty", format!("{name:?}")));
+        }
+        if self.voltage == Some(Voltage::ZERO) {
+            return Err(SettingError::out_of_range("voltage", Voltage::ZERO, "more than 0V"));
+        }
+        let unknown = self.borrowed.iter().find(|key| !BORROWABLE.contains(&key.as_str()));
+        unknown.map_or(Ok(()), |key| {
+            Err(SettingError::out_of_range("borrowed", format!("{key:?}"), BORROWABLE.join(", ")))
         })
     }
 

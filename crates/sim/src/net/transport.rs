@@ -149,17 +149,8 @@ pub(super) fn legs(
             vec![to_server(), to_station]
         }
         Transport::E2tcp => {
-            let is_relayed = gateway.is_some();
-            let end = e2tcp_end(scenario, group);
-            // The base station receives for somebody else, and so as much as the station's SYN asks for.
-            let near = E2tcpConfig {
-                read_at_once: down || !is_relayed,
-                obeys_peer: is_relayed && scenario.tcp.handshake,
-                ..end.clone()
-            };
-            let end = E2tcpConfig { asks: Some(end.reliability).filter(|asked| *asked < 100), ..end };
-            let hop = ConnectionPlan::E2tcp { server_side: Box::new(near), station_side: Box::new(end) };
-            if is_relayed { vec![to_server(), hop] } else { vec![hop] }
+            let hop = e2tcp_hop(scenario, group, down, gateway.is_some());
+            if gateway.is_some() { vec![to_server(), hop] } else { vec![hop] }
         }
         Transport::E2tcpBase => {
             let near = E2tcpConfig { read_at_once: down, ..e2tcp_end(scenario, group) };
@@ -185,6 +176,19 @@ pub(super) fn legs(
         Transport::Quic => unreachable!("QUIC has its own settings"),
         Transport::Udp => unreachable!("datagrams have no connection"),
     }
+}
+
+/// A connection over E2TCP to a station, from the base station if it is relayed.
+fn e2tcp_hop(scenario: &Scenario, group: &FlowGroup, down: bool, is_relayed: bool) -> ConnectionPlan {
+    let end = e2tcp_end(scenario, group);
+    // The base station receives for somebody else, and so as much as the station's SYN asks for.
+    let near = E2tcpConfig {
+        read_at_once: down || !is_relayed,
+        obeys_peer: is_relayed && scenario.tcp.handshake,
+        ..end.clone()
+    };
+    let end = E2tcpConfig { asks: Some(end.reliability).filter(|asked| *asked < 100), ..end };
+    ConnectionPlan::E2tcp { server_side: Box::new(near), station_side: Box::new(end) }
 }
 
 /// The settings of either end of a flow's E2TCP.

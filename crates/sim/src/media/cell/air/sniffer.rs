@@ -55,25 +55,17 @@ impl Sniffer {
         bitmap: MpduSet,
         marked: Vec<Member>,
     ) {
-        let node = |member: Member| self.nodes[member as usize];
-        let (sender, bss) = node(ppdu.from);
+        let (sender, bss) = self.nodes[ppdu.from as usize];
         let receiver = match ppdu.to {
-            Receiver::Member(to) => node(to).0,
+            Receiver::Member(to) => self.nodes[to as usize].0,
             Receiver::Group => Node::All,
         };
-        let beacon = match mpdus {
-            [(Mpdu { body: Body::Beacon { dtim_count, group, .. }, .. }, _)] => {
-                let marked = marked.into_iter().filter_map(|member| self.station(member)).collect();
-                Some(BeaconContent { dtim_count: *dtim_count, group: *group, marked })
-            }
-            _ => None,
-        };
+        let beacon = self.beacon(mpdus, marked);
         self.aggregates += u32::from(ppdu.count > 1);
         let reference = self.aggregates;
         let Some(trace) = &mut self.trace else { return };
         for part in parts.iter() {
             let (from, to) = if part.by_sender { (sender, receiver) } else { (receiver, sender) };
-            let is_response = matches!(part.kind, CellFrameKind::Ack | CellFrameKind::BlockAck);
             let (vector, bytes) = match part.kind {
                 CellFrameKind::Rts => (modes.get(ModeId::CONTROL).vector, RTS_BYTES),
                 CellFrameKind::Cts => (modes.get(ModeId::CONTROL).vector, ACK_BYTES),
@@ -105,47 +97,21 @@ impl Sniffer {
                 aggregate: None,
                 bitmap: MpduSet::default(),
             };
-            if part.kind == CellFrameKind::BlockAck {
-                trace.frames.push(TracedFrame { sequence: ppdu.sequence, bitmap, ..control });
-                continue;
-            }
-            if is_response || matches!(part.kind, CellFrameKind::Rts | CellFrameKind::Cts) {
-                trace.frames.push(control);
-                continue;
-            }
-            let mut count = 0;
-            for (mpdu, bytes) in mpdus {
-                if let (true, Some(last), Body::Data(packet)) =
-                    (mpdu.joins, trace.frames.last_mut(), mpdu.body)
-                {
-                    // The header says what holds behind the last packet.
-                    last.flags = mpdu.flags;
-                    last.joined.push(packet);
-                    continue;
+            match part.kind {
+                CellFrameKind::BlockAck => {
+                    trace.frames.push(TracedFrame { sequence: ppdu.sequence, bitmap, ..control });
                 }
-                let (place, is_aggregate) = (count, ppdu.count > 1);
-                count += 1;
-                trace.frames.push(TracedFrame {
-                    duration: if place == 0 { part.duration } else { Span::ZERO },
-                    bytes: *bytes,
-                    received: part.received && (!is_aggregate || received.contains(place)),
-                    retry: mpdu.retries > 0,
-                    pm: ppdu.pm,
-                    flags: mpdu.flags,
-                    sequence: mpdu.sequence,
-                    packet: match mpdu.body {
-                        Body::Data(packet) | Body::Group(packet) => Some(packet),
-                        _ => None,
-                    },
-                    action: match mpdu.body {
-                        Body::Control(PowerSaveFrame::Wake(frame)) => Some(frame),
-                        _ => None,
-                    },
-                    aggregate: is_aggregate.then_some(Aggregate { reference, place, count: ppdu.count }),
-                    ..control.clone()
-                });
+                CellFrameKind::Ack | CellFrameKind::Rts | CellFrameKind::Cts => trace.frames.push(control),
+                _ => add_mpdus(&mut trace.frames, &control, ppdu, (mpdus, received), reference),
             }
         }
+    }
+
+    /// What a beacon says, if it is one.
+    fn beacon(&self, mpdus: &[(Mpdu, u32)], marked: Vec<Member>) -> Option<BeaconContent> {
+        let [(Mpdu { body: Body::Beacon { dtim_count, group, .. }, .. }, _)] = mpdus else { return None };
+        let marked = marked.into_iter().filter_map(|member| self.station(member)).collect();
+        Some(BeaconContent { dtim_count: *dtim_count, group: *group, marked })
     }
 
     /// The number of the station that is this member.
@@ -180,5 +146,45 @@ impl Sniffer {
         {
             trace.ap_power_save.push((now, packets));
         }
+    }
+}
+
+/// Adds the frames of a PPDU's MPDUs, with what `part` says of all of them. A packet that joins the one before it is in its frame.
+fn add_mpdus(
+    frames: &mut Vec<TracedFrame>,
+    part: &TracedFrame,
+    ppdu: &Ppdu,
+    (mpdus, received): (&[(Mpdu, u32)], &MpduSet),
+    reference: u32,
+) {
+    let mut count = 0;
+    for (mpdu, bytes) in mpdus {
+        if let (true, Some(last), Body::Data(packet)) = (mpdu.joins, frames.last_mut(), mpdu.body) {
+            // The header says what holds behind the last packet.
+            last.flags = mpdu.flags;
+            last.joined.push(packet);
+            continue;
+        }
+        let (place, is_aggregate) = (count, ppdu.count > 1);
+        count += 1;
+        frames.push(TracedFrame {
+            duration: if place == 0 { part.duration } else { Span::ZERO },
+            bytes: *bytes,
+            received: part.received && (!is_aggregate || received.contains(place)),
+            retry: mpdu.retries > 0,
+            pm: ppdu.pm,
+            flags: mpdu.flags,
+            sequence: mpdu.sequence,
+            packet: match mpdu.body {
+                Body::Data(packet) | Body::Group(packet) => Some(packet),
+                _ => None,
+            },
+            action: match mpdu.body {
+                Body::Control(PowerSaveFrame::Wake(frame)) => Some(frame),
+                _ => None,
+            },
+            aggregate: is_aggregate.then_some(Aggregate { reference, place, count: ppdu.count }),
+            ..part.clone()
+        });
     }
 }
