@@ -25,7 +25,7 @@
 
 use crate::fields::{choice, outputs, parameters};
 use crate::mac_frame::Frames;
-use crate::radio::Radio;
+use crate::radio::RadioPowers;
 use crate::tcp_blocks::p_of_window;
 use crate::tcp_energy::period_rounds;
 use crate::{ModelError, positive, require};
@@ -98,7 +98,7 @@ impl Period {
         let enough = window > 2.0;
         require(enough, "throughput_bps", params.throughput_bps, "more than 2 packets in a round trip")?;
         let (m, p) = (f64::from(params.m), p_of_window(window));
-        let air = params.frames.exchanges(&Radio::default());
+        let air = params.frames.exchanges(&RadioPowers::default());
         let pipe = params.rtt_s / (air.uplink_s + air.downlink_s / m);
         let rounds = period_rounds((1.0 - p) / p, window, pipe);
         require(

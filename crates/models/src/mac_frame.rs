@@ -28,7 +28,7 @@
 
 use crate::fields::{choice, outputs, parameters};
 use crate::max_throughput::ofdm_frame_s;
-use crate::radio::Radio;
+use crate::radio::RadioPowers;
 use crate::{ModelError, not_negative, positive, require};
 
 #[cfg(test)]
@@ -178,7 +178,7 @@ pub struct Exchanges {
 
 impl Frames {
     /// The expected exchanges with a radio. The parameters must have been checked.
-    pub(crate) fn exchanges(&self, radio: &Radio) -> Exchanges {
+    pub(crate) fn exchanges(&self, radio: &RadioPowers) -> Exchanges {
         let powers = [radio.transmit_w, radio.receive_w, radio.listen_w];
         let [uplink, downlink] = self.airtimes();
         Exchanges {

@@ -11,7 +11,7 @@ use crate::{ModelError, not_negative, positive};
 
 parameters! {
     /// The powers of a radio.
-    pub struct Radio {
+    pub struct RadioPowers {
         /// P^t, power while sending.
         pub transmit_w: f64 = 1.4,
         /// P^r, power while receiving.
@@ -31,7 +31,7 @@ parameters! {
     }
 }
 
-impl Radio {
+impl RadioPowers {
     /// t^st, duration of both transitions, in seconds.
     pub fn transition_s(&self) -> f64 {
         self.to_sleep_s + self.wake_up_s

@@ -28,7 +28,7 @@
 
 use crate::fields::{choice, outputs, parameters};
 use crate::mac_frame::{Exchanges, Frames};
-use crate::radio::Radio;
+use crate::radio::RadioPowers;
 use crate::{ModelError, not_negative, positive, require};
 
 #[cfg(test)]
@@ -78,7 +78,7 @@ parameters! {
         /// The frames, with the sizes of TCP packets.
         pub frames: Frames = Frames { q: 0.1, ..Frames::default() },
         /// The radio.
-        pub radio: Radio = Radio::default(),
+        pub radio: RadioPowers = RadioPowers::default(),
     }
 }
 

@@ -35,7 +35,7 @@
 
 use crate::fields::{choice, outputs, parameters};
 use crate::mac_frame::{Exchanges, Frames};
-use crate::radio::Radio;
+use crate::radio::RadioPowers;
 use crate::tcp_blocks::{SlowStart, backoff_factor, check_p, check_window, slow_start};
 use crate::tcp_blocks::{timeout_probability, window};
 use crate::{ModelError, not_negative, positive, require};
@@ -78,7 +78,7 @@ parameters! {
         /// The frames; S_p is its data packet.
         pub frames: Frames = Frames::default(),
         /// The radio.
-        pub radio: Radio = Radio::default(),
+        pub radio: RadioPowers = RadioPowers::default(),
     }
 }
 

@@ -21,7 +21,7 @@
 
 use crate::fields::{outputs, parameters};
 use crate::mac_frame::Frames;
-use crate::radio::Radio;
+use crate::radio::RadioPowers;
 use crate::tcp_blocks::check_window;
 use crate::{ModelError, not_negative, positive, require};
 
@@ -41,7 +41,7 @@ parameters! {
         /// t^s, sleep in a gap.
         pub gap_sleep_s: f64 = 0.005,
         /// The radio.
-        pub radio: Radio = Radio::default(),
+        pub radio: RadioPowers = RadioPowers::default(),
         /// w, the window of the round of 3.44 and 3.45, 1 or more. If it does not fit into the RTT, the round lasts as
         /// long as its frames.
         pub window_packets: f64 = 20.0,
@@ -87,7 +87,7 @@ outputs! {
 }
 
 /// dJ (3.46).
-fn reduction_j(radio: &Radio, gaps: f64, sleep_s: f64) -> f64 {
+fn reduction_j(radio: &RadioPowers, gaps: f64, sleep_s: f64) -> f64 {
     let listen_w = radio.listen_w;
     let transitions_j =
         (radio.to_sleep_w - listen_w) * radio.to_sleep_s + (radio.wake_up_w - listen_w) * radio.wake_up_s;
@@ -103,7 +103,7 @@ pub fn solve(params: &Params) -> Result<Output, ModelError> {
     check(params)?;
     let Params { gaps, gap_sleep_s, radio, .. } = *params;
     let reduction = reduction_j(&radio, gaps, gap_sleep_s);
-    let short_of = |better: Radio| {
+    let short_of = |better: RadioPowers| {
         let limit = reduction_j(&better, gaps, gap_sleep_s);
         if limit == 0.0 { 0.0 } else { 1.0 - reduction / limit }
     };
@@ -119,11 +119,11 @@ pub fn solve(params: &Params) -> Result<Output, ModelError> {
     let round = round(params);
     Ok(Output {
         reduction_j: reduction,
-        short_of_sleep_power: short_of(Radio { sleep_w: 0.0, ..radio }),
-        short_of_to_sleep_power: short_of(Radio { to_sleep_w: 0.0, ..radio }),
-        short_of_wake_up_power: short_of(Radio { wake_up_w: 0.0, ..radio }),
-        short_of_to_sleep_time: short_of(Radio { to_sleep_s: 0.0, ..radio }),
-        short_of_wake_up_time: short_of(Radio { wake_up_s: 0.0, ..radio }),
+        short_of_sleep_power: short_of(RadioPowers { sleep_w: 0.0, ..radio }),
+        short_of_to_sleep_power: short_of(RadioPowers { to_sleep_w: 0.0, ..radio }),
+        short_of_wake_up_power: short_of(RadioPowers { wake_up_w: 0.0, ..radio }),
+        short_of_to_sleep_time: short_of(RadioPowers { to_sleep_s: 0.0, ..radio }),
+        short_of_wake_up_time: short_of(RadioPowers { wake_up_s: 0.0, ..radio }),
         sleep_power_ratio: ratios[0],
         to_sleep_cost_s: ratios[1],
         wake_up_cost_s: ratios[2],

@@ -18,7 +18,7 @@ pub mod simulated;
 mod stack;
 mod written;
 
-pub use outcome::{Problem, Tolerance, Verdict};
+pub use outcome::{Problem, ScriptResult, Tolerance};
 pub use parser::parse;
 pub use run::run;
 pub use stack::{Refused, Sent, Stack};

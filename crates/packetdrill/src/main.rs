@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use airwatt_packetdrill::simulated::Simulated;
-use airwatt_packetdrill::{Problem, Tolerance, Verdict, parse, run};
+use airwatt_packetdrill::{Problem, ScriptResult, Tolerance, parse, run};
 
 /// How scripts are called.
 const USAGE: &str = "usage: airwatt-packetdrill [--tick] PATH...";
@@ -68,10 +68,10 @@ fn report(scripts: &[PathBuf], tolerance: Tolerance) -> io::Result<bool> {
     for script in scripts {
         let verdict = fs::read_to_string(script).map(|text| verdict(&text, tolerance));
         match &verdict {
-            Ok(Verdict::Passed) => passed += 1,
-            Ok(Verdict::PassedButPush(_)) => but_push += 1,
-            Ok(Verdict::Not(Problem::Unsupported { .. })) => unsupported += 1,
-            Ok(Verdict::Not(_)) | Err(_) => failed += 1,
+            Ok(ScriptResult::Passed) => passed += 1,
+            Ok(ScriptResult::PassedButPush(_)) => but_push += 1,
+            Ok(ScriptResult::Not(Problem::Unsupported { .. })) => unsupported += 1,
+            Ok(ScriptResult::Not(_)) | Err(_) => failed += 1,
         }
         match verdict {
             Ok(verdict) => writeln!(out, "{}: {verdict}", script.display())?,
@@ -82,9 +82,9 @@ fn report(scripts: &[PathBuf], tolerance: Tolerance) -> io::Result<bool> {
     Ok(failed == 0)
 }
 
-fn verdict(text: &str, tolerance: Tolerance) -> Verdict {
+fn verdict(text: &str, tolerance: Tolerance) -> ScriptResult {
     match parse(text) {
         Ok(script) => run(&script, &mut Simulated::default(), tolerance),
-        Err(problem) => Verdict::Not(problem),
+        Err(problem) => ScriptResult::Not(problem),
     }
 }

@@ -42,7 +42,7 @@ impl fmt::Display for Problem {
 
 /// The result of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ScriptResult {
     /// The stack did everything as the script says.
     Passed,
     /// Everything but PSH bits, first on this line.
@@ -51,7 +51,7 @@ pub enum Verdict {
     Not(Problem),
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for ScriptResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Passed => f.write_str("passed"),

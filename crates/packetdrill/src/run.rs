@@ -7,7 +7,7 @@ use airwatt_proto::tcp::linux::bits;
 
 use crate::Problem;
 use crate::expression::{Failure, Names, run as run_code};
-use crate::outcome::{Tolerance, Verdict};
+use crate::outcome::{ScriptResult, Tolerance};
 use crate::script::{Action, Call, Event, Pattern, Script, Value, When};
 use crate::settings::of_command;
 use crate::stack::{Refused, Sent, Stack};
@@ -17,7 +17,7 @@ use crate::written::{Difference, Mapping, write};
 const PATIENCE: Span = Span::from_secs(1000);
 
 /// Runs a script.
-pub fn run(script: &Script, stack: &mut impl Stack, tolerance: Tolerance) -> Verdict {
+pub fn run(script: &Script, stack: &mut impl Stack, tolerance: Tolerance) -> ScriptResult {
     let mut run = Run {
         stack,
         tolerance: tolerance_of(script, tolerance),
@@ -33,19 +33,19 @@ pub fn run(script: &Script, stack: &mut impl Stack, tolerance: Tolerance) -> Ver
     let stamps = script.options.get("tcp_ts_tick_usecs").and_then(|value| value.parse().ok());
     run.mapping.stamp_tick = stamps.filter(|tick| *tick > 0);
     if script.options.get("ip_version").is_some_and(|version| version != "ipv4") {
-        return Verdict::Not(Problem::Unsupported { line: 1, text: "IPv6".to_owned() });
+        return ScriptResult::Not(Problem::Unsupported { line: 1, text: "IPv6".to_owned() });
     }
     for event in &script.events {
         if let Err(problem) = run.event(event) {
-            return Verdict::Not(problem);
+            return ScriptResult::Not(problem);
         }
     }
     if let Some((call, ..)) = &run.blocked {
         let text = format!("{} has not returned at the end of the script", call.name);
         let line = script.events.last().map_or(1, |event| event.line);
-        return Verdict::Not(Problem::Failed { line, text });
+        return ScriptResult::Not(Problem::Failed { line, text });
     }
-    run.push.map_or(Verdict::Passed, Verdict::PassedButPush)
+    run.push.map_or(ScriptResult::Passed, ScriptResult::PassedButPush)
 }
 
 /// A script may set the tolerance itself, which counts where the caller has the original's.

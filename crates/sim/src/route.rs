@@ -44,7 +44,7 @@ pub struct Interface {
 
 /// Which members of a medium send directly to each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum Adjacency {
     /// All of them.
     All,
     /// BSS by BSS so many members: the access point and its stations, of which each sends to the access point.
@@ -53,7 +53,7 @@ pub enum Reach {
     Pairs(Vec<[Member; 2]>),
 }
 
-impl Reach {
+impl Adjacency {
     /// Whether member `from` sends directly to member `to`.
     pub fn allows(&self, from: Member, to: Member) -> bool {
         match self {

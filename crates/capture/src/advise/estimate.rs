@@ -8,7 +8,7 @@ use airwatt_base::{Rate, SleepClock, Span};
 use airwatt_dot11::Standard;
 use airwatt_energy::Radio as Profile;
 use airwatt_models::mac_frame::{self, Frames, Protection, Timing};
-use airwatt_models::radio::Radio;
+use airwatt_models::radio::RadioPowers;
 use airwatt_proto::powersave::{Dozing, Fetch};
 
 use super::{Candidate, CapturedTraffic, Modelled, model_radio};
@@ -65,7 +65,12 @@ pub(super) struct Exchange {
 }
 
 /// The frames of a packet of `up_bytes` up, and of one of `down_bytes` down.
-pub(super) fn exchange(radio: &Radio, rates: Rates, up_bytes: f64, down_bytes: f64) -> Option<Exchange> {
+pub(super) fn exchange(
+    radio: &RadioPowers,
+    rates: Rates,
+    up_bytes: f64,
+    down_bytes: f64,
+) -> Option<Exchange> {
     let frames = Frames {
         q: 0.0,
         data_bytes: up_bytes.max(1.0),
@@ -76,7 +81,7 @@ pub(super) fn exchange(radio: &Radio, rates: Rates, up_bytes: f64, down_bytes: f
         protection: Protection::None,
         ..Frames::default()
     };
-    let Radio { transmit_w, receive_w, listen_w, .. } = *radio;
+    let RadioPowers { transmit_w, receive_w, listen_w, .. } = *radio;
     let solved = mac_frame::solve(&mac_frame::Params { frames, transmit_w, receive_w, listen_w }).ok()?;
     Some(Exchange {
         uplink_s: solved.uplink_s,
@@ -174,7 +179,7 @@ pub(super) struct Traffic {
     pub(super) down_wait_s: f64,
     /// The share of the packets that can be late: 1 if the flow that is delayed most counts.
     pub(super) late_share: f64,
-    pub(super) radio: Radio,
+    pub(super) radio: RadioPowers,
     pub(super) beacon: Beacons,
     /// Time of a beacon on the air.
     pub(super) beacon_air_s: f64,

@@ -255,7 +255,7 @@ fn to_confirm(candidates: &[Asked], budget_s: f64, confirm: usize) -> Vec<usize>
 }
 
 /// A radio profile as parameters of the models.
-fn model_radio(radio: &Radio) -> airwatt_models::radio::Radio {
+fn model_radio(radio: &Radio) -> airwatt_models::radio::RadioPowers {
     let transition = |change: airwatt_energy::Transition| {
         let time_s = change.time.as_secs_f64();
         // A transition that takes no time costs nothing, at any power.
@@ -263,7 +263,7 @@ fn model_radio(radio: &Radio) -> airwatt_models::radio::Radio {
     };
     let (to_sleep_s, to_sleep_w) = transition(radio.to_sleep);
     let (wake_up_s, wake_up_w) = transition(radio.wake_up);
-    airwatt_models::radio::Radio {
+    airwatt_models::radio::RadioPowers {
         transmit_w: radio.transmit.as_watts(),
         receive_w: radio.receive.as_watts(),
         listen_w: radio.listen.as_watts(),

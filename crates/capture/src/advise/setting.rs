@@ -6,7 +6,7 @@
 
 use airwatt_base::QueueLimit;
 use airwatt_models::mac_frame::{self, Timing};
-use airwatt_models::radio::Radio;
+use airwatt_models::radio::RadioPowers;
 use airwatt_models::{psm_throughput, sctp_tunnel};
 use airwatt_proto::powersave::Dozing;
 use airwatt_sim::scenario::{ApplicationConfig, Direction, Scenario, Transport};
@@ -33,7 +33,7 @@ pub(super) struct Setting {
     /// Segments that an acknowledgement covers.
     data_for_ack: f64,
     duration_s: Option<f64>,
-    radio: Radio,
+    radio: RadioPowers,
     flows: Vec<Flow>,
 }
 

@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 use airwatt_base::{Instant, Machine, Span, Timeout};
 use airwatt_proto::powersave::{
     Abilities, Arrival, Demand, Fact, FlowClass, FlowSample, GuardCounts, PolicyTimer, PowerSaveConfig,
-    PowerSaveFrame, PowerSavePolicy, PowerSaveRadio, StationTimer, Uplink, Window,
+    PowerSaveFrame, PowerSavePolicy, PowerSaveRadio, ReceiveWindow, StationTimer, Uplink,
 };
 
 /// Time between two looks at the setting. There is no event for it. A wake-up of 200 µJ each 5 s is 40 µW.
@@ -193,7 +193,7 @@ impl PowerSaveRadio for DriverRadio {
         *self.timers.slot(timer) = at;
     }
     fn measure_air_time(&mut self) {}
-    fn grant(&mut self, _window: Window) {}
+    fn grant(&mut self, _window: ReceiveWindow) {}
 }
 
 /// What it has counted.

@@ -247,9 +247,9 @@ fn bad_parameters_are_named() {
 
 /// 3.26 and 3.33 as they are printed: one round after the other.
 fn summed(window: f64, rounds: f64, rtt_s: f64, m: u32) -> [f64; 2] {
-    let air = Frames::default().exchanges(&Radio::default());
+    let air = Frames::default().exchanges(&RadioPowers::default());
     let m = f64::from(m);
-    let busy_s = m * air.uplink_s + air.downlink_s + Radio::default().transition_s();
+    let busy_s = m * air.uplink_s + air.downlink_s + RadioPowers::default().transition_s();
     let (mut time_s, mut times, mut k) = (0.0, 0.0, 0);
     while f64::from(k) < rounds {
         let packets = if k == 0 { window / 2.0 } else { window / 2.0 + f64::from(k) - 1.0 };
@@ -268,8 +268,8 @@ fn summed(window: f64, rounds: f64, rtt_s: f64, m: u32) -> [f64; 2] {
 proptest! {
     #[test]
     fn sums_have_a_closed_form(window in 2.0..400.0_f64, rounds in 0.0..300.0_f64, rtt_s in 0.005..0.5_f64, m in 1_u32..20) {
-        let air = Frames::default().exchanges(&Radio::default());
-        let gaps = Gaps::new(rtt_s, m, &air, Radio::default().transition_s());
+        let air = Frames::default().exchanges(&RadioPowers::default());
+        let gaps = Gaps::new(rtt_s, m, &air, RadioPowers::default().transition_s());
         let slept = gaps.avoidance(window, rounds);
         let [time_s, times] = summed(window, rounds, rtt_s, m);
         prop_assert!((slept.time_s - time_s).abs() < 1e-9 * (1.0 + time_s), "{slept:?} {time_s}");

@@ -6,31 +6,33 @@ fn near(value: f64, expected: f64, relative: f64) -> bool {
     (value - expected).abs() <= relative * expected.abs()
 }
 
-fn with(radio: Radio) -> Output {
+fn with(radio: RadioPowers) -> Output {
     solve(&Params { radio, ..Params::default() }).unwrap()
 }
 
 /// s000.fig3.13a: at the critical multipliers the reduction is within 2.5 % of its limit.
 #[test]
 fn s000_fig3_13a_critical_multipliers() {
-    let radio = Radio::default();
+    let radio = RadioPowers::default();
     assert!(near(with(radio).short_of_sleep_power, 0.0235, 0.01));
-    let to_sleep = with(Radio { to_sleep_w: 100.0 * radio.to_sleep_w, ..radio }).short_of_to_sleep_power;
+    let to_sleep =
+        with(RadioPowers { to_sleep_w: 100.0 * radio.to_sleep_w, ..radio }).short_of_to_sleep_power;
     assert!(near(to_sleep, 0.0241, 0.01), "{to_sleep}");
-    let wake_up = with(Radio { wake_up_w: 0.05 * radio.wake_up_w, ..radio }).short_of_wake_up_power;
+    let wake_up = with(RadioPowers { wake_up_w: 0.05 * radio.wake_up_w, ..radio }).short_of_wake_up_power;
     assert!(near(wake_up, 0.0148, 0.01), "{wake_up}");
     // Falling above the knee.
-    let reduction = |factor: f64| with(Radio { wake_up_w: factor * radio.wake_up_w, ..radio }).reduction_j;
+    let reduction =
+        |factor: f64| with(RadioPowers { wake_up_w: factor * radio.wake_up_w, ..radio }).reduction_j;
     assert!(reduction(0.01) / reduction(0.05) < 1.02 && reduction(0.05) / reduction(1.0) > 1.1);
 }
 
 /// s000.fig3.13b: no dependence on T^as, because P^as = P^l, and the knee of T^sa.
 #[test]
 fn s000_fig3_13b_times() {
-    let radio = Radio::default();
-    let wake_up = with(Radio { wake_up_s: 0.05 * radio.wake_up_s, ..radio }).short_of_wake_up_time;
+    let radio = RadioPowers::default();
+    let wake_up = with(RadioPowers { wake_up_s: 0.05 * radio.wake_up_s, ..radio }).short_of_wake_up_time;
     assert!(near(wake_up, 0.0077, 0.01), "{wake_up}");
-    let slow = with(Radio { to_sleep_s: 100.0 * radio.to_sleep_s, ..radio });
+    let slow = with(RadioPowers { to_sleep_s: 100.0 * radio.to_sleep_s, ..radio });
     assert!(near(slow.reduction_j, with(radio).reduction_j, 1e-12));
 }
 
@@ -38,17 +40,18 @@ fn s000_fig3_13b_times() {
 #[test]
 fn the_literal_reading_has_no_knee() {
     let literal = |radio| solve(&Params { radio, gap_sleep_s: 0.1, ..Params::default() }).unwrap();
-    let radio = Radio::default();
+    let radio = RadioPowers::default();
     assert!(near(literal(radio).short_of_sleep_power, 0.0202, 0.01));
-    let wake_up = literal(Radio { wake_up_w: 0.05 * radio.wake_up_w, ..radio });
+    let wake_up = literal(RadioPowers { wake_up_w: 0.05 * radio.wake_up_w, ..radio });
     assert!(wake_up.short_of_wake_up_power < 1e-3);
 }
 
 /// s000.eq3.47-49.
 #[test]
 fn s000_eq3_47_to_49_conditions() {
-    let radio = Radio::default();
-    let improved = Radio { to_sleep_w: 100.0 * radio.to_sleep_w, wake_up_w: 0.05 * radio.wake_up_w, ..radio };
+    let radio = RadioPowers::default();
+    let improved =
+        RadioPowers { to_sleep_w: 100.0 * radio.to_sleep_w, wake_up_w: 0.05 * radio.wake_up_w, ..radio };
     let output = with(improved);
     assert!(near(output.sleep_power_ratio, 0.02, 1e-12));
     assert!(near(output.to_sleep_cost_s, 1e-4, 1e-12));
@@ -91,7 +94,7 @@ fn bad_parameters_are_named() {
     assert_eq!(error(Params { window_packets: 0.5, ..Params::default() }), "window_packets");
     assert_eq!(error(Params { rtt_s: 0.0, ..Params::default() }), "rtt_s");
     assert_eq!(
-        error(Params { radio: Radio { listen_w: 0.0, ..Radio::default() }, ..Params::default() }),
+        error(Params { radio: RadioPowers { listen_w: 0.0, ..RadioPowers::default() }, ..Params::default() }),
         "listen_w"
     );
 }

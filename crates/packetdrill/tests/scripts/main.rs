@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use airwatt_packetdrill::simulated::Simulated;
-use airwatt_packetdrill::{Stack, Tolerance, Verdict, parse, run};
+use airwatt_packetdrill::{ScriptResult, Stack, Tolerance, parse, run};
 
 /// How often a script may fail with the kernel before it counts as wrong.
 const ATTEMPTS: usize = 5;
@@ -28,16 +28,16 @@ fn scripts() -> Vec<PathBuf> {
     found
 }
 
-fn verdict(path: &Path, stack: &mut impl Stack, tolerance: Tolerance) -> Verdict {
+fn verdict(path: &Path, stack: &mut impl Stack, tolerance: Tolerance) -> ScriptResult {
     let text = fs::read_to_string(path).expect("a script");
     match parse(&text) {
         Ok(script) => run(&script, stack, tolerance),
-        Err(problem) => Verdict::Not(problem),
+        Err(problem) => ScriptResult::Not(problem),
     }
 }
 
 /// Lines about the scripts that did not pass, of all that there are.
-fn failures(mut run: impl FnMut(&Path) -> Verdict) -> Vec<String> {
+fn failures(mut run: impl FnMut(&Path) -> ScriptResult) -> Vec<String> {
     let scripts = scripts();
     assert!(scripts.len() > 20, "the scripts are there");
     let name =
@@ -45,7 +45,7 @@ fn failures(mut run: impl FnMut(&Path) -> Verdict) -> Vec<String> {
     scripts
         .iter()
         .filter_map(|path| match run(path) {
-            Verdict::Passed => None,
+            ScriptResult::Passed => None,
             verdict => Some(format!("{}: {verdict}", name(path))),
         })
         .collect()
@@ -66,19 +66,22 @@ fn the_kernel_passes_the_same_scripts() {
     let chosen = std::env::var("AIRWATT_SCRIPT").unwrap_or_default();
     let failed = failures(|path| {
         if !path.to_string_lossy().contains(&chosen) {
-            return Verdict::Passed;
+            return ScriptResult::Passed;
         }
         // A loaded host is late now and then. A wrong script fails each time.
         let attempt = || kernel::on_a_host_of_its_own(|kernel| verdict(path, kernel, Tolerance::ORIGINAL));
-        (0..ATTEMPTS).map(|_| attempt()).find(|verdict| *verdict == Verdict::Passed).unwrap_or_else(attempt)
+        (0..ATTEMPTS)
+            .map(|_| attempt())
+            .find(|verdict| *verdict == ScriptResult::Passed)
+            .unwrap_or_else(attempt)
     });
     assert!(failed.is_empty(), "\n{}\n", failed.join("\n"));
 }
 
-fn of_text(text: &str) -> Verdict {
+fn of_text(text: &str) -> ScriptResult {
     match parse(text) {
         Ok(script) => run(&script, &mut Simulated::default(), Tolerance::TICK),
-        Err(problem) => Verdict::Not(problem),
+        Err(problem) => ScriptResult::Not(problem),
     }
 }
 

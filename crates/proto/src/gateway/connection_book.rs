@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use airwatt_base::{Instant, Seq, Timeout};
 
 use super::ending::ConnectionEnding;
-use super::note::{Fate, Note, Why};
+use super::note::{ConnectionFate, Note, Why};
 use super::proxy_interface::{ConnectionId, ProxyCounters, ProxyTimer, SplitProxyOutput};
 use super::timer_queue::TimerQueue;
 use crate::e2tcp::Addresses;
@@ -56,7 +56,7 @@ impl ConnectionBook {
     }
 
     /// Reports what has become of a connection.
-    pub(super) fn note(&mut self, addresses: Addresses, fate: Fate, why: Why) {
+    pub(super) fn note(&mut self, addresses: Addresses, fate: ConnectionFate, why: Why) {
         self.notes.push(Note { addresses, fate, why });
     }
 
@@ -71,7 +71,7 @@ impl ConnectionBook {
         self.passed.push_back((addresses, number));
         self.counters.passed += 1;
         self.counters.over_limit += u64::from(matches!(why, Why::HalfOpen | Why::NoNumber));
-        self.note(addresses, Fate::Passed, why);
+        self.note(addresses, ConnectionFate::Passed, why);
     }
 
     /// Takes a timer that is due.

@@ -34,13 +34,13 @@ use airwatt_base::{Instant, Machine, Schedule, Slot, Timeout};
 
 pub use ending::ConnectionEnding;
 pub use message::GatewayMessage;
-pub use note::{Fate, Note, Why};
+pub use note::{ConnectionFate, Note, Why};
 pub use opening::{Opening, parse_reset, provocation};
 pub use proxy_interface::{
     ConnectFailure, ConnectionId, ConnectionRow, ProxyCounters, ProxyTimer, Shares, SplitProxyConfig,
     SplitProxyInput, SplitProxyOutput,
 };
-pub use relay::{Relay, Side, Verdict};
+pub use relay::{Relay, RelayAction, Side};
 pub use snoop::{Snoop, SnoopConfig, SnoopInput, SnoopOutput, SnoopStatistics, SnoopTimer};
 pub use split_proxy::SplitProxy;
 pub use translate::Translated;
@@ -144,10 +144,10 @@ impl<E: End> Gateway<E> {
         }
     }
 
-    fn execute(&mut self, id: RelayId, verdict: Verdict, now: Instant) {
+    fn execute(&mut self, id: RelayId, verdict: RelayAction, now: Instant) {
         let Relayed { legs, held, .. } = &mut self.relays[id as usize];
         match verdict {
-            Verdict::Admit(side) => {
+            RelayAction::Admit(side) => {
                 let leg = &mut legs[side as usize];
                 leg.listen(now);
                 if let Some(first) = held.take() {
@@ -155,21 +155,21 @@ impl<E: End> Gateway<E> {
                 }
                 self.collect(id, side, now);
             }
-            Verdict::Refuse(side) => {
+            RelayAction::Refuse(side) => {
                 let refusal = held.take().and_then(|first| E::refusal(&first));
                 self.outputs.extend(refusal.map(|refusal| Output::Transmit(id, side, refusal)));
                 self.outputs.push_back(Output::Lost(id));
             }
-            Verdict::Forget(_) => {
+            RelayAction::Forget(_) => {
                 *held = None;
                 self.outputs.push_back(Output::Lost(id));
             }
-            Verdict::Lost(_) => {
+            RelayAction::Lost(_) => {
                 self.collect(id, Side::Wired, now);
                 self.collect(id, Side::Wireless, now);
                 self.outputs.push_back(Output::Lost(id));
             }
-            Verdict::Done => {}
+            RelayAction::Done => {}
         }
     }
 

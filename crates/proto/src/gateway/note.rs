@@ -4,7 +4,7 @@ use crate::e2tcp::Addresses;
 
 /// What has become of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum ConnectionFate {
     /// It goes on as plain TCP.
     Passed,
     /// The peer's opening is not relayed from here; the peer lets it go on as plain TCP.
@@ -17,7 +17,7 @@ pub enum Fate {
     Reset,
 }
 
-impl Fate {
+impl ConnectionFate {
     /// In words, after "connection".
     pub const fn text(self) -> &'static str {
         match self {
@@ -126,7 +126,7 @@ pub struct Note {
     /// From the host that opened it to the other.
     pub addresses: Addresses,
     /// What has become of it.
-    pub fate: Fate,
+    pub fate: ConnectionFate,
     /// Why.
     pub why: Why,
 }

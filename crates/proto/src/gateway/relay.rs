@@ -40,7 +40,7 @@ impl Side {
 
 /// What the owner of a relay does after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RelayAction {
     /// The connection may be answered at this side: its leg listens and gets what was held.
     Admit(Side),
     /// The host beyond refused: the held packet is answered by a reset to this side.
@@ -135,7 +135,7 @@ impl Relay {
         wired: &mut (impl Stream<Data = D> + ?Sized),
         wireless: &mut (impl Stream<Data = D> + ?Sized),
         now: Instant,
-    ) -> Option<Verdict> {
+    ) -> Option<RelayAction> {
         if self.is_over() {
             return None;
         }
@@ -143,20 +143,20 @@ impl Relay {
         match event {
             EndEvent::Connected if held == Some(side.other()) => {
                 self.phase = Phase::Standing;
-                Some(Verdict::Admit(side.other()))
+                Some(RelayAction::Admit(side.other()))
             }
             EndEvent::Reset | EndEvent::TimedOut => {
                 self.phase = Phase::Over;
                 Some(match (held, event) {
-                    (Some(by), EndEvent::Reset) => Verdict::Refuse(by),
-                    (Some(by), _) => Verdict::Forget(by),
+                    (Some(by), EndEvent::Reset) => RelayAction::Refuse(by),
+                    (Some(by), _) => RelayAction::Forget(by),
                     (None, _) => {
                         let lost = undeliverable(wired, wireless);
                         match side {
                             Side::Wired => wireless.abort(now),
                             Side::Wireless => wired.abort(now),
                         }
-                        Verdict::Lost(lost)
+                        RelayAction::Lost(lost)
                     }
                 })
             }
@@ -176,7 +176,7 @@ impl Relay {
                 if done {
                     self.phase = Phase::Over;
                 }
-                done.then_some(Verdict::Done)
+                done.then_some(RelayAction::Done)
             }
             _ => None,
         }

@@ -46,13 +46,13 @@ use self::silence::Silence;
 use super::connection_book::ConnectionBook;
 use super::ending::ConnectionEnding;
 use super::message::GatewayMessage;
-use super::note::{Fate, Note, Why};
+use super::note::{ConnectionFate, Note, Why};
 use super::opening::Opening;
 use super::proxy_interface::{
     ConnectFailure, ConnectionId, ConnectionRow, ProxyCounters, ProxyTimer, Shares, SplitProxyConfig,
     SplitProxyInput, SplitProxyOutput,
 };
-use super::relay::{Relay, Side, Verdict};
+use super::relay::{Relay, RelayAction, Side};
 use super::socket_leg::{SocketLeg, room};
 use crate::e2tcp::{Addresses, ConnectionKey, ConnectionTable, E2tcpPacket, Event, TableInput, TableOutput};
 use crate::end::{EndEvent, Stream as _};
@@ -363,7 +363,7 @@ impl SplitProxy {
     /// Resets both legs.
     fn abort(&mut self, id: ConnectionId, ending: fn(u64) -> ConnectionEnding, why: Why, now: Instant) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
-        self.book.note(entry.addresses, Fate::Reset, why);
+        self.book.note(entry.addresses, ConnectionFate::Reset, why);
         let peer = entry.peer;
         let mut far = entry.far.with(&mut self.peers, peer);
         let lost = entry.relay.abort(&mut entry.leg, far.stream(), now);
@@ -393,7 +393,7 @@ impl SplitProxy {
         let Some(entry) = self.entries.get(&id) else { return };
         match entry.number {
             Some(number) => self.book.pass(entry.addresses, number, why),
-            None => self.book.note(entry.addresses, Fate::Refused, why),
+            None => self.book.note(entry.addresses, ConnectionFate::Refused, why),
         }
         self.end_opening(id, Some(SplitProxyOutput::Pass), ConnectionEnding::Unanswered, now);
     }
@@ -482,13 +482,15 @@ impl SplitProxy {
         }
     }
 
-    fn note_verdict(&mut self, id: ConnectionId, verdict: Verdict, side: Side, event: EndEvent) {
+    fn note_verdict(&mut self, id: ConnectionId, verdict: RelayAction, side: Side, event: EndEvent) {
         let Some(entry) = self.entries.get(&id) else { return };
         let (fate, why) = match (verdict, side, event) {
-            (Verdict::Refuse(_), ..) => (Fate::Refused, Why::HostRefused),
-            (Verdict::Forget(_), ..) => (Fate::Unanswered, Why::HostUnanswering),
-            (Verdict::Lost(_), ..) => (Fate::Reset, self.why_lost(side, event == EndEvent::TimedOut)),
-            (Verdict::Admit(_) | Verdict::Done, ..) => return,
+            (RelayAction::Refuse(_), ..) => (ConnectionFate::Refused, Why::HostRefused),
+            (RelayAction::Forget(_), ..) => (ConnectionFate::Unanswered, Why::HostUnanswering),
+            (RelayAction::Lost(_), ..) => {
+                (ConnectionFate::Reset, self.why_lost(side, event == EndEvent::TimedOut))
+            }
+            (RelayAction::Admit(_) | RelayAction::Done, ..) => return,
         };
         self.book.note(entry.addresses, fate, why);
     }
@@ -506,12 +508,12 @@ impl SplitProxy {
         }
     }
 
-    fn execute(&mut self, id: ConnectionId, verdict: Verdict, now: Instant) {
+    fn execute(&mut self, id: ConnectionId, verdict: RelayAction, now: Instant) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
         let peer = entry.peer;
         match verdict {
-            Verdict::Admit(Side::Wired) => self.admit_own(id, now),
-            Verdict::Admit(Side::Wireless) => {
+            RelayAction::Admit(Side::Wired) => self.admit_own(id, now),
+            RelayAction::Admit(Side::Wireless) => {
                 let Origin::Peer(packet) = &mut entry.origin else { return };
                 let Some(packet) = packet.take() else { return };
                 let (addresses, at) = (entry.addresses, entry.addresses.receiver());
@@ -521,10 +523,10 @@ impl SplitProxy {
                 table.handle_input(TableInput::Unlisten(at), now);
                 self.collect(peer, now);
             }
-            Verdict::Refuse(Side::Wired) => {
+            RelayAction::Refuse(Side::Wired) => {
                 self.end_opening(id, Some(SplitProxyOutput::Refuse), ConnectionEnding::Refused, now);
             }
-            Verdict::Refuse(Side::Wireless) => {
+            RelayAction::Refuse(Side::Wireless) => {
                 let Origin::Peer(packet) = &mut entry.origin else { return };
                 let (refusal, addresses) =
                     (packet.take().and_then(|packet| packet.refusal()), entry.addresses);
@@ -534,12 +536,12 @@ impl SplitProxy {
                 }
                 self.remove(id, ConnectionEnding::Refused);
             }
-            Verdict::Forget(_) => self.end_opening(id, None, ConnectionEnding::Unanswered, now),
-            Verdict::Lost(bytes) => {
+            RelayAction::Forget(_) => self.end_opening(id, None, ConnectionEnding::Unanswered, now),
+            RelayAction::Lost(bytes) => {
                 self.collect(peer, now);
                 self.remove(id, ConnectionEnding::Lost(bytes));
             }
-            Verdict::Done => self.remove(id, ConnectionEnding::Closed),
+            RelayAction::Done => self.remove(id, ConnectionEnding::Closed),
         }
     }
 

@@ -122,7 +122,7 @@ impl AirTime {
 /// offered before, because nothing else closes a large window in time; senders have to tolerate that (RFC 9293 section
 /// 3.8.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Window {
+pub enum ReceiveWindow {
     /// The windows are those of the receivers.
     Open,
     /// The receivers advertise no edge beyond this number of bytes after what has arrived. Zero closes the window.
@@ -178,5 +178,5 @@ pub enum StationOutput {
     /// Hand in [`StationInput::AirTime`], once the outputs are drained.
     MeasureAirTime,
     /// Let the receivers of the station's connections offer this window.
-    Window(Window),
+    Window(ReceiveWindow),
 }

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 use airwatt_base::{Instant, SleepClock, Span, Timeout, TimerKind, TimerTable, with_defaults};
 
-use super::interface::{Purpose, StationOutput, StationTimer, Uplink, Window};
+use super::interface::{Purpose, ReceiveWindow, StationOutput, StationTimer, Uplink};
 use super::radio::{Abilities, PolicyTimer, PowerSaveRadio};
 use super::{PowerSaveFrame, ServiceFlags, WakeFrame, WakeProposal};
 use negotiation::Negotiation;
@@ -722,7 +722,7 @@ impl PowerSaveRadio for MacRadio {
         self.outputs.push_back(StationOutput::MeasureAirTime);
     }
 
-    fn grant(&mut self, window: Window) {
+    fn grant(&mut self, window: ReceiveWindow) {
         self.outputs.push_back(StationOutput::Window(window));
     }
 }

@@ -32,7 +32,7 @@ pub use guard::{
     Reach, Volume,
 };
 pub use interface::{
-    Adaptation, AirTime, Purpose, StationInput, StationOutput, StationTimer, Uplink, Window,
+    Adaptation, AirTime, Purpose, ReceiveWindow, StationInput, StationOutput, StationTimer, Uplink,
 };
 pub use mac_radio::{ScanConfig, StationConfig, StationCounts};
 pub use own::{AnyPolicy, OwnPolicy, StationPolicy};

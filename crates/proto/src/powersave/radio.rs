@@ -14,7 +14,7 @@ use std::ops::{BitOr, BitOrAssign};
 use airwatt_base::{Instant, Span, named_values};
 
 use super::guard::{Arrival, FlowSample};
-use super::interface::{AirTime, StationTimer, Uplink, Window};
+use super::interface::{AirTime, ReceiveWindow, StationTimer, Uplink};
 use super::{ServiceFlags, WakeAgreement, WakeProposal};
 
 /// What a device can do and see, as a set.
@@ -234,5 +234,5 @@ pub trait PowerSaveRadio {
     fn measure_air_time(&mut self);
 
     /// Lets the peers of the station's connections send this much.
-    fn grant(&mut self, window: Window);
+    fn grant(&mut self, window: ReceiveWindow);
 }

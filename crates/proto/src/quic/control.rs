@@ -31,7 +31,7 @@ impl ControllerFactory for Factory {
             growth: Growth::Bytes,
             slow_start_at_threshold: false,
         });
-        Box::new(Control {
+        Box::new(QuicController {
             rule,
             mtu: u32::from(mtu),
             initial_window,
@@ -53,7 +53,7 @@ pub(super) struct Measured {
 
 /// The controller of a connection.
 #[derive(Clone)]
-pub(super) struct Control {
+pub(super) struct QuicController {
     rule: CongestionControl,
     mtu: u32,
     initial_window: u32,
@@ -65,7 +65,7 @@ pub(super) struct Control {
     pub(super) measured: Measured,
 }
 
-impl Control {
+impl QuicController {
     fn is_before_reduction(&self, sent: Instant) -> bool {
         self.reduced_at.is_some_and(|reduced| sent <= reduced)
     }
@@ -76,7 +76,7 @@ impl Control {
     }
 }
 
-impl Controller for Control {
+impl Controller for QuicController {
     fn on_sent(&mut self, _: LibraryInstant, bytes: u64, _: u64) {
         self.flight += bytes;
     }

@@ -17,7 +17,7 @@ use quinn_proto::{
 use super::chrome::Thinning;
 use super::clock::{from_library, to_library};
 use super::config::{FIRST_MTU, QuicAckRule, QuicConfig};
-use super::control::{Control, Factory, Measured};
+use super::control::{Factory, Measured, QuicController};
 use super::tls::Null;
 use crate::end::{EndEvent, SenderCounts, SenderWindow};
 
@@ -399,7 +399,7 @@ impl QuicEnd {
 }
 
 /// The congestion control of a connection.
-fn control(connection: &Connection) -> Box<Control> {
+fn control(connection: &Connection) -> Box<QuicController> {
     let control = connection.congestion_state().clone_box().into_any().downcast();
     control.expect("connections are made with this controller")
 }

@@ -6,7 +6,7 @@
 
 use airwatt_base::{Instant, TimerKind};
 use airwatt_proto::powersave::{
-    Abilities, Fact, PolicyTimer, PowerSaveRadio as Machine, StationTimer, Window,
+    Abilities, Fact, PolicyTimer, PowerSaveRadio as Machine, ReceiveWindow, StationTimer,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -19,7 +19,7 @@ enum Request {
     Poll(StationTimer),
     Timer(PolicyTimer, Option<Instant>),
     MeasureAirTime,
-    Grant(Window),
+    Grant(ReceiveWindow),
 }
 
 /// A station's radio, while its policy handles a fact.
@@ -217,7 +217,7 @@ impl Radio {
     #[pyo3(signature = (nbytes))]
     fn grant(&mut self, nbytes: Option<u64>) -> PyResult<()> {
         self.require(Abilities::GRANT, "grant")?;
-        let window = nbytes.map_or(Window::Open, |bytes| Window::Grant { bytes });
+        let window = nbytes.map_or(ReceiveWindow::Open, |bytes| ReceiveWindow::Grant { bytes });
         self.requests.push(Request::Grant(window));
         Ok(())
     }

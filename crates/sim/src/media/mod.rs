@@ -19,7 +19,7 @@ mod point_to_point;
 mod wire;
 
 use airwatt_base::{Instant, Machine};
-use airwatt_proto::powersave::Window;
+use airwatt_proto::powersave::ReceiveWindow;
 
 use crate::direction::Direction;
 use crate::packet::Packet;
@@ -67,7 +67,7 @@ pub enum MediumOutput<'a> {
         /// The member.
         member: Member,
         /// The bound.
-        window: Window,
+        window: ReceiveWindow,
     },
 }
 

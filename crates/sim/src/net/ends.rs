@@ -7,7 +7,7 @@ use airwatt_proto::quic::QuicEnd;
 use super::node::Stack;
 use super::{Message, Network, WindowSample};
 use crate::packet::{FlowLabel, GroupKind, NO_FLOW, Packet, Payload, QuicPacket};
-use crate::stack::application::{ApplicationId, Connection, Fate, SocketRequest};
+use crate::stack::application::{ApplicationId, Connection, DatagramFate, SocketRequest};
 use crate::stack::role::Role;
 use crate::stack::socket::SocketId;
 use crate::stack::transport::{SocketTransport, TransportOutput};
@@ -181,7 +181,7 @@ impl Network {
             record.meter.add(payload, now);
         }
         let flow = socket.flow;
-        self.settle_datagram(flow, number, Fate::Arrived(role, latency));
+        self.settle_datagram(flow, number, DatagramFate::Arrived(role, latency));
     }
 
     /// A datagram was lost: the flow of the socket that sent it counts it, whatever its frames are charged to.
@@ -190,11 +190,11 @@ impl Network {
         let Some(sender) = ports.get([packet.sport, packet.dport]) else { return };
         let flow = self.sockets[sender as usize].flow;
         self.records[flow as usize].packets_lost += 1;
-        self.settle_datagram(flow, number, Fate::Lost);
+        self.settle_datagram(flow, number, DatagramFate::Lost);
     }
 
     /// Reports to the application of a flow what became of a datagram.
-    pub(super) fn settle_datagram(&mut self, flow: FlowLabel, number: u32, fate: Fate) {
+    pub(super) fn settle_datagram(&mut self, flow: FlowLabel, number: u32, fate: DatagramFate) {
         let record = &mut self.records[flow as usize];
         self.applications[flow as usize].machine.settle(number, fate, record, self.now);
         self.note_end(flow);

@@ -21,7 +21,7 @@ use std::ops::ControlFlow;
 
 use airwatt_base::{Instant, Machine, Schedule, Size, Slot, Span};
 use airwatt_energy::HostLedger;
-use airwatt_proto::powersave::{StationId, Window};
+use airwatt_proto::powersave::{ReceiveWindow, StationId};
 use airwatt_proto::tcp;
 
 pub use external::Delivery;
@@ -547,7 +547,7 @@ impl Network {
 
     /// The power save of a station bounds what the senders of its downloads may send: the sockets of its downloads that are
     /// under way offer equal parts of it.
-    fn grant(&mut self, node: NodeId, window: Window) {
+    fn grant(&mut self, node: NodeId, window: ReceiveWindow) {
         let Stack::Host(ports) = &self.nodes[usize::from(node)].stack else { return };
         let receives = |id: &SocketId| {
             let socket = &self.sockets[*id as usize];
@@ -558,8 +558,8 @@ impl Network {
         let flow = |id: &SocketId| self.sockets[*id as usize].flow as usize;
         let under_way = downloads.iter().filter(|id| self.records[flow(id)].is_under_way()).count();
         let share = match window {
-            Window::Open => None,
-            Window::Grant { bytes } => Some(bytes / under_way.max(1) as u64),
+            ReceiveWindow::Open => None,
+            ReceiveWindow::Grant { bytes } => Some(bytes / under_way.max(1) as u64),
         };
         for receiver in downloads {
             match &mut self.sockets[receiver as usize].transport {

@@ -16,7 +16,7 @@ use super::transport::ConnectionPlan;
 use crate::direction::Direction;
 use crate::media::cell::{Bss, CellConfig, CellStation};
 use crate::media::{PipeConfig, PointToPointConfig};
-use crate::route::{FixedRoute, Graph, Hop, Interface, MediumId, Member, NodeId, Reach};
+use crate::route::{Adjacency, FixedRoute, Graph, Hop, Interface, MediumId, Member, NodeId};
 use crate::scenario::{Checked, Transport};
 use crate::stack::application::{
     self, Answers, Arrival, Connection, Datagrams, Dialogue, DialogueConfig, Replay,
@@ -214,13 +214,13 @@ impl MediumPlan {
     }
 
     /// Which members send directly to each other.
-    pub fn reach(&self) -> Reach {
+    pub fn adjacency(&self) -> Adjacency {
         match &self.kind {
-            MediumKind::Wire(_) | MediumKind::PointToPoint(..) => Reach::All,
+            MediumKind::Wire(_) | MediumKind::PointToPoint(..) => Adjacency::All,
             MediumKind::Cell(bsss) => {
-                Reach::Bsss(bsss.iter().map(|bss| 1 + bss.stations.len() as Member).collect())
+                Adjacency::Bsss(bsss.iter().map(|bss| 1 + bss.stations.len() as Member).collect())
             }
-            MediumKind::AdHoc(network) => network.links.clone().map_or(Reach::All, Reach::Pairs),
+            MediumKind::AdHoc(network) => network.links.clone().map_or(Adjacency::All, Adjacency::Pairs),
         }
     }
 }
@@ -374,9 +374,9 @@ impl NetworkPlan {
 
     /// The neighbours of all nodes, and the routes that are fixed.
     pub(crate) fn graph(&self) -> Graph {
-        let reach: Vec<Reach> = self.media.iter().map(MediumPlan::reach).collect();
+        let adjacency: Vec<Adjacency> = self.media.iter().map(MediumPlan::adjacency).collect();
         let forwards = self.nodes.iter().map(|node| node.forwards).collect();
-        let reaches = |medium: MediumId, from, to| reach[usize::from(medium)].allows(from, to);
+        let reaches = |medium: MediumId, from, to| adjacency[usize::from(medium)].allows(from, to);
         let mut graph = Graph::new(&self.interfaces(), reaches, forwards);
         graph.fix(self.routes.iter().copied());
         graph

@@ -3,7 +3,7 @@
 //! Bianchi's model and the formula for one station are in `validation_air`.
 
 use airwatt_models::mac_frame::{Frames, Timing};
-use airwatt_models::radio::Radio;
+use airwatt_models::radio::RadioPowers;
 use airwatt_models::{ack_gap, tcp_energy};
 use airwatt_sim::Run;
 use airwatt_sim::media::cell::frame::Node;
@@ -90,7 +90,7 @@ impl Upload {
     }
 
     /// T0 is what the runs' timers come to: a round trip and as much again for its variance, 200 ms at least.
-    fn model(&self, radio: Radio) -> tcp_energy::Output {
+    fn model(&self, radio: RadioPowers) -> tcp_energy::Output {
         let rtt_s = f64::from(self.rtt_ms) / 1e3;
         let params = tcp_energy::Params {
             p: self.p(),
@@ -111,15 +111,15 @@ impl Upload {
 }
 
 /// A radio whose transitions cost nothing, as `broadcom-4311`.
-fn without_transitions() -> Radio {
-    Radio {
+fn without_transitions() -> RadioPowers {
+    RadioPowers {
         transmit_w: 2.0,
         receive_w: 1.5,
         listen_w: 0.39,
         sleep_w: 0.02,
         to_sleep_s: 0.0,
         wake_up_s: 0.0,
-        ..Radio::default()
+        ..RadioPowers::default()
     }
 }
 
@@ -129,7 +129,7 @@ fn without_transitions() -> Radio {
 /// trip, so each is a gap of its own, where in runs they come in clusters. With a radio whose transitions are free that
 /// is 0 to 25 %; with the AR5004, whose waking costs 1.4 mJ, up to 65 %.
 fn check_uploads(rtts_ms: &[u32], retries: &[u32], seeds: &[u64]) {
-    let radios = [("broadcom-4311", without_transitions(), 0.25), ("ar5004", Radio::default(), 0.65)];
+    let radios = [("broadcom-4311", without_transitions(), 0.25), ("ar5004", RadioPowers::default(), 0.65)];
     let jobs: Vec<_> = radios
         .into_iter()
         .flat_map(|radio| rtts_ms.iter().map(move |rtt_ms| (radio, *rtt_ms)))
@@ -198,7 +198,7 @@ fn check_bursts(
     seeds: &[u64],
     bounds: fn(u32, f64) -> Bounds,
 ) {
-    let jobs: Vec<_> = [("broadcom-4311", without_transitions()), ("ar5004", Radio::default())]
+    let jobs: Vec<_> = [("broadcom-4311", without_transitions()), ("ar5004", RadioPowers::default())]
         .into_iter()
         .flat_map(|radio| rtts_ms.iter().map(move |rtt_ms| (radio, *rtt_ms)))
         .flat_map(|(radio, rtt_ms)| retries.iter().map(move |retries| (radio, rtt_ms, *retries)))

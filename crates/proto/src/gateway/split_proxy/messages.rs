@@ -4,7 +4,7 @@ use airwatt_base::{Instant, Machine as _};
 
 use super::super::ending::ConnectionEnding;
 use super::super::message::GatewayMessage;
-use super::super::note::{Fate, Why};
+use super::super::note::{ConnectionFate, Why};
 use super::super::relay::Side;
 use super::{ConnectionId, Entry, Origin, SplitProxy, SplitProxyOutput};
 use crate::e2tcp::{Addresses, E2tcpPacket, TableInput};
@@ -118,7 +118,7 @@ impl SplitProxy {
     pub(super) fn decline(&mut self, peer: usize, addresses: Addresses, why: Why) {
         self.book.counters.declined += 1;
         self.book.counters.over_limit += u64::from(matches!(why, Why::HalfOpen | Why::NoNumber));
-        self.book.note(addresses, Fate::Declined, why);
+        self.book.note(addresses, ConnectionFate::Declined, why);
         self.transmit(peer, &GatewayMessage::Declined(addresses), false);
     }
 }

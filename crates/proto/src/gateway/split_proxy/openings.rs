@@ -4,7 +4,7 @@ use airwatt_base::{Instant, Machine as _, Span};
 
 use super::super::ending::ConnectionEnding;
 use super::super::message::GatewayMessage;
-use super::super::note::{Fate, Why};
+use super::super::note::{ConnectionFate, Why};
 use super::super::opening::Opening;
 use super::super::relay::Side;
 use super::{ConnectFailure, ConnectionId, Origin, ProxyTimer, Shares, SplitProxy, SplitProxyOutput as Out};
@@ -75,7 +75,7 @@ impl SplitProxy {
             Ok(id) => id,
             Err(why) => {
                 self.book.counters.over_limit += 1;
-                self.book.note(addresses, Fate::Refused, why);
+                self.book.note(addresses, ConnectionFate::Refused, why);
                 let ended = Out::Ended(self.next_id, addresses, ConnectionEnding::BeyondLimit);
                 return self.book.outputs.push_back(ended);
             }
@@ -88,7 +88,7 @@ impl SplitProxy {
     pub(super) fn cancel(&mut self, peer: usize, addresses: Addresses, now: Instant) {
         let Some(id) = self.own_opening(peer, addresses) else { return };
         if self.entries.get(&id).is_some_and(|entry| matches!(entry.origin, Origin::Call(_))) {
-            self.book.note(addresses, Fate::Reset, Why::SocketReset);
+            self.book.note(addresses, ConnectionFate::Reset, Why::SocketReset);
             self.end_opening(id, None, ConnectionEnding::Lost(0), now);
             self.transmit(peer, &GatewayMessage::Withdrawn(addresses), false);
         }
@@ -110,7 +110,7 @@ impl SplitProxy {
         let opened_by = entry.relay.opened_by().filter(|by| *by == side.other());
         match (failure, opened_by) {
             (ConnectFailure::Unreachable, Some(Side::Wireless)) => {
-                self.book.note(addresses, Fate::Refused, Why::Unreachable);
+                self.book.note(addresses, ConnectionFate::Refused, Why::Unreachable);
                 self.transmit(peer, &GatewayMessage::Unreachable(addresses), false);
                 self.remove(id, ConnectionEnding::Unreachable);
             }
@@ -128,7 +128,7 @@ impl SplitProxy {
     /// No route leads to the host beyond an opening of this side.
     pub(super) fn refuse_unreachable(&mut self, id: ConnectionId, now: Instant) {
         let Some(entry) = self.entries.get(&id) else { return };
-        self.book.note(entry.addresses, Fate::Refused, Why::Unreachable);
+        self.book.note(entry.addresses, ConnectionFate::Refused, Why::Unreachable);
         self.end_opening(id, Some(Out::Unreachable), ConnectionEnding::Unreachable, now);
     }
 
@@ -163,7 +163,7 @@ impl SplitProxy {
             Some(Origin::Syn(Some(_))) => self.pass_unanswered(id, Why::NoNumber, now),
             Some(Origin::Call(_)) => {
                 self.book.counters.over_limit += 1;
-                self.book.note(addresses, Fate::Refused, Why::NoNumber);
+                self.book.note(addresses, ConnectionFate::Refused, Why::NoNumber);
                 self.end_opening(id, None, ConnectionEnding::BeyondLimit, now);
             }
             _ => {}

@@ -11,7 +11,7 @@ use airwatt_base::{Instant, Seq};
 
 use super::super::ending::ConnectionEnding;
 use super::super::message::address_bytes;
-use super::super::note::{Fate, Why};
+use super::super::note::{ConnectionFate, Why};
 use super::super::opening::Opening;
 use super::super::relay::Side;
 use super::{ConnectionId, Entry, Origin, SplitProxy, SplitProxyOutput};
@@ -24,7 +24,7 @@ impl SplitProxy {
         let output = match self.between(peer, opening.addresses()) {
             Some(id) => SplitProxyOutput::Challenge(self.challenge_of(id, opening.addresses()), opening),
             None => {
-                self.book.note(opening.addresses(), Fate::Passed, Why::Plain);
+                self.book.note(opening.addresses(), ConnectionFate::Passed, Why::Plain);
                 SplitProxyOutput::Pass(opening)
             }
         };

@@ -91,7 +91,7 @@ impl Harvest {
 
 /// What follows from a harvest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum Renegotiation {
     Keep,
     /// Another interval fits better.
     Change(Span),
@@ -119,20 +119,24 @@ fn judge(
     interval: Span,
     active_bps: u64,
     now: Instant,
-) -> Verdict {
+) -> Renegotiation {
     let elapsed = now.saturating_since(harvest.since);
     if harvest.filled * 4 < elapsed.whole(interval) * 3 {
-        return Verdict::Keep;
+        return Renegotiation::Keep;
     }
     let ratio = Ratio::share(rate_bps(harvest.bits, elapsed), active_bps);
     if ratio < config.ratio_min {
         let shorter = Span::from_nanos(ratio.of(i128::from(interval.as_nanos())) as u64);
-        return if shorter < config.int_min { Verdict::StayAwake } else { Verdict::Change(shorter) };
+        return if shorter < config.int_min {
+            Renegotiation::StayAwake
+        } else {
+            Renegotiation::Change(shorter)
+        };
     }
     let longer = (interval + interval / 4).min(config.int_max);
     // The upper half of what is above the aim: a change has to leave room for its effect.
     let is_ample = ratio - config.ratio_min >= Ratio::ONE - ratio;
-    if is_ample && longer > interval { Verdict::Change(longer) } else { Verdict::Keep }
+    if is_ample && longer > interval { Renegotiation::Change(longer) } else { Renegotiation::Keep }
 }
 
 /// BA-TA over target wake time.
@@ -274,12 +278,12 @@ impl BaTaTwt {
         }
         let harvest = std::mem::replace(&mut self.harvest, Harvest::begin(now));
         match judge(&self.config, &harvest, agreement.request.interval, self.active_bps, now) {
-            Verdict::Keep => {}
-            Verdict::Change(interval) => {
+            Renegotiation::Keep => {}
+            Renegotiation::Change(interval) => {
                 let request = request(&self.config, interval, self.utilization);
                 self.ask(radio, WakeProposal { request, start: None }, now);
             }
-            Verdict::StayAwake => {
+            Renegotiation::StayAwake => {
                 self.may_doze_at = now + self.config.retry_after;
                 self.wake(radio, now);
             }

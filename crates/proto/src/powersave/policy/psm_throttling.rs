@@ -10,7 +10,7 @@
 //!    throttled.
 //! 3. Traffic with a rate below half of the bandwidth is a stream that is throttled, and is **shaped**: once in a period the station
 //!    leaves power save and grants its peer a window of rate times period. It sleeps again when that has been received, or when nothing
-//!    more arrives. The window is closed in between ([`Window`]), so the server collects what it would have sent, and the mean rate
+//!    more arrives. The window is closed in between ([`ReceiveWindow`]), so the server collects what it would have sent, and the mean rate
 //!    stays.
 //! 4. Any other traffic is **greedy**, and gets active mode until it ends. So does an upload, which no window of the station shapes, and
 //!    a dialogue, in which the station sends more than acknowledgements: its silences are those of the station, and a user waits for the
@@ -36,7 +36,7 @@ use super::Policy;
 use super::rate::rate_bps;
 use crate::powersave::Ratio;
 use crate::powersave::estimate::{Dozing, Estimate};
-use crate::powersave::interface::{StationTimer, Uplink, Window};
+use crate::powersave::interface::{ReceiveWindow, StationTimer, Uplink};
 use crate::powersave::radio::{Abilities, Fact, PolicyTimer, PowerSaveRadio};
 
 /// Bytes of the IP and TCP headers with timestamps, which a packet has beyond the window that it uses up.
@@ -322,7 +322,7 @@ impl PsmThrottling {
     /// Handles the end of the traffic.
     fn end(&mut self, radio: &mut dyn PowerSaveRadio) {
         if matches!(self.phase, Phase::Shaping(_)) {
-            radio.grant(Window::Open);
+            radio.grant(ReceiveWindow::Open);
         }
         self.phase = Phase::Idle;
         radio.set_timer(PolicyTimer::Inactivity, None);
@@ -379,7 +379,7 @@ impl PsmThrottling {
         shape.burst = Some((grant, grant));
         shape.opened = now;
         radio.set_power_save(false, StationTimer::Update);
-        radio.grant(Window::Grant { bytes: grant });
+        radio.grant(ReceiveWindow::Grant { bytes: grant });
         radio.set_timer(PolicyTimer::Inactivity, Some(now + shape.quiet));
         radio.set_timer(PolicyTimer::Update, Some(now + self.config.period));
     }
@@ -399,13 +399,13 @@ impl PsmThrottling {
     fn sleep(&mut self, radio: &mut dyn PowerSaveRadio, until: Instant) {
         radio.set_timer(PolicyTimer::Inactivity, None);
         radio.set_timer(PolicyTimer::Update, Some(until));
-        radio.grant(Window::Grant { bytes: 0 });
+        radio.grant(ReceiveWindow::Grant { bytes: 0 });
         radio.set_power_save(true, StationTimer::Announce);
     }
 
     /// Stops shaping: the traffic is greedy.
     fn let_go(&mut self, radio: &mut dyn PowerSaveRadio, now: Instant) {
-        radio.grant(Window::Open);
+        radio.grant(ReceiveWindow::Open);
         self.stay_awake(radio, now);
     }
 

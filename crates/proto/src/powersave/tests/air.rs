@@ -427,11 +427,11 @@ impl Air {
                     client.controls.push_back(control);
                 }
                 StationOutput::MeasureAirTime => client.asked = true,
-                StationOutput::Window(Window::Open) => {
+                StationOutput::Window(ReceiveWindow::Open) => {
                     client.window = None;
                     self.note(format!("s{station} window open"));
                 }
-                StationOutput::Window(Window::Grant { bytes }) => {
+                StationOutput::Window(ReceiveWindow::Grant { bytes }) => {
                     client.window = Some(bytes);
                     self.note(format!("s{station} window {bytes}"));
                 }

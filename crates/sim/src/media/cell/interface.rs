@@ -54,7 +54,7 @@ pub enum CellOutput {
         /// The station.
         member: Member,
         /// The window.
-        window: ps::Window,
+        window: ps::ReceiveWindow,
     },
     /// A frame of a node outside has arrived.
     FrameArrived {

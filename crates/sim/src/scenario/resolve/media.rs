@@ -7,7 +7,7 @@ use airwatt_proto::powersave::{PowerSaveConfig, StationId};
 
 use super::{Directory, Resolved, Resolving, StationPlace, duplicate, quoted};
 use crate::media::cell::access::category::CategoryParameters;
-use crate::route::{Member, NodeId, Reach};
+use crate::route::{Adjacency, Member, NodeId};
 use crate::scenario::names::check_name;
 use crate::scenario::topology::{Cell, CellMode, Link, LinkKind, Topology};
 use crate::scenario::{AccessPointRadio, StationGroup, Wifi};
@@ -75,13 +75,15 @@ impl ResolvedMedium {
     }
 
     /// Which members send to each other.
-    pub(crate) fn reach(&self) -> Reach {
+    pub(crate) fn adjacency(&self) -> Adjacency {
         match &self.contents {
             Contents::Channel(bsss) => {
-                Reach::Bsss(bsss.iter().map(|bss| 1 + bss.stations.len() as Member).collect())
+                Adjacency::Bsss(bsss.iter().map(|bss| 1 + bss.stations.len() as Member).collect())
             }
-            Contents::AdHoc { links: Some(links), .. } => Reach::Pairs(links.clone()),
-            Contents::AdHoc { links: None, .. } | Contents::PointToPoint(_) | Contents::Wire(_) => Reach::All,
+            Contents::AdHoc { links: Some(links), .. } => Adjacency::Pairs(links.clone()),
+            Contents::AdHoc { links: None, .. } | Contents::PointToPoint(_) | Contents::Wire(_) => {
+                Adjacency::All
+            }
         }
     }
 

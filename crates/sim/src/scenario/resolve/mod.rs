@@ -17,7 +17,7 @@ use super::Names;
 use super::names::check_name;
 use super::topology::{NodeGroup, Topology};
 use super::{Scenario, short};
-use crate::route::{FixedRoute, Graph, Interface, Member, NodeId, Reach};
+use crate::route::{Adjacency, FixedRoute, Graph, Interface, Member, NodeId};
 
 pub(crate) use flows::ResolvedFlow;
 pub(crate) use media::{BssPlace, Contents, MemberStation, ResolvedMedium};
@@ -170,11 +170,11 @@ impl Resolved {
     }
 
     fn graph(&self) -> Graph {
-        let reach: Vec<Reach> = self.media.iter().map(ResolvedMedium::reach).collect();
+        let adjacency: Vec<Adjacency> = self.media.iter().map(ResolvedMedium::adjacency).collect();
         let forwards = self.nodes.iter().map(|node| node.forwards).collect();
         Graph::new(
             &self.interfaces(),
-            |medium, from, to| reach[usize::from(medium)].allows(from, to),
+            |medium, from, to| adjacency[usize::from(medium)].allows(from, to),
             forwards,
         )
     }

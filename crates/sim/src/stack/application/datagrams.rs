@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use airwatt_base::{Instant, Span};
 
-use super::{Call, Fate, SocketRequest, Source};
+use super::{Call, DatagramFate, SocketRequest, Source};
 use crate::stack::role::Role;
 
 /// The answers to datagrams.
@@ -65,19 +65,19 @@ impl Datagrams {
     }
 
     /// A datagram arrived or was lost. One that arrived may be answered, or be an answer.
-    pub(super) fn settle(&mut self, number: u32, fate: Fate, now: Instant) {
+    pub(super) fn settle(&mut self, number: u32, fate: DatagramFate, now: Instant) {
         self.settled += 1;
         let Some(answers) = self.answers else { return };
         match (fate, self.answering.remove(&number)) {
-            (Fate::Arrived(..), None) => {
+            (DatagramFate::Arrived(..), None) => {
                 let answering = if answers.begins == Role::Sender { Role::Receiver } else { Role::Sender };
                 self.pending.push_back((answering, answers.bytes, Some(number)));
             }
-            (Fate::Arrived(..), Some(question)) => {
+            (DatagramFate::Arrived(..), Some(question)) => {
                 let asked = self.questions.remove(&question);
                 self.durations.extend(asked.map(|asked| now - asked));
             }
-            (Fate::Lost, question) => {
+            (DatagramFate::Lost, question) => {
                 self.questions.remove(&question.unwrap_or(number));
             }
         }

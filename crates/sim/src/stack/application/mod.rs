@@ -211,7 +211,7 @@ pub enum SocketRequest {
 
 /// What became of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum DatagramFate {
     /// It arrived at this end, this long after it was sent.
     Arrived(Role, Span),
     /// It was lost.
@@ -292,7 +292,7 @@ impl Application {
     }
 
     /// Learns what became of datagram `number`. A real sender would not; a simulation knows when a flow is over.
-    pub fn settle(&mut self, number: u32, fate: Fate, record: &mut FlowRecord, now: Instant) {
+    pub fn settle(&mut self, number: u32, fate: DatagramFate, record: &mut FlowRecord, now: Instant) {
         match self {
             Self::Datagrams(datagrams) => {
                 datagrams.settle(number, fate, now);

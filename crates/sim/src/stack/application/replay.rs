@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use airwatt_base::{Instant, Span};
 
-use super::{Call, Fate, SocketRequest};
+use super::{Call, DatagramFate, SocketRequest};
 use crate::packet::FlowLabel;
 use crate::stack::role::Role;
 
@@ -118,13 +118,13 @@ impl Replay {
     }
 
     /// A packet was received or lost; those that waited for it are sent.
-    pub(super) fn settle(&mut self, number: u32, fate: Fate) {
+    pub(super) fn settle(&mut self, number: u32, fate: DatagramFate) {
         let number = u64::from(number);
         match fate {
-            Fate::Arrived(role, delay) => {
+            DatagramFate::Arrived(role, delay) => {
                 self.delays.push(Delay { number, down: role == Role::Receiver, delay });
             }
-            Fate::Lost => self.lost += 1,
+            DatagramFate::Lost => self.lost += 1,
         }
         if let Some(settled) = self.settled.get_mut(number as usize) {
             *settled = true;

@@ -3,7 +3,7 @@
 use airwatt_base::settings::NoSettings;
 use airwatt_base::{Instant, Span};
 
-use super::{ApplicationKind, Call, Fate, Pattern, SocketRequest};
+use super::{ApplicationKind, Call, DatagramFate, Pattern, SocketRequest};
 use crate::stack::role::Role;
 
 /// Fewest packets in the queue: one on the air, one waiting for it, and two so that a burst finds the next one.
@@ -53,9 +53,9 @@ impl Saturation {
     }
 
     /// Replaces a datagram that has arrived or was lost.
-    pub(super) fn settle(&mut self, number: u32, fate: Fate, now: Instant) {
+    pub(super) fn settle(&mut self, number: u32, fate: DatagramFate, now: Instant) {
         let (sent, first) = self.latest;
-        if fate == Fate::Lost && now == sent && number >= first {
+        if fate == DatagramFate::Lost && now == sent && number >= first {
             self.waiting += 1;
             self.due.get_or_insert(now + RETRY);
         } else {

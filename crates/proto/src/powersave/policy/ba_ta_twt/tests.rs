@@ -36,15 +36,15 @@ fn throughput_below_the_aim_shortens_the_interval_in_proportion() {
     let config = config();
     let after = Instant::from_secs(5);
     let judged = |bits, filled, interval| judge(&config, &harvest(bits, filled), interval, 4_000_000, after);
-    assert_eq!(judged(15_000_000, 50, MS(100)), Verdict::Change(MS(75)));
-    assert_eq!(judged(15_000_000, 250, MS(20)), Verdict::StayAwake);
+    assert_eq!(judged(15_000_000, 50, MS(100)), Renegotiation::Change(MS(75)));
+    assert_eq!(judged(15_000_000, 250, MS(20)), Renegotiation::StayAwake);
     // 0.9 is the aim, and 0.95 the middle between it and the whole.
-    assert_eq!(judged(18_000_000, 50, MS(100)), Verdict::Keep);
-    assert_eq!(judged(19_000_000, 50, MS(100)), Verdict::Change(MS(125)));
-    assert_eq!(judged(20_000_000, 25, MS(200)), Verdict::Keep);
+    assert_eq!(judged(18_000_000, 50, MS(100)), Renegotiation::Keep);
+    assert_eq!(judged(19_000_000, 50, MS(100)), Renegotiation::Change(MS(125)));
+    assert_eq!(judged(20_000_000, 25, MS(200)), Renegotiation::Keep);
     // Of 50 periods 37 had a packet: the application has all it wants.
-    assert_eq!(judged(2_000_000, 37, MS(100)), Verdict::Keep);
-    assert_eq!(judged(2_000_000, 38, MS(40)), Verdict::Keep);
+    assert_eq!(judged(2_000_000, 37, MS(100)), Renegotiation::Keep);
+    assert_eq!(judged(2_000_000, 38, MS(40)), Renegotiation::Keep);
 }
 
 /// Two packets 1 ms apart every 33 ms: periods begin 3 ms after the beginning of a burst, every 33 ms, or every second burst if the shortest
