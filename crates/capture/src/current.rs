@@ -12,6 +12,7 @@
 
 mod align;
 mod between;
+mod compared;
 mod fit;
 mod onsets;
 mod pulses;
@@ -31,10 +32,10 @@ use serde::Serialize;
 
 use self::align::Aligned;
 pub use self::between::BetweenBeacons;
+use self::compared::Compared;
 pub use self::fit::Undetermined;
 use self::fit::{Fit, Parts};
 pub use self::pulses::BeaconCharge;
-use self::pulses::{Pulses, Rises, Wakeups};
 pub use self::received::ReceivedBeacons;
 pub use self::switched::SwitchedLoad;
 use self::switched::{Floor, Switched};
@@ -205,11 +206,14 @@ pub struct Load {
     pub power_w: f64,
 }
 
-/// The current in each state with the load, and the load in amperes; `None` if the radio's profile has no voltage.
-fn currents(radio: &Radio, load: Load) -> Option<(StateCurrents, f64)> {
-    let volts = radio.voltage?.as_volts();
+/// The current in each state with the load, and the load in amperes; an error if the radio's profile has no voltage.
+fn currents(radio: &Radio, load: Load) -> Result<(StateCurrents, f64), String> {
+    let Some(voltage) = radio.voltage else {
+        return Err(format!("--current: expected a radio whose profile has a voltage, got {}", radio.name));
+    };
+    let volts = voltage.as_volts();
     let load_a = load.current_a + load.power_w / volts;
-    Some((RadioState::ALL.map(|state| radio.power(state).as_watts() / volts + load_a), load_a))
+    Ok((RadioState::ALL.map(|state| radio.power(state).as_watts() / volts + load_a), load_a))
 }
 
 /// Compares a trace with a prediction. `offset` is the capture's time at which the trace begins, in seconds; `traced` asks for
@@ -224,14 +228,13 @@ pub fn compare(
     traced: bool,
 ) -> Result<CurrentReport, String> {
     let radio = prediction.radio;
-    let Some((own, load_a)) = currents(radio, prediction.load) else {
-        return Err(format!("--current: expected a radio whose profile has a voltage, got {}", radio.name));
-    };
+    let (own, load_a) = currents(radio, prediction.load)?;
     let rise_a = pulses::rise_a(&own, verdict::most_asleep(radio, &own, load_a));
+    let alone = || Compared::of(trace, prediction, offset).map(|both| both.report(traced.then_some(trace)));
     match Switched::of(trace, rise_a, beacons_every_s(prediction.periods)) {
-        Floor::Plain => compare_alone(trace, trace, prediction, offset, traced),
+        Floor::Plain => alone(),
         Floor::TooFast { low_a, step_a, sample_s } => {
-            let mut report = compare_alone(trace, trace, prediction, offset, traced)?;
+            let mut report = alone()?;
             report.verdict.text += &verdict::too_fast(low_a, step_a, sample_s);
             Ok(report)
         }
@@ -258,7 +261,8 @@ fn compare_without(
     // The mean load that the caller gave is this one if no constant load of that size is there.
     let given_a = if switched.floor_a < sleep_a + load_a / 2.0 { load.mean_a.min(load_a) } else { 0.0 };
     let rest = Load { current_a: load_a - given_a, power_w: 0.0 };
-    let mut report = compare_alone(&alone, trace, &Prediction { load: rest, ..*prediction }, offset, traced)?;
+    let prediction_alone = Prediction { load: rest, ..*prediction };
+    let mut report = Compared::of(&alone, &prediction_alone, offset)?.report(traced.then_some(trace));
     let both = report.offset_s.map(|offset_s| of_both(trace, prediction.periods, offset_s));
     load = switched.report(trace, both, verdict::like_mode(radio, sleep_a + load.current_a));
     report.verdict = verdict::beside_switched(report.verdict, &load);
@@ -276,176 +280,6 @@ fn compare_without(
     }
     report.switched_load = Some(load);
     Ok(report)
-}
-
-/// Compares a trace in which no load is switched; windows show `shown`.
-fn compare_alone(
-    trace: &Trace,
-    shown: &Trace,
-    prediction: &Prediction<'_>,
-    offset: Option<f64>,
-    traced: bool,
-) -> Result<CurrentReport, String> {
-    let radio = prediction.radio;
-    let Some((own, load_a)) = currents(radio, prediction.load) else {
-        return Err(format!("--current: expected a radio whose profile has a voltage, got {}", radio.name));
-    };
-    let (charge_c, covered_s) = (trace.charge_c(), trace.covered_s());
-    let mean_a = charge_c / covered_s;
-    if mean_a.is_nan() || mean_a <= 0.0 {
-        return Err(format!(
-            "{}: expected a mean current above zero, got {:.4} mA; hint: the meter's leads or the sign of its export",
-            trace.file,
-            1e3 * mean_a
-        ));
-    }
-    let beacons_in_sleep = !prediction.knows_beacons && has_beacons_alone(prediction.periods);
-    let (periods, currents) = if beacons_in_sleep {
-        without_beacons(prediction.periods, own)
-    } else {
-        (Cow::Borrowed(prediction.periods), own)
-    };
-    let periods = periods.as_ref();
-    let bin = if beacons_in_sleep { align::BEACONS_BIN } else { align::REPORT_BIN };
-    let aligned = place(trace, periods, &currents, offset, bin);
-    let varies = varies(trace);
-    let correlation = aligned.as_ref().map(|aligned| aligned.correlation);
-    let belongs = correlation.is_some_and(|correlation| correlation >= LEAST_CORRELATION);
-    let aligned = aligned.filter(|_| belongs || offset.is_some());
-    let fit = aligned.as_ref().map(|aligned| Fit::of(periods, &trace.intervals, aligned.offset_s));
-    if fit.as_ref().is_some_and(|fit| fit.covered_s == 0.0) {
-        return Err(format!(
-            "--offset: expected a time at which {} overlaps with the capture, got none",
-            trace.file
-        ));
-    }
-    let covered = fit.as_ref().map_or_else(|| whole_time_s(periods), |fit| fit.time_s);
-    let predicted_c: f64 = covered.iter().zip(&currents).map(|(time_s, current)| time_s * current).sum();
-    let overlap_s = fit.as_ref().map_or(0.0, |fit| fit.covered_s);
-    let predicted_a = predicted_c / covered.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-    let sample_s = covered_s / trace.intervals.len().max(1) as f64;
-    let shows_doze = sample_s <= LONGEST_SAMPLE_S;
-    // Where both do not go together, a fit would divide one by the other's times.
-    let states = match (&fit, &aligned) {
-        (Some(fit), Some(aligned)) if belongs || !varies => {
-            let mut parts = fit.solve_parts(periods, &trace.intervals, aligned.offset_s);
-            if !shows_doze {
-                parts.leave_out(&usual_s(periods), sample_s, Undetermined::TooShort);
-            }
-            if beacons_in_sleep {
-                parts.leave_out(&usual_s(periods), REPLAY_PRECISION_S, Undetermined::Brief);
-                if correlation.is_none_or(|correlation| correlation < REPLAY_CORRELATION) {
-                    parts.leave_out_awake();
-                }
-            }
-            states(&parts, fit, &currents)
-        }
-        _ => Vec::new(),
-    };
-    let offset_s = aligned.as_ref().map(|aligned| aligned.offset_s);
-    // The verdict is one of the time in which there are both.
-    let both = offset_s.map(|offset_s| of_both(trace, prediction.periods, offset_s));
-    let beyond = both.filter(|_| overlap_s < WHOLE * covered_s);
-    let seen =
-        beyond.map_or(Cow::Borrowed(trace), |(from_s, until_s)| Cow::Owned(trace.part(from_s, until_s)));
-    let others = aligned.as_ref().map_or(&[][..], |aligned| aligned.others.as_slice());
-    let share = |trace: &Trace, holds: &dyn Fn(f64) -> bool| shows_doze.then(|| share_of_time(trace, holds));
-    let (doze_a, on_a) = (verdict::doze_limit(&own, load_a), verdict::on_limit(&own, load_a));
-    let asleep_share_of = |trace: &Trace, more_a: f64| {
-        let limit_a = sleep_limit(trace, doze_a + more_a, on_a)?;
-        share(trace, &|current| current <= limit_a)
-    };
-    let (low_a, high_a) = low_and_high(trace);
-    let radio_on_share = share(trace, &|current| current >= on_a);
-    let predicted_asleep_share = asleep_share(
-        prediction.periods,
-        both.zip(offset_s).map(|((from_s, until_s), offset_s)| (offset_s + from_s, offset_s + until_s)),
-    );
-    let most_asleep_a = verdict::most_asleep(radio, &own, load_a);
-    let announced = prediction.knows_beacons;
-    let wakeups = Wakeups::of(trace, prediction.periods, &own, most_asleep_a, announced);
-    let beacon = wakeups.as_ref().and_then(Wakeups::charge);
-    let pulses = wakeups.and_then(|wakeups| Pulses::of(wakeups, prediction.periods, &own, announced));
-    let mut verdict = verdict::of(
-        &verdict::Measured {
-            mean_a: fit.as_ref().map_or(mean_a, Fit::mean_a),
-            covered_s: seen.covered_s(),
-            low_a: low_and_high(&seen).0,
-            varies: self::varies(&seen),
-            asleep_share: asleep_share_of(&seen, 0.0),
-            radio_on_share: share(&seen, &|current| current >= on_a),
-            predicted_a,
-            predicted_asleep_share,
-            is_announced: prediction.knows_beacons,
-            states: &states,
-            beacons_in_sleep,
-            pulses,
-            load_a,
-        },
-        radio,
-        &own,
-    );
-    if beyond.is_some() && verdict.kind != CurrentVerdictKind::Undetermined {
-        verdict.text += &format!("; this is of the {overlap_s:.2} s of both");
-    }
-    if let Some(correlation) =
-        correlation.filter(|correlation| belongs && *correlation < DOUBTFUL_CORRELATION)
-    {
-        verdict.text += &format!(
-            "; the place of the trace is doubtful, since it correlates with the prediction by {correlation:.2}: it may be one of \
-             another capture"
-        );
-    }
-    let beacons = offset_s.filter(|_| belongs && announced).and_then(|offset_s| {
-        ReceivedBeacons::of(&Rises::of(trace, &own, most_asleep_a)?, prediction.periods, offset_s)
-    });
-    verdict.text += &beacons.as_ref().map(ReceivedBeacons::text).unwrap_or_default();
-    // Beside a load a device sleeps at a higher current.
-    let found_a = verdict.more_a.filter(|_| verdict.kind == CurrentVerdictKind::Load).unwrap_or(0.0);
-    Ok(CurrentReport {
-        file: trace.file.clone(),
-        samples: trace.samples,
-        prediction: prediction.name.to_owned(),
-        mean_a,
-        charge_c,
-        covered_s,
-        gaps_s: trace.gaps_s(),
-        low_a,
-        high_a,
-        varies,
-        asleep_share: asleep_share_of(trace, found_a),
-        overlap_asleep_share: both.and_then(|_| asleep_share_of(&seen, found_a)),
-        radio_on_share,
-        predicted_asleep_share,
-        offset_s,
-        offset_given: offset.is_some(),
-        correlation,
-        beacons_in_sleep,
-        repeats_s: aligned.as_ref().and_then(|aligned| aligned.repeats_s).filter(|_| !others.is_empty()),
-        other_offset_s: others.first().map(|other| other.0),
-        other_correlation: others.first().map(|other| other.1),
-        other_offsets: others
-            .iter()
-            .map(|&(offset_s, correlation)| OtherOffset { offset_s, correlation })
-            .collect(),
-        overlap_s,
-        measured_c: fit.as_ref().map_or(0.0, |fit| fit.measured_c),
-        predicted_c: if fit.is_some() { predicted_c } else { 0.0 },
-        predicted_a,
-        load_a,
-        switched_load: None,
-        verdict,
-        beacon,
-        beacons,
-        windows: match offset_s {
-            Some(offset_s) if traced => {
-                let every_s = beacons_every_s(prediction.periods).filter(|_| beacons_in_sleep);
-                windows::of(shown, periods, &currents, offset_s, every_s)
-            }
-            _ => Vec::new(),
-        },
-        states,
-    })
 }
 
 /// The time that a trace has in common with a prediction, in seconds since its first sample.
