@@ -31,7 +31,7 @@
 
 use std::collections::VecDeque;
 
-use airwatt_base::{Instant, Machine, Seq, Span, Timeout, TimerTable, timer_kinds};
+use airwatt_base::{Instant, Machine, Seq, Span, Timeout, TimerTable, timer_kinds, with_defaults};
 
 use crate::tcp::{Flags, Segment};
 
@@ -45,20 +45,16 @@ timer_kinds! {
     }
 }
 
-/// Settings of an agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SnoopConfig {
-    /// Payload that is kept at most, in bytes.
-    pub memory: u64,
-    /// Silence of both sides after which the lowest kept segment is retransmitted.
-    pub persist: Span,
-    /// The longest interval between repetitions without an answer.
-    pub longest: Span,
-}
-
-impl Default for SnoopConfig {
-    fn default() -> Self {
-        Self { memory: 262_144, persist: Span::from_millis(200), longest: Span::from_millis(3_200) }
+with_defaults! {
+    /// Settings of an agent.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct SnoopConfig {
+        /// Payload that is kept at most, in bytes.
+        pub memory: u64 = 262_144,
+        /// Silence of both sides after which the lowest kept segment is retransmitted.
+        pub persist: Span = Span::from_millis(200),
+        /// The longest interval between repetitions without an answer.
+        pub longest: Span = Span::from_millis(3_200),
     }
 }
 

@@ -49,37 +49,26 @@ mod agreement;
 use std::collections::VecDeque;
 use std::fmt::Debug;
 
-use airwatt_base::{Instant, Machine, Span, Timeout, TimerTable, timer_kinds};
+use airwatt_base::{Instant, Machine, Span, Timeout, TimerTable, timer_kinds, with_defaults};
 
 use super::{ServiceFlags, StationId, WakeAgreement, WakeFrame};
 use agreed_periods::WakeTimes;
 pub use agreement::WakeLimits;
 
-/// What an access point is set to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AccessPointConfig {
-    /// Packets that one station's power-save buffer holds; what comes on top is dropped at the tail.
-    pub power_save_buffer: u32,
-    /// Time between two beacons (802.11-2020 9.4.1.3; commonly 100 ms or 102.4 ms).
-    pub beacon_interval: Span,
-    /// Every how many beacons is a DTIM, at least 1 (802.11-2020 9.4.2.5).
-    pub dtim_period: u8,
-    /// The first target beacon transmission time.
-    pub first_beacon: Instant,
-    /// Limits to target wake time agreements.
-    pub wakes: WakeLimits,
-}
-
-impl Default for AccessPointConfig {
-    /// 1000 packets, 100 ms, every beacon a DTIM, the first beacon at the beginning, and the usual limits to agreements.
-    fn default() -> Self {
-        Self {
-            power_save_buffer: 1000,
-            beacon_interval: Span::from_millis(100),
-            dtim_period: 1,
-            first_beacon: Instant::ZERO,
-            wakes: WakeLimits::default(),
-        }
+with_defaults! {
+    /// What an access point is set to.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct AccessPointConfig {
+        /// Packets that one station's power-save buffer holds; what comes on top is dropped at the tail.
+        pub power_save_buffer: u32 = 1000,
+        /// Time between two beacons (802.11-2020 9.4.1.3; commonly 100 ms or 102.4 ms).
+        pub beacon_interval: Span = Span::from_millis(100),
+        /// Every how many beacons is a DTIM, at least 1 (802.11-2020 9.4.2.5).
+        pub dtim_period: u8 = 1,
+        /// The first target beacon transmission time.
+        pub first_beacon: Instant = Instant::ZERO,
+        /// Limits to target wake time agreements.
+        pub wakes: WakeLimits = WakeLimits::default(),
     }
 }
 

@@ -19,41 +19,28 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 
-use airwatt_base::{Instant, Span};
+use airwatt_base::{Instant, Span, with_defaults};
 
-/// Settings; the defaults are RFC 8290's, section 5.2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FqCodelConfig {
-    /// Number of queues.
-    pub queues: u32,
-    /// Bytes of one turn.
-    pub quantum: u32,
-    /// Bytes of the first turn of a flow that has become active.
-    pub first_quantum: u32,
-    /// Packets of one flow.
-    pub flow_limit: u32,
-    /// How long packets may wait for good.
-    pub target: Span,
-    /// How long they may wait longer than that.
-    pub interval: Span,
-    /// Packets in all queues together.
-    pub limit: u32,
-    /// A queue with no more bytes than the longest packet has is never too long.
-    pub longest_packet: u32,
-}
-
-impl Default for FqCodelConfig {
-    fn default() -> Self {
-        Self {
-            queues: 1_024,
-            quantum: 1_514,
-            first_quantum: 1_514,
-            flow_limit: u32::MAX,
-            target: Span::from_millis(5),
-            interval: Span::from_millis(100),
-            limit: 10_240,
-            longest_packet: 1_514,
-        }
+with_defaults! {
+    /// Settings; the defaults are RFC 8290's, section 5.2.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct FqCodelConfig {
+        /// Number of queues.
+        pub queues: u32 = 1_024,
+        /// Bytes of one turn.
+        pub quantum: u32 = 1_514,
+        /// Bytes of the first turn of a flow that has become active.
+        pub first_quantum: u32 = 1_514,
+        /// Packets of one flow.
+        pub flow_limit: u32 = u32::MAX,
+        /// How long packets may wait for good.
+        pub target: Span = Span::from_millis(5),
+        /// How long they may wait longer than that.
+        pub interval: Span = Span::from_millis(100),
+        /// Packets in all queues together.
+        pub limit: u32 = 10_240,
+        /// A queue with no more bytes than the longest packet has is never too long.
+        pub longest_packet: u32 = 1_514,
     }
 }
 

@@ -29,7 +29,7 @@ mod transport;
 mod typed;
 mod valid;
 
-use airwatt_base::{Distance, Power, QueueLimit, Rate, Size, Span};
+use airwatt_base::{Distance, Power, QueueLimit, Rate, Size, Span, with_defaults};
 use airwatt_proto::cc::AckLossConfig;
 use airwatt_proto::e2tcp::E2tcpConfig;
 use airwatt_proto::powersave::{Observable, PowerSaveConfig, ScanConfig, StationPolicy, WakeLimits};
@@ -306,28 +306,31 @@ impl Wifi {
     }
 }
 
-/// Signals that weaken over the distance: frame errors, and capture.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct PathLoss {
-    /// Transmission power of access point and stations.
-    pub tx_power: Power,
-    /// Exponent of the loss over distance. Default: ITU-R P.1238 for offices, 3.1 at 5 GHz and 3.0 at 2.4 GHz.
-    pub exponent: Option<f64>,
-    /// The access point hears one of several frames at once if it is so many decibels stronger than the others together.
-    pub capture_db: f64,
-    /// How errors follow from the signal: `sensitivity`, a tenth of the frames of 1000 bytes fails at what the standard
-    /// demands of a receiver; by the signal-to-noise ratio, `nist`, a model of decoders, or `table`, a simulated receiver.
-    /// The latter two are those of ns-3; 802.11b has `sensitivity` with each. Default: `sensitivity`.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub errors: ErrorModel,
-    /// What a receiver adds to thermal noise, in decibels, with `nist` and `table`. Default: 7.
-    #[serde(skip_serializing_if = "is_usual_noise_figure")]
-    pub noise_figure_db: f64,
-    /// Standard deviation in decibels of what walls and furniture add to the loss of each station or take from it, normal
-    /// and constant for a run. Default: 0.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub shadowing_db: f64,
+with_defaults! {
+    /// Signals that weaken over the distance: frame errors, and capture.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct PathLoss {
+        /// Transmission power of access point and stations.
+        // 16 dBm: the limit of many 802.11a cards at 54 Mbit/s.
+        pub tx_power: Power = Power::from_nanowatts(40_000_000),
+        /// Exponent of the loss over distance. Default: ITU-R P.1238 for offices, 3.1 at 5 GHz and 3.0 at 2.4 GHz.
+        pub exponent: Option<f64> = None,
+        /// The access point hears one of several frames at once if it is so many decibels stronger than the others together.
+        pub capture_db: f64 = 10.0,
+        /// How errors follow from the signal: `sensitivity`, a tenth of the frames of 1000 bytes fails at what the standard
+        /// demands of a receiver; by the signal-to-noise ratio, `nist`, a model of decoders, or `table`, a simulated receiver.
+        /// The latter two are those of ns-3; 802.11b has `sensitivity` with each. Default: `sensitivity`.
+        #[serde(skip_serializing_if = "is_zero")]
+        pub errors: ErrorModel = ErrorModel::default(),
+        /// What a receiver adds to thermal noise, in decibels, with `nist` and `table`. Default: 7.
+        #[serde(skip_serializing_if = "is_usual_noise_figure")]
+        pub noise_figure_db: f64 = USUAL_NOISE_FIGURE_DB,
+        /// Standard deviation in decibels of what walls and furniture add to the loss of each station or take from it, normal
+        /// and constant for a run. Default: 0.
+        #[serde(skip_serializing_if = "is_zero")]
+        pub shadowing_db: f64 = 0.0,
+    }
 }
 
 /// That of ns-3.
@@ -337,74 +340,62 @@ fn is_usual_noise_figure(value: &f64) -> bool {
     *value == USUAL_NOISE_FIGURE_DB
 }
 
-impl Default for PathLoss {
-    fn default() -> Self {
-        // 16 dBm: the limit of many 802.11a cards at 54 Mbit/s.
-        Self {
-            tx_power: Power::from_nanowatts(40_000_000),
-            exponent: None,
-            capture_db: 10.0,
-            errors: ErrorModel::default(),
-            noise_figure_db: USUAL_NOISE_FIGURE_DB,
-            shadowing_db: 0.0,
-        }
+with_defaults! {
+    /// The access point.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct AccessPoint {
+        /// Packets in the transmission queue, which all stations share, and as many in that of group-addressed packets.
+        pub buffer: QueueLimit = large_queue(),
+        /// How the transmission queue is served: `drop-tail` first come, first served, `two-queues` TCP's acknowledgements and all else take
+        /// turns, each with half of `buffer` (Ha and Choi 2006), `fq-codel` flows take turns (RFC 8290), `mac80211` as in Linux FQ-CoDel for
+        /// each station, turns of stations by air time and a limit in air time (AQL), `ath9k` the same with two PPDUs ahead instead of that
+        /// limit. `buffer` bounds each.
+        pub queue: QueueDiscipline = QueueDiscipline::DropTail,
+        /// How long packets may wait before CoDel drops some. Default: 5 ms in `fq-codel` (RFC 8290), 20 ms in the queues of mac80211.
+        pub codel_target: Option<Span> = None,
+        /// For how long they may wait longer than that. Default 100 ms.
+        pub codel_interval: Option<Span> = None,
+        /// From when on they wait: from the `release` of a packet by power save, the default, or from its `arrival`, as in Linux, where packets of a dozing
+        /// station are in the same queue.
+        pub codel_since: Option<WaitsFrom> = None,
+        /// Whether the access point's data goes ahead of the stations': after PIFS, without backoff.
+        pub priority: bool = false,
+        /// Drop-tail power-save buffer of each station. Default: as `buffer`.
+        pub power_save_buffer: Option<QueueLimit> = None,
+        /// Whether frames wait in the power-save buffer until the transmission queue has room for them. Default: no, a released frame
+        /// that finds the queue full is dropped.
+        pub wait_for_room: bool = false,
+        /// Time between beacons. Real access points have whole time units of 1.024 ms, 100 as a rule. Another interval, as publications
+        /// have, is declared by a vendor-specific element in the beacons of a capture, since their field would round it.
+        pub beacon_interval: Span = Span::from_micros(102_400),
+        /// Length of beacons with MAC header and FCS. What exceeds the default follows the TIM. Default: the elements of 802.11n, 143 bytes for
+        /// up to eight stations and one more for each further eight, which is also the least. Beacons with the elements of 802.11ax have some
+        /// 200 to 400 bytes, and those of multi-link devices 300 to 600.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub beacon_length: Option<Size> = None,
+        /// Every how many beacons group-addressed frames follow.
+        pub dtim_period: u8 = 1,
+        /// Group-addressed packets of neighbours, one table a kind. Default: none.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub group: Vec<GroupTraffic> = Vec::new(),
+        /// Whether the access point offers U-APSD.
+        pub uapsd: bool = true,
+        /// Most target wake time agreements that hold at a time; with 0 every request is rejected. Default 16, as the hardware of Linux's
+        /// drivers mt7915 and mt7996 has.
+        pub twt_agreements: u32 = WakeLimits::default().agreements,
+        /// Least duration of the service periods of an agreement; a request for less is answered with it (Dictate TWT). Default
+        /// 16.384 ms, as these drivers do.
+        pub twt_least_duration: Span = WakeLimits::default().least_duration,
+        /// Whether the access point takes information frames, by which a station suspends an agreement for its traffic. Default: it does not, as
+        /// Linux's mac80211 and these drivers say.
+        pub twt_information: bool = WakeLimits::default().information,
+        /// In a `[[cell]]`: the node that is the access point.
+        pub node: Option<String> = None,
+        /// In a `[[cell]]`: `shared` if the access point uses the radio that its node has as a station of an earlier cell on the same
+        /// channel. Default: it has a radio of its own, whose energy is not accounted for.
+        pub radio: Option<AccessPointRadio> = None,
     }
-}
-
-/// The access point.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct AccessPoint {
-    /// Packets in the transmission queue, which all stations share, and as many in that of group-addressed packets.
-    pub buffer: QueueLimit,
-    /// How the transmission queue is served: `drop-tail` first come, first served, `two-queues` TCP's acknowledgements and all else take
-    /// turns, each with half of `buffer` (Ha and Choi 2006), `fq-codel` flows take turns (RFC 8290), `mac80211` as in Linux FQ-CoDel for
-    /// each station, turns of stations by air time and a limit in air time (AQL), `ath9k` the same with two PPDUs ahead instead of that
-    /// limit. `buffer` bounds each.
-    pub queue: QueueDiscipline,
-    /// How long packets may wait before CoDel drops some. Default: 5 ms in `fq-codel` (RFC 8290), 20 ms in the queues of mac80211.
-    pub codel_target: Option<Span>,
-    /// For how long they may wait longer than that. Default 100 ms.
-    pub codel_interval: Option<Span>,
-    /// From when on they wait: from the `release` of a packet by power save, the default, or from its `arrival`, as in Linux, where packets of a dozing
-    /// station are in the same queue.
-    pub codel_since: Option<WaitsFrom>,
-    /// Whether the access point's data goes ahead of the stations': after PIFS, without backoff.
-    pub priority: bool,
-    /// Drop-tail power-save buffer of each station. Default: as `buffer`.
-    pub power_save_buffer: Option<QueueLimit>,
-    /// Whether frames wait in the power-save buffer until the transmission queue has room for them. Default: no, a released frame
-    /// that finds the queue full is dropped.
-    pub wait_for_room: bool,
-    /// Time between beacons. Real access points have whole time units of 1.024 ms, 100 as a rule. Another interval, as publications
-    /// have, is declared by a vendor-specific element in the beacons of a capture, since their field would round it.
-    pub beacon_interval: Span,
-    /// Length of beacons with MAC header and FCS. What exceeds the default follows the TIM. Default: the elements of 802.11n, 143 bytes for
-    /// up to eight stations and one more for each further eight, which is also the least. Beacons with the elements of 802.11ax have some
-    /// 200 to 400 bytes, and those of multi-link devices 300 to 600.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub beacon_length: Option<Size>,
-    /// Every how many beacons group-addressed frames follow.
-    pub dtim_period: u8,
-    /// Group-addressed packets of neighbours, one table a kind. Default: none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub group: Vec<GroupTraffic>,
-    /// Whether the access point offers U-APSD.
-    pub uapsd: bool,
-    /// Most target wake time agreements that hold at a time; with 0 every request is rejected. Default 16, as the hardware of Linux's
-    /// drivers mt7915 and mt7996 has.
-    pub twt_agreements: u32,
-    /// Least duration of the service periods of an agreement; a request for less is answered with it (Dictate TWT). Default
-    /// 16.384 ms, as these drivers do.
-    pub twt_least_duration: Span,
-    /// Whether the access point takes information frames, by which a station suspends an agreement for its traffic. Default: it does not, as
-    /// Linux's mac80211 and these drivers say.
-    pub twt_information: bool,
-    /// In a `[[cell]]`: the node that is the access point.
-    pub node: Option<String>,
-    /// In a `[[cell]]`: `shared` if the access point uses the radio that its node has as a station of an earlier cell on the same
-    /// channel. Default: it has a radio of its own, whose energy is not accounted for.
-    pub radio: Option<AccessPointRadio>,
 }
 
 /// The radio of an access point.
@@ -415,74 +406,51 @@ pub enum AccessPointRadio {
     Shared,
 }
 
-impl Default for AccessPoint {
-    fn default() -> Self {
-        Self {
-            buffer: large_queue(),
-            queue: QueueDiscipline::DropTail,
-            codel_target: None,
-            codel_interval: None,
-            codel_since: None,
-            priority: false,
-            power_save_buffer: None,
-            wait_for_room: false,
-            beacon_interval: Span::from_micros(102_400),
-            beacon_length: None,
-            dtim_period: 1,
-            group: Vec::new(),
-            uapsd: true,
-            twt_agreements: WakeLimits::default().agreements,
-            twt_least_duration: WakeLimits::default().least_duration,
-            twt_information: WakeLimits::default().information,
-            node: None,
-            radio: None,
-        }
+with_defaults! {
+    /// A group of identical stations.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct StationGroup {
+        /// Number of stations. In a `[[cell]]` it follows from `node`.
+        pub count: u32 = 1,
+        /// In a `[[cell]]`: the nodes that are these stations: a name, a group, a range such as `station1..station3`, or a list.
+        pub node: Option<Names> = None,
+        /// How the stations save power: `policy`, a name that `airwatt policies` lists, and the settings of that policy; or a class of
+        /// your own, `FILE.py:CLASS`.
+        pub power_save: PolicyChoice = PolicyChoice::default(),
+        /// Radio profile: a name that `airwatt radios` lists, or a TOML file.
+        #[schemars(with = "String")]
+        pub radio: RadioChoice = "broadcom-4311".to_owned().try_into().expect("a profile that ships"),
+        /// Distance to the access point.
+        pub distance: Distance = Distance::from_millimetres(4_000),
+        /// Stations of the same access point that these do not hear, and that do not hear these: a name, a group, a range such as
+        /// `station1..station3`, or a list. The name of the own group says that its stations do not hear each other. All hear the access point.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub hidden_from: Option<Names> = None,
+        /// Rate of the data frames to and from these stations. Default: as `wifi` has it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub data_rate: Option<Rate> = None,
+        /// How data frames to and from these stations are sent, as `wifi.mode`. It replaces `data_rate`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub mode: Option<TxVector> = None,
+        /// Packets in a station's own transmission queue.
+        pub buffer: QueueLimit = large_queue(),
+        /// Beacons from one that is received to the next: 1 receives each, `"dtim"` the DTIM beacons only (`ap.dtim_period`). Default 1, or
+        /// the DTIM beacons only, if the chip's own power save wakes up for these by its profile.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub listen_interval: Option<ListenInterval> = None,
+        /// Whether every DTIM beacon is received as well (`ap.dtim_period`), as required to receive group-addressed frames.
+        pub receive_dtims: bool = false,
+        /// What the policy does not see: `service` (More Data, EOSP and the end of service periods), `tim`, `air-time`. An interface
+        /// of Linux hides all three.
+        pub hide: Vec<Observable> = Vec::new(),
+        /// Scans of other channels, during which the station neither sends nor receives. Default: none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub scan: Option<ScanConfig> = None,
+        /// Whether the result reports the station's lower bound instead of what its radio spent under `active`. Policy `ideal` stands
+        /// for both.
+        pub lower_bound: bool = false,
     }
-}
-
-/// A group of identical stations.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct StationGroup {
-    /// Number of stations. In a `[[cell]]` it follows from `node`.
-    pub count: u32,
-    /// In a `[[cell]]`: the nodes that are these stations: a name, a group, a range such as `station1..station3`, or a list.
-    pub node: Option<Names>,
-    /// How the stations save power: `policy`, a name that `airwatt policies` lists, and the settings of that policy; or a class of
-    /// your own, `FILE.py:CLASS`.
-    pub power_save: PolicyChoice,
-    /// Radio profile: a name that `airwatt radios` lists, or a TOML file.
-    #[schemars(with = "String")]
-    pub radio: RadioChoice,
-    /// Distance to the access point.
-    pub distance: Distance,
-    /// Stations of the same access point that these do not hear, and that do not hear these: a name, a group, a range such as
-    /// `station1..station3`, or a list. The name of the own group says that its stations do not hear each other. All hear the access point.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hidden_from: Option<Names>,
-    /// Rate of the data frames to and from these stations. Default: as `wifi` has it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub data_rate: Option<Rate>,
-    /// How data frames to and from these stations are sent, as `wifi.mode`. It replaces `data_rate`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mode: Option<TxVector>,
-    /// Packets in a station's own transmission queue.
-    pub buffer: QueueLimit,
-    /// Beacons from one that is received to the next: 1 receives each, `"dtim"` the DTIM beacons only (`ap.dtim_period`). Default 1, or
-    /// the DTIM beacons only, if the chip's own power save wakes up for these by its profile.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub listen_interval: Option<ListenInterval>,
-    /// Whether every DTIM beacon is received as well (`ap.dtim_period`), as required to receive group-addressed frames.
-    pub receive_dtims: bool,
-    /// What the policy does not see: `service` (More Data, EOSP and the end of service periods), `tim`, `air-time`. An interface
-    /// of Linux hides all three.
-    pub hide: Vec<Observable>,
-    /// Scans of other channels, during which the station neither sends nor receives. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub scan: Option<ScanConfig>,
-    /// Whether the result reports the station's lower bound instead of what its radio spent under `active`. Policy `ideal` stands
-    /// for both.
-    pub lower_bound: bool,
 }
 
 impl StationGroup {
@@ -516,27 +484,6 @@ impl StationGroup {
             ListenInterval::Beacons(1)
         };
         self.listen_interval.unwrap_or(usual)
-    }
-}
-
-impl Default for StationGroup {
-    fn default() -> Self {
-        Self {
-            count: 1,
-            node: None,
-            power_save: PolicyChoice::default(),
-            radio: "broadcom-4311".to_owned().try_into().expect("a profile that ships"),
-            distance: Distance::from_millimetres(4_000),
-            hidden_from: None,
-            data_rate: None,
-            mode: None,
-            buffer: large_queue(),
-            listen_interval: None,
-            receive_dtims: false,
-            hide: Vec::new(),
-            scan: None,
-            lower_bound: false,
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The transports of a scenario, and the gateway where their connections meet.
 
-use airwatt_base::Size;
 use airwatt_base::settings::{SettingError, Settings, in_range, one_of};
+use airwatt_base::{Size, with_defaults};
 use airwatt_proto::cc::Algorithm;
 use airwatt_proto::tcp::linux::Control;
 use schemars::JsonSchema;
@@ -183,24 +183,20 @@ impl JsonSchema for Transport {
     }
 }
 
-/// The gateway at the access point: where connections of `split`, `e2tcp` and `e2tcp-base` meet, and the agent of `snoop`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Gateway")]
-pub struct GatewayConfig {
-    /// TCP between server and gateway, on the last hop of `split`, and from end to end with `snoop`: a name that `airwatt
-    /// transports` lists.
-    pub transport: Transport,
-    /// Data that it holds for each connection at most, beside what it has not read yet; with `snoop`, copies that it keeps.
-    pub buffer: Size,
-    /// The cell or point-to-point link for which it is: flows that leave its node over another one have end-to-end connections.
-    /// Default: any.
-    pub cell: Option<String>,
-}
-
-impl Default for GatewayConfig {
-    fn default() -> Self {
-        Self { transport: Transport::default(), buffer: Size::from_bytes(65_536), cell: None }
+with_defaults! {
+    /// The gateway at the access point: where connections of `split`, `e2tcp` and `e2tcp-base` meet, and the agent of `snoop`.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    #[schemars(rename = "Gateway")]
+    pub struct GatewayConfig {
+        /// TCP between server and gateway, on the last hop of `split`, and from end to end with `snoop`: a name that `airwatt
+        /// transports` lists.
+        pub transport: Transport = Transport::default(),
+        /// Data that it holds for each connection at most, beside what it has not read yet; with `snoop`, copies that it keeps.
+        pub buffer: Size = Size::from_bytes(65_536),
+        /// The cell or point-to-point link for which it is: flows that leave its node over another one have end-to-end connections.
+        /// Default: any.
+        pub cell: Option<String> = None,
     }
 }
 

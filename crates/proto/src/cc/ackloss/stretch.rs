@@ -34,6 +34,7 @@
 //! (some cable modems, some queues) does lose them, and counts as such.
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
+use airwatt_base::with_defaults;
 
 use super::{AckLoss, SCALE_BITS, SegmentsPerAck, TimestampEvidence};
 
@@ -51,18 +52,14 @@ const PROVEN_FIRST: u64 = WHOLE / 2;
 /// Weight of a gap in the shares of gaps: 2^-3.
 const GAP_SHIFT: u8 = 3;
 
-/// The settings of the extension.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StretchConfig {
-    /// Least share of regular acknowledgements for anything to count, in sixteenths, 0 to 16. Default 10.
-    pub regular_sixteenths: u8,
-    /// Least share of single gaps among all for anything to count, in sixteenths, 0 to 16. Default 4.
-    pub single_sixteenths: u8,
-}
-
-impl Default for StretchConfig {
-    fn default() -> Self {
-        Self { regular_sixteenths: 10, single_sixteenths: 4 }
+with_defaults! {
+    /// The settings of the extension.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct StretchConfig {
+        /// Least share of regular acknowledgements for anything to count, in sixteenths, 0 to 16. Default 10.
+        pub regular_sixteenths: u8 = 10,
+        /// Least share of single gaps among all for anything to count, in sixteenths, 0 to 16. Default 4.
+        pub single_sixteenths: u8 = 4,
     }
 }
 

@@ -10,7 +10,7 @@
 
 use std::fmt::Debug;
 
-use airwatt_base::{Instant, Span};
+use airwatt_base::{Instant, Span, with_defaults};
 
 use super::{AccessPointPowerSave, Downlink};
 use crate::powersave::StationId;
@@ -21,21 +21,17 @@ const LEAD: Span = Span::from_millis(20);
 /// Places that it tries before it takes a time as full. Sixteen agreements have as many periods in an interval of theirs.
 const PLACES: u32 = 4_096;
 
-/// The limits of an access point to target wake time agreements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WakeLimits {
-    /// Most agreements that hold at a time. With 0 every request is rejected.
-    pub agreements: u32,
-    /// The least duration of a service period.
-    pub least_duration: Span,
-    /// Whether it takes information frames, by which a station suspends its agreement. Linux's mac80211 and the drivers do not.
-    pub information: bool,
-}
-
-impl Default for WakeLimits {
-    /// Those of mt7915 and mt7996: 16 agreements (`MT7915_MAX_TWT_AGRT`), and 64 units of 256 us (`MT7915_MIN_TWT_DUR`).
-    fn default() -> Self {
-        Self { agreements: 16, least_duration: Span::from_micros(64 * 256), information: false }
+with_defaults! {
+    /// The limits of an access point to target wake time agreements. The defaults are those of mt7915 and mt7996: 16 agreements
+    /// (`MT7915_MAX_TWT_AGRT`), and 64 units of 256 us (`MT7915_MIN_TWT_DUR`).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct WakeLimits {
+        /// Most agreements that hold at a time. With 0 every request is rejected.
+        pub agreements: u32 = 16,
+        /// The least duration of a service period.
+        pub least_duration: Span = Span::from_micros(64 * 256),
+        /// Whether it takes information frames, by which a station suspends its agreement. Linux's mac80211 and the drivers do not.
+        pub information: bool = false,
     }
 }
 

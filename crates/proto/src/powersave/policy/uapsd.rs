@@ -7,7 +7,7 @@
 //! frames, and where service periods are hidden, none of them is left out.
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
-use airwatt_base::{Instant, Span};
+use airwatt_base::{Instant, Span, with_defaults};
 
 use super::Policy;
 use crate::powersave::PowerSaveFrame;
@@ -15,17 +15,13 @@ use crate::powersave::estimate::{Dozing, Estimate, Trial};
 use crate::powersave::interface::{StationTimer, Uplink};
 use crate::powersave::radio::{Abilities, Fact, PolicyTimer, PowerSaveRadio};
 
-/// Settings of policy `uapsd`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct UapsdConfig {
-    /// Time between triggers. Default 20 ms, the packet interval of common voice codecs.
-    pub interval: Span,
-}
-
-impl Default for UapsdConfig {
-    fn default() -> Self {
-        Self { interval: Span::from_millis(20) }
+with_defaults! {
+    /// Settings of policy `uapsd`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct UapsdConfig {
+        /// Time between triggers. Default 20 ms, the packet interval of common voice codecs.
+        pub interval: Span = Span::from_millis(20),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Video in segments whose rate the player adapts to the path (DASH, HLS): settings of a [`Dialogue`](super::Dialogue) with a player.
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
-use airwatt_base::{Rate, Size, Span};
+use airwatt_base::{Rate, Size, Span, with_defaults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,37 +13,26 @@ use crate::stack::role::Role;
 /// What BOLA's buffer holds at least beside a segment: it takes the lowest rate up to 10 s.
 const BOLA_BUFFER: Span = Span::from_secs(12);
 
-/// Video in segments whose rate the player adapts to the path.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct DashConfig {
-    /// Length of the video. Without it the video lasts for the whole run.
-    pub media: Option<Span>,
-    /// Rates in which the video exists, from the lowest on, at most 16. Default: those that Apple's *HLS authoring specification* lists for
-    /// H.264, from 145 kbit/s to 7.8 Mbit/s.
-    pub rates: Vec<Rate>,
-    /// How the player chooses the next segment's rate: `throughput` takes at most 0.9 of what the last three segments had, `bola`
-    /// goes by the time in its buffer (BOLA-BASIC).
-    pub rule: AdaptationRule,
-    /// Length of a segment. Default: 6 s, as that specification has it.
-    pub segment: Span,
-    /// How much of the video the player's buffer holds. Default: 30 s, as in dash.js.
-    pub buffer: Span,
-    /// Data of a request. Default 400 bytes: one with its headers, assumed.
-    pub request: Size,
-}
-
-impl Default for DashConfig {
-    fn default() -> Self {
-        let kilobits = [145, 365, 730, 1_100, 2_000, 3_000, 4_500, 6_000, 7_800];
-        Self {
-            media: None,
-            rates: kilobits.map(|rate| Rate::from_bps(rate * 1_000)).to_vec(),
-            rule: AdaptationRule::Throughput,
-            segment: Span::from_secs(6),
-            buffer: Span::from_secs(30),
-            request: Size::from_bytes(400),
-        }
+with_defaults! {
+    /// Video in segments whose rate the player adapts to the path.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct DashConfig {
+        /// Length of the video. Without it the video lasts for the whole run.
+        pub media: Option<Span> = None,
+        /// Rates in which the video exists, from the lowest on, at most 16. Default: those that Apple's *HLS authoring specification* lists for
+        /// H.264, from 145 kbit/s to 7.8 Mbit/s.
+        pub rates: Vec<Rate> =
+            [145, 365, 730, 1_100, 2_000, 3_000, 4_500, 6_000, 7_800].map(|rate| Rate::from_bps(rate * 1_000)).to_vec(),
+        /// How the player chooses the next segment's rate: `throughput` takes at most 0.9 of what the last three segments had, `bola`
+        /// goes by the time in its buffer (BOLA-BASIC).
+        pub rule: AdaptationRule = AdaptationRule::Throughput,
+        /// Length of a segment. Default: 6 s, as that specification has it.
+        pub segment: Span = Span::from_secs(6),
+        /// How much of the video the player's buffer holds. Default: 30 s, as in dash.js.
+        pub buffer: Span = Span::from_secs(30),
+        /// Data of a request. Default 400 bytes: one with its headers, assumed.
+        pub request: Size = Size::from_bytes(400),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Small requests and responses, as keys typed into a remote shell: settings of a [`Dialogue`](super::Dialogue).
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
-use airwatt_base::{Size, Span};
+use airwatt_base::{Size, Span, with_defaults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,41 +9,34 @@ use super::limits::{MAX_SPAN, check_count, check_fresh, check_mean_gap, check_me
 use super::{ApplicationKind, DialogueConfig, Pace, Pattern, Replies};
 use crate::stack::role::Role;
 
-/// Small requests and responses. The default sizes are those of a key typed into a remote shell: 36 to 52 bytes with the
-/// cipher's block and its check (RFC 4253 section 6).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct RequestResponseConfig {
-    /// Number of requests. Without it as many as the run has time for.
-    pub count: Option<u32>,
-    /// Mean time before the next request.
-    pub mean_gap: Span,
-    /// Number of requests before each pause, as the keys of a command before its output is read. Without it there are no pauses.
-    pub burst: Option<u32>,
-    /// Mean time of a pause.
-    pub pause: Span,
-    /// Data of a request.
-    pub request: Size,
-    /// Data of a response.
-    pub response: Size,
-    /// The end that begins, which sends the requests: `receiver` if the flow's data, whose direction `direction` is, are the
-    /// responses, `sender` if they are the requests.
-    pub begins: Role,
-    /// Whether the end that begins opens a connection for each request, from a port of its own, as `curl` in a loop does; `count` says
-    /// how many.
-    pub fresh: bool,
+with_defaults! {
+    /// Small requests and responses. The default sizes are those of a key typed into a remote shell: 36 to 52 bytes with the
+    /// cipher's block and its check (RFC 4253 section 6).
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct RequestResponseConfig {
+        /// Number of requests. Without it as many as the run has time for.
+        pub count: Option<u32> = None,
+        /// Mean time before the next request.
+        pub mean_gap: Span = Span::from_millis(500),
+        /// Number of requests before each pause, as the keys of a command before its output is read. Without it there are no pauses.
+        pub burst: Option<u32> = None,
+        /// Mean time of a pause.
+        pub pause: Span = PAUSE,
+        /// Data of a request.
+        pub request: Size = Size::from_bytes(48),
+        /// Data of a response.
+        pub response: Size = Size::from_bytes(48),
+        /// The end that begins, which sends the requests: `receiver` if the flow's data, whose direction `direction` is, are the
+        /// responses, `sender` if they are the requests.
+        pub begins: Role = Role::Receiver,
+        /// Whether the end that begins opens a connection for each request, from a port of its own, as `curl` in a loop does; `count` says
+        /// how many.
+        pub fresh: bool = false,
+    }
 }
 
 const PAUSE: Span = Span::from_secs(10);
-
-impl Default for RequestResponseConfig {
-    fn default() -> Self {
-        let key = Size::from_bytes(48);
-        let mean_gap = Span::from_millis(500);
-        let (count, burst, pause, begins) = (None, None, PAUSE, Role::Receiver);
-        Self { count, mean_gap, burst, pause, request: key, response: key, begins, fresh: false }
-    }
-}
 
 impl Settings for RequestResponseConfig {
     fn check(&self) -> Result<(), SettingError> {

@@ -1,52 +1,36 @@
 //! The settings of BA-TA over target wake time.
 
-use airwatt_base::Span;
 use airwatt_base::settings::{SettingError, Settings, in_range};
+use airwatt_base::{Span, with_defaults};
 
 use crate::powersave::Ratio;
 use crate::powersave::wake_agreement::WakeRequest;
 
-/// Settings of policy `ba-ta-twt`. Where no source is named, the value is ours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct BaTaTwtConfig {
-    /// Interval of the agreement of a station without traffic. Default 1 s, as that of `twt`.
-    pub idle_interval: Span,
-    /// Least duration of a service period. Default 16.384 ms, the least that access points with Linux's driver mt7915 accept.
-    pub duration: Span,
-    /// Time without traffic after which active mode ends. Default 100 ms, as under `timeout`.
-    pub timeout: Span,
-    /// Time for which traffic has to last in active mode before an agreement is asked for it. Default 1 s.
-    pub probe: Span,
-    /// Least time between two requests. Default 5 s: the firmware of ath11k removes an agreement in 5 s, and adds one a second.
-    pub renegotiate_after: Span,
-    /// Shortest interval between service periods. Default 20 ms, as between BA-TA's triggers.
-    pub int_min: Span,
-    /// Longest interval between service periods of traffic. Default 100 ms, as between BA-TA's triggers.
-    pub int_max: Span,
-    /// The share of the rate in active mode that an agreement aims at. Default 0.9, which in BA-TA is of the peak rate.
-    pub ratio_min: Ratio,
-    /// The time after which a station that has to stay awake for its traffic, or was refused, asks again. Default 30 s.
-    pub retry_after: Span,
-    /// The time without a packet after which the idle agreement is asked for again. Default 5 s.
-    pub forget_after: Span,
-}
-
-impl Default for BaTaTwtConfig {
-    fn default() -> Self {
-        let (ms, s) = (Span::from_millis, Span::from_secs);
-        Self {
-            idle_interval: s(1),
-            duration: Span::from_micros(16_384),
-            timeout: ms(100),
-            probe: s(1),
-            renegotiate_after: s(5),
-            int_min: ms(20),
-            int_max: ms(100),
-            ratio_min: Ratio::from_permille(900),
-            retry_after: s(30),
-            forget_after: s(5),
-        }
+with_defaults! {
+    /// Settings of policy `ba-ta-twt`. Where no source is named, the value is ours.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct BaTaTwtConfig {
+        /// Interval of the agreement of a station without traffic. Default 1 s, as that of `twt`.
+        pub idle_interval: Span = Span::from_secs(1),
+        /// Least duration of a service period. Default 16.384 ms, the least that access points with Linux's driver mt7915 accept.
+        pub duration: Span = Span::from_micros(16_384),
+        /// Time without traffic after which active mode ends. Default 100 ms, as under `timeout`.
+        pub timeout: Span = Span::from_millis(100),
+        /// Time for which traffic has to last in active mode before an agreement is asked for it. Default 1 s.
+        pub probe: Span = Span::from_secs(1),
+        /// Least time between two requests. Default 5 s: the firmware of ath11k removes an agreement in 5 s, and adds one a second.
+        pub renegotiate_after: Span = Span::from_secs(5),
+        /// Shortest interval between service periods. Default 20 ms, as between BA-TA's triggers.
+        pub int_min: Span = Span::from_millis(20),
+        /// Longest interval between service periods of traffic. Default 100 ms, as between BA-TA's triggers.
+        pub int_max: Span = Span::from_millis(100),
+        /// The share of the rate in active mode that an agreement aims at. Default 0.9, which in BA-TA is of the peak rate.
+        pub ratio_min: Ratio = Ratio::from_permille(900),
+        /// The time after which a station that has to stay awake for its traffic, or was refused, asks again. Default 30 s.
+        pub retry_after: Span = Span::from_secs(30),
+        /// The time without a packet after which the idle agreement is asked for again. Default 5 s.
+        pub forget_after: Span = Span::from_secs(5),
     }
 }
 
