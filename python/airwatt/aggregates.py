@@ -77,7 +77,10 @@ def has_unequal_payload(choices: Sequence[Sequence[RunResult]]) -> bool:
 
 def completed_s(run: RunResult) -> float | None:
     """When the last transfer was complete, in simulated seconds; None if one was not."""
-    times = [flow.completed_s for flow in run.flows]
+    return _latest([flow.completed_s for flow in run.flows])
+
+
+def _latest(times: Sequence[float | None]) -> float | None:
     known = [time for time in times if time is not None]
     return max(known) if known and len(known) == len(times) else None
 
@@ -98,9 +101,7 @@ def streams(run: RunResult) -> bool:
 
 def response_s(run: RunResult, percentile: str) -> float | None:
     """How long that share of the answers or blocks took at most, of the flow that waited longest."""
-    times = [_response_s(flow, percentile) for flow in run.flows]
-    known = [time for time in times if time is not None]
-    return max(known) if known and len(known) == len(times) else None
+    return _latest([_response_s(flow, percentile) for flow in run.flows])
 
 
 def _response_s(flow: FlowResult, percentile: str) -> float | None:

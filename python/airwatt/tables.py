@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 NOTHING = "-"
 _NAME = 24
 """Cells up to this many characters are names, which are never wrapped."""
-_PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
+PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 
 
 def table(
@@ -71,7 +71,7 @@ def _scale(value: float) -> tuple[float, str]:
     if size == 0:
         return 1.0, ""
     # 999.95 would print as 1000: it belongs to the next prefix.
-    return next(((f, p) for f, p in _PREFIXES if size >= 0.9995 * f), _PREFIXES[-1])
+    return next(((f, p) for f, p in PREFIXES if size >= 0.9995 * f), PREFIXES[-1])
 
 
 def _digits(value: float, like: str | None = None, *, short: bool = False) -> str:

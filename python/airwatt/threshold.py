@@ -7,6 +7,7 @@ In a comparison each row's numbers are, or those of the rows that `ROW: KEY OP N
 several times instead.
 """
 
+import functools
 import json
 import math
 import operator
@@ -20,7 +21,7 @@ from airwatt.compared import names_of
 from airwatt.results import Comparison, Runs
 from airwatt.statistics import NOT_MEASURED, leaves, summarize
 
-_OPERATORS: dict[str, Callable[[float, float], bool]] = {
+OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le,
     ">=": operator.ge,
     "==": operator.eq,
@@ -32,6 +33,13 @@ _FORM = re.compile(
     r"\s*(?:(?P<row>\S.*?):\s+)?(?P<key>[\w.*+-]+?)\s*(?P<op><=|>=|==|!=|<|>)"
     r"\s*(?P<limit>[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*"
 )
+
+
+@functools.cache
+def schema_of_runs() -> Mapping[str, Any]:
+    """The JSON schema of a run's document."""
+    schema: Mapping[str, Any] = json.loads(_core.result_schema())
+    return schema
 
 
 class Threshold(NamedTuple):
@@ -55,7 +63,7 @@ class Threshold(NamedTuple):
         if match is None or not math.isfinite(limit):
             raise InputError(f"--fail-if: expected KEY OP NUMBER, as in 'stations.0.energy_j > 20', got {text!r}")
         row = tuple(part.strip() for part in match["row"].split(",")) if match["row"] else ()
-        return cls(text.strip(), match["key"], _OPERATORS[match["op"]], limit, row)
+        return cls(text.strip(), match["key"], OPERATORS[match["op"]], limit, row)
 
     def check_rows(self, rows: Iterable[Mapping[str, str]]) -> None:
         """Raises `InputError` before anything runs, unless the expression names one of these rows or all of them."""
@@ -66,7 +74,7 @@ class Threshold(NamedTuple):
 
     def check_key(self, option: str = "--fail-if") -> None:
         """Raises `InputError` before anything runs, unless the document of a run has numbers at the key."""
-        schema = json.loads(_core.result_schema())
+        schema = schema_of_runs()
         names = self.key.split(".")
         # What every run has; the rest is known afterwards.
         if names[0] in _OF_EMULATION:

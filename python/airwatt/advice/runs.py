@@ -196,27 +196,12 @@ def advise(
     make = _Runs(range(seed, seed + runs), limit, store, on_progress)
     choices = [[*row.candidate.overrides, *_out_of_step(text, row.candidate)] for row in confirmed]
     done = make.of(measured, [*choices, [("policy", "ideal")]])
-    is_awake = [row.candidate.policy for row in confirmed].index("active")
-    failure = done.failure(is_awake)
-    if failure is not None:
-        raise failure
-    awake = done.finished(is_awake)
-    for index, row in enumerate(confirmed):
-        failure = done.failure(index)
-        row.failure = None if failure is None else str(failure)
-        row.simulation = None if failure is not None else _figures(done.finished(index), awake)
+    awake = _enter(confirmed, done)
     radios = ", ".join(sorted({one["radio"] for one in text["station"]}))
     advice = Advice(budget_s, loaded.name, radios, chip, rows, runs, seed)
-    untried = []
-    if platform is not None and not wakes:
-        of_band = "802.11ax-2.4GHz" if bands.of_standard(standard) == "2.4GHz" else "802.11ax"
-        untried.append(f"target wake time, as of 802.11ax: --set wifi.standard={of_band}")
-    if not tries_listen_intervals and "station.listen_interval" not in given:
-        untried.append(
-            "listen intervals, beside which the DTIM period that is set has no effect with this radio: without "
-            "--set ap.dtim_period they are"
-        )
-    advice.untried = "; ".join(untried)
+    without_wakes = standard if platform is not None and not wakes else None
+    without_intervals = not tries_listen_intervals and "station.listen_interval" not in given
+    advice.untried = _untried(without_wakes, without_intervals=without_intervals)
     advice.voltage_v = laboratory.radio(text["station"][0]["radio"]).voltage_v
     least = len(confirmed)
     advice.bound = None if done.failure(least) is not None else _figures(done.finished(least), awake)
@@ -240,6 +225,34 @@ def advise(
         alone = _figures(done.finished(confirmed.index(best)), awake)
         advice.beside = _beside(measured, best.candidate, alone, awake, make, words, budget_s)
     return advice
+
+
+def _enter(confirmed: Sequence[Row], done: Done[_Run]) -> Sequence[_Run]:
+    """Enters what the runs gave into the rows, and gives those of an awake radio. Raises why there are none."""
+    is_awake = [row.candidate.policy for row in confirmed].index("active")
+    failure = done.failure(is_awake)
+    if failure is not None:
+        raise failure
+    awake = done.finished(is_awake)
+    for index, row in enumerate(confirmed):
+        failure = done.failure(index)
+        row.failure = None if failure is None else str(failure)
+        row.simulation = None if failure is not None else _figures(done.finished(index), awake)
+    return awake
+
+
+def _untried(without_wakes: str | None, *, without_intervals: bool) -> str:
+    """What was not tried, and how it is: wake times for want of a standard that has them, and listen intervals."""
+    untried = []
+    if without_wakes is not None:
+        of_band = "802.11ax-2.4GHz" if bands.of_standard(without_wakes) == "2.4GHz" else "802.11ax"
+        untried.append(f"target wake time, as of 802.11ax: --set wifi.standard={of_band}")
+    if without_intervals:
+        untried.append(
+            "listen intervals, beside which the DTIM period that is set has no effect with this radio: without "
+            "--set ap.dtim_period they are"
+        )
+    return "; ".join(untried)
 
 
 def _keep_alive(advice: Advice, scenario: Scenario, interval_s: float, seed: int, store: StorePath) -> None:

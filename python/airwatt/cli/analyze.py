@@ -178,12 +178,7 @@ def command(
     check_file("--sarif", sarif)
     before = None if compare is None else verdicts.baseline(compare)
     traced = any(wanted is not None for wanted in (plot, plot_findings, perfetto, trace))
-    if offset is not None and current is None:
-        raise InputError("--offset: expected --current with it, got none")
-    if current is not None and (len(station or ()) > 1 or station == ["all"]):
-        raise InputError("--station: expected one station with --current, whose current it is, got several")
-    if pcap is not None and capture == "-":
-        raise InputError("--pcap: expected a capture in a file, which is read twice, got standard input")
+    _refuse(capture, station, current, offset, pcap)
     policies = _policies_of(options.names("--policy", policy))
     settings = options.overrides(set_)
     lasting = options.battery(battery, allow_borrowed)
@@ -212,10 +207,10 @@ def command(
                 user=reader,
                 on_progress=on_progress,
             )
-        # Findings are those of all stations where none is named.
-        of_station = [limit for limit in limits if not limit.key.startswith("findings.")] or None
+        of_findings, of_station = _divided(limits)
         asked = {
-            "--current": current, "--battery": battery, "--policy": policy, "--plot": plot, "--fail-if": of_station,
+            "--current": current, "--battery": battery, "--policy": policy, "--plot": plot,
+            "--fail-if": of_station or None,
         }  # fmt: skip
         about_station = [option for option, value in asked.items() if value is not None]
         try:
@@ -223,7 +218,7 @@ def command(
         except Exit:
             # Limits that are about all stations hold also where what was asked of one cannot be answered.
             document = analysis.to_dict()
-            _hold([limit for limit in limits if limit.key.startswith("findings.")], document, [document], strict=strict)
+            _hold(of_findings, document, [document], strict=strict)
             raise
         _keep(analysis, plot, perfetto, trace, what_if=policy is not None)
         if plot_findings is not None:
@@ -262,10 +257,28 @@ def command(
         if wanted is not None:
             verdicts.check_any(option, verdicts.counts(documents), strict=strict)
     _hold(limits, document, documents, strict=strict)
-    if junit or sarif or compare or any(limit.key.startswith("findings.") for limit in limits):
+    if junit or sarif or compare or of_findings:
         verdicts.check_gaps(gaps, allowed=allow_unchecked)
     decryption.require(documents)
     _require_whole(documents[0]["capture"])
+
+
+def _refuse(
+    capture: str, station: list[str] | None, current: Path | None, offset: str | None, pcap: Path | None
+) -> None:
+    """Raises `InputError` for options that contradict each other."""
+    if offset is not None and current is None:
+        raise InputError("--offset: expected --current with it, got none")
+    if current is not None and (len(station or ()) > 1 or station == ["all"]):
+        raise InputError("--station: expected one station with --current, whose current it is, got several")
+    if pcap is not None and capture == "-":
+        raise InputError("--pcap: expected a capture in a file, which is read twice, got standard input")
+
+
+def _divided(limits: "list[Threshold]") -> "tuple[list[Threshold], list[Threshold]]":
+    """Limits about findings, which are those of all stations where none is named, and those about one station."""
+    of_findings = [limit for limit in limits if limit.key.startswith("findings.")]
+    return of_findings, [limit for limit in limits if limit not in of_findings]
 
 
 @contextmanager

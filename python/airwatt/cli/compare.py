@@ -125,13 +125,10 @@ def _policies(scenario: str, names: list[str] | None, overrides: dict[str, str])
 
 def _varied(texts: Sequence[str] | None) -> dict[str, list[str]]:
     varied = {}
-    for text in texts or ():
-        key, equals, values = text.partition("=")
-        if not equals or not key.strip():
-            raise InputError(f"--vary: expected KEY=V1,V2,..., got {text!r}")
-        if key.strip() in varied:
-            raise InputError(f"--vary {text!r}: expected each key once, got {key.strip()} twice")
-        varied[key.strip()] = options.names(f"--vary {key.strip()}", values) or []
+    for text, key, values in options.by_key("--vary", "KEY=V1,V2,...", texts):
+        if key in varied:
+            raise InputError(f"--vary {text!r}: expected each key once, got {key} twice")
+        varied[key] = options.names(f"--vary {key}", values) or []
     return varied
 
 

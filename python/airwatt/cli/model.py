@@ -254,11 +254,8 @@ def _named(field: Record, numbers: Any) -> Any:
 
 def _given(model: Model, texts: Sequence[str] | None) -> dict[str, list[float]]:
     given: dict[str, list[float]] = {}
-    for text in texts or ():
-        key, equals, values = text.partition("=")
-        if not equals or not key.strip():
-            raise InputError(f"--param: expected KEY=VALUES, got {text!r}")
-        name = _full_name(model, key.strip())
+    for text, key, values in options.by_key("--param", "KEY=VALUES", texts):
+        name = _full_name(model, key)
         if name in given:
             raise InputError(f"--param {text!r}: expected {name} once, with a list of values, got it twice")
         given[name] = model.values(name, values)

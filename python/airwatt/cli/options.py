@@ -150,13 +150,16 @@ def battery(text: str | None, allow_borrowed: bool = False) -> _Battery | None:
 
 def overrides(pairs: Iterable[str] | None) -> list[tuple[str, str]]:
     """Reads `KEY=VALUE` texts. Raises `InputError`."""
-    parsed = []
-    for pair in pairs or ():
-        key, equals, value = pair.partition("=")
+    return [(key, value.strip()) for _, key, value in by_key("--set", "KEY=VALUE", pairs)]
+
+
+def by_key(option: str, form: str, texts: Iterable[str] | None) -> Iterator[tuple[str, str, str]]:
+    """Yields the texts of an option, each with its key and what stands behind the `=`. Raises `InputError`."""
+    for text in texts or ():
+        key, equals, value = text.partition("=")
         if not equals or not key.strip():
-            raise InputError(f"--set: expected KEY=VALUE, got {pair!r}")
-        parsed.append((key.strip(), value.strip()))
-    return parsed
+            raise InputError(f"{option}: expected {form}, got {text!r}")
+        yield text, key.strip(), value
 
 
 def names(option: str, text: str | None) -> list[str] | None:

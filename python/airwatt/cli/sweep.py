@@ -237,15 +237,10 @@ def _refuse(command: str, given: set[str], hint: str) -> None:
 
 def _over(texts: Sequence[str] | None) -> dict[str, str]:
     found: dict[str, str] = {}
-    for text in texts or ():
-        key, equals, values = text.partition("=")
-        if not equals or not key.strip():
-            raise InputError(
-                f"--over {text!r}: expected KEY=RANGE, as in wired.rtt=10ms:300ms:10ms, got no key and range"
-            )
-        if key.strip() in found:
-            raise InputError(f"--over {text!r}: expected each key once, got {key.strip()} twice")
-        found[key.strip()] = values
+    for text, key, values in options.by_key("--over", "KEY=RANGE, as in wired.rtt=10ms:300ms:10ms", texts):
+        if key in found:
+            raise InputError(f"--over {text!r}: expected each key once, got {key} twice")
+        found[key] = values
     return found
 
 

@@ -110,8 +110,9 @@ class _HttpServer(ThreadingHTTPServer):
     request_queue_size = 128
     """Connections that wait to be accepted: a browser opens several at once, and beyond 5, the default, they stall."""
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(self, port: int, explorer: Explorer, token: str) -> None:
+        super().__init__((_ADDRESS, port), _Handler)
+        self.explorer, self.token = explorer, token
         self._strangers: dict[Any, None] = {}
         """Connections that have not shown the token yet, the oldest first."""
         self._lock = threading.Lock()
@@ -144,13 +145,86 @@ class _HttpServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
+class _Handler(BaseHTTPRequestHandler):
+    """One request."""
+
+    server: _HttpServer
+    protocol_version = "HTTP/1.1"
+    # What no request line says is taken for HTTP/0.9 otherwise, whose answers have no status.
+    default_request_version = "HTTP/1.0"
+    server_version, sys_version = "airwatt", ""
+    timeout = _IDLE_S
+
+    def do_GET(self) -> None:
+        """Answers a request."""
+        try:
+            parts = urlsplit(self.path)
+            query = parse_qsl(parts.query, keep_blank_values=True)
+        except ValueError:
+            # As of `http://[/`, which is no address of anything.
+            self._send(HTTPStatus.BAD_REQUEST, "text/plain", "the address of the request is malformed\n")
+            return
+        place = parts.path.split("/")
+        if not self._is_local():
+            self._send(HTTPStatus.FORBIDDEN, "text/plain", "this page is served to this machine alone\n")
+        elif len(place) != 3 or not hmac.compare_digest(place[1].encode(), self.server.token.encode()):
+            self._send(HTTPStatus.NOT_FOUND, "text/plain", "the address has no such page; airwatt explore prints it\n")
+        else:
+            self.server.trust(self.connection)
+            self._page(place[2], query, len(parts.query))
+
+    def _page(self, name: str, query: list[tuple[str, str]], length: int) -> None:
+        explorer = self.server.explorer
+        answers = {"models": explorer.models, "simulate": explorer.simulate}
+        if name == "":
+            self._send(HTTPStatus.OK, "text/html", explorer.page())
+        elif name in answers and length <= _LONGEST_QUERY:
+            self._answer(answers[name], query)
+        else:
+            self._send(HTTPStatus.NOT_FOUND, "text/plain", "no such page\n")
+
+    def _is_local(self) -> bool:
+        """Whether the request names this machine, as one from a page of another site would not."""
+        port = self.server.server_address[1]
+        return self.headers.get_all("Host") in ([f"{_ADDRESS}:{port}"], [f"localhost:{port}"])
+
+    def _answer(
+        self, answer: Callable[[Sequence[tuple[str, str]]], dict[str, Any]], query: list[tuple[str, str]]
+    ) -> None:
+        try:
+            document = answer(query)
+        except AirwattError as error:
+            document = {"error": " ".join(str(error).splitlines())}
+        status = HTTPStatus.BAD_REQUEST if "error" in document else HTTPStatus.OK
+        self._send(status, "application/json", json.dumps(document, allow_nan=False))
+
+    def _send(self, status: HTTPStatus, kind: str, text: str) -> None:
+        body = text.encode()
+        try:
+            self.send_response(status)
+            self.send_header("Content-Type", f"{kind}; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Cache-Control", "no-store")
+            self.send_header("X-Content-Type-Options", "nosniff")
+            self.send_header("Referrer-Policy", "no-referrer")
+            self.send_header("X-Frame-Options", "DENY")
+            self.end_headers()
+            self.wfile.write(body)
+        except (BrokenPipeError, ConnectionResetError):
+            # The page has asked for something newer.
+            self.close_connection = True
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the library
+        """Says nothing: the terminal belongs to the user."""
+
+
 class Server:
     """The server; `address` is what a browser opens."""
 
     def __init__(self, explorer: Explorer, port: int) -> None:
         self._token = secrets.token_urlsafe(18)
         try:
-            self._http = _HttpServer((_ADDRESS, port), _handler(explorer, self._token))
+            self._http = _HttpServer(port, explorer, self._token)
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or error
             raise InputError(f"--port {port}: expected a port that is free, got: {reason}") from None
@@ -162,83 +236,3 @@ class Server:
         """Stops listening."""
         self._http.shutdown()
         self._http.server_close()
-
-
-def _handler(explorer: Explorer, token: str) -> type[BaseHTTPRequestHandler]:
-    answers: dict[str, Callable[[Sequence[tuple[str, str]]], dict[str, Any]]] = {
-        "models": explorer.models,
-        "simulate": explorer.simulate,
-    }
-
-    class Handler(BaseHTTPRequestHandler):
-        """One request."""
-
-        protocol_version = "HTTP/1.1"
-        # What no request line says is taken for HTTP/0.9 otherwise, whose answers have no status.
-        default_request_version = "HTTP/1.0"
-        server_version, sys_version = "airwatt", ""
-        timeout = _IDLE_S
-
-        def do_GET(self) -> None:
-            """Answers a request."""
-            try:
-                parts = urlsplit(self.path)
-                query = parse_qsl(parts.query, keep_blank_values=True)
-            except ValueError:
-                # As of `http://[/`, which is no address of anything.
-                self._send(HTTPStatus.BAD_REQUEST, "text/plain", "the address of the request is malformed\n")
-                return
-            place = parts.path.split("/")
-            if not self._is_local():
-                self._send(HTTPStatus.FORBIDDEN, "text/plain", "this page is served to this machine alone\n")
-            elif len(place) != 3 or not hmac.compare_digest(place[1].encode(), token.encode()):
-                self._send(
-                    HTTPStatus.NOT_FOUND, "text/plain", "the address has no such page; airwatt explore prints it\n"
-                )
-            else:
-                self.server.trust(self.connection)  # type: ignore[attr-defined]
-                self._page(place[2], query, len(parts.query))
-
-        def _page(self, name: str, query: list[tuple[str, str]], length: int) -> None:
-            if name == "":
-                self._send(HTTPStatus.OK, "text/html", explorer.page())
-            elif name in answers and length <= _LONGEST_QUERY:
-                self._answer(answers[name], query)
-            else:
-                self._send(HTTPStatus.NOT_FOUND, "text/plain", "no such page\n")
-
-        def _is_local(self) -> bool:
-            """Whether the request names this machine, as one from a page of another site would not."""
-            port = self.server.server_address[1]  # type: ignore[index]
-            return self.headers.get_all("Host") in ([f"{_ADDRESS}:{port}"], [f"localhost:{port}"])
-
-        def _answer(
-            self, answer: Callable[[Sequence[tuple[str, str]]], dict[str, Any]], query: list[tuple[str, str]]
-        ) -> None:
-            try:
-                document = answer(query)
-            except AirwattError as error:
-                document = {"error": " ".join(str(error).splitlines())}
-            status = HTTPStatus.BAD_REQUEST if "error" in document else HTTPStatus.OK
-            self._send(status, "application/json", json.dumps(document, allow_nan=False))
-
-        def _send(self, status: HTTPStatus, kind: str, text: str) -> None:
-            body = text.encode()
-            try:
-                self.send_response(status)
-                self.send_header("Content-Type", f"{kind}; charset=utf-8")
-                self.send_header("Content-Length", str(len(body)))
-                self.send_header("Cache-Control", "no-store")
-                self.send_header("X-Content-Type-Options", "nosniff")
-                self.send_header("Referrer-Policy", "no-referrer")
-                self.send_header("X-Frame-Options", "DENY")
-                self.end_headers()
-                self.wfile.write(body)
-            except (BrokenPipeError, ConnectionResetError):
-                # The page has asked for something newer.
-                self.close_connection = True
-
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the library
-            """Says nothing: the terminal belongs to the user."""
-
-    return Handler

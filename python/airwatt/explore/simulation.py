@@ -29,6 +29,7 @@ from airwatt.reports import runs
 from airwatt.reports.pack import Pack
 from airwatt.reports.page import view_of
 from airwatt.results import Result
+from airwatt.sweeps import processes
 from airwatt.tasks import Task, run_tasks
 
 _STOP_S = 5.0
@@ -90,7 +91,7 @@ class Simulation:
         with self._lock:
             if self._closed:
                 return {"superseded": True}
-            self._end(process)
+            processes.end(process)
             self._process = self._start()
             if mine != self._newest:
                 # It did not stop in time for a newer job, which has ended it.
@@ -116,16 +117,7 @@ class Simulation:
             self._process.kill()
         # Whoever waits for an answer has it now.
         with self._turn:
-            self._end(self._process)
-
-    @staticmethod
-    def _end(process: subprocess.Popen[str]) -> None:
-        process.kill()
-        process.wait()
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
+            processes.end(self._process)
 
 
 class _Jobs:

@@ -12,6 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from airwatt._core import InputError
 from airwatt.plots import style
+from airwatt.tables import PREFIXES
 
 if TYPE_CHECKING:
     from airwatt.models import Model
@@ -112,14 +113,11 @@ def _grows_by_factors(values: Sequence[float]) -> bool:
     return (ordered[1] - ordered[0]) < 0.5 * (ordered[-1] - ordered[-2])
 
 
-_PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"))
-
-
 def _scale(field: Mapping[str, Any], values: Sequence[float]) -> tuple[float, str]:
     if field["unit"] in ("", "packets"):
         return 1.0, ""
     largest = max(abs(value) for value in values)
-    factor, prefix = next(((f, p) for f, p in _PREFIXES if largest >= f), (1.0, ""))
+    factor, prefix = next(((f, p) for f, p in PREFIXES if largest >= f), (1.0, ""))
     return (1.0, "") if field["unit"] == "s" and factor > 1 else (factor, prefix)
 
 

@@ -6,7 +6,7 @@ exchanges stay visible. Radio states are drawn as shares of each dot: nothing is
 station is a strip of the beacons of its access point, with its own TIM bit where its association identifier is known.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -351,13 +351,7 @@ class Sleepers:
         """Modes as bands, with frames from the station above the middle and to it below."""
         own = self.mode_of == station
         starts, ends, asleep = self.mode_starts[own], self.mode_ends[own], self.mode_asleep[own]
-        edges = np.linspace(scale.places[0], scale.places[-1], _DOTS + 1)
-        times = scale.time(edges)
-        base = np.zeros(_DOTS + 1)
-        for colour, wanted in ((_ASLEEP, asleep), (_ACTIVE, 1 - asleep)):
-            share = _shares(starts, ends, wanted, times)
-            axes.fill_between(edges, base, base + share, step="post", color=colour, linewidth=0)
-            base = base + share
+        _bands(axes, scale, (starts, ends), ((_ASLEEP, asleep), (_ACTIVE, 1 - asleep)))
         own = self.of_station == station
         _lines(axes, scale, self.frames[own], self.up[own])
         below = "\nas captured" if len(self.documents) == 1 else ""
@@ -388,17 +382,27 @@ class Sleepers:
         starts = _seconds(self.states["time_ns"][own])
         ends = starts + _seconds(self.states["duration_ns"][own])
         codes = self.states["state"][own]
-        edges = np.linspace(scale.places[0], scale.places[-1], _DOTS + 1)
-        times = scale.time(edges)
-        base = np.zeros(_DOTS + 1)
+        bands = []
         for state, colour in style.STATES.items():
             names = _TRANSITIONS if state == "transition" else (state,)
             wanted = np.isin(codes, [self.line["states"].index(name) for name in names]).astype(np.float64)
-            share = _shares(starts, ends, wanted, times)
-            axes.fill_between(edges, base, base + share, step="post", color=colour, linewidth=0)
-            base = base + share
+            bands.append((colour, wanted))
+        _bands(axes, scale, (starts, ends), bands)
         axes.set_ylim(0, 1)
         axes.set_yticks([0.5], [policy])
+
+
+def _bands(
+    axes: Axes, scale: Scale, periods: tuple[Numbers, Numbers], shown: Iterable[tuple[str, NDArray[Any]]]
+) -> None:
+    """Draws periods, from their starts to their ends, as shares of each dot: one band of a colour upon the other."""
+    edges = np.linspace(scale.places[0], scale.places[-1], _DOTS + 1)
+    times = scale.time(edges)
+    base = np.zeros(_DOTS + 1)
+    for colour, wanted in shown:
+        share = _shares(*periods, wanted, times)
+        axes.fill_between(edges, base, base + share, step="post", color=colour, linewidth=0)
+        base = base + share
 
 
 def _lines(axes: Axes, scale: Scale, times: Numbers, up: NDArray[np.bool_]) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Mapping
 from typing import Any
 
-from airwatt import _core
+from airwatt.threshold import schema_of_runs
 
 _KINDS: dict[str, tuple[str, tuple[type, ...]]] = {
     "object": ("an object", (dict,)),
@@ -25,7 +24,7 @@ def mistake(document: Any) -> str | None:
 
     What an earlier version did not have yet may be absent.
     """
-    schema = _schema()
+    schema = schema_of_runs()
     return _mistake(document, schema, schema, "")
 
 
@@ -57,9 +56,3 @@ def _mistake(value: Any, node: Mapping[str, Any], schema: Mapping[str, Any], pla
 def _fits(value: Any, kind: str) -> bool:
     # In Python truths are whole numbers.
     return isinstance(value, _KINDS[kind][1]) and (kind == "boolean" or not isinstance(value, bool))
-
-
-@functools.cache
-def _schema() -> Mapping[str, Any]:
-    schema: Mapping[str, Any] = json.loads(_core.result_schema())
-    return schema

@@ -241,11 +241,7 @@ class Grid:
             if self.points <= MOST_POINTS
             else np.arange(0, self.points, -(-self.points // MOST_POINTS))
         )
-        metrics = [
-            column
-            for column in _RUN_METRICS
-            if np.isfinite(self.metrics.get(column.key, (np.array([np.nan]),))[0]).any()
-        ]
+        metrics = self._known_metrics()
         return {
             "points": len(kept),
             "settings": [
@@ -398,13 +394,14 @@ class Grid:
         )
         return [f"Least energy by {policy.label}, over the {len(first)} combinations of the other settings: {named}."]
 
+    def _known_metrics(self) -> list[Column]:
+        """The metrics of which any point has a number."""
+        means = {key: mean for key, (mean, *_) in self.metrics.items()}
+        return [column for column in _RUN_METRICS if column.key in means and np.isfinite(means[column.key]).any()]
+
     def table(self) -> Table:
         """The points with their settings and means."""
-        metrics = [
-            column
-            for column in _RUN_METRICS
-            if np.isfinite(self.metrics.get(column.key, (np.array([np.nan]),))[0]).any()
-        ]
+        metrics = self._known_metrics()
         columns = [Column("", "point", kind="text"), Column("runs", "runs"), *metrics]
         rows = [
             [

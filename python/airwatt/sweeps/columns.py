@@ -7,14 +7,13 @@ values are null.
 from __future__ import annotations
 
 import functools
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from airwatt import _core, aggregates
+from airwatt import aggregates
 from airwatt._documents import RunResult
-from airwatt.threshold import below, resolved
+from airwatt.threshold import below, resolved, schema_of_runs
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,12 +61,12 @@ def has_rows(document: Any) -> bool:
 
 def is_result(document: object) -> bool:
     """Whether what somebody says to be a result document of this core library has all that one has."""
-    return _fits(document, _schema()) and has_rows(document)
+    return _fits(document, schema_of_runs()) and has_rows(document)
 
 
 def _fits(value: object, node: Mapping[str, Any]) -> bool:
     """Whether a value has the required parts of a schema, each of them of a type that it may have."""
-    for found in resolved(node, _schema()):
+    for found in resolved(node, schema_of_runs()):
         given = found.get("type", ())
         kinds = [given] if isinstance(given, str) else given
         if isinstance(value, Mapping) and "object" in kinds:
@@ -147,7 +146,7 @@ def kind(what: str, name: str) -> pa.DataType:
         return pa.uint64()
     if name in AGGREGATES and what == "runs":
         return pa.float64()
-    schema = _schema()
+    schema = schema_of_runs()
     nodes: list[Mapping[str, Any]] = [schema]
     path = name if what == "runs" else f"{what}.0.{name}"
     for part in path.split("."):
@@ -161,12 +160,6 @@ def kind(what: str, name: str) -> pa.DataType:
     if "integer" in kinds:
         return pa.int64()
     return pa.bool_() if "boolean" in kinds else pa.string()
-
-
-@functools.cache
-def _schema() -> Mapping[str, Any]:
-    schema: Mapping[str, Any] = json.loads(_core.result_schema())
-    return schema
 
 
 def _flat(item: Any, prefix: str = "") -> dict[str, Any]:

@@ -6,21 +6,13 @@ parentheses, and keys that the grid does not vary.
 
 from __future__ import annotations
 
-import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from airwatt._core import InputError, Quantity
+from airwatt.threshold import OPERATORS
 
-_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
-    "<=": operator.le,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    ">": operator.gt,
-}
 _FORM = re.compile(r"\s*(?P<key>[\w.-]+)\s*(?P<op><=|>=|==|!=|<|>)\s*(?P<value>[^<>=!]+?)\s*")
 
 
@@ -34,12 +26,12 @@ class _Comparison(NamedTuple):
         mine, other = point[self.key], self.value.strip("'\"")
         for kind in (_quantity, float):
             try:
-                return _OPERATORS[self.op](kind(mine), kind(other))
+                return OPERATORS[self.op](kind(mine), kind(other))
             except (ValueError, InputError):
                 continue
         if self.op not in ("==", "!="):
             raise InputError(f"where: expected == or != between texts, got {mine} {self.op} {other}")
-        return _OPERATORS[self.op](mine, other)
+        return OPERATORS[self.op](mine, other)
 
 
 def _quantity(text: str) -> tuple[str, float]:

@@ -98,11 +98,17 @@ class Processes:
         """Ends the processes."""
         self.stop()
         for process in self._all:
-            process.wait()
-            for stream in (process.stdin, process.stdout):
-                if stream is not None:
-                    with contextlib.suppress(OSError):
-                        stream.close()
+            end(process)
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """Ends a process, and closes the pipes to it."""
+    process.kill()
+    process.wait()
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with contextlib.suppress(OSError):
+                stream.close()
 
 
 def main() -> None:

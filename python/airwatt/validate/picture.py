@@ -13,6 +13,7 @@ from matplotlib.ticker import Formatter, NullFormatter, ScalarFormatter
 
 from airwatt.plots import style
 from airwatt.reproductions.publication import At
+from airwatt.tables import PREFIXES
 from airwatt.validate import Validated
 from airwatt.validate.cases import Figure
 
@@ -21,7 +22,6 @@ Dash = Literal["-", "--", ":", "-."]
 _MAX_PANELS = 4
 _MARKS = "os^DvPX*"
 _DASHES: tuple[Dash, ...] = ("-", "--", ":", "-.")
-_PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"))
 _LOGARITHMIC = 30.0
 _WORDS = {"_ms": "ms", "_mbps": "Mb/s", "_kbytes": "kB/s", "_kb": "kB", "_s": "s"}
 
@@ -89,7 +89,7 @@ def _panel(axes: Axes, found: Validated, what: str, keys: list[Key]) -> None:
         curves.setdefault(_key(found, at), []).append((place, figure))
     everything = [figure for curve in curves.values() for _, figure in curve]
     largest = max(max(abs(figure.run), abs(figure.model)) for figure in everything)
-    factor, prefix = next(((f, p) for f, p in _PREFIXES if largest >= f), _PREFIXES[-1])
+    factor, prefix = next(((f, p) for f, p in PREFIXES if largest >= f), PREFIXES[-1])
     unit = everything[0].unit
     if unit in ("", "packets", "/s") or (unit == "s" and factor > 1):
         factor, prefix = 1.0, ""

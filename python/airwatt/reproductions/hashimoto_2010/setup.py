@@ -12,7 +12,6 @@ FLOWS = 10
 CAPACITY_MBPS = 31.04
 """The theses' 29.60, which count 2^20 bit to the megabit."""
 WINDOWS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
-SIMULATION_S = 200
 TEST_BED_S = 180
 STARVED = 0.1
 """A flow is starved below this share of its fair share."""

@@ -170,7 +170,6 @@ def _each(method: str) -> dict[str, Point]:
 # Indices over windows.
 
 Curves = Mapping[str, Mapping[str, Series]]
-OnCurves = Callable[[str, Curves], list[Claim]]
 
 
 def _points(access_point: str) -> dict[str, dict[str, Point]]:
