@@ -5,6 +5,7 @@
 //! | headers of 52 bytes or more | time stamps (RFC 7323), otherwise none |
 //! | transport `sack`, `cubic` | selective acknowledgements, otherwise none |
 //! | `tcp.ecn` | ECN of every connection, otherwise none |
+//! | `tcp.keep_alive_time`, `tcp.keep_alive_interval`, `tcp.keep_alive_probes` | the same of hosts, in whole seconds; sockets ask for them |
 //! | `tcp.initial_window` | the route's `initcwnd` |
 //! | `tcp.delayed_ack = false`, but with profile `linux` | the route's `quickack` |
 //! | `tcp.min_rto` | the route's `rto_min`, which bounds the variance term |
@@ -12,6 +13,7 @@
 //! The rest keeps the kernel's behaviour: the first timeout, loss detection (RACK, tail loss probes), the delay of
 //! acknowledgements, HyStart.
 
+use airwatt_base::Span;
 use airwatt_linux::route::{KernelRoute, Metric};
 use airwatt_proto::cc::Algorithm;
 use airwatt_proto::tcp::TcpProfile;
@@ -42,6 +44,14 @@ pub(crate) fn apply(scenario: &Scenario, plan: &NetworkPlan, hosts: &Hosts) -> R
                 ("ipv4/tcp_ecn", scenario.tcp.ecn),
             ] {
                 set(key, if on { "1" } else { "0" }).map_err(failed(format_args!("net.{key}")))?;
+            }
+            let seconds = |span: Span| span.as_nanos().div_ceil(1_000_000_000).to_string();
+            for (key, value) in [
+                ("ipv4/tcp_keepalive_time", seconds(scenario.tcp.keep_alive_time)),
+                ("ipv4/tcp_keepalive_intvl", seconds(scenario.tcp.keep_alive_interval)),
+                ("ipv4/tcp_keepalive_probes", scenario.tcp.keep_alive_probes.to_string()),
+            ] {
+                set(key, &value).map_err(failed(format_args!("net.{key}")))?;
             }
             Ok(route(&scenario, host)?.replace()?)
         })?;

@@ -6,7 +6,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use airwatt_base::{Instant, Machine, Seq, Span};
-use airwatt_proto::tcp::linux::{Connection, Control, Input, LinuxConfig, Output, Packet, TimerRule};
+use airwatt_proto::tcp::linux::{
+    Connection, Control, Input, KeepAlive, LinuxConfig, Output, Packet, TimerRule,
+};
 use airwatt_proto::tcp::{Event, State};
 
 use crate::expression::Names;
@@ -30,6 +32,9 @@ pub struct Simulated {
     sent: VecDeque<Sent>,
     /// Options that were set before there was a connection.
     early: Vec<(String, i64)>,
+    /// When an idle peer is probed, and whether it is.
+    keep_alive: KeepAlive,
+    keeps_alive: bool,
     /// Bytes of a write that blocks which are still to be written.
     writing: Option<u64>,
     refuses: bool,
@@ -66,6 +71,8 @@ impl Simulated {
             sockets: BTreeMap::new(),
             sent: VecDeque::new(),
             early: Vec::new(),
+            keep_alive: KeepAlive::default(),
+            keeps_alive: false,
             writing: None,
             refuses: false,
             error: None,
@@ -101,8 +108,28 @@ impl Simulated {
         for (name, value) in std::mem::take(&mut self.early) {
             self.apply(&name, value);
         }
+        self.apply_keep_alive();
         let refuses = self.refuses;
         self.input(Input::Device { refuses });
+    }
+
+    /// Sets a time or number of keep-alives. Returns whether the value of sysctl is one.
+    fn keep_alive_time(&mut self, name: &str, value: &str) -> bool {
+        let number = value.parse().unwrap_or(0);
+        match name {
+            "net.ipv4.tcp_keepalive_time" => self.keep_alive.time = Span::from_secs(number),
+            "net.ipv4.tcp_keepalive_intvl" => self.keep_alive.interval = Span::from_secs(number),
+            "net.ipv4.tcp_keepalive_probes" => self.keep_alive.probes = number as u32,
+            _ => return false,
+        }
+        true
+    }
+
+    fn apply_keep_alive(&mut self) {
+        let keep_alive = self.keeps_alive.then_some(self.keep_alive);
+        if let Some(connection) = &mut self.connection {
+            connection.set_keep_alive(keep_alive, self.now);
+        }
     }
 
     fn socket(&self, call: &Call) -> Result<Socket, Refused> {
@@ -140,6 +167,16 @@ impl Simulated {
                 if let Some(connection) = &mut self.connection {
                     connection.change(|config| config.control = control);
                 }
+            }
+            ("SO_KEEPALIVE" | "TCP_KEEPIDLE" | "TCP_KEEPINTVL" | "TCP_KEEPCNT", Some(value)) => {
+                let number = value.max(0) as u64;
+                match name.as_str() {
+                    "SO_KEEPALIVE" => self.keeps_alive = value != 0,
+                    "TCP_KEEPIDLE" => self.keep_alive.time = Span::from_secs(number),
+                    "TCP_KEEPINTVL" => self.keep_alive.interval = Span::from_secs(number),
+                    _ => self.keep_alive.probes = number as u32,
+                }
+                self.apply_keep_alive();
             }
             ("TCP_MAXSEG", Some(value)) => self.config.mss = self.config.mss.min(value.max(88) as u32),
             (
@@ -289,7 +326,9 @@ impl Stack for Simulated {
         match setting {
             Setting::Sysctl(name, value) => {
                 self.sysctls.set(name, value);
-                sysctl(&mut self.config, name, value)?;
+                if !self.keep_alive_time(name, value) {
+                    sysctl(&mut self.config, name, value)?;
+                }
             }
             Setting::Fq => self.config.paced = true,
             Setting::Fifo(limit) => (self.config.paced, self.refuses) = (false, *limit == Some(0)),
@@ -298,8 +337,11 @@ impl Stack for Simulated {
         }
         let (config, refuses) = (self.config.clone(), self.refuses);
         if let Some(connection) = &mut self.connection {
-            connection.change(|own| *own = LinuxConfig { user_timeout: own.user_timeout, ..config });
+            connection.change(|own| {
+                *own = LinuxConfig { user_timeout: own.user_timeout, keep_alive: own.keep_alive, ..config };
+            });
         }
+        self.apply_keep_alive();
         self.input(Input::Device { refuses });
         Ok(())
     }

@@ -22,7 +22,7 @@ use airwatt_sim::route::NodeId;
 use airwatt_sim::scenario::{Checked, Direction, Transport};
 use airwatt_sim::stack::application::{Dialogue, Source};
 use airwatt_sim::stack::role::Role;
-use nix::sys::socket::sockopt::{RcvBufForce, ReuseAddr, TcpCongestion};
+use nix::sys::socket::sockopt::{KeepAlive, RcvBufForce, ReuseAddr, TcpCongestion};
 use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, listen, setsockopt, socket,
 };
@@ -138,9 +138,10 @@ impl Traffic {
         let plan = NetworkPlan::new(scenario, seed);
         tuning::apply(scenario, &plan, hosts)?;
         let (server, window) = (plan.server(), plan.tcp.receive_window);
+        let keep_alive = [false, true].map(|is_client| scenario.tcp.keep_alive_of(is_client).is_some());
         let mut flows = Vec::with_capacity(plan.flows.len());
         for (index, flow) in plan.flows.into_iter().enumerate() {
-            flows.push(Flow::prepare(flow, server, seed, index, window, hosts)?);
+            flows.push(Flow::prepare(flow, server, seed, index, (window, keep_alive), hosts)?);
         }
         let open = OpenSockets::default();
         for flow in &flows {
@@ -228,13 +229,14 @@ impl Drop for Traffic {
 }
 
 impl Flow {
-    /// Opens the sockets of a flow. `at_server` is the node of the server that the hosts have.
+    /// Opens the sockets of a flow. `at_server` is the node of the server that the hosts have. Connections have this receive window, and
+    /// keep-alives where the server, and where the station has them.
     fn prepare(
         plan: FlowPlan,
         at_server: NodeId,
         seed: u64,
         index: usize,
-        window: u32,
+        (window, keep_alive): (u32, [bool; 2]),
         hosts: &Hosts,
     ) -> Result<Self, EmulateError> {
         let port = u16::try_from(index).ok().and_then(|index| FIRST_PORT.checked_add(index));
@@ -282,10 +284,12 @@ impl Flow {
                 let here = SocketAddrV4::new(address(OutsideHost::Server), port);
                 let listener = server
                     .namespace
-                    .run(move || listener(here, name, window))
+                    .run(move || listener(here, name, window, keep_alive[0]))
                     .map_err(absent(index, name))?;
-                let station =
-                    station.namespace.run(move || tcp_socket(name, window)).map_err(absent(index, name))?;
+                let station = station
+                    .namespace
+                    .run(move || tcp_socket(name, window, keep_alive[1]))
+                    .map_err(absent(index, name))?;
                 FlowSockets::Tcp { listener, station }
             }
             other => return Err(unable(other.name())),
@@ -308,9 +312,10 @@ fn absent(flow: usize, name: &'static str) -> impl FnOnce(io::Error) -> EmulateE
     }
 }
 
-fn tcp_socket(congestion: &str, window: u32) -> io::Result<OwnedFd> {
+fn tcp_socket(congestion: &str, window: u32, keep_alive: bool) -> io::Result<OwnedFd> {
     let socket = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
     setsockopt(&socket, TcpCongestion, &congestion.into())?;
+    setsockopt(&socket, KeepAlive, &keep_alive)?;
     // Setting SO_RCVBUF disables autotuning of the buffer and with it of the window. The value is doubled to cover
     // per-packet overhead.
     setsockopt(&socket, RcvBufForce, &(window as usize).saturating_mul(2))?;
@@ -318,10 +323,10 @@ fn tcp_socket(congestion: &str, window: u32) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-fn listener(at: SocketAddrV4, congestion: &str, window: u32) -> io::Result<TcpListener> {
+fn listener(at: SocketAddrV4, congestion: &str, window: u32, keep_alive: bool) -> io::Result<TcpListener> {
     use std::os::fd::AsRawFd;
 
-    let socket = tcp_socket(congestion, window)?;
+    let socket = tcp_socket(congestion, window, keep_alive)?;
     setsockopt(&socket, ReuseAddr, &true)?;
     bind(socket.as_raw_fd(), &SockaddrIn::from(at))?;
     listen(&socket, Backlog::new(1)?)?;

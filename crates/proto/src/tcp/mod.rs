@@ -54,7 +54,7 @@ pub use connection::{Connection, Input, Output};
 pub use rtt::RttEstimator;
 pub use sack::SackBlocks;
 pub use segment::{Ecn, Flags, Segment};
-pub use settings::{TcpProfile, TcpSettings};
+pub use settings::{KeepAliveEnds, TcpProfile, TcpSettings};
 pub use statistics::Statistics;
 pub use timer::TcpTimer;
 pub use timestamps::Timestamps;

@@ -9,7 +9,7 @@ use super::config::{
     DelayedAck, InitialWindow, MinRtoOf, PartialAckTimer, RepeatedTimeout, RtoClock, SackRecovery, TcpConfig,
     WindowRules,
 };
-use super::linux;
+use super::linux::{self, KeepAlive};
 use super::timestamps::OPTION_BYTES;
 use crate::cc::Growth;
 
@@ -40,6 +40,18 @@ pub enum TcpProfile {
     /// The TCP model of OPNET Modeler, about 2010.
     #[serde(rename = "opnet")]
     Opnet,
+}
+
+/// Which ends of a connection ask a silent peer whether it is still there (`SO_KEEPALIVE`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum KeepAliveEnds {
+    /// The end that opens the connection.
+    Client,
+    /// The end that listens.
+    Server,
+    /// Both, each for itself.
+    Both,
 }
 
 with_defaults! {
@@ -106,6 +118,15 @@ with_defaults! {
         /// Whether connections ask for ECN (RFC 3168, `tcp_ecn=1` of Linux): queues with CoDel mark their data instead of dropping them, and the
         /// sender reduces its window for a mark as for a loss, without a retransmission. For the profile `linux`.
         pub ecn: bool = false,
+        /// Which ends probe a peer that is silent (`SO_KEEPALIVE` of Linux): `client`, `server` or `both`. Default: none, as in the kernel. For
+        /// the profile `linux`.
+        pub keep_alive: Option<KeepAliveEnds> = None,
+        /// The silence before the first probe (`tcp_keepalive_time`).
+        pub keep_alive_time: Span = KeepAlive::default().time,
+        /// The wait for an answer before the next probe (`tcp_keepalive_intvl`).
+        pub keep_alive_interval: Span = KeepAlive::default().interval,
+        /// Unanswered probes after which the connection is reset (`tcp_keepalive_probes`).
+        pub keep_alive_probes: u32 = KeepAlive::default().probes,
         /// Whether connections begin with a SYN exchange.
         pub handshake: bool = true,
     }
@@ -138,6 +159,16 @@ impl TcpSettings {
             receive_buffer: (standard.receive_buffer.0.min(most), most),
             ..standard
         }
+    }
+
+    /// The keep-alives of the end that opens a connection, or of the one that listens, if it has them.
+    pub fn keep_alive_of(&self, is_client: bool) -> Option<KeepAlive> {
+        let other = if is_client { KeepAliveEnds::Server } else { KeepAliveEnds::Client };
+        self.keep_alive.filter(|ends| *ends != other).map(|_| KeepAlive {
+            time: self.keep_alive_time,
+            interval: self.keep_alive_interval,
+            probes: self.keep_alive_probes,
+        })
     }
 
     /// Whether connections begin with a handshake. Those of the profile `linux` always do.
@@ -214,6 +245,11 @@ impl Settings for TcpSettings {
         in_range("rto_min_ticks", self.rto_min_ticks, 1, 1_000)?;
         in_range("min_rto", self.min_rto, millisecond, Span::from_secs(60))?;
         in_range("initial_rto", self.initial_rto, self.min_rto, Span::from_secs(60))?;
+        // The kernel's bounds (MAX_TCP_KEEPIDLE and the like).
+        let (second, longest) = (Span::from_secs(1), Span::from_secs(32_767));
+        in_range("keep_alive_time", self.keep_alive_time, second, longest)?;
+        in_range("keep_alive_interval", self.keep_alive_interval, second, longest)?;
+        in_range("keep_alive_probes", self.keep_alive_probes, 1, 127)?;
         in_range("max_rto", self.max_rto, self.initial_rto, Span::from_secs(3_600))
     }
 }

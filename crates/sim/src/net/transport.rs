@@ -4,7 +4,7 @@ use airwatt_proto::cc::{Algorithm, OwnCongestionControl};
 use airwatt_proto::e2tcp::{self, E2tcpConfig, IpVersion};
 use airwatt_proto::gateway::Translated;
 use airwatt_proto::quic::{QuicConfig, QuicEnd};
-use airwatt_proto::tcp::linux::{LinuxConfig, LinuxEnd};
+use airwatt_proto::tcp::linux::{KeepAlive, LinuxConfig, LinuxEnd};
 use airwatt_proto::tcp::{self, TcpConfig, TcpProfile};
 
 use crate::direction::Direction;
@@ -21,8 +21,13 @@ pub enum ConnectionPlan {
         /// The endpoint on the station's side.
         station_side: Box<TcpConfig>,
     },
-    /// TCP of hosts with Linux, with equal settings.
-    Linux(Box<LinuxConfig>),
+    /// TCP of hosts with Linux, with equal settings but for keep-alives.
+    Linux {
+        /// The settings of both.
+        config: Box<LinuxConfig>,
+        /// The keep-alives of the endpoint on the server's side, and of the one on the station's.
+        keep_alive: [Option<KeepAlive>; 2],
+    },
     /// E2TCP.
     E2tcp {
         /// The endpoint on the server's side.
@@ -46,7 +51,7 @@ impl ConnectionPlan {
     pub fn own_congestion(&self) -> Option<&OwnCongestionControl> {
         match self {
             Self::Tcp { server_side, .. } => server_side.own_congestion.as_ref(),
-            Self::Linux(_) | Self::Quic(_) | Self::E2tcp { .. } | Self::Translated { .. } => None,
+            Self::Linux { .. } | Self::Quic(_) | Self::E2tcp { .. } | Self::Translated { .. } => None,
         }
     }
 
@@ -64,11 +69,12 @@ impl ConnectionPlan {
                 };
                 (end(server_side, station_side), end(station_side, server_side))
             }
-            Self::Linux(config) => {
-                let end = |seed| {
-                    Endpoint::Linux(Box::new(LinuxEnd::new(LinuxConfig { seed, ..(**config).clone() })))
+            Self::Linux { config, keep_alive: [server, station] } => {
+                let end = |seed, keep_alive| {
+                    let config = LinuxConfig { seed, keep_alive, ..(**config).clone() };
+                    Endpoint::Linux(Box::new(LinuxEnd::new(config)))
                 };
-                (end(seed), end(!seed))
+                (end(seed, *server), end(!seed, *station))
             }
             Self::Quic(config) => {
                 let end = |seed| Endpoint::Quic(Box::new(QuicEnd::new(config, seed)));
@@ -135,10 +141,10 @@ pub(super) fn legs(
         let (control, sack) = group.transport.on_linux().expect("checked: the hosts have the transport");
         let watches = matches!(*group.transport, Transport::Tcp { ackloss: true, .. });
         let ackloss = watches.then_some(scenario.ackloss);
-        return vec![ConnectionPlan::Linux(Box::new(LinuxConfig {
-            ackloss,
-            ..scenario.tcp.linux(control, sack)
-        }))];
+        return vec![ConnectionPlan::Linux {
+            config: Box::new(LinuxConfig { ackloss, ..scenario.tcp.linux(control, sack) }),
+            keep_alive: [false, true].map(|is_client| scenario.tcp.keep_alive_of(is_client)),
+        }];
     }
     match *group.transport {
         Transport::Split => {

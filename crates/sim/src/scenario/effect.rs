@@ -66,6 +66,7 @@ const AD_HOC: &str = "mode \"ad-hoc\"";
 const NO_CODEL: &str = "ap.queue \"drop-tail\" and \"two-queues\"";
 const BSS: &str = "\"infrastructure\"";
 const LINUX: &str = "profile \"linux\", whose sender has its own rules";
+const NO_KEEP_ALIVES: &str = "hosts without keep-alives";
 const OTHERS: &str = "the other profiles";
 const CLASSIC: &str = "\"tahoe\", \"reno\", \"newreno\" and \"sack\"";
 const CATEGORIES: &str = "wifi.categories";
@@ -108,6 +109,10 @@ const RULES: &[Rule] = &[
     rule("tcp.min_rto_of", |place| place.scenario.tcp.rto_clock == RtoClock::Fine, "rto_clock \"coarse\"", "\"fine\""),
     rule("tcp.paced", |place| !has_settings(place), "this profile", "\"linux\""),
     rule("tcp.ecn", |place| !has_settings(place), "this profile", "\"linux\""),
+    rule("tcp.keep_alive", |place| !has_settings(place), "this profile", "\"linux\""),
+    rule("tcp.keep_alive_time", has_keep_alives, NO_KEEP_ALIVES, "the profile \"linux\" with tcp.keep_alive"),
+    rule("tcp.keep_alive_interval", has_keep_alives, NO_KEEP_ALIVES, "the profile \"linux\" with tcp.keep_alive"),
+    rule("tcp.keep_alive_probes", has_keep_alives, NO_KEEP_ALIVES, "the profile \"linux\" with tcp.keep_alive"),
     rule("tcp.header", has_settings, LINUX, OTHERS),
     rule("tcp.timestamps", has_settings, LINUX, OTHERS),
     rule("tcp.initial_ssthresh", has_settings, LINUX, OTHERS),
@@ -203,6 +208,10 @@ fn has_ticks(place: &Place<'_>) -> bool {
 
 fn has_settings(place: &Place<'_>) -> bool {
     place.scenario.tcp.profile != Some(TcpProfile::Linux)
+}
+
+fn has_keep_alives(place: &Place<'_>) -> bool {
+    !has_settings(place) && place.scenario.tcp.keep_alive.is_some()
 }
 
 fn skips_beacons(place: &Place<'_>) -> bool {

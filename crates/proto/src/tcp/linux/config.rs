@@ -2,6 +2,7 @@
 
 use airwatt_base::{Seq, Span, with_defaults};
 
+use super::keep_alive::KeepAlive;
 use crate::cc::AckLossConfig;
 
 /// How a timer expires.
@@ -101,6 +102,8 @@ with_defaults! {
         pub retries: u32 = 15,
         /// `TCP_USER_TIMEOUT`: how long data may stay unacknowledged. Default none.
         pub user_timeout: Option<Span> = None,
+        /// `SO_KEEPALIVE`: when an idle peer is probed. Default never.
+        pub keep_alive: Option<KeepAlive> = None,
         /// The receive buffer at first and at most in bytes (`tcp_rmem`). Default 131072 and 6 MiB.
         pub receive_buffer: (u64, u64) = (131_072, 6 << 20),
         /// The send buffer at first and at most in bytes (`tcp_wmem`). Default 16384 and 4 MiB.

@@ -1,25 +1,21 @@
 //! One end of a connection: handshake, states, and what joins the halves.
 
+mod handshake;
+
 use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Machine, Seq, Timeout, timer_kinds};
 
 use super::clock::micros;
 use super::config::LinuxConfig;
+use super::keep_alive::{Finding, KeepAlive};
 use super::packet::{Options, Packet, Stamps, bits};
-use super::queue::Record;
-use super::rate::Snapshot;
 use super::receiver::{Due, Receiver};
 use super::sender::info;
 use super::sender::{Outgoing, Push, Sender};
-use super::space::FIRST;
 use crate::event::Event;
 use crate::lifecycle::State;
 
-/// Retransmissions of a SYN after one second each, before the time doubles.
-const LINEAR: u32 = 4;
-/// The timeout of a handshake, and the one after a handshake without a sample, in microseconds.
-const HANDSHAKE: (u64, u64) = (1_000_000, 3_000_000);
 /// The most urgent data and options beside a SACK option: blocks that fit beside time stamps, and alone.
 const BLOCKS: (usize, usize) = (3, 4);
 /// The least time between answers to segments that are not acceptable, in microseconds.
@@ -36,6 +32,8 @@ timer_kinds! {
         DelayedAck = "delayed-ack",
         /// When to remove a closed connection.
         TimeWait = "time-wait",
+        /// When to see for how long the peer has been silent.
+        KeepAlive = "keep-alive",
     }
 }
 
@@ -104,7 +102,10 @@ pub struct Connection {
     syns: u32,
     passive: bool,
     time_wait: Option<u64>,
+    /// The timer of keep-alives.
+    keep_alive: Option<u64>,
     next_challenge: u64,
+    /// When the last acknowledgement came that is not older than others.
     last_heard: u64,
 }
 
@@ -124,6 +125,7 @@ impl Connection {
             syns: 0,
             passive: false,
             time_wait: None,
+            keep_alive: None,
             next_challenge: 0,
             last_heard: 0,
             config,
@@ -233,121 +235,24 @@ impl Connection {
         self.receiver.set_buffer(bytes);
     }
 
+    /// `SO_KEEPALIVE`, with `TCP_KEEPIDLE` and the like: whether and when an idle peer is probed. Probes that are switched on wait for the
+    /// whole time; if the time changes, what has passed of it counts.
+    pub fn set_keep_alive(&mut self, keep_alive: Option<KeepAlive>, now: Instant) {
+        let before = std::mem::replace(&mut self.config.keep_alive, keep_alive);
+        let was = before.map(|before| before.time);
+        let time = keep_alive.map(|keep_alive| keep_alive.time);
+        if self.sender.established && self.state != State::Closed && was != time {
+            let clock = self.sender.timers.clock;
+            let passed = if was.is_some() { clock.span(self.silence(micros(now))) } else { 0 };
+            self.keep_alive =
+                time.map(|time| clock.expiry(micros(now), (time.as_nanos() / 1000).saturating_sub(passed)));
+        }
+    }
+
     /// Settings that count from now on: those of the host, not of the handshake.
     pub fn change(&mut self, change: impl FnOnce(&mut LinuxConfig)) {
         change(&mut self.config);
         change_sender(&mut self.sender, &self.config);
-    }
-
-    // Handshake.
-
-    fn open(&mut self, now: u64) {
-        self.state = State::SynSent;
-        self.send_syn(now);
-    }
-
-    /// Sends the SYN, or the SYN-ACK, for the first time or again.
-    fn send_syn(&mut self, now: u64) {
-        self.syns += 1;
-        let sender = &mut self.sender;
-        if sender.space.nxt == 0 {
-            sender.space.nxt = 1;
-            sender.queue.push(Record::new(0, 1, now));
-        } else if !sender.queue.is_empty() {
-            sender.queue.resend(0, now, true, Snapshot::default());
-        }
-        let shift = if self.passive || self.syns <= LINEAR + 1 { 0 } else { self.syns - LINEAR - 1 };
-        let doublings = if self.passive { self.syns - 1 } else { shift };
-        sender.rtt.set_rto(HANDSHAKE.0 << doublings.min(10));
-        sender.set_timeout(now);
-        let ask_ecn = !self.passive && self.config.ecn == 1 && self.syns == 1;
-        let agreed = self.passive && self.sender.congestion.ecn;
-        let flags = bits::SYN
-            | if self.passive { bits::ACK } else { 0 }
-            | if ask_ecn { bits::ECE | bits::CWR } else { 0 }
-            | if agreed { bits::ECE } else { 0 };
-        self.push(Outgoing { start: 0, len: 0, flags, retransmission: self.syns > 1 }, now);
-    }
-
-    /// Takes over what the peer's SYN offers.
-    fn agree(&mut self, packet: &Packet) {
-        let options = &packet.options;
-        self.receiver.synchronize(packet.seq);
-        self.timestamps = self.config.timestamps && options.timestamps.is_some();
-        self.echo = options.timestamps.map_or(0, |stamps| stamps.value);
-        let scales = self.config.window_scaling.then_some(options.window_scale).flatten();
-        self.shifts = scales.map_or((0, 0), |shift| (shift.min(14), self.receiver.scale));
-        self.sender.queue.sack = self.config.sack && options.sack_permitted;
-        let mss = u32::from(options.mss.unwrap_or(536)).min(self.config.mss);
-        let stamps = if self.timestamps { 12 } else { 0 };
-        self.sender.space.mss = mss.max(48) - stamps;
-        self.receiver.begin(self.config.mss - stamps);
-        self.sender.space.begin(u32::from(packet.window), 0);
-    }
-
-    fn on_listen(&mut self, packet: &Packet, now: u64) {
-        if packet.has(bits::RST) {
-            return;
-        }
-        if packet.has(bits::ACK) || !packet.has(bits::SYN) {
-            return self.push_reset(packet);
-        }
-        self.passive = true;
-        self.agree(packet);
-        self.sender.congestion.ecn = self.config.ecn > 0 && packet.has(bits::ECE | bits::CWR);
-        self.state = State::SynReceived;
-        self.send_syn(now);
-    }
-
-    fn on_syn_sent(&mut self, packet: &Packet, now: u64) {
-        let acks = packet.has(bits::ACK);
-        if acks && packet.ack != self.config.initial_sequence + 1 {
-            if !packet.has(bits::RST) {
-                self.push_reset(packet);
-            }
-            return;
-        }
-        if packet.has(bits::RST) {
-            if acks {
-                self.finish(Some(Event::Reset));
-            }
-            return;
-        }
-        if !packet.has(bits::SYN) || !acks {
-            return;
-        }
-        self.agree(packet);
-        self.sender.congestion.ecn = self.config.ecn == 1 && packet.has(bits::ECE) && !packet.has(bits::CWR);
-        self.receiver.begin_quick();
-        self.handshake_acknowledged(now);
-        self.connect(now);
-        self.push_ack(now);
-        self.sender.push_pending(Push::Nagle, now);
-    }
-
-    /// The SYN is acknowledged: the first sample of the round-trip time.
-    fn handshake_acknowledged(&mut self, now: u64) {
-        let record = self.sender.queue.take_acknowledged(1);
-        self.sender.space.una = FIRST;
-        self.sender.space.nxt = FIRST;
-        self.sender.timers.timer = None;
-        self.sender.queue.delivered += 1;
-        if let Some(record) = record.filter(|record| !record.ever) {
-            let rtt = now - record.sent;
-            self.sender.rtt.sample_minimum(rtt, now, false);
-            self.sender.rtt.sample(rtt, FIRST, FIRST);
-        } else {
-            self.sender.rtt.set_rto(HANDSHAKE.1);
-            if self.syns > 2 {
-                self.sender.congestion.cwnd = 1;
-            }
-        }
-    }
-
-    fn connect(&mut self, now: u64) {
-        self.sender.begin(now);
-        self.state = if self.sender.writes.fin.is_some() { State::FinWait1 } else { State::Established };
-        self.outputs.push_back(Output::Event(Event::Connected));
     }
 
     // Arrivals.
@@ -362,7 +267,6 @@ impl Connection {
         if !self.is_acceptable(packet, now) {
             return;
         }
-        self.last_heard = now;
         if self.timestamps
             && let Some(stamps) = packet.options.timestamps
             && self.receiver.position(packet.seq) <= self.receiver.acknowledged as i64
@@ -392,7 +296,8 @@ impl Connection {
             self.push_ack(now);
             return false;
         }
-        let outside = start > self.receiver.edge() as i64 || (end < next && !packet.has(bits::SYN));
+        let old = end < self.receiver.acknowledged as i64 && !packet.has(bits::SYN);
+        let outside = start > self.receiver.edge() as i64 || old;
         if packet.has(bits::RST) {
             if start == next {
                 let refused = self.state == State::SynReceived && self.passive;
@@ -420,6 +325,9 @@ impl Connection {
                     self.on_acknowledgement(packet, now);
                 }
                 self.push_ack(now);
+            } else {
+                // A probe of a closed window or of an idle connection, which wants an answer; two ends might answer each other for ever.
+                self.challenge(now);
             }
             return false;
         }
@@ -441,6 +349,9 @@ impl Connection {
                 self.challenge(now);
             }
             return false;
+        }
+        if distance >= 0 {
+            self.last_heard = now;
         }
         let ack = ack as u64;
         if self.state == State::SynReceived {
@@ -641,7 +552,10 @@ impl Connection {
         }
         self.state = state;
         match state {
-            State::TimeWait => self.time_wait = Some(now + self.config.time_wait.as_nanos() / 1000),
+            State::TimeWait => {
+                self.time_wait = Some(now + self.config.time_wait.as_nanos() / 1000);
+                self.keep_alive = None;
+            }
             State::Closed => self.finish(Some(Event::Closed)),
             _ => {}
         }
@@ -650,6 +564,7 @@ impl Connection {
     fn finish(&mut self, event: Option<Event>) {
         self.state = State::Closed;
         (self.sender.timers.timer, self.receiver.timer, self.time_wait) = (None, None, None);
+        self.keep_alive = None;
         self.sender.out.clear();
         self.outputs.extend(event.map(Output::Event));
     }
@@ -669,13 +584,16 @@ impl Connection {
     }
 
     fn abort(&mut self, now: u64) {
-        let is_open = !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::TimeWait);
-        if is_open {
-            self.sender.out.clear();
-            let start = self.sender.space.nxt;
-            self.push(Outgoing { start, len: 0, flags: bits::RST | bits::ACK, retransmission: false }, now);
+        if !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::TimeWait) {
+            self.reset_peer(now);
         }
         self.finish(None);
+    }
+
+    fn reset_peer(&mut self, now: u64) {
+        self.sender.out.clear();
+        let start = self.sender.space.nxt;
+        self.push(Outgoing { start, len: 0, flags: bits::RST | bits::ACK, retransmission: false }, now);
     }
 
     fn expire_sender(&mut self, now: u64) {
@@ -685,15 +603,37 @@ impl Connection {
             }
             return;
         }
-        if self.sender.timers.timer.is_none_or(|timer| timer.at > now) {
-            return;
+        if self.sender.timers.timer.is_some_and(|timer| timer.at <= now) {
+            self.repeat_syn(now);
         }
-        let (active, passive) = self.config.syn_retries;
-        let most = if self.passive { passive } else { active + LINEAR };
-        if self.syns > most {
-            return self.finish(Some(Event::TimedOut));
-        }
-        self.send_syn(now);
+    }
+
+    /// The peer has been silent, perhaps for as long as it may be.
+    fn expire_keep_alive(&mut self, now: u64) {
+        self.keep_alive = None;
+        let Some(settings) = self.config.keep_alive else { return };
+        let clock = self.sender.timers.clock;
+        let wait = if self.sender.is_idle() {
+            match settings.find(self.silence(now), self.sender.timers.probes, self.config.user_timeout, clock) {
+                Finding::Dead => {
+                    self.reset_peer(now);
+                    return self.finish(Some(Event::TimedOut));
+                }
+                Finding::Heard { left } => left,
+                Finding::Silent => self.sender.probe_idle(settings.interval.as_nanos() / 1000),
+            }
+        } else {
+            // The retransmission timer watches over what is outstanding.
+            settings.time.as_nanos() / 1000
+        };
+        self.keep_alive = Some(clock.expiry(now, wait));
+    }
+
+    /// How long the peer has been silent, in jiffies.
+    fn silence(&self, now: u64) -> u64 {
+        let clock = self.sender.timers.clock;
+        let last = self.last_heard.max(self.receiver.seen().1.unwrap_or(0));
+        clock.jiffy(now) - clock.jiffy(last)
     }
 }
 
@@ -757,6 +697,7 @@ impl Machine for Connection {
                     }
                 }
                 LinuxTimer::TimeWait => self.finish(Some(Event::Closed)),
+                LinuxTimer::KeepAlive => self.expire_keep_alive(at),
             }
             self.flush(now);
         }
@@ -772,6 +713,7 @@ impl Machine for Connection {
             (self.sender.pacing.timer, LinuxTimer::Pacing),
             (self.receiver.timer, LinuxTimer::DelayedAck),
             (self.time_wait, LinuxTimer::TimeWait),
+            (self.keep_alive, LinuxTimer::KeepAlive),
         ];
         let next = timers.into_iter().filter_map(|(at, reason)| at.map(|at| (at, reason)));
         next.min_by_key(|(at, _)| *at).map(|(at, reason)| Timeout { at: Instant::from_micros(at), reason })

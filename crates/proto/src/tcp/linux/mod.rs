@@ -9,7 +9,7 @@
 //! A connection has one timer for its send half, with a reason, as in the kernel; all times are whole microseconds.
 //!
 //! # Left out
-//! * AccECN, Fast Open, urgent data, MTU probing and keep-alives.
+//! * AccECN, Fast Open, urgent data and MTU probing.
 //! * The memory of buffers: a segment is taken to cost 2304 bytes, and received data twice its length.
 
 mod ackloss;
@@ -21,6 +21,7 @@ mod congestion;
 mod connection;
 mod cubic;
 mod end;
+mod keep_alive;
 mod pacing;
 mod packet;
 mod queue;
@@ -40,4 +41,5 @@ mod write_queue;
 pub use config::{Control, LinuxConfig, TimerRule};
 pub use connection::{Connection, Input, LinuxTimer, Output};
 pub use end::LinuxEnd;
+pub use keep_alive::KeepAlive;
 pub use packet::{BLOCKS_MAX, Blocks, Options, Packet, Stamps, bits};

@@ -92,6 +92,11 @@ impl Sender {
         self.writes.end > self.space.nxt
     }
 
+    /// Whether nothing is outstanding and nothing waits to be sent.
+    pub(super) fn is_idle(&self) -> bool {
+        self.queue.is_empty() && !self.has_unsent()
+    }
+
     /// Bytes written and neither acknowledged nor read by the device.
     pub(super) fn written(&self) -> u64 {
         self.writes.end.saturating_sub(self.space.una.max(FIRST))

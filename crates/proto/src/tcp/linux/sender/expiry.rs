@@ -125,4 +125,15 @@ impl Sender {
         }
         false
     }
+
+    /// Asks a peer that has been silent whether it is there. Returns the time for its answer, which is `interval` if the device takes the
+    /// probe. In microseconds.
+    pub(in crate::tcp::linux) fn probe_idle(&mut self, interval: u64) -> u64 {
+        if self.blocked {
+            return RESOURCE_RETRY;
+        }
+        self.ask();
+        self.timers.probes += 1;
+        interval
+    }
 }

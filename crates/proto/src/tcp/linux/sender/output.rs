@@ -292,9 +292,14 @@ impl Sender {
             let len = (edge - start).min(self.writes.end - start).min(u64::from(mss)) as u32;
             self.release(len, mss, now);
         } else {
-            let start = self.space.una - 1;
-            self.out.push_back(Outgoing { start, len: 0, flags: bits::ACK, retransmission: true });
+            self.ask();
         }
+    }
+
+    /// Sends an acknowledgement of what the peer has acknowledged already, which it has to answer.
+    pub(super) fn ask(&mut self) {
+        let start = self.space.una - 1;
+        self.out.push_back(Outgoing { start, len: 0, flags: bits::ACK, retransmission: true });
     }
 
     // Lost segments.
