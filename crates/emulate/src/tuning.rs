@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | headers of 52 bytes or more | time stamps (RFC 7323), otherwise none |
 //! | transport `sack`, `cubic` | selective acknowledgements, otherwise none |
-//! | `tcp.ecn` | ECN of every connection, otherwise none |
+//! | `tcp.ecn`, `tcp.accecn` | ECN or AccECN without its option of every connection, otherwise none |
 //! | `tcp.keep_alive_time`, `tcp.keep_alive_interval`, `tcp.keep_alive_probes` | the same of hosts, in whole seconds; sockets ask for them |
 //! | `tcp.initial_window` | the route's `initcwnd` |
 //! | `tcp.delayed_ack = false`, but with profile `linux` | the route's `quickack` |
@@ -41,9 +41,14 @@ pub(crate) fn apply(scenario: &Scenario, plan: &NetworkPlan, hosts: &Hosts) -> R
             for (key, on) in [
                 ("ipv4/tcp_sack", sack),
                 ("ipv4/tcp_timestamps", timestamps),
-                ("ipv4/tcp_ecn", scenario.tcp.ecn),
+                ("ipv4/tcp_ecn", scenario.tcp.ecn && !scenario.tcp.accecn),
             ] {
                 set(key, if on { "1" } else { "0" }).map_err(failed(format_args!("net.{key}")))?;
+            }
+            if scenario.tcp.accecn {
+                for (key, value) in [("ipv4/tcp_ecn", "3"), ("ipv4/tcp_ecn_option", "0")] {
+                    set(key, value).map_err(failed(format_args!("net.{key} (Linux 6.18 or later has AccECN)")))?;
+                }
             }
             let seconds = |span: Span| span.as_nanos().div_ceil(1_000_000_000).to_string();
             for (key, value) in [

@@ -115,7 +115,12 @@ fn packet(scanner: &mut Scanner) -> Result<Pattern, Problem> {
     for flag in scanner.take_while(|each| !each.is_whitespace()).chars() {
         match flag {
             '-' => {}
-            '0'..='7' => packet.ace = Some(flag as u8 - b'0'),
+            // The three bits of AccECN's counter as one number.
+            '0'..='7' => {
+                for (bit, value) in [(bits::AE, 4), (bits::CWR, 2), (bits::ECE, 1)] {
+                    packet.flags |= if (flag as u8 - b'0') & value == 0 { 0 } else { bit };
+                }
+            }
             _ => match bits::LETTERS.iter().find(|(_, letter)| *letter == flag) {
                 Some((bit, _)) => packet.flags |= bit,
                 None => return Err(before.wrong("flags")),

@@ -97,9 +97,6 @@ impl<S: Stack> Run<'_, S> {
         self.wait(window.from)?;
         match &event.action {
             Action::Inject(pattern) => {
-                if pattern.ace.is_some() {
-                    return Err(Problem::Unsupported { line, text: "AccECN".to_owned() });
-                }
                 let packet = self.mapping.injected(pattern);
                 self.stack.inject(packet);
             }

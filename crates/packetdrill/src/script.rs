@@ -79,9 +79,7 @@ pub struct Pattern {
     /// The ECN field of the IP header.
     pub ecn: Option<Ecn>,
     /// The bits of the TCP header, [`airwatt_proto::tcp::linux::bits`].
-    pub flags: u8,
-    /// The three-bit counter of AccECN instead of the bits E, W and A.
-    pub ace: Option<u8>,
+    pub flags: u16,
     /// First sequence number, counted from the initial one.
     pub start: u32,
     /// Bytes of payload.

@@ -452,7 +452,7 @@ fn sysctl(config: &mut LinuxConfig, name: &str, value: &str) -> Result<(), Strin
         "tcp_early_retrans" => config.tail_loss_probe = first >= 3,
         "tcp_tso_win_divisor" => config.tso_win_divisor = first as u32,
         "tcp_min_tso_segs" => config.min_tso_segs = first as u32,
-        "tcp_ecn" if first <= 2 => config.ecn = first as u8,
+        "tcp_ecn" if first <= 5 => config.ecn = first as u8,
         "tcp_pacing_ss_ratio" => config.pacing_ratios.0 = first,
         "tcp_pacing_ca_ratio" => config.pacing_ratios.1 = first,
         "tcp_syn_retries" => config.syn_retries.0 = first as u32,
@@ -460,6 +460,7 @@ fn sysctl(config: &mut LinuxConfig, name: &str, value: &str) -> Result<(), Strin
         "tcp_congestion_control" => config.control = congestion_control(value)?,
         // What the machine always does, or has no use for.
         "tcp_recovery" if is_set => {}
+        "tcp_ecn_option" if !is_set => {}
         "tcp_notsent_lowat" | "tcp_no_metrics_save" | "tcp_mtu_probing" if !is_set || first >= 1 << 31 => {}
         "tcp_no_metrics_save" | "tcp_limit_output_bytes" | "tcp_invalid_ratelimit" => {}
         other => return Err(format!("the setting {other}={value}")),

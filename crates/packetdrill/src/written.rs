@@ -10,9 +10,6 @@ use crate::script::{Ecn, Pattern, TcpOption};
 /// The initial sequence number of the peer. Packets of scripts count from it. It makes sequence numbers wrap early.
 const PEER_INITIAL: u32 = 0xffff_f000;
 
-/// The bits that every comparison includes. With a counter of AccECN in the script, E and W belong to the counter.
-const ECN_BITS: u8 = bits::ECE | bits::CWR;
-
 /// How a packet differs from its pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Difference {
@@ -99,11 +96,10 @@ impl Mapping {
             let blocks = blocks.map(|(start, end)| (peer.distance_to(start), peer.distance_to(end)));
             options.push(TcpOption::Sack(blocks.collect()));
         }
-        let has = |bit: u8| packet.has(bit);
+        let has = |bit: u16| packet.has(bit);
         Pattern {
             ecn: Some(Ecn::Is(packet.ecn)),
             flags: packet.flags,
-            ace: None,
             start: self.initial().distance_to(packet.seq),
             len: packet.len,
             ack: has(bits::ACK).then(|| peer.distance_to(packet.ack)),
@@ -121,8 +117,7 @@ impl Mapping {
         }) {
             return Some(Difference::In("the ECN field"));
         }
-        let ignored = bits::PSH | if expected.ace.is_some() { ECN_BITS } else { 0 };
-        if (expected.flags ^ seen.flags) & !ignored != 0 {
+        if (expected.flags ^ seen.flags) & !bits::PSH != 0 {
             return Some(Difference::In("flags"));
         }
         if expected.start != seen.start || expected.len != seen.len {

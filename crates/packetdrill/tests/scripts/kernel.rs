@@ -331,6 +331,7 @@ impl Stack for Kernel {
             ("total_retrans", 100),
             ("min_rtt", 148),
             ("delivered", 192),
+            ("delivered_ce", 196),
             ("reord_seen", 220),
         ];
         for (name, at) in words {
@@ -377,8 +378,8 @@ fn decode(bytes: &[u8]) -> Option<(Packet, u16)> {
         ack: Seq::new(tcp.acknowledgment_number()),
         window: tcp.window_size(),
         len: (segment.len() - usize::from(tcp.data_offset()) * 4) as u32,
-        // The byte of the header with the bits.
-        flags: segment[13],
+        // The byte of the header with the bits, and the one before it.
+        flags: u16::from_be_bytes([segment[12] & 1, segment[13]]),
         ecn: bytes[1] & 3,
         urgent: tcp.urgent_pointer(),
         options,
@@ -398,6 +399,7 @@ fn encode(packet: &Packet, port: u16) -> Vec<u8> {
     tcp.urg = packet.has(bits::URG);
     tcp.ece = packet.has(bits::ECE);
     tcp.cwr = packet.has(bits::CWR);
+    tcp.ns = packet.has(bits::AE);
     let mut options = Vec::new();
     options.extend(packet.options.mss.map(TcpOptionElement::MaximumSegmentSize));
     options.extend(packet.options.window_scale.map(TcpOptionElement::WindowScale));

@@ -63,7 +63,7 @@ impl fmt::Debug for Flags {
     }
 }
 
-/// What a segment and its IP header say about congestion (RFC 3168): the control bits ECE and CWR, and the ECN field.
+/// What a segment and its IP header say about congestion (RFC 3168, RFC 9768): the control bits AE, ECE and CWR, and the ECN field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
 pub struct Ecn(u8);
 
@@ -73,11 +73,14 @@ impl Ecn {
     /// The ECN field, whose greatest value says that congestion was experienced.
     const FIELD: u8 = 3;
     /// ECE and CWR where they stand among the control bits.
-    const BITS: u8 = 0xc0;
+    const BITS: u16 = 0xc0;
+    /// AE where it stands among the control bits, and in this byte.
+    const AE: (u16, u8) = (0x100, 0x20);
 
-    /// An ECN field (0 not capable, 1 ECT(1), 2 ECT(0), 3 congestion experienced), and ECE and CWR of control bits with the values that they have on the wire.
-    pub const fn new(field: u8, control_bits: u8) -> Self {
-        Self(field & Self::FIELD | control_bits & Self::BITS)
+    /// An ECN field (0 not capable, 1 ECT(1), 2 ECT(0), 3 congestion experienced), and AE, ECE and CWR of control bits with the values that they have on the wire.
+    pub const fn new(field: u8, control_bits: u16) -> Self {
+        let ae = if control_bits & Self::AE.0 == 0 { 0 } else { Self::AE.1 };
+        Self(field & Self::FIELD | (control_bits & Self::BITS) as u8 | ae)
     }
 
     /// The ECN field of the IP header.
@@ -85,9 +88,10 @@ impl Ecn {
         self.0 & Self::FIELD
     }
 
-    /// ECE and CWR, with the values that they have on the wire.
-    pub const fn bits(self) -> u8 {
-        self.0 & Self::BITS
+    /// AE, ECE and CWR, with the values that they have on the wire.
+    pub const fn bits(self) -> u16 {
+        let ae = if self.0 & Self::AE.1 == 0 { 0 } else { Self::AE.0 };
+        self.0 as u16 & Self::BITS | ae
     }
 
     /// Marks the packet as one that experienced congestion. Returns whether it is capable of that.

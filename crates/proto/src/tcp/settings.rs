@@ -118,6 +118,9 @@ with_defaults! {
         /// Whether connections ask for ECN (RFC 3168, `tcp_ecn=1` of Linux): queues with CoDel mark their data instead of dropping them, and the
         /// sender reduces its window for a mark as for a loss, without a retransmission. For the profile `linux`.
         pub ecn: bool = false,
+        /// Whether connections ask for AccECN instead (RFC 9768, `tcp_ecn=3` of Linux 6.18, without its option): acknowledgements count the marks, and what
+        /// counts none is taken as with `ecn`. For the profile `linux`.
+        pub accecn: bool = false,
         /// Which ends probe a peer that is silent (`SO_KEEPALIVE` of Linux): `client`, `server` or `both`. Default: none, as in the kernel. For
         /// the profile `linux`.
         pub keep_alive: Option<KeepAliveEnds> = None,
@@ -152,7 +155,11 @@ impl TcpSettings {
             sack,
             dsack: sack,
             paced: self.paced,
-            ecn: if self.ecn { 1 } else { 2 },
+            ecn: match (self.accecn, self.ecn) {
+                (true, _) => 3,
+                (false, true) => 1,
+                (false, false) => 2,
+            },
             initial_window: self.initial_window.unwrap_or(standard.initial_window),
             rto_min: self.min_rto,
             rto_max: self.max_rto,

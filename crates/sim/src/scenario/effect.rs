@@ -109,6 +109,7 @@ const RULES: &[Rule] = &[
     rule("tcp.min_rto_of", |place| place.scenario.tcp.rto_clock == RtoClock::Fine, "rto_clock \"coarse\"", "\"fine\""),
     rule("tcp.paced", |place| !has_settings(place), "this profile", "\"linux\""),
     rule("tcp.ecn", |place| !has_settings(place), "this profile", "\"linux\""),
+    rule("tcp.accecn", |place| !has_settings(place), "this profile", "\"linux\""),
     rule("tcp.keep_alive", |place| !has_settings(place), "this profile", "\"linux\""),
     rule("tcp.keep_alive_time", has_keep_alives, NO_KEEP_ALIVES, "the profile \"linux\" with tcp.keep_alive"),
     rule("tcp.keep_alive_interval", has_keep_alives, NO_KEEP_ALIVES, "the profile \"linux\" with tcp.keep_alive"),

@@ -67,7 +67,8 @@ with_defaults! {
         pub dsack: bool = true,
         /// Whether windows are scaled (`tcp_window_scaling`). Default yes.
         pub window_scaling: bool = true,
-        /// The sending end's ECN (`tcp_ecn`): 0 never, 1 ask and agree, 2 agree. Default 2.
+        /// ECN (`tcp_ecn`): 0 never, 1 ask and agree, 2 agree; 3 ask for AccECN and agree to either, 4 agree to either and ask for the ECN
+        /// of RFC 3168, 5 agree to either. Default 2.
         pub ecn: u8 = 2,
         /// Whether an idle connection's window falls (`tcp_slow_start_after_idle`). Default yes.
         pub slow_start_after_idle: bool = true,

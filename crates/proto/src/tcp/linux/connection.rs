@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Machine, Seq, Timeout, timer_kinds};
 
+use super::accurate::Marks;
 use super::clock::micros;
 use super::config::LinuxConfig;
 use super::keep_alive::{Finding, KeepAlive};
@@ -98,6 +99,9 @@ pub struct Connection {
     /// Whether a mark of congestion is echoed, and whether a packet of the peer was capable of one.
     marked: bool,
     capable: bool,
+    /// The marks that arrive, with AccECN, and the ECN field of the peer's SYN.
+    marks: Option<Marks>,
+    syn_ecn: u8,
     /// Transmissions of the SYN.
     syns: u32,
     passive: bool,
@@ -122,6 +126,8 @@ impl Connection {
             echo: 0,
             marked: false,
             capable: false,
+            marks: None,
+            syn_ecn: 0,
             syns: 0,
             passive: false,
             time_wait: None,
@@ -273,6 +279,9 @@ impl Connection {
         {
             self.echo = stamps.value;
         }
+        if let Some(marks) = &mut self.marks {
+            marks.note(packet.ecn);
+        }
         if !self.on_acknowledgement(packet, now) || self.state == State::Closed {
             return;
         }
@@ -392,6 +401,7 @@ impl Connection {
         if packet.len == 0 && !fin {
             return;
         }
+        let changes = self.marks.as_ref().is_some_and(|marks| marks.due);
         // A peer that has reduced its window may be able to send no more before an acknowledgement.
         let reduced = self.sender.congestion.ecn && packet.has(bits::CWR);
         if self.sender.congestion.ecn {
@@ -432,7 +442,7 @@ impl Connection {
         let urgent =
             fin || (had_gap && fresh > 0) || start < self.receiver.next as i64 - i64::from(packet.len) - 1;
         self.sender.push_pending(Push::Nagle, now);
-        let at_once = (urgent && (fin || had_gap)) || reduced;
+        let at_once = (urgent && (fin || had_gap)) || reduced || changes;
         let due = self.receiver.decide(at_once, now, self.sender.rtt.srtt());
         match if read_acknowledges { Due::Now } else { due } {
             // Data that leaves in the meantime carries the acknowledgement.
@@ -465,7 +475,12 @@ impl Connection {
         let is_syn = out.flags & bits::SYN != 0;
         let mut flags = out.flags;
         let mut ecn = 0;
-        if self.sender.congestion.ecn && !is_syn {
+        if let Some(marks) = self.marks.as_mut().filter(|_| !is_syn) {
+            // The first acknowledgement answers the SYN-ACK's field instead.
+            let counter = marks.counter();
+            flags |= if flags & bits::ACE == 0 { counter } else { 0 };
+            ecn = 2;
+        } else if self.sender.congestion.ecn && !is_syn {
             if self.marked && flags & bits::ACK != 0 {
                 flags |= bits::ECE;
             }

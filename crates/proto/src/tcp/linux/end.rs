@@ -6,6 +6,7 @@
 //!
 //! # Left out
 //! * The coalescing of segments that arrive together (GRO), after which fewer acknowledgements leave.
+//! * The option of AccECN: a [`Segment`] has no room for it, and connections are as with `tcp_ecn_option` 0.
 
 use std::num::NonZeroU32;
 
@@ -109,7 +110,7 @@ impl LinuxEnd {
             ack: packet.ack,
             window: u32::from(packet.window) << scale,
             len: len as u16,
-            flags: Flags::from_wire(packet.flags & !last_only),
+            flags: Flags::from_wire((packet.flags & !last_only) as u8),
             ecn: Ecn::new(packet.ecn, packet.flags),
             sack,
             timestamps: packet.options.timestamps.map(|stamps| Timestamps {
@@ -143,7 +144,7 @@ impl LinuxEnd {
             ack: segment.ack,
             window: (segment.window >> scale).min(u32::from(u16::MAX)) as u16,
             len: u32::from(segment.len),
-            flags: segment.flags.wire() | segment.ecn.bits(),
+            flags: u16::from(segment.flags.wire()) | segment.ecn.bits(),
             ecn: segment.ecn.field(),
             urgent: 0,
             options,

@@ -9,9 +9,10 @@
 //! A connection has one timer for its send half, with a reason, as in the kernel; all times are whole microseconds.
 //!
 //! # Left out
-//! * AccECN, Fast Open, urgent data and MTU probing.
+//! * Fast Open, urgent data and MTU probing.
 //! * The memory of buffers: a segment is taken to cost 2304 bytes, and received data twice its length.
 
+mod accurate;
 mod ackloss;
 mod bbr;
 mod chronograph;

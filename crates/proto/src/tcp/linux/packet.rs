@@ -7,25 +7,37 @@ use airwatt_base::Seq;
 /// The control bits with their values on the wire (RFC 9293 section 3.1, RFC 3168 section 6.1, RFC 9768 section 3.2).
 pub mod bits {
     /// The sender has finished sending.
-    pub const FIN: u8 = 0x01;
+    pub const FIN: u16 = 0x01;
     /// Synchronise sequence numbers.
-    pub const SYN: u8 = 0x02;
+    pub const SYN: u16 = 0x02;
     /// Reset the connection.
-    pub const RST: u8 = 0x04;
+    pub const RST: u16 = 0x04;
     /// Hand the data to the application now.
-    pub const PSH: u8 = 0x08;
+    pub const PSH: u16 = 0x08;
     /// The acknowledgement field counts.
-    pub const ACK: u8 = 0x10;
+    pub const ACK: u16 = 0x10;
     /// The urgent pointer counts.
-    pub const URG: u8 = 0x20;
+    pub const URG: u16 = 0x20;
     /// ECN echo.
-    pub const ECE: u8 = 0x40;
+    pub const ECE: u16 = 0x40;
     /// Congestion window reduced.
-    pub const CWR: u8 = 0x80;
-    /// The bits with the letters that packetdrill and tcpdump use for them, in the order in which they are printed. The bit of
-    /// AccECN lies outside the byte and is not supported.
-    pub const LETTERS: [(u8, char); 8] =
-        [(FIN, 'F'), (SYN, 'S'), (RST, 'R'), (PSH, 'P'), (URG, 'U'), (ECE, 'E'), (CWR, 'W'), (ACK, '.')];
+    pub const CWR: u16 = 0x80;
+    /// Accurate ECN; the lowest bit of the byte before the other ones.
+    pub const AE: u16 = 0x100;
+    /// The three bits that are a counter in AccECN.
+    pub const ACE: u16 = AE | CWR | ECE;
+    /// The bits with the letters that packetdrill and tcpdump use for them, in the order in which they are printed.
+    pub const LETTERS: [(u16, char); 9] = [
+        (FIN, 'F'),
+        (SYN, 'S'),
+        (RST, 'R'),
+        (PSH, 'P'),
+        (URG, 'U'),
+        (ECE, 'E'),
+        (CWR, 'W'),
+        (AE, 'A'),
+        (ACK, '.'),
+    ];
 }
 
 /// Largest number of blocks in a SACK option: 40 bytes of options hold four (RFC 2018 section 3).
@@ -99,7 +111,7 @@ pub struct Packet {
     /// Bytes of payload.
     pub len: u32,
     /// The control bits, see [`bits`].
-    pub flags: u8,
+    pub flags: u16,
     /// The ECN field of the IP header: 0 not capable, 1 ECT(1), 2 ECT(0), 3 congestion experienced.
     pub ecn: u8,
     /// The urgent pointer.
@@ -110,7 +122,7 @@ pub struct Packet {
 
 impl Packet {
     /// Whether every bit of `flags` is set.
-    pub fn has(&self, flags: u8) -> bool {
+    pub fn has(&self, flags: u16) -> bool {
         self.flags & flags == flags
     }
 

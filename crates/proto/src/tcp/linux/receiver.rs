@@ -403,7 +403,7 @@ impl Receiver {
     }
 
     /// The window to offer now, which never shrinks, as its field and with the acknowledgement recorded as sent.
-    pub(super) fn offer(&mut self, scale: u8, flags: u8) -> u16 {
+    pub(super) fn offer(&mut self, scale: u8, flags: u16) -> u16 {
         if flags & bits::SYN != 0 {
             return self.window.min(0xffff) as u16;
         }

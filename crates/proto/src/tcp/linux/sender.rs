@@ -14,6 +14,7 @@ mod recovery;
 
 use std::collections::VecDeque;
 
+use super::accurate::Reports;
 use super::ackloss::Watch;
 use super::chronograph::Chronograph;
 use super::clock::Clock;
@@ -34,7 +35,7 @@ use super::write_queue::WriteQueue;
 pub(super) struct Outgoing {
     pub(super) start: u64,
     pub(super) len: u32,
-    pub(super) flags: u8,
+    pub(super) flags: u16,
     pub(super) retransmission: bool,
 }
 
@@ -66,6 +67,8 @@ pub(super) struct Sender {
     chronograph: Chronograph,
     /// The detector of lost acknowledgements, once the connection stands, if there is one.
     pub(super) ackloss: Option<Box<Watch>>,
+    /// What the peer says of the marks on packets of this end, with AccECN.
+    pub(super) reports: Option<Reports>,
     pub(super) out: VecDeque<Outgoing>,
     pub(super) last_sent: Option<u64>,
     pub(super) established: bool,

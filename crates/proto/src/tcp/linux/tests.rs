@@ -273,16 +273,17 @@ proptest! {
     fn arbitrary_packets_keep_the_contract(
         packets in proptest::collection::vec(
             (0_u64..400, prop_oneof![4 => 0_u32..9000, 1 => any::<u32>()], prop_oneof![4 => 0_u32..9000, 1 => any::<u32>()],
-             any::<u16>(), 0_u32..3000, any::<u8>(), proptest::option::of((0_u32..9000, 0_u32..9000)), 0_u8..4),
+             any::<u16>(), 0_u32..3000, any::<u16>(), proptest::option::of((0_u32..9000, 0_u32..9000)), 0_u8..4),
             0..40,
         ),
         passive: bool,
+        agreed in 0_u8..6,
     ) {
         let mut at = Instant::ZERO;
         let first = if passive { Input::Listen } else { Input::Open };
         let mut inputs = vec![(at, first)];
         let mut options = Options { mss: Some(1000), sack_permitted: true, ..Options::default() };
-        let flags = bits::SYN | if passive { 0 } else { bits::ACK };
+        let flags = bits::SYN | bits::CWR | if passive { bits::AE | bits::ECE } else { bits::ACK };
         let packet = |seq, ack, window, len, flags, options, ecn| {
             Input::Packet(Packet { seq: Seq::new(seq), ack: Seq::new(ack), window, len, flags, ecn, urgent: 0, options })
         };
@@ -295,12 +296,13 @@ proptest! {
             if let Some((start, end)) = block {
                 options.sack.push(Seq::new(start), Seq::new(end));
             }
-            let flags = if flags < 200 { bits::ACK | (flags & (bits::PSH | bits::ECE | bits::CWR)) } else { flags };
+            let flags = if flags < 50_000 { bits::ACK | (flags & (bits::PSH | bits::ACE)) } else { flags };
             inputs.push((at, packet(seq, ack, window, len, flags, options, ecn)));
         }
         inputs.push((at, Input::Read(1000)));
         inputs.push((at, Input::Grant(Some(500))));
         inputs.push((at, Input::Close));
-        check_machine(|| Connection::new(LinuxConfig::default()), &inputs, Instant::from_secs(4000));
+        let config = LinuxConfig { ecn: agreed, keep_alive: Some(KeepAlive::default()), ..LinuxConfig::default() };
+        check_machine(|| Connection::new(config.clone()), &inputs, Instant::from_secs(4000));
     }
 }

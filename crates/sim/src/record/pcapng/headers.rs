@@ -92,7 +92,8 @@ impl Ends {
         self.ports(out);
         out.extend_from_slice(&segment.seq.value().to_be_bytes());
         out.extend_from_slice(&ack.to_be_bytes());
-        out.extend_from_slice(&[((headers.tcp / 4) << 4) as u8, segment.flags.wire() | segment.ecn.bits()]);
+        let [ae, ecn] = segment.ecn.bits().to_be_bytes();
+        out.extend_from_slice(&[((headers.tcp / 4) << 4) as u8 | ae, segment.flags.wire() | ecn]);
         out.extend_from_slice(&window.to_be_bytes());
         out.extend_from_slice(&[0; 4]);
         timestamps_option(segment, out);

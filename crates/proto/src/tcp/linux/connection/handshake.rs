@@ -3,6 +3,7 @@
 use super::{Connection, Output};
 use crate::event::Event;
 use crate::lifecycle::State;
+use crate::tcp::linux::accurate::{Marks, Reports, echo_of};
 use crate::tcp::linux::packet::{Packet, bits};
 use crate::tcp::linux::queue::Record;
 use crate::tcp::linux::rate::Snapshot;
@@ -34,12 +35,15 @@ impl Connection {
         let doublings = if self.passive { self.syns - 1 } else { shift };
         sender.rtt.set_rto(HANDSHAKE.0 << doublings.min(10));
         sender.set_timeout(now);
-        let ask_ecn = !self.passive && self.config.ecn == 1 && self.syns == 1;
-        let agreed = self.passive && self.sender.congestion.ecn;
-        let flags = bits::SYN
-            | if self.passive { bits::ACK } else { 0 }
-            | if ask_ecn { bits::ECE | bits::CWR } else { 0 }
-            | if agreed { bits::ECE } else { 0 };
+        let congestion = match (self.passive, self.config.ecn) {
+            (true, _) if self.marks.is_some() => echo_of(self.syn_ecn),
+            (true, _) if self.sender.congestion.ecn => bits::ECE,
+            // A network that does not let such a SYN pass lets the next one.
+            (false, 3) if self.syns == 1 => bits::ACE,
+            (false, 1 | 4) if self.syns == 1 => bits::ECE | bits::CWR,
+            _ => 0,
+        };
+        let flags = bits::SYN | if self.passive { bits::ACK } else { 0 } | congestion;
         self.push(Outgoing { start: 0, len: 0, flags, retransmission: self.syns > 1 }, now);
     }
 
@@ -78,7 +82,12 @@ impl Connection {
         }
         self.passive = true;
         self.agree(packet);
-        self.sender.congestion.ecn = self.config.ecn > 0 && packet.has(bits::ECE | bits::CWR);
+        let asked = packet.flags & bits::ACE;
+        if self.config.ecn >= 3 && asked != 0 && asked != bits::ECE | bits::CWR {
+            self.count_marks(packet.ecn);
+        } else {
+            self.sender.congestion.ecn = self.config.ecn > 0 && packet.has(bits::ECE | bits::CWR);
+        }
         self.state = State::SynReceived;
         self.send_syn(now);
     }
@@ -101,12 +110,30 @@ impl Connection {
             return;
         }
         self.agree(packet);
-        self.sender.congestion.ecn = self.config.ecn == 1 && packet.has(bits::ECE) && !packet.has(bits::CWR);
+        let answer = packet.flags & bits::ACE;
+        let mut echo = 0;
+        match self.config.ecn {
+            // What answers with the bits of the SYN reflects them without understanding.
+            3 if answer != 0 && answer != bits::ECE && answer != bits::ACE => {
+                self.count_marks(packet.ecn);
+                echo = echo_of(packet.ecn);
+            }
+            1 | 3 | 4 => self.sender.congestion.ecn = packet.has(bits::ECE) && !packet.has(bits::CWR),
+            _ => {}
+        }
         self.receiver.begin_quick();
         self.handshake_acknowledged(now);
         self.connect(now);
-        self.push_ack(now);
+        let start = self.sender.space.nxt;
+        self.push(Outgoing { start, len: 0, flags: bits::ACK | echo, retransmission: false }, now);
         self.sender.push_pending(Push::Nagle, now);
+    }
+
+    /// AccECN is agreed on. The peer's SYN came with this ECN field.
+    fn count_marks(&mut self, ecn: u8) {
+        self.syn_ecn = ecn;
+        self.marks = Some(Marks::default());
+        self.sender.reports = Some(Reports::default());
     }
 
     /// The SYN is acknowledged: the first sample of the round-trip time.

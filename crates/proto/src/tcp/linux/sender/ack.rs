@@ -64,6 +64,7 @@ impl Sender {
         }
         news.echo = self.congestion.ecn && packet.has(bits::ECE) && !packet.has(bits::SYN);
         if flight == 0 {
+            self.take_report(packet, &mut news, before.1);
             if news.duplicate {
                 let repair = self.alert(&mut news, false, now);
                 self.deliver(&news, before, now);
@@ -80,6 +81,7 @@ impl Sender {
             self.note_reordering(oldest_new, highest);
         }
         self.rack.update_window(before.0, self.space.nxt);
+        self.take_report(packet, &mut news, before.1);
         self.end_probe(ack, &news, now);
         let mut repair = Repair::None;
         if news.is_dubious(self.congestion.state) {
@@ -91,6 +93,13 @@ impl Sender {
         }
         self.deliver(&news, before, now);
         self.repair(repair, now);
+    }
+
+    /// Reads the counter of marks, with AccECN. An acknowledgement that brings nothing new may be an older one.
+    fn take_report(&mut self, packet: &Packet, news: &mut News, delivered: u64) {
+        if let Some(reports) = self.reports.as_mut().filter(|_| news.acked || news.sacked) {
+            news.echo |= reports.take(packet.flags, (self.queue.delivered - delivered) as u32) > 0;
+        }
     }
 
     /// Sets the window from what was delivered.

@@ -7,7 +7,7 @@ pub(in crate::tcp::linux) fn of(sender: &Sender, now: u64) -> Vec<(&'static str,
     let (busy, peer, buffer) = sender.chronograph.times(now);
     let least = sender.rtt.minimum();
     let (queue, clock) = (&sender.queue, sender.timers.clock);
-    vec![
+    let mut values = vec![
         ("tcpi_ca_state", sender.congestion.state as u64),
         ("tcpi_retransmits", u64::from(sender.timers.retransmits)),
         ("tcpi_probes", u64::from(sender.timers.probes)),
@@ -31,5 +31,7 @@ pub(in crate::tcp::linux) fn of(sender: &Sender, now: u64) -> Vec<(&'static str,
         ("tcpi_sndbuf_limited", buffer),
         ("tcpi_delivered", queue.delivered),
         ("tcpi_pacing_rate", sender.pacing.rate),
-    ]
+    ];
+    values.extend(sender.reports.map(|reports| ("tcpi_delivered_ce", u64::from(reports.marks))));
+    values
 }
