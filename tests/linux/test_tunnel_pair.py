@@ -68,6 +68,27 @@ def test_what_is_asked_may_be_given_and_nothing_is_overwritten(tmp_path):
     assert len(list(tmp_path.iterdir())) == 1
 
 
+def test_the_network_of_the_concentrator_is_reached_through_the_tunnel(pair):
+    """The route to the concentrator itself stays outside, or the tunnel would run through itself."""
+    network = OUTER["ap"].rsplit(".", 1)[0] + ".0/24"
+    beyond = OUTER["ap"].rsplit(".", 1)[0] + ".9"
+    shared = pair.interfaces["client"]
+    pair.interfaces["ap"] = shared
+    done = write_pair(pair.folder, "--interface", shared, "--endpoint", OUTER["ap"], "--reach", network)
+    (note,) = done.stderr.splitlines()
+    assert f"{network} is reached but for {OUTER['ap']}" in note
+    assert INNER["ap"] in note
+    pair.run("ap", "ip", "address", "add", f"{beyond}/32", "dev", "lo")
+    files = {"client": pair.folder / f"{shared}-client.toml", "ap": pair.folder / f"{shared}-concentrator.toml"}
+    pair.file = files.__getitem__
+    pair.up("ap")
+    pair.up("client")
+    assert pair.ping()
+    assert pair.ping(target=beyond)
+    assert f"dev {shared}" in pair.run("client", "ip", "route", "get", beyond)
+    assert "dev cable" in pair.run("client", "ip", "route", "get", OUTER["ap"])
+
+
 @pytest.mark.long
 @pytest.mark.skipif(not shutil.which("zbarimg"), reason="zbarimg is not installed (zbar-tools)")
 def test_the_qr_code_is_the_clients_file(tmp_path):

@@ -89,6 +89,30 @@ impl Prefix {
         };
         Self { address, ..self }
     }
+
+    /// Bits of an address.
+    pub(crate) const fn width(&self) -> u8 {
+        if self.address.is_ipv6() { 128 } else { 32 }
+    }
+
+    /// The address as a prefix of its own.
+    pub(crate) const fn alone(self) -> Self {
+        Self { length: self.width(), ..self }
+    }
+
+    /// The prefixes of all addresses in this one but `address`, the largest first.
+    pub(crate) fn without(self, address: IpAddr) -> Vec<Self> {
+        let width = self.width();
+        let other_half = |length: u8| {
+            let bit = 1_u128 << (width - length);
+            let address = match address {
+                IpAddr::V4(address) => IpAddr::V4((u32::from(address) ^ bit as u32).into()),
+                IpAddr::V6(address) => IpAddr::V6((u128::from(address) ^ bit).into()),
+            };
+            Self { address, length }.network()
+        };
+        (self.length + 1..=width).map(other_half).collect()
+    }
 }
 
 impl FromStr for Prefix {

@@ -112,20 +112,24 @@ impl Socket {
         set.map_err(|error| Error::new("mark of the UDP socket", std::io::Error::from(error)))
     }
 
-    /// Has the kernel, and routers of IPv4, divide datagrams into fragments that do not fit the path. Those of more than so many bytes, which
-    /// may need it, are sent one by one.
+    /// Has the kernel, and routers of IPv4, divide datagrams into fragments that do not fit the path. Those of more than `bytes`, which
+    /// may need it, are sent one by one. With `None` nothing is divided, as at the start.
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn fragment_above(&mut self, bytes: usize) -> Result<(), Error> {
+    pub fn fragment_above(&mut self, bytes: Option<usize>) -> Result<(), Error> {
+        use sockopt::{Ipv4PathMtuDiscovery as V4, Ipv6PathMtuDiscovery as V6};
+
         self.flush();
-        let v4 = sockopt::set_ip_mtu_discover(&self.socket, sockopt::Ipv4PathMtuDiscovery::DONT);
-        let v6 = sockopt::set_ipv6_mtu_discover(&self.socket, sockopt::Ipv6PathMtuDiscovery::DONT);
-        // The library sets this too, with IPv6.
-        let _ = nix::sys::socket::setsockopt(&self.socket, nix::sys::socket::sockopt::Ipv6DontFrag, &false);
+        // The library sets these too.
+        let (for_v4, for_v6) = if bytes.is_some() { (V4::DONT, V6::DONT) } else { (V4::PROBE, V6::PROBE) };
+        let v4 = sockopt::set_ip_mtu_discover(&self.socket, for_v4);
+        let v6 = sockopt::set_ipv6_mtu_discover(&self.socket, for_v6);
+        let dont_fragment = nix::sys::socket::sockopt::Ipv6DontFrag;
+        let _ = nix::sys::socket::setsockopt(&self.socket, dont_fragment, &bytes.is_none());
         // A socket of IPv4 has no option of IPv6.
         v4.or(v6).map_err(Error::of("UDP socket"))?;
-        self.run_bytes_max = bytes;
+        self.run_bytes_max = bytes.unwrap_or(MESSAGE_BYTES_MAX);
         Ok(())
     }
 

@@ -38,8 +38,8 @@ impl PeerDatagram {
 }
 
 impl PeerAssociation {
-    /// Follows a path whose packets have become smaller.
-    pub(super) fn shrink(&mut self, config: &Config, now: Instant) {
+    /// Follows a path whose packets have become smaller or larger.
+    pub(super) fn resize(&mut self, config: &Config, now: Instant) {
         match (self, config.tunnel.sctp(config.mtu().into())) {
             (Self::Datagrams(plain), _) => plain.set_limit(config.bundle_bytes()),
             (Self::Sctp(sctp), Some(settings)) => sctp.set_packet_bytes(settings.packet_bytes, now),

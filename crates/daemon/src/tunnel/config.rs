@@ -3,6 +3,7 @@
 //! Keys are in the file, or the private one in a file of its own. With `tunnel.plain` there are none, and addresses have to be
 //! private.
 
+use std::cmp::Ordering;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -21,6 +22,8 @@ use crate::settings::{
     Prefix, check_interface, check_port, from_text, input, parse_toml, radio, socket_address,
 };
 
+/// Most prefixes in a hint.
+const HINTED_MAX: usize = 24;
 /// Bytes of an outer packet on every path that matters here.
 const OUTER_MTU: u32 = 1_500;
 /// The mark without a setting: as wg-quick, the number is that of a port.
@@ -62,7 +65,7 @@ pub(super) struct Config {
     pub(super) fwmark: u32,
     /// Largest inner packet in bytes; by default what fits into an outer packet of 1,500 bytes.
     pub(super) mtu: Option<u16>,
-    /// Bytes of outer packets that the narrowest path to a peer was found to carry.
+    /// Bytes of outer packets that the narrowest path to a peer carries, as far as that is known.
     #[serde(skip)]
     pub(super) path: Option<u16>,
     /// Whether this host forwards packets between the tunnel and its other interfaces, for each IP version of `addresses`.
@@ -170,8 +173,15 @@ impl Config {
                 let mut prefixes = peer.allowed_ips.iter().filter(|prefix| prefix.length > 0);
                 if let Some(prefix) = prefixes.find(|prefix| prefix.contains(endpoint.ip())) {
                     let all = if endpoint.is_ipv6() { "::/0" } else { "0.0.0.0/0" };
+                    // All but the endpoint's address, if that fits in a line.
+                    let rest = prefix.without(endpoint.ip());
+                    let rest: Vec<String> = rest.iter().map(|prefix| format!("\"{prefix}\"")).collect();
+                    let hint = match rest.len() {
+                        1..=HINTED_MAX => format!("; hint: {}", rest.join(", ")),
+                        _ => String::new(),
+                    };
                     return Err(input(format!(
-                        "peer.{index}.allowed_ips: expected prefixes without the endpoint {endpoint}, or all destinations ({all}), got {prefix}"
+                        "peer.{index}.allowed_ips: expected prefixes without the endpoint {endpoint}, or all destinations ({all}), got {prefix}{hint}"
                     )));
                 }
             }
@@ -190,12 +200,17 @@ impl Config {
         (OUTER_MTU - self.tunnel.overhead_bytes(self.outer())) as u16
     }
 
-    /// Lowers the largest inner packet to what outer packets of `path` bytes carry. Returns it if less fits than before; it never becomes
-    /// less than hosts must accept.
-    pub(super) fn follow_path(&mut self, path: u16) -> Option<u16> {
+    /// Has the largest inner packet follow what outer packets of `path` bytes carry. Returns whether more or less fits than before; it
+    /// never becomes less than hosts must accept.
+    pub(super) fn follow_path(&mut self, path: u16) -> Ordering {
         let before = self.fitting();
-        self.path = Some(self.path.map_or(path, |narrowest| narrowest.min(path)));
-        (self.fitting() < before).then(|| self.mtu())
+        self.path = Some(path);
+        self.fitting().cmp(&before)
+    }
+
+    /// Bytes of the largest outer packet that the tunnel has a use for.
+    pub(super) fn outer_mtu(&self) -> u16 {
+        self.mtu.unwrap_or_else(|| self.largest_mtu()) + self.tunnel.overhead_bytes(self.outer()) as u16
     }
 
     /// Payload of the largest datagram that fits the path, if inner packets of this MTU may need larger ones.

@@ -1,8 +1,9 @@
 //! The host of the tunnels: packets between the TUN device and the peers, and between the peers and the UDP socket.
 
+use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
-use airwatt_base::{Instant, RandomStream};
+use airwatt_base::{Instant, Machine as _, RandomStream};
 use airwatt_linux::driver::MachineHost;
 use airwatt_linux::event_loop::Ready;
 use airwatt_linux::route::KernelRoute;
@@ -14,6 +15,7 @@ use tun_rs::SyncDevice;
 
 use super::association::PeerAssociation;
 use super::config::{Config, End};
+use super::known_paths::KnownPaths;
 use super::peers::{Input, Output, Peer, PeerTunnel, Peers, Reason};
 use super::show;
 use crate::failure::Failure;
@@ -40,6 +42,7 @@ pub(super) struct TunnelHost {
     has_to_reload: bool,
     has_names: bool,
     path_watch: PathWatch,
+    known_paths: KnownPaths,
 }
 
 impl TunnelHost {
@@ -63,6 +66,7 @@ impl TunnelHost {
             has_to_reload: false,
             has_names: false,
             path_watch: PathWatch::default(),
+            known_paths: KnownPaths::default(),
         }
     }
 
@@ -81,26 +85,69 @@ impl TunnelHost {
         Ok(())
     }
 
-    /// Lowers the MTU of the device if the path to a peer has become narrower.
-    fn follow_paths(&mut self, machine: &mut Peers, now: Instant) {
+    /// Has the MTU of the device follow the narrowest of the paths to the peers.
+    fn follow_paths(&mut self, machine: &mut Peers, now: Instant) -> Result<(), Error> {
         let mark = (!self.config.default_routes().is_empty()).then_some(self.config.fwmark);
         let endpoints =
             (0..machine.peers.len()).filter_map(|peer| Some((peer, machine.carrier.endpoint(peer)?)));
         let paths = self.path_watch.look(&self.parts.socket, mark, endpoints, now);
-        let Some(Path { mtu: path, to, .. }) = paths.into_iter().min() else { return };
-        if let Some(mtu) = self.config.follow_path(path) {
-            warn!(%to, path, mtu, "the path carries smaller packets: the tunnel's MTU is lowered");
-            if let Err(error) = self.parts.device.set_mtu(mtu) {
-                warn!(%error, "the device keeps its MTU");
-            }
-            if let Some(bytes) = self.config.fragment_above() {
-                warn!("IPv6 has no smaller MTU: packets that do not fit the path are divided into fragments");
-                if let Err(error) = self.parts.socket.fragment_above(bytes) {
-                    warn!(%error, "packets that do not fit the path are lost");
-                }
-            }
-            machine.shrink(&self.config, now);
+        if paths.is_empty() {
+            return Ok(());
         }
+        for path in paths {
+            let path = Path { mtu: path.mtu.min(self.config.outer_mtu()), ..path };
+            let peer = &machine.peers[path.peer];
+            let exchanged = peer.tunnel.counts().datagrams + peer.datagrams_received;
+            if self.known_paths.take(path, exchanged, now) {
+                self.probe(path, machine, now)?;
+            }
+        }
+        let Some(Path { mtu: path, to, .. }) = self.known_paths.narrowest() else { return Ok(()) };
+        let had_to_fragment = self.config.fragment_above().is_some();
+        let change = self.config.follow_path(path);
+        let (mtu, fragment_above) = (self.config.mtu(), self.config.fragment_above());
+        match change {
+            Ordering::Equal => return Ok(()),
+            Ordering::Less => {
+                warn!(%to, path, mtu, "the path carries smaller packets: the tunnel's MTU is lowered");
+            }
+            Ordering::Greater => {
+                info!(%to, path, mtu, "the path carries larger packets: the tunnel's MTU is raised");
+            }
+        }
+        if let Err(error) = self.parts.device.set_mtu(mtu) {
+            warn!(%error, "the device keeps its MTU");
+        }
+        if fragment_above.is_some() && !had_to_fragment {
+            warn!("IPv6 has no smaller MTU: packets that do not fit the path are divided into fragments");
+        }
+        self.fragment_above(fragment_above);
+        machine.resize(&self.config, now);
+        self.send_outputs(machine, now)
+    }
+
+    fn fragment_above(&mut self, bytes: Option<usize>) {
+        if let Err(error) = self.parts.socket.fragment_above(bytes) {
+            warn!(%error, "packets that do not fit the path are lost");
+        }
+    }
+
+    /// Sends a probe of a path, which no router may divide.
+    fn probe(&mut self, path: Path, machine: &mut Peers, now: Instant) -> Result<(), Error> {
+        debug!(to = %path.to, bytes = path.mtu, "probe of a wider path");
+        self.fragment_above(None);
+        machine.probe(path, now);
+        self.send_outputs(machine, now)?;
+        self.fragment_above(self.config.fragment_above());
+        Ok(())
+    }
+
+    fn send_outputs(&mut self, machine: &mut Peers, now: Instant) -> Result<(), Error> {
+        while let Some(output) = machine.poll_output() {
+            self.carry_out(output, now)?;
+        }
+        self.parts.socket.flush();
+        Ok(())
     }
 
     /// Takes the configuration from its file again. What the device and the socket depend on cannot change.
@@ -160,6 +207,8 @@ impl TunnelHost {
                 *addresses = config.peer.iter().zip(&kept).map(address).collect();
             }
         }
+        // Peers have other numbers now.
+        self.known_paths = KnownPaths::default();
         let before = std::mem::replace(&mut self.config, config).routes();
         self.change_routes(&before);
         Ok(())
@@ -239,7 +288,7 @@ impl MachineHost<Peers> for TunnelHost {
 
     fn settle(&mut self, machine: &mut Peers, now: Instant) -> Result<(), Error> {
         self.parts.socket.flush();
-        self.follow_paths(machine, now);
+        self.follow_paths(machine, now)?;
         if let Some(sessions) = machine.carrier.sessions() {
             sessions.set_epoch(clock::epoch(now));
         }
@@ -248,7 +297,11 @@ impl MachineHost<Peers> for TunnelHost {
         }
         if std::mem::take(&mut self.has_names) {
             for (peer, address) in self.parts.services.resolved(&mut self.config.peer) {
-                machine.carrier.set_endpoint(peer, address);
+                if machine.is_inside(address.ip()) {
+                    warn!(%address, "the name's address is inside the tunnel, where no datagram is sent");
+                } else {
+                    machine.carrier.set_endpoint(peer, address);
+                }
             }
         }
         if self.parts.services.is_asked() {

@@ -8,6 +8,7 @@ mod association;
 mod config;
 mod example;
 mod host;
+mod known_paths;
 mod pair;
 mod peers;
 mod run;

@@ -65,6 +65,8 @@ pub(crate) struct Pair {
 struct Files {
     client: String,
     concentrator: String,
+    /// What the answers did not say of what is reached.
+    notes: Vec<String>,
 }
 
 /// `airwattd tunnel pair`.
@@ -86,6 +88,7 @@ pub(super) fn pair(options: &Pair) -> Result<(), Failure> {
     // Half a pair is of no use: its key is nowhere else.
     write_new(&client, &files.client).inspect_err(|_| drop(fs::remove_file(&concentrator)))?;
     output::print(&report(&options.interface, &concentrator, &client));
+    files.notes.iter().for_each(|note| output::error(note));
     if let (EVERYTHING, [only]) = (&*reach, &options.network[..]) {
         let (inside, outside) = if only.address.is_ipv6() { ("6", "4") } else { ("4", "6") };
         output::error(&format!(
@@ -148,6 +151,15 @@ fn prefixes(reach: &str, networks: &[Prefix]) -> Result<Vec<Prefix>, Failure> {
     }
 }
 
+/// The prefixes that the client routes into the tunnel for one that it reaches: the address of the concentrator outside must not be
+/// among them, since the tunnel's datagrams would be routed into the tunnel. All destinations have a mark for that.
+fn without_endpoint(prefix: Prefix, outside: Option<IpAddr>) -> Vec<Prefix> {
+    match outside.filter(|outside| prefix.length > 0 && prefix.contains(*outside)) {
+        Some(outside) => prefix.without(outside),
+        None => vec![prefix],
+    }
+}
+
 /// The address with this number in a network.
 fn numbered(network: Prefix, number: u8) -> Prefix {
     let address = match network.network().address {
@@ -155,11 +167,6 @@ fn numbered(network: Prefix, number: u8) -> Prefix {
         IpAddr::V6(base) => IpAddr::V6((u128::from(base) + u128::from(number)).into()),
     };
     Prefix { address, ..network }
-}
-
-/// Bits of an address.
-const fn width(prefix: &Prefix) -> u8 {
-    if prefix.address.is_ipv6() { 128 } else { 32 }
 }
 
 /// The members of an array in a file.
@@ -171,23 +178,47 @@ fn quoted(prefixes: impl Iterator<Item = Prefix>) -> String {
 fn files(options: &Pair, endpoint: &str, reach: &str) -> Result<Files, Failure> {
     let Pair { interface, network: networks, .. } = options;
     for (index, network) in networks.iter().enumerate() {
-        let most = width(network) - 2;
+        let most = network.width() - 2;
         if network.length > most {
             return Err(input(format!(
                 "--network: expected room for two hosts, at most /{most}, got {network}"
             )));
         }
-        if networks[..index].iter().any(|other| width(other) == width(network)) {
+        if networks[..index].iter().any(|other| other.width() == network.width()) {
             return Err(input(format!("--network: expected one of each IP version, got {network} as well")));
         }
     }
-    let reached = prefixes(reach, networks)?;
+    let outside = endpoint.parse().ok().map(|endpoint: SocketAddr| endpoint.ip());
+    let holds = |network: &&Prefix| outside.is_some_and(|outside| network.contains(outside));
+    if let Some(network) = networks.iter().find(holds) {
+        return Err(input(format!(
+            "--network: expected a network without the endpoint {endpoint}, got {network}"
+        )));
+    }
+    let inside: Vec<String> =
+        networks.iter().map(|network| numbered(*network, 1).address.to_string()).collect();
+    let inside = inside.join(" and ");
+    let (mut reached, mut notes) = (Vec::new(), Vec::new());
+    for prefix in prefixes(reach, networks)? {
+        let rest = without_endpoint(prefix, outside);
+        if rest.is_empty() {
+            return Err(input(format!(
+                "--reach: expected networks beside the concentrator, which the client reaches as {inside}, got {prefix}"
+            )));
+        }
+        if let (Some(outside), false) = (outside, rest == [prefix]) {
+            notes.push(format!(
+                "{prefix} is reached but for {outside}, where the tunnel ends: that is {inside} in the tunnel"
+            ));
+        }
+        // Prefixes may contain each other.
+        reached.extend(rest.into_iter().filter(|one| !reached.contains(one)).collect::<Vec<_>>());
+    }
     let forwards = !reached.is_empty();
     let allowed = quoted(networks.iter().map(|network| network.network()).chain(reached));
     let own = quoted(networks.iter().map(|network| numbered(*network, 2)));
     let other = quoted(networks.iter().map(|network| numbered(*network, 1)));
-    let only =
-        quoted(networks.iter().map(|network| Prefix { length: width(network), ..numbered(*network, 2) }));
+    let only = quoted(networks.iter().map(|network| numbered(*network, 2).alone()));
     let (client_key, concentrator_key) = (keys::new()?, keys::new()?);
     let keep_alive = options.keep_alive.map_or_else(String::new, |time| format!("keep_alive = \"{time}\"\n"));
     let client = format!(
@@ -211,7 +242,7 @@ fn files(options: &Pair, endpoint: &str, reach: &str) -> Result<Files, Failure> 
         client_key.public(),
     );
     Config::parse(&concentrator).map_err(|failure| of_answers(failure, endpoint))?;
-    Ok(Files { client, concentrator })
+    Ok(Files { client, concentrator, notes })
 }
 
 /// What is wrong with a configuration is wrong with an answer: the keys of the file are named by the questions.
@@ -302,6 +333,26 @@ mod tests {
     }
 
     #[test]
+    fn a_prefix_is_reached_but_for_the_concentrators_address_outside() {
+        let reach = "192.168.1.0/29 192.168.2.0/24 192.168.1.0/30";
+        let files = files(&options(), &with_port("192.168.1.1"), reach).unwrap();
+        assert_eq!(
+            files.notes[0],
+            "192.168.1.0/29 is reached but for 192.168.1.1, where the tunnel ends: that is 10.77.0.1 in the tunnel"
+        );
+        let client = Config::parse(&files.client).unwrap();
+        let allowed: Vec<String> = client.peer[0].allowed_ips.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            allowed,
+            ["10.77.0.0/24", "192.168.1.4/30", "192.168.1.2/31", "192.168.1.0/32", "192.168.2.0/24"]
+        );
+        let files = super::files(&options(), &with_port("fd00::1"), "fd00::/126").unwrap();
+        let client = Config::parse(&files.client).unwrap();
+        let allowed: Vec<String> = client.peer[0].allowed_ips.iter().map(ToString::to_string).collect();
+        assert_eq!(allowed, ["10.77.0.0/24", "fd00::2/127", "fd00::/128"]);
+    }
+
+    #[test]
     fn both_ip_versions_a_keep_alive_and_an_address_to_listen_on_are_options() {
         let options = Pair {
             network: ["10.77.0.0/24", "fd77::/64"].map(|network| network.parse().unwrap()).into(),
@@ -330,12 +381,15 @@ mod tests {
         twice.network = ["10.0.0.0/24", "10.1.0.0/24"].map(|network| network.parse().unwrap()).into();
         let mut unheard = options();
         unheard.listen = Some("192.168.1.1:0".parse().unwrap());
+        let mut around = options();
+        around.network = vec!["192.168.1.0/24".parse().unwrap()];
         let mut long = options();
         long.interface = "a-name-that-is-too-long".to_owned();
         for (options, endpoint, reach, expected) in [
             (options(), "192.168.1.1", "here", "--reach: expected a prefix"),
             (options(), "no name", "nothing", "--endpoint: expected an address and a port"),
-            (options(), "192.168.1.1", "192.168.1.0/24", "--reach: expected prefixes without the endpoint"),
+            (options(), "192.168.1.1", "192.168.1.1", "--reach: expected networks beside the concentrator"),
+            (around, "192.168.1.1", "nothing", "--network: expected a network without the endpoint"),
             (small, "192.168.1.1", "nothing", "--network: expected room for two hosts"),
             (long, "192.168.1.1", "nothing", "--interface: expected a name"),
             (twice, "192.168.1.1", "nothing", "--network: expected one of each IP version"),

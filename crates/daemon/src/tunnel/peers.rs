@@ -23,6 +23,7 @@ use serde::Serialize;
 
 use super::association::{PeerAssociation, PeerDatagram};
 use super::config::Config;
+use crate::path_watch::Path;
 use crate::peering::Carrier;
 use crate::settings::{Prefix, is_private};
 
@@ -168,6 +169,12 @@ fn is_of_link(destination: IpAddr) -> bool {
     }
 }
 
+/// Whether a payload only shows that its path carries a datagram of this size. A datagram begins with its version, and a packet of SCTP
+/// with a port, neither of which is zero.
+fn is_probe(bytes: &[u8]) -> bool {
+    !bytes.is_empty() && bytes.iter().all(|byte| *byte == 0)
+}
+
 /// What concerns no peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Counts {
@@ -235,12 +242,29 @@ impl Peers {
         }
     }
 
-    /// Follows the MTU of the configuration, which has become less.
-    pub(super) fn shrink(&mut self, config: &Config, now: Instant) {
+    /// Follows the MTU of the configuration.
+    pub(super) fn resize(&mut self, config: &Config, now: Instant) {
         self.mtu = config.fitting();
         for peer in 0..self.peers.len() {
-            self.peers[peer].tunnel.association_mut().shrink(config, now);
+            self.peers[peer].tunnel.association_mut().resize(config, now);
             self.pump(peer, now);
+        }
+    }
+
+    /// Sends a probe: a datagram of zeros, as large as the path is said to carry.
+    pub(super) fn probe(&mut self, path: Path, now: Instant) {
+        let is_plain = matches!(self.carrier, Carrier::Plain(_));
+        let headers = wire::carrier_bytes(wire::OuterIp::of(path.to.ip()), is_plain);
+        let payload = vec![0; usize::from(path.mtu).saturating_sub(headers as usize)];
+        match &mut self.carrier {
+            Carrier::Sealed(sessions) => {
+                let (peer, expects_answer) = (path.peer, false);
+                sessions.handle_input(session::Input::Send { peer, payload, expects_answer }, now);
+                self.drain_sessions(now);
+            }
+            Carrier::Plain(_) => {
+                self.outputs.push_back(Output::Transmit { to: path.to, bytes: payload });
+            }
         }
     }
 
@@ -344,6 +368,9 @@ impl Peers {
 
     /// A datagram of a peer.
     fn receive(&mut self, peer: usize, bytes: &[u8], now: Instant) {
+        if is_probe(bytes) {
+            return;
+        }
         let state = &mut self.peers[peer];
         let datagram = match state.tunnel.association() {
             PeerAssociation::Datagrams(_) => state.parse(bytes),

@@ -37,6 +37,11 @@ fn what_is_wrong_is_one_line_with_its_key() {
         ("192.168.1.1:4646", "203.0.113.1:4646", "tunnel.plain: expected private or loopback addresses"),
         ("192.168.1.1:4646", "10.77.0.1:4646", "peer.0.allowed_ips: expected prefixes without the endpoint"),
         (
+            "\"10.77.0.0/24\"",
+            "\"192.168.1.0/30\"",
+            "peer.0.allowed_ips: expected prefixes without the endpoint 192.168.1.1:4646, or all destinations (0.0.0.0/0), got 192.168.1.0/30; hint: \"192.168.1.2/31\", \"192.168.1.0/32\"",
+        ),
+        (
             "[\"10.77.0.0/24\", \"fd77::/64\"]",
             "[]",
             "peer.0.allowed_ips: expected the prefixes that the peer may send from, got none",
