@@ -152,7 +152,7 @@ fn serve(
     info!(interface = name, peers = count, "gateway is up");
     driver::run(&mut machine, &mut host, &mut events)?;
     let GatewayHost { config, parts, .. } = &host;
-    tails::finish(&config.interface, tails::left(own), own, config.gateway.drain, &parts.packets);
+    tails::finish(&config.interface, tails::left(own), Vec::new(), own, config.gateway.drain, &parts.packets);
     host.parts.services.end()?;
     info!(wakeups = events.wakeups(), "gateway ends");
     Ok(())

@@ -32,7 +32,9 @@ const LOOKS: Duration = Duration::from_millis(50);
 /// that has ended its own direction (LAST-ACK, CLOSING), and a reset with a number that the host does not expect, or one that is lost,
 /// has no effect. The challenge (RFC 5961, section 4.2), an acknowledgement, has the right number for a reset. Linux sends one in 500 ms.
 const PROVOCATIONS: u32 = 3;
-const BETWEEN_PROVOCATIONS: Duration = Duration::from_millis(600);
+const BETWEEN_PROVOCATIONS: Span = Span::from_millis(600);
+/// A connection by the addresses of this end and its host.
+type Ends = (SocketAddr, SocketAddr);
 
 /// Before a start or `restore`: finishes what is left of a gateway whose guardian was killed with it, or is about to be, as by a service
 /// manager that ends all processes of a failed service. Nobody else would reset its hosts.
@@ -77,12 +79,14 @@ pub(super) fn lead_and_finish(
     match PacketSender::open(own) {
         Ok(packets) => {
             let was_killed = || mark_left(interface).is_ok_and(|mark| mark.is_some());
-            if let Some(mut answered) = answered.filter(|_| was_killed())
-                && let Err(error) = refuse(&mut answered, &left, fwmark, mobiles, &packets)
-            {
+            // Its table stays until everything is over.
+            let mut answered = answered.filter(|_| was_killed());
+            let refused = answered.as_mut().map(|answered| refuse(answered, &left, fwmark, mobiles));
+            let refused = refused.transpose().unwrap_or_else(|error| {
                 warn!(%error, "mobiles may learn late that the gateway has gone");
-            }
-            finish(interface, left, own, patience, &packets);
+                None
+            });
+            finish(interface, left, refused.unwrap_or_default(), own, patience, &packets);
         }
         Err(error) => {
             warn!(%error, "what is left of relayed connections is not ended");
@@ -91,31 +95,32 @@ pub(super) fn lead_and_finish(
     }
 }
 
-/// Resets the mobiles' connections that a killed gateway has relayed, as far as its own resets have not: one was lost, or a mobile without
-/// room has challenged it. `left` is led here.
+/// Has what mobiles say of the connections that a killed gateway has relayed answered by resets, for those that its own have not reached:
+/// one was lost, or a mobile without room has challenged it. Returns the connections, whose mobiles are to be provoked. `left` is led here.
 fn refuse(
     answered: &mut NftablesTable,
     left: &[Orphan],
     fwmark: u32,
     mobiles: &[Prefix],
-    packets: &PacketSender,
-) -> Result<(), Error> {
+) -> Result<Vec<Ends>, Error> {
     for chain in rules::chains_of_killed(fwmark, mobiles) {
         answered.add_chain(&chain)?;
     }
     let is_left = |(mobile, beyond): &FourTuple| left.iter().any(|one| one.ends == (*beyond, *mobile));
-    let flows: Vec<FourTuple> = answered.flows()?.into_iter().filter(|flow| !is_left(flow)).collect();
-    provoke(flows.iter().map(|(mobile, beyond)| (*beyond, *mobile)), packets);
-    Ok(())
+    let flows = answered.flows()?.into_iter().filter(|flow| !is_left(flow));
+    Ok(flows.map(|(mobile, beyond)| (beyond, mobile)).collect())
 }
 
 /// A table whose sets have the segments of these connections' hosts.
 fn table_for(connections: &[Orphan], contents: Contents) -> Result<NftablesTable, Error> {
-    let flows: Vec<FourTuple> =
-        connections.iter().map(|Orphan { ends: (here, there), .. }| (*there, *here)).collect();
     let mut table = NftablesTable::create(contents)?;
-    table.add(&flows)?;
+    table.add(&flows_of(connections))?;
     Ok(table)
+}
+
+/// What the hosts of these connections send.
+fn flows_of(connections: &[Orphan]) -> Vec<FourTuple> {
+    connections.iter().map(|Orphan { ends: (here, there), .. }| (*there, *here)).collect()
 }
 
 /// What is left of connections whose packets have this mark.
@@ -126,22 +131,44 @@ pub(super) fn left(mark: u32) -> Vec<Orphan> {
     })
 }
 
-/// Waits until the kernel has delivered what `left` has, at most for this time, and resets what has not ended then. Rules have to lead
-/// the segments here.
-pub(super) fn finish(interface: &str, left: Vec<Orphan>, mark: u32, patience: Span, packets: &PacketSender) {
+/// Waits until the kernel has delivered what `left` has, at most for this time, and resets what has not ended then. A connection that has
+/// nothing to deliver is reset at once, whatever others have: its host may wait in the other direction. The hosts of `refused` are provoked
+/// meanwhile. Rules have to lead the segments here.
+pub(super) fn finish(
+    interface: &str,
+    left: Vec<Orphan>,
+    refused: Vec<Ends>,
+    mark: u32,
+    patience: Span,
+    packets: &PacketSender,
+) {
     let clock = Clock::start();
-    // Connections with this mark that ended later are those of a gateway that has started since.
-    let now_left = || {
-        let found = self::left(mark);
-        left.iter().filter_map(|one| found.iter().find(|other| one.is(other))).cloned().collect::<Vec<_>>()
-    };
-    let mut rest = now_left();
-    while rest.iter().any(|one| one.is_delivering) && clock.now() < Instant::ZERO + patience {
+    let mut waiting = left;
+    let mut table = None;
+    let mut provoked: Vec<Provoked> = refused.into_iter().map(Provoked::new).collect();
+    loop {
+        let now = clock.now();
+        // Connections with this mark that ended later are those of a gateway that has started since.
+        let found = if waiting.is_empty() { Vec::new() } else { self::left(mark) };
+        waiting.retain_mut(|one| {
+            found.iter().find(|other| one.is(other)).is_some_and(|other| {
+                one.clone_from(other);
+                true
+            })
+        });
+        let is_late = now >= Instant::ZERO + patience;
+        let (delivering, over): (Vec<_>, Vec<_>) =
+            waiting.into_iter().partition(|one| one.is_delivering && !is_late);
+        waiting = delivering;
+        if !over.is_empty() {
+            end(interface, &over, &mut table);
+            provoked.extend(over.iter().map(|one| Provoked::new(one.ends)));
+        }
+        provoked.retain_mut(|one| one.provoke(now, packets));
+        if waiting.is_empty() && provoked.is_empty() {
+            break;
+        }
         std::thread::sleep(LOOKS);
-        rest = now_left();
-    }
-    if !rest.is_empty() {
-        end(interface, &rest, packets);
     }
     forget_ended(mark);
 }
@@ -159,10 +186,13 @@ fn forget_ended(mark: u32) {
     }
 }
 
-/// Ends connections, so that their hosts learn it.
-fn end(interface: &str, connections: &[Orphan], packets: &PacketSender) {
-    let table = table_for(connections, rules::table_of_ended(interface));
-    if let Err(error) = &table {
+/// Ends connections. Their hosts learn it for as long as `table` lives, which is created for the first ones.
+fn end(interface: &str, connections: &[Orphan], table: &mut Option<NftablesTable>) {
+    let refused = match table {
+        Some(table) => table.add(&flows_of(connections)),
+        None => table_for(connections, rules::table_of_ended(interface)).map(|new| *table = Some(new)),
+    };
+    if let Err(error) = refused {
         warn!(%error, "hosts of relayed connections may not learn their end");
     }
     for one in connections {
@@ -171,20 +201,34 @@ fn end(interface: &str, connections: &[Orphan], packets: &PacketSender) {
             debug!(%error, "not reset");
         }
     }
-    provoke(connections.iter().map(|one| one.ends), packets);
 }
 
-/// Provokes the hosts of connections to challenge, by the addresses of this end and theirs.
-fn provoke(connections: impl Iterator<Item = (SocketAddr, SocketAddr)> + Clone, packets: &PacketSender) {
-    if connections.clone().next().is_none() {
-        return;
+/// A connection that has ended here, and whose host is provoked to challenge.
+struct Provoked {
+    ends: Ends,
+    /// How often it has been provoked.
+    count: u32,
+    next: Instant,
+}
+
+impl Provoked {
+    const fn new(ends: Ends) -> Self {
+        Self { ends, count: 0, next: Instant::ZERO }
     }
-    for _ in 0..PROVOCATIONS {
-        for (here, there) in connections.clone() {
-            if let Err(error) = packets.send(there.ip(), &provocation(here, there)) {
-                debug!(%error, "not provoked");
-            }
+
+    /// Provokes the host if it is time. Returns false after the last time to challenge.
+    fn provoke(&mut self, now: Instant, packets: &PacketSender) -> bool {
+        if now < self.next {
+            return true;
         }
-        std::thread::sleep(BETWEEN_PROVOCATIONS);
+        if self.count == PROVOCATIONS {
+            return false;
+        }
+        (self.count, self.next) = (self.count + 1, now + BETWEEN_PROVOCATIONS);
+        let (here, there) = self.ends;
+        if let Err(error) = packets.send(there.ip(), &provocation(here, there)) {
+            debug!(%error, "not provoked");
+        }
+        true
     }
 }
