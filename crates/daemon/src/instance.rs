@@ -473,7 +473,13 @@ pub(crate) fn show(
         return print_metrics(kind, one);
     }
     let documents: Vec<Value> = match one {
-        Some(instance) => vec![instance.status(instance.nearest()?)?],
+        Some(instance) => {
+            let status = instance.status(instance.nearest()?);
+            if status.is_err() {
+                tell_of_killed(kind, one)?;
+            }
+            vec![status?]
+        }
         None => {
             let status =
                 |(name, namespace): &(String, u64)| Instance { kind, program: "", name }.status(*namespace);
@@ -491,22 +497,23 @@ pub(crate) fn show(
         if documents.is_empty() {
             output::progress(&format!("no {kind} is running here"));
         }
-        tell_of_killed(kind, one)?;
+        if one.is_none() {
+            tell_of_killed(kind, None)?;
+        }
         let texts: Vec<String> = documents.iter().map(text).collect();
         output::print(&output::folded(&texts.join("\n"), 4));
     }
     Ok(())
 }
 
-/// Says which daemons of a kind were killed and have left changes of the host.
+/// Says which daemons of a kind, or whether the one, were killed and have left changes of the host.
 fn tell_of_killed(kind: &'static str, one: Option<&Instance<'_>>) -> Result<(), Failure> {
-    if one.is_some() {
-        return Ok(());
-    }
     let dead = || -> Result<Vec<(String, u64)>, Failure> {
-        let runs =
-            |(name, namespace): &(String, u64)| Instance { kind, program: "", name }.runs_in(*namespace);
-        Ok(with_file(kind, ".jsonl")?.into_iter().filter(|found| !runs(found)).collect())
+        let is_dead = |(name, namespace): &(String, u64)| {
+            one.is_none_or(|one| one.name == name)
+                && !Instance { kind, program: "", name }.runs_in(*namespace)
+        };
+        Ok(with_file(kind, ".jsonl")?.into_iter().filter(is_dead).collect())
     };
     let mut found = dead()?;
     if !found.is_empty() {
