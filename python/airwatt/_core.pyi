@@ -325,15 +325,17 @@ def radio_fit(
     """A profile fitted on averages (DTIM period and power in watts), with other powers of states.
 
     `between` is the lowest and the mean power between the beacons of a trace; `is_own` says whether the profile is that
-    of the board's chip. Raises `InputError`.
+    of the board's chip. `load_w` of the result is what was measured asleep above the chip, which all states have that
+    were not measured. Raises `InputError`.
     """
 
 def trace_means(
     path: str | PathLike[str], times: Sequence[tuple[float, float, int | None]]
-) -> list[tuple[float | None, tuple[float, float] | None]]:
+) -> list[tuple[float | None, tuple[float, float] | None, int | None]]:
     """The mean current of a trace in each of several times, in amperes; with a DTIM period those between beacons, too.
 
-    These are the usual and the mean one, None where the trace does not show them. Raises `InputError`.
+    These are the usual and the mean one. Last comes the DTIM period by which the device wakes up. Each is None where
+    the trace does not show it. Raises `InputError`.
     """
 
 def radio_template() -> str:

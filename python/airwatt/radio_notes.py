@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from airwatt import bands, laboratory
+from airwatt._core import InputError
 from airwatt.bands import spaced
 from airwatt.tables import quantity
 
 if TYPE_CHECKING:
     from airwatt._core import Scenario
+    from airwatt.record import Record
 
 
 def other_band(scenarios: Iterable[Scenario]) -> Iterator[str]:
@@ -21,7 +23,8 @@ def other_band(scenarios: Iterable[Scenario]) -> Iterator[str]:
         if values.get("wifi"):
             radios = cells.setdefault(values["wifi"]["standard"], {})
             radios.update(dict.fromkeys(station["radio"] for station in values["station"]))
-    notes = (_other_band(radios, standard) for standard, radios in cells.items())
+    found = {name: laboratory.radio(name) for radios in cells.values() for name in radios}
+    notes = (_other_band({name: found[name] for name in radios}, standard) for standard, radios in cells.items())
     yield from dict.fromkeys(note for note in notes if note is not None)
 
 
@@ -30,7 +33,8 @@ def of_analysis(document: Mapping[str, Any]) -> Iterator[str]:
     standard = re.search(r"802\.11\S*[^\s,;]", document["phy"] or "")
     if standard is None or document["radio"] is None or document["air"] is None:
         return
-    note = _other_band([document["radio"]], standard[0])
+    radio = of_document(document["radio"])
+    note = None if radio is None else _other_band({document["radio"]: radio}, standard[0])
     if note is not None:
         yield note
 
@@ -50,10 +54,21 @@ def timeouts(scenario: Scenario) -> Iterator[str]:
             yield f"note: policy timeout is {whose}; timeout:timeout={other} is another"
 
 
-def _other_band(radios: Iterable[str], standard: str) -> str | None:
+def of_document(name: str) -> Record | None:
+    """The profile of a radio that a document names, which has no path: that of its chip for a board that was measured.
+
+    None for another file of the user's.
+    """
+    chip, colon, mode = name.partition(":")
+    try:
+        return laboratory.radio(chip.removesuffix(bands.MEASURED) + colon + mode)
+    except InputError:
+        return None
+
+
+def _other_band(radios: Mapping[str, Record], standard: str) -> str | None:
     texts, band = [], bands.of_standard(standard)
-    for name in radios:
-        radio = laboratory.radio(name)
+    for name, radio in radios.items():
         if radio.band is None or radio.band == band:
             continue
         if bands.cannot_join(str(radio.name), standard):

@@ -2,6 +2,7 @@
 
 import random
 import re
+import tomllib
 
 import pytest
 from conftest import ROOT
@@ -85,6 +86,70 @@ def test_a_trace_with_one_dtim_period_tells_a_load_from_a_wake_up(airwatt, tmp_p
         low_ma, mean_ma, high_ma = band_ma(new, period)
         assert mean_ma == pytest.approx(true_ma, rel=0.05), period
         assert low_ma * (1 - RUN) <= true_ma <= high_ma * (1 + RUN), period
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_a_load_is_in_the_currents_awake_too(airwatt, tmp_path, load):
+    """A radio that never sleeps took 84.0 mA beside a regulator of 5 mA, where the board takes 89.0 mA."""
+    board, csv = with_load(tmp_path, LOADS[load]), tmp_path / "trace.csv"
+    trace(csv, idle_ma(board, 1), 0.14 + LOADS[load], noise_ma=0.02)
+    new, said = fitted(airwatt, tmp_path, "--fit", csv, "--state", "dtim1=0s..20s")
+    assert "a load of the board, which is in every current of this profile that was not measured" in said
+    truth, found = (
+        library.run("idle", set={"station.radio": str(radio), "duration": "10s", "policy": "active"}).stations[0]
+        for radio in (board, new)
+    )
+    assert found.average_current_a == pytest.approx(truth.average_current_a, rel=1e-3)
+    rates = tomllib.loads(new.read_text())["transmit"]
+    assert float(rates["54Mbps"].removesuffix("mA")) == pytest.approx(285.0 + LOADS[load], abs=0.05)
+    # What was measured with the load has it.
+    csv.write_text(
+        "Timestamp(ms),Current(uA)\n" + "".join(f"{ms},{640 if ms < 2_000 else 84_500}\n" for ms in range(4_000))
+    )
+    new, said = fitted(airwatt, tmp_path, "--fit", csv, "--state", "sleep=0s..2s", "--state", "receive=2s..4s")
+    radio = library.laboratory.radio(str(new))
+    assert radio.receive_w / 3.3 == radio.listen_w / 3.3 == pytest.approx(84.5e-3, rel=1e-6)
+    assert radio.deep_sleep_w / 3.3 == pytest.approx(505e-6, rel=1e-6)
+
+
+def test_a_sleep_of_a_host_that_is_awake_is_none(airwatt, tmp_path):
+    csv = tmp_path / "awake.csv"
+    csv.write_text("Timestamp(ms),Current(uA)\n" + "".join(f"{ms},20700\n" for ms in range(2_000)))
+    asked = ["--fit", csv, "--state", "sleep=0s..2s"]
+    refused = airwatt("radios", "--of", CHIP, *asked)
+    assert refused.status == 2
+    assert refused.is_one_line("--state sleep", "20.70 mA: the host does not sleep; it takes 20.56 mA in Modem-sleep")
+    assert airwatt("radios", "--of", f"{CHIP}:modem-sleep", *asked).status == 0
+
+
+@pytest.mark.parametrize(("period", "said"), [(1, 3), (3, 1), (10, 1), (10, 3), (3, 10)])
+@pytest.mark.parametrize("hertz", [1_000, 5_000])
+def test_wake_ups_of_another_dtim_period_than_was_said_are_named(airwatt, tmp_path, period, said, hertz):
+    """Three times the charge of a wake-up was fitted, without a word."""
+    csv = tmp_path / "trace.csv"
+    host = (24.0, 5e-3, 0.7)
+    mean_ma = 0.14 + 2.0 / period + host[0] * host[1] / host[2]
+    trace(csv, mean_ma, 0.14, period=period, hertz=hertz, host=host, noise_ma=0.02)
+    asked = ["radios", "--of", CHIP, "--fit", csv, "--state"]
+    refused = airwatt(*asked, f"dtim{said}=0s..20s")
+    assert refused.status == 2
+    numbers = [f"{102.4 * each:.1f} ms" for each in (said, period)]
+    assert refused.is_one_line(*numbers, f"as with DTIM {period}", f"hint: dtim{period}=0s..20s")
+    assert airwatt(*asked, f"dtim{period}=0s..20s").status == 0
+
+
+def test_lost_beacons_are_no_other_dtim_period(airwatt, tmp_path):
+    csv = tmp_path / "trace.csv"
+    trace(csv, 2.0, 0.14)
+    lines = csv.read_text().splitlines()
+    chance = random.Random(2)
+    lost = {beacon for beacon in range(200) if chance.random() < 0.3}
+    kept = [
+        line if int((float(line.split(",")[0]) + 80.0) / 102.4) not in lost else f"{line.split(',')[0]},140"
+        for line in lines[1:]
+    ]
+    csv.write_text("\n".join([lines[0], *kept]) + "\n")
+    assert airwatt("radios", "--of", CHIP, "--fit", csv, "--state", "dtim1=0s..20s").status == 0
 
 
 def test_wake_ups_of_the_host_are_no_part_of_a_beacon(airwatt, tmp_path):

@@ -89,6 +89,21 @@ def test_a_profile_of_a_chip_shows_what_sets_its_modes(airwatt):
     assert airwatt("run", "idle", "--radio", "esp32-c3:deep").is_one_line("light-sleep, dfs, modem-sleep", "deep")
 
 
+def test_a_profile_says_how_sure_it_is_and_how_to_make_it_ones_own(airwatt):
+    shown = _words(airwatt.output(["radios", "esp32-c6"]))
+    assert (
+        "band: 2.4 GHz power save as it comes: awake for 50.00 ms after each packet, wakes up for DTIM beacons" in shown
+    )
+    assert "predicts averages that it is not fitted on within 2.8 % in Auto Light-sleep, 1.0 % in DFS" in shown
+    assert "version of ESP-IDF: its source does not say" in shown
+    assert "airwatt radios --of esp32-c6 --fit trace.csv --state dtim1=0s..20s" in shown
+    other = _words(airwatt.output(["radios", "nrf7002"]))
+    assert "no average is known that it is not fitted on" in other
+    assert "ESP-IDF" not in other.partition("how sure")[2]
+    # Currents of a profile without a voltage cannot be measured ones.
+    assert "your own board" not in airwatt.output(["radios", "broadcom-4311"])
+
+
 def test_averages_make_a_profile(airwatt, tmp_path):
     new = tmp_path / "mine.toml"
     made = airwatt("radios", "--fit-averages", "dtim1=1.40mA,dtim3=0.62mA,dtim10=0.31mA", "--new", new)

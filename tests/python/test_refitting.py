@@ -106,3 +106,19 @@ def test_what_a_board_takes_more_leaves_no_average_of_the_chip_in_other_modes(ai
     assert [("averages" in mode) for mode in own["mode"]] == [False, True, True]
     assert [("averages" in mode) for mode in board["mode"]] == [False, False, False]
     assert [mode.get("sleep", "")[:6] for mode in board["mode"]] == ["", "10.378", "20.756"]
+
+
+def test_a_board_of_the_user_is_the_radio_of_a_captured_cell(airwatt, tmp_path):
+    """The name of its profile is none that ships, and the analysis ended with that as an error."""
+    new, own, capture = tmp_path / "board.toml", tmp_path / "own.toml", tmp_path / "idle.pcapng"
+    assert (
+        airwatt("radios", "--of", "esp32-c3", "--fit-averages", "dtim1=1.40mA,dtim10=0.31mA", "--new", new).status == 0
+    )
+    own.write_text(new.read_text().replace("esp32-c3-measured", "mine"))
+    five = ["--set", "wifi.standard=802.11a", "--set", "wifi.beacon_rate=6Mbps", "--set", "duration=5s"]
+    airwatt.output(["run", "idle", "--radio", "esp32-c5-5ghz", *five, "--pcap", capture])
+    for radio, notes in ((new, 1), (own, 0)):
+        answer = airwatt("analyze", capture, "--radio", radio, "--policy", "psm")
+        assert answer.status == 0, answer.err
+        # A chip that has 2.4 GHz alone is known by the name that its measured board has.
+        assert " ".join(answer.out.split()).count("esp32-c3-measured has 2.4 GHz alone") == notes

@@ -67,7 +67,8 @@ pub(crate) const fn radio_template() -> &'static str {
 /// Fits a profile on averages of the idle, associated device, each a DTIM period and a power: the shortest and the longest period,
 /// or of one average the wake-up alone. `powers` replace those of states before. `between` is the lowest and the mean power between
 /// the beacons of a trace, the second of which sleep then has. Without it one average leaves open what is asleep, and `is_own` says
-/// whether the profile is that of the board's chip, whose wake-up then is one end of it. Returns the profile as JSON, and says of
+/// whether the profile is that of the board's chip, whose wake-up then is one end of it. What was measured asleep above the chip is a load
+/// of the board, which all states have that were not measured, but for wake-ups of the host. Returns the profile as JSON, and says of
 /// every average what it predicts. Raises `InputError`.
 #[pyfunction]
 pub(crate) fn radio_fit(
@@ -78,7 +79,8 @@ pub(crate) fn radio_fit(
     is_own: bool,
 ) -> PyResult<String> {
     let mut radio = found(name)?;
-    let (chip, was_fitted) = (radio.sleep, radio.averages.iter().any(|average| average.is_fitted));
+    let chip = radio.clone();
+    let was_fitted = radio.averages.iter().any(|average| average.is_fitted);
     let has_sleep = between.is_some() || powers.iter().any(|(state, _)| state == "sleep");
     if has_sleep || !averages.is_empty() {
         radio.other_sleep = None;
@@ -112,15 +114,28 @@ pub(crate) fn radio_fit(
         })
         .collect();
     averages.sort_by_key(|average| average.dtim_period);
+    if let Some((_, power_w)) = powers.iter().find(|(state, _)| state == "sleep") {
+        let refused = |text| InputError::new_err(format!("--state sleep: {text}"));
+        chip.check_asleep(watts(*power_w)).map_err(refused)?;
+    }
+    // Whether the host sleeps is seen from the sleep of the chip.
+    let before = radio.clone();
+    if let Some((floor_w, mean_w)) = between {
+        radio.sleep = watts(mean_w);
+        radio.housekeeping = watts((mean_w - floor_w).max(0.0));
+        radio.borrowed.retain(|key| key != "sleep");
+    }
+    // What a sleep without beacons has of wake-ups of the host, its mean does not say.
+    let above = |own: Power, chip: Power| own.as_nanowatts().saturating_sub(chip.as_nanowatts());
+    let load = Power::from_nanowatts(match between {
+        Some((floor_w, _)) => above(watts(floor_w), chip.doze()),
+        None if has_sleep => above(radio.sleep, chip.sleep),
+        None => 0,
+    });
+    let measured: Vec<&str> = powers.iter().map(|(state, _)| state.as_str()).collect();
+    radio = radio.with_load(load, &measured);
     if !averages.is_empty() {
         let refused = |text| InputError::new_err(format!("averages: {text}"));
-        // Whether the host sleeps is seen from the sleep of the chip.
-        let before = radio.clone();
-        if let Some((floor_w, mean_w)) = between {
-            radio.sleep = watts(mean_w);
-            radio.housekeeping = watts((mean_w - floor_w).max(0.0));
-            radio.borrowed.retain(|key| key != "sleep");
-        }
         let fit = radio.fit(&averages).map_err(refused)?;
         before.check_fit(&averages, fit).map_err(refused)?;
         let is_open = averages.len() == 1 && !has_sleep;
@@ -138,7 +153,9 @@ pub(crate) fn radio_fit(
             radio = radio.with_other_sleep(power);
         }
     }
-    Ok(profile(&radio.with_board_above(chip)).to_string())
+    let mut found = profile(&radio.with_board_above(chip.sleep));
+    found["load_w"] = load.as_watts().into();
+    Ok(found.to_string())
 }
 
 fn found(name: &str) -> PyResult<Radio> {

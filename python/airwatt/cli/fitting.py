@@ -23,6 +23,8 @@ _STATES = ("sleep", "listen", "receive", "transmit")
 _AVERAGE = re.compile(r"dtim([1-9][0-9]{0,2})")
 _SAME = 0.01
 """A share by which the mean current between beacons is above the usual one without other wake-ups of the host."""
+_BEACON_INTERVAL_S = 0.1024
+"""Time between the beacons of averages (docs/radios.md)."""
 _LENT = ("transmit", "receive", "wake_up", "sleep_clock")
 """Keys that a measurement may lack."""
 
@@ -34,7 +36,9 @@ def make(
     if new is not None and new.exists():
         raise InputError(f"--new {new}: expected a new file, got one that exists")
     given = list(_of_averages(averages))
-    traced = list(_of_trace(fit, states))
+    traced = [] if fit is None else list(_of_trace(fit, states))
+    if fit is None and states:
+        raise InputError(f"--state {states[0]}: expected --fit with it, got none")
     measured = [(key, mean_a) for key, mean_a, _ in traced] + [(key, amperes) for key, amperes, _ in given]
     base = laboratory.radio(name or _BASE)
     volts = base.voltage_v
@@ -61,7 +65,8 @@ def make(
         print_text(text)
         return
     shown = Record(json_.loads(_core.radio(str(new) if new.suffix == ".toml" else f"./{new}")))
-    show(f"wrote {new}", *averages_parts(shown), *_of_sleep(radio, between_a), *_lent(radio, name, shown))
+    parts = (*_of_sleep(radio, between_a), *_of_load(radio), *_lent(radio, name, shown))
+    show(f"wrote {new}", *averages_parts(shown), *parts)
 
 
 def _between(
@@ -90,6 +95,18 @@ def _of_sleep(radio: Record, between_a: tuple[float, float] | None) -> Iterator[
         yield f"warning: {radio.assumed.sleep}"
 
 
+def _of_load(radio: Record) -> Iterator[str]:
+    """Says what the board takes beside its chip, so that nobody counts it twice."""
+    from airwatt.tables import quantity
+
+    if radio.load_w >= _SAME * radio.sleep_w:
+        yield (
+            f"{quantity(radio.load_w / radio.voltage_v, 'A')} are more than {radio.name} takes asleep: a load of the "
+            "board, which is in every current of this profile that was not measured; load= of --battery is for what "
+            "was not there when this was measured"
+        )
+
+
 def _lent(base: Record, name: str | None, shown: Record) -> Iterator[str]:
     """Says whose values stand where nothing was measured, and how to say that it is the same chip."""
     if name is None and shown.borrowed:
@@ -100,12 +117,8 @@ def _lent(base: Record, name: str | None, shown: Record) -> Iterator[str]:
         )
 
 
-def _of_trace(fit: Path | None, states: list[str]) -> Iterator[tuple[str, float, tuple[float, float] | None]]:
+def _of_trace(fit: Path, states: list[str]) -> Iterator[tuple[str, float, tuple[float, float] | None]]:
     """Each state with its mean current, and for an average the usual and the mean current between beacons."""
-    if fit is None:
-        if states:
-            raise InputError(f"--state {states[0]}: expected --fit with it, got none")
-        return
     if not states:
         raise InputError(f"--fit {fit}: expected --state NAME=FROM..UNTIL with it, as in sleep=0s..8s, got none")
     times = [_state(text) for text in states]
@@ -115,13 +128,27 @@ def _of_trace(fit: Path | None, states: list[str]) -> Iterator[tuple[str, float,
         for (_, from_s, until_s), period in zip(times, periods, strict=True)
     ]
     means = _core.trace_means(fit, asked)
-    for (key, from_s, until_s), (mean_a, between) in zip(times, means, strict=True):
+    for text, (key, from_s, until_s), (_, _, said), (mean_a, between, seen) in zip(
+        states, times, asked, means, strict=True
+    ):
         if mean_a is None or mean_a <= 0:
             got = "none" if mean_a is None else f"{1e3 * mean_a:.4g} mA"
             raise InputError(
                 f"--state {key}: expected a current above zero from {from_s:g} to {until_s:g} s, got {got}"
             )
+        if seen not in (None, said):
+            _refuse(text, said, seen, fit)
         yield key, mean_a, between
+
+
+def _refuse(text: str, said: int | None, seen: int | None, fit: Path) -> None:
+    """Raises `InputError`, since the wake-ups of a trace are those of another DTIM period than was said."""
+    said_ms, seen_ms = (f"{1e3 * _BEACON_INTERVAL_S * (period or 0):.1f} ms" for period in (said, seen))
+    times = text.partition("=")[2]
+    raise InputError(
+        f"--state {text}: expected a wake-up for a beacon each {said_ms} (DTIM {said}), got one each {seen_ms} in "
+        f"{fit}, as with DTIM {seen}; hint: dtim{seen}={times}"
+    )
 
 
 def _state(text: str) -> tuple[str, float, float]:
@@ -170,19 +197,25 @@ def _toml(
     for state in ("transmit", "receive", "listen"):
         # A profile may say that it assumes listening to be as receiving, which then is that of the board.
         if state in own or (state in table and radio[f"{state}_w"] != base[f"{state}_w"]):
-            table[state] = current(radio[f"{state}_w"])
+            if state == "transmit" and radio.transmit_by_rate:
+                by_rate = {each.rate_bps: current(each.power_w) for each in radio.transmit_by_rate}
+                table[state] = {rate: by_rate[_core.Quantity(rate, "rate").value] for rate in table[state]}
+            else:
+                table[state] = current(radio[f"{state}_w"])
     if not is_of_file or current(_doze_w(radio)) != current(_doze_w(base)):
         table["sleep"] = current(_doze_w(radio))
     if not is_of_file or radio.housekeeping_w != base.housekeeping_w:
         table["housekeeping"] = {"current": current(radio.housekeeping_w)} if radio.housekeeping_w else {}
     if radio.deep_sleep_w != base.deep_sleep_w:
         table["deep_sleep"] = current(radio.deep_sleep_w)
-    if "wake_up" in own:
-        charge = f"{round(1e9 * radio.wake_up.energy_j / radio.voltage_v) / 1e3:.10g}uC"
+    for change in ("wake_up", "to_sleep"):
+        if change not in own and radio[change].energy_j == base[change].energy_j:
+            continue
+        charge = f"{round(1e9 * radio[change].energy_j / radio.voltage_v) / 1e3:.10g}uC"
         # A wake-up without a time gets one, since a charge takes some.
-        is_timed = radio.wake_up.time_s == base.wake_up.time_s
-        time = table["wake_up"]["time"] if is_timed else f"{1e6 * radio.wake_up.time_s:g}us"
-        table["wake_up"] = {"time": time, "charge": charge}
+        is_timed = radio[change].time_s == base[change].time_s
+        time = table[change]["time"] if is_timed else f"{1e6 * radio[change].time_s:g}us"
+        table[change] = {"time": time, "charge": charge}
     table["borrowed"] = lent
     if "wake_up" in own:
         table["averages"] = _averages(radio, written)

@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from airwatt import laboratory
-from airwatt._core import LEAST_CORRELATION, InputError
+from airwatt import radio_notes
+from airwatt._core import LEAST_CORRELATION
 from airwatt.battery import SECONDS_A_DAY, Battery
 from airwatt.cli import charge
 from airwatt.layout import printable
@@ -34,6 +34,10 @@ _HOST_AWAKE = ("host-awake", "load-or-host", "awake")
 
 _DEARER = 0.1
 """Share from which on a wake-up for a beacon is dearer or cheaper: so well a beacon's length is known."""
+
+
+_OTHER_INTERVAL = 0.2
+"""Share by which times from one wake-up for a beacon to the next are those of another DTIM period."""
 
 
 _PEAK = 1.5
@@ -135,6 +139,14 @@ def _beacon(document: dict[str, Any], battery: Battery | None) -> Iterator[str]:
         f"{quantity(beacon['measured_c'], 'C')} above the current between them, where "
         f"{quantity(beacon['predicted_c'], 'C')} are predicted{assumed}"
     )
+    # A result that was stored before has no such key.
+    predicted_s = beacon.get("predicted_every_s", beacon["every_s"])
+    if abs(beacon["every_s"] / predicted_s - 1) >= _OTHER_INTERVAL:
+        text += (
+            f"; the device wakes up each {quantity(beacon['every_s'], 's')}, the prediction each "
+            f"{quantity(predicted_s, 's')}: another DTIM period or listen interval (--set ap.dtim_period=N or "
+            "station.listen_interval=N)"
+        )
     other_a = current["mean_a"] - beacon["more_a"]
     if abs(ratio) >= _DEARER and other_a > 0:
         cell = (battery or Battery.parse("1000mAh")).without_load()
@@ -163,9 +175,8 @@ def _what_to_set(document: dict[str, Any]) -> Iterator[str]:
     current, profile = document["current"], _profile(document)
     if current["verdict"]["kind"] not in _HOST_AWAKE or not (profile and profile["mode"]):
         return
-    try:
-        radio = laboratory.radio(document["radio"])
-    except InputError:
+    radio = radio_notes.of_document(document["radio"])
+    if radio is None:
         return
     lines = next((list(mode.set) for mode in radio.modes if mode.name == profile["mode"]), [])
     if lines:

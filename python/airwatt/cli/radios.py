@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-from airwatt import laboratory
+from airwatt import bands, laboratory
 from airwatt._core import InputError, radio_template
 from airwatt.cli import options
 from airwatt.cli.output import print_json, show
@@ -157,6 +157,8 @@ def _show(radio: Record) -> None:
     clock, beacon = radio.sleep_clock, radio.beacon
     lines = [
         f"voltage: {quantity(volts, 'V') if volts else 'not given'}",
+        *([f"band: {bands.spaced(radio.band)}"] if radio.band else []),
+        *_power_save(radio),
         f"least time awake: {quantity(radio.min_awake_s, 's')}",
         f"guard before a beacon, after T of sleep: {quantity(clock.guard_s, 's')}"
         f" + {clock.accuracy_ppm:g} ppm x T + {clock.wander_ppm:g} ppm x sqrt(T x 1 s)",
@@ -172,7 +174,44 @@ def _show(radio: Record) -> None:
         "\n".join(lines),
         *averages_parts(radio),
         *_modes(radio),
+        "\n".join(_unsure(radio)),
     )
+
+
+def _power_save(radio: Record) -> Iterator[str]:
+    """What the chip's power save does as it comes."""
+    from airwatt.tables import quantity
+
+    if radio.timeout_s is not None or radio.wakes_for_dtims:
+        awake = "" if radio.timeout_s is None else f"awake for {quantity(radio.timeout_s, 's')} after each packet"
+        beacons = "wakes up for DTIM beacons" if radio.wakes_for_dtims else "wakes up for each beacon"
+        yield f"power save as it comes: {', '.join(part for part in (awake, beacons) if part)}"
+
+
+def _unsure(radio: Record) -> Iterator[str]:
+    """How sure the figures are, with which software they were measured, and how to make them those of a board."""
+    from airwatt.advice import platforms
+
+    known = [(mode.name, mode.averages) for mode in radio.modes] or [("", radio.averages)]
+    predicted = [
+        (name, max(abs(each.residual) for each in averages if not each.fitted))
+        for name, averages in known
+        if any(not each.fitted for each in averages)
+    ]
+    within = ", ".join(f"{100 * off:.1f} %{f' in {name}' if name else ''}" for name, off in predicted)
+    yield (
+        f"how sure: it predicts averages that it is not fitted on within {within}"
+        if within
+        else "how sure: no average is known that it is not fitted on"
+    ) + "; run, analyze and advise have the band of each answer"
+    if radio.modes and platforms.is_esp_idf(radio.name.partition(":")[0], None):
+        yield "version of ESP-IDF: its source does not say with which one the averages were measured"
+    if radio.voltage_v:
+        of = radio.name.removesuffix(bands.MEASURED)
+        yield (
+            f"your own board: airwatt radios --of {of} --fit trace.csv --state dtim1=0s..20s --new mine.toml, or "
+            "--fit-averages dtim1=CURRENT,dtim10=CURRENT (docs/radios.md)"
+        )
 
 
 def _modes(radio: Record) -> Iterator[str]:

@@ -4,10 +4,14 @@
 //! interval, and all that comes between them has another cause. It is the current of sleep, with the pulses of a host that wakes up for
 //! itself.
 //!
-//! Nothing is told from samples that are too long, and where no pulses come as beacons do. Left out: what a load takes while
-//! the radio is awake, which counts with the wake-up, and a meter whose clock errs by more than 100 ppm.
+//! The wake-ups also show how many beacon intervals are from one to the next, which is the DTIM period.
+//!
+//! Nothing is told from samples that are too long, and where no pulses come as beacons do. Left out: a meter whose clock errs by more
+//! than 100 ppm.
 
-use super::pulses::{OFF_EACH_S, OFF_S, median};
+use std::ops::Range;
+
+use super::pulses::{LONGEST_SAMPLE_S, OFF_EACH_S, OFF_S, median};
 use super::trace::{FINE_BIN, Trace};
 
 /// Bins of one beacon interval, at least: a beacon fills three of them with what is around it.
@@ -22,6 +26,9 @@ const LIKE_BEST: f64 = 0.5;
 /// Seconds before and after a pulse that belong to its wake-up in any case.
 const BEFORE_S: f64 = 5e-3;
 const AFTER_S: f64 = 5e-3;
+/// Beacon intervals from one wake-up to the next that are sought, at least, and the share of the wake-ups that have to agree.
+const MOST_APART: u32 = 10;
+const AGREE: f64 = 0.5;
 /// Standard deviations of the noise below which a current is that of the floor, and below which a beacon's is not seen.
 const NOISE: f64 = 4.0;
 /// The median of absolute deviations of a normal distribution, in its standard deviations.
@@ -77,6 +84,33 @@ impl Trace {
         let floor_a = median(outside.into_iter().filter(|bin| *bin <= asleep.rise_a).collect())?;
         (floor_a > 0.0 && mean_a > 0.0).then_some(BetweenBeacons { floor_a, mean_a })
     }
+
+    /// Beacon intervals of `interval_s` from one wake-up to the next from `from_s` to `until_s`, as most of those have them that come at
+    /// multiples of it; `None` if the trace does not show them. More than ten, or than `said`, are not sought.
+    pub fn beacons_apart(&self, from_s: f64, until_s: f64, interval_s: f64, said: u32) -> Option<u32> {
+        let part = self.part(from_s, until_s);
+        let sample_s = part.covered_s() / part.intervals.len().max(1) as f64;
+        if sample_s > LONGEST_SAMPLE_S {
+            return None;
+        }
+        let bin_s = FINE_BIN.as_secs_f64().max(sample_s);
+        let bins: Vec<f64> = part.grid(bin_s).into_iter().map(f64::from).collect();
+        let (most, interval) = (MOST_APART.max(said), interval_s / bin_s);
+        // Each of these times has a beacon.
+        let asleep = Asleep::of(&bins, (f64::from(most) * interval).ceil() as usize)?;
+        let pulses = asleep.pulses(&bins);
+        let next = |at: usize| {
+            let distances = pulses[at + 1..].iter().map(|other| (other.start - pulses[at].start) as f64);
+            let near = distances.take_while(|distance| *distance < (f64::from(most) + 0.5) * interval);
+            let multiples = near.filter_map(|distance| multiple(distance, interval, bin_s));
+            multiples.min().and_then(|count| u32::try_from(count).ok())
+        };
+        let apart: Vec<u32> = (0..pulses.len()).filter_map(next).collect();
+        let count = |of: u32| apart.iter().filter(|one| **one == of).count();
+        let usual = (1..=most).max_by_key(|intervals| count(*intervals))?;
+        let enough = LEAST_BEACONS.max((AGREE * apart.len() as f64).ceil() as usize);
+        (count(usual) >= enough).then_some(usual)
+    }
 }
 
 /// The lower mode of a current in bins.
@@ -104,7 +138,7 @@ impl Asleep {
     }
 
     /// The ranges of bins that are pulses.
-    fn pulses(&self, bins: &[f64]) -> Vec<std::ops::Range<usize>> {
+    fn pulses(&self, bins: &[f64]) -> Vec<Range<usize>> {
         let mut at = 0;
         let mut pulses = Vec::new();
         for run in bins.chunk_by(|a, b| (*a > self.rise_a) == (*b > self.rise_a)) {
@@ -118,21 +152,23 @@ impl Asleep {
     }
 }
 
+/// How many times `interval` bins a distance is, if it is about a multiple.
+fn multiple(distance: f64, interval: f64, bin_s: f64) -> Option<usize> {
+    let multiple = (distance / interval).round();
+    let off = (OFF_S.max(bin_s) + OFF_EACH_S * distance * bin_s) / bin_s;
+    (multiple >= 1.0 && (distance - multiple * interval).abs() <= off).then_some(multiple as usize)
+}
+
 /// The pulses that come at multiples of `interval` bins.
-fn on_interval(pulses: &[std::ops::Range<usize>], interval: f64, bin_s: f64) -> Vec<std::ops::Range<usize>> {
+fn on_interval(pulses: &[Range<usize>], interval: f64, bin_s: f64) -> Vec<Range<usize>> {
     let near = (COMPARED * interval) as usize;
-    let off = |distance: f64| (OFF_S.max(bin_s) + OFF_EACH_S * distance * bin_s) / bin_s;
-    let is_multiple = |distance: f64| {
-        let multiple = (distance / interval).round();
-        multiple >= 1.0 && (distance - multiple * interval).abs() <= off(distance)
-    };
     let neighbours: Vec<usize> = pulses
         .iter()
         .map(|pulse| {
             let first = pulses.partition_point(|other| other.start + near < pulse.start);
             let last = pulses.partition_point(|other| other.start <= pulse.start + near);
             let distances = pulses[first..last].iter().map(|other| other.start.abs_diff(pulse.start) as f64);
-            distances.filter(|distance| is_multiple(*distance)).count()
+            distances.filter(|distance| multiple(*distance, interval, bin_s).is_some()).count()
         })
         .collect();
     let most = neighbours.iter().copied().max().unwrap_or(0);

@@ -14,7 +14,7 @@ use super::trace::Trace;
 use super::{StateCurrents, align};
 
 /// Samples that are longer do not show a beacon.
-const LONGEST_SAMPLE_S: f64 = 2e-3;
+pub(super) const LONGEST_SAMPLE_S: f64 = 2e-3;
 /// A time awake that has a level, in bins of a millisecond, and what is left out of it at either end.
 const LONG_BINS: usize = 8;
 const EDGE_BINS: usize = 2;
@@ -144,6 +144,8 @@ pub struct BeaconCharge {
     pub count: usize,
     /// The usual time from one to the next, in seconds.
     pub every_s: f64,
+    /// The same of the prediction, by the DTIM period and the listen interval that it has.
+    pub predicted_every_s: f64,
     /// The usual charge of one, from before it until after it.
     pub measured_c: f64,
     /// The same of the prediction.
@@ -235,13 +237,20 @@ impl Wakeups {
     /// What one of them takes, measured beside predicted.
     pub(super) fn charge(&self) -> Option<BeaconCharge> {
         let starts_s = &self.seen.starts_s;
-        let every_s = self.seen.every_s()?;
+        let (every_s, predicted_every_s) = (self.seen.every_s()?, self.planned.every_s()?);
         let (measured_c, predicted_c) = (
             self.seen.charge(&self.measured, self.between_a()?)?,
             self.planned.charge(&self.predicted, self.sleep_a)?,
         );
         let more_a = (measured_c - predicted_c) / every_s;
-        Some(BeaconCharge { count: starts_s.len(), every_s, measured_c, predicted_c, more_a })
+        Some(BeaconCharge {
+            count: starts_s.len(),
+            every_s,
+            predicted_every_s,
+            measured_c,
+            predicted_c,
+            more_a,
+        })
     }
 }
 

@@ -264,11 +264,10 @@ impl Radio {
             self.wake_up.time = Span::from_millis(1);
         }
         self.wake_up.power = nanowatts(fit.wake_up_j / self.wake_up.time.as_secs_f64());
-        let less =
-            |a: Power, b: Power| Power::from_nanowatts(a.as_nanowatts().saturating_sub(b.as_nanowatts()));
-        let doze = less(self.sleep, self.housekeeping);
+        let doze = self.doze();
         self.sleep = nanowatts(fit.sleep_w);
-        self.housekeeping = less(self.sleep, doze);
+        self.housekeeping =
+            Power::from_nanowatts(self.sleep.as_nanowatts().saturating_sub(doze.as_nanowatts()));
         self
     }
 }

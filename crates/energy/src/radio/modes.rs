@@ -28,6 +28,11 @@ pub struct HostMode {
 }
 
 impl Radio {
+    /// What the chip takes asleep without wake-ups of its host.
+    pub const fn doze(&self) -> Power {
+        Power::from_nanowatts(self.sleep.as_nanowatts().saturating_sub(self.housekeeping.as_nanowatts()))
+    }
+
     /// The same radio with its host in another mode; `None` if there is no such mode.
     #[must_use]
     pub fn in_mode(mut self, id: &str) -> Option<Self> {
@@ -51,7 +56,7 @@ impl Radio {
     }
 
     /// A board that was measured, with what it takes asleep beyond `chip`, the sleep of the profile before: what stands on it beside the
-    /// chip takes the same whatever the host does. What of it wakes up an associated host is not there in deep sleep.
+    /// chip takes the same whatever the host does.
     #[must_use]
     pub fn with_board_above(mut self, chip: Power) -> Self {
         let more = self.sleep.as_nanowatts().saturating_sub(chip.as_nanowatts());
@@ -62,17 +67,48 @@ impl Radio {
                 Power::from_nanowatts(mode.sleep.as_nanowatts().saturating_add(more))
             };
         }
-        let always = Power::from_nanowatts(more.saturating_sub(self.housekeeping.as_nanowatts()));
-        if let Some(chip) = self.deep_sleep.filter(|_| always > Power::ZERO) {
-            let volts = self.voltage.map_or(1.0, airwatt_base::Voltage::as_volts);
-            let [own, board] = [chip, always].map(|power| 1e6 * power.as_watts() / volts);
-            let why = format!(
-                "{own:.3} uA of the chip, and {board:.3} uA that the board takes above the chip while it dozes: measure it in deep sleep"
-            );
-            self.assumed.insert("deep_sleep".to_owned(), why);
-            self.deep_sleep =
-                Some(Power::from_nanowatts(chip.as_nanowatts().saturating_add(always.as_nanowatts())));
+        self
+    }
+
+    /// The chip on a board that takes `load` all the time, as was measured while the chip dozed: also while the radio is awake, and in deep
+    /// sleep. The states in `measured` have it already, and the profile marks the others as assumed, since nobody measured them.
+    #[must_use]
+    pub fn with_load(mut self, load: Power, measured: &[&str]) -> Self {
+        if load == Power::ZERO {
+            return self;
         }
+        let volts = self.voltage.map_or(1.0, airwatt_base::Voltage::as_volts);
+        let beside = format!(
+            "{:.3} uA that the board takes above the chip while it dozes",
+            1e6 * load.as_watts() / volts
+        );
+        let sum =
+            |power: Power| Power::from_nanowatts(power.as_nanowatts().saturating_add(load.as_nanowatts()));
+        let mut assume = |key: &str, chip: &str, then: &str| {
+            let before = self.assumed.get(key).map_or_else(|| chip.to_owned(), String::clone);
+            self.assumed.insert(key.to_owned(), format!("{before}, and {beside}{then}"));
+        };
+        if !measured.contains(&"transmit") {
+            assume("transmit", "that of the chip", "");
+            self.transmit = sum(self.transmit);
+            self.transmit_by_rate.iter_mut().for_each(|(_, power)| *power = sum(*power));
+        }
+        if let Some(chip) = self.deep_sleep {
+            let own = format!("{:.3} uA of the chip", 1e6 * chip.as_watts() / volts);
+            assume("deep_sleep", &own, ": measure it in deep sleep");
+            self.deep_sleep = Some(sum(chip));
+        }
+        if !measured.contains(&"receive") {
+            assume("receive", "that of the chip", "");
+            self.receive = sum(self.receive);
+        }
+        // Listening that is assumed to be as receiving is measured with it.
+        let is_as_receiving = self.assumed.contains_key("listen") && measured.contains(&"receive");
+        if !measured.contains(&"listen") && !is_as_receiving {
+            self.listen = sum(self.listen);
+        }
+        self.wake_up.power = sum(self.wake_up.power);
+        self.to_sleep.power = sum(self.to_sleep.power);
         self
     }
 }

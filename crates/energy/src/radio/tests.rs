@@ -695,14 +695,40 @@ fn a_board_takes_the_same_more_in_each_mode() {
     let board = Radio { sleep: sum(chip.sleep), ..chip.clone() }.with_board_above(chip.sleep);
     let of_modes = |radio: &Radio| radio.modes.iter().map(|mode| mode.sleep).collect::<Vec<_>>();
     assert_eq!(of_modes(&board), of_modes(&chip).into_iter().map(sum).collect::<Vec<_>>());
-    assert_eq!(board.deep_sleep, chip.deep_sleep.map(sum));
+    // A board that was measured to take less than the chip has nothing beside it.
+    let less = Radio { sleep: Power::ZERO, ..chip.clone() }.with_board_above(chip.sleep);
+    assert_eq!(of_modes(&less)[1..], of_modes(&chip)[1..]);
+}
+
+/// A load of 3 mA is there while the radio is awake and in deep sleep, too, but not twice in what was measured with it.
+#[test]
+fn a_load_is_in_each_current_once() {
+    let chip = Radio::find("esp32-c3").unwrap();
+    let load = Power::from_nanowatts(9_900_000);
+    let sum = |power: Power| Power::from_nanowatts(power.as_nanowatts() + load.as_nanowatts());
+    let board = chip.clone().with_load(load, &["sleep"]);
+    let all = |radio: &Radio| {
+        let transitions = [radio.wake_up.power, radio.to_sleep.power];
+        [
+            radio.transmit,
+            radio.receive,
+            radio.listen,
+            transitions[0],
+            transitions[1],
+            radio.deep_sleep.unwrap(),
+        ]
+    };
+    assert_eq!(all(&board), all(&chip).map(sum));
+    assert_eq!(board.transmit_by_rate[1].1, sum(chip.transmit_by_rate[1].1));
+    assert_eq!(board.sleep, chip.sleep);
     // Nobody measured that.
     let why = &board.assumed["deep_sleep"];
     assert!(why.starts_with("5.000 uA of the chip, and 3000.000 uA that the board takes"), "{why}");
     assert!(!chip.assumed.contains_key("deep_sleep"));
-    // A board that was measured to take less than the chip has nothing beside it.
-    let less = Radio { sleep: Power::ZERO, ..chip.clone() }.with_board_above(chip.sleep);
-    assert_eq!(of_modes(&less)[1..], of_modes(&chip)[1..]);
+    // Listening is assumed to be as receiving, which was measured.
+    let measured = chip.clone().with_load(load, &["sleep", "receive"]);
+    assert_eq!((measured.receive, measured.listen), (chip.receive, chip.listen));
+    assert_eq!(chip.clone().with_load(Power::ZERO, &[]), chip);
 }
 
 /// A profile of the user's has a band, also if it says nothing of itself: the largest error of those that are compared with an average.
