@@ -3,7 +3,9 @@
 use airwatt_capture::advise::choice::{Decision, Figures, Row};
 use airwatt_capture::advise::deep_sleep::DeepSleep;
 use airwatt_capture::advise::measured::{self, SettingChange};
-use airwatt_capture::advise::{Asked, Candidate, CapturedTraffic, ModelPlan, ModelQuestion, TunnelAdvice};
+use airwatt_capture::advise::{
+    Asked, Candidate, CapturedTraffic, ModelPlan, ModelQuestion, Modelled, TunnelAdvice,
+};
 use airwatt_capture::report::{CellReport, GapReport, PaceReport};
 use airwatt_proto::powersave::PowerSaveConfig;
 use pyo3::prelude::*;
@@ -207,6 +209,16 @@ impl FiguresOfPython {
             delay_p95_s: self.delay_p95_s,
         }
     }
+
+    fn modelled(&self) -> Modelled {
+        Modelled {
+            energy_j: self.energy_j,
+            power_w: self.power_w,
+            delay_s: self.delay_s,
+            delay_p95_s: self.delay_p95_s.unwrap_or(self.delay_s),
+            goodput_bps: self.goodput_bps,
+        }
+    }
 }
 
 /// The delay that a candidate adds in each run, of the flow that suffers most; None if no flow has delays. Both have a delay of each
@@ -243,7 +255,7 @@ pub(crate) struct RowOfPython {
 #[pyfunction]
 pub(crate) fn advise_choose(rows: Vec<RowOfPython>, budget_s: f64) -> PyResult<String> {
     let row = |row: &RowOfPython| Row {
-        model: row.model.as_ref().map(|model| (model.energy_j, model.delay_s)),
+        model: row.model.as_ref().map(FiguresOfPython::modelled),
         simulation: row.simulation.as_ref().map(FiguresOfPython::figures),
         is_out_of_reach: row.is_out_of_reach,
     };

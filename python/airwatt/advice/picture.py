@@ -33,7 +33,7 @@ def _candidates(axes: Axes, found: Advice) -> None:
         colour, mark = style.LINES[index % len(style.LINES)], "os^DvPX*"[index % 8]
         for row in rows:
             if row.candidate.policy == policy and row.model and row.simulation:
-                delays_ms = [1e3 * max(0.0, delay_s) for delay_s in (row.model.delay_s, row.simulation.judged_s)]
+                delays_ms = [1e3 * max(0.0, delay_s) for delay_s in (row.model.judged_s, row.simulation.judged_s)]
                 energies_j = [row.model.energy_j, row.simulation.energy_j]
                 axes.plot(delays_ms, energies_j, ":", color=colour, linewidth=0.7)
                 axes.plot(delays_ms[:1], energies_j[:1], mark, color=colour, markersize=4, markerfacecolor="white")
@@ -54,7 +54,7 @@ def _candidates(axes: Axes, found: Advice) -> None:
         axes.step(xs, ys, where="post", color=style.GREY, linewidth=1.2, zorder=0, label="least for a budget")
     axes.axvline(1e3 * found.budget_s, color=style.INK, linewidth=0.9, linestyle="--", label="budget")
     if any(row.model for row in rows):
-        axes.plot([], [], "o", color=style.GREY, markersize=4, markerfacecolor="white", label="the model's mean")
+        axes.plot([], [], "o", color=style.GREY, markersize=4, markerfacecolor="white", label="by the model")
     most = [figures.energy_j for row in rows for figures in (row.simulation, row.model) if figures]
     delays_ms = [1e3 * figures.judged_s for row in rows for figures in (row.simulation, row.model) if figures]
     # The budget is in the picture too: a large one would press all candidates onto its edge.

@@ -12,6 +12,7 @@ from airwatt.cli.advice_words import (
     deep_sleep,
     few,
     has_no_packets,
+    judged,
     more,
     name,
     why_not,
@@ -30,8 +31,12 @@ def parts(found: Advice, *, details: bool) -> Iterator[str | Table]:
     from airwatt.cli import advice_details
     from airwatt.tables import quantity
 
-    asked = f"at most {quantity(found.budget_s, 's')} of added delay at the 95th percentile"
-    yield filled(f"{found.source}, radio {found.radio}, {asked}:", COLUMNS)
+    ran = sum(row.simulation is not None for row in found.rows)
+    asked = f"at most {quantity(found.budget_s, 's')} of delay added at the 95th percentile"
+    how = "were replayed" if found.from_capture else "ran"
+    yield filled(
+        f"{found.source}, radio {found.radio}: least energy with {asked}, of {ran} settings that {how}:", COLUMNS
+    )
     yield "\n".join(filled(line, COLUMNS, 11) for line in _verdict(found))
     yield from _how_to_set(found)
     notes = list(_notes(found))
@@ -121,9 +126,7 @@ def _brief(found: Advice, row: Row) -> str:
     if has_no_packets(figures):
         parts.append("no packet to delay")
     else:
-        parts.append(f"{with_error(max(0.0, figures.delay_s), 's', figures.delay_ci95_s)} of delay")
-        if figures.delay_p95_s is not None:
-            parts[-1] += f" (95 %: {with_error(max(0.0, figures.delay_p95_s), 's', None)})"
+        parts.append(judged(figures))
     return ", ".join(parts)
 
 
@@ -186,7 +189,7 @@ def _notes(found: Advice) -> Iterator[str]:
     figures = best.simulation
     if figures is not None and figures.delay_p95_s is not None and figures.delay_s > max(0.0, figures.delay_p95_s):
         yield (
-            "it adds more to the mean delay than to the 95th percentile (95 %): each is compared with that of a radio "
+            "it adds more to the mean delay than to the 95th percentile: each is compared with that of a radio "
             "that never sleeps, whose slowest packets may be delayed less than others"
         )
     stack = found.network_stack

@@ -59,8 +59,8 @@ def _assumed(found: Advice) -> str:
         )
     )
     text = (
-        f"{origin}; delay is that of packets with data{waits}, beyond that with a radio that never sleeps: its mean, "
-        "and at the 95th percentile (95 %), which is held against the budget"
+        f"{origin}; delay is that of packets with data{waits}, beyond that with a radio that never sleeps: at the "
+        "95th percentile (95 %), by which candidates are ranked, and its mean"
     )
     return f"{text}; {found.assumed}" if found.assumed else text
 

@@ -137,16 +137,21 @@ def costs(found: Advice, row: Row) -> str:
     if has_no_packets(figures):
         parts.append("no packet to delay")
     else:
-        delay = f"{with_error(max(0.0, figures.delay_s), 's', figures.delay_ci95_s)} of delay"
-        if figures.delay_p95_s is not None:
-            delay += f" (95 %: {with_error(max(0.0, figures.delay_p95_s), 's', None)})"
-        parts.append(delay)
+        parts.append(judged(figures))
     if figures.goodput_bps is not None:
         parts.append(with_error(figures.goodput_bps, "b/s", figures.goodput_ci95_bps))
     error = found.model_error(row)
     if error is not None:
         parts.append(f"model {percent(error)}")
     return ", ".join(parts)
+
+
+def judged(figures: Figures) -> str:
+    """The delay by which a candidate is judged, with the mean beside it."""
+    mean = with_error(max(0.0, figures.delay_s), "s", figures.delay_ci95_s)
+    if figures.delay_p95_s is None:
+        return f"{mean} of delay"
+    return f"{with_error(max(0.0, figures.delay_p95_s), 's', None)} of delay (mean {mean})"
 
 
 def with_error(value: float | None, unit: str, ci95: float | None) -> str:

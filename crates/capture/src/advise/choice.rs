@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::UNDECIDED_S;
+use super::Modelled;
 
 /// From this share on, a model whose energy differs from the simulation's is said to disagree.
 const DISAGREE: f64 = 0.25;
@@ -61,8 +61,8 @@ pub enum Verdict {
 /// A candidate with what the models and what the runs gave.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Row {
-    /// Energy and delay by the models.
-    pub model: Option<(f64, f64)>,
+    /// By the models.
+    pub model: Option<Modelled>,
     /// By simulation or replay.
     pub simulation: Option<Figures>,
     /// Whether no setting gives it, on the platform of the radio's chip or on any: then it is no advice, however little it spends.
@@ -132,9 +132,8 @@ impl Decision {
         };
         let verdicts = rows.iter().enumerate().map(verdict).collect();
         let model_errors: Vec<Option<f64>> = rows.iter().map(model_error).collect();
-        let is_undecided =
-            |index: &usize| rows[*index].model.is_some_and(|(_, delay_s)| delay_s <= budget_s + UNDECIDED_S);
-        let modelled_j = |index: &usize| rows[*index].model.map_or(f64::INFINITY, |(energy_j, _)| energy_j);
+        let is_undecided = |index: &usize| rows[*index].model.is_some_and(|model| model.is_inside(budget_s));
+        let modelled_j = |index: &usize| rows[*index].model.map_or(f64::INFINITY, |model| model.energy_j);
         Self {
             within_chance: ranked
                 .first()
@@ -178,14 +177,14 @@ fn curve(rows: &[Row]) -> Vec<(f64, usize)> {
 }
 
 fn model_error(row: &Row) -> Option<f64> {
-    let ((modelled_j, _), found) = row.model.zip(row.simulation)?;
-    (found.energy_j != 0.0).then(|| modelled_j / found.energy_j - 1.0)
+    let (model, found) = row.model.zip(row.simulation)?;
+    (found.energy_j != 0.0).then(|| model.energy_j / found.energy_j - 1.0)
 }
 
 /// Whether the modelled mean delay is off by more than [`LATE_S`] and more than half of the simulated one.
 fn is_late(row: &Row) -> bool {
-    row.model.zip(row.simulation).is_some_and(|((_, delay_s), found)| {
-        let off_s = (delay_s - found.delay_s).abs();
+    row.model.zip(row.simulation).is_some_and(|(model, found)| {
+        let off_s = (model.delay_s - found.delay_s).abs();
         off_s > LATE_S && off_s > 0.5 * found.delay_s.abs()
     })
 }

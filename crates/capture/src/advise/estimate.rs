@@ -245,14 +245,35 @@ impl Traffic {
     }
 }
 
+/// A random wait of some packets, evenly distributed up to the longest.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    longest_s: f64,
+    /// The share of the packets that wait.
+    share: f64,
+}
+
+impl Wait {
+    /// Its mean over all packets.
+    fn mean_s(self) -> f64 {
+        self.longest_s / 2.0 * self.share
+    }
+
+    /// Its 95th percentile over all packets, which is zero where fewer than one in twenty waits.
+    fn p95_s(self) -> f64 {
+        let beyond = 0.05;
+        if self.share > beyond { self.longest_s * (1.0 - beyond / self.share) } else { 0.0 }
+    }
+}
+
 /// The figures that the models give for a candidate; `None` if none describes it.
 pub(super) fn estimate(traffic: &Traffic, candidate: &Candidate) -> Option<Modelled> {
     let elapsed_s = traffic.elapsed_s;
     let rest_s = (elapsed_s - traffic.busy_s).max(0.0);
     let awake_j = traffic.spent_j(rest_s, 0.0, 0.0);
-    let wait_s = traffic.down_wait_s / 2.0 * traffic.late_share;
-    let (energy_j, delay_s) = match candidate.dozing {
-        Dozing::Never => (awake_j, 0.0),
+    let wait = Wait { longest_s: traffic.down_wait_s, share: traffic.late_share };
+    let (energy_j, wait) = match candidate.dozing {
+        Dozing::Never => (awake_j, Wait { longest_s: 0.0, ..wait }),
         Dozing::BetweenBeacons(fetch) => {
             let beacons = (elapsed_s / traffic.beacon.received_s()).min(traffic.down_packets);
             // One trigger for what a beacon announces, or a poll for each packet, which is its own answer.
@@ -260,24 +281,29 @@ pub(super) fn estimate(traffic: &Traffic, candidate: &Candidate) -> Option<Model
                 Fetch::Trigger => beacons * (traffic.poll_j + traffic.end_j),
                 Fetch::Poll => traffic.down_packets * traffic.poll_j,
             };
-            (traffic.spent_j(rest_s, rest_s, traffic.wakes.unwrap_or(beacons)) + asked_j, wait_s)
+            (traffic.spent_j(rest_s, rest_s, traffic.wakes.unwrap_or(beacons)) + asked_j, wait)
         }
         Dozing::BetweenTriggers => {
             let interval_s = candidate.value_s();
             let triggers = traffic.pace.triggers(interval_s, elapsed_s);
             let asked_j = triggers * (traffic.poll_j + traffic.end_j);
             let energy_j = traffic.spent_j(rest_s, rest_s, triggers + traffic.wakes.unwrap_or(0.0)) + asked_j;
-            (energy_j, wait_s.min(interval_s / 2.0 * traffic.late_share))
+            (energy_j, Wait { longest_s: wait.longest_s.min(interval_s), ..wait })
         }
         Dozing::AfterTimeout => {
             let timeout_s = candidate.value_s();
             let (asleep_s, sleeps) = traffic.pace.asleep(timeout_s, rest_s);
             let late = traffic.pace.late_share(timeout_s, asleep_s);
-            (traffic.spent_j(rest_s, asleep_s, sleeps), wait_s * late)
+            (traffic.spent_j(rest_s, asleep_s, sleeps), Wait { share: wait.share * late, ..wait })
         }
         Dozing::Adaptive => return None,
     };
     let energy_j = energy_j.min(awake_j);
-    let power_w = energy_j / elapsed_s;
-    Some(Modelled { energy_j, power_w, delay_s, goodput_bps: traffic.goodput_bps })
+    Some(Modelled {
+        energy_j,
+        power_w: energy_j / elapsed_s,
+        delay_s: wait.mean_s(),
+        delay_p95_s: wait.p95_s(),
+        goodput_bps: traffic.goodput_bps,
+    })
 }

@@ -3,9 +3,9 @@
 //! A *candidate* is a policy with its settings; its *delay* is what it adds to the 95th percentile of the time from host to host of
 //! the flow that is delayed most, compared with a radio that never sleeps. If an application waits for answers, it is what the
 //! candidate adds to that of the time of an answer. In a capture it is the 95th percentile of what the candidate adds to each packet.
-//! The models, which have means alone, are evaluated first ([`estimate`]), for the traffic of a scenario
-//! ([`setting`]) or of a capture, and order the candidates. The best few, and those without a model, are simulated or
-//! replayed; [`choice`] decides from both which one to take and where the models disagree.
+//! The models are evaluated first ([`estimate`]), for the traffic of a scenario ([`setting`]) or of a capture, and choose what is
+//! simulated or replayed: the best few by the same quantities, and those without a model. [`choice`] ranks what was run, and says where the
+//! models disagree.
 //!
 //! Left out: policies of other stations, changes of the transport, tunnels in runs.
 
@@ -96,8 +96,17 @@ pub struct Modelled {
     pub power_w: f64,
     /// Mean delay that the candidate adds.
     pub delay_s: f64,
+    /// The 95th percentile of that delay, by which candidates are judged.
+    pub delay_p95_s: f64,
     /// Goodput of all flows, if the models give it.
     pub goodput_bps: Option<f64>,
+}
+
+impl Modelled {
+    /// Whether it is within a budget, or so little beyond that a simulation has to say it.
+    fn is_inside(&self, budget_s: f64) -> bool {
+        self.delay_p95_s <= budget_s + UNDECIDED_S
+    }
 }
 
 /// A candidate with its model.
@@ -131,7 +140,7 @@ pub struct TunnelAdvice {
 /// What is asked of the models.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ModelQuestion {
-    /// The delay that a candidate may add; models hold their mean against it.
+    /// The delay that a candidate may add, at the 95th percentile.
     pub budget_s: f64,
     /// How many candidates within the budget are to be run, beside those that are in any case.
     pub confirm: usize,
@@ -228,7 +237,8 @@ fn asked(model: impl Fn(&Candidate) -> Option<Modelled>, question: ModelQuestion
 }
 
 /// The candidates without a model, the best of each policy and listen interval, of all within the budget, and of those beyond it. A model that
-/// is wrong about a policy is wrong about all of its settings, so no policy is left out because of its model.
+/// is wrong about a policy is wrong about all of its settings, so no policy is left out because of its model. Within the budget are those
+/// whose percentile is, and those whose mean is: a model's mean is the better known of both.
 fn to_confirm(candidates: &[Asked], budget_s: f64, confirm: usize) -> Vec<usize> {
     let mut chosen: Vec<usize> =
         (0..candidates.len()).filter(|&index| candidates[index].model.is_none()).collect();
@@ -246,11 +256,14 @@ fn to_confirm(candidates: &[Asked], budget_s: f64, confirm: usize) -> Vec<usize>
             chosen.push(index);
         }
     }
-    let is_inside = |model: &Modelled| model.delay_s <= budget_s + UNDECIDED_S;
-    chosen
-        .extend(modelled.iter().filter(|(_, model)| is_inside(model)).take(confirm).map(|&(index, _)| index));
-    chosen
-        .extend(modelled.iter().filter(|(_, model)| !is_inside(model)).take(BEYOND).map(|&(index, _)| index));
+    let best = |is_wanted: &dyn Fn(&Modelled) -> bool, count| {
+        let wanted = modelled.iter().filter(|(_, model)| is_wanted(model));
+        wanted.take(count).map(|&(index, _)| index).collect::<Vec<_>>()
+    };
+    let has_mean_inside = |model: &Modelled| model.delay_s <= budget_s + UNDECIDED_S;
+    chosen.extend(best(&|model| model.is_inside(budget_s), confirm));
+    chosen.extend(best(&has_mean_inside, confirm));
+    chosen.extend(best(&|model| !has_mean_inside(model), BEYOND));
     chosen
 }
 

@@ -7,7 +7,7 @@ use airwatt_sim::scenario::Scenario;
 
 use super::choice::{Decision, Figures, Row, Verdict};
 use super::measured::{SettingChange, added_delays};
-use super::{Asked, Candidate, CapturedTraffic, ModelPlan, ModelQuestion, model_radio};
+use super::{Asked, Candidate, CapturedTraffic, ModelPlan, ModelQuestion, Modelled, model_radio};
 use crate::report::{CellReport, GapReport, PaceReport};
 
 fn figures(energy_j: f64, delay_s: f64) -> Figures {
@@ -21,7 +21,15 @@ fn figures(energy_j: f64, delay_s: f64) -> Figures {
     }
 }
 
+/// A row with energy and delay by the model, and by a run.
 fn row(model: Option<(f64, f64)>, energy_j: f64, delay_s: f64) -> Row {
+    let model = model.map(|(energy_j, delay_s)| Modelled {
+        energy_j,
+        power_w: energy_j,
+        delay_s,
+        delay_p95_s: delay_s,
+        goodput_bps: None,
+    });
     Row { model, simulation: Some(figures(energy_j, delay_s)), is_out_of_reach: false }
 }
 
@@ -186,6 +194,44 @@ fn models_of_captured_traffic_follow_the_cell() {
     assert!((skipping.energy_j / rarely.energy_j - 1.0).abs() < 0.01);
     let fast = psm(CellReport { beacon_rate_bps: 6e6, ..usual });
     assert!(fast.energy_j < 0.9 * once.energy_j, "{} of {} J", fast.energy_j, once.energy_j);
+}
+
+/// A trigger each 40 ms has a mean within 20 ms and spends less than one each 20 ms, but packets wait for up to 40 ms.
+#[test]
+fn what_is_run_is_chosen_by_the_delay_that_is_judged() {
+    let mut captured = sparse(usual_cell());
+    captured.pace.gaps_up.clone_from(&captured.pace.gaps);
+    let plan = ModelPlan::of_capture(&captured, question(0.02));
+    let uapsd = |millis| {
+        let setting = Some(("interval", Span::from_millis(millis)));
+        let is_it = |asked: &&Asked| asked.candidate.policy == "uapsd" && asked.candidate.setting == setting;
+        plan.candidates.iter().find(is_it).expect("each interval is a candidate")
+    };
+    let delays = |millis| uapsd(millis).model.map(|model| (model.delay_s, model.delay_p95_s)).unwrap();
+    let (mean_s, p95_s) = delays(40);
+    assert!((mean_s - 0.02).abs() < 1e-9 && (p95_s - 0.038).abs() < 1e-9, "{mean_s} {p95_s}");
+    assert!((delays(20).1 - 0.019).abs() < 1e-9);
+    assert!(uapsd(20).confirm && uapsd(20).model.unwrap().energy_j > uapsd(40).model.unwrap().energy_j);
+}
+
+/// Of packets of which one in twenty waits the 95th percentile is none; of all, nearly the longest wait.
+#[test]
+fn the_modelled_percentile_follows_the_share_of_packets_that_wait() {
+    let p95_s = |packets_up| {
+        let mut captured = sparse(usual_cell());
+        captured.pace.packets_up = packets_up;
+        let plan = ModelPlan::of_capture(&captured, question(1.0));
+        plan.candidates
+            .iter()
+            .find(|asked| asked.candidate.policy == "psm")
+            .unwrap()
+            .model
+            .unwrap()
+            .delay_p95_s
+    };
+    assert!((p95_s(0) - 0.95 * 0.1024).abs() < 1e-9);
+    assert!((p95_s(100) - 0.9 * 0.1024).abs() < 1e-9);
+    assert_eq!(p95_s(1_900), 0.0);
 }
 
 /// A radio of the models has the powers of the profile; a transition without time costs nothing, and another one its mean power.
