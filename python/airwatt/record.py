@@ -7,6 +7,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 
+def flat(item: Any, *, lists: bool = False, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yields what nested objects hold by the paths of names with dots; with `lists` also what lists hold, by places."""
+    for key, value in item.items() if isinstance(item, Mapping) else enumerate(item):
+        if isinstance(value, Mapping) or (lists and isinstance(value, list)):
+            yield from flat(value, lists=lists, prefix=f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
 class Record(Mapping[str, Any]):
     """A JSON object whose keys are attributes too: `station.energy_j`, or `overhead["always-active"]`.
 

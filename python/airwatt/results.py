@@ -19,7 +19,7 @@ from airwatt._documents import RunResult
 from airwatt.aggregates import energy_per_bit_j, over
 from airwatt.compared import ComparedRow, names_of
 from airwatt.files import replacing
-from airwatt.record import Record
+from airwatt.record import Record, flat
 from airwatt.statistics import summarize
 
 if TYPE_CHECKING:
@@ -321,20 +321,10 @@ def _run_rows(document: Mapping[str, Any], what: str) -> Iterator[dict[str, Any]
     origin = {"scenario": document["scenario"], "seed": document["seed"]}
     if what == "runs":
         parts = {k: v for k, v in document.items() if k not in ("schema", "version", "flows", "stations")}
-        yield {**origin, **_flat(parts)}
+        yield {**origin, **dict(flat(parts))}
         return
     for item in document[what]:
-        yield {**origin, **_flat(item)}
-
-
-def _flat(item: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    fields: dict[str, Any] = {}
-    for key, value in item.items():
-        if isinstance(value, Mapping):
-            fields.update(_flat(value, f"{prefix}{key}."))
-        else:
-            fields[prefix + key] = value
-    return fields
+        yield {**origin, **dict(flat(item))}
 
 
 def _table(columns: Sequence[Any]) -> pa.Table:

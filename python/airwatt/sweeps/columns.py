@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from airwatt import aggregates
 from airwatt._documents import RunResult
+from airwatt.record import flat
 from airwatt.threshold import below, resolved, schema_of_runs
 
 if TYPE_CHECKING:
@@ -40,10 +41,10 @@ def rows(what: str, point: str, seed: int, document: Mapping[str, Any]) -> Itera
         if numbers["measured_bps"] is None:
             del numbers["measured_bps"]
         rest = {key: value for key, value in document.items() if key not in _LEFT_OUT}
-        yield {**origin, **numbers, **_flat(rest)}
+        yield {**origin, **numbers, **dict(flat(rest, lists=True))}
         return
     for item in document[what]:
-        yield {**origin, **_flat(item)}
+        yield {**origin, **dict(flat(item, lists=True))}
 
 
 def has_rows(document: Any) -> bool:
@@ -160,15 +161,3 @@ def kind(what: str, name: str) -> pa.DataType:
     if "integer" in kinds:
         return pa.int64()
     return pa.bool_() if "boolean" in kinds else pa.string()
-
-
-def _flat(item: Any, prefix: str = "") -> dict[str, Any]:
-    """The leaves of nested objects and lists, by their paths."""
-    fields: dict[str, Any] = {}
-    pairs = item.items() if isinstance(item, Mapping) else enumerate(item)
-    for key, value in pairs:
-        if isinstance(value, Mapping | list):
-            fields.update(_flat(value, f"{prefix}{key}."))
-        else:
-            fields[f"{prefix}{key}"] = value
-    return fields

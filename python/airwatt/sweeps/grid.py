@@ -33,6 +33,7 @@ from typing import Any
 
 from airwatt import _core
 from airwatt._core import InputError
+from airwatt.record import flat
 from airwatt.sweeps.conditions import Condition
 from airwatt.sweeps.ranges import between, values_of
 
@@ -95,10 +96,10 @@ def grid(request: Request, policies: Sequence[str]) -> Grid:
             if key == "policy" and "all" in names:
                 names = list(dict.fromkeys(name for one in names for name in (policies if one == "all" else [one])))
             groups.append(tuple({key: name} for name in names))
-    for key, value in _leaves(request.over):
+    for key, value in flat(request.over):
         groups.append(tuple({key: item} for item in _list(key, value)))
     for table in request.together:
-        groups.append(_together(dict(_leaves(table))))
+        groups.append(_together(dict(flat(table))))
     if request.latin is not None:
         groups.append(_latin(request.latin))
     keys = [key for group in groups for key in group[0]]
@@ -151,19 +152,6 @@ def read(path: str) -> Request:
     return Request(**table, origin=f"{path}: ")
 
 
-def flat(table: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Gives the dotted keys of nested tables with their values."""
-    return _leaves(table)
-
-
-def _leaves(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    found: list[tuple[str, Any]] = []
-    for key, value in table.items():
-        below = isinstance(value, Mapping)
-        found += _leaves(value, f"{prefix}{key}.") if below else [(f"{prefix}{key}", value)]
-    return found
-
-
 def _list(key: str, value: Any) -> list[str]:
     """The values of an axis: a text of values and ranges, or a list of values."""
     if isinstance(value, str):
@@ -199,7 +187,7 @@ def _latin(table: Mapping[str, Any]) -> tuple[Point, ...]:
         raise InputError("latin: expected a whole seed, and ranges in latin.over")
     draw = random.Random(seed)
     columns: dict[str, list[str]] = {}
-    for key, value in _leaves(keys):
+    for key, value in flat(keys):
         strata = sorted(range(count), key=lambda _: draw.random())
         shares = [(stratum + draw.random()) / count for stratum in strata]
         if isinstance(value, str) and ":" in value:

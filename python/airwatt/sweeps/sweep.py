@@ -13,6 +13,7 @@ from airwatt import loading
 from airwatt._core import InputError, Scenario
 from airwatt.own import PolicyChoice, TransportChoice, by_file, files_of
 from airwatt.parallel import Progress
+from airwatt.record import flat
 from airwatt.results import Interrupted
 from airwatt.sweeps import plan as plans
 from airwatt.sweeps.frames import Store
@@ -122,7 +123,7 @@ def prepare(request: Request) -> Plan:
     loading.check_seeds(request.seed, request.runs)
     if request.until is not None:
         Until.parse(request.until)
-    base = loading.load(request.scenario, (), dict(_texts(request.set)))
+    base = loading.load(request.scenario, (), dict(flat(request.set)))
     needs_policies = request.policy is not None and "all" in request.policy
     wanted = grid(request, loading.possible_policies(base) if needs_policies else [])
     planned = plans.plan(
@@ -203,14 +204,6 @@ def run(
     finally:
         sweeper.close()
         work.close()
-
-
-def _texts(table: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            yield from ((f"{key}.{below}", item) for below, item in _texts(value))
-        else:
-            yield key, value
 
 
 def _checked(base: Scenario, wanted: Grid, origin: str) -> Iterator[tuple[Point, Scenario]]:

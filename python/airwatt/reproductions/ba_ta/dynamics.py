@@ -22,8 +22,6 @@ STEPS = 120
 ENDS = ("most", "least")
 _KINDS = {"i64": "<i8", "u32": "<u4", "bool": "u1", "code": "<u4"}
 
-Columns = Mapping[str, "np.ndarray"]
-
 
 def tables(run: Run, *names: str) -> list[dict[str, np.ndarray]]:
     """Some of a run's traces, each as columns by name."""

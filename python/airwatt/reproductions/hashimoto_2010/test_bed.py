@@ -262,10 +262,6 @@ def _windowed(
 # With the delay router.
 
 
-def _delayed(up: int, method: str, on: bool) -> Point:
-    return delayed(up, method, on)
-
-
 _THREE = (PLAIN, METHOD, ESTIMATED)
 
 

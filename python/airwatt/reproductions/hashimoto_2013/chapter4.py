@@ -27,7 +27,6 @@ AGGREGATES = (150.0, 300.0, 450.0, 600.0, 900.0, 1200.0)
 BOUNDS_MS = (0.0, 1.0, 3.0, 5.0, 10.0, 20.0)
 
 _KBYTE_BPS = 8e3
-_RADIO = models.radio("ar5004")
 
 
 def _tunnel(kbytes: Any, **parameters: Any) -> Any:

@@ -10,9 +10,6 @@ from airwatt.reproductions.publication import At, Bars, Lines, Outcome, Point, R
 Solved = Callable[[str, Results], Outcome]
 """Gives what came out, for the id that claims begin with."""
 
-Curves = Mapping[float | str, Sequence[float]]
-"""By what a curve stands for: a value at each place of the axis."""
-
 
 def solved(
     place: str, shows: str, solve: Solved, picture: Lines | Bars | None = None, points: tuple[Point, ...] = ()
