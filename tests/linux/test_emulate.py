@@ -327,6 +327,21 @@ def test_queues_mark_the_packets_of_kernels_that_ask_for_it(tmp_path):
     assert count("ip.checksum.status == 0") == 0
 
 
+def test_a_pair_of_runs_is_drawn(tmp_path):
+    """The table has both, with the same data, and the picture their sequence numbers."""
+    picture = tmp_path / "both.png"
+    keys = ["--set", "tcp.profile=linux", "--set", "flow.application.size=500kB", "--transport", "cubic"]
+    done = program("compare", "fast-dsl", *keys, "--against", "emulation", "--json", "--plot", picture)
+    if LATE in done.stderr:
+        pytest.skip(LATE)
+    pair = answer_of(done)
+    assert {name: one["flows"][0]["bytes_delivered"] for name, one in pair.items()} == {
+        "simulated": 500_000,
+        "kernel": 500_000,
+    }
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
 @pytest.mark.parametrize("with_signal", [signal.SIGKILL, signal.SIGTERM])
 def test_killed_it_leaves_nothing_behind(with_signal):
     marker = "86399"

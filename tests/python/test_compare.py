@@ -50,6 +50,22 @@ def test_the_table_fits_80_columns_with_every_policy(airwatt, scenario, settings
     assert max(map(len, out.splitlines())) <= 80
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--against", "nothing"], ["--against", "emulation", "nothing"]),
+        (["--against", "emulation", "--runs", "3"], ["--against", "single run", "--runs"]),
+        (["--against", "emulation", "--policy", "active,psm"], ["--against", "several policies"]),
+    ],
+)
+def test_what_cannot_be_held_against_a_kernel_is_said_in_one_line(airwatt, arguments, words):
+    done = airwatt("compare", "fast-dsl", *arguments)
+    assert done.status == 2
+    (line,) = done.err.splitlines()
+    for word in words:
+        assert word in line
+
+
 def test_what_has_no_payload_has_no_energy_per_bit(airwatt):
     answer = airwatt("compare", "idle", "--set", "duration=1s", "--policy", "active,psm", "--json").json
     assert [row["energy_per_bit_j"] for row in answer["rows"]] == [{"mean": None, "ci95": None}] * 2

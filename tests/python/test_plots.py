@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 import airwatt as library
 from airwatt.plots import compare as compare_picture
-from airwatt.plots import style, timeline
+from airwatt.plots import sequence, style, timeline
 from airwatt.reproductions.picture import _bars, _lines, make_room_for_legends
 from airwatt.reproductions.publication import Bars, Lines, Value
 
@@ -123,6 +123,20 @@ def test_no_colour_of_a_curve_comes_twice_and_none_lies_on_the_edge():
     assert len({line.get_color() for line in axes.lines}) == 9
     assert axes.get_ylim()[0] == 0.0
     assert axes.get_ylim()[1] > 1.0
+
+
+def test_the_sequence_numbers_of_a_connection_are_those_of_its_run(tmp_path):
+    """345 segments of 1,448 bytes and one of 440 make 500 kB. Those that the queue dropped come later than others."""
+    capture = tmp_path / "air.pcapng"
+    keys = {"tcp.profile": "linux", "flow.application.size": "500kB", "transport": "cubic"}
+    run = library.laboratory.run("fast-dsl", set=keys, trace=True)
+    run.write_pcapng(capture)
+    found = sequence.connection(capture)
+    assert len(found.repeated) == run.flows[0].segments_retransmitted > 0
+    assert sorted(place for _, place in found.data + found.repeated) == [1448 * index for index in range(346)]
+    assert max(place for _, place in found.acknowledged) in (500_000, 500_001)
+    sequence.draw("one", {"simulated": capture}, tmp_path / "one.png")
+    assert (tmp_path / "one.png").stat().st_size > 10_000
 
 
 def test_ten_kinds_of_bars_look_different():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from airwatt import laboratory
 from airwatt._core import InputError
+from airwatt.cli import against as beside
 from airwatt.cli import options
 from airwatt.cli.output import check_picture, note_file, print_json, show, writing
 from airwatt.cli.parameters import Option
@@ -54,6 +55,16 @@ def command(
         list[str] | None,
         Option("--vary", metavar="KEY=V1,V2,...", help="Values of a scenario's key to compare; may be repeated."),
     ] = None,
+    against: Annotated[
+        str | None,
+        Option(
+            "--against",
+            metavar="emulation",
+            help="Hold one run against the same traffic over sockets of this machine's kernel; --plot draws the"
+            " sequence numbers of both. Needs root.",
+            show_default=False,
+        ),
+    ] = None,
     set_: options.Set = None,
     seed: options.Seed = 1,
     runs: options.Runs = 1,
@@ -73,6 +84,22 @@ def command(
     transports = options.names("--transport", transport)
     radios = options.names("--radio", radio)
     varied = ({} if radios is None else {"station.radio": radios}) | _varied(vary)
+    if against is not None:
+        several = {
+            "several policies": len(policies or ()) > 1,
+            "several transports": len(transports or ()) > 1,
+            "--radio": radios,
+            "--vary": vary,
+            "--runs": runs > 1,
+            "--store": store,
+            "--limit": limit,
+            "--battery": battery,
+            "--fail-if": fail_if,
+        }
+        beside.check(against, several)
+        one = laboratory.choices(*(names[0] if names else None for names in (policies, transports)))
+        beside.hold(laboratory.load(scenario, one, overrides), seed, json=json, plot=plot)
+        return
     if not varied and not policies and not transports:
         raise InputError("compare: expected --policy A,B --transport A,B --radio A,B or --vary KEY=V1,V2, got none")
     limits = options.thresholds_of_runs(fail_if, laboratory.product(policy=policies, transport=transports, vary=varied))
