@@ -118,7 +118,7 @@ with_defaults! {
         /// Whether connections ask for ECN (RFC 3168, `tcp_ecn=1` of Linux): queues with CoDel mark their data instead of dropping them, and the
         /// sender reduces its window for a mark as for a loss, without a retransmission. For the profile `linux`.
         pub ecn: bool = false,
-        /// Whether connections ask for AccECN instead (RFC 9768, `tcp_ecn=3` of Linux 6.18, without its option): acknowledgements count the marks, and what
+        /// Whether connections ask for AccECN instead (RFC 9768, `tcp_ecn=3` of Linux, without its option): acknowledgements count the marks, and what
         /// counts none is taken as with `ecn`. For the profile `linux`.
         pub accecn: bool = false,
         /// Which ends probe a peer that is silent (`SO_KEEPALIVE` of Linux): `client`, `server` or `both`. Default: none, as in the kernel. For
@@ -141,13 +141,14 @@ impl TcpSettings {
         bytes(self.mtu).saturating_sub(bytes(self.header))
     }
 
-    /// The parameters of an end with these settings under the profile `linux`. A receive window is half of the buffer, as in the
-    /// kernel.
+    /// The parameters of an end with these settings under the profile `linux`. A receive window is half of the buffer less a segment, which
+    /// the kernel keeps in reserve.
     pub fn linux(&self, control: linux::Control, sack: bool) -> linux::LinuxConfig {
-        let most = 2 * match self.receive_window {
+        let window = match self.receive_window {
             QueueLimit::Bytes(window) => window.as_bytes(),
             QueueLimit::Packets(segments) => u64::from(segments * self.mss()),
         };
+        let most = 2 * (window + u64::from(self.mss()));
         let standard = linux::LinuxConfig::default();
         linux::LinuxConfig {
             mss: bytes(self.mtu).saturating_sub(40),

@@ -402,6 +402,16 @@ impl Receiver {
         free.min(self.threshold)
     }
 
+    /// A window without a scale is of whole segments, unless the last one is less than a segment below what is free.
+    fn whole_segments(&self, free: u64) -> u64 {
+        let segment = u64::from(self.segment);
+        if (free.saturating_sub(segment) + 1..=free).contains(&self.window) {
+            self.window
+        } else {
+            free / segment * segment
+        }
+    }
+
     /// The window to offer now, which never shrinks, as its field and with the acknowledgement recorded as sent.
     pub(super) fn offer(&mut self, scale: u8, flags: u16) -> u16 {
         if flags & bits::SYN != 0 {
@@ -409,7 +419,8 @@ impl Receiver {
         }
         let left = self.edge().saturating_sub(self.next);
         let unit = 1_u64 << scale;
-        let window = self.free_window().div_ceil(unit) * unit;
+        let free = self.free_window();
+        let window = if scale == 0 { self.whole_segments(free) } else { free.div_ceil(unit) * unit };
         let window = if window < left { left.div_ceil(unit) * unit } else { window };
         self.window = window.min(0xffff << scale);
         self.acknowledged = self.next;
@@ -483,6 +494,24 @@ mod tests {
         }
         assert!(!receiver.read(1), "a byte is no window");
         assert!(receiver.read(60_000));
+    }
+
+    /// A window without a scale stays one of whole segments, and one with a scale is all that is free.
+    #[test]
+    fn a_window_without_a_scale_is_of_whole_segments() {
+        let config = LinuxConfig { receive_buffer: (62_896, 62_896), ..LinuxConfig::default() };
+        for (scale, expected) in [(0, 21 * 1400), (3, 30_000)] {
+            let mut receiver = Receiver::new(&config);
+            receiver.synchronize(Seq::new(0));
+            receiver.begin(1448);
+            for segment in 0..40 {
+                receiver.receive(1 + 1400 * segment, 1400, false, 200_000, 0);
+                receiver.read(1400);
+                receiver.offer(scale, bits::ACK);
+            }
+            let offered = u64::from(receiver.offer(scale, bits::ACK)) << scale;
+            assert_eq!(offered, expected, "scale {scale}");
+        }
     }
 
     /// What is new in three ranges fits into one acknowledgement, so that the one held back leaves before a fourth.
