@@ -1151,6 +1151,9 @@ class StationGroup(TypedDict, total=False):
 class TcpSettings(TypedDict, total=False):
     """TCP at both ends."""
 
+    accecn: bool
+    """Whether connections ask for AccECN instead (RFC 9768, `tcp_ecn=3` of Linux, without its option):
+    acknowledgements count the marks, and what counts none is taken as with `ecn`. For the profile `linux`."""
     delayed_ack: bool
     """Whether acknowledgements are delayed: one for every `delayed_ack_segments`, or after
     `delayed_ack_timeout`."""
@@ -1174,6 +1177,15 @@ class TcpSettings(TypedDict, total=False):
     """Initial slow-start threshold. Default: none (as large as the receive window)."""
     initial_window: int
     """Initial window in segments. Default: RFC 6928 (ten segments of 1448 bytes)."""
+    keep_alive: Literal["client", "server", "both"]
+    """Which ends probe a peer that is silent (`SO_KEEPALIVE` of Linux): `client`, `server` or `both`. Default:
+    none, as in the kernel. For the profile `linux`."""
+    keep_alive_interval: str | Quantity
+    """The wait for an answer before the next probe (`tcp_keepalive_intvl`)."""
+    keep_alive_probes: int
+    """Unanswered probes after which the connection is reset (`tcp_keepalive_probes`)."""
+    keep_alive_time: str | Quantity
+    """The silence before the first probe (`tcp_keepalive_time`)."""
     limited_transmit: bool
     """Limited Transmit (RFC 3042): each of the first two duplicate acknowledgements releases a new segment."""
     max_rto: str | Quantity

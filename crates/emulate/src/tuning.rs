@@ -47,7 +47,8 @@ pub(crate) fn apply(scenario: &Scenario, plan: &NetworkPlan, hosts: &Hosts) -> R
             }
             if scenario.tcp.accecn {
                 for (key, value) in [("ipv4/tcp_ecn", "3"), ("ipv4/tcp_ecn_option", "0")] {
-                    set(key, value).map_err(failed(format_args!("net.{key} (Linux 6.18 or later has AccECN)")))?;
+                    set(key, value)
+                        .map_err(failed(format_args!("net.{key} (Linux 6.18 or later has AccECN)")))?;
                 }
             }
             let seconds = |span: Span| span.as_nanos().div_ceil(1_000_000_000).to_string();

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use airwatt_packetdrill::simulated::Simulated;
-use airwatt_packetdrill::{ScriptResult, Stack, Tolerance, parse, run};
+use airwatt_packetdrill::{Problem, ScriptResult, Stack, Tolerance, parse, run};
 
 /// How often a script may fail with the kernel before it counts as wrong.
 const ATTEMPTS: usize = 5;
@@ -57,6 +57,13 @@ fn the_machine_passes_its_scripts_within_a_millisecond() {
     assert!(failed.is_empty(), "\n{}\n", failed.join("\n"));
 }
 
+/// Whether the script is of AccECN and this kernel has no switch for it (Linux 6.18 has none).
+fn lacks_accecn(path: &Path, verdict: &ScriptResult) -> bool {
+    let folder = path.parent().and_then(Path::file_name);
+    folder.is_some_and(|folder| folder == "accecn")
+        && matches!(verdict, ScriptResult::Not(Problem::Unsupported { text, .. }) if text.contains("tcp_ecn"))
+}
+
 #[test]
 #[ignore = "needs root, TUN devices and an idle host, and takes the scripts' own time: make test-long"]
 fn the_kernel_passes_the_same_scripts() {
@@ -70,10 +77,13 @@ fn the_kernel_passes_the_same_scripts() {
         }
         // A loaded host is late now and then. A wrong script fails each time.
         let attempt = || kernel::on_a_host_of_its_own(|kernel| verdict(path, kernel, Tolerance::ORIGINAL));
-        (0..ATTEMPTS)
-            .map(|_| attempt())
-            .find(|verdict| *verdict == ScriptResult::Passed)
-            .unwrap_or_else(attempt)
+        let ends = |verdict: &ScriptResult| *verdict == ScriptResult::Passed || lacks_accecn(path, verdict);
+        let verdict = (0..ATTEMPTS).map(|_| attempt()).find(ends).unwrap_or_else(attempt);
+        if lacks_accecn(path, &verdict) {
+            eprintln!("skipped: {}: {verdict}", path.display());
+            return ScriptResult::Passed;
+        }
+        verdict
     });
     assert!(failed.is_empty(), "\n{}\n", failed.join("\n"));
 }

@@ -52,6 +52,25 @@ fn hystart_leaves_slow_start_before_the_queue_overflows() {
     assert_eq!(flow.timeouts, 0);
 }
 
+/// A window of 30 kB, which loses nothing: twenty whole segments a round trip, as over the kernel (docs/emulation.md, "Twenty jobs"), where
+/// nineteen and a piece would leave an acknowledgement to the timer.
+#[test]
+fn a_small_window_is_of_whole_segments() {
+    for (policy, kernel) in [("active", 10.34e6), ("psm", 2.32e6), ("uapsd", 5.48e6)] {
+        let keys = [
+            ("flow.application.size", "4MB"),
+            ("tcp.receive_window", "30kB"),
+            ("transport", "cubic"),
+            ("policy", policy),
+        ];
+        let result = simulate(&load("fast-dsl", &keys).expect("it can run"), 1).result;
+        let (flow, up) = (&result.flows[0], result.links[0].reverse.packets);
+        println!("{policy}: {} bit/s, {} J, {up} packets up", flow.goodput_bps, result.stations[0].energy_j);
+        assert!((0.95 * kernel..1.05 * kernel).contains(&flow.goodput_bps), "{policy}: {}", flow.goodput_bps);
+        assert_eq!(flow.segments_retransmitted, 0);
+    }
+}
+
 /// The kernel came to 23.1 to 23.2 Mbit/s on this path (docs/validation.md), where slow start loses hundreds of packets at once:
 /// recovery takes a second and no timeout.
 #[test]
@@ -179,4 +198,44 @@ fn bbr_needs_hosts_that_have_it() {
         error.contains("tcp.profile") && error.contains("\"linux\"") && error.contains("bbr1"),
         "{error}"
     );
+}
+
+/// An idle connection of a station that sleeps from DTIM beacon to DTIM beacon: each keep-alive is a probe and an answer.
+/// The side that has them decides who asks.
+#[test]
+fn an_idle_connection_is_probed_each_so_often() {
+    let run = |ends: Option<&str>, time: &str| {
+        let flow = "{ direction = \"up\", transport = \"cubic\", application = { kind = \"periodic\", interval = \"2h\" } }";
+        let keys = [
+            ("tcp.keep_alive", ends.unwrap_or("client")),
+            ("tcp.keep_alive_time", time),
+            ("tcp.profile", "linux"),
+        ];
+        let keys: Vec<_> = keys
+            .iter()
+            .filter(|(key, _)| ends.is_some() || *key == "tcp.profile")
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect();
+        let text = format!(
+            "base = \"idle\"\nduration = \"1h\"\nflow = [{flow}]\n[wired]\nrtt = \"20ms\"\nup = {{ rate = \"50Mbps\" }}\ndown = {{ rate = \"50Mbps\" }}\n"
+        );
+        let result = simulate(&Scenario::from_text(&text, "idle.toml", &keys).expect("it can run"), 1).result;
+        let wire = &result.links[0];
+        (wire.forward.packets, wire.reverse.packets, result.stations[0].energy_j)
+    };
+    let (down, up, alone) = run(None, "");
+    // The message comes at once, so that the first probe follows a minute later: 59 in an hour, each with its answer.
+    let (answers, probes, energy) = run(Some("client"), "60s");
+    println!("60 s, by the station: {alone:.3} J without, {energy:.3} J with {} probes", probes - up);
+    assert_eq!((probes - up, answers - down), (59, 59));
+    let each = (energy - alone) / 59.0;
+    assert!((0.1e-3..50e-3).contains(&each), "{each} J");
+    let (probes, answers, energy) = run(Some("server"), "60s");
+    println!("60 s, by the server: {energy:.3} J");
+    assert_eq!((probes - down, answers - up), (59, 59));
+    let (_, probes, energy) = run(Some("client"), "15min");
+    println!("15 min, by the station: {energy:.3} J");
+    assert_eq!(probes - up, 3);
+    // Linux itself waits for two hours.
+    assert_eq!(run(Some("both"), "7200s").0, down);
 }

@@ -381,3 +381,40 @@ fn marks_and_their_echoes_are_on_the_air() {
     assert!((1..20).contains(&marks) && echoes > marks, "{marks} {echoes}");
     assert!(count(|(_, syn, _, cwr, data)| !syn && *cwr && *data) >= 1, "the sender has reduced its window");
 }
+
+/// AccECN as RFC 9768 has it: the SYN asks with three bits, the SYN-ACK answers with the field of the SYN, and of the counters that follow
+/// from five on one comes after the other as packets are marked.
+#[test]
+fn counters_of_marks_are_on_the_air() {
+    let changes = [
+        ("tcp.profile", "linux"),
+        ("tcp.accecn", "true"),
+        ("transport", "cubic"),
+        ("policy", "active"),
+        ("flow.application.size", "8MB"),
+        ("wired.down.discipline", "fq-codel"),
+    ];
+    let trace = traced("fast-dsl", &changes);
+    let names = ["ip.dsfield.ecn", "tcp.flags.syn", "tcp.flags", "tcp.len"];
+    let Some(rows) = fields(&trace, "accecn", &names) else { return };
+    let packets: Vec<_> = rows
+        .iter()
+        .filter(|row| !row[3].is_empty())
+        .map(|row| {
+            let flags = u32::from_str_radix(row[2].trim_start_matches("0x"), 16).unwrap();
+            (row[0].as_str(), is(&row[1], true), flags >> 6 & 7, row[3] != "0")
+        })
+        .collect();
+    let syns: Vec<_> = packets.iter().filter(|one| one.1).map(|one| one.2).collect();
+    assert_eq!(syns, [7, 2], "the SYN and its answer");
+    assert!(packets.iter().all(|(field, syn, ..)| *syn || *field != "0"), "all but SYNs are capable");
+    let marks = packets.iter().filter(|one| one.0 == "3").count();
+    // The first acknowledgement still answers the SYN-ACK.
+    let mut counters: Vec<_> =
+        packets.iter().filter(|one| !one.1 && !one.3).map(|one| one.2).skip(1).collect();
+    counters.dedup();
+    assert!((1..20).contains(&marks), "{marks}");
+    assert_eq!(counters.first(), Some(&5));
+    let steps: u32 = counters.windows(2).map(|pair| pair[1].wrapping_sub(pair[0]) & 7).sum();
+    assert_eq!(steps as usize, marks, "{counters:?}");
+}

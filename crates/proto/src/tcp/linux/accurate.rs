@@ -1,9 +1,13 @@
 //! Accurate ECN (RFC 9768): the marks that arrive, as a counter in three bits of each packet, and what the peer's counter says of
-//! packets of this end. Checked against Linux 6.18.
+//! packets of this end.
+//!
+//! The rules are those of the RFC and of a kernel of 2026. Linux 6.18.44 has most of the code and takes no value of `tcp_ecn` that
+//! switches it on, so that no kernel has passed the scripts of these rules.
 //!
 //! # Left out
 //! * The option with counters of bytes, as in a kernel with `tcp_ecn_option` 0.
 //! * Acknowledgements for the sake of a counter that would run over: each second segment is acknowledged anyway.
+//! * A path that changes the ECN field of the SYN or the SYN-ACK: the kernel is no longer capable of marks then.
 
 use super::packet::bits;
 
@@ -40,11 +44,18 @@ pub(super) struct Marks {
     packets: u32,
     /// The ECN field of the last packet.
     last: u8,
+    /// The peer's first counter was cleared on the way: what this end sends is not capable of marks.
+    pub(super) cleared: bool,
     /// The field has changed, so that what comes is to be acknowledged at once.
     pub(super) due: bool,
 }
 
 impl Marks {
+    /// Begins with a peer whose SYN came with this ECN field, which counts if a SYN-ACK was marked.
+    pub(super) fn new(ecn: u8, counts: bool) -> Self {
+        Self { packets: u32::from(counts && ecn == 3), last: ecn, ..Self::default() }
+    }
+
     /// Takes the ECN field of a packet.
     pub(super) fn note(&mut self, ecn: u8) {
         self.packets += u32::from(ecn == 3);

@@ -2,7 +2,6 @@
 
 use airwatt_base::{Seq, Span, with_defaults};
 
-use super::keep_alive::KeepAlive;
 use crate::cc::AckLossConfig;
 
 /// How a timer expires.
@@ -37,6 +36,19 @@ impl Control {
 
 /// Headers of the largest packet that leaves at once, in bytes.
 const HEADERS_MAX: u32 = 320;
+
+with_defaults! {
+    /// When an idle peer is probed, and how often. The defaults are the kernel's.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct KeepAlive {
+        /// The peer's silence before the first probe (`tcp_keepalive_time`, `TCP_KEEPIDLE`). Default 7200 s.
+        pub time: Span = Span::from_secs(7200),
+        /// The wait for an answer before the next (`tcp_keepalive_intvl`, `TCP_KEEPINTVL`). Default 75 s.
+        pub interval: Span = Span::from_secs(75),
+        /// Probes without an answer after which the connection is reset (`tcp_keepalive_probes`, `TCP_KEEPCNT`). Default 9.
+        pub probes: u32 = 9,
+    }
+}
 
 with_defaults! {
     /// The settings of one end. The defaults are those of a kernel of 2024 (6.12), read in its documentation and source.

@@ -8,8 +8,8 @@ use airwatt_base::{Instant, Machine, Seq, Timeout, timer_kinds};
 
 use super::accurate::Marks;
 use super::clock::micros;
-use super::config::LinuxConfig;
-use super::keep_alive::{Finding, KeepAlive};
+use super::config::{KeepAlive, LinuxConfig};
+use super::keep_alive::Finding;
 use super::packet::{Options, Packet, Stamps, bits};
 use super::receiver::{Due, Receiver};
 use super::sender::info;
@@ -368,6 +368,10 @@ impl Connection {
                 return false;
             }
             self.handshake_acknowledged(now);
+            if let Some(marks) = self.marks.as_mut().filter(|_| packet.flags & bits::ACE == 0) {
+                marks.cleared = true;
+                self.sender.reports = None;
+            }
             let from = self.receiver.position(packet.seq).max(0) as u64;
             self.sender.space.begin(u32::from(packet.window) << self.shifts.0, from);
             self.connect(now);
@@ -479,7 +483,7 @@ impl Connection {
             // The first acknowledgement answers the SYN-ACK's field instead.
             let counter = marks.counter();
             flags |= if flags & bits::ACE == 0 { counter } else { 0 };
-            ecn = 2;
+            ecn = if marks.cleared { 0 } else { 2 };
         } else if self.sender.congestion.ecn && !is_syn {
             if self.marked && flags & bits::ACK != 0 {
                 flags |= bits::ECE;
@@ -629,7 +633,8 @@ impl Connection {
         let Some(settings) = self.config.keep_alive else { return };
         let clock = self.sender.timers.clock;
         let wait = if self.sender.is_idle() {
-            match settings.find(self.silence(now), self.sender.timers.probes, self.config.user_timeout, clock) {
+            match settings.find(self.silence(now), self.sender.timers.probes, self.config.user_timeout, clock)
+            {
                 Finding::Dead => {
                     self.reset_peer(now);
                     return self.finish(Some(Event::TimedOut));

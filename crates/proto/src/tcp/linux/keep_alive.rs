@@ -3,30 +3,16 @@
 //! The timer runs for the whole time of silence and then for what is left of it, as the kernel's does: what arrives in the meantime
 //! does not touch it.
 
-use airwatt_base::{Span, with_defaults};
+use airwatt_base::Span;
 
 use super::clock::Clock;
-
-with_defaults! {
-    /// When an idle peer is probed, and how often. The defaults are the kernel's.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct KeepAlive {
-        /// The peer's silence before the first probe (`tcp_keepalive_time`, `TCP_KEEPIDLE`). Default 7200 s.
-        pub time: Span = Span::from_secs(7200),
-        /// The wait for an answer before the next (`tcp_keepalive_intvl`, `TCP_KEEPINTVL`). Default 75 s.
-        pub interval: Span = Span::from_secs(75),
-        /// Probes without an answer after which the connection is reset (`tcp_keepalive_probes`, `TCP_KEEPCNT`). Default 9.
-        pub probes: u32 = 9,
-    }
-}
+use super::config::KeepAlive;
 
 /// What an expiry of the timer finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Finding {
     /// The peer was heard of in the meantime: so many microseconds are left.
-    Heard {
-        left: u64,
-    },
+    Heard { left: u64 },
     /// The peer has been silent for the whole time.
     Silent,
     /// It has not answered any probe.
@@ -35,7 +21,13 @@ pub(super) enum Finding {
 
 impl KeepAlive {
     /// Judges a silence of so many jiffies after this many unanswered probes. `TCP_USER_TIMEOUT` replaces the number of probes.
-    pub(super) fn find(&self, silence: u64, probes: u32, user_timeout: Option<Span>, clock: Clock) -> Finding {
+    pub(super) fn find(
+        &self,
+        silence: u64,
+        probes: u32,
+        user_timeout: Option<Span>,
+        clock: Clock,
+    ) -> Finding {
         let jiffies = |span: Span| clock.covering(span.as_nanos() / 1000);
         let time = jiffies(self.time);
         if silence < time {

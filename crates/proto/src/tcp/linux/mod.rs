@@ -39,8 +39,7 @@ mod tests;
 mod timers;
 mod write_queue;
 
-pub use config::{Control, LinuxConfig, TimerRule};
+pub use config::{Control, KeepAlive, LinuxConfig, TimerRule};
 pub use connection::{Connection, Input, LinuxTimer, Output};
 pub use end::LinuxEnd;
-pub use keep_alive::KeepAlive;
 pub use packet::{BLOCKS_MAX, Blocks, Options, Packet, Stamps, bits};

@@ -150,6 +150,40 @@ fn write(bytes: u64) -> Input {
     Input::Write { bytes, more: false, record: false }
 }
 
+/// A window update that is lost leaves a closed window, of which each probe asks, and the answer opens it.
+#[test]
+fn a_lost_window_update_is_asked_for() {
+    let config =
+        LinuxConfig { read_at_once: false, receive_buffer: (20_000, 20_000), ..LinuxConfig::default() };
+    let mut pair = Pair::new(&config, Vec::new());
+    pair.input(1, Input::Listen);
+    pair.input(0, Input::Open);
+    pair.run_for(100);
+    pair.input(0, write(12_000));
+    pair.run_for(100);
+    assert!(pair.ends[1].readable() < 12_000, "the window is closed");
+    pair.input(1, Input::Read(20_000));
+    // The update is lost.
+    pair.path.clear();
+    pair.run_for(2_000);
+    assert_eq!(pair.delivered[1], 12_000);
+}
+
+/// Both ends of an idle connection ask each other and are answered for as long as it lasts.
+#[test]
+fn keep_alives_are_answered() {
+    let keep_alive = Some(KeepAlive { time: Span::from_secs(10), interval: Span::from_secs(1), probes: 2 });
+    let mut pair = Pair::new(&LinuxConfig { keep_alive, ..LinuxConfig::default() }, Vec::new());
+    pair.input(1, Input::Listen);
+    pair.input(0, Input::Open);
+    pair.run_for(3_600_000);
+    assert_eq!([pair.ends[0].state(), pair.ends[1].state()], [State::Established; 2]);
+    // A peer that is gone is not.
+    pair.fates = vec![0];
+    pair.run_for(13_000);
+    assert_eq!([pair.ends[0].state(), pair.ends[1].state()], [State::Closed; 2]);
+}
+
 #[test]
 fn a_transfer_without_losses_is_complete() {
     let mut pair = Pair::new(&LinuxConfig::default(), Vec::new());

@@ -36,7 +36,8 @@ impl Connection {
         sender.rtt.set_rto(HANDSHAKE.0 << doublings.min(10));
         sender.set_timeout(now);
         let congestion = match (self.passive, self.config.ecn) {
-            (true, _) if self.marks.is_some() => echo_of(self.syn_ecn),
+            // Two that were lost may have been dropped for these bits.
+            (true, _) if self.marks.is_some() && self.syns <= 2 => echo_of(self.syn_ecn),
             (true, _) if self.sender.congestion.ecn => bits::ECE,
             // A network that does not let such a SYN pass lets the next one.
             (false, 3) if self.syns == 1 => bits::ACE,
@@ -84,7 +85,7 @@ impl Connection {
         self.agree(packet);
         let asked = packet.flags & bits::ACE;
         if self.config.ecn >= 3 && asked != 0 && asked != bits::ECE | bits::CWR {
-            self.count_marks(packet.ecn);
+            self.count_marks(packet.ecn, false);
         } else {
             self.sender.congestion.ecn = self.config.ecn > 0 && packet.has(bits::ECE | bits::CWR);
         }
@@ -115,7 +116,7 @@ impl Connection {
         match self.config.ecn {
             // What answers with the bits of the SYN reflects them without understanding.
             3 if answer != 0 && answer != bits::ECE && answer != bits::ACE => {
-                self.count_marks(packet.ecn);
+                self.count_marks(packet.ecn, answer == echo_of(0));
                 echo = echo_of(packet.ecn);
             }
             1 | 3 | 4 => self.sender.congestion.ecn = packet.has(bits::ECE) && !packet.has(bits::CWR),
@@ -129,10 +130,10 @@ impl Connection {
         self.sender.push_pending(Push::Nagle, now);
     }
 
-    /// AccECN is agreed on. The peer's SYN came with this ECN field.
-    fn count_marks(&mut self, ecn: u8) {
+    /// AccECN is agreed on. The peer's SYN came with this ECN field, of which a mark may count.
+    fn count_marks(&mut self, ecn: u8, counts: bool) {
         self.syn_ecn = ecn;
-        self.marks = Some(Marks::default());
+        self.marks = Some(Marks::new(ecn, counts));
         self.sender.reports = Some(Reports::default());
     }
 
