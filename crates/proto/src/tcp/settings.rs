@@ -141,14 +141,15 @@ impl TcpSettings {
         bytes(self.mtu).saturating_sub(bytes(self.header))
     }
 
-    /// The parameters of an end with these settings under the profile `linux`. A receive window is half of the buffer less a segment, which
-    /// the kernel keeps in reserve.
+    /// The parameters of an end with these settings under the profile `linux`. A receive window is half of the buffer, as in the
+    /// kernel, of which a segment is in reserve; one that needs no scale is what the socket asks for, without it.
     pub fn linux(&self, control: linux::Control, sack: bool) -> linux::LinuxConfig {
         let window = match self.receive_window {
             QueueLimit::Bytes(window) => window.as_bytes(),
             QueueLimit::Packets(segments) => u64::from(segments * self.mss()),
         };
-        let most = 2 * (window + u64::from(self.mss()));
+        let whole = 2 * (window + u64::from(self.mss()));
+        let most = if whole < 1 << 16 { whole } else { 2 * window };
         let standard = linux::LinuxConfig::default();
         linux::LinuxConfig {
             mss: bytes(self.mtu).saturating_sub(40),

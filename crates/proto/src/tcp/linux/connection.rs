@@ -305,8 +305,7 @@ impl Connection {
             self.push_ack(now);
             return false;
         }
-        let old = end < self.receiver.acknowledged as i64 && !packet.has(bits::SYN);
-        let outside = start > self.receiver.edge() as i64 || old;
+        let outside = start > self.receiver.edge() as i64 || (end < next && !packet.has(bits::SYN));
         if packet.has(bits::RST) {
             if start == next {
                 let refused = self.state == State::SynReceived && self.passive;
@@ -334,7 +333,7 @@ impl Connection {
                     self.on_acknowledgement(packet, now);
                 }
                 self.push_ack(now);
-            } else {
+            } else if end == next - 1 {
                 // A probe of a closed window or of an idle connection, which wants an answer; two ends might answer each other for ever.
                 self.challenge(now);
             }
