@@ -609,6 +609,42 @@ fn a_trace_is_where_it_fits_best() {
     }
 }
 
+/// Twenty seconds of a device that receives each `dtim`th beacon, with a report every few seconds, which is `late` by up to a beacon interval
+/// or begins at once.
+pub(super) fn device(dtim: u64, late: bool) -> Vec<RadioPeriod> {
+    let mut list = Vec::new();
+    let mut at = 0u64;
+    let mut put = |state, until: u64| {
+        if until > at {
+            let start = Instant::ZERO + Span::from_micros(at);
+            list.push(RadioPeriod {
+                start,
+                duration: Span::from_micros(until - at),
+                state,
+                is_simulated: true,
+            });
+            at = until;
+        }
+    };
+    for number in 0..20_000_000 / (102_400 * dtim) {
+        let beacon = 50_000 + number * 102_400 * dtim;
+        put(RadioState::Sleep, beacon - 1_200);
+        put(RadioState::WakeUp, beacon - 200);
+        put(RadioState::Listen, beacon);
+        put(RadioState::Receive, beacon + 1_000);
+        if number % (39 / dtim) == 7 {
+            let report = beacon + 10_000 + if late { number * 37 % 40 * 1_000 } else { 0 };
+            put(RadioState::Sleep, report - 1_000);
+            put(RadioState::WakeUp, report);
+            put(RadioState::Transmit, report + 300);
+            put(RadioState::Listen, report + 9_000 + 100 * (number % 17));
+            put(RadioState::Receive, report + 11_000);
+            put(RadioState::Listen, report + 51_000 - 700 * (number % 11));
+        }
+    }
+    list
+}
+
 /// The meter's noise is no time awake: of a trace with 1 mA of it 59 % of the time was near sleep, which takes 97 %.
 #[test]
 fn noise_of_the_meter_is_no_time_awake() {
