@@ -253,6 +253,11 @@ def test_what_a_wake_up_for_a_beacon_takes_is_said_with_its_days():
     assert close.endswith("where 133.0 µC are predicted")
     (replayed,) = measured._beacon({**document, "current": {**current, "beacons_in_sleep": True}}, None)
     assert "with a beacon's length assumed" in replayed
+    for predicted_s, ends in ((0.1024, "instead of 20.8 days"), (0.3072, "station.listen_interval=N)")):
+        other = {**beacon, "predicted_every_s": predicted_s}
+        (named,) = measured._beacon({**document, "current": {**current, "beacon": other}}, None)
+        assert named.endswith(ends)
+    assert "the device wakes up each 102.4 ms, the prediction each 307.2 ms: another DTIM period" in named
     awake = {**current, "verdict": {"kind": "host-awake"}}
     assert not [*measured._beacon({**document, "current": awake}, None)]
     assert not [*measured._beacon({**document, "current": {**current, "beacon": None}}, None)]

@@ -139,14 +139,6 @@ def _beacon(document: dict[str, Any], battery: Battery | None) -> Iterator[str]:
         f"{quantity(beacon['measured_c'], 'C')} above the current between them, where "
         f"{quantity(beacon['predicted_c'], 'C')} are predicted{assumed}"
     )
-    # A result that was stored before has no such key.
-    predicted_s = beacon.get("predicted_every_s", beacon["every_s"])
-    if abs(beacon["every_s"] / predicted_s - 1) >= _OTHER_INTERVAL:
-        text += (
-            f"; the device wakes up each {quantity(beacon['every_s'], 's')}, the prediction each "
-            f"{quantity(predicted_s, 's')}: another DTIM period or listen interval (--set ap.dtim_period=N or "
-            "station.listen_interval=N)"
-        )
     other_a = current["mean_a"] - beacon["more_a"]
     if abs(ratio) >= _DEARER and other_a > 0:
         cell = (battery or Battery.parse("1000mAh")).without_load()
@@ -156,6 +148,14 @@ def _beacon(document: dict[str, Any], battery: Battery | None) -> Iterator[str]:
         text += (
             f": {quantity(abs(beacon['more_a']), 'A')} {more} on the average; with the predicted charge {capacity} "
             f"would last {then} instead of {now}"
+        )
+    # A result that was stored before has no such key.
+    predicted_s = beacon.get("predicted_every_s", beacon["every_s"])
+    if abs(beacon["every_s"] / predicted_s - 1) >= _OTHER_INTERVAL:
+        text += (
+            f"; the device wakes up each {quantity(beacon['every_s'], 's')}, the prediction each "
+            f"{quantity(predicted_s, 's')}: another DTIM period or listen interval (--set ap.dtim_period=N or "
+            "station.listen_interval=N)"
         )
     yield text
 
