@@ -88,6 +88,16 @@ fn the_first_duplicate_brings_the_kept_segment_and_the_expected_ones_nothing() {
     assert_eq!(agent.snoop.statistics().retransmitted, 2);
 }
 
+/// An acknowledgement may be of the copy or of what was sent first: it says nothing of the round trip.
+#[test]
+fn what_was_retransmitted_is_not_measured() {
+    let mut agent = six();
+    // Segment 1 took 6 ms.
+    assert_eq!(agent.ack(2), (vec![(2, true)], vec![]));
+    assert_eq!(agent.ack(3), (vec![], vec![3]));
+    assert_eq!(agent.snoop.poll_timeout().unwrap().at, agent.now + Span::from_millis(12));
+}
+
 #[test]
 fn a_loss_on_the_wired_path_is_left_to_the_sender() {
     let mut agent = Agent::new(SnoopConfig::default());
