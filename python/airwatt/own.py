@@ -242,7 +242,7 @@ def _loaded(place: str, chosen: str, source: str, base: type) -> Callable[[], An
     path, _, name = chosen.rpartition(":")
     try:
         found = _executed(path, source).get(name)
-    except Exception as error:  # whatever a user's file raises
+    except (Exception, SystemExit) as error:  # whatever a user's file raises
         line = f"{path}, line {error.lineno}" if isinstance(error, SyntaxError) else _place_of(error, (path,))
         raise InputError(f"{place}: {line or path}: {type(error).__name__}: {error}") from None
     if not isinstance(found, type) or not issubclass(found, base):

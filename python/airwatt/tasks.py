@@ -77,7 +77,7 @@ def simulate(task: Task[Any], seed: int, trace: bool, limit: str | None, control
             own=own.made,
             control=control,
         )
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         place = own.place_of(error)
         if place is None:
             raise

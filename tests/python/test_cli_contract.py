@@ -268,6 +268,16 @@ def test_a_closed_pipe_is_quiet(program):
     assert process.stderr.read() == ""
 
 
+def test_a_closed_pipe_leaves_the_status_of_a_threshold(program):
+    process = program("run", "fast-dsl", *SHORT, "--fail-if", "stations.0.energy_j > 0")
+    process.stdout.close()
+    assert process.wait(timeout=60) == 3
+    assert process.stderr.read().startswith("airwatt: --fail-if 'stations.0.energy_j > 0'")
+    process = program("--help")
+    process.stdout.close()
+    assert process.wait(timeout=60) == 0
+
+
 def test_a_full_disk_is_one_line_and_status_1(program, airwatt, tmp_path):
     with Path("/dev/full").open("w") as full:
         process = program("run", "fast-dsl", *SHORT, "--json", stdout=full)

@@ -117,6 +117,23 @@ def test_the_command_line_compares_and_shows_a_class_of_one_station(folder, airw
     assert airwatt("run", folder / "again.toml", "--json").json["stations"][0]["policy"] == "Nap"
 
 
+@pytest.mark.parametrize("where", ["method", "file"])
+def test_a_file_that_ends_the_program_is_an_error_with_its_line(where, folder, airwatt, tmp_path):
+    """Otherwise nothing would be said, and the status be that of success."""
+    text = "import sys\nimport airwatt\nclass Ends(airwatt.Policy):\n    def on_start(self, radio): sys.exit(0)\n"
+    (folder / "ends.py").write_text(text if where == "method" else f"{text}sys.exit(0)\n")
+    line, status = ("ends.py, line 4: SystemExit: 0", 1) if where == "method" else ("ends.py, line 5: SystemExit: 0", 2)
+    chosen = ["--set", f"{KEY}={folder}/ends.py:Ends"]
+    answer = airwatt("run", folder / "two.toml", *chosen, "--json")
+    assert answer.is_one_line(line), answer
+    assert (answer.status, answer.out) == (status, "")
+    store = tmp_path / "two.sweep"
+    swept = airwatt("sweep", folder / "two.toml", *chosen, "--store", store)
+    assert swept.status == status
+    said = airwatt("sweep", "status", store).out if where == "method" else swept.err
+    assert line in " ".join(said.split())
+
+
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [

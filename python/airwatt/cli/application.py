@@ -19,7 +19,10 @@ UsageError = typer.TyperException
 
 def run(arguments: Sequence[str]) -> int | None:
     """Reads a line and runs its command; returns the exit status if there is one. Raises `UsageError`."""
-    status = _whole()(args=list(arguments), prog_name="airwatt", standalone_mode=False)
+    try:
+        status = _whole()(args=list(arguments), prog_name="airwatt", standalone_mode=False)
+    except SystemExit:  # what typer makes of a reader of its help that has gone, which is no failure
+        return None
     return status if isinstance(status, int) else None
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from airwatt._core import InputError, RunError
-from airwatt.cli.parameters import Exit
 from airwatt.cli.process import interruptible
 from airwatt.files import replacing
 from airwatt.layout import printable
@@ -59,13 +58,12 @@ def note_file(path: Path) -> None:
 
 
 def print_text(text: str) -> None:
-    """Writes to standard output at once. A reader that has closed it is no error."""
+    """Writes to standard output at once. A reader that has closed it is no error, and changes no status."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
         closed_pipe()
-        raise Exit from None
 
 
 def print_json(document: Any) -> None:

@@ -136,7 +136,7 @@ def run_once(
     run, error = None, None
     try:
         run = _core.run(scenario, seed, limit=limit, own=own.made, control=control).json
-    except (KeyboardInterrupt, SystemExit):
+    except KeyboardInterrupt:
         raise
     except AirwattError as failure:
         error = str(failure)

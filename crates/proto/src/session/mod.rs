@@ -274,10 +274,11 @@ impl Sessions {
         }
     }
 
-    /// Gives a peer whose address was configured another one: its name has been resolved again.
+    /// Gives a peer another address: its name has been resolved again, or it was last there, where none was configured.
     pub fn set_endpoint(&mut self, id: PeerId, endpoint: SocketAddr) {
         let peer = &mut self.peers[id];
-        peer.config.endpoint = Some(endpoint);
+        // Without a configured one, [`Self::set_peers`] has to find it as it was configured.
+        peer.config.endpoint = peer.config.endpoint.and(Some(endpoint));
         peer.endpoint = Some(endpoint);
     }
 

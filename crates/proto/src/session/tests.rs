@@ -314,6 +314,13 @@ fn recorded_initiations_after_a_restart_move_nobody() {
     world.reply(5);
     world.pass(Span::from_secs(2));
     assert_eq!(world.at_client.last().unwrap().1, 5);
+    // Configured as before, without an address, it keeps the session and the address.
+    let before = world.server.peer(0);
+    assert!(before.handshake_at.is_some());
+    let public_key = secret(1).public();
+    world.server.set_peers(vec![PeerConfig { public_key, preshared_key: None, endpoint: None }]);
+    let after = world.server.peer(0);
+    assert_eq!((after.endpoint, after.handshake_at), (before.endpoint, before.handshake_at));
 }
 
 #[test]
