@@ -402,7 +402,9 @@ impl MachineHost<Ends> for GatewayHost {
         match self.parts.services.receive(ready.token)? {
             Occasion::Own => return self.receive_own(ready, inputs),
             Occasion::Nothing => {}
-            Occasion::Signal(Signal::Reload) => info!("nothing is read again; a change needs a restart"),
+            Occasion::Signal(Signal::Reload) => {
+                warn!("SIGHUP changes nothing: a gateway reads its configuration when it starts");
+            }
             Occasion::Signal(Signal::Terminate) => self.stop(inputs),
             Occasion::Names => {
                 let resolved = self.parts.services.resolved(&mut self.config.peer);
