@@ -241,7 +241,7 @@ def _matched(
     """
     import pyarrow as pa
 
-    keys = [name for name in (*columns.KEY, "id") if name in before.schema.names]
+    keys = [name for name in (*columns.KEY, "id") if name in before.schema.names and name in after.schema.names]
     renamed = pa.array([points.get(point) for point in after.column("point").to_pylist()], pa.string())
     after = after.set_column(after.schema.get_field_index("point"), "point", renamed)
 

@@ -47,11 +47,15 @@ def document_in(file: BinaryIO) -> Any:
 
 
 def parsed(text: str | bytes) -> Any:
-    """JSON that comes from elsewhere. Raises `ValueError`, also where it is nested beyond what can be read."""
+    """JSON that comes from elsewhere. Raises `ValueError`, also for NaN and infinity and what is nested too deeply."""
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_no_number)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"expected JSON, got {name}, which is none of its numbers")
 
 
 # What `O_TMPFILE` gives where it is not known: to the file system, or to the kernel.

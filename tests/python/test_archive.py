@@ -469,6 +469,16 @@ def test_tables_that_no_airwatt_writes_are_damaged(airwatt, study, tmp_path, cha
     assert airwatt("rerun", forged).is_one_line(f"{name} is damaged", said)
 
 
+def test_another_table_in_the_place_of_that_of_the_runs_is_named(airwatt, study, tmp_path):
+    with zipfile.ZipFile(study / "study.zip") as packed:
+        flows = packed.read("results/flows.parquet")
+    forged = changed(study / "study.zip", tmp_path / "forged.zip", {"results/runs.parquet": flows})
+    answer = airwatt("rerun", forged)
+    assert answer.status == 1
+    assert "only one of the archive and the new runs has runs." in answer.err
+    assert "internal error" not in answer.err
+
+
 def test_half_of_a_surrogate_pair_is_no_text(airwatt, study, tmp_path):
     forged, _ = _restated(study, tmp_path / "forged.zip", _set(policy="\ud800"))
     assert airwatt("rerun", forged).is_one_line("about.json is damaged", "surrogates")

@@ -176,12 +176,13 @@ def _forecast(planned: plans.Plan, folder: Path, limit: str | None, json: bool) 
         print_json({**about, "points": len(planned.points), "seeds": planned.runs, **found._asdict()})
         return
     most = "at most " if planned.until is not None else ""
-    lines = [f"{planned.scenario}, {count(len(planned.points))} points, {planned.runs} seeds each: {most}"
-             f"{count(found.jobs)} runs, {count(found.missing)} to be made in {folder}"]  # fmt: skip
+    size = f"{_several(len(planned.points), 'point')}, {_several(planned.runs, 'seed')} each"
+    to_do = f"{most}{_several(found.jobs, 'run')}, {count(found.missing)} to be made in {folder}"
+    lines = [f"{planned.scenario}, {size}: {to_do}"]
     if found.wall_s is not None:
         lines.append(
             f"about {duration(found.wall_s)} on {os.cpu_count()} processors: {quantity(found.run_s, 's')} a run"
-            f" ({quantity(found.least_s, 's')} to {quantity(found.most_s, 's')} in {found.sampled} samples)"
+            f" ({quantity(found.least_s, 's')} to {quantity(found.most_s, 's')} in {_several(found.sampled, 'sample')})"
         )
     if found.disk_bytes is not None:
         lines.append(f"about {quantity(found.disk_bytes, 'B')} on the disk")
@@ -378,12 +379,17 @@ def _notes(planned: Sequence[plans.Plan]) -> Iterator[str]:
         yield from radio_notes.other_band(Scenario.from_toml(text) for text in texts)
 
 
+def _several(number: int, what: str) -> str:
+    from airwatt.tables import count
+
+    return f"{count(number)} {what}{'' if number == 1 else 's'}"
+
+
 def _line(state: Status) -> str:
     from airwatt.tables import count
 
-    points = f"{count(state.points)} point{'' if state.points == 1 else 's'}"
-    seeds = f"{state.seeds} seed{'' if state.seeds == 1 else 's'}"
-    runs = f"{points}, {seeds} each" if state.until is None else f"{points}, at most {seeds} each"
+    at_most = "" if state.until is None else "at most "
+    runs = f"{_several(state.points, 'point')}, {at_most}{_several(state.seeds, 'seed')} each"
     done = [f"{count(state.finished)} of {count(state.jobs)} runs finished"]
     done += [f"{count(state.failed)} failed"] if state.failed else []
     done += [f"{count(state.not_needed)} not needed ({state.until})"] if state.not_needed else []
