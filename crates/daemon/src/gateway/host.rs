@@ -463,8 +463,8 @@ impl MachineHost<Ends> for GatewayHost {
         if self.parts.services.is_asked() {
             let (is_exact, sockets) = (self.parts.services.is_asked_for_status(), &mut self.parts.sockets);
             // A kernel that does not list segments sent again leaves the numbers out.
-            let list = || (sockets.kept_away(), sock_diag::tcp_retransmissions().unwrap_or_default());
-            self.lists.refresh(is_exact, now, list);
+            let resent = || sock_diag::tcp_retransmissions().unwrap_or_default();
+            self.lists.refresh(is_exact, now, || sockets.kept_away(), resent);
             self.note_log.write_kept_away(&self.lists.kept_away);
             let document = status::document(self.state(), machine, now);
             self.parts.services.answer(&document, status::metrics)?;

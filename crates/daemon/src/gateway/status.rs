@@ -111,7 +111,8 @@ struct Row {
 /// Segments sent again, by the addresses of a socket.
 pub(super) type Resent = BTreeMap<(SocketAddr, SocketAddr), u32>;
 
-/// Time for which what the kernel lists is remembered for those who ask for metrics: anybody may, and each list takes the relay's time.
+/// Time for which the mobiles that the kernel lists are remembered for those who ask for metrics: anybody may, and each list takes the
+/// relay's time.
 const REMEMBERED: Span = Span::from_secs(1);
 
 /// What the kernel lists of connections and mobiles.
@@ -124,16 +125,21 @@ pub(super) struct KernelLists {
 }
 
 impl KernelLists {
-    /// Lists anew if it has to be exact, or if the last time was long ago.
+    /// Lists anew if it has to be exact, and the mobiles too if the last time was long ago. No metric needs the kernel's list of TCP
+    /// connections, which takes longest.
     pub(super) fn refresh(
         &mut self,
         is_exact: bool,
         now: Instant,
-        list: impl FnOnce() -> (Vec<IpAddr>, Resent),
+        kept_away: impl FnOnce() -> Vec<IpAddr>,
+        resent: impl FnOnce() -> Resent,
     ) {
         if is_exact || self.read.is_none_or(|read| now >= read + REMEMBERED) {
-            (self.kept_away, self.resent) = list();
+            self.kept_away = kept_away();
             self.read = Some(now);
+        }
+        if is_exact {
+            self.resent = resent();
         }
     }
 }
@@ -267,7 +273,7 @@ fn of_row(
 
 /// Counters for Prometheus: name, meaning, value.
 type Metric = (&'static str, &'static str, fn(&Document) -> u64);
-const METRICS: [Metric; 6] = [
+const METRICS: [Metric; 7] = [
     ("airwatt_gateway_connections_begun_total", "Openings that were held.", |gateway| {
         gateway.connections_begun
     }),
@@ -276,6 +282,9 @@ const METRICS: [Metric; 6] = [
     }),
     ("airwatt_gateway_connections_passed_total", "Connections that went as plain TCP.", |gateway| {
         gateway.connections_passed
+    }),
+    ("airwatt_gateway_over_limit_total", "Openings beyond a limit, which went as plain TCP.", |gateway| {
+        gateway.over_limit
     }),
     (
         "airwatt_gateway_undelivered_bytes_total",
@@ -292,9 +301,17 @@ const METRICS: [Metric; 6] = [
     ),
 ];
 
+/// Values that may also fall.
+const GAUGES: [Metric; 2] = [
+    ("airwatt_gateway_connections", "Connections that are relayed now.", |gateway| {
+        gateway.connections.len() as u64
+    }),
+    ("airwatt_gateway_half_open", "Openings that are held now.", |gateway| gateway.half_open as u64),
+];
+
 /// The metrics with their meanings, for the manual page.
 pub(super) fn metric_names() -> Vec<(String, &'static str)> {
-    METRICS.iter().map(|(name, help, _)| ((*name).to_owned(), *help)).collect()
+    METRICS.iter().chain(&GAUGES).map(|(name, help, _)| ((*name).to_owned(), *help)).collect()
 }
 
 /// The same for Prometheus.
@@ -303,6 +320,9 @@ pub(super) fn metrics(document: &Document) -> Page {
     let labels = [("interface", document.interface.as_str())];
     for (name, help, value) in METRICS {
         page.counter(name, help, [(&labels[..], value(document))]);
+    }
+    for (name, help, value) in GAUGES {
+        page.gauge(name, help, [(&labels[..], value(document) as f64)]);
     }
     page
 }
@@ -509,20 +529,25 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_questions_for_metrics_has_the_kernel_list_once_a_second() {
-        let (mut lists, mut asked) = (KernelLists::default(), 0_u8);
+    fn a_flood_of_questions_for_metrics_has_the_kernel_list_mobiles_once_a_second_and_no_connections() {
+        let (mut lists, mut asked, mut listed) = (KernelLists::default(), 0_u8, 0);
         let mut ask = |is_exact, millis| {
-            lists.refresh(is_exact, Instant::from_millis(millis), || {
+            let mobiles = || {
                 asked += 1;
-                (vec![IpAddr::from([192, 0, 2, asked])], Resent::new())
+                vec![IpAddr::from([192, 0, 2, asked])]
+            };
+            lists.refresh(is_exact, Instant::from_millis(millis), mobiles, || {
+                listed += 1;
+                Resent::new()
             });
-            (asked, lists.kept_away.clone())
+            (asked, listed, lists.kept_away.clone())
         };
         for millis in 0..1_000 {
             assert_eq!(ask(false, millis).0, 1);
         }
         assert_eq!(ask(false, 1_000).0, 2);
-        assert_eq!(ask(true, 1_001), (3, vec![IpAddr::from([192, 0, 2, 3])]), "status is exact");
+        assert_eq!(ask(true, 1_001), (3, 1, vec![IpAddr::from([192, 0, 2, 3])]), "status is exact");
         assert_eq!(ask(false, 1_900).0, 3);
+        assert_eq!(ask(false, 3_000).1, 1);
     }
 }
