@@ -392,8 +392,7 @@ impl Cell {
             let gap = pair[1].0.saturating_since(pair[0].0);
             let within = |gap: Span| (gap + self.interval / 2).whole(self.interval).saturating_sub(1);
             // The clock of the access point says whether that of the capture stood still or jumped, unless it began anew.
-            let by_clock =
-                clock_us[1].checked_sub(clock_us[0]).map(|gap_us| within(Span::from_micros(gap_us)));
+            let by_clock = clock_us[1].checked_sub(clock_us[0]).map(|gap_us| within(span_of_clock(gap_us)));
             let missing = match by_clock {
                 Some(0) => 0,
                 _ => within(gap),
@@ -449,7 +448,7 @@ impl Cell {
         let (Some(before), true) = (before, after < self.marks.len()) else { return true };
         let by_capture = self.marks[after].0.saturating_since(self.marks[before].0);
         let gone_us = self.timestamps_us[after].saturating_sub(self.timestamps_us[before]);
-        gone_us == 0 || by_capture.abs_diff(Span::from_micros(gone_us)) <= LATE_BEACON
+        gone_us == 0 || by_capture.abs_diff(span_of_clock(gone_us)) <= LATE_BEACON
     }
 
     /// The time between two times of the capture: by the access point's clock, if the beacons around them show that the other one
@@ -468,7 +467,7 @@ impl Cell {
         };
         let (from, to) = (clocks_us(since), clocks_us(until));
         let least_us = to[0].min(to[1]) - from[0].max(from[1]);
-        Span::from_micros(u64::try_from(least_us).unwrap_or(0))
+        span_of_clock(u64::try_from(least_us).unwrap_or(0))
     }
 
     /// Whether the access point's clock began anew between the last beacon up to `since` and the first one from `until` on.
@@ -480,7 +479,7 @@ impl Cell {
         let goes_back = self.timestamps_us[around].is_sorted_by(|before, after| before <= after).not();
         // Its clock counts from its start: that of the first beacon after `since` may say that it started later.
         let is_new = self.marks.get(first).is_some_and(|(at, _)| {
-            let running = Span::from_micros(self.timestamps_us[first]);
+            let running = span_of_clock(self.timestamps_us[first]);
             !running.is_zero() && running < at.saturating_since(since)
         });
         goes_back || is_new
@@ -585,4 +584,10 @@ impl Cell {
         let set = &places[places.partition_point(|place| (*place as usize) < from)..];
         (set.len() as u32, set.first().map(|place| self.marks[*place as usize]))
     }
+}
+
+/// A time by the clock of an access point, in microseconds. Anybody can send a beacon with any number: one of more than 292 years, to which
+/// no interval could be added, is one of 292.
+fn span_of_clock(micros: u64) -> Span {
+    Span::from_micros(micros.min(u64::MAX / 2_000))
 }
