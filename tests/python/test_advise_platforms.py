@@ -245,7 +245,7 @@ def test_what_else_of_esp_idf_wakes_the_radio_or_ends_its_association():
     radio, host, options, inactive = esp_idf.hints(skipping)
     assert "CONFIG_LWIP_ESP_GRATUITOUS_ARP=n" in radio
     assert "CONFIG_LWIP_ESP_MLDV6_REPORT=n" in radio
-    # What the makers' averages have of them nobody says.
+    # Nobody says how many of them the makers' averages contain.
     assert "is not published" in radio
     assert "CONFIG_LWIP_TCP_TMR_INTERVAL" in host
     assert "CONFIG_USJ_NO_AUTO_LS_ON_CONNECTION=y" in host

@@ -65,7 +65,7 @@ pub(crate) struct Pair {
 struct Files {
     client: String,
     concentrator: String,
-    /// What the answers did not say of what is reached.
+    /// Notes for the user: prefixes that are reached in part, because the endpoint is in them.
     notes: Vec<String>,
 }
 
