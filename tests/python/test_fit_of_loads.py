@@ -102,7 +102,7 @@ def test_a_load_is_in_the_currents_awake_too(airwatt, tmp_path, load):
     assert found.average_current_a == pytest.approx(truth.average_current_a, rel=1e-3)
     rates = tomllib.loads(new.read_text())["transmit"]
     assert float(rates["54Mbps"].removesuffix("mA")) == pytest.approx(285.0 + LOADS[load], abs=0.05)
-    # What was measured with the load has it.
+    # A current that was measured contains the load, which is not added to it again.
     csv.write_text(
         "Timestamp(ms),Current(uA)\n" + "".join(f"{ms},{640 if ms < 2_000 else 84_500}\n" for ms in range(4_000))
     )

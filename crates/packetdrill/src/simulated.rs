@@ -32,7 +32,7 @@ pub struct Simulated {
     sent: VecDeque<Sent>,
     /// Options that were set before there was a connection.
     early: Vec<(String, i64)>,
-    /// When an idle peer is probed, and whether it is.
+    /// The times of keep-alives, which are sent if `keeps_alive`.
     keep_alive: KeepAlive,
     keeps_alive: bool,
     /// Bytes of a write that blocks which are still to be written.

@@ -11,7 +11,7 @@
 
 use super::packet::bits;
 
-/// What the counter begins at, so that one that was cleared on the way is recognised.
+/// The counter begins at five (RFC 9768), so that one that was cleared on the way is recognised.
 const INITIAL: u32 = 5;
 /// The largest value of the field.
 const MOST: u32 = 7;
