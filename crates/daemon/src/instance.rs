@@ -550,14 +550,14 @@ pub(crate) fn serve_control(
 ///
 /// # Errors
 /// If there is no such command.
-pub(crate) fn answer(command: &str, document: &impl Serialize) -> Result<Value, String> {
+pub(crate) fn answer(command: &str, document: &impl Serialize) -> Result<String, String> {
     match command {
-        "status" => serde_json::to_value(document).map_err(|error| error.to_string()),
+        "status" => serde_json::to_string(document).map_err(|error| error.to_string()),
         "stop" => {
             // As SIGTERM, so that there is one way to end.
             let own = rustix::process::getpid();
             let ended = rustix::process::kill_process(own, rustix::process::Signal::TERM);
-            ended.map(|()| json!({ "stopping": true })).map_err(|error| error.to_string())
+            ended.map(|()| json!({ "stopping": true }).to_string()).map_err(|error| error.to_string())
         }
         other => Err(format!("command: expected status or stop, got {other}")),
     }

@@ -172,7 +172,7 @@ impl Services {
         let [control, metrics] = std::mem::take(&mut self.asked);
         if control {
             self.control.serve(|command| match command {
-                "metrics" => Ok(json!({ "metrics": page(document).to_string() })),
+                "metrics" => Ok(json!({ "metrics": page(document).to_string() }).to_string()),
                 other => instance::answer(other, document),
             })?;
         }

@@ -56,18 +56,18 @@ impl Control {
         Ok(Self { server, path: path.to_owned() })
     }
 
-    /// Answers the commands that have arrived, without waiting. `answer` gets a command and returns its document, or why
-    /// there is none.
+    /// Answers the commands that have arrived, without waiting. `answer` gets a command and returns its document in JSON, on one line, or
+    /// why there is none.
     ///
     /// # Errors
     /// If the kernel refuses, which would be a fault of this program.
-    pub fn serve(&mut self, mut answer: impl FnMut(&str) -> Result<Value, String>) -> Result<(), Error> {
+    pub fn serve(&mut self, mut answer: impl FnMut(&str) -> Result<String, String>) -> Result<(), Error> {
         self.server.serve(|bytes| {
             let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else { return Request::Partial };
             let document = serde_json::from_slice::<Command>(&bytes[..end])
                 .map_err(|error| format!("expected {{\"command\": NAME}}, got: {error}"))
                 .and_then(|request| answer(&request.command))
-                .unwrap_or_else(|error| json!({ "error": error }));
+                .unwrap_or_else(|error| json!({ "error": error }).to_string());
             Request::Complete { length: end + 1, answer: format!("{document}\n").into_bytes(), closes: false }
         })
     }

@@ -1,6 +1,5 @@
 //! What the kernel knows of TCP connections, and their end on demand (sock_diag(7)).
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use rustix::net::netlink as protocol;
@@ -34,36 +33,29 @@ const INODE: usize = 68;
 /// Where `tcpi_total_retrans` lies in `struct tcp_info`.
 const TOTAL_RETRANS: usize = 100;
 
-/// Segments that each TCP connection of this thread's network namespace has sent again, by its local and remote address.
+/// Segments that each TCP connection of this thread's network namespace has sent again; `None` where there is no such connection in a state
+/// in which it may still send or receive. One in TIME-WAIT is over. A connection is named by its local and its remote address.
 ///
-/// # Errors
-/// If the kernel does not list them.
-pub fn tcp_retransmissions() -> Result<BTreeMap<(SocketAddr, SocketAddr), u32>, Error> {
-    let list = list(STATES, ASK_FOR_INFO)?;
-    Ok(list.iter().filter_map(|message| Some((ends(message)?, retransmissions(message)?))).collect())
-}
-
-/// Whether this thread's network namespace has each TCP connection, named by its local and its remote address, in a state in which it may
-/// still send or receive. One in TIME-WAIT is over. The cost is one look-up in the kernel's table each.
+/// The cost is one look-up in the kernel's table each. A list of all connections takes several times as long for thousands of them.
 ///
 /// # Errors
 /// If the kernel has no sock_diag.
-pub fn has_tcp_connections(connections: &[(SocketAddr, SocketAddr)]) -> Result<Vec<bool>, Error> {
-    let mut socket = NetlinkSocket::of_protocol(Some(protocol::SOCK_DIAG))?;
-    let has = |connection: &(SocketAddr, SocketAddr)| {
+pub fn tcp_retransmissions(connections: &[(SocketAddr, SocketAddr)]) -> Result<Vec<Option<u32>>, Error> {
+    let ask = |connection: &(SocketAddr, SocketAddr)| {
         let (family, id) = socket_id(*connection);
         let body = request(family, STATES, ASK_FOR_INFO, &id);
-        let request = NetlinkRequest { kind: SOCK_DIAG_BY_FAMILY, flags: 0, body };
-        match socket.get("sock_diag", &request, SOCK_DIAG_BY_FAMILY) {
-            // Where there is no connection the kernel finds a socket that listens at the local address. What is over has no `tcp_info`.
-            Ok(found) => Ok(found
-                .iter()
-                .any(|message| ends(message) == Some(*connection) && retransmissions(message).is_some())),
-            Err(error) if error.io().kind() == std::io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
-        }
+        NetlinkRequest { kind: SOCK_DIAG_BY_FAMILY, flags: 0, body }
     };
-    connections.iter().map(has).collect()
+    let requests: Vec<_> = connections.iter().map(ask).collect();
+    let mut socket = NetlinkSocket::of_protocol(Some(protocol::SOCK_DIAG))?;
+    let answers = socket.get_each(&requests, SOCK_DIAG_BY_FAMILY)?;
+    let sent_again = |answer: std::io::Result<Vec<u8>>, connection: &(SocketAddr, SocketAddr)| match answer {
+        // Where there is no connection the kernel finds a socket that listens at the local address. What is over has no `tcp_info`.
+        Ok(message) => Ok(retransmissions(&message).filter(|_| ends(&message) == Some(*connection))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::new("sock_diag", error)),
+    };
+    answers.into_iter().zip(connections).map(|(answer, connection)| sent_again(answer, connection)).collect()
 }
 
 /// The family, and `struct inet_diag_sockid`, of a connection with any number.
@@ -123,7 +115,7 @@ impl Orphan {
             let (ends, id) = (ends(message)?, message.get(4..4 + SOCKID)?.try_into().ok()?);
             is_ours.then_some(Self { ends, is_delivering: TAIL_STATES.contains(&state), family, id })
         };
-        Ok(list(states, 0)?.iter().filter_map(read).collect())
+        Ok(list(states)?.iter().filter_map(read).collect())
     }
 
     /// Whether both are one connection.
@@ -153,11 +145,11 @@ fn request(family: u8, states: u32, ask_for: u8, id: &[u8; SOCKID]) -> Vec<u8> {
 }
 
 /// The kernel's messages about all connections in these states, one bit each.
-fn list(states: u32, ask_for: u8) -> Result<Vec<Vec<u8>>, Error> {
+fn list(states: u32) -> Result<Vec<Vec<u8>>, Error> {
     let mut socket = NetlinkSocket::of_protocol(Some(protocol::SOCK_DIAG))?;
     let mut found = Vec::new();
     for family in [AF_INET, AF_INET6] {
-        let request = request(family, states, ask_for, &[0; SOCKID]);
+        let request = request(family, states, 0, &[0; SOCKID]);
         found.extend(socket.dump(SOCK_DIAG_BY_FAMILY, &request, SOCK_DIAG_BY_FAMILY)?);
     }
     Ok(found)

@@ -10,7 +10,7 @@ use airwatt_linux::driver::MachineHost;
 use airwatt_linux::event_loop::{Interest, Ready, Sources, Token, Waker};
 use airwatt_linux::signals::Signal;
 use airwatt_linux::transparent::{self, PacketSender};
-use airwatt_linux::{Error, sock_diag, tun, udp};
+use airwatt_linux::{Error, tun, udp};
 use airwatt_proto::e2tcp::{Addresses, Endpoint};
 use airwatt_proto::gateway::{
     ConnectFailure, ConnectionId, Opening, SplitProxyInput as In, SplitProxyOutput as Out, parse_reset,
@@ -462,8 +462,7 @@ impl MachineHost<Ends> for GatewayHost {
         }
         if self.parts.services.is_asked() {
             let (is_exact, sockets) = (self.parts.services.is_asked_for_status(), &mut self.parts.sockets);
-            // A kernel that does not list segments sent again leaves the numbers out.
-            let resent = || sock_diag::tcp_retransmissions().unwrap_or_default();
+            let resent = || status::resent(&self.config, machine);
             self.lists.refresh(is_exact, now, || sockets.kept_away(), resent);
             self.note_log.write_kept_away(&self.lists.kept_away);
             let document = status::document(self.state(), machine, now);

@@ -396,7 +396,8 @@ impl Sockets {
         // beyond, which would get them, would reset the connection.
         let has = |over: &[FourTuple]| {
             let sockets: Vec<_> = over.iter().map(|(from, to)| (*to, *from)).collect();
-            sock_diag::has_tcp_connections(&sockets).unwrap_or_default()
+            let found = sock_diag::tcp_retransmissions(&sockets).unwrap_or_default();
+            found.iter().map(Option::is_some).collect()
         };
         let over = self.leaving.take_over(now, has);
         if over.is_empty() {

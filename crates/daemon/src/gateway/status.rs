@@ -10,6 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 use airwatt_base::{Instant, Span};
 use airwatt_energy::Radio;
 use airwatt_linux::metrics::Page;
+use airwatt_linux::sock_diag;
 use airwatt_proto::e2tcp::IDENTIFIERS;
 use airwatt_proto::gateway::{ConnectionEnding, ConnectionRow};
 use airwatt_proto::tunnel::wire::{OuterIp, carrier_bytes};
@@ -36,6 +37,9 @@ pub(super) struct Document {
     radio: Option<String>,
     peers: Vec<PeerRow>,
     connections: Vec<Row>,
+    /// Connections now, which metrics have without their rows.
+    #[serde(skip)]
+    connections_now: usize,
     half_open: usize,
     /// The most at once with one peer, and of all that are half open.
     connections_max: Option<usize>,
@@ -121,12 +125,14 @@ pub(super) struct KernelLists {
     /// Mobiles whose SYNs do not come through to the device.
     pub(super) kept_away: Vec<IpAddr>,
     pub(super) resent: Resent,
+    /// Whether the connections are asked for, one by one.
+    is_exact: bool,
     read: Option<Instant>,
 }
 
 impl KernelLists {
-    /// Lists anew if it has to be exact, and the mobiles too if the last time was long ago. No metric needs the kernel's list of TCP
-    /// connections, which takes longest.
+    /// Lists anew if it has to be exact, and the mobiles too if the last time was long ago. No metric needs what the kernel knows of each
+    /// connection, which takes longest.
     pub(super) fn refresh(
         &mut self,
         is_exact: bool,
@@ -134,13 +140,12 @@ impl KernelLists {
         kept_away: impl FnOnce() -> Vec<IpAddr>,
         resent: impl FnOnce() -> Resent,
     ) {
+        self.is_exact = is_exact;
         if is_exact || self.read.is_none_or(|read| now >= read + REMEMBERED) {
             self.kept_away = kept_away();
             self.read = Some(now);
         }
-        if is_exact {
-            self.resent = resent();
-        }
+        self.resent = if is_exact { resent() } else { Resent::new() };
     }
 }
 
@@ -154,6 +159,13 @@ fn sockets_of(config: &Config, row: &ConnectionRow) -> [Option<(SocketAddr, Sock
     let is_of_mobile = config.prefixes().any(|prefix| prefix.contains(from.ip()));
     let (wired, hop) = if is_of_mobile { ((from, to), (to, from)) } else { ((to, from), (from, to)) };
     [Some(wired), Some(hop)]
+}
+
+/// Segments that the kernel has sent again for the connections. One that does not say so leaves the numbers out.
+pub(super) fn resent(config: &Config, machine: &Ends) -> Resent {
+    let sockets: Vec<_> = machine.proxy.rows().flat_map(|row| sockets_of(config, &row)).flatten().collect();
+    let found = sock_diag::tcp_retransmissions(&sockets).unwrap_or_default();
+    sockets.into_iter().zip(found).filter_map(|(socket, count)| Some((socket, count?))).collect()
 }
 
 /// What the host of a running gateway knows beside its machine.
@@ -189,12 +201,12 @@ pub(super) fn document(host: HostState<'_>, machine: &Ends, now: Instant) -> Doc
             datagram_bytes_received: received,
         }
     });
-    let rows: Vec<_> = machine.proxy.rows().collect();
-    let rows = rows.iter().map(|row| {
+    let rows = machine.proxy.rows().filter(|_| host.lists.is_exact).map(|row| {
         let endpoint = machine.carrier.endpoint(row.peer);
         let outer = endpoint.map_or(OuterIp::V4, |endpoint| OuterIp::of(endpoint.ip()));
-        of_row(config, row, (radio.as_ref(), outer), &host.lists.resent, now)
+        of_row(config, &row, (radio.as_ref(), outer), &host.lists.resent, now)
     });
+    let (connections_now, half_open) = machine.proxy.connections();
     Document {
         schema: 1,
         version: env!("CARGO_PKG_VERSION"),
@@ -204,7 +216,8 @@ pub(super) fn document(host: HostState<'_>, machine: &Ends, now: Instant) -> Doc
         radio: config.radio.clone(),
         peers: peers.collect(),
         connections: rows.collect(),
-        half_open: machine.proxy.connections().1,
+        connections_now,
+        half_open,
         connections_max: (!config.is_alone()).then_some(IDENTIFIERS),
         half_open_max: config.gateway.half_open,
         connections_begun: counters.begun,
@@ -304,7 +317,7 @@ const METRICS: [Metric; 7] = [
 /// Values that may also fall.
 const GAUGES: [Metric; 2] = [
     ("airwatt_gateway_connections", "Connections that are relayed now.", |gateway| {
-        gateway.connections.len() as u64
+        gateway.connections_now as u64
     }),
     ("airwatt_gateway_half_open", "Openings that are held now.", |gateway| gateway.half_open as u64),
 ];

@@ -19,10 +19,10 @@ fn daemon(path: &Path) -> thread::JoinHandle<u64> {
             events.wait(None).unwrap();
             control
                 .serve(|command| match command {
-                    "status" => Ok(json!({ "peers": 3 })),
+                    "status" => Ok(json!({ "peers": 3 }).to_string()),
                     "end" => {
                         goes_on = false;
-                        Ok(json!({}))
+                        Ok(json!({}).to_string())
                     }
                     other => Err(format!("{other}: expected status or end")),
                 })
@@ -108,7 +108,7 @@ fn serve_what_is_ready(control: &mut Control) -> (u32, bool) {
         }
         let answer = |_: &str| {
             answered += 1;
-            Ok(Value::String("x".repeat(10_000)))
+            Ok(json!("x".repeat(10_000)).to_string())
         };
         control.serve(answer).unwrap();
     }

@@ -10,6 +10,7 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType};
@@ -43,6 +44,8 @@ pub(crate) const AF_INET6: u8 = 10;
 const HEADER: usize = 16;
 /// The kernel sends at most 32 KiB of a list at a time.
 const RECEIVE_BUFFER: usize = 1 << 16;
+/// Requests of which the kernel keeps the answers for a socket: some 400 bytes each, of 200 KiB.
+const REQUESTS_AT_ONCE: usize = 64;
 /// A list that changes while it is read is read again, this many times.
 const DUMP_ATTEMPTS: u32 = 20;
 
@@ -191,6 +194,39 @@ impl NetlinkSocket {
         Ok(found)
     }
 
+    /// Makes requests each of which the kernel answers by one message of the type `kind`, or by an error, many in one system call. Returns the
+    /// bodies of the messages.
+    ///
+    /// # Errors
+    /// If the socket fails. Refused requests are in the answers.
+    pub(crate) fn get_each(
+        &mut self,
+        requests: &[NetlinkRequest],
+        kind: u16,
+    ) -> Result<Vec<io::Result<Vec<u8>>>, Error> {
+        let mut answers = Vec::with_capacity(requests.len());
+        for part in requests.chunks(REQUESTS_AT_ONCE) {
+            let (end, mut bytes) = (answers.len() + part.len(), Vec::new());
+            let first = self.sequence.wrapping_add(1);
+            for request in part {
+                self.sequence = self.sequence.wrapping_add(1);
+                push(&mut bytes, request.kind, NLM_F_REQUEST | request.flags, self.sequence, &request.body);
+            }
+            self.send(&bytes)?;
+            while answers.len() < end {
+                self.receive(|message| {
+                    let is_ours = message.sequence.wrapping_sub(first) < part.len() as u32;
+                    match message.kind {
+                        NLMSG_ERROR if is_ours => answers.push(message.answer().map(|()| Vec::new())),
+                        found if is_ours && found == kind => answers.push(Ok(message.body.to_vec())),
+                        _ => {}
+                    }
+                })?;
+            }
+        }
+        Ok(answers)
+    }
+
     /// Asks for a list and returns the bodies of its messages of the type `kind`. A list that changed while the kernel wrote it is
     /// asked for again.
     ///
@@ -264,11 +300,10 @@ impl NetlinkSocket {
     }
 
     fn receive_with(&self, flags: RecvFlags, each: &mut dyn FnMut(&Message<'_>)) -> Result<(), Error> {
-        let mut buffer = vec![0; RECEIVE_BUFFER];
-        let (length, _) =
-            rustix::io::retry_on_intr(|| rustix::net::recv(&self.fd, buffer.as_mut_slice(), flags))
-                .map_err(Error::of("netlink"))?;
-        let mut rest = &buffer[..length];
+        let mut buffer = Vec::with_capacity(RECEIVE_BUFFER);
+        rustix::io::retry_on_intr(|| rustix::net::recv(&self.fd, spare_capacity(&mut buffer), flags))
+            .map_err(Error::of("netlink"))?;
+        let mut rest = &buffer[..];
         while let Some((header, _)) = rest.split_first_chunk::<HEADER>() {
             let size = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]) as usize;
             let Some(body) = rest.get(HEADER..size) else {

@@ -11,11 +11,11 @@ fn a_connection_is_found_by_its_addresses_alone_and_a_listener_is_none() {
         let (server, from) = listener.accept().unwrap();
         let nobody = SocketAddr::new(from.ip(), 1);
         let asked = [(here, from), (from, here), (here, nobody), (nobody, here)];
-        assert_eq!(has_tcp_connections(&asked).unwrap(), [true, true, false, false], "{at}");
+        assert_eq!(tcp_retransmissions(&asked).unwrap(), [Some(0), Some(0), None, None], "{at}");
         // The end that closes first is in TIME-WAIT, and the other one gone.
         drop(client);
         drop(server);
-        assert_eq!(has_tcp_connections(&asked).unwrap(), [false; 4], "{at}");
+        assert_eq!(tcp_retransmissions(&asked).unwrap(), [None; 4], "{at}");
     }
-    assert_eq!(has_tcp_connections(&[]).unwrap(), [] as [bool; 0]);
+    assert_eq!(tcp_retransmissions(&[]).unwrap(), [] as [Option<u32>; 0]);
 }
