@@ -100,7 +100,7 @@ def test_the_mtu_follows_an_interface_up(pair):
     pair.carry(200_000)
     assert pair.show("client")["mtu_bytes"] == NARROW - HEADERS
     set_mtu(WIDE, *cable)
-    await_mtu(pair, WIDE - HEADERS, 5)
+    await_mtu(pair, WIDE - HEADERS, 10)
     # As large as the tunnel has a use for, which is less than this.
     set_mtu(9_000, *cable)
     pair.carry(200_000)
@@ -125,7 +125,7 @@ def test_packets_are_whole_again_when_the_path_has_room_for_1280_bytes(pair):
     before = fragments_after_full_packets()
     assert before > 0
     set_mtu(WIDE, *cable)
-    await_mtu(pair, WIDE - HEADERS, 5)
+    await_mtu(pair, WIDE - HEADERS, 10)
     # Fragments of the time before are in the same counter.
     begin = fragments_after_full_packets()
     assert fragments_after_full_packets() == begin

@@ -2,8 +2,9 @@
 //!
 //! The kernel's word is taken for a path that has become narrower, for one to a new address, and for one that carries nothing at
 //! present. That a path with traffic has become wider is probed first: the kernel forgets what a router has reported after ten
-//! minutes (RFC 1191, section 6.3), and full packets would be lost each time if the router still carries less. The probe is one datagram
-//! of the new size. If its router reports it too, the kernel knows that at the next look; otherwise the path is taken for wide. Left out:
+//! minutes (RFC 1191, section 6.3), and full packets would be lost each time if the router still carries less. The probes are three datagrams
+//! of the new size, one a look, since a busy router may not report each. If it reports one, the kernel knows that at the next look;
+//! otherwise the path is taken for wide. Left out:
 //! an answer of the peer to the probe (RFC 8899), without which a router that reports nothing remains unnoticed, as at the start.
 
 use std::collections::BTreeMap;
@@ -13,7 +14,10 @@ use airwatt_base::{Instant, Span};
 
 use crate::path_watch::Path;
 
-/// Time within which the look has to come that confirms a probe, or another one is sent; the kernel remembers a report for longer.
+/// Probes that are sent before a path is taken for wide.
+const PROBES: u32 = 3;
+
+/// Time within which a look has to follow upon a probe, or the first one is sent again; the kernel remembers a report for longer.
 const PROBE_LASTS: Span = Span::from_secs(300);
 
 /// Time without a datagram after which a path carries nothing.
@@ -29,8 +33,17 @@ struct KnownPath {
     exchanged: u64,
     /// The last look since whose predecessor there were any.
     active: Instant,
-    /// The size of a probe whose outcome is open, and when it was sent.
-    probe: Option<(u16, Instant)>,
+    probing: Option<Probing>,
+}
+
+/// Probes whose outcome is open.
+#[derive(Clone, Copy, Debug)]
+struct Probing {
+    /// Bytes of each.
+    size: u16,
+    sent: u32,
+    /// When the last one was sent.
+    at: Instant,
 }
 
 /// The paths by their peers.
@@ -42,21 +55,22 @@ impl KnownPaths {
     /// probe of the size of `path`.
     pub(super) fn take(&mut self, path: Path, exchanged: u64, now: Instant) -> bool {
         let Path { mtu, to, peer } = path;
-        let fresh = KnownPath { to, mtu, exchanged, active: now, probe: None };
+        let fresh = KnownPath { to, mtu, exchanged, active: now, probing: None };
         let known = self.0.entry(peer).or_insert(fresh);
         let has_traffic = known.exchanged != exchanged;
         if has_traffic {
             (known.exchanged, known.active) = (exchanged, now);
         }
         let is_idle = now.saturating_since(known.active) >= IDLE_AFTER;
-        let is_confirmed =
-            known.probe.is_some_and(|(size, at)| size == mtu && now.saturating_since(at) <= PROBE_LASTS);
-        if mtu <= known.mtu || known.to != to || is_idle || is_confirmed {
+        let goes_on =
+            |probing: &Probing| probing.size == mtu && now.saturating_since(probing.at) <= PROBE_LASTS;
+        let sent = known.probing.filter(goes_on).map_or(0, |probing| probing.sent);
+        if mtu <= known.mtu || known.to != to || is_idle || sent == PROBES {
             *known = KnownPath { active: known.active, ..fresh };
             return false;
         }
         if has_traffic {
-            known.probe = Some((mtu, now));
+            known.probing = Some(Probing { size: mtu, sent: sent + 1, at: now });
         }
         has_traffic
     }
@@ -85,9 +99,11 @@ mod tests {
         assert!(!paths.take(path(1_500), 10, at(0)), "as at the start");
         assert!(!paths.take(path(1_300), 20, at(1)));
         assert_eq!(paths.narrowest(), Some(path(1_300)));
-        assert!(paths.take(path(1_500), 30, at(700)));
-        assert_eq!(paths.narrowest(), Some(path(1_300)), "while the outcome is open");
-        assert!(!paths.take(path(1_500), 40, at(701)));
+        for (look, exchanged) in [(700, 30), (701, 40), (702, 50)] {
+            assert!(paths.take(path(1_500), exchanged, at(look)), "{look}");
+            assert_eq!(paths.narrowest(), Some(path(1_300)), "while the outcome is open");
+        }
+        assert!(!paths.take(path(1_500), 60, at(703)));
         assert_eq!(paths.narrowest(), Some(path(1_500)));
     }
 
@@ -96,8 +112,11 @@ mod tests {
         let mut paths = KnownPaths::default();
         paths.take(path(1_300), 10, at(0));
         assert!(paths.take(path(1_500), 20, at(1)));
-        assert!(!paths.take(path(1_300), 30, at(2)), "a router has reported it");
-        assert!(paths.take(path(1_500), 40, at(602)));
+        assert!(paths.take(path(1_500), 25, at(2)), "the first one may not have been reported");
+        assert!(!paths.take(path(1_300), 30, at(3)), "a router has reported it");
+        for (look, exchanged) in [(602, 40), (603, 41), (604, 42)] {
+            assert!(paths.take(path(1_500), exchanged, at(look)), "{look}");
+        }
         assert!(paths.take(path(1_500), 50, at(2_000)), "the kernel may have forgotten the report");
         assert!(paths.take(path(1_400), 60, at(2_001)), "of another size");
         assert_eq!(paths.narrowest(), Some(path(1_300)));
