@@ -133,9 +133,11 @@ class Lab:
         self.others.append(process)
         return process
 
-    def up(self, *ends: str) -> None:
+    def up(self, *ends: str, descriptors: int | None = None) -> None:
+        """Starts gateways, which may have so many descriptors."""
+        limit = () if descriptors is None else ("prlimit", f"--nofile={descriptors}:{descriptors}")
         for end in ends:
-            words = self.inside(end, DAEMON, "gateway", "up", self.file(end), "-v")
+            words = self.inside(end, *limit, DAEMON, "gateway", "up", self.file(end), "-v")
             process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
             self.running[end] = process
             line = process.stderr.readline()

@@ -1,8 +1,11 @@
 """`airwattd gateway` at a base station whose mobile has no daemon: its TCP ends there, and nothing else can be told."""
 
+import os
 import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 from lab import DAEMON, await_true, call, missing
@@ -41,6 +44,27 @@ def test_connections_of_an_unchanged_mobile_are_split(lab):
     assert lab.end("base", signal.SIGTERM) == 0
     assert lab.left_over("base") == []
     assert lab.echo(1_000) == "{'same': 1}\n", "without a gateway"
+
+
+def test_connections_beyond_the_descriptors_of_a_process_are_plain_tcp(lab):
+    lab.up("base", descriptors=128 + 2 * 20)
+    lab.serve()
+    assert lab.echo(20_000, 60, 60) == "{'same': 60}\n", "some are relayed, the others go past"
+    status = lab.status("base")
+    relayed = status["connections_relayed"]
+    assert 20 <= relayed < 60, status
+    assert (status["connections_passed"], status["over_limit"]) == (60 - relayed, 60 - relayed), status
+    seconds = processor_seconds(lab.running["base"].pid)
+    time.sleep(1)
+    assert processor_seconds(lab.running["base"].pid) - seconds < 0.2, "it does not spin"
+    lab.running["base"].send_signal(signal.SIGTERM)
+    log = lab.running.pop("base").communicate(timeout=15)[1]
+    assert "hint: `LimitNOFILE` of its unit, or ulimit -n" in log, log
+
+
+def processor_seconds(process: int) -> float:
+    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def test_status_lists_both_legs_and_a_killed_daemon_leaves_plain_tcp(lab):

@@ -100,13 +100,13 @@ fn serve(
     guardian: &Guardian,
     changes: &mut Changes,
 ) -> Result<(), Failure> {
-    allow_descriptors();
+    let connections = allow_connections();
     let mut events = EventLoop::new()?;
     let endpoints = LastEndpoints::open(instance(&config.interface))?;
     for peer in &mut config.peer {
         peer.endpoint = peer.endpoint.take().or_else(|| Some(endpoints.of(&peer.name)?.into()));
     }
-    let mut machine = machine(&config, events.now())?;
+    let mut machine = machine(&config, connections, events.now())?;
     let bind = || udp::Socket::bind(config.sessions().listen(), Some(SOCKET_BUFFER_BYTES));
     let socket = (!config.is_alone()).then(bind).transpose()?;
     if let Some(path) = &config.local {
@@ -186,16 +186,22 @@ fn lead_connections_here(config: &Config, changes: &mut Changes) -> Result<Socke
     Ok(Sockets::new(listeners, (table, copies), own, config.gateway.buffer))
 }
 
-/// A connection needs a descriptor: as many as this process may have.
-fn allow_descriptors() {
+/// Descriptors that a gateway has beside those of its connections, at most: its own, and those of programs that ask for something.
+const OTHER_DESCRIPTORS: u64 = 128;
+
+/// Allows as many descriptors as this process may have, and returns for how many connections they suffice: each needs two where both its
+/// legs are the kernel's, or where a program has reserved a port for it.
+fn allow_connections() -> usize {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     // Fewer are a limit, and no error.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    let Rlimit { current, .. } = getrlimit(Resource::Nofile);
+    current.map_or(usize::MAX, |descriptors| (descriptors.saturating_sub(OTHER_DESCRIPTORS) / 2) as usize)
 }
 
-fn machine(config: &Config, now: Instant) -> Result<Ends, Failure> {
+fn machine(config: &Config, connections: usize, now: Instant) -> Result<Ends, Failure> {
     if config.is_alone() {
-        let proxy = SplitProxy::alone(config.proxy(0, 0));
+        let proxy = SplitProxy::alone(SplitProxyConfig { connections, ..config.proxy(0, 0) });
         return Ok(Ends::new(proxy, Carrier::Plain(Vec::new()), Vec::new(), false));
     }
     let drawn: [u8; 32] = random::bytes()?;
@@ -203,6 +209,7 @@ fn machine(config: &Config, now: Instant) -> Result<Ends, Failure> {
     let (sequence, _) = rest.split_first_chunk().expect("24 bytes");
     let proxy = SplitProxyConfig {
         secret: random::bytes()?,
+        connections,
         ..config.proxy(u64::from_ne_bytes(*epoch), u32::from_ne_bytes(*sequence))
     };
     let carrier = config.sessions().carrier(now)?;

@@ -70,7 +70,7 @@ impl ConnectionBook {
         }
         self.passed.push_back((addresses, number));
         self.counters.passed += 1;
-        self.counters.over_limit += u64::from(matches!(why, Why::HalfOpen | Why::NoNumber));
+        self.counters.over_limit += u64::from(why.is_limit());
         self.note(addresses, ConnectionFate::Passed, why);
     }
 

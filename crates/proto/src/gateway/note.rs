@@ -37,6 +37,8 @@ pub enum Why {
     Draining,
     /// As many connections as permitted are being opened.
     HalfOpen,
+    /// As many connections as the host has descriptors for.
+    NoDescriptor,
     /// No number of a connection is free at both ends.
     NoNumber,
     /// Nothing has been heard of the peer, whose address is not known.
@@ -86,7 +88,7 @@ pub enum Why {
 impl Why {
     /// Whether it is a bound of this program, and neither a fault nor anybody's wish.
     pub const fn is_limit(self) -> bool {
-        matches!(self, Self::HalfOpen | Self::NoNumber)
+        matches!(self, Self::HalfOpen | Self::NoNumber | Self::NoDescriptor)
     }
 
     /// In words.
@@ -94,6 +96,9 @@ impl Why {
         match self {
             Self::Draining => "this gateway is being stopped",
             Self::HalfOpen => "half_open connections are being opened",
+            Self::NoDescriptor => {
+                "no more files may be open in this process; hint: `LimitNOFILE` of its unit, or ulimit -n"
+            }
             Self::NoNumber => "none of the 256 numbers is free at both ends",
             Self::PeerUnknown => "the peer has not been heard yet, and its address is not known",
             Self::PeerSilent => "the peer is silent",

@@ -18,6 +18,8 @@ with_defaults! {
         pub wireless: E2tcpConfig = E2tcpConfig::default(),
         /// Data that a connection holds in each direction, in bytes, from 4 KiB: half at either leg. Default 256 KiB.
         pub buffer: u32 = BUFFER,
+        /// Connections at the same time, at most: a host has so many descriptors. Default no limit.
+        pub connections: usize = usize::MAX,
         /// Connections that have not been set up on both legs, at most. Default 4,096.
         pub half_open: usize = HALF_OPEN,
         /// Time without data or acknowledgements that ends a connection. Default 2 hours and 4 minutes.

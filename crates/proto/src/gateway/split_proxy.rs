@@ -150,7 +150,8 @@ impl SplitProxy {
         }
     }
 
-    /// A proxy between sockets of this host. Of the settings `buffer`, `half_open`, `idle` and `admission` have an effect.
+    /// A proxy between sockets of this host. Of the settings `buffer`, `connections`, `half_open`, `idle` and `admission` have
+    /// an effect.
     pub fn alone(config: SplitProxyConfig) -> Self {
         Self { is_alone: true, ..Self::new(config, 0) }
     }
@@ -303,7 +304,7 @@ impl SplitProxy {
 
     // Connections.
 
-    /// Adds a connection whose opening is held, if the limit permits.
+    /// Adds a connection whose opening is held, if the limits permit.
     fn add(
         &mut self,
         peer: usize,
@@ -311,6 +312,9 @@ impl SplitProxy {
         origin: Origin,
         now: Instant,
     ) -> Result<ConnectionId, Why> {
+        if self.entries.len() >= self.config.connections {
+            return Err(Why::NoDescriptor);
+        }
         if self.book.half_open >= self.config.half_open {
             return Err(Why::HalfOpen);
         }

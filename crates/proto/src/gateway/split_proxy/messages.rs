@@ -117,7 +117,7 @@ impl SplitProxy {
 
     pub(super) fn decline(&mut self, peer: usize, addresses: Addresses, why: Why) {
         self.book.counters.declined += 1;
-        self.book.counters.over_limit += u64::from(matches!(why, Why::HalfOpen | Why::NoNumber));
+        self.book.counters.over_limit += u64::from(why.is_limit());
         self.book.note(addresses, ConnectionFate::Declined, why);
         self.transmit(peer, &GatewayMessage::Declined(addresses), false);
     }

@@ -3,6 +3,7 @@
 use airwatt_base::testkit::check_machine;
 use airwatt_base::{Instant, Machine as _, Span};
 
+use super::super::note::Why;
 use super::super::{
     ConnectFailure, ConnectionEnding, SplitProxy, SplitProxyConfig, SplitProxyInput as In,
     SplitProxyOutput as Out,
@@ -125,6 +126,12 @@ fn a_limit_and_draining_pass_connections_on_and_silence_ends_one() {
     outputs(&mut proxy, In::Opening(0, opening(1)));
     assert_eq!(outputs(&mut proxy, In::Opening(0, opening(2))), [Out::Pass(opening(2))]);
     assert_eq!((proxy.counters().over_limit, proxy.counters().passed), (1, 1));
+    let few = SplitProxyConfig { connections: 1, ..SplitProxyConfig::default() };
+    let mut other = SplitProxy::alone(few);
+    outputs(&mut other, In::Opening(0, opening(1)));
+    assert_eq!(outputs(&mut other, In::Opening(0, opening(2))), [Out::Pass(opening(2))]);
+    let [note] = other.take_notes().try_into().unwrap();
+    assert_eq!((note.why, other.counters().over_limit), (Why::NoDescriptor, 1));
     outputs(&mut proxy, In::Drain);
     outputs(&mut proxy, In::Abort);
     assert_eq!(outputs(&mut proxy, In::Opening(0, opening(3))), [Out::Pass(opening(3))]);
