@@ -26,14 +26,6 @@ def pytest_addoption(parser):
     parser.addoption("--bless", action="store_true", help="write the snapshots anew")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Gives each file to one of pytest-xdist's workers as a whole, since its tests share fixtures and results."""
-    for item in items:
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
-
-
 @dataclass
 class Answer:
     status: int
