@@ -59,7 +59,7 @@ test-long: build ## Run the tests that take minutes
 	@cargo test --release --workspace --quiet --no-fail-fast -- --ignored
 	@cargo test --release --workspace --quiet --no-fail-fast --lib # properties with inputs that are new each time
 	@cargo check --release --quiet --package airwatt-proto --no-default-features # what links no cryptography and no SCTP
-	@cargo test --release --workspace --quiet --test hostile --test header # shorter in the test profile
+	@cargo test --release --workspace --quiet --test hostile --test header --test captures # shorter in the test profile
 	@$(BIN)/python -m pytest -m long || [ $$? -eq 5 ] # 5: there is none in Python yet
 
 MEDIUM := target/release/hwsim-medium

@@ -22,6 +22,9 @@ const POLICIES: [&str; 10] = [
     "ba-ta-twt",
 ];
 
+/// How long each scenario runs: the test profile is slow, and `make test-long` has an optimized build.
+const EACH: &str = if cfg!(debug_assertions) { "3s" } else { "6s" };
+
 /// A shipped scenario under a policy, cut to some seconds; `None` if its stations cannot have the policy.
 fn cut(name: &str, policy: &str) -> Option<Checked> {
     cut_to(name, policy, "6s")
@@ -60,7 +63,7 @@ fn captured(trace: &RunTrace) -> Option<Capture> {
 /// Every shipped scenario, under every policy that it can have.
 fn runs() -> impl Iterator<Item = (&'static str, &'static str, Checked)> {
     let all = shipped().iter().flat_map(|shipped| POLICIES.map(|policy| (shipped.name, policy)));
-    all.filter_map(|(name, policy)| Some((name, policy, cut(name, policy)?)))
+    all.filter_map(|(name, policy)| Some((name, policy, cut_to(name, policy, EACH)?)))
 }
 
 /// Published scenarios keep intervals that are no whole number of time units; a capture has the interval of its run all the same.
@@ -121,7 +124,7 @@ fn no_capture_of_a_shipped_scenario_accuses_its_access_point() {
 #[test]
 fn no_capture_of_a_shipped_scenario_has_a_finding() {
     for scenario in shipped() {
-        let own = Scenario::load(scenario.name, &[("duration".to_owned(), "6s".to_owned())]);
+        let own = Scenario::load(scenario.name, &[("duration".to_owned(), EACH.to_owned())]);
         let Some(capture) = own.ok().and_then(|own| captured(&traced(&own))) else { continue };
         for finding in report::describe(&capture, None, None).findings {
             assert_eq!(finding.count, 0, "{}: {finding:?}", scenario.name);
