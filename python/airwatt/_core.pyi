@@ -185,6 +185,12 @@ def run(
     names, by their names; it raises what they raise.
     """
 
+def check_mechanisms(scenario: Scenario, own: Mapping[str, Callable[[], Policy | CongestionControl]]) -> None:
+    """Checks the mechanisms written in Python that a scenario names, with an instance of each.
+
+    Raises `InputError` for what is no mechanism or declares wrong attributes, and what making an instance raises.
+    """
+
 def emulate(
     scenario: Scenario,
     seed: int,
@@ -327,6 +333,14 @@ def radio_fit(
     `between` is the lowest and the mean power between the beacons of a trace; `is_own` says whether the profile is that
     of the board's chip. `load_w` of the result is what was measured asleep above the chip, which all states have that
     were not measured. Raises `InputError`.
+    """
+
+def tcp_segments(path: str | PathLike[str]) -> list[tuple[float, str, str, int, int, int, int]]:
+    """The TCP segments of a capture in order of time, without 802.11 retransmissions.
+
+    Each has its time in seconds, as the file states it, its sender and its receiver with their ports, its sequence and
+    acknowledgement number, the bytes of its payload, and its flags. Raises `InputError`, or `RunError` for a capture
+    without packets.
     """
 
 def trace_means(

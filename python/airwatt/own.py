@@ -10,16 +10,19 @@ write one and how much slower it is.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeGuard
 
-from airwatt._core import InputError
+from airwatt._core import AirwattError, InputError, check_mechanisms
 
 if TYPE_CHECKING:
     from airwatt._core import Acknowledged, CongestionWindow, Radio, Scenario
@@ -152,9 +155,9 @@ class Mechanisms(NamedTuple):
     files: tuple[str, ...]
     """The files that classes were loaded from. What goes wrong in them is a user's error."""
 
-    def place_of(self, error: BaseException) -> str | None:
-        """The file and the line of these files at which an exception was raised; None if it was elsewhere."""
-        return _place_of(error, self.files)
+    def line_of(self, error: BaseException) -> str | None:
+        """What a class in a file raised, or a call into it, in one line; None for what was raised elsewhere."""
+        return _line_of(error, self.files, " and ".join(self.made) if all(map(in_file, self.made)) else "")
 
 
 NONE = Mechanisms({}, ())
@@ -225,7 +228,9 @@ def files_of(scenario: Scenario) -> list[str]:
 def mechanisms(scenario: Scenario) -> Mechanisms:
     """Loads the classes that a scenario names, which executes their files as they were when it was read.
 
-    Each is a module of its own. Neither its folder nor the current one joins the path of modules. Raises `InputError`.
+    Each is a module of its own. Neither its folder nor the current one joins the path of modules. An instance of each
+    is made, so that what is wrong with a class is known before a run. Raises `InputError`, and what making an instance
+    of a class raises that is in no file.
     """
     made: dict[str, Callable[[], Any]] = {}
     for place, name, source, is_policy in scenario.own():
@@ -235,16 +240,26 @@ def mechanisms(scenario: Scenario) -> Mechanisms:
             made[name] = _objects[name]
         else:
             raise InputError(f"{place}: expected FILE.py:CLASS, got an object of another process")
-    return Mechanisms(made, tuple(name.rpartition(":")[0] for name in made if in_file(name)))
+    found = Mechanisms(made, tuple(name.rpartition(":")[0] for name in made if in_file(name)))
+    try:
+        check_mechanisms(scenario, made)
+    except BaseException as error:  # whatever a user's file raises
+        line = found.line_of(error)
+        if line is None:
+            raise
+        raise InputError(line) from None
+    return found
 
 
 def _loaded(place: str, chosen: str, source: str, base: type) -> Callable[[], Any]:
     path, _, name = chosen.rpartition(":")
     try:
         found = _executed(path, source).get(name)
-    except (Exception, SystemExit) as error:  # whatever a user's file raises
-        line = f"{path}, line {error.lineno}" if isinstance(error, SyntaxError) else _place_of(error, (path,))
-        raise InputError(f"{place}: {line or path}: {type(error).__name__}: {error}") from None
+    except BaseException as error:  # whatever a user's file raises
+        line = _line_of(error, (path,), path)
+        if line is None:
+            raise
+        raise InputError(f"{place}: {line}") from None
     if not isinstance(found, type) or not issubclass(found, base):
         got = "no class of that name" if not isinstance(found, type) else "another class"
         raise InputError(f"{place}: expected a class derived from airwatt.{base.__name__}, got {got}")
@@ -264,9 +279,34 @@ def _executed(path: str, source: str) -> dict[str, Any]:
     return module.__dict__
 
 
-def _place_of(error: BaseException, files: Collection[str]) -> str | None:
-    places = [place for place in traceback.extract_tb(error.__traceback__) if place.filename in files]
-    return f"{places[-1].filename}, line {places[-1].lineno}" if places else None
+def _line_of(error: BaseException, files: Collection[str], otherwise: str) -> str | None:
+    """What was raised in files, in one line: the place, the type and the text.
+
+    The place is `otherwise`, if that is given, of an error that no line of the files has raised, such as a call with
+    wrong parameters. Returns None for Ctrl-C, and for errors of the core.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    inside = [frame for frame in frames if frame.filename in files]
+    if isinstance(error, KeyboardInterrupt) and (not inside or frames[-1] is not inside[-1] or _may_be_signalled()):
+        return None
+    if inside:
+        place = f"{inside[-1].filename}, line {inside[-1].lineno}"
+    elif isinstance(error, SyntaxError) and error.filename in files:
+        place = f"{error.filename}, line {error.lineno}"
+    elif isinstance(error, Exception) and not isinstance(error, AirwattError):
+        place = otherwise
+    else:
+        return None
+    text = ""
+    with contextlib.suppress(Exception):  # the text of an error is the user's code as well
+        text = " ".join(str(error).split())
+    return ": ".join(part for part in (place, type(error).__name__, text) if part) if place else None
+
+
+def _may_be_signalled() -> bool:
+    """Whether Python's own handler may raise `KeyboardInterrupt` at any line that this thread executes."""
+    ours = threading.current_thread() is threading.main_thread()
+    return ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def name_of(chosen: object) -> str:

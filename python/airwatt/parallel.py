@@ -208,8 +208,8 @@ def run_each(
             work.ended.wait(stop_s)
     if interrupted:
         return True
-    for _, error in sorted(work.errors.items()):
-        # The error of the job that failed, not of those that were stopped because of it.
-        if not isinstance(error, KeyboardInterrupt):
-            raise error
+    # The error of the job that failed, before those of jobs that were stopped because of it.
+    failed = sorted(work.errors.items(), key=lambda item: (isinstance(item[1], KeyboardInterrupt), item[0]))
+    if failed:
+        raise failed[0][1]
     return False

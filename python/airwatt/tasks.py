@@ -77,11 +77,11 @@ def simulate(task: Task[Any], seed: int, trace: bool, limit: str | None, control
             own=own.made,
             control=control,
         )
-    except (Exception, SystemExit) as error:
-        place = own.place_of(error)
-        if place is None:
+    except BaseException as error:  # whatever a user's file raises
+        line = own.line_of(error)
+        if line is None:
             raise
-        raise RunError(f"{place}: {type(error).__name__}: {error}") from error
+        raise RunError(line) from error
 
 
 class Done(Generic[T]):

@@ -71,6 +71,18 @@ def test_a_new_scenario_explains_its_base_first_and_runs(airwatt, tmp_path):
     assert again.is_one_line("mine.toml", "exists")
 
 
+def test_a_dash_is_standard_output_and_no_name_of_a_new_file(airwatt, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert airwatt.output(["init", "-"]) == init.TEMPLATE
+    assert list(tmp_path.iterdir()) == []
+    assert airwatt("init", "-x.toml").is_one_line("no such option: -x", "--help")
+    assert airwatt("init", "--", "-x.toml").status == airwatt("init", "./.x.toml").status == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"-x.toml", ".x.toml"}
+    for name, words in (("", "folder"), ("/", "folder /"), ("..", "folder .."), ("a" * 300, "File name too long")):
+        answer = airwatt("init", name)
+        assert (answer.status, answer.is_one_line("init", words)) == (2, True), answer
+
+
 def test_keys_that_a_new_scenario_has_as_comments_are_right():
     """With each of them taken as it stands the scenario is still one."""
     text = re.sub(r"^# (\w+ = |\[wifi\])", r"\1", init.TEMPLATE, flags=re.MULTILINE)

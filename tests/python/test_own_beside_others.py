@@ -1,6 +1,7 @@
 """A class of one's own for one station or one flow beside others: in files, keys, comparisons, sweeps and archives."""
 
 import re
+import signal
 
 import pytest
 from conftest import ROOT
@@ -132,6 +133,172 @@ def test_a_file_that_ends_the_program_is_an_error_with_its_line(where, folder, a
     assert swept.status == status
     said = airwatt("sweep", "status", store, "--json").out if where == "method" else swept.err
     assert line in said
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Text", ["Text.needs: expected a list of some of switch, tim", "got 'switch'"]),
+        ("Number", ["Number.needs: expected a list of some of switch, tim", "got 5"]),
+        ("Numbers", ["Numbers.needs: expected a list of some of switch, tim", "got 5"]),
+        ("Strange", ["Strange.needs: expected a list of some of switch, tim", "got '\\ud800'"]),
+        ("NoMethod", ["NoMethod.on_start: expected a method, got 5"]),
+        ("Recovers", ["Recovers.recovery: expected one of go-back", "got 5"]),
+        ("Wants", ["wrong.py:Wants: TypeError: ", "missing 1 required positional argument: 'size'"]),
+        ("Divides", ["wrong.py, line 23: ValueError: two lines"]),
+        ("Base", ["wrong.py, line 26: BaseException: made"]),
+        ("Exits", ["wrong.py, line 29: GeneratorExit"]),
+        ("Other", ["expected a class derived from airwatt.Policy", "got <class 'own mechanism in ", "Other'>"]),
+        ("Unshown", ["expected a class derived from airwatt.Policy", "Shown'>"]),
+        ("Mute", ["wrong.py, line 43: Silent"]),
+    ],
+)
+def test_what_is_wrong_with_a_class_is_one_line_before_anything_runs(folder, airwatt, name, said):
+    (folder / "wrong.py").write_text(WRONG)
+    option = "--transport" if name == "Recovers" else "--policy"
+    answer = airwatt("run", "fast-dsl", option, f"{folder}/wrong.py:{name}", "--json")
+    assert answer.status == 2
+    assert answer.is_one_line(*said), answer.err
+    store = folder / "store"
+    swept = airwatt("sweep", "fast-dsl", option, f"{folder}/wrong.py:{name}", "--store", store)
+    assert swept.status == 2
+    assert swept.is_one_line(*said), swept.err
+
+
+WRONG = """\
+import airwatt
+
+
+class Text(airwatt.Policy):
+    needs = "switch"
+class Number(airwatt.Policy):
+    needs = 5
+class Numbers(airwatt.Policy):
+    needs = ["switch", 5]
+class Strange(airwatt.Policy):
+    needs = ["\\ud800"]
+class NoMethod(airwatt.Policy):
+    on_start = 5
+class Recovers(airwatt.CongestionControl):
+    recovery = 5
+
+
+class Wants(airwatt.Policy):
+    def __init__(self, size):
+        pass
+class Divides(airwatt.Policy):
+    def __init__(self):
+        raise ValueError("two\\nlines")
+class Base(airwatt.Policy):
+    def __init__(self):
+        raise BaseException("made")
+class Exits(airwatt.Policy):
+    def __init__(self):
+        raise GeneratorExit
+class Other(airwatt.Policy):
+    def __new__(cls):
+        return 5
+class Shown(type):
+    def __repr__(cls):
+        raise ValueError("not shown")
+class Unshown(Other, metaclass=Shown):
+    pass
+class Silent(Exception):
+    def __str__(self):
+        raise ValueError("mute")
+class Mute(airwatt.Policy):
+    def __init__(self):
+        raise Silent
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("raise BaseException('late')", "wrong.py, line 4: BaseException: late"),
+        ("raise KeyboardInterrupt", "wrong.py, line 4: KeyboardInterrupt"),
+        ("radio.trigger(5, 6)", "wrong.py, line 4: TypeError: "),
+        ("raise airwatt.InputError('mine')", "wrong.py, line 4: InputError: mine"),
+    ],
+)
+def test_what_a_method_raises_is_a_failed_run_with_its_line(folder, airwatt, body, said):
+    """Also what is no `Exception`, and what looks like Ctrl-C."""
+    method = f"    def on_start(self, radio):\n        {body}\n"
+    (folder / "wrong.py").write_text(f"import airwatt\nclass Late(airwatt.Policy):\n{method}")
+    words = ["fast-dsl", "--policy", f"{folder}/wrong.py:Late", "--set", "flow.application.size=100kB"]
+    answer = airwatt("run", *words, "--json")
+    assert answer.status == 1
+    assert answer.is_one_line(said), answer.err
+    store = folder / "store"
+    assert airwatt("sweep", *words, "--store", store).status == 1
+    (failed,) = airwatt("sweep", "status", store, "--json").json["failed"]
+    assert said in failed["error"]
+
+
+def test_a_method_with_other_parameters_is_named_by_its_class(folder, airwatt):
+    (folder / "wrong.py").write_text(
+        "import airwatt\nclass Few(airwatt.Policy):\n    def on_start(self):\n        pass\n"
+    )
+    answer = airwatt("run", "fast-dsl", "--policy", f"{folder}/wrong.py:Few")
+    assert answer.status == 1
+    assert answer.is_one_line(f"{folder}/wrong.py:Few: TypeError: Few.on_start() takes 1 positional"), answer.err
+
+
+def test_a_file_that_raises_an_interrupt_itself_is_no_ctrl_c(folder, program):
+    (folder / "wrong.py").write_text("raise KeyboardInterrupt\n")
+    process = program("run", "fast-dsl", "--policy", f"{folder}/wrong.py:Nap")
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (2, "")
+    assert f"{folder}/wrong.py, line 1: KeyboardInterrupt" in err
+    assert len(err.splitlines()) == 1
+
+
+def test_ctrl_c_ends_a_class_that_never_returns(folder, program):
+    (folder / "endless.py").write_text(
+        "import airwatt, sys\n"
+        "class Endless(airwatt.Policy):\n"
+        "    def on_start(self, radio):\n"
+        "        print('here', file=sys.stderr, flush=True)\n"
+        "        while True: pass\n"
+    )
+    process = program("run", "fast-dsl", "--policy", f"{folder}/endless.py:Endless")
+    assert process.stderr.readline() == "here\n"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (130, "airwatt: interrupted\n")
+
+
+def test_an_interrupt_that_a_class_raises_comes_back_from_the_package():
+    class Stops(airwatt.Policy):
+        def on_start(self, radio):
+            raise KeyboardInterrupt("mine")
+
+    with pytest.raises(KeyboardInterrupt, match="mine"):
+        airwatt.run("fast-dsl", policy=Stops)
+
+
+def test_what_a_class_prints_is_no_part_of_a_document(folder, airwatt):
+    (folder / "loud.py").write_text(
+        "import airwatt\n"
+        "print('loaded')\n"
+        "class Loud(airwatt.Policy):\n"
+        "    def on_start(self, radio):\n"
+        "        print('begins')\n"
+    )
+    size, loud = ["--set", "flow.application.size=100kB"], f"{folder}/loud.py:Loud"
+    for words in (
+        ["run", "fast-dsl", "--policy", loud, *size, "--json"],
+        ["run", "fast-dsl", "--policy", loud, *size, "--runs", "2", "--json"],
+        ["compare", "fast-dsl", "--policy", f"active,{loud}", *size, "--json"],
+        ["sweep", "fast-dsl", "--policy", loud, *size, "--dry-run", "--json"],
+        ["sweep", "fast-dsl", "--policy", loud, *size, "--store", folder / "store", "--json"],
+    ):
+        answer = airwatt(*words)
+        assert answer.status == 0, answer.err
+        assert isinstance(answer.json, dict)
+        assert "begins" in answer.err, words
+        assert "begins" not in answer.out
+        assert "loaded" not in answer.out
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,6 @@ def policy_with(needs=("switch",), **methods):
 @pytest.mark.parametrize(
     ("policy", "words"),
     [
-        (policy_with(needs=("telepathy",)), ("Mine.needs", "switch", "telepathy")),
         (policy_with(on_start=lambda self, radio: radio.trigger()), ('"trigger"', "needs")),
         (policy_with(on_start=lambda self, radio: radio.set_timer("tea", 5)), ("timer", "inactivity", '"tea"')),
         (policy_with(on_beacon=lambda self, radio, tim: radio.set_timer("update", 5)), ("at_ns", "now_ns")),
@@ -228,6 +227,11 @@ def test_what_a_policy_may_not_do_says_why(policy, words):
     with pytest.raises((ValueError, RuntimeError)) as caught:
         airwatt.run("fast-dsl", policy=policy, set=SMALL)
     assert all(word in str(caught.value) for word in words)
+
+
+def test_a_need_that_there_is_not_is_an_input_error():
+    with pytest.raises(airwatt.InputError, match=r"Mine\.needs: .*switch.*'telepathy'"):
+        airwatt.run("fast-dsl", policy=policy_with(needs=("telepathy",)), set=SMALL)
 
 
 def test_a_timer_that_never_lets_time_pass_is_refused():

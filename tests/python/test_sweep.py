@@ -506,6 +506,12 @@ def test_a_rule_stops_points_whose_mean_is_known(tmp_path):
         assert [state.missing for state in again.status()] == [0] * len(again.status())
 
 
+def test_a_dry_run_of_one_run_counts_one_of_each(tmp_path, airwatt):
+    words = ["sweep", "fast-dsl", "--set", "flow.application.size=100kB", "--store", tmp_path / "store", "--dry-run"]
+    assert airwatt.output([*words, "--runs", "1"]).startswith("fast-dsl, 1 point, 1 seed: 1 run, 1 to be made in")
+    assert airwatt.output([*words, "--runs", "2"]).startswith("fast-dsl, 1 point, 2 seeds: 2 runs, 2 to be made in")
+
+
 def test_a_dry_run_says_what_is_missing_and_makes_nothing(tmp_path, airwatt):
     store = tmp_path / "store"
     words = ["sweep", *FIFTY, "--store", store]

@@ -1,6 +1,7 @@
 //! Analysis of a real capture.
 
 use std::io;
+use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +10,8 @@ use airwatt_capture::current::{Load, Trace};
 use airwatt_capture::report::Analysis;
 use airwatt_capture::timeline::Timeline;
 use airwatt_capture::{
-    AnalysisProgress, AnalyzeError, Current, Limits, NetworkKey, ParseKeyError, Question, Watch,
+    AnalysisProgress, AnalyzeError, Capture, CapturedPacket, Current, Limits, NetworkKey, ParseKeyError,
+    Question, TransportHeader, Watch,
 };
 use airwatt_energy::radio::average::BEACON_INTERVAL;
 use airwatt_linux::capability;
@@ -184,6 +186,31 @@ pub(crate) fn trace_means(py: Python<'_>, path: PathBuf, times: Vec<TraceTime>) 
         (trace.mean_a(from_s, until_s), between, apart)
     });
     Ok(means.collect())
+}
+
+/// A TCP segment: its time in seconds, its sender and its receiver with their ports, its sequence and acknowledgement number, the
+/// bytes of its payload, and its flags.
+type TcpSegment = (f64, String, String, u32, u32, u32, u8);
+
+/// The TCP segments of a capture in order of time, without 802.11 retransmissions. Times are those of the file. Raises `InputError`,
+/// or `RunError` for a capture without packets.
+#[pyfunction]
+pub(crate) fn tcp_segments(py: Python<'_>, path: PathBuf) -> PyResult<Vec<TcpSegment>> {
+    let open = |_: Watch<'_>| {
+        let capture = Capture::open(&path, &Limits::default(), &mut |_| ControlFlow::Continue(()))?;
+        Ok(capture)
+    };
+    let capture = py.detach(|| watched(&Shared::default(), open))?;
+    let segment = |packet: &CapturedPacket| {
+        let ip = packet.ip?;
+        let TransportHeader::Tcp(tcp) = ip.transport else { return None };
+        let time_s = capture.start_unix_ns as f64 / 1e9 + packet.at.as_secs_f64();
+        let [source, destination] = [(ip.source, tcp.source_port), (ip.destination, tcp.destination_port)]
+            .map(|end| SocketAddr::from(end).to_string());
+        let (sequence, acknowledgement) = (tcp.sequence.value(), tcp.acknowledgement.value());
+        Some((time_s, source, destination, sequence, acknowledgement, tcp.payload, tcp.flags))
+    };
+    Ok(capture.packets.iter().filter(|packet| !packet.repeated).filter_map(segment).collect())
 }
 
 /// Passphrases, each with the name of its network or without, and keys in hexadecimal digits.

@@ -39,7 +39,7 @@ mod _core {
         advise_deep_sleep, advise_policies, advise_scenario, wake_request,
     };
     #[pymodule_export]
-    use crate::capture::{analyze, annotate, anonymize, trace_means, write_timeline_perfetto};
+    use crate::capture::{analyze, annotate, anonymize, tcp_segments, trace_means, write_timeline_perfetto};
     #[pymodule_export]
     use crate::control::Control;
     #[pymodule_export]
@@ -64,7 +64,7 @@ mod _core {
         data_overhead, efficiency, energy_efficiency, energy_overhead, radio_mixes, time_overhead,
     };
     #[pymodule_export]
-    use crate::own::{Acknowledged, CongestionWindow, Radio};
+    use crate::own::{Acknowledged, CongestionWindow, Radio, check_mechanisms};
     #[pymodule_export]
     use crate::quantity::Quantity;
     #[pymodule_export]

@@ -64,11 +64,12 @@ application = { kind = "bulk", size = "10MB" }
 
 def command(
     file: Annotated[
-        Path | None, Argument(metavar="[FILE]", help="Where to write it; printed without.", show_default=False)
+        Path | None,
+        Argument(metavar="[FILE]", help="Where to write it; printed without, or with -.", show_default=False),
     ] = None,
 ) -> None:
     """Write a commented scenario to start from."""
-    if file is None:
+    if file is None or str(file) == "-":
         print_text(TEMPLATE)
         return
     check_file("init", file)

@@ -90,6 +90,11 @@ def show(*parts: str | Table) -> None:
     print_text(printable("\n\n".join(texts), newlines=True) + "\n")
 
 
+def prints_aside() -> contextlib.AbstractContextManager[object]:
+    """Has what own mechanisms print inside go to standard error: a document alone goes to standard output."""
+    return contextlib.redirect_stdout(sys.stderr)
+
+
 def closed_pipe() -> None:
     """Discards what is still buffered for a reader of standard output that has gone, so that nothing raises at exit."""
     with contextlib.suppress(OSError, ValueError):
@@ -111,7 +116,11 @@ def check_file(option: str, path: Path | None) -> None:
     """Raises `InputError` where a file cannot be written or replaced."""
     if path is None:
         return
-    if path.is_dir():
+    try:
+        is_folder = path.is_dir()
+    except OSError as error:  # a name that no file can have, such as one of 300 letters
+        raise InputError(f"{option} {path}: {error.strerror}") from None
+    if is_folder:
         raise InputError(f"{option}: expected the name of a file, got folder {path}")
     if not path.parent.is_dir():
         raise InputError(f"{option} {path}: expected a folder that exists, got {path.parent}")

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from airwatt.cli.output import say
+from airwatt.cli.output import prints_aside, say
 from airwatt.cli.process import interruptible
 from airwatt.parallel import Progress
 
@@ -20,9 +20,10 @@ _WINDOW_S = 30.0
 def bar(label: str) -> Iterator[Callable[[Progress], None] | None]:
     """Gives what `airwatt.run` calls with its progress.
 
-    Inside, an interrupt raises `KeyboardInterrupt`, so that what is finished can be kept.
+    Inside, an interrupt raises `KeyboardInterrupt`, so that what is finished can be kept, and what own mechanisms print
+    goes to standard error.
     """
-    with interruptible():
+    with interruptible(), prints_aside():
         if not sys.stderr.isatty():
             yield _Lines(label).update
             return

@@ -6,7 +6,7 @@ from typing import Annotated
 from airwatt import laboratory
 from airwatt._core import InputError, result_schema
 from airwatt.cli import options
-from airwatt.cli.output import check_file, check_picture, print_text, show, streaming
+from airwatt.cli.output import check_file, check_picture, print_text, prints_aside, show, streaming
 from airwatt.cli.parameters import Option
 from airwatt.cli.presentation import holding, keep, present
 from airwatt.cli.progress import bar
@@ -120,7 +120,8 @@ def command(
 
         for note in radio_notes.timeouts(loaded):
             show(note)
-        coincide = coinciding.note(loaded, seed, first, lasting)
+        with prints_aside():
+            coincide = coinciding.note(loaded, seed, first, lasting)
         if coincide is not None:
             show(coincide)
     options.hold(limits, result)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from airwatt._core import SCHEMA, InputError, Scenario, __version__
 from airwatt.cli import options
-from airwatt.cli.output import check_file, note_file, print_json, print_text, say, show, writing
+from airwatt.cli.output import check_file, note_file, print_json, print_text, prints_aside, say, show, writing
 from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.cli.progress import bar
 from airwatt.cli.status import FAILED, INTERRUPTED
@@ -170,13 +170,14 @@ def _forecast(planned: plans.Plan, folder: Path, limit: str | None, json: bool) 
     from airwatt.sweeps.forecast import forecast
     from airwatt.tables import count, quantity
 
-    found = forecast(planned, folder, limit)
+    with prints_aside():
+        found = forecast(planned, folder, limit)
     if json:
         about = {"schema": SCHEMA, "version": __version__, "scenario": planned.scenario, "store": str(folder)}
         print_json({**about, "points": len(planned.points), "seeds": planned.runs, **found._asdict()})
         return
     most = "at most " if planned.until is not None else ""
-    size = f"{_several(len(planned.points), 'point')}, {_several(planned.runs, 'seed')} each"
+    size = _size(len(planned.points), planned.runs)
     to_do = f"{most}{_several(found.jobs, 'run')}, {count(found.missing)} to be made in {folder}"
     lines = [f"{planned.scenario}, {size}: {to_do}"]
     if found.wall_s is not None:
@@ -385,11 +386,15 @@ def _several(number: int, what: str) -> str:
     return f"{count(number)} {what}{'' if number == 1 else 's'}"
 
 
+def _size(points: int, seeds: int, at_most: str = "") -> str:
+    return f"{_several(points, 'point')}, {at_most}{_several(seeds, 'seed')}{' each' if points > 1 else ''}"
+
+
 def _line(state: Status) -> str:
     from airwatt.tables import count
 
     at_most = "" if state.until is None else "at most "
-    runs = f"{_several(state.points, 'point')}, {at_most}{_several(state.seeds, 'seed')} each"
+    runs = _size(state.points, state.seeds, at_most)
     done = [f"{count(state.finished)} of {count(state.jobs)} runs finished"]
     done += [f"{count(state.failed)} failed"] if state.failed else []
     done += [f"{count(state.not_needed)} not needed ({state.until})"] if state.not_needed else []

@@ -11,6 +11,7 @@ import functools
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -113,6 +114,8 @@ def end(process: subprocess.Popen[str]) -> None:
 
 def main() -> None:
     """The process."""
+    # An interrupt is for the parent, which ends this one; what raises `KeyboardInterrupt` here is a mechanism.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     # What a mechanism prints goes to standard error.
     with os.fdopen(os.dup(1), "w") as answers:
         os.dup2(2, 1)

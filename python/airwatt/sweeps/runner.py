@@ -136,13 +136,12 @@ def run_once(
     run, error = None, None
     try:
         run = _core.run(scenario, seed, limit=limit, own=own.made, control=control).json
-    except KeyboardInterrupt:
-        raise
-    except AirwattError as failure:
-        error = str(failure)
     except BaseException as failure:  # a panic of the core is no `Exception`
-        place = own.place_of(failure)
-        error = traceback.format_exc() if place is None else f"{place}: {type(failure).__name__}: {failure}"
+        error = own.line_of(failure)
+        if error is None and isinstance(failure, KeyboardInterrupt):
+            raise
+        if error is None:
+            error = str(failure) if isinstance(failure, AirwattError) else traceback.format_exc()
     return RunOutcome(time.perf_counter() - begun, run, error)
 
 

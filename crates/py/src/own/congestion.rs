@@ -6,7 +6,8 @@ use airwatt_proto::cc::{
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::{Failure, class_name, copied, hooks, instance};
+use super::{Failure, class_name, copied, hooks, instance, shown};
+use crate::errors::InputError;
 
 /// The name of the base class in `airwatt.own`.
 const BASE: &str = "CongestionControl";
@@ -36,12 +37,15 @@ const WINDOW_MAX: u32 = 1 << 30;
 pub(super) fn own(factory: &Bound<'_, PyAny>, failure: &Failure) -> PyResult<(OwnCongestionControl, bool)> {
     let sample = instance(factory, BASE)?;
     let name = class_name(&sample)?;
-    let recovery: String = sample.getattr("recovery")?.extract()?;
-    let Some((_, recovery)) = RECOVERIES.iter().copied().find(|(known, _)| *known == recovery) else {
+    let recovery = sample.getattr("recovery")?;
+    let found = recovery.extract::<String>().ok();
+    let Some((_, recovery)) = RECOVERIES.iter().copied().find(|(known, _)| found.as_deref() == Some(known))
+    else {
         let known = RECOVERIES.map(|(known, _)| known).join(", ");
-        let text = format!("{name}.recovery: expected one of {known}, got {recovery:?}");
-        return Err(PyValueError::new_err(text));
+        let text = format!("{name}.recovery: expected one of {known}, got {}", shown(&recovery));
+        return Err(InputError::new_err(text));
     };
+    Hooks::of(&sample)?;
     let watches = sample.getattr("ackloss")?.is_truthy()?;
     let (factory, failure) = (factory.clone().unbind(), failure.clone());
     let own = OwnCongestionControl::new(&name, recovery, move |classic| {

@@ -14,7 +14,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use airwatt_sim::scenario::{Checked, OwnChoice, OwnKind, OwnMechanism, Scenario, Transport};
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 
@@ -52,8 +51,18 @@ impl Failure {
     }
 }
 
-/// A scenario with the mechanisms that it names, made by these factories; the exceptions of its runs go to `failure`. Raises `TypeError`
-/// for what is no mechanism, `InputError` for one that does not go with the scenario, and what making it raises.
+/// Checks the mechanisms that a scenario names before a run, with an instance of each. Raises `InputError` for what is no
+/// mechanism, declares wrong attributes or does not go with the scenario, and what making an instance raises.
+#[pyfunction]
+pub(crate) fn check_mechanisms(
+    scenario: &crate::scenario::Scenario,
+    own: BTreeMap<String, Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    with_mechanisms(&scenario.checked, &own, &Failure::default()).map(drop)
+}
+
+/// A scenario with the mechanisms that it names, made by these factories; the exceptions of its runs go to `failure`. Raises as
+/// [`check_mechanisms`].
 pub(crate) fn with_mechanisms(
     scenario: &Checked,
     factories: &BTreeMap<String, Bound<'_, PyAny>>,
@@ -87,11 +96,15 @@ fn instance<'py>(factory: &Bound<'py, PyAny>, base: &str) -> PyResult<Bound<'py,
     if made.is_instance(base_class(factory.py(), base)?.as_any())? {
         return Ok(made);
     }
-    let text = format!(
+    Err(InputError::new_err(format!(
         "expected a class derived from airwatt.{base}, or a function that makes one, got {}",
-        factory.repr()?
-    );
-    Err(PyTypeError::new_err(text))
+        shown(factory)
+    )))
+}
+
+/// A value as Python writes it; the name of its type if it cannot be written.
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    value.repr().map_or_else(|_| value.get_type().to_string(), |text| text.to_string_lossy().into_owned())
 }
 
 fn base_class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyType>> {
@@ -103,7 +116,8 @@ fn class_name(made: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(made.get_type().name()?.to_string())
 }
 
-/// The method of an instance that overrides the one of `base`; `None` if it does not.
+/// The method of an instance that overrides the one of `base`; `None` if it does not. Raises `InputError` for what cannot be
+/// called.
 fn hook(
     made: &Bound<'_, PyAny>,
     base: &Bound<'_, PyType>,
@@ -112,7 +126,15 @@ fn hook(
     let inherited = made.get_type().getattr(name)?.is(&base.getattr(name)?);
     // An instance may have a function of its own in place of the method.
     let shadowed = made.getattr("__dict__").is_ok_and(|own| own.contains(name).unwrap_or(false));
-    if inherited && !shadowed { Ok(None) } else { Ok(Some(made.getattr(name)?.unbind())) }
+    if inherited && !shadowed {
+        return Ok(None);
+    }
+    let own = made.getattr(name)?;
+    if own.is_callable() {
+        return Ok(Some(own.unbind()));
+    }
+    let class = class_name(made)?;
+    Err(InputError::new_err(format!("{class}.{name}: expected a method, got {}", shown(&own))))
 }
 
 /// The methods of an instance that override those of `base`, in the order of `names`.

@@ -4,11 +4,12 @@ use airwatt_base::Instant;
 use airwatt_proto::powersave::{
     Abilities, AnyPolicy, Fact, OwnPolicy, PowerSaveFrame, PowerSaveRadio as Machine, ServiceFlags, Uplink,
 };
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 use super::radio::{Radio, timer_name};
-use super::{Failure, class_name, copied, hooks, instance};
+use super::{Failure, class_name, copied, hooks, instance, shown};
+use crate::errors::InputError;
 
 /// The name of the base class in `airwatt.own`.
 const BASE: &str = "Policy";
@@ -30,6 +31,7 @@ pub(super) fn own(factory: &Bound<'_, PyAny>, failure: &Failure) -> PyResult<Own
     let sample = instance(factory, BASE)?;
     let needs = needs(&sample)?;
     let name = class_name(&sample)?;
+    PythonPolicy::new(&sample, needs, failure)?;
     let (factory, failure) = (factory.clone().unbind(), failure.clone());
     Ok(OwnPolicy::new(&name, needs, move |_| {
         Python::attach(|py| {
@@ -46,15 +48,24 @@ pub(super) fn own(factory: &Bound<'_, PyAny>, failure: &Failure) -> PyResult<Own
     }))
 }
 
+/// What a policy declares that it needs.
 fn needs(sample: &Bound<'_, PyAny>) -> PyResult<Abilities> {
+    let class = class_name(sample)?;
+    let refused = |got: &Bound<'_, PyAny>| {
+        let known = ABILITIES.map(|(known, _)| known).join(", ");
+        InputError::new_err(format!("{class}.needs: expected a list of some of {known}, got {}", shown(got)))
+    };
+    let listed = sample.getattr("needs")?;
+    // A text is a list as well: of its letters.
+    if listed.is_instance_of::<PyString>() || !listed.hasattr("__iter__")? {
+        return Err(refused(&listed));
+    }
     let mut needs = Abilities::NONE;
-    for name in sample.getattr("needs")?.try_iter()? {
-        let name: String = name?.extract()?;
-        let Some((_, ability)) = ABILITIES.iter().find(|(known, _)| *known == name) else {
-            let known: Vec<&str> = ABILITIES.iter().map(|(known, _)| *known).collect();
-            let class = class_name(sample)?;
-            let text = format!("{class}.needs: expected some of {}, got {name:?}", known.join(", "));
-            return Err(PyValueError::new_err(text));
+    for name in listed.try_iter()? {
+        let name = name?;
+        let found = name.extract::<String>().ok();
+        let Some((_, ability)) = ABILITIES.iter().find(|(known, _)| found.as_deref() == Some(known)) else {
+            return Err(refused(&name));
         };
         needs |= *ability;
     }
