@@ -241,7 +241,10 @@ pub(crate) fn read_to_sink(
     sink: &mut dyn PacketSink,
     goes_on: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<FileRead, CaptureError> {
-    let SourceFile { name, origin, .. } = source;
+    let SourceFile { name, origin, refused, .. } = source;
+    if let Some(error) = refused {
+        return Err(error);
+    }
     let mut is_stopped = false;
     let mut ask = |arrived| {
         let answer = goes_on(arrived);

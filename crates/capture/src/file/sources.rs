@@ -2,6 +2,7 @@
 //!
 //! Tools that rotate their files (`tcpdump -C`, `-G` and `-W`, `dumpcap -b`) fill a folder. Of a folder the files count
 //! whose names end as those of captures do, also with a number after it or compressed; others and folders in it are left out.
+//! What has such a name and is no regular file, such as a pipe, is not opened, since to open it may wait or do something.
 
 use std::fs::{File, Metadata};
 use std::os::unix::fs::FileTypeExt as _;
@@ -13,6 +14,7 @@ use crate::error::CaptureError;
 
 /// Files that a capture may consist of: each is open at the same time.
 const MOST_FILES: usize = 900;
+const NOT_REGULAR: &str = "it is no regular file";
 
 /// A file of a capture before it is read.
 pub(crate) struct SourceFile {
@@ -21,17 +23,35 @@ pub(crate) struct SourceFile {
     /// Its size, if it is a regular file.
     pub(crate) bytes: Option<u64>,
     in_folder: bool,
+    /// Why it is not opened.
+    pub(super) refused: Option<CaptureError>,
 }
 
 impl SourceFile {
-    fn of(path: PathBuf, in_folder: bool) -> Self {
+    fn of(path: PathBuf) -> Self {
         let metadata = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file);
         let bytes = metadata.map(|file| file.len());
-        Self { name: file_name(&path), origin: Origin::Path(path), bytes, in_folder }
+        Self { name: file_name(&path), origin: Origin::Path(path), bytes, in_folder: false, refused: None }
     }
 
-    /// Opens the file.
+    /// A file of a folder.
+    fn in_folder(path: PathBuf) -> Self {
+        let name = file_name(&path);
+        let refused = match std::fs::metadata(&path) {
+            Ok(metadata) if metadata.is_file() => None,
+            Ok(_) => Some(CaptureError::NotACapture(name, NOT_REGULAR.to_owned())),
+            Err(error) => Some(failure(&name, &error)),
+        };
+        let file = Self { in_folder: true, refused, ..Self::of(path) };
+        // Nothing of what is not opened is read.
+        Self { bytes: file.bytes.or(file.refused.as_ref().map(|_| 0)), ..file }
+    }
+
+    /// Opens the file, unless it is refused.
     pub(crate) fn open(&mut self) -> Result<(), CaptureError> {
+        if self.refused.is_some() {
+            return Ok(());
+        }
         if let Origin::Path(path) = &self.origin {
             let file = File::open(path).map_err(|error| failure(&self.name, &error))?;
             // The size is that of the file that is open, whatever the path names by now.
@@ -50,20 +70,22 @@ impl SourceFile {
 pub(crate) fn of(path: &Path) -> Result<Vec<SourceFile>, CaptureError> {
     if path == Path::new("-") {
         let name = file_name(path);
-        return Ok(vec![SourceFile { name, origin: Origin::StandardInput, bytes: None, in_folder: false }]);
+        let source =
+            SourceFile { name, origin: Origin::StandardInput, bytes: None, in_folder: false, refused: None };
+        return Ok(vec![source]);
     }
     if !path.is_dir() {
         // To open a device may do something. What cannot be looked at says why when it is opened.
         if let Ok(metadata) = std::fs::metadata(path) {
             check_kind(&file_name(path), &metadata)?;
         }
-        return Ok(vec![SourceFile::of(path.to_owned(), false)]);
+        return Ok(vec![SourceFile::of(path.to_owned())]);
     }
     let failed = |error: std::io::Error| failure(&file_name(path), &error);
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(path).map_err(failed)? {
         let entry = entry.map_err(failed)?.path();
-        if entry.is_file() && is_capture_name(&entry) {
+        if is_capture_name(&entry) && !entry.is_dir() {
             paths.push(entry);
         }
     }
@@ -71,7 +93,7 @@ pub(crate) fn of(path: &Path) -> Result<Vec<SourceFile>, CaptureError> {
     if paths.is_empty() || paths.len() > MOST_FILES {
         return Err(CaptureError::Folder { folder: file_name(path), files: paths.len(), most: MOST_FILES });
     }
-    Ok(paths.into_iter().map(|path| SourceFile::of(path, true)).collect())
+    Ok(paths.into_iter().map(SourceFile::in_folder).collect())
 }
 
 /// Refuses a file that does something when it is read: a device, or one of `/proc` and its kind, which count as regular and state a
@@ -84,10 +106,7 @@ fn check_kind(name: &str, metadata: &Metadata) -> Result<(), CaptureError> {
     if kind.is_file() || kind.is_fifo() {
         return Ok(());
     }
-    Err(CaptureError::NotACapture(
-        name.to_owned(),
-        "it is no regular file; hint: - is standard input".to_owned(),
-    ))
+    Err(CaptureError::NotACapture(name.to_owned(), format!("{NOT_REGULAR}; hint: - is standard input")))
 }
 
 /// Whether the files are those of a folder.
@@ -130,7 +149,7 @@ mod tests {
             );
         }
         // One that takes the place of another file after it was looked at.
-        let mut changed = SourceFile::of(PathBuf::from("/proc/self/mounts"), false);
+        let mut changed = SourceFile::of(PathBuf::from("/proc/self/mounts"));
         assert!(matches!(changed.open(), Err(CaptureError::Empty(_))));
         assert!(of(Path::new("/proc/self/fd/none")).is_ok(), "what is not there says so when it is opened");
     }

@@ -103,6 +103,44 @@ fn the_copy_has_the_packets_and_comments() {
     assert!(pipe.unwrap_err().to_string().contains("save it to a file"));
 }
 
+/// To open a pipe waits for its writer, and to read a device may never end.
+#[test]
+fn what_is_no_file_in_a_folder_is_named_and_not_opened() {
+    let folder = Folder::new("special");
+    folder.write("a.pcap", &exchange().0);
+    let _socket = std::os::unix::net::UnixListener::bind(folder.0.join("c.pcap")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", folder.0.join("d.pcap")).unwrap();
+    std::os::unix::fs::symlink("nowhere", folder.0.join("e.pcap")).unwrap();
+    std::fs::create_dir(folder.0.join("f.pcap")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(folder.0.join("b.pcap")).status().unwrap();
+    assert!(made.success());
+    let open = || {
+        let mut sizes = Vec::new();
+        let mut on_reading = |reading: crate::file::Reading| {
+            sizes.push(reading.of);
+            ControlFlow::Continue(())
+        };
+        let limits = Limits::default();
+        let capture = Capture::open_then(&folder.0, &limits, &[], || Ok(()), &mut on_reading);
+        assert!(sizes.iter().all(Option::is_some), "{sizes:?}");
+        capture
+    };
+    let capture = open().unwrap();
+    let named: Vec<_> = capture.notes.unread.iter().map(|line| line.rsplit('/').next().unwrap()).collect();
+    let why = "not a pcap or pcapng capture: it is no regular file";
+    let missing = "e.pcap: cannot be read: No such file or directory".to_owned();
+    assert_eq!(
+        named,
+        [format!("b.pcap: {why}"), format!("c.pcap: {why}"), format!("d.pcap: {why}"), missing]
+    );
+    let mut copy = Vec::new();
+    annotate(&folder.0, &Limits::default(), &[], &[], &mut copy, || Ok(()), &mut go_on).unwrap();
+    assert_eq!(Capture::read("copy", &copy[..]).unwrap().packets.len(), capture.packets.len());
+    std::fs::remove_file(folder.0.join("a.pcap")).unwrap();
+    let error = open().unwrap_err();
+    assert!(error.is_wrong_input() && error.to_string().contains(".pcap: "), "{error}");
+}
+
 /// Files of a folder are read in order of time, whatever their names; their packets are numbered on.
 #[test]
 fn a_folder_stands_for_its_captures() {
