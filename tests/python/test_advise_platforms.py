@@ -28,6 +28,14 @@ def test_what_is_pasted_is_code_or_a_comment(airwatt):
     assert all(line.startswith(("//", "#", "CONFIG_")) for line in pasted), pasted
 
 
+def test_a_target_without_a_setting_has_a_line_and_no_heading(airwatt):
+    keys = ["--set", "duration=3s", "--set", "station.listen_interval=1"]
+    text = airwatt.output(["advise", "call-today", "--delay", "1s", "--runs", "1", "--target", "hostapd", *keys])
+    assert "\n\ntimeout 10ms needs no setting on hostapd\n" in text
+    assert "nothing to set" not in text
+    assert "to set " not in text
+
+
 @pytest.mark.parametrize("target", platforms.TARGETS)
 def test_a_target_has_only_what_can_be_set_there(airwatt, target):
     chips = {"nrf": "nrf7002", "wiseconnect": "siwx917", "pico-sdk": "cyw43439", "whd": "cyw43439"}

@@ -80,6 +80,8 @@ def test_a_trace_with_one_dtim_period_tells_a_load_from_a_wake_up(airwatt, tmp_p
     new, said = fitted(airwatt, tmp_path, "--fit", csv, "--state", "dtim1=0s..20s")
     assert "between beacons the trace has" in said
     assert "warning" not in said
+    slow = "dtim1: the trace does not show how often the device wakes up, so that this DTIM period was not checked"
+    assert (f"{slow}; it takes samples of 2 ms or less, and beacons each 102.4 ms" in said) is (hertz < 500)
     text = airwatt.output(["radios", str(new)])
     assert "one average does not tell" not in " ".join(text.split())
     for period, true_ma in truth.items():
@@ -202,14 +204,18 @@ def test_a_second_average_settles_it(airwatt, tmp_path):
     averages = f"dtim1={truth[1]:.3f}mA,dtim10={truth[10]:.3f}mA"
     new, said = fitted(airwatt, tmp_path, "--fit-averages", averages)
     assert "warning" not in said
+    assert f"between wake-ups are more than {CHIP} takes asleep, and count as housekeeping of the host" in said
     low_ma, mean_ma, high_ma = band_ma(new, 3)
     assert low_ma <= truth[3] <= high_ma
     assert mean_ma == pytest.approx(truth[3], rel=0.03)
 
 
 def test_an_average_of_the_chip_itself_leaves_nothing_open(airwatt, tmp_path):
-    _, said = fitted(airwatt, tmp_path, "--fit-averages", "dtim1=1.40mA")
-    assert "warning" not in said
+    for averages in ("dtim1=1.40mA", "dtim1=1.40mA,dtim10=0.31mA"):
+        _, said = fitted(airwatt, tmp_path, "--fit-averages", averages)
+        assert "warning" not in said
+        assert "housekeeping" not in said
+        assert "not checked" not in said
 
 
 def test_what_is_open_stays_open_in_a_copy_of_the_profile(airwatt, tmp_path):

@@ -82,6 +82,11 @@ def to_paste(target: str, settings: Sequence[Setting | None]) -> list[str]:
     return found
 
 
+def needs_nothing(target: str, settings: Sequence[Setting | None]) -> bool:
+    """Whether a target is as it has to be without a setting."""
+    return all(settings[PLATFORMS.index(name)] == _NOTHING for name in TARGETS[target])
+
+
 def _continued(line: str) -> list[str]:
     """A command that goes on in the next line where it is too long for one, so that it can be pasted."""
     *first, last = textwrap.wrap(line, 74, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)

@@ -156,12 +156,15 @@ def _how_to_set(found: Advice) -> Iterator[str]:
     mode = [f"and for the host, {chip.mode}, which the figures assume:"] if chip.mode else []
     targets = platforms.words_of(found.target, chip.name)
     for target in targets:
+        what = " and ".join(what for what, _ in wanted)
+        if all(platforms.needs_nothing(target, how) for _, how in wanted):
+            yield f"{what} needs no setting on {target}"
+            continue
         lines = [line for _, how in wanted for line in platforms.to_paste(target, how)]
         if target == "esp-idf":
             lines += esp_idf.keeps_association(best.candidate)
             host = [f"// {mode[0]}", *platforms.host_to_paste(chip.sets)] if mode else []
             lines = platforms.in_files([*lines, *host])
-        what = " and ".join(what for what, _ in wanted)
         yield "\n".join([f"to set {what} on {target}:", *(f"    {line}" for line in lines)])
     if targets:
         return

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from airwatt import _core, bands, laboratory
 from airwatt._core import InputError
@@ -39,7 +39,7 @@ def make(
     traced = [] if fit is None else list(_of_trace(fit, states))
     if fit is None and states:
         raise InputError(f"--state {states[0]}: expected --fit with it, got none")
-    measured = [(key, mean_a) for key, mean_a, _ in traced] + [(key, amperes) for key, amperes, _ in given]
+    measured = [(one.key, one.mean_a) for one in traced] + [(key, amperes) for key, amperes, _ in given]
     base = laboratory.radio(name or _BASE)
     volts = base.voltage_v
     if volts is None:
@@ -65,16 +65,31 @@ def make(
         print_text(text)
         return
     shown = Record(json_.loads(_core.radio(str(new) if new.suffix == ".toml" else f"./{new}")))
-    parts = (*_of_sleep(radio, between_a), *_of_load(radio), *_lent(radio, name, shown))
+    parts = (
+        *_unchecked(traced),
+        *_of_sleep(radio, between_a),
+        *_of_load(radio),
+        *(() if own & {"sleep"} else _of_housekeeping(radio, base)),
+        *_lent(radio, name, shown),
+    )
     show(f"wrote {new}", *averages_parts(shown), *parts)
 
 
-def _between(
-    traced: list[tuple[str, float, tuple[float, float] | None]], measured: list[str]
-) -> tuple[float, float] | None:
+class _Traced(NamedTuple):
+    """What a trace has of a state, or of an average."""
+
+    key: str
+    mean_a: float
+    between_a: tuple[float, float] | None
+    """Of an average: the usual and the mean current between beacons, where the trace shows them."""
+    is_checked: bool
+    """Whether the trace shows how often the device wakes up, and an average so has the DTIM period that was said."""
+
+
+def _between(traced: list[_Traced], measured: list[str]) -> tuple[float, float] | None:
     """The current between beacons, the usual and the mean one, where one average is all that says what sleep takes."""
     averages = [key for key in measured if _AVERAGE.fullmatch(key)]
-    known = [between for key, _, between in traced if key in averages]
+    known = [one.between_a for one in traced if one.key in averages]
     if len(averages) != 1 or "sleep" in measured or not known or known[0] is None:
         return None
     floor_a, mean_a = known[0]
@@ -93,6 +108,29 @@ def _of_sleep(radio: Record, between_a: tuple[float, float] | None) -> Iterator[
         )
     elif radio.other_sleep_w is not None:
         yield f"warning: {radio.assumed.sleep}"
+
+
+def _unchecked(traced: list[_Traced]) -> Iterator[str]:
+    """Says of which averages nothing checks the DTIM period."""
+    keys = [one.key for one in traced if _AVERAGE.fullmatch(one.key) and not one.is_checked]
+    if keys:
+        yield (
+            f"{', '.join(keys)}: the trace does not show how often the device wakes up, so that this DTIM period was "
+            f"not checked; it takes samples of 2 ms or less, and beacons each {1e3 * _BEACON_INTERVAL_S:g} ms"
+        )
+
+
+def _of_housekeeping(radio: Record, base: Record) -> Iterator[str]:
+    """Says what two averages have beyond the chip, since a load of the board looks the same in them."""
+    from airwatt.tables import quantity
+
+    more_w = radio.housekeeping_w - base.housekeeping_w
+    if more_w >= _SAME * radio.sleep_w:
+        yield (
+            f"{quantity(more_w / radio.voltage_v, 'A')} between wake-ups are more than {base.name} takes asleep, and "
+            "count as housekeeping of the host; if they are a load of the board, the currents awake lack it: --fit "
+            "with --state sleep=FROM..UNTIL measures it"
+        )
 
 
 def _of_load(radio: Record) -> Iterator[str]:
@@ -117,8 +155,8 @@ def _lent(base: Record, name: str | None, shown: Record) -> Iterator[str]:
         )
 
 
-def _of_trace(fit: Path, states: list[str]) -> Iterator[tuple[str, float, tuple[float, float] | None]]:
-    """Each state with its mean current, and for an average the usual and the mean current between beacons."""
+def _of_trace(fit: Path, states: list[str]) -> Iterator[_Traced]:
+    """Each state with its mean current. Raises `InputError`."""
     if not states:
         raise InputError(f"--fit {fit}: expected --state NAME=FROM..UNTIL with it, as in sleep=0s..8s, got none")
     times = [_state(text) for text in states]
@@ -138,7 +176,7 @@ def _of_trace(fit: Path, states: list[str]) -> Iterator[tuple[str, float, tuple[
             )
         if seen not in (None, said):
             _refuse(text, said, seen, fit)
-        yield key, mean_a, between
+        yield _Traced(key, mean_a, between, seen is not None)
 
 
 def _refuse(text: str, said: int | None, seen: int | None, fit: Path) -> None:
