@@ -10,6 +10,7 @@ use crate::cc::{
     UNLIMITED,
 };
 use crate::tcp::Segment;
+use crate::tcp::timestamps::OPTION_BYTES;
 
 /// When a receiver may wait before it acknowledges (RFC 9293 section 3.8.6.3, RFC 5681 section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -260,6 +261,11 @@ impl TcpConfig {
     /// Size of the IP packet that carries `segment`, in bytes.
     pub fn packet_bytes(&self, segment: &Segment) -> u32 {
         self.header_bytes + segment.timestamp_bytes() + segment.sack.option_bytes() + u32::from(segment.len)
+    }
+
+    /// Size of the IP packet that carries a full-sized segment in bytes, with timestamps if this end offers them.
+    pub fn full_packet_bytes(&self) -> u32 {
+        self.mss + self.header_bytes + if self.timestamps { OPTION_BYTES } else { 0 }
     }
 
     /// Whether this end tells what arrived behind gaps: where its congestion control would read it from the peer.

@@ -659,8 +659,7 @@ fn capacity_bps(plan: &NetworkPlan, flows: &[Measured<'_>]) -> f64 {
     if flows.is_empty() {
         return 0.0;
     }
-    let header = f64::from(plan.tcp.header_bytes);
-    let payload_share = 1.0 - header / f64::from(plan.tcp.mss + plan.tcp.header_bytes);
+    let payload_share = f64::from(plan.tcp.mss) / f64::from(plan.tcp.full_packet_bytes());
     let is_wire = |medium: MediumId| matches!(plan.media[usize::from(medium)].kind, MediumKind::Wire(_));
     let of_medium = |medium: MediumId| -> f64 {
         let crossed = |wanted| flows.iter().any(|flow| flow.path.contains(&(medium, wanted)));
@@ -707,7 +706,7 @@ fn air_capacity_bps(plan: &NetworkPlan, cell: &CellConfig, vector: TxVector) -> 
     let aifsn = (access.aifs - timing.sifs).whole(timing.slot);
     let params = max_throughput::Params {
         payload_bytes: f64::from(plan.tcp.mss),
-        overhead_bytes: f64::from(plan.tcp.header_bytes + cell.mac_overhead),
+        overhead_bytes: f64::from(plan.tcp.full_packet_bytes() - plan.tcp.mss + cell.mac_overhead),
         data_rate_bps: vector.rate().as_bps() as f64,
         preamble_s: data.preamble().as_secs_f64(),
         coding_bits: data.fixed_bits() as f64,

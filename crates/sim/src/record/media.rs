@@ -67,7 +67,7 @@ impl Network {
             profiles,
             cells,
             addresses: self.addresses(),
-            mtu_bytes: self.plan.tcp.mss + self.plan.tcp.header_bytes,
+            mtu_bytes: self.plan.tcp.full_packet_bytes(),
             receive_window_bytes: self.plan.tcp.receive_window,
             packets: Vec::new(),
         }

@@ -43,6 +43,26 @@ fn the_stations_queue_decides_and_the_retry_limit_does_not() {
     assert!(patient.fairness.jain < 0.6, "{}", patient.fairness.jain);
 }
 
+/// `tcp.header` has all options, so that with timestamps it leaves room for the same payload: over the wire and over the air.
+#[test]
+fn timestamps_are_a_part_of_the_header_in_the_capacity() {
+    for rate in ["16Mbps", "1Gbps"] {
+        let capacity_bps = |timestamps| {
+            let set = [
+                ("tcp.header", "60B"),
+                ("tcp.timestamps", timestamps),
+                ("wired.down.rate", rate),
+                ("flow.application.size", "100kB"),
+            ];
+            simulate(&scenario("fast-dsl", &set), 1).result.fairness.capacity_bps
+        };
+        assert_eq!(capacity_bps("true"), capacity_bps("false"), "{rate}");
+    }
+    let wire = [("tcp.header", "60B"), ("tcp.timestamps", "true"), ("flow.application.size", "100kB")];
+    let capacity_bps = simulate(&scenario("fast-dsl", &wire), 1).result.fairness.capacity_bps;
+    assert!((capacity_bps - 16e6 * 1440.0 / 1500.0).abs() < 1.0, "{capacity_bps}");
+}
+
 /// Two laptops with 300 and 15 Mbit/s. By hand, in microseconds: a PPDU of 43 frames at 300 Mbit/s takes 1,788, one of 6 at 15 Mbit/s
 /// 4,904; AIFS, the mean backoff, SIFS and the block acknowledgement take 158.5, and 194.5 at the slow station, which answers at
 /// 6 Mbit/s. Alone they have 260.9 and 13.9 Mbit/s of IP packets. In turns by frames both have 1 / (1 / 260.9 + 1 / 13.9) = 13.2; with

@@ -54,6 +54,23 @@ fn is(text: &str, flag: bool) -> bool {
     matches!((text, flag), ("1" | "True", true) | ("0" | "False", false))
 }
 
+/// The option has the size of packets without that of headers, whose options do not count (RFC 6691).
+#[test]
+fn the_mss_of_a_syn_is_that_of_packets_of_1500_bytes() {
+    for timestamps in ["true", "false"] {
+        let set = [("tcp.timestamps", timestamps), ("tcp.header", "60B"), ("flow.application.size", "100kB")];
+        let trace = traced("fast-dsl", &[&set[..], &[("tcp.handshake", "true")]].concat());
+        let Some(rows) = fields(&trace, &format!("mss-{timestamps}"), &["tcp.options.mss_val", "ip.len"])
+        else {
+            return;
+        };
+        let options: Vec<_> = rows.iter().map(|row| &row[0]).filter(|option| !option.is_empty()).collect();
+        assert_eq!(options, ["1460", "1460"], "timestamps {timestamps}");
+        let longest = rows.iter().filter_map(|row| row.get(1)?.parse::<u32>().ok()).max();
+        assert_eq!(longest, Some(1500), "timestamps {timestamps}");
+    }
+}
+
 #[test]
 fn no_frame_is_malformed_and_no_expert_objects() {
     // A broken frame is broken, and other experts' notes are about what TCP does.

@@ -436,7 +436,7 @@ fn flow(
     let legs = || transport::legs(scenario, group, &tcp, flow.data, gateway.map(|(settings, _)| settings));
     let traffic = match (group.application.pattern(), *group.transport) {
         (Pattern::Saturation, _) => Traffic::Saturated {
-            payload_bytes: (tcp.mss + tcp.header_bytes).saturating_sub(UDP_HEADER_BYTES),
+            payload_bytes: tcp.full_packet_bytes().saturating_sub(UDP_HEADER_BYTES),
             header_bytes: UDP_HEADER_BYTES,
             kept: saturated_packets(topology),
         },
