@@ -37,6 +37,9 @@ pub enum FrameKind {
 }
 
 impl FrameKind {
+    /// A Trigger frame (802.11ax-2021 table 9-1).
+    pub const TRIGGER: Self = Self::OtherControl(2);
+
     /// The kind of a two-bit type and a four-bit subtype.
     pub const fn from_bits(kind: u8, subtype: u8) -> Self {
         match (kind & 3, subtype & 15) {

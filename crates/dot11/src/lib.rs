@@ -8,7 +8,7 @@
 //! what it cannot read, and none panics, loops or allocates in proportion to a claimed length.
 //!
 //! What is here is what power save, contention and the ledger of air time need: frame control, addresses, sequence
-//! and QoS control, beacons with their TIM, association, PS-Poll, the control frames, the action frames of individual
+//! and QoS control, beacons with their TIM, association, PS-Poll, the control frames, Basic Trigger frames, the action frames of individual
 //! target wake time, the answers of WNM sleep mode, and the radiotap fields from which a data rate follows. Left out: security (protected bodies stay
 //! opaque here; the crate `capture` opens them), other action frames' contents, EHT and radiotap's TLV fields, which end
 //! the decoding of a radiotap header without harm to what was read before.
@@ -25,6 +25,7 @@ mod payload;
 mod quiet;
 mod radiotap;
 mod timing;
+mod trigger;
 mod twt;
 mod tx_vector;
 mod wnm;
@@ -40,6 +41,7 @@ pub use payload::{AmsduSubframe, amsdu_subframes, encapsulate, snap_payload};
 pub use quiet::QuietInterval;
 pub use radiotap::{AmpduStatus, Channel, McsField, Radiotap, RadiotapFlags, TxFlags};
 pub use timing::{Standard, Timing};
+pub use trigger::BasicTrigger;
 pub use twt::{NextTwtBytes, TwtAction, TwtCommand, TwtSetup, WakeDuration, WakeInterval};
 pub use tx_vector::{Band, Coding, Format, Guard, HeFields, HeForm, Ltf, TxVector, Width};
 pub use wnm::WnmSleep;

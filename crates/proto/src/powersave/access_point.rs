@@ -94,6 +94,8 @@ pub enum Downlink<P> {
     NullData,
     /// An action frame about target wake time.
     Wake(WakeFrame),
+    /// A Basic Trigger frame (802.11ax-2021 9.3.1.22): the station answers with frames of its own a SIFS later, or with a QoS Null.
+    Trigger,
 }
 
 /// What comes in. A station that [`AccessPointPowerSave::add_station`] did not return is a panic.
@@ -124,6 +126,14 @@ pub enum AccessPointInput<P> {
         pm: bool,
         /// What kind of frame.
         kind: UplinkKind,
+    },
+    /// The QoS Control of an uplink frame says whether more of the user's frames wait at the station (Queue Size, 802.11-2020 9.2.4.5.6). Handed in
+    /// before [`AccessPointInput::UplinkReceived`] of the same frame, for stations with trigger-enabled agreements.
+    QueueSize {
+        /// From whom.
+        station: StationId,
+        /// Whether any wait.
+        waits: bool,
     },
     /// An action frame about target wake time was received, after [`AccessPointInput::UplinkReceived`] of the same frame.
     Wake {
@@ -259,6 +269,8 @@ struct Peer<P> {
     period: Period,
     /// Whether a PS-Poll waits for the frame that answers it.
     polled: bool,
+    /// Whether its last frame said that more of them wait.
+    waits: bool,
     wakes: Option<WakeTimes>,
     /// The agreement of an answer on its way, whose times are taken.
     offered: Option<WakeAgreement>,
@@ -343,6 +355,7 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
             in_air: 0,
             period: Period::None,
             polled: false,
+            waits: false,
             wakes: None,
             offered: None,
             token: None,
@@ -398,7 +411,7 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
     /// What the header of the station's oldest released frame has to say if its first attempt starts now. Ask, then
     /// hand in [`AccessPointInput::Started`]; further attempts repeat the header.
     ///
-    /// EOSP: this is the last frame of a service period. More Data: further frames are buffered or released behind it;
+    /// EOSP: this is the last frame of a service period, and the station has none for which it would need another Trigger frame. More Data: further frames are buffered or released behind it;
     /// only to a station in power save (802.11-2020 9.2.4.1.8).
     pub fn flags(&self, station: StationId) -> ServiceFlags {
         let peer = self.peer(station);
@@ -406,7 +419,8 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         ServiceFlags {
             more_data: peer.pm && !(last && peer.buffer.is_empty()),
             eosp: last
-                && (peer.period == Period::Ending || peer.period == Period::Open && peer.buffer.is_empty()),
+                && (peer.period == Period::Ending
+                    || peer.period == Period::Open && peer.buffer.is_empty() && !peer.waits),
         }
     }
 
@@ -456,10 +470,15 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
             peer.period = Period::None;
             return self.release(station);
         }
+        let is_triggered = peer.wakes.as_ref().is_some_and(WakeTimes::is_triggered);
         match kind {
             UplinkKind::Data | UplinkKind::Trigger if peer.is_opened_by_frames() => {
+                if peer.waits {
+                    self.transmit(station, Downlink::Trigger);
+                }
                 self.open_period(station);
             }
+            UplinkKind::Data | UplinkKind::Trigger if is_triggered => self.trigger_answered(station),
             UplinkKind::PsPoll => self.answer_poll(station),
             UplinkKind::Data | UplinkKind::Trigger | UplinkKind::Null if falls_asleep && peer.queued > 0 => {
                 self.outputs.push_back(AccessPointOutput::Recall { station });
@@ -632,6 +651,7 @@ impl<P: Copy + Debug> Machine for AccessPointPowerSave<P> {
             AccessPointInput::BeaconSent { group: true } => self.release_group(),
             AccessPointInput::BeaconSent { group: false } => {}
             AccessPointInput::UplinkReceived { station, pm, kind } => self.heard(station, pm, kind),
+            AccessPointInput::QueueSize { station, waits } => self.peers[station as usize].waits = waits,
             AccessPointInput::Started { station } => self.started(station),
             AccessPointInput::Wake { station, frame } => self.negotiate(station, frame, now),
             AccessPointInput::Sent { station, frame, delivered } => {

@@ -227,7 +227,7 @@ impl MacRadio {
 
     pub(super) fn set_backlog(&mut self, frames: u32) {
         self.backlog = frames;
-        if frames > 0 && self.power == Power::Dozing {
+        if frames > 0 && self.power == Power::Dozing && !self.awaits_trigger() {
             self.counts.uplink_wakeups += 1;
             self.start_waking();
         }
@@ -245,7 +245,7 @@ impl MacRadio {
             self.timers.stop(StationTimer::BeaconWindow);
             if self.wakes.is_none() {
                 self.schedule_beacon(now, self.config.listen_interval);
-            } else if tim && !self.is_announced() {
+            } else if tim && !self.is_heard() {
                 self.note_unserved();
             }
         }
@@ -379,14 +379,13 @@ impl MacRadio {
         }
     }
 
-    /// Lets the radio doze if power save is announced, nothing waits to be sent, nothing is expected, and no wake-up is so near
-    /// that the two transitions would take longer than the sleep.
+    /// Lets the radio doze if power save is announced, nothing waits to be sent without a Trigger frame, nothing is expected, and no wake-up is so
+    /// near that the two transitions would take longer than the sleep.
     fn doze_if_idle(&mut self, now: Instant) {
         let idle = self.power == Power::Awake
             && self.announced
             && self.service == Service::None
-            && self.backlog == 0
-            && self.controls.is_empty()
+            && (self.awaits_trigger() || self.backlog == 0 && self.controls.is_empty())
             && !self.awaiting_beacon
             && !self.awaiting_group
             && !self.stays_for_wake_period();
@@ -605,11 +604,12 @@ impl MacRadio {
         }
     }
 
-    /// Stays awake and announces it: by the user's frames if some wait, otherwise by a Null frame. That is also needed to overtake
-    /// an announcement of power save that is still under way.
+    /// Stays awake and announces it: by the user's frames if some wait to be sent at once, otherwise by a Null frame. That is also needed to
+    /// overtake an announcement of power save that is still under way.
     fn leave_power_save(&mut self, reason: StationTimer) {
+        let held = self.awaits_trigger();
         self.stop_power_save();
-        if self.backlog == 0 || self.announcing() {
+        if self.backlog == 0 || held || self.announcing() {
             self.request(PowerSaveFrame::PmNull { pm: false }, reason);
         }
     }

@@ -15,6 +15,7 @@
 //! * Answers [`StationOutput::Wake`] by [`StationInput::Awake`], [`StationConfig::wake_time`] later.
 //! * Answers [`StationOutput::MeasureAirTime`] by [`StationInput::AirTime`], after the drain.
 //! * Carries [`StationOutput::Window`] to the receivers of the station's connections.
+//! * Does not contend while [`StationPowerSave::awaits_trigger`]; sends a PPDU a SIFS after each Trigger frame instead.
 //!
 //! A station that receives a DTIM beacon whose group bit is set stays awake until a group-addressed frame says that no more
 //! follow, or until none has come for [`StationConfig::supervision`] (802.11-2020 11.2.3.7).
@@ -71,6 +72,11 @@ impl StationPowerSave {
     /// Whether the radio is awake as far as the machine knows: neither dozing nor waking up.
     pub fn is_awake(&self) -> bool {
         self.radio.is_awake()
+    }
+
+    /// Whether frames may be sent only in answer to Trigger frames of the access point, a SIFS after them and without contention.
+    pub fn awaits_trigger(&self) -> bool {
+        self.radio.awaits_trigger()
     }
 
     /// Whether a service period is open, or a poll's answer expected.

@@ -1,8 +1,9 @@
 //! Target wake time (TWT): the service periods that a station and its access point agree on (802.11ax-2021 26.8.2).
 //!
-//! Agreements are individual, implicit and not trigger-enabled: a period begins a wake interval after the one before it, no frame
-//! says so, and the station contends for its own frames. In an *announced* agreement the access point sends nothing before a frame of
-//! the station has shown that it is awake; otherwise it sends from the start of the period.
+//! Agreements are individual and implicit: a period begins a wake interval after the one before it, and no frame says so. In an *announced*
+//! agreement the access point sends nothing before a frame of the station has shown that it is awake; otherwise it sends from the start of
+//! the period. In a *trigger-enabled* agreement the access point sends a Trigger frame at the start, and the station sends a PPDU a SIFS after
+//! each Trigger frame and never contends; otherwise it contends for its own frames.
 //!
 //! The station asks by a set-up frame, and the access point's answer makes the agreement, or names the parameters that it would accept. A
 //! station has at most one; to change it, it tears it down and asks again, since access points with Linux's driver mt7915 give a request
@@ -11,7 +12,7 @@
 //! A station may suspend its agreement by an information frame, and name the period with which it goes on by another one, if the access point takes
 //! such frames. Its times remain taken meanwhile.
 //!
-//! Left out: explicit and trigger-enabled agreements, protection, information frames of the access point, and broadcast TWT.
+//! Left out: explicit agreements, protection, information frames of the access point, and broadcast TWT.
 
 use airwatt_base::{Instant, Span};
 
@@ -24,6 +25,8 @@ pub struct WakeRequest {
     pub duration: Span,
     /// Whether the station announces that it is awake.
     pub announced: bool,
+    /// Whether the station sends only in answer to Trigger frames of the access point.
+    pub trigger_enabled: bool,
 }
 
 /// The wake interval is a mantissa of 16 bits, in microseconds, shifted by an exponent.
@@ -37,14 +40,20 @@ impl WakeRequest {
     pub const MAX_DURATION: Span = Span::from_nanos(DURATION_UNITS[1].as_nanos() * UNITS_MAX);
 
     /// The request nearest to these times: an interval at most as long, and a duration at least as long, as asked for. A duration
-    /// above [`WakeRequest::MAX_DURATION`] is cut to it.
+    /// above [`WakeRequest::MAX_DURATION`] is cut to it. It is not trigger-enabled.
     pub fn nearest(interval: Span, duration: Span, announced: bool) -> Self {
         let micros = interval.as_nanos() / 1_000;
         let exponent = (u64::BITS - micros.leading_zeros()).saturating_sub(MANTISSA_MAX.count_ones());
         let units = DURATION_UNITS.map(|unit| (unit, duration.as_nanos().div_ceil(unit.as_nanos())));
         let fitting = units.into_iter().find(|(_, count)| *count <= UNITS_MAX);
         let duration = fitting.map_or(Self::MAX_DURATION, |(unit, count)| unit * count);
-        Self { interval: Span::from_micros(micros >> exponent << exponent), duration, announced }
+        let interval = Span::from_micros(micros >> exponent << exponent);
+        Self { interval, duration, announced, trigger_enabled: false }
+    }
+
+    /// Whether the access point learns in each period that the station is awake: by its announcement, or by its answer to a Trigger frame.
+    pub const fn hears_station(&self) -> bool {
+        self.announced || self.trigger_enabled
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use airwatt_sim::media::cell::frame::CellFrameKind;
 use airwatt_sim::record::{RunResult, StationResult};
 use airwatt_sim::scenario::Scenario;
 
-use crate::support::{in_parallel, scenario, simulate};
+use crate::support::{in_parallel, scenario, simulate, simulate_traced};
 
 /// An idle station for 1,000 periods of ten beacon intervals. The first period begins half a beacon interval behind a beacon, so that
 /// none meets one. The profile's guard time is 0.5 ms whatever the time slept.
@@ -203,4 +204,84 @@ fn a_download_that_suspends_the_agreement_is_as_fast_as_in_active_mode() {
     let [timeout, held, suspended] = ["timeout", "twt", "twt:resume_after=100ms"].map(seconds);
     assert!(suspended - timeout < 1.1, "{suspended} {timeout}");
     assert!(held > 5.0 * timeout, "{held} {timeout}");
+}
+
+/// A Trigger frame of 34 bytes at 24 Mb/s has 20 us of preamble, 22 + 272 bits in four symbols of 4 us, and 6 us of signal extension: 42 us. The
+/// station receives that more than if it contended for its announcement, in each period; it sends the same, and waits a SIFS of 10 us longer, but
+/// for its own contention and the alignment to slots of 9 us.
+#[test]
+fn a_trigger_frame_costs_its_time_in_the_receive_state() {
+    let idle = |trigger_enabled: &str| {
+        let set = [
+            ("policy", "twt"),
+            ("station.radio", "ar5004"),
+            ("station.power_save.interval", "1024ms"),
+            ("station.power_save.trigger_enabled", trigger_enabled),
+            ("duration", "1024s"),
+        ];
+        simulate(&scenario("idle", &set), 1).result.stations.remove(0)
+    };
+    let [contends, polled] = ["false", "true"].map(idle);
+    for station in [&contends, &polled] {
+        assert_eq!((station.service_periods, station.triggers, station.wakeups), (1_000, 1_000, 1_000));
+    }
+    assert_within(polled.state_s.receive - contends.state_s.receive, 42e-3, 1e-6);
+    assert_within(polled.state_s.transmit, contends.state_s.transmit, 1e-6);
+    assert_within(polled.state_s.listen - contends.state_s.listen, 10e-3, 20e-3);
+}
+
+/// Packets of the station that come at random wait for the next Trigger frame: half an interval in the mean, each wait as likely as another. Those
+/// that come in a period before its end, which is 0.4 ms at most, are sent in it or wait for a whole interval.
+#[test]
+fn the_delay_of_a_random_packet_of_a_polled_station_is_uniform() {
+    let text = r#"
+        base = "idle"
+        latency_percentiles = true
+        duration = "20000s"
+        [[station]]
+        power_save = { policy = "twt", interval = "1s", trigger_enabled = true }
+        radio = "ar5004"
+        [[flow]]
+        direction = "up"
+        transport = "udp"
+        application = { kind = "interactive", mean_gap = "3700ms", packet = "100B" }
+        "#;
+    let scenario = Scenario::from_text(text, "random", &[]).expect("it can run");
+    let result = simulate(&scenario, 1).result;
+    let flow = &result.flows[0];
+    assert!(flow.segments_sent > 5_000);
+    let error_s = 1.0 / 12.0_f64.sqrt() / f64::from(flow.segments_sent as u32).sqrt();
+    assert_within(flow.latency_s_mean.expect("packets came"), 0.5, 3.0 * error_s);
+    let found = flow.latencies.as_ref().expect("they were asked for");
+    assert_within(found.latency_s_p50, 0.5, 0.02);
+    assert_within(found.latency_s_p95, 0.95, 0.02);
+    // No frame wakes the radio outside its periods.
+    let station = &result.stations[0];
+    assert!(station.wakeups.abs_diff(station.service_periods) <= 1, "{station:?}");
+}
+
+/// Of packets each 2.5 s the first one comes before the agreement, and three wait for the second period, at 8.3 s: three Trigger frames bring them, or
+/// one where an answer is an aggregate. The first period has a Trigger frame of its own.
+#[test]
+fn a_trigger_frame_brings_one_ppdu() {
+    for (wifi, triggers) in [("", 3), ("wifi = \"wifi6\"", 1)] {
+        let text = format!(
+            r#"
+            base = "idle"
+            {wifi}
+            duration = "10s"
+            [[station]]
+            power_save = {{ policy = "twt", interval = "8192ms", trigger_enabled = true }}
+            radio = "ar5004"
+            [[flow]]
+            direction = "up"
+            transport = "udp"
+            application = {{ kind = "cbr", rate = "320bps", packet = "100B" }}
+            "#
+        );
+        let scenario = Scenario::from_text(&text, "three", &[]).expect("it can run");
+        let trace = simulate_traced(&scenario, 1, true).trace.expect("it was asked for");
+        let kinds = |kind: CellFrameKind| trace.frames.iter().filter(|frame| frame.kind == kind).count();
+        assert_eq!((kinds(CellFrameKind::Trigger), kinds(CellFrameKind::Data)), (1 + triggers, 4), "{wifi}");
+    }
 }

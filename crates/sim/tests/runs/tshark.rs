@@ -77,7 +77,7 @@ fn no_frame_is_malformed_and_no_expert_objects() {
     let complaints = "radiotap.flags.badfcs == 0 && (_ws.malformed || _ws.expert.severity >= error || \
                       _ws.expert.group == \"Assumption\" || wlan.fcs.status == 0 || ip.checksum.status == 0 || \
                       tcp.checksum.status == 0 || udp.checksum.status == 0 || (_ws.short && !udp))";
-    let cases: [(&str, &[(&str, &str)]); 18] = [
+    let cases: [(&str, &[(&str, &str)]); 20] = [
         ("fast-dsl", &[("flow.application.size", "300kB"), ("policy", "active"), ("station.count", "2")]),
         ("fast-dsl", &[("flow.application.size", "300kB"), ("policy", "timeout"), ("station.count", "2")]),
         ("fast-dsl", &[("flow.application.size", "300kB"), ("policy", "psm"), ("station.count", "20")]),
@@ -123,6 +123,20 @@ fn no_frame_is_malformed_and_no_expert_objects() {
         ("idle-6ghz", &[("duration", "1s")]),
         ("idle-6ghz", &[("duration", "1s"), ("policy", "twt"), ("ap.beacon_length", "2332B")]),
         ("wifi6", &[("duration", "300ms"), ("wifi.standard", "802.11ax-6GHz"), ("ap.beacon_length", "600B")]),
+        (
+            "idle",
+            &[("duration", "3s"), ("policy", "twt"), ("station.power_save.trigger_enabled", "true")],
+        ),
+        (
+            "web",
+            &[
+                ("duration", "3s"),
+                ("wifi", "wifi6"),
+                ("policy", "twt"),
+                ("station.power_save.trigger_enabled", "true"),
+                ("station.power_save.interval", "100ms"),
+            ],
+        ),
     ];
     for (index, (scenario, changes)) in cases.iter().enumerate() {
         let trace = traced(scenario, changes);
@@ -309,6 +323,7 @@ fn the_fields_of_power_save_are_those_of_the_run() {
             CellFrameKind::Ack => "0x001d",
             CellFrameKind::BlockAck => "0x0019",
             CellFrameKind::BlockAckRequest => "0x0018",
+            CellFrameKind::Trigger => "0x0012",
             CellFrameKind::Action => "0x000d",
             CellFrameKind::Null => "0x0024",
             CellFrameKind::Data => "0x0028",

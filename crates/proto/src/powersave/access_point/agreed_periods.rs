@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use airwatt_base::Instant;
 
-use super::{AccessPointOutput, AccessPointPowerSave, AccessPointTimer, Peer, Period};
+use super::{AccessPointOutput, AccessPointPowerSave, AccessPointTimer, Downlink, Peer, Period};
 use crate::powersave::StationId;
 use crate::powersave::wake_agreement::{WakeAgreement, WakeAnswer, WakeFrame, WakeRequest};
 
@@ -23,7 +23,12 @@ pub(super) struct WakeTimes {
 impl WakeTimes {
     /// Whether a frame of the station opens a service period now.
     pub(super) const fn awaits_frame(&self) -> bool {
-        self.open && self.agreement.request.announced
+        self.open && self.agreement.request.hears_station()
+    }
+
+    /// Whether the station sends only in answer to Trigger frames now.
+    pub(super) const fn is_triggered(&self) -> bool {
+        self.open && self.agreement.request.trigger_enabled
     }
 
     /// Whether a packet for the station opens a service period now.
@@ -88,6 +93,17 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         self.peers.iter().filter_map(move |peer| peer.offered.or_else(|| held(peer)))
     }
 
+    /// Handles the answer to a Trigger frame, or another frame of a station in a trigger-enabled period: it is sent another Trigger frame while
+    /// it has frames, and the period ends with a QoS Null if nothing else is left to carry EOSP.
+    pub(super) fn trigger_answered(&mut self, station: StationId) {
+        let peer = &self.peers[station as usize];
+        if peer.waits {
+            self.transmit(station, Downlink::Trigger);
+        } else if peer.period == Period::Open && peer.queued == 0 && peer.buffer.is_empty() {
+            self.transmit(station, Downlink::NullData);
+        }
+    }
+
     /// Begins and ends the agreed service periods that are due.
     pub(super) fn pass_edges(&mut self, now: Instant) {
         for station in 0..self.stations() {
@@ -98,6 +114,11 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
             if wakes.open {
                 wakes.ended = false;
                 wakes.edge += duration;
+                peer.waits = false;
+                if wakes.agreement.request.trigger_enabled && peer.pm {
+                    self.transmit(station, Downlink::Trigger);
+                }
+                let peer = &self.peers[station as usize];
                 if peer.is_opened_by_packets() && !peer.buffer.is_empty() {
                     self.open_period(station);
                 }
@@ -112,11 +133,14 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
     /// Ends the service of an agreed period: what has not been sent waits for the next one.
     fn end_agreed_period(&mut self, station: StationId) {
         let peer = &mut self.peers[station as usize];
-        if !matches!(peer.period, Period::Open | Period::Ending) {
-            return;
+        let serves = matches!(peer.period, Period::Open | Period::Ending);
+        if serves {
+            peer.period = if peer.in_air > 0 { Period::Closing } else { Period::None };
         }
-        peer.period = if peer.in_air > 0 { Period::Closing } else { Period::None };
-        if peer.queued > 0 {
+        // A Trigger frame may wait although nobody has answered one.
+        let triggers =
+            peer.pm && peer.wakes.as_ref().is_some_and(|wakes| wakes.agreement.request.trigger_enabled);
+        if (serves || triggers) && peer.queued > 0 {
             self.outputs.push_back(AccessPointOutput::Recall { station });
         }
     }

@@ -68,7 +68,8 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         }
         if request.duration < least_duration {
             let interval = request.interval.max(least_duration);
-            return WakeAnswer::Dictate(WakeRequest::nearest(interval, least_duration, request.announced));
+            let nearest = WakeRequest::nearest(interval, least_duration, request.announced);
+            return WakeAnswer::Dictate(WakeRequest { trigger_enabled: request.trigger_enabled, ..nearest });
         }
         let soonest = now + LEAD;
         let first = match start {

@@ -107,14 +107,21 @@ impl MacRadio {
         }
     }
 
-    /// Whether the station announces itself in the periods of its agreement.
-    pub(super) fn is_announced(&self) -> bool {
-        self.wakes.as_ref().is_some_and(|wakes| wakes.agreement.request.announced)
+    /// Whether the station sends a frame in each period of its agreement.
+    pub(super) fn is_heard(&self) -> bool {
+        self.wakes.as_ref().is_some_and(|wakes| wakes.agreement.request.hears_station())
     }
 
     /// Whether a frame that the station sends now asks for the frames of a service period in progress.
     pub(super) fn announces_itself(&self) -> bool {
-        self.wakes.as_ref().is_some_and(|wakes| wakes.open.is_some() && wakes.agreement.request.announced)
+        self.wakes
+            .as_ref()
+            .is_some_and(|wakes| wakes.open.is_some() && wakes.agreement.request.hears_station())
+    }
+
+    /// Whether frames are sent only in answer to Trigger frames: in power save with a trigger-enabled agreement.
+    pub(in crate::powersave) fn awaits_trigger(&self) -> bool {
+        self.announced && self.wakes.as_ref().is_some_and(|wakes| wakes.agreement.request.trigger_enabled)
     }
 
     /// Sets [`StationTimer::TargetWake`] for the first period that begins later than `now`.
@@ -154,9 +161,10 @@ impl MacRadio {
         self.wake(StationTimer::TargetWake);
         self.timers.set(StationTimer::TargetWakeEnd, start + request.duration);
         self.time_wake_period(now);
-        if request.announced {
+        if request.hears_station() {
             self.trigger(StationTimer::TargetWake);
-        } else if self.service == Service::None {
+        }
+        if !request.announced && self.service == Service::None {
             self.counts.periods += 1;
             self.service = Service::Period;
         }
@@ -166,7 +174,7 @@ impl MacRadio {
     pub(in crate::powersave) fn wake_period_is_over(&mut self, now: Instant) {
         let Some(wakes) = &mut self.wakes else { return };
         wakes.stays = false;
-        let announced = wakes.agreement.request.announced;
+        let is_heard = wakes.agreement.request.hears_station();
         let silent = wakes.open.take().is_some_and(|start| self.synchronized_at < start);
         if !silent {
             self.note_served();
@@ -177,8 +185,8 @@ impl MacRadio {
             self.service = Service::None;
             self.timers.stop(StationTimer::ServicePeriod);
         }
-        // No answer to an announcement: the access point has lost the agreement.
-        if silent && announced && self.power != Power::Away {
+        // No answer to an announcement, or no Trigger frame: the access point has lost the agreement.
+        if silent && is_heard && self.power != Power::Away {
             self.note_unserved();
         }
     }

@@ -3,7 +3,8 @@
 //! The station asks for a [`WakeAgreement`](crate::powersave::WakeAgreement) at the beginning; the radio negotiates and keeps its times. In an
 //! announced period the first frame of the station, or a trigger if it has none to send, tells the access point to begin. The station
 //! sleeps at the end of the period, or before it when a frame says that the access point has finished (EOSP), which not every device
-//! honours. A frame of the user is sent at once, outside periods too; what answers it waits for the next period.
+//! honours. A frame of the user is sent at once, outside periods too; what answers it waits for the next period. In a trigger-enabled
+//! agreement the access point begins, with a Trigger frame, and frames of the user wait for one.
 //! Group-addressed frames are not received.
 //!
 //! An agreement for an idle station is wrong for traffic. With [`TwtConfig::resume_after`] a frame of the user, or
@@ -35,6 +36,9 @@ with_defaults! {
         pub duration: Span = Span::from_micros(16_384),
         /// Whether the access point waits for a frame of the station before it sends. Default: it does.
         pub announced: bool = true,
+        /// Whether the station sends only in answer to Trigger frames, of which the access point sends one at the start of each service period.
+        /// Frames of the user wait for it. Default: the station contends.
+        pub trigger_enabled: bool = false,
         /// Whether the station sleeps as soon as the access point ends the service period (EOSP). Default: it does. Firmware of the nRF70
         /// stays awake for the whole duration.
         pub early_end: bool = true,
@@ -52,7 +56,8 @@ with_defaults! {
 impl TwtConfig {
     /// What the station asks of the access point.
     pub(in crate::powersave) fn request(&self) -> WakeRequest {
-        WakeRequest::nearest(self.interval, self.duration, self.announced)
+        let request = WakeRequest::nearest(self.interval, self.duration, self.announced);
+        WakeRequest { trigger_enabled: self.trigger_enabled, ..request }
     }
 }
 

@@ -406,8 +406,9 @@ impl Air {
                 }
                 StationOutput::Doze => {
                     assert_eq!(client.radio, Radio::Awake, "only a radio that is awake falls asleep");
-                    assert!(client.data.is_empty(), "asleep with a backlog");
-                    assert!(client.controls.is_empty(), "asleep with a control frame to send");
+                    let held = client.machine.awaits_trigger();
+                    assert!(held || client.data.is_empty(), "asleep with a backlog");
+                    assert!(held || client.controls.is_empty(), "asleep with a control frame to send");
                     client.radio = Radio::Dozing;
                     client.asleep_since = now;
                     self.note(format!("s{station} dozes"));
@@ -469,7 +470,12 @@ impl Air {
         }
     }
 
+    /// The frame for which a station contends.
     fn uplink(&self, party: usize) -> Option<Frame> {
+        self.answer_to_trigger(party).filter(|_| !self.clients[party].machine.awaits_trigger())
+    }
+
+    fn answer_to_trigger(&self, party: usize) -> Option<Frame> {
         let client = &self.clients[party];
         let control = client.controls.front().map(|control| Uplink::Control(*control));
         let data = client.data.front().map(|_| Uplink::Data { bytes: 1500 });
@@ -503,6 +509,7 @@ impl Air {
                     Downlink::Packet(packet) => packet.to_string(),
                     Downlink::NullData => "null".to_owned(),
                     Downlink::Wake(frame) => wake_line(frame).to_owned(),
+                    Downlink::Trigger => "poll".to_owned(),
                 };
                 let more = if flags.more_data { " more" } else { "" };
                 format!("ap>s{station} {what}{more}{}", if flags.eosp { " eosp" } else { "" })
@@ -551,6 +558,15 @@ impl Air {
         {
             fate = Fate::Lost;
         }
+        let answer = match on_air.frame {
+            Frame::Down { station, frame: Downlink::Trigger, .. } if fate == Fate::Delivered => {
+                self.answer_to_trigger(station as usize)
+            }
+            _ => None,
+        };
+        if answer.is_none() && matches!(on_air.frame, Frame::Down { frame: Downlink::Trigger, .. }) {
+            fate = Fate::Lost;
+        }
         self.note(if fate == Fate::Delivered { line } else { format!("{line} LOST") });
         if on_air.frame == Frame::Beacon {
             return self.beacon_ends(fate);
@@ -567,6 +583,9 @@ impl Air {
             return;
         }
         self.done(on_air.frame, fate == Fate::Delivered);
+        if let Some(answer) = answer {
+            self.start(answer);
+        }
     }
 
     fn beacon_ends(&mut self, fate: Fate) {
@@ -581,6 +600,7 @@ impl Air {
     fn handed_up(&mut self, frame: Frame) {
         match frame {
             Frame::Beacon => {}
+            Frame::Down { frame: Downlink::Trigger, .. } => {}
             Frame::Down { station, frame, flags } => {
                 if let Downlink::Packet(packet) = frame {
                     self.clients[station as usize].got.insert(packet);
@@ -606,6 +626,11 @@ impl Air {
                     }
                     Uplink::Control(PowerSaveFrame::PsPoll) => UplinkKind::PsPoll,
                 };
+                let client = &self.clients[station as usize];
+                if client.machine.awaits_trigger() {
+                    let waits = client.data.len() > usize::from(kind == UplinkKind::Data);
+                    self.ap_input(AccessPointInput::QueueSize { station, waits });
+                }
                 self.ap_input(AccessPointInput::UplinkReceived { station, pm, kind });
                 if let Uplink::Control(PowerSaveFrame::Wake(frame)) = frame {
                     self.ap_input(AccessPointInput::Wake { station, frame });

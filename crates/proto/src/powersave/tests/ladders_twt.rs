@@ -16,6 +16,7 @@ const fn config(announced: bool, early_end: bool) -> TwtConfig {
         interval: Span::from_millis(200),
         duration: Span::from_micros(8_192),
         announced,
+        trigger_enabled: false,
         early_end,
         resume_after: None,
         suspend_at: None,
@@ -78,6 +79,105 @@ fn in_an_unannounced_period_the_access_point_speaks_first() {
             "349.2 s0 wakes",
             "358.1 s0 dozes",
         ],
+    );
+}
+
+const fn triggered(announced: bool) -> PowerSaveConfig {
+    PowerSaveConfig::Twt(TwtConfig { trigger_enabled: true, ..config(announced, true) })
+}
+
+/// In a trigger-enabled period the access point polls the station, which answers with a QoS Null if it has nothing to send. Only then does
+/// what waits follow if the agreement is announced.
+#[test]
+fn in_a_trigger_enabled_period_the_access_point_polls() {
+    let mut air = asleep(triggered(true), 2);
+    air.run_until(ms(360));
+    expect(
+        &air,
+        &[
+            "149.2 s0 wakes",
+            "150.5 ap>s0 poll",
+            "151.0 s0>ap trigger pm=1",
+            "151.5 ap>s0 0 more",
+            "152.0 ap>s0 1 eosp",
+            "152.0 s0 dozes",
+            "200.2 beacon",
+            "300.2 beacon",
+            "349.2 s0 wakes",
+            "350.5 ap>s0 poll",
+            "351.0 s0>ap trigger pm=1",
+            "351.5 ap>s0 null eosp",
+            "351.5 s0 dozes",
+        ],
+    );
+}
+
+/// Two frames of the user wait for the period without waking the radio, and are polled one by one. The first one says that another waits, so that
+/// EOSP waits for that.
+#[test]
+fn frames_of_the_user_wait_for_polls() {
+    for announced in [true, false] {
+        let mut air = asleep(triggered(announced), 0);
+        air.up(141_000, 0, 7);
+        air.up(142_000, 0, 8);
+        air.run_until(ms(190));
+        expect(
+            &air,
+            &[
+                "149.2 s0 wakes",
+                "150.5 ap>s0 poll",
+                "151.0 s0>ap data pm=1",
+                "151.5 ap>s0 poll",
+                "152.0 s0>ap data pm=1",
+                "152.5 ap>s0 null eosp",
+                "152.5 s0 dozes",
+            ],
+        );
+    }
+}
+
+/// A poll that does not arrive is repeated. When all four attempts are lost, the station sleeps with its frame at the end of the period, receives
+/// a beacon for the time, and sends the frame in the next one.
+#[test]
+fn a_poll_that_is_lost_is_repeated() {
+    let mut air = asleep(triggered(true), 0);
+    air.script = vec![("ap>s0 poll", 1)];
+    air.up(141_000, 0, 7);
+    air.run_until(ms(190));
+    expect(
+        &air,
+        &[
+            "149.2 s0 wakes",
+            "150.5 ap>s0 poll LOST",
+            "151.0 ap>s0 poll",
+            "151.5 s0>ap data pm=1",
+            "152.0 ap>s0 null eosp",
+            "152.0 s0 dozes",
+        ],
+    );
+    air.log.clear();
+    air.script = vec![("ap>s0 poll", 4)];
+    air.up(341_000, 0, 8);
+    air.run_until(ms(590));
+    let frames: Vec<&str> =
+        air.log.iter().filter(|line| !line.ends_with("beacon")).map(String::as_str).collect();
+    assert_eq!(
+        frames,
+        [
+            "349.2 s0 wakes",
+            "350.5 ap>s0 poll LOST",
+            "351.0 ap>s0 poll LOST",
+            "351.5 ap>s0 poll LOST",
+            "352.0 ap>s0 poll LOST",
+            "358.1 s0 dozes",
+            "399.2 s0 wakes",
+            "400.2 s0 dozes",
+            "549.2 s0 wakes",
+            "550.5 ap>s0 poll",
+            "551.0 s0>ap data pm=1",
+            "551.5 ap>s0 null eosp",
+            "551.5 s0 dozes",
+        ]
     );
 }
 

@@ -55,8 +55,8 @@ fn policy() -> impl Strategy<Value = PowerSaveConfig> {
                 ..LatencyGuardConfig::default()
             })
         }),
-        (1_u64..100, 10_u64..1_000, any::<bool>(), any::<bool>(), proptest::option::of(1_u64..500)).prop_map(
-            |(least, more, announced, early_end, resume_after)| {
+        (1_u64..100, 10_u64..1_000, any::<[bool; 3]>(), proptest::option::of(1_u64..500)).prop_map(
+            |(least, more, [announced, trigger_enabled, early_end], resume_after)| {
                 let [duration, interval] = [least, least + more].map(Span::from_millis);
                 let resume_after = resume_after.map(Span::from_millis);
                 let suspend_at = None;
@@ -64,6 +64,7 @@ fn policy() -> impl Strategy<Value = PowerSaveConfig> {
                     interval,
                     duration,
                     announced,
+                    trigger_enabled,
                     early_end,
                     resume_after,
                     suspend_at,

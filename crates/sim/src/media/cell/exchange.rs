@@ -19,7 +19,7 @@ use super::access::contention::ContenderId;
 use super::air::channel::Step;
 use super::air::effects::{air_of, contention_of};
 use super::frame::parts::Parts;
-use super::frame::{CellFrameKind, Mpdu, Ppdu, Receiver, placed};
+use super::frame::{CellFrameKind, Mpdu, MpduSet, Ppdu, Receiver, placed};
 use super::mac::Mac;
 use super::radio::RadioId;
 use super::radio::cause_account::Charged;
@@ -230,6 +230,7 @@ impl CellMedium {
     fn ppdu_arrived(&mut self, now: Instant) {
         let ppdu = self.channel.ppdus()[self.channel.current()];
         let to = match (ppdu.to, ppdu.kind) {
+            (Receiver::Member(to), CellFrameKind::Trigger) => return self.trigger_arrived(&ppdu, to, now),
             (Receiver::Member(to), _) => to,
             (Receiver::Group, _) if matches!(self.macs[usize::from(ppdu.from)], Mac::External(_)) => {
                 return self.external_broadcast_arrived(&ppdu, now);
@@ -250,6 +251,12 @@ impl CellMedium {
         let (macs, mut out) = self.split();
         let ends = [usize::from(ppdu.from), usize::from(to)];
         let [sender, receiver] = macs.get_disjoint_mut(ends).expect("a frame has two ends");
+        if let (Mac::Station(from), Mac::AccessPoint(to)) = (&*sender, &mut *receiver)
+            && from.power_save.awaits_trigger()
+        {
+            let waits = from.waits_behind(ppdu, sender.on_air(category), out.received());
+            to.note_queue_size(ppdu.from, waits, now);
+        }
         // The access point takes the power-management mode that the station has by now.
         let pm = match sender {
             Mac::Station(mac) => mac.pm_at_arrival(ppdu),
@@ -260,6 +267,33 @@ impl CellMedium {
             Mac::AccessPoint(_) | Mac::Peer(_) => ppdu.pm,
         };
         receiver.receive(ppdu, sender.on_air(category), pm, now, &mut out);
+    }
+
+    /// A Trigger frame has arrived. Its station answers a SIFS later with frames of its highest category, in its own mode. Only that answer says that it
+    /// has arrived; what becomes of it is decided when it begins.
+    #[inline(never)]
+    fn trigger_arrived(&mut self, trigger: &Ppdu, to: Member, now: Instant) {
+        let answering = match &self.macs[usize::from(to)] {
+            Mac::Station(mac) => mac.answering().filter(|contender| self.is_ready(*contender)),
+            _ => None,
+        };
+        let Some(contender) = answering else { return self.attempt_failed(now) };
+        let sifs = self.channel.sifs();
+        self.channel.clear();
+        self.contention.leave(contender);
+        self.compose(contender, now + sifs);
+        self.channel.omit_rts();
+        self.begin_exchange(now, now + sifs, sifs, now);
+        let answered = (!self.channel.received().is_empty()).then(|| MpduSet::first(1));
+        let (macs, mut out) = self.split();
+        if macs[usize::from(trigger.from)].conclude(trigger, answered.as_ref(), now, &mut out) {
+            self.contention.succeeded(trigger.contender);
+        } else {
+            self.contention.failed(trigger.contender);
+        }
+        if self.wants_to_send(trigger.contender) {
+            self.contention.join(trigger.contender, now);
+        }
     }
 
     /// A beacon or another group-addressed frame of an access point has arrived.
@@ -577,7 +611,7 @@ impl CellMedium {
 
     pub(super) fn wants_to_send(&self, id: ContenderId) -> bool {
         let Contender { member, category, .. } = self.contenders[id as usize];
-        self.macs[member as usize].has_frame(category) && self.is_ready(id)
+        self.macs[member as usize].contends(category) && self.is_ready(id)
     }
 
     /// Whether the radio of the contender can send now.

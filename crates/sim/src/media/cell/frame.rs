@@ -22,6 +22,9 @@ pub const fn block_ack_bytes(window: u16) -> u32 {
 }
 /// BlockAckReq of one TID: addresses, control 2, starting sequence control 2, FCS (9.3.1.7).
 pub const BLOCK_ACK_REQUEST_BYTES: u32 = 24;
+/// Basic Trigger frame to one station: frame control, duration, two addresses 12, common information 8, user information 5 and what a Basic
+/// Trigger adds to it 1, FCS 4, without padding (802.11ax-2021 9.3.1.22).
+pub const TRIGGER_BYTES: u32 = 34;
 /// What precedes each MPDU of an A-MPDU, and the alignment of all but the last (9.7.1).
 pub const DELIMITER_BYTES: u32 = 4;
 /// LLC and SNAP of a packet.
@@ -241,6 +244,8 @@ pub enum Body {
     Control(PowerSaveFrame),
     /// A QoS Null or Null from the access point: the answer to a trigger or poll if nothing is buffered.
     NullData,
+    /// A Basic Trigger frame.
+    Trigger,
     /// A question which frames have arrived. Its sequence number is where the sender's window starts.
     BlockAckRequest,
     /// A group-addressed packet.
@@ -310,6 +315,7 @@ impl Body {
             Self::Control(PowerSaveFrame::PmNull { .. }) => CellFrameKind::Null,
             Self::Control(PowerSaveFrame::Trigger) | Self::NullData => CellFrameKind::QosNull,
             Self::Control(PowerSaveFrame::Wake(_)) => CellFrameKind::Action,
+            Self::Trigger => CellFrameKind::Trigger,
             Self::BlockAckRequest => CellFrameKind::BlockAckRequest,
             Self::Group(_) => CellFrameKind::Group,
             Self::Beacon { .. } => CellFrameKind::Beacon,
@@ -334,6 +340,7 @@ impl Body {
                 TWT_INFORMATION_BYTES + NEXT_TWT_BYTES
             }
             Self::Control(PowerSaveFrame::Wake(_)) => TWT_SETUP_BYTES,
+            Self::Trigger => TRIGGER_BYTES,
             Self::BlockAckRequest => BLOCK_ACK_REQUEST_BYTES,
             Self::Beacon { bytes, .. } => *bytes,
             Self::External(frame) => frame.bytes,
@@ -383,15 +390,21 @@ pub enum CellFrameKind {
     BlockAck,
     /// Question which frames of aggregates have arrived.
     BlockAckRequest,
+    /// Basic Trigger frame, which a station answers with its own PPDU.
+    Trigger,
 }
 
 impl CellFrameKind {
     /// The mode of frames of this kind on a link whose data has the mode `data`.
     pub(super) const fn mode(self, data: ModeId) -> ModeId {
         match self {
-            Self::PsPoll | Self::Rts | Self::Cts | Self::Ack | Self::BlockAck | Self::BlockAckRequest => {
-                ModeId::CONTROL
-            }
+            Self::PsPoll
+            | Self::Rts
+            | Self::Cts
+            | Self::Ack
+            | Self::BlockAck
+            | Self::BlockAckRequest
+            | Self::Trigger => ModeId::CONTROL,
             // Management frames are sent at the lowest basic rate, as by Linux.
             Self::Beacon | Self::Action => ModeId::BEACON,
             Self::Group => ModeId::GROUP,
@@ -414,6 +427,7 @@ impl CellFrameKind {
             Self::Ack => "ack",
             Self::BlockAck => "block-ack",
             Self::BlockAckRequest => "block-ack-request",
+            Self::Trigger => "trigger",
         }
     }
 }
@@ -576,7 +590,8 @@ impl FrameLimits {
             retry: mpdu.retries > 0,
             sequence: mpdu.sequence,
             flow: mpdu.body.flow(),
-            rts: self.wants_rts(bytes),
+            // What follows a Trigger frame is no response that an RTS could announce.
+            rts: kind != CellFrameKind::Trigger && self.wants_rts(bytes),
             pm,
         }
     }

@@ -1,8 +1,8 @@
 //! 802.11 frames of a run, byte by byte.
 
 use airwatt_dot11::{
-    BeaconFields, Capability, Elements, FrameControl, FrameKind, MacAddress, MacHeader, QosControl,
-    TimFields, encapsulate,
+    BasicTrigger, BeaconFields, Capability, Elements, FrameControl, FrameKind, MacAddress, MacHeader,
+    QosControl, TimFields, encapsulate,
 };
 
 use super::{FCS_BYTES, first_bit_us, group, packet, target_wake};
@@ -77,6 +77,9 @@ pub(super) fn encode(setting: &Setting, cell: &CellSetting, frame: &TracedFrame,
         out.extend_from_slice(&control.to_le_bytes());
         out.extend_from_slice(&(frame.sequence << 4).to_le_bytes());
     }
+    if let (CellFrameKind::Trigger, Node::Station(station)) = (frame.kind, frame.to) {
+        BasicTrigger { aid: setting.stations[station as usize].aid }.encode(out);
+    }
     if let Some(frame) = frame.action {
         target_wake::action(frame).encode(out);
     }
@@ -138,6 +141,7 @@ fn kind_of(frame: &TracedFrame) -> FrameKind {
         CellFrameKind::Ack => FrameKind::Ack,
         CellFrameKind::BlockAck => FrameKind::BlockAck,
         CellFrameKind::BlockAckRequest => FrameKind::BlockAckRequest,
+        CellFrameKind::Trigger => FrameKind::TRIGGER,
     }
 }
 

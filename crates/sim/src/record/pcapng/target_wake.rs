@@ -45,7 +45,7 @@ fn setup(dialog_token: u8, command: TwtCommand, request: WakeRequest, target: Op
         dialog_token,
         request: false,
         command,
-        trigger: false,
+        trigger: request.trigger_enabled,
         implicit: true,
         unannounced: !request.announced,
         flow: FLOW,

@@ -364,6 +364,16 @@ impl Resolved {
         for (group, table) in cell.station.iter().enumerate() {
             let under = |error: SettingError| error.under(group).under("station");
             let (Some(others), Some(names)) = (&table.hidden_from, &table.node) else { continue };
+            let triggered = |table: &StationGroup| {
+                table.power_save.wake_request().is_some_and(|request| request.trigger_enabled)
+            };
+            if cell.station.iter().any(triggered) {
+                return Err(under(SettingError::no_effect(
+                    "hidden_from",
+                    "a cell with trigger-enabled agreements",
+                    "stations that contend",
+                )));
+            }
             let alone = topology.cell.iter().filter(|other| other.channel() == cell.channel()).count() == 1;
             if cell.channel().is_some() && !alone {
                 let allowed = "a cell without another one on its channel";

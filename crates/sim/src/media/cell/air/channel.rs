@@ -425,6 +425,11 @@ impl Channel {
         self.ppdus.push(ppdu);
     }
 
+    /// Lets the only frame of this access begin without an RTS.
+    pub(crate) fn omit_rts(&mut self) {
+        self.ppdus[0].rts = false;
+    }
+
     /// Puts the only frame of this access on the air. `hears` says whether its receiver is awake. `lengths` are those of the
     /// frames of an aggregate. Returns the frames of the exchange.
     pub(crate) fn begin_alone(
@@ -452,6 +457,18 @@ impl Channel {
             rts_failed,
             response: true,
         };
+        if ppdu.kind == CellFrameKind::Trigger {
+            // What answers it is an exchange of its own.
+            let (ppdu, end) = (*ppdu, start + plan.data_time + plan.tau);
+            self.received = MpduSet::default();
+            let received = hears && !self.is_noisy(&ppdu, ppdu.bytes);
+            self.print.add(contender << 32 | u64::from(received));
+            parts.push(ppdu.kind, start, plan.data_time, true, received);
+            self.airborne.add(start, start + plan.data_time);
+            let exchange = exchange(end, end, false);
+            self.state = if received { State::Exchange(exchange) } else { State::Failure(exchange) };
+            return parts;
+        }
         if ppdu.to == Receiver::Group {
             self.received = MpduSet::first(1);
             self.print.add(contender << 32);

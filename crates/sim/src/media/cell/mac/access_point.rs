@@ -88,6 +88,7 @@ const fn downlink(body: Body, since: Instant) -> Downlink<Held> {
     match body {
         Body::Data(packet) => Downlink::Packet(Held::new(packet, since)),
         Body::Control(PowerSaveFrame::Wake(frame)) => Downlink::Wake(frame),
+        Body::Trigger => Downlink::Trigger,
         _ => Downlink::NullData,
     }
 }
@@ -354,6 +355,12 @@ impl AccessPointMac {
         }
     }
 
+    /// Notes whether more of the user's frames wait at a station than it has just sent.
+    pub(crate) fn note_queue_size(&mut self, station: Member, waits: bool, now: Instant) {
+        let station = self.local(station);
+        self.power_save.handle_input(AccessPointInput::QueueSize { station, waits }, now);
+    }
+
     /// Notes that data to a station is on the air for this time.
     pub(crate) const fn begins_to_send(&mut self, time: Span) {
         self.on_air = time;
@@ -464,6 +471,9 @@ impl AccessPointMac {
             }
             AccessPointOutput::Transmit { station, frame: Downlink::NullData } => {
                 self.enqueue(station, Body::NullData, now, now, out);
+            }
+            AccessPointOutput::Transmit { station, frame: Downlink::Trigger } => {
+                self.enqueue(station, Body::Trigger, now, now, out);
             }
             AccessPointOutput::Transmit { station, frame: Downlink::Wake(frame) } => {
                 self.enqueue(station, Body::Control(PowerSaveFrame::Wake(frame)), now, now, out);

@@ -74,7 +74,7 @@ impl<Q> Categories<Q> {
 pub(super) const fn category_of(body: &Body) -> Category {
     match body {
         Body::Data(packet) => Category::of_dscp(packet.dscp),
-        Body::Control(_) | Body::NullData => Category::Voice,
+        Body::Control(_) | Body::NullData | Body::Trigger => Category::Voice,
         Body::External(_) | Body::BlockAckRequest => Category::BestEffort,
         Body::Group(_) | Body::Beacon { .. } => Category::Beacon,
     }

@@ -69,9 +69,12 @@ impl Mac {
         }
     }
 
-    /// Whether a frame of this category waits.
-    pub(super) fn has_frame(&self, category: Category) -> bool {
-        !self.queue(category).is_empty()
+    /// Whether a frame of this category waits and may be sent after contention.
+    pub(super) fn contends(&self, category: Category) -> bool {
+        match self {
+            Self::Station(mac) => mac.contends(category),
+            _ => !self.queue(category).is_empty(),
+        }
     }
 
     /// The PPDU of the next frame as it would be sent now; `None` if no frame waits.

@@ -17,7 +17,7 @@ use crate::media::cell::access::contention::ContenderId;
 use crate::media::cell::air::effects::Effects;
 use crate::media::cell::config::{CellConfig, CellStation};
 use crate::media::cell::frame::parts::Parts;
-use crate::media::cell::frame::{Body, CellFrameKind, Mpdu, MpduSet, OnAir, Ppdu};
+use crate::media::cell::frame::{Body, CellFrameKind, Mpdu, MpduSet, OnAir, Ppdu, placed};
 use crate::media::cell::interface::CellOutput;
 use crate::media::cell::phy::rates::LinkPlan;
 use crate::media::cell::radio::RadioId;
@@ -266,7 +266,7 @@ impl StationMac {
                 self.notify(StationInput::Sent { frame, delivered }, now, out);
             }
             Body::BlockAckRequest => self.notify(StationInput::Backlog { frames: self.packets() }, now, out),
-            Body::NullData | Body::Group(_) | Body::Beacon { .. } | Body::External(_) => {}
+            Body::NullData | Body::Trigger | Body::Group(_) | Body::Beacon { .. } | Body::External(_) => {}
         }
     }
 
@@ -317,10 +317,31 @@ impl StationMac {
                 self.trace_adaptation(now, out);
             }
             if !asked {
-                return;
+                break;
             }
             self.power_save.handle_input(StationInput::AirTime(self.air_time), now);
         }
+        if self.power_save.awaits_trigger() {
+            self.sender.contenders().for_each(|contender| out.leave(contender));
+        }
+    }
+
+    /// Whether frames of this category contend: in a trigger-enabled agreement they wait for a Trigger frame.
+    pub(super) fn contends(&self, category: Category) -> bool {
+        !self.sender.queue(category).is_empty() && !self.power_save.awaits_trigger()
+    }
+
+    /// The contender whose frame answers a Trigger frame: that of the highest category with a frame.
+    pub(crate) fn answering(&self) -> Option<ContenderId> {
+        let mut contenders = self.sender.contenders().rev();
+        contenders.find(|contender| !self.sender.queues.of_contender(*contender).is_empty())
+    }
+
+    /// Whether packets wait beside those of a PPDU that have arrived.
+    pub(crate) fn waits_behind(&self, ppdu: &Ppdu, mpdus: OnAir<'_>, received: &MpduSet) -> bool {
+        let is_data = ppdu.kind == CellFrameKind::Data;
+        let arrived = placed(mpdus).filter(|(place, _)| is_data && received.contains(*place)).count();
+        self.packets() as usize > arrived
     }
 
     /// Applies an output of power save. Most inputs have none, so this stays out of the way.
@@ -361,6 +382,9 @@ impl StationMac {
     }
 
     fn join(&self, now: Instant, out: &mut Effects<'_>) {
+        if self.power_save.awaits_trigger() {
+            return;
+        }
         for queue in self.sender.queues.iter().filter(|queue| !queue.is_empty()) {
             out.join(queue.contender, Some(self.sender.radio), now);
         }
