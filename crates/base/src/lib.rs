@@ -35,7 +35,7 @@ pub use printable::Printable;
 pub use random::RandomStream;
 pub use schedule::{Schedule, Slot};
 pub use seq::Seq;
-pub use sleep_clock::SleepClock;
+pub use sleep_clock::{SleepClock, time_shown};
 pub use system_error::reason_of;
 pub use text_file::read_text;
 pub use timers::{TimerKind, TimerTable};

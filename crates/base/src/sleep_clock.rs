@@ -10,10 +10,10 @@
 //!   oscillator vary independently, so the error after `n` periods has the standard deviation of one period times the
 //!   square root of `n` (white frequency noise; the Allan deviation falls with the square root of the interval).
 //!
-//! Left out: the error itself. A station here wakes up early by its guard and finds the beacon where the mean error
-//! puts it, at the target time; an error that exceeds the guard, and so loses a beacon, does not occur.
+//! The error itself is no part of a profile, since each chip has its own. Where none is set, a station wakes up early by its guard and finds the
+//! beacon where the mean error puts it, at the target time. [`time_shown`] is for a clock whose error is set.
 
-use crate::units::Span;
+use crate::units::{Instant, Span};
 
 /// What the guard time of a sleep clock is computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,16 @@ impl SleepClock {
     }
 }
 
+/// The time at which a clock that was right at `set`, and whose frequency is off by `error_ppb` parts per billion, shows `at`: earlier if it is fast.
+pub fn time_shown(set: Instant, at: Instant, error_ppb: i64) -> Instant {
+    if at <= set {
+        return at;
+    }
+    let rate = (BILLION as i128 + i128::from(error_ppb)).max(1) as u128;
+    let passed = u128::from((at - set).as_nanos()) * BILLION / rate;
+    set.saturating_add(Span::from_nanos(u64::try_from(passed).unwrap_or(u64::MAX)))
+}
+
 impl Default for SleepClock {
     /// A guard of 0.5 ms: what a station here uses for a radio whose source says nothing of its clock.
     fn default() -> Self {
@@ -67,6 +77,16 @@ mod tests {
         assert_eq!(noisy.guard_after(Span::from_secs(1)), Span::from_micros(800));
         assert_eq!(noisy.guard_after(Span::from_secs(4)), Span::from_micros(1_600));
         assert_eq!(SleepClock::default().guard_after(Span::from_secs(100)), Span::from_micros(500));
+    }
+
+    /// A clock that is fast by 100 ppm shows 600 s after 600 s / 1.0001 = 599.940 006 s, and one that is slow by as much after 600.060 006 s.
+    #[test]
+    fn a_fast_clock_shows_a_time_early() {
+        let (set, at) = (Instant::from_secs(5), Instant::from_secs(605));
+        assert_eq!(time_shown(set, at, 0), at);
+        assert_eq!(time_shown(set, at, 100_000), Instant::from_nanos(604_940_005_999));
+        assert_eq!(time_shown(set, at, -100_000), Instant::from_nanos(605_060_006_000));
+        assert_eq!(time_shown(at, set, 100_000), set);
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod wake_periods;
 
 use std::collections::VecDeque;
 
-use airwatt_base::{Instant, SleepClock, Span, Timeout, TimerKind, TimerTable, with_defaults};
+use airwatt_base::{Instant, SleepClock, Span, Timeout, TimerKind, TimerTable, time_shown, with_defaults};
 
 use super::interface::{Purpose, ReceiveWindow, StationOutput, StationTimer, Uplink};
 use super::radio::{Abilities, PolicyTimer, PowerSaveRadio};
@@ -38,6 +38,9 @@ with_defaults! {
         /// The clock while the radio dozes. Its guard time says how long before a target beacon transmission time the radio is
         /// ready to receive. Default 0.5 ms.
         pub sleep_clock: SleepClock = SleepClock::default(),
+        /// Error of that clock's frequency in parts per billion, positive if it is fast. The station does not know it and relies on its guard time; a
+        /// beacon or a frame of a service period sets its clock right. Default: the station knows the access point's time.
+        pub clock_error_ppb: Option<i64> = None,
         /// What the radio takes from sleep to ready; it is woken this much earlier. Default 0.
         pub wake_time: Span = Span::ZERO,
         /// Least time awake: from the target time of a beacon, or from the end of any other wake-up. Default 0.
@@ -147,7 +150,7 @@ pub(super) struct MacRadio {
     awaiting_beacon: bool,
     /// Group-addressed frames are due.
     awaiting_group: bool,
-    /// Target time of the beacon that [`StationTimer::Beacon`] wakes for.
+    /// Target time of the beacon that [`StationTimer::Beacon`] wakes for, by the station's clock.
     beacon_at: Instant,
     /// When the station last learned the access point's time: from a beacon, or by its association.
     synchronized_at: Instant,
@@ -267,10 +270,13 @@ impl MacRadio {
     }
 
     /// Handles [`StationTimer::BeaconWindow`]: the TIM was missed, so the station receives the next beacon, whatever the listen
-    /// interval.
+    /// interval. If its clock may be wrong, it stays awake until then.
     pub(super) fn beacon_missed(&mut self, now: Instant) {
-        self.awaiting_beacon = false;
         self.counts.beacons_missed += 1;
+        if self.config.clock_error_ppb.is_some() {
+            return self.timers.set(StationTimer::BeaconWindow, now + self.config.beacon_interval);
+        }
+        self.awaiting_beacon = false;
         self.schedule_beacon(now, 1);
     }
 
@@ -445,14 +451,24 @@ impl MacRadio {
         let mut earliest = now;
         loop {
             let target = self.next_target(earliest, every);
-            let guard = self.config.sleep_clock.guard_after(target.saturating_since(self.synchronized_at));
-            let ahead = guard.saturating_add(self.config.wake_time);
-            if target > now.saturating_add(ahead) {
-                self.beacon_at = target;
-                return self.timers.set(StationTimer::Beacon, target.saturating_sub(ahead));
+            let ahead = self.guard_before(target).saturating_add(self.config.wake_time);
+            let shown = self.when_shown(target);
+            if shown > now.saturating_add(ahead) {
+                self.beacon_at = shown;
+                return self.timers.set(StationTimer::Beacon, shown.saturating_sub(ahead));
             }
             earliest = target;
         }
+    }
+
+    /// The guard time before `at`, which grows with the time since the station learned the access point's time.
+    fn guard_before(&self, at: Instant) -> Span {
+        self.config.sleep_clock.guard_after(at.saturating_since(self.synchronized_at))
+    }
+
+    /// The time at which the station's clock shows `at`.
+    fn when_shown(&self, at: Instant) -> Instant {
+        self.config.clock_error_ppb.map_or(at, |error| time_shown(self.synchronized_at, at, error))
     }
 
     /// Returns the first target time later than `after` that the station receives.

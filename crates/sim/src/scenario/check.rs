@@ -367,6 +367,7 @@ pub(super) fn station(ap: &AccessPoint, wifi: Option<&Wifi>, group: &StationGrou
     in_range("distance", group.distance.as_millimetres(), 0, MAX_DISTANCE_MM)
         .map_err(|_| SettingError::out_of_range("distance", group.distance, "0m to 30km"))?;
     packets_only("buffer", group.buffer)?;
+    in_range("clock_error_ppm", group.clock_error_ppm.unwrap_or(0.0), -1e3, 1e3)?;
     if let Some(scan) = &group.scan {
         scan.check().map_err(|error| error.under("scan"))?;
     }

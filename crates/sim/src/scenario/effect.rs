@@ -91,6 +91,8 @@ const RULES: &[Rule] = &[
     rule("station.receive_dtims", skips_beacons, BEACONS, "a station.listen_interval above 1"),
     rule("station.listen_interval", has_cell, "a [link]", "[wifi]"),
     rule("station.listen_interval", has_access_point, AD_HOC, BSS),
+    rule("station.clock_error_ppm", has_cell, "a [link]", "[wifi]"),
+    rule("station.clock_error_ppm", has_access_point, AD_HOC, BSS),
     rule("station.hide", has_cell, "a [link]", "[wifi]"),
     rule("station.hide", has_access_point, AD_HOC, BSS),
     rule("station.scan", has_cell, "a [link]", "[wifi]"),

@@ -444,6 +444,10 @@ with_defaults! {
         /// What the policy does not see: `service` (More Data, EOSP and the end of service periods), `tim`, `air-time`. An interface
         /// of Linux hides all three.
         pub hide: Vec<Observable> = Vec::new(),
+        /// Error of the frequency of the stations' sleep clock in parts per million, positive if it is fast; from -1000 to 1000. The radio wakes up early
+        /// by its guard time (`sleep_clock` of its profile), which the error may exceed. Default: the stations know the access point's time.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub clock_error_ppm: Option<f64> = None,
         /// Scans of other channels, during which the station neither sends nor receives. Default: none.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub scan: Option<ScanConfig> = None,

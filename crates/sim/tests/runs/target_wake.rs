@@ -285,3 +285,53 @@ fn a_trigger_frame_brings_one_ppdu() {
         assert_eq!((kinds(CellFrameKind::Trigger), kinds(CellFrameKind::Data)), (1 + triggers, 4), "{wifi}");
     }
 }
+
+/// An idle station under `twt` with the fixed guard time of 0.5 ms and a clock that errs, for 100 periods of 10.24 s.
+fn idle_with_error(key: &str, error_ppm: &str) -> StationResult {
+    let mut set = vec![
+        ("policy", "twt"),
+        ("station.radio", "ar5004"),
+        ("station.power_save.interval", "10.24s"),
+        (key, if key.ends_with("announced") { "false" } else { "true" }),
+        ("duration", "1024s"),
+    ];
+    if !error_ppm.is_empty() {
+        set.push(("station.clock_error_ppm", error_ppm));
+    }
+    simulate(&scenario("idle", &set), 1).result.stations.remove(0)
+}
+
+/// 20 ppm of 10.24 s are 204.8 us. A station whose clock is fast by that listens so much longer for the Trigger frame that begins its period, and
+/// one whose clock is slow so much shorter. The first of the hundred periods comes at once, and the error is that of the time since the last one.
+#[test]
+fn the_error_of_the_clock_moves_the_time_for_which_the_station_listens() {
+    let listened_s = |error_ppm| {
+        let station = idle_with_error("station.power_save.trigger_enabled", error_ppm);
+        assert_eq!((station.service_periods, station.beacons_missed), (100, 0), "{error_ppm}");
+        station.state_s.listen
+    };
+    let [exact, right, fast, slow] = ["", "0", "20", "-20"].map(listened_s);
+    assert_within(right, exact, 1e-9);
+    // Periods are aligned to slots of 9 us.
+    assert_within(fast - right, 99.0 * 204.8e-6, 0.2e-3);
+    assert_within(right - slow, 99.0 * 204.8e-6, 0.2e-3);
+}
+
+/// A clock that is slow by 100 ppm is late by 1.0 ms after 10.1 s, twice the guard time of the profile. In an unannounced period without frames the station
+/// does not notice that. It then misses the beacon, 51.2 ms after the start of the period, by 0.5 ms, and listens until the next one: for 102.4 ms and
+/// the 1.336 ms of that beacon less these 0.5 ms, instead of for a guard time and a beacon.
+#[test]
+fn a_clock_that_errs_by_more_than_the_guard_time_costs_a_beacon_interval_of_listening() {
+    let of = |error_ppm| idle_with_error("station.power_save.announced", error_ppm);
+    let [right, slow] = ["0", "-100"].map(of);
+    assert_eq!((right.beacons_missed, right.wakeups), (0, 200));
+    assert_eq!(slow.wakeups, 200);
+    // The last beacon was received 153.6 ms after the start of the period before, and took 1.336 ms.
+    let since_s = 10.24 - (0.1536 + 1.336e-3) + 0.0512;
+    let late_s = since_s * 100e-6 / (1.0 - 100e-6);
+    assert_within(late_s, 1.014e-3, 1e-6);
+    let awake_s = |station: &StationResult| station.state_s.listen + station.state_s.receive;
+    // Each time but the first: from where the station wakes up, behind the beacon, instead of from a guard time before it.
+    let longer_s = 99.0 * (0.1024 - late_s);
+    assert_within(awake_s(&slow) - awake_s(&right), longer_s, 0.1024 + 99.0 * 20e-6);
+}

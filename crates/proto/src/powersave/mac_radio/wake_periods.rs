@@ -135,13 +135,27 @@ impl MacRadio {
     /// nearer than the radio needs to wake up, that is at once.
     pub(super) fn time_wake_period(&mut self, now: Instant) {
         let Some(wakes) = self.wakes.as_ref().filter(|wakes| !wakes.awaited) else { return };
-        let guard = self.config.sleep_clock.guard_after(wakes.next.saturating_since(self.synchronized_at));
-        let at = wakes.next.saturating_sub(guard.saturating_add(self.config.wake_time));
+        let ahead = self.guard_before(wakes.next).saturating_add(self.config.wake_time);
+        let at = self.when_shown(wakes.next).saturating_sub(ahead);
         self.timers.set(StationTimer::TargetWake, at.max(now));
+    }
+
+    /// When the next period begins for the station. A station whose clock may be fast announces itself a guard time after that, since a frame before the
+    /// period would ask for nothing. One whose clock may be slow is ready for the access point's first frame a guard time before.
+    fn wake_period_begins(&self, wakes: &WakePeriods) -> Instant {
+        let request = wakes.agreement.request;
+        let shown = self.when_shown(wakes.next);
+        if self.config.clock_error_ppb.is_none() {
+            return shown;
+        }
+        let guard = self.guard_before(wakes.next);
+        let speaks_first = request.announced && !request.trigger_enabled;
+        if speaks_first { shown.saturating_add(guard) } else { shown.saturating_sub(guard) }
     }
 
     /// Handles [`StationTimer::TargetWake`]: the radio wakes up for the next period, or the period begins.
     pub(in crate::powersave) fn wake_period_is_due(&mut self, now: Instant) {
+        let Some(begins) = self.wakes.as_ref().map(|wakes| self.wake_period_begins(wakes)) else { return };
         let Some(wakes) = &mut self.wakes else { return };
         if self.power == Power::Away {
             // A radio that scans misses the period.
@@ -150,16 +164,18 @@ impl MacRadio {
             return self.time_wake_period(now);
         }
         let start = wakes.next;
-        if now < start {
+        if now < begins {
             wakes.awaited = true;
             self.wake(StationTimer::TargetWake);
-            return self.timers.set(StationTimer::TargetWake, start);
+            return self.timers.set(StationTimer::TargetWake, begins);
         }
         let request = wakes.agreement.request;
+        let end = self.when_shown(start + request.duration).max(now);
+        let Some(wakes) = &mut self.wakes else { return };
         wakes.next = start + request.interval;
         (wakes.awaited, wakes.open, wakes.stays) = (false, Some(start), true);
         self.wake(StationTimer::TargetWake);
-        self.timers.set(StationTimer::TargetWakeEnd, start + request.duration);
+        self.timers.set(StationTimer::TargetWakeEnd, end);
         self.time_wake_period(now);
         if request.hears_station() {
             self.trigger(StationTimer::TargetWake);
