@@ -701,6 +701,30 @@ def test_agreements_on_sleep_are_listed_by_station(airwatt):
     assert "agreements" not in airwatt("analyze", SHIPPED / "tim-stuck-guilty.pcap", "--policy", "psm").out
 
 
+def test_broadcast_wake_times_are_listed_by_access_point(airwatt, tmp_path):
+    """Each beacon announces a schedule: 100 x 2^10 us = 102.4 ms, 64 x 256 us = 16.384 ms, number 3, trigger-enabled, without an end."""
+    element = bytes([216, 10, 8, 0xB0, 0x28, 0x34, 0x12, 64, 100, 0, 0x18, 0xFF])
+    records = (SHIPPED / "tim-stuck-guilty.pcap").read_bytes()
+    out, at = [records[:24]], 24
+    while at < len(records):
+        seconds, micros, length, _ = struct.unpack_from("<4I", records, at)
+        frame = records[at + 16 : at + 16 + length]
+        if frame[int.from_bytes(frame[2:4], "little")] == 0x80:
+            frame += element
+        out.append(struct.pack("<4I", seconds, micros, len(frame), len(frame)) + frame)
+        at += 16 + length
+    capture = tmp_path / "broadcast.pcap"
+    capture.write_bytes(b"".join(out))
+    answer = airwatt("analyze", capture, "--policy", "psm")
+    assert re.search(r"broadcast target wake times that access points announce:", answer.out), answer.err
+    assert re.search(r" 3 +102\.4 ms +16\.38 ms +announced, trigger", answer.out)
+    [network] = airwatt("analyze", capture, "--policy", "psm", "--json").json["air"]["networks"]
+    [schedule] = network["wake_schedules"]
+    assert (schedule["id"], schedule["persistence"], schedule["restricted"]) == (3, None, False)
+    assert schedule["interval_s"] == pytest.approx(0.1024)
+    assert "broadcast" not in airwatt("analyze", SHIPPED / "tim-stuck-guilty.pcap", "--policy", "psm").out
+
+
 def test_what_delays_sleepers_costs_nobody_who_is_awake(airwatt):
     """The picture and the text say that a station pays if it sleeps, where its frames do not show whether it does."""
     text = " ".join(airwatt("analyze", SHIPPED / "beacon-late-guilty.pcap", "--policy", "psm").out.split())

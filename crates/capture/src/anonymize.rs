@@ -279,7 +279,7 @@ impl Masks {
                     copy.keep(at + 16..at + 16 + known);
                 }
                 // The type of a Trigger frame, and of one that calls stations their association identifiers, as in a TIM.
-                FrameKind::OtherControl(2) => {
+                FrameKind::TRIGGER => {
                     copy.put(at + 16, &[body.first()? & 0x0f]);
                     let frame = Frame::decode(copy.from.get(at..end)?).ok()?;
                     for (place, aid) in called(&frame).into_iter().flatten().enumerate() {

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use airwatt_base::{Instant, Seq, Span};
 use airwatt_dot11::{
     AmpduStatus, Band, Capability, Frame, FrameKind, MacAddress, ManagementBody, QuietInterval, Radiotap,
-    RadiotapFlags, TwtAction, TwtCommand, TwtSetup, WmmInfo, WnmSleep, amsdu_subframes, check_fcs,
+    RadiotapFlags, TwtAction, TwtCommand, TwtSchedule, TwtSetup, WmmInfo, WnmSleep, amsdu_subframes, check_fcs,
     snap_payload,
 };
 use airwatt_energy::Radio;
@@ -335,6 +335,7 @@ impl Decoder {
                 if let Some(tim) = tim {
                     network.dtim_period = tim.dtim_period;
                 }
+                network.announce(TwtSchedule::all(elements));
                 let aids = tim.map_or_else(Vec::new, |tim| tim.aids().collect());
                 let dtim = tim.map(|tim| (tim.dtim_count, tim.dtim_period));
                 self.aids += aids.capacity();
@@ -515,15 +516,14 @@ fn reserved(duration_id: u16) -> Span {
     Span::from_micros(if duration_id & 0x8000 == 0 { u64::from(duration_id) } else { 0 })
 }
 
-/// A Trigger frame, and the type of one that calls stations, in the lowest bits of its first octet (802.11ax-2021 9.3.1.22).
-const TRIGGER: FrameKind = FrameKind::OtherControl(2);
+/// The type of a Trigger frame that calls stations, in the lowest bits of its first octet (802.11ax-2021 9.3.1.22).
 const MU_RTS: u8 = 3;
 
 /// The association identifiers that a MU-RTS calls; `None` of another frame. Behind eight octets for all stations it has five for each, which
 /// begin with twelve bits of its identifier, and with 4095 its padding begins (802.11ax-2021 9.3.1.22).
 pub(crate) fn called(frame: &Frame<'_>) -> Option<impl Iterator<Item = u16>> {
     let body = frame.body();
-    let is_mu_rts = frame.header().control.kind == TRIGGER && body.first()? & 0x0f == MU_RTS;
+    let is_mu_rts = frame.header().control.kind == FrameKind::TRIGGER && body.first()? & 0x0f == MU_RTS;
     let users = body.get(8..).unwrap_or_default().chunks_exact(5);
     let aids = users.map(|user| u16::from_le_bytes([user[0], user[1]]) & 0x0fff);
     is_mu_rts.then(|| aids.take_while(|aid| *aid != 0x0fff))

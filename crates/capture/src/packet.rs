@@ -1,10 +1,11 @@
 //! The records of a capture: small, without payload; and who takes packets while a file is read.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use airwatt_base::{Instant, Rate, Seq, Span};
 use airwatt_dot11::{
-    AccessParameters, Band, FrameControl, FrameKind, MacAddress, QuietInterval, TxVector, WnmSleep,
+    AccessParameters, Band, FrameControl, FrameKind, MacAddress, QuietInterval, TwtSchedule, TxVector, WnmSleep,
 };
 
 use crate::absence::Absences;
@@ -286,9 +287,16 @@ pub struct ObservedCell {
     pub beacons: u32,
     /// Their bytes with FCS, together.
     pub beacon_bytes: u64,
+    /// The broadcast target wake times that its beacons announce, by their numbers: each as it was announced last.
+    pub wake_schedules: BTreeMap<u8, TwtSchedule>,
 }
 
 impl ObservedCell {
+    /// Enters schedules that a beacon announces.
+    pub(crate) fn announce(&mut self, schedules: impl Iterator<Item = TwtSchedule>) {
+        self.wake_schedules.extend(schedules.map(|schedule| (schedule.id, schedule)));
+    }
+
     /// Adds what the next file of a capture shows. What that does not say is as it was.
     pub(crate) fn append(&mut self, next: Self) {
         *self = Self {
@@ -300,6 +308,10 @@ impl ObservedCell {
             dtim_period: if next.dtim_period == 0 { self.dtim_period } else { next.dtim_period },
             beacons: self.beacons + next.beacons,
             beacon_bytes: self.beacon_bytes + next.beacon_bytes,
+            wake_schedules: {
+                self.wake_schedules.extend(next.wake_schedules);
+                std::mem::take(&mut self.wake_schedules)
+            },
         };
     }
 

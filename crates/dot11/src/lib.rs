@@ -42,7 +42,7 @@ pub use quiet::QuietInterval;
 pub use radiotap::{AmpduStatus, Channel, McsField, Radiotap, RadiotapFlags, TxFlags};
 pub use timing::{Standard, Timing};
 pub use trigger::BasicTrigger;
-pub use twt::{NextTwtBytes, TwtAction, TwtCommand, TwtSetup, WakeDuration, WakeInterval};
+pub use twt::{NextTwtBytes, TwtAction, TwtCommand, TwtSchedule, TwtSetup, WakeDuration, WakeInterval};
 pub use tx_vector::{Band, Coding, Format, Guard, HeFields, HeForm, Ltf, TxVector, Width};
 pub use wnm::WnmSleep;
 

@@ -1,8 +1,13 @@
-//! Target wake time: the action frames that set up, suspend and tear down individual agreements (802.11ax-2021 26.8.2).
+//! Target wake time: the action frames that set up, suspend and tear down individual agreements (802.11ax-2021 26.8.2), and the schedules that
+//! beacons announce (`broadcast`).
 //!
-//! Frames of other kinds (broadcast schedules, NDP paging, TWT groups, several links) are recognised and not read.
+//! Frames of other kinds (that join a schedule, NDP paging, TWT groups, several links) are recognised and not read.
+
+mod broadcast;
 
 use airwatt_base::Span;
+
+pub use self::broadcast::TwtSchedule;
 
 use super::error::{MalformedFrame, le16, le64, take};
 use super::frame::Frame;
@@ -111,6 +116,19 @@ pub enum WakeDuration {
 }
 
 impl WakeDuration {
+    /// The duration of so many units.
+    const fn of_field(in_time_units: bool, units: u8) -> Self {
+        if in_time_units { Self::TimeUnits(units) } else { Self::Short(units) }
+    }
+
+    /// The bit of the control field that names the unit, and the number of units.
+    const fn field(self) -> (u8, u8) {
+        match self {
+            Self::Short(units) => (0, units),
+            Self::TimeUnits(units) => (DURATION_IN_TIME_UNITS, units),
+        }
+    }
+
     /// The duration as a time.
     pub fn span(self) -> Span {
         match self {
@@ -173,11 +191,7 @@ impl TwtSetup {
             _ => return Err(MalformedFrame::Malformed("length of a TWT element")),
         };
         let rest = &contents[length - 4..];
-        let duration = if control & DURATION_IN_TIME_UNITS == 0 {
-            WakeDuration::Short(rest[0])
-        } else {
-            WakeDuration::TimeUnits(rest[0])
-        };
+        let duration = WakeDuration::of_field(control & DURATION_IN_TIME_UNITS != 0, rest[0]);
         Ok(Some(Self {
             dialog_token,
             request: bits & REQUEST != 0,
@@ -197,10 +211,7 @@ impl TwtSetup {
 
     fn encode(&self, out: &mut Vec<u8>) {
         let bit = |on: bool, bit: u16| if on { bit } else { 0 };
-        let (unit, duration) = match self.duration {
-            WakeDuration::Short(units) => (0, units),
-            WakeDuration::TimeUnits(units) => (DURATION_IN_TIME_UNITS, units),
-        };
+        let (unit, duration) = self.duration.field();
         let information = if self.information_disabled { INFORMATION_DISABLED } else { 0 };
         let bits = bit(self.request, REQUEST)
             | (self.command as u16) << 1

@@ -41,6 +41,7 @@ def parts(air: dict[str, Any], covered_s: float) -> "Iterator[str | Table]":
     )
     yield table(["station", "PM = 1", "of known", "changes", "asked", "down", "up", "energy"], rows[:_MOST_ROWS])
     yield from _agreements(air)
+    yield from _schedules(air)
     yield from _cells(air)
 
 
@@ -73,6 +74,25 @@ def _agreements(air: dict[str, Any]) -> "Iterator[str | Table]":
     heads = ["station", "agreement", "packet", "from", "until", "each", "awake", ""]
     first = 1 if len(of) == 1 else 0
     yield table(heads[first:], [row[first:] for row in rows], left=2 - first)
+
+
+def _schedules(air: dict[str, Any]) -> "Iterator[str | Table]":
+    """The service periods that access points announce to all of their stations."""
+    from airwatt.tables import count, quantity, table
+
+    rows = []
+    for network in air["networks"]:
+        for one in network["wake_schedules"]:
+            how = "announced" if one["announced"] else "unannounced"
+            how += ", trigger" if one["trigger"] else ""
+            how += ", restricted" if one["restricted"] else ""
+            each, awake = quantity(one["interval_s"], "s"), quantity(one["duration_s"], "s")
+            rows.append([network["bssid"], count(one["id"]), each, awake, how])
+    if not rows:
+        return
+    more = f"; the first {_MOST_ROWS} of {len(rows)}" if len(rows) > _MOST_ROWS else ""
+    yield f"broadcast target wake times that access points announce{more}:"
+    yield table(["access point", "number", "each", "awake", ""], rows[:_MOST_ROWS], left=1)
 
 
 def _cells(air: dict[str, Any]) -> "Iterator[str | Table]":

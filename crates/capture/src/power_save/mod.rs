@@ -9,7 +9,7 @@
 //!
 //! Where a station has agreed on other times at which it is awake (`agreements`), rules that depend on them are undecidable.
 //!
-//! Left out: S-APSD, broadcast TWT, and stations of ad hoc networks.
+//! Left out: S-APSD, who joins a broadcast TWT (its schedules are listed), and stations of ad hoc networks.
 
 mod agreements;
 mod cell;

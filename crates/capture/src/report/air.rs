@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use airwatt_base::{Instant, Span};
-use airwatt_dot11::{MacAddress, TwtSetup};
+use airwatt_dot11::{MacAddress, TwtSchedule, TwtSetup};
 use airwatt_energy::Radio;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -40,6 +40,27 @@ pub struct NetworkReport {
     pub dtim_period: u8,
     /// Whether it announces U-APSD.
     pub uapsd: Option<bool>,
+    /// The broadcast target wake times that its beacons announce, in the order of their numbers.
+    pub wake_schedules: Vec<WakeScheduleReport>,
+}
+
+/// A broadcast target wake time, as a beacon announced it last (802.11ax-2021 9.4.2.199).
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct WakeScheduleReport {
+    /// Its number; 0 is for all stations, the others are for those that have joined.
+    pub id: u8,
+    /// Time from the beginning of a service period to that of the next.
+    pub interval_s: f64,
+    /// Least time that a station is awake in each.
+    pub duration_s: f64,
+    /// Whether a station says that it is awake before the access point sends to it.
+    pub announced: bool,
+    /// Whether the access point sends a Trigger frame in each.
+    pub trigger: bool,
+    /// Whether other stations end their transmissions before each (restricted target wake time, 802.11be).
+    pub restricted: bool,
+    /// Beacon intervals for which it will hold; `null` without an end.
+    pub persistence: Option<u8>,
 }
 
 /// The power save of a station.
@@ -144,6 +165,7 @@ pub(super) fn air(
                 beacon_interval_s: network.interval.as_secs_f64(),
                 dtim_period: network.dtim_period,
                 uapsd: network.uapsd,
+                wake_schedules: network.wake_schedules.values().map(schedule_report).collect(),
             })
             .collect(),
         stations: list
@@ -169,6 +191,18 @@ fn agreement_report(held: &HeldAgreement) -> AgreementReport {
         until_s: held.until.map(|until| until.as_secs_f64()),
         suspensions: held.suspensions,
         wake_time,
+    }
+}
+
+fn schedule_report(schedule: &TwtSchedule) -> WakeScheduleReport {
+    WakeScheduleReport {
+        id: schedule.id,
+        interval_s: schedule.interval.span().as_secs_f64(),
+        duration_s: schedule.duration.span().as_secs_f64(),
+        announced: !schedule.unannounced,
+        trigger: schedule.trigger,
+        restricted: schedule.restricted,
+        persistence: Some(schedule.persistence).filter(|beacons| *beacons < u8::MAX),
     }
 }
 
