@@ -702,7 +702,10 @@ def test_agreements_on_sleep_are_listed_by_station(airwatt):
 
 
 def test_broadcast_wake_times_are_listed_by_access_point(airwatt, tmp_path):
-    """Each beacon announces a schedule: 100 x 2^10 us = 102.4 ms, 64 x 256 us = 16.384 ms, number 3, trigger-enabled, without an end."""
+    """Each beacon announces a schedule: 100 x 2^10 us = 102.4 ms, 64 x 256 us = 16.384 ms, number 3, trigger-enabled.
+
+    It has no end.
+    """
     element = bytes([216, 10, 8, 0xB0, 0x28, 0x34, 0x12, 64, 100, 0, 0x18, 0xFF])
     records = (SHIPPED / "tim-stuck-guilty.pcap").read_bytes()
     out, at = [records[:24]], 24
