@@ -10,8 +10,8 @@ use std::net::IpAddr;
 use airwatt_base::{Instant, Seq, Span};
 use airwatt_dot11::{
     AmpduStatus, Band, Capability, Frame, FrameKind, MacAddress, ManagementBody, QuietInterval, Radiotap,
-    RadiotapFlags, TwtAction, TwtCommand, TwtSchedule, TwtSetup, WmmInfo, WnmSleep, amsdu_subframes, check_fcs,
-    snap_payload,
+    RadiotapFlags, TwtAction, TwtCommand, TwtSchedule, TwtSetup, WmmInfo, WnmSleep, amsdu_subframes,
+    check_fcs, snap_payload,
 };
 use airwatt_energy::Radio;
 use etherparse::LaxIpSlice;

@@ -5,7 +5,8 @@ use std::net::IpAddr;
 
 use airwatt_base::{Instant, Rate, Seq, Span};
 use airwatt_dot11::{
-    AccessParameters, Band, FrameControl, FrameKind, MacAddress, QuietInterval, TwtSchedule, TxVector, WnmSleep,
+    AccessParameters, Band, FrameControl, FrameKind, MacAddress, QuietInterval, TwtSchedule, TxVector,
+    WnmSleep,
 };
 
 use crate::absence::Absences;

@@ -123,10 +123,7 @@ fn no_frame_is_malformed_and_no_expert_objects() {
         ("idle-6ghz", &[("duration", "1s")]),
         ("idle-6ghz", &[("duration", "1s"), ("policy", "twt"), ("ap.beacon_length", "2332B")]),
         ("wifi6", &[("duration", "300ms"), ("wifi.standard", "802.11ax-6GHz"), ("ap.beacon_length", "600B")]),
-        (
-            "idle",
-            &[("duration", "3s"), ("policy", "twt"), ("station.power_save.trigger_enabled", "true")],
-        ),
+        ("idle", &[("duration", "3s"), ("policy", "twt"), ("station.power_save.trigger_enabled", "true")]),
         (
             "web",
             &[
