@@ -916,6 +916,9 @@ class TwtPowerSave(TypedDict, total=False):
     suspend_at: int
     """Packets received in one service period that suspend the agreement; a frame of the user always does. Only
     with `resume_after`; default 2."""
+    trigger_enabled: bool
+    """Whether the station sends only in answer to Trigger frames, of which the access point sends one at the
+    start of each service period. Frames of the user wait for it. Default: the station contends."""
 
 class BaTaTwtPowerSave(TypedDict, total=False):
     """target wake time whose service periods follow the path's bottleneck and the traffic, awake where that
@@ -1112,6 +1115,10 @@ class StationGroup(TypedDict, total=False):
 
     buffer: str | Quantity
     """Packets in a station's own transmission queue."""
+    clock_error_ppm: float
+    """Error of the frequency of the stations' sleep clock in parts per million, positive if it is fast; from
+    -1000 to 1000. The radio wakes up early by its guard time (`sleep_clock` of its profile), which the error
+    may exceed. Default: the stations know the access point's time."""
     count: int
     """Number of stations. In a `[[cell]]` it follows from `node`."""
     data_rate: str | Quantity

@@ -1,7 +1,5 @@
 //! Broadcast target wake time: the schedules that an access point announces in its beacons (802.11ax-2021 26.8.3).
 
-use airwatt_base::Span;
-
 use super::{
     DURATION_IN_TIME_UNITS, ID_TWT, NEGOTIATION_TYPE, TRIGGER, UNANNOUNCED, WakeDuration, WakeInterval,
 };
@@ -118,6 +116,8 @@ impl Iterator for Sets<'_> {
 
 #[cfg(test)]
 mod tests {
+    use airwatt_base::Span;
+
     use super::*;
 
     fn schedule() -> TwtSchedule {

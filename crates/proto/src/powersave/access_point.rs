@@ -412,7 +412,7 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
     /// hand in [`AccessPointInput::Started`]; further attempts repeat the header.
     ///
     /// EOSP: this is the last frame of a service period, and the station has none for which it would need another Trigger frame. More Data: further frames are buffered or released behind it;
-    /// only to a station in power save (802.11-2020 9.2.4.1.8).
+    /// only to a station in power save (802.11-2020 9.2.4.1.8). A Trigger frame has neither.
     pub fn flags(&self, station: StationId) -> ServiceFlags {
         let peer = self.peer(station);
         let last = peer.queued <= 1;

@@ -485,7 +485,8 @@ impl Air {
 
     fn downlink(&mut self) -> Option<Frame> {
         let (station, frame) = self.queue.pop_front()?;
-        let flags = self.ap.flags(station);
+        // A Trigger frame has no such flags.
+        let flags = if frame == Downlink::Trigger { ServiceFlags::default() } else { self.ap.flags(station) };
         self.ap_input(AccessPointInput::Started { station });
         Some(Frame::Down { station, frame, flags })
     }

@@ -245,7 +245,7 @@ impl AccessPointMac {
             let station = StationId::from(mpdu.to - first);
             let flags = power_save.flags(station);
             power_save.handle_input(AccessPointInput::Started { station }, now);
-            flags
+            if mpdu.body == Body::Trigger { ServiceFlags::default() } else { flags }
         });
         self.settle(now, out);
         ppdu
