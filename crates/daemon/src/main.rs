@@ -73,6 +73,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    if let Err(error) = airwatt_linux::signals::survive_file_limit() {
+        output::error(&error.to_string());
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return output::status(failure::of_arguments(&mistyped_command().unwrap_or(error))),

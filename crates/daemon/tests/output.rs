@@ -26,6 +26,24 @@ fn a_full_disk_is_an_error() {
     }
 }
 
+/// Without care the kernel ends a process by a signal that writes beyond its limit.
+#[test]
+fn a_file_at_its_limit_is_an_error_as_a_full_disk_is() {
+    let path = std::env::temp_dir().join(format!("airwatt-limit-{}", std::process::id()));
+    let limited = |arguments: &str, blocks: u32| {
+        let line = format!("ulimit -f {blocks}; exec \"$0\" {arguments} > \"$1\"");
+        let done = Command::new("sh").args(["-c", &line, DAEMON]).arg(&path).output().unwrap();
+        (done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned())
+    };
+    for (arguments, blocks) in [("genkey", 0), ("completion bash", 1), ("--version", 0)] {
+        let said = "airwattd: standard output: File too large\n".to_owned();
+        assert_eq!(limited(arguments, blocks), (Some(1), said), "{arguments}");
+    }
+    // What is said into a file at its limit is lost; the status is the same.
+    assert_eq!(limited("genkye 2>&1", 0), (Some(2), String::new()));
+    std::fs::remove_file(path).unwrap();
+}
+
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
     let (reader, writer) = std::io::pipe().unwrap();

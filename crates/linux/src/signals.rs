@@ -62,6 +62,17 @@ pub(crate) fn block() -> Result<(), Error> {
     set().thread_block().map_err(Error::of("signals"))
 }
 
+/// Has a write beyond the limit of a file's size (setrlimit(2), `RLIMIT_FSIZE`) fail with EFBIG, as one to a full disk fails with
+/// ENOSPC. Without it the process ends by SIGXFSZ. Call it in the first thread before others start; programs that the standard
+/// library starts do not inherit it.
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn survive_file_limit() -> Result<(), Error> {
+    let set: SigSet = [nix::sys::signal::Signal::SIGXFSZ].into_iter().collect();
+    set.thread_block().map_err(Error::of("signals"))
+}
+
 fn set() -> SigSet {
     use nix::sys::signal::Signal::{SIGHUP, SIGINT, SIGTERM};
     [SIGTERM, SIGINT, SIGHUP].into_iter().collect()
