@@ -397,38 +397,49 @@ fn text_of(document: &Value, listed: usize) -> String {
             of("interface")
         ));
     }
-    for peer in document["peers"].as_array().into_iter().flatten() {
-        let of = |key: &str| word(&peer[key]);
-        lines.push(format!("\npeer: {}\n  endpoint: {}", of("name"), of("endpoint")));
-        if let Some(age) = peer["heard_age_s"].as_f64() {
-            lines.push(format!("  last heard of: {age:.0} s ago"));
-        }
-        lines.extend(unanswered_line(peer));
-        lines.push(format!(
-            "  datagrams: {} bytes sent, {} received; mtu: {} bytes",
-            of("datagram_bytes_sent"),
-            of("datagram_bytes_received"),
-            of("mtu_bytes")
-        ));
+    lines.extend(document["peers"].as_array().into_iter().flatten().flat_map(peer_lines));
+    lines.extend(connections_lines(document, listed));
+    lines.join("\n") + "\n"
+}
+
+/// What a document says of a peer.
+fn peer_lines(peer: &Value) -> Vec<String> {
+    let of = |key: &str| word(&peer[key]);
+    let mut lines = vec![format!("\npeer: {}\n  endpoint: {}", of("name"), of("endpoint"))];
+    if let Some(age) = peer["heard_age_s"].as_f64() {
+        lines.push(format!("  last heard of: {age:.0} s ago"));
     }
+    lines.extend(unanswered_line(peer));
+    lines.push(format!(
+        "  datagrams: {} bytes sent, {} received; mtu: {} bytes",
+        of("datagram_bytes_sent"),
+        of("datagram_bytes_received"),
+        of("mtu_bytes")
+    ));
+    lines
+}
+
+/// The connections of a document, those with most bytes first, of which so many are listed.
+fn connections_lines(document: &Value, listed: usize) -> Vec<String> {
     let count = |row: &Value, key: &str| row[key].as_u64().unwrap_or_default();
     let bytes = |row: &Value| count(row, "bytes_from_host") + count(row, "bytes_to_host");
     let mut rows: Vec<&Value> = document["connections"].as_array().into_iter().flatten().collect();
     rows.sort_by_key(|row| std::cmp::Reverse(bytes(row)));
-    if !rows.is_empty() {
-        let sum = |key: &str| rows.iter().map(|row| count(row, key)).sum::<u64>();
-        let [there, back, held] = ["bytes_from_host", "bytes_to_host", "held_bytes"].map(sum);
-        lines.push(format!(
-            "\nconnections now: {}, with {there} bytes from their hosts, {back} to them, {held} held",
-            rows.len()
-        ));
+    if rows.is_empty() {
+        return Vec::new();
     }
+    let sum = |key: &str| rows.iter().map(|row| count(row, key)).sum::<u64>();
+    let [there, back, held] = ["bytes_from_host", "bytes_to_host", "held_bytes"].map(sum);
+    let mut lines = vec![format!(
+        "\nconnections now: {}, with {there} bytes from their hosts, {back} to them, {held} held",
+        rows.len()
+    )];
     let more = rows.len().saturating_sub(listed);
     lines.extend(rows.into_iter().take(listed).flat_map(|row| connection_lines(document, row)));
     if more > 0 {
         lines.push(format!("\nand {more} with fewer bytes: --all lists them"));
     }
-    lines.join("\n") + "\n"
+    lines
 }
 
 /// A connection of the gateway that has this document.

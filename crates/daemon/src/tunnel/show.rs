@@ -111,13 +111,47 @@ pub(super) fn document(host: HostState<'_>, machine: &Peers, now: Instant) -> Do
     let radio = radio(host.config.radio.as_deref()).ok().flatten();
     let wakeup_j =
         radio.as_ref().map(|radio| radio.wake_up.energy().as_joules() + radio.to_sleep.energy().as_joules());
-    let is_client = host.config.end == End::Client;
-    let peers = host.config.peer.iter().enumerate().map(|(index, config)| {
+    let peers =
+        (0..host.config.peer.len()).map(|index| PeerRow::of(host.config, machine, index, wakeup_j, now));
+    let socket = host.socket.counts();
+    Document {
+        schema: 1,
+        version: env!("CARGO_PKG_VERSION"),
+        interface: host.config.interface.clone(),
+        listen: host.socket.address().map_or_else(|error| error.to_string(), |address| address.to_string()),
+        mtu_bytes: host.config.mtu(),
+        plain: host.config.tunnel.plain,
+        association: host.config.tunnel.association,
+        public_key: match &machine.carrier {
+            Carrier::Sealed(sessions) => Some(sessions.public_key().to_string()),
+            Carrier::Plain(_) => None,
+        },
+        fwmark: (!host.config.default_routes().is_empty()).then_some(host.config.fwmark),
+        radio: host.config.radio.clone(),
+        peers: peers.collect(),
+        counts: machine.counts(),
+        device_failures: host.device_failures,
+        socket: SocketRow {
+            received: socket.received,
+            receive_calls: socket.receive_calls,
+            sent: socket.sent,
+            send_calls: socket.send_calls,
+            send_failures: socket.send_failures,
+        },
+        wakeups: host.wakeups.clone(),
+    }
+}
+
+impl PeerRow {
+    /// The state of a peer, by its place in the configuration. `wakeup_j` is the energy of a wake-up of the radio.
+    fn of(config: &Config, machine: &Peers, index: usize, wakeup_j: Option<f64>, now: Instant) -> Self {
+        let is_client = config.end == End::Client;
+        let config = &config.peer[index];
         let (peer, session) = (&machine.peers[index], machine.carrier.session(index).unwrap_or_default());
         let (tunnel, counts) = (&peer.tunnel, peer.tunnel.counts());
         let saved_wakeups = is_client.then(|| peer.saved_wakeups());
         let age = session.handshake_at.map(|at| now.saturating_since(at).as_secs_f64());
-        PeerRow {
+        Self {
             name: config.name.clone(),
             public_key: config.public_key.map(|key| key.to_string()),
             endpoint: machine.carrier.endpoint(index).map(|endpoint| endpoint.to_string()),
@@ -154,33 +188,6 @@ pub(super) fn document(host: HostState<'_>, machine: &Peers, now: Instant) -> Do
             held_s_mean: (counts.packets > 0).then(|| counts.held.as_secs_f64() / counts.packets as f64),
             held_s_max: counts.held_longest.as_secs_f64(),
         }
-    });
-    let socket = host.socket.counts();
-    Document {
-        schema: 1,
-        version: env!("CARGO_PKG_VERSION"),
-        interface: host.config.interface.clone(),
-        listen: host.socket.address().map_or_else(|error| error.to_string(), |address| address.to_string()),
-        mtu_bytes: host.config.mtu(),
-        plain: host.config.tunnel.plain,
-        association: host.config.tunnel.association,
-        public_key: match &machine.carrier {
-            Carrier::Sealed(sessions) => Some(sessions.public_key().to_string()),
-            Carrier::Plain(_) => None,
-        },
-        fwmark: (!host.config.default_routes().is_empty()).then_some(host.config.fwmark),
-        radio: host.config.radio.clone(),
-        peers: peers.collect(),
-        counts: machine.counts(),
-        device_failures: host.device_failures,
-        socket: SocketRow {
-            received: socket.received,
-            receive_calls: socket.receive_calls,
-            sent: socket.sent,
-            send_calls: socket.send_calls,
-            send_failures: socket.send_failures,
-        },
-        wakeups: host.wakeups.clone(),
     }
 }
 
@@ -251,7 +258,6 @@ fn text_of(document: &serde_json::Value) -> String {
     }
     lines.push(format!("  listening: {}", of("listen")));
     lines.push(format!("  association: {}, mtu: {} bytes", of("association"), of("mtu_bytes")));
-    let peers = || document["peers"].as_array().into_iter().flatten();
     lines.push(format!("  datagrams of strangers: {}", of("strange_datagrams")));
     if let Some(count) = document["socket"]["send_failures"].as_u64().filter(|count| *count > 0) {
         lines.push(format!(
@@ -261,97 +267,104 @@ fn text_of(document: &serde_json::Value) -> String {
     if !document["fwmark"].is_null() {
         lines.push(format!("  fwmark: {}", of("fwmark")));
     }
-    for peer in peers() {
-        let of = |key: &str| word(&peer[key]);
-        lines.push(format!("\npeer: {}", of("name")));
-        if let Some(key) = peer["public_key"].as_str() {
-            lines.push(format!("  public key: {key}"));
-        }
-        let allowed: Vec<String> = peer["allowed_ips"].as_array().into_iter().flatten().map(word).collect();
-        lines.push(format!("  endpoint: {}\n  allowed ips: {}", of("endpoint"), allowed.join(", ")));
-        if let Some(age) = peer["handshake_age_s"].as_f64() {
-            lines.push(format!("  latest handshake: {age:.0} s ago"));
-        }
-        lines.extend(unanswered_line(peer));
-        lines.push(format!(
-            "  sent: {} packets in {} datagrams, {} bytes",
-            of("packets_sent"),
-            of("datagrams_sent"),
-            of("bytes_sent")
-        ));
-        if peer["unsent"].as_u64().is_some_and(|count| count > 0) {
-            lines.push(format!(
-                "  of these {} datagrams have not left, since there was no session",
-                of("unsent")
-            ));
-        }
-        lines.push(format!(
-            "  received: {} packets in {} datagrams{}",
-            of("packets_delivered"),
-            of("datagrams_received"),
-            match (peer["datagrams_lost"].as_u64(), peer["datagrams_repeated"].as_u64()) {
-                (Some(lost), _) => format!(", {lost} lost"),
-                (None, Some(repeated)) => format!("; {repeated} sent again"),
-                (None, None) => String::new(),
-            }
-        ));
-        if peer["replayed"].as_u64().is_some_and(|count| count > 0) {
-            lines.push(format!("  repeated on the way, and refused: {} datagrams", of("replayed")));
-        }
-        if peer["refused_sources"].as_u64().is_some_and(|count| count > 0) {
-            lines.push(format!(
-                "  from addresses that are not its own, and refused: {} packets",
-                of("refused_sources")
-            ));
-        }
-        lines.push(format!(
-            "  bursts: {} full, {} timed out, {} while the radio was awake; {} triggers",
-            of("bursts_full"),
-            of("bursts_timed_out"),
-            of("bursts_awake"),
-            of("triggers")
-        ));
-        if peer["superseded"].as_u64().is_some_and(|count| count > 0) {
-            lines.push(format!("  acknowledgements left out by thin_acks: {}", of("superseded")));
-        }
-        if peer["saved_wakeups"].is_array() {
-            let band = |key: &str, factor: f64, digits: usize| {
-                let end = |index: usize| peer[key][index].as_f64().unwrap_or_default() * factor;
-                format!("{:.digits$} to {:.digits$}", end(0), end(1))
-            };
-            let tails = band("saved_tail_s", 1e3, 0);
-            let ends = [0, 1].map(|end| peer["saved_wakeups"][end].as_i64().unwrap_or_default());
-            lines.push(match ends {
-                [least, most] if least < 0 && most <= 0 => {
-                    format!(
-                        "  saved: nothing; {} to {} more wake-ups for packets sent than for the same",
-                        -most, -least
-                    )
-                }
-                [least, most] if least < 0 => {
-                    format!(
-                        "  saved: from {} more to {most} fewer wake-ups for packets sent than for the same",
-                        -least
-                    )
-                }
-                _ => format!(
-                    "  saved: {} wake-ups for packets sent, against the same",
-                    band("saved_wakeups", 1.0, 0)
-                ),
-            });
-            lines.push(format!("    packets without a tunnel; the radio sleeps after {tails} ms"));
-            if ends[0] < 0 {
-                lines.push(
-                    "    (triggers, keep-alives and answers woke it up where no packet would have)"
-                        .to_owned(),
-                );
-            }
-            if let (true, Some(radio)) = (peer["saved_j"].is_array(), document["radio"].as_str()) {
-                lines.push(format!("    {} J by radio {radio}", band("saved_j", 1.0, 3)));
-            }
-        }
-    }
+    let radio = document["radio"].as_str();
+    let peers = document["peers"].as_array().into_iter().flatten();
+    lines.extend(peers.flat_map(|peer| peer_lines(peer, radio)));
     lines.join("\n") + "\n"
+}
+
+/// What a document says of a peer. `radio` is the profile that its joules are of.
+fn peer_lines(peer: &serde_json::Value, radio: Option<&str>) -> Vec<String> {
+    let of = |key: &str| word(&peer[key]);
+    let mut lines = vec![format!("\npeer: {}", of("name"))];
+    if let Some(key) = peer["public_key"].as_str() {
+        lines.push(format!("  public key: {key}"));
+    }
+    let allowed: Vec<String> = peer["allowed_ips"].as_array().into_iter().flatten().map(word).collect();
+    lines.push(format!("  endpoint: {}\n  allowed ips: {}", of("endpoint"), allowed.join(", ")));
+    if let Some(age) = peer["handshake_age_s"].as_f64() {
+        lines.push(format!("  latest handshake: {age:.0} s ago"));
+    }
+    lines.extend(unanswered_line(peer));
+    lines.push(format!(
+        "  sent: {} packets in {} datagrams, {} bytes",
+        of("packets_sent"),
+        of("datagrams_sent"),
+        of("bytes_sent")
+    ));
+    if peer["unsent"].as_u64().is_some_and(|count| count > 0) {
+        lines
+            .push(format!("  of these {} datagrams have not left, since there was no session", of("unsent")));
+    }
+    lines.push(format!(
+        "  received: {} packets in {} datagrams{}",
+        of("packets_delivered"),
+        of("datagrams_received"),
+        match (peer["datagrams_lost"].as_u64(), peer["datagrams_repeated"].as_u64()) {
+            (Some(lost), _) => format!(", {lost} lost"),
+            (None, Some(repeated)) => format!("; {repeated} sent again"),
+            (None, None) => String::new(),
+        }
+    ));
+    if peer["replayed"].as_u64().is_some_and(|count| count > 0) {
+        lines.push(format!("  repeated on the way, and refused: {} datagrams", of("replayed")));
+    }
+    if peer["refused_sources"].as_u64().is_some_and(|count| count > 0) {
+        lines.push(format!(
+            "  from addresses that are not its own, and refused: {} packets",
+            of("refused_sources")
+        ));
+    }
+    lines.push(format!(
+        "  bursts: {} full, {} timed out, {} while the radio was awake; {} triggers",
+        of("bursts_full"),
+        of("bursts_timed_out"),
+        of("bursts_awake"),
+        of("triggers")
+    ));
+    if peer["superseded"].as_u64().is_some_and(|count| count > 0) {
+        lines.push(format!("  acknowledgements left out by thin_acks: {}", of("superseded")));
+    }
+    if peer["saved_wakeups"].is_array() {
+        lines.extend(saved_lines(peer, radio));
+    }
+    lines
+}
+
+/// What bursts have saved at a client.
+fn saved_lines(peer: &serde_json::Value, radio: Option<&str>) -> Vec<String> {
+    let band = |key: &str, factor: f64, digits: usize| {
+        let end = |index: usize| peer[key][index].as_f64().unwrap_or_default() * factor;
+        format!("{:.digits$} to {:.digits$}", end(0), end(1))
+    };
+    let tails = band("saved_tail_s", 1e3, 0);
+    let ends = [0, 1].map(|end| peer["saved_wakeups"][end].as_i64().unwrap_or_default());
+    let mut lines = vec![match ends {
+        [least, most] if least < 0 && most <= 0 => {
+            format!(
+                "  saved: nothing; {} to {} more wake-ups for packets sent than for the same",
+                -most, -least
+            )
+        }
+        [least, most] if least < 0 => {
+            format!(
+                "  saved: from {} more to {most} fewer wake-ups for packets sent than for the same",
+                -least
+            )
+        }
+        _ => {
+            format!("  saved: {} wake-ups for packets sent, against the same", band("saved_wakeups", 1.0, 0))
+        }
+    }];
+    lines.push(format!("    packets without a tunnel; the radio sleeps after {tails} ms"));
+    if ends[0] < 0 {
+        lines
+            .push("    (triggers, keep-alives and answers woke it up where no packet would have)".to_owned());
+    }
+    if let (true, Some(radio)) = (peer["saved_j"].is_array(), radio) {
+        lines.push(format!("    {} J by radio {radio}", band("saved_j", 1.0, 3)));
+    }
+    lines
 }
 
 #[cfg(test)]
