@@ -334,12 +334,12 @@ fn an_exceeded_limit_of_events_says_which_one_to_set() {
     assert_eq!(analysis.policies.len(), 1);
 }
 
-/// Two packets, a quarter of an hour apart: the time line of a policy that does not fit into the memory is left out and named, and the
+/// Two packets, three minutes apart: the time line of a policy that does not fit into the memory is left out and named, and the
 /// report of every policy stays what it was.
 #[test]
 fn time_lines_keep_to_the_limit_of_memory() {
     let capture =
-        File::new(101).packet(1, &udp(A, B, (1, 2), 0)).packet(900_000_000, &udp(B, A, (2, 1), 0)).read();
+        File::new(101).packet(1, &udp(A, B, (1, 2), 0)).packet(180_000_000, &udp(B, A, (2, 1), 0)).read();
     let policies = ["timeout".to_owned(), "uapsd:interval=2ms".to_owned()];
     let with = |memory_bytes, trace| {
         let limits = Limits { memory_bytes, ..Limits::default() };
