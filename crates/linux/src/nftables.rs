@@ -221,22 +221,7 @@ impl Term {
             Self::InSet(set, is_v6) | Self::AnswersSet(set, is_v6) => {
                 look_up(flow_places(*is_v6, matches!(self, Self::AnswersSet(..))), set, out);
             }
-            Self::ErrorOf(set, is_v6, kind) => {
-                // The quoted packet follows the 8 bytes of the message's own header.
-                let (protocol, source, bytes, ports) =
-                    if *is_v6 { (ICMP_V6, 16, 16, 48) } else { (ICMP, 20, 4, 28) };
-                meta(META_PROTOCOL, out);
-                compare(&[protocol], true, out);
-                payload(TRANSPORT_HEADER, 0, 1, REGISTER, out);
-                compare(&[*kind], true, out);
-                let places = [
-                    (TRANSPORT_HEADER, source + bytes, bytes),
-                    (TRANSPORT_HEADER, ports + 2, 2),
-                    (TRANSPORT_HEADER, source, bytes),
-                    (TRANSPORT_HEADER, ports, 2),
-                ];
-                look_up(places, set, out);
-            }
+            Self::ErrorOf(set, is_v6, kind) => error_of(set, *is_v6, *kind, out),
             Self::Redirected => {
                 expression("ct", &numbers(&[(1, REGISTER), (2, CT_STATUS)]), out);
                 mask(&CT_STATUS_DNAT.to_ne_bytes(), out);
@@ -244,14 +229,7 @@ impl Term {
             }
             Self::NoteAnswered(set, is_v6) => change_flows(set, *is_v6, true, DYNSET_UPDATE, out),
             Self::ForgetFlow(set, is_v6) => change_flows(set, *is_v6, false, DYNSET_DELETE, out),
-            Self::ThirdOfSource(set, is_v6) => {
-                // More than one packet a day, and two at once.
-                let mut limit = Vec::new();
-                attribute::push(&mut limit, 1, &1_u64.to_be_bytes());
-                attribute::push(&mut limit, 2, &86_400_u64.to_be_bytes());
-                limit.extend(numbers(&[(3, 2), (4, 0), (5, LIMIT_INVERTED)]));
-                change_set(set, *is_v6, DYNSET_ADD, Some(("limit", &limit)), out);
-            }
+            Self::ThirdOfSource(set, is_v6) => third_of_source(set, *is_v6, out),
             Self::RemoveSource(set, is_v6) => change_set(set, *is_v6, DYNSET_DELETE, None, out),
             Self::Untracked => expression("notrack", &[], out),
             Self::Duplicate(to, index) => {
@@ -640,6 +618,16 @@ fn verdict(code: u32, out: &mut Vec<u8>) {
     expression("immediate", &attributes, out);
 }
 
+/// Ends the rule unless the packet is the third of its source, or a later one, since the source was last removed from the set.
+fn third_of_source(set: &str, is_v6: bool, out: &mut Vec<u8>) {
+    // More than one packet a day, and two at once.
+    let mut limit = Vec::new();
+    attribute::push(&mut limit, 1, &1_u64.to_be_bytes());
+    attribute::push(&mut limit, 2, &86_400_u64.to_be_bytes());
+    limit.extend(numbers(&[(3, 2), (4, 0), (5, LIMIT_INVERTED)]));
+    change_set(set, is_v6, DYNSET_ADD, Some(("limit", &limit)), out);
+}
+
 /// Adds the packet's source to a set, with an expression that each address has for itself, or removes it.
 fn change_set(set: &str, is_v6: bool, operation: u32, each: Option<(&str, &[u8])>, out: &mut Vec<u8>) {
     meta(META_FAMILY, out);
@@ -703,6 +691,23 @@ fn look_up(places: [(u32, u32, u32); 4], set: &str, out: &mut Vec<u8>) {
     text(&mut attributes, 1, set);
     number(&mut attributes, 2, REGISTER);
     expression("lookup", &attributes, out);
+}
+
+/// Ends the rule unless the packet is an ICMP error of this type about a segment that answers a flow of the set.
+fn error_of(set: &str, is_v6: bool, kind: u8, out: &mut Vec<u8>) {
+    // The quoted packet follows the 8 bytes of the message's own header.
+    let (protocol, source, bytes, ports) = if is_v6 { (ICMP_V6, 16, 16, 48) } else { (ICMP, 20, 4, 28) };
+    meta(META_PROTOCOL, out);
+    compare(&[protocol], true, out);
+    payload(TRANSPORT_HEADER, 0, 1, REGISTER, out);
+    compare(&[kind], true, out);
+    let places = [
+        (TRANSPORT_HEADER, source + bytes, bytes),
+        (TRANSPORT_HEADER, ports + 2, 2),
+        (TRANSPORT_HEADER, source, bytes),
+        (TRANSPORT_HEADER, ports, 2),
+    ];
+    look_up(places, set, out);
 }
 
 fn data(value: &[u8]) -> Vec<u8> {
