@@ -203,7 +203,8 @@ fn check(cell: &Cell, air: &mut Air, accepted: &[Vec<u32>]) -> Result<(), TestCa
     // frame that says so.
     let scans = |air: &Air| {
         let mut clients = air.clients.iter().zip(&cell.policies);
-        clients.any(|(client, policy)| client.radio == Radio::Away || *policy == ACTIVE && client.machine.pm())
+        clients
+            .any(|(client, policy)| client.radio == Radio::Away || *policy == ACTIVE && client.machine.pm())
     };
     for _ in 0..1_000 {
         let is_settled = !scans(air);
