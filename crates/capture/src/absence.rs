@@ -131,6 +131,13 @@ mod tests {
     }
 
     #[test]
+    fn without_an_interval_there_is_one_absence() {
+        let absences = Absences { count: 3, duration_us: 10_000, interval_us: 0, start_us: 5_000 };
+        let once = [(Span::from_millis(5), Span::from_millis(10))];
+        assert_eq!(absences.after(0, Span::from_millis(50)), once);
+    }
+
+    #[test]
     fn what_is_cut_off_announces_nothing() {
         let bytes = element(CONTINUOUS, 0);
         for end in 0..bytes.len() {

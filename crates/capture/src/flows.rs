@@ -415,3 +415,31 @@ pub fn lone_exchanges(capture: &Capture, station: &Station) -> (Vec<LoneExchange
     list.sort_by_key(|exchanges| std::cmp::Reverse(exchanges.count));
     (list, bursts)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A segment of 100 bytes with number 0, and then one with this number and payload.
+    fn retransmissions(sequence: u32, payload: u32) -> u64 {
+        let mut counts = DirectionCounts::default();
+        for (sequence, payload) in [(0, 100), (sequence, payload)] {
+            counts.add_segment(&TcpFields {
+                source_port: 1,
+                destination_port: 2,
+                sequence: Seq::new(sequence),
+                acknowledgement: Seq::new(0),
+                flags: TcpFields::ACK,
+                window: 0,
+                payload,
+            });
+        }
+        counts.retransmissions
+    }
+
+    #[test]
+    fn the_last_segment_again_is_a_retransmission_and_a_keep_alive_is_none() {
+        assert_eq!([retransmissions(0, 100), retransmissions(98, 2)], [1, 1]);
+        assert_eq!([retransmissions(99, 1), retransmissions(100, 100), retransmissions(50, 100)], [0; 3]);
+    }
+}
