@@ -543,16 +543,16 @@ pub(crate) fn serve_control(
     control: &mut Control,
     document: &impl Serialize,
 ) -> Result<(), airwatt_linux::Error> {
-    control.serve(|command| answer(command, document))
+    control.serve(|command| answer(command, || document))
 }
 
-/// The answer to one command.
+/// The answer to one command, for which `document` is made if it is needed.
 ///
 /// # Errors
 /// If there is no such command.
-pub(crate) fn answer(command: &str, document: &impl Serialize) -> Result<String, String> {
+pub(crate) fn answer<D: Serialize>(command: &str, document: impl FnOnce() -> D) -> Result<String, String> {
     match command {
-        "status" => serde_json::to_string(document).map_err(|error| error.to_string()),
+        "status" => serde_json::to_string(&document()).map_err(|error| error.to_string()),
         "stop" => {
             // As SIGTERM, so that there is one way to end.
             let own = rustix::process::getpid();

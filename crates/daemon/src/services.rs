@@ -50,11 +50,27 @@ pub(crate) enum Occasion {
     Own,
 }
 
+/// Where others ask for a daemon's state: the control socket, and that of metrics.
+pub(crate) struct Doors {
+    control: Control,
+    metrics: Option<Metrics>,
+    /// Whether something has happened at the one and at the other.
+    asked: [bool; 2],
+}
+
+/// What somebody wants to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// Everything.
+    Status,
+    /// The sums of which metrics are made.
+    Metrics,
+}
+
 /// What a daemon with peers works with beside its machine.
 pub(crate) struct Services {
     signals: Signals,
-    control: Control,
-    metrics: Option<Metrics>,
+    pub(crate) doors: Doors,
     resolver: Resolver,
     /// The addresses of the peers.
     pub(crate) endpoints: LastEndpoints,
@@ -63,8 +79,6 @@ pub(crate) struct Services {
     silent_peers: BTreeSet<String>,
     /// Timeouts served, by reason.
     pub(crate) wakeups: BTreeMap<&'static str, u64>,
-    /// Whether somebody asks at the control socket, and at that of metrics.
-    asked: [bool; 2],
 }
 
 impl Services {
@@ -86,14 +100,12 @@ impl Services {
         let (suspends, wakeups) = (SuspendWatch::start(), BTreeMap::new());
         Ok(Self {
             signals,
-            control,
-            metrics,
+            doors: Doors { control, metrics, asked: [false; 2] },
             resolver,
             endpoints,
             suspends,
             silent_peers: BTreeSet::new(),
             wakeups,
-            asked: [false; 2],
         })
     }
 
@@ -103,8 +115,8 @@ impl Services {
             SIGNALS => return Ok(self.signals.read()?.map_or(Occasion::Nothing, Occasion::Signal)),
             NAMES => return Ok(Occasion::Names),
             GUARDIAN => return Err(Guardian::ended()),
-            CONTROL => self.asked[0] = true,
-            METRICS => self.asked[1] = true,
+            CONTROL => self.doors.asked[0] = true,
+            METRICS => self.doors.asked[1] = true,
             _ => return Ok(Occasion::Own),
         }
         Ok(Occasion::Nothing)
@@ -157,35 +169,40 @@ impl Services {
         *self.wakeups.entry(reason).or_default() += 1;
     }
 
-    /// Whether somebody asks for the state.
-    pub(crate) const fn is_asked(&self) -> bool {
-        self.asked[0] || self.asked[1]
-    }
-
-    /// Whether somebody asks at the control socket, which is for those who may read `/run/airwatt`.
-    pub(crate) const fn is_asked_for_status(&self) -> bool {
-        self.asked[0]
-    }
-
-    /// Answers with the state, and with the metrics that are made of it.
-    pub(crate) fn answer<D: Serialize>(&mut self, document: &D, page: fn(&D) -> Page) -> Result<(), Error> {
-        let [control, metrics] = std::mem::take(&mut self.asked);
-        if control {
-            self.control.serve(|command| match command {
-                "metrics" => Ok(json!({ "metrics": page(document).to_string() }).to_string()),
-                other => instance::answer(other, document),
-            })?;
-        }
-        match &mut self.metrics {
-            Some(server) if metrics => server.serve(|| page(document)),
-            _ => Ok(()),
-        }
-    }
-
     /// The daemon has ended. Where the peers are is kept for a service that is started again.
     pub(crate) fn end(&self) -> Result<(), Error> {
         if service::is_managed() { Ok(()) } else { self.endpoints.remove() }
     }
+}
+
+impl Doors {
+    /// Answers what has been asked. The state is made once for each question that has come as a whole, and not while one or its answer is
+    /// on its way: it can be long.
+    pub(crate) fn answer<D: Serialize>(
+        &mut self,
+        mut state: impl FnMut(Wanted) -> D,
+        page: fn(&D) -> Page,
+    ) -> Result<(), Error> {
+        let [control, metrics] = std::mem::take(&mut self.asked);
+        if control {
+            self.control.serve(|command| match command {
+                "metrics" => Ok(json!({ "metrics": page(&state(Wanted::Metrics)).to_string() }).to_string()),
+                other => instance::answer(other, || state(Wanted::Status)),
+            })?;
+        }
+        match &mut self.metrics {
+            Some(server) if metrics => server.serve(|| page(&state(Wanted::Metrics))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The labels of each peer's metrics.
+pub(crate) fn peer_labels<'a>(
+    interface: &'a str,
+    names: impl Iterator<Item = &'a str>,
+) -> Vec<[(&'a str, &'a str); 2]> {
+    names.map(|name| [("interface", interface), ("peer", name)]).collect()
 }
 
 /// Serves metrics, if there is an address for them. A socket that a killed daemon leaves is removed as its other `changes` are undone.

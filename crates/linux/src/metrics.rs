@@ -108,7 +108,7 @@ impl Metrics {
     ///
     /// # Errors
     /// If the kernel refuses, which would be a fault of this program.
-    pub fn serve(&mut self, page: impl Fn() -> Page) -> Result<(), Error> {
+    pub fn serve(&mut self, mut page: impl FnMut() -> Page) -> Result<(), Error> {
         self.server.serve(|bytes| {
             let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else {
                 return Request::Partial;

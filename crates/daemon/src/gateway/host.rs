@@ -68,16 +68,6 @@ pub(super) struct GatewayHost {
 }
 
 impl GatewayHost {
-    /// What `status` reports of it.
-    const fn state(&self) -> status::HostState<'_> {
-        status::HostState {
-            config: &self.config,
-            lists: &self.lists,
-            packet_failures: self.packet_failures,
-            wakeups: &self.parts.services.wakeups,
-        }
-    }
-
     pub(super) fn new(parts: Parts, config: Config, events: Sources, clock: Clock) -> Self {
         Self {
             parts,
@@ -349,6 +339,20 @@ impl GatewayHost {
         }
     }
 
+    /// Answers those who ask for the state.
+    fn answer(&mut self, machine: &Ends, now: Instant) -> Result<(), Error> {
+        let Self { parts: Parts { services, sockets, .. }, config, lists, note_log, packet_failures, .. } =
+            self;
+        let (config, packet_failures, wakeups) = (&*config, *packet_failures, &services.wakeups);
+        let state = |wanted| {
+            lists.refresh(wanted, now, || sockets.kept_away(), || status::resent(config, machine));
+            note_log.write_kept_away(&lists.kept_away);
+            let host = status::HostState { config, lists, packet_failures, wakeups };
+            status::document(host, wanted, machine, now)
+        };
+        services.doors.answer(state, status::metrics)
+    }
+
     // Sockets.
 
     /// Writes what the connections have, and waits for what they can use.
@@ -460,14 +464,7 @@ impl MachineHost<Ends> for GatewayHost {
         if let Some(socket) = &mut self.parts.socket {
             socket.flush();
         }
-        if self.parts.services.is_asked() {
-            let (is_exact, sockets) = (self.parts.services.is_asked_for_status(), &mut self.parts.sockets);
-            let resent = || status::resent(&self.config, machine);
-            self.lists.refresh(is_exact, now, || sockets.kept_away(), resent);
-            self.note_log.write_kept_away(&self.lists.kept_away);
-            let document = status::document(self.state(), machine, now);
-            self.parts.services.answer(&document, status::metrics)?;
-        }
+        self.answer(machine, now)?;
         if self.is_over || self.is_draining && machine.proxy.connections().0 == 0 {
             self.parts.waker.wake();
         }

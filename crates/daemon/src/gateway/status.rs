@@ -24,6 +24,7 @@ use super::{KIND, Status};
 use crate::failure::Failure;
 use crate::instance;
 use crate::output::{unanswered_line, word};
+use crate::services::{Wanted, peer_labels};
 use crate::settings::radio;
 
 /// What the daemon reports.
@@ -125,22 +126,20 @@ pub(super) struct KernelLists {
     /// Mobiles whose SYNs do not come through to the device.
     pub(super) kept_away: Vec<IpAddr>,
     pub(super) resent: Resent,
-    /// Whether the connections are asked for, one by one.
-    is_exact: bool,
     read: Option<Instant>,
 }
 
 impl KernelLists {
-    /// Lists anew if it has to be exact, and the mobiles too if the last time was long ago. No metric needs what the kernel knows of each
+    /// Lists anew for a status, and the mobiles too if the last time was long ago. No metric needs what the kernel knows of each
     /// connection, which takes longest.
     pub(super) fn refresh(
         &mut self,
-        is_exact: bool,
+        wanted: Wanted,
         now: Instant,
         kept_away: impl FnOnce() -> Vec<IpAddr>,
         resent: impl FnOnce() -> Resent,
     ) {
-        self.is_exact = is_exact;
+        let is_exact = wanted == Wanted::Status;
         if is_exact || self.read.is_none_or(|read| now >= read + REMEMBERED) {
             self.kept_away = kept_away();
             self.read = Some(now);
@@ -179,8 +178,8 @@ pub(super) struct HostState<'a> {
     pub(super) wakeups: &'a BTreeMap<&'static str, u64>,
 }
 
-/// The state of a gateway.
-pub(super) fn document(host: HostState<'_>, machine: &Ends, now: Instant) -> Document {
+/// The state of a gateway. Metrics have no rows of connections.
+pub(super) fn document(host: HostState<'_>, wanted: Wanted, machine: &Ends, now: Instant) -> Document {
     let config = host.config;
     // The configuration was checked with its radio; a file may have gone since.
     let radio = radio(config.radio.as_deref()).ok().flatten();
@@ -201,7 +200,7 @@ pub(super) fn document(host: HostState<'_>, machine: &Ends, now: Instant) -> Doc
             datagram_bytes_received: received,
         }
     });
-    let rows = machine.proxy.rows().filter(|_| host.lists.is_exact).map(|row| {
+    let rows = machine.proxy.rows().filter(|_| wanted == Wanted::Status).map(|row| {
         let endpoint = machine.carrier.endpoint(row.peer);
         let outer = endpoint.map_or(OuterIp::V4, |endpoint| OuterIp::of(endpoint.ip()));
         of_row(config, &row, (radio.as_ref(), outer), &host.lists.resent, now)
@@ -286,7 +285,7 @@ fn of_row(
 
 /// Counters for Prometheus: name, meaning, value.
 type Metric = (&'static str, &'static str, fn(&Document) -> u64);
-const METRICS: [Metric; 7] = [
+const METRICS: [Metric; 9] = [
     ("airwatt_gateway_connections_begun_total", "Openings that were held.", |gateway| {
         gateway.connections_begun
     }),
@@ -308,6 +307,14 @@ const METRICS: [Metric; 7] = [
         gateway.given_up_bytes
     }),
     (
+        "airwatt_gateway_peer_silences_total",
+        "Times that a silent peer's connections were reset.",
+        |gateway| gateway.peer_silences,
+    ),
+    ("airwatt_gateway_peer_restarts_total", "Times that a peer had started again.", |gateway| {
+        gateway.peer_restarts
+    }),
+    (
         "airwatt_gateway_strange_datagrams_total",
         "Datagrams without an effect: forged, repeated, damaged, or not from a peer.",
         |gateway| gateway.strange_datagrams,
@@ -322,9 +329,23 @@ const GAUGES: [Metric; 2] = [
     ("airwatt_gateway_half_open", "Openings that are held now.", |gateway| gateway.half_open as u64),
 ];
 
+/// Of each peer: those that a relay depends on, and whether it is there.
+type OfPeer = (&'static str, &'static str, fn(&PeerRow) -> Option<f64>);
+const OF_PEERS: [OfPeer; 3] = [
+    ("airwatt_gateway_heard_age_seconds", "Time since anything came from the peer.", |peer| peer.heard_age_s),
+    ("airwatt_gateway_handshake_age_seconds", "Age of the session with the peer.", |peer| {
+        peer.handshake_age_s
+    }),
+    ("airwatt_gateway_unanswered_handshakes", "Handshakes begun since the peer was heard last.", |peer| {
+        Some(peer.unanswered.into())
+    }),
+];
+
 /// The metrics with their meanings, for the manual page.
 pub(super) fn metric_names() -> Vec<(String, &'static str)> {
-    METRICS.iter().chain(&GAUGES).map(|(name, help, _)| ((*name).to_owned(), *help)).collect()
+    let of_peers = OF_PEERS.iter().map(|(name, help, _)| (*name, *help));
+    let of_all = METRICS.iter().chain(&GAUGES).map(|(name, help, _)| (*name, *help));
+    of_all.chain(of_peers).map(|(name, help)| (name.to_owned(), help)).collect()
 }
 
 /// The same for Prometheus.
@@ -336,6 +357,11 @@ pub(super) fn metrics(document: &Document) -> Page {
     }
     for (name, help, value) in GAUGES {
         page.gauge(name, help, [(&labels[..], value(document) as f64)]);
+    }
+    let labels = peer_labels(&document.interface, document.peers.iter().map(|peer| peer.name.as_str()));
+    for (name, help, value) in OF_PEERS {
+        let values = labels.iter().zip(&document.peers);
+        page.gauge(name, help, values.filter_map(|(labels, peer)| Some((&labels[..], value(peer)?))));
     }
     page
 }
@@ -555,23 +581,23 @@ mod tests {
     #[test]
     fn a_flood_of_questions_for_metrics_has_the_kernel_list_mobiles_once_a_second_and_no_connections() {
         let (mut lists, mut asked, mut listed) = (KernelLists::default(), 0_u8, 0);
-        let mut ask = |is_exact, millis| {
+        let mut ask = |wanted, millis| {
             let mobiles = || {
                 asked += 1;
                 vec![IpAddr::from([192, 0, 2, asked])]
             };
-            lists.refresh(is_exact, Instant::from_millis(millis), mobiles, || {
+            lists.refresh(wanted, Instant::from_millis(millis), mobiles, || {
                 listed += 1;
                 Resent::new()
             });
             (asked, listed, lists.kept_away.clone())
         };
         for millis in 0..1_000 {
-            assert_eq!(ask(false, millis).0, 1);
+            assert_eq!(ask(Wanted::Metrics, millis).0, 1);
         }
-        assert_eq!(ask(false, 1_000).0, 2);
-        assert_eq!(ask(true, 1_001), (3, 1, vec![IpAddr::from([192, 0, 2, 3])]), "status is exact");
-        assert_eq!(ask(false, 1_900).0, 3);
-        assert_eq!(ask(false, 3_000).1, 1);
+        assert_eq!(ask(Wanted::Metrics, 1_000).0, 2);
+        assert_eq!(ask(Wanted::Status, 1_001), (3, 1, vec![IpAddr::from([192, 0, 2, 3])]), "status is exact");
+        assert_eq!(ask(Wanted::Metrics, 1_900).0, 3);
+        assert_eq!(ask(Wanted::Metrics, 3_000).1, 1);
     }
 }

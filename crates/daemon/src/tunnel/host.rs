@@ -46,16 +46,6 @@ pub(super) struct TunnelHost {
 }
 
 impl TunnelHost {
-    /// What `show` reports of it.
-    const fn state(&self) -> show::HostState<'_> {
-        show::HostState {
-            config: &self.config,
-            socket: &self.parts.socket,
-            device_failures: self.device_failures,
-            wakeups: &self.parts.services.wakeups,
-        }
-    }
-
     pub(super) fn new(config: Config, file: std::path::PathBuf, parts: Parts) -> Self {
         Self {
             parts,
@@ -304,10 +294,14 @@ impl MachineHost<Peers> for TunnelHost {
                 }
             }
         }
-        if self.parts.services.is_asked() {
-            let document = show::document(self.state(), machine, now);
-            self.parts.services.answer(&document, show::metrics)?;
-        }
+        let Self { parts, config, device_failures, .. } = self;
+        let host = show::HostState {
+            config,
+            socket: &parts.socket,
+            device_failures: *device_failures,
+            wakeups: &parts.services.wakeups,
+        };
+        parts.services.doors.answer(|_| show::document(host, machine, now), show::metrics)?;
         Ok(())
     }
 

@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::instance;
 use crate::output::{unanswered_line, word};
 use crate::peering::Carrier;
+use crate::services::peer_labels;
 use crate::settings::radio;
 
 /// What the daemon reports.
@@ -193,7 +194,7 @@ impl PeerRow {
 
 /// Counters of each peer for Prometheus: name, meaning, value.
 type OfPeer = (&'static str, &'static str, fn(&PeerRow) -> u64);
-const OF_PEERS: [OfPeer; 7] = [
+const OF_PEERS: [OfPeer; 9] = [
     ("airwatt_tunnel_packets_sent_total", "Inner packets sent.", |peer| peer.packets_sent),
     ("airwatt_tunnel_bytes_sent_total", "Bytes of inner packets sent.", |peer| peer.bytes_sent),
     ("airwatt_tunnel_packets_delivered_total", "Inner packets received.", |peer| peer.packets_delivered),
@@ -202,8 +203,25 @@ const OF_PEERS: [OfPeer; 7] = [
     }),
     ("airwatt_tunnel_triggers_total", "Empty datagrams sent as triggers.", |peer| peer.triggers),
     ("airwatt_tunnel_dropped_total", "Inner packets dropped.", |peer| peer.dropped),
+    ("airwatt_tunnel_replayed_total", "Datagrams that had come before, and were refused.", |peer| {
+        peer.replayed
+    }),
+    ("airwatt_tunnel_moves_total", "Changes of the peer's address.", |peer| peer.moves),
     ("airwatt_tunnel_refused_sources_total", "Packets with a source that is not allowed.", |peer| {
         peer.refused_sources
+    }),
+];
+/// Values of each peer that may also fall: whether it is there.
+type GaugeOfPeer = (&'static str, &'static str, fn(&PeerRow) -> Option<f64>);
+const GAUGES_OF_PEERS: [GaugeOfPeer; 3] = [
+    ("airwatt_tunnel_handshake_age_seconds", "Age of the session with the peer.", |peer| {
+        peer.handshake_age_s
+    }),
+    ("airwatt_tunnel_unanswered_handshakes", "Handshakes begun since the peer was heard last.", |peer| {
+        Some(peer.unanswered.into())
+    }),
+    ("airwatt_tunnel_unsent_datagrams", "Datagrams that have not left, for want of a session.", |peer| {
+        Some(peer.unsent as f64)
     }),
 ];
 const STRANGE: (&str, &str) = (
@@ -215,18 +233,22 @@ const WAKEUPS: (&str, &str) = ("airwatt_tunnel_wakeups_total", "Timeouts served.
 /// The metrics with their meanings, for the manual page.
 pub(super) fn metric_names() -> Vec<(String, &'static str)> {
     let of_peers = OF_PEERS.iter().map(|(name, help, _)| (*name, *help));
-    of_peers.chain([STRANGE, WAKEUPS]).map(|(name, help)| (name.to_owned(), help)).collect()
+    let gauges = GAUGES_OF_PEERS.iter().map(|(name, help, _)| (*name, *help));
+    of_peers.chain(gauges).chain([STRANGE, WAKEUPS]).map(|(name, help)| (name.to_owned(), help)).collect()
 }
 
 /// The same for Prometheus.
 pub(super) fn metrics(document: &Document) -> Page {
     let mut page = Page::default();
     let interface = document.interface.as_str();
-    let labels: Vec<[(&str, &str); 2]> =
-        document.peers.iter().map(|peer| [("interface", interface), ("peer", peer.name.as_str())]).collect();
+    let labels = peer_labels(interface, document.peers.iter().map(|peer| peer.name.as_str()));
     for (name, help, value) in OF_PEERS {
         let values = labels.iter().zip(&document.peers).map(|(labels, peer)| (&labels[..], value(peer)));
         page.counter(name, help, values);
+    }
+    for (name, help, value) in GAUGES_OF_PEERS {
+        let values = labels.iter().zip(&document.peers);
+        page.gauge(name, help, values.filter_map(|(labels, peer)| Some((&labels[..], value(peer)?))));
     }
     let strange = document.counts.strange_datagrams;
     page.counter(STRANGE.0, STRANGE.1, [(&[("interface", interface)][..], strange)]);
