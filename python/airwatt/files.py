@@ -35,6 +35,10 @@ DOCUMENT_BYTES = 1 << 28
 def document_of(path: Path) -> Any:
     """The JSON document in a file of somebody. Raises `OSError`, and `ValueError` if it holds none or has no end."""
     with path.open("rb") as file:
+        about = os.fstat(file.fileno())
+        # Files of /proc are of this kind, and reading /proc/kmsg waits for the kernel's next line.
+        if stat.S_ISREG(about.st_mode) and about.st_size == 0:
+            raise ValueError("an empty file")
         return document_in(file)
 
 

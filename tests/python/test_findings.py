@@ -302,6 +302,26 @@ def _written(path, head, records):
     return path
 
 
+def _lossy(path, head, records):
+    """As pcapng, with the statistics of an interface that has dropped 1,200 packets."""
+
+    def block(kind, body):
+        body += bytes(-len(body) % 4)
+        return struct.pack("<II", kind, len(body) + 12) + body + struct.pack("<I", len(body) + 12)
+
+    blocks = [
+        block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)),
+        block(1, struct.pack("<HHI", *struct.unpack_from("<H", head, 20), 0, 0)),
+    ]
+    for (seconds, micros), frame in records:
+        time = seconds * 1_000_000 + micros
+        about = struct.pack("<5I", 0, time >> 32, time & 0xFFFFFFFF, len(frame), len(frame))
+        blocks.append(block(6, about + frame))
+    blocks.append(block(5, struct.pack("<3IHHQI", 0, 0, 0, 5, 8, 1200, 0)))
+    path.write_bytes(b"".join(blocks))
+    return path
+
+
 def _is_beacon(script, frame):
     return frame[struct.unpack_from("<H", frame, 2)[0]] == script.BEACON
 
@@ -334,15 +354,17 @@ def test_a_clock_that_jumps_over_a_wait_leaves_it_undecidable(airwatt, tmp_path)
 
 
 def test_what_was_not_checked_is_no_success(airwatt, tmp_path):
-    """A damaged file, of which the rest was not read, one whose last packet is cut, and a second station."""
+    """A damaged file, of which the rest was not read, a cut last packet, dropped packets, and another station."""
     whole = gzip.compress((SHIPPED / "tim-never-set-innocent.pcap").read_bytes())
     (tmp_path / "cut.pcap.gz").write_bytes(whole[: len(whole) * 2 // 3])
     (tmp_path / "cut.pcap").write_bytes((SHIPPED / "tim-never-set-innocent.pcap").read_bytes()[:-5])
     (folder := tmp_path / "folder").mkdir()
     (folder / "1.pcap.gz").write_bytes(whole[: len(whole) * 2 // 3])
     others = ROOT / "captures/wpa2-ccmp.pcap"
+    dropped = _lossy(tmp_path / "dropped.pcapng", *_records(SHIPPED / "tim-never-set-innocent.pcap"))
     rules = tmp_path / "rules.xml"
     for path, of_station, said in (
+        (dropped, ("--station", STATION), "1200 packets were dropped as it was captured"),
         (tmp_path / "cut.pcap.gz", ("--station", STATION), "damaged at byte"),
         (folder, ("--station", STATION), "damaged at byte"),
         (tmp_path / "cut.pcap", ("--station", STATION), "the last packet is cut short"),
@@ -358,7 +380,7 @@ def test_what_was_not_checked_is_no_success(airwatt, tmp_path):
             allowed = airwatt(*arguments, "--allow-unchecked")
             assert (allowed.status, said in allowed.err) == (0, True), allowed.err
             is_cut = "packets used up to where the file is cut or damaged" in " ".join(allowed.out.split())
-            assert is_cut == (path != others), allowed.out
+            assert is_cut == (path not in (others, dropped)), allowed.out
         assert ElementTree.parse(rules).find(".//testcase[@name='capture']") is None
     assert "not checked" not in airwatt("analyze", others, "--station", "all", "--junit", tmp_path / "rules.xml").err
 

@@ -86,13 +86,20 @@ def test_a_scenario_is_never_read_from_a_pipe(program, tmp_path, command):
     assert "regular file" in str(err)
 
 
-def test_the_log_of_the_kernel_is_no_capture(program):
+def test_the_log_of_the_kernel_is_no_capture_and_no_document(program, tmp_path):
     """Reading it waits for the kernel, and takes lines that the system's log then lacks. Its size is zero."""
-    for words in (["analyze", "/proc/kmsg"], ["advise", "/proc/kmsg"], ["analyze", "/dev/zero"]):
-        process = program(*words)
+    shipped = ROOT / "captures/findings/tim-stuck-guilty.pcap"
+    for words in (
+        ["analyze", "/proc/kmsg"],
+        ["advise", "/proc/kmsg"],
+        ["analyze", "/dev/zero"],
+        ["report", "-o", tmp_path / "report.html", "/proc/kmsg"],
+        ["analyze", shipped, "--compare", "/proc/kmsg"],
+    ):
+        process = program(*map(str, words))
         _, err = process.communicate(timeout=60)
         assert (process.returncode, len(err.splitlines())) == (2, 1), err
-        assert words[1] in err
+        assert words[-1] in err
 
 
 def test_an_interrupt_ends_the_wait_for_standard_input(program):

@@ -100,6 +100,8 @@ pub struct Notes {
     pub truncated: bool,
     /// Reading ended at damage, after this many bytes of the capture; the text says what it was.
     pub damaged: Option<(u64, &'static str)>,
+    /// Packets that the file says were dropped as it was made, at least.
+    pub dropped: u64,
     /// Files of a folder that cannot be read, a sentence each: the others are the capture.
     pub unread: Vec<String>,
     /// Packets of link types that cannot be read, which were left out.
@@ -166,6 +168,8 @@ impl Notes {
     pub(crate) fn append(&mut self, other: Self) {
         self.truncated |= other.truncated;
         self.damaged = self.damaged.or(other.damaged);
+        // Files of a ring have counts from its beginning on.
+        self.dropped = self.dropped.max(other.dropped);
         self.unread.extend(other.unread);
         self.skipped_link_type += other.skipped_link_type;
         self.without_time += other.without_time;

@@ -408,6 +408,10 @@ impl Decoder {
 }
 
 impl PacketSink for Decoder {
+    fn dropped(&mut self, packets: u64) {
+        self.capture.notes.dropped = packets;
+    }
+
     fn comment(&mut self, text: &str) {
         if let Some((name, profile)) =
             text.strip_prefix("profile of radio ").and_then(|rest| rest.split_once(":\n"))

@@ -412,6 +412,9 @@ pub(crate) trait PacketSink {
     /// A comment of the section header of pcapng.
     fn comment(&mut self, _text: &str) {}
 
+    /// Packets that the file says were dropped as it was made.
+    fn dropped(&mut self, _packets: u64) {}
+
     /// Whether no packet of a supported link type has come so far.
     fn is_empty(&self) -> bool;
 

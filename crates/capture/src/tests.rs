@@ -171,6 +171,40 @@ fn a_time_that_no_clock_shows_is_none() {
     assert_eq!(capture.notes.without_time, 0);
 }
 
+/// Packets say what was dropped before them and statistics what was in all, which is more or the same.
+#[test]
+fn what_a_capture_says_that_it_lost_is_a_note() {
+    let whole = |words: &[u32]| -> Vec<u8> {
+        let length = 4 * (words.len() as u32 + 3);
+        let body = words.iter().skip(1).copied();
+        [words[0], length].into_iter().chain(body).chain([length]).flat_map(u32::to_be_bytes).collect()
+    };
+    let file = pcapng(1, None, 0, &ethernet(0x0800, &udp(A, B, (1, 2), 0)));
+    let note = |blocks: &[Vec<u8>]| {
+        let capture = Capture::read("test", &[file.clone(), blocks.concat()].concat()[..]).unwrap();
+        capture.notes.dropped
+    };
+    let number = |code: u32, count: u64| [code << 16 | 8, (count >> 32) as u32, count as u32];
+    let statistics = |index: u32, options: &[u32]| whole(&[&[5, index, 0, 0][..], options, &[0]].concat());
+    let packet = |dropped: u64| whole(&[&[6, 0, 0, 9, 0, 0][..], &number(4, dropped)].concat());
+    assert_eq!(note(&[]), 0);
+    assert_eq!(note(&[packet(3), packet(2)]), 5);
+    let both = [number(5, 7), number(7, 1 << 33)].concat();
+    assert_eq!(note(&[packet(3), statistics(0, &both)]), (1 << 33) + 7);
+    assert_eq!(
+        note(&[statistics(0, &number(5, 4)), statistics(0, &number(5, 9)), packet(2)]),
+        9,
+        "from the beginning"
+    );
+    assert_eq!(
+        note(&[statistics(1, &number(5, 4)), statistics(0, &number(4, 4))]),
+        0,
+        "of no interface; received"
+    );
+    assert_eq!(note(&[statistics(0, &number(5, 9)), file.clone(), packet(2)]), 11, "of two sections");
+    assert_eq!(note(&[statistics(0, &number(5, u64::MAX)), file.clone(), packet(2)]), u64::MAX);
+}
+
 #[test]
 fn what_cannot_be_read_says_so_in_one_line() {
     let error = |bytes: &[u8]| {

@@ -134,10 +134,12 @@ def check_any(option: str, found: Counts, *, strict: bool = False) -> None:
 def gaps(documents: Sequence[Document], *, named: bool) -> list[str]:
     """What the rules were not checked for: what is missing of a capture, and stations beside the one that was chosen.
 
-    A capture may be damaged or cut. `named` is whether stations were asked for.
+    It may be damaged or cut, and packets may have been dropped. `named`: whether stations were asked for.
     """
     first = documents[0]
-    found = [f"{first['capture']['file']}: {note}" for note in cuts(first["capture"])]
+    capture = first["capture"]
+    lost = [note for note in capture["notes"] if "dropped as it was captured" in note]
+    found = [f"{capture['file']}: {note}" for note in (*cuts(capture), *lost)]
     others = [each for each in first["candidates"] if each["kind"] == "mac" and each["address"] != first["station"]]
     if not named and first["station"] is not None and first["air"] is not None and others:
         what = "1 other station was" if len(others) == 1 else f"{len(others)} other stations were"

@@ -2,7 +2,7 @@
 //!
 //! Blocks of pcapng are read here rather than by the library, which does not apply the interface's time resolution,
 //! and gives up on a comment that is not UTF-8 and on options without `opt_endofopt`, which may be missing (section 3.5
-//! of draft-ietf-opsawg-pcapng). Left out: name resolution, statistics, secrets.
+//! of draft-ietf-opsawg-pcapng). Of statistics only the packets are read that were dropped. Left out: name resolution, secrets.
 
 use std::io::{self, Read};
 
@@ -20,10 +20,15 @@ const BLOCK_SECTION: u32 = 0x0a0d_0d0a;
 const BLOCK_INTERFACE: u32 = 1;
 const BLOCK_PACKET: u32 = 2;
 const BLOCK_SIMPLE_PACKET: u32 = 3;
+const BLOCK_STATISTICS: u32 = 5;
 const BLOCK_ENHANCED_PACKET: u32 = 6;
 
 /// Codes of options.
 const OPTION_COMMENT: u32 = 1;
+/// Packets that were dropped before an enhanced packet, since the one before it of that interface.
+const OPTION_DROPPED_BEFORE: u32 = 4;
+/// Packets that an interface has dropped, and the operating system for want of room, since the capture began.
+const OPTIONS_DROPPED: [u32; 2] = [5, 7];
 const OPTION_TIME_RESOLUTION: u32 = 9;
 const OPTION_TIME_OFFSET: u32 = 14;
 
@@ -65,6 +70,8 @@ struct Interface {
     resolution: u8,
     offset_s: i64,
     snaplen: u32,
+    /// Packets that were dropped, as packets say and as statistics do.
+    dropped: [u64; 2],
 }
 
 impl Interface {
@@ -85,7 +92,8 @@ impl Interface {
 /// Reads a file of the pcapng format.
 pub(super) fn read_pcapng(buffer: &mut Buffer<impl Read>, sink: &mut dyn PacketSink) -> io::Result<End> {
     let mut big = false;
-    let mut known = Vec::new();
+    let mut known: Vec<Interface> = Vec::new();
+    let mut dropped_before = 0;
     let mut unsupported = None;
     let mut begun = false;
     loop {
@@ -96,12 +104,18 @@ pub(super) fn read_pcapng(buffer: &mut Buffer<impl Read>, sink: &mut dyn PacketS
                     let comments = words.options(16)?;
                     let comments = comments.into_iter().filter(|(code, _)| !begun && *code == OPTION_COMMENT);
                     comments.for_each(|(_, text)| sink.comment(&String::from_utf8_lossy(text)));
+                    dropped_before = dropped(dropped_before, &known);
                     known.clear();
                 }
                 _ if !begun => return Err(PcapError::InvalidField("its section header is missing")),
                 BLOCK_INTERFACE => known.push(words.interface()?),
+                BLOCK_STATISTICS => {
+                    if let Some(interface) = known.get_mut(words.get(0)? as usize) {
+                        interface.dropped[1] = words.sum(12, &OPTIONS_DROPPED);
+                    }
+                }
                 _ => {
-                    if let Some(link) = packet_block(kind, words, &known, sink)? {
+                    if let Some(link) = packet_block(kind, words, &mut known, sink)? {
                         unsupported.get_or_insert(link);
                     }
                 }
@@ -109,6 +123,7 @@ pub(super) fn read_pcapng(buffer: &mut Buffer<impl Read>, sink: &mut dyn PacketS
             Ok((rest, ()))
         })?;
         if let Err(end) = next {
+            sink.dropped(dropped(dropped_before, &known));
             return Ok(match (end, unsupported) {
                 (End::Complete | End::CutShort, _) if !begun => {
                     End::Damaged("its section header is cut short")
@@ -122,6 +137,12 @@ pub(super) fn read_pcapng(buffer: &mut Buffer<impl Read>, sink: &mut dyn PacketS
             return Ok(End::Full);
         }
     }
+}
+
+/// Packets that were dropped at these interfaces, and `before` in other sections. What packets say of it is part of what statistics do.
+fn dropped(before: u64, interfaces: &[Interface]) -> u64 {
+    let of_each = interfaces.iter().map(|interface| interface.dropped[0].max(interface.dropped[1]));
+    of_each.fold(before, u64::saturating_add)
 }
 
 /// The first block of `bytes`: how many bytes come after it, its type and its body. A section header says in which byte order it and
@@ -187,16 +208,18 @@ impl<'a> Words<'a> {
 
     /// What an interface description says.
     fn interface(self) -> Result<Interface, PcapError> {
-        let mut found =
-            Interface { link: self.halves(0)?.0, resolution: 6, offset_s: 0, snaplen: self.get(4)? };
+        let mut found = Interface {
+            link: self.halves(0)?.0,
+            resolution: 6,
+            offset_s: 0,
+            snaplen: self.get(4)?,
+            dropped: [0; 2],
+        };
         for (code, value) in self.options(8)? {
             match (code, value) {
                 (OPTION_TIME_RESOLUTION, [resolution]) => found.resolution = *resolution,
                 (OPTION_TIME_OFFSET, value) if value.len() == 8 => {
-                    let halves = Words { bytes: value, big: self.big };
-                    let (first, second) = (u64::from(halves.get(0)?), u64::from(halves.get(4)?));
-                    found.offset_s =
-                        (if self.big { first << 32 | second } else { second << 32 | first }) as i64;
+                    found.offset_s = Words { bytes: value, ..self }.long()? as i64;
                 }
                 (OPTION_TIME_RESOLUTION | OPTION_TIME_OFFSET, _) => {
                     return Err(PcapError::InvalidField(
@@ -207,6 +230,21 @@ impl<'a> Words<'a> {
             }
         }
         Ok(found)
+    }
+
+    /// A number of 64 bits.
+    fn long(self) -> Result<u64, PcapError> {
+        let (first, second) = (u64::from(self.get(0)?), u64::from(self.get(4)?));
+        Ok(if self.big { first << 32 | second } else { second << 32 | first })
+    }
+
+    /// The sum of these options, each a number of 64 bits. What follows a packet and is no list of options says nothing.
+    fn sum(self, at: usize, codes: &[u32]) -> u64 {
+        let options = self.options(at).unwrap_or_default().into_iter();
+        let wanted = options.filter(|(code, _)| codes.contains(code));
+        wanted
+            .filter_map(|(_, value)| Words { bytes: value, ..self }.long().ok())
+            .fold(0, u64::saturating_add)
     }
 
     fn data(self, at: usize, length: u32) -> Result<&'a [u8], PcapError> {
@@ -220,15 +258,24 @@ impl<'a> Words<'a> {
 fn packet_block(
     kind: u32,
     words: Words<'_>,
-    interfaces: &[Interface],
+    interfaces: &mut [Interface],
     sink: &mut dyn PacketSink,
 ) -> Result<Option<u32>, PcapError> {
+    let mut dropped = 0;
     let (index, time, original, data) = match kind {
         BLOCK_ENHANCED_PACKET | BLOCK_PACKET => {
-            // The obsolete block has 16 bits of interface, then 16 bits of drop count.
-            let index = if kind == BLOCK_ENHANCED_PACKET { words.get(0)? } else { words.halves(0)?.0 };
+            let data = words.data(20, words.get(12)?)?;
+            let index = if kind == BLOCK_ENHANCED_PACKET {
+                dropped = words.sum(20 + data.len().next_multiple_of(4), &[OPTION_DROPPED_BEFORE]);
+                words.get(0)?
+            } else {
+                // The obsolete block has 16 bits of interface, then 16 bits of drop count, all ones where it is not known.
+                let (index, count) = words.halves(0)?;
+                dropped = u64::from(if count == 0xffff { 0 } else { count });
+                index
+            };
             let ticks = u64::from(words.get(4)?) << 32 | u64::from(words.get(8)?);
-            (index, Some(ticks), words.get(16)?, words.data(20, words.get(12)?)?)
+            (index, Some(ticks), words.get(16)?, data)
         }
         BLOCK_SIMPLE_PACKET => {
             let original = words.get(0)?;
@@ -238,9 +285,10 @@ fn packet_block(
         }
         _ => return Ok(None),
     };
-    let Some(interface) = interfaces.get(index as usize) else {
+    let Some(interface) = interfaces.get_mut(index as usize) else {
         return Err(PcapError::InvalidField("a packet names an interface that is not described"));
     };
+    interface.dropped[0] = interface.dropped[0].saturating_add(dropped);
     sink.packet(interface.link, time.and_then(|ticks| interface.time(ticks)), original, data);
     Ok(Some(interface.link).filter(|link| LinkType::from_number(*link).is_none()))
 }

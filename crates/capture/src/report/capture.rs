@@ -151,6 +151,13 @@ fn notes(capture: &Capture) -> Vec<String> {
     if let Some((position, what)) = notes.damaged {
         list.push(format!("damaged at byte {position} ({what}): the rest was not read"));
     }
+    if notes.dropped > 0 {
+        let (packets, were) = if notes.dropped == 1 { ("packet", "was") } else { ("packets", "were") };
+        list.push(format!(
+            "{} {packets} {were} dropped as it was captured, as the file says itself",
+            notes.dropped
+        ));
+    }
     if capture.segments.len() > 1 {
         let jumps = capture.segments.iter().skip(1);
         let places: Vec<String> = jumps
