@@ -175,7 +175,7 @@ fn a_time_that_no_clock_shows_is_none() {
 #[test]
 fn what_a_capture_says_that_it_lost_is_a_note() {
     let whole = |words: &[u32]| -> Vec<u8> {
-        let length = 4 * (words.len() as u32 + 3);
+        let length = 4 * (words.len() as u32 + 2);
         let body = words.iter().skip(1).copied();
         [words[0], length].into_iter().chain(body).chain([length]).flat_map(u32::to_be_bytes).collect()
     };
