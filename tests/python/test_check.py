@@ -1,4 +1,4 @@
-"""How `.ci/check` shares the tests of Python out."""
+"""`.ci/check` shares the tests of Python out to its workers by file."""
 
 import re
 import subprocess

@@ -36,7 +36,7 @@ const TOTAL_RETRANS: usize = 100;
 /// Segments that each TCP connection of this thread's network namespace has sent again; `None` where there is no such connection in a state
 /// in which it may still send or receive. One in TIME-WAIT is over. A connection is named by its local and its remote address.
 ///
-/// The cost is one look-up in the kernel's table each. A list of all connections takes several times as long for thousands of them.
+/// The cost is one look-up in the kernel's table each.
 ///
 /// # Errors
 /// If the kernel has no sock_diag.

@@ -353,7 +353,7 @@ fn peer_lines(peer: &serde_json::Value, radio: Option<&str>) -> Vec<String> {
     lines
 }
 
-/// What bursts have saved at a client.
+/// The lines about wake-ups that bursts have saved at a client.
 fn saved_lines(peer: &serde_json::Value, radio: Option<&str>) -> Vec<String> {
     let band = |key: &str, factor: f64, digits: usize| {
         let end = |index: usize| peer[key][index].as_f64().unwrap_or_default() * factor;

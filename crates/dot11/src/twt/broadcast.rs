@@ -10,7 +10,7 @@ use crate::error::le16;
 const BROADCAST: u8 = 2 << 2;
 /// Length of one parameter set.
 const PARAMETERS: usize = 9;
-/// Of the request type field: the last parameter set of the element.
+/// The bit of the request type field in the last parameter set of an element.
 const LAST: u16 = 1 << 5;
 /// Of the broadcast information field: three bytes about traffic follow the parameter set (802.11be 9.4.2.199).
 const TRAFFIC: u16 = 1;
