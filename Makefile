@@ -56,10 +56,10 @@ test: ## Run every check and test; quiet unless one fails
 test-long: build ## Run the tests that take minutes
 	@.ci/system-packages long
 	@$(BIN)/pip install --quiet 'distributed>=2024.8' # the extra `cluster`
-	@cargo test --release --workspace --quiet --no-fail-fast -- --ignored
-	@cargo test --release --workspace --quiet --no-fail-fast --lib # properties with inputs that are new each time
-	@cargo check --release --quiet --package airwatt-proto --no-default-features # what links no cryptography and no SCTP
-	@cargo test --release --workspace --quiet --test hostile --test header --test captures # shorter in the test profile
+	@cargo test --profile long --workspace --quiet --no-fail-fast -- --ignored
+	@cargo test --profile long --workspace --quiet --no-fail-fast --lib # properties with inputs that are new each time
+	@cargo check --profile long --quiet --package airwatt-proto --no-default-features # what links no cryptography and no SCTP
+	@cargo test --profile long --workspace --quiet --test hostile --test header --test captures # shorter in the test profile
 	@$(BIN)/python -m pytest -m long || [ $$? -eq 5 ] # 5: there is none in Python yet
 
 MEDIUM := target/release/hwsim-medium

@@ -346,6 +346,12 @@ fn compressed_captures_are_read_like_others() {
         assert_eq!(capture.packets, plain.packets[..capture.packets.len()]);
         assert!(capture.notes.damaged.is_some());
     }
+    // A skippable frame that is longer than the file hides what may have been in it.
+    let beyond = [0x50, 0x2a, 0x4d, 0x18, 255, 255, 0, 0, 1, 2, 3];
+    let capture = Capture::read("x", &[zst, beyond.to_vec()].concat()[..]).unwrap();
+    assert!(capture.packets == plain.packets && capture.notes.damaged.is_some());
+    let error = Capture::read("x", &beyond[..]).unwrap_err();
+    assert!(error.to_string().contains("damaged or cut short"), "{error}");
 }
 
 #[test]

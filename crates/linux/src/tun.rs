@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use tun_rs::{DeviceBuilder, Layer, SyncDevice};
 
-use crate::{Error, link};
+use crate::{Error, interface, link};
 
 /// The smallest MTU that IPv6 accepts (RFC 8200, section 5).
 const IPV6_MTU: u16 = 1280;
@@ -43,7 +43,14 @@ pub fn create(settings: &TunSettings) -> Result<SyncDevice, Error> {
     }
     let offload = settings.offload;
     let builder = DeviceBuilder::new().name(&settings.name).layer(Layer::L3).mtu(settings.mtu);
-    let device = builder.offload(offload).enable(false).build_sync().map_err(Error::of(&what))?;
+    let device = builder.offload(offload).enable(false).build_sync();
+    let device = device.map_err(|error| match error.raw_os_error() {
+        // Of another kind than a TUN device, for which the kernel says EBUSY.
+        Some(nix::libc::EINVAL) if interface::index(&settings.name).is_some() => {
+            Error::other(&what, "there is an interface of this name already")
+        }
+        _ => Error::new(&what, error),
+    })?;
     // The library's own addresses would bring another netlink with them.
     let index = device.if_index().map_err(Error::of(&what))?;
     for (address, prefix) in &settings.addresses {

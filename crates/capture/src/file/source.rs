@@ -180,7 +180,10 @@ impl<R: BufRead> Zstd<R> {
                     length,
                     ..
                 })) => {
-                    io::copy(&mut self.source.by_ref().take(u64::from(length)), &mut io::sink())?;
+                    let length = u64::from(length);
+                    if io::copy(&mut self.source.by_ref().take(length), &mut io::sink())? < length {
+                        return Err(damaged("the file ends within a skippable frame"));
+                    }
                 }
                 Err(error) => return Err(damaged(error)),
             }

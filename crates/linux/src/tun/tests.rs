@@ -55,6 +55,8 @@ fn it_ends_with_its_descriptor_and_a_name_is_taken_once() {
         assert!(error.starts_with("TUN device aw-test: "), "{error}");
         drop(device);
         assert_eq!(crate::interface::index("aw-test"), None);
+        let error = create(&TunSettings { name: "lo".to_owned(), ..settings(false) }).err().unwrap();
+        assert_eq!(error.to_string(), "TUN device lo: there is an interface of this name already");
     });
 }
 
