@@ -99,6 +99,22 @@ def test_a_host_that_forwards_takes_its_first_router_advertisement(pair):
     assert pair.run("ap", "sysctl", "-n", "net.ipv6.conf.cable.accept_ra").strip() == "1"
 
 
+@pytest.mark.parametrize(("own", "network"), [("192.0.2.7", "192.0.2.0/24"), ("fd99::7", "fd99::/64")])
+def test_a_prefix_that_another_route_leads_to_is_an_error(pair, own, network):
+    """A client in the network that it would reach through the tunnel; of two routes of IPv6 the kernel takes the link's, and says nothing."""
+    length = network.partition("/")[2]
+    call("ip", "-n", pair.names["client"], "address", "add", f"{own}/{length}", "dev", "cable", "nodad")
+    pair.write("client", allowed=f'"{network}"')
+    words = pair.inside("client", DAEMON, "tunnel", "up", pair.file("client"))
+    done = call(*words, check=False)
+    assert done.returncode == 1
+    first = f"allowed_ips: {network} is reached by another route already, which would come first: {network} dev cable"
+    assert first in done.stderr
+    assert not pair.has_device("client")
+    call("ip", "-n", pair.names["client"], "address", "delete", f"{own}/{length}", "dev", "cable")
+    pair.up("client")
+
+
 @pytest.mark.parametrize("with_signal", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_the_host_is_restored_after_every_end(pair, with_signal):
     assert pair.forwards() == "0"

@@ -11,7 +11,7 @@ use airwatt_linux::driver;
 use airwatt_linux::event_loop::{EventLoop, Interest};
 use airwatt_linux::guardian::Guardian;
 use airwatt_linux::metrics::MetricsAddress;
-use airwatt_linux::route::KernelRoute;
+use airwatt_linux::route::{self, KernelRoute};
 use airwatt_linux::rule::Rule;
 use airwatt_linux::service;
 use airwatt_linux::signals::Signals;
@@ -30,7 +30,7 @@ use crate::last_endpoints::LastEndpoints;
 use crate::output;
 use crate::peering::{PeerSettings, Peering as _};
 use crate::services::{self, DEVICE, SOCKET, Services};
-use crate::settings::radio;
+use crate::settings::{Prefix, radio};
 
 /// Bytes of the socket's buffers: some milliseconds at 1 Gbit/s.
 const SOCKET_BUFFER_BYTES: usize = 1 << 20;
@@ -87,10 +87,7 @@ fn serve(
     };
     let device = tun::create(&settings)?;
     let index = host::index_of_device(&config.interface)?;
-    for prefix in config.routes() {
-        // It ends with the device.
-        KernelRoute::over(index, (prefix.address, prefix.length)).add()?;
-    }
+    add_routes(&config.routes(), index)?;
     change_host(&config, index, changes)?;
     let socket = udp::Socket::bind(config.sessions().listen(), Some(SOCKET_BUFFER_BYTES))?;
     if !config.default_routes().is_empty() {
@@ -125,6 +122,28 @@ fn serve(
     driver::run(&mut machine, &mut host, &mut events)?;
     host.parts.services.end()?;
     info!(wakeups = events.wakeups(), "tunnel ends");
+    Ok(())
+}
+
+/// Routes prefixes into the tunnel; the routes end with the device.
+fn add_routes(prefixes: &[Prefix], device: u32) -> Result<(), Failure> {
+    /// The metric of an IPv6 route for which none is named (IP6_RT_PRIO_USER of linux/ipv6_route.h); one of IPv4 has 0.
+    const METRIC_V6: u32 = 1024;
+    let there = if prefixes.is_empty() { Vec::new() } else { route::list()? };
+    for prefix in prefixes {
+        let (to, metric) =
+            ((prefix.address, prefix.length), if prefix.address.is_ipv6() { METRIC_V6 } else { 0 });
+        let comes_first = |other: &&KernelRoute| {
+            other.destination() == to && other.table() == TABLE_MAIN && other.priority() <= metric
+        };
+        if let Some(other) = there.iter().find(comes_first) {
+            return Err(Failure::Failed(format!(
+                "allowed_ips: {prefix} is reached by another route already, which would come first: {}",
+                other.describe()
+            )));
+        }
+        KernelRoute::over(device, to).add()?;
+    }
     Ok(())
 }
 
