@@ -205,6 +205,22 @@ pub(crate) fn peer_labels<'a>(
     names.map(|name| [("interface", interface), ("peer", name)]).collect()
 }
 
+/// A value of each peer that may also fall: its name, what it means, and the value, if there is one.
+pub(crate) type GaugeOfPeer<P> = (&'static str, &'static str, fn(&P) -> Option<f64>);
+
+/// Adds gauges of each peer to a page. `labels` are those of [`peer_labels`].
+pub(crate) fn add_gauges<P>(
+    page: &mut Page,
+    labels: &[[(&str, &str); 2]],
+    peers: &[P],
+    gauges: &[GaugeOfPeer<P>],
+) {
+    for (name, help, value) in gauges {
+        let values = labels.iter().zip(peers);
+        page.gauge(name, help, values.filter_map(|(labels, peer)| Some((&labels[..], value(peer)?))));
+    }
+}
+
 /// Serves metrics, if there is an address for them. A socket that a killed daemon leaves is removed as its other `changes` are undone.
 pub(crate) fn serve_metrics(
     address: Option<&MetricsAddress>,

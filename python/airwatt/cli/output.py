@@ -116,6 +116,8 @@ def check_file(option: str, path: Path | None) -> None:
     """Raises `InputError` where a file cannot be written or replaced."""
     if path is None:
         return
+    if str(path) == "-":
+        raise InputError(f"{option}: expected the name of a file, got -; hint: /dev/stdout is standard output")
     try:
         is_folder = path.is_dir()
     except OSError as error:  # a name that no file can have, such as one of 300 letters

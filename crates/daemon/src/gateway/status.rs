@@ -24,7 +24,7 @@ use super::{KIND, Status};
 use crate::failure::Failure;
 use crate::instance;
 use crate::output::{unanswered_line, word};
-use crate::services::{Wanted, peer_labels};
+use crate::services::{GaugeOfPeer, Wanted, add_gauges, peer_labels};
 use crate::settings::radio;
 
 /// What the daemon reports.
@@ -330,8 +330,7 @@ const GAUGES: [Metric; 2] = [
 ];
 
 /// Of each peer: those that a relay depends on, and whether it is there.
-type OfPeer = (&'static str, &'static str, fn(&PeerRow) -> Option<f64>);
-const OF_PEERS: [OfPeer; 3] = [
+const OF_PEERS: [GaugeOfPeer<PeerRow>; 3] = [
     ("airwatt_gateway_heard_age_seconds", "Time since anything came from the peer.", |peer| peer.heard_age_s),
     ("airwatt_gateway_handshake_age_seconds", "Age of the session with the peer.", |peer| {
         peer.handshake_age_s
@@ -359,10 +358,7 @@ pub(super) fn metrics(document: &Document) -> Page {
         page.gauge(name, help, [(&labels[..], value(document) as f64)]);
     }
     let labels = peer_labels(&document.interface, document.peers.iter().map(|peer| peer.name.as_str()));
-    for (name, help, value) in OF_PEERS {
-        let values = labels.iter().zip(&document.peers);
-        page.gauge(name, help, values.filter_map(|(labels, peer)| Some((&labels[..], value(peer)?))));
-    }
+    add_gauges(&mut page, &labels, &document.peers, &OF_PEERS);
     page
 }
 

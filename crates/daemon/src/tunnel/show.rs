@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::instance;
 use crate::output::{unanswered_line, word};
 use crate::peering::Carrier;
-use crate::services::peer_labels;
+use crate::services::{GaugeOfPeer, add_gauges, peer_labels};
 use crate::settings::radio;
 
 /// What the daemon reports.
@@ -211,9 +211,8 @@ const OF_PEERS: [OfPeer; 9] = [
         peer.refused_sources
     }),
 ];
-/// Values of each peer that may also fall: whether it is there.
-type GaugeOfPeer = (&'static str, &'static str, fn(&PeerRow) -> Option<f64>);
-const GAUGES_OF_PEERS: [GaugeOfPeer; 3] = [
+/// Whether each peer is there.
+const GAUGES_OF_PEERS: [GaugeOfPeer<PeerRow>; 3] = [
     ("airwatt_tunnel_handshake_age_seconds", "Age of the session with the peer.", |peer| {
         peer.handshake_age_s
     }),
@@ -246,10 +245,7 @@ pub(super) fn metrics(document: &Document) -> Page {
         let values = labels.iter().zip(&document.peers).map(|(labels, peer)| (&labels[..], value(peer)));
         page.counter(name, help, values);
     }
-    for (name, help, value) in GAUGES_OF_PEERS {
-        let values = labels.iter().zip(&document.peers);
-        page.gauge(name, help, values.filter_map(|(labels, peer)| Some((&labels[..], value(peer)?))));
-    }
+    add_gauges(&mut page, &labels, &document.peers, &GAUGES_OF_PEERS);
     let strange = document.counts.strange_datagrams;
     page.counter(STRANGE.0, STRANGE.1, [(&[("interface", interface)][..], strange)]);
     let reasons: Vec<[(&str, &str); 2]> =
